@@ -1,0 +1,120 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+)
+
+// Files is a file system with absolute, slash-separated names. Errors satisfy
+// errors.Is with fs.ErrNotExist, fs.ErrExist, syscall.ENOSPC, syscall.EROFS
+// and so on, and are *fs.PathError. Implementations are safe for concurrent
+// use: Dir (a directory of the real one), Memory, PowerCuts (memory that
+// forgets what was not flushed), and those of package sim.
+type Files interface {
+	// Open opens a file with os.O_ flags; perm matters when it is created.
+	// Directories cannot be opened.
+	Open(name string, flag int, perm fs.FileMode) (File, error)
+	// Append adds data to the end of an existing file with one write(2).
+	Append(name string, data []byte) error
+	Rename(from, to string) error
+	Remove(name string) error // a file, a link or an empty directory
+	Mkdir(name string, perm fs.FileMode) error
+	Chmod(name string, mode fs.FileMode) error
+	ReadDir(name string) ([]Info, error) // sorted by name
+	Stat(name string) (Info, error)      // does not follow a link at the end
+	Sync(name string) error              // fsync(2) of a file
+	SyncDir(name string) error           // fsync(2) of a directory
+	// Lock takes an flock(2) on the file, made if it is absent and never
+	// removed, and waits for it until ctx is done. A lock dies with its holder.
+	Lock(ctx context.Context, name string, mode LockMode) (Lock, error)
+	// In is a view whose names cannot leave dir, links included. Its names are
+	// absolute again: "/etc" there is dir/etc here.
+	In(dir string) (Files, error)
+}
+
+// File is an open file.
+type File interface {
+	io.ReadWriteCloser
+	io.ReaderAt
+	Sync() error
+	Stat() (Info, error)
+}
+
+// Info is what Stat tells of a file.
+type Info struct {
+	Name   string // base name
+	Size   int64
+	Mode   fs.FileMode
+	Time   time.Time // last change of the contents
+	Device uint64    // differs between a mounted dataset and its parent
+	Inode  uint64
+}
+
+// LockMode says whether others may hold the lock too.
+type LockMode int
+
+// The modes. The Try ones do not wait: ErrLocked at once.
+const (
+	LockExclusive LockMode = iota
+	LockShared
+	TryExclusive
+	TryShared
+)
+
+// ErrLocked is returned by the Try modes, and names nobody: what the holder
+// wrote into the file does.
+var ErrLocked = errors.New("locked")
+
+// Lock is a held lock.
+type Lock interface {
+	// Unlock releases it. Unlocking twice is harmless.
+	Unlock() error
+	// Write replaces what the lock's file says of its holder.
+	Write(data []byte) error
+}
+
+// lockKey carries a lock to the commands that run under it.
+type lockKey struct{}
+
+// WithLock returns a context whose mutating commands inherit l: the illumos
+// host hands them its descriptor, so that the lock is held until the last of
+// them has ended, also when sledctl was killed.
+func WithLock(ctx context.Context, l Lock) context.Context {
+	return context.WithValue(ctx, lockKey{}, append(locksOf(ctx), l))
+}
+
+func locksOf(ctx context.Context) []Lock {
+	held, _ := ctx.Value(lockKey{}).([]Lock)
+	return held[:len(held):len(held)]
+}
+
+// ReadFile reads a whole file.
+func ReadFile(f Files, name string) ([]byte, error) {
+	in, err := f.Open(name, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
+}
+
+// MkdirAll makes name and its missing parents.
+func MkdirAll(f Files, name string, perm fs.FileMode) error {
+	err := f.Mkdir(name, perm)
+	if errors.Is(err, fs.ErrNotExist) && name != "/" {
+		if err := MkdirAll(f, path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		err = f.Mkdir(name, perm)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if info, serr := f.Stat(name); serr == nil && info.Mode.IsDir() {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+// Package host is the one boundary between sledctl and the machine that it
+// prepares: run a command, open a connection, touch a file. Everything else
+// in the program is a function of what came through here.
+//
+// Two implementations answer it: Illumos (real processes) and the simulated
+// sled of package sim. Trace, ReadOnly and Crash decorate either.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// Host is a sled as sledctl reaches it. Implementations are safe for
+// concurrent use.
+type Host interface {
+	// Run runs one command to its end. The error is nil whenever the command
+	// ran and ended by itself, whatever its exit code: floor-0 packages decide
+	// what an exit code means and turn it into a *CommandError. A non-nil error
+	// is one of ErrNoCommand, ErrPrivileges, ErrStillRunning (with what still
+	// runs), ErrReadOnly, or the context's.
+	Run(ctx context.Context, c Command) (Result, error)
+
+	// Dial opens a connection to a service of the sled, as net.Dialer does.
+	// Network is "tcp"; the address is IP:PORT.
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+
+	// Files is the sled's file system; names are absolute.
+	Files() Files
+}
+
+// Command is one command line for the sled.
+type Command struct {
+	Program string   // bare name, "zoneadm"; the host finds it on its command path
+	Args    []string // without the program
+	Env     []string // KEY=VALUE, added to the clean environment
+	Stdin   []byte   // nil: /dev/null
+
+	// Zone runs the command inside this zone, through zlogin. Empty: where we are.
+	Zone string
+	// ReadOnly promises that the command changes nothing: it may run in a dry
+	// run, needs no privileges, and is killed at its deadline. A command that
+	// changes something never is.
+	ReadOnly bool
+}
+
+// Result is what an ended command left.
+type Result struct {
+	Exit           int
+	Stdout, Stderr []byte
+	// Unknown is set when a command in a zone ended without telling its status
+	// (the zone was halted, the shell was killed: zlogin(1) then says 0).
+	// Exit is then meaningless.
+	Unknown bool
+}
+
+// The kinds of failure that someone decides on. Floor-0 packages put one of
+// them into CommandError.Kind, and only for texts that they know: an unknown
+// text has no kind.
+var (
+	ErrNotFound  = errors.New("not found")
+	ErrExists    = errors.New("already exists")
+	ErrBusy      = errors.New("busy")
+	ErrState     = errors.New("invalid state")
+	ErrTransient = errors.New("not ready yet")
+	ErrRefused   = errors.New("refused")
+
+	ErrNoCommand    = errors.New("command not found on the command path")
+	ErrPrivileges   = errors.New("needs all privileges in the global zone")
+	ErrReadOnly     = errors.New("refused: this run changes nothing")
+	ErrStillRunning = errors.New("still running on the host")
+)
+
+// CommandError is a command that ended badly, with the host's own words.
+type CommandError struct {
+	Command Command
+	Result  Result
+	Kind    error // one of the kinds above, or nil
+}
+
+// Error is one line: the program's words if it said any, else its exit code.
+func (e *CommandError) Error() string {
+	words := strings.TrimSpace(string(e.Result.Stderr))
+	if words == "" {
+		words = strings.TrimSpace(string(e.Result.Stdout))
+	}
+	words = strings.Join(strings.FieldsFunc(words, func(r rune) bool { return r == '\n' }), "; ")
+	switch {
+	case e.Result.Unknown:
+		return fmt.Sprintf("%s: ended without a status in zone %q", e.Command.Program, e.Command.Zone)
+	case words == "":
+		return fmt.Sprintf("%s: exit %d", e.Command.Program, e.Result.Exit)
+	case strings.HasPrefix(words, e.Command.Program+":"):
+		return words
+	}
+	return e.Command.Program + ": " + words
+}
+
+// Unwrap gives the kind, so that errors.Is(err, host.ErrBusy) works.
+func (e *CommandError) Unwrap() error { return e.Kind }

@@ -1,0 +1,16 @@
+package world
+
+import (
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Tx is one transaction: exclusive use of the state at one time. What a tool
+// has changed when it fails stays changed, as on a real sled.
+type Tx struct {
+	State *State
+	Now   time.Time
+	Files host.Files // the sled's file system; "/" is the global zone's root
+	Write bool       // false in a View: the state must not be changed
+}
