@@ -14,3 +14,9 @@ type Tx struct {
 	Files host.Files // the sled's file system; "/" is the global zone's root
 	Write bool       // false in a View: the state must not be changed
 }
+
+// NewTx is a transaction that may write, for those who hold the state
+// themselves: tests, and whoever makes a new sled.
+func NewTx(s *State, now time.Time, files host.Files) *Tx {
+	return &Tx{State: s, Now: now, Files: files, Write: true}
+}

@@ -1,0 +1,163 @@
+package world
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Options say which sled to make. The zero value is an OmniOS sled without
+// latencies, with two M.2 and four U.2 disks, a pool on each, and two links.
+type Options struct {
+	Seed    uint64
+	Mode    Mode   // empty: OmniOS
+	Latency string // none, helios2021, helios; empty: none
+	M2, U2  int    // how many disks; 0: two and four; negative: none
+	Links   int    // how many physical links; 0: two; negative: none
+	Blank   bool   // the M.2 and U.2 disks carry no pools
+}
+
+// Check refuses options that no sled can have.
+func (o Options) Check() error {
+	switch o.Mode {
+	case "", OmniOS, Helios, SmartOS:
+	default:
+		return fmt.Errorf("no distribution %q: omnios, helios or smartos", o.Mode)
+	}
+	switch o.Latency {
+	case "", "none", "helios2021", "helios":
+	default:
+		return fmt.Errorf("no latencies %q: none, helios2021 or helios", o.Latency)
+	}
+	return nil
+}
+
+// howMany reads a count of Options.
+func howMany(n, usual int) int { return max(0, cmp.Or(n, usual)) }
+
+// Fresh is a sled that has just been booted for the first time, without the
+// files that belong to it (see LayRoot).
+func Fresh(o Options) *State {
+	now := Now()
+	s := &State{
+		Format:   Format,
+		Seed:     o.Seed,
+		Mode:     cmp.Or(o.Mode, OmniOS),
+		Latency:  cmp.Or(o.Latency, "none"),
+		Booted:   now,
+		Boots:    1,
+		Counters: map[string]uint64{},
+		Datasets: map[string]*Dataset{},
+		Services: map[string]*Repository{GlobalZone: {Instances: globalServices(now)}},
+	}
+	tx := NewTx(s, now, nil)
+	tx.freshRoot()
+	for i := range howMany(o.M2, 2) {
+		// The slots of a Gimlet (omicron sled-hardware, illumos/gimlet.rs).
+		tx.freshDisk("m2", "oxi_", fmt.Sprintf("c%dt0d0", 1+i), 0x11+i, 960197124096, o.Blank)
+	}
+	for i := range howMany(o.U2, 4) {
+		tx.freshDisk("u2", "oxp_", fmt.Sprintf("c%dt0d0", 11+i), i, 3200631791616, o.Blank)
+	}
+	tx.freshNetwork(howMany(o.Links, 2))
+	return s
+}
+
+// GlobalZone is the name of the zone that is always there.
+const GlobalZone = "global"
+
+// Now is the wall clock as the state stores it.
+func Now() time.Time { return time.Now().UTC().Round(0) }
+
+// freshRoot makes the pool that the sled was booted from. On Helios it is a
+// RAM disk, on SmartOS the root is one too and the pool holds the rest.
+func (tx *Tx) freshRoot() {
+	vdev, size, root := "c0t0d0", uint64(240057409536), "rpool/ROOT/omnios-r151056"
+	if tx.State.Mode != OmniOS {
+		vdev, size, root = "/devices/pseudo/ramdisk@1024:rpool", 4<<30, "rpool/ROOT/ramdisk"
+	}
+	tx.freshPool("rpool", vdev, size)
+	tx.freshDataset("rpool/ROOT", "", map[string]string{"canmount": "off", "mountpoint": "legacy"})
+	tx.freshDataset(root, "/", map[string]string{"canmount": "noauto", "mountpoint": "/",
+		"org.opensolaris.libbe:uuid": tx.UUID()})
+	if tx.State.Mode == SmartOS {
+		tx.freshPool("zones", "c0t1d0", 960197124096)
+	}
+}
+
+// freshDisk makes a disk and, unless it is blank, the pool on it. The names are
+// those that the sled agent gives (omicron common/src/zpool_name.rs).
+func (tx *Tx) freshDisk(kind, prefix, name string, slot int, size uint64, blank bool) {
+	d := &Disk{
+		Name: name, Kind: kind, Slot: slot, Size: size,
+		Vendor: "1b96", Model: map[string]string{"m2": "WUS4BA196D7P3E2", "u2": "WUS4C6432DSP3X3"}[kind],
+		Serial: fmt.Sprintf("A%07X", uint32(tx.Draw("serial"))>>4),
+	}
+	tx.State.Disks = append(tx.State.Disks, d)
+	if !blank {
+		d.Pool = prefix + tx.UUID()
+		tx.freshPool(d.Pool, d.Name, d.Size)
+	}
+}
+
+func (tx *Tx) freshPool(name, vdev string, size uint64) {
+	tx.State.Pools = append(tx.State.Pools, &Pool{
+		Name: name, GUID: tx.Draw("guid"), Vdevs: []string{vdev}, Size: size, Health: "ONLINE", Imported: true,
+	})
+	tx.freshDataset(name, "/"+name, nil)
+}
+
+func (tx *Tx) freshDataset(name, mounted string, local map[string]string) {
+	tx.State.Datasets[name] = &Dataset{
+		Name: name, Type: "filesystem", GUID: tx.Draw("guid"), Created: tx.Count("txg"), Local: local,
+		Mounted: mounted, Used: 96 << 10,
+	}
+}
+
+// freshNetwork makes the physical links, and gives the first one the global
+// zone's address and default route.
+func (tx *Tx) freshNetwork(links int) {
+	stack := &Stack{}
+	tx.State.Stacks = map[string]*Stack{GlobalZone: stack}
+	ok := []Timepoint{{State: "ok", From: tx.Now}}
+	stack.Interfaces = append(stack.Interfaces, &Interface{Name: "lo0"})
+	stack.Addresses = append(stack.Addresses,
+		&Address{Object: "lo0/v4", Type: "static", Address: "127.0.0.1/8", Timeline: ok},
+		&Address{Object: "lo0/v6", Type: "static", Address: "::1/128", Timeline: ok})
+	for i := range links {
+		tx.State.Links = append(tx.State.Links, &Link{
+			Name: "net" + strconv.Itoa(i), Class: "phys", MACType: "factory, slot 1", Up: true,
+			MAC:        fmt.Sprintf("a8:40:25:%02x:%02x:%02x", byte(tx.State.Seed>>8), byte(tx.State.Seed), i+1),
+			Properties: map[string]string{"mtu": "1500"},
+		})
+	}
+	if links > 0 {
+		stack.Interfaces = append(stack.Interfaces, &Interface{Name: "net0"})
+		stack.Addresses = append(stack.Addresses,
+			&Address{Object: "net0/v4", Type: "static", Address: "192.168.77.10/24", Timeline: ok})
+		stack.Routes = append(stack.Routes,
+			&Route{Destination: "default", Gateway: "192.168.77.1", Interface: "net0", Persistent: true})
+	}
+}
+
+// globalServices are the services of the global zone that others wait for or
+// depend on; a real sled has some two hundred.
+func globalServices(now time.Time) map[string]*Service {
+	all := map[string]*Service{}
+	for _, fmri := range []string{
+		"svc:/milestone/single-user:default",
+		"svc:/milestone/network:default",
+		"svc:/milestone/multi-user:default",
+		"svc:/milestone/multi-user-server:default",
+		"svc:/network/datalink-management:default",
+		"svc:/network/ip-interface-management:default",
+		"svc:/network/physical:default",
+		"svc:/system/filesystem/local:default",
+		"svc:/system/manifest-import:default",
+		"svc:/system/zones:default",
+	} {
+		all[fmri] = &Service{FMRI: fmri, Enabled: true, Duration: "transient", Timeline: []Timepoint{{State: "online", From: now}}}
+	}
+	return all
+}
