@@ -1,0 +1,104 @@
+package world
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// The faults. What each does is up to whoever asks for it with TakeFault: the
+// dispatcher of commands for those up to FaultKillAfter, the restarter for
+// FaultMaintenance.
+const (
+	FaultFail      = "fail"       // ends with Exit and Text, and does nothing
+	FaultBusy      = "busy"       // the same, with the words of a thing in use
+	FaultHalf      = "half"       // does its first transaction, then ends as fail
+	FaultHang      = "hang"       // does not go on until the fault is disarmed, or for Delay
+	FaultMissed    = "missed"     // what it waits for comes, and it does not notice
+	FaultLoseDisk  = "lose-disk"  // the disk named by Text is gone from then on
+	FaultKill      = "kill"       // whoever called it is killed, before it does anything
+	FaultKillAfter = "kill-after" // whoever called it is killed, after it has ended
+
+	FaultMaintenance = "maintenance" // a start method fails; words: zone, FMRI
+)
+
+// FaultNames are the names that can be armed.
+func FaultNames() []string {
+	return []string{
+		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultLoseDisk, FaultKill, FaultKillAfter, FaultMaintenance,
+	}
+}
+
+// Arm adds a fault.
+func (tx *Tx) Arm(f Fault) { tx.State.Faults = append(tx.State.Faults, &f) }
+
+// Disarm removes the faults of a name and match, or all if name is empty.
+func (tx *Tx) Disarm(name, match string) {
+	tx.State.Faults = slices.DeleteFunc(tx.State.Faults, func(f *Fault) bool {
+		return name == "" || f.Name == name && f.Match == match
+	})
+}
+
+// TakeFault finds the first armed fault of one of these names that matches
+// words, and uses it up by one. Nil if there is none, or if it lets this one
+// pass.
+func (tx *Tx) TakeFault(words []string, names ...string) *Fault {
+	for i, f := range tx.State.Faults {
+		if !slices.Contains(names, f.Name) || !f.matches(words) {
+			continue
+		}
+		if f.Skip > 0 {
+			f.Skip--
+			return nil
+		}
+		taken := *f
+		switch f.Times {
+		case 0:
+		case 1:
+			tx.State.Faults = slices.Delete(tx.State.Faults, i, i+1)
+		default:
+			f.Times--
+		}
+		return &taken
+	}
+	return nil
+}
+
+// Armed tells whether a fault of this name and match is armed.
+func (tx *Tx) Armed(name, match string) bool {
+	return slices.ContainsFunc(tx.State.Faults, func(f *Fault) bool { return f.Name == name && f.Match == match })
+}
+
+// matches tells whether the words of Match occur among words in their order,
+// others between them or not. A word of Match may be a pattern of path.Match.
+func (f *Fault) matches(words []string) bool {
+	for _, want := range strings.Fields(f.Match) {
+		i := slices.IndexFunc(words, func(w string) bool {
+			fits, err := path.Match(want, w)
+			return w == want || err == nil && fits
+		})
+		if i < 0 {
+			return false
+		}
+		words = words[i+1:]
+	}
+	return true
+}
+
+// LoseDisk takes a disk out of the sled: the pools on it have no vdev any more,
+// and the operating system suspends or faults them (zpoolconcepts(7)). False
+// if there is no such disk.
+func (tx *Tx) LoseDisk(name string) bool {
+	i := slices.IndexFunc(tx.State.Disks, func(d *Disk) bool { return d.Name == name || d.Serial == name })
+	if i < 0 {
+		return false
+	}
+	disk := tx.State.Disks[i]
+	disk.Gone = true
+	for _, p := range tx.State.Pools {
+		if slices.Contains(p.Vdevs, disk.Name) {
+			p.Health = "UNAVAIL"
+		}
+	}
+	return true
+}

@@ -1,0 +1,178 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// World is a simulated sled that others share: in this process (Memory) or
+// through a directory (Init, Open). It is safe for concurrent use.
+type World struct {
+	store    store
+	files    host.Files
+	locks    host.Files // the zones' locks, one file each
+	handlers Handlers
+	after    func(*Tx)
+}
+
+// store holds the state.
+type store interface {
+	// update gives fn exclusive use of the state and keeps what it changed,
+	// also when it fails.
+	update(ctx context.Context, fn func(*State) error) error
+	// view gives fn a state that nobody changes meanwhile.
+	view(ctx context.Context, fn func(*State) error) error
+	// watch gives a channel that is closed when the state has changed after
+	// the call, and a function to call when it is no longer of interest.
+	watch() (changed <-chan struct{}, done func())
+}
+
+// Handlers carry out what was scheduled, by the kind of the event. They run
+// with the clock at the event's time.
+type Handlers map[string]func(*Tx, *Event)
+
+// Handle says who carries out scheduled events. It is called once, before the
+// world is used.
+func (w *World) Handle(h Handlers) *World {
+	w.handlers = h
+	return w
+}
+
+// AfterUpdate names a function that is called at the end of every Update, in
+// its transaction. It is set once, before the world is used.
+func (w *World) AfterUpdate(fn func(*Tx)) *World {
+	w.after = fn
+	return w
+}
+
+// Files is the sled's file system; "/" is the root of the global zone.
+func (w *World) Files() host.Files { return w.files }
+
+// Update runs fn as one transaction, after what was due has happened. What fn
+// has changed stays changed, whatever it returns.
+func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return w.store.update(ctx, func(s *State) error {
+		tx := NewTx(s, Now(), w.files)
+		if err := tx.Settle(w.handlers); err != nil {
+			return err
+		}
+		err := fn(tx)
+		if serr := tx.Settle(w.handlers); err == nil {
+			err = serr
+		}
+		if w.after != nil {
+			w.after(tx)
+		}
+		return err
+	})
+}
+
+// View shows fn the sled as it is now. Fn must not change it.
+func (w *World) View(ctx context.Context, fn func(*Tx) error) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		due := false
+		err := w.store.view(ctx, func(s *State) error {
+			tx := &Tx{State: s, Now: Now(), Files: w.files}
+			if due = tx.due(); due {
+				return nil
+			}
+			return fn(tx)
+		})
+		if err != nil || !due {
+			return err
+		}
+		if err := w.Update(ctx, func(*Tx) error { return nil }); err != nil {
+			return err
+		}
+	}
+}
+
+// Wait returns nil as soon as until holds, or the context's error. Until is
+// asked whenever the sled changes or a moment that was written down has come;
+// it must not change anything.
+func (w *World) Wait(ctx context.Context, until func(*Tx) bool) error {
+	for {
+		changed, done := w.store.watch()
+		holds, err := w.look(ctx, until, changed)
+		done()
+		if holds || err != nil {
+			return err
+		}
+	}
+}
+
+// look asks once, and if the answer is no waits for what may change it.
+func (w *World) look(ctx context.Context, until func(*Tx) bool, changed <-chan struct{}) (bool, error) {
+	holds := false
+	var next time.Time
+	var timed bool
+	err := w.View(ctx, func(tx *Tx) error {
+		if holds = until(tx); !holds {
+			next, timed = tx.State.NextTime(tx.Now)
+		}
+		return nil
+	})
+	if holds || err != nil {
+		return holds, err
+	}
+	var alarm <-chan time.Time
+	if timed {
+		timer := time.NewTimer(time.Until(next))
+		defer timer.Stop()
+		alarm = timer.C
+	}
+	select {
+	case <-changed:
+	case <-alarm:
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	return false, nil
+}
+
+// LockZone takes the lock that zoneadm holds on a zone and waits for it, as
+// zonecfg_grab_lock_file does (usr/src/lib/libzonecfg/common/libzonecfg.c). The
+// lock of a process that dies is free.
+func (w *World) LockZone(ctx context.Context, zone string) (unlock func(), err error) {
+	if zone == "" || path.Base(zone) != zone {
+		return nil, fmt.Errorf("lock zone %q: not a name", zone)
+	}
+	l, err := w.locks.Lock(ctx, "/locks/"+zone, host.LockExclusive)
+	if err != nil {
+		return nil, fmt.Errorf("lock zone %s: %w", zone, err)
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
+// Settle carries out what is due, each with the clock at its time.
+func (tx *Tx) Settle(h Handlers) error {
+	now := tx.Now
+	defer func() { tx.Now = now }()
+	for tx.due() {
+		e := tx.State.Due[0]
+		handle, ok := h[e.Kind]
+		if !ok {
+			return fmt.Errorf("scheduled for %s: nobody carries out %q", e.At.Format(time.RFC3339Nano), e.Kind)
+		}
+		tx.State.Due = slices.Delete(tx.State.Due, 0, 1)
+		tx.Now = e.At
+		handle(tx, e)
+		tx.Now = now
+	}
+	return nil
+}
+
+func (tx *Tx) due() bool {
+	return len(tx.State.Due) > 0 && !tx.State.Due[0].At.After(tx.Now)
+}
