@@ -99,14 +99,39 @@ func ReadFile(f Files, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return io.ReadAll(in)
+	info, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	// One more than there is, so that the end is seen without growing.
+	data := make([]byte, 0, info.Size+1)
+	for {
+		n, err := in.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err == io.EOF {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+	}
 }
 
 // MkdirAll makes name and its missing parents.
 func MkdirAll(f Files, name string, perm fs.FileMode) error {
+	if w, ok := f.(wholeFiles); ok {
+		return w.mkdirAll(name, perm)
+	}
+	return mkdirAll(f, name, perm)
+}
+
+func mkdirAll(f Files, name string, perm fs.FileMode) error {
 	err := f.Mkdir(name, perm)
 	if errors.Is(err, fs.ErrNotExist) && name != "/" {
-		if err := MkdirAll(f, path.Dir(name), 0o755); err != nil {
+		if err := mkdirAll(f, path.Dir(name), 0o755); err != nil {
 			return err
 		}
 		err = f.Mkdir(name, perm)

@@ -1,0 +1,103 @@
+package host_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// A guest may plant links and pipes in its own file system.
+func TestInIsNotLedOutByLinks(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("x"), 0o600))
+	memory := host.Memory()
+	put(t, memory, "/secret", "x")
+
+	for name, c := range map[string]struct {
+		files host.Files
+		link  func(target, name string) error
+	}{
+		"dir":    {host.Dir(dir), func(target, name string) error { return os.Symlink(target, filepath.Join(dir, name)) }},
+		"memory": {memory, memory.Symlink},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ok(t, host.MkdirAll(c.files, "/zone/etc", 0o755))
+			root, err := c.files.In("/zone")
+			ok(t, err)
+			put(t, root, "/etc/plain", "inside")
+			for link, target := range map[string]string{
+				"/zone/up":       "../secret",
+				"/zone/absolute": "/secret",
+				"/zone/updir":    "..",
+				"/zone/loop":     "loop",
+			} {
+				ok(t, c.link(target, link))
+			}
+			for _, name := range []string{"/up", "/absolute", "/updir/secret", "/loop"} {
+				if _, err := root.Open(name, os.O_RDONLY, 0); err == nil {
+					t.Errorf("%s leads out", name)
+				}
+				if _, err := root.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err == nil {
+					t.Errorf("%s leads out for writing", name)
+				}
+			}
+			holds(t, c.files, "/secret", "x")
+
+			ok(t, c.link("etc/../etc", "/zone/inner"))
+			holds(t, root, "/inner/plain", "inside")
+			info, err := root.Stat("/inner")
+			ok(t, err)
+			if info.Mode.Type() != fs.ModeSymlink || info.Size != int64(len("etc/../etc")) {
+				t.Errorf("Stat followed the link: %+v", info)
+			}
+			ok(t, root.Remove("/inner"))
+			holds(t, root, "/etc/plain", "inside")
+		})
+	}
+}
+
+func TestInDoesNotWaitForAPipe(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	root, err := host.Dir("/").In(dir)
+	ok(t, err)
+	_, err = root.Open("/pipe", os.O_RDONLY, 0)
+	fails(t, err, syscall.EINVAL)
+	_, err = root.Open("/pipe", os.O_RDWR, 0)
+	fails(t, err, syscall.EINVAL)
+	fails(t, root.Append("/pipe", []byte("x")), syscall.ENXIO)
+}
+
+// An open directory would keep a zone's file system from being unmounted.
+func TestInKeepsNothingOpen(t *testing.T) {
+	dir := t.TempDir()
+	root, err := host.Dir("/").In(dir)
+	ok(t, err)
+	put(t, root, "/a", "x")
+	ok(t, host.WriteFile(root, "/b", nil, 0o600))
+	_, err = root.ReadDir("/")
+	ok(t, err)
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc/self/fd here")
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, dir) {
+			t.Errorf("descriptor %s is still open on %s", fd.Name(), to)
+		}
+	}
+}
+
+func TestDirErrorsNameTheFileAsTheCallerDid(t *testing.T) {
+	_, err := host.Dir(t.TempDir()).Stat("/etc/nothing")
+	if err == nil || err.Error() != "stat /etc/nothing: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
+}

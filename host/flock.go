@@ -1,0 +1,115 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The pauses between two looks at a lock that another process holds. flock(2)
+// cannot be waited for and given up; within one process nobody polls.
+const (
+	firstLockPause = 50 * time.Microsecond
+	lastLockPause  = 2 * time.Millisecond
+)
+
+// fileLock is an flock(2) on an open file. It is never undone by LOCK_UN, only
+// by closing: the lock belongs to the open file description, which commands
+// that run under it have inherited, and it must last until they end.
+type fileLock struct {
+	*held
+	file *os.File
+}
+
+func newFileLock(file *os.File, leave func()) *fileLock {
+	l := &fileLock{file: file}
+	l.held = newHeld(func() error {
+		defer leave()
+		return file.Close()
+	})
+	return l
+}
+
+// Unlock releases the lock, unless a command has inherited it.
+func (l *fileLock) Unlock() error { return l.unlock() }
+
+// Write replaces what the lock's file says of its holder.
+func (l *fileLock) Write(data []byte) error {
+	if _, err := l.file.WriteAt(data, 0); err != nil {
+		return err
+	}
+	return l.file.Truncate(int64(len(data)))
+}
+
+// File is what a command inherits.
+func (l *fileLock) File() *os.File { return l.file }
+
+// waitFlock takes the flock of an open file, against other processes.
+func waitFlock(ctx context.Context, file *os.File, mode LockMode) error {
+	how := unix.LOCK_NB | unix.LOCK_SH
+	if mode.exclusive() {
+		how = unix.LOCK_NB | unix.LOCK_EX
+	}
+	for pause := firstLockPause; ; pause = min(2*pause, lastLockPause) {
+		err := unix.Flock(int(file.Fd()), how)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, unix.EINTR):
+			continue
+		case !errors.Is(err, unix.EWOULDBLOCK):
+			return err
+		case mode.try():
+			return ErrLocked
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// lockTable has one turnstile per locked file, shared by Dir and its views.
+type lockTable struct {
+	mu     sync.Mutex
+	stiles map[string]*turnstile
+}
+
+func (t *lockTable) of(name string) *turnstile {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stile, ok := t.stiles[name]
+	if !ok {
+		stile = &turnstile{}
+		t.stiles[name] = stile
+	}
+	return stile
+}
+
+func (d *dirFiles) Lock(ctx context.Context, name string, mode LockMode) (Lock, error) {
+	stile := d.locks.of(d.name(name))
+	if err := stile.acquire(ctx, mode); err != nil {
+		return nil, d.pathError("lock", name, err)
+	}
+	var file *os.File
+	err := d.do("lock", name, func(t tree) (err error) {
+		file, err = t.OpenFile(rel(name), os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+		return err
+	})
+	if err != nil {
+		stile.release(mode)
+		return nil, err
+	}
+	if err := waitFlock(ctx, file, mode); err != nil {
+		file.Close()
+		stile.release(mode)
+		return nil, d.pathError("lock", name, err)
+	}
+	return newFileLock(file, func() { stile.release(mode) }), nil
+}

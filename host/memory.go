@@ -1,0 +1,355 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// MemoryFiles is a file system in memory, with faults and mountpoints as a
+// test wants them. Permissions are kept and shown, not enforced.
+type MemoryFiles struct {
+	tree  *memTree
+	views []string // the directories of the views that this one lies in
+}
+
+var _ Files = (*MemoryFiles)(nil)
+
+// Memory is an empty file system in memory. Its locks work in a
+// testing/synctest bubble.
+func Memory() *MemoryFiles { return &MemoryFiles{tree: newMemTree()} }
+
+// Fail makes fault decide, before each operation, whether it fails; nil takes
+// the faults away. Op is the name of the Files method in lower case, or
+// "write"; name is absolute, from the top also in a view. A *ShortWrite makes
+// a write or append fail half-way.
+func (m *MemoryFiles) Fail(fault func(op, name string) error) {
+	m.tree.mu.Lock()
+	defer m.tree.mu.Unlock()
+	m.tree.fault = fault
+}
+
+// ShortWrite is a fault: of what was to be written, Written bytes were.
+type ShortWrite struct {
+	Written int
+	Err     error
+}
+
+func (e *ShortWrite) Error() string { return e.Err.Error() }
+func (e *ShortWrite) Unwrap() error { return e.Err }
+
+// SetDevice makes dir a mountpoint: its Device and that of all below it is
+// device, and nothing can be renamed across it. 0 makes it a plain directory
+// again. The top is device 1.
+func (m *MemoryFiles) SetDevice(dir string, device uint64) error {
+	return m.at("mount", dir, false, func(p place) error {
+		switch {
+		case p.node == nil:
+			return syscall.ENOENT
+		case !p.node.mode.IsDir():
+			return syscall.ENOTDIR
+		}
+		p.node.device = device
+		return nil
+	})
+}
+
+// Symlink makes name a link to target.
+func (m *MemoryFiles) Symlink(target, name string) error {
+	return m.at("symlink", name, false, func(p place) error {
+		if p.node != nil {
+			return syscall.EEXIST
+		}
+		n := m.tree.newNode(fs.ModeSymlink | 0o777)
+		n.target = target
+		m.tree.apply(edit{p.parent(), p.base, n})
+		return nil
+	})
+}
+
+// full is the name from the top, for messages and faults.
+func (m *MemoryFiles) full(name string) string {
+	full := "/"
+	for _, view := range m.views {
+		full = path.Join(full, path.Clean("/"+view))
+	}
+	return path.Join(full, path.Clean("/"+name))
+}
+
+func (m *MemoryFiles) fail(op, name string) error {
+	m.tree.mu.Lock()
+	fault := m.tree.fault
+	m.tree.mu.Unlock()
+	if fault == nil {
+		return nil
+	}
+	return fault(op, m.full(name))
+}
+
+func (m *MemoryFiles) pathError(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return &fs.PathError{Op: op, Path: m.full(name), Err: err}
+}
+
+// at runs work on the place of a name, under the lock.
+func (m *MemoryFiles) at(op, name string, follow bool, work func(place) error) error {
+	if err := m.fail(op, name); err != nil {
+		return m.pathError(op, name, err)
+	}
+	m.tree.mu.Lock()
+	defer m.tree.mu.Unlock()
+	p, err := m.find(name, follow)
+	if err == nil {
+		err = work(p)
+	}
+	return m.pathError(op, name, err)
+}
+
+// find goes through the views to the name.
+func (m *MemoryFiles) find(name string, follow bool) (place, error) {
+	dirs := []*node{m.tree.root}
+	for i, view := range m.views {
+		p, err := find(dirs, i > 0, view, true)
+		switch {
+		case err != nil:
+			return place{}, err
+		case p.node == nil:
+			return place{}, syscall.ENOENT
+		case p.node.entries == nil:
+			return place{}, syscall.ENOTDIR
+		}
+		dirs = p.dirs
+		if p.node != p.parent() {
+			dirs = append(dirs, p.node)
+		}
+	}
+	return find(dirs, len(m.views) > 0, name, follow)
+}
+
+func (m *MemoryFiles) Open(name string, flag int, perm fs.FileMode) (File, error) {
+	var file *memFile
+	exclusive := flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL
+	err := m.at("open", name, !exclusive, func(p place) error {
+		switch {
+		case p.node == nil && flag&os.O_CREATE == 0:
+			return syscall.ENOENT
+		case p.node == nil:
+			p.node = m.tree.newNode(perm.Perm())
+			m.tree.apply(edit{p.parent(), p.base, p.node})
+		case exclusive:
+			return syscall.EEXIST
+		case p.node.mode.IsDir():
+			return syscall.EISDIR
+		case flag&os.O_TRUNC != 0:
+			m.tree.truncate(p.node)
+		}
+		file = &memFile{files: m, name: name, place: p, flag: flag}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+func (m *MemoryFiles) Append(name string, data []byte) error {
+	err := m.fail("append", name)
+	short, torn := errors.AsType[*ShortWrite](err)
+	if torn {
+		data = data[:min(short.Written, len(data))]
+	} else if err != nil {
+		return m.pathError("append", name, err)
+	}
+	m.tree.mu.Lock()
+	defer m.tree.mu.Unlock()
+	p, ferr := m.find(name, true)
+	switch {
+	case ferr != nil:
+		return m.pathError("append", name, ferr)
+	case p.node == nil:
+		return m.pathError("append", name, syscall.ENOENT)
+	case p.node.mode.IsDir():
+		return m.pathError("append", name, syscall.EISDIR)
+	}
+	m.tree.write(p.node, len(p.node.data), data)
+	return m.pathError("append", name, err)
+}
+
+func (m *MemoryFiles) Rename(from, to string) error {
+	return m.at("rename", from, false, func(p place) error {
+		if p.node == nil {
+			return syscall.ENOENT
+		}
+		q, err := m.find(to, false)
+		switch {
+		case err != nil:
+			return err
+		case p.base == ".":
+			return syscall.EBUSY
+		case q.node != nil && q.node.mode.IsDir():
+			return syscall.EEXIST
+		case q.node != nil && p.node.mode.IsDir():
+			return syscall.ENOTDIR
+		case slices.Contains(q.dirs, p.node):
+			return syscall.EINVAL
+		case p.parentDevice() != q.parentDevice():
+			return syscall.EXDEV
+		case p.node == q.node:
+			return nil
+		}
+		m.tree.apply(edit{p.parent(), p.base, nil}, edit{q.parent(), q.base, p.node})
+		return nil
+	})
+}
+
+func (m *MemoryFiles) Remove(name string) error {
+	return m.at("remove", name, false, func(p place) error {
+		switch {
+		case p.node == nil:
+			return syscall.ENOENT
+		case p.base == "." || p.node.device != 0:
+			return syscall.EBUSY
+		case len(p.node.entries) > 0:
+			return syscall.ENOTEMPTY
+		}
+		m.tree.apply(edit{p.parent(), p.base, nil})
+		return nil
+	})
+}
+
+func (m *MemoryFiles) Mkdir(name string, perm fs.FileMode) error {
+	return m.at("mkdir", name, false, func(p place) error {
+		if p.node != nil {
+			return syscall.EEXIST
+		}
+		m.tree.apply(edit{p.parent(), p.base, m.tree.newNode(fs.ModeDir | perm.Perm())})
+		return nil
+	})
+}
+
+func (m *MemoryFiles) Chmod(name string, mode fs.FileMode) error {
+	return m.at("chmod", name, true, func(p place) error {
+		if p.node == nil {
+			return syscall.ENOENT
+		}
+		p.node.mode = p.node.mode.Type() | mode.Perm()
+		return nil
+	})
+}
+
+func (m *MemoryFiles) Stat(name string) (Info, error) {
+	var info Info
+	err := m.at("stat", name, false, func(p place) error {
+		if p.node == nil {
+			return syscall.ENOENT
+		}
+		info = p.info(path.Base(path.Clean("/" + name)))
+		return nil
+	})
+	return info, err
+}
+
+func (m *MemoryFiles) ReadDir(name string) ([]Info, error) {
+	var list []Info
+	err := m.at("readdir", name, true, func(p place) error {
+		switch {
+		case p.node == nil:
+			return syscall.ENOENT
+		case p.node.entries == nil:
+			return syscall.ENOTDIR
+		}
+		list = make([]Info, 0, len(p.node.entries))
+		dirs := append(p.dirs[:len(p.dirs):len(p.dirs)], p.node)
+		for base, n := range p.node.entries {
+			list = append(list, place{dirs: dirs, base: base, node: n}.info(base))
+		}
+		slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+		return nil
+	})
+	return list, err
+}
+
+func (m *MemoryFiles) Sync(name string) error {
+	return m.at("sync", name, true, func(p place) error {
+		switch {
+		case p.node == nil:
+			return syscall.ENOENT
+		case p.node.mode.IsDir():
+			return syscall.EISDIR
+		}
+		m.tree.sync(p.node)
+		return nil
+	})
+}
+
+func (m *MemoryFiles) SyncDir(name string) error {
+	return m.at("syncdir", name, true, func(p place) error {
+		switch {
+		case p.node == nil:
+			return syscall.ENOENT
+		case !p.node.mode.IsDir():
+			return syscall.ENOTDIR
+		}
+		m.tree.syncDir(p.node)
+		return nil
+	})
+}
+
+func (m *MemoryFiles) Lock(ctx context.Context, name string, mode LockMode) (Lock, error) {
+	var n *node
+	err := m.at("lock", name, true, func(p place) error {
+		switch {
+		case p.node == nil:
+			p.node = m.tree.newNode(0o600)
+			m.tree.apply(edit{p.parent(), p.base, p.node})
+		case p.node.mode.IsDir():
+			return syscall.EISDIR
+		}
+		n = p.node
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := n.stile.acquire(ctx, mode); err != nil {
+		return nil, m.pathError("lock", name, err)
+	}
+	free := func() error { n.stile.release(mode); return nil }
+	return &memLock{held: newHeld(free), tree: m.tree, node: n}, nil
+}
+
+func (m *MemoryFiles) In(dir string) (Files, error) {
+	view := &MemoryFiles{tree: m.tree, views: append(m.views[:len(m.views):len(m.views)], dir)}
+	_, err := view.Stat("/")
+	if err != nil {
+		return nil, err
+	}
+	return view, nil
+}
+
+// memLock is a lock on a file in memory.
+type memLock struct {
+	*held
+	tree *memTree
+	node *node
+}
+
+func (l *memLock) Unlock() error { return l.unlock() }
+
+func (l *memLock) Write(data []byte) error {
+	l.tree.mu.Lock()
+	defer l.tree.mu.Unlock()
+	l.tree.truncate(l.node)
+	l.tree.write(l.node, 0, data)
+	return nil
+}

@@ -1,0 +1,222 @@
+package host_test
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// cuts looks at the file system after many different power cuts.
+func cuts(t *testing.T, p *host.PowerCutFiles, look func(after *host.PowerCutFiles)) {
+	t.Helper()
+	look(p.Cut(func(int) int { return 0 }))
+	look(p.Cut(func(n int) int { return n - 1 }))
+	for seed := range uint64(200) {
+		look(p.Cut(rand.New(rand.NewPCG(seed, 0)).IntN))
+	}
+}
+
+// outcomes are the contents that a file may have after a cut; "-" is absence.
+func outcomes(t *testing.T, p *host.PowerCutFiles, name string) map[string]bool {
+	t.Helper()
+	seen := map[string]bool{}
+	cuts(t, p, func(after *host.PowerCutFiles) {
+		data, err := host.ReadFile(after, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			data = []byte("-")
+		} else {
+			ok(t, err)
+		}
+		seen[string(data)] = true
+	})
+	return seen
+}
+
+func TestPowerCutKeepsWhatWasFlushed(t *testing.T) {
+	p := host.PowerCuts()
+	put(t, p, "/a", "one")
+	ok(t, p.Sync("/a"))
+	if seen := outcomes(t, p, "/a"); !seen["-"] || !seen["one"] || len(seen) != 2 {
+		t.Errorf("name not flushed: %v", seen)
+	}
+	ok(t, p.SyncDir("/"))
+	if seen := outcomes(t, p, "/a"); !seen["one"] || len(seen) != 1 {
+		t.Errorf("all flushed: %v", seen)
+	}
+}
+
+func TestPowerCutTearsAppends(t *testing.T) {
+	p := host.PowerCuts()
+	put(t, p, "/a", "first.")
+	p.Settle()
+	ok(t, p.Append("/a", []byte("second.")))
+	seen := outcomes(t, p, "/a")
+	for _, want := range []string{"first.", "first.second.", "first.sec", "first.sec\x00\x00\x00\x00"} {
+		if !seen[want] {
+			t.Errorf("never %q", want)
+		}
+	}
+	for text := range seen {
+		if !strings.HasPrefix(text, "first.") {
+			t.Errorf("%q lost what was flushed", text)
+		}
+	}
+	ok(t, p.Sync("/a"))
+	if seen := outcomes(t, p, "/a"); len(seen) != 1 {
+		t.Errorf("flushed: %v", seen)
+	}
+}
+
+func TestPowerCutReordersAppends(t *testing.T) {
+	p := host.PowerCuts()
+	put(t, p, "/a", "")
+	p.Settle()
+	ok(t, p.Append("/a", []byte("12")))
+	ok(t, p.Append("/a", []byte("34")))
+	if seen := outcomes(t, p, "/a"); !seen["\x00\x0034"] {
+		t.Errorf("the second append is never there without the first: %v", seen)
+	}
+}
+
+func TestPowerCutForgetsRenames(t *testing.T) {
+	p := host.PowerCuts()
+	put(t, p, "/a", "old")
+	put(t, p, "/b", "new")
+	p.Settle()
+	ok(t, p.Rename("/b", "/a"))
+	cuts(t, p, func(after *host.PowerCutFiles) {
+		a, err := host.ReadFile(after, "/a")
+		ok(t, err)
+		_, err = after.Stat("/b")
+		if happened := err != nil; happened != (string(a) == "new") {
+			t.Errorf("a is %q, and b: %v", a, err)
+		}
+	})
+	if seen := outcomes(t, p, "/a"); len(seen) != 2 {
+		t.Errorf("got %v", seen)
+	}
+}
+
+// Renaming a file that was not flushed is the classic mistake.
+func TestPowerCutEmptiesAFileRenamedBeforeItWasFlushed(t *testing.T) {
+	p := host.PowerCuts()
+	put(t, p, "/a", "old")
+	p.Settle()
+	put(t, p, "/b", "new")
+	ok(t, p.Rename("/b", "/a"))
+	ok(t, p.SyncDir("/"))
+	if seen := outcomes(t, p, "/a"); !seen[""] || !seen["new"] || seen["old"] {
+		t.Errorf("got %v", seen)
+	}
+}
+
+func TestPowerCutLosesDirectoriesThatWereNotFlushed(t *testing.T) {
+	p := host.PowerCuts()
+	ok(t, p.Mkdir("/dir", 0o755))
+	put(t, p, "/dir/a", "x")
+	ok(t, p.Sync("/dir/a"))
+	ok(t, p.SyncDir("/dir"))
+	if seen := outcomes(t, p, "/dir/a"); !seen["-"] || !seen["x"] || len(seen) != 2 {
+		t.Errorf("got %v", seen)
+	}
+}
+
+func TestPowerCutRemovesADirectoryOnlyWhenEmpty(t *testing.T) {
+	p := host.PowerCuts()
+	ok(t, p.Mkdir("/dir", 0o755))
+	put(t, p, "/dir/a", "x")
+	p.Settle()
+	ok(t, p.Rename("/dir/a", "/a"))
+	ok(t, p.Remove("/dir"))
+	cuts(t, p, func(after *host.PowerCutFiles) {
+		_, dir := after.Stat("/dir")
+		_, old := after.Stat("/dir/a")
+		_, moved := after.Stat("/a")
+		if dir != nil && moved != nil || (old == nil) == (moved == nil) {
+			t.Errorf("dir: %v, dir/a: %v, a: %v", dir, old, moved)
+		}
+	})
+}
+
+func TestPowerCutMayForgetAMode(t *testing.T) {
+	p := host.PowerCuts()
+	put(t, p, "/a", "x")
+	p.Settle()
+	ok(t, p.Chmod("/a", 0o400))
+	modes := map[fs.FileMode]bool{}
+	look := func(after *host.PowerCutFiles) {
+		info, err := after.Stat("/a")
+		ok(t, err)
+		modes[info.Mode] = true
+	}
+	cuts(t, p, look)
+	if len(modes) != 2 {
+		t.Errorf("got %v", modes)
+	}
+	ok(t, p.Sync("/a"))
+	clear(modes)
+	cuts(t, p, look)
+	if len(modes) != 1 {
+		t.Errorf("flushed: %v", modes)
+	}
+}
+
+func TestPowerCutDropsLocksAndGoesOn(t *testing.T) {
+	p := host.PowerCuts()
+	ok(t, p.Mkdir("/dir", 0o755))
+	ok(t, p.SetDevice("/dir", 5))
+	l, err := p.Lock(t.Context(), "/lock", host.LockExclusive)
+	ok(t, err)
+	defer l.Unlock()
+	p.Settle()
+	after := p.Cut(func(int) int { return 0 })
+	other, err := after.Lock(t.Context(), "/lock", host.TryExclusive)
+	ok(t, err)
+	ok(t, other.Unlock())
+	info, err := after.Stat("/dir")
+	ok(t, err)
+	if info.Device != 5 {
+		t.Errorf("the mountpoint is on device %d", info.Device)
+	}
+
+	ok(t, after.Append("/lock", []byte("x")))
+	ok(t, after.Sync("/lock"))
+	again := after.Cut(func(int) int { return 0 })
+	holds(t, again, "/lock", "x")
+	holds(t, p, "/lock", "")
+}
+
+// WriteFile's promise: after a power cut at any of its steps the file holds
+// the old contents or the new, and the new ones once it has returned.
+func TestWriteFileSurvivesAPowerCut(t *testing.T) {
+	const before, later = "the old contents", "the new contents, which are longer"
+	for steps := 0; ; steps++ {
+		p := host.PowerCuts()
+		put(t, p, "/a", before)
+		p.Settle()
+		done := 0
+		p.Fail(func(op, name string) error {
+			if done++; done > steps {
+				return errors.New("power")
+			}
+			return nil
+		})
+		err := host.WriteFile(p, "/a", []byte(later), 0o644)
+		p.Fail(nil)
+		for text := range outcomes(t, p, "/a") {
+			if text != later && (text != before || err == nil) {
+				t.Errorf("after %d steps (%v): %q", steps, err, text)
+			}
+		}
+		if err == nil {
+			if steps < 5 {
+				t.Errorf("WriteFile takes %d steps: too few to be durable", steps)
+			}
+			return
+		}
+	}
+}
