@@ -1,0 +1,200 @@
+package zone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Dir is where zonecfg keeps configurations and zoneadm its index.
+const Dir = "/etc/zones"
+
+// IncompleteError is a listing from which zones are missing: zoneadm leaves out
+// a zone that vanishes or whose configuration is broken while it walks, says so
+// on standard error, and exits 0 (zone_print_list of zoneadm.c).
+type IncompleteError struct {
+	Skipped []string // the zones that it named
+	// Unclear is set when it said something that names no zone: then any zone
+	// may be missing.
+	Unclear bool
+	Words   string // standard error
+}
+
+// Error repeats zoneadm's words.
+func (e *IncompleteError) Error() string {
+	return "the zone listing is incomplete: " + strings.Join(strings.Fields(e.Words), " ")
+}
+
+// Hides says whether the zone may exist although the listing lacks it.
+func (e *IncompleteError) Hides(name string) bool {
+	return e.Unclear || slices.Contains(e.Skipped, name)
+}
+
+// listAttempts bounds how often List repeats a listing that lacks zones: one
+// that vanished is gone in the next.
+const listAttempts = 3
+
+// List lists every zone, the global one first, whatever its state. If zones are
+// missing, what is there is returned together with an *IncompleteError; any
+// other error comes with no zones. Errors: host.ErrPrivileges outside the
+// global zone, where a zone sees only itself; ErrSyntax; a *host.CommandError.
+func List(ctx context.Context, h host.Host) ([]Zone, error) {
+	var zones []Zone
+	var err error
+	for range listAttempts {
+		if zones, err = list(ctx, h); !isIncomplete(err) {
+			break
+		}
+	}
+	return zones, err
+}
+
+func list(ctx context.Context, h host.Host) ([]Zone, error) {
+	c := listCommand()
+	r, err := h.Run(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("list zones: %w", err)
+	}
+	if r.Exit != 0 {
+		return nil, fmt.Errorf("list zones: %w", failure(c, r))
+	}
+	zones, err := ParseList(r.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(zones, func(z Zone) bool { return z.Name == Global }) {
+		return nil, fmt.Errorf("list zones: the global zone is not among them: %w", host.ErrPrivileges)
+	}
+	if len(r.Stderr) > 0 {
+		return zones, incomplete(string(r.Stderr))
+	}
+	return zones, nil
+}
+
+// incomplete finds the zones that lines of the form "zoneadm: NAME: …" name.
+func incomplete(words string) *IncompleteError {
+	e := &IncompleteError{Words: words}
+	for line := range strings.Lines(words) {
+		rest, isZoneadm := strings.CutPrefix(line, "zoneadm: ")
+		name, _, named := strings.Cut(rest, ": ")
+		if _, odd := outside(name, "._-"); !isZoneadm || !named || odd {
+			e.Unclear = true
+			continue
+		}
+		e.Skipped = append(e.Skipped, name)
+	}
+	return e
+}
+
+// Find looks one zone up in a listing of all. Not found and no error means that
+// this one listing lacks it: see Gone.
+func Find(ctx context.Context, h host.Host, name string) (Zone, bool, error) {
+	zones, err := List(ctx, h)
+	for _, z := range zones {
+		if z.Name == name {
+			return z, true, nil
+		}
+	}
+	if gap, ok := errors.AsType[*IncompleteError](err); ok && !gap.Hides(name) {
+		err = nil
+	}
+	return Zone{}, false, err
+}
+
+// Gone says whether two listings in a row lack the zone. One is not enough: a
+// zone whose files are being replaced can slip through a listing.
+func Gone(ctx context.Context, h host.Host, name string) (bool, error) {
+	for range 2 {
+		_, found, err := Find(ctx, h, name)
+		if err != nil || found {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// ConfigError is a configuration that could not be read.
+type ConfigError struct {
+	Zone string
+	Err  error
+}
+
+// Error names the zone.
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("configuration of zone %s: %v", e.Zone, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// Configs reads the configurations of all zones that /etc/zones/index names,
+// but for the global one, from /etc/zones/NAME.xml. It runs no command. The
+// templates that lie there too (SUNWblank.xml) are in no index. If some cannot
+// be read, the others are returned together with their *ConfigErrors, joined:
+// those zones are unknown, not absent.
+func Configs(f host.Files) (map[string]Config, error) {
+	entries, err := readIndex(f)
+	if err != nil {
+		return nil, err
+	}
+	configs := make(map[string]Config, len(entries))
+	var errs []error
+	for _, e := range entries {
+		c, err := ReadConfig(f, e.Name)
+		if errors.Is(err, fs.ErrNotExist) && vanished(f, e.Name) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		configs[e.Name] = c
+	}
+	return configs, errors.Join(errs...)
+}
+
+// vanished says whether a zone has left the index since it was read.
+func vanished(f host.Files, name string) bool {
+	entries, err := readIndex(f)
+	return err == nil && !slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == name })
+}
+
+func readIndex(f host.Files) ([]Entry, error) {
+	data, err := host.ReadFile(f, path.Join(Dir, "index"))
+	if err != nil {
+		return nil, fmt.Errorf("read the zone index: %w", err)
+	}
+	entries, err := ParseIndex(data)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(entries, func(e Entry) bool { return e.Name == Global }), nil
+}
+
+// ReadConfig reads one zone's configuration from its file. Errors are
+// *ConfigErrors, of fs.ErrNotExist if there is no file.
+func ReadConfig(f host.Files, name string) (Config, error) {
+	data, err := host.ReadFile(f, path.Join(Dir, name+".xml"))
+	if err != nil {
+		return Config{}, &ConfigError{Zone: name, Err: err}
+	}
+	owner, c, err := ParseConfig(data)
+	if err == nil && owner != name {
+		err = fmt.Errorf("the file is of zone %q: %w", owner, ErrSyntax)
+	}
+	if err != nil {
+		return Config{}, &ConfigError{Zone: name, Err: err}
+	}
+	return c, nil
+}
+
+func isIncomplete(err error) bool {
+	_, ok := errors.AsType[*IncompleteError](err)
+	return ok
+}

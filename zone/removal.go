@@ -1,0 +1,196 @@
+package zone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// The steps that take a zone down. They are done when listings say so: a zone
+// that is halted or uninstalled already is what was wanted; one that does not
+// exist is host.ErrNotFound.
+
+// Removal is the steps that remove a zone found like this, in order. It is
+// decided by the state, because each state allows only its own command
+// (sanity_check of usr/src/cmd/zoneadm/zoneadm.c). For a state that is not
+// known it is the shortest way, which zoneadm refuses if it is wrong. There is
+// no removal of the global zone.
+func Removal(z Zone) []any {
+	if z.Name == Global {
+		return nil
+	}
+	uninstall, remove := Uninstall{Name: z.Name}, Delete{Name: z.Name}
+	switch z.State {
+	case Configured:
+		return []any{remove}
+	case Ready, Running, ShuttingDown, Down:
+		return []any{Halt{Name: z.Name}, uninstall, remove}
+	case Mounted:
+		return []any{Unmount{Name: z.Name}, uninstall, remove}
+	}
+	return []any{uninstall, remove}
+}
+
+// Halt stops a zone without its shutdown scripts: afterwards it is installed
+// and its links are back in the global zone. While the zone is going down, halt
+// is repeated until the context ends.
+type Halt struct{ Name string }
+
+// Unmount ends the scratch zone of a zone that is mounted.
+type Unmount struct{ Name string }
+
+// Uninstall removes what an install or a clone made; the zone stays configured.
+// The omicron1 brand leaves the zonepath's dataset.
+type Uninstall struct{ Name string }
+
+// Delete removes a zone's configuration, and nothing that lies on disk.
+type Delete struct{ Name string }
+
+// Verb names the step.
+func (Halt) Verb() string { return "zone.halt" }
+
+// Verb names the step.
+func (Unmount) Verb() string { return "zone.unmount" }
+
+// Verb names the step.
+func (Uninstall) Verb() string { return "zone.uninstall" }
+
+// Verb names the step.
+func (Delete) Verb() string { return "zone.delete" }
+
+// Undo is nil.
+func (Halt) Undo() any { return nil }
+
+// Undo is nil.
+func (Unmount) Undo() any { return nil }
+
+// Undo is nil.
+func (Uninstall) Undo() any { return nil }
+
+// Undo is nil.
+func (Delete) Undo() any { return nil }
+
+// Explain is the zoneadm halt.
+func (s Halt) Explain() []host.Line { return []host.Line{host.CommandLine(haltCommand(s.Name))} }
+
+// Explain is the zoneadm unmount.
+func (s Unmount) Explain() []host.Line { return []host.Line{host.CommandLine(unmountCommand(s.Name))} }
+
+// Explain is the zoneadm uninstall.
+func (s Uninstall) Explain() []host.Line {
+	return []host.Line{host.CommandLine(uninstallCommand(s.Name))}
+}
+
+// Explain is the zonecfg delete.
+func (s Delete) Explain() []host.Line { return []host.Line{host.CommandLine(deleteCommand(s.Name))} }
+
+// haltPause is the longest time between two halts of a zone that does not go down.
+const haltPause = 800 * time.Millisecond
+
+// Do halts the zone. A halt may fail although the zone is gone (its brand's last
+// hook failed) and may leave it shutting_down or down (something in the global
+// zone holds a link or a file system): zone_halt of zoneadmd.c.
+func (s Halt) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return err
+	}
+	for wait := newBackOff(haltPause); ; {
+		err := run(ctx, h, haltCommand(s.Name), s.Name)
+		if err != nil && !isCommandError(err) {
+			return err
+		}
+		stopped := inState(ctx, h, s.Name, Installed)
+		if stopped == nil {
+			return nil
+		}
+		if !errors.Is(stopped, host.ErrTransient) && ctx.Err() == nil {
+			return firstOf(err, stopped)
+		}
+		if wait.pause(ctx); ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", firstOf(err, stopped), context.Cause(ctx))
+		}
+	}
+}
+
+// Do unmounts the zone.
+func (s Unmount) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return err
+	}
+	err := run(ctx, h, unmountCommand(s.Name), s.Name)
+	if err != nil && !isCommandError(err) {
+		return err
+	}
+	if left := inState(ctx, h, s.Name, Installed, Incomplete); left != nil {
+		return firstOf(err, left)
+	}
+	return nil
+}
+
+// Do uninstalls the zone. If the brand's hook fails, the zone is incomplete; one
+// more try often gets further, because the hook starts anew. The error then
+// holds what the hook said.
+func (s Uninstall) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return err
+	}
+	for again := true; ; again = false {
+		err := run(ctx, h, uninstallCommand(s.Name), s.Name)
+		if err != nil && !isCommandError(err) {
+			return err
+		}
+		left := inState(ctx, h, s.Name, Configured)
+		if left == nil {
+			return nil
+		}
+		e, _ := errors.AsType[*StateError](left)
+		if !again || err == nil || e == nil || e.State != Incomplete {
+			return firstOf(err, left)
+		}
+	}
+}
+
+// Do deletes the configuration; two listings must lack the zone.
+func (s Delete) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return err
+	}
+	c := deleteCommand(s.Name)
+	r, err := h.Run(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := zonecfgFailure(c, r, s.Name); err != nil {
+		return err
+	}
+	gone, err := Gone(ctx, h, s.Name)
+	if err == nil && !gone {
+		err = fmt.Errorf("zone %s is still there after zonecfg delete: %w", s.Name, host.ErrState)
+	}
+	return err
+}
+
+// run runs a command and types its failure.
+func run(ctx context.Context, h host.Host, c host.Command, name string) error {
+	r, err := h.Run(ctx, c)
+	if err == nil && r.Exit != 0 {
+		err = failure(c, r, name)
+	}
+	return err
+}
+
+func isCommandError(err error) bool {
+	_, ok := errors.AsType[*host.CommandError](err)
+	return ok
+}
+
+// firstOf prefers the host's own words to what a listing showed afterwards.
+func firstOf(said, seen error) error {
+	if said != nil {
+		return said
+	}
+	return seen
+}
