@@ -1,0 +1,43 @@
+# sledctl is one Go program; everything here is a short name for a go command.
+# Demonstrations and tests run on the simulated sled and never reach a real host.
+
+export SLEDCTL_HOST := sim
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+
+.PHONY: build test demo bench lint cross docs soak race clean
+
+build: ## bin/sledctl for this machine
+	$(BUILD) -o bin/sledctl ./cmd/sledctl
+
+test: ## all tests, on the simulated sled
+	$(GO) test ./...
+
+race: ## all tests under the race detector
+	$(GO) test -race -short ./...
+
+demo: build ## the story of a sled, told by the program itself
+	@sh docs/demo.sh bin/sledctl
+
+bench: build ## the budgets, measured on this machine
+	@$(GO) run ./bench bin/sledctl
+
+lint: ## gofmt, go vet, staticcheck
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'gofmt -w . mends these'; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+
+cross: ## for a sled and for a workstation
+	GOOS=illumos GOARCH=amd64 $(BUILD) -o dist/sledctl-illumos-amd64 ./cmd/sledctl
+	GOOS=linux GOARCH=amd64 $(BUILD) -o dist/sledctl-linux-amd64 ./cmd/sledctl
+
+docs: ## one page per command, from the program
+	$(GO) run ./docs/generate docs/commands
+
+soak: ## what takes longer than a test may
+	SLEDCTL_SOAK=1 $(GO) test -timeout 4h ./...
+
+clean:
+	rm -rf bin dist

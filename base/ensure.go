@@ -1,0 +1,241 @@
+package base
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed" // the service's files
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Settings is what the configuration says of base zones.
+type Settings struct {
+	Names sled.Names
+	Brand string // sparse
+}
+
+// FMRI is Propolis' service in a zone.
+const FMRI = "svc:/site/sledctl/propolis-server:default"
+
+// manifestDirectory is where the service's files lie in a zone. A manifest
+// elsewhere would be imported too, but manifest-import deletes services whose
+// file is missing, so it must stay in the clone's own file system.
+const manifestDirectory = "/var/svc/manifest/site/sledctl"
+
+// systemManifests is where the zone's own manifests lie.
+const systemManifests = "/lib/svc/manifest"
+
+// format is raised when what a base holds changes in a way that its other
+// ingredients do not show.
+const format = 1
+
+//go:embed service/propolis-server.xml
+var manifest []byte
+
+//go:embed service/propolis-server
+var method []byte
+
+// Look is what was seen for the bases of a sled.
+type Look struct {
+	Inv  *inventory.Inventory
+	Mark string // what a base made now would carry
+}
+
+// look lists zones and datasets and works out the mark of this system.
+func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
+	got := Look{Inv: inventory.Look(ctx, h, inventory.Want{
+		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets},
+		User:  []string{sled.BaseProperty},
+	})}
+	if err := got.Inv.Know(inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets); err != nil {
+		return Look{}, err
+	}
+	var err error
+	got.Mark, err = s.mark(ctx, h)
+	return got, err
+}
+
+// mark names all that a base is made from: the release, the kernel's build,
+// the service's files, the brand, and the format. A base with another mark is
+// of another system and is not cloned any more.
+func (s Settings) mark(ctx context.Context, h host.Host) (string, error) {
+	release, err := host.ReadFile(h.Files(), "/etc/release")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	uname := host.Command{Program: "uname", Args: []string{"-v"}, ReadOnly: true}
+	result, err := h.Run(ctx, uname)
+	if err != nil {
+		return "", err
+	}
+	if result.Exit != 0 {
+		return "", &host.CommandError{Command: uname, Result: result}
+	}
+	sum := sha256.New()
+	for _, part := range [][]byte{release, result.Stdout, manifest, method, []byte(s.Brand)} {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return fmt.Sprintf("%d:%s", format, hex.EncodeToString(sum.Sum(nil))[:16]), nil
+}
+
+// valid says whether a recorded base is what a clone may be made from, and if
+// not, why.
+func (r Record) valid(seen Look) (bool, string) {
+	z, there := seen.Inv.Zone(r.Zone)
+	d, exists := seen.Inv.Dataset(r.Dataset)
+	mark := d.User[sled.BaseProperty]
+	switch {
+	case r.UUID == "":
+		return false, "was never finished"
+	case !there:
+		return false, "its zone is gone"
+	case z.State != "installed":
+		return false, "its zone is " + z.State
+	case z.UUID != r.UUID:
+		return false, "its zone was installed anew"
+	case !exists || mark.Source != "local":
+		return false, "its dataset carries no mark"
+	case mark.Value != seen.Mark:
+		return false, "it is of another system release"
+	}
+	return true, ""
+}
+
+// Ensure makes the pool have a valid base.
+func (s Settings) Ensure(ctx context.Context, env operation.Env, pool string, dryRun, keep bool) (Record, operation.Report, error) {
+	var result Record
+	report, err := operation.Run(ctx, env, operation.Request[Look]{
+		Verb: "base ensure", Subject: Subject(pool), DryRun: dryRun, Keep: keep,
+		Look: s.look,
+		Decide: func(view ledger.View, seen Look, at operation.Moment) (operation.Decision, error) {
+			d, r, err := s.decide(view, seen, pool)
+			result = r
+			return d, err
+		},
+		Seal: func(ctx context.Context, h host.Host) ([]ledger.Fact, error) { return s.seal(ctx, h, &result) },
+	})
+	return result, report, err
+}
+
+// seal writes down the identities that the host chose.
+func (s Settings) seal(ctx context.Context, h host.Host, r *Record) ([]ledger.Fact, error) {
+	seen, err := s.look(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	z, _ := seen.Inv.Zone(r.Zone)
+	d, _ := seen.Inv.Dataset(r.Dataset)
+	r.UUID, r.GUID = z.UUID, d.GUID
+	value, err := json.Marshal(r)
+	return []ledger.Fact{{Key: r.key(), Value: value}}, err
+}
+
+// decide is pure: the newest valid base stands, else the next generation is
+// made, and what a dead run left of it is cleared away first.
+func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.Decision, Record, error) {
+	all, err := All(view)
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	if err := prepared(seen, pool); err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	why, generation := "the pool has none", 0
+	for _, r := range slices.Backward(all) {
+		if r.Pool != pool {
+			continue
+		}
+		ok, reason := r.valid(seen)
+		if ok {
+			return operation.Decision{}, r, nil
+		}
+		if generation == 0 {
+			why, generation = fmt.Sprintf("generation %d %s", r.Generation, reason), r.Generation
+		}
+	}
+	r := s.record(pool, s.free(seen, pool, generation+1), seen.Mark)
+	value, err := json.Marshal(r)
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	actions := s.actions(r, why)
+	return operation.Decision{
+		Plan:   plan.Plan{Policy: plan.Undo, Actions: actions},
+		Before: []ledger.Fact{{Key: r.key(), Value: value}},
+		Undone: []ledger.Fact{{Key: r.key()}},
+		Intent: operation.Intent{Makes: []operation.Object{{Kind: "zone", Name: r.Zone}, {Kind: "dataset", Name: r.Dataset}}},
+	}, r, nil
+}
+
+// free is the first generation from n on whose zone and dataset are not there.
+func (s Settings) free(seen Look, pool string, n int) int {
+	for ; ; n++ {
+		r := s.record(pool, n, "")
+		_, zoned := seen.Inv.Zone(r.Zone)
+		_, exists := seen.Inv.Dataset(r.Dataset)
+		if !zoned && !exists {
+			return n
+		}
+	}
+}
+
+// NotPreparedError is a pool that has no place for zones.
+type NotPreparedError struct{ Pool, Dataset string }
+
+// Error names what is missing.
+func (e *NotPreparedError) Error() string {
+	return fmt.Sprintf("pool %s is not prepared for zones: %s is not there or not mounted", e.Pool, e.Dataset)
+}
+
+func prepared(seen Look, pool string) error {
+	parent := sled.ZoneParent(pool)
+	if d, ok := seen.Inv.Dataset(parent.Dataset); !ok || !d.Mounted {
+		return &NotPreparedError{Pool: pool, Dataset: parent.Dataset}
+	}
+	return nil
+}
+
+// actions makes a base: dataset, zone, install, our service, the seeded
+// repository, and the mark last of all.
+func (s Settings) actions(r Record, why string) []plan.Action {
+	root := path.Join(r.Zonepath, "root")
+	act := func(change plan.Change, object, why string, step plan.Step) plan.Action {
+		return plan.Action{ID: step.Verb() + " " + r.Zone, Object: object, Why: why, Change: change, Step: step}
+	}
+	zoned, dataset := "zone "+r.Zone, "dataset "+r.Dataset
+	actions := []plan.Action{
+		act(plan.Create, dataset, why, zfs.Create{Dataset: r.Dataset, Mountpoint: r.Zonepath, Mode: 0o700,
+			Properties: []zfs.Property{{Name: sled.BaseProperty, Value: "unfinished"}}}),
+		act(plan.Create, zoned, why, zone.Configure{Name: r.Zone, Config: s.config(r)}),
+		act(plan.Modify, zoned, "what Propolis needs and little else", zone.Install{Name: r.Zone}),
+		act(plan.Modify, zoned, "Propolis' start method", smf.WriteMethod{Root: root, Name: manifestDirectory + "/propolis-server", Content: method}),
+		act(plan.Modify, zoned, "Propolis' service, disabled", smf.WriteManifest{Root: root, Name: manifestDirectory + "/propolis-server.xml", Content: manifest}),
+		act(plan.Modify, zoned, "clones boot in a third of the time", smf.Seed{Root: root, Manifests: []string{systemManifests, manifestDirectory}}),
+		act(plan.Modify, dataset, "finished", zfs.Set{Dataset: r.Dataset, Name: sled.BaseProperty, Value: r.Mark, Old: "unfinished"}),
+	}
+	return plan.Chain(actions...)
+}
+
+// config is as bare as can be: a base is never booted, and what it shared with
+// its clones, zoneadm would warn of at each.
+func (s Settings) config(r Record) zone.Config {
+	return zone.Config{
+		Brand: r.Brand, Zonepath: r.Zonepath, IPType: "exclusive",
+		Attrs: []zone.Attr{{Name: sled.BaseAttr, Type: "string", Value: fmt.Sprint(r.Generation)}},
+	}
+}

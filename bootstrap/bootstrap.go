@@ -1,0 +1,105 @@
+// Package bootstrap prepares the sled. It is an order, and nothing else:
+// storage, and on it the ledger; network; reap; base zones.
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/reap"
+	"github.com/sledctl/sledctl/storage"
+)
+
+// Settings are those of the nouns.
+type Settings struct {
+	Network network.Settings
+	Reap    reap.Settings
+	Base    base.Settings
+	// CreateLedger makes the state file where there is none; Env.Ledger finds
+	// it from then on.
+	CreateLedger func(context.Context) error
+	// Pools lists the pools that zones may be put on, once storage is ready.
+	Pools func(context.Context) ([]string, error)
+	// Begin is told of each part before it starts; may be nil.
+	Begin func(part string)
+}
+
+// Part is what became of one part.
+type Part struct {
+	Name     string // storage, ledger, network, reap, base <pool>
+	Report   operation.Report
+	Findings reap.Findings // of reap
+	Base     base.Record   // of base
+	Err      error
+}
+
+// Run does the parts in order. Storage, ledger and network must succeed for
+// what comes after; what reap or one pool's base cannot do does not keep the
+// others from being done, and is told at the end.
+func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Part, error) {
+	var parts []Part
+	begin := func(name string) {
+		if s.Begin != nil {
+			s.Begin(name)
+		}
+	}
+	end := func(p Part) error {
+		parts = append(parts, p)
+		if p.Err != nil {
+			return fmt.Errorf("%s: %w", p.Name, p.Err)
+		}
+		return nil
+	}
+
+	begin("storage")
+	report, err := storage.Ensure(ctx, env, dryRun)
+	if err := end(Part{Name: "storage", Report: report, Err: err}); err != nil {
+		return parts, err
+	}
+	begin("ledger")
+	if stop, err := s.ledger(ctx, env, dryRun); err != nil || stop {
+		return parts, end(Part{Name: "ledger", Err: err})
+	}
+	begin("network")
+	report, err = s.Network.Ensure(ctx, env, dryRun)
+	if err := end(Part{Name: "network", Report: report, Err: err}); err != nil {
+		return parts, err
+	}
+	begin("reap")
+	findings, report, err := s.Reap.Reap(ctx, env, dryRun)
+	failed := []error{end(Part{Name: "reap", Report: report, Findings: findings, Err: err})}
+	if ctx.Err() != nil {
+		return parts, errors.Join(failed...)
+	}
+	pools, err := s.Pools(ctx)
+	if err != nil {
+		return parts, errors.Join(append(failed, err)...)
+	}
+	for _, pool := range pools {
+		if ctx.Err() != nil {
+			break
+		}
+		begin("base " + pool)
+		record, report, err := s.Base.Ensure(ctx, env, pool, dryRun, false)
+		failed = append(failed, end(Part{Name: "base " + pool, Report: report, Base: record, Err: err}))
+	}
+	return parts, errors.Join(append(failed, context.Cause(ctx))...)
+}
+
+// ledger makes the state file if there is none. A dry run on a sled that has
+// none ends here: what follows needs what would have been made.
+func (s Settings) ledger(ctx context.Context, env operation.Env, dryRun bool) (stop bool, err error) {
+	_, err = env.Ledger(ctx)
+	if !errors.Is(err, ledger.ErrAbsent) {
+		return false, err
+	}
+	if dryRun {
+		return true, nil
+	}
+	return false, s.CreateLedger(ctx)
+}

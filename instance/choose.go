@@ -1,0 +1,318 @@
+package instance
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// chooser picks names, numbers and addresses. It runs under the ledger's
+// append lock, so that one process at a time chooses, and sees the host, the
+// records and the open intents together. What it draws derives from the
+// intent's id: the same intent always chooses the same.
+type chooser struct {
+	Settings
+	view   ledger.View
+	inv    *inventory.Inventory
+	intent string
+	taken  map[string]bool // names in open intents, by kind and name
+}
+
+func (s Settings) chooser(view ledger.View, inv *inventory.Inventory, intent, subject string) chooser {
+	c := chooser{Settings: s, view: view, inv: inv, intent: intent, taken: map[string]bool{}}
+	for _, open := range operation.Open(view) {
+		if open.Subject == subject {
+			continue // what a dead run of ours left is ours to take
+		}
+		for _, o := range open.Makes {
+			c.taken[o.Kind+" "+o.Name] = true
+			c.taken["mac "+o.Identity] = true
+		}
+	}
+	return c
+}
+
+func (c chooser) uuid(purpose string) string {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.intent+" "+purpose)).String()
+}
+
+// number finds the lowest n for which every name that it would give is free.
+func (c chooser) number(names func(n int) []string) int {
+	for n := 0; ; n++ {
+		if !slices.ContainsFunc(names(n), c.linkTaken) {
+			return n
+		}
+	}
+}
+
+func (c chooser) linkTaken(name string) bool {
+	_, there := c.inv.Link(name)
+	return there || c.taken["vnic "+name]
+}
+
+// mac draws an address that no link and no instance has.
+func (c chooser) mac(purpose string) string {
+	for try := 0; ; try++ {
+		mac := operation.DrawMAC(c.intent, fmt.Sprintf("%s %d", purpose, try))
+		if c.macTaken(mac, "") == nil {
+			return mac
+		}
+	}
+}
+
+// MACTakenError is a MAC address in use.
+type MACTakenError struct{ MAC, By string }
+
+// Error names who has it.
+func (e *MACTakenError) Error() string { return fmt.Sprintf("MAC %s is in use by %s", e.MAC, e.By) }
+
+// macTaken says who has a MAC, other than the instance itself.
+func (c chooser) macTaken(mac, self string) error {
+	if id := owner(c.view, nicPrefix+mac); id != "" {
+		if id == self {
+			return nil
+		}
+		return &MACTakenError{MAC: mac, By: "instance " + id}
+	}
+	links, _ := c.inv.Links()
+	if i := slices.IndexFunc(links, func(l vnic.Link) bool { return l.MAC == mac }); i >= 0 {
+		return &MACTakenError{MAC: mac, By: "link " + links[i].Name}
+	}
+	if c.taken["mac "+mac] {
+		return &MACTakenError{MAC: mac, By: "a running operation"}
+	}
+	return nil
+}
+
+// address picks the lowest free address of the underlay, or DHCP where there
+// is none.
+func (c chooser) address() (Address, error) {
+	if !c.Underlay.IsValid() {
+		return Address{Mode: DHCP}, nil
+	}
+	network := c.Underlay.Masked()
+	for ip := network.Addr().Next(); network.Contains(ip); ip = ip.Next() {
+		if ip.Is4() && !network.Contains(ip.Next()) {
+			break // the broadcast address
+		}
+		if c.addressTaken(ip, "") == nil {
+			return Address{Mode: Static, Prefix: netip.PrefixFrom(ip, network.Bits())}, nil
+		}
+	}
+	return Address{}, fmt.Errorf("every address of the underlay %s is taken", network)
+}
+
+// AddressTakenError is an address that someone else has.
+type AddressTakenError struct {
+	Address netip.Addr
+	By      string
+}
+
+// Error names who has it.
+func (e *AddressTakenError) Error() string {
+	return fmt.Sprintf("address %s is taken by %s", e.Address, e.By)
+}
+
+func (c chooser) addressTaken(ip netip.Addr, self string) error {
+	if slices.Contains(c.Reserved, ip) || ip == c.Gateway {
+		return &AddressTakenError{Address: ip, By: "the sled itself"}
+	}
+	if id := addressOwner(c.view, ip); id != "" && id != self {
+		return &AddressTakenError{Address: ip, By: "instance " + id}
+	}
+	return nil
+}
+
+// checkAddress refuses an address that is outside the underlay or taken.
+func (c chooser) checkAddress(a Address, self string) error {
+	if a.Mode != Static {
+		return nil
+	}
+	if c.Underlay.IsValid() && !c.Underlay.Contains(a.Prefix.Addr()) {
+		return &InputError{Field: "address", Value: a.Prefix.String(), Want: "an address within the underlay " + c.Underlay.Masked().String()}
+	}
+	if c.Underlay.IsValid() && a.Prefix.Addr() == c.Underlay.Masked().Addr() {
+		return &InputError{Field: "address", Value: a.Prefix.String(), Want: "a host's address, not the network's own"}
+	}
+	return c.addressTaken(a.Prefix.Addr(), self)
+}
+
+// zonePools lists the pools that zones may be put on: those with a mounted
+// zone parent, in the configured order or by name.
+func (c chooser) zonePools() ([]zfs.Pool, error) {
+	pools, err := c.inv.Pools()
+	if err != nil {
+		return nil, err
+	}
+	var fit []zfs.Pool
+	for _, p := range pools {
+		parent, ok := c.inv.Dataset(sled.ZoneParent(p.Name).Dataset)
+		if ok && parent.Mounted && (c.Pools == nil || slices.Contains(c.Pools, p.Name)) {
+			fit = append(fit, p)
+		}
+	}
+	slices.SortFunc(fit, func(a, b zfs.Pool) int {
+		return cmp.Or(cmp.Compare(slices.Index(c.Pools, a.Name), slices.Index(c.Pools, b.Name)), strings.Compare(a.Name, b.Name))
+	})
+	return fit, nil
+}
+
+// pool picks the pool with the fewest zones on it and coming to it.
+func (c chooser) pool() (string, error) {
+	pools, err := c.zonePools()
+	if err != nil {
+		return "", err
+	}
+	if len(pools) == 0 {
+		return "", ErrNoPool
+	}
+	count := func(p zfs.Pool) int {
+		parent := sled.ZoneParent(p.Name)
+		n := 0
+		zones, _ := c.inv.Zones()
+		for _, z := range zones {
+			if strings.HasPrefix(z.Path, parent.Mountpoint+"/") {
+				n++
+			}
+		}
+		for name := range c.taken {
+			if strings.HasPrefix(name, "dataset "+parent.Dataset+"/") {
+				n++
+			}
+		}
+		return n
+	}
+	best := slices.MinFunc(pools, func(a, b zfs.Pool) int { return cmp.Compare(count(a), count(b)) })
+	return best.Name, nil
+}
+
+// resolve fills in what a spec leaves open and refuses what cannot be.
+func (c chooser) resolve(id string, s Spec) (Spec, error) {
+	s.CPUs, s.Memory = cmp.Or(s.CPUs, c.CPUs), cmp.Or(s.Memory, c.Memory)
+	s.NICs, s.Disks = slices.Clone(s.NICs), slices.Clone(s.Disks)
+	for i := range s.Disks {
+		var err error
+		if s.Disks[i], err = s.Disks[i].normal(); err != nil {
+			return Spec{}, err
+		}
+	}
+	for i := range s.NICs {
+		n, err := s.NICs[i].normal()
+		if err != nil {
+			return Spec{}, err
+		}
+		n.Over = cmp.Or(n.Over, c.GuestLink)
+		if n.MAC == "" {
+			n.MAC = c.mac(fmt.Sprintf("guest %d", i))
+		}
+		if err := c.checkNIC(id, n); err != nil {
+			return Spec{}, err
+		}
+		s.NICs[i] = n
+	}
+	if err := s.validate(); err != nil {
+		return Spec{}, err
+	}
+	var err error
+	if s.Address.Mode == "" {
+		if s.Address, err = c.address(); err != nil {
+			return Spec{}, err
+		}
+	}
+	if err := c.checkAddress(s.Address, id); err != nil {
+		return Spec{}, err
+	}
+	if s.Pool == "" {
+		s.Pool, err = c.pool()
+	} else {
+		err = c.checkPool(s.Pool)
+	}
+	return s, err
+}
+
+func (c chooser) checkNIC(id string, n NIC) error {
+	link, ok := c.inv.Link(n.Over)
+	if !ok {
+		return &InputError{Field: "nic over", Value: n.Over, Want: "a link of this sled: " + c.linkNames()}
+	}
+	if link.Class == "vnic" {
+		return &InputError{Field: "nic over", Value: n.Over, Want: "a link that is not itself a VNIC: " + c.linkNames()}
+	}
+	return c.macTaken(n.MAC, id)
+}
+
+func (c chooser) linkNames() string {
+	links, _ := c.inv.Links()
+	var names []string
+	for _, l := range links {
+		if l.Class != "vnic" {
+			names = append(names, l.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c chooser) checkPool(name string) error {
+	pools, err := c.zonePools()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, p := range pools {
+		if p.Name == name {
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	return &InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + orNone(names)}
+}
+
+// run chooses all names of a new life.
+func (c chooser) run(r Record, boot string) (*Run, error) {
+	base, ok := c.Base(c.view, r.Spec.Pool)
+	if !ok || !c.valid(base) {
+		return nil, &NoBaseError{Pool: r.Spec.Pool}
+	}
+	run := &Run{PropolisID: c.uuid("propolis"), Base: base.Zone, BaseDataset: base.Dataset, Brand: base.Brand, Boot: boot, Guests: []VNIC{}}
+	run.Zone = c.Names.Zone(run.PropolisID)
+	parent := sled.ZoneParent(r.Spec.Pool)
+	run.Zonepath, run.Dataset = parent.Mountpoint+"/"+run.Zone, parent.Dataset+"/"+run.Zone
+	n := c.number(func(n int) []string { return []string{c.Names.ControlVNIC(n)} })
+	run.Control = VNIC{Name: c.Names.ControlVNIC(n), Over: c.ControlLink, MAC: r.Control}
+	first := c.number(func(n int) []string {
+		var names []string
+		for i := range r.Spec.NICs {
+			names = append(names, c.Names.GuestVNIC(n+i))
+		}
+		return names
+	})
+	for i, nic := range r.Spec.NICs {
+		run.Guests = append(run.Guests, VNIC{Name: c.Names.GuestVNIC(first + i), Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
+	}
+	return run, nil
+}
+
+// valid says whether a base is there as it was recorded. One that is not is not
+// trusted.
+func (c chooser) valid(b Base) bool {
+	z, there := c.inv.Zone(b.Zone)
+	d, exists := c.inv.Dataset(b.Dataset)
+	return there && exists && z.State == "installed" && z.UUID == b.UUID && d.User[sled.BaseProperty].Value == b.Mark
+}
+
+// NoBaseError is a pool without a valid base zone: it needs base ensure.
+type NoBaseError struct{ Pool string }
+
+// Error names the pool.
+func (e *NoBaseError) Error() string { return fmt.Sprintf("pool %s has no base zone yet", e.Pool) }

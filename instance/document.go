@@ -1,0 +1,214 @@
+package instance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/pelletier/go-toml/v2"
+)
+
+// document is an instance as it is written in a file. docs/instance.md
+// describes it.
+type document struct {
+	ID      string   `json:"id" toml:"id"`
+	Name    string   `json:"name" toml:"name"`
+	CPUs    *int     `json:"cpus" toml:"cpus"`
+	Memory  any      `json:"memory" toml:"memory"` // "4G", or a number of bytes
+	Disks   []Disk   `json:"disks" toml:"disks"`
+	NICs    []NIC    `json:"nics" toml:"nics"`
+	Address *Address `json:"address" toml:"address"`
+	Pool    *string  `json:"pool" toml:"pool"`
+}
+
+// The keys of a document and of its tables.
+func documentKeys() map[string][]string {
+	return map[string][]string{
+		"":      {"id", "name", "cpus", "memory", "disks", "nics", "address", "pool"},
+		"disks": {"path", "readonly"},
+		"nics":  {"over", "mac", "vlan"},
+	}
+}
+
+// DocumentError is a document that cannot be read, with the place.
+type DocumentError struct {
+	Line    int // from 1; 0 if it cannot be told
+	Key     string
+	Message string
+	// Known are the keys that could stand where an unknown one stands.
+	Known []string
+}
+
+// Error names line and key.
+func (e *DocumentError) Error() string {
+	var b strings.Builder
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", e.Line)
+	}
+	if e.Key != "" {
+		fmt.Fprintf(&b, "key %q: ", e.Key)
+	}
+	return b.String() + e.Message
+}
+
+// ParseDocument reads an instance document: JSON if it opens with '{', else
+// TOML. Unknown keys are errors. parseSize reads "4G".
+func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (Wanted, error) {
+	var d document
+	var err error
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		err = decodeJSON(data, &d)
+	} else {
+		err = decodeTOML(data, &d)
+	}
+	if err != nil {
+		return Wanted{}, err
+	}
+	return d.wanted(parseSize)
+}
+
+func (d document) wanted(parseSize func(string) (uint64, error)) (Wanted, error) {
+	w := Wanted{Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs}
+	if d.ID != "" {
+		id, err := uuid.Parse(d.ID)
+		if err != nil {
+			return Wanted{}, &DocumentError{Key: "id", Message: fmt.Sprintf("%q is not a UUID", d.ID)}
+		}
+		w.Ref, w.Name = id.String(), d.Name
+	}
+	memory, err := d.memory(parseSize)
+	if err != nil {
+		return Wanted{}, &DocumentError{Key: "memory", Message: err.Error()}
+	}
+	w.Memory = memory
+	for i := range w.Disks {
+		if w.Disks[i], err = w.Disks[i].normal(); err != nil {
+			return Wanted{}, err
+		}
+	}
+	for i := range w.NICs {
+		if w.NICs[i], err = w.NICs[i].normal(); err != nil {
+			return Wanted{}, err
+		}
+	}
+	return w, nil
+}
+
+func (d document) memory(parseSize func(string) (uint64, error)) (*uint64, error) {
+	var n uint64
+	var err error
+	switch v := d.Memory.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		n, err = parseSize(v)
+	case int64:
+		if v < 0 {
+			return nil, fmt.Errorf("%d is not a size", v)
+		}
+		n = uint64(v)
+	case json.Number:
+		n, err = strconv.ParseUint(v.String(), 10, 64)
+	default:
+		return nil, fmt.Errorf("%v is not a size, as \"4G\"", v)
+	}
+	return &n, err
+}
+
+func decodeTOML(data []byte, d *document) error {
+	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(d)
+	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(strict.Errors) > 0 {
+		first := strict.Errors[0]
+		line, _ := first.Position()
+		return unknownKey(line, first.Key())
+	}
+	if broken, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, _ := broken.Position()
+		return &DocumentError{Line: line, Key: strings.Join(broken.Key(), "."), Message: strings.TrimPrefix(broken.Error(), "toml: ")}
+	}
+	return err
+}
+
+func unknownKey(line int, key []string) error {
+	table := ""
+	if len(key) > 1 {
+		table = key[0]
+	}
+	return &DocumentError{Line: line, Key: strings.Join(key, "."), Message: "unknown key", Known: documentKeys()[table]}
+}
+
+func decodeJSON(data []byte, d *document) error {
+	if err := checkKeys(data); err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	err := decoder.Decode(d)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return &DocumentError{Line: lineAt(data, wrong.Offset), Key: wrong.Field, Message: "want " + wrong.Type.String() + ", not " + wrong.Value}
+	}
+	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return &DocumentError{Line: lineAt(data, broken.Offset), Message: broken.Error()}
+	}
+	if err != nil {
+		return &DocumentError{Message: err.Error()}
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return &DocumentError{Line: lineAt(data, decoder.InputOffset()), Message: "more text after the document"}
+	}
+	return nil
+}
+
+// checkKeys walks the document's tokens: encoding/json can refuse unknown keys,
+// but does not say where they stand.
+func checkKeys(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var path []string // the keys that we are inside of
+	var walk func(key string) error
+	walk = func(key string) error {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil // decoding tells it better
+		}
+		switch token {
+		case json.Delim('['):
+			for decoder.More() {
+				if err := walk(key); err != nil {
+					return err
+				}
+			}
+			_, _ = decoder.Token()
+		case json.Delim('{'):
+			for decoder.More() {
+				token, err := decoder.Token()
+				name, ok := token.(string)
+				if err != nil || !ok {
+					return nil
+				}
+				if known, table := documentKeys()[key]; table && !slices.Contains(known, name) {
+					return unknownKey(lineAt(data, decoder.InputOffset()), append(path, name))
+				}
+				path = append(path, name)
+				if err := walk(name); err != nil {
+					return err
+				}
+				path = path[:len(path)-1]
+			}
+			_, _ = decoder.Token()
+		}
+		return nil
+	}
+	return walk("")
+}
+
+func lineAt(data []byte, offset int64) int {
+	end := min(offset, int64(len(data)), math.MaxInt32)
+	return 1 + bytes.Count(data[:end], []byte("\n"))
+}

@@ -1,0 +1,163 @@
+package instance
+
+import (
+	"strings"
+
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// down lists what takes a run away, from what was seen of it: the VM, the
+// zone, its VNICs, its datasets, and the snapshots that its clone left on the
+// base. What is not there needs nothing.
+func (s Settings) down(r Record, seen Seen) []plan.Action {
+	actions := s.downVM(r, seen)
+	last := ""
+	if len(actions) > 0 {
+		last = actions[len(actions)-1].ID
+	}
+	halted, gone, zoneActions := downZone(*r.Run, seen, last)
+	actions = append(actions, zoneActions...)
+	for _, v := range r.Run.vnics() {
+		if l, ok := seen.Inv.Link(v.Name); ok && l.MAC == v.MAC && l.Over == v.Over {
+			actions = append(actions, plan.Action{
+				ID: "vnic.delete " + v.Name, Object: "vnic " + v.Name, Change: plan.Remove, After: after(halted),
+				Step: vnic.Delete{Name: v.Name, MAC: v.MAC, Over: v.Over},
+			})
+		}
+	}
+	return append(actions, downDatasets(*r.Run, seen, gone)...)
+}
+
+// downVM stops a machine that still is one, so that its disks are flushed by
+// the device models before the zone's processes are killed.
+func (s Settings) downVM(r Record, seen Seen) []plan.Action {
+	switch seen.Inside.VM.State {
+	case "", "Destroyed", "Failed":
+		return nil
+	}
+	object, target := "propolis "+r.Name, s.target(r)
+	actions := []plan.Action{{
+		ID: "propolis.await-state " + r.Name + " Destroyed", Object: object, Change: plan.Wait,
+		Step: propolis.AwaitState{Target: target, States: []string{"Destroyed", "Failed"}},
+	}}
+	if seen.Inside.VM.State == "Stopping" || seen.Inside.VM.State == "Stopped" {
+		return actions
+	}
+	stop := plan.Action{
+		ID: "propolis.stop " + r.Name, Object: object, Why: "a hard power-off", Change: plan.Modify,
+		Step: propolis.ChangeState{Target: target, State: "Stop"},
+	}
+	return plan.Chain(stop, actions[0])
+}
+
+// downZone removes a zone by the steps that its state needs. It returns the
+// ids of the action behind which its links are free, and of the last one.
+func downZone(run Run, seen Seen, before string) (halted, gone string, actions []plan.Action) {
+	z, there := seen.Inv.Zone(run.Zone)
+	if !there {
+		return before, before, nil
+	}
+	halted = before
+	for _, step := range zone.Removal(z) {
+		step := step.(plan.Step)
+		a := plan.Action{
+			ID: step.Verb() + " " + run.Zone, Object: "zone " + run.Zone, Why: "is " + z.State, Change: plan.Remove,
+			After: after(before), Step: step,
+		}
+		before = a.ID
+		if step.Verb() == "zone.halt" {
+			halted = a.ID
+		}
+		actions = append(actions, a)
+	}
+	return halted, before, actions
+}
+
+// downDatasets destroys what the removal of the zone leaves. The brands differ
+// (sparse's uninstall destroys its datasets and its clone's origin, omicron1's
+// destroys none), so only what they are known to leave is planned; the rest is
+// reap's.
+func downDatasets(run Run, seen Seen, gone string) []plan.Action {
+	var actions []plan.Action
+	remove := func(d zfs.Dataset, step plan.Step, why string, before string) string {
+		a := plan.Action{ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: why, Change: plan.Remove, After: after(before), Step: step}
+		actions = append(actions, a)
+		return a.ID
+	}
+	z, there := seen.Inv.Zone(run.Zone)
+	destroyed := there && z.State != "configured" && zone.UninstallDestroys(z.Brand)
+	origins := map[string]bool{}
+	before := gone
+	below := seen.Inv.Below(run.Dataset)
+	for _, d := range below {
+		origins[d.Origin] = true
+	}
+	if d, ok := seen.Inv.Dataset(run.Dataset); ok && !destroyed {
+		for _, child := range deepestFirst(below) {
+			before = remove(child, destroyStep(child), "of the zone", before)
+		}
+		before = remove(d, destroyStep(d), "of the zonepath", before)
+	}
+	if run.BaseDataset == "" {
+		return actions
+	}
+	for _, d := range seen.Inv.Below(run.BaseDataset) {
+		if isCloneSnapshot(d.Name, run.Zone) && !(destroyed && origins[d.Name]) {
+			before = remove(d, destroyStep(d), "left by the clone", before)
+		}
+	}
+	return actions
+}
+
+func destroyStep(d zfs.Dataset) plan.Step {
+	if d.Type == "snapshot" {
+		return zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}
+	}
+	return zfs.Destroy{Dataset: d.Name, GUID: d.GUID}
+}
+
+// isCloneSnapshot knows <dataset>@<zone>_snap and _snap1 to _snap99, the names
+// that the ipkg brands' clone gives (omniosorg/pkg5, src/brand/ipkg/clone).
+func isCloneSnapshot(name, zone string) bool {
+	_, snapshot, _ := strings.Cut(name, "@")
+	number, ok := strings.CutPrefix(snapshot, zone+"_snap")
+	return ok && len(number) <= 2 && strings.Trim(number, "0123456789") == ""
+}
+
+// deepestFirst puts children before parents and snapshots before their
+// datasets.
+func deepestFirst(datasets []zfs.Dataset) []zfs.Dataset {
+	sorted := make([]zfs.Dataset, 0, len(datasets))
+	for i := len(datasets) - 1; i >= 0; i-- {
+		sorted = append(sorted, datasets[i])
+	}
+	return sorted
+}
+
+// removes lists a run's objects for an intent.
+func (r Record) removes(seen Seen) []operation.Object {
+	z, _ := seen.Inv.Zone(r.Run.Zone)
+	d, _ := seen.Inv.Dataset(r.Run.Dataset)
+	objects := []operation.Object{
+		{Kind: "zone", Name: r.Run.Zone, Identity: z.UUID},
+		{Kind: "dataset", Name: r.Run.Dataset, Identity: d.GUID},
+	}
+	for _, v := range r.Run.vnics() {
+		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
+	}
+	return objects
+}
+
+// makes lists what a run will be made of, for an intent.
+func (r Record) makes() []operation.Object {
+	objects := []operation.Object{{Kind: "zone", Name: r.Run.Zone}, {Kind: "dataset", Name: r.Run.Dataset}}
+	for _, v := range r.Run.vnics() {
+		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
+	}
+	return objects
+}

@@ -1,0 +1,350 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+)
+
+// Change is a verb on one instance, with what it may do.
+type Change struct {
+	Verb   string // for locks, intents and messages
+	Wanted Wanted
+	// Only, if set, does one stage of the way up and no more.
+	Only Stage
+	// Known refuses an instance that is not recorded: start, not ensure.
+	Known bool
+	// Recreate rebuilds a running zone where the difference needs it.
+	Recreate bool
+	DryRun   bool
+	Keep     bool
+}
+
+// Result is an instance after a verb, and what the verb did.
+type Result struct {
+	Record Record
+	Report operation.Report
+}
+
+// Ensure makes the instance be there, run, and be as wanted. One that already
+// is costs a look: nothing is locked and nothing written.
+func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Result, error) {
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	id, _, err := s.identity(view, c.Wanted)
+	if err != nil {
+		return Result{}, err
+	}
+	r, known, err := Load(view, id)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.Known && !known {
+		return Result{}, &NotFoundError{Name: c.Wanted.Ref}
+	}
+	if known && c.Only == "" && s.isSo(ctx, env.Host, r, c.Wanted) {
+		return Result{Record: r, Report: operation.Report{Verb: c.Verb, View: view}}, nil
+	}
+	return s.change(ctx, env, id, c)
+}
+
+// isSo is the cheap look: the record is finished and equal to what is wanted,
+// its zone runs, and its Propolis runs its machine. Any doubt is a no.
+func (s Settings) isSo(ctx context.Context, h host.Host, r Record, w Wanted) bool {
+	if r.Run == nil || !r.Run.Ensured || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
+		return false
+	}
+	if !reflect.DeepEqual(w.apply(r.Spec), r.Spec) {
+		return false
+	}
+	vm, err := s.quickLook(ctx, h, r)
+	return err == nil && vm.State == "Running" && vm.ID == r.ID
+}
+
+// change is the operation behind ensure, start and every single step.
+func (s Settings) change(ctx context.Context, env operation.Env, id string, c Change) (Result, error) {
+	var result Record
+	request := operation.Request[Seen]{
+		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun, Keep: c.Keep,
+		Look: func(ctx context.Context, h host.Host) (Seen, error) {
+			r, err := recorded(ctx, env, id)
+			if err != nil {
+				return Seen{}, err
+			}
+			boot, err := operation.Boot(env)
+			if err != nil {
+				return Seen{}, err
+			}
+			return s.Look(ctx, h, r, c.Wanted.apply(r.Spec).Disks, boot)
+		},
+		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			d, r, err := s.decide(view, seen, at, id, c)
+			result = r
+			return d, err
+		},
+	}
+	report, err := operation.Run(ctx, env, request)
+	if report.ID != "" {
+		if r, known, lerr := Load(report.View, id); lerr == nil && known {
+			result = r
+		}
+	}
+	return Result{Record: result, Report: report}, err
+}
+
+// Subject is what an instance is locked as.
+func Subject(id string) string { return recordPrefix + id }
+
+// recorded is the record as it stands. While the subject is locked, nobody else
+// changes it.
+func recorded(ctx context.Context, env operation.Env, id string) (Record, error) {
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	r, _, err := Load(view, id)
+	return r, err
+}
+
+// decide turns wanted, recorded and seen into a plan. It is pure.
+func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id string, c Change) (operation.Decision, Record, error) {
+	old, known, err := Load(view, id)
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	if err := s.ready(seen); err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	_, name, err := s.identity(view, c.Wanted)
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	choose := s.chooser(view, seen.Inv, at.ID, Subject(id))
+	next, err := s.next(choose, old, known, id, name, c)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	if err := seen.checkDisks(next.Spec.Disks); err != nil {
+		return operation.Decision{}, old, err
+	}
+	return s.ways(choose, old, next, seen, at, c)
+}
+
+// ready says whether the host has what every instance needs.
+func (s Settings) ready(seen Seen) error {
+	if len(seen.Missing) > 0 {
+		return &MissingError{Files: seen.Missing}
+	}
+	if _, ok := seen.Inv.Link(s.ControlLink); !ok {
+		return &InputError{Field: "network.control_link", Value: s.ControlLink, Want: "a link of this sled (sledctl bootstrap makes the etherstub)"}
+	}
+	return nil
+}
+
+// MissingError is a host without Propolis' files.
+type MissingError struct{ Files []string }
+
+// Error names them.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("missing on the host: %s", orNone(e.Files))
+}
+
+// next is the record as it shall be, its run not yet chosen.
+func (s Settings) next(choose chooser, old Record, known bool, id, name string, c Change) (Record, error) {
+	next := old
+	if !known {
+		next = Record{ID: id, Control: choose.mac("control")}
+	}
+	next.Name, next.Wanted = name, WantedRunning
+	spec, err := choose.resolve(id, c.Wanted.apply(old.Spec))
+	if err != nil {
+		return Record{}, err
+	}
+	next.Spec = spec
+	return next, nil
+}
+
+// checkDisks refuses a disk that is not there.
+func (s Seen) checkDisks(disks []Disk) error {
+	for _, d := range disks {
+		volume, ok := d.Volume()
+		if !ok {
+			if err := s.Disks[d.Path]; err != nil {
+				return &InputError{Field: "disk", Value: d.Path, Want: "a file that exists on the sled, or a volume"}
+			}
+			continue
+		}
+		if found, there := s.Inv.Dataset(volume); !there || found.Type != "volume" {
+			return &InputError{Field: "disk", Value: d.Path, Want: "a volume that exists (zfs create -V SIZE " + volume + ")"}
+		}
+	}
+	return nil
+}
+
+// ways chooses between going on with the recorded run and beginning another,
+// and puts the plan together.
+func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation.Moment, c Change) (operation.Decision, Record, error) {
+	goOn, err := s.goesOn(old, next, seen, c)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	decision := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
+	var clearing []plan.Action
+	if !goOn {
+		if old.Run != nil {
+			clearing = s.down(old, seen)
+			decision.Intent.Removes = old.removes(seen)
+		}
+		if next.Run, err = choose.run(next, seen.Boot); err != nil {
+			return operation.Decision{}, old, err
+		}
+	}
+	var p progress
+	if goOn {
+		p = s.progress(next, seen)
+	} else {
+		p = progress{vnics: map[string]bool{}}
+	}
+	actions, err := pick(s.up(next, p), c.Only)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	decision.Plan.Actions = behind(clearing, actions)
+	decision.Intent.Makes, decision.Intent.Base = next.makes(), next.Run.Base
+	return facts(decision, old, next, goOn, at, c)
+}
+
+// goesOn says whether the recorded run can be continued: it is of this boot,
+// nothing of it is broken, and nothing that it was built with has changed.
+func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
+	if old.Run == nil {
+		return false, nil
+	}
+	changes := differences(old.Spec, next.Spec)
+	p := s.progress(old, seen)
+	z, there := seen.Inv.Zone(old.Run.Zone)
+	switch {
+	case len(changes) > 0 && (p.running || c.Only != "" && p.configured) && !c.Recreate:
+		return false, &ConflictError{Name: old.Name, Differences: changes, Recreate: c.Only == ""}
+	case len(changes) > 0:
+		return c.Only != "" && !p.configured, nil
+	case seen.Inside.Err != nil || seen.Inside.VM.Err != nil && !isNoInstance(seen.Inside.VM.Err):
+		return false, &UnseenError{Name: old.Name, Err: errors.Join(seen.Inside.Err, seen.Inside.VM.Err)}
+	case !there:
+		return !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
+	case z.State == "running":
+		lost := old.Run.Ensured && !p.ensured || slices.Contains([]string{"Stopping", "Stopped", "Failed", "Destroyed"}, seen.Inside.VM.State)
+		return p.installed && !lost && p.linksThere(), nil
+	case z.State == "installed":
+		return p.installed && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
+	default:
+		return z.State == "configured" && p.configured && old.Run.Boot == seen.Boot, nil
+	}
+}
+
+func (p progress) linksThere() bool {
+	for _, there := range p.vnics {
+		if !there {
+			return false
+		}
+	}
+	return true
+}
+
+// UnseenError is a running zone into which one could not look: nothing that
+// may be running is rebuilt on a guess.
+type UnseenError struct {
+	Name string
+	Err  error
+}
+
+// Error says why.
+func (e *UnseenError) Error() string {
+	return fmt.Sprintf("instance %q runs, but cannot be looked into: %v", e.Name, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *UnseenError) Unwrap() error { return e.Err }
+
+// pick takes all stages, or the one that is asked for: those before it must
+// have nothing left to do.
+func pick(stages map[Stage][]plan.Action, only Stage) ([]plan.Action, error) {
+	var actions []plan.Action
+	for _, stage := range Stages() {
+		switch {
+		case only == "":
+			actions = append(actions, stages[stage]...)
+		case stage == only:
+			return stages[stage], nil
+		case len(stages[stage]) > 0:
+			return nil, &EarlierError{Stage: only, First: stage, Object: stages[stage][0].Object}
+		}
+	}
+	return actions, nil
+}
+
+// EarlierError is a single step whose earlier steps are not done.
+type EarlierError struct {
+	Stage, First Stage
+	Object       string
+}
+
+// Error names the step that comes first.
+func (e *EarlierError) Error() string {
+	return fmt.Sprintf("%s: %s is not there yet: %s comes first", e.Stage, e.Object, e.First)
+}
+
+// behind makes every action that could start at once wait for the clearing.
+func behind(clearing, actions []plan.Action) []plan.Action {
+	if len(clearing) == 0 {
+		return actions
+	}
+	ids := plan.IDs(clearing)
+	for i := range actions {
+		if len(actions[i].After) == 0 {
+			actions[i].After = ids
+		}
+	}
+	return append(clearing, actions...)
+}
+
+// facts writes down the record: before the work with its names, after it
+// finished, or as it was.
+func facts(d operation.Decision, old, next Record, goOn bool, at operation.Moment, c Change) (operation.Decision, Record, error) {
+	finished := next
+	run := *next.Run
+	run.Ensured = run.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
+	finished.Run = &run
+	if d.Plan.Empty() && reflect.DeepEqual(finished, old) {
+		return d, old, nil
+	}
+	for _, r := range []*Record{&next, &finished} {
+		r.Generation, r.Updated = old.Generation+1, at.Now
+	}
+	before := old // what stands again when all was undone
+	if before.ID != "" && !goOn {
+		before.Run = nil
+	}
+	var errs [3]error
+	d.Before, errs[0] = next.replaces(old)
+	d.After, errs[1] = finished.replaces(next)
+	d.Undone, errs[2] = before.replaces(next)
+	return d, finished, errors.Join(errs[:]...)
+}

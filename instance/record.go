@@ -1,0 +1,203 @@
+package instance
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/sledctl/sledctl/ledger"
+)
+
+// Record is what the ledger keeps of an instance, under instance/<id>. It is
+// what was decided, not what is there.
+type Record struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Wanted     string    `json:"wanted"` // running, stopped
+	Spec       Spec      `json:"spec"`
+	Control    string    `json:"control"` // MAC of the control VNIC
+	Generation uint64    `json:"generation"`
+	Updated    time.Time `json:"updated"`
+	// Run is nil while the instance is stopped and nothing of it is on the host.
+	Run *Run `json:"run,omitempty"`
+}
+
+// What an instance is wanted to be.
+const (
+	WantedRunning = "running"
+	WantedStopped = "stopped"
+)
+
+// Run is one life of an instance on the host, with the names of all that it
+// is made of. They are chosen before anything is made.
+type Run struct {
+	PropolisID string `json:"propolis_id"`
+	Zone       string `json:"zone"`
+	Zonepath   string `json:"zonepath"`
+	Dataset    string `json:"dataset"` // of the zonepath
+	Base       string `json:"base"`    // the zone that was cloned
+	// BaseDataset is the base's zonepath dataset: clones leave snapshots there.
+	BaseDataset string `json:"base_dataset"`
+	Brand       string `json:"brand"`
+	Control     VNIC   `json:"control"`
+	Guests      []VNIC `json:"guests"`
+	Boot        string `json:"boot"` // the sled's boot in which it was made
+	// Ensured is set once the VM was given to Propolis: from then on an empty
+	// Propolis has lost it.
+	Ensured bool `json:"ensured"`
+}
+
+// VNIC is a VNIC that belongs to a run. It carries no mark on the host: name,
+// MAC and lower link together say that it is ours.
+type VNIC struct {
+	Name string `json:"name"`
+	Over string `json:"over"`
+	MAC  string `json:"mac"`
+	VLAN int    `json:"vlan,omitempty"`
+}
+
+// vnics lists the run's VNICs, guests first: a zone's network configuration
+// stands in this order.
+func (r Run) vnics() []VNIC {
+	return append(append([]VNIC{}, r.Guests...), r.Control)
+}
+
+// The keys of the ledger that belong to instances.
+const (
+	recordPrefix  = "instance/"
+	namePrefix    = "name/"    // name/<name> -> id
+	addressPrefix = "address/" // address/<ip> -> id
+	nicPrefix     = "nic/"     // nic/<mac> -> id
+)
+
+// Load reads the record of an instance.
+func Load(view ledger.View, id string) (Record, bool, error) {
+	value, ok := view.Get(recordPrefix + id)
+	if !ok {
+		return Record{}, false, nil
+	}
+	var r Record
+	if err := json.Unmarshal(value, &r); err != nil {
+		return Record{}, false, fmt.Errorf("record of instance %s: %w", id, err)
+	}
+	return r, true, nil
+}
+
+// All reads every record, ordered by id.
+func All(view ledger.View) ([]Record, error) {
+	var records []Record
+	for key, value := range view.All(recordPrefix) {
+		var r Record
+		if err := json.Unmarshal(value, &r); err != nil {
+			return nil, fmt.Errorf("record %s: %w", key, err)
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+// Names lists the names of all instances, for completion.
+func Names(view ledger.View) []string {
+	var names []string
+	for key := range view.All(namePrefix) {
+		names = append(names, key[len(namePrefix):])
+	}
+	return names
+}
+
+// NotFoundError is an instance that the ledger does not know.
+type NotFoundError struct{ Name string }
+
+// Error names it.
+func (e *NotFoundError) Error() string { return fmt.Sprintf("no instance %q", e.Name) }
+
+// Find reads the record of the instance that ref, a name or an id, means.
+func (s Settings) Find(view ledger.View, ref string) (Record, error) {
+	id, err := s.resolve(view, ref)
+	if err != nil {
+		return Record{}, err
+	}
+	r, ok, err := Load(view, id)
+	if err == nil && !ok {
+		err = &NotFoundError{Name: ref}
+	}
+	return r, err
+}
+
+// facts are the record and all that it reserves.
+func (r Record) facts() ([]ledger.Fact, error) {
+	value, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := json.Marshal(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	facts := []ledger.Fact{{Key: recordPrefix + r.ID, Value: value}}
+	for _, key := range r.reserves() {
+		facts = append(facts, ledger.Fact{Key: key, Value: owner})
+	}
+	return facts, nil
+}
+
+// reserves lists the keys beside the record that are the instance's own.
+func (r Record) reserves() []string {
+	keys := []string{namePrefix + r.Name}
+	if r.Spec.Address.Mode == Static {
+		keys = append(keys, addressPrefix+r.Spec.Address.Prefix.Addr().String())
+	}
+	if r.Control != "" {
+		keys = append(keys, nicPrefix+r.Control)
+	}
+	for _, n := range r.Spec.NICs {
+		if n.MAC != "" {
+			keys = append(keys, nicPrefix+n.MAC)
+		}
+	}
+	return keys
+}
+
+// replaces are the facts that turn record old into r: what only old reserved
+// is given back. A zero old or r stands for none.
+func (r Record) replaces(old Record) ([]ledger.Fact, error) {
+	var facts []ledger.Fact
+	kept := map[string]bool{}
+	if r.ID != "" {
+		own, err := r.facts()
+		if err != nil {
+			return nil, err
+		}
+		facts = own
+		for _, f := range own {
+			kept[f.Key] = true
+		}
+	}
+	if old.ID == "" {
+		return facts, nil
+	}
+	for _, key := range append([]string{recordPrefix + old.ID}, old.reserves()...) {
+		if !kept[key] {
+			facts = append(facts, ledger.Fact{Key: key})
+		}
+	}
+	return facts, nil
+}
+
+// owner is the instance that a key is reserved for; empty when it is free.
+func owner(view ledger.View, key string) string {
+	value, ok := view.Get(key)
+	if !ok {
+		return ""
+	}
+	var id string
+	if json.Unmarshal(value, &id) != nil {
+		return "unreadable" // taken, whoever it is
+	}
+	return id
+}
+
+func addressOwner(view ledger.View, ip netip.Addr) string {
+	return owner(view, addressPrefix+ip.String())
+}

@@ -1,0 +1,220 @@
+package instance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"github.com/sledctl/sledctl/zone"
+	"io/fs"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// ErrNoPool is a sled without a place for zones: it needs bootstrap.
+var ErrNoPool = errors.New("no pool is prepared for zones")
+
+// Seen is what an operation on one instance looked at.
+type Seen struct {
+	Inv  *inventory.Inventory
+	Boot string // which boot of the sled this is
+	// Disks says of each file that the instance may use as a disk whether it
+	// is there; volumes are datasets.
+	Disks map[string]error
+	// Propolis says what Propolis needs and is missing on the host.
+	Missing []string
+	// Of the zone of the recorded run, when it is running:
+	Inside Inside
+	// Profile is what lies in the zone as its site profile; nil if none.
+	Profile []byte
+}
+
+// Inside is what was seen inside a running zone.
+type Inside struct {
+	Services  map[string]string // state by FMRI, of those we care for
+	Addresses []ipadm.Address
+	Routes    []ipadm.Route
+	VM        VM
+	Err       error // why it could not be seen
+}
+
+// VM is what Propolis said of its machine.
+type VM struct {
+	// State is Propolis' word (Running); empty when it has no machine.
+	State      string
+	ID         string
+	Generation uint64 // of the state
+	// Err is why it could not be asked. errors.Is(Err, propolis.ErrNoInstance)
+	// means that it answered, and has none.
+	Err error
+}
+
+// askTimeout bounds one question to one Propolis: it answers in microseconds
+// or not at all.
+const askTimeout = time.Second
+
+// Look sees what a change of the instance may need: zones and their
+// configurations, links, pools and datasets, the files named as disks, and, if
+// its zone runs, what is inside.
+func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk, boot string) (Seen, error) {
+	seen := Seen{Boot: boot, Disks: map[string]error{}}
+	seen.Inv = inventory.Look(ctx, h, inventory.Want{
+		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
+		Roots: s.roots(disks), User: []string{sled.InstanceProperty, sled.BaseProperty},
+	})
+	if err := seen.Inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
+		return Seen{}, err
+	}
+	for _, d := range disks {
+		if _, volume := d.Volume(); !volume {
+			_, err := h.Files().Stat(d.Path)
+			seen.Disks[d.Path] = err
+		}
+	}
+	for _, file := range []string{s.Propolis.Binary, s.Propolis.Bootrom} {
+		if _, err := h.Files().Stat(file); err != nil {
+			seen.Missing = append(seen.Missing, file)
+		}
+	}
+	if r.Run == nil {
+		return seen, nil
+	}
+	return seen, s.lookInside(ctx, h, r, &seen)
+}
+
+// roots picks the datasets to look at: where zones lie, and the volumes that
+// are wanted as disks.
+func (s Settings) roots(disks []Disk) func([]zfs.Pool) []string {
+	return func(pools []zfs.Pool) []string {
+		var roots []string
+		for _, p := range pools {
+			if parent := sled.ZoneParent(p.Name); parent.Pool == p.Name {
+				roots = append(roots, p.Name)
+			}
+		}
+		for _, d := range disks {
+			volume, ok := d.Volume()
+			pool, _, _ := strings.Cut(volume, "/")
+			known := slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == pool })
+			if ok && known && !slices.Contains(roots, pool) {
+				roots = append(roots, pool)
+			}
+		}
+		return roots
+	}
+}
+
+func (s Settings) lookInside(ctx context.Context, h host.Host, r Record, seen *Seen) error {
+	z, there := seen.Inv.Zone(r.Run.Zone)
+	if !there {
+		return nil
+	}
+	if z.State == "installed" || z.State == "running" {
+		profile, err := readProfile(h.Files(), r.Run.Zonepath)
+		if err != nil {
+			return err
+		}
+		seen.Profile = profile
+	}
+	if z.State != "running" {
+		return nil
+	}
+	states, err := smf.States(ctx, h, r.Run.Zone)
+	if err == nil {
+		seen.Inside.Services = states
+		if states[Milestone] == "online" {
+			seen.Inside.Addresses, err = ipadm.Addresses(ctx, h, r.Run.Zone)
+		}
+		if err == nil && s.gateway(r.Spec.Address).IsValid() && states[Milestone] == "online" {
+			seen.Inside.Routes, err = ipadm.Routes(ctx, h, r.Run.Zone)
+		}
+	}
+	seen.Inside.Err = err
+	if states[s.Propolis.FMRI] == "online" {
+		seen.Inside.VM = s.ask(ctx, h, r)
+	}
+	return nil
+}
+
+// readProfile reads the site profile through a view that cannot leave the
+// zone's root: a guest may have planted links there.
+func readProfile(files host.Files, zonepath string) ([]byte, error) {
+	root, err := files.In(path.Join(zonepath, "root"))
+	if err != nil {
+		return nil, nil // not mounted: nothing is written there either
+	}
+	data, err := host.ReadFile(root, smf.SiteProfile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// ask asks the instance's Propolis for its machine.
+func (s Settings) ask(ctx context.Context, h host.Host, r Record) VM {
+	ctx, release := context.WithTimeout(ctx, askTimeout)
+	defer release()
+	client := propolis.Client{Host: h, Target: s.target(r)}
+	answer, err := client.Get(ctx)
+	if err != nil {
+		return VM{Err: err}
+	}
+	return VM{State: answer.State, ID: answer.Properties.ID}
+}
+
+// progress compares what was seen with what the record says shall be.
+func (s Settings) progress(r Record, seen Seen) progress {
+	p := progress{vnics: map[string]bool{}}
+	run := *r.Run
+	for _, v := range run.vnics() {
+		l, ok := seen.Inv.Link(v.Name)
+		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
+	}
+	d, ok := seen.Inv.Dataset(run.Dataset)
+	p.dataset = ok && d.User[sled.InstanceProperty].Value == r.ID && d.User[sled.InstanceProperty].Source == "local"
+	z, there := seen.Inv.Zone(run.Zone)
+	config, configured := seen.Inv.Config(run.Zone)
+	p.configured = there && configured && sameConfig(config, s.zoneConfig(r))
+	p.installed = p.configured && (z.State == "installed" || z.State == "running")
+	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(s.profile(r)))
+	p.booted = p.installed && z.State == "running"
+	if !p.booted {
+		return p
+	}
+	p.settled = seen.Inside.Services[Milestone] == "online"
+	for _, a := range seen.Inside.Addresses {
+		switch a.Object {
+		case run.Control.Name + "/ll":
+			p.linkLocal = true
+		case addressObject(r):
+			p.address = r.Spec.Address.Mode != Static || a.Address == r.Spec.Address.Prefix
+			p.usable = p.address && a.State == "ok" && (r.Spec.Address.Mode == Static || a.Address.IsValid())
+		}
+	}
+	gateway := s.gateway(r.Spec.Address)
+	p.routed = slices.ContainsFunc(seen.Inside.Routes, func(x ipadm.Route) bool {
+		return x.Destination == "default" && x.Gateway == gateway.String()
+	})
+	state := seen.Inside.Services[s.Propolis.FMRI]
+	p.enabled = state != "" && state != "disabled"
+	p.online = state == "online"
+	p.ensured = p.online && seen.Inside.VM.ID == r.ID
+	p.running = p.ensured && seen.Inside.VM.State == "Running"
+	return p
+}
+
+// sameConfig ignores the order in which a configuration lists its resources,
+// and an empty list's nil.
+func sameConfig(a, b zone.Config) bool {
+	return reflect.DeepEqual(a.Normal(), b.Normal())
+}

@@ -1,0 +1,65 @@
+package instance
+
+import (
+	"net/netip"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled"
+)
+
+// Settings are what instances take from the sled's configuration and from the
+// nouns beside them.
+type Settings struct {
+	Names sled.Names // prefixes and marks
+
+	// ControlLink is what control VNICs lie over: an etherstub or a link.
+	ControlLink string
+	GuestLink   string // what guest VNICs lie over unless told otherwise
+	MTU         int    // of control VNICs; 0 leaves what the link gives
+
+	// Underlay is the network of the control addresses; invalid: there is
+	// none, and addresses come by DHCP.
+	Underlay netip.Prefix
+	Reserved []netip.Addr // addresses within it that are not to be given out
+	Gateway  netip.Addr   // default route of control addresses; may be absent
+
+	CPUs   int
+	Memory uint64
+	// Pools are the pools that zones may be put on, in order of preference;
+	// nil: every external pool, else the fallback.
+	Pools []string
+
+	Propolis Propolis
+	RunDir   string
+
+	// Base is the base zone of a pool, as recorded; false when it has none.
+	Base func(view ledger.View, pool string) (Base, bool)
+}
+
+// Base is a zone that instances are cloned from.
+type Base struct {
+	Zone    string
+	UUID    string // of its installation
+	Dataset string // of its zonepath
+	Mark    string // that its dataset must carry
+	Brand   string
+}
+
+// Propolis is how Propolis is run in a zone.
+type Propolis struct {
+	Directory   string // mounted into the zone, read-only
+	Binary      string // below it
+	Bootrom     string
+	LibraryPath string // may be empty
+	Port        uint16
+	// FMRI is the service in the zone, config its property group.
+	FMRI string
+}
+
+// ID is the id that a name stands for on this sled: version 5 of its own
+// namespace.
+func (s Settings) ID(name string) string { return sled.InstanceID(name) }
+
+// Milestone is what must be online before anything is done in a fresh zone:
+// earlier, one races with the zone's own boot (omicron, commit 46ddbe0fd3).
+const Milestone = "svc:/milestone/single-user:default"

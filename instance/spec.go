@@ -1,0 +1,246 @@
+// Package instance is the noun that all else is for: one virtual machine, its
+// zone, its VNICs, its address, and the Propolis that drives it.
+//
+// A record in the ledger says what is wanted; the host says what is there. A
+// run is one life of an instance on the host, from its VNICs to its Propolis;
+// stop ends it, start begins another with the same addresses. There is one way
+// up (up.go) and one way down (down.go): every verb is a choice of actions
+// from these two.
+package instance
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/vnic"
+)
+
+// Spec is what an instance is, fully resolved: no default is left open.
+type Spec struct {
+	CPUs    int     `json:"cpus"`
+	Memory  uint64  `json:"memory"` // bytes, a multiple of 1 MiB
+	Disks   []Disk  `json:"disks"`
+	NICs    []NIC   `json:"nics"`
+	Address Address `json:"address"`
+	Pool    string  `json:"pool"`
+}
+
+// Disk is a volume or a file of the host that the guest sees as a disk.
+type Disk struct {
+	// Path is a file's absolute name, or a volume's raw device below
+	// /dev/zvol/rdsk.
+	Path     string `json:"path" toml:"path"`
+	ReadOnly bool   `json:"readonly" toml:"readonly"`
+}
+
+const zvolDirectory = "/dev/zvol/rdsk/"
+
+// Volume is the dataset of a disk that is a volume.
+func (d Disk) Volume() (dataset string, ok bool) { return strings.CutPrefix(d.Path, zvolDirectory) }
+
+// NIC is a network interface of the guest.
+type NIC struct {
+	Over string `json:"over" toml:"over"` // a physical link or etherstub
+	MAC  string `json:"mac" toml:"mac"`   // padded, lower case
+	VLAN int    `json:"vlan,omitempty" toml:"vlan"`
+}
+
+// Address says how Propolis' control interface gets its address.
+type Address struct {
+	Mode    string // static, dhcp, addrconf
+	Prefix  netip.Prefix
+	Gateway netip.Addr // only with static; may be absent
+}
+
+// The modes of an address, in ipadm(8)'s words.
+const (
+	Static   = "static"
+	DHCP     = "dhcp"
+	Addrconf = "addrconf"
+)
+
+// String is the form in which addresses are given: dhcp, addrconf or
+// IP/PREFIX[,gateway=IP].
+func (a Address) String() string {
+	if a.Mode != Static {
+		return a.Mode
+	}
+	if a.Gateway.IsValid() {
+		return a.Prefix.String() + ",gateway=" + a.Gateway.String()
+	}
+	return a.Prefix.String()
+}
+
+// MarshalText is String.
+func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText is ParseAddress.
+func (a *Address) UnmarshalText(text []byte) error {
+	parsed, err := ParseAddress(string(text))
+	*a = parsed
+	return err
+}
+
+// InputError is a value that cannot be: which field, what is wrong with it,
+// and what would be right.
+type InputError struct {
+	Field string
+	Value string
+	Want  string
+}
+
+// Error says all three.
+func (e *InputError) Error() string {
+	return fmt.Sprintf("%s %q: want %s", e.Field, e.Value, e.Want)
+}
+
+// ParseAddress reads dhcp, addrconf or IP/PREFIX[,gateway=IP].
+func ParseAddress(s string) (Address, error) {
+	const want = "dhcp, addrconf or IP/PREFIX[,gateway=IP], as 10.77.0.5/16"
+	bad := &InputError{Field: "address", Value: s, Want: want}
+	if s == DHCP || s == Addrconf {
+		return Address{Mode: s}, nil
+	}
+	first, rest, more := strings.Cut(s, ",")
+	prefix, err := netip.ParsePrefix(first)
+	if err != nil || prefix.Addr().Zone() != "" || prefix.Addr().IsUnspecified() || prefix.Addr().IsMulticast() {
+		return Address{}, bad
+	}
+	a := Address{Mode: Static, Prefix: prefix}
+	if !more {
+		return a, nil
+	}
+	gateway, ok := strings.CutPrefix(rest, "gateway=")
+	if !ok {
+		return Address{}, bad
+	}
+	a.Gateway, err = netip.ParseAddr(gateway)
+	if err != nil || !prefix.Contains(a.Gateway) || a.Gateway == prefix.Addr() {
+		return Address{}, &InputError{Field: "gateway", Value: gateway, Want: "another address within " + prefix.Masked().String()}
+	}
+	return a, nil
+}
+
+// ParseDisk reads PATH[,readonly]. A volume may be named by its dataset, or by
+// its device in /dev/zvol/dsk or /dev/zvol/rdsk.
+func ParseDisk(s string) (Disk, error) {
+	name, option, more := strings.Cut(s, ",")
+	d := Disk{Path: name, ReadOnly: option == "readonly"}
+	if more && !d.ReadOnly {
+		return Disk{}, &InputError{Field: "disk", Value: s, Want: "PATH or PATH,readonly"}
+	}
+	return d.normal()
+}
+
+func (d Disk) normal() (Disk, error) {
+	if rest, ok := strings.CutPrefix(d.Path, "/dev/zvol/dsk/"); ok {
+		d.Path = zvolDirectory + rest
+	}
+	if d.Path != "" && !strings.HasPrefix(d.Path, "/") && strings.Contains(d.Path, "/") {
+		d.Path = zvolDirectory + d.Path
+	}
+	if !path.IsAbs(d.Path) || path.Clean(d.Path) != d.Path || d.Path == "/" || strings.ContainsAny(d.Path, "\"\n,") {
+		return Disk{}, &InputError{Field: "disk", Value: d.Path, Want: "an absolute file name or a volume as POOL/NAME"}
+	}
+	return d, nil
+}
+
+// ParseNIC reads [over=LINK][,mac=M][,vlan=V]; the empty string is a NIC with
+// every default.
+func ParseNIC(s string) (NIC, error) {
+	var n NIC
+	for word := range strings.SplitSeq(s, ",") {
+		key, value, ok := strings.Cut(word, "=")
+		switch {
+		case word == "":
+		case key == "over" && ok:
+			n.Over = value
+		case key == "mac" && ok:
+			n.MAC = value
+		case key == "vlan" && ok:
+			v, err := strconv.Atoi(value)
+			if err != nil {
+				return NIC{}, vlanError(value)
+			}
+			if n.VLAN = v; v == 0 {
+				return NIC{}, vlanError(value)
+			}
+		default:
+			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M and vlan=V, separated by commas, each at most once"}
+		}
+	}
+	return n.normal()
+}
+
+func (n NIC) normal() (NIC, error) {
+	if n.Over != "" {
+		if err := vnic.ValidateName(n.Over); err != nil {
+			return NIC{}, fmt.Errorf("nic over: %w", err)
+		}
+	}
+	if n.MAC != "" {
+		mac, err := vnic.ParseMAC(n.MAC)
+		if err != nil {
+			return NIC{}, fmt.Errorf("nic mac: %w", err)
+		}
+		n.MAC = mac
+	}
+	if n.VLAN < 0 || n.VLAN > 4094 {
+		return NIC{}, vlanError(strconv.Itoa(n.VLAN))
+	}
+	return n, nil
+}
+
+func vlanError(value string) error {
+	return &InputError{Field: "nic vlan", Value: value, Want: "a number from 1 to 4094"}
+}
+
+// ValidateName says whether s can name an instance: 1 to 63 of a-z, 0-9, '-'
+// and '.', the first and the last a letter or digit, and not a UUID.
+func ValidateName(s string) error {
+	want := "1 to 63 of a-z, 0-9, - and ., beginning and ending with a letter or digit"
+	inside := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' }
+	edge := func(b byte) bool { return b != '-' && b != '.' }
+	if len(s) < 1 || len(s) > 63 || strings.ContainsFunc(s, func(r rune) bool { return !inside(r) }) || !edge(s[0]) || !edge(s[len(s)-1]) {
+		return &InputError{Field: "instance name", Value: s, Want: want}
+	}
+	if uuid.Validate(s) == nil {
+		return &InputError{Field: "instance name", Value: s, Want: "a name that is not a UUID"}
+	}
+	return nil
+}
+
+// MaxCPUs is the bound of released Propolis servers
+// (propolis, bin/propolis-server, MAX_VCPUS of builds for workstations).
+const MaxCPUs = 32
+
+// validate checks what is bounded by itself, host unseen.
+func (s Spec) validate() error {
+	switch {
+	case s.CPUs < 1 || s.CPUs > MaxCPUs:
+		return &InputError{Field: "cpus", Value: strconv.Itoa(s.CPUs), Want: fmt.Sprintf("a number from 1 to %d", MaxCPUs)}
+	case s.Memory < 1<<20 || s.Memory%(1<<20) != 0:
+		return &InputError{Field: "memory", Value: strconv.FormatUint(s.Memory, 10), Want: "a multiple of 1M"}
+	case len(s.NICs) > 8:
+		return &InputError{Field: "nics", Value: strconv.Itoa(len(s.NICs)), Want: "at most 8 NICs"}
+	case len(s.Disks) > 8:
+		return &InputError{Field: "disks", Value: strconv.Itoa(len(s.Disks)), Want: "at most 8 disks"}
+	}
+	for i, d := range s.Disks {
+		if slices.ContainsFunc(s.Disks[:i], func(e Disk) bool { return e.Path == d.Path }) {
+			return &InputError{Field: "disks", Value: d.Path, Want: "each path once"}
+		}
+	}
+	for i, n := range s.NICs {
+		if n.MAC != "" && slices.ContainsFunc(s.NICs[:i], func(m NIC) bool { return m.MAC == n.MAC }) {
+			return &InputError{Field: "nic mac", Value: n.MAC, Want: "each MAC once"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path"
+	"strconv"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Stage is a part of the way up that a subcommand of its own can do.
+type Stage string
+
+// The stages, in order.
+const (
+	StageVNIC    Stage = "vnic create"
+	StageZone    Stage = "zone create"
+	StageBoot    Stage = "zone boot"
+	StageAddress Stage = "zone address"
+	StageStart   Stage = "propolis start"
+	StageEnsure  Stage = "propolis ensure"
+	StageRun     Stage = "propolis run"
+)
+
+// Stages lists them in order.
+func Stages() []Stage {
+	return []Stage{StageVNIC, StageZone, StageBoot, StageAddress, StageStart, StageEnsure, StageRun}
+}
+
+// progress is how far a run has come, as seen on the host. True: there, and as
+// recorded.
+type progress struct {
+	vnics      map[string]bool // by name
+	dataset    bool
+	configured bool
+	installed  bool
+	profiled   bool
+	booted     bool
+	settled    bool // the milestone
+	linkLocal  bool
+	address    bool
+	usable     bool // the address is ok
+	routed     bool
+	enabled    bool
+	online     bool
+	ensured    bool
+	running    bool
+}
+
+// way builds the actions up. Each appends to a stage and is left out when the
+// host is already there; later ones come after the last of those kept.
+type way struct {
+	actions map[Stage][]plan.Action
+}
+
+func (w *way) add(stage Stage, done bool, a plan.Action) string {
+	if done {
+		return ""
+	}
+	w.actions[stage] = append(w.actions[stage], a)
+	return a.ID
+}
+
+// after drops the ids of actions that were left out.
+func after(ids ...string) []string {
+	var kept []string
+	for _, id := range ids {
+		if id != "" {
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+// up lists what is still to do from here to a running VM, by stage.
+func (s Settings) up(r Record, p progress) map[Stage][]plan.Action {
+	w := way{actions: map[Stage][]plan.Action{}}
+	links := s.upVNICs(&w, r, p)
+	zoned := s.upZone(&w, r, p)
+	booted := s.upBoot(&w, r, p, append(links, zoned))
+	addressed := s.upAddress(&w, r, p, booted)
+	s.upPropolis(&w, r, p, addressed)
+	return w.actions
+}
+
+func (s Settings) upVNICs(w *way, r Record, p progress) []string {
+	var ids []string
+	for _, v := range r.Run.vnics() {
+		mtu, why := 0, "guest NIC"
+		if v == r.Run.Control {
+			mtu, why = s.MTU, "control VNIC"
+		}
+		ids = append(ids, w.add(StageVNIC, p.vnics[v.Name], plan.Action{
+			ID: "vnic.create " + v.Name, Object: "vnic " + v.Name, Why: why, Change: plan.Create,
+			Step: vnic.Create{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: mtu},
+		}))
+	}
+	return ids
+}
+
+func (s Settings) upZone(w *way, r Record, p progress) string {
+	run := *r.Run
+	object := "zone " + run.Zone
+	dataset := w.add(StageZone, p.dataset, plan.Action{
+		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as ours", Change: plan.Create,
+		Step: zfs.Create{
+			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: 0o700,
+			Properties: []zfs.Property{{Name: sled.InstanceProperty, Value: r.ID}},
+		},
+	})
+	configured := w.add(StageZone, p.configured, plan.Action{
+		ID: "zone.configure " + run.Zone, Object: object, Why: "instance " + r.Name, Change: plan.Create, After: after(dataset),
+		Step: zone.Configure{Name: run.Zone, Config: s.zoneConfig(r)},
+	})
+	cloned := w.add(StageZone, p.installed, plan.Action{
+		ID: "zone.clone " + run.Zone, Object: object, Why: "from " + run.Base, Change: plan.Modify, After: after(dataset, configured),
+		Step: zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
+	})
+	profiled := w.add(StageZone, p.profiled, plan.Action{
+		ID: "smf.write-profile " + run.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(cloned),
+		Step: smf.WriteProfile{Root: path.Join(run.Zonepath, "root"), Profile: s.profile(r)},
+	})
+	return lastOf(profiled, cloned, configured, dataset)
+}
+
+func lastOf(ids ...string) string {
+	for _, id := range ids {
+		if id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+func (s Settings) upBoot(w *way, r Record, p progress, before []string) string {
+	run := *r.Run
+	booted := w.add(StageBoot, p.booted, plan.Action{
+		ID: "zone.boot " + run.Zone, Object: "zone " + run.Zone, Change: plan.Modify, After: after(before...),
+		Step: zone.Boot{Name: run.Zone},
+	})
+	settled := w.add(StageBoot, p.settled, plan.Action{
+		ID: "smf.await " + run.Zone + " single-user", Object: "zone " + run.Zone, Change: plan.Wait, After: after(booted),
+		Why: "earlier commands race with its boot", Step: smf.Await{Zone: run.Zone, FMRI: Milestone, State: "online"},
+	})
+	return lastOf(settled, booted)
+}
+
+// objects of the control interface, as ipadm(8) names them.
+func addressObject(r Record) string {
+	if r.Spec.Address.Mode == Static {
+		return r.Run.Control.Name + "/control"
+	}
+	return r.Run.Control.Name + "/" + r.Spec.Address.Mode
+}
+
+func (s Settings) upAddress(w *way, r Record, p progress, before string) string {
+	run, a, object := *r.Run, r.Spec.Address, addressObject(r)
+	thing := "address " + object
+	create := func(object, kind, address, why string, done bool, before ...string) string {
+		return w.add(StageAddress, done, plan.Action{
+			ID: "ipadm.create-address " + object, Object: "address " + object, Why: why, Change: plan.Create, After: after(before...),
+			Step: ipadm.CreateAddress{Zone: run.Zone, Object: object, Type: kind, Address: address},
+		})
+	}
+	if a.Mode == Static && a.Prefix.Addr().Is6() {
+		before = lastOf(create(run.Control.Name+"/ll", Addrconf, "", "a static IPv6 address needs a link-local one", p.linkLocal, before), before)
+	}
+	address := ""
+	if a.Mode == Static {
+		address = a.Prefix.String()
+	}
+	created := create(object, a.Mode, address, "Propolis listens there", p.address, before)
+	usable := w.add(StageAddress, p.usable, plan.Action{
+		ID: "ipadm.await-address " + object, Object: thing, Change: plan.Wait, After: after(lastOf(created, before)),
+		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: object},
+	})
+	gateway := s.gateway(a)
+	routed := w.add(StageAddress, p.routed || !gateway.IsValid(), plan.Action{
+		ID: "ipadm.add-route " + run.Zone, Object: "route default of " + run.Zone, Change: plan.Modify, After: after(lastOf(usable, created, before)),
+		Step: ipadm.AddRoute{Zone: run.Zone, Destination: "default", Gateway: gateway.String(), Link: run.Control.Name},
+	})
+	return lastOf(routed, usable, created, before)
+}
+
+// gateway is the default route of a control address: the address' own, else
+// the underlay's if it lies within.
+func (s Settings) gateway(a Address) netip.Addr {
+	if a.Gateway.IsValid() || a.Mode != Static {
+		return a.Gateway
+	}
+	if s.Gateway.IsValid() && a.Prefix.Contains(s.Gateway) {
+		return s.Gateway
+	}
+	return netip.Addr{}
+}
+
+func (s Settings) upPropolis(w *way, r Record, p progress, before string) {
+	run := *r.Run
+	thing := "propolis " + r.Name
+	target := s.target(r)
+	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
+		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: thing, Why: why, Change: change, After: after(before), Step: step}), before)
+	}
+	fmri := s.Propolis.FMRI
+	at := act(StageStart, p.enabled, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
+	at = act(StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait, smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at)
+	at = act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)
+	at = act(StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create, propolis.Ensure{Target: target, Request: s.request(r)}, at)
+	at = act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"}, at)
+	act(StageRun, p.running, "propolis.await-state "+r.Name, "", plan.Wait, propolis.AwaitState{Target: target, States: []string{"Running"}}, at)
+}
+
+// target is where the instance's Propolis answers. An address that others give
+// is read from the zone when it is needed.
+func (s Settings) target(r Record) propolis.Target {
+	t := propolis.Target{Name: r.Name}
+	if r.Spec.Address.Mode == Static {
+		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), s.Propolis.Port)
+		return t
+	}
+	zoneName, object, port := r.Run.Zone, addressObject(r), s.Propolis.Port
+	t.Find = func(ctx context.Context, h host.Host) (netip.AddrPort, error) {
+		all, err := ipadm.Addresses(ctx, h, zoneName)
+		if err != nil {
+			return netip.AddrPort{}, err
+		}
+		for _, a := range all {
+			if a.Object == object && a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast() {
+				return netip.AddrPortFrom(a.Address.Addr(), port), nil
+			}
+		}
+		return netip.AddrPort{}, fmt.Errorf("%s in zone %s: %w", object, zoneName, host.ErrTransient)
+	}
+	return t
+}
+
+// zoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
+// bhyve's devices, Propolis' own directory, and each disk as it is.
+func (s Settings) zoneConfig(r Record) zone.Config {
+	run := *r.Run
+	c := zone.Config{
+		Brand: run.Brand, Zonepath: run.Zonepath, IPType: "exclusive",
+		Attrs: []zone.Attr{
+			{Name: sled.InstanceAttr, Type: "string", Value: r.ID},
+			{Name: sled.NameAttr, Type: "string", Value: r.Name},
+		},
+		FS:      []zone.FS{{Dir: s.Propolis.Directory, Special: s.Propolis.Directory, Type: "lofs", Options: []string{"ro"}}},
+		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
+	}
+	for _, v := range run.vnics() {
+		c.Nets = append(c.Nets, zone.Net{Physical: v.Name})
+	}
+	for _, d := range r.Spec.Disks {
+		if _, volume := d.Volume(); volume {
+			c.Devices = append(c.Devices, d.Path)
+			continue
+		}
+		fs := zone.FS{Dir: d.Path, Special: d.Path, Type: "lofs"}
+		if d.ReadOnly {
+			fs.Options = []string{"ro"}
+		}
+		c.FS = append(c.FS, fs)
+	}
+	return c
+}
+
+// profile is what the zone's own service reads when it starts Propolis. It is
+// in place before the zone boots, so that nothing need be sent in afterwards.
+func (s Settings) profile(r Record) smf.Profile {
+	service, instance := smf.SplitFMRI(s.Propolis.FMRI)
+	return smf.Profile{Name: "sledctl", Services: []smf.ProfileService{{
+		Name: service, Instance: instance, Enabled: false,
+		Groups: []smf.ProfileGroup{{Name: "config", Type: "application", Properties: []smf.ProfileProperty{
+			{Name: "address_object", Type: "astring", Values: []string{addressObject(r)}},
+			{Name: "any_address", Type: "boolean", Values: []string{strconv.FormatBool(r.Spec.Address.Mode != Static)}},
+			{Name: "port", Type: "count", Values: []string{strconv.Itoa(int(s.Propolis.Port))}},
+			{Name: "binary", Type: "astring", Values: []string{s.Propolis.Binary}},
+			{Name: "bootrom", Type: "astring", Values: []string{s.Propolis.Bootrom}},
+			{Name: "library_path", Type: "astring", Values: []string{s.Propolis.LibraryPath}},
+		}}},
+	}}}
+}
+
+// request is the VM as Propolis is asked for it.
+func (s Settings) request(r Record) spec.EnsureRequest {
+	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20}
+	for _, disk := range r.Spec.Disks {
+		d.Disks = append(d.Disks, spec.Disk{Path: disk.Path, ReadOnly: disk.ReadOnly})
+	}
+	for _, v := range r.Run.Guests {
+		d.NICs = append(d.NICs, spec.NIC{VNIC: v.Name})
+	}
+	return spec.Build(d)
+}

@@ -1,0 +1,136 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// Stop ends the instance's run and keeps its record, with address and MACs.
+// Stopping what is stopped does nothing.
+func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result, error) {
+	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) Record {
+		stopped := old
+		stopped.Run, stopped.Wanted = nil, WantedStopped
+		stopped.Generation, stopped.Updated = old.Generation+1, at.Now
+		return stopped
+	})
+}
+
+// Delete ends the instance's run and drops its record with all that it
+// reserves.
+func (s Settings) Delete(ctx context.Context, env operation.Env, c Change) (Result, error) {
+	return s.takeDown(ctx, env, c, func(Record, operation.Moment) Record { return Record{} })
+}
+
+// takeDown is the operation behind stop and delete. The run's names stay
+// recorded until all of it is gone, so that a later try knows them.
+func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, becomes func(Record, operation.Moment) Record) (Result, error) {
+	r, err := s.find(ctx, env, c.Wanted.Ref)
+	if err != nil {
+		return Result{}, err
+	}
+	result := r
+	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun, Keep: c.Keep,
+		Look: s.lookAt(env, r.ID),
+		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			old, known, err := Load(view, r.ID)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			if !known {
+				return operation.Decision{}, &NotFoundError{Name: c.Wanted.Ref}
+			}
+			next := becomes(old, at)
+			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
+			if old.Run != nil {
+				d.Plan.Actions, d.Intent.Removes = s.down(old, seen), old.removes(seen)
+			}
+			result = next
+			if d.Plan.Empty() && old.Run == nil && next.Wanted == old.Wanted && next.ID != "" {
+				result = old
+				return d, nil
+			}
+			d.After, err = next.replaces(old)
+			return d, err
+		},
+	})
+	return Result{Record: result, Report: report}, err
+}
+
+func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
+
+// Reboot resets the machine and waits until it runs again. The zone stays.
+func (s Settings) Reboot(ctx context.Context, env operation.Env, c Change) (Result, error) {
+	r, err := s.find(ctx, env, c.Wanted.Ref)
+	if err != nil {
+		return Result{}, err
+	}
+	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
+		Look: s.lookAt(env, r.ID),
+		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			old, _, err := Load(view, r.ID)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			if old.Run == nil || seen.Inside.VM.State != "Running" {
+				return operation.Decision{}, &StateError{Name: r.Name, State: s.status(old, seen).State, Needs: "running"}
+			}
+			object, target := "propolis "+r.Name, s.target(old)
+			next := old
+			next.Generation, next.Updated = old.Generation+1, at.Now
+			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: plan.Chain(
+				plan.Action{ID: "propolis.reboot " + r.Name, Object: object, Why: "a hard reset", Change: plan.Modify, Step: propolis.ChangeState{Target: target, State: "Reboot"}},
+				plan.Action{ID: "propolis.await-state " + r.Name, Object: object, Change: plan.Wait, Step: propolis.AwaitState{Target: target, States: []string{"Running"}, After: seen.Inside.VM.Generation}},
+			)}}
+			d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: fmt.Sprint(seen.Inside.VM.Generation)}}
+			d.After, err = next.replaces(old)
+			r = next
+			return d, err
+		},
+	})
+	return Result{Record: r, Report: report}, err
+}
+
+// StateError is a verb that the instance's state does not allow.
+type StateError struct{ Name, State, Needs string }
+
+// Error names both states.
+func (e *StateError) Error() string {
+	return fmt.Sprintf("instance %q is %s, and must be %s", e.Name, e.State, e.Needs)
+}
+
+func (s Settings) find(ctx context.Context, env operation.Env, ref string) (Record, error) {
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	return s.Find(view, ref)
+}
+
+// lookAt looks for an operation on a recorded instance.
+func (s Settings) lookAt(env operation.Env, id string) func(context.Context, host.Host) (Seen, error) {
+	return func(ctx context.Context, h host.Host) (Seen, error) {
+		r, err := recorded(ctx, env, id)
+		if err != nil {
+			return Seen{}, err
+		}
+		boot, err := operation.Boot(env)
+		if err != nil {
+			return Seen{}, err
+		}
+		return s.Look(ctx, h, r, r.Spec.Disks, boot)
+	}
+}

@@ -1,0 +1,220 @@
+package instance
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/ledger"
+)
+
+// Wanted is what a command asks for: a name or id, and those parts of the spec
+// that it speaks of. What it leaves open stays as it is, or becomes the
+// default.
+type Wanted struct {
+	Ref     string // NAME or UUID
+	Name    string // with a UUID as Ref: the name it shall have
+	CPUs    *int
+	Memory  *uint64
+	Disks   []Disk // nil: not spoken of; empty: none
+	NICs    []NIC
+	Address *Address
+	Pool    *string
+}
+
+// Over returns w with what it leaves open taken from below: flags over a file.
+func (w Wanted) Over(below Wanted) Wanted {
+	pick := func(a, b string) string {
+		if a != "" {
+			return a
+		}
+		return b
+	}
+	w.Ref, w.Name = pick(w.Ref, below.Ref), pick(w.Name, below.Name)
+	if w.CPUs == nil {
+		w.CPUs = below.CPUs
+	}
+	if w.Memory == nil {
+		w.Memory = below.Memory
+	}
+	if w.Disks == nil {
+		w.Disks = below.Disks
+	}
+	if w.NICs == nil {
+		w.NICs = below.NICs
+	}
+	if w.Address == nil {
+		w.Address = below.Address
+	}
+	if w.Pool == nil {
+		w.Pool = below.Pool
+	}
+	return w
+}
+
+// apply puts what is wanted over a spec. A NIC that leaves its link or MAC
+// open takes those that the same position had.
+func (w Wanted) apply(s Spec) Spec {
+	if w.CPUs != nil {
+		s.CPUs = *w.CPUs
+	}
+	if w.Memory != nil {
+		s.Memory = *w.Memory
+	}
+	if w.Disks != nil {
+		s.Disks = w.Disks
+	}
+	if w.NICs != nil {
+		had := s.NICs
+		s.NICs = slices.Clone(w.NICs)
+		for i := range min(len(had), len(s.NICs)) {
+			if s.NICs[i].Over == "" {
+				s.NICs[i].Over = had[i].Over
+			}
+			if s.NICs[i].MAC == "" && s.NICs[i].Over == had[i].Over {
+				s.NICs[i].MAC = had[i].MAC
+			}
+		}
+	}
+	if w.Address != nil {
+		s.Address = *w.Address
+	}
+	if w.Pool != nil && *w.Pool != "" {
+		s.Pool = *w.Pool
+	}
+	return s
+}
+
+// Difference is one field in which the wanted spec differs from what is there.
+type Difference struct {
+	Field  string `json:"field"`
+	Is     string `json:"is"`
+	Wanted string `json:"wanted"`
+}
+
+// ConflictError is an instance that exists and differs.
+type ConflictError struct {
+	Name        string
+	Differences []Difference
+	Recreate    bool // --recreate would do
+}
+
+// Error shows every field with both values.
+func (e *ConflictError) Error() string {
+	var parts []string
+	for _, d := range e.Differences {
+		parts = append(parts, fmt.Sprintf("%s is %s, wanted %s", d.Field, d.Is, d.Wanted))
+	}
+	return fmt.Sprintf("instance %q exists and differs: %s", e.Name, strings.Join(parts, "; "))
+}
+
+// differences compares two specs field by field.
+func differences(is, wanted Spec) []Difference {
+	var all []Difference
+	compare := func(field, a, b string) {
+		if a != b {
+			all = append(all, Difference{Field: field, Is: a, Wanted: b})
+		}
+	}
+	compare("cpus", strconv.Itoa(is.CPUs), strconv.Itoa(wanted.CPUs))
+	compare("memory", sizeText(is.Memory), sizeText(wanted.Memory))
+	compare("disks", diskText(is.Disks), diskText(wanted.Disks))
+	compare("nics", nicText(is.NICs), nicText(wanted.NICs))
+	compare("address", is.Address.String(), wanted.Address.String())
+	compare("pool", is.Pool, wanted.Pool)
+	return all
+}
+
+func sizeText(n uint64) string {
+	if n > 0 && n%(1<<30) == 0 {
+		return strconv.FormatUint(n>>30, 10) + "G"
+	}
+	if n > 0 && n%(1<<20) == 0 {
+		return strconv.FormatUint(n>>20, 10) + "M"
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+func diskText(disks []Disk) string {
+	var parts []string
+	for _, d := range disks {
+		if d.ReadOnly {
+			d.Path += ",readonly"
+		}
+		parts = append(parts, d.Path)
+	}
+	return orNone(parts)
+}
+
+func nicText(nics []NIC) string {
+	var parts []string
+	for _, n := range nics {
+		text := "over=" + n.Over + ",mac=" + n.MAC
+		if n.VLAN != 0 {
+			text += ",vlan=" + strconv.Itoa(n.VLAN)
+		}
+		parts = append(parts, text)
+	}
+	return orNone(parts)
+}
+
+func orNone(parts []string) string {
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, " ")
+}
+
+// NameTakenError is a name that another instance has.
+type NameTakenError struct{ Name, ID, Owner string }
+
+// Error names both.
+func (e *NameTakenError) Error() string {
+	return fmt.Sprintf("the name %q is used by instance %s", e.Name, e.Owner)
+}
+
+// resolve turns a name or UUID into an id. A name that is not known gives the
+// id that it would have.
+func (s Settings) resolve(view ledger.View, ref string) (string, error) {
+	if id, err := uuid.Parse(ref); err == nil {
+		return id.String(), nil // every spelling of a UUID is the same instance
+	}
+	if err := ValidateName(ref); err != nil {
+		return "", err
+	}
+	if id := owner(view, namePrefix+ref); id != "" {
+		return id, nil
+	}
+	return s.ID(ref), nil
+}
+
+// identity is the id and name that w asks for; a name in use elsewhere is
+// refused.
+func (s Settings) identity(view ledger.View, w Wanted) (id, name string, err error) {
+	if w.Ref == "" {
+		return "", "", &InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
+	}
+	if id, err = s.resolve(view, w.Ref); err != nil {
+		return "", "", err
+	}
+	name = w.Name
+	if name == "" && uuid.Validate(w.Ref) != nil {
+		name = w.Ref
+	}
+	if name == "" {
+		r, known, err := Load(view, id)
+		if err != nil || known {
+			return id, r.Name, err
+		}
+		name = "vm-" + id
+	} else if err := ValidateName(name); err != nil {
+		return "", "", err
+	}
+	if other := owner(view, namePrefix+name); other != "" && other != id {
+		return "", "", &NameTakenError{Name: name, ID: id, Owner: other}
+	}
+	return id, name, nil
+}

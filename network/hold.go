@@ -1,0 +1,159 @@
+package network
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/vnic"
+)
+
+// Hold keeps an object that belongs to no instance yet from being reaped,
+// under hold/<kind>/<name>. A step that names the object takes it over.
+type Hold struct {
+	Kind  string    `json:"kind"`
+	Name  string    `json:"name"`
+	Over  string    `json:"over,omitempty"`
+	MAC   string    `json:"mac,omitempty"`
+	VLAN  int       `json:"vlan,omitempty"`
+	Until time.Time `json:"until"`
+}
+
+const holdPrefix = "hold/"
+
+// Holds lists what is held, also what has been held too long.
+func Holds(view ledger.View) ([]Hold, error) {
+	var holds []Hold
+	for k, value := range view.All(holdPrefix) {
+		var h Hold
+		if err := json.Unmarshal(value, &h); err != nil {
+			return nil, fmt.Errorf("record %s: %w", k, err)
+		}
+		holds = append(holds, h)
+	}
+	return holds, nil
+}
+
+// VNIC asks for one VNIC.
+type VNIC struct {
+	Name string // empty: the next free one of ours
+	Over string
+	MAC  string // empty: drawn
+	VLAN int
+	MTU  int
+	Hold time.Duration // how long reap leaves it alone
+}
+
+// ExistsError is a link that is there already.
+type ExistsError struct{ Link vnic.Link }
+
+// Error says what it is.
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("link %s exists: a %s over %s", e.Link.Name, e.Link.Class, e.Link.Over)
+}
+
+// CreateVNIC makes one VNIC that belongs to no instance, and holds it.
+func (s Settings) CreateVNIC(ctx context.Context, env operation.Env, want VNIC, dryRun, keep bool) (Hold, operation.Report, error) {
+	var held Hold
+	report, err := operation.Run(ctx, env, operation.Request[seen]{
+		Verb: "vnic create", Subject: "vnic", Wait: true, DryRun: dryRun, Keep: keep,
+		Look: lookLinks,
+		Decide: func(view ledger.View, seen seen, at operation.Moment) (operation.Decision, error) {
+			var err error
+			held, err = s.choose(want, seen, at)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			return held.decision(want.MTU)
+		},
+	})
+	return held, report, err
+}
+
+func lookLinks(ctx context.Context, h host.Host) (seen, error) {
+	got := seen{inv: inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Links}})}
+	return got, got.inv.Know(inventory.Links)
+}
+
+func (s Settings) choose(want VNIC, seen seen, at operation.Moment) (Hold, error) {
+	if _, there := seen.inv.Link(want.Over); !there {
+		return Hold{}, &NoLinkError{Candidates: physical(seen.inv)}
+	}
+	for n := 0; want.Name == ""; n++ {
+		if _, there := seen.inv.Link(s.Names.ControlVNIC(n)); !there {
+			want.Name = s.Names.ControlVNIC(n)
+		}
+	}
+	if l, there := seen.inv.Link(want.Name); there {
+		return Hold{}, &ExistsError{Link: l}
+	}
+	if want.MAC == "" {
+		want.MAC = operation.DrawMAC(at.ID, want.Name)
+	}
+	return Hold{Kind: "vnic", Name: want.Name, Over: want.Over, MAC: want.MAC, VLAN: want.VLAN, Until: at.Now.Add(want.Hold)}, nil
+}
+
+func (h Hold) key() string { return holdPrefix + h.Kind + "/" + h.Name }
+
+func (h Hold) decision(mtu int) (operation.Decision, error) {
+	value, err := json.Marshal(h)
+	if err != nil {
+		return operation.Decision{}, err
+	}
+	return operation.Decision{
+		Plan: plan.Plan{Policy: plan.Undo, Actions: []plan.Action{{
+			ID: "vnic.create " + h.Name, Object: "vnic " + h.Name, Why: "held until " + h.Until.Format(time.RFC3339), Change: plan.Create,
+			Step: vnic.Create{Name: h.Name, Over: h.Over, MAC: h.MAC, VLAN: h.VLAN, MTU: mtu},
+		}}},
+		Intent: operation.Intent{Makes: []operation.Object{{Kind: "vnic", Name: h.Name, Identity: h.MAC}}},
+		After:  []ledger.Fact{{Key: h.key(), Value: value}},
+	}, nil
+}
+
+// ForeignError is a VNIC that is not sledctl's own.
+type ForeignError struct{ Name string }
+
+// Error names it.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("VNIC %s is not sledctl's own: it was not made by it, or has changed since", e.Name)
+}
+
+// DeleteVNIC removes a VNIC that is held, or of ours and needed by nobody. One
+// that is not there is done already: gone is false then.
+func (s Settings) DeleteVNIC(ctx context.Context, env operation.Env, name string, inUse func(ledger.View, string) error, dryRun bool) (gone bool, report operation.Report, err error) {
+	report, err = operation.Run(ctx, env, operation.Request[seen]{
+		Verb: "vnic delete", Subject: "vnic", Wait: true, DryRun: dryRun,
+		Look: lookLinks,
+		Decide: func(view ledger.View, seen seen, _ operation.Moment) (operation.Decision, error) {
+			var d operation.Decision
+			held := Hold{Kind: "vnic", Name: name}
+			if _, known := view.Get(held.key()); known {
+				d.After = []ledger.Fact{{Key: held.key()}}
+			}
+			l, there := seen.inv.Link(name)
+			gone = there
+			if !there {
+				return d, nil
+			}
+			if err := inUse(view, name); err != nil {
+				return operation.Decision{}, err
+			}
+			if l.Class != "vnic" || len(d.After) == 0 && !s.Names.IsVNIC(name) {
+				return operation.Decision{}, &ForeignError{Name: name}
+			}
+			d.Plan = plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
+				ID: "vnic.delete " + name, Object: "vnic " + name, Change: plan.Remove,
+				Step: vnic.Delete{Name: name, MAC: l.MAC, Over: l.Over},
+			}}}
+			d.Intent = operation.Intent{Removes: []operation.Object{{Kind: "vnic", Name: name, Identity: l.MAC}}}
+			return d, nil
+		},
+	})
+	return gone, report, err
+}

@@ -1,0 +1,218 @@
+// Package network is the noun for what instances are connected to: the link or
+// etherstub that their control VNICs lie over, the global zone's own VNIC and
+// address there, and VNICs made one by one.
+package network
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/vnic"
+)
+
+// Settings is what the configuration says of the sled's network.
+type Settings struct {
+	Names       sled.Names
+	ControlLink string       // empty: the etherstub, else the link of the default route
+	Etherstub   string       // empty: none
+	GZVNIC      string       // the global zone's VNIC on the control link; empty: none
+	GZAddress   netip.Prefix // its address; invalid: none
+	MTU         int
+}
+
+// Record is what was decided, under the key "network".
+type Record struct {
+	ControlLink string `json:"control_link"`
+	Etherstub   string `json:"etherstub,omitempty"`
+	GZVNIC      string `json:"gz_vnic,omitempty"`
+	GZMAC       string `json:"gz_mac,omitempty"`
+	GZAddress   string `json:"gz_address,omitempty"`
+}
+
+const key = "network"
+
+// Load reads the record; false if the network was never prepared.
+func Load(view ledger.View) (Record, bool, error) {
+	value, ok := view.Get(key)
+	if !ok {
+		return Record{}, false, nil
+	}
+	var r Record
+	if err := json.Unmarshal(value, &r); err != nil {
+		return Record{}, false, fmt.Errorf("record of the network: %w", err)
+	}
+	return r, true, nil
+}
+
+// NoLinkError is a sled on which no control link can be told.
+type NoLinkError struct{ Candidates []string }
+
+// Error lists the candidates.
+func (e *NoLinkError) Error() string {
+	return "no control link is configured and there is no default route; candidates: " + strings.Join(e.Candidates, ", ")
+}
+
+type seen struct {
+	inv       *inventory.Inventory
+	addresses []ipadm.Address
+	route     string // link of the default route
+}
+
+// addressObject is the address object of the global zone's own VNIC.
+func (s Settings) addressObject() string { return s.GZVNIC + "/control" }
+
+// Ensure prepares the network: etherstub, the global zone's VNIC, its address.
+// What is there and right stays.
+func (s Settings) Ensure(ctx context.Context, env operation.Env, dryRun bool) (operation.Report, error) {
+	return operation.Run(ctx, env, operation.Request[seen]{
+		Verb: "bootstrap network", Subject: "sled", DryRun: dryRun,
+		Look: s.look,
+		Decide: func(view ledger.View, seen seen, at operation.Moment) (operation.Decision, error) {
+			old, _, err := Load(view)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			return s.decide(old, seen, at)
+		},
+	})
+}
+
+func (s Settings) look(ctx context.Context, h host.Host) (seen, error) {
+	got := seen{inv: inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Links}})}
+	if err := got.inv.Know(inventory.Links); err != nil {
+		return seen{}, err
+	}
+	var err error
+	if s.GZAddress.IsValid() {
+		if got.addresses, err = ipadm.Addresses(ctx, h, ""); err != nil {
+			return seen{}, err
+		}
+	}
+	if s.ControlLink == "" && s.Etherstub == "" {
+		got.route, err = ipadm.DefaultLink(ctx, h)
+		if errors.Is(err, host.ErrNotFound) {
+			err = nil
+		}
+	}
+	return got, err
+}
+
+// decide is pure: wanted, recorded and seen to a plan.
+func (s Settings) decide(old Record, seen seen, at operation.Moment) (operation.Decision, error) {
+	next := Record{ControlLink: s.ControlLink, Etherstub: s.Etherstub}
+	if next.ControlLink == "" {
+		next.ControlLink = s.Etherstub
+	}
+	if next.ControlLink == "" {
+		next.ControlLink = seen.route
+	}
+	if next.ControlLink == "" {
+		return operation.Decision{}, &NoLinkError{Candidates: physical(seen.inv)}
+	}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
+	var err error
+	if d.Plan.Actions, err = s.actions(old, &next, seen, at); err != nil {
+		return operation.Decision{}, err
+	}
+	for _, a := range d.Plan.Actions {
+		kind, name, _ := strings.Cut(a.Object, " ")
+		d.Intent.Makes = append(d.Intent.Makes, operation.Object{Kind: kind, Name: name})
+	}
+	if next != old {
+		value, err := json.Marshal(next)
+		if err != nil {
+			return operation.Decision{}, err
+		}
+		// What is decided stands before it is made: a MAC is drawn once.
+		d.Before = []ledger.Fact{{Key: key, Value: value}}
+	}
+	return d, nil
+}
+
+func (s Settings) actions(old Record, next *Record, seen seen, at operation.Moment) ([]plan.Action, error) {
+	var actions []plan.Action
+	add := func(a plan.Action) { actions = plan.Chain(append(actions, a)...) }
+	if s.Etherstub != "" {
+		if err := vnic.ValidateName(s.Etherstub); err != nil {
+			return nil, fmt.Errorf("network.etherstub: %w", err)
+		}
+		l, there := seen.inv.Link(s.Etherstub)
+		if there && l.Class != "etherstub" {
+			return nil, &ConflictError{Object: "link " + s.Etherstub, Is: "a " + l.Class, Wanted: "an etherstub"}
+		}
+		if !there {
+			add(plan.Action{ID: "vnic.create-etherstub " + s.Etherstub, Object: "etherstub " + s.Etherstub, Why: "control VNICs lie over it", Change: plan.Create,
+				Step: vnic.CreateEtherstub{Name: s.Etherstub}})
+		}
+	} else if _, there := seen.inv.Link(next.ControlLink); !there {
+		return nil, &NoLinkError{Candidates: physical(seen.inv)}
+	}
+	if s.GZVNIC == "" {
+		return actions, nil
+	}
+	next.GZVNIC, next.GZMAC = s.GZVNIC, old.GZMAC
+	if next.GZMAC == "" || old.GZVNIC != s.GZVNIC {
+		next.GZMAC = operation.DrawMAC(at.ID, "global zone")
+	}
+	l, there := seen.inv.Link(s.GZVNIC)
+	switch {
+	case !there:
+		add(plan.Action{ID: "vnic.create " + s.GZVNIC, Object: "vnic " + s.GZVNIC, Why: "the global zone's own", Change: plan.Create,
+			Step: vnic.Create{Name: s.GZVNIC, Over: next.ControlLink, MAC: next.GZMAC, MTU: s.MTU}})
+	case l.Over != next.ControlLink:
+		return nil, &ConflictError{Object: "vnic " + s.GZVNIC, Is: "over " + l.Over, Wanted: "over " + next.ControlLink}
+	default:
+		next.GZMAC = l.MAC
+	}
+	return s.address(actions, next, seen, add)
+}
+
+func (s Settings) address(actions []plan.Action, next *Record, seen seen, add func(plan.Action)) ([]plan.Action, error) {
+	if !s.GZAddress.IsValid() {
+		return actions, nil
+	}
+	next.GZAddress = s.GZAddress.String()
+	object := s.addressObject()
+	for _, a := range seen.addresses {
+		if a.Object == object && a.Address != s.GZAddress {
+			return nil, &ConflictError{Object: "address " + object, Is: a.Address.String(), Wanted: s.GZAddress.String()}
+		}
+		if a.Object == object {
+			return actions, nil
+		}
+	}
+	add(plan.Action{ID: "ipadm.create-address " + object, Object: "address " + object, Why: "how the global zone reaches Propolis", Change: plan.Create,
+		Step: ipadm.CreateAddress{Object: object, Type: "static", Address: s.GZAddress.String()}})
+	add(plan.Action{ID: "ipadm.await-address " + object, Object: "address " + object, Change: plan.Wait, Step: ipadm.AwaitAddress{Object: object}})
+	return actions, nil
+}
+
+// ConflictError is something that is there and is otherwise than configured.
+type ConflictError struct{ Object, Is, Wanted string }
+
+// Error shows both.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s is %s, wanted %s", e.Object, e.Is, e.Wanted)
+}
+
+func physical(inv *inventory.Inventory) []string {
+	links, _ := inv.Links()
+	var names []string
+	for _, l := range links {
+		if l.Class == "phys" || l.Class == "aggr" {
+			names = append(names, l.Name)
+		}
+	}
+	return names
+}

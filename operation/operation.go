@@ -1,0 +1,305 @@
+// Package operation is the one bracket around every change: lock the subject,
+// look, plan and write down the intent under the ledger's lock, apply, write
+// down the outcome. Nothing else applies a plan or appends to the ledger.
+//
+// Between intent and outcome nothing is written. After a crash the inventory
+// tells how far it came, and the open intent tells whose the half-made things
+// are.
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/plan"
+)
+
+// Env is what every operation of a process shares.
+type Env struct {
+	Host   host.Host
+	Ledger func(context.Context) (*ledger.Ledger, error) // opened by the first who needs it
+	RunDir string                                        // absolute; locks and traces live below it
+	PID    int
+	// Draw makes a new random id (a UUID as text).
+	Draw    func() string
+	Observe func(plan.Event) // progress; may be nil
+	// Record, if set, is given the host of an operation that applies a plan
+	// and returns it decorated with a trace, and what to call at its end.
+	Record func(h host.Host, id string) (traced host.Host, finish func(Report))
+}
+
+// Request is one change that is asked for. S is what its Look saw.
+type Request[S any] struct {
+	Verb    string // as the operator typed it: "instance ensure"
+	Subject string // what is locked: "instance/<uuid>", "sled", "vnic/<name>"
+	// Shared are subjects that must not go away meanwhile: a base that is
+	// cloned. They are locked against their own operations only.
+	Shared []string
+	// Wait waits for the subject's lock instead of failing with a *LockedError:
+	// for subjects that many short operations share.
+	Wait bool
+
+	Look   func(ctx context.Context, h host.Host) (S, error)
+	Decide func(view ledger.View, seen S, at Moment) (Decision, error)
+
+	// Seal, if set, runs after all was done and looks for what only the host
+	// could choose: a zone's uuid, a dataset's guid. Its facts go with the
+	// outcome.
+	Seal func(ctx context.Context, h host.Host) ([]ledger.Fact, error)
+
+	// BeforeLedger lets it run when there is no ledger at all: what the ledger
+	// will lie on is made so.
+	BeforeLedger bool
+
+	DryRun bool // look and decide, no more
+	Keep   bool // leave what was made when it fails
+}
+
+// Moment is what a decision may not find out by itself: the id of its intent,
+// from which it derives all that it draws, and the time.
+type Moment struct {
+	ID  string
+	Now time.Time
+}
+
+// Decision is what Decide makes of wanted, seen and recorded. It is a pure
+// function's result.
+type Decision struct {
+	Plan plan.Plan
+	// Intent says what this run will make, remove or change, and why.
+	Intent Intent
+	// Before is appended together with the intent: reservations.
+	Before []ledger.Fact
+	// After is appended together with the outcome when all was done.
+	After []ledger.Fact
+	// Undone is appended instead when it failed and nothing is left.
+	Undone []ledger.Fact
+	// Failed is appended instead when it failed and something is left.
+	Failed []ledger.Fact
+}
+
+// Intent is the value of an intent/<id> fact while its run is alive or dead
+// in mid-flight. It is removed by the outcome.
+type Intent struct {
+	Verb    string    `json:"verb"`
+	Subject string    `json:"subject"`
+	PID     int       `json:"pid"` // for messages only
+	Time    time.Time `json:"time"`
+	Makes   []Object  `json:"makes,omitempty"`
+	Removes []Object  `json:"removes,omitempty"`
+	Changes []Object  `json:"changes,omitempty"`
+	Base    string    `json:"base,omitempty"` // the base zone that is cloned, so that it counts as in use
+	// Takes names older intents of the same subject whose runs died: this run
+	// answers for what they left.
+	Takes []string `json:"takes,omitempty"`
+}
+
+// Object is one thing on the host. Creations need names, removals identities,
+// changes the old values.
+type Object struct {
+	Kind     string `json:"kind"` // zone, vnic, etherstub, dataset, address
+	Name     string `json:"name"`
+	Identity string `json:"identity,omitempty"` // zone uuid, dataset guid, VNIC MAC
+	Old      string `json:"old,omitempty"`
+}
+
+// Report is what became of a request.
+type Report struct {
+	ID      string // of the intent; empty when nothing was done
+	Verb    string
+	Subject string
+	Plan    plan.Plan
+	Outcome plan.Outcome
+	View    ledger.View // as it is afterwards; of a dry run, as it was
+	Started time.Time
+	Elapsed time.Duration
+}
+
+// LockedError is a subject that another run holds.
+type LockedError struct {
+	Subject string
+	Holder  Holder // zero if it did not say
+}
+
+// Error names the holder.
+func (e *LockedError) Error() string {
+	if e.Holder.PID == 0 {
+		return fmt.Sprintf("%s is locked by another process", e.Subject)
+	}
+	return fmt.Sprintf("%s is locked by process %d (%s), since %s",
+		e.Subject, e.Holder.PID, e.Holder.Verb, e.Holder.Since.UTC().Format(time.RFC3339))
+}
+
+// OutcomeError is a run that did its work but could not write down what
+// became of it: the intent stays open and the next run looks again.
+type OutcomeError struct{ Err error }
+
+// Error says so.
+func (e *OutcomeError) Error() string {
+	return fmt.Sprintf("writing the outcome to the ledger: %v", e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *OutcomeError) Unwrap() error { return e.Err }
+
+// Run carries a request out. The error is that of locking, looking, deciding
+// or the ledger (*LockedError, *OutcomeError, ledger's own), or else
+// Report.Outcome.Err().
+func Run[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
+	report := Report{Verb: r.Verb, Subject: r.Subject, Started: time.Now()}
+	if r.DryRun {
+		return dryRun(ctx, env, r, report)
+	}
+	ctx, unlock, err := lockAll(ctx, env, r.Verb, r.Subject, r.Shared, r.Wait)
+	if err != nil {
+		return report, err
+	}
+	defer unlock()
+	seen, err := r.Look(ctx, env.Host)
+	if err != nil {
+		return report, err
+	}
+	book, err := bookOf(ctx, env, r.BeforeLedger)
+	if err != nil {
+		return report, err
+	}
+	var decision Decision
+	id := env.Draw()
+	view, err := book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
+		decision, err = r.Decide(view, seen, Moment{ID: id, Now: report.Started.UTC()})
+		if err != nil {
+			return nil, err
+		}
+		return opening(env, r.Verb, r.Subject, view, id, &decision)
+	})
+	report.Plan, report.View = decision.Plan, view
+	if err != nil || decision.Plan.Empty() {
+		report.Elapsed = time.Since(report.Started)
+		return report, err
+	}
+	report.ID = id
+	return apply(ctx, env, book, r.Keep, r.Seal, decision, report)
+}
+
+func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (Report, error) {
+	seen, err := r.Look(ctx, host.ReadOnly(env.Host))
+	if err != nil {
+		return report, err
+	}
+	book, err := bookOf(ctx, env, r.BeforeLedger)
+	if err != nil {
+		return report, err
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return report, err
+	}
+	decision, err := r.Decide(view, seen, Moment{ID: env.Draw(), Now: report.Started.UTC()})
+	report.Plan, report.View = decision.Plan, view
+	report.Elapsed = time.Since(report.Started)
+	return report, err
+}
+
+// opening lists the facts that go before the work. A plan without actions
+// writes only what it must remember, and no intent.
+func opening(env Env, verb, subject string, view ledger.View, id string, d *Decision) ([]ledger.Fact, error) {
+	sorted, err := d.Plan.Sorted()
+	if err != nil {
+		return nil, err
+	}
+	d.Plan = sorted
+	if d.Plan.Empty() {
+		return append(d.Before, d.After...), nil
+	}
+	d.Intent.Verb, d.Intent.Subject, d.Intent.PID, d.Intent.Time = verb, subject, env.PID, time.Now().UTC()
+	for _, open := range Open(view) {
+		if open.Subject == subject {
+			d.Intent.Takes = append(d.Intent.Takes, open.ID)
+		}
+	}
+	value, err := json.Marshal(d.Intent)
+	if err != nil {
+		return nil, err
+	}
+	return append(d.Before, ledger.Fact{Key: intentKey(id), Value: value}), nil
+}
+
+// apply does the plan under the subject's lock and closes the intent, and
+// those of the dead runs that it took over, with the outcome.
+func apply(ctx context.Context, env Env, book book, keep bool, seal func(context.Context, host.Host) ([]ledger.Fact, error), d Decision, report Report) (Report, error) {
+	h, finish := env.Host, func(Report) {}
+	if env.Record != nil {
+		h, finish = env.Record(h, report.ID)
+	}
+	outcome, err := plan.Apply(ctx, h, d.Plan, plan.Options{Keep: keep, Observe: env.Observe})
+	if err != nil {
+		return report, err
+	}
+	report.Outcome = outcome
+	defer func() {
+		report.Elapsed = time.Since(report.Started)
+		finish(report)
+	}()
+
+	facts := closing(d, report)
+	if seal != nil && outcome.Err() == nil {
+		sealed, err := seal(ctx, env.Host)
+		if err != nil {
+			return report, err
+		}
+		facts = append(sealed, facts...)
+	}
+	view, err := book.Update(context.WithoutCancel(ctx), func(ledger.View) ([]ledger.Fact, error) { return facts, nil })
+	if err != nil {
+		return report, errors.Join(outcome.Err(), &OutcomeError{Err: err})
+	}
+	report.View = view
+	report.Elapsed = time.Since(report.Started)
+	return report, outcome.Err()
+}
+
+// closing lists the facts of the outcome. While a host command of the run goes
+// on, or something is left that only this intent explains, it stays open.
+func closing(d Decision, report Report) []ledger.Fact {
+	ended := []ledger.Fact{{Key: intentKey(report.ID)}}
+	for _, id := range d.Intent.Takes {
+		ended = append(ended, ledger.Fact{Key: intentKey(id)})
+	}
+	switch {
+	case report.Outcome.Err() == nil:
+		return append(d.After, ended...)
+	case len(report.Outcome.Left) == 0:
+		return append(d.Undone, ended...)
+	default:
+		return d.Failed
+	}
+}
+
+const intentPrefix = "intent/"
+
+func intentKey(id string) string { return intentPrefix + id }
+
+// OpenIntent is an intent without an outcome.
+type OpenIntent struct {
+	ID string
+	Intent
+}
+
+// Open lists the open intents, by id. One whose subject's lock is free is of a
+// run that died.
+func Open(view ledger.View) []OpenIntent {
+	var open []OpenIntent
+	for key, value := range view.All(intentPrefix) {
+		var in Intent
+		if json.Unmarshal(value, &in) != nil {
+			in.Verb = "unreadable"
+		}
+		open = append(open, OpenIntent{ID: key[len(intentPrefix):], Intent: in})
+	}
+	return open
+}

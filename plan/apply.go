@@ -1,0 +1,289 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Options say how a plan is applied.
+type Options struct {
+	Parallel int         // actions at once; 0 is 16
+	Keep     bool        // leave what was made even if Policy is Undo
+	Observe  func(Event) // called from one goroutine at a time; may be nil
+}
+
+// Event is one thing that happened to an action.
+type Event struct {
+	Kind    EventKind
+	Action  Action
+	Elapsed time.Duration
+	Err     error
+}
+
+// EventKind says what happened.
+type EventKind string
+
+// The kinds.
+const (
+	Started    EventKind = "started"
+	Finished   EventKind = "finished"
+	Failed     EventKind = "failed"
+	Undoing    EventKind = "undoing"
+	Undone     EventKind = "undone"
+	UndoFailed EventKind = "undo failed"
+)
+
+// StepError is an action that failed.
+type StepError struct {
+	Action  Action
+	Elapsed time.Duration
+	Err     error
+}
+
+// Error says what was being done to which object.
+func (e *StepError) Error() string {
+	return fmt.Sprintf("%s: %s: %v", e.Action.Step.Verb(), e.Action.Object, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Outcome is what became of a plan.
+type Outcome struct {
+	Done   []Action     // in the order in which they were done, without those undone
+	Undone []Action     // in the order in which they were undone
+	Failed []*StepError // in the order in which they failed
+	// Left names what the run made and did not take back, or should have
+	// removed and did not: what the operator finds on the host.
+	Left []string
+	// Interrupted is the context's cause when the run ended because of it.
+	Interrupted error
+}
+
+// Err is nil if everything was done, else what went wrong.
+func (o Outcome) Err() error {
+	var errs []error
+	for _, f := range o.Failed {
+		errs = append(errs, f)
+	}
+	if o.Interrupted != nil && len(errs) == 0 {
+		errs = append(errs, o.Interrupted)
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// Apply does the plan's actions, each as soon as those it comes after are
+// done. When ctx ends, no action is begun any more: waits are abandoned, and a
+// step that changes the host is let come to its end, unless ctx has a deadline,
+// which bounds it (the host then still runs it: host.ErrStillRunning).
+func Apply(ctx context.Context, h host.Host, p Plan, o Options) (Outcome, error) {
+	p, err := p.Sorted()
+	if err != nil {
+		return Outcome{}, err
+	}
+	r := run{h: h, plan: p, options: o, state: make(map[string]actionState, len(p.Actions))}
+	r.forward(ctx)
+	r.outcome.Interrupted = r.interrupted
+	if r.failed() && p.Policy == Undo && !o.Keep {
+		r.backward(ctx)
+	}
+	r.outcome.Left = r.left()
+	return r.outcome, nil
+}
+
+type actionState int
+
+const (
+	waiting actionState = iota
+	running
+	done
+	broken
+	undone
+)
+
+type run struct {
+	h           host.Host
+	plan        Plan
+	options     Options
+	state       map[string]actionState
+	outcome     Outcome
+	interrupted error
+	stillRuns   bool
+}
+
+type ending struct {
+	action  Action
+	elapsed time.Duration
+	err     error
+}
+
+// forward starts what can be started and collects what ends, until nothing
+// more will.
+func (r *run) forward(ctx context.Context) {
+	waits, abandon := context.WithCancel(ctx)
+	defer abandon()
+	ends := make(chan ending)
+	busy := 0
+	parallel := r.options.Parallel
+	if parallel <= 0 {
+		parallel = 16
+	}
+	for {
+		for _, a := range r.plan.Actions {
+			if busy >= parallel || !r.startable(ctx, a) {
+				continue
+			}
+			r.state[a.ID] = running
+			r.observe(Event{Kind: Started, Action: a})
+			busy++
+			go func() { ends <- r.do(ctx, waits, a) }()
+		}
+		if busy == 0 {
+			break
+		}
+		e := <-ends
+		busy--
+		r.ended(e)
+		if r.failed() && r.plan.Policy != Continue {
+			abandon()
+		}
+	}
+	if r.interrupted == nil && ctx.Err() != nil && slices.ContainsFunc(r.plan.Actions, func(a Action) bool { return r.state[a.ID] == waiting }) {
+		r.interrupted = context.Cause(ctx)
+	}
+}
+
+func (r *run) startable(ctx context.Context, a Action) bool {
+	if r.state[a.ID] != waiting || ctx.Err() != nil || r.failed() && r.plan.Policy != Continue {
+		return false
+	}
+	return !slices.ContainsFunc(a.After, func(id string) bool { return r.state[id] != done })
+}
+
+// do runs one step under its own deadline.
+func (r *run) do(ctx, waits context.Context, a Action) ending {
+	limit := limitOf(a.Step.Verb())
+	parent := waits
+	if !limit.waits {
+		parent = context.WithoutCancel(ctx)
+		if deadline, ok := ctx.Deadline(); ok {
+			var release context.CancelFunc
+			parent, release = context.WithDeadline(parent, deadline)
+			defer release()
+		}
+	}
+	stepCtx, release := context.WithTimeout(parent, limit.deadline)
+	defer release()
+	start := time.Now()
+	err := attempt(stepCtx, host.ForAction(r.h, a.ID), a.Step)
+	return ending{action: a, elapsed: time.Since(start), err: err}
+}
+
+// attempt turns a panic into an error, so that what was made is still undone.
+func attempt(ctx context.Context, h host.Host, s Step) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrPanic, r)
+		}
+	}()
+	return s.Do(ctx, h)
+}
+
+// ErrPanic is a step that panicked: a defect of sledctl.
+var ErrPanic = errors.New("panic")
+
+func (r *run) ended(e ending) {
+	if e.err == nil {
+		r.state[e.action.ID] = done
+		r.outcome.Done = append(r.outcome.Done, e.action)
+		r.observe(Event{Kind: Finished, Action: e.action, Elapsed: e.elapsed})
+		return
+	}
+	r.state[e.action.ID] = broken
+	r.stillRuns = r.stillRuns || errors.Is(e.err, host.ErrStillRunning)
+	if r.failed() && r.plan.Policy != Continue && errors.Is(e.err, context.Canceled) {
+		return // a wait that we abandoned ourselves
+	}
+	r.outcome.Failed = append(r.outcome.Failed, &StepError{Action: e.action, Elapsed: e.elapsed, Err: e.err})
+	r.observe(Event{Kind: Failed, Action: e.action, Elapsed: e.elapsed, Err: e.err})
+}
+
+func (r *run) failed() bool { return len(r.outcome.Failed) > 0 || r.interrupted != nil }
+
+// backward undoes what was done, newest first, in time of its own. While a
+// host command of this run still runs, nothing is taken away under it.
+func (r *run) backward(ctx context.Context) {
+	if r.stillRuns {
+		return
+	}
+	ctx, release := context.WithTimeout(context.WithoutCancel(ctx), UndoTime)
+	defer release()
+	var kept []Action
+	for _, a := range slices.Backward(r.outcome.Done) {
+		back, ok := a.Step.Undo().(Step)
+		if !ok {
+			if a.Change == Wait {
+				r.state[a.ID] = undone
+			}
+			kept = append(kept, a)
+			continue
+		}
+		r.observe(Event{Kind: Undoing, Action: a})
+		start := time.Now()
+		if err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), back); err != nil {
+			r.observe(Event{Kind: UndoFailed, Action: a, Elapsed: time.Since(start), Err: err})
+			r.outcome.Failed = append(r.outcome.Failed, &StepError{Action: undoOf(a, back), Elapsed: time.Since(start), Err: err})
+			kept = append(kept, a)
+			continue
+		}
+		r.state[a.ID] = undone
+		r.outcome.Undone = append(r.outcome.Undone, a)
+		r.observe(Event{Kind: Undone, Action: a, Elapsed: time.Since(start)})
+	}
+	slices.Reverse(kept)
+	r.outcome.Done = kept
+}
+
+func undoOf(a Action, back Step) Action {
+	return Action{ID: "undo " + a.ID, Object: a.Object, Why: "undo", Change: Remove, Step: back}
+}
+
+// left lists objects once each, in the plan's order. What a failed step itself
+// may have left counts only while its command still runs.
+func (r *run) left() []string {
+	if !r.failed() {
+		return nil
+	}
+	var left []string
+	for _, a := range r.plan.Actions {
+		state := r.state[a.ID]
+		made := a.Change == Create && state == done && undoable(a) ||
+			a.Change == Create && state == broken && r.stillRuns
+		kept := a.Change == Remove && state != done
+		if (made || kept) && !slices.Contains(left, a.Object) {
+			left = append(left, a.Object)
+		}
+	}
+	return left
+}
+
+// undoable says whether the action made something of its own: one without an
+// undo goes with the object that it was made in.
+func undoable(a Action) bool {
+	_, ok := a.Step.Undo().(Step)
+	return ok
+}
+
+func (r *run) observe(e Event) {
+	if r.options.Observe != nil {
+		r.options.Observe(e)
+	}
+}

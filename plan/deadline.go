@@ -1,0 +1,36 @@
+package plan
+
+import "time"
+
+// limit is how long a step of a verb may take and whether it only waits. A
+// step that only waits is abandoned at once when the run ends early; one that
+// changes the host is let finish.
+type limit struct {
+	deadline time.Duration
+	waits    bool
+}
+
+// limitOf is the one table of default deadlines. They are several times the
+// slowest published durations (omicron#3010, #4399, #5318, #7918: single-user
+// took up to 70 s under load, installs 8 s), because a deadline that fires
+// leaves work behind.
+func limitOf(verb string) limit {
+	switch verb {
+	case "zone.install":
+		return limit{deadline: 10 * time.Minute}
+	case "zone.clone", "zone.uninstall", "smf.seed":
+		return limit{deadline: 5 * time.Minute}
+	case "zone.boot", "zone.halt":
+		return limit{deadline: 3 * time.Minute}
+	case "propolis.ensure":
+		return limit{deadline: 5 * time.Minute}
+	case "smf.await", "propolis.await-http", "propolis.await-state":
+		return limit{deadline: 3 * time.Minute, waits: true}
+	case "ipadm.await-address":
+		return limit{deadline: 2 * time.Minute, waits: true}
+	}
+	return limit{deadline: time.Minute}
+}
+
+// UndoTime is how long taking back may last, beyond the run's own deadline.
+const UndoTime = time.Minute

@@ -1,0 +1,133 @@
+// Package plan turns a decision into data and data into deeds. A plan is a
+// list of actions with their reasons and their order; it can be printed
+// (--dry-run, --explain), compared in tests, and applied. Making one runs no
+// command and reads no clock.
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Step is one strict deed on one host resource: "exists" is an error, so
+// success means that we made it, and a step that fails leaves nothing half
+// done of its own. Floor-0 packages meet this interface without importing it.
+type Step interface {
+	// Verb names the deed, resource first: "vnic.create".
+	Verb() string
+	// Explain lists what Do will do to the host, in order.
+	Explain() []host.Line
+	// Do does it. The context carries the step's deadline.
+	Do(ctx context.Context, h host.Host) error
+	// Undo is the step that takes this one back, or nil when there is nothing
+	// to take back. It is a Step of the same package.
+	Undo() any
+}
+
+// Change says what an action does to its object, as it is printed.
+type Change string
+
+// The changes.
+const (
+	Create Change = "+"
+	Modify Change = "~"
+	Remove Change = "-"
+	Wait   Change = " "
+)
+
+// Action is a step with its place in a plan.
+type Action struct {
+	ID     string   // unique in its plan; starts with the verb
+	Object string   // what it is about, as "zone propolis_instance_…"
+	Why    string   // one reason, for the operator
+	Change Change   // what happens to the object
+	After  []string // ids of the actions that must be done first
+	Step   Step
+}
+
+// Policy says what a failed action means for the rest of its plan.
+type Policy string
+
+// The policies.
+const (
+	// Undo takes back what this run made, newest first: ensure, single steps.
+	Undo Policy = "undo"
+	// Stop leaves what is done and does no more: bootstrap, delete, stop. It
+	// never destroys to tidy up.
+	Stop Policy = "stop"
+	// Continue tries every action whose own predecessors succeeded: reap.
+	Continue Policy = "continue"
+)
+
+// Plan is a set of actions and what to do when one of them fails.
+type Plan struct {
+	Actions []Action
+	Policy  Policy
+}
+
+// Empty says whether there is nothing to do.
+func (p Plan) Empty() bool { return len(p.Actions) == 0 }
+
+// Sorted returns the plan with its actions in an order in which they can be
+// done: each behind those it comes after, otherwise as they stand. It fails on
+// a cycle, on an id that stands twice, and on one that is not there.
+func (p Plan) Sorted() (Plan, error) {
+	at := make(map[string]int, len(p.Actions))
+	for i, a := range p.Actions {
+		if _, twice := at[a.ID]; twice {
+			return Plan{}, fmt.Errorf("plan: two actions are called %q", a.ID)
+		}
+		at[a.ID] = i
+	}
+	for _, a := range p.Actions {
+		for _, id := range a.After {
+			if _, ok := at[id]; !ok {
+				return Plan{}, fmt.Errorf("plan: %q comes after %q, which is not in the plan", a.ID, id)
+			}
+		}
+	}
+	sorted := make([]Action, 0, len(p.Actions))
+	done := make(map[string]bool, len(p.Actions))
+	for len(sorted) < len(p.Actions) {
+		before := len(sorted)
+		for _, a := range p.Actions {
+			if !done[a.ID] && !slices.ContainsFunc(a.After, func(id string) bool { return !done[id] }) {
+				sorted = append(sorted, a)
+				done[a.ID] = true
+			}
+		}
+		if len(sorted) == before {
+			return Plan{}, fmt.Errorf("plan: %q waits for itself", firstOpen(p.Actions, done))
+		}
+	}
+	return Plan{Actions: sorted, Policy: p.Policy}, nil
+}
+
+func firstOpen(actions []Action, done map[string]bool) string {
+	for _, a := range actions {
+		if !done[a.ID] {
+			return a.ID
+		}
+	}
+	return ""
+}
+
+// Chain returns the actions with each one made to follow the one before it.
+func Chain(actions ...Action) []Action {
+	for i := 1; i < len(actions); i++ {
+		actions[i].After = append(slices.Clip(actions[i].After), actions[i-1].ID)
+	}
+	return actions
+}
+
+// IDs lists the ids of the actions, for another action's After.
+func IDs(actions []Action) []string {
+	ids := make([]string, len(actions))
+	for i, a := range actions {
+		ids[i] = a.ID
+	}
+	return ids
+}

@@ -1,0 +1,274 @@
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/plan"
+)
+
+// diary notes what fake steps do, in order.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+// deed is a step that takes time, may fail, and can be undone.
+type deed struct {
+	verb  string
+	name  string
+	takes time.Duration
+	fails error
+	book  *diary
+	undo  error // why undoing fails
+	final bool  // cannot be undone
+	panic bool
+}
+
+func (d deed) Verb() string         { return d.verb }
+func (d deed) Explain() []host.Line { return []host.Line{{Kind: host.LineRun, Text: "do " + d.name}} }
+
+func (d deed) Do(ctx context.Context, _ host.Host) error {
+	if d.panic {
+		panic("no such deed")
+	}
+	d.book.note("begin %s", d.name)
+	select {
+	case <-time.After(d.takes):
+	case <-ctx.Done():
+		d.book.note("abandon %s", d.name)
+		return ctx.Err()
+	}
+	d.book.note("end %s", d.name)
+	return d.fails
+}
+
+func (d deed) Undo() any {
+	if d.final {
+		return nil
+	}
+	return deed{verb: d.verb, name: "undo " + d.name, book: d.book, fails: d.undo, final: true}
+}
+
+func action(d deed, after ...string) plan.Action {
+	return plan.Action{ID: d.name, Object: "thing " + d.name, Change: plan.Create, After: after, Step: d}
+}
+
+func TestSortedKeepsTheGivenOrderWhereNothingForbidsIt(t *testing.T) {
+	p := plan.Plan{Actions: []plan.Action{
+		action(deed{name: "c"}, "a", "b"), action(deed{name: "b"}), action(deed{name: "a"}), action(deed{name: "d"}, "c"),
+	}}
+	sorted, err := p.Sorted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"b", "a", "c", "d"}, plan.IDs(sorted.Actions)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSortedRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		actions []plan.Action
+		says    string
+	}{
+		"a cycle":             {[]plan.Action{action(deed{name: "a"}, "b"), action(deed{name: "b"}, "a")}, `"a" waits for itself`},
+		"an unknown id":       {[]plan.Action{action(deed{name: "a"}, "x")}, `"a" comes after "x"`},
+		"an id that is twice": {[]plan.Action{action(deed{name: "a"}), action(deed{name: "a"})}, `two actions are called "a"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := plan.Plan{Actions: tc.actions}.Sorted()
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %s", err, tc.says)
+			}
+		})
+	}
+}
+
+func apply(t *testing.T, ctx context.Context, p plan.Plan, o plan.Options) plan.Outcome {
+	t.Helper()
+	outcome, err := plan.Apply(ctx, nil, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome
+}
+
+func TestApplyRunsAnActionAsSoonAsThoseBeforeItAreDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &diary{}
+		start := time.Now()
+		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
+			action(deed{name: "slow", takes: 3 * time.Second, book: book}),
+			action(deed{name: "quick", takes: time.Second, book: book}),
+			action(deed{name: "behind quick", takes: time.Second, book: book}, "quick"),
+			action(deed{name: "last", takes: time.Second, book: book}, "slow", "behind quick"),
+		}}, plan.Options{})
+		if outcome.Err() != nil || len(outcome.Done) != 4 {
+			t.Fatalf("outcome: %+v", outcome)
+		}
+		if took := time.Since(start); took != 4*time.Second {
+			t.Errorf("took %v: the longest chain is 4 s", took)
+		}
+	})
+}
+
+func TestApplyBoundsHowManyRunAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &diary{}
+		var actions []plan.Action
+		for i := range 6 {
+			actions = append(actions, action(deed{name: fmt.Sprint(i), takes: time.Second, book: book}))
+		}
+		start := time.Now()
+		apply(t, t.Context(), plan.Plan{Actions: actions}, plan.Options{Parallel: 2})
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("6 deeds of 1 s, two at once, took %v", took)
+		}
+	})
+}
+
+var errBroken = errors.New("broken")
+
+func TestAFailureUndoesWhatWasMadeNewestFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &diary{}
+		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
+			action(deed{name: "a", book: book}), action(deed{name: "b", book: book}, "a"),
+			action(deed{name: "c", book: book, fails: errBroken}, "b"), action(deed{name: "d", book: book}, "c"),
+		}}, plan.Options{})
+		if !errors.Is(outcome.Err(), errBroken) {
+			t.Errorf("error: %v", outcome.Err())
+		}
+		want := []string{"begin a", "end a", "begin b", "end b", "begin c", "end c", "begin undo b", "end undo b", "begin undo a", "end undo a"}
+		if diff := cmp.Diff(want, book.lines); diff != "" {
+			t.Error(diff)
+		}
+		if len(outcome.Left) != 0 || len(outcome.Done) != 0 || len(outcome.Undone) != 2 {
+			t.Errorf("outcome: %+v", outcome)
+		}
+	})
+}
+
+func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &diary{}
+		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
+			action(deed{name: "a", book: book, undo: errors.New("stuck")}), action(deed{name: "b", book: book, fails: errBroken}, "a"),
+		}}, plan.Options{})
+		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
+			t.Error(diff)
+		}
+		if len(outcome.Failed) != 2 {
+			t.Errorf("failures: %v", outcome.Failed)
+		}
+	})
+}
+
+func TestKeepLeavesWhatWasMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &diary{}
+		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
+			action(deed{name: "a", book: book}), action(deed{name: "b", book: book, fails: errBroken}, "a"),
+		}}, plan.Options{Keep: true})
+		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestContinueTriesAllAndTellsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &diary{}
+		remove := func(d deed, after ...string) plan.Action {
+			a := action(d, after...)
+			a.Change = plan.Remove
+			return a
+		}
+		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Continue, Actions: []plan.Action{
+			remove(deed{name: "a", book: book, fails: errBroken}), remove(deed{name: "behind a", book: book}, "a"),
+			remove(deed{name: "b", book: book, fails: errBroken}), remove(deed{name: "c", book: book}),
+		}}, plan.Options{})
+		if len(outcome.Failed) != 2 || len(outcome.Done) != 1 {
+			t.Errorf("outcome: %+v", outcome)
+		}
+		if diff := cmp.Diff([]string{"thing a", "thing behind a", "thing b"}, outcome.Left); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAnEndedContextAbandonsWaitsAndLetsChangesFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &diary{}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		outcome := apply(t, ctx, plan.Plan{Policy: plan.Stop, Actions: []plan.Action{
+			action(deed{verb: "zone.boot", name: "boot", takes: 3 * time.Second, book: book}),
+			action(deed{verb: "smf.await", name: "wait", takes: 30 * time.Second, book: book}),
+			action(deed{name: "never", book: book}, "boot"),
+		}}, plan.Options{})
+		if !errors.Is(outcome.Err(), context.Canceled) {
+			t.Errorf("error: %v", outcome.Err())
+		}
+		if !slices.Contains(book.lines, "end boot") || !slices.Contains(book.lines, "abandon wait") || slices.Contains(book.lines, "begin never") {
+			t.Errorf("diary: %q", book.lines)
+		}
+	})
+}
+
+func TestNothingIsTakenFromUnderACommandThatStillRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := &diary{}
+		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
+			action(deed{name: "a", book: book}), action(deed{name: "b", book: book, fails: fmt.Errorf("zoneadm: %w", host.ErrStillRunning)}, "a"),
+		}}, plan.Options{})
+		if slices.Contains(book.lines, "begin undo a") {
+			t.Error("a was undone under b, which still runs")
+		}
+		if diff := cmp.Diff([]string{"thing a", "thing b"}, outcome.Left); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAPanicIsAFailureThatIsUndone(t *testing.T) {
+	book := &diary{}
+	outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
+		action(deed{name: "a", book: book}), action(deed{name: "b", book: book, panic: true}, "a"),
+	}}, plan.Options{})
+	if !errors.Is(outcome.Err(), plan.ErrPanic) || !slices.Contains(book.lines, "end undo a") {
+		t.Errorf("outcome: %v, diary %q", outcome.Err(), book.lines)
+	}
+}
+
+func TestTextShowsChangeVerbObjectAndReason(t *testing.T) {
+	p := plan.Plan{Actions: []plan.Action{
+		{ID: "1", Object: "vnic vnic_propolis0", Why: "control VNIC", Change: plan.Create, Step: deed{verb: "vnic.create", name: "1"}},
+		{ID: "2", Object: "zone z", Change: plan.Wait, Step: deed{verb: "smf.await", name: "2"}},
+	}}
+	got, err := p.Text(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "+ vnic.create  vnic vnic_propolis0  control VNIC\n    do 1\n  smf.await    zone z\n    do 2\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Row is an action as it is printed.
+type Row struct {
+	Change Change
+	Verb   string
+	Object string
+	Why    string
+	Lines  []host.Line // what --explain adds
+}
+
+// Rows lists the plan's actions in the order in which they would be done.
+func (p Plan) Rows() ([]Row, error) {
+	p, err := p.Sorted()
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]Row, len(p.Actions))
+	for i, a := range p.Actions {
+		rows[i] = Row{Change: a.Change, Verb: a.Step.Verb(), Object: a.Object, Why: a.Why, Lines: a.Step.Explain()}
+	}
+	return rows, nil
+}
+
+// Text renders the plan for a person; with explain, each action is followed by
+// the commands that it runs, indented, ready for a shell once unindented.
+func (p Plan) Text(explain bool) (string, error) {
+	rows, err := p.Rows()
+	if err != nil {
+		return "", err
+	}
+	var verb, object int
+	for _, r := range rows {
+		verb, object = max(verb, len(r.Verb)), max(object, len(r.Object))
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		b.WriteString(string(r.Change) + " " + pad(r.Verb, verb) + "  ")
+		if r.Why == "" {
+			b.WriteString(r.Object + "\n")
+		} else {
+			b.WriteString(pad(r.Object, object) + "  " + r.Why + "\n")
+		}
+		if !explain {
+			continue
+		}
+		for _, line := range r.Lines {
+			b.WriteString(indent(line) + "\n")
+		}
+	}
+	return b.String(), nil
+}
+
+// indent leaves the body of a here-document where it is: indented, it would
+// be another document.
+func indent(l host.Line) string {
+	head, body, more := strings.Cut(l.Text, "\n")
+	if !more {
+		return "    " + head
+	}
+	return "    " + head + "\n" + body
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-len(s)))
+}

@@ -1,0 +1,179 @@
+package reap
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Settings is what reap takes from the configuration.
+type Settings struct {
+	Names sled.Names
+}
+
+// seen is the sled, and the boot that it is in.
+type seen struct {
+	inv  *inventory.Inventory
+	boot string
+}
+
+// Reap judges every object and removes those that nobody needs. All are tried;
+// all errors are told.
+func (s Settings) Reap(ctx context.Context, env operation.Env, dryRun bool) (Findings, operation.Report, error) {
+	var findings Findings
+	report, err := operation.Run(ctx, env, operation.Request[seen]{
+		Verb: "reap", Subject: "reap", Wait: true, DryRun: dryRun,
+		Look: func(ctx context.Context, h host.Host) (seen, error) { return look(ctx, h, env) },
+		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
+			k, err := know(s.Names, view, got.boot, at.Now, func(subject string) (operation.Holder, bool) {
+				return operation.Alive(ctx, env, subject)
+			})
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			if findings, err = judge(k, got.inv); err != nil {
+				return operation.Decision{}, err
+			}
+			return findings.decision(), nil
+		},
+	})
+	return findings, report, err
+}
+
+func look(ctx context.Context, h host.Host, env operation.Env) (seen, error) {
+	boot, err := operation.Boot(env)
+	if err != nil {
+		return seen{}, err
+	}
+	inv := inventory.Look(ctx, h, inventory.Want{
+		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
+		Roots: roots, User: []string{sled.InstanceProperty, sled.BaseProperty},
+	})
+	return seen{inv: inv, boot: boot}, inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets)
+}
+
+// roots are the places where zones lie, and no more: customers' volumes are
+// none of reap's business.
+func roots(pools []zfs.Pool) []string {
+	var names []string
+	for _, p := range pools {
+		if parent := sled.ZoneParent(p.Name); parent.Dataset != "" {
+			names = append(names, parent.Dataset)
+		}
+	}
+	return names
+}
+
+// decision plans the removal of all that goes: a zone, then its VNICs, its
+// dataset, the snapshots on its base.
+func (f Findings) decision() operation.Decision {
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue}}
+	after := map[string]string{} // zone -> the action behind which its links and datasets are free
+	for _, o := range f.Objects {
+		if !o.Verdict.goes() {
+			continue
+		}
+		d.Intent.Removes = append(d.Intent.Removes, operation.Object{Kind: o.Kind, Name: o.Name, Identity: o.Identity})
+		var actions []plan.Action
+		switch o.Kind {
+		case "zone":
+			actions = f.zone(o)
+			after[o.Name] = actions[len(actions)-1].ID
+		case "vnic":
+			actions = f.vnic(o, after)
+		case "dataset", "snapshot":
+			actions = f.dataset(o.Name, o.Reason)
+		}
+		d.Plan.Actions = append(d.Plan.Actions, actions...)
+	}
+	return d
+}
+
+func (f Findings) zone(o Object) []plan.Action {
+	z := f.zones[o.Name]
+	var actions []plan.Action
+	for _, step := range zone.Removal(z) {
+		step := step.(plan.Step)
+		actions = append(actions, plan.Action{ID: step.Verb() + " " + o.Name, Object: "zone " + o.Name, Why: o.Reason, Change: plan.Remove, Step: step})
+	}
+	if !zone.UninstallDestroys(z.Brand) || z.State == "configured" {
+		name := datasetOf(z.Path, f.datasets)
+		if name != "" {
+			actions = append(actions, f.dataset(name, o.Reason)...)
+		}
+	}
+	return plan.Chain(actions...)
+}
+
+// datasetOf is the dataset whose mountpoint a zonepath is, if it is marked as
+// ours.
+func datasetOf(zonepath string, datasets map[string]zfs.Dataset) string {
+	for name, d := range datasets {
+		ours := d.User[sled.InstanceProperty].Source == "local" || d.User[sled.BaseProperty].Source == "local"
+		if ours && d.Mountpoint == zonepath && path.Base(name) == path.Base(zonepath) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (f Findings) vnic(o Object, after map[string]string) []plan.Action {
+	l := f.links[o.Name]
+	a := plan.Action{
+		ID: "vnic.delete " + o.Name, Object: "vnic " + o.Name, Why: o.Reason, Change: plan.Remove,
+		Step: vnic.Delete{Name: l.Name, MAC: l.MAC, Over: l.Over},
+	}
+	if id := after[l.Zone]; id != "" {
+		a.After = []string{id}
+	}
+	return []plan.Action{a}
+}
+
+// dataset destroys a dataset and what lies in it, deepest first.
+func (f Findings) dataset(name, why string) []plan.Action {
+	var actions []plan.Action
+	before := ""
+	add := func(d zfs.Dataset) {
+		var step plan.Step = zfs.Destroy{Dataset: d.Name, GUID: d.GUID}
+		if d.Type == "snapshot" {
+			step = zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}
+		}
+		a := plan.Action{ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: why, Change: plan.Remove, Step: step}
+		if before != "" {
+			a.After = []string{before}
+		}
+		actions, before = append(actions, a), a.ID
+	}
+	for _, d := range below(f.datasets, name) {
+		add(d)
+	}
+	add(f.datasets[name])
+	return actions
+}
+
+func below(all map[string]zfs.Dataset, name string) []zfs.Dataset {
+	var found []zfs.Dataset
+	for n, d := range all {
+		if strings.HasPrefix(n, name+"/") || strings.HasPrefix(n, name+"@") {
+			found = append(found, d)
+		}
+	}
+	// Longer names first: a child before its parent, a snapshot before its
+	// dataset.
+	slices.SortFunc(found, func(a, b zfs.Dataset) int {
+		return cmp.Or(cmp.Compare(strings.Count(b.Name, "/"), strings.Count(a.Name, "/")), strings.Compare(b.Name, a.Name))
+	})
+	return found
+}

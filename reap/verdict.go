@@ -1,0 +1,341 @@
+// Package reap finds what is on the sled that should not be. Every object of
+// ours gets a verdict and one reason; what nobody needs goes, in the order in
+// which one thing holds another. What is not ours is counted and left alone.
+package reap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Verdict is what reap thinks of an object.
+type Verdict string
+
+// The verdicts.
+const (
+	InUse      Verdict = "in use"
+	InProgress Verdict = "in progress"
+	Held       Verdict = "held"
+	Adoptable  Verdict = "adoptable"
+	StaleZone  Verdict = "stale zone"
+	StaleRec   Verdict = "stale record"
+	Orphan     Verdict = "orphan"
+	Unknown    Verdict = "unknown"
+)
+
+// goes says whether a verdict means removal.
+func (v Verdict) goes() bool { return v == Orphan || v == StaleZone }
+
+// Object is one thing of ours on the sled, judged.
+type Object struct {
+	Kind     string  `json:"kind"` // zone, vnic, dataset, snapshot
+	Name     string  `json:"name"`
+	Identity string  `json:"identity"` // zone uuid, VNIC MAC, dataset guid
+	Verdict  Verdict `json:"verdict"`
+	Reason   string  `json:"reason"`
+}
+
+// Findings are all objects of ours, and how many there are that are not.
+type Findings struct {
+	Objects []Object
+	Foreign int
+
+	zones    map[string]zone.Zone
+	links    map[string]vnic.Link
+	datasets map[string]zfs.Dataset
+	clones   map[string]bool // snapshots that something was cloned from
+}
+
+// known is what the ledger says, arranged for questions.
+type known struct {
+	names     sled.Names
+	boot      string
+	now       time.Time
+	instances map[string]instance.Record // by id
+	zones     map[string]instance.Record // by zone name
+	vnics     map[string]owner           // by link name
+	bases     map[string]base.Record     // by zone name
+	newest    map[string]int             // newest finished generation, by pool
+	held      map[string]network.Hold    // by kind and name
+	busy      map[string]busy            // objects of living runs, by kind and name
+	gz        string                     // the global zone's own VNIC
+}
+
+type owner struct {
+	instance instance.Record
+	vnic     instance.VNIC
+}
+
+type busy struct {
+	holder operation.Holder
+	verb   string
+}
+
+// know arranges the ledger. alive tells whether a subject's lock is held.
+func know(names sled.Names, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
+	k := known{names: names, boot: boot, now: now, instances: map[string]instance.Record{}, zones: map[string]instance.Record{},
+		vnics: map[string]owner{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{}, busy: map[string]busy{}}
+	records, err := instance.All(view)
+	if err != nil {
+		return known{}, err
+	}
+	for _, r := range records {
+		k.instances[r.ID] = r
+		if r.Run == nil {
+			continue
+		}
+		k.zones[r.Run.Zone] = r
+		for _, v := range append(slices.Clone(r.Run.Guests), r.Run.Control) {
+			k.vnics[v.Name] = owner{r, v}
+		}
+	}
+	bases, err := base.All(view)
+	if err != nil {
+		return known{}, err
+	}
+	for _, b := range bases {
+		k.bases[b.Zone] = b
+		if b.UUID != "" {
+			k.newest[b.Pool] = max(k.newest[b.Pool], b.Generation)
+		}
+	}
+	holds, err := network.Holds(view)
+	if err != nil {
+		return known{}, err
+	}
+	for _, h := range holds {
+		k.held[h.Kind+" "+h.Name] = h
+	}
+	if net, ok, err := network.Load(view); err != nil {
+		return known{}, err
+	} else if ok {
+		k.gz = net.GZVNIC
+	}
+	for _, open := range operation.Open(view) {
+		holder, living := alive(open.Subject)
+		if !living {
+			continue
+		}
+		for _, o := range slices.Concat(open.Makes, open.Removes, open.Changes) {
+			k.busy[o.Kind+" "+o.Name] = busy{holder: holder, verb: open.Verb}
+		}
+	}
+	return k, nil
+}
+
+// Judge gives every object of ours a verdict. It is pure.
+func judge(k known, inv *inventory.Inventory) (Findings, error) {
+	f := Findings{zones: map[string]zone.Zone{}, links: map[string]vnic.Link{}, datasets: map[string]zfs.Dataset{}, clones: map[string]bool{}}
+	zones, err := inv.Zones()
+	if err != nil {
+		return f, err
+	}
+	links, err := inv.Links()
+	if err != nil {
+		return f, err
+	}
+	datasets, err := inv.Datasets()
+	if err != nil {
+		return f, err
+	}
+	for _, z := range zones {
+		f.zones[z.Name] = z
+	}
+	for _, d := range datasets {
+		f.datasets[d.Name] = d
+		if d.Origin != "" {
+			f.clones[d.Origin] = true
+		}
+	}
+	for _, z := range zones {
+		config, _ := inv.Config(z.Name)
+		f.add(k.zone(z, config, f))
+	}
+	for _, l := range links {
+		f.links[l.Name] = l
+		f.add(k.link(l, f))
+	}
+	for _, d := range datasets {
+		f.add(k.dataset(d, f))
+	}
+	f.Objects = append(f.Objects, k.gone(f)...)
+	return f, nil
+}
+
+// add keeps an object that is ours and counts one that is not. An object
+// without a kind is neither: it belongs to another that is judged.
+func (f *Findings) add(o Object, ours bool) {
+	switch {
+	case !ours:
+		f.Foreign++
+	case o.Kind != "":
+		f.Objects = append(f.Objects, o)
+	}
+}
+
+func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) {
+	o := Object{Kind: "zone", Name: z.Name, Identity: z.UUID}
+	if z.Name == "global" {
+		return Object{}, true
+	}
+	if !k.names.OursZone(z.Name, config.Attrs2()) {
+		return o, false
+	}
+	r, recorded := k.zones[z.Name]
+	b, based := k.bases[z.Name]
+	work, working := k.busy["zone "+z.Name]
+	switch {
+	case working:
+		o.Verdict, o.Reason = InProgress, work.String()
+	case based:
+		o.Verdict, o.Reason = k.base(b, z, f)
+	case recorded && z.State == "running":
+		o.Verdict, o.Reason = InUse, "instance "+r.Name
+	case recorded && r.Run.Boot != k.boot:
+		o.Verdict, o.Reason = StaleZone, "of instance "+r.Name+", from an earlier boot of the sled, and not running"
+	case recorded:
+		o.Verdict, o.Reason = InUse, "instance "+r.Name+"; it is "+z.State
+	case z.State == "running":
+		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
+	default:
+		o.Verdict, o.Reason = Orphan, "is "+z.State+", and no instance needs it"
+	}
+	return o, true
+}
+
+func (b busy) String() string {
+	if b.holder.PID == 0 {
+		return "by " + b.verb
+	}
+	return fmt.Sprintf("by process %d (%s)", b.holder.PID, b.verb)
+}
+
+func (k known) base(b base.Record, z zone.Zone, f Findings) (Verdict, string) {
+	clones := 0
+	for name := range f.clones {
+		if strings.HasPrefix(name, b.Dataset+"/") || strings.HasPrefix(name, b.Dataset+"@") {
+			clones++
+		}
+	}
+	switch {
+	case clones > 0:
+		return InUse, fmt.Sprintf("base of pool %s; %d cloned from it", b.Pool, clones)
+	case b.UUID == "":
+		return Orphan, "a base that was never finished"
+	case b.Generation < k.newest[b.Pool]:
+		return Orphan, fmt.Sprintf("a base that generation %d replaced; nothing is cloned from it", k.newest[b.Pool])
+	}
+	return InUse, "base of pool " + b.Pool
+}
+
+func (k known) link(l vnic.Link, f Findings) (Object, bool) {
+	o := Object{Kind: "vnic", Name: l.Name, Identity: l.MAC}
+	own, recorded := k.vnics[l.Name]
+	hold, held := k.held["vnic "+l.Name]
+	work, working := k.busy["vnic "+l.Name]
+	if l.Class != "vnic" || l.Name == k.gz {
+		return Object{}, l.Name == k.gz || l.Class == "etherstub"
+	}
+	if !recorded && !held && !working && !k.names.IsVNIC(l.Name) {
+		return o, false
+	}
+	_, zoned := f.zones[l.Zone]
+	switch {
+	case working:
+		o.Verdict, o.Reason = InProgress, work.String()
+	case recorded && own.vnic.MAC == l.MAC && own.vnic.Over == l.Over:
+		o.Verdict, o.Reason = InUse, "instance "+own.instance.Name
+	case recorded:
+		o.Verdict, o.Reason = Unknown, "has the name of a VNIC of instance "+own.instance.Name+", but another MAC or link below"
+	case l.Zone != "" && zoned:
+		o.Verdict, o.Reason = InUse, "zone "+l.Zone+" has it"
+	case held && k.now.Before(hold.Until):
+		o.Verdict, o.Reason = Held, "until "+hold.Until.UTC().Format(time.RFC3339)
+	case held:
+		o.Verdict, o.Reason = Orphan, "was held until "+hold.Until.UTC().Format(time.RFC3339)+", and no instance took it"
+	default:
+		o.Verdict, o.Reason = Orphan, "no instance needs it"
+	}
+	return o, true
+}
+
+// dataset judges zonepaths that are marked as ours and have lost their zone,
+// and snapshots that clones left on bases.
+func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
+	o := Object{Kind: "dataset", Name: d.Name, Identity: d.GUID}
+	if d.Type == "snapshot" {
+		return k.snapshot(d, f)
+	}
+	mark, base := d.User[sled.InstanceProperty], d.User[sled.BaseProperty]
+	if mark.Source != "local" && base.Source != "local" {
+		return Object{}, true // what lies in ours is judged with it, and other pools' content is not listed
+	}
+	name := d.Name[strings.LastIndexByte(d.Name, '/')+1:]
+	work, working := k.busy["dataset "+d.Name]
+	_, zoned := f.zones[name]
+	r, recorded := k.zones[name]
+	switch {
+	case working:
+		o.Verdict, o.Reason = InProgress, work.String()
+	case zoned:
+		return Object{}, true // goes and stays with its zone
+	case recorded && r.Run.Boot == k.boot && !r.Run.Ensured:
+		o.Verdict, o.Reason = InUse, "instance "+r.Name+", whose zone is not made yet"
+	default:
+		o.Verdict, o.Reason = Orphan, "its zone is gone"
+	}
+	return o, true
+}
+
+func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
+	o := Object{Kind: "snapshot", Name: d.Name, Identity: d.GUID}
+	dataset, snapshot, _ := strings.Cut(d.Name, "@")
+	clone, ok := k.names.CloneOf(snapshot)
+	if !ok || f.clones[d.Name] || !k.onBase(dataset) {
+		return Object{}, true
+	}
+	if _, zoned := f.zones[clone]; zoned {
+		return Object{}, true
+	}
+	if work, working := k.busy["zone "+clone]; working {
+		o.Verdict, o.Reason = InProgress, work.String()
+		return o, true
+	}
+	o.Verdict, o.Reason = Orphan, "left by the clone of zone "+clone+", which is gone"
+	return o, true
+}
+
+func (k known) onBase(dataset string) bool {
+	for _, b := range k.bases {
+		if dataset == b.Dataset || strings.HasPrefix(dataset, b.Dataset+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// gone lists records whose run is not on the sled any more.
+func (k known) gone(f Findings) []Object {
+	var gone []Object
+	for name, r := range k.zones {
+		if _, there := f.zones[name]; there || !r.Run.Ensured && r.Run.Boot == k.boot {
+			continue
+		}
+		gone = append(gone, Object{Kind: "record", Name: r.Name, Identity: r.ID, Verdict: StaleRec, Reason: "its zone " + name + " is not there; instance ensure makes it again"})
+	}
+	slices.SortFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
+	return gone
+}
