@@ -1,0 +1,297 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world/scf"
+)
+
+// methodKind is the event of a method that is due to run.
+const methodKind = "smf-method"
+
+// MethodCall is a method for a shell to run: /sbin/sh -c Script.
+type MethodCall struct {
+	Zone, FMRI string
+	Name       string // start, stop, refresh
+	Script     string
+	Env        map[string]string
+}
+
+// The exit codes of methods that mean more than failure (smf_method(7)).
+const (
+	exitFatal     = 95
+	exitConfig    = 96
+	exitNoSMF     = 99
+	exitPerm      = 100
+	startAttempts = 3 // start methods that fail in a row before maintenance
+)
+
+// quickRestarts is after how many starts svc.startd looks at their average
+// distance, and quickRate the distance that is too short (RINST_START_TIMES and
+// RINST_FAILURE_RATE_NS in usr/src/cmd/svc/startd/startd.h).
+const (
+	quickRestarts = 5
+	quickRate     = 10 * time.Minute
+)
+
+// start begins the start method of an instance whose dependencies are met.
+func (tx *Tx) start(zone string, s *Service) {
+	tx.become(s, Offline, Online, "dependencies_satisfied")
+	if s.Start.Exec == "" { // as milestones without a method
+		tx.become(s, Online, "", "")
+		return
+	}
+	s.Contract = int(tx.Count("contract")) + 50
+	tx.touch(s)
+	tx.Schedule(tx.methodTime(zone, s.Start), methodKind, zone, "start "+s.FMRI)
+}
+
+// stop begins the stop method of an instance that is on its way to a state.
+func (tx *Tx) stop(zone string, s *Service, next, auxiliary string, failure bool) {
+	state, _ := s.State(tx.Now)
+	tx.become(s, state, next, auxiliary)
+	tx.Schedule(tx.stopTime(zone, s.Stop), methodKind, zone, "stop "+s.FMRI)
+	if failure {
+		tx.touch(s)
+	}
+}
+
+// methodTime is how long a start method takes. Guess: what only a shell's own
+// work costs; Propolis' method is a tenth of the time until its server answers.
+func (tx *Tx) methodTime(zone string, m Method) time.Duration {
+	if zone == GlobalZone {
+		return 0
+	}
+	if m.Exec == ":true" || m.Exec == manifestImporter {
+		return tx.Repository(zone).Pace
+	}
+	return tx.Latency(StepPropolis) / 10
+}
+
+func (tx *Tx) stopTime(zone string, m Method) time.Duration {
+	if m.Exec == "" || strings.HasPrefix(m.Exec, ":") {
+		return 0
+	}
+	return tx.methodTime(zone, m)
+}
+
+// runMethod carries out a method that is due, and what follows from its exit.
+func (tx *Tx) runMethod(e *Event, run func(*Tx, MethodCall) (exit int, output string)) {
+	name, fmri, _ := strings.Cut(e.Name, " ")
+	s := tx.Service(e.Zone, fmri)
+	state, next := s.State(tx.Now)
+	if state == "" || name == "start" && next != Online || name == "stop" && next == "" {
+		return
+	}
+	m := map[string]Method{"start": s.Start, "stop": s.Stop, "refresh": s.Refresh}[name]
+	if name == "start" {
+		s.PID, s.Started = int(tx.Count("pid"))+1000, tx.Now
+	}
+	exit := tx.execute(e.Zone, s, name, m, run)
+	switch name {
+	case "start":
+		tx.started(e.Zone, s, exit)
+	case "stop":
+		tx.stopped(e.Zone, s)
+	}
+	tx.evaluate(e.Zone)
+}
+
+// execute runs a method and gives its exit code.
+func (tx *Tx) execute(zone string, s *Service, name string, m Method, run func(*Tx, MethodCall) (int, string)) int {
+	if name == "start" {
+		if f := tx.TakeFault([]string{zone, s.FMRI}, FaultMaintenance); f != nil {
+			tx.logEvent(zone, s.FMRI, "Method \"start\" failed with exit status 95.")
+			return exitFatal
+		}
+	}
+	switch {
+	case m.Exec == "" || m.Exec == ":true":
+		return 0
+	case strings.HasPrefix(m.Exec, ":kill"): // with or without a signal; the contract is emptied either way
+		return 0
+	case m.Exec == manifestImporter:
+		return tx.manifestImport(zone)
+	}
+	call, err := tx.methodCall(zone, s.FMRI, name, m)
+	if err != nil {
+		tx.logEvent(zone, s.FMRI, err.Error())
+		return exitConfig
+	}
+	tx.logEvent(zone, s.FMRI, fmt.Sprintf("Executing %s method (%q).", name, call.Script))
+	exit, output := run(tx, call)
+	if output != "" {
+		tx.logLine(zone, s.FMRI, output)
+	}
+	tx.logEvent(zone, s.FMRI, fmt.Sprintf("Method %q exited with status %d.", name, exit))
+	return exit
+}
+
+// started is the end of a start method.
+func (tx *Tx) started(zone string, s *Service, exit int) {
+	s.Wait = exit << 8
+	switch exit {
+	case 0:
+		s.Failures = 0
+		tx.become(s, Online, "", "dependencies_satisfied")
+		tx.touch(s)
+		if s.usesContract() && !tx.contractAlive(zone, s) {
+			tx.contractEmpty(zone, s, "ct_ev_exit")
+		}
+		return
+	case exitFatal, exitConfig, exitNoSMF, exitPerm:
+		tx.killContract(zone, s)
+		tx.become(s, Maintenance, "", "method_failed")
+		return
+	}
+	tx.killContract(zone, s)
+	if s.Failures++; s.Failures >= startAttempts {
+		tx.become(s, Maintenance, "", "fault_threshold_reached")
+		return
+	}
+	tx.become(s, Offline, "", "method_failed")
+}
+
+// usesContract says whether svc.startd watches the instance's processes
+// (svc.startd(8), "Service Startup").
+func (s *Service) usesContract() bool { return s.Duration == "" || s.Duration == "contract" }
+
+// stopped is the end of a stop method; what is left of the contract dies.
+func (tx *Tx) stopped(zone string, s *Service) {
+	tx.killContract(zone, s)
+	_, next := s.State(tx.Now)
+	if next == "" {
+		return
+	}
+	tx.become(s, next, "", "")
+	tx.left(zone, s, s.Auxiliary == "ct_ev_exit")
+}
+
+// contractEmpty is what svc.startd does when the last process of an online
+// instance is gone: stop and start again, unless that happens all the time.
+func (tx *Tx) contractEmpty(zone string, s *Service, why string) {
+	s.Restarts = append(s.Restarts, tx.Now)
+	if extra := len(s.Restarts) - quickRestarts; extra > 0 {
+		s.Restarts = slices.Delete(s.Restarts, 0, extra)
+	}
+	if n := len(s.Restarts); n == quickRestarts && s.Restarts[n-1].Sub(s.Restarts[0])/(quickRestarts-1) < quickRate {
+		tx.logEvent(zone, s.FMRI, "Restarting too quickly, changing state to maintenance.")
+		s.Restarts = nil
+		tx.killContract(zone, s)
+		tx.become(s, Maintenance, "", "restarting_too_quickly")
+		tx.left(zone, s, true)
+		return
+	}
+	tx.logEvent(zone, s.FMRI, "Stopping because all processes in service exited.")
+	tx.stop(zone, s, Offline, why, true)
+}
+
+// methodCall prepares a method: tokens of its exec expanded, and its context's
+// environment (smf_method(7)).
+func (tx *Tx) methodCall(zone, fmri, name string, m Method) (MethodCall, error) {
+	r, err := tx.LoadRepository(zone)
+	if err != nil {
+		return MethodCall{}, err
+	}
+	service, instance := r.Lookup(fmri)
+	if instance == nil {
+		return MethodCall{}, fmt.Errorf("%s: no such instance", fmri)
+	}
+	snapshot := service.Snapshot(instance)
+	script, err := expand(m.Exec, service.Name, instance.Name, snapshot)
+	if err != nil {
+		return MethodCall{}, fmt.Errorf("%s method: %w", name, err)
+	}
+	env := map[string]string{
+		"PATH": "/usr/sbin:/usr/bin", "SMF_FMRI": fmri, "SMF_METHOD": name,
+		"SMF_RESTARTER": restarterFMRI, "SMF_ZONENAME": zone,
+	}
+	for _, group := range []string{"method_context", name} { // the method's own context wins
+		if p := snapshot.Find(group).Property("environment"); p != nil {
+			for _, pair := range p.Values {
+				key, value, _ := strings.Cut(pair, "=")
+				env[key] = value
+			}
+		}
+	}
+	return MethodCall{Zone: zone, FMRI: fmri, Name: name, Script: script, Env: env}, nil
+}
+
+// expand replaces the method tokens of smf_method(7): %%, %r, %s, %i, %f and
+// %{group/property[:,]}.
+func expand(exec, service, instance string, snapshot scf.Groups) (string, error) {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(exec, "%")
+		out.WriteString(before)
+		if !found {
+			return out.String(), nil
+		}
+		if rest == "" {
+			return "", fmt.Errorf("%q ends with a %%", exec)
+		}
+		token := rest[0]
+		exec = rest[1:]
+		switch token {
+		case '%':
+			out.WriteByte('%')
+		case 'r':
+			out.WriteString("svc.startd")
+		case 's':
+			out.WriteString(service)
+		case 'i':
+			out.WriteString(instance)
+		case 'f':
+			out.WriteString("svc:/" + service + ":" + instance)
+		case '{':
+			name, after, closed := strings.Cut(exec, "}")
+			if !closed {
+				return "", fmt.Errorf("%%{%s has no closing brace", name)
+			}
+			values, err := expandProperty(name, snapshot)
+			if err != nil {
+				return "", err
+			}
+			out.WriteString(values)
+			exec = after
+		default:
+			return "", fmt.Errorf("unknown method token %%%c", token)
+		}
+	}
+}
+
+func expandProperty(token string, snapshot scf.Groups) (string, error) {
+	separator := " "
+	name, option, has := strings.Cut(token, ":")
+	if has {
+		separator = option
+	}
+	group, property, ok := strings.Cut(name, "/")
+	if !ok {
+		group, property = "application", name
+	}
+	p := snapshot.Find(group).Property(property)
+	if p == nil {
+		return "", fmt.Errorf("expansion of %%{%s}: no such property", token)
+	}
+	quoted := make([]string, len(p.Values))
+	for i, v := range p.Values {
+		quoted[i] = escapeMethod(v)
+	}
+	return strings.Join(quoted, separator), nil
+}
+
+// escapeMethod puts a backslash before what a shell would not take as it is.
+func escapeMethod(value string) string {
+	var out strings.Builder
+	for _, r := range value {
+		if strings.ContainsRune(";&()|^<>\n \t\\\"'`", r) {
+			out.WriteByte('\\')
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
