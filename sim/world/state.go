@@ -52,10 +52,12 @@ const (
 type Zone struct {
 	Name   string `json:"name"`
 	State  string `json:"state"`  // of the index: configured, incomplete, installed
-	UUID   string `json:"uuid"`   // empty while configured (IC §2.4)
+	UUID   string `json:"uuid"`   // empty while configured
 	Config Config `json:"config"` // /etc/zones/NAME.xml
 	// Kernel is nil while the kernel has no such zone.
 	Kernel *Kernel `json:"kernel,omitempty"`
+	// Daemon is what the zone's zoneadmd(8) is about, or was when it last failed.
+	Daemon *Daemon `json:"daemon,omitempty"`
 }
 
 // Kernel is a zone as the kernel knows it.
@@ -64,7 +66,26 @@ type Kernel struct {
 	State  string    `json:"state"`  // ready, mounted, running, shutting_down, down
 	Config Config    `json:"config"` // frozen when the zone got ready
 	Booted time.Time `json:"booted"`
-	Mounts []string  `json:"mounts"` // directories, in the order of mounting
+	Mounts []string  `json:"mounts"` // directories as the global zone names them, in the order of mounting
+	// Loops are the loopback mounts among them, and what was mounted over one,
+	// in the same order.
+	Loops []Loop `json:"loops,omitempty"`
+}
+
+// Loop is a directory or file of a zone that shows another place of the sled.
+type Loop struct {
+	Dir      string `json:"dir"`     // inside the zone
+	Special  string `json:"special"` // as the global zone names it
+	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// Daemon is a zoneadmd(8) at work: it carries on when the command that called
+// it is killed.
+type Daemon struct {
+	Command string   `json:"command"` // boot, halt, reboot, shutdown
+	Busy    bool     `json:"busy"`
+	Failed  bool     `json:"failed,omitempty"`
+	Lines   []string `json:"lines,omitempty"` // what it has to say to its caller
 }
 
 // Config is a zone's configuration, with zonecfg's names.
@@ -100,7 +121,12 @@ type Link struct {
 	Temporary  bool              `json:"temporary,omitempty"`
 	Zone       string            `json:"zone,omitempty"` // on loan to this zone; empty: the global zone
 	Up         bool              `json:"up"`
-	Properties map[string]string `json:"properties,omitempty"` // mtu, …; also those not temporary
+	Properties map[string]string `json:"properties,omitempty"` // those that were set: mtu, …
+	// Saved are the persistent values of properties that were changed until the
+	// next reboot; empty: the default.
+	Saved map[string]string `json:"saved,omitempty"`
+	// Inactive is a persistent link that was deleted until the next reboot.
+	Inactive bool `json:"inactive,omitempty"`
 }
 
 // Disk is a disk, blank or not.
@@ -137,8 +163,11 @@ type Dataset struct {
 	Local    map[string]string `json:"local,omitempty"`     // properties set here
 	Mounted  string            `json:"mounted,omitempty"`   // where it is mounted, whatever its mountpoint says
 	Used     uint64            `json:"used"`                // bytes of its own
-	Tree     string            `json:"tree,omitempty"`      // directory of its contents under DIR/datasets
-	KeyReady bool              `json:"key_ready,omitempty"` // encryption roots
+	Tree     string            `json:"tree,omitempty"`      // directory of its contents while it is not mounted; empty: it has none yet
+	Time     int64             `json:"time,omitempty"`      // of its creation, in seconds since 1970
+	Deferred bool              `json:"deferred,omitempty"`  // a snapshot that is destroyed once nothing depends on it
+	Key      string            `json:"key,omitempty"`       // encryption roots: the SHA-256 of the key
+	KeyReady bool              `json:"key_ready,omitempty"` // encryption roots: the key is loaded
 }
 
 // Stack is the IP state of a zone with an exclusive stack, or of the global zone.
@@ -169,7 +198,8 @@ type Route struct {
 	Destination string `json:"destination"` // default, or a prefix
 	Gateway     string `json:"gateway"`
 	Interface   string `json:"interface,omitempty"`
-	Persistent  bool   `json:"persistent,omitempty"`
+	Persistent  bool   `json:"persistent,omitempty"` // it is in /etc/inet/static_routes
+	Inactive    bool   `json:"inactive,omitempty"`   // it is only there
 }
 
 // Timepoint is a state and from when it holds. A timeline is a list of them,
@@ -180,45 +210,55 @@ type Timepoint struct {
 	From       time.Time `json:"from"`
 }
 
-// Repository is the SMF repository of a running zone.
+// Repository is the SMF of a running zone: what svc.startd knows of it, and
+// what svc.configd keeps in memory. The repository itself is a file of the
+// zone, /etc/svc/repository.db (see package scf).
 type Repository struct {
 	// Door is when svc.configd answers; before, "repository server unavailable".
+	// The zero time: never, its file cannot be read.
 	Door      time.Time           `json:"door"`
-	Instances map[string]*Service `json:"instances"` // by FMRI svc:/a/b:c
+	Instances map[string]*Service `json:"instances"` // by FMRI svc:/a/b:c; those that the restarter has taken in
+	// Pace is how long a start method that does nothing takes in this zone.
+	Pace time.Duration `json:"pace,omitempty"`
+	// Milestone is what svcadm milestone has chosen; empty: all.
+	Milestone string `json:"milestone,omitempty"`
 }
 
-// Service is a service instance.
+// Service is a service instance as its restarter knows it.
 type Service struct {
-	FMRI       string                   `json:"fmri"`
-	Enabled    bool                     `json:"enabled"`
-	Temporary  *bool                    `json:"temporary,omitempty"`  // enable or disable -t
-	Timeline   []Timepoint              `json:"timeline"`             // restarter states
-	Properties map[string]PropertyValue `json:"properties,omitempty"` // "config/server_addr", live view
-	Running    map[string]PropertyValue `json:"running,omitempty"`    // the snapshot that svcprop reads
-	Depends    []Dependency             `json:"depends,omitempty"`
-	Start      Method                   `json:"start"`
-	Stop       Method                   `json:"stop"`
-	Duration   string                   `json:"duration,omitempty"` // contract, transient, child
-	Manifest   string                   `json:"manifest,omitempty"` // file that it came from, inside the zone
-	Contract   int                      `json:"contract,omitempty"`
-}
-
-// PropertyValue is a typed SMF property.
-type PropertyValue struct {
-	Type   string   `json:"type"`
-	Values []string `json:"values"`
+	FMRI      string `json:"fmri"`
+	Enabled   bool   `json:"enabled"`             // general/enabled
+	Temporary *bool  `json:"temporary,omitempty"` // general_ovr/enabled: enable or disable -t
+	// Timeline holds restarter/state, with the next state behind a > while in
+	// transition ("offline>online"), and the generation of the restarter group.
+	Timeline  []Timepoint  `json:"timeline"`
+	Auxiliary string       `json:"auxiliary,omitempty"` // restarter/auxiliary_state
+	Depends   []Dependency `json:"depends,omitempty"`
+	Start     Method       `json:"start"`
+	Stop      Method       `json:"stop"`
+	Refresh   Method       `json:"refresh"`
+	Duration  string       `json:"duration,omitempty"`  // contract, transient, child
+	Contract  int          `json:"contract,omitempty"`  // of the running start method, or what it left
+	PID       int          `json:"pid,omitempty"`       // of the last start method
+	Started   time.Time    `json:"started,omitzero"`    // the last start method
+	Wait      int          `json:"wait,omitempty"`      // its status, as wait(3C) gives it
+	Failures  int          `json:"failures,omitempty"`  // start methods that failed in a row
+	Restarts  []time.Time  `json:"restarts,omitempty"`  // the last starts, oldest first
+	Restarter string       `json:"restarter,omitempty"` // of those that svc.startd does not run
 }
 
 // Dependency is one dependency of a service.
 type Dependency struct {
-	Grouping string   `json:"grouping"` // require_all, require_any, optional_all, exclude_all
-	FMRIs    []string `json:"fmris"`
+	Grouping  string   `json:"grouping"`             // require_all, require_any, optional_all, exclude_all
+	RestartOn string   `json:"restart_on,omitempty"` // none, error, restart, refresh
+	Type      string   `json:"type,omitempty"`       // service, path
+	FMRIs     []string `json:"fmris"`
 }
 
 // Method is an exec_method.
 type Method struct {
 	Exec    string `json:"exec,omitempty"`
-	Timeout int    `json:"timeout,omitempty"`
+	Timeout uint64 `json:"timeout,omitempty"` // seconds; 0: none
 }
 
 // Process is a long-running process that a service started.
@@ -228,7 +268,7 @@ type Process struct {
 	FMRI    string    `json:"fmri,omitempty"` // whose contract it is in
 	Argv    []string  `json:"argv"`
 	Listen  string    `json:"listen,omitempty"` // IP:PORT; [::]:PORT and 0.0.0.0:PORT are any address of the zone
-	Started time.Time `json:"started"`
+	Started time.Time `json:"started"`          // from when it listens
 	OSPID   int       `json:"os_pid,omitempty"` // of the stand-in process, if there is one
 	VM      *VM       `json:"vm,omitempty"`     // of a propolis-server
 }
@@ -239,6 +279,8 @@ type VM struct {
 	Properties []byte      `json:"properties"` // JSON, as ensured
 	Spec       []byte      `json:"spec"`       // JSON, as ensured
 	Timeline   []Timepoint `json:"timeline"`   // Creating, Starting, …; generations from 1
+	// Links are the datalinks of the zone that the VM holds open.
+	Links []string `json:"links,omitempty"`
 }
 
 // Event is something that happens at a time: a method that runs, a service

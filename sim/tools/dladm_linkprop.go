@@ -1,0 +1,199 @@
+package tools
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// propLongNames are the long options of the *-linkprop subcommands: here -p
+// names properties, and parsable is -c.
+func propLongNames() map[string]byte {
+	return map[string]byte{"temporary": 't', "output": 'o', "prop": 'p', "parsable": 'c', "parseable": 'c', "persistent": 'P'}
+}
+
+// linkpropRow is a line of show-linkprop.
+type linkpropRow struct {
+	link     *world.Link
+	property world.LinkProperty
+}
+
+func (d *dladmCall) showLinkprop() Reply {
+	options, operands := getopt(d.args, ":p:cPo:", propLongNames())
+	var names string
+	var fields *string
+	var parsable, persistent bool
+	for _, opt := range options {
+		switch opt.Letter {
+		case 'p':
+			names += opt.Value + ","
+		case 'c':
+			parsable = true
+		case 'P':
+			persistent = true
+		case 'o':
+			fields = &opt.Value
+		default:
+			return d.badOption(opt)
+		}
+	}
+	links := d.walk(persistent)
+	switch {
+	case len(operands) > 1:
+		return d.wrongUsage()
+	case len(operands) == 1 && d.find(operands[0]) == nil:
+		return d.die("link %s is not valid: %s", operands[0], world.LinkNotFound)
+	case len(operands) == 1:
+		links = []*world.Link{d.find(operands[0])}
+	}
+	asked, ok := parseLinkProps(names, true)
+	if !ok {
+		return d.die("invalid link properties specified")
+	}
+	rows, failed := d.linkpropRows(links, asked)
+	reply := showTable(d, d.linkpropColumns(persistent), fields, parsable, true, rows)
+	if failed && reply.Exit == 0 {
+		reply.Stderr, reply.Exit = d.warn.String(), 1
+	}
+	return reply
+}
+
+// linkpropRows are the lines: the properties asked for, or all of them. One
+// that does not exist is a warning, and a line with "?".
+func (d *dladmCall) linkpropRows(links []*world.Link, asked []world.LinkSetting) (rows []linkpropRow, failed bool) {
+	for _, l := range links {
+		if len(asked) == 0 {
+			for _, p := range world.LinkProperties() {
+				rows = append(rows, linkpropRow{l, p})
+			}
+		}
+		for _, a := range asked {
+			p, ok := world.FindLinkProperty(a.Name)
+			if !ok {
+				d.warning("cannot get link property '%s' for %s: %s", a.Name, l.Name, world.LinkNotFound)
+				p, failed = world.LinkProperty{Name: a.Name, Default: ofmtUnknown}, true
+			}
+			rows = append(rows, linkpropRow{l, p})
+		}
+	}
+	return rows, failed
+}
+
+func (d *dladmCall) linkpropColumns(persistent bool) []ofmtColumn[linkpropRow] {
+	return []ofmtColumn[linkpropRow]{
+		{"LINK", 13, func(r linkpropRow) string { return r.link.Name }},
+		{"PROPERTY", 16, func(r linkpropRow) string { return r.property.Name }},
+		{"PERM", 5, func(r linkpropRow) string {
+			if r.property.ReadOnly {
+				return "r-"
+			}
+			return "rw"
+		}},
+		{"VALUE", 15, func(r linkpropRow) string {
+			if saved, ok := r.link.Saved[r.property.Name]; ok && persistent {
+				return saved
+			}
+			return d.tx.LinkValue(r.link, r.property)
+		}},
+		{"DEFAULT", 15, func(r linkpropRow) string { return d.tx.LinkDefault(r.link, r.property) }},
+		{"POSSIBLE", 20, func(r linkpropRow) string { return strings.Join(r.property.Possible, ",") }},
+	}
+}
+
+func (d *dladmCall) setLinkprop() Reply   { return d.changeLinkprop(false) }
+func (d *dladmCall) resetLinkprop() Reply { return d.changeLinkprop(true) }
+
+// changeLinkprop is set_linkprop. Failures are warnings; of several
+// properties only the outcome of the last one decides the exit code.
+func (d *dladmCall) changeLinkprop(reset bool) Reply {
+	options, operands := getopt(d.args, ":p:R:t", propLongNames())
+	var text string
+	var temporary bool
+	for _, opt := range options {
+		switch opt.Letter {
+		case 'p':
+			text += opt.Value + ","
+		case 't':
+			temporary = true
+		case 'R':
+			return d.die("-R: the simulated sled has no alternate roots")
+		default:
+			return d.badOption(opt)
+		}
+	}
+	if len(operands) != 1 {
+		return d.wrongUsage()
+	}
+	settings, ok := parseLinkProps(text, reset)
+	l := d.find(operands[0])
+	switch {
+	case !ok:
+		return d.die("invalid link properties specified")
+	case len(settings) == 0 && !reset:
+		return d.die("link property must be specified")
+	case l == nil:
+		return d.die("link %s is not valid: %s", operands[0], world.LinkNotFound)
+	case len(settings) == 0:
+		return d.resetAll(l, temporary)
+	}
+	var last error
+	for _, s := range settings {
+		last = d.changeOne(l, operands[0], s, reset, temporary)
+	}
+	return d.endOfChange(last)
+}
+
+func (d *dladmCall) endOfChange(last error) Reply {
+	reply := Reply{Stderr: d.warn.String()}
+	if last != nil {
+		reply.Exit = 1
+	}
+	return reply
+}
+
+func (d *dladmCall) changeOne(l *world.Link, name string, s world.LinkSetting, reset, temporary bool) error {
+	if !reset && len(s.Values) == 0 {
+		d.warning("no value specified for '%s'", s.Name)
+		return world.LinkBadArg
+	}
+	err := d.mayChange()
+	switch {
+	case err != nil:
+	case reset:
+		err = d.tx.ResetLinkProperty(l, s.Name, temporary)
+	default:
+		err = d.tx.SetLinkProperty(l, s, temporary)
+	}
+	p, _ := world.FindLinkProperty(s.Name)
+	switch {
+	case err == nil:
+	case errors.Is(err, world.LinkNotFound):
+		d.warning("invalid link property '%s'", s.Name)
+	case errors.Is(err, world.LinkBadValue) && p.Possible != nil:
+		d.warning("link property '%s' must be one of: %s", s.Name, strings.Join(p.Possible, ","))
+	case reset:
+		d.warning("cannot reset link property '%s' on '%s': %s", s.Name, name, err)
+	default:
+		d.warning("cannot set link property '%s' on '%s': %s", s.Name, name, err)
+	}
+	return err
+}
+
+// resetAll passes over what is read-only or cannot be persistent.
+// Guess: that "zone" without -t is passed over too.
+func (d *dladmCall) resetAll(l *world.Link, temporary bool) Reply {
+	var failed error
+	for _, p := range world.LinkProperties() {
+		err := d.mayChange()
+		if err == nil {
+			err = d.tx.ResetLinkProperty(l, p.Name, temporary)
+		}
+		if err != nil && !slices.Contains([]error{world.LinkReadOnly, world.LinkTemporaryOnly}, err) {
+			d.warning("cannot reset link property '%s' on '%s': %s", p.Name, l.Name, err)
+			failed = err
+		}
+	}
+	return d.endOfChange(failed)
+}

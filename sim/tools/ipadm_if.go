@@ -1,0 +1,251 @@
+package tools
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+func (i *ipadmCall) createIf() Reply {
+	options, operands := getopt(i.args, ":t", map[string]byte{"temporary": 't'})
+	temporary := false
+	for _, opt := range options {
+		if opt.Letter != 't' {
+			return i.badOption(opt)
+		}
+		temporary = true
+	}
+	if len(operands) != 1 {
+		return i.wrongUsage()
+	}
+	if err := i.tx.CreateInterface(i.zone, operands[0], temporary); err != nil {
+		return i.die("Could not create %s : %s", operands[0], err)
+	}
+	return Reply{}
+}
+
+// deleteIf takes no options: "-t" would be a name.
+func (i *ipadmCall) deleteIf() Reply {
+	if len(i.args) != 1 {
+		return i.wrongUsage()
+	}
+	if err := i.tx.DeleteInterface(i.zone, i.args[0]); err != nil {
+		return i.die("Could not delete %s: %s", i.args[0], err)
+	}
+	return Reply{}
+}
+
+func (i *ipadmCall) showIf() Reply {
+	parsable, fields, name, end := i.readShow()
+	if end != nil {
+		return *end
+	}
+	rows := i.tx.Interfaces(i.zone)
+	if name != "" {
+		one := i.tx.FindInterface(i.zone, name)
+		if one == nil {
+			return i.die("Could not get interface(s): %s", world.IPNoInterface)
+		}
+		rows = []*world.Interface{one}
+	}
+	return showIpadm(i, i.ifColumns(), fields, parsable, rows)
+}
+
+// ifColumns: CLASS came with IPMP support in ipadm (illumos 11 of 2021).
+func (i *ipadmCall) ifColumns() []ofmtColumn[*world.Interface] {
+	loopback := func(f *world.Interface, yes, no string) string {
+		if f.Name == "lo0" {
+			return yes
+		}
+		return no
+	}
+	return []ofmtColumn[*world.Interface]{
+		{"IFNAME", 11, func(f *world.Interface) string { return f.Name }},
+		{"CLASS", 10, func(f *world.Interface) string { return loopback(f, "VIRTUAL", "IP") }},
+		{"STATE", 9, func(f *world.Interface) string {
+			if i.tx.InterfaceUp(i.zone, f.Name) {
+				return "ok"
+			}
+			return "down"
+		}},
+		{"CURRENT", 13, func(f *world.Interface) string { return loopback(f, "-m-v------46", "bm--------46") }},
+		{"PERSISTENT", 11, func(f *world.Interface) string {
+			if f.Temporary || f.Name == "lo0" {
+				return "---"
+			}
+			return "-46"
+		}},
+	}
+}
+
+// ifProperty is a property of interfaces (ipadm(8), INTERFACE PROPERTIES).
+type ifProperty struct {
+	name, protocol, fallback, possible string
+}
+
+// ifProperties is the table that is simulated.
+func ifProperties() []ifProperty {
+	return []ifProperty{
+		{"arp", "ipv4", "on", "on,off"},
+		{"forwarding", "ipv4", "off", "on,off"},
+		{"metric", "ipv4", "0", ""},
+		{"mtu", "ipv4", "", ""},
+		{"exchange_routes", "ipv4", "on", "on,off"},
+		{"usesrc", "ipv4", "none", ""},
+		{"forwarding", "ipv6", "off", "on,off"},
+		{"metric", "ipv6", "0", ""},
+		{"mtu", "ipv6", "", ""},
+		{"nud", "ipv6", "on", "on,off"},
+		{"exchange_routes", "ipv6", "on", "on,off"},
+		{"usesrc", "ipv6", "none", ""},
+		{"group", "ip", "", ""},
+		{"standby", "ip", "off", "on,off"},
+	}
+}
+
+func findIfProperty(name, protocol string) (ifProperty, bool) {
+	for _, p := range ifProperties() {
+		if p.name == name && p.protocol == protocol {
+			return p, true
+		}
+	}
+	return ifProperty{}, false
+}
+
+// knownProtocol is ipadm_str2proto.
+func knownProtocol(name string) bool {
+	return slices.Contains([]string{"ip", "ipv4", "ipv6", "tcp", "udp", "sctp", "icmp"}, name)
+}
+
+// setIfprop is set_ifprop. One call sets one property for one protocol.
+func (i *ipadmCall) setIfprop() Reply {
+	long := map[string]byte{"module": 'm', "prop": 'p', "temporary": 't'}
+	options, operands := getopt(i.args, ":m:p:t", long)
+	given := map[byte]string{}
+	for _, opt := range options {
+		_, twice := given[opt.Letter]
+		switch {
+		case opt.Letter == ':' || opt.Letter == '?':
+			return i.badOption(opt)
+		case twice && opt.Letter != 't':
+			return i.die("-%c must be specified once only", opt.Letter)
+		case opt.Letter == 'p' && !strings.Contains(opt.Value, "="):
+			return i.die("Invalid prop=val specified\n%s", i.usage)
+		}
+		given[opt.Letter] = opt.Value
+	}
+	setting, p := given['p']
+	protocol, m := given['m']
+	_, temporary := given['t']
+	if !p || !m || len(operands) != 1 {
+		return i.wrongUsage()
+	}
+	if !knownProtocol(protocol) {
+		return i.die("invalid protocol '%s' specified", protocol)
+	}
+	name, value, _ := strings.Cut(setting, "=")
+	if err := i.setOne(operands[0], name, value, protocol, temporary); err != nil {
+		return i.die("set-ifprop: %s: %s", name, err)
+	}
+	return Reply{}
+}
+
+func (i *ipadmCall) setOne(ifname, name, value, protocol string, temporary bool) error {
+	property, ok := findIfProperty(name, protocol)
+	f := i.tx.FindInterface(i.zone, ifname)
+	switch {
+	case !ok:
+		return world.IPUnknownProp
+	case f == nil:
+		return world.IPNoInterface
+	case f.Temporary && !temporary:
+		return world.IPTemporary
+	case property.possible != "" && !slices.Contains(strings.Split(property.possible, ","), value):
+		return world.IPBadArg
+	case name != "mtu":
+		return i.tx.SetInterfaceProperty(i.zone, ifname, protocol, name, value)
+	}
+	mtu, err := strconv.Atoi(value)
+	if err != nil {
+		return world.IPBadArg
+	}
+	return i.tx.SetInterfaceMTU(i.zone, ifname, protocol, mtu)
+}
+
+// ifpropRow is a line of show-ifprop.
+type ifpropRow struct {
+	f *world.Interface
+	p ifProperty
+}
+
+func (i *ipadmCall) showIfprop() Reply {
+	long := map[string]byte{"module": 'm', "prop": 'p', "parsable": 'c', "output": 'o'}
+	options, operands := getopt(i.args, ":p:m:co:", long)
+	var names, protocol string
+	var fields *string
+	parsable := false
+	for _, opt := range options {
+		switch opt.Letter {
+		case 'p':
+			names = opt.Value
+		case 'm':
+			protocol = opt.Value
+		case 'c':
+			parsable = true
+		case 'o':
+			fields = &opt.Value
+		default:
+			return i.badOption(opt)
+		}
+	}
+	interfaces := i.tx.Interfaces(i.zone)
+	switch {
+	case len(operands) > 1:
+		return i.wrongUsage()
+	case protocol != "" && !knownProtocol(protocol):
+		return i.die("invalid protocol '%s' specified", protocol)
+	case len(operands) == 1 && i.tx.FindInterface(i.zone, operands[0]) == nil:
+		return i.die("Error retrieving interface(s): %s", world.IPNoInterface) // Guess: the words before the status.
+	case len(operands) == 1:
+		interfaces = []*world.Interface{i.tx.FindInterface(i.zone, operands[0])}
+	}
+	var rows []ifpropRow
+	for _, f := range interfaces {
+		for _, p := range ifProperties() {
+			asked := names == "" || slices.Contains(strings.Split(names, ","), p.name)
+			if asked && (protocol == "" || p.protocol == protocol) {
+				rows = append(rows, ifpropRow{f, p})
+			}
+		}
+	}
+	return showIpadm(i, i.ifpropColumns(), fields, parsable, rows)
+}
+
+func (i *ipadmCall) ifpropColumns() []ofmtColumn[ifpropRow] {
+	return []ofmtColumn[ifpropRow]{
+		{"IFNAME", 12, func(r ifpropRow) string { return r.f.Name }},
+		{"PROPERTY", 16, func(r ifpropRow) string { return r.p.name }},
+		{"PROTO", 6, func(r ifpropRow) string { return r.p.protocol }},
+		{"PERM", 5, func(ifpropRow) string { return "rw" }},
+		{"CURRENT", 11, i.ifpropCurrent},
+		{"PERSISTENT", 11, func(ifpropRow) string { return "" }},
+		{"DEFAULT", 11, func(r ifpropRow) string { return i.ifpropDefault(r) }},
+		{"POSSIBLE", 16, func(r ifpropRow) string { return r.p.possible }},
+	}
+}
+
+func (i *ipadmCall) ifpropCurrent(r ifpropRow) string {
+	if r.p.name == "mtu" {
+		return strconv.Itoa(i.tx.InterfaceMTU(i.zone, r.f.Name, r.p.protocol))
+	}
+	return r.f.InterfaceProperty(r.p.protocol, r.p.name, r.p.fallback)
+}
+
+func (i *ipadmCall) ifpropDefault(r ifpropRow) string {
+	if l := i.tx.LinkIn(i.zone, r.f.Name); r.p.name == "mtu" && l != nil {
+		return strconv.Itoa(i.tx.LinkMTU(l))
+	}
+	return r.p.fallback
+}

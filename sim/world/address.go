@@ -1,0 +1,350 @@
+package world
+
+import (
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// NewAddress is what ipadm(8) create-addr asks for.
+type NewAddress struct {
+	Object    string // net0/v4
+	Type      string // static, dhcp, addrconf
+	Address   string // of a static one, with or without a prefix length
+	Temporary bool
+	Down      bool          // static: not brought up
+	SlowProbe time.Duration // how much longer than usual duplicate detection takes
+	NoLease   bool          // no DHCP server answers
+}
+
+// ValidObject says whether a name can be that of an address object:
+// INTERFACE/NAME, the second a letter and then letters and digits, shorter
+// than 32 bytes (i_ipadm_is_user_aobjname_valid in
+// usr/src/lib/libipadm/common/ipadm_addr.c).
+func ValidObject(object string) bool {
+	ifname, name, ok := strings.Cut(object, "/")
+	if !ok || !ValidInterfaceName(ifname) || name == "" || len(name) > 31 || !isLetter(name[0]) {
+		return false
+	}
+	return strings.IndexFunc(name, func(r rune) bool { return r > 127 || !isLetter(byte(r)) && !isDigit(byte(r)) }) < 0
+}
+
+// ParseStatic reads ADDRESS or ADDRESS/LENGTH. Without a length it is that of
+// the address' class, 64 for IPv6, 10 for a link-local address
+// (i_ipadm_get_default_prefixlen, with no netmasks(5) map).
+func ParseStatic(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || p.Addr().Zone() != "" {
+			return netip.Prefix{}, IPBadAddress
+		}
+		return p, nil
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		return netip.Prefix{}, IPBadAddress
+	}
+	return netip.PrefixFrom(a, defaultPrefix(a)), nil
+}
+
+func defaultPrefix(a netip.Addr) int {
+	switch {
+	case a.Is6() && a.IsLinkLocalUnicast():
+		return 10
+	case a.Is6():
+		return 64
+	case a.As4()[0] < 128:
+		return 8
+	case a.As4()[0] < 192:
+		return 16
+	}
+	return 24
+}
+
+// CreateAddress makes an address object (ipadm_create_addr in
+// usr/src/lib/libipadm/common/ipadm_addr.c), and its interface if that is not
+// there; a failure takes the interface away again. The object is returned as
+// it is now: duplicate detection and DHCP go on by its timeline.
+func (tx *Tx) CreateAddress(zone string, n NewAddress) (*Address, error) {
+	ifname, _, _ := strings.Cut(n.Object, "/")
+	s := tx.stack(zone)
+	existing := s.find(ifname)
+	switch {
+	case ifname == loopback && n.Type != "static":
+		return nil, IPNotSupported
+	case existing != nil && existing.Temporary && !n.Temporary:
+		return nil, IPTemporary
+	case tx.FindAddress(zone, n.Object) != nil:
+		return nil, IPObjectExists
+	}
+	if existing == nil {
+		if err := tx.CreateInterface(zone, ifname, n.Temporary); err != nil {
+			return nil, err
+		}
+	}
+	a := &Address{Object: n.Object, Type: n.Type, Temporary: n.Temporary}
+	if err := tx.configure(zone, a, n); err != nil {
+		if existing == nil {
+			tx.DeleteInterface(zone, ifname) //nolint:errcheck // it is there: it was just made
+		}
+		return nil, err
+	}
+	s.Addresses = append(s.Addresses, a)
+	return a, nil
+}
+
+// configure gives the object its address and writes its future down.
+func (tx *Tx) configure(zone string, a *Address, n NewAddress) error {
+	switch n.Type {
+	case "static":
+		return tx.configureStatic(zone, a, n)
+	case "dhcp":
+		tx.configureDHCP(zone, a, n.NoLease)
+		return nil
+	case "addrconf":
+		return tx.configureLinkLocal(zone, a, n)
+	}
+	return IPBadArg
+}
+
+func (tx *Tx) configureStatic(zone string, a *Address, n NewAddress) error {
+	p, err := ParseStatic(n.Address)
+	if err != nil || p.Addr().IsUnspecified() {
+		return IPBadAddress
+	}
+	switch {
+	case tx.protected(zone, a.ifname()) && !n.Temporary:
+		return IPFromGlobal
+	case p.Addr().Is6() && !p.Addr().IsLinkLocalUnicast() && a.ifname() != loopback && !tx.hasLinkLocal(zone, a.ifname()):
+		return IPNotAvailable // the first IPv6 address of an interface must be link-local (ip_sioctl_addr in usr/src/uts/common/inet/ip/ip_if.c)
+	case tx.holds(zone, p.Addr()):
+		return IPAddressInUse
+	}
+	a.Address = p.String()
+	if n.Down {
+		a.Timeline = []Timepoint{{State: "down", From: tx.Now}}
+		return nil
+	}
+	a.Timeline = tx.probe(zone, a, n.SlowProbe)
+	return nil
+}
+
+// configureLinkLocal makes the address that an interface gets from its MAC
+// (RFC 4291, appendix A). No router advertises a prefix here, so it stays the
+// only one of the object.
+func (tx *Tx) configureLinkLocal(zone string, a *Address, n NewAddress) error {
+	for _, other := range tx.State.Stacks[zone].Addresses {
+		if other.ifname() == a.ifname() && other.Type == "addrconf" {
+			return IPAddrconfExists
+		}
+	}
+	link := tx.LinkIn(zone, a.ifname())
+	if link == nil {
+		return IPNoLink
+	}
+	a.Address = linkLocal(link.MAC).String() + "/10"
+	a.Timeline = tx.probe(zone, a, n.SlowProbe)
+	return nil
+}
+
+func linkLocal(mac string) netip.Addr {
+	m, _ := hex.DecodeString(strings.ReplaceAll(mac, ":", ""))
+	m = append(m, make([]byte, 6)...)
+	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
+}
+
+// configureDHCP writes down when the lease comes. Until then the object has
+// no address and is down. A server answers on untagged physical links only:
+// nobody runs one behind an etherstub.
+func (tx *Tx) configureDHCP(zone string, a *Address, silent bool) {
+	a.Timeline = []Timepoint{{State: "down", From: tx.Now}}
+	lower := tx.domain(zone, a.ifname())
+	if root := tx.FindLink(lower.link); silent || lower.vlan != 0 || root == nil || root.Class != "phys" {
+		return
+	}
+	a.Address = tx.lease(lower, a.Object+zone).String()
+	a.Timeline = append(a.Timeline, Timepoint{State: "ok", From: tx.Now.Add(tx.Latency(StepDHCP))})
+}
+
+// lease picks a free address of 192.168.77.0/24, the network that the global
+// zone is on: the same one for the same client if it can.
+func (tx *Tx) lease(d domain, client string) netip.Prefix {
+	h := fnv.New32a()
+	h.Write([]byte(client))
+	for i := h.Sum32(); ; i++ {
+		a := netip.AddrFrom4([4]byte{192, 168, 77, byte(100 + i%150)})
+		if !tx.takenIn(d, a) {
+			return netip.PrefixFrom(a, 24)
+		}
+	}
+}
+
+// probe is the future of an address that was just configured: tentative while
+// duplicate address detection runs, then ok, or duplicate if somebody on the
+// same network has it.
+func (tx *Tx) probe(zone string, a *Address, slower time.Duration) []Timepoint {
+	outcome := "ok"
+	if p, err := netip.ParsePrefix(a.Address); err == nil && tx.takenIn(tx.domain(zone, a.ifname()), p.Addr()) {
+		outcome = "duplicate"
+	}
+	if a.ifname() == loopback {
+		return []Timepoint{{State: "ok", From: tx.Now}}
+	}
+	return []Timepoint{
+		{State: "tentative", From: tx.Now},
+		{State: outcome, From: tx.Now.Add(tx.Latency(StepAddress) + slower)},
+	}
+}
+
+// domain is where a packet without a router goes: a lower link and a VLAN.
+type domain struct {
+	link string
+	vlan int
+}
+
+func (tx *Tx) domain(zone, name string) domain {
+	l := tx.LinkIn(zone, name)
+	switch {
+	case l == nil:
+		return domain{link: zone + " " + name} // nobody else's
+	case l.Over != "":
+		return domain{l.Over, l.VLAN}
+	}
+	return domain{link: l.Name}
+}
+
+// takenIn says whether some stack answers for the address in that domain.
+func (tx *Tx) takenIn(d domain, addr netip.Addr) bool {
+	for zone, s := range tx.State.Stacks {
+		for _, a := range s.Addresses {
+			state := At(a.Timeline, tx.Now).State
+			if a.is(addr) && (state == "ok" || state == "tentative" || a.Type == "dhcp") && tx.domain(zone, a.ifname()) == d {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holds says whether this very stack has the address up: the kernel then
+// refuses it at once (ip_addr_availability_check in
+// usr/src/uts/common/inet/ip/ip_if.c).
+func (tx *Tx) holds(zone string, addr netip.Addr) bool {
+	return slices.ContainsFunc(tx.State.Stacks[zone].Addresses, func(a *Address) bool {
+		state := At(a.Timeline, tx.Now).State
+		return a.is(addr) && (state == "ok" || state == "tentative")
+	})
+}
+
+func (tx *Tx) hasLinkLocal(zone, ifname string) bool {
+	return slices.ContainsFunc(tx.State.Stacks[zone].Addresses, func(a *Address) bool {
+		p, err := netip.ParsePrefix(a.Address)
+		return err == nil && a.ifname() == ifname && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast()
+	})
+}
+
+// protected says whether zoneadmd(8) clamped the link to allowed addresses.
+func (tx *Tx) protected(zone, ifname string) bool {
+	l := tx.LinkIn(zone, ifname)
+	return zone != GlobalZone && l != nil && l.Properties["allowed-ips"] != ""
+}
+
+func (a *Address) is(addr netip.Addr) bool {
+	p, err := netip.ParsePrefix(a.Address)
+	return err == nil && p.Addr() == addr
+}
+
+// FindAddress looks an address object of a zone up, or gives nil.
+func (tx *Tx) FindAddress(zone, object string) *Address {
+	s := tx.State.Stacks[zone]
+	if s == nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.Addresses, func(a *Address) bool { return a.Object == object })
+	if i < 0 {
+		return nil
+	}
+	return s.Addresses[i]
+}
+
+// DeleteAddress removes an address object, the persistent configuration of it
+// too.
+func (tx *Tx) DeleteAddress(zone, object string) error {
+	a := tx.FindAddress(zone, object)
+	if a == nil {
+		return IPNotFound
+	}
+	tx.dropAddress(zone, a)
+	return nil
+}
+
+func (tx *Tx) dropAddress(zone string, gone *Address) {
+	s := tx.State.Stacks[zone]
+	s.Addresses = slices.DeleteFunc(s.Addresses, func(a *Address) bool { return a == gone })
+}
+
+// AddressView is an address object as ipadm(8) show-addr tells of it.
+type AddressView struct {
+	Object, Type, State, Address string
+	Persistent                   bool
+}
+
+// Addresses lists the address objects of a zone: those of IPv4 first, then
+// those of IPv6, each in the order of the interfaces
+// (i_ipadm_get_all_addr_info walks the logical interfaces of either family).
+func (tx *Tx) Addresses(zone string) []AddressView {
+	s := tx.State.Stacks[zone]
+	if s == nil {
+		return nil
+	}
+	var views []AddressView
+	for _, six := range []bool{false, true} {
+		for _, i := range s.Interfaces {
+			for _, a := range s.Addresses {
+				if a.ifname() == i.Name && a.isIPv6() == six {
+					views = append(views, tx.viewAddress(zone, a))
+				}
+			}
+		}
+	}
+	return views
+}
+
+func (a *Address) isIPv6() bool {
+	p, err := netip.ParsePrefix(a.Address)
+	return err == nil && p.Addr().Is6()
+}
+
+func (tx *Tx) viewAddress(zone string, a *Address) AddressView {
+	v := AddressView{Object: a.Object, Type: a.Type, Address: a.Address, Persistent: !a.Temporary}
+	v.State = At(a.Timeline, tx.Now).State
+	switch p, err := netip.ParsePrefix(a.Address); {
+	case v.State == "":
+		v.State = "disabled"
+	case a.Type == "dhcp" && v.State == "down":
+		v.Address = "?"
+	case err == nil && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast():
+		v.Address = fmt.Sprintf("%s%%%s/%d", p.Addr(), a.ifname(), p.Bits())
+	}
+	if tx.protected(zone, a.ifname()) {
+		v.Type = "from-gz"
+	}
+	return v
+}
+
+// AddressOwner is the zone whose stack answers for an address now: it has it
+// in state ok.
+func (tx *Tx) AddressOwner(addr netip.Addr) (zone string, ok bool) {
+	for zone, s := range tx.State.Stacks {
+		for _, a := range s.Addresses {
+			if a.is(addr) && a.ifname() != loopback && At(a.Timeline, tx.Now).State == "ok" {
+				return zone, true
+			}
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,160 @@
+package world
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxLinkName is how long a link's name may be (MAXLINKNAMELEN - 1).
+const maxLinkName = 31
+
+// ValidLinkName says whether dladm(8) takes a name for a new link: letters,
+// digits, underscore and period, no digit at the beginning, a number without
+// leading zeros at the end (dladm_valid_linkname in
+// usr/src/lib/libdladm/common/libdladm.c).
+func ValidLinkName(name string) bool {
+	if name == "" || len(name) > maxLinkName || isDigit(name[0]) {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; !isLetter(c) && !isDigit(c) && c != '_' && c != '.' {
+			return false
+		}
+	}
+	number := name[len(strings.TrimRight(name, "0123456789")):]
+	return number == "0" || number != "" && number[0] != '0'
+}
+
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// VNIC is what dladm(8) create-vnic asks for.
+type VNIC struct {
+	Name, Over string
+	MAC        string // padded; empty: a random one
+	VLAN       int    // 0: untagged
+	Temporary  bool
+	Properties []LinkSetting // of -p, in their order
+}
+
+// CreateVNIC makes a VNIC over a physical link or an etherstub
+// (dladm_vnic_create in usr/src/lib/libdladm/common/libdlvnic.c, vnic_dev_create
+// in usr/src/uts/common/io/vnic/vnic_dev.c).
+func (tx *Tx) CreateVNIC(v VNIC) error {
+	lower := tx.FindLink(v.Over)
+	switch {
+	case lower == nil:
+		return LinkNotFound
+	case lower.Class == "vnic" || lower.Class == "vlan":
+		return LinkBadArg
+	case lower.Temporary && !v.Temporary:
+		return LinkPersistOnTemp
+	case tx.nameTaken(v.Name):
+		return LinkExists
+	case v.VLAN != 0 && v.VLAN == defaultTag(lower):
+		return LinkDefaultTagBusy
+	}
+	l := &Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, MACType: "fixed", VLAN: v.VLAN,
+		Temporary: v.Temporary, Up: true, Properties: map[string]string{}}
+	for _, p := range v.Properties {
+		if err := tx.checkSetting(l, p, false); err != nil {
+			return err
+		}
+	}
+	if err := tx.assignMAC(l, lower); err != nil {
+		return err
+	}
+	for _, p := range v.Properties {
+		l.Properties[p.Name] = p.joined()
+	}
+	tx.State.Links = append(tx.State.Links, l)
+	return nil
+}
+
+// nameTaken says whether the global zone cannot have another link of this
+// name. In the gate the name of a link on loan is free again (illumos 10001);
+// OmniOS refuses it (github.com/omniosorg/illumos-omnios pull 367). SmartOS is
+// taken to be as the gate.
+func (tx *Tx) nameTaken(name string) bool {
+	return slices.ContainsFunc(tx.State.Links, func(l *Link) bool {
+		return l.Name == name && (l.Zone == "" || tx.State.Mode == OmniOS)
+	})
+}
+
+// assignMAC draws an address for the VNIC, or proves that it may have the one
+// asked for: two clients of one lower link share an address only on different
+// VLANs (mac_addr_in_use in usr/src/uts/common/io/mac/mac_client.c).
+func (tx *Tx) assignMAC(l, lower *Link) error {
+	for l.MAC == "" {
+		l.MACType = "random"
+		if mac := tx.randomMAC(); !tx.macInUse(mac, l.Over, l.VLAN) {
+			l.MAC = mac
+		}
+	}
+	switch {
+	case multicastMAC(l.MAC) || l.MAC == "00:00:00:00:00:00":
+		return LinkBadMAC
+	case lower.Class == "phys" && l.MAC == lower.MAC:
+		return LinkMACReserved // Guess: that the primary address of the lower link gives this status.
+	case tx.macInUse(l.MAC, l.Over, l.VLAN):
+		return LinkMACInUse
+	}
+	return nil
+}
+
+func (tx *Tx) macInUse(mac, over string, vlan int) bool {
+	return slices.ContainsFunc(tx.State.Links, func(l *Link) bool {
+		return !l.Inactive && l.Over == over && l.VLAN == vlan && l.MAC == mac
+	})
+}
+
+// CreateEtherstub makes an etherstub.
+func (tx *Tx) CreateEtherstub(name string, temporary bool) error {
+	if tx.nameTaken(name) {
+		return LinkExists
+	}
+	tx.State.Links = append(tx.State.Links, &Link{
+		Name: name, Class: "etherstub", Temporary: temporary, Up: true, Properties: map[string]string{},
+	})
+	return nil
+}
+
+// DeleteLink removes a VNIC or an etherstub that the global zone has. Busy
+// means: on loan, plumbed, open in a VM, or with VNICs above it
+// (dls_devnet_unset in usr/src/uts/common/io/dls/dls_mgmt.c). With activeOnly
+// the persistent configuration stays, and the link is back after a reboot.
+func (tx *Tx) DeleteLink(l *Link, activeOnly bool) error {
+	switch {
+	case l.Class != "vnic" && l.Class != "etherstub":
+		return LinkNotFound // Guess: no such VNIC, says the driver of any other class.
+	case l.Zone != "" || tx.linkOpen(l) || tx.hasLinksAbove(l.Name):
+		return LinkBusy
+	case activeOnly && !l.Temporary:
+		l.Inactive = true
+		return nil
+	}
+	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(other *Link) bool { return other == l })
+	return nil
+}
+
+func (tx *Tx) hasLinksAbove(name string) bool {
+	return slices.ContainsFunc(tx.State.Links, func(l *Link) bool { return l.Over == name && !l.Inactive })
+}
+
+// RenameLink renames a link that nothing uses (dlmgmt_create_common and
+// dls_devnet_rename: busy while it is open, on loan, or has links above it).
+func (tx *Tx) RenameLink(from, to string) error {
+	l := tx.FindLink(from)
+	switch {
+	case l == nil:
+		return LinkNotFound
+	case !ValidLinkName(to):
+		return LinkBadArg
+	case tx.nameTaken(to):
+		return LinkExists // Guess: renaming onto a physical link that was removed is not simulated.
+	case l.Zone != "" || tx.linkOpen(l) || tx.hasLinksAbove(from):
+		return LinkBusy
+	}
+	l.Name = to
+	return nil
+}
