@@ -46,8 +46,13 @@ func (l *fileLock) Write(data []byte) error {
 	return l.file.Truncate(int64(len(data)))
 }
 
-// File is what a command inherits.
-func (l *fileLock) File() *os.File { return l.file }
+// File is what a command inherits, or nil if the lock is free.
+func (l *fileLock) File() *os.File {
+	if l.isFree() {
+		return nil
+	}
+	return l.file
+}
 
 // waitFlock takes the flock of an open file, against other processes.
 func waitFlock(ctx context.Context, file *os.File, mode LockMode) error {

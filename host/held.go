@@ -49,6 +49,12 @@ func (h *held) drop() error {
 	return h.free()
 }
 
+func (h *held) isFree() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.users == 0
+}
+
 // Retain keeps the locks of ctx (see WithLock) from being freed, though their
 // holder unlocks them, until release is called. A host does so for a command
 // that goes on after its caller stopped waiting, where no descriptor can be

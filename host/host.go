@@ -89,8 +89,10 @@ func (e *CommandError) Error() string {
 	}
 	words = strings.Join(strings.FieldsFunc(words, func(r rune) bool { return r == '\n' }), "; ")
 	switch {
-	case e.Result.Unknown:
+	case e.Result.Unknown && words == "":
 		return fmt.Sprintf("%s: ended without a status in zone %q", e.Command.Program, e.Command.Zone)
+	case e.Result.Unknown:
+		return fmt.Sprintf("%s: ended without a status in zone %q: %s", e.Command.Program, e.Command.Zone, words)
 	case words == "":
 		return fmt.Sprintf("%s: exit %d", e.Command.Program, e.Result.Exit)
 	case strings.HasPrefix(words, e.Command.Program+":"):

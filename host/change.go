@@ -1,0 +1,93 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// StillRunningError is a command that changes something and had not ended when
+// its context did. It goes on; its locks are free when it has ended.
+type StillRunningError struct {
+	PID     int // also its process group
+	Command Command
+	Output  string // the file that holds its standard output while it runs
+	Err     error  // the context's
+}
+
+// Error names the process and the command line.
+func (e *StillRunningError) Error() string {
+	return fmt.Sprintf("%s: %v: process %d (%s)", e.Command.Program, ErrStillRunning, e.PID, e.Command.Shell())
+}
+
+// Unwrap gives ErrStillRunning and the context's error.
+func (e *StillRunningError) Unwrap() []error { return []error{ErrStillRunning, e.Err} }
+
+// startKey carries what WithStart is told.
+type startKey struct{}
+
+// WithStart returns a context in which started is called whenever a command
+// that changes something has started, with its process group. Whoever holds a
+// lock writes the group into the lock's file, for those who wait after we were
+// killed.
+func WithStart(ctx context.Context, started func(group int, c Command)) context.Context {
+	return context.WithValue(ctx, startKey{}, started)
+}
+
+// change runs a command that changes something, and does not wait beyond the
+// context.
+func (h *Illumos) change(ctx context.Context, c Command, cmd *exec.Cmd) (Result, error) {
+	out, err := h.openOutput(cmd.Args[0], c.Stdin)
+	if err != nil {
+		return Result{}, fmt.Errorf("running %s: %w", c.Program, err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = out.stdin(), out.stdout, out.stderr
+	cmd.ExtraFiles = inherited(ctx)
+	if err := cmd.Start(); err != nil {
+		out.close()
+		return Result{}, fmt.Errorf("running %s: %w", c.Program, err)
+	}
+	if started, ok := ctx.Value(startKey{}).(func(int, Command)); ok {
+		started(cmd.Process.Pid, c)
+	}
+
+	type end struct {
+		result Result
+		err    error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		result, err := finish(c, cmd, out)
+		ended <- end{result, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.result, e.err
+	case <-ctx.Done():
+		return Result{}, &StillRunningError{PID: cmd.Process.Pid, Command: c, Output: out.stdout.Name(), Err: ctx.Err()}
+	}
+}
+
+// finish waits for the command, however long it takes.
+func finish(c Command, cmd *exec.Cmd, out *output) (Result, error) {
+	defer out.close()
+	exit, err := exitOf(cmd, cmd.Wait())
+	if err != nil {
+		return Result{}, fmt.Errorf("running %s: %w", c.Program, err)
+	}
+	result, err := out.result(c)
+	result.Exit = exit
+	return result, err
+}
+
+// inherited are the descriptors of the context's locks.
+func inherited(ctx context.Context) []*os.File {
+	var files []*os.File
+	for _, l := range locksOf(ctx) {
+		if f, ok := l.(interface{ File() *os.File }); ok && f.File() != nil {
+			files = append(files, f.File())
+		}
+	}
+	return files
+}
