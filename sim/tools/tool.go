@@ -6,6 +6,7 @@
 package tools
 
 import (
+	"context"
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -18,6 +19,9 @@ type Call struct {
 	Stdin []byte            // nil: /dev/null
 	Env   map[string]string // beyond the clean environment
 	Zone  string            // where it runs: "global" or the name of a zone
+	// Kernel is the id of the kernel zone that it runs in: when that is gone,
+	// so is the command. 0: it lives as long as it likes.
+	Kernel int
 }
 
 // Reply is what a command printed so far and its exit code, or what it does
@@ -27,20 +31,42 @@ type Reply struct {
 	Stdout, Stderr string
 	Exit           int
 	Next           *Next // nil: the command has ended
+
+	// Blocked is set by RunShell: the script came to a command that does not
+	// end by itself, such as a server in the foreground, and goes no further.
+	Blocked bool
+	// Took is how long the work took, where it was not waited for (RunShell).
+	Took time.Duration
 }
 
 // Next is the rest of a command that is not finished.
 type Next struct {
 	// Lock names a zone whose lock is taken before Do and held until the
-	// command ends. Taking it waits (IC §3.18).
+	// command ends. Taking it waits, as zoneadm does (zonecfg_grab_lock_file in
+	// usr/src/lib/libzonecfg/common/libzonecfg.c).
 	Lock string
 	// After is how long the work takes before Do runs.
 	After time.Duration
 	// Until, if set, waits until it says true, looking again whenever the
 	// world changes; it must not change anything.
 	Until func(*world.Tx) bool
-	// Do is the next transaction. What it prints is added.
+	// Do is the next transaction. What it prints is added. Nil: there is none.
 	Do func(*world.Tx) Reply
+	// Session, instead of Do, runs further commands, each with transactions of
+	// its own: a shell.
+	Session func(ctx context.Context, m Machine) (Reply, error)
+}
+
+// Machine is what a session acts on.
+type Machine interface {
+	// Exec runs a command to its end. The error is ErrKilled, or the context's.
+	Exec(ctx context.Context, c Call) (Reply, error)
+	// Start runs a command that is not waited for.
+	Start(ctx context.Context, c Call) error
+	// View shows the sled.
+	View(ctx context.Context, fn func(*world.Tx)) error
+	// Sleep lets time pass.
+	Sleep(ctx context.Context, d time.Duration) error
 }
 
 // Tool is a command: one transaction, or the first of several.

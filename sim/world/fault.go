@@ -44,7 +44,7 @@ func (tx *Tx) Disarm(name, match string) {
 // pass.
 func (tx *Tx) TakeFault(words []string, names ...string) *Fault {
 	for i, f := range tx.State.Faults {
-		if !slices.Contains(names, f.Name) || !f.matches(words) {
+		if f.Times == spent || !slices.Contains(names, f.Name) || !f.matches(words) {
 			continue
 		}
 		if f.Skip > 0 {
@@ -52,19 +52,25 @@ func (tx *Tx) TakeFault(words []string, names ...string) *Fault {
 			return nil
 		}
 		taken := *f
-		switch f.Times {
-		case 0:
-		case 1:
-			tx.State.Faults = slices.Delete(tx.State.Faults, i, i+1)
-		default:
+		switch {
+		case f.Times == 0:
+		case f.Times > 1:
 			f.Times--
+		case f.Name == FaultHang || f.Name == FaultMissed:
+			f.Times = spent
+		default:
+			tx.State.Faults = slices.Delete(tx.State.Faults, i, i+1)
 		}
 		return &taken
 	}
 	return nil
 }
 
-// Armed tells whether a fault of this name and match is armed.
+// spent is the Times of a fault that matches nothing more but still holds those
+// that it holds.
+const spent = -1
+
+// Armed tells whether a fault of this name and match is there.
 func (tx *Tx) Armed(name, match string) bool {
 	return slices.ContainsFunc(tx.State.Faults, func(f *Fault) bool { return f.Name == name && f.Match == match })
 }

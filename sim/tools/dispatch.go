@@ -1,0 +1,290 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// ErrNoTool is returned for a command that the sled does not have.
+var ErrNoTool = errors.New("no such command")
+
+// ErrKilled is the end of a command that was killed: with the zone that it ran
+// in, or by a fault that kills its caller.
+var ErrKilled = errors.New("killed")
+
+// Dispatcher runs commands on a world from their first transaction to their
+// last, and what lies between: locks, latencies, waits and faults.
+type Dispatcher struct {
+	World *world.World
+	// Kill is what a fault that kills the caller does. Nil: the command's
+	// error is ErrKilled.
+	Kill func()
+}
+
+var _ Machine = (*Dispatcher)(nil)
+
+// Exec runs a command to its end. The error is ErrNoTool, ErrKilled, the
+// context's, or one of the world itself.
+func (d *Dispatcher) Exec(ctx context.Context, c Call) (Reply, error) {
+	tool, ok := find(c.Tool)
+	if !ok {
+		return Reply{}, fmt.Errorf("%s: %w", c.Tool, ErrNoTool)
+	}
+	if c.Zone == "" {
+		c.Zone = world.GlobalZone
+	}
+	r := &running{Dispatcher: d, call: c, locked: map[string]func(){}}
+	defer r.unlock()
+	return r.run(ctx, tool)
+}
+
+// Start runs a command that is not waited for: what it would wait for has
+// come, as far as it can be foreseen.
+func (d *Dispatcher) Start(ctx context.Context, c Call) error {
+	return d.World.Update(ctx, func(tx *world.Tx) error { return (&inside{tx}).Start(ctx, c) })
+}
+
+// View shows the sled.
+func (d *Dispatcher) View(ctx context.Context, fn func(*world.Tx)) error {
+	return d.World.View(ctx, func(tx *world.Tx) error { fn(tx); return nil })
+}
+
+// Sleep waits.
+func (d *Dispatcher) Sleep(ctx context.Context, delay time.Duration) error {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// running is a command on its way.
+type running struct {
+	*Dispatcher
+	call   Call
+	locked map[string]func()
+	missed *world.Fault // it does not notice what it waits for
+}
+
+func (r *running) unlock() {
+	for _, unlock := range r.locked {
+		unlock()
+	}
+}
+
+func (r *running) run(ctx context.Context, tool Tool) (Reply, error) {
+	var fault *world.Fault
+	whole, err := r.transaction(ctx, func(tx *world.Tx) Reply {
+		if fault = tx.TakeFault(words(r.call), commandFaults()...); fault == nil {
+			return tool(tx, r.call)
+		}
+		return faulted(tx, fault, tool, r.call)
+	})
+	if err != nil {
+		return whole, err
+	}
+	if fault != nil {
+		if whole, err = r.suffer(ctx, fault, tool, whole); err != nil {
+			return whole, err
+		}
+	}
+	for whole.Next != nil {
+		reply, err := r.next(ctx, whole.Next)
+		whole.add(reply)
+		if err != nil {
+			return whole, err
+		}
+	}
+	if fault != nil && fault.Name == world.FaultKillAfter {
+		return whole, r.kill()
+	}
+	return whole, nil
+}
+
+// suffer is what a fault does between transactions.
+func (r *running) suffer(ctx context.Context, f *world.Fault, tool Tool, so Reply) (Reply, error) {
+	switch f.Name {
+	case world.FaultKill:
+		return so, r.kill()
+	case world.FaultMissed:
+		r.missed = f
+	case world.FaultHang:
+		if err := r.hang(ctx, f); err != nil {
+			return so, err
+		}
+		return r.transaction(ctx, func(tx *world.Tx) Reply { return tool(tx, r.call) })
+	}
+	return so, nil
+}
+
+func (r *running) hang(ctx context.Context, f *world.Fault) error {
+	if f.Delay > 0 {
+		return r.Sleep(ctx, f.Delay)
+	}
+	return r.wait(ctx, func(tx *world.Tx) bool { return !tx.Armed(f.Name, f.Match) })
+}
+
+func (r *running) kill() error {
+	if r.Kill != nil {
+		r.Kill()
+	}
+	return ErrKilled
+}
+
+// next goes one transaction further.
+func (r *running) next(ctx context.Context, n *Next) (Reply, error) {
+	if n.Lock != "" && r.locked[n.Lock] == nil {
+		unlock, err := r.World.LockZone(ctx, n.Lock)
+		if err != nil {
+			return Reply{}, err
+		}
+		r.locked[n.Lock] = unlock
+	}
+	if n.After > 0 {
+		if err := r.Sleep(ctx, n.After); err != nil {
+			return Reply{}, err
+		}
+	}
+	if n.Until != nil {
+		if r.missed != nil {
+			if err := r.hang(ctx, r.missed); err != nil {
+				return Reply{}, err
+			}
+		}
+		if err := r.wait(ctx, n.Until); err != nil {
+			return Reply{}, err
+		}
+	}
+	switch {
+	case n.Session != nil:
+		return n.Session(ctx, r.Dispatcher)
+	case n.Do != nil:
+		return r.transaction(ctx, n.Do)
+	}
+	return Reply{}, r.look(ctx)
+}
+
+// transaction runs fn, unless the zone that the command runs in is gone.
+func (r *running) transaction(ctx context.Context, fn func(*world.Tx) Reply) (Reply, error) {
+	var reply Reply
+	err := r.World.Update(ctx, func(tx *world.Tx) error {
+		if !alive(tx, r.call) {
+			return ErrKilled
+		}
+		reply = fn(tx)
+		return nil
+	})
+	return reply, err
+}
+
+// look is a transaction that does nothing.
+func (r *running) look(ctx context.Context) error {
+	return r.World.View(ctx, func(tx *world.Tx) error {
+		if !alive(tx, r.call) {
+			return ErrKilled
+		}
+		return nil
+	})
+}
+
+// wait waits until something holds or the command is dead; the transaction
+// that follows tells.
+func (r *running) wait(ctx context.Context, until func(*world.Tx) bool) error {
+	return r.World.Wait(ctx, func(tx *world.Tx) bool { return until(tx) || !alive(tx, r.call) })
+}
+
+// alive tells whether the zone in which a command runs is still the one that
+// it was started in, and running.
+func alive(tx *world.Tx, c Call) bool {
+	if c.Kernel == 0 {
+		return true
+	}
+	z := tx.FindZone(c.Zone)
+	return z != nil && z.Kernel != nil && z.Kernel.ID == c.Kernel && z.Kernel.State == "running"
+}
+
+// add appends what the next transaction printed.
+func (r *Reply) add(next Reply) {
+	r.Stdout += next.Stdout
+	r.Stderr += next.Stderr
+	r.Exit, r.Next, r.Blocked = next.Exit, next.Next, next.Blocked
+}
+
+// commandFaults are the faults that any command can suffer.
+func commandFaults() []string {
+	return []string{
+		world.FaultFail, world.FaultBusy, world.FaultHalf, world.FaultHang, world.FaultMissed, world.FaultLoseDisk,
+		world.FaultKill, world.FaultKillAfter,
+	}
+}
+
+// words are what a fault is matched with: the command line, after the zone
+// that it runs in if that is not the global one.
+func words(c Call) []string {
+	all := append([]string{c.Tool}, c.Args...)
+	if c.Zone != world.GlobalZone {
+		all = append([]string{c.Zone}, all...)
+	}
+	return all
+}
+
+// faulted is the first transaction of a command that a fault has hit.
+func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
+	switch f.Name {
+	case world.FaultFail, world.FaultBusy:
+		return failure(f, c)
+	case world.FaultHalf:
+		reply := tool(tx, c)
+		reply.add(failure(f, c))
+		return reply
+	case world.FaultLoseDisk:
+		tx.LoseDisk(f.Text)
+	case world.FaultHang, world.FaultKill:
+		return Reply{}
+	}
+	return tool(tx, c)
+}
+
+// failure is how a command ends that a fault makes fail.
+func failure(f *world.Fault, c Call) Reply {
+	text := f.Text
+	switch {
+	case text != "":
+	case f.Name == world.FaultBusy:
+		text = busyText(c)
+	default:
+		text = c.Tool + ": I/O error"
+	}
+	return Reply{Stderr: strings.TrimSuffix(text, "\n") + "\n", Exit: max(f.Exit, 1)}
+}
+
+// busyText is what the command says when what it works on is in use.
+func busyText(c Call) string {
+	last := c.Tool
+	if len(c.Args) > 0 {
+		last = c.Args[len(c.Args)-1]
+	}
+	switch c.Tool {
+	case "zfs":
+		// zfs_standard_error in usr/src/lib/libzfs/common/libzfs_util.c.
+		verb := "destroy"
+		if len(c.Args) > 0 {
+			verb = c.Args[0]
+		}
+		return fmt.Sprintf("cannot %s '%s': dataset is busy", verb, last)
+	case "zpool":
+		return fmt.Sprintf("cannot export '%s': pool is busy", last)
+	case "dladm":
+		// do_delete_vnic_common in usr/src/cmd/dladm/dladm.c.
+		return "dladm: vnic deletion failed: link busy"
+	}
+	return c.Tool + ": Device busy"
+}

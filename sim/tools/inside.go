@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// inside is a Machine within one transaction: commands run at once, and the
+// time that they take or wait for passes on the transaction's own clock only.
+// What is scheduled for that time happens afterwards. So a start method is one
+// event, and what it has done is there when it begins.
+type inside struct{ tx *world.Tx }
+
+var _ Machine = (*inside)(nil)
+
+// errBlocked ends a script at a command that waits for what cannot come.
+var errBlocked = errors.New("waits for ever")
+
+// Exec runs a command; the error is errBlocked if it does not end.
+func (m *inside) Exec(ctx context.Context, c Call) (Reply, error) {
+	tool, ok := find(c.Tool)
+	if !ok {
+		return Reply{}, fmt.Errorf("%s: %w", c.Tool, ErrNoTool)
+	}
+	if c.Zone == "" {
+		c.Zone = world.GlobalZone
+	}
+	f := m.tx.TakeFault(words(c), commandFaults()...)
+	if f == nil {
+		return m.finish(ctx, tool(m.tx, c))
+	}
+	switch f.Name {
+	case world.FaultKill, world.FaultKillAfter:
+		return Reply{}, ErrKilled
+	case world.FaultHang, world.FaultMissed:
+		if f.Delay == 0 {
+			return Reply{}, errBlocked
+		}
+		m.tx.Now = m.tx.Now.Add(f.Delay)
+		return m.finish(ctx, tool(m.tx, c))
+	}
+	return m.finish(ctx, faulted(m.tx, f, tool, c))
+}
+
+// finish runs what is left of a command.
+func (m *inside) finish(ctx context.Context, whole Reply) (Reply, error) {
+	for whole.Next != nil {
+		n := whole.Next
+		m.tx.Now = m.tx.Now.Add(n.After)
+		for n.Until != nil && !n.Until(m.tx) {
+			next, ok := m.tx.State.NextTime(m.tx.Now)
+			if !ok {
+				return whole, errBlocked
+			}
+			m.tx.Now = next
+		}
+		var reply Reply
+		var err error
+		switch {
+		case n.Session != nil:
+			reply, err = n.Session(ctx, m)
+		case n.Do != nil:
+			reply = n.Do(m.tx)
+		}
+		whole.add(reply)
+		if err != nil {
+			return whole, err
+		}
+	}
+	return whole, nil
+}
+
+// Start runs a command that is not waited for.
+func (m *inside) Start(ctx context.Context, c Call) error {
+	now := m.tx.Now
+	defer func() { m.tx.Now = now }()
+	_, _ = m.Exec(ctx, c)
+	return nil
+}
+
+// View shows the sled within the transaction.
+func (m *inside) View(_ context.Context, fn func(*world.Tx)) error { fn(m.tx); return nil }
+
+// Sleep lets the transaction's clock go on.
+func (m *inside) Sleep(_ context.Context, d time.Duration) error {
+	m.tx.Now = m.tx.Now.Add(d)
+	return nil
+}

@@ -1,0 +1,49 @@
+package tools
+
+import "path"
+
+// Lookup finds a command of the simulated sled by its name.
+func Lookup(name string) (Tool, bool) {
+	switch name {
+	case "zlogin":
+		return Zlogin, true
+	case "zonename":
+		return Zonename, true
+	case "pfexec":
+		return Pfexec, true
+	}
+	return nil, false
+}
+
+// find is Lookup, and the programs that are no part of the operating system:
+// whoever runs them has found their file.
+func find(name string) (Tool, bool) {
+	if name == propolisProgram {
+		return propolisServer, true
+	}
+	return Lookup(name)
+}
+
+// Names are the commands that the sled has in the global zone.
+func Names() []string {
+	return []string{"zlogin", "zonename", "pfexec"}
+}
+
+// programName is the command that a path or a bare word names, if the
+// directory is one that has commands.
+func programName(program string) (string, bool) {
+	switch path.Dir(program) {
+	case ".", "/usr/sbin", "/usr/bin", "/sbin", "/bin":
+		return path.Base(program), true
+	}
+	return "", false
+}
+
+// programPath is where a command lies (the gate's usr/src/pkg/manifests).
+func programPath(name string) string {
+	switch name {
+	case "svcs", "svcprop", "zonename", "pfexec":
+		return "/usr/bin/" + name
+	}
+	return "/usr/sbin/" + name
+}

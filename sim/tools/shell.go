@@ -1,0 +1,301 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// RunShell runs a script in a zone, within this transaction: its commands are
+// the tools of this package, a few small utilities (utility.go) and programs
+// found among the zone's files; its files are the zone's. Commands that take
+// time take it on the transaction's clock, which is set back at the end; Took
+// says how long it was.
+func RunShell(tx *world.Tx, zone, script string, env map[string]string, stdin []byte) Reply {
+	start := tx.Now
+	defer func() { tx.Now = start }()
+	s := &shell{machine: &inside{tx}, zone: zone, env: env, stdin: stdin}
+	reply, err := s.run(context.Background(), script, nil)
+	reply.Blocked = errors.Is(err, errBlocked)
+	reply.Took = tx.Now.Sub(start)
+	return reply
+}
+
+// shell interprets scripts. Nothing of it reaches the real machine.
+type shell struct {
+	machine Machine
+	zone    string
+	kernel  int // as in Call
+	env     map[string]string
+	stdin   []byte
+
+	mu     sync.Mutex // a pipeline runs its commands side by side
+	ended  bool
+	behind []span // what is in the background
+	depth  int
+}
+
+// maxDepth bounds scripts that run themselves.
+const maxDepth = 16
+
+// shellPath is what zlogin and smf_method(7) set.
+const shellPath = "/usr/sbin:/usr/bin"
+
+// run interprets a script with the positional parameters args. The error is
+// ErrKilled or errBlocked, or the context's; what the script did until then is
+// in the reply.
+func (s *shell) run(ctx context.Context, script string, args []string) (Reply, error) {
+	var stdout, stderr output
+	err := s.interpret(ctx, script, "sh", args, s.environ(), bytes.NewReader(s.stdin), &stdout, &stderr)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	reply := Reply{Stdout: stdout.String(), Stderr: stderr.String()}
+	if status, ok := errors.AsType[interp.ExitStatus](err); ok {
+		reply.Exit = int(status)
+		return reply, nil
+	}
+	return reply, err
+}
+
+// interpret runs a script to its end. The error is an interp.ExitStatus, or
+// what ended the script from outside.
+func (s *shell) interpret(ctx context.Context, script, name string, args []string, env expand.Environ, stdin io.Reader, stdout, stderr io.Writer) error {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), name)
+	if err == nil {
+		err = s.prepare(file)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return interp.ExitStatus(2)
+	}
+	runner, err := interp.New(
+		interp.Env(env), interp.Dir("/"), interp.Params(append([]string{"--"}, args...)...), interp.StdIO(stdin, stdout, stderr),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
+		interp.CallHandler(s.call), interp.OpenHandler(s.open), interp.ReadDirHandler2(s.readDir),
+		interp.StatHandler(s.stat), interp.AccessHandler(s.access),
+	)
+	if err != nil {
+		return err
+	}
+	return runner.Run(ctx, file)
+}
+
+// environ is the clean environment with what was given on top.
+func (s *shell) environ() expand.Environ {
+	all := []string{"PATH=" + shellPath, "HOME=/root", "LOGNAME=root", "SHELL=/usr/bin/sh", "TZ=UTC", "UID=0", "EUID=0", "GID=0", "TMPDIR=/tmp"}
+	for k, v := range s.env {
+		all = append(all, k+"="+v)
+	}
+	return expand.ListEnviron(all...)
+}
+
+// span is a part of a script, by the offsets of its first and last character.
+type span struct{ from, to uint }
+
+// prepare takes out of a script what would leave this goroutine or this
+// program: a command in the background becomes one that is not waited for, and
+// a process substitution, which needs a named pipe, is refused.
+func (s *shell) prepare(file *syntax.File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var refused error
+	syntax.Walk(file, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.ProcSubst:
+			refused = fmt.Errorf("%s: process substitution is not simulated", n.Pos())
+		case *syntax.Stmt:
+			if n.Background || n.Coprocess {
+				s.behind = append(s.behind, span{n.Pos().Offset(), n.End().Offset()})
+				n.Background, n.Coprocess = false, false
+			}
+		}
+		return true
+	})
+	return refused
+}
+
+func (s *shell) inBackground(pos syntax.Pos) bool {
+	for _, b := range s.behind {
+		if pos.IsValid() && b.from <= pos.Offset() && pos.Offset() <= b.to {
+			return true
+		}
+	}
+	return false
+}
+
+// call replaces builtins that look at the real machine.
+func (s *shell) call(_ context.Context, args []string) ([]string, error) {
+	switch args[0] {
+	case "command":
+		if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
+			return append([]string{"which"}, args[2:]...), nil
+		}
+	case "type", "whence":
+		return append([]string{"which"}, args[1:]...), nil
+	}
+	return args, nil
+}
+
+// exec runs a command of a script.
+func (s *shell) exec(ctx context.Context, args []string) error {
+	hc := interp.HandlerCtx(ctx)
+	c := Call{Tool: args[0], Args: args[1:], Env: exported(hc.Env), Zone: s.zone, Kernel: s.kernel}
+	if readsInput(c) && hc.Stdin != nil {
+		data, err := io.ReadAll(hc.Stdin)
+		if err != nil {
+			return err
+		}
+		c.Stdin = data
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return ErrKilled
+	}
+	return s.execute(ctx, &hc, c)
+}
+
+// execute runs one command: a utility, a tool, or a program from a file.
+func (s *shell) execute(ctx context.Context, hc *interp.HandlerContext, c Call) error {
+	if err, ok := s.utility(ctx, hc, c); ok {
+		return err
+	}
+	if name, ok := programName(c.Tool); ok {
+		if _, ok := Lookup(name); ok {
+			c.Tool = name
+			return s.tool(ctx, hc, c)
+		}
+	}
+	return s.program(ctx, hc, c)
+}
+
+// tool runs a command of the sled.
+func (s *shell) tool(ctx context.Context, hc *interp.HandlerContext, c Call) error {
+	if s.inBackground(hc.Pos) {
+		return s.machine.Start(ctx, c)
+	}
+	reply, err := s.machine.Exec(ctx, c)
+	io.WriteString(hc.Stdout, reply.Stdout)
+	io.WriteString(hc.Stderr, reply.Stderr)
+	switch {
+	case err != nil:
+		return err
+	case reply.Exit != 0:
+		return interp.ExitStatus(uint8(reply.Exit))
+	}
+	return nil
+}
+
+// program runs a file of the zone: a script, or Propolis.
+func (s *shell) program(ctx context.Context, hc *interp.HandlerContext, c Call) error {
+	name := c.Tool
+	if !strings.Contains(name, "/") {
+		fmt.Fprintf(hc.Stderr, "sh: %s: not found\n", name)
+		return interp.ExitStatus(127)
+	}
+	name = absolute(hc.Dir, name)
+	info, data, err := s.readFile(ctx, name)
+	switch {
+	case err != nil:
+		fmt.Fprintf(hc.Stderr, "sh: %s: not found\n", c.Tool)
+		return interp.ExitStatus(127)
+	case info.Mode&0o111 == 0 || !info.Mode.IsRegular():
+		fmt.Fprintf(hc.Stderr, "sh: %s: cannot execute\n", c.Tool)
+		return interp.ExitStatus(126)
+	case path.Base(name) == propolisProgram:
+		c.Args = append([]string{name}, c.Args...)
+		c.Tool = propolisProgram
+		return s.tool(ctx, hc, c)
+	case bytes.HasPrefix(data, []byte("#!")):
+		return s.script(ctx, hc, hc.Env, string(data), name, c.Args)
+	}
+	fmt.Fprintf(hc.Stderr, "sh: %s: cannot execute\n", c.Tool)
+	return interp.ExitStatus(126)
+}
+
+// script runs a script from within a command of another one.
+func (s *shell) script(ctx context.Context, hc *interp.HandlerContext, env expand.Environ, text, name string, args []string) error {
+	if s.depth == maxDepth {
+		fmt.Fprintf(hc.Stderr, "%s: too many scripts within each other\n", name)
+		return interp.ExitStatus(126)
+	}
+	s.depth++
+	outer, all := s.behind, s.inBackground(hc.Pos)
+	s.behind = nil
+	if all {
+		s.behind = []span{{0, uint(len(text))}}
+	}
+	s.mu.Unlock() // its commands take it
+	defer func() {
+		s.mu.Lock()
+		s.behind = outer
+		s.depth--
+	}()
+	return s.interpret(ctx, text, name, args, env, hc.Stdin, hc.Stdout, hc.Stderr)
+}
+
+func exported(env expand.Environ) map[string]string {
+	all := map[string]string{}
+	env.Each(func(name string, v expand.Variable) bool {
+		if v.Exported && v.Kind == expand.String {
+			all[name] = v.Str
+		}
+		return true
+	})
+	return all
+}
+
+func absolute(dir, name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(dir, name)
+}
+
+// output collects what side-by-side commands print.
+type output struct {
+	mu  sync.Mutex
+	buf strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// readsInput tells whether a command reads its standard input: the others must
+// leave it to those that follow them.
+func readsInput(c Call) bool {
+	switch path.Base(c.Tool) {
+	case "cat":
+		return len(c.Args) == 0 || c.Args[len(c.Args)-1] == "-"
+	case "zonecfg", "svccfg":
+		return len(c.Args) <= 2 || c.Args[len(c.Args)-1] == "-"
+	case "zfs":
+		return len(c.Args) > 0 && (c.Args[0] == "load-key" || c.Args[0] == "create" || c.Args[0] == "receive" || c.Args[0] == "change-key")
+	case "zpool":
+		return len(c.Args) > 0 && c.Args[0] == "create"
+	case "sh", "bash", "ksh", "ksh93":
+		return len(c.Args) == 0
+	}
+	return false
+}

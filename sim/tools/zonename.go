@@ -1,0 +1,19 @@
+package tools
+
+import (
+	"slices"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Zonename prints the name of the zone that it runs in; with -t its IP type.
+// Other options are ignored (usr/src/cmd/zonename/zonename.c).
+func Zonename(tx *world.Tx, c Call) Reply {
+	if !slices.Contains(c.Args, "-t") {
+		return Reply{Stdout: c.Zone + "\n"}
+	}
+	if z := tx.FindZone(c.Zone); z != nil && z.Kernel != nil && z.Kernel.Config.IPType == "exclusive" {
+		return Reply{Stdout: "exclusive\n"}
+	}
+	return Reply{Stdout: "shared\n"}
+}
