@@ -1,0 +1,131 @@
+package sled
+
+import (
+	"path"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// PoolKind tells pools apart by their names.
+type PoolKind string
+
+// The kinds (ZpoolKind of oxidecomputer/omicron): U.2 disks hold what sleds can
+// lose, M.2 disks what they must not.
+const (
+	ExternalPool PoolKind = "external" // oxp_UUID: on a U.2 disk
+	InternalPool PoolKind = "internal" // oxi_UUID: on an M.2 disk
+	OtherPool    PoolKind = "other"    // any other: rpool
+)
+
+// ParsePool reads a pool's name. The UUID is that of the two first kinds, which
+// is written in lower case.
+func ParsePool(name string) (PoolKind, uuid.UUID) {
+	for _, c := range []struct {
+		prefix string
+		kind   PoolKind
+	}{{"oxp_", ExternalPool}, {"oxi_", InternalPool}} {
+		if rest, found := strings.CutPrefix(name, c.prefix); found {
+			if id, ok := parseUUID(rest); ok {
+				return c.kind, id
+			}
+		}
+	}
+	return OtherPool, uuid.Nil
+}
+
+// Location is a dataset and where it is mounted.
+type Location struct {
+	Dataset    string
+	Mountpoint string
+}
+
+// Join is the location of a child with an inherited mountpoint.
+func (l Location) Join(names ...string) Location {
+	return Location{
+		Dataset:    path.Join(append([]string{l.Dataset}, names...)...),
+		Mountpoint: path.Join(append([]string{l.Mountpoint}, names...)...),
+	}
+}
+
+const (
+	externalDir = "/pool/ext"
+	internalDir = "/pool/int"
+	rootPool    = "rpool"
+)
+
+// PoolRoot is where a pool's datasets are: oxp_UUID below /pool/ext/UUID,
+// oxi_UUID below /pool/int/UUID (oxidecomputer/omicron, ZpoolName), others
+// below /POOL, which is the default of zpool(8).
+func PoolRoot(pool string) Location {
+	switch kind, id := ParsePool(pool); kind {
+	case ExternalPool:
+		return Location{Dataset: pool, Mountpoint: path.Join(externalDir, id.String())}
+	case InternalPool:
+		return Location{Dataset: pool, Mountpoint: path.Join(internalDir, id.String())}
+	}
+	return Location{Dataset: pool, Mountpoint: "/" + pool}
+}
+
+// ZoneParent is the dataset in which a pool's zones lie: crypt/zone of a U.2's
+// pool, rpool/zone at /zone (both as the sled agent has them), POOL/zone of any
+// other. A pool on an M.2 holds no zones: ok is false.
+func ZoneParent(pool string) (l Location, ok bool) {
+	kind, _ := ParsePool(pool)
+	switch {
+	case kind == ExternalPool:
+		return PoolRoot(pool).Join("crypt", "zone"), true
+	case kind == InternalPool:
+		return Location{}, false
+	case pool == rootPool:
+		return Location{Dataset: "rpool/zone", Mountpoint: "/zone"}, true
+	}
+	return PoolRoot(pool).Join("zone"), true
+}
+
+// Zone is the dataset of a zone on a pool, and its zonepath.
+func Zone(pool, zone string) (l Location, ok bool) {
+	parent, ok := ZoneParent(pool)
+	if !ok {
+		return Location{}, false
+	}
+	return parent.Join(zone), true
+}
+
+// ParseZonepath is the inverse of Zone: on which pool the zone with this
+// zonepath lies, and what it is called.
+func ParseZonepath(zonepath string) (pool, zone string, ok bool) {
+	parent, zone := path.Split(zonepath)
+	parent = path.Clean(parent)
+	words := strings.Split(parent, "/")
+	switch {
+	case parent == "/zone":
+		pool = rootPool
+	case len(words) == 6 && path.Join(externalDir, words[3], "crypt", "zone") == parent:
+		pool = "oxp_" + words[3]
+	case len(words) == 3 && words[2] == "zone":
+		pool = words[1]
+	}
+	if l, found := Zone(pool, zone); !found || pool == "" || zone == "" || l.Mountpoint != zonepath {
+		return "", "", false
+	}
+	return pool, zone, true
+}
+
+// Config is the dataset of an M.2's pool that outlives what lies on U.2s. Other
+// pools have none: ok is false.
+func Config(pool string) (l Location, ok bool) {
+	if kind, _ := ParsePool(pool); kind != InternalPool {
+		return Location{}, false
+	}
+	return PoolRoot(pool).Join("config"), true
+}
+
+// LedgerDirectory is where a copy of the ledger lies on an M.2's pool.
+func LedgerDirectory(pool string) (dir string, ok bool) {
+	l, ok := Config(pool)
+	if !ok {
+		return "", false
+	}
+	return path.Join(l.Mountpoint, "sledctl"), true
+}
