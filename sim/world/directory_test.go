@@ -1,0 +1,242 @@
+package world
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+func TestASledIsMadeOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "sled")
+	if _, err := Init(dir, Options{Seed: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Init(dir, Options{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("made over another one: %v", err)
+	}
+	w, err := Ensure(dir, Options{Seed: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.View(t.Context(), func(tx *Tx) error {
+		if tx.State.Seed != 5 {
+			t.Error("Ensure made another sled")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.ReadFile(w.Files(), "/etc/zones/index"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOfManyWhoMakeASledOneDoes(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			w, err := Ensure(dir, Options{Seed: uint64(i)})
+			if err == nil {
+				err = w.Update(t.Context(), func(tx *Tx) error { tx.Count("openers"); return nil })
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	w, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.View(t.Context(), func(tx *Tx) error {
+		if got := tx.State.Counters["openers"]; got != 8 {
+			t.Errorf("%d of 8 worked on the same sled", got)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnInitThatWasKilledIsTakenUpAgain(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Init(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, stateFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); !errors.Is(err, ErrNoWorld) {
+		t.Errorf("a half-made sled was opened: %v", err)
+	}
+	if _, err := Init(dir, Options{}); err != nil {
+		t.Errorf("not taken up again: %v", err)
+	}
+}
+
+func TestADirectoryThatIsNoSledIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Init(dir, Options{}); err == nil {
+		t.Error("a sled was made among somebody's files")
+	}
+	if _, err := Open(dir); !errors.Is(err, ErrNoWorld) {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := Open(filepath.Join(dir, "absent")); !errors.Is(err, ErrNoWorld) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of nothing: %v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("something was left there: %v %v", entries, err)
+	}
+}
+
+func TestAStateThatThisProgramDoesNotKnowIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit  func(map[string]any)
+		newer bool
+	}{
+		"newer format":   {func(doc map[string]any) { doc["format"] = Format + 1 }, true},
+		"unknown member": {func(doc map[string]any) { doc["quota"] = 1 }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if _, err := Init(dir, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, stateFile)
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var doc map[string]any
+			if err := json.Unmarshal(data, &doc); err != nil {
+				t.Fatal(err)
+			}
+			c.edit(doc)
+			if data, err = json.Marshal(doc); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(dir); err == nil || errors.Is(err, ErrNewer) != c.newer {
+				t.Errorf("Open: %v", err)
+			}
+		})
+	}
+}
+
+// Two Worlds on one directory share nothing but its files, as two processes.
+func TestAnotherProcessSeesAndWakes(t *testing.T) {
+	dir := t.TempDir()
+	one, err := Init(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 1000)
+	woken := make(chan error)
+	go func() {
+		woken <- two.Wait(t.Context(), func(tx *Tx) bool {
+			asked <- struct{}{}
+			return tx.State.Counters["x"] == 2
+		})
+	}()
+	<-asked
+	for range 2 {
+		if err := one.Update(t.Context(), func(tx *Tx) error { tx.Count("x"); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-woken; err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Update(t.Context(), func(tx *Tx) error { tx.Count("x"); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.View(t.Context(), func(tx *Tx) error {
+		if got := tx.State.Counters["x"]; got != 3 {
+			t.Errorf("x is %d after three transactions", got)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAWaiterEndsWhenTheSledIsGone(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Init(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 1000)
+	woken := make(chan error)
+	go func() {
+		woken <- w.Wait(t.Context(), func(*Tx) bool { asked <- struct{}{}; return false })
+	}()
+	<-asked
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-woken; !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Wait: %v", err)
+	}
+}
+
+func TestATransactionThatChangesNothingWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Init(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(filepath.Join(dir, stateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Update(t.Context(), func(*Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(filepath.Join(dir, stateFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("the state was written although nothing had changed")
+	}
+}
+
+func TestTheStateSurvivesItsFile(t *testing.T) {
+	s := Fresh(Options{Seed: 3})
+	s.Version = 41
+	s.Due = []*Event{{At: s.Booted.Add(time.Second), Kind: "k"}}
+	data, err := encode(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := decode(versioned(versioned(data, 0), 41))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s, again); diff != "" {
+		t.Error(diff)
+	}
+}
