@@ -4,11 +4,24 @@ import "github.com/sledctl/sledctl/sim/world/scf"
 
 // This file is what svcadm(8) and svccfg(8) ask of a running svc.startd.
 
-// Adopt tells svc.startd that the zone's repository has changed: instances
-// were added, deleted, enabled or disabled. Other changes wait for Refresh.
-func (tx *Tx) Adopt(zone string, repository *scf.Repository) {
+// Adopt writes a zone's repository and tells svc.startd: instances that were
+// added, deleted, enabled or disabled count at once, and one that is new gets
+// its running snapshot (configure_vertex in usr/src/cmd/svc/startd/graph.c).
+// Other changes wait for Refresh.
+func (tx *Tx) Adopt(zone string, repository *scf.Repository) error {
+	for _, s := range repository.Services {
+		for _, i := range s.Instances {
+			if i.Running == nil {
+				i.Refresh()
+			}
+		}
+	}
+	if err := tx.SaveRepository(zone, repository); err != nil {
+		return err
+	}
 	tx.adopt(zone, repository, false)
 	tx.evaluate(zone)
+	return nil
 }
 
 // SetTemporary is svcadm enable or disable -t; nil takes it back.

@@ -12,12 +12,13 @@ const (
 	importKind = "smf-import" // early-manifest-import is through, and services start
 )
 
-// ServiceHandlers carry out the events of SMF. run is the shell for methods.
-func ServiceHandlers(run func(*Tx, MethodCall) (exit int, output string)) Handlers {
+// ServiceHandlers carry out the events of SMF; methods run in the shell.
+func ServiceHandlers(shell Shell) Handlers {
 	return Handlers{
 		doorKind:   func(tx *Tx, e *Event) { tx.openDoor(e.Zone) },
 		importKind: func(tx *Tx, e *Event) { tx.earlyImport(e.Zone) },
-		methodKind: func(tx *Tx, e *Event) { tx.runMethod(e, run) },
+		methodKind: func(tx *Tx, e *Event) { tx.runMethod(e, shell) },
+		exitKind:   func(tx *Tx, e *Event) { tx.methodExit(e) },
 	}
 }
 
@@ -48,7 +49,7 @@ func (tx *Tx) BootServices(zone string) {
 // HaltServices is the end of a zone's SMF: its processes are gone, and what
 // was only in memory is lost.
 func (tx *Tx) HaltServices(zone string) {
-	for _, kind := range []string{doorKind, importKind, methodKind} {
+	for _, kind := range []string{doorKind, importKind, methodKind, exitKind} {
 		tx.Cancel(kind, zone, "")
 	}
 	tx.killZone(zone)

@@ -9,8 +9,11 @@ import (
 	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
-// methodKind is the event of a method that is due to run.
-const methodKind = "smf-method"
+// The events of a method: it is due to run, it has ended.
+const (
+	methodKind = "smf-method" // start FMRI
+	exitKind   = "smf-exit"   // start FMRI STATUS
+)
 
 // MethodCall is a method for a shell to run: /sbin/sh -c Script.
 type MethodCall struct {
@@ -20,12 +23,24 @@ type MethodCall struct {
 	Env        map[string]string
 }
 
+// MethodResult is how a method went.
+type MethodResult struct {
+	Exit   int
+	Output string        // of both streams
+	Took   time.Duration // beyond the time when it was due
+	Hung   bool          // it waits for what cannot come
+}
+
+// Shell runs methods. What a method does is there when it begins.
+type Shell func(*Tx, MethodCall) MethodResult
+
 // The exit codes of methods that mean more than failure (smf_method(7)).
 const (
 	exitFatal     = 95
 	exitConfig    = 96
 	exitNoSMF     = 99
 	exitPerm      = 100
+	exitTimedOut  = 1 // svc.startd kills a method that takes too long, and counts it as failed
 	startAttempts = 3 // start methods that fail in a row before maintenance
 )
 
@@ -78,8 +93,9 @@ func (tx *Tx) stopTime(zone string, m Method) time.Duration {
 	return tx.methodTime(zone, m)
 }
 
-// runMethod carries out a method that is due, and what follows from its exit.
-func (tx *Tx) runMethod(e *Event, run func(*Tx, MethodCall) (exit int, output string)) {
+// runMethod carries out a method that is due; how it ended is seen when its
+// time has passed.
+func (tx *Tx) runMethod(e *Event, shell Shell) {
 	name, fmri, _ := strings.Cut(e.Name, " ")
 	s := tx.Service(e.Zone, fmri)
 	state, next := s.State(tx.Now)
@@ -90,44 +106,67 @@ func (tx *Tx) runMethod(e *Event, run func(*Tx, MethodCall) (exit int, output st
 	if name == "start" {
 		s.PID, s.Started = int(tx.Count("pid"))+1000, tx.Now
 	}
-	exit := tx.execute(e.Zone, s, name, m, run)
-	switch name {
-	case "start":
-		tx.started(e.Zone, s, exit)
-	case "stop":
-		tx.stopped(e.Zone, s)
+	result := tx.execute(e.Zone, s, name, m, shell)
+	if result.Hung {
+		if m.Timeout == 0 {
+			return // it stays in transition until the zone is halted
+		}
+		result.Took, result.Exit = time.Duration(m.Timeout)*time.Second, exitTimedOut
 	}
-	tx.evaluate(e.Zone)
+	if result.Took > 0 {
+		tx.Schedule(result.Took, exitKind, e.Zone, fmt.Sprintf("%s %s %d", name, fmri, result.Exit))
+		return
+	}
+	tx.ended(e.Zone, s, name, result.Exit)
 }
 
-// execute runs a method and gives its exit code.
-func (tx *Tx) execute(zone string, s *Service, name string, m Method, run func(*Tx, MethodCall) (int, string)) int {
-	if name == "start" {
-		if f := tx.TakeFault([]string{zone, s.FMRI}, FaultMaintenance); f != nil {
-			tx.logEvent(zone, s.FMRI, "Method \"start\" failed with exit status 95.")
-			return exitFatal
-		}
+// methodExit carries out the end of a method that took time.
+func (tx *Tx) methodExit(e *Event) {
+	var name, fmri string
+	var exit int
+	if _, err := fmt.Sscan(e.Name, &name, &fmri, &exit); err != nil {
+		return
+	}
+	if s := tx.Service(e.Zone, fmri); s != nil {
+		tx.ended(e.Zone, s, name, exit)
+	}
+}
+
+func (tx *Tx) ended(zone string, s *Service, name string, exit int) {
+	tx.logEvent(zone, s.FMRI, fmt.Sprintf("Method %q exited with status %d.", name, exit))
+	switch name {
+	case "start":
+		tx.started(zone, s, exit)
+	case "stop":
+		tx.stopped(zone, s)
+	}
+	tx.evaluate(zone)
+}
+
+// execute runs a method.
+func (tx *Tx) execute(zone string, s *Service, name string, m Method, shell Shell) MethodResult {
+	if name == "start" && tx.TakeFault([]string{zone, s.FMRI}, FaultMaintenance) != nil {
+		return MethodResult{Exit: exitFatal}
 	}
 	switch {
 	case m.Exec == "" || m.Exec == ":true":
-		return 0
+		return MethodResult{}
 	case strings.HasPrefix(m.Exec, ":kill"): // with or without a signal; the contract is emptied either way
-		return 0
+		return MethodResult{}
 	case m.Exec == manifestImporter:
-		return tx.manifestImport(zone)
+		return MethodResult{Exit: tx.manifestImport(zone)}
 	}
 	call, err := tx.methodCall(zone, s.FMRI, name, m)
 	if err != nil {
 		tx.logEvent(zone, s.FMRI, err.Error())
-		return exitConfig
+		return MethodResult{Exit: exitConfig}
 	}
 	tx.logEvent(zone, s.FMRI, fmt.Sprintf("Executing %s method (%q).", name, call.Script))
-	exit, output := run(tx, call)
-	if output != "" {
-		tx.logLine(zone, s.FMRI, output)
+	result := shell(tx, call)
+	if result.Output != "" {
+		tx.logLine(zone, s.FMRI, result.Output)
 	}
-	tx.logEvent(zone, s.FMRI, fmt.Sprintf("Method %q exited with status %d.", name, exit))
-	return exit
+	return result
 }
 
 // started is the end of a start method.
