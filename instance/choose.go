@@ -43,8 +43,8 @@ func (s Settings) chooser(view ledger.View, inv *inventory.Inventory, intent, su
 	return c
 }
 
-func (c chooser) uuid(purpose string) string {
-	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.intent+" "+purpose)).String()
+func (c chooser) uuid(purpose string) uuid.UUID {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.intent+" "+purpose))
 }
 
 // number finds the lowest n for which every name that it would give is free.
@@ -157,8 +157,9 @@ func (c chooser) zonePools() ([]zfs.Pool, error) {
 	}
 	var fit []zfs.Pool
 	for _, p := range pools {
-		parent, ok := c.inv.Dataset(sled.ZoneParent(p.Name).Dataset)
-		if ok && parent.Mounted && (c.Pools == nil || slices.Contains(c.Pools, p.Name)) {
+		at, ok := sled.ZoneParent(p.Name)
+		parent, there := c.inv.Dataset(at.Dataset)
+		if ok && there && parent.Mounted && (c.Pools == nil || slices.Contains(c.Pools, p.Name)) {
 			fit = append(fit, p)
 		}
 	}
@@ -178,7 +179,7 @@ func (c chooser) pool() (string, error) {
 		return "", ErrNoPool
 	}
 	count := func(p zfs.Pool) int {
-		parent := sled.ZoneParent(p.Name)
+		parent, _ := sled.ZoneParent(p.Name)
 		n := 0
 		zones, _ := c.inv.Zones()
 		for _, z := range zones {
@@ -244,7 +245,7 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 func (c chooser) checkNIC(id string, n NIC) error {
 	link, ok := c.inv.Link(n.Over)
 	if !ok {
-		return &InputError{Field: "nic over", Value: n.Over, Want: "a link of this sled: " + c.linkNames()}
+		return &InputError{Field: "nic over", Value: n.Over, Want: "a link of this sled: " + c.linkNames(), Absent: true}
 	}
 	if link.Class == "vnic" {
 		return &InputError{Field: "nic over", Value: n.Over, Want: "a link that is not itself a VNIC: " + c.linkNames()}
@@ -275,7 +276,7 @@ func (c chooser) checkPool(name string) error {
 		}
 		names = append(names, p.Name)
 	}
-	return &InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + orNone(names)}
+	return &InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + orNone(names), Absent: true}
 }
 
 // run chooses all names of a new life.
@@ -284,10 +285,11 @@ func (c chooser) run(r Record, boot string) (*Run, error) {
 	if !ok || !c.valid(base) {
 		return nil, &NoBaseError{Pool: r.Spec.Pool}
 	}
-	run := &Run{PropolisID: c.uuid("propolis"), Base: base.Zone, BaseDataset: base.Dataset, Brand: base.Brand, Boot: boot, Guests: []VNIC{}}
-	run.Zone = c.Names.Zone(run.PropolisID)
-	parent := sled.ZoneParent(r.Spec.Pool)
-	run.Zonepath, run.Dataset = parent.Mountpoint+"/"+run.Zone, parent.Dataset+"/"+run.Zone
+	id := c.uuid("propolis")
+	run := &Run{PropolisID: id.String(), Base: base.Zone, BaseDataset: base.Dataset, Brand: base.Brand, Boot: boot, Guests: []VNIC{}}
+	run.Zone = c.Names.ZoneName(id)
+	at, _ := sled.Zone(r.Spec.Pool, run.Zone)
+	run.Zonepath, run.Dataset = at.Mountpoint, at.Dataset
 	n := c.number(func(n int) []string { return []string{c.Names.ControlVNIC(n)} })
 	run.Control = VNIC{Name: c.Names.ControlVNIC(n), Over: c.ControlLink, MAC: r.Control}
 	first := c.number(func(n int) []string {
@@ -308,7 +310,7 @@ func (c chooser) run(r Record, boot string) (*Run, error) {
 func (c chooser) valid(b Base) bool {
 	z, there := c.inv.Zone(b.Zone)
 	d, exists := c.inv.Dataset(b.Dataset)
-	return there && exists && z.State == "installed" && z.UUID == b.UUID && d.User[sled.BaseProperty].Value == b.Mark
+	return there && exists && z.State == zone.Installed && z.UUID == b.UUID && d.User[sled.PropertyBase].Value == b.Mark
 }
 
 // NoBaseError is a pool without a valid base zone: it needs base ensure.

@@ -66,7 +66,7 @@ func downZone(run Run, seen Seen, before string) (halted, gone string, actions [
 	for _, step := range zone.Removal(z) {
 		step := step.(plan.Step)
 		a := plan.Action{
-			ID: step.Verb() + " " + run.Zone, Object: "zone " + run.Zone, Why: "is " + z.State, Change: plan.Remove,
+			ID: step.Verb() + " " + run.Zone, Object: "zone " + run.Zone, Why: "is " + string(z.State), Change: plan.Remove,
 			After: after(before), Step: step,
 		}
 		before = a.ID
@@ -90,7 +90,7 @@ func downDatasets(run Run, seen Seen, gone string) []plan.Action {
 		return a.ID
 	}
 	z, there := seen.Inv.Zone(run.Zone)
-	destroyed := there && z.State != "configured" && zone.UninstallDestroys(z.Brand)
+	destroyed := there && z.State != zone.Configured && zone.UninstallDestroys(z.Brand)
 	origins := map[string]bool{}
 	before := gone
 	below := seen.Inv.Below(run.Dataset)

@@ -91,6 +91,9 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 			return s.Look(ctx, h, r, c.Wanted.apply(r.Spec).Disks, boot)
 		},
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			if err := s.free(ctx, env, view, id); err != nil {
+				return operation.Decision{}, err
+			}
 			d, r, err := s.decide(view, seen, at, id, c)
 			result = r
 			return d, err
@@ -103,6 +106,27 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 		}
 	}
 	return Result{Record: result, Report: report}, err
+}
+
+// free refuses to work on a run that a living operation on another subject (a
+// reap) is taking away.
+func (s Settings) free(ctx context.Context, env operation.Env, view ledger.View, id string) error {
+	r, known, err := Load(view, id)
+	if err != nil || !known || r.Run == nil {
+		return err
+	}
+	for _, open := range operation.Open(view) {
+		touches := slices.ContainsFunc(open.Removes, func(o operation.Object) bool {
+			return o.Name == r.Run.Zone || o.Name == r.Run.Dataset
+		})
+		if open.Subject == Subject(id) || !touches {
+			continue
+		}
+		if holder, living := operation.Alive(ctx, env, open.Subject); living {
+			return &operation.LockedError{Subject: open.Subject, Holder: holder}
+		}
+	}
+	return nil
 }
 
 // Subject is what an instance is locked as.
@@ -187,12 +211,12 @@ func (s Seen) checkDisks(disks []Disk) error {
 		volume, ok := d.Volume()
 		if !ok {
 			if err := s.Disks[d.Path]; err != nil {
-				return &InputError{Field: "disk", Value: d.Path, Want: "a file that exists on the sled, or a volume"}
+				return &InputError{Field: "disk", Value: d.Path, Want: "a file that exists on the sled, or a volume", Absent: true}
 			}
 			continue
 		}
 		if found, there := s.Inv.Dataset(volume); !there || found.Type != "volume" {
-			return &InputError{Field: "disk", Value: d.Path, Want: "a volume that exists (zfs create -V SIZE " + volume + ")"}
+			return &InputError{Field: "disk", Value: d.Path, Want: "a volume that exists (zfs create -V SIZE " + volume + ")", Absent: true}
 		}
 	}
 	return nil
@@ -249,13 +273,13 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 		return false, &UnseenError{Name: old.Name, Err: errors.Join(seen.Inside.Err, seen.Inside.VM.Err)}
 	case !there:
 		return !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
-	case z.State == "running":
+	case z.State == zone.Running:
 		lost := old.Run.Ensured && !p.ensured || slices.Contains([]string{"Stopping", "Stopped", "Failed", "Destroyed"}, seen.Inside.VM.State)
 		return p.installed && !lost && p.linksThere(), nil
-	case z.State == "installed":
+	case z.State == zone.Installed:
 		return p.installed && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	default:
-		return z.State == "configured" && p.configured && old.Run.Boot == seen.Boot, nil
+		return z.State == zone.Configured && p.configured && old.Run.Boot == seen.Boot, nil
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/sledctl/sledctl/zone"
 	"io/fs"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +69,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	seen := Seen{Boot: boot, Disks: map[string]error{}}
 	seen.Inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
-		Roots: s.roots(disks), User: []string{sled.InstanceProperty, sled.BaseProperty},
+		Roots: s.roots(disks), User: []string{sled.PropertyInstance, sled.PropertyBase},
 	})
 	if err := seen.Inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
 		return Seen{}, err
@@ -96,12 +95,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 // are wanted as disks.
 func (s Settings) roots(disks []Disk) func([]zfs.Pool) []string {
 	return func(pools []zfs.Pool) []string {
-		var roots []string
-		for _, p := range pools {
-			if parent := sled.ZoneParent(p.Name); parent.Pool == p.Name {
-				roots = append(roots, p.Name)
-			}
-		}
+		roots := inventory.ZonePools(pools)
 		for _, d := range disks {
 			volume, ok := d.Volume()
 			pool, _, _ := strings.Cut(volume, "/")
@@ -119,14 +113,14 @@ func (s Settings) lookInside(ctx context.Context, h host.Host, r Record, seen *S
 	if !there {
 		return nil
 	}
-	if z.State == "installed" || z.State == "running" {
+	if z.State == zone.Installed || z.State == zone.Running {
 		profile, err := readProfile(h.Files(), r.Run.Zonepath)
 		if err != nil {
 			return err
 		}
 		seen.Profile = profile
 	}
-	if z.State != "running" {
+	if z.State != zone.Running {
 		return nil
 	}
 	states, err := smf.States(ctx, h, r.Run.Zone)
@@ -181,13 +175,13 @@ func (s Settings) progress(r Record, seen Seen) progress {
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
 	}
 	d, ok := seen.Inv.Dataset(run.Dataset)
-	p.dataset = ok && d.User[sled.InstanceProperty].Value == r.ID && d.User[sled.InstanceProperty].Source == "local"
+	p.dataset = ok && d.User[sled.PropertyInstance].Value == r.ID && d.User[sled.PropertyInstance].Source == "local"
 	z, there := seen.Inv.Zone(run.Zone)
 	config, configured := seen.Inv.Config(run.Zone)
 	p.configured = there && configured && sameConfig(config, s.zoneConfig(r))
-	p.installed = p.configured && (z.State == "installed" || z.State == "running")
+	p.installed = p.configured && (z.State == zone.Installed || z.State == zone.Running)
 	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(s.profile(r)))
-	p.booted = p.installed && z.State == "running"
+	p.booted = p.installed && z.State == zone.Running
 	if !p.booted {
 		return p
 	}
@@ -215,6 +209,4 @@ func (s Settings) progress(r Record, seen Seen) progress {
 
 // sameConfig ignores the order in which a configuration lists its resources,
 // and an empty list's nil.
-func sameConfig(a, b zone.Config) bool {
-	return reflect.DeepEqual(a.Normal(), b.Normal())
-}
+func sameConfig(found, wanted zone.Config) bool { return len(zone.Compare(wanted, found)) == 0 }

@@ -3,6 +3,8 @@ package instance
 import (
 	"net/netip"
 
+	"github.com/google/uuid"
+
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sled"
 )
@@ -10,7 +12,9 @@ import (
 // Settings are what instances take from the sled's configuration and from the
 // nouns beside them.
 type Settings struct {
-	Names sled.Names // prefixes and marks
+	Names sled.Prefixes
+	// Namespace is the sled's own, in which names become ids.
+	Namespace uuid.UUID
 
 	// ControlLink is what control VNICs lie over: an etherstub or a link.
 	ControlLink string
@@ -58,7 +62,7 @@ type Propolis struct {
 
 // ID is the id that a name stands for on this sled: version 5 of its own
 // namespace.
-func (s Settings) ID(name string) string { return sled.InstanceID(name) }
+func (s Settings) ID(name string) string { return sled.InstanceID(s.Namespace, name).String() }
 
 // Milestone is what must be online before anything is done in a fresh zone:
 // earlier, one races with the zone's own boot (omicron, commit 46ddbe0fd3).

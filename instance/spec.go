@@ -93,6 +93,8 @@ type InputError struct {
 	Field string
 	Value string
 	Want  string
+	// Absent is set where the value is of the right form and names nothing.
+	Absent bool
 }
 
 // Error says all three.

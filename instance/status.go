@@ -89,7 +89,7 @@ func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.Vi
 			look.zones = inv.Know(inventory.Zones)
 			look.zone, look.there = inv.Zone(r.Run.Zone)
 		}
-		if look.zone.State != "running" {
+		if look.zone.State != zone.Running {
 			all[i].Status = s.judge(r, look)
 			continue
 		}
@@ -119,7 +119,7 @@ func (s Settings) quickLook(ctx context.Context, h host.Host, r Record) (VM, err
 	if err := inv.Know(inventory.Zones); err != nil {
 		return VM{}, err
 	}
-	if z, there := inv.Zone(r.Run.Zone); !there || z.State != "running" {
+	if z, there := inv.Zone(r.Run.Zone); !there || z.State != zone.Running {
 		return VM{}, nil
 	}
 	vm := s.ask(ctx, h, r)
@@ -160,12 +160,12 @@ func (s Settings) judge(r Record, g glance) Status {
 		return Status{State: Creating, Reason: creating(g, "its zone is not made yet")}
 	case !g.there:
 		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by someone else"}
-	case g.zone.State != "running" && run.Boot != g.boot:
+	case g.zone.State != zone.Running && run.Boot != g.boot:
 		return Status{State: Absent, Reason: "the sled was rebooted; its zone is of the earlier boot"}
-	case g.zone.State != "running" && !run.Ensured:
-		return Status{State: Creating, Reason: creating(g, "its zone is "+g.zone.State)}
-	case g.zone.State != "running":
-		return Status{State: Failed, Reason: "its zone is " + g.zone.State + ", not running"}
+	case g.zone.State != zone.Running && !run.Ensured:
+		return Status{State: Creating, Reason: creating(g, "its zone is "+string(g.zone.State))}
+	case g.zone.State != zone.Running:
+		return Status{State: Failed, Reason: "its zone is " + string(g.zone.State) + ", not running"}
 	}
 	return judgeVM(r, g)
 }

@@ -116,7 +116,7 @@ func (s Settings) upZone(w *way, r Record, p progress) string {
 		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as ours", Change: plan.Create,
 		Step: zfs.Create{
 			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: 0o700,
-			Properties: []zfs.Property{{Name: sled.InstanceProperty, Value: r.ID}},
+			Properties: []zfs.Property{{Name: sled.PropertyInstance, Value: r.ID}},
 		},
 	})
 	configured := w.add(StageZone, p.configured, plan.Action{
@@ -245,6 +245,10 @@ func (s Settings) target(r Record) propolis.Target {
 	return t
 }
 
+// nameAttr tells an operator who reads a zone's configuration what it is; it
+// decides nothing.
+const nameAttr = "sledctl-name"
+
 // zoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
 // bhyve's devices, Propolis' own directory, and each disk as it is.
 func (s Settings) zoneConfig(r Record) zone.Config {
@@ -252,8 +256,8 @@ func (s Settings) zoneConfig(r Record) zone.Config {
 	c := zone.Config{
 		Brand: run.Brand, Zonepath: run.Zonepath, IPType: "exclusive",
 		Attrs: []zone.Attr{
-			{Name: sled.InstanceAttr, Type: "string", Value: r.ID},
-			{Name: sled.NameAttr, Type: "string", Value: r.Name},
+			{Name: sled.AttrInstance, Type: "string", Value: r.ID},
+			{Name: nameAttr, Type: "string", Value: r.Name},
 		},
 		FS:      []zone.FS{{Dir: s.Propolis.Directory, Special: s.Propolis.Directory, Type: "lofs", Options: []string{"ro"}}},
 		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},

@@ -41,6 +41,9 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun, Keep: c.Keep,
 		Look: s.lookAt(env, r.ID),
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			if err := s.free(ctx, env, view, r.ID); err != nil {
+				return operation.Decision{}, err
+			}
 			old, known, err := Load(view, r.ID)
 			if err != nil {
 				return operation.Decision{}, err

@@ -28,9 +28,7 @@ type Env struct {
 	// Draw makes a new random id (a UUID as text).
 	Draw    func() string
 	Observe func(plan.Event) // progress; may be nil
-	// Record, if set, is given the host of an operation that applies a plan
-	// and returns it decorated with a trace, and what to call at its end.
-	Record func(h host.Host, id string) (traced host.Host, finish func(Report))
+	Warn    func(error)      // what went wrong and changes nothing; may be nil
 }
 
 // Request is one change that is asked for. S is what its Look saw.
@@ -115,6 +113,7 @@ type Report struct {
 	Subject string
 	Plan    plan.Plan
 	Outcome plan.Outcome
+	Steps   []TraceStep // as they ended
 	View    ledger.View // as it is afterwards; of a dry run, as it was
 	Started time.Time
 	Elapsed time.Duration
@@ -232,18 +231,21 @@ func opening(env Env, verb, subject string, view ledger.View, id string, d *Deci
 // apply does the plan under the subject's lock and closes the intent, and
 // those of the dead runs that it took over, with the outcome.
 func apply(ctx context.Context, env Env, book book, keep bool, seal func(context.Context, host.Host) ([]ledger.Fact, error), d Decision, report Report) (Report, error) {
-	h, finish := env.Host, func(Report) {}
-	if env.Record != nil {
-		h, finish = env.Record(h, report.ID)
-	}
-	outcome, err := plan.Apply(ctx, h, d.Plan, plan.Options{Keep: keep, Observe: env.Observe})
+	record := &recorder{}
+	outcome, err := plan.Apply(ctx, host.Trace(env.Host, record.note), d.Plan, plan.Options{Keep: keep, Observe: func(e plan.Event) {
+		report.Steps = noteStep(report.Steps, e)
+		if env.Observe != nil {
+			env.Observe(e)
+		}
+	}})
 	if err != nil {
 		return report, err
 	}
-	report.Outcome = outcome
+	report.Outcome, report.Elapsed = outcome, time.Since(report.Started)
 	defer func() {
-		report.Elapsed = time.Since(report.Started)
-		finish(report)
+		if err := record.write(env.Host.Files(), env.RunDir, report); err != nil && env.Warn != nil {
+			env.Warn(fmt.Errorf("keep the trace: %w", err))
+		}
 	}()
 
 	facts := closing(d, report)
@@ -261,6 +263,22 @@ func apply(ctx context.Context, env Env, book book, keep bool, seal func(context
 	report.View = view
 	report.Elapsed = time.Since(report.Started)
 	return report, outcome.Err()
+}
+
+// noteStep adds what has ended to the steps.
+func noteStep(steps []TraceStep, e plan.Event) []TraceStep {
+	switch e.Kind {
+	case plan.Started, plan.Undoing:
+		return steps
+	}
+	s := TraceStep{Action: e.Action.ID, Verb: e.Action.Step.Verb(), Object: e.Action.Object, Elapsed: e.Elapsed}
+	if e.Kind == plan.Undone || e.Kind == plan.UndoFailed {
+		s.Action, s.Verb = "undo "+s.Action, "undo "+s.Verb
+	}
+	if e.Err != nil {
+		s.Error = e.Err.Error()
+	}
+	return append(steps, s)
 }
 
 // closing lists the facts of the outcome. While a host command of the run goes

@@ -1,0 +1,271 @@
+package operation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+)
+
+// machine is a host of files alone; its commands end well.
+type machine struct{ files *host.MemoryFiles }
+
+func (m machine) Run(context.Context, host.Command) (host.Result, error) { return host.Result{}, nil }
+func (m machine) Files() host.Files                                      { return m.files }
+func (m machine) Dial(context.Context, string, string) (net.Conn, error) {
+	return nil, errors.New("nobody listens")
+}
+
+// deed runs one command, then fails or not.
+type deed struct {
+	name   string
+	fails  error
+	undo   error
+	undoes bool
+}
+
+func (d deed) Verb() string { return "deed" }
+func (d deed) Explain() []host.Line {
+	return []host.Line{host.CommandLine(host.Command{Program: "do", Args: []string{d.name}})}
+}
+
+func (d deed) Do(ctx context.Context, h host.Host) error {
+	if _, err := h.Run(ctx, host.Command{Program: "do", Args: []string{d.name}}); err != nil {
+		return err
+	}
+	return d.fails
+}
+
+func (d deed) Undo() any {
+	if d.undoes {
+		return nil
+	}
+	return deed{name: "undo " + d.name, fails: d.undo, undoes: true}
+}
+
+func fact(key, value string) ledger.Fact {
+	return ledger.Fact{Key: key, Value: json.RawMessage(fmt.Sprintf("%q", value))}
+}
+
+func newEnv(t *testing.T) operation.Env {
+	t.Helper()
+	m := machine{files: host.Memory()}
+	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}}
+	for _, dir := range []string{"/state", "/var/run/sledctl"} {
+		if err := host.MkdirAll(m.files, dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ledger.Create(t.Context(), m.files, places, "test"); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	return operation.Env{
+		Host: m, RunDir: "/var/run/sledctl", PID: 7,
+		Ledger: func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, m.files, places) },
+		Draw:   func() string { n++; return fmt.Sprintf("draw-%d", n) },
+	}
+}
+
+func request(actions []plan.Action, policy plan.Policy) operation.Request[struct{}] {
+	return operation.Request[struct{}]{
+		Verb: "test", Subject: "thing/1",
+		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
+		Decide: func(ledger.View, struct{}, operation.Moment) (operation.Decision, error) {
+			return operation.Decision{
+				Plan:   plan.Plan{Policy: policy, Actions: actions},
+				Intent: operation.Intent{Makes: []operation.Object{{Kind: "thing", Name: "1"}}},
+				Before: []ledger.Fact{fact("thing/1", "creating")},
+				After:  []ledger.Fact{fact("thing/1", "ready")},
+				Undone: []ledger.Fact{{Key: "thing/1"}},
+			}, nil
+		},
+	}
+}
+
+func action(d deed) plan.Action {
+	return plan.Action{ID: d.name, Object: "thing " + d.name, Change: plan.Create, Step: d}
+}
+
+// kept is what the ledger holds of the thing, and how many intents are open.
+func kept(t *testing.T, env operation.Env) (thing string, open int) {
+	t.Helper()
+	l, err := env.Ledger(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := l.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, _ := view.Get("thing/1")
+	return strings.Trim(string(value), `"`), len(operation.Open(view))
+}
+
+var errBroken = errors.New("broken")
+
+func TestWhatTheLedgerHoldsAfterARun(t *testing.T) {
+	for name, tc := range map[string]struct {
+		actions []plan.Action
+		fails   bool
+		thing   string
+		open    int
+	}{
+		"all done":               {[]plan.Action{action(deed{name: "a"})}, false, "ready", 0},
+		"failed and undone":      {plan.Chain(action(deed{name: "a"}), action(deed{name: "b", fails: errBroken})), true, "", 0},
+		"failed, something left": {plan.Chain(action(deed{name: "a", undo: errBroken}), action(deed{name: "b", fails: errBroken})), true, "creating", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newEnv(t)
+			_, err := operation.Run(t.Context(), env, request(tc.actions, plan.Undo))
+			if (err != nil) != tc.fails || tc.fails && !errors.Is(err, errBroken) {
+				t.Fatalf("error: %v", err)
+			}
+			if thing, open := kept(t, env); thing != tc.thing || open != tc.open {
+				t.Errorf("the ledger holds %q and %d open intents, want %q and %d", thing, open, tc.thing, tc.open)
+			}
+		})
+	}
+}
+
+func TestTheNextRunAnswersForWhatADeadOneLeft(t *testing.T) {
+	env := newEnv(t)
+	broken := plan.Chain(action(deed{name: "a", undo: errBroken}), action(deed{name: "b", fails: errBroken}))
+	if _, err := operation.Run(t.Context(), env, request(broken, plan.Undo)); err == nil {
+		t.Fatal("no error")
+	}
+	if _, err := operation.Run(t.Context(), env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo)); err != nil {
+		t.Fatal(err)
+	}
+	if thing, open := kept(t, env); thing != "ready" || open != 0 {
+		t.Errorf("the ledger holds %q and %d open intents", thing, open)
+	}
+}
+
+func TestNothingToDoWritesNothing(t *testing.T) {
+	env := newEnv(t)
+	r := request(nil, plan.Undo)
+	r.Decide = func(ledger.View, struct{}, operation.Moment) (operation.Decision, error) {
+		return operation.Decision{}, nil
+	}
+	before := seq(t, env)
+	report, err := operation.Run(t.Context(), env, r)
+	if err != nil || report.ID != "" {
+		t.Fatalf("report %+v, error %v", report, err)
+	}
+	if after := seq(t, env); after != before {
+		t.Errorf("the ledger went from %d to %d", before, after)
+	}
+}
+
+func TestADryRunWritesNothingAndLocksNothing(t *testing.T) {
+	env := newEnv(t)
+	r := request([]plan.Action{action(deed{name: "a"})}, plan.Undo)
+	r.DryRun = true
+	before := seq(t, env)
+	report, err := operation.Run(t.Context(), env, r)
+	if err != nil || len(report.Plan.Actions) != 1 {
+		t.Fatalf("report %+v, error %v", report, err)
+	}
+	if after := seq(t, env); after != before {
+		t.Errorf("the ledger went from %d to %d", before, after)
+	}
+	if _, err := env.Host.Files().Stat(operation.LockName(env.RunDir, "thing/1")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a lock file is there: %v", err)
+	}
+}
+
+func seq(t *testing.T, env operation.Env) uint64 {
+	t.Helper()
+	l, err := env.Ledger(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := l.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view.Seq()
+}
+
+func TestALockedSubjectNamesItsHolder(t *testing.T) {
+	env := newEnv(t)
+	r := request([]plan.Action{action(deed{name: "a"})}, plan.Undo)
+	r.Look = func(ctx context.Context, _ host.Host) (struct{}, error) {
+		other := env
+		other.PID = 8
+		_, err := operation.Run(ctx, other, request(nil, plan.Undo))
+		return struct{}{}, err
+	}
+	_, err := operation.Run(t.Context(), env, r)
+	locked, ok := errors.AsType[*operation.LockedError](err)
+	if !ok || locked.Holder.PID != 7 || locked.Holder.Verb != "test" || locked.Holder.Since.IsZero() {
+		t.Fatalf("error: %v", err)
+	}
+	if _, living := operation.Alive(t.Context(), env, "thing/1"); living {
+		t.Error("the lock is still held")
+	}
+}
+
+func TestBeforeThereIsALedgerIntentsLieOnTheRamdisk(t *testing.T) {
+	env := newEnv(t)
+	env.Ledger = func(context.Context) (*ledger.Ledger, error) { return nil, &ledger.AbsentError{} }
+	r := request([]plan.Action{action(deed{name: "a"})}, plan.Stop)
+	if _, err := operation.Run(t.Context(), env, r); !errors.Is(err, ledger.ErrAbsent) {
+		t.Fatalf("without leave: %v", err)
+	}
+	r.BeforeLedger = true
+	if _, err := operation.Run(t.Context(), env, r); err != nil {
+		t.Fatal(err)
+	}
+	left, err := env.Host.Files().ReadDir("/var/run/sledctl/intent")
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestTheTraceTellsWhatWasRun(t *testing.T) {
+	env := newEnv(t)
+	report, err := operation.Run(t.Context(), env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, err := operation.ReadTrace(env.Host.Files(), env.RunDir, report.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range trace.Events {
+		lines = append(lines, e.Action+": "+e.Line.Text)
+	}
+	if diff := cmp.Diff([]string{"a: do a"}, lines); diff != "" {
+		t.Error(diff)
+	}
+	if len(trace.Steps) != 1 || trace.Steps[0].Object != "thing a" || trace.Verb != "test" {
+		t.Errorf("trace: %+v", trace)
+	}
+}
+
+func TestOnlyTheNewestTracesAreKept(t *testing.T) {
+	env := newEnv(t)
+	for range operation.Traces + 5 {
+		if _, err := operation.Run(t.Context(), env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heads, err := operation.TraceList(env.Host.Files(), env.RunDir)
+	if err != nil || len(heads) != operation.Traces {
+		t.Errorf("%d traces are kept, error %v", len(heads), err)
+	}
+}
