@@ -478,3 +478,11 @@ func TestExplainOfAZoneThatCannotBeMadeIsEmpty(t *testing.T) {
 		t.Errorf("%v", l)
 	}
 }
+
+func TestOmicron1LeavesItsDataset(t *testing.T) {
+	for brand, want := range map[string]bool{"sparse": true, "ipkg": true, "lipkg": true, "omicron1": false} {
+		if got := UninstallDestroys(brand); got != want {
+			t.Errorf("%s: %v", brand, got)
+		}
+	}
+}

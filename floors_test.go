@@ -1,0 +1,238 @@
+// Package sledctl_test holds the house to its plan: which package may import
+// which, and who may touch the machine. docs/architecture.md tells why.
+package sledctl_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/sledctl/sledctl"
+
+// room is a package's place in the house.
+type room struct {
+	// floor: imports go down only, and never to another room of one's floor.
+	floor int
+	// below is how far a subpackage lies below its parent, whose floor it
+	// shares: a parent imports its children, and a child those below it.
+	below int
+	// by, if set, are the only packages that may import this one.
+	by []string
+	// imports, if set, replaces the rule of the floors.
+	imports []string
+	// machine allows what else only host and sim may: see forbidden.
+	machine []use
+}
+
+// use is a way past the one boundary.
+type use string
+
+const (
+	useFiles   use = "files"   // package os on files
+	useExec    use = "exec"    // processes
+	useDial    use = "dial"    // connections to others
+	useSignals use = "signals" // syscall beyond error numbers
+)
+
+// floors is the plan of the house. A package that is not in it does not build
+// here: whoever adds one says where it stands.
+func floors() map[string]room {
+	all := []use{useFiles, useExec, useDial, useSignals}
+	sim := room{imports: []string{"host", "sim", "sim/"}, by: []string{"sim", "sim/", "commands", "bench"}, machine: all}
+	return map[string]room{
+		"cmd/sledctl": {floor: 8},
+
+		// Where the operator stands: documents, settings, output; not the sled.
+		"bench":         {floor: 9, machine: all}, // measures the program from outside
+		"docs/generate": {floor: 9, machine: []use{useFiles}},
+		"commands":      {floor: 7, machine: []use{useFiles, useExec, useSignals}},
+		"config":        {by: []string{"commands"}, imports: []string{"host", "sled"}, machine: []use{useFiles}},
+		"terminal":      {by: []string{"commands"}, imports: []string{"host"}, machine: []use{useFiles}},
+
+		"agent":        {floor: 6},
+		"agent/client": {floor: 6, below: 1},
+		"agent/api":    {floor: 6, below: 2},
+		"bootstrap":    {floor: 5},
+		"reap":         {floor: 4},
+
+		"storage": {floor: 3}, "network": {floor: 3}, "base": {floor: 3}, "instance": {floor: 3}, "nicsync": {floor: 3},
+
+		"operation": {floor: 2},
+
+		"plan": {floor: 1}, "inventory": {floor: 1}, "ledger": {floor: 1}, "bundle": {floor: 1},
+
+		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
+		"propolis": {}, "propolis/spec": {below: 1},
+
+		// The one boundary, and the sled that is simulated behind it.
+		"host": {floor: -1, machine: all},
+		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/napi": sim, "sim/nexus": sim,
+	}
+}
+
+// libraries are those that one package keeps to itself, so that it can be
+// changed in one place and costs nobody else its start-up time.
+func libraries() map[string][]string {
+	return map[string][]string{
+		"github.com/spf13/viper":            {"config"},
+		"github.com/spf13/cobra":            {"commands", "docs/generate"},
+		"github.com/charmbracelet/lipgloss": {"terminal"},
+		"github.com/olekukonko/tablewriter": {"terminal"},
+		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
+		"github.com/gofrs/flock":            {"host", "sim", "sim/"},
+		"golang.org/x/term":                 {"terminal", "commands"},
+		"github.com/getkin/kin-openapi":     {},
+		"github.com/rogpeppe/go-internal":   {},
+		"github.com/google/go-cmp":          {},
+		"pgregory.net/rapid":                {},
+		"go.uber.org/goleak":                {},
+		"testing":                           {},
+		"github.com/stretchr/testify":       {},
+		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
+		"github.com/pelletier/go-toml":      {"config", "commands", "instance", "propolis/spec"},
+	}
+}
+
+// source is one package as far as the plan is concerned: its files that are no
+// tests.
+type source struct {
+	name    string           // without the module: "zone"
+	imports []string         // all import paths
+	uses    map[use][]string // where it goes past the boundary
+}
+
+// TestFloors holds every package to the plan.
+func TestFloors(t *testing.T) {
+	sources, err := readSources(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sources) < 5 {
+		t.Fatalf("only %d packages found", len(sources))
+	}
+	for _, s := range sources {
+		for _, fault := range faults(s, floors()) {
+			t.Error(fault)
+		}
+	}
+}
+
+// faults says where a package leaves the plan.
+func faults(s source, plan map[string]room) []string {
+	here, ok := plan[s.name]
+	if !ok {
+		return []string{fmt.Sprintf("%s is not in the table of floors: say where it stands", s.name)}
+	}
+	var out []string
+	for _, path := range s.imports {
+		other, ours := strings.CutPrefix(path, module+"/")
+		if ours {
+			if why := importFault(s.name, here, other, plan); why != "" {
+				out = append(out, fmt.Sprintf("%s imports %s: %s", s.name, other, why))
+			}
+		}
+		for library, owners := range libraries() {
+			if (path == library || strings.HasPrefix(path, library+"/")) && !matches(owners, s.name) {
+				out = append(out, fmt.Sprintf("%s imports %s, which belongs to %v", s.name, path, owners))
+			}
+		}
+	}
+	for _, u := range slices.Sorted(maps.Keys(s.uses)) {
+		if !slices.Contains(here.machine, u) {
+			out = append(out, fmt.Sprintf("%s touches the machine (%s) past package host: %s", s.name, u, strings.Join(s.uses[u], ", ")))
+		}
+	}
+	return out
+}
+
+func importFault(name string, here room, other string, plan map[string]room) string {
+	there, known := plan[other]
+	top, _, _ := strings.Cut(name, "/")
+	otherTop, _, _ := strings.Cut(other, "/")
+	switch {
+	case !known:
+		return "it is not in the table of floors"
+	case there.by != nil && !matches(there.by, name):
+		return fmt.Sprintf("only %v may", there.by)
+	case here.imports != nil:
+		if !matches(here.imports, other) {
+			return fmt.Sprintf("it may import %v only", here.imports)
+		}
+	case there.by != nil || there.floor < here.floor:
+	case there.floor > here.floor:
+		return fmt.Sprintf("that goes up, from floor %d to %d", here.floor, there.floor)
+	case top != otherTop:
+		return fmt.Sprintf("that goes sideways, on floor %d", here.floor)
+	case there.below <= here.below:
+		return "a subpackage lies below its parent"
+	}
+	return ""
+}
+
+// matches says whether the list holds the name; an entry that ends in a slash
+// stands for everything below.
+func matches(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		return entry == name || strings.HasSuffix(entry, "/") && strings.HasPrefix(name, entry)
+	})
+}
+
+// TestFloorsWouldFail gives the rules what they must not let through, and what
+// they must.
+func TestFloorsWouldFail(t *testing.T) {
+	imports := func(name string, paths ...string) source {
+		for i, p := range paths {
+			if !strings.Contains(p, ".") {
+				paths[i] = module + "/" + p
+			}
+		}
+		return source{name: name, imports: paths}
+	}
+	uses := func(name string, u use) source {
+		return source{name: name, uses: map[use][]string{u: {"os.Open"}}}
+	}
+	for _, c := range []struct {
+		source source
+		want   string // part of the fault; empty: none
+	}{
+		{imports("zone", "host"), ""},
+		{imports("zone", "plan"), "goes up"},
+		{imports("zone", "zfs"), "goes sideways"},
+		{imports("plan", "zone"), ""},
+		{imports("plan", "ledger"), "goes sideways"},
+		{imports("instance", "base"), "goes sideways"},
+		{imports("reap", "instance", "operation", "zone"), ""},
+		{imports("instance", "reap"), "goes up"},
+		{imports("propolis", "propolis/spec"), ""},
+		{imports("propolis/spec", "propolis"), "below its parent"},
+		{imports("agent", "agent/client", "agent/api"), ""},
+		{imports("agent/client", "agent/api"), ""},
+		{imports("agent/api", "agent/client"), "below its parent"},
+		{imports("propolis/spec", "zone"), "goes sideways"},
+		{imports("host", "zone"), "goes up"},
+		{imports("instance", "config"), "only [commands] may"},
+		{imports("instance", "sim"), "may"},
+		{imports("commands", "config", "terminal", "sim", "agent", "zone"), ""},
+		{imports("sim/tools", "sim/world", "host"), ""},
+		{imports("sim/world", "zone"), "it may import"},
+		{imports("config", "operation"), "it may import"},
+		{imports("zone", "helpers"), "not in the table"},
+		{imports("helpers", "zone"), "not in the table"},
+		{imports("zone", "github.com/spf13/viper"), "belongs to [config]"},
+		{imports("zone", "github.com/google/go-cmp/cmp"), "belongs to []"},
+		{uses("zone", useFiles), "touches the machine (files)"},
+		{uses("instance", useExec), "touches the machine (exec)"},
+		{uses("agent", useDial), "touches the machine (dial)"},
+		{uses("commands", useDial), "touches the machine (dial)"},
+		{uses("host", useExec), ""},
+		{uses("sim/world", useFiles), ""},
+	} {
+		got := strings.Join(faults(c.source, floors()), "; ")
+		if c.want == "" && got != "" || c.want != "" && !strings.Contains(got, c.want) {
+			t.Errorf("%s importing %v, using %v: %q, want %q", c.source.name, c.source.imports, c.source.uses, got, c.want)
+		}
+	}
+}
