@@ -54,16 +54,28 @@ func (d *Dispatcher) View(ctx context.Context, fn func(*world.Tx)) error {
 	return d.World.View(ctx, func(tx *world.Tx) error { fn(tx); return nil })
 }
 
-// Sleep waits.
-func (d *Dispatcher) Sleep(ctx context.Context, delay time.Duration) error {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// Sleep waits, but not longer than the zone lives in which the command runs.
+func (d *Dispatcher) Sleep(ctx context.Context, c Call, delay time.Duration) error {
+	if c.Kernel == 0 {
+		timer := time.NewTimer(delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	limited, cancel := context.WithTimeout(ctx, delay)
+	defer cancel()
+	err := d.World.Wait(limited, func(tx *world.Tx) bool { return !alive(tx, c) })
+	switch {
+	case err == nil:
+		return ErrKilled
+	case ctx.Err() == nil && limited.Err() != nil:
+		return nil
+	}
+	return err
 }
 
 // running is a command on its way.
@@ -127,7 +139,7 @@ func (r *running) suffer(ctx context.Context, f *world.Fault, tool Tool, so Repl
 
 func (r *running) hang(ctx context.Context, f *world.Fault) error {
 	if f.Delay > 0 {
-		return r.Sleep(ctx, f.Delay)
+		return r.Sleep(ctx, r.call, f.Delay)
 	}
 	return r.wait(ctx, func(tx *world.Tx) bool { return !tx.Armed(f.Name, f.Match) })
 }
@@ -149,7 +161,7 @@ func (r *running) next(ctx context.Context, n *Next) (Reply, error) {
 		r.locked[n.Lock] = unlock
 	}
 	if n.After > 0 {
-		if err := r.Sleep(ctx, n.After); err != nil {
+		if err := r.Sleep(ctx, r.call, n.After); err != nil {
 			return Reply{}, err
 		}
 	}

@@ -86,7 +86,7 @@ func (m *inside) Start(ctx context.Context, c Call) error {
 func (m *inside) View(_ context.Context, fn func(*world.Tx)) error { fn(m.tx); return nil }
 
 // Sleep lets the transaction's clock go on.
-func (m *inside) Sleep(_ context.Context, d time.Duration) error {
+func (m *inside) Sleep(_ context.Context, _ Call, d time.Duration) error {
 	m.tx.Now = m.tx.Now.Add(d)
 	return nil
 }

@@ -75,7 +75,7 @@ func (s *shell) readFile(ctx context.Context, name string) (host.Info, []byte, e
 // open is the shell's redirections.
 func (s *shell) open(ctx context.Context, name string, flag int, perm fs.FileMode) (io.ReadWriteCloser, error) {
 	if name == "/dev/null" {
-		return nothing{}, nil
+		return devNull{}, nil
 	}
 	p, err := s.lockedFind(ctx, name)
 	if err != nil {
@@ -145,9 +145,9 @@ func (f fileInfo) ModTime() time.Time { return f.info.Time }
 func (f fileInfo) IsDir() bool        { return f.info.Mode.IsDir() }
 func (f fileInfo) Sys() any           { return nil }
 
-// nothing is /dev/null.
-type nothing struct{}
+// devNull is /dev/null.
+type devNull struct{}
 
-func (nothing) Read([]byte) (int, error)    { return 0, io.EOF }
-func (nothing) Write(p []byte) (int, error) { return len(p), nil }
-func (nothing) Close() error                { return nil }
+func (devNull) Read([]byte) (int, error)    { return 0, io.EOF }
+func (devNull) Write(p []byte) (int, error) { return len(p), nil }
+func (devNull) Close() error                { return nil }

@@ -65,8 +65,8 @@ type Machine interface {
 	Start(ctx context.Context, c Call) error
 	// View shows the sled.
 	View(ctx context.Context, fn func(*world.Tx)) error
-	// Sleep lets time pass.
-	Sleep(ctx context.Context, d time.Duration) error
+	// Sleep lets time pass for a command. The errors are those of Exec.
+	Sleep(ctx context.Context, c Call, d time.Duration) error
 }
 
 // Tool is a command: one transaction, or the first of several.

@@ -32,7 +32,7 @@ func (s *shell) utility(ctx context.Context, hc *interp.HandlerContext, c Call) 
 	case "rm", "rmdir":
 		return s.each(hc, name, c.Args, "rf", func(o, file string) error { return s.remove(ctx, hc, o, file) }), true
 	case "sleep":
-		return s.sleep(ctx, hc, c.Args), true
+		return s.sleep(ctx, hc, c), true
 	case "ctrun":
 		return s.ctrun(ctx, hc, c), true
 	case "env":
@@ -125,7 +125,9 @@ func (s *shell) remove(ctx context.Context, hc *interp.HandlerContext, options, 
 	case p.readOnly:
 		return errors.New("Read-only file system")
 	case strings.Contains(options, "r"):
-		err = removeAll(p.files, p.name)
+		if _, err = p.files.Stat(p.name); err == nil {
+			err = removeAll(p.files, p.name)
+		}
 	default:
 		err = p.files.Remove(p.name)
 	}
@@ -135,33 +137,18 @@ func (s *shell) remove(ctx context.Context, hc *interp.HandlerContext, options, 
 	return err
 }
 
-func removeAll(files host.Files, name string) error {
-	info, err := files.Stat(name)
-	if err == nil && info.Mode.IsDir() {
-		var entries []host.Info
-		entries, err = files.ReadDir(name)
-		for _, e := range entries {
-			err = errors.Join(err, removeAll(files, path.Join(name, e.Name)))
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return files.Remove(name)
-}
-
-func (s *shell) sleep(ctx context.Context, hc *interp.HandlerContext, args []string) error {
-	if len(args) != 1 {
+func (s *shell) sleep(ctx context.Context, hc *interp.HandlerContext, c Call) error {
+	if len(c.Args) != 1 {
 		return failed(hc, "usage: sleep time")
 	}
-	d, err := time.ParseDuration(strings.TrimSuffix(args[0], "s") + "s")
+	d, err := time.ParseDuration(strings.TrimSuffix(c.Args[0], "s") + "s")
 	if err != nil || d < 0 {
 		return failed(hc, "sleep: bad character in argument")
 	}
 	if s.inBackground(hc.Pos) {
 		return nil
 	}
-	return s.machine.Sleep(ctx, d)
+	return s.machine.Sleep(ctx, c, d)
 }
 
 // ctrun runs a command in a new process contract (ctrun(1)), of which nothing

@@ -1,0 +1,111 @@
+package tools
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// loginSled has z1 running, z2 installed and z3 configured.
+func loginSled(t *testing.T) *Dispatcher {
+	t.Helper()
+	d := &Dispatcher{World: world.Memory(world.Options{})}
+	update(t, d, func(tx *world.Tx) {
+		addRunningZone(t, tx, "z1")
+		tx.State.Zones = append(tx.State.Zones, &world.Zone{Name: "z2", State: "installed"}, &world.Zone{Name: "z3", State: "configured"})
+	})
+	return d
+}
+
+// The texts and codes of usr/src/cmd/zlogin/zlogin.c.
+func TestZloginAnswersAsTheRealOne(t *testing.T) {
+	const usage = "usage: zlogin [ -dnQCES ] [ -e cmdchar ] [-l user] zonename [command [args ...] ]\n"
+	d := loginSled(t)
+	for _, c := range []struct {
+		args  []string
+		stdin string
+		want  Reply
+	}{
+		{[]string{"-n", "z1", "echo", "a  b", "c"}, "", Reply{Stdout: "a b c\n"}},
+		{[]string{"-n", "z1", "echo 'a  b'; exit 5"}, "", Reply{Stdout: "a  b\n", Exit: 5}},
+		{[]string{"z1", "cat"}, "words", Reply{Stdout: "words"}},
+		{[]string{"-n", "z1", "cat"}, "words", Reply{}},
+		{[]string{"-S", "z1", "zonename"}, "", Reply{Stdout: "z1\n"}},
+		{[]string{"-l", "nobody", "z1", "zonename"}, "", Reply{Stderr: "su: Unknown id: nobody\n", Exit: 1}},
+		{[]string{"z9", "true"}, "", Reply{Stderr: "zlogin: zone 'z9' unknown\n", Exit: 1}},
+		{[]string{"z3", "true"}, "", Reply{Stderr: "zlogin: cannot login to a zone which is 'configured'\n", Exit: 1}},
+		{[]string{"z2", "true"}, "", Reply{Stderr: "zlogin: login allowed only to running zones (z2 is 'installed').\n", Exit: 1}},
+		{[]string{"global", "true"}, "", Reply{Stderr: "zlogin: 'zlogin' not applicable to the global zone\n", Exit: 1}},
+		{[]string{"-n", "z1", "zlogin", "z1", "true"}, "", Reply{Stderr: "zlogin: 'zlogin' may only be used from the global zone\n", Exit: 1}},
+		{nil, "", Reply{Stderr: usage, Exit: 2}},
+		{[]string{"-x", "z1"}, "", Reply{Stderr: usage, Exit: 2}},
+	} {
+		got, err := d.Exec(t.Context(), Call{Tool: "zlogin", Args: c.args, Stdin: []byte(c.stdin)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("zlogin %q: %s", c.args, diff)
+		}
+	}
+}
+
+// noninteractive_login in zlogin.c takes WEXITSTATUS of a shell that a signal
+// ended: 0.
+func TestZloginSaysZeroWhenItsZoneIsHalted(t *testing.T) {
+	for name, script := range map[string]string{
+		"in a sleep": "echo begun; sleep 100; echo never",
+		"in a wait":  "echo begun; zonename; echo never",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := loginSled(t)
+				update(t, d, func(tx *world.Tx) { tx.Arm(world.Fault{Name: world.FaultHang, Match: "z1 zonename"}) })
+				ended := make(chan Reply, 1)
+				go func() {
+					got, err := d.Exec(t.Context(), Call{Tool: "zlogin", Args: []string{"-n", "z1", script}})
+					if err != nil {
+						t.Error(err)
+					}
+					ended <- got
+				}()
+				time.Sleep(time.Second)
+				start := time.Now()
+				update(t, d, func(tx *world.Tx) { tx.FindZone("z1").Kernel = nil })
+				got := <-ended
+				if diff := cmp.Diff(Reply{Stdout: "begun\n"}, got); diff != "" {
+					t.Error(diff)
+				}
+				if took := time.Since(start); took != 0 {
+					t.Errorf("it noticed after %s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestPfexecRunsWhatItIsGiven(t *testing.T) {
+	d := loginSled(t)
+	for _, c := range []struct {
+		args []string
+		want Reply
+	}{
+		{[]string{"zonename"}, Reply{Stdout: "global\n"}},
+		{[]string{"-P", "all", "/usr/bin/zonename", "-t"}, Reply{Stdout: "shared\n"}},
+		{[]string{"zlogin", "-n", "z1", "pfexec zonename -t"}, Reply{Stdout: "exclusive\n"}},
+		{[]string{"frobnicate"}, Reply{Stderr: "frobnicate: No such file or directory\n", Exit: 1}},
+		{nil, Reply{Stderr: "pfexec [-P privset] cmd [arg ..]\n", Exit: 1}},
+	} {
+		got, err := d.Exec(t.Context(), Call{Tool: "pfexec", Args: c.args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("pfexec %q: %s", c.args, diff)
+		}
+	}
+}
