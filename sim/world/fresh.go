@@ -49,7 +49,7 @@ func Fresh(o Options) *State {
 		Boots:    1,
 		Counters: map[string]uint64{},
 		Datasets: map[string]*Dataset{},
-		Services: map[string]*Repository{GlobalZone: {Instances: globalServices(now)}},
+		Services: map[string]*Repository{GlobalZone: globalServices(now)},
 	}
 	tx := NewTx(s, now, nil)
 	tx.freshRoot()
@@ -139,25 +139,4 @@ func (tx *Tx) freshNetwork(links int) {
 		stack.Routes = append(stack.Routes,
 			&Route{Destination: "default", Gateway: "192.168.77.1", Interface: "net0", Persistent: true})
 	}
-}
-
-// globalServices are the services of the global zone that others wait for or
-// depend on; a real sled has some two hundred.
-func globalServices(now time.Time) map[string]*Service {
-	all := map[string]*Service{}
-	for _, fmri := range []string{
-		"svc:/milestone/single-user:default",
-		"svc:/milestone/network:default",
-		"svc:/milestone/multi-user:default",
-		"svc:/milestone/multi-user-server:default",
-		"svc:/network/datalink-management:default",
-		"svc:/network/ip-interface-management:default",
-		"svc:/network/physical:default",
-		"svc:/system/filesystem/local:default",
-		"svc:/system/manifest-import:default",
-		"svc:/system/zones:default",
-	} {
-		all[fmri] = &Service{FMRI: fmri, Enabled: true, Duration: "transient", Timeline: []Timepoint{{State: "online", From: now}}}
-	}
-	return all
 }

@@ -41,6 +41,9 @@ func LayRoot(files host.Files, o Options) error {
 	if err := put(files, "/etc/release", []byte(release(o.Mode)), 0o644); err != nil {
 		return err
 	}
+	if err := layRepositories(files); err != nil {
+		return err
+	}
 	if o.Mode == Helios {
 		if err := layImages(files); err != nil {
 			return err
