@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -28,14 +29,18 @@ func BaseManifests() map[string][]byte {
 // SeedRepository is the contents of lib/svc/seed/nonglobal.db: as on a real
 // system it knows the services that everything starts with, and not the rest,
 // which is what makes a zone's first boot slow.
-func SeedRepository() []byte {
-	return seed(func(name string) bool {
-		return !strings.Contains(name, "/network")
-	})
-}
+func SeedRepository() []byte { return slices.Clone(seeds().nonglobal) }
 
 // fullRepository knows all of BaseManifests.
-func fullRepository() []byte { return seed(func(string) bool { return true }) }
+func fullRepository() []byte { return slices.Clone(seeds().full) }
+
+// seeds are constants: the embedded manifests, imported. They are worked out
+// once, since every sled of every test begins with them.
+var seeds = sync.OnceValue(func() (s struct{ nonglobal, full []byte }) {
+	s.nonglobal = seed(func(name string) bool { return !strings.Contains(name, "/network") })
+	s.full = seed(func(string) bool { return true })
+	return s
+})
 
 func seed(include func(name string) bool) []byte {
 	r := &scf.Repository{}
@@ -64,9 +69,9 @@ func seed(include func(name string) bool) []byte {
 
 // layRepositories puts the seeds and the global zone's repository in place.
 func layRepositories(files host.Files) error {
-	full := fullRepository()
+	s := seeds()
 	for name, data := range map[string][]byte{
-		seedPath: SeedRepository(), "/lib/svc/seed/global.db": full, repositoryPath: full,
+		seedPath: s.nonglobal, "/lib/svc/seed/global.db": s.full, repositoryPath: s.full,
 	} {
 		if err := put(files, name, data, 0o600); err != nil {
 			return err
@@ -78,7 +83,7 @@ func layRepositories(files host.Files) error {
 // globalServices are the services of the global zone of a sled that has just
 // been booted: all online.
 func globalServices(now time.Time) *Repository {
-	repository, err := scf.Decode(fullRepository())
+	repository, err := scf.Decode(seeds().full)
 	if err != nil {
 		panic(err)
 	}
