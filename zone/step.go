@@ -63,7 +63,7 @@ func (s Clone) Undo() any { return Uninstall{Name: s.Name} }
 func (s Install) Undo() any { return Uninstall{Name: s.Name} }
 
 // Undo is Halt.
-func (s Boot) Undo() any { return Halt{Name: s.Name} }
+func (s Boot) Undo() any { return Halt(s) }
 
 // Explain is the zonecfg; nothing if Do would refuse the values.
 func (s Configure) Explain() []host.Line {
@@ -308,7 +308,7 @@ func (s Boot) Do(ctx context.Context, h host.Host) error {
 		if stopped := inState(ctx, h, s.Name, Installed); stopped == nil {
 			return nil
 		}
-		return Halt{Name: s.Name}.Do(ctx, h)
+		return Halt(s).Do(ctx, h)
 	})
 }
 
