@@ -10,8 +10,8 @@ import (
 // text for a shell: what --explain prints. Lines of Mutates kinds are compared
 // with the trace of the same run.
 type Line struct {
-	Kind LineKind
-	Text string
+	Kind LineKind `json:"kind"`
+	Text string   `json:"text"`
 }
 
 // LineKind says how a line touches the host.
@@ -42,6 +42,17 @@ func CommandLine(c Command) Line {
 
 // FileLine is the line of a file that is written whole, as a here-document.
 func FileLine(name string, data []byte) Line {
+	return Line{Kind: LineFile, Text: "cat > " + Quote(name) + hereDocument(data)}
+}
+
+// AppendLine is the line of data that is added to a file.
+func AppendLine(name string, data []byte) Line {
+	return Line{Kind: LineFile, Text: "cat >> " + Quote(name) + hereDocument(data)}
+}
+
+// hereDocument ends with a word that is not in the data. A shell cannot leave
+// out the last line break, so it is there even if the data has none.
+func hereDocument(data []byte) string {
 	body := string(data)
 	if body != "" && !strings.HasSuffix(body, "\n") {
 		body += "\n"
@@ -50,7 +61,7 @@ func FileLine(name string, data []byte) Line {
 	for strings.Contains(body, end) {
 		end += "_"
 	}
-	return Line{Kind: LineFile, Text: fmt.Sprintf("cat > %s <<'%s'\n%s%s", Quote(name), end, body, end)}
+	return fmt.Sprintf(" <<'%s'\n%s%s", end, body, end)
 }
 
 // ChmodLine is the line of a change of mode.
@@ -106,11 +117,7 @@ func (c Command) Shell() string {
 		b.WriteString(Quote(a))
 	}
 	if c.Stdin != nil {
-		body := string(c.Stdin)
-		if body != "" && !strings.HasSuffix(body, "\n") {
-			body += "\n"
-		}
-		b.WriteString(" <<'EOF'\n" + body + "EOF")
+		b.WriteString(hereDocument(c.Stdin))
 	}
 	return b.String()
 }

@@ -1,0 +1,195 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// ErrCrashed is what every call on a crashed host gives.
+var ErrCrashed = errors.New("crashed")
+
+// CrashMode says how far the thing at the crash's point gets.
+type CrashMode int
+
+// The modes.
+const (
+	// CrashBefore: it is not done.
+	CrashBefore CrashMode = iota
+	// CrashAfter: it is done, and nobody learns of it.
+	CrashAfter
+	// CrashDuring: a command goes on by itself, with its locks; see Wait. Of a
+	// write only the first half is done. A request is sent, and whether the
+	// server acts on it is open. What cannot be done in part is done.
+	CrashDuring
+)
+
+// Crashing is a host on which sledctl dies at a given point: from then on every
+// Run, Dial and file operation fails at once with ErrCrashed, connections are
+// closed and locks drop, except those that running commands have inherited.
+//
+// Points are the commands, requests and file operations that change something,
+// from 1. Points run side by side are counted as they come.
+type Crashing struct {
+	host Host
+	*crash
+}
+
+var _ Host = (*Crashing)(nil)
+
+// Crash is h with a crash at point n; 0 is never, to count the points.
+func Crash(h Host, n int, mode CrashMode) *Crashing {
+	return &Crashing{host: h, crash: newCrash(n, mode)}
+}
+
+// Points tells how many there have been.
+func (c *crash) Points() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.points
+}
+
+// Crashed says whether it has happened.
+func (c *crash) Crashed() bool { return c.dead.Err() != nil }
+
+// Wait returns when the commands that outlived the crash have ended.
+func (c *crash) Wait() { c.children.Wait() }
+
+func (c *Crashing) forAction(id string) Host { return &Crashing{ForAction(c.host, id), c.crash} }
+
+// Run runs a command, if it is not too late.
+func (c *Crashing) Run(ctx context.Context, cmd Command) (Result, error) {
+	fate := alive
+	if !cmd.ReadOnly {
+		fate = c.point()
+	}
+	switch {
+	case fate == before || c.Crashed():
+		c.die(fate)
+		return Result{}, fmt.Errorf("%s: %w", cmd.Program, ErrCrashed)
+	case fate == during:
+		ctx = context.WithoutCancel(ctx)
+	}
+	ended := c.start(ctx, cmd)
+	if fate == during {
+		c.die(fate)
+	}
+	select {
+	case e := <-ended:
+		c.die(fate)
+		if !c.Crashed() {
+			return e.result, e.err
+		}
+	case <-c.dead.Done():
+	}
+	return Result{}, fmt.Errorf("%s: %w", cmd.Program, ErrCrashed)
+}
+
+type ending struct {
+	result Result
+	err    error
+}
+
+// start runs a command that may outlive us; its locks are retained by then.
+func (c *Crashing) start(ctx context.Context, cmd Command) <-chan ending {
+	ended := make(chan ending, 1)
+	release := func() {}
+	if !cmd.ReadOnly {
+		release = Retain(ctx)
+	}
+	c.children.Go(func() {
+		r, err := c.host.Run(ctx, cmd)
+		release()
+		ended <- ending{r, err}
+	})
+	return ended
+}
+
+// Dial opens a connection that the crash will close.
+func (c *Crashing) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if c.Crashed() {
+		return nil, ErrCrashed
+	}
+	conn, err := c.host.Dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return newCrashConn(conn, c.crash), nil
+}
+
+// Files are the host's, until the crash.
+func (c *Crashing) Files() Files { return &crashFiles{c.host.Files(), c.crash} }
+
+// crash is the state that a crashing host shares with its files and
+// connections.
+type crash struct {
+	at   int
+	mode CrashMode
+
+	dead     context.Context // done when it has happened
+	kill     context.CancelFunc
+	children sync.WaitGroup
+
+	mu     sync.Mutex
+	points int
+	drop   []func() // locks and connections
+}
+
+func newCrash(n int, mode CrashMode) *crash {
+	c := &crash{at: n, mode: mode}
+	c.dead, c.kill = context.WithCancel(context.Background())
+	return c
+}
+
+// fate is what becomes of the thing at a point. After alive come the modes, in
+// their order.
+type fate int
+
+const (
+	alive fate = iota
+	before
+	after
+	during
+)
+
+// point counts one.
+func (c *crash) point() fate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead.Err() != nil {
+		return before
+	}
+	c.points++
+	if c.points != c.at {
+		return alive
+	}
+	return before + fate(c.mode)
+}
+
+// die is the crash, if that is the fate and it has not happened yet.
+func (c *crash) die(f fate) {
+	if f == alive {
+		return
+	}
+	c.mu.Lock()
+	c.kill()
+	drop := c.drop
+	c.drop = nil
+	c.mu.Unlock()
+	for _, d := range drop {
+		d()
+	}
+}
+
+// onDeath has something dropped by the crash, at once if it has happened.
+func (c *crash) onDeath(drop func()) {
+	c.mu.Lock()
+	if c.dead.Err() == nil {
+		c.drop = append(c.drop, drop)
+		drop = func() {}
+	}
+	c.mu.Unlock()
+	drop()
+}
