@@ -13,6 +13,8 @@ type Tx struct {
 	Now   time.Time
 	Files host.Files // the sled's file system; "/" is the global zone's root
 	Write bool       // false in a View: the state must not be changed
+
+	moving bool // contents of file systems have been moved (dataset_trees.go)
 }
 
 // NewTx is a transaction that may write, for those who hold the state

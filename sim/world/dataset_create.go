@@ -1,0 +1,277 @@
+package world
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Making datasets: zfs_create, zfs_clone and zfs_snapshot_nvl in
+// usr/src/lib/libzfs/common/libzfs_dataset.c.
+
+// ownBytes is what a new file system takes on a pool of 4 KiB sectors.
+//
+// Guess: from listings of such pools; the figure differs with the layout.
+const ownBytes = 96 << 10
+
+// CreateFilesystem makes a file system. Mounting it is for the caller
+// (MountAuto).
+func (tx *Tx) CreateFilesystem(name string, props map[string]string) error {
+	return tx.create(name, TypeFilesystem, props, KeyOptions{})
+}
+
+// CreateFilesystemWith is CreateFilesystem with key material at hand.
+func (tx *Tx) CreateFilesystemWith(name string, props map[string]string, key KeyOptions) error {
+	return tx.create(name, TypeFilesystem, props, key)
+}
+
+// CreateVolume makes a volume of a size that is a multiple of its block size,
+// and its device files. Unless it is sparse, space for all of it is reserved.
+func (tx *Tx) CreateVolume(name string, size uint64, sparse bool, props map[string]string, key KeyOptions) error {
+	props = maps.Clone(props)
+	if props == nil {
+		props = map[string]string{}
+	}
+	props["volsize"] = strconv.FormatUint(size, 10)
+	if _, set := props["refreservation"]; !set && !sparse {
+		props["refreservation"] = "auto"
+	}
+	return tx.create(name, TypeVolume, props, key)
+}
+
+// Create does what zfs create does with a name: the checks in their order.
+func (tx *Tx) create(name string, kind DatasetTypes, props map[string]string, key KeyOptions) error {
+	c := &checker{tx: tx, action: "cannot create '" + name + "'", types: kind, keysToo: true}
+	parent, err := c.parent(name)
+	if err != nil {
+		return err
+	}
+	if tx.FindDataset(name) != nil {
+		return c.refuse("dataset already exists")
+	}
+	c.zoned = tx.word(parent, "zoned") == "on"
+	local, err := c.check(props)
+	if err != nil {
+		return err
+	}
+	d := &Dataset{Name: name, Type: "filesystem", Used: ownBytes, Local: local}
+	if kind == TypeVolume {
+		d.Type = "volume"
+		if err := c.fitVolume(parent, d); err != nil {
+			return err
+		}
+	}
+	if err := c.encrypt(parent, d, key); err != nil {
+		return err
+	}
+	if len(d.Local) == 0 {
+		d.Local = nil
+	}
+	tx.addDataset(d)
+	return tx.addDevices(d)
+}
+
+// parent checks the name of what is to be made and finds the dataset above it
+// (zfs_validate_name, check_parents).
+func (c *checker) parent(name string) (*Dataset, error) {
+	if why := checkDatasetName(name, c.types, true); why != "" {
+		return nil, c.refuse("%s", why)
+	}
+	above := parentName(name)
+	if above == "" {
+		return nil, c.refuse("missing dataset name")
+	}
+	if pool := poolName(name); c.tx.FindDataset(pool) == nil {
+		return nil, c.refuse("no such pool '%s'", pool)
+	}
+	parent := c.tx.FindDataset(above)
+	switch {
+	case parent == nil:
+		return nil, c.refuse("parent does not exist")
+	case parent.Kind() != TypeFilesystem:
+		return nil, c.refuse("parent is not a filesystem")
+	}
+	return parent, nil
+}
+
+// fitVolume completes the settings of a new volume and checks that there is
+// room for it.
+func (c *checker) fitVolume(parent, d *Dataset) error {
+	d.Used = 56 << 10 // Guess: as ownBytes.
+	block := cmp.Or(d.number("volblocksize"), 8192)
+	size := d.number("volsize")
+	switch {
+	case size == 0:
+		return c.refuse("volume size cannot be zero")
+	case size%block != 0:
+		return c.refuse("volume size must be a multiple of volume block size")
+	}
+	if d.Local["volblocksize"] == "" {
+		d.Local["volblocksize"] = strconv.FormatUint(block, 10)
+	}
+	if d.Local["refreservation"] == "auto" {
+		d.Local["refreservation"] = strconv.FormatUint(reservationOf(size, block, d.Local["copies"]), 10)
+	}
+	survey := c.tx.Survey()
+	survey.account()
+	if max(d.number("refreservation"), d.number("reservation"), d.Used) > survey.space[parent.Name].free {
+		return c.refuse("out of space")
+	}
+	return nil
+}
+
+// CreateAncestors makes the file systems above name that are absent, and mounts
+// them (zfs_create_ancestors).
+func (tx *Tx) CreateAncestors(name string) error {
+	c := &checker{tx: tx, action: "cannot create '" + name + "'", types: TypeFilesystem}
+	if strings.Count(name, "/") >= maxDatasetDepth {
+		return c.refuse("maximum name nesting depth exceeded")
+	}
+	if pool := poolName(name); tx.FindDataset(pool) == nil {
+		return c.refuse("no such pool '%s'", pool)
+	}
+	for i := range len(name) {
+		if name[i] != '/' || tx.FindDataset(name[:i]) != nil {
+			continue
+		}
+		if err := tx.CreateFilesystem(name[:i], nil); err != nil {
+			return err
+		}
+		if err := tx.mount(tx.FindDataset(name[:i]), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Snapshot takes a snapshot.
+func (tx *Tx) Snapshot(name string, props map[string]string) error {
+	return tx.SnapshotAll([]string{name}, props)
+}
+
+// SnapshotAll takes several snapshots of one pool at once: all or none.
+func (tx *Tx) SnapshotAll(names []string, props map[string]string) error {
+	c := &checker{tx: tx, action: "cannot create snapshots ", types: TypeSnapshot}
+	for _, name := range names {
+		if why := checkDatasetName(name, TypeSnapshot, true); why != "" {
+			return refuse("cannot create snapshot '%s': %s", name, why)
+		}
+	}
+	local, err := c.check(props)
+	if err != nil {
+		return err
+	}
+	heads := map[string]bool{}
+	var failed error
+	for _, name := range names {
+		head := parentName(name)
+		switch {
+		case tx.FindDataset(head) == nil:
+			failed = joinRefusals(failed, refuse("cannot create snapshot '%s': dataset does not exist", name))
+		case tx.FindDataset(name) != nil:
+			failed = joinRefusals(failed, refuse("cannot create snapshot '%s': dataset already exists", name))
+		case heads[head]:
+			return c.refuse("multiple snapshots of same fs not allowed")
+		}
+		heads[head] = true
+	}
+	if failed != nil {
+		return failed
+	}
+	group := tx.txg()
+	for _, name := range names {
+		s := tx.addDataset(&Dataset{Name: name, Type: "snapshot", Local: maps.Clone(local)})
+		s.Created = group
+		if err := tx.copyContents(tx.FindDataset(parentName(name)), s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Clone makes a file system or volume that begins as a snapshot. Settings of
+// the snapshot's file system do not come along; the volume's size does.
+// Mounting it is for the caller (MountAuto).
+func (tx *Tx) Clone(snapshot, name string, props map[string]string) error {
+	origin, err := tx.OpenDataset(snapshot, TypeSnapshot)
+	if err != nil {
+		return err
+	}
+	head := tx.FindDataset(parentName(snapshot))
+	c := &checker{tx: tx, action: "cannot create '" + name + "'", types: head.Kind(), keysToo: true}
+	parent, err := c.parent(name)
+	if err != nil {
+		return err
+	}
+	c.target, c.zoned = origin, tx.word(parent, "zoned") == "on"
+	local, err := c.check(props)
+	if err != nil {
+		return err
+	}
+	for _, p := range []string{"encryption", "keyformat", "keylocation", "pbkdf2iters"} {
+		if _, set := local[p]; set {
+			return c.refuse("Encryption properties must inherit from origin dataset.")
+		}
+	}
+	switch {
+	case poolName(snapshot) != poolName(name):
+		return c.refuse("source and target pools differ")
+	case tx.FindDataset(name) != nil:
+		return c.refuse("dataset already exists")
+	case tx.locked(head):
+		return c.refuse("encryption root's key is not loaded or provided")
+	}
+	// They are kept in the file system or volume itself.
+	for _, p := range []string{"volsize", "volblocksize", "rawvol", "utf8only", "normalization", "casesensitivity"} {
+		if v, ok := head.Local[p]; ok && local[p] == "" {
+			local[p] = v
+		}
+	}
+	d := tx.addDataset(&Dataset{Name: name, Type: head.Type, Origin: snapshot, Local: local})
+	if err := tx.copyContents(origin, d); err != nil {
+		return err
+	}
+	return tx.addDevices(d)
+}
+
+// Devices of volumes: links on a real sled (usr/src/uts/common/fs/zfs/zvol.c,
+// devfsadm), empty files here.
+var volumeDirectories = []string{"/dev/zvol/dsk", "/dev/zvol/rdsk"}
+
+// addDevices makes the device files of a volume.
+func (tx *Tx) addDevices(d *Dataset) error {
+	if d.Kind() != TypeVolume {
+		return nil
+	}
+	for _, dir := range volumeDirectories {
+		name := path.Join(dir, d.Name)
+		if err := host.MkdirAll(tx.Files, path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := writeWhole(tx.Files, name, nil, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeDevices removes the device files of a volume and the directories that
+// are empty then.
+func (tx *Tx) removeDevices(d *Dataset) error {
+	if d.Kind() != TypeVolume {
+		return nil
+	}
+	for _, dir := range volumeDirectories {
+		for name := path.Join(dir, d.Name); !slices.Contains(volumeDirectories, name); name = path.Dir(name) {
+			if err := tx.Files.Remove(name); err != nil && name == path.Join(dir, d.Name) {
+				return removeFile(tx.Files, name)
+			}
+		}
+	}
+	return nil
+}

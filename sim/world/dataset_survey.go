@@ -1,0 +1,184 @@
+package world
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Survey is the datasets as a transaction sees them at one moment, with what
+// takes a look at all of them: order, clones, space. It is made once for a
+// command that shows many, and is worth nothing after a change.
+type Survey struct {
+	tx *Tx
+
+	sorted []*Dataset
+	clones map[string][]string
+	space  map[string]*space
+	pools  map[string]uint64 // what each pool has to give, in bytes
+}
+
+// Survey looks at all datasets of imported pools.
+func (tx *Tx) Survey() *Survey { return &Survey{tx: tx} }
+
+// All are the datasets in the order of zfs list.
+func (s *Survey) All() []*Dataset {
+	if s.sorted == nil {
+		s.sorted = s.tx.selectDatasets(func(*Dataset) bool { return true })
+	}
+	return s.sorted
+}
+
+// Below are d itself and all below it, snapshots too, in the order of zfs list.
+func (s *Survey) Below(d *Dataset) []*Dataset {
+	var found []*Dataset
+	for _, o := range s.All() {
+		if o == d || isBelow(o.Name, d.Name) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// cloneNames are the clones of a snapshot.
+func (s *Survey) cloneNames(snapshot *Dataset) []string {
+	if s.clones == nil {
+		s.clones = map[string][]string{}
+		for _, d := range s.tx.State.Datasets {
+			if d.Origin != "" && !parked(d.Name) {
+				s.clones[d.Origin] = append(s.clones[d.Origin], d.Name)
+			}
+		}
+		for _, names := range s.clones {
+			slices.Sort(names)
+		}
+	}
+	return s.clones[snapshot.Name]
+}
+
+// space is what a file system or volume takes and may take, in bytes. What
+// files hold is not counted: a file system takes what Dataset.Used says.
+type space struct {
+	referenced  uint64 // what it shows, shared with its origin or not
+	children    uint64 // used by what is below, or reserved for it
+	reservation uint64 // of refreservation, beyond what is there
+	free        uint64 // what it and those below it may still take
+}
+
+// used is what it takes with all below it.
+func (sp *space) used(d *Dataset) uint64 { return d.Used + sp.children + sp.reservation }
+
+// bytes is one of the sizes of a dataset.
+func (s *Survey) bytes(d *Dataset, property string) uint64 {
+	if s.space == nil {
+		s.account()
+	}
+	sp := s.space[d.Name]
+	switch property {
+	case "used":
+		return sp.used(d)
+	case "available":
+		return sp.free + sp.reservation
+	case "referenced", "logicalreferenced":
+		return sp.referenced
+	case "usedbydataset", "logicalused", "written":
+		return d.Used
+	case "usedbychildren":
+		return sp.children
+	case "usedbyrefreservation":
+		return sp.reservation
+	}
+	return 0
+}
+
+// account adds up the sizes, from the leaves to the pools, and then shares out
+// what is left, from the pools to the leaves.
+func (s *Survey) account() {
+	s.space = make(map[string]*space, len(s.tx.State.Datasets))
+	all := s.All()
+	for _, d := range all {
+		s.space[d.Name] = &space{referenced: s.tx.referenced(d)}
+	}
+	for _, d := range slices.Backward(all) {
+		sp := s.space[d.Name]
+		if want := d.number("refreservation"); want > sp.referenced {
+			sp.reservation = want - sp.referenced
+		}
+		if above := s.space[parentName(d.Name)]; above != nil {
+			above.children += max(sp.used(d), d.number("reservation"))
+		}
+	}
+	s.pools = map[string]uint64{}
+	for _, d := range all {
+		s.space[d.Name].free = s.share(d)
+	}
+}
+
+// share is what a dataset may still take. What is above it has been shared out.
+func (s *Survey) share(d *Dataset) uint64 {
+	if d.Kind() == TypeSnapshot {
+		return 0
+	}
+	sp := s.space[d.Name]
+	used := sp.used(d)
+	above := s.space[parentName(d.Name)]
+	var left uint64
+	if above == nil {
+		s.pools[d.Name] = s.tx.capacity(d.Name)
+		left = minus(s.pools[d.Name], used)
+	} else {
+		left = above.free + minus(d.number("reservation"), used)
+	}
+	if quota := d.number("quota"); quota > 0 {
+		left = min(left, minus(quota, used))
+	}
+	if quota := d.number("refquota"); quota > 0 {
+		left = min(left, minus(quota, sp.referenced))
+	}
+	return left
+}
+
+// referenced is what a dataset shows: its own and what it shares with its
+// origin. A snapshot shows what its file system does.
+//
+// Guess: real snapshots keep the size of their day; nothing here grows.
+func (tx *Tx) referenced(d *Dataset) uint64 {
+	total := d.Used
+	for hops := 0; d.Origin != "" && hops < maxDatasetDepth; hops++ {
+		origin := tx.State.Datasets[parentName(d.Origin)]
+		if origin == nil {
+			break
+		}
+		total += origin.Used
+		d = origin
+	}
+	if d.Kind() == TypeSnapshot {
+		if head := tx.State.Datasets[parentName(d.Name)]; head != nil {
+			return total + tx.referenced(head)
+		}
+	}
+	return total
+}
+
+// capacity is what the datasets of a pool can take together: its size without
+// the slop that the kernel keeps back (spa_get_slop_space in spa_misc.c).
+func (tx *Tx) capacity(pool string) uint64 {
+	p := tx.FindPool(pool)
+	if p == nil {
+		return 0
+	}
+	slop := max(p.Size>>5, min(p.Size/2, 128<<20))
+	return p.Size - slop
+}
+
+// number is a local size; 0 if it is not set.
+func (d *Dataset) number(property string) uint64 {
+	n, _ := strconv.ParseUint(d.Local[property], 10, 64)
+	return n
+}
+
+func minus(a, b uint64) uint64 {
+	if b > a {
+		return 0
+	}
+	return a - b
+}

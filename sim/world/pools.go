@@ -1,0 +1,355 @@
+package world
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Pools: zpool_create, zpool_destroy, zpool_export and zpool_import in
+// usr/src/lib/libzfs/common/libzfs_pool.c, and the look at devices before in
+// usr/src/cmd/zpool/zpool_vdev.c.
+
+// FindPool is the imported pool of this name, or nil.
+func (tx *Tx) FindPool(name string) *Pool {
+	for _, p := range tx.State.Pools {
+		if p.Imported && p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// OpenPool is FindPool, refusing what is not there as zpool_open does.
+func (tx *Tx) OpenPool(name string) (*Pool, error) {
+	if p := tx.FindPool(name); p != nil {
+		return p, nil
+	}
+	return nil, refuse("cannot open '%s': no such pool", name)
+}
+
+// Importable are the pools that zpool import finds: not imported, with all
+// their devices there.
+func (tx *Tx) Importable() []*Pool {
+	var found []*Pool
+	for _, p := range tx.State.Pools {
+		if !p.Imported && !slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && tx.deviceSize(v) == 0 }) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// PoolOptions are those of zpool create.
+type PoolOptions struct {
+	Force      bool              // -f: also devices of a pool that is not imported
+	Properties map[string]string // -o
+	Root       map[string]string // -O: of the root file system
+}
+
+// CreatePool makes a pool of devices, with its root file system. Mounting that
+// is for the caller (MountAuto).
+func (tx *Tx) CreatePool(name string, vdevs []string, o PoolOptions) error {
+	size, err := tx.checkVdevs(vdevs, o.Force)
+	if err != nil {
+		return err
+	}
+	c := &checker{tx: tx, action: "cannot create '" + name + "'", types: TypeFilesystem, keysToo: true}
+	if why := checkPoolName(name); why != "" {
+		return c.refuse("%s\npool name may have been omitted", why)
+	}
+	props, err := checkPoolSettings(c, o.Properties)
+	if err != nil {
+		return err
+	}
+	local, err := c.check(o.Root)
+	switch {
+	case err != nil:
+		return err
+	case tx.FindPool(name) != nil:
+		return c.refuse("pool already exists")
+	case size < minPoolDevice:
+		return c.refuse("one or more devices is less than the minimum size (64M)")
+	}
+	p := &Pool{Name: name, GUID: max(1, tx.Draw("guid")), Size: size, Health: "ONLINE", Imported: true, Properties: props}
+	for _, v := range vdevs {
+		p.Vdevs = append(p.Vdevs, shorthand(v))
+	}
+	tx.relabel(p.Vdevs, name)
+	tx.State.Pools = append(tx.State.Pools, p)
+	tx.addDataset(&Dataset{Name: name, Type: "filesystem", Used: ownBytes, Local: local})
+	return nil
+}
+
+// minPoolDevice is SPA_MINDEVSIZE.
+const minPoolDevice = 64 << 20
+
+// relabel writes the labels of devices: they belong to this pool now, and what
+// other pools had on them is lost.
+func (tx *Tx) relabel(vdevs []string, pool string) {
+	tx.State.Pools = slices.DeleteFunc(tx.State.Pools, func(p *Pool) bool {
+		lost := !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && slices.Contains(vdevs, v) })
+		if lost {
+			maps.DeleteFunc(tx.State.Datasets, func(name string, _ *Dataset) bool { return strings.HasPrefix(name, p.park()) })
+		}
+		return lost
+	})
+	for _, d := range tx.State.Disks {
+		if slices.Contains(vdevs, d.Name) {
+			d.Pool = pool
+		}
+	}
+}
+
+// vdevWord says whether a word of a specification groups devices.
+func vdevWord(v string) bool {
+	return v == "mirror" || v == "raidz" || v == "raidz1" || v == "raidz2" || v == "raidz3"
+}
+
+// shorthand is a disk's name without its directory and slice.
+func shorthand(device string) string {
+	name, ok := strings.CutPrefix(device, "/dev/dsk/")
+	if !ok && strings.HasPrefix(device, "/") {
+		return device
+	}
+	return strings.TrimSuffix(name, "s0")
+}
+
+// deviceSize is the size of a disk or file, 0 if it is not there.
+func (tx *Tx) deviceSize(device string) uint64 {
+	device = shorthand(device)
+	if strings.HasPrefix(device, "/") {
+		info, err := tx.Files.Stat(device)
+		if err != nil || info.Mode.IsDir() {
+			return 0
+		}
+		return uint64(info.Size)
+	}
+	for _, d := range tx.State.Disks {
+		if d.Name == device && !d.Gone {
+			return d.Size
+		}
+	}
+	return 0
+}
+
+// checkVdevs looks at the devices of a new pool and adds up their size.
+func (tx *Tx) checkVdevs(vdevs []string, force bool) (uint64, error) {
+	var total uint64
+	for len(vdevs) > 0 {
+		word, group := "", vdevs[:1]
+		if vdevWord(vdevs[0]) {
+			word = vdevs[0]
+			n := slices.IndexFunc(vdevs[1:], vdevWord)
+			if n < 0 {
+				n = len(vdevs) - 1
+			}
+			group = vdevs[1 : 1+n]
+			vdevs = vdevs[1:]
+		}
+		vdevs = vdevs[len(group):]
+		size, err := tx.checkGroup(word, group, force)
+		if err != nil {
+			return 0, err
+		}
+		total += size
+	}
+	return total, nil
+}
+
+// checkGroup is one device, a mirror or a raidz.
+func (tx *Tx) checkGroup(word string, group []string, force bool) (uint64, error) {
+	parity, least := 0, 1
+	switch word {
+	case "mirror":
+		parity, least = len(group)-1, 2
+	case "raidz", "raidz1":
+		parity, least = 1, 2
+	case "raidz2":
+		parity, least = 2, 3
+	case "raidz3":
+		parity, least = 3, 4
+	}
+	if len(group) < least {
+		return 0, refuse("invalid vdev specification: %s requires at least %d devices", word, least)
+	}
+	smallest := ^uint64(0)
+	for _, device := range group {
+		if err := tx.checkDevice(device, force); err != nil {
+			return 0, err
+		}
+		smallest = min(smallest, tx.deviceSize(device))
+	}
+	return smallest * uint64(len(group)-parity), nil
+}
+
+func (tx *Tx) checkDevice(device string, force bool) error {
+	short := shorthand(device)
+	if strings.HasPrefix(short, "/") {
+		if _, err := tx.Files.Stat(short); errors.Is(err, fs.ErrNotExist) {
+			return refuse("cannot open '%s': No such file or directory", short)
+		}
+	} else if tx.deviceSize(short) == 0 {
+		return refuse("cannot open '%s': no such device in /dev/dsk\nmust be a full path or shorthand device name", short)
+	}
+	for _, p := range tx.State.Pools {
+		if !slices.Contains(p.Vdevs, short) {
+			continue
+		}
+		name := short
+		if !strings.HasPrefix(short, "/") {
+			name = "/dev/dsk/" + short + "s0"
+		}
+		switch {
+		case p.Imported:
+			hint := "use '-f' to override the following errors:"
+			if force {
+				hint = "the following errors must be manually repaired:"
+			}
+			return refuse("invalid vdev specification\n%s\n%s is part of active ZFS pool %s. Please see zpool(8).", hint, name, p.Name)
+		case !force:
+			return refuse("invalid vdev specification\nuse '-f' to override the following errors:\n"+
+				"%s is part of exported or potentially active ZFS pool %s. Please see zpool(8).", name, p.Name)
+		}
+	}
+	return nil
+}
+
+// park is what the names of the datasets of a pool that is not imported begin
+// with.
+func (p *Pool) park() string { return strconv.FormatUint(p.GUID, 10) + ":" }
+
+// disableDatasets unmounts all of a pool (zpool_disable_datasets).
+func (tx *Tx) disableDatasets(p *Pool, force bool) error {
+	for _, d := range tx.mountsBelow("/") {
+		if poolName(d.Name) == p.Name {
+			if err := tx.Unmount(d.Name, force); err != nil {
+				return err
+			}
+		}
+	}
+	if d := tx.MountedAt("/"); d != nil && poolName(d.Name) == p.Name {
+		return refuse("cannot unmount '/': Device busy")
+	}
+	return nil
+}
+
+// poolBusy says whether a zone holds a volume or dataset of the pool.
+func (tx *Tx) poolBusy(p *Pool) bool {
+	for _, d := range append(tx.Descendants(p.Name), tx.FindDataset(p.Name)) {
+		if d != nil && (tx.volumeBusy(d.Name) || tx.lent(d.Name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// DestroyPool destroys a pool with all that is in it.
+func (tx *Tx) DestroyPool(name string, force bool) error {
+	p, err := tx.OpenPool(name)
+	if err != nil {
+		return err
+	}
+	if err := tx.disableDatasets(p, force); err != nil {
+		return joinRefusals(err, refuse("could not destroy '%s': could not unmount datasets", name))
+	}
+	if tx.poolBusy(p) {
+		return refuse("cannot destroy '%s': pool is busy", name)
+	}
+	for _, d := range tx.selectDatasets(func(d *Dataset) bool { return poolName(d.Name) == name }) {
+		where, source := tx.mountpoint(d)
+		if err := tx.remove(d); err != nil {
+			return err
+		}
+		if source != SourceLocal && strings.HasPrefix(where, "/") {
+			_ = tx.Files.Remove(path.Clean(where))
+		}
+	}
+	tx.State.Pools = slices.DeleteFunc(tx.State.Pools, func(o *Pool) bool { return o == p })
+	tx.relabel(p.Vdevs, "")
+	return nil
+}
+
+// ExportPool makes a pool leave the sled, with its datasets.
+func (tx *Tx) ExportPool(name string, force bool) error {
+	p, err := tx.OpenPool(name)
+	if err != nil {
+		return err
+	}
+	if err := tx.disableDatasets(p, force); err != nil {
+		return err
+	}
+	if tx.poolBusy(p) {
+		return refuse("cannot export '%s': pool is busy", name)
+	}
+	for _, d := range tx.selectDatasets(func(d *Dataset) bool { return poolName(d.Name) == name }) {
+		if err := tx.removeDevices(d); err != nil {
+			return err
+		}
+		delete(tx.State.Datasets, d.Name)
+		d.KeyReady = false
+		d.rename(name, p.park()+name)
+		tx.State.Datasets[d.Name] = d
+	}
+	p.Imported = false
+	delete(p.Properties, "altroot")
+	return nil
+}
+
+// rename changes the beginning of a dataset's name, and of its origin's.
+func (d *Dataset) rename(from, to string) {
+	d.Name = to + d.Name[len(from):]
+	if d.Origin != "" {
+		d.Origin = to + d.Origin[len(from):]
+	}
+}
+
+// ImportPool brings back a pool that is not imported, under a name.
+// Mounting its file systems is for the caller (MountPool).
+func (tx *Tx) ImportPool(p *Pool, name string, props map[string]string) error {
+	c := &checker{tx: tx, action: "cannot import '" + p.Name + "'"}
+	checked, err := checkPoolSettings(c, props)
+	switch {
+	case err != nil:
+		return err
+	case tx.FindPool(name) != nil:
+		return c.refuse("a pool already exists with that name")
+	}
+	if why := checkPoolName(name); why != "" {
+		return c.refuse("%s", why)
+	}
+	old := p.park() + p.Name
+	for key, d := range maps.Clone(tx.State.Datasets) {
+		if key == old || isBelow(key, old) {
+			delete(tx.State.Datasets, key)
+			d.rename(old, name)
+			tx.State.Datasets[d.Name] = d
+			if err := tx.addDevices(d); err != nil {
+				return err
+			}
+		}
+	}
+	p.Name, p.Imported = name, true
+	if p.Properties == nil {
+		p.Properties = map[string]string{}
+	}
+	maps.Copy(p.Properties, checked)
+	tx.relabel(p.Vdevs, name)
+	return nil
+}
+
+// MountPool mounts the file systems of a pool that are to be mounted, parents
+// first. It tries all (zpool_enable_datasets).
+func (tx *Tx) MountPool(name string) error {
+	var failed error
+	for _, d := range tx.selectDatasets(func(d *Dataset) bool { return poolName(d.Name) == name && d.Mounted == "" }) {
+		if d.Kind() == TypeFilesystem {
+			failed = joinRefusals(failed, tx.MountWith(d.Name, MountOptions{Quiet: true}))
+		}
+	}
+	return failed
+}
