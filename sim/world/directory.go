@@ -114,7 +114,13 @@ func Open(dir string) (*World, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return &World{store: d, files: host.Dir(filepath.Join(dir, rootDir)), locks: host.Dir(dir)}, nil
+	w := &World{store: d, files: host.Dir(filepath.Join(dir, rootDir)), locks: host.Dir(dir), dir: dir}
+	if _, err := w.files.Stat(pending); err == nil {
+		if err := d.update(context.Background(), func(s *State) error { return NewTx(s, Now(), w.files).RecoverDatasets() }); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return w, nil
 }
 
 // onlyEntries refuses a directory with an entry that is not known. What a

@@ -67,6 +67,9 @@ func Fresh(o Options) *State {
 // GlobalZone is the name of the zone that is always there.
 const GlobalZone = "global"
 
+// rootPool is the pool that the sled was booted from.
+const rootPool = "rpool"
+
 // Now is the wall clock as the state stores it.
 func Now() time.Time { return time.Now().UTC().Round(0) }
 
@@ -77,7 +80,7 @@ func (tx *Tx) freshRoot() {
 	if tx.State.Mode != OmniOS {
 		vdev, size, root = "/devices/pseudo/ramdisk@1024:rpool", 4<<30, "rpool/ROOT/ramdisk"
 	}
-	tx.freshPool("rpool", vdev, size)
+	tx.freshPool(rootPool, vdev, size)
 	tx.freshDataset("rpool/ROOT", "", map[string]string{"canmount": "off", "mountpoint": "legacy"})
 	tx.freshDataset(root, "/", map[string]string{"canmount": "noauto", "mountpoint": "/",
 		"org.opensolaris.libbe:uuid": tx.UUID()})
@@ -115,16 +118,8 @@ func (tx *Tx) freshDataset(name, mounted string, local map[string]string) {
 	}
 }
 
-// freshNetwork makes the physical links, and gives the first one the global
-// zone's address and default route.
+// freshNetwork makes the physical links and the global zone's stack.
 func (tx *Tx) freshNetwork(links int) {
-	stack := &Stack{}
-	tx.State.Stacks = map[string]*Stack{GlobalZone: stack}
-	ok := []Timepoint{{State: "ok", From: tx.Now}}
-	stack.Interfaces = append(stack.Interfaces, &Interface{Name: "lo0"})
-	stack.Addresses = append(stack.Addresses,
-		&Address{Object: "lo0/v4", Type: "static", Address: "127.0.0.1/8", Timeline: ok},
-		&Address{Object: "lo0/v6", Type: "static", Address: "::1/128", Timeline: ok})
 	for i := range links {
 		tx.State.Links = append(tx.State.Links, &Link{
 			Name: "net" + strconv.Itoa(i), Class: "phys", MACType: "factory, slot 1", Up: true,
@@ -132,7 +127,20 @@ func (tx *Tx) freshNetwork(links int) {
 			Properties: map[string]string{"mtu": "1500"},
 		})
 	}
-	if links > 0 {
+	tx.freshStack()
+}
+
+// freshStack gives the first physical link the global zone's address and
+// default route.
+func (tx *Tx) freshStack() {
+	stack := &Stack{}
+	tx.State.Stacks = map[string]*Stack{GlobalZone: stack}
+	ok := []Timepoint{{State: "ok", From: tx.Now}}
+	stack.Interfaces = append(stack.Interfaces, &Interface{Name: loopback})
+	stack.Addresses = append(stack.Addresses,
+		&Address{Object: "lo0/v4", Type: "static", Address: "127.0.0.1/8", Timeline: ok},
+		&Address{Object: "lo0/v6", Type: "static", Address: "::1/128", Timeline: ok})
+	if len(tx.State.Links) > 0 {
 		stack.Interfaces = append(stack.Interfaces, &Interface{Name: "net0"})
 		stack.Addresses = append(stack.Addresses,
 			&Address{Object: "net0/v4", Type: "static", Address: "192.168.77.10/24", Timeline: ok})

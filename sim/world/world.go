@@ -16,6 +16,7 @@ type World struct {
 	store    store
 	files    host.Files
 	locks    host.Files // the zones' locks, one file each
+	dir      string     // empty: in memory
 	handlers Handlers
 	after    func(*Tx)
 }
@@ -49,6 +50,9 @@ func (w *World) AfterUpdate(fn func(*Tx)) *World {
 	w.after = fn
 	return w
 }
+
+// Dir is the directory that the sled lives in; empty if it lives in memory.
+func (w *World) Dir() string { return w.dir }
 
 // Files is the sled's file system; "/" is the root of the global zone.
 func (w *World) Files() host.Files { return w.files }

@@ -1,0 +1,124 @@
+package world
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// busySled has a running zone, temporary and persistent things of each kind,
+// and a file on a pool.
+func busySled(t *testing.T, o Options) *Tx {
+	t.Helper()
+	w := Memory(o)
+	tx := NewTx(w.store.(*memory).state, Now(), w.files)
+	c := Config{Brand: "sparse", Zonepath: "/zones/z1", IPType: "exclusive"}
+	z, err := tx.AddZone("z1", c)
+	must(t, err)
+	must(t, tx.SetZoneState(z, ZoneInstalled))
+	tx.StartKernelZone(z).State = "running"
+	tx.State.Services["z1"] = &Repository{}
+	tx.State.Processes = append(tx.State.Processes, &Process{PID: 7, Zone: "z1"})
+	tx.State.Due = append(tx.State.Due, &Event{At: tx.Now.Add(time.Hour), Kind: "x"})
+	tx.State.Links = append(tx.State.Links,
+		&Link{Name: "vnic1", Class: "vnic", Over: "net0", MAC: "02:08:20:00:00:01", Zone: "z1"},
+		&Link{Name: "vnic2", Class: "vnic", Over: "net0", MAC: "02:08:20:00:00:02", Temporary: true})
+	global := tx.State.Stacks[GlobalZone]
+	global.Addresses = append(global.Addresses, &Address{Object: "net0/t", Type: "static", Address: "192.168.77.99/24", Temporary: true})
+	global.Routes = append(global.Routes, &Route{Destination: "10.0.0.0/8", Gateway: "192.168.77.1"})
+	pool := tx.State.Pools[1].Name
+	must(t, put(tx.Files, "/"+pool+"/kept", []byte("x"), 0o644))
+	must(t, put(tx.Files, "/etc/kept", []byte("x"), 0o644))
+	must(t, put(tx.Files, "/var/run/lost", []byte("x"), 0o644))
+	must(t, put(tx.Files, "/var/run/deep/lost", []byte("x"), 0o644))
+	return tx
+}
+
+// Sources: zones(7), dladm(8) and ipadm(8) on -t, route(8) on -p, smf(7); for
+// the RAM disk omicron issue 2888.
+func TestWhatSurvivesAReboot(t *testing.T) {
+	type sled struct {
+		zones, links, addresses, routes []string
+		imported                        int
+		files                           map[string]bool
+	}
+	for mode, want := range map[Mode]sled{
+		OmniOS: {
+			zones: []string{"z1 installed"}, links: []string{"net0", "net1", "vnic1"},
+			addresses: []string{"lo0/v4 ok", "lo0/v6 ok", "net0/v4 ok"}, routes: []string{"default"}, imported: 7,
+			files: map[string]bool{"/etc/kept": true, "/var/run/lost": false, "/var/run/deep": false, "/var/run/zones": true, "POOL/kept": true},
+		},
+		Helios: {
+			links: []string{"net0", "net1"}, addresses: []string{"lo0/v4 ok", "lo0/v6 ok", "net0/v4 ok"}, routes: []string{"default"}, imported: 1,
+			files: map[string]bool{"/etc/kept": false, "/var/run/lost": false, "/var/run/deep": false, "/var/run/zones": true, "POOL/kept": false},
+		},
+	} {
+		t.Run(string(mode), func(t *testing.T) {
+			tx := busySled(t, Options{Mode: mode})
+			pool := tx.State.Pools[1]
+			must(t, tx.Reboot())
+			// Duplicate address detection of what came back takes its time.
+			tx.Now = tx.Now.Add(time.Minute)
+			got := sled{files: map[string]bool{}}
+			for _, z := range tx.State.Zones {
+				got.zones = append(got.zones, z.Name+" "+z.Current())
+			}
+			for _, l := range tx.State.Links {
+				got.links = append(got.links, l.Name)
+				if l.Zone != "" {
+					t.Errorf("link %s is still on loan to %s", l.Name, l.Zone)
+				}
+			}
+			for _, a := range tx.State.Stacks[GlobalZone].Addresses {
+				got.addresses = append(got.addresses, a.Object+" "+At(a.Timeline, tx.Now).State)
+			}
+			slices.Sort(got.addresses)
+			for _, r := range tx.State.Stacks[GlobalZone].Routes {
+				got.routes = append(got.routes, r.Destination)
+			}
+			for _, p := range tx.State.Pools {
+				if p.Imported {
+					got.imported++
+				}
+			}
+			for name := range want.files {
+				_, err := tx.Files.Stat(strings.Replace(name, "POOL", "/"+pool.Name, 1))
+				got.files[name] = err == nil
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Error(err)
+				}
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(sled{})); diff != "" {
+				t.Error(diff)
+			}
+			before := slices.ContainsFunc(tx.State.Due, func(e *Event) bool { return e.Kind == "x" })
+			if len(tx.State.Processes) != 0 || before || tx.State.Boots != 2 || tx.State.Services["z1"] != nil {
+				t.Errorf("processes %v, still due: %t, boots %d", tx.State.Processes, before, tx.State.Boots)
+			}
+			if tx.State.Services[GlobalZone] == nil {
+				t.Error("the global zone has no services")
+			}
+		})
+	}
+}
+
+// What lies on a pool outlives the RAM disk: it is there when the pool has been
+// imported again.
+func TestAPoolOutlivesTheRAMDisk(t *testing.T) {
+	tx := busySled(t, Options{Mode: Helios})
+	pool := tx.State.Pools[1]
+	must(t, tx.Reboot())
+	must(t, tx.ImportPool(pool, pool.Name, nil))
+	must(t, tx.MountPool(pool.Name))
+	data, err := host.ReadFile(tx.Files, "/"+pool.Name+"/kept")
+	if err != nil || string(data) != "x" {
+		t.Errorf("read %q: %v", data, err)
+	}
+}
