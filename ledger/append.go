@@ -1,0 +1,130 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"golang.org/x/sync/errgroup"
+)
+
+// Update lets decide look at what the ledger holds and appends the facts that
+// it returns, as one: no other process writes in between, and after any power
+// cut either all of them are there or none. It returns once they are on the
+// disks of all members, with the view that holds them. Without facts, or with
+// decide's error, nothing is written. Decide must not use the Ledger.
+//
+// The errors are those of Read, ErrMissing if any member is missing (but see
+// Degrade), ErrOverruled, and ErrDead after which l is of no use; decide's own
+// are returned as they are.
+func (l *Ledger) Update(ctx context.Context, decide func(View) ([]Fact, error)) (View, error) {
+	unlock, err := l.lock(ctx, host.LockExclusive)
+	if err != nil {
+		return View{}, err
+	}
+	defer unlock()
+	p, err := l.writer(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	view, err := p.view(p.members[0])
+	if err != nil {
+		return View{}, err
+	}
+	facts, err := decide(view)
+	if err != nil || len(facts) == 0 {
+		return view, err
+	}
+	if facts, err = checkFacts(facts); err != nil {
+		return view, err
+	}
+	if len(p.missing) > 0 {
+		if p, err = l.goAlone(ctx, p); err != nil {
+			return view, err
+		}
+	}
+	if p, err = l.append(ctx, p, facts); err != nil {
+		return view, err
+	}
+	l.tidy(p)
+	return p.view(p.members[0])
+}
+
+// append writes one line to all present members, which are equal.
+func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture, error) {
+	head := p.members[0].text.head()
+	if head.Seq == p.epoch.Seq {
+		if err := l.affirm(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	line := encodeLine(head, p.epoch.N, time.Now(), facts)
+	if err := l.write(p.members, line); err != nil {
+		return nil, l.kill(err, true)
+	}
+	return l.settle()
+}
+
+// settle applies the rules again after a write.
+func (l *Ledger) settle() (*picture, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.decide()
+}
+
+// write appends a line to copies that are equal: to all of them, then each is
+// flushed.
+func (l *Ledger) write(copies []*Copy, line []byte) error {
+	for _, c := range copies {
+		if err := l.files.Append(c.File(), line); err != nil {
+			return err
+		}
+	}
+	if err := l.flush(copies); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range copies {
+		longer, err := c.with(l.files, line)
+		if err != nil {
+			return err
+		}
+		l.seen[c.Directory] = longer
+	}
+	return nil
+}
+
+func (l *Ledger) flush(copies []*Copy) error {
+	var group errgroup.Group
+	for _, c := range copies {
+		group.Go(func() error { return l.files.Sync(c.File()) })
+	}
+	return group.Wait()
+}
+
+// with is the copy with a line that was just appended to its file.
+func (c *Copy) with(files host.Files, line []byte) (*Copy, error) {
+	info, err := files.Stat(c.File())
+	if err != nil {
+		return nil, err
+	}
+	if info.Inode != c.info.Inode || info.Size != c.info.Size+int64(len(line)) {
+		return nil, fmt.Errorf("%s was changed by someone who does not hold the lock", c.File())
+	}
+	longer, err := c.text.extend(line)
+	if err != nil {
+		return nil, err
+	}
+	return &Copy{Location: c.Location, text: longer, info: info}, nil
+}
+
+// kill ends the use of l: after a failed write only a new Open can tell what
+// is on the disks.
+func (l *Ledger) kill(err error, unknown bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = &WriteError{Err: err, Unknown: unknown}
+	return l.dead
+}

@@ -1,0 +1,174 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Why there is no copy in a place.
+var (
+	ErrNotMounted = errors.New("not mounted")
+	errNoFile     = errors.New("no such file")
+	errUnfinished = errors.New("its creation was never finished")
+	errNoPlace    = errors.New("its place is not among those that were looked at")
+)
+
+// Copy is a file that was found whole, up to a torn end, and that is on disk
+// as it was read. It is never changed.
+type Copy struct {
+	Location
+	text *text
+	info host.Info // of the file when it was read
+}
+
+// seat is the copy as a member.
+func (c *Copy) seat() Seat { return Seat{c.text.Copy, c.Pool} }
+
+// is says whether the file is still the one that was read. A torn end may have
+// been replaced by as many bytes.
+func (c *Copy) is(now host.Info) bool {
+	return c != nil && c.text.torn == 0 && now.Device == c.info.Device && now.Inode == c.info.Inode &&
+		now.Size == c.info.Size && now.Time.Equal(c.info.Time)
+}
+
+// grew says whether the file seems to be the one that was read, with more
+// behind it. An inode is used again, so that is proved by the chain of lines.
+func (c *Copy) grew(now host.Info) bool {
+	return c != nil && c.text.torn == 0 && now.Device == c.info.Device && now.Inode == c.info.Inode && now.Size > c.info.Size
+}
+
+// mounted says whether the location's dataset is there: an unmounted one
+// leaves a directory behind that belongs to its parent's dataset.
+func mounted(files host.Files, at Location) error {
+	if at.Pool == "" {
+		return nil
+	}
+	dataset := path.Dir(at.Directory)
+	here, err := files.Stat(dataset)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", dataset, ErrNotMounted)
+	}
+	if err != nil {
+		return err
+	}
+	above, err := files.Stat(path.Dir(dataset))
+	if err != nil {
+		return err
+	}
+	if here.Device == above.Device {
+		return fmt.Errorf("%s: %w", dataset, ErrNotMounted)
+	}
+	return nil
+}
+
+// visit is one look at one place.
+type visit struct {
+	Location
+	before *Copy // what was there last time
+	found  *Copy
+	err    error
+
+	info host.Info
+	data []byte // the whole file, if it has to be verified
+}
+
+// read fetches what is not known of the file.
+func (v *visit) read(files host.Files) {
+	if v.err = mounted(files, v.Location); v.err != nil {
+		return
+	}
+	if info, err := files.Stat(v.File()); err == nil && v.before.is(info) {
+		v.found = v.before
+		return
+	}
+	in, err := files.Open(v.File(), os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		v.err = noFile(files, v.Location)
+		return
+	}
+	if err != nil {
+		v.err = err
+		return
+	}
+	defer in.Close()
+	if v.info, v.err = in.Stat(); v.err != nil {
+		return
+	}
+	if v.before.grew(v.info) && v.follow(in) {
+		return
+	}
+	v.data, v.err = v.from(in, 0)
+}
+
+// from reads the file from an offset to its end.
+func (v *visit) from(in host.File, offset int64) ([]byte, error) {
+	data := make([]byte, v.info.Size-offset)
+	if n, err := in.ReadAt(data, offset); n < len(data) {
+		return nil, fmt.Errorf("read %s: %w", v.File(), err)
+	}
+	return data, nil
+}
+
+// follow reads only what the file has got since the last look. It says false
+// if that does not continue what was read then.
+func (v *visit) follow(in host.File) bool {
+	more, err := v.from(in, v.before.info.Size)
+	if err != nil {
+		return false
+	}
+	longer, err := v.before.text.extend(more)
+	if err != nil || longer.torn > 0 {
+		return false
+	}
+	v.found = &Copy{Location: v.Location, text: longer, info: v.info}
+	return true
+}
+
+// noFile says why there is no file.
+func noFile(files host.Files, at Location) error {
+	if _, err := files.Stat(at.File() + firstSuffix); err == nil {
+		return errUnfinished
+	}
+	return errNoFile
+}
+
+// verify makes a copy of what was read.
+func (v *visit) verify(known *text) {
+	if v.found != nil || v.err != nil {
+		return
+	}
+	t, err := verify(v.data, known)
+	if err != nil {
+		v.err = broken(v.File(), err)
+		return
+	}
+	v.found = &Copy{Location: v.Location, text: t, info: v.info}
+}
+
+// flush makes sure that what was read is on disk: whoever wrote it may have
+// been killed before it was. That is free when it is so already.
+func (v *visit) flush(files host.Files) {
+	if v.found == nil || v.found == v.before {
+		return
+	}
+	err := files.Sync(v.File())
+	if err == nil {
+		err = files.SyncDir(v.Directory)
+	}
+	if err != nil {
+		v.found, v.err = nil, fmt.Errorf("flush %s: %w", v.File(), err)
+	}
+}
+
+// broken is a *BrokenError, if err is a fault of a text.
+func broken(file string, err error) error {
+	if f, ok := errors.AsType[*fault](err); ok {
+		return &BrokenError{File: file, Line: f.line, Reason: f.reason}
+	}
+	return err
+}

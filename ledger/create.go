@@ -1,0 +1,164 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Create makes a new ledger with a copy in every one of places.Locations. Only
+// bootstrap may: it is the one act that takes "nothing found" for "nothing
+// was". A creation that was interrupted is finished.
+//
+// The errors are ErrExists if any location holds a file, whatever is in it,
+// ErrNotMounted, ErrOverruled if the witness knows a ledger, and those of the
+// file system.
+func Create(ctx context.Context, files host.Files, places Places, who string) error {
+	l, err := unopened(files, places)
+	if err != nil {
+		return err
+	}
+	if len(places.Locations) == 0 {
+		return fmt.Errorf("create the state file: no place for it is known")
+	}
+	unlock, err := l.lock(ctx, host.LockExclusive)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := l.create(ctx, who); err != nil {
+		return fmt.Errorf("create the state file: %w", err)
+	}
+	return nil
+}
+
+func (l *Ledger) create(ctx context.Context, who string) error {
+	for _, at := range l.places.Locations {
+		if err := ensureDirectory(l.files, at); err != nil {
+			return err
+		}
+	}
+	there, err := l.there()
+	if err != nil {
+		return err
+	}
+	if len(there) > 0 {
+		return l.finish(ctx, there)
+	}
+	mark, ok, err := l.places.Witness.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("ask its witness: %w", err)
+	}
+	if ok {
+		return &OverruledError{Mark: mark}
+	}
+	first := newText(l.places.Locations, who, time.Now())
+	for i, at := range l.places.Locations {
+		prepared := first.as(first.epochs[0].Copies[i].Copy)
+		if err := host.WriteFile(l.files, at.File()+firstSuffix, prepared, fileMode); err != nil {
+			return err
+		}
+	}
+	return l.begin(ctx, first, l.places.Locations)
+}
+
+// newText is a ledger with nothing but its first epoch line.
+func newText(locations []Location, who string, now time.Time) *text {
+	h := header{Format: format, Ledger: newID()}
+	h.Base.Hash = firstHash(h.Ledger)
+	e := Epoch{N: 1, ID: newID(), Who: who, Why: "created"}
+	for _, at := range locations {
+		e.Copies = append(e.Copies, Seat{newID(), at.Pool})
+	}
+	h.Copy = e.Copies[0].Copy
+	t, err := verify(append(h.encode(), encodeLine(Head{0, h.Base.Hash}, e.N, now, []Fact{e.fact()})...), nil)
+	if err != nil {
+		panic(err) // what was written a line above is read here
+	}
+	return t
+}
+
+// begin gives the prepared files their name. With the first of them the ledger
+// is there; all of them are on disk, so that finish can do the others.
+func (l *Ledger) begin(ctx context.Context, first *text, locations []Location) error {
+	for _, at := range locations {
+		if err := rename(l.files, at.File()+firstSuffix, at.File()); err != nil {
+			return err
+		}
+	}
+	e := first.epochs[0]
+	return l.places.Witness.Write(ctx, Mark{Ledger: first.Ledger, N: e.N, Epoch: e.ID})
+}
+
+// there is the locations that hold a file.
+func (l *Ledger) there() ([]Location, error) {
+	var out []Location
+	for _, at := range l.places.Locations {
+		found, err := exists(l.files, at.File())
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			out = append(out, at)
+		}
+	}
+	return out, nil
+}
+
+// finish completes a creation that was killed between two renames. It is one
+// if the files that are there hold the first line and no other, and every
+// other location holds its prepared file, which has had no other name: then
+// nothing was ever written to this ledger.
+func (l *Ledger) finish(ctx context.Context, there []Location) error {
+	exist := &ExistsError{}
+	for _, at := range there {
+		exist.Files = append(exist.Files, at.File())
+	}
+	if len(there) == len(l.places.Locations) {
+		return exist
+	}
+	var first *text
+	var rest []Location
+	for _, at := range l.places.Locations {
+		name := at.File()
+		if ok, err := exists(l.files, name); err != nil {
+			return err
+		} else if !ok {
+			name, rest = name+firstSuffix, append(rest, at)
+		}
+		t, err := readText(l.files, name)
+		if err != nil {
+			return errors.Join(exist, err)
+		}
+		if !t.fresh(first) {
+			return exist
+		}
+		first = t
+	}
+	if len(first.epochs[0].Copies) != len(l.places.Locations) {
+		return exist
+	}
+	return l.begin(ctx, first, rest)
+}
+
+// fresh says whether the text holds the first line of a ledger and nothing
+// else, the same as another's.
+func (t *text) fresh(other *text) bool {
+	return len(t.lines) == 1 && t.torn == 0 && t.Base.Seq == 0 && t.epochs[0].seated(t.Copy) &&
+		(other == nil || other.Ledger == t.Ledger && other.head() == t.head() && other.Copy != t.Copy)
+}
+
+func readText(files host.Files, name string) (*text, error) {
+	data, err := host.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	t, err := verify(data, nil)
+	if err != nil {
+		return nil, broken(name, err)
+	}
+	return t, nil
+}

@@ -1,0 +1,66 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// firstSuffix ends the name of a file of a ledger whose creation is under way.
+const firstSuffix = ".first"
+
+const fileMode = 0o644
+
+// replace makes data the copy of that location: after a power cut there is the
+// old one or the new one.
+func replace(files host.Files, at Location, data []byte) error {
+	return host.WriteFile(files, at.File(), data, fileMode)
+}
+
+// rename renames within a directory, and flushes it.
+func rename(files host.Files, from, to string) error {
+	if err := files.Rename(from, to); err != nil {
+		return err
+	}
+	return files.SyncDir(path.Dir(to))
+}
+
+// ensureDirectory makes the location's directory, durably, in a dataset that
+// is mounted.
+func ensureDirectory(files host.Files, at Location) error {
+	if err := mounted(files, at); err != nil {
+		return fmt.Errorf("%s: %w", at.File(), cause(err))
+	}
+	return makeDirectory(files, path.Clean(at.Directory))
+}
+
+func makeDirectory(files host.Files, name string) error {
+	info, err := files.Stat(name)
+	switch {
+	case err == nil && info.Mode.IsDir():
+		return nil
+	case err == nil:
+		return &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist}
+	case !errors.Is(err, fs.ErrNotExist) || name == "/":
+		return err
+	}
+	if err := makeDirectory(files, path.Dir(name)); err != nil {
+		return err
+	}
+	if err := files.Mkdir(name, 0o755); err != nil {
+		return err
+	}
+	return files.SyncDir(path.Dir(name))
+}
+
+// exists says whether there is anything of that name.
+func exists(files host.Files, name string) (bool, error) {
+	_, err := files.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

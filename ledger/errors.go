@@ -1,0 +1,242 @@
+package ledger
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// The refusals. Each comes as a typed error that names the files; its Hint
+// says what would be right.
+var (
+	ErrAbsent    = errors.New("no copy of the state file")                            // *AbsentError
+	ErrMissing   = errors.New("a copy of the state file is missing")                  // *MissingError
+	ErrForked    = errors.New("copies of the state file disagree")                    // *ForkedError
+	ErrTwins     = errors.New("one copy of the state file is there twice")            // *TwinsError
+	ErrBroken    = errors.New("a copy of the state file is broken")                   // *BrokenError
+	ErrExists    = errors.New("there is a state file already")                        // *ExistsError
+	ErrOverruled = errors.New("the sled went on with other copies of the state file") // *OverruledError
+	// ErrDead is a write that failed half-way, and every use of the same Ledger
+	// after it. Whether the facts were written is unknown until the next Open.
+	ErrDead = errors.New("the state file was not written as it should have been") // *WriteError
+)
+
+// Absence is why there is no copy in one place.
+type Absence struct {
+	File string
+	Pool string
+	Err  error // ErrNotMounted, fs.ErrNotExist, ErrBroken, an error of the disk
+}
+
+func (a Absence) String() string { return fmt.Sprintf("%s: %v", a.File, cause(a.Err)) }
+
+// AbsentError is ErrAbsent.
+type AbsentError struct{ Places []Absence }
+
+// Error names every place that was looked at.
+func (e *AbsentError) Error() string {
+	if len(e.Places) == 0 {
+		return ErrAbsent.Error() + ": no place to look for one"
+	}
+	return fmt.Sprintf("%v: %s", ErrAbsent, join(e.Places))
+}
+
+// Unwrap gives ErrAbsent and the causes.
+func (e *AbsentError) Unwrap() []error { return causes(ErrAbsent, e.Places) }
+
+// Hint says what would be right.
+func (e *AbsentError) Hint() string {
+	for _, at := range e.Places {
+		if !errors.Is(at.Err, errNoFile) && !errors.Is(at.Err, errUnfinished) {
+			return "bring the disks back that hold it; nothing that cannot be read is ever taken for empty"
+		}
+	}
+	return "`sledctl bootstrap` prepares a new sled; on a prepared one, bring the disks back that hold its state file"
+}
+
+// MissingError is ErrMissing.
+type MissingError struct {
+	Missing []Member
+	Present []Member
+	Head    Head      // of the best copy that is present
+	Epoch   Epoch     // the one that made them members
+	Others  []Absence // places without a copy
+}
+
+// Error names the members on both sides.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%v: %s; present: %s; at %v", ErrMissing, join(e.Missing), cmp.Or(join(e.Present), "none"), e.Head)
+}
+
+// Unwrap gives ErrMissing and the causes.
+func (e *MissingError) Unwrap() []error {
+	out := []error{ErrMissing}
+	for _, m := range e.Missing {
+		out = append(out, m.Err)
+	}
+	return out
+}
+
+// Hint says what would be right.
+func (e *MissingError) Hint() string {
+	for _, at := range e.Others {
+		if errors.Is(at.Err, errUnfinished) {
+			return "the state file was never completed: `sledctl bootstrap` does it"
+		}
+	}
+	if len(e.Present) == 0 {
+		return "bring a disk back that holds one of the missing copies"
+	}
+	return "bring the disk back, or go on without it: --degraded"
+}
+
+// String names the copy, where it is, or why it is not.
+func (m Member) String() string {
+	if m.Err != nil {
+		return fmt.Sprintf("%v: %v", m.Seat, cause(m.Err))
+	}
+	return fmt.Sprintf("%v at %s", m.Seat, m.File)
+}
+
+// ForkedError is ErrForked: two copies of which neither continues the other.
+type ForkedError struct {
+	Best, Other string // files
+	BestHead    Head
+	OtherHead   Head
+	BestEpoch   Epoch
+	OtherEpoch  Epoch
+	Reason      string
+}
+
+// Error names both sides.
+func (e *ForkedError) Error() string {
+	return fmt.Sprintf("%v: %s is at %v, epoch %d; %s is at %v, epoch %d: %s", ErrForked,
+		e.Best, e.BestHead, e.BestEpoch.N, e.Other, e.OtherHead, e.OtherEpoch.N, e.Reason)
+}
+
+// Unwrap gives ErrForked.
+func (e *ForkedError) Unwrap() error { return ErrForked }
+
+// Hint says what would be right.
+func (e *ForkedError) Hint() string {
+	return "compare the two files, and move the one that is to be given up out of its directory: its facts are lost to the sled"
+}
+
+// TwinsError is ErrTwins: two files say that they are the same copy.
+type TwinsError struct {
+	Copy  string
+	Files [2]string
+}
+
+// Error names both files.
+func (e *TwinsError) Error() string {
+	return fmt.Sprintf("%v: copy %s is in %s and in %s", ErrTwins, e.Copy, e.Files[0], e.Files[1])
+}
+
+// Unwrap gives ErrTwins.
+func (e *TwinsError) Unwrap() error { return ErrTwins }
+
+// Hint says what would be right.
+func (e *TwinsError) Hint() string {
+	return "one of the files was copied by hand, or its disk was: move the older one out of its directory"
+}
+
+// BrokenError is ErrBroken: a file that is there and cannot be believed.
+type BrokenError struct {
+	File   string
+	Line   int // from 1, the header
+	Reason string
+}
+
+// Error names file and line.
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("%v: %s: line %d: %s", ErrBroken, e.File, e.Line, e.Reason)
+}
+
+// Unwrap gives ErrBroken.
+func (e *BrokenError) Unwrap() error { return ErrBroken }
+
+// Hint says what would be right.
+func (e *BrokenError) Hint() string {
+	return "the file is left as it is; the other copies hold what it held"
+}
+
+// ExistsError is ErrExists: nothing is created where something is.
+type ExistsError struct{ Files []string }
+
+// Error names the files.
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("%v: %s", ErrExists, strings.Join(e.Files, ", "))
+}
+
+// Unwrap gives ErrExists.
+func (e *ExistsError) Unwrap() error { return ErrExists }
+
+// OverruledError is ErrOverruled: the witness knows of an epoch, or of a
+// ledger, that the copies at hand do not know.
+type OverruledError struct {
+	Mark  Mark
+	Files []string // the copies at hand; empty if there is none
+}
+
+// Error names the copies and what overrules them.
+func (e *OverruledError) Error() string {
+	return fmt.Sprintf("%v: epoch %d (%s) of ledger %s was in force, of which nothing is known in: %s", ErrOverruled,
+		e.Mark.N, e.Mark.Epoch, e.Mark.Ledger, cmp.Or(strings.Join(e.Files, ", "), "no file at all"))
+}
+
+// Unwrap gives ErrOverruled.
+func (e *OverruledError) Unwrap() error { return ErrOverruled }
+
+// Hint says what would be right.
+func (e *OverruledError) Hint() string { return "bring the disk back that holds the newer copy" }
+
+// WriteError is ErrDead: a write to a copy failed.
+type WriteError struct {
+	Err error // what failed first
+	// Unknown says that facts were being written: whether they count, the next
+	// Open decides. Otherwise none of them was.
+	Unknown bool
+}
+
+// Error says what failed, and what is unknown.
+func (e *WriteError) Error() string {
+	if e.Unknown {
+		return fmt.Sprintf("%v, result unknown: %v", ErrDead, e.Err)
+	}
+	return fmt.Sprintf("%v: %v", ErrDead, e.Err)
+}
+
+// Unwrap gives ErrDead and the cause.
+func (e *WriteError) Unwrap() []error { return []error{ErrDead, e.Err} }
+
+// Hint says what would be right.
+func (e *WriteError) Hint() string {
+	return "run the same command again: it finds out what was written"
+}
+
+// cause is the error without the name of the file, which stands beside it.
+func cause(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	return err
+}
+
+func causes(kind error, places []Absence) []error {
+	out := []error{kind}
+	for _, at := range places {
+		out = append(out, at.Err)
+	}
+	return out
+}
+
+func join[T fmt.Stringer](parts []T) string {
+	words := make([]string, len(parts))
+	for i, p := range parts {
+		words[i] = p.String()
+	}
+	return strings.Join(words, "; ")
+}

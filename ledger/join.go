@@ -1,0 +1,157 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Join makes copies in the given locations and members of them. A location
+// that holds a member is left as it is; any other file there is renamed aside.
+// No member may be missing, but see Degrade: replacing a disk is going on
+// alone, then Join.
+//
+// The errors are those of Update, and ErrNotMounted.
+func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string) error {
+	unlock, err := l.lock(ctx, host.LockExclusive)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := l.writer(ctx)
+	if err != nil {
+		return err
+	}
+	newcomers = slices.DeleteFunc(cleaned(newcomers), func(at Location) bool { return p.member(at) != nil })
+	if len(newcomers) == 0 {
+		return nil
+	}
+	if len(p.missing) > 0 {
+		if p, err = l.goAlone(ctx, p); err != nil {
+			return err
+		}
+	}
+	for _, at := range newcomers {
+		if err := l.plant(at, p.members[0].text); err != nil {
+			return l.kill(fmt.Errorf("make a copy of the state file: %w", err), false)
+		}
+	}
+	if p, err = l.lookToWrite(ctx); err != nil {
+		return err
+	}
+	return l.admit(ctx, p, newcomers, reason{who, why})
+}
+
+// plant writes a copy, not yet a member, into a location.
+func (l *Ledger) plant(at Location, t *text) error {
+	if err := ensureDirectory(l.files, at); err != nil {
+		return err
+	}
+	if err := setAside(l.files, at); err != nil {
+		return err
+	}
+	if err := replace(l.files, at, t.as(newID())); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.places.Locations, at) {
+		l.places.Locations = append(slices.Clip(l.places.Locations), at)
+	}
+	return nil
+}
+
+// setAside renames the file of a location, if there is one.
+func setAside(files host.Files, at Location) error {
+	found, err := exists(files, at.File())
+	if err != nil || !found {
+		return err
+	}
+	aside := fmt.Sprintf("aside-%s-%s.jsonl", time.Now().UTC().Format("20060102T150405Z"), newID())
+	return rename(files, at.File(), path.Join(at.Directory, aside))
+}
+
+// admit begins the epoch in which the newcomers count. The old members get its
+// line first: a newcomer alone must never claim that it counts.
+func (l *Ledger) admit(ctx context.Context, p *picture, newcomers []Location, by reason) error {
+	seats, lost := slices.Clone(p.epoch.Copies), slices.Clone(p.epoch.Lost)
+	var others []*Copy
+	for _, at := range newcomers {
+		c := l.at(at)
+		if c == nil || c.text.lags(p.best.text) {
+			return fmt.Errorf("the copy that was just written cannot be used: %w", p.why(at))
+		}
+		others, seats = append(others, c), append(seats, c.seat())
+		lost = replaced(lost, at.Pool)
+	}
+	_, err := l.change(ctx, p, p.epoch.next(seats, lost, by), p.members, others)
+	return err
+}
+
+// replaced is lost without the seat that a newcomer takes: its own pool's, or
+// the one that waits longest.
+func replaced(lost []Seat, pool string) []Seat {
+	if len(lost) == 0 {
+		return nil
+	}
+	i := max(0, slices.IndexFunc(lost, func(s Seat) bool { return s.Pool == pool }))
+	return slices.Delete(lost, i, i+1)
+}
+
+// Leave takes the copy in a directory out of the members. Its file stays, with
+// the line that says so. At least one member must remain; a directory that
+// holds no member is no error. The errors are those of Update.
+func (l *Ledger) Leave(ctx context.Context, directory string, who, why string) error {
+	unlock, err := l.lock(ctx, host.LockExclusive)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := l.writer(ctx)
+	if err != nil {
+		return err
+	}
+	leaver := p.member(Location{Directory: directory})
+	switch {
+	case leaver == nil:
+		return nil
+	case len(p.missing) > 0:
+		return p.missingError()
+	case len(p.members) == 1:
+		return fmt.Errorf("%s is the only copy of the state file", leaver.File())
+	}
+	stay := slices.DeleteFunc(slices.Clone(p.members), func(c *Copy) bool { return c == leaver })
+	seats := slices.DeleteFunc(slices.Clone(p.epoch.Copies), func(s Seat) bool { return s.Copy == leaver.text.Copy })
+	_, err = l.change(ctx, p, p.epoch.next(seats, p.epoch.Lost, reason{who, why}), stay, []*Copy{leaver})
+	return err
+}
+
+// member is the present member in that directory, or nil.
+func (p *picture) member(at Location) *Copy {
+	for _, c := range p.members {
+		if c.Directory == path.Clean(at.Directory) {
+			return c
+		}
+	}
+	return nil
+}
+
+// why is why there is no copy in a location.
+func (p *picture) why(at Location) error {
+	for _, a := range p.absent {
+		if a.File == at.File() {
+			return fmt.Errorf("%s: %w", a.File, a.Err)
+		}
+	}
+	return fmt.Errorf("%s: it is not what was written", at.File())
+}
+
+func (l *Ledger) at(at Location) *Copy {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seen[at.Directory]
+}

@@ -1,0 +1,167 @@
+// Package ledger keeps the state file of a sled: an append-only file of JSON
+// lines, in several copies (one per M.2), any of which may be away, old, torn
+// or wrong when it is read.
+//
+// What holds, whatever is killed, cut off or pulled out: a fact that Update
+// acknowledged or that a View showed is never lost, rolled back or forked.
+// What remains in the worst case is a refusal that names the files.
+//
+// The way through the package is the way of one append. A lock (ledger.go),
+// a look at every place (look.go, copy.go), each file verified line by line
+// (line.go, text.go), the rules that say which of them to believe (open.go),
+// shorter copies brought up (raise.go), the caller's decision over a View
+// (view.go), one line written to all members and flushed (append.go). Who the
+// members are is itself kept in lines: create.go, join.go and alone.go write
+// those. rewrite.go keeps the file short, history.go reads what it left out.
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Fact is one key with its value. The last value of a key counts.
+type Fact struct {
+	Key   string          // printable ASCII without quote and backslash, at most 512 bytes; not "members"
+	Value json.RawMessage // any JSON; nil and null remove the key
+}
+
+// Location is a directory that may hold a copy.
+type Location struct {
+	Directory string // absolute; the file in it is ledger.jsonl
+	// Pool identifies the pool of the dataset whose mountpoint is Directory's
+	// parent. Empty: a plain directory, which need not be mounted.
+	Pool string
+}
+
+// fileName is the name of a copy in its directory.
+const fileName = "ledger.jsonl"
+
+// File is the name of the copy that the location may hold.
+func (l Location) File() string { return path.Join(l.Directory, fileName) }
+
+// Places says where the copies may be and what guards them.
+type Places struct {
+	// Lock is the file that is locked: shared by readers, alone by writers. It
+	// lies on the ramdisk and never beside a copy, which a rewrite renames and a
+	// pulled disk takes away.
+	Lock      string
+	Locations []Location
+	Witness   Witness // nil: NoWitness
+}
+
+// Ledger is an open state file. It is safe for concurrent use, by goroutines
+// and by processes.
+type Ledger struct {
+	files  host.Files
+	places Places
+	limit  int // bytes of dead lines below which nothing is rewritten
+
+	mu     sync.Mutex
+	seen   map[string]*Copy // by directory: what was read there last
+	absent []Absence        // the other places
+	dead   error            // set by the first failed write
+	alone  *reason          // set by Degrade
+}
+
+// rewriteLimit is the amount of dead lines that is worth a rewrite, in bytes.
+const rewriteLimit = 256 << 10
+
+// reason says who changes the membership, and why.
+type reason struct{ who, why string }
+
+// Open reads every copy and decides which to believe. It changes nothing. The
+// errors are those of Read.
+func Open(ctx context.Context, files host.Files, places Places) (*Ledger, error) {
+	l, err := unopened(files, places)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.Read(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// unopened is a ledger nobody has looked at yet.
+func unopened(files host.Files, places Places) (*Ledger, error) {
+	for _, at := range places.Locations {
+		if path.Dir(places.Lock) == path.Clean(at.Directory) {
+			return nil, fmt.Errorf("lock file %s lies beside a copy of the state file", places.Lock)
+		}
+	}
+	if places.Witness == nil {
+		places.Witness = NoWitness{}
+	}
+	places.Locations = cleaned(places.Locations)
+	return &Ledger{files: files, places: places, limit: rewriteLimit, seen: map[string]*Copy{}}, nil
+}
+
+func cleaned(locations []Location) []Location {
+	out := slices.Clone(locations)
+	for i := range out {
+		out[i].Directory = path.Clean(out[i].Directory)
+	}
+	return out
+}
+
+// Read is what all present members hold. A missing member is a warning of the
+// View. The errors are ErrAbsent, ErrMissing (no member is present at all),
+// ErrForked, ErrTwins, ErrBroken, ErrDead, and the context's while waiting for
+// a writer.
+func (l *Ledger) Read(ctx context.Context) (View, error) {
+	p, err := l.lookShared(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	return p.view(p.shortest())
+}
+
+func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
+	unlock, err := l.lock(ctx, host.LockShared)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	p, err := l.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.members) == 0 {
+		return nil, p.missingError()
+	}
+	return p, nil
+}
+
+// Degrade lets later Updates of l go on without the members that are missing:
+// the first that has something to write names the present ones as the only
+// members. Who and why are kept in that line.
+func (l *Ledger) Degrade(who, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.alone = &reason{who, why}
+}
+
+// lock takes the lock of all copies. Its directory is on the ramdisk and may
+// not be there yet.
+func (l *Ledger) lock(ctx context.Context, mode host.LockMode) (unlock func(), err error) {
+	lock, err := l.files.Lock(ctx, l.places.Lock, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := host.MkdirAll(l.files, path.Dir(l.places.Lock), 0o755); err != nil {
+			return nil, fmt.Errorf("lock the state file: %w", err)
+		}
+		lock, err = l.files.Lock(ctx, l.places.Lock, mode)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the state file: %w", err)
+	}
+	return func() { lock.Unlock() }, nil
+}

@@ -1,0 +1,65 @@
+package ledger
+
+import (
+	"context"
+	"sync"
+)
+
+// look visits every place, reads what has changed there since the last look,
+// and decides what it amounts to. The lock is held.
+func (l *Ledger) look(ctx context.Context) (*picture, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead != nil {
+		return nil, l.dead
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	visits := make([]*visit, len(l.places.Locations))
+	for i, at := range l.places.Locations {
+		visits[i] = &visit{Location: at, before: l.seen[at.Directory]}
+	}
+	l.each(visits, func(v *visit) { v.read(l.files) })
+	var known *text
+	for _, v := range visits {
+		v.verify(known)
+		if v.found != nil && known == nil {
+			known = v.found.text
+		}
+	}
+	l.each(visits, func(v *visit) { v.flush(l.files) })
+	l.seen, l.absent = map[string]*Copy{}, nil
+	for _, v := range visits {
+		if v.found != nil {
+			l.seen[v.Directory] = v.found
+		} else {
+			l.absent = append(l.absent, Absence{File: v.File(), Pool: v.Pool, Err: v.err})
+		}
+	}
+	return l.decide()
+}
+
+// each does something in every place, side by side.
+func (l *Ledger) each(visits []*visit, do func(*visit)) {
+	if len(visits) == 1 {
+		do(visits[0])
+		return
+	}
+	var wg sync.WaitGroup
+	for _, v := range visits {
+		wg.Go(func() { do(v) })
+	}
+	wg.Wait()
+}
+
+// decide applies the rules to what is known of all places.
+func (l *Ledger) decide() (*picture, error) {
+	var copies []*Copy
+	for _, at := range l.places.Locations {
+		if c := l.seen[at.Directory]; c != nil {
+			copies = append(copies, c)
+		}
+	}
+	return choose(copies, l.absent)
+}

@@ -1,0 +1,362 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// The model of the ledger is a list of appends. Each append writes, beside its
+// own facts, the list of all appends that it was made on, so that any view
+// tells which ones it holds. Of these lists must be true, whatever happens to
+// processes, power and disks:
+//
+//   - what was acknowledged or shown stays, at its place;
+//   - what was refused never appears;
+//   - the other facts are what these appends amount to.
+type model struct {
+	*rapid.T
+	sled     *sled
+	handle   *Ledger
+	limit    int
+	changing bool // members do
+
+	appends [][]Fact // by number
+	refused []int    // which of them must never appear
+	shown   []int    // the longest list that was shown or acknowledged
+	maybe   []int    // written by someone who could not tell, since shown grew
+	tally   *tally
+}
+
+// tally is what happened in all histories.
+type tally struct{ histories, acknowledged, unknown, refused, shown, forked int }
+
+const opsKey = "ops"
+
+// listed is the appends that a view holds.
+func (m *model) listed(v View) []int {
+	var ops []int
+	if value, ok := v.Get(opsKey); ok {
+		if err := json.Unmarshal(value, &ops); err != nil {
+			m.Fatal(err)
+		}
+	}
+	return ops
+}
+
+// check is called with every view that anyone sees. A reader may see less than
+// a writer who could not tell has written; it never sees less than was shown.
+// What is seen while a member is missing comes with a warning, since that
+// member may know more, and does not count as shown.
+func (m *model) check(v View) {
+	ops := m.listed(v)
+	m.amounts(v, ops)
+	missing := slices.ContainsFunc(v.Members(), func(s Member) bool { return s.Err != nil })
+	if missing != warned(v, "missing") {
+		m.Fatalf("members %v, warned %v", v.Members(), v.Warnings())
+	}
+	if missing && m.changing {
+		return
+	}
+	if len(ops) < len(m.shown) || !slices.Equal(ops[:len(m.shown)], m.shown) {
+		m.Fatalf("appends %v were shown, now %v", m.shown, ops)
+	}
+	for _, n := range ops[len(m.shown):] {
+		if !slices.Contains(m.maybe, n) {
+			m.Fatalf("append %d appears, which was overtaken: %v, shown were %v, possible are %v", n, ops, m.shown, m.maybe)
+		}
+	}
+	if !missing {
+		m.shown = ops
+		m.tally.shown++
+	}
+}
+
+// amounts checks what a view holds beside the list.
+func (m *model) amounts(v View, ops []int) {
+	var made [][]Fact
+	for _, n := range ops {
+		if slices.Contains(m.refused, n) {
+			m.Fatalf("append %d appears, which was refused: %v", n, ops)
+		}
+		made = append(made, m.appends[n])
+	}
+	got := all(v)
+	delete(got, opsKey)
+	if diff := cmp.Diff(replayed(made), got); diff != "" {
+		m.Fatalf("appends %v: %s", ops, diff)
+	}
+}
+
+// ledger is the handle of the process that runs now.
+func (m *model) ledger() *Ledger {
+	if m.handle == nil {
+		l, err := Open(m.Context(), m.sled, m.sled.places())
+		if m.refusal(err) {
+			return nil
+		}
+		l.limit = m.limit
+		m.handle = l
+	}
+	return m.handle
+}
+
+// refusal says whether err is one, and fails if it is of no known kind.
+func (m *model) refusal(err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, ErrForked):
+		m.tally.forked++
+	case errors.Is(err, ErrAbsent), errors.Is(err, ErrMissing), errors.Is(err, ErrOverruled), errors.Is(err, ErrDead):
+	case errors.Is(err, errKilled), errors.Is(err, ErrNotMounted):
+	default:
+		m.Fatalf("unexpected: %v", err)
+	}
+	return true
+}
+
+// read looks as a reader does.
+func (m *model) read() {
+	if l := m.ledger(); l != nil {
+		if v, err := l.Read(m.Context()); !m.refusal(err) {
+			m.check(v)
+		}
+	}
+}
+
+// update appends something as a writer does.
+func (m *model) update() error {
+	l := m.ledger()
+	if l == nil {
+		return ErrAbsent
+	}
+	n := len(m.appends)
+	m.appends = append(m.appends, m.facts(n))
+	before := m.maybe
+	v, err := l.Update(m.Context(), func(v View) ([]Fact, error) {
+		m.check(v)
+		m.maybe = append(m.listed(v), n) // what this view does not hold has been overtaken
+		ops, err := json.Marshal(m.maybe)
+		return append(slices.Clone(m.appends[n]), Fact{opsKey, ops}), err
+	})
+	w, _ := errors.AsType[*WriteError](err)
+	switch {
+	case err == nil:
+		m.check(v)
+		if len(m.shown) == 0 || m.shown[len(m.shown)-1] != n {
+			m.Fatalf("append %d was acknowledged, shown is %v", n, m.shown)
+		}
+		m.tally.acknowledged++
+	case w != nil && w.Unknown:
+		m.tally.unknown++
+	default:
+		m.refusal(err)
+		m.refused, m.maybe = append(m.refused, n), before
+		m.tally.refused++
+	}
+	return err
+}
+
+func (m *model) facts(n int) []Fact {
+	var facts []Fact
+	for range rapid.IntRange(0, 2).Draw(m.T, "facts") {
+		f := gone(fmt.Sprint("k", rapid.IntRange(0, 3).Draw(m.T, "key")))
+		if rapid.IntRange(0, 3).Draw(m.T, "remove") > 0 {
+			f.Value = json.RawMessage(fmt.Sprint(n))
+		}
+		facts = append(facts, f)
+	}
+	return facts
+}
+
+func (m *model) disk(label string) *disk {
+	return m.sled.disks[rapid.IntRange(0, len(m.sled.disks)-1).Draw(m.T, label)]
+}
+
+// choose draws what a power cut leaves.
+func (m *model) choose(n int) int { return rapid.IntRange(0, n-1).Draw(m.T, "cut") }
+
+// restart is the end of the process that runs now.
+func (m *model) restart() {
+	m.handle = nil
+	m.sled.revive()
+}
+
+// faulty lets a disk fail soon, does something, and ends the process.
+func (m *model) faulty(do func()) {
+	if m.ledger() == nil {
+		return
+	}
+	for range rapid.IntRange(1, 2).Draw(m.T, "failing disks") {
+		m.disk("failing").failing(rapid.IntRange(0, 12).Draw(m.T, "after"), errKilled, rapid.Bool().Draw(m.T, "done first"))
+	}
+	do()
+	m.restart()
+}
+
+func (m *model) degrade() {
+	if l := m.ledger(); l != nil {
+		l.Degrade("model", "random")
+	}
+}
+
+func (m *model) join() {
+	d := m.disk("joining")
+	if l := m.ledger(); l != nil {
+		m.refusal(l.Join(m.Context(), []Location{d.at}, "model", "random"))
+		m.handle = nil
+	}
+}
+
+func (m *model) leave() {
+	d := m.disk("leaving")
+	if l := m.ledger(); l != nil {
+		err := l.Leave(m.Context(), d.at.Directory, "model", "random")
+		if err != nil && !strings.Contains(err.Error(), "only copy") {
+			m.refusal(err)
+		}
+		m.handle = nil
+	}
+}
+
+// everyday is what happens to healthy disks: afterwards nothing may be refused.
+func (m *model) everyday() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"read":    func(*rapid.T) { m.read() },
+		"update":  func(*rapid.T) { _ = m.update() },
+		"killed":  func(*rapid.T) { m.faulty(func() { _ = m.update() }) },
+		"restart": func(*rapid.T) { m.restart() },
+		"power": func(*rapid.T) {
+			m.sled.powerCut(m.choose)
+			m.restart()
+		},
+		"power while writing": func(*rapid.T) {
+			m.faulty(func() { _ = m.update() })
+			m.sled.powerCut(m.choose)
+		},
+		"mount or unmount": func(*rapid.T) {
+			d := m.disk("mounted or not")
+			d.mounted = !d.mounted
+		},
+		"lose power of one": func(*rapid.T) {
+			d := m.disk("pulled")
+			d.files = d.files.Cut(m.choose)
+		},
+	}
+}
+
+// drastic is what else operators and disks do.
+func (m *model) drastic() map[string]func(*rapid.T) {
+	m.changing = true
+	steps := m.everyday()
+	for name, step := range map[string]func(*rapid.T){
+		"go on alone": func(*rapid.T) {
+			m.degrade()
+			_ = m.update()
+		},
+		"go on alone, killed": func(*rapid.T) {
+			m.faulty(func() {
+				m.degrade()
+				_ = m.update()
+			})
+		},
+		"join":         func(*rapid.T) { m.join() },
+		"join, killed": func(*rapid.T) { m.faulty(m.join) },
+		"leave":        func(*rapid.T) { m.leave() },
+		"replace a disk, go on alone, join": func(*rapid.T) {
+			if !slices.ContainsFunc(m.sled.disks, func(d *disk) bool { return !d.mounted }) {
+				m.replace()
+			}
+		},
+	} {
+		steps[name] = step
+	}
+	return steps
+}
+
+// replace loses a disk for good, but not the last that holds what was shown.
+func (m *model) replace() {
+	if m.update() != nil {
+		return
+	}
+	v, err := m.ledger().Read(m.Context())
+	if m.refusal(err) || len(v.Members()) < 2 {
+		return
+	}
+	d := m.disk("replaced")
+	d.format()
+	m.restart()
+	m.degrade()
+	if l := m.ledger(); l != nil {
+		m.refusal(l.Join(m.Context(), []Location{d.at}, "model", "disk replaced"))
+	}
+	m.restart()
+}
+
+// run is one history.
+func (m *model) run(steps map[string]func(*rapid.T)) {
+	m.sled = newSled(m, rapid.IntRange(1, 3).Draw(m.T, "disks"), rapid.Bool().Draw(m.T, "plain"))
+	m.limit = rapid.SampledFrom([]int{0, 300, 1 << 20}).Draw(m.T, "limit")
+	try(m, Create(m.Context(), m.sled, m.sled.places(), "model"))
+	names := make([]string, 0, len(steps))
+	for name := range steps {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for range rapid.IntRange(5, 40).Draw(m.T, "steps") {
+		steps[rapid.SampledFrom(names).Draw(m.T, "step")](m.T)
+	}
+	for _, d := range m.sled.disks {
+		d.mounted = true
+	}
+	m.restart()
+	m.tally.histories++
+}
+
+// histories runs many, unless -rapid.checks says how many.
+func manyHistories(t *testing.T, count string, one func(*model)) tally {
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		try(t, f.Value.Set(count))
+		t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
+	}
+	var sum tally
+	rapid.Check(t, func(r *rapid.T) { one(&model{T: r, tally: &sum}) })
+	t.Logf("%d histories: %d appends acknowledged, %d unknown, %d refused, %d views, %d times forked",
+		sum.histories, sum.acknowledged, sum.unknown, sum.refused, sum.shown, sum.forked)
+	return sum
+}
+
+// Kills, power cuts and disks that come and go never need an operator: once
+// all disks are there, everything goes on.
+func TestHistoriesOfHealthyDisks(t *testing.T) {
+	sum := manyHistories(t, "1500", func(m *model) {
+		m.run(m.everyday())
+		if err := m.update(); err != nil {
+			m.Fatalf("with all disks there: %v", err)
+		}
+	})
+	if sum.unknown == 0 || sum.refused == 0 || sum.forked > 0 {
+		t.Errorf("%+v", sum)
+	}
+}
+
+// With operators who go on alone, join and leave at any time, a history may end
+// in a refusal. It never loses anything.
+func TestHistoriesOfChangingMembers(t *testing.T) {
+	sum := manyHistories(t, "2500", func(m *model) {
+		m.run(m.drastic())
+		_ = m.update()
+		m.read()
+	})
+	if sum.acknowledged < sum.histories || sum.unknown == 0 || sum.forked == 0 {
+		t.Errorf("%+v", sum)
+	}
+}

@@ -1,0 +1,201 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// picture is what a look at all places amounts to.
+type picture struct {
+	best     *Copy
+	epoch    Epoch   // the best copy's last: it says who the members are
+	members  []*Copy // that are present, in the order of the epoch line
+	missing  []Member
+	absent   []Absence
+	warnings []string
+}
+
+// choose decides which copies to believe. Not a vote: the copy with the most
+// epoch lines, then the most lines, is the best, and every other must be what
+// that one has been, or an end that never counted.
+func choose(copies []*Copy, absent []Absence) (*picture, error) {
+	if len(copies) == 0 {
+		return nil, &AbsentError{absent}
+	}
+	if err := twins(copies); err != nil {
+		return nil, err
+	}
+	p := &picture{best: copies[0], absent: absent}
+	for _, c := range copies[1:] {
+		if c.text.better(p.best.text) {
+			p.best = c
+		}
+	}
+	p.epoch = p.best.text.epoch()
+	for _, c := range copies {
+		relation, why := relate(p.best.text, c.text)
+		switch relation {
+		case forked:
+			return nil, fork(p.best, c, why)
+		case deadTail:
+			p.warn("%s is not used: what it holds from %v on was never acknowledged", c.File(), c.text.head())
+		}
+	}
+	p.seat(copies)
+	p.warnOfBroken()
+	return p, nil
+}
+
+// warnOfBroken tells of files that are in nobody's way, and are broken.
+func (p *picture) warnOfBroken() {
+	for _, a := range p.absent {
+		named := slices.ContainsFunc(p.missing, func(m Member) bool { return m.Err == a.Err })
+		if errors.Is(a.Err, ErrBroken) && !named {
+			p.warn("%v", a.Err)
+		}
+	}
+}
+
+func twins(copies []*Copy) error {
+	byID := map[string]*Copy{}
+	for _, c := range copies {
+		if other := byID[c.text.Copy]; other != nil {
+			return &TwinsError{c.text.Copy, [2]string{other.File(), c.File()}}
+		}
+		byID[c.text.Copy] = c
+	}
+	return nil
+}
+
+// epoch is the text's last.
+func (t *text) epoch() Epoch { return t.epochs[len(t.epochs)-1] }
+
+func (t *text) better(than *text) bool {
+	if len(t.epochs) != len(than.epochs) {
+		return len(t.epochs) > len(than.epochs)
+	}
+	return t.head().Seq > than.head().Seq
+}
+
+// relation is what a copy is to the best one.
+type relation int
+
+const (
+	equal    relation = iota
+	behind            // an earlier state of the best
+	deadTail          // earlier, and then something that was never acknowledged
+	forked            // neither: someone's facts would be lost
+)
+
+// relate says what c is to best, and why the two cannot be reconciled.
+func relate(best, c *text) (relation, string) {
+	at := c.head()
+	switch {
+	case best.Ledger != c.Ledger:
+		return forked, fmt.Sprintf("they are of two ledgers, %s and %s", best.Ledger, c.Ledger)
+	case at == best.head():
+		return equal, ""
+	case best.holds(at):
+		return behind, ""
+	case !sameEpochs(c.epochs, best.epochs):
+		return forked, "their members were changed on both sides"
+	}
+	k := len(c.epochs)
+	over := k < len(best.epochs) // c's last epoch has ended
+	if at.Seq < best.Base.Seq && (!over || at.Seq < best.epochs[k].Seq) {
+		return behind, "" // the rewrite of best has left the line out
+	}
+	if !over {
+		return forked, fmt.Sprintf("the line of %v occurs on one side only", at)
+	}
+	if at.Seq >= best.epochs[k].Seq && c.agrees(best, best.epochs[k]) && !best.epoch().seated(c.Copy) {
+		return deadTail, ""
+	}
+	return forked, fmt.Sprintf("one went on with seq %d where the other begins epoch %d", best.epochs[k].Seq, best.epochs[k].N)
+}
+
+// agrees says whether t is what best was when best's epoch began: that line's
+// hash is made over the one before it.
+func (t *text) agrees(best *text, began Epoch) bool {
+	before, ok := t.hashAt(began.Seq - 1)
+	i, found := best.find(began.Seq)
+	return ok && found && string(newChain().hash([]byte(before), best.line(i)[hashEnd:])) == began.hash
+}
+
+func fork(best, other *Copy, why string) error {
+	return &ForkedError{
+		Best: best.File(), BestHead: best.text.head(), BestEpoch: best.text.epoch(),
+		Other: other.File(), OtherHead: other.text.head(), OtherEpoch: other.text.epoch(),
+		Reason: why,
+	}
+}
+
+// seat finds the members among the copies.
+func (p *picture) seat(copies []*Copy) {
+	byID := map[string]*Copy{}
+	for _, c := range copies {
+		byID[c.text.Copy] = c
+	}
+	for _, s := range p.epoch.Copies {
+		if c := byID[s.Copy]; c != nil {
+			p.members = append(p.members, c)
+			continue
+		}
+		m := Member{Seat: s, Err: p.whyMissing(s)}
+		p.missing = append(p.missing, m)
+		p.warn("%v of the state file is missing: %v", s, cause(m.Err))
+	}
+	for _, s := range p.epoch.Lost {
+		p.warn("the state file is kept without %v since %s (%s: %s): `sledctl bootstrap` takes a new disk in",
+			s, p.epoch.Time.Format("2006-01-02 15:04:05Z"), p.epoch.Who, p.epoch.Why)
+	}
+}
+
+// whyMissing is what was found in the place where the copy should be.
+func (p *picture) whyMissing(s Seat) error {
+	for _, a := range p.absent {
+		if a.Pool == s.Pool {
+			return a.Err
+		}
+	}
+	return errNoPlace
+}
+
+func (p *picture) warn(form string, args ...any) {
+	p.warnings = append(p.warnings, fmt.Sprintf(form, args...))
+}
+
+// shortest is the present member with the fewest lines: what it holds, all
+// hold.
+func (p *picture) shortest() *Copy {
+	least := p.members[0]
+	for _, c := range p.members[1:] {
+		if c.text.head().Seq < least.text.head().Seq {
+			least = c
+		}
+	}
+	return least
+}
+
+func (p *picture) missingError() error {
+	e := &MissingError{Missing: p.missing, Head: p.best.text.head(), Epoch: p.epoch, Others: p.absent}
+	for _, c := range p.members {
+		e.Present = append(e.Present, Member{Seat: c.seat(), File: c.File()})
+	}
+	return e
+}
+
+// view is what copy c holds.
+func (p *picture) view(c *Copy) (View, error) {
+	facts, err := c.text.facts()
+	if err != nil {
+		return View{}, broken(c.File(), err)
+	}
+	v := View{index: facts, head: c.text.head(), epoch: p.epoch, warnings: p.warnings}
+	for _, m := range p.members {
+		v.members = append(v.members, Member{Seat: m.seat(), File: m.File()})
+	}
+	v.members = append(v.members, p.missing...)
+	return v, nil
+}

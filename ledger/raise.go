@@ -1,0 +1,91 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// writer is a look at all places by someone who holds the lock alone and wants
+// to write: no member may be missing (unless the sled may go on without), and
+// those that are present end up equal. A line that its writer did not live to
+// acknowledge is rolled forward, never dropped.
+func (l *Ledger) writer(ctx context.Context) (*picture, error) {
+	p, err := l.lookToWrite(ctx)
+	if err != nil || p.level() {
+		return p, err
+	}
+	if err := l.raise(p); err != nil {
+		return nil, l.kill(err, false)
+	}
+	if p, err = l.lookToWrite(ctx); err != nil {
+		return nil, err
+	}
+	if !p.level() {
+		return nil, fmt.Errorf("%s and %s still differ after the shorter was brought up", p.best.File(), p.shortest().File())
+	}
+	return p, nil
+}
+
+// lookToWrite refuses what a writer may not go on with.
+func (l *Ledger) lookToWrite(ctx context.Context) (*picture, error) {
+	p, err := l.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.members) == 0 || len(p.missing) > 0 && l.degraded() == nil {
+		return nil, p.missingError()
+	}
+	return p, nil
+}
+
+func (l *Ledger) degraded() *reason {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.alone
+}
+
+// level says whether all present members hold what the best copy holds, and
+// can be appended to.
+func (p *picture) level() bool {
+	return !slices.ContainsFunc(p.members, func(c *Copy) bool { return c.text.lags(p.best.text) })
+}
+
+func (t *text) lags(best *text) bool { return t.torn > 0 || t.head() != best.head() }
+
+// raise brings shorter members up to the best copy: one line is appended, more
+// are written with the whole file. A torn end is cut by writing the file anew.
+func (l *Ledger) raise(p *picture) error {
+	best := p.best.text
+	for _, c := range p.members {
+		switch {
+		case !c.text.lags(best):
+			continue
+		case c.text.torn == 0 && best.follows(c.text.head()):
+			if err := l.files.Append(c.File(), append(slices.Clip(best.line(len(best.lines)-1)), '\n')); err != nil {
+				return err
+			}
+			// The look that follows flushes it.
+		default:
+			if err := replace(l.files, c.Location, best.as(c.text.Copy)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// follows says whether the text's last line is the one right behind head.
+func (t *text) follows(head Head) bool {
+	if len(t.lines) == t.Base.Kept || t.head().Seq != head.Seq+1 {
+		return false
+	}
+	return t.holds(head)
+}
+
+// as is the text as the file of another copy.
+func (t *text) as(copyID string) []byte {
+	h := t.header
+	h.Copy = copyID
+	return append(h.encode(), t.data[t.lines[0].start:]...)
+}

@@ -1,0 +1,354 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// sled is the file systems of a machine: a ramdisk with the lock, and disks
+// whose datasets are mounted or not. All of them can lose their power.
+type sled struct {
+	ram     *host.PowerCutFiles
+	disks   []*disk
+	witness *memoryWitness
+}
+
+// disk is one file system.
+type disk struct {
+	at      Location
+	mount   string // where it is mounted when it is
+	files   *host.PowerCutFiles
+	mounted bool
+	device  uint64
+
+	mu     sync.Mutex
+	budget int            // changes that it still makes before fault answers; -1: any number
+	fault  func() error   // decides what becomes of the change after those
+	last   map[string]int // changes by operation, for messages
+}
+
+// errKilled is what a process that was killed would not see any more.
+var errKilled = errors.New("killed")
+
+// tb is what testing and rapid have in common.
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// newSled has n disks with mounted, empty datasets, and, if plain, one that is
+// a plain directory: then it is the first.
+func newSled(t tb, n int, plain bool) *sled {
+	t.Helper()
+	s := &sled{ram: host.PowerCuts(), witness: &memoryWitness{}}
+	try(t, host.MkdirAll(s.ram, "/run", 0o755))
+	if plain {
+		s.disks = append(s.disks, newDisk(Location{Directory: "/var/sledctl"}, "/var", 50))
+	}
+	for i := range n {
+		at := OnPool(fmt.Sprintf("pool%d", i))
+		s.disks = append(s.disks, newDisk(at, path.Dir(at.Directory), uint64(100+i)))
+	}
+	for _, d := range s.disks {
+		try(t, host.MkdirAll(s.ram, d.mount, 0o755))
+	}
+	s.ram.Settle()
+	return s
+}
+
+func newDisk(at Location, mount string, device uint64) *disk {
+	d := &disk{at: at, mount: mount, device: device, mounted: true, budget: -1}
+	d.format()
+	return d
+}
+
+// format makes the disk blank.
+func (d *disk) format() { d.files = host.PowerCuts() }
+
+func (s *sled) places() Places {
+	p := Places{Lock: "/run/ledger.lock", Witness: s.witness}
+	for _, d := range s.disks {
+		p.Locations = append(p.Locations, d.at)
+	}
+	return p
+}
+
+func try(t tb, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// route is the file system that a name is on, and its name there.
+func (s *sled) route(name string) (*disk, host.Files, string) {
+	for _, d := range s.disks {
+		if rest, ok := strings.CutPrefix(name, d.mount); ok && d.mounted && (rest == "" || rest[0] == '/') {
+			return d, d.files, "/" + strings.TrimPrefix(rest, "/")
+		}
+	}
+	return nil, s.ram, name
+}
+
+// change counts a change of the disk, and decides whether it is made.
+func (d *disk) change(op string, do func() error) error {
+	if d == nil {
+		return do()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.budget != 0 {
+		d.budget--
+		return do()
+	}
+	err := d.fault()
+	switch {
+	case err == nil:
+		return do()
+	case errors.Is(err, errDoneFirst):
+		_ = do()
+	}
+	return &fs.PathError{Op: op, Path: d.mount, Err: err}
+}
+
+// errDoneFirst is a kill right after the change.
+var errDoneFirst = fmt.Errorf("%w after the change", errKilled)
+
+// failing makes the disk fail from its nth change on: with err, or, if first,
+// after that one change was made.
+func (d *disk) failing(n int, err error, first bool) {
+	d.budget = n
+	d.fault = func() error {
+		if first {
+			first = false
+			return errDoneFirst
+		}
+		return err
+	}
+}
+
+// working takes the fault away.
+func (d *disk) working() { d.budget = -1 }
+
+// mark puts the disk's device into an Info.
+func (d *disk) mark(info host.Info, err error) (host.Info, error) {
+	if d != nil {
+		info.Device = d.device
+	}
+	return info, err
+}
+
+func (s *sled) Open(name string, flag int, perm fs.FileMode) (host.File, error) {
+	d, files, rest := s.route(name)
+	var in host.File
+	open := func() (err error) {
+		in, err = files.Open(rest, flag, perm)
+		return err
+	}
+	if flag == 0 {
+		if err := open(); err != nil {
+			return nil, err
+		}
+	} else if err := d.change("open", open); err != nil {
+		return nil, err
+	}
+	return &sledFile{in, d}, nil
+}
+
+func (s *sled) Append(name string, data []byte) error {
+	d, files, rest := s.route(name)
+	return d.change("append", func() error { return files.Append(rest, data) })
+}
+
+func (s *sled) Rename(from, to string) error {
+	d, files, rest := s.route(from)
+	other, _, target := s.route(to)
+	if d != other {
+		return &fs.PathError{Op: "rename", Path: from, Err: syscall.EXDEV}
+	}
+	return d.change("rename", func() error { return files.Rename(rest, target) })
+}
+
+func (s *sled) Remove(name string) error {
+	d, files, rest := s.route(name)
+	return d.change("remove", func() error { return files.Remove(rest) })
+}
+
+func (s *sled) Mkdir(name string, perm fs.FileMode) error {
+	d, files, rest := s.route(name)
+	return d.change("mkdir", func() error { return files.Mkdir(rest, perm) })
+}
+
+func (s *sled) Chmod(name string, mode fs.FileMode) error {
+	d, files, rest := s.route(name)
+	return d.change("chmod", func() error { return files.Chmod(rest, mode) })
+}
+
+func (s *sled) ReadDir(name string) ([]host.Info, error) {
+	_, files, rest := s.route(name)
+	return files.ReadDir(rest)
+}
+
+func (s *sled) Stat(name string) (host.Info, error) {
+	d, files, rest := s.route(name)
+	return d.mark(files.Stat(rest))
+}
+
+func (s *sled) Sync(name string) error {
+	d, files, rest := s.route(name)
+	return d.change("sync", func() error { return files.Sync(rest) })
+}
+
+func (s *sled) SyncDir(name string) error {
+	d, files, rest := s.route(name)
+	return d.change("syncdir", func() error { return files.SyncDir(rest) })
+}
+
+func (s *sled) Lock(ctx context.Context, name string, mode host.LockMode) (host.Lock, error) {
+	return s.ram.Lock(ctx, name, mode)
+}
+
+func (s *sled) In(string) (host.Files, error) { return nil, errors.ErrUnsupported }
+
+// sledFile is an open file of a disk.
+type sledFile struct {
+	host.File
+	disk *disk
+}
+
+func (f *sledFile) Write(p []byte) (n int, err error) {
+	err = f.disk.change("write", func() (err error) {
+		n, err = f.File.Write(p)
+		return err
+	})
+	return n, err
+}
+
+func (f *sledFile) Sync() error { return f.disk.change("sync", f.File.Sync) }
+
+func (f *sledFile) Stat() (host.Info, error) { return f.disk.mark(f.File.Stat()) }
+
+// powerCut forgets what was not flushed, as choose decides, and all locks.
+func (s *sled) powerCut(choose func(int) int) {
+	for _, d := range s.disks {
+		d.files = d.files.Cut(choose)
+		d.working()
+	}
+	fresh := host.PowerCuts()
+	for _, d := range s.disks {
+		_ = host.MkdirAll(fresh, d.mount, 0o755)
+	}
+	_ = host.MkdirAll(fresh, "/run", 0o755)
+	s.ram = fresh
+}
+
+// revive is what a killed process leaves: all that it did, and no lock.
+func (s *sled) revive() {
+	for _, d := range s.disks {
+		d.working()
+	}
+}
+
+// on is a name on the disk as it is seen by the sled.
+func (d *disk) on(name string) string { return path.Join(d.at.Directory, name) }
+
+// content is the disk's ledger file.
+func (s *sled) content(t testing.TB, d *disk) []byte {
+	t.Helper()
+	data, err := host.ReadFile(s, d.at.File())
+	try(t, err)
+	return data
+}
+
+// put replaces a file of the disk, behind everyone's back.
+func (s *sled) put(t testing.TB, name string, data []byte) {
+	t.Helper()
+	try(t, host.WriteFile(s, name, data, 0o644))
+}
+
+// names is the files in the disk's directory.
+func (s *sled) names(t testing.TB, d *disk) []string {
+	t.Helper()
+	infos, err := s.ReadDir(d.at.Directory)
+	try(t, err)
+	var out []string
+	for _, info := range infos {
+		out = append(out, info.Name)
+	}
+	return out
+}
+
+// memoryWitness keeps a mark, and never an older one.
+type memoryWitness struct {
+	mu   sync.Mutex
+	mark *Mark
+	err  error
+}
+
+func (w *memoryWitness) Read(context.Context) (Mark, bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.mark == nil {
+		return Mark{}, false, w.err
+	}
+	return *w.mark, true, nil
+}
+
+func (w *memoryWitness) Write(_ context.Context, m Mark) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return w.err
+	case w.mark != nil && w.mark.N == m.N && *w.mark != m:
+		return fmt.Errorf("epoch %d is witnessed as %s and as %s", m.N, w.mark.Epoch, m.Epoch)
+	case w.mark == nil || w.mark.N < m.N:
+		w.mark = &m
+	}
+	return nil
+}
+
+// created is a sled whose ledger lies on all its disks.
+func created(t testing.TB, n int, plain bool) *sled {
+	t.Helper()
+	s := newSled(t, n, plain)
+	try(t, Create(context.Background(), s, s.places(), "test"))
+	return s
+}
+
+func (s *sled) open(t testing.TB) *Ledger {
+	t.Helper()
+	l, err := Open(context.Background(), s, s.places())
+	try(t, err)
+	return l
+}
+
+// set appends facts and insists.
+func set(t testing.TB, l *Ledger, facts ...Fact) View {
+	t.Helper()
+	v, err := l.Update(context.Background(), always(facts...))
+	try(t, err)
+	return v
+}
+
+func always(facts ...Fact) func(View) ([]Fact, error) {
+	return func(View) ([]Fact, error) { return facts, nil }
+}
+
+// all is what a view holds.
+func all(v View) map[string]string {
+	out := map[string]string{}
+	for key, value := range v.All("") {
+		out[key] = string(value)
+	}
+	return out
+}
