@@ -1,0 +1,68 @@
+package terminal
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Format is how objects are printed: the value of -o.
+type Format string
+
+// The formats.
+const (
+	FormatAuto  Format = ""      // FormatTable on a terminal, else FormatTSV
+	FormatTable Format = "table" // for people
+	FormatJSON  Format = "json"
+	FormatTSV   Format = "tsv"  // one line each, fields separated by tabs
+	FormatName  Format = "name" // one name per line
+)
+
+// Formats are the values that -o takes.
+func Formats() []string {
+	return []string{string(FormatTable), string(FormatJSON), string(FormatTSV), string(FormatName)}
+}
+
+// FormatError is a format that does not exist: a usage error.
+type FormatError struct{ Format, Nearest string }
+
+// Error names the right ones.
+func (e *FormatError) Error() string {
+	return unknownWord("output format", e.Format, e.Nearest, Formats())
+}
+
+// ColumnError is a column that the objects do not have: a usage error.
+type ColumnError struct {
+	Column, Nearest string
+	Known           []string
+}
+
+// Error names the right ones.
+func (e *ColumnError) Error() string { return unknownWord("column", e.Column, e.Nearest, e.Known) }
+
+func unknownWord(what, word, nearest string, known []string) string {
+	if nearest != "" {
+		return fmt.Sprintf("unknown %s %q: did you mean %q?", what, word, nearest)
+	}
+	return fmt.Sprintf("unknown %s %q: want one of %s", what, word, strings.Join(known, ", "))
+}
+
+// Output is what the flags say about printing objects.
+type Output struct {
+	Format   Format   // -o
+	NoHeader bool     // -H
+	Columns  []string // --columns; nil: the usual ones
+}
+
+// format is the one that a stream gets.
+func (o Output) format(s *Stream) (Format, error) {
+	switch {
+	case o.Format == FormatAuto && s.Terminal:
+		return FormatTable, nil
+	case o.Format == FormatAuto:
+		return FormatTSV, nil
+	case slices.Contains(Formats(), string(o.Format)):
+		return o.Format, nil
+	}
+	return "", &FormatError{Format: string(o.Format), Nearest: Nearest(string(o.Format), Formats())}
+}

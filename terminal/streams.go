@@ -1,0 +1,119 @@
+// Package terminal is how sledctl talks to whoever runs it: streams, tables,
+// colour, prompts, the status line, and how sizes and times are written and
+// read. Nothing in it asks the terminal anything: a serial console that does
+// not answer would hang us.
+package terminal
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"golang.org/x/term"
+)
+
+// Streams are the three streams of a command. The result goes to Out, all else
+// to Err.
+type Streams struct {
+	In  Input
+	Out *Stream
+	Err *Stream
+}
+
+// Input is where answers and documents come from.
+type Input struct {
+	io.Reader
+	Terminal bool
+}
+
+// Stream is one output.
+type Stream struct {
+	io.Writer
+	Terminal bool
+	Color    bool // implies Terminal
+	// Erase says that a line can be erased, which a dumb terminal cannot.
+	Erase bool
+
+	width  func() int
+	styles *lipgloss.Renderer
+}
+
+// defaultWidth is that of a terminal that does not tell its own.
+const defaultWidth = 80
+
+// Width is the number of columns, looked up each time: windows are resized.
+func (s *Stream) Width() int {
+	if w := s.width(); w > 0 {
+		return w
+	}
+	return defaultWidth
+}
+
+// System is the streams of this process. Environ is as os.Environ: NO_COLOR
+// (https://no-color.org) and TERM=dumb turn colour off.
+func System(in, out, err *os.File, environ []string) *Streams {
+	return &Streams{
+		In:  Input{Reader: in, Terminal: isTerminal(in)},
+		Out: systemStream(out, environ),
+		Err: systemStream(err, environ),
+	}
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+func systemStream(f *os.File, environ []string) *Stream {
+	width := func() int {
+		w, _, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 0
+		}
+		return w
+	}
+	return newStream(f, isTerminal(f), environ, width)
+}
+
+func newStream(w io.Writer, terminal bool, environ []string, width func() int) *Stream {
+	kind := lookup(environ, "TERM")
+	erase := terminal && kind != "" && kind != "dumb"
+	s := &Stream{
+		Writer:   w,
+		Terminal: terminal,
+		Color:    erase && lookup(environ, "NO_COLOR") == "",
+		Erase:    erase,
+		width:    width,
+	}
+	s.styles = newRenderer(w, s.Color)
+	return s
+}
+
+// lookup finds a variable; the last one counts.
+func lookup(environ []string, name string) string {
+	value := ""
+	for _, e := range environ {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// Pretended says what kind of streams Buffers pretends to be.
+type Pretended struct {
+	In       string
+	Terminal bool     // all three
+	Width    int      // 0: not told
+	Environ  []string // none means no TERM, so no colour
+}
+
+// Buffers are streams for tests, with what was written to Out and Err.
+func Buffers(p Pretended) (s *Streams, out, err *bytes.Buffer) {
+	out, err = &bytes.Buffer{}, &bytes.Buffer{}
+	width := func() int { return p.Width }
+	return &Streams{
+		In:  Input{Reader: strings.NewReader(p.In), Terminal: p.Terminal},
+		Out: newStream(out, p.Terminal, p.Environ, width),
+		Err: newStream(err, p.Terminal, p.Environ, width),
+	}, out, err
+}

@@ -1,0 +1,51 @@
+package terminal
+
+import (
+	"fmt"
+	"time"
+)
+
+// Ago writes a time as seen from now, for people: "just now", "12s ago", "3h
+// ago", "in 5m". The zero time is "-".
+func Ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := now.Sub(t)
+	switch {
+	case d.Abs() < time.Second:
+		return "just now"
+	case d < 0:
+		return "in " + coarse(-d)
+	}
+	return coarse(d) + " ago"
+}
+
+// coarse is a duration in its largest unit, cut, not rounded.
+func coarse(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d < 2*365*day:
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return fmt.Sprintf("%dy", d/(365*day))
+}
+
+// Elapsed writes how long something took: "12ms", "1.7s", "2m05s".
+func Elapsed(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d/time.Millisecond)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+}
