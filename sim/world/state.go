@@ -279,8 +279,12 @@ type VM struct {
 	Properties []byte      `json:"properties"` // JSON, as ensured
 	Spec       []byte      `json:"spec"`       // JSON, as ensured
 	Timeline   []Timepoint `json:"timeline"`   // Creating, Starting, …; generations from 1
+	// Ready is when its parts exist; before, the server is still making them.
+	Ready time.Time `json:"ready"`
 	// Links are the datalinks of the zone that the VM holds open.
 	Links []string `json:"links,omitempty"`
+	// Migration is the id of the migration that it comes from.
+	Migration string `json:"migration,omitempty"`
 }
 
 // Event is something that happens at a time: a method that runs, a service

@@ -1,0 +1,237 @@
+package propolis
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+const (
+	pid     = 1001
+	bootrom = "/opt/oxide/propolis-server/blob/OVMF_CODE.fd"
+)
+
+// rig is a propolis-server in the global zone of a sled in memory, with a link
+// vnic0 and a disk /vms/disk.img.
+type rig struct {
+	t     *testing.T
+	world *world.World
+}
+
+func newRig(t *testing.T, latency string) *rig {
+	t.Helper()
+	r := &rig{t, world.Memory(world.Options{Latency: latency})}
+	r.change(func(tx *world.Tx) {
+		tx.State.Processes = append(tx.State.Processes, &world.Process{
+			PID: pid, Zone: world.GlobalZone, Listen: "192.168.77.10:12400",
+			Argv: []string{"/bin/propolis-server", "run", "--metric-addr", "disable", bootrom, "192.168.77.10:12400"},
+		})
+		if err := tx.CreateVNIC(world.VNIC{Name: "vnic0", Over: "net0", Temporary: true}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.file("/vms/disk.img", 0o644)
+	return r
+}
+
+func (r *rig) change(fn func(*world.Tx)) {
+	r.t.Helper()
+	if err := r.world.Update(r.t.Context(), func(tx *world.Tx) error { fn(tx); return nil }); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) file(name string, mode os.FileMode) {
+	r.t.Helper()
+	files := r.world.Files()
+	if err := host.MkdirAll(files, filepath.Dir(name), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	f, err := files.Open(name, os.O_CREATE|os.O_WRONLY, mode)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	f.Close()
+}
+
+// response is what came back; status 0: the connection was broken off.
+type response struct {
+	status int
+	header http.Header
+	body   map[string]any
+	text   string
+}
+
+// do sends a request with a version; "-" sends none.
+func (r *rig) do(method, path, version, body string) (out response) {
+	r.t.Helper()
+	request := httptest.NewRequestWithContext(r.t.Context(), method, path, strings.NewReader(body))
+	if version != "-" {
+		request.Header.Set("api-version", version)
+	}
+	recorder := httptest.NewRecorder()
+	defer func() {
+		if p := recover(); p != nil {
+			if p != http.ErrAbortHandler {
+				panic(p)
+			}
+			out = response{}
+		}
+	}()
+	Handler(r.world, pid).ServeHTTP(recorder, request)
+	result := recorder.Result()
+	data, _ := io.ReadAll(result.Body)
+	out = response{status: result.StatusCode, header: result.Header, text: string(data)}
+	json.Unmarshal(data, &out.body)
+	return out
+}
+
+func (r *rig) v5(method, path, body string) response {
+	r.t.Helper()
+	return r.do(method, path, "5.0.0", body)
+}
+
+// wants checks status, error_code and message.
+func (r *rig) wants(got response, status int, code, message string) {
+	r.t.Helper()
+	gotCode, _ := got.body["error_code"].(string)
+	if got.status != status || gotCode != code || got.body["message"] != message {
+		r.t.Errorf("got %d %q %v, want %d %q %q", got.status, gotCode, got.body["message"], status, code, message)
+	}
+	if id, _ := got.body["request_id"].(string); id == "" || id != got.header.Get("x-request-id") {
+		r.t.Errorf("request_id %q, x-request-id %q", id, got.header.Get("x-request-id"))
+	}
+}
+
+// ensureBody is a request for the machine with these components, written as
+// JSON members without the braces around them.
+func ensureBody(components string) string {
+	return fmt.Sprintf(`{"properties":{"id":"7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99","name":"web-01","description":"d",
+"metadata":{"silo_id":"11111111-1111-4111-8111-111111111111","project_id":"22222222-2222-4222-8222-222222222222",
+"sled_id":"33333333-3333-4333-8333-333333333333","sled_serial":"S","sled_revision":1,"sled_model":"m"}},
+"init":{"method":"Spec","value":{"spec":{"board":{"cpus":2,"memory_mb":2048,
+"chipset":{"type":"i440_fx","value":{"enable_pcie":false}}},"components":{%s}}}}}`, components)
+}
+
+// Parts of machines.
+const (
+	com1    = `"com1":{"type":"serial_port","component":{"num":"com1"}}`
+	disk0   = `"disk0":{"type":"virtio_disk","component":{"backend_id":"back0","pci_path":{"bus":0,"device":16,"function":0}}}`
+	back0   = `"back0":{"type":"file_storage_backend","component":{"path":"/vms/disk.img","readonly":false,"block_size":512,"workers":null}}`
+	net0    = `"net0":{"type":"virtio_nic","component":{"backend_id":"nb","interface_id":"44444444-4444-4444-8444-444444444444","pci_path":{"bus":0,"device":8,"function":0}}}`
+	netBack = `"nb":{"type":"virtio_network_backend","component":{"vnic_name":"vnic0"}}`
+)
+
+func parts(list ...string) string { return strings.Join(list, ",") }
+
+// ensure makes a machine that works.
+func (r *rig) ensure() {
+	r.t.Helper()
+	if got := r.v5("PUT", "/instance", ensureBody(parts(com1, disk0, back0, net0, netBack))); got.status != 201 || got.text != `{"migrate":null}` {
+		r.t.Fatalf("ensure: %d %s", got.status, got.text)
+	}
+}
+
+// state is the state now, and its generation.
+func (r *rig) state() string {
+	r.t.Helper()
+	got := r.v5("GET", "/instance/state-monitor", `{"gen":0}`)
+	if got.status != 200 {
+		r.t.Fatalf("monitor: %d %s", got.status, got.text)
+	}
+	return fmt.Sprintf("%v %v", got.body["gen"], got.body["state"])
+}
+
+// Router and header rules of dropshot 0.17 (versioning.rs, router.rs).
+func TestVersionHeader(t *testing.T) {
+	r := newRig(t, "none")
+	for header, message := range map[string]string{
+		"-":      `missing expected header "api-version"`,
+		"5":      `bad value for header "api-version": unexpected end of input while parsing major version number: 5`,
+		"v5":     `bad value for header "api-version": unexpected character 'v' while parsing major version number: v5`,
+		"5.0":    `bad value for header "api-version": unexpected end of input while parsing minor version number: 5.0`,
+		"05.0.0": `bad value for header "api-version": invalid leading zero in major version number: 05.0.0`,
+		"5.0.x":  `bad value for header "api-version": unexpected character 'x' while parsing patch version number: 5.0.x`,
+		"":       `bad value for header "api-version": empty string, expected a semver version: `,
+		"6.0.0":  "server does not support this API version: 6.0.0",
+		"5.0.1":  "server does not support this API version: 5.0.1",
+	} {
+		r.wants(r.do("GET", "/nowhere", header, ""), 400, "", message)
+	}
+	for _, header := range []string{"5.0.0", "4.2.7", "0.9.0", "5.0.0-rc.1", "1.0.0+build"} {
+		r.wants(r.do("GET", "/instance", header, ""), 424, "NoInstance", "Server not initialized (no instance)")
+	}
+}
+
+func TestRouting(t *testing.T) {
+	r := newRig(t, "none")
+	r.wants(r.v5("GET", "/nowhere", ""), 404, "", "Not Found")
+	r.wants(r.v5("GET", "/instance/disk/x/status/more", ""), 404, "", "Not Found")
+	got := r.v5("POST", "/instance", "")
+	r.wants(got, 405, "", "Method Not Allowed")
+	if diff := cmp.Diff([]string{"PUT", "GET"}, got.header.Values("Allow")); diff != "" {
+		t.Errorf("Allow: %s", diff)
+	}
+	r.wants(r.do("GET", "/instance/disk/x/status", "0.5.0", ""), 404, "", "Not Found")
+	r.wants(r.do("GET", "/instance/disk/x/status", "1.0.0", ""), 424, "NoInstance", "Server not initialized (no instance)")
+	r.wants(r.v5("POST", "/instance/disk/x/snapshot/y", ""), 400, "", "bad parameter in URL path: UUID parsing failed: y")
+}
+
+func TestRequestBodies(t *testing.T) {
+	r := newRig(t, "none")
+	r.wants(r.v5("PUT", "/instance", strings.Repeat(" ", 1<<20+1)), 400, "", "request body exceeded maximum size of 1048576 bytes")
+	for body, opens := range map[string]string{
+		"":        "unable to parse JSON body: EOF while parsing a value at line 1 column 0",
+		"{":       "unable to parse JSON body: EOF while parsing",
+		"{x":      "unable to parse JSON body: expected value at line 1 column",
+		"{} {}":   "unable to parse JSON body: trailing characters",
+		"{}":      "unable to parse JSON body: .: missing field `properties`",
+		`"Run"`:   "unable to parse JSON body: .: invalid type: string \"Run\", expected struct InstanceEnsureRequest",
+		"\n\n[1]": "unable to parse JSON body: .: invalid type: sequence, expected struct InstanceEnsureRequest at line 3 column 3",
+	} {
+		if got := r.v5("PUT", "/instance", body); got.status != 400 || !strings.HasPrefix(fmt.Sprint(got.body["message"]), opens) {
+			t.Errorf("%q: %d %v, want %q", body, got.status, got.body["message"], opens)
+		}
+	}
+	request := httptest.NewRequestWithContext(t.Context(), "PUT", "/instance/state", strings.NewReader(`"Run"`))
+	request.Header.Set("api-version", "5.0.0")
+	request.Header.Set("Content-Type", "text/plain")
+	recorder := httptest.NewRecorder()
+	Handler(r.world, pid).ServeHTTP(recorder, request)
+	if recorder.Code != 400 || !strings.Contains(recorder.Body.String(), `expected content type \"application/json\", got \"text/plain\"`) {
+		t.Errorf("text/plain: %d %s", recorder.Code, recorder.Body)
+	}
+}
+
+func TestWithoutAMachine(t *testing.T) {
+	r := newRig(t, "none")
+	for _, line := range []string{
+		"GET /instance", "GET /instance/spec", `PUT /instance/state "Run"`, `GET /instance/state-monitor {"gen":0}`, "GET /instance/migration-status",
+		"POST /instance/nmi", "GET /instance/serial/history?from_start=0", "GET /instance/disk/x/status",
+		"POST /instance/disk/x/snapshot/7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99", `PUT /instance/disk/x/vcr {"vcr_json":"{}"}`,
+	} {
+		f := append(strings.SplitN(line, " ", 3), "")
+		r.wants(r.v5(f[0], f[1], f[2]), 424, "NoInstance", "Server not initialized (no instance)")
+	}
+	r.wants(r.v5("PUT", "/instance/state", `"Pause"`), 400, "",
+		"unable to parse JSON body: .: unknown variant `Pause`, expected one of `Run`, `Stop`, `Reboot` at line 1 column 7")
+}
+
+func TestAProcessThatIsGoneAnswersNothing(t *testing.T) {
+	r := newRig(t, "none")
+	r.change(func(tx *world.Tx) { tx.State.Processes = nil })
+	if got := r.v5("GET", "/instance", ""); got.status != 0 {
+		t.Errorf("got %d %s", got.status, got.text)
+	}
+}

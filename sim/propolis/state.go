@@ -1,0 +1,147 @@
+package propolis
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// putState answers PUT /instance/state. A request is queued or already
+// covered (204), or denied; what follows from it is written down at once.
+func (c *call) putState() (answer, error) {
+	var want string
+	err := parse(c.body, func(d *decoder, v any) { want = d.variant(v, "", "Run", "Stop", "Reboot") })
+	if err != nil {
+		return answer{}, err
+	}
+	err = c.update(func(tx *world.Tx, p *world.Process) error {
+		if !active(tx, p) {
+			return noInstance()
+		}
+		vm := queue{tx: tx, vm: p.VM}
+		switch want {
+		case "Run":
+			return vm.run()
+		case "Stop":
+			return vm.stop()
+		}
+		return vm.reboot()
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, nil
+}
+
+// active says whether a machine is live: made, and not torn down.
+func active(tx *world.Tx, p *world.Process) bool {
+	return p.VM != nil && !tx.Now.Before(p.VM.Ready) && !finished(world.At(p.VM.Timeline, tx.Now).State)
+}
+
+// queue is the request queue of a machine
+// (bin/propolis-server/src/lib/vm/request_queue.rs). What it has accepted is in
+// the timeline, also where its time has not come.
+type queue struct {
+	tx *world.Tx
+	vm *world.VM
+}
+
+// phase is how far the accepted requests lead.
+type phase int
+
+const (
+	unstarted phase = iota
+	starting
+	running
+	rebooting
+	stopping // a stop is queued or at work
+	stopped  // over, but not yet torn down
+)
+
+func (q queue) phase() phase {
+	now := world.At(q.vm.Timeline, q.tx.Now).State
+	if now == "Stopped" {
+		return stopped
+	}
+	for _, point := range q.vm.Timeline {
+		if point.State == "Stopping" || point.State == "Stopped" {
+			return stopping
+		}
+	}
+	n := len(q.vm.Timeline)
+	switch last := q.vm.Timeline[n-1]; {
+	case last.State == "Creating":
+		return unstarted
+	case !last.From.After(q.tx.Now):
+		return running
+	case q.vm.Timeline[n-2].State == "Rebooting":
+		return rebooting
+	}
+	return starting
+}
+
+func denied(why string) error {
+	return &fault{status: http.StatusForbidden, code: "instance state change not allowed: " + why, message: "Forbidden"}
+}
+
+func (q queue) run() error {
+	switch q.phase() {
+	case unstarted:
+		q.then("Starting", q.tx.Now)
+		end := q.tx.Now.Add(q.tx.Latency(StepStart))
+		if q.tx.TakeFault([]string{"propolis", "run"}, world.FaultFail) != nil {
+			q.then("Failed", end)
+			return nil
+		}
+		q.then("Running", end)
+	case stopping:
+		return denied("Instance is preparing to stop")
+	case stopped:
+		return denied("Instance has already halted")
+	}
+	return nil
+}
+
+// stop cuts a start short. A reboot that is at work ends first.
+func (q queue) stop() error {
+	at := q.tx.Now
+	switch q.phase() {
+	case stopping, stopped:
+		return nil
+	case starting:
+		q.vm.Timeline = q.vm.Timeline[:len(q.vm.Timeline)-1]
+	case rebooting:
+		at = q.vm.Timeline[len(q.vm.Timeline)-1].From
+		q.then("Stopping", at)
+	default:
+		q.then("Stopping", at)
+	}
+	end := at.Add(q.tx.Latency(StepStop))
+	q.then("Stopped", end)
+	q.then("Destroyed", end)
+	return nil
+}
+
+func (q queue) reboot() error {
+	switch q.phase() {
+	case unstarted:
+		return denied("Operation requires an active instance")
+	case starting:
+		return denied("Instance is currently starting")
+	case stopping:
+		return denied("Instance is preparing to stop")
+	case stopped:
+		return denied("Instance has already halted")
+	case running:
+		q.then("Rebooting", q.tx.Now)
+		q.then("Running", q.tx.Now.Add(q.tx.Latency(StepReboot)))
+	}
+	return nil
+}
+
+// then publishes a state, with the next generation.
+func (q queue) then(state string, at time.Time) {
+	last := q.vm.Timeline[len(q.vm.Timeline)-1]
+	q.vm.Timeline = append(q.vm.Timeline, world.Timepoint{State: state, Generation: last.Generation + 1, From: at})
+}
