@@ -126,6 +126,8 @@ func (r *running) suffer(ctx context.Context, f *world.Fault, tool Tool, so Repl
 	switch f.Name {
 	case world.FaultKill:
 		return so, r.kill()
+	case world.FaultKillDuring:
+		_ = r.kill()
 	case world.FaultMissed:
 		r.missed = f
 	case world.FaultHang:
@@ -234,7 +236,7 @@ func (r *Reply) add(next Reply) {
 func commandFaults() []string {
 	return []string{
 		world.FaultFail, world.FaultBusy, world.FaultHalf, world.FaultHang, world.FaultMissed, world.FaultLoseDisk,
-		world.FaultKill, world.FaultKillAfter,
+		world.FaultKill, world.FaultKillAfter, world.FaultKillDuring,
 	}
 }
 

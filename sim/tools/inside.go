@@ -34,7 +34,7 @@ func (m *inside) Exec(ctx context.Context, c Call) (Reply, error) {
 		return m.finish(ctx, tool(m.tx, c))
 	}
 	switch f.Name {
-	case world.FaultKill, world.FaultKillAfter:
+	case world.FaultKill, world.FaultKillAfter, world.FaultKillDuring:
 		return Reply{}, ErrKilled
 	case world.FaultHang, world.FaultMissed:
 		if f.Delay == 0 {

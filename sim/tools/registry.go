@@ -5,12 +5,34 @@ import "path"
 // Lookup finds a command of the simulated sled by its name.
 func Lookup(name string) (Tool, bool) {
 	switch name {
-	case "zlogin":
-		return Zlogin, true
-	case "zonename":
-		return Zonename, true
+	case "dladm":
+		return Dladm, true
+	case "ipadm":
+		return Ipadm, true
 	case "pfexec":
 		return Pfexec, true
+	case "route":
+		return Route, true
+	case "svcadm":
+		return Svcadm, true
+	case "svccfg":
+		return Svccfg, true
+	case "svcprop":
+		return Svcprop, true
+	case "svcs":
+		return Svcs, true
+	case "zfs":
+		return Zfs, true
+	case "zlogin":
+		return Zlogin, true
+	case "zoneadm":
+		return Zoneadm, true
+	case "zonecfg":
+		return Zonecfg, true
+	case "zonename":
+		return Zonename, true
+	case "zpool":
+		return Zpool, true
 	}
 	return nil, false
 }
@@ -24,9 +46,12 @@ func find(name string) (Tool, bool) {
 	return Lookup(name)
 }
 
-// Names are the commands that the sled has in the global zone.
+// Names are the commands that the sled has.
 func Names() []string {
-	return []string{"zlogin", "zonename", "pfexec"}
+	return []string{
+		"dladm", "ipadm", "pfexec", "route", "svcadm", "svccfg", "svcprop", "svcs", "zfs", "zlogin", "zoneadm", "zonecfg",
+		"zonename", "zpool",
+	}
 }
 
 // programName is the command that a path or a bare word names, if the

@@ -165,7 +165,7 @@ func (s *shell) call(_ context.Context, args []string) ([]string, error) {
 func (s *shell) exec(ctx context.Context, args []string) error {
 	hc := interp.HandlerCtx(ctx)
 	c := Call{Tool: args[0], Args: args[1:], Env: exported(hc.Env), Zone: s.zone, Kernel: s.kernel}
-	if readsInput(c) && hc.Stdin != nil {
+	if ReadsInput(c) && hc.Stdin != nil {
 		data, err := io.ReadAll(hc.Stdin)
 		if err != nil {
 			return err
@@ -295,9 +295,9 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// readsInput tells whether a command reads its standard input: the others must
+// ReadsInput tells whether a command reads its standard input: the others must
 // leave it to those that follow them.
-func readsInput(c Call) bool {
+func ReadsInput(c Call) bool {
 	switch path.Base(c.Tool) {
 	case "cat":
 		return len(c.Args) == 0 || c.Args[len(c.Args)-1] == "-"

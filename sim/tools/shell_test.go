@@ -49,7 +49,7 @@ func TestAScriptSeesOnlyTheZone(t *testing.T) {
 		{"files", `echo hi > /var/tmp/f; cat /var/tmp/f; cat < /var/tmp/f; test -f /var/tmp/f && rm /var/tmp/f; ls=/var/tmp/*; echo $ls`,
 			"hi\nhi\n/var/tmp/*\n", ""},
 		{"a here-document and a pipe", "cat <<E | cat\none\nE\n", "one\n", ""},
-		{"the real machine is not there", `cat /proc/self/status; test -e /proc || echo none`, "none\n", "cat: /proc/self/status: no such file or directory\n"},
+		{"the real machine is not there", `cat /proc/self/status; test -e /proc || echo none`, "none\n", "cat: /proc/self/status: No such file or directory\n"},
 		{"a loopback mount", `test -f /opt/oxide/propolis-server/blob/OVMF_CODE.fd && echo yes; echo x > /opt/oxide/f || echo no`,
 			"yes\nno\n", "open /opt/oxide/f: read-only file system\n"},
 		{"an unknown command", `frobnicate || echo $?`, "127\n", "sh: frobnicate: not found\n"},

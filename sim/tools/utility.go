@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"mvdan.cc/sh/v3/expand"
@@ -69,18 +70,10 @@ func (s *shell) each(hc *interp.HandlerContext, name string, args []string, know
 	var result error
 	for _, file := range operands {
 		if err := do(letters, file); err != nil {
-			result = failed(hc, "%s: %s: %s", name, file, reason(err))
+			result = failed(hc, "%s: %s: %s", name, file, errnoText(err))
 		}
 	}
 	return result
-}
-
-// reason is an error without the name of its file.
-func reason(err error) string {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
-	}
-	return err.Error()
 }
 
 func (s *shell) cat(ctx context.Context, hc *interp.HandlerContext, c Call) error {
@@ -95,7 +88,7 @@ func (s *shell) cat(ctx context.Context, hc *interp.HandlerContext, c Call) erro
 		}
 		info, data, err := s.readFile(ctx, absolute(hc.Dir, file))
 		if err == nil && info.Mode.IsDir() {
-			err = errors.New("Is a directory")
+			err = syscall.EISDIR
 		}
 		if err == nil {
 			_, err = hc.Stdout.Write(data)
@@ -110,7 +103,7 @@ func (s *shell) mkdir(ctx context.Context, hc *interp.HandlerContext, options, f
 	case err != nil:
 		return err
 	case p.readOnly:
-		return errors.New("Read-only file system")
+		return syscall.EROFS
 	case strings.Contains(options, "p"):
 		return host.MkdirAll(p.files, p.name, 0o755)
 	}
@@ -123,7 +116,7 @@ func (s *shell) remove(ctx context.Context, hc *interp.HandlerContext, options, 
 	case err != nil:
 		return err
 	case p.readOnly:
-		return errors.New("Read-only file system")
+		return syscall.EROFS
 	case strings.Contains(options, "r"):
 		if _, err = p.files.Stat(p.name); err == nil {
 			err = removeAll(p.files, p.name)

@@ -7,7 +7,7 @@ import (
 )
 
 // The faults. What each does is up to whoever asks for it with TakeFault: the
-// dispatcher of commands for those up to FaultKillAfter, the restarter for
+// dispatcher of commands for those up to FaultKillDuring, the restarter for
 // FaultMaintenance.
 const (
 	FaultFail      = "fail"       // ends with Exit and Text, and does nothing
@@ -19,13 +19,17 @@ const (
 	FaultKill      = "kill"       // whoever called it is killed, before it does anything
 	FaultKillAfter = "kill-after" // whoever called it is killed, after it has ended
 
+	// FaultKillDuring kills whoever called it, and the command lives on.
+	FaultKillDuring = "kill-during"
+
 	FaultMaintenance = "maintenance" // a start method fails; words: zone, FMRI
 )
 
 // FaultNames are the names that can be armed.
 func FaultNames() []string {
 	return []string{
-		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultLoseDisk, FaultKill, FaultKillAfter, FaultMaintenance,
+		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultLoseDisk, FaultKill, FaultKillAfter,
+		FaultKillDuring, FaultMaintenance,
 	}
 }
 

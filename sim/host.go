@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// simHost is a sled as a host.Host.
+type simHost struct{ sled *Sled }
+
+// Files is the file system of the global zone.
+func (h *simHost) Files() host.Files { return h.sled.files }
+
+// Run runs one command. One that changes something is never ended: when ctx
+// is, it goes on without us, as a real one does.
+func (h *simHost) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return host.Result{}, fmt.Errorf("%s was not run: %w", c.Program, err)
+	}
+	if err := c.Check(); err != nil {
+		return host.Result{}, err
+	}
+	call := callOf(c)
+	if _, ok := tools.Lookup(call.Tool); !ok {
+		return host.Result{}, fmt.Errorf("%s: %w (simulated sled)", call.Tool, host.ErrNoCommand)
+	}
+	if c.ReadOnly {
+		reply, err := h.sled.dispatcher(nil).Exec(ctx, call)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%s was killed: %w", c.Program, ctx.Err())
+		}
+		return resultOf(c, reply), err
+	}
+	return h.change(ctx, c, call)
+}
+
+// change runs a command that outlives its caller.
+func (h *simHost) change(ctx context.Context, c host.Command, call tools.Call) (host.Result, error) {
+	type end struct {
+		reply tools.Reply
+		err   error
+	}
+	ended := make(chan end, 1)
+	killed := make(chan struct{})
+	release := host.Retain(ctx)
+	h.sled.left.Go(func() {
+		defer release()
+		reply, err := h.sled.dispatcher(sync.OnceFunc(func() { close(killed) })).Exec(h.sled.ctx, call)
+		ended <- end{reply, err}
+	})
+	select {
+	case e := <-ended:
+		if errors.Is(e.err, context.Canceled) {
+			e.err = fmt.Errorf("%s: the simulated sled was closed: %w", c.Program, e.err)
+		}
+		return resultOf(c, e.reply), e.err
+	case <-killed:
+		return host.Result{}, fmt.Errorf("%s: the caller was %w", c.Program, ErrKilled)
+	case <-ctx.Done():
+		return host.Result{}, &host.StillRunningError{PID: os.Getpid(), Command: c, Err: ctx.Err()}
+	}
+}
+
+// dispatcher runs one command. Killed is called when a fault kills its caller.
+func (s *Sled) dispatcher(killed func()) *tools.Dispatcher {
+	return &tools.Dispatcher{World: s.world, Kill: func() {
+		if s.Kill != nil {
+			s.Kill()
+		}
+		if killed != nil {
+			killed()
+		}
+	}}
+}
+
+func callOf(c host.Command) tools.Call {
+	argv := c.Argv()
+	call := tools.Call{Tool: argv[0], Args: argv[1:], Stdin: c.Stdin, Env: map[string]string{}, Zone: world.GlobalZone}
+	if c.Zone == "" {
+		for _, e := range c.Env {
+			name, value, _ := strings.Cut(e, "=")
+			call.Env[name] = value
+		}
+	}
+	return call
+}
+
+func resultOf(c host.Command, r tools.Reply) host.Result {
+	return host.FinishZoneResult(c, host.Result{Exit: r.Exit, Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)})
+}

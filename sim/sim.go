@@ -1,0 +1,106 @@
+// Package sim is a simulated sled: a machine that answers the commands of
+// illumos, has their files, and runs Propolis servers in its zones. Anything
+// that drives a sled through package host can be run on it, on any system and
+// without privileges.
+//
+// It has three doors, with the same code behind them: Host for this process,
+// StandIn for a binary that is called by the names of the real commands, and
+// the addresses on which stand-in servers listen.
+package sim
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Options say which sled to make.
+type Options = world.Options
+
+// Sled is a simulated sled. It is safe for concurrent use.
+type Sled struct {
+	// Kill is what happens when a fault kills the caller of a command. Nil:
+	// the command's error is ErrKilled. It is set before the sled is used.
+	Kill func()
+
+	world *world.World
+	files *mountedFiles
+	ctx   context.Context // until Close
+	close context.CancelFunc
+	left  sync.WaitGroup // commands and servers that go on
+}
+
+// ErrKilled is the error of a command whose caller a fault has killed.
+var ErrKilled = tools.ErrKilled
+
+// New makes a fresh sled in memory. It panics on options that Check refuses.
+func New(o Options) *Sled { return newSled(world.Memory(o)) }
+
+// Open opens the sled in a directory that Init or Ensure has made.
+func Open(dir string) (*Sled, error) { return opened(world.Open(dir)) }
+
+// Init makes a fresh sled in a directory.
+func Init(dir string, o Options) (*Sled, error) { return opened(world.Init(dir, o)) }
+
+// Ensure opens the sled in a directory, and makes it first if it is not there.
+func Ensure(dir string, o Options) (*Sled, error) { return opened(world.Ensure(dir, o)) }
+
+func opened(w *world.World, err error) (*Sled, error) {
+	if err != nil {
+		return nil, err
+	}
+	return newSled(w), nil
+}
+
+func newSled(w *world.World) *Sled {
+	s := &Sled{world: w.Handle(tools.Handlers()), files: &mountedFiles{Files: w.Files(), mounts: &mountTable{world: w}}}
+	s.ctx, s.close = context.WithCancel(context.Background())
+	return s
+}
+
+// World is the state of the sled, for those who look behind the doors.
+func (s *Sled) World() *world.World { return s.world }
+
+// Host is the sled as programs reach it.
+func (s *Sled) Host() host.Host { return &simHost{sled: s} }
+
+// Close ends the commands that still run, and breaks off connections. What
+// they have done stays done.
+func (s *Sled) Close() {
+	s.close()
+	s.left.Wait()
+}
+
+// Reboot is a power cycle: what was not persistent is gone, and zones that
+// boot by themselves do.
+func (s *Sled) Reboot(ctx context.Context) error {
+	var boot []string
+	err := s.world.Update(ctx, func(tx *world.Tx) error {
+		if err := tx.Reboot(); err != nil {
+			return err
+		}
+		for _, z := range tx.State.Zones {
+			if z.Config.Autoboot && z.State == world.ZoneInstalled {
+				boot = append(boot, z.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// The start method of svc:/system/zones boots them side by side, and a
+	// zone that does not boot keeps no other from it
+	// (usr/src/cmd/zoneadm/svc-zones).
+	var wg sync.WaitGroup
+	for _, zone := range boot {
+		wg.Go(func() {
+			_, _ = (&tools.Dispatcher{World: s.world}).Exec(ctx, tools.Call{Tool: "zoneadm", Args: []string{"-z", zone, "boot"}})
+		})
+	}
+	wg.Wait()
+	return ctx.Err()
+}

@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/sledctl/sledctl/sim/tools"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// DirVariable names the environment variable that tells a stand-in command
+// which directory its sled lives in.
+const DirVariable = "SLEDCTL_SIM"
+
+// IsStandIn tells whether a program that is called by this name is to behave
+// as a stand-in: the commands of the sled, and the processes that they start.
+func IsStandIn(name string) bool {
+	_, ok := tools.Lookup(name)
+	return ok || name == serverName || name == keeperName
+}
+
+// StandIn is one of the sled's commands as a process: it acts on the sled that
+// DirVariable names in env (KEY=VALUE), and returns its exit code. A fault that
+// kills the caller kills the parent process.
+func StandIn(ctx context.Context, name string, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	variables := map[string]string{}
+	for _, e := range env {
+		key, value, _ := strings.Cut(e, "=")
+		variables[key] = value
+	}
+	dir := variables[DirVariable]
+	if dir == "" {
+		fmt.Fprintf(stderr, "%s: %s does not name the directory of a simulated sled\n", name, DirVariable)
+		return 1
+	}
+	s, err := Open(dir)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return 1
+	}
+	defer s.Close()
+	s.world.AfterUpdate(func(tx *world.Tx) { s.tend(tx) })
+	switch name {
+	case serverName:
+		err = s.serve(ctx, args)
+	case keeperName:
+		err = s.keep(ctx)
+	default:
+		return s.command(ctx, name, args, stdin, stdout, stderr, variables)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return 1
+	}
+	return 0
+}
+
+// command runs one command and leaves behind what must go on without it.
+func (s *Sled) command(ctx context.Context, name string, args []string, stdin io.Reader, stdout, stderr io.Writer, env map[string]string) int {
+	call := tools.Call{Tool: name, Args: args, Env: env, Zone: world.GlobalZone}
+	if stdin != nil && tools.ReadsInput(call) {
+		data, err := io.ReadAll(stdin)
+		if err != nil {
+			fmt.Fprintf(stderr, "%s: %v\n", name, err)
+			return 1
+		}
+		call.Stdin = data
+	}
+	d := &tools.Dispatcher{World: s.world, Kill: func() { _ = syscall.Kill(os.Getppid(), syscall.SIGKILL) }}
+	reply, err := d.Exec(ctx, call)
+	_, outErr := io.WriteString(stdout, reply.Stdout)
+	_, errErr := io.WriteString(stderr, reply.Stderr)
+	if kerr := s.keepTime(ctx); err == nil {
+		err = kerr
+	}
+	switch {
+	case errors.Is(err, ErrKilled):
+		return 128 + int(syscall.SIGKILL)
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return 1
+	case outErr != nil || errErr != nil:
+		return 1
+	}
+	return reply.Exit
+}
+
+// LinkTools makes a directory with a link to an executable for every command
+// of the sled in dir, and returns it. In a shell that has it in front of its
+// PATH, and DirVariable set, the stand-ins take the place of the real ones.
+func LinkTools(dir, executable string) (bin string, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	bin = filepath.Join(dir, world.BinDir)
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return "", err
+	}
+	for _, name := range tools.Names() {
+		link := filepath.Join(bin, name)
+		if target, err := os.Readlink(link); err == nil && target == executable {
+			continue
+		}
+		// By rename, since others may be running it.
+		temp := fmt.Sprintf("%s.%d", link, os.Getpid())
+		if err := os.Symlink(executable, temp); err != nil {
+			return "", err
+		}
+		if err := os.Rename(temp, link); err != nil {
+			return "", err
+		}
+	}
+	return bin, nil
+}

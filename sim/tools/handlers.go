@@ -1,0 +1,12 @@
+package tools
+
+import "github.com/sledctl/sledctl/sim/world"
+
+// Handlers carry out what is scheduled on a sled.
+func Handlers() world.Handlers { return world.ServiceHandlers(runMethod) }
+
+// runMethod runs a method of SMF in a shell of its zone.
+func runMethod(tx *world.Tx, m world.MethodCall) world.MethodResult {
+	reply := RunShell(tx, m.Zone, m.Script, m.Env, nil)
+	return world.MethodResult{Exit: reply.Exit, Output: reply.Stdout + reply.Stderr, Took: reply.Took, Hung: reply.Blocked}
+}
