@@ -111,6 +111,9 @@ func (tx *Tx) earlyImport(zone string) {
 	tx.applyProfile(zone, repository, false)
 	_ = tx.SaveRepository(zone, repository) // a zone on a full disk goes on with what it has in memory
 	tx.adopt(zone, repository, true)
+	if s, i := repository.Lookup(restarterFMRI); i != nil {
+		r.Milestone = s.Composed(i).Value("options", "milestone")
+	}
 	if target := r.Instances[singleUserFMRI]; target != nil {
 		if deep := r.depth(target, map[string]int{}); deep > 0 {
 			r.Pace = share(tx.Latency(StepMilestone), chainShare) / time.Duration(deep)

@@ -65,8 +65,14 @@ func (s *Service) Generation(now time.Time) uint64 {
 	return At(s.Timeline, now).Generation
 }
 
-// Since is when the instance got into its state.
-func (s *Service) Since(now time.Time) time.Time { return At(s.Timeline, now).From }
+// Since is when the instance got into its state; the zero time for one that
+// the restarter has not taken in.
+func (s *Service) Since(now time.Time) time.Time {
+	if s == nil {
+		return time.Time{}
+	}
+	return At(s.Timeline, now).From
+}
 
 // Wanted says whether the instance is enabled: for now, or else for good.
 func (s *Service) Wanted() bool {

@@ -540,11 +540,19 @@ func TestAdministration(t *testing.T) {
 		t.Errorf("after the refresh: %q", got)
 	}
 
-	z.SetMilestone(testZone, singleUserFMRI)
+	if err := z.SetMilestone(testZone, singleUserFMRI, true); err != nil {
+		t.Fatal(err)
+	}
 	z.until("svc:/milestone/multi-user:default", Disabled)
 	z.until(thingFMRI, Disabled)
 	z.until(singleUserFMRI, Online)
-	z.SetMilestone(testZone, "all")
+	z.HaltServices(testZone)
+	z.BootServices(testZone)
+	z.until(singleUserFMRI, Online)
+	z.until("svc:/milestone/multi-user:default", Disabled)
+	if err := z.SetMilestone(testZone, "all", false); err != nil {
+		t.Fatal(err)
+	}
 	z.until("svc:/milestone/multi-user-server:default", Online)
 	z.until(thingFMRI, Online)
 }

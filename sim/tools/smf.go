@@ -1,0 +1,116 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/scf"
+)
+
+// ServiceHandlers carry out the events of SMF, with methods in the shell of
+// the zone: smf_method(7) says /sbin/sh -c.
+func ServiceHandlers() world.Handlers {
+	return world.ServiceHandlers(func(tx *world.Tx, c world.MethodCall) world.MethodResult {
+		r := RunShell(tx, c.Zone, c.Script, c.Env, nil)
+		return world.MethodResult{Exit: r.Exit, Output: r.Stdout + r.Stderr, Took: r.Took, Hung: r.Blocked}
+	})
+}
+
+// The texts of scf_strerror(3SCF) that the SMF commands pass on.
+const (
+	scfNoServer = "repository server unavailable"
+	scfBroken   = "connection to repository broken"
+)
+
+// smfZone finds the zone that an SMF command works on: its own, or that of -z.
+// known is false for one that nobody has configured, which the command calls
+// invalid (scf_handle_decorate in usr/src/lib/libscf/common/lowlevel.c).
+func smfZone(tx *world.Tx, c Call, option string) (zone string, known bool) {
+	if option == "" {
+		return c.Zone, true
+	}
+	return option, option == world.GlobalZone || tx.FindZone(option) != nil
+}
+
+// smfHandle is a connection to the svc.configd of a zone.
+type smfHandle struct {
+	tx   *world.Tx
+	zone string
+	*scf.Repository
+}
+
+// bindSMF connects; the text is scf_strerror's if that fails.
+func bindSMF(tx *world.Tx, zone string) (*smfHandle, string) {
+	if !tx.DoorOpen(zone) {
+		return nil, scfNoServer
+	}
+	r, err := tx.LoadRepository(zone)
+	if err != nil {
+		return nil, scfNoServer
+	}
+	return &smfHandle{tx: tx, zone: zone, Repository: r}, ""
+}
+
+// service is what the restarter knows of an instance; nil before it does.
+func (h *smfHandle) service(e scf.Entity) *world.Service { return h.tx.Service(h.zone, e.FMRI()) }
+
+// live are the property groups of an entity, as they are now and with those
+// that only svc.startd keeps; composed with the service's if so wanted.
+func (h *smfHandle) live(e scf.Entity, composed bool) scf.Groups {
+	groups := *e.Groups()
+	if composed && e.Instance != nil {
+		groups = e.Service.Composed(e.Instance)
+	}
+	if e.Instance == nil {
+		return groups
+	}
+	return append(append(scf.Groups{}, groups...), h.service(e).Groups(h.tx.Now)...)
+}
+
+// The messages of scf_get_msg(3SCF) for patterns.
+const (
+	noInstance   = "Pattern '%s' doesn't match any instances\n"
+	noInstSvc    = "Pattern '%s' doesn't match any instances or services\n"
+	noEntity     = "Pattern '%s' doesn't match any entities\n"
+	severalMatch = "Pattern '%s' matches multiple instances:\n"
+	legacyMatch  = "Operation not supported for legacy service '%s'\n"
+)
+
+// walk resolves operands to entities, each once, and collects the complaints
+// about those that match nothing. Without operands it is every instance.
+func (h *smfHandle) walk(operands []string, services bool, missing string) (found []scf.Match, complaints []string) {
+	if len(operands) == 0 {
+		return h.Matches("*", false), nil
+	}
+	seen := map[string]bool{}
+	for _, operand := range operands {
+		matches := h.Matches(operand, services)
+		if len(matches) == 0 {
+			complaints = append(complaints, fmt.Sprintf(missing, operand))
+		}
+		for _, m := range matches {
+			key := m.FMRI() + "/" + m.Group + "/" + m.Property
+			if !seen[key] {
+				seen[key] = true
+				found = append(found, m)
+			}
+		}
+	}
+	return found, complaints
+}
+
+// isGlob says whether an operand may stand for several instances on purpose.
+func isGlob(operand string) bool { return strings.ContainsAny(operand, "*?[") }
+
+// warn is uu_warn(3UUTIL): the program's name first.
+func (r *Reply) warn(tool, format string, args ...any) {
+	r.Stderr += tool + ": " + fmt.Sprintf(format, args...)
+}
+
+// die is uu_die(3UUTIL).
+func (r Reply) die(tool, format string, args ...any) Reply {
+	r.warn(tool, format, args...)
+	r.Exit = 1
+	return r
+}

@@ -1,0 +1,545 @@
+package tools
+
+import (
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// smfSled is a sled with a running zone z1, a stopped zone z2 and a clock in
+// the test's hand.
+type smfSled struct {
+	*world.Tx
+	t *testing.T
+}
+
+const (
+	webFMRI  = "svc:/site/web:default"
+	mainFMRI = "svc:/milestone/single-user:default"
+	webPath  = "/var/svc/manifest/site/web.xml"
+)
+
+// webManifest is a service that is up as soon as it is enabled.
+const webManifest = `<?xml version='1.0'?>
+<!DOCTYPE service_bundle SYSTEM '/usr/share/lib/xml/dtd/service_bundle.dtd.1'>
+<service_bundle type='manifest' name='web'><service name='site/web' type='service' version='1'>
+	<create_default_instance enabled='false' />
+	<dependency name='mi' grouping='require_all' restart_on='none' type='service'><service_fmri value='svc:/system/manifest-import' /></dependency>
+	<exec_method type='method' name='start' exec=':true' timeout_seconds='60' />
+	<exec_method type='method' name='stop' exec=':true' timeout_seconds='60' />
+	<property_group name='config' type='application'>
+		<propval name='address' type='astring' value='10.0.0.1 (old)' />
+		<property name='ports' type='count'><count_list><value_node value='80' /><value_node value='443' /></count_list></property>
+		<propval name='empty' type='astring' value='' />
+	</property_group>
+	<property_group name='startd' type='framework'><propval name='duration' type='astring' value='transient' /></property_group>
+	<template><common_name><loctext xml:lang='C'>web server</loctext></common_name></template>
+</service></service_bundle>
+`
+
+func newSMFSled(t *testing.T) *smfSled {
+	t.Helper()
+	files := host.Memory()
+	o := world.Options{Seed: 1, Latency: "helios2021"}
+	if err := world.LayRoot(files, o); err != nil {
+		t.Fatal(err)
+	}
+	state := world.Fresh(o)
+	s := &smfSled{Tx: world.NewTx(state, time.Date(2026, 9, 4, 1, 0, 0, 0, time.UTC), files), t: t}
+	s.HaltServices(world.GlobalZone)
+	s.BootServices(world.GlobalZone)
+	s.settle()
+	for n, name := range []string{"z1", "z2"} {
+		config := world.Config{Brand: "sparse", Zonepath: "/zones/" + name}
+		z := &world.Zone{Name: name, State: "installed", Config: config}
+		if n == 0 {
+			z.Kernel = &world.Kernel{ID: 1, State: "running", Config: config}
+		}
+		state.Zones = append(state.Zones, z)
+	}
+	for name, data := range world.BaseManifests() {
+		s.write("/zones/z1/root/"+name, string(data))
+	}
+	s.write("/zones/z1/root/etc/svc/repository.db", string(world.SeedRepository()))
+	s.write("/zones/z1/root"+webPath, webManifest)
+	s.write("/usr/share/lib/xml/dtd/service_bundle.dtd.1", "")
+	return s
+}
+
+func (s *smfSled) write(name, data string) {
+	s.t.Helper()
+	if err := host.MkdirAll(s.Files, path.Dir(name), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	f, err := s.Files.Open(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := f.Write([]byte(data)); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *smfSled) settle() {
+	s.t.Helper()
+	if err := s.Settle(world.ServiceHandlers(func(*world.Tx, world.MethodCall) world.MethodResult { return world.MethodResult{} })); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// pass lets time pass until something has come true; false if it never does.
+func (s *smfSled) pass(until func(*world.Tx) bool) bool {
+	s.t.Helper()
+	s.settle()
+	for !until(s.Tx) {
+		next, ok := s.State.NextTime(s.Now)
+		if !ok {
+			return false
+		}
+		s.Now = next
+		s.settle()
+	}
+	return true
+}
+
+// boot boots z1 until its web service is known.
+func (s *smfSled) boot() *smfSled {
+	s.t.Helper()
+	s.BootServices("z1")
+	if !s.pass(func(tx *world.Tx) bool {
+		state, _ := tx.Service("z1", "svc:/milestone/multi-user-server:default").State(tx.Now)
+		return state == world.Online
+	}) {
+		s.t.Fatal("the zone does not come up")
+	}
+	return s
+}
+
+// start runs the first transaction of a command line, in the global zone or
+// that of an "@zone" in front.
+func (s *smfSled) start(line string) Reply {
+	s.t.Helper()
+	words := shellWords(line)
+	c := Call{Zone: world.GlobalZone, Env: map[string]string{}}
+	for strings.HasPrefix(words[0], "@") || strings.Contains(words[0], "=") {
+		if key, value, ok := strings.Cut(words[0], "="); ok {
+			c.Env[key] = value
+		} else {
+			c.Zone = words[0][1:]
+		}
+		words = words[1:]
+	}
+	c.Tool, c.Args = words[0], words[1:]
+	tool := map[string]Tool{"svcs": Svcs, "svcprop": Svcprop, "svcadm": Svcadm, "svccfg": Svccfg}[c.Tool]
+	r := tool(s.Tx, c)
+	s.settle()
+	return r
+}
+
+// run runs a command line to its end.
+func (s *smfSled) run(line string) Reply {
+	s.t.Helper()
+	r := s.start(line)
+	for r.Next != nil {
+		if !s.pass(r.Next.Until) {
+			s.t.Fatalf("%s: waits for ever", line)
+		}
+		more := r.Next.Do(s.Tx)
+		s.settle()
+		r.Stdout, r.Stderr = r.Stdout+more.Stdout, r.Stderr+more.Stderr
+		r.Exit, r.Next = more.Exit, more.Next
+	}
+	return r
+}
+
+// shellWords splits at blanks, with single quotes.
+func shellWords(line string) []string {
+	var words []string
+	for _, m := range regexp.MustCompile(`(?:[^\s']+|'[^']*')+`).FindAllString(line, -1) {
+		words = append(words, strings.ReplaceAll(m, "'", ""))
+	}
+	return words
+}
+
+// expect runs a command line and compares all that it leaves.
+func (s *smfSled) expect(line, stdout, stderr string, exit int) {
+	s.t.Helper()
+	r := s.run(line)
+	if diff := cmp.Diff(Reply{Stdout: stdout, Stderr: stderr, Exit: exit}, Reply{Stdout: r.Stdout, Stderr: r.Stderr, Exit: r.Exit}); diff != "" {
+		s.t.Errorf("%s\n%s", line, diff)
+	}
+}
+
+// svcs.c, svcprop.c and svcadm.c: what they say before svc.configd answers
+// (omicron issue 7257 has the first).
+func TestCommandsBeforeTheRepositoryServerAnswers(t *testing.T) {
+	s := newSMFSled(t)
+	s.BootServices("z1")
+	s.settle()
+	s.expect("svcs -z z1", "", "svcs: Could not bind to repository server for zone z1: repository server unavailable\n", 1)
+	s.expect("@z1 svcs", "", "svcs: Could not bind to repository server: repository server unavailable.  Exiting.\n", 1)
+	s.expect("svcs -H -o state -z z2", "", "svcs: Could not bind to repository server for zone z2: repository server unavailable\n", 1)
+	s.expect("svcs -z nope", "", "svcs: invalid zone 'nope'\n", 1)
+	s.expect("svcprop -z z1 -p restarter/state "+mainFMRI, "", "svcprop: Could not connect to configuration repository: repository server unavailable.\n", 1)
+	s.expect("svcprop -z nope -p restarter/state "+mainFMRI, "", "svcprop: invalid zone 'nope'\n", 1)
+	s.expect("svcadm -z z1 enable web", "", "svcadm: Couldn't bind to configuration repository: repository server unavailable.\n", 1)
+	s.expect("@z1 svccfg list", "", "svccfg: Could not connect to repository server: repository server unavailable.\n", 1)
+}
+
+// Between the door and the end of early-manifest-import an instance has no
+// restarter property group (logs of omicron issue 5318: "Property not found").
+func TestCommandsInEarlyBoot(t *testing.T) {
+	s := newSMFSled(t)
+	s.BootServices("z1")
+	if !s.pass(func(tx *world.Tx) bool { return tx.DoorOpen("z1") }) {
+		t.Fatal("no door")
+	}
+	s.expect("svcprop -z z1 -p restarter/state "+mainFMRI, "",
+		"svcprop: Couldn't find property group `restarter' for instance `"+mainFMRI+"'.\n", 1)
+	s.expect("svcprop -w -z z1 -p restarter/state "+mainFMRI, "", "svcprop: Not found.\n", 1)
+	s.expect("svcs -z z1 -H -o state,stime,fmri single-user", "-              -        "+mainFMRI+strings.Repeat(" ", 50-len(mainFMRI))+" \n", "", 0)
+	s.expect("svcs -x -z z1 single-user", "", mainFMRI+" has no \"restarter\" property group; ignoring.\n", 0)
+	s.expect("svcprop -z z1 -p restarter/state "+webFMRI, "", "svcprop: Pattern '"+webFMRI+"' doesn't match any entities\n", 1)
+}
+
+// svcprop(1).
+func TestSvcprop(t *testing.T) {
+	s := newSMFSled(t).boot()
+	for line, want := range map[string]Reply{
+		"svcprop -z z1 -p restarter/state " + mainFMRI:         {Stdout: "online\n"},
+		"svcprop -t -z z1 -p restarter/state " + mainFMRI:      {Stdout: "restarter/state astring online\n"},
+		"@z1 svcprop -p config/address web":                    {Stdout: "10.0.0.1\\ \\(old\\)\n"},
+		"@z1 svcprop -p config/ports web":                      {Stdout: "80 443\n"},
+		"@z1 svcprop -p config/empty web":                      {Stdout: "\"\"\n"},
+		"@z1 svcprop -f -p config/ports web":                   {Stdout: webFMRI + "/:properties/config/ports count 80 443\n"},
+		"@z1 svcprop " + webFMRI + "/:properties/config/ports": {Stdout: "80 443\n"},
+		"@z1 svcprop -p config web":                            {Stdout: "config/address astring 10.0.0.1\\ \\(old\\)\nconfig/ports count 80 443\nconfig/empty astring \"\"\n"},
+		"@z1 svcprop -p config -p startd/duration web": {Stdout: "config/address astring 10.0.0.1\\ \\(old\\)\nconfig/ports count 80 443\n" +
+			"config/empty astring \"\"\nstartd/duration astring transient\n"},
+		"@z1 svcprop -c -p general/enabled web": {Stdout: "false\n"},
+		"@z1 svcprop -C -p config/ports web": {Exit: 1,
+			Stderr: "svcprop: Couldn't find property group `config' for instance `" + webFMRI + "'.\n"},
+		"@z1 svcprop -p config/x web": {Exit: 1, Stderr: "svcprop: Couldn't find property `config/x' for instance `" + webFMRI + "'.\n"},
+		"@z1 svcprop -p config/x svc:/site/web": {Exit: 1,
+			Stderr: "svcprop: Couldn't find property `config/x' for service `svc:/site/web'.\n"},
+		"@z1 svcprop -q -p config/x web":                        {Exit: 1},
+		"@z1 svcprop -q -p config/ports web":                    {},
+		"@z1 svcprop -p config/x nothing":                       {Exit: 1, Stderr: "svcprop: Pattern 'nothing' doesn't match any entities\n"},
+		"@z1 svcprop -s running -p config/ports web":            {Stdout: "80 443\n"},
+		"@z1 svcprop -s other -p config/ports web":              {Exit: 1, Stderr: "svcprop: No such snapshot.\n"},
+		"@z1 svcprop -s running -p config/ports svc:/site/web":  {Exit: 1, Stderr: "svcprop: Only instances have snapshots.\n"},
+		"@z1 svcprop -s running -p restarter/state single-user": {Exit: 1, Stderr: "svcprop: Couldn't find property group `restarter' for instance `" + mainFMRI + "'.\n"},
+		"svcprop":                                {Exit: 2, Stderr: svcpropUsage},
+		"svcprop -c -C web":                      {Exit: 2, Stderr: svcpropUsage},
+		"svcprop -x web":                         {Exit: 2, Stderr: svcpropUsage},
+		"svcprop -w -p a -p b web":               {Exit: 2, Stderr: svcpropUsage},
+		"svcprop -w web2":                        {Exit: 1, Stderr: "svcprop: Pattern 'web2' doesn't match any entities\n"},
+		"@z1 svcprop -w web":                     {Exit: 2, Stderr: "svcprop: Cannot wait for an instance.\n"},
+		"@z1 svcprop -w svc:/site/web":           {Exit: 2, Stderr: "svcprop: Cannot wait for a service.\n"},
+		"svcprop -p a/b/c web":                   {Exit: 2, Stderr: "svcprop: -p argument `a/b/c' has too many components.\n" + svcpropUsage},
+		"svcprop -p 9 web":                       {Exit: 2, Stderr: "svcprop: Invalid component name `9'.\n"},
+		"@z1 svcprop -z z1 -p a web":             {Exit: 1, Stderr: "svcprop: svcprop -z may only be used from the global zone\n"},
+		"svcprop -p restarter/state " + mainFMRI: {Stdout: "online\n"}, // the global zone's own
+	} {
+		s.expect(line, want.Stdout, want.Stderr, want.Exit)
+	}
+	whole := s.run("@z1 svcprop web").Stdout
+	for _, line := range []string{"general/enabled boolean false\n", "config/ports count 80 443\n", "restarter/state astring disabled\n", "start/exec astring :true\n"} {
+		if !strings.Contains(whole, line) {
+			t.Errorf("svcprop web lacks %q in\n%s", line, whole)
+		}
+	}
+}
+
+// svcprop(1), -w: woken by any change of the group, whatever its value.
+func TestSvcpropWaitsForAChangeOfTheGroup(t *testing.T) {
+	s := newSMFSled(t).boot()
+	r := s.start("svcprop -w -z z1 -p restarter/state " + webFMRI)
+	if r.Next == nil || s.pass(r.Next.Until) {
+		t.Fatalf("it did not wait: %+v", r)
+	}
+	s.run("svcadm -z z1 enable " + webFMRI)
+	if !s.pass(r.Next.Until) {
+		t.Fatal("a change did not wake it")
+	}
+	if got := r.Next.Do(s.Tx).Stdout; got != "offline\n" {
+		t.Errorf("the first change shows %q", got)
+	}
+	r = s.start("svcprop -w -z z1 -p restarter/state " + webFMRI)
+	if s.pass(r.Next.Until); r.Next.Do(s.Tx).Stdout != "online\n" {
+		t.Error("the end of the start was missed")
+	}
+	s.run("svcadm -z z1 disable -s " + webFMRI)
+
+	r = s.start("@z1 svcprop -w -p general/enabled " + webFMRI)
+	s.run("svcadm -z z1 enable " + webFMRI)
+	if !s.pass(r.Next.Until) {
+		t.Fatal("a persistent group's change did not wake it")
+	}
+	if got := r.Next.Do(s.Tx).Stdout; got != "true\n" {
+		t.Errorf("general/enabled: %q", got)
+	}
+}
+
+// The repository's server goes with its zone.
+func TestSvcpropEndsWhenTheZoneIsHalted(t *testing.T) {
+	s := newSMFSled(t).boot()
+	r := s.start("svcprop -w -z z1 -p restarter/state " + mainFMRI)
+	s.HaltServices("z1")
+	if !r.Next.Until(s.Tx) {
+		t.Fatal("it still waits")
+	}
+	if got := r.Next.Do(s.Tx); got.Exit != 1 || got.Stderr != "svcprop: Unexpected libscf error: connection to repository broken.  Exiting.\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSvcpropOfADeletedGroup(t *testing.T) {
+	s := newSMFSled(t).boot()
+	s.run("@z1 svccfg -s svc:/site/web:default addpg extra application")
+	r := s.start("@z1 svcprop -w -p extra " + webFMRI)
+	s.run("@z1 svccfg -s svc:/site/web:default delpg extra")
+	if !r.Next.Until(s.Tx) {
+		t.Fatal("it still waits")
+	}
+	if got := r.Next.Do(s.Tx); got.Exit != 1 || got.Stderr != "svcprop: Not found.\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// svcs(1); the widths are those of captures in omicron's docs.
+func TestSvcs(t *testing.T) {
+	s := newSMFSled(t).boot()
+	fmri := func(f string) string { return f + strings.Repeat(" ", 50-len(f)) + " " }
+	s.expect("svcs -z z1 -H -o state,fmri,zone "+mainFMRI+" web", "disabled       "+fmri(webFMRI)+"z1               \n"+
+		"online         "+fmri(mainFMRI)+"z1               \n", "", 0)
+	s.expect("svcs -z z1 web", "STATE          STIME    FMRI"+strings.Repeat(" ", 46)+"\ndisabled        1:00:17 "+fmri(webFMRI)+"\n", "", 0)
+	s.expect("svcs -z z1 -H -o sta,s,sn,n,nsta,nstate,inst,svc,scope,ctid,desc web",
+		"DIS  d  d- - -    -             default              site/web             localhost                 - web server"+strings.Repeat(" ", 91)+"\n", "", 0)
+	s.expect("svcs -z z1 nope", "STATE          STIME    FMRI"+strings.Repeat(" ", 46)+"\n", "svcs: Pattern 'nope' doesn't match any instances\n", 1)
+	s.expect("svcs -z z1 -o nope", "", "svcs: Unknown column \"nope\".\n", 1)
+	s.expect("svcs -s nope", "", "svcs: Unrecognized sort column \"nope\".\n", 1)
+	s.expect("@z1 svcs -z z1", "", "svcs: svcs -z may only be used from the global zone\n", 1)
+	s.expect("svcs -z z1 -Z", "", svcsUsage, 2)
+	s.expect("svcs -d -l web", "", svcsUsage, 2)
+	s.expect("svcs -L -z z1 web", "/zones/z1/root/var/svc/log/site-web:default.log\n", "", 0)
+	s.expect("@z1 svcs -L web", "/var/svc/log/site-web:default.log\n", "", 0)
+	s.expect("svcs -z z1 -H -o fmri -d web", fmri("svc:/system/manifest-import:default")+"\n", "", 0)
+	if got := s.run("svcs -z z1 -H -o fmri").Stdout; strings.Contains(got, webFMRI) || !strings.Contains(got, mainFMRI) {
+		t.Errorf("without -a: %s", got)
+	}
+	if got := s.run("svcs -a -z z1 -H -o fmri").Stdout; !strings.Contains(got, webFMRI) {
+		t.Errorf("with -a: %s", got)
+	}
+	if got := s.run("svcs -z z1 -H -o fmri -D manifest-import").Stdout; !strings.Contains(got, webFMRI) || !strings.Contains(got, mainFMRI) {
+		t.Errorf("dependents: %s", got)
+	}
+	everywhere := s.run("svcs -Za -H -o state,fmri,zone").Stdout
+	for _, line := range strings.Split(strings.TrimSuffix(everywhere, "\n"), "\n") {
+		if f := strings.Fields(line); len(f) != 3 || f[2] != "global" && f[2] != "z1" {
+			t.Errorf("line %q", line)
+		}
+	}
+	s.start("svcadm -z z1 enable web")
+	s.expect("svcs -z z1 -H -o state web", "offline*       \n", "", 0)
+	s.expect("svcs -z z1 -H -o state,nstate web", "offline        online        \n", "", 0)
+}
+
+// svcs(1), -x: omicron issue 11276 has a capture.
+func TestSvcsExplains(t *testing.T) {
+	s := newSMFSled(t).boot()
+	s.expect("svcs -x -z z1", "", "", 0)
+	s.run("svcadm -z z1 mark maintenance svc:/network/ip-interface-management:default")
+	s.settle()
+	want := "svc:/network/ip-interface-management:default (IP interface management)\n  Zone: z1\n" +
+		" State: maintenance since Fri Sep  4 01:00:18 2026\nReason: Maintenance requested by an administrator.\n" +
+		"   See: http://illumos.org/msg/SMF-8000-63\n" +
+		"   See: /zones/z1/root/var/svc/log/network-ip-interface-management:default.log\n" +
+		"Impact: This service is not running.\n"
+	s.expect("svcs -x -z z1", want, "", 0)
+}
+
+// svcadm(8).
+func TestSvcadm(t *testing.T) {
+	s := newSMFSled(t).boot()
+	s.expect("svcadm -z z1 -v enable -t web", webFMRI+" temporarily enabled.\n", "", 0)
+	s.expect("svcadm -z z1 enable -s -t web", "", "", 0)
+	s.expect("svcprop -z z1 -p restarter/state web", "online\n", "", 0)
+	s.expect("svcprop -z z1 -c -p general/enabled web", "false\n", "", 0)
+	s.expect("svcprop -z z1 -p general_ovr/enabled web", "true\n", "", 0)
+	s.expect("svcadm -z z1 disable -s web", "", "", 0)
+	s.expect("svcprop -z z1 -q -p general_ovr/enabled web", "", "", 1)
+	s.expect("svcadm -z z1 enable nope", "", "svcadm: Pattern 'nope' doesn't match any instances\n", 1)
+	s.expect("svcadm -z z1 enable default", "", s.run("svcadm -z z1 enable default").Stderr, 1)
+	if got := s.run("svcadm -z z1 enable default").Stderr; !strings.HasPrefix(got, "svcadm: Pattern 'default' matches multiple instances:\n    svc:/") {
+		t.Errorf("ambiguous: %q", got)
+	}
+	s.expect("svcadm -z z1 clear web", "", "svcadm: Instance \""+webFMRI+"\" is not in a maintenance or degraded state.\n", 1)
+	s.expect("svcadm -z z1 mark degraded web", "", "svcadm: Instance \""+webFMRI+"\" is not online.\n", 1)
+	s.expect("svcadm -z z1 mark -t degraded web", "", "svcadm: -t may not be used with degraded.\n", 2)
+	s.expect("svcadm -z z1 mark maintenance web", "", "", 0)
+	s.expect("svcadm -z z1 enable -s web", "", "svcadm: Instance \""+webFMRI+"\" is in maintenance state.\n", 3)
+	if got := s.run("svcadm -z z1 clear '*'"); got.Exit != 1 || strings.Contains(got.Stderr, webFMRI) || !strings.Contains(got.Stderr, mainFMRI) {
+		t.Errorf("only one is in maintenance: %+v", got)
+	}
+	s.expect("svcadm -z z1 enable -s web", "", "", 0)
+	s.expect("svcadm -z z1 restart web", "", "", 0)
+	s.expect("svcadm -z z1 -S maintenance clear", "", "", 0)
+	s.expect("svcadm -z nope enable web", "", "svcadm: invalid zone 'nope'\n", 1)
+	s.expect("svcadm -z z1 milestone nope", "", s.run("svcadm -z z1 milestone nope").Stderr, 2)
+	for _, line := range []string{"svcadm", "svcadm -z z1", "svcadm -z z1 enable", "svcadm -z z1 enable -x web", "svcadm -z z1 frobnicate", "svcadm -z z1 mark maintenance"} {
+		s.expect(line, "", svcadmUsage, 2)
+	}
+}
+
+// synch.c: -s gives up on what can never come up, with its own exit code.
+func TestSvcadmEnableSaysWhenDependenciesCannotBeMet(t *testing.T) {
+	s := newSMFSled(t).boot()
+	s.run("svcadm -z z1 disable -s system/manifest-import")
+	s.expect("svcadm -z z1 enable -s web", "", "svcadm: Instance \""+webFMRI+"\" has unsatisfied dependencies.\n", 4)
+	s.expect("svcadm -z z1 enable -r web", "", "", 0)
+	s.expect("svcadm -z z1 enable -s web", "", "", 0)
+}
+
+// omicron issue 4252: disable -s of an instance in maintenance never returns.
+func TestSvcadmDisableOfAnInstanceInMaintenanceHangs(t *testing.T) {
+	s := newSMFSled(t).boot()
+	s.run("svcadm -z z1 mark maintenance web")
+	r := s.start("svcadm -z z1 disable -s web")
+	if r.Next == nil || s.pass(r.Next.Until) {
+		t.Error("it returned")
+	}
+	s.run("svcadm -z z1 clear web")
+	if !s.pass(r.Next.Until) {
+		t.Error("clearing did not free it")
+	}
+}
+
+func TestSvcadmAnotherEntityStepsIn(t *testing.T) {
+	s := newSMFSled(t).boot()
+	s.run("svcadm -z z1 disable system/manifest-import")
+	r := s.start("svcadm -z z1 enable -s -t network/dns/client")
+	s.start("svcadm -z z1 disable network/dns/client")
+	if !r.Next.Until(s.Tx) {
+		t.Fatal("still waiting")
+	}
+	if got := r.Next.Do(s.Tx); got.Exit != 3 || !strings.Contains(got.Stderr, "has been disabled by another entity") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// svccfg(8); svccfg_libscf.c has the messages.
+func TestSvccfgProperties(t *testing.T) {
+	s := newSMFSled(t).boot()
+	const cfg = "@z1 svccfg -s svc:/site/web:default "
+	s.expect("@z1 svccfg -s svc:/site/web setprop config/address = 10.0.0.2", "", "", 0)
+	s.expect("@z1 svcprop -p config/address web", "10.0.0.1\\ \\(old\\)\n", "", 0) // not before a refresh
+	s.expect("@z1 svcprop -c -p config/address web", "10.0.0.2\n", "", 0)
+	s.expect(cfg+"refresh", "", "", 0)
+	s.expect("@z1 svcprop -p config/address web", "10.0.0.2\n", "", 0)
+	for line, want := range map[string]string{
+		"setprop config/x = 1":                   "No such property group \"config\".\n",
+		"setprop x = 1":                          "Property names must contain a `/'.\n",
+		"setprop config/x = bogus: 1":            "Unknown type \"bogus:\".\n",
+		"addpropvalue config/x astring: 1":       "No such property group \"config\".\n",
+		"delpropvalue config/x '*'":              "No such property group \"config\".\n",
+		"delprop config/x":                       "No such property group \"config\".\n",
+		"addpg 9 application":                    "Name, type, or flags are invalid.\n",
+		"addpg general framework":                "Property group already exists.\n",
+		"frobnicate":                             "Unknown command \"frobnicate\".\n",
+		"setprop config/x":                       "Syntax error.\n",
+		"select nope":                            "Pattern 'nope' doesn't match any instances or services\n",
+		"add x":                                  "Cannot add entities to an instance.\n",
+		"setprop general/enabled = maybe":        "Invalid \"boolean\" value \"maybe\".\n",
+		"setprop general/x = 1":                  "Type required for new properties.\n",
+		"setprop general/x = astring: (\"a\" b)": "Multiple string values or string values with spaces must be quoted with '\"'.\n",
+	} {
+		s.expect(cfg+line, "", "svccfg: "+want, 1)
+	}
+	s.expect("@z1 svccfg setprop config/x = 1", "", "svccfg: An entity is not selected.\n", 1)
+	s.expect(cfg+"addpg config application", "", "", 0)
+	s.expect(cfg+"setprop config/list = astring: (\"a b\" \"c\")", "", "", 0)
+	s.expect(cfg+"addpropvalue config/list astring: \"d\"", "", "", 0)
+	s.expect(cfg+"delpropvalue config/list c", "", "", 0)
+	s.expect("@z1 svcprop -c -p config/list web", "a\\ b d\n", "", 0)
+	s.expect(cfg+"listprop config/list", "config/list  astring  \"a b\" \"d\"\n", "", 0)
+	s.expect(cfg+"listpg config", "config  application\n", "", 0)
+	s.expect(cfg+"delprop config/list", "", "", 0)
+	s.expect(cfg+"delprop config/list", "", "svccfg: No such property config/list.\n", 1)
+	s.expect("@z1 svccfg -s svc:/site/web setenv LD_LIBRARY_PATH /opt/lib", "", "", 0)
+	s.expect("@z1 svcprop -c -p start/environment web", "LD_LIBRARY_PATH=/opt/lib\n", "", 0)
+	s.expect("@z1 svccfg list 'site/*'", "site/web\n", "", 0)
+	s.expect("@z1 svccfg -s site/web list", ":properties\ndefault\n", "", 0)
+	s.expect("@z1 svccfg -s site/web add vm-1", "", "", 0)
+	s.expect("@z1 svccfg -s site/web add vm-1", "", "svccfg: Instance already exists.\n", 1)
+	s.expect("svcs -z z1 -H -o state site/web:vm-1", "disabled       \n", "", 0)
+	s.expect("svcadm -z z1 enable -t -s svc:/site/web:vm-1", "", "", 0)
+	s.expect("@z1 svccfg delete svc:/site/web:vm-1", "", "svccfg: Instance svc:/site/web:vm-1 may be running.  Use delete -f if it is not.\n", 1)
+	s.expect("@z1 svccfg delete -f svc:/site/web:vm-1", "", "", 0)
+	s.expect("svcs -z z1 -H svc:/site/web:vm-1", "", "svcs: Pattern 'svc:/site/web:vm-1' doesn't match any instances\n", 1)
+	s.expect("@z1 svccfg -x", "", svccfgUsage, 2)
+}
+
+func TestSvccfgRunsScripts(t *testing.T) {
+	s := newSMFSled(t).boot()
+	s.write("/zones/z1/root/tmp/script", "# comment\nselect svc:/site/web\nsetprop config/address = (\n\"x y\"\n)\nlist\nend\nfrobnicate\n")
+	s.expect("@z1 svccfg -f /tmp/script", ":properties\ndefault\n", "", 0)
+	s.expect("@z1 svcprop -c -p config/address web", "x\\ y\n", "", 0)
+	s.write("/zones/z1/root/tmp/bad", "select svc:/site/web\n\nfrobnicate\n")
+	s.expect("@z1 svccfg -f /tmp/bad", "", "svccfg (/tmp/bad, line 3): Unknown command \"frobnicate\".\n", 1)
+	s.expect("@z1 svccfg -f /tmp/none", "", "svccfg: Could not open /tmp/none: No such file or directory.\n", 1)
+}
+
+func TestSvccfgImportsIntoTheRunningZone(t *testing.T) {
+	s := newSMFSled(t).boot()
+	s.write("/zones/z1/root/tmp/other.xml", strings.ReplaceAll(webManifest, "site/web", "site/other"))
+	s.expect("@z1 svccfg import /tmp/other.xml", "", "", 0)
+	s.expect("svcs -z z1 -H -o state other", "disabled       \n", "", 0)
+	s.expect("@z1 svccfg import /tmp/none.xml", "", "svccfg: Unable to stat file /tmp/none.xml.  No such file or directory\n", 1)
+	s.write("/zones/z1/root/tmp/bad.xml", "<")
+	s.expect("@z1 svccfg import /tmp/bad.xml", "", "svccfg: couldn't parse document\n", 1)
+	s.expect("@z1 svccfg import", "", "svccfg: Syntax error.\n", 1)
+	s.expect("@z1 svccfg inventory /tmp/other.xml", "svc:/site/other:default\nsvc:/site/other\n", "", 0)
+}
+
+// omicron at cf9a9ee9be seeds the repository of its base zone this way, after
+// seed_smf of illumos image-builder: the first boot then imports nothing.
+func TestSeedingARepositoryFile(t *testing.T) {
+	s := newSMFSled(t)
+	const root = "/zones/z1/root"
+	s.write("/tmp/repo.db", string(world.SeedRepository()))
+	const env = "SVCCFG_DTD=/usr/share/lib/xml/dtd/service_bundle.dtd.1 SVCCFG_REPOSITORY=/tmp/repo.db SVCCFG_CHECKHASH=1 PKG_INSTALL_ROOT=" + root + " "
+	s.expect(env+"svccfg import "+root+"/lib/svc/manifest", "", "svccfg: Loaded 6 smf(7) service descriptions\n", 0)
+	s.expect(env+"svccfg import "+root+"/var/svc/manifest", "", "svccfg: Loaded 1 smf(7) service descriptions\n", 0)
+	s.expect(env+"svccfg import "+root+"/lib/svc/manifest", "", "", 0) // nothing has changed
+	s.expect("SVCCFG_REPOSITORY=/tmp/repo.db svccfg import "+root+webPath, "", "", 0)
+	s.expect("SVCCFG_DTD=/none SVCCFG_REPOSITORY=/tmp/repo.db svccfg import "+root+webPath, "", "svccfg: Could not parse DTD \"/none\".\n", 1)
+	s.expect("SVCCFG_REPOSITORY=/etc/release svccfg list", "", "svccfg: Repository server failed (exit 102).\n", 1)
+	data, err := host.ReadFile(s.Files, "/tmp/repo.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(root+"/etc/svc/repository.db", string(data))
+	start := s.Now
+	s.BootServices("z1")
+	if !s.pass(func(tx *world.Tx) bool {
+		state, _ := tx.Service("z1", mainFMRI).State(tx.Now)
+		return state == world.Online
+	}) {
+		t.Fatal("not online")
+	}
+	if took := s.Now.Sub(start).Round(time.Millisecond); took != 1310*time.Millisecond {
+		t.Errorf("the boot of a seeded zone took %v", took)
+	}
+}

@@ -1,0 +1,457 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/scf"
+)
+
+// svcadmUsage is usage() of usr/src/cmd/svc/svcadm/svcadm.c, shortened by the
+// examples of patterns at its end.
+const svcadmUsage = "Usage: svcadm [-S <state>] [-v] [-Z | -z zone] [cmd [args ... ]]\n\n" +
+	"\tsvcadm enable [-rst] [<service> ...]\t- enable and online service(s)\n" +
+	"\tsvcadm disable [-c comment] [-st] [<service> ...]\t- disable and offline service(s)\n" +
+	"\tsvcadm restart [-d] [<service> ...]\t- restart specified service(s)\n" +
+	"\tsvcadm refresh [<service> ...]\t\t- re-read service configuration\n" +
+	"\tsvcadm mark [-It] <state> [<service> ...] - set maintenance state\n" +
+	"\tsvcadm clear [<service> ...]\t\t- clear maintenance state\n" +
+	"\tsvcadm milestone [-d] <milestone>\t- advance to a service milestone\n\n\t"
+
+// svcadm is one run of the command on one zone.
+type svcadm struct {
+	*smfHandle
+	verbose   bool
+	only      string // -S: only instances in this state
+	operands  []string
+	temporary bool
+	out       Reply
+}
+
+// Svcadm is svcadm(8).
+func Svcadm(tx *world.Tx, c Call) Reply {
+	options, rest := getopt(c.Args, "S:vZz:", nil)
+	s := &svcadm{}
+	zoneName, all := "", false
+	for _, o := range options {
+		switch o.Letter {
+		case 'S':
+			s.only = o.Value
+		case 'v':
+			s.verbose = true
+		case 'z', 'Z':
+			if c.Zone != world.GlobalZone {
+				return Reply{}.die("svcadm", "svcadm -%c may only be used from the global zone\n", o.Letter)
+			}
+			if o.Letter == 'z' {
+				zoneName = o.Value
+			} else {
+				all = true
+			}
+		default:
+			return Reply{Stderr: svcadmUsage, Exit: 2}
+		}
+	}
+	if len(c.Args) == 0 || all && zoneName != "" || len(rest) == 0 {
+		return Reply{Stderr: svcadmUsage, Exit: 2}
+	}
+	if !all {
+		return s.inZone(tx, c, zoneName, rest)
+	}
+	var whole Reply
+	for _, zone := range runningZones(tx) {
+		each := *s
+		r := each.inZone(tx, c, zone, rest)
+		if strings.HasPrefix(r.Stderr, "svcadm: Couldn't bind") {
+			continue
+		}
+		whole.Stdout += r.Stdout
+		whole.Stderr += r.Stderr
+		whole.Exit = max(whole.Exit, r.Exit)
+	}
+	return whole
+}
+
+// runningZones are the zones that the kernel runs, the global one first.
+func runningZones(tx *world.Tx) []string {
+	zones := []string{world.GlobalZone}
+	for _, z := range tx.State.Zones {
+		if z.Kernel != nil && z.Kernel.State == "running" {
+			zones = append(zones, z.Name)
+		}
+	}
+	return zones
+}
+
+func (s *svcadm) inZone(tx *world.Tx, c Call, zoneName string, words []string) Reply {
+	zone, known := smfZone(tx, c, zoneName)
+	if !known {
+		return Reply{}.die("svcadm", "invalid zone '%s'\n", zoneName)
+	}
+	var text string
+	if s.smfHandle, text = bindSMF(tx, zone); text != "" {
+		return Reply{}.die("svcadm", "Couldn't bind to configuration repository: %s.\n", text)
+	}
+	switch words[0] {
+	case "enable":
+		return s.enable(words[1:])
+	case "disable":
+		return s.disable(words[1:])
+	case "restart":
+		return s.simple(words[1:], "d", "restart", func(e scf.Entity) { s.tx.Restart(s.zone, e.FMRI()) })
+	case "refresh":
+		return s.simple(words[1:], "", "refresh", s.refresh)
+	case "clear":
+		return s.clear(words[1:])
+	case "mark":
+		return s.mark(words[1:])
+	case "milestone":
+		return s.milestone(words[1:])
+	}
+	return Reply{Stderr: svcadmUsage, Exit: 2}
+}
+
+// instances resolves the operands: abbreviations must be unambiguous, globs
+// need not be (SCF_WALK_UNIPARTIAL). ok is false for a usage error.
+func (s *svcadm) instances() (found []scf.Match, ok bool) {
+	if (len(s.operands) > 0) == (s.only != "") {
+		return nil, false
+	}
+	var unambiguous []string
+	for _, operand := range s.operands {
+		matches := s.Matches(operand, false)
+		switch {
+		case strings.HasPrefix(operand, "lrc:"):
+			s.fail(legacyMatch, operand)
+		case len(matches) > 1 && !isGlob(operand):
+			s.fail(severalMatch, operand)
+			for _, m := range matches {
+				s.out.Stderr += "    " + m.FMRI() + "\n"
+			}
+		default:
+			unambiguous = append(unambiguous, operand)
+		}
+	}
+	if len(s.operands) > 0 && len(unambiguous) == 0 {
+		return nil, true
+	}
+	found, complaints := s.walk(unambiguous, false, noInstance)
+	for _, text := range complaints {
+		s.fail("%s", text)
+	}
+	if s.only != "" {
+		found = slices.DeleteFunc(found, func(m scf.Match) bool { return s.state(m.Entity) != s.only })
+	}
+	return found, true
+}
+
+func (s *svcadm) fail(format string, args ...any) {
+	s.out.warn("svcadm", format, args...)
+	s.out.Exit = 1
+}
+
+func (s *svcadm) state(e scf.Entity) string {
+	state, _ := s.service(e).State(s.tx.Now)
+	return state
+}
+
+// options reads a subcommand's options. ok is false for a usage error.
+func (s *svcadm) options(words []string, spec string) (letters string, ok bool) {
+	options, operands := getopt(words, spec, nil)
+	s.operands = operands
+	for _, o := range options {
+		if o.Bad != "" {
+			return "", false
+		}
+		letters += string(o.Letter)
+	}
+	return letters, true
+}
+
+func (s *svcadm) usage() Reply { return Reply{Stderr: svcadmUsage, Exit: 2} }
+
+func (s *svcadm) enable(words []string) Reply {
+	letters, ok := s.options(words, "rst")
+	found, ok2 := s.instances()
+	if !ok || !ok2 {
+		return s.usage()
+	}
+	s.temporary = strings.Contains(letters, "t")
+	recursive := strings.Contains(letters, "r")
+	var all []scf.Entity
+	for _, m := range found {
+		all = append(all, m.Entity)
+		if recursive {
+			all = append(all, s.requirements(m.Entity, map[string]bool{m.FMRI(): true})...)
+		}
+	}
+	s.setEnabled(all, true)
+	if !strings.Contains(letters, "s") || s.out.Exit != 0 {
+		return s.out
+	}
+	return s.await(found, s.enabledYet)
+}
+
+// requirements are the instances that an instance cannot do without
+// (enable_fmri_rec), each once.
+func (s *svcadm) requirements(e scf.Entity, seen map[string]bool) []scf.Entity {
+	var out []scf.Entity
+	service := s.service(e)
+	if service == nil {
+		return nil
+	}
+	for _, d := range service.Depends {
+		if d.Grouping != "require_all" && (d.Grouping != "require_any" || len(d.FMRIs) != 1) {
+			continue
+		}
+		for _, fmri := range d.FMRIs {
+			for _, m := range s.Matches(fmri, false) {
+				if !seen[m.FMRI()] {
+					seen[m.FMRI()] = true
+					out = append(append(out, m.Entity), s.requirements(m.Entity, seen)...)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (s *svcadm) disable(words []string) Reply {
+	letters, ok := s.options(words, "c:st")
+	found, ok2 := s.instances()
+	if !ok || !ok2 {
+		return s.usage()
+	}
+	s.temporary = strings.Contains(letters, "t")
+	var all []scf.Entity
+	for _, m := range found {
+		all = append(all, m.Entity)
+	}
+	s.setEnabled(all, false)
+	if !strings.Contains(letters, "s") || s.out.Exit != 0 {
+		return s.out
+	}
+	return s.await(found, s.disabledYet)
+}
+
+// setEnabled is set_inst_enabled(): general_ovr for -t, else general, and the
+// override goes.
+func (s *svcadm) setEnabled(all []scf.Entity, enable bool) {
+	word := map[bool]string{true: "enabled", false: "disabled"}[enable]
+	for _, e := range all {
+		if s.temporary {
+			if s.verbose {
+				s.out.Stdout += fmt.Sprintf("%s temporarily %s.\n", e.FMRI(), word)
+			}
+			continue
+		}
+		e.Ensure("general", "framework", "enabled", "boolean", fmt.Sprint(enable))
+		if s.verbose {
+			s.out.Stdout += fmt.Sprintf("%s %s.\n", e.FMRI(), word)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	if !s.temporary {
+		if err := s.tx.Adopt(s.zone, s.Repository); err != nil {
+			s.fail("%s: Repository read-only.\n", all[0].FMRI())
+			return
+		}
+	}
+	for _, e := range all {
+		if s.temporary {
+			s.tx.SetTemporary(s.zone, e.FMRI(), &enable)
+		} else {
+			s.tx.SetTemporary(s.zone, e.FMRI(), nil)
+		}
+	}
+}
+
+// verdict is what a look at an instance says to -s: done, with an exit code
+// and words, or not yet.
+type verdict struct {
+	done bool
+	exit int
+	text string
+}
+
+// enabledYet is a turn of wait_fmri_enabled().
+func (s *svcadm) enabledYet(tx *world.Tx, fmri string) verdict {
+	service := tx.Service(s.zone, fmri)
+	switch state, _ := service.State(tx.Now); {
+	case state == "":
+		return verdict{true, 3, fmt.Sprintf("%s is misconfigured (lacks \"restarter\" property group).\n", fmri)}
+	case state == world.Online || state == world.Degraded:
+		return verdict{done: true}
+	case state == world.Maintenance:
+		return verdict{true, 3, fmt.Sprintf("Instance \"%s\" is in maintenance state.\n", fmri)}
+	case !service.Wanted():
+		return verdict{true, 3, fmt.Sprintf("Instance \"%s\" has been disabled by another entity.\n", fmri)}
+	case !tx.HasPotential(s.zone, service, nil):
+		return verdict{true, 4, fmt.Sprintf("Instance \"%s\" has unsatisfied dependencies.\n", fmri)}
+	}
+	return verdict{}
+}
+
+// disabledYet is a turn of wait_fmri_disabled(). An instance in maintenance
+// stays there, so nothing ends the wait for it (omicron issue 4252).
+func (s *svcadm) disabledYet(tx *world.Tx, fmri string) verdict {
+	service := tx.Service(s.zone, fmri)
+	switch state, _ := service.State(tx.Now); {
+	case state == "":
+		return verdict{true, 3, fmt.Sprintf("%s is misconfigured (lacks \"restarter\" property group).\n", fmri)}
+	case state == world.Disabled:
+		return verdict{done: true}
+	case service.Wanted():
+		return verdict{true, 3, fmt.Sprintf("Instance \"%s\" has been enabled by another entity.\n", fmri)}
+	}
+	return verdict{}
+}
+
+// await waits for one instance after the other, as -s does.
+func (s *svcadm) await(found []scf.Match, look func(*world.Tx, string) verdict) Reply {
+	if len(found) == 0 {
+		return s.out
+	}
+	fmri := found[0].FMRI()
+	broken := func(tx *world.Tx) bool { return !tx.DoorOpen(s.zone) }
+	out := s.out
+	out.Next = &Next{
+		Until: func(tx *world.Tx) bool { return broken(tx) || look(tx, fmri).done },
+		Do: func(tx *world.Tx) Reply {
+			s.out = Reply{Exit: s.out.Exit}
+			if broken(tx) {
+				return s.out.die("svcadm", "Connection to repository server broken.  Exiting.\n")
+			}
+			v := look(tx, fmri)
+			if v.text != "" {
+				s.out.warn("svcadm", "%s", v.text)
+			}
+			if s.out.Exit == 0 || v.exit == 3 { // what the instance itself lacks comes before its dependencies
+				s.out.Exit = v.exit
+			}
+			return s.await(found[1:], look)
+		},
+	}
+	return out
+}
+
+// simple is a subcommand without more to it than an action.
+func (s *svcadm) simple(words []string, spec, action string, do func(scf.Entity)) Reply {
+	_, ok := s.options(words, spec)
+	found, ok2 := s.instances()
+	if !ok || !ok2 {
+		return s.usage()
+	}
+	for _, m := range found {
+		do(m.Entity)
+		if s.verbose {
+			s.out.Stdout += fmt.Sprintf("Action %s set for %s.\n", action, m.FMRI())
+		}
+	}
+	return s.out
+}
+
+// refresh takes the running snapshot and tells the restarter.
+func (s *svcadm) refresh(e scf.Entity) {
+	e.Instance.Refresh()
+	if err := s.tx.Adopt(s.zone, s.Repository); err != nil {
+		s.fail("%s: Repository read-only.\n", e.FMRI())
+		return
+	}
+	s.tx.Refresh(s.zone, e.FMRI(), e)
+}
+
+func (s *svcadm) clear(words []string) Reply {
+	_, ok := s.options(words, "")
+	if s.only != "" && s.only != world.Maintenance && s.only != world.Degraded {
+		return Reply{}.die("svcadm", "State must be '%s' or '%s'\n", world.Maintenance, world.Degraded)
+	}
+	found, ok2 := s.instances()
+	if !ok || !ok2 {
+		return s.usage()
+	}
+	for _, m := range found {
+		action := "maint_off"
+		if s.state(m.Entity) == world.Degraded {
+			action = "restore"
+		}
+		if !s.tx.Clear(s.zone, m.FMRI()) {
+			s.fail("Instance \"%s\" is not in a maintenance or degraded state.\n", m.FMRI())
+		} else if s.verbose {
+			s.out.Stdout += fmt.Sprintf("Action %s set for %s.\n", action, m.FMRI())
+		}
+	}
+	return s.out
+}
+
+func (s *svcadm) mark(words []string) Reply {
+	letters, ok := s.options(words, "It")
+	if !ok || len(s.operands) == 0 || len(s.operands) < 2 && s.only == "" {
+		return s.usage()
+	}
+	state := s.operands[0]
+	s.operands = s.operands[1:]
+	if state != world.Degraded && state != world.Maintenance {
+		return s.usage()
+	}
+	if state == world.Degraded && strings.Contains(letters, "t") {
+		return Reply{Stderr: "svcadm: -t may not be used with degraded.\n", Exit: 2}
+	}
+	found, ok := s.instances()
+	if !ok {
+		return s.usage()
+	}
+	for _, m := range found {
+		if state == world.Maintenance {
+			s.tx.MarkMaintenance(s.zone, m.FMRI())
+		} else if !s.tx.MarkDegraded(s.zone, m.FMRI()) {
+			s.fail("Instance \"%s\" is not online.\n", m.FMRI())
+		}
+	}
+	return s.out
+}
+
+// svcadmMilestones are the milestones that have an abbreviation.
+func svcadmMilestones() []string {
+	return []string{
+		"svc:/milestone/single-user:default", "svc:/milestone/multi-user:default", "svc:/milestone/multi-user-server:default",
+	}
+}
+
+func (s *svcadm) milestone(words []string) Reply {
+	usage := "Usage: svcadm milestone [-d] <milestone>\n\n" +
+		"\t-d\tmake the specified milestone the default for system boot\n\n" +
+		"\tMilestones can be specified using an FMRI or abbreviation.\n" +
+		"\tThe major milestones are as follows:\n\n\tall\n\tnone\n\t" + strings.Join(svcadmMilestones(), "\n\t") + "\n"
+	letters, ok := s.options(words, "d")
+	if !ok || len(s.operands) == 0 {
+		return Reply{Stderr: usage, Exit: 2}
+	}
+	name := s.operands[0]
+	target := name
+	if name != "all" && name != "none" {
+		i := slices.IndexFunc(svcadmMilestones(), func(m string) bool { return m == name || abbreviatesMilestone(name, m) })
+		if i < 0 {
+			return Reply{Stderr: fmt.Sprintf("\"%s\" is not a valid major milestone.\n", name) + usage, Exit: 2}
+		}
+		target = svcadmMilestones()[i]
+	}
+	if err := s.tx.SetMilestone(s.zone, target, strings.Contains(letters, "d")); err != nil {
+		s.fail("Repository is read-only.  Exiting.\n")
+	}
+	return s.out
+}
+
+// abbreviatesMilestone is the test of validate_milestone().
+func abbreviatesMilestone(name, milestone string) bool {
+	at := strings.Index(milestone, name)
+	if at < 0 {
+		return false
+	}
+	end := at + len(name)
+	return (at == 0 || milestone[at-1] == '/') && (end == len(milestone) || milestone[end] == ':')
+}

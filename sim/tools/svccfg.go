@@ -1,0 +1,178 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/scf"
+)
+
+// svccfgUsage is usage() of usr/src/cmd/svc/svccfg/svccfg_main.c.
+const svccfgUsage = "Usage:\tsvccfg [-v] [-s FMRI] [-f file]\n\tsvccfg [-v] [-s FMRI] <command> [args]\n"
+
+// svccfg is one run of the command.
+type svccfg struct {
+	*scf.Repository
+	tx      *world.Tx
+	zone    string // whose files it sees
+	env     map[string]string
+	private string // SVCCFG_REPOSITORY: the file that it works on instead of the zone's repository
+	verbose bool
+
+	selected scf.Entity // Service nil: the scope
+	file     string     // of the commands, for messages; empty: the command line
+	line     int
+	changed  bool            // the repository is to be written
+	refresh  map[string]bool // instances that svc.startd is to read anew
+	keepOn   bool            // errors do not end the run: several manifests are imported
+	out      Reply
+}
+
+// errStop ends the run; what it says is in the reply.
+var errStop = errors.New("svccfg ends")
+
+// Svccfg is svccfg(8).
+func Svccfg(tx *world.Tx, c Call) Reply {
+	s := &svccfg{tx: tx, zone: c.Zone, env: c.Env, private: c.Env["SVCCFG_REPOSITORY"], refresh: map[string]bool{}}
+	options, words := getopt(c.Args, "vf:s:", nil)
+	fmri, file := "", ""
+	for _, o := range options {
+		switch o.Letter {
+		case 'v':
+			s.verbose = true
+		case 's':
+			fmri = o.Value
+		case 'f':
+			file = o.Value
+		default:
+			return Reply{Stderr: svccfgUsage, Exit: 2}
+		}
+	}
+	if err := s.open(); err != nil {
+		return s.out
+	}
+	err := s.run(c, fmri, file, words)
+	if s.changed {
+		if serr := s.save(); serr != nil {
+			s.complain("%v\n", serr)
+			err = errStop
+		}
+	}
+	if err != nil {
+		s.out.Exit = 1
+	}
+	return s.out
+}
+
+func (s *svccfg) run(c Call, fmri, file string, words []string) error {
+	if fmri != "" {
+		if err := s.selectEntity(fmri); err != nil {
+			return err
+		}
+	}
+	switch {
+	case file != "" && file != "-":
+		data, err := host.ReadFile(s.tx.Files, s.path(file))
+		if err != nil {
+			return s.fail("Could not open %s: %s.\n", file, strerror(err))
+		}
+		return s.script(file, string(data))
+	case len(words) == 0:
+		return s.script("<stdin>", string(c.Stdin))
+	}
+	return s.script("", strings.Join(words, " ")) // the words are one statement again (main)
+}
+
+// path is where a file of the command's zone lies. The command runs in "/".
+func (s *svccfg) path(name string) string { return s.tx.ZonePathOf(s.zone, path.Join("/", name)) }
+
+// open reads the repository: that of the zone through its svc.configd, or the
+// file of SVCCFG_REPOSITORY through a private one.
+func (s *svccfg) open() error {
+	var err error
+	if s.private == "" {
+		h, text := bindSMF(s.tx, s.zone)
+		if text != "" {
+			s.out.warn("svccfg", "Could not connect to repository server: %s.\n", text)
+			s.out.Exit = 1
+			return errStop
+		}
+		s.Repository = h.Repository
+		return nil
+	}
+	s.Repository, err = world.LoadRepositoryFile(s.tx.Files, s.path(s.private))
+	if err != nil {
+		// Guess: the exit code of a svc.configd that cannot open its database.
+		s.out.warn("svccfg", "Repository server failed (exit %d).\n", 102)
+		s.out.Exit = 1
+		return errStop
+	}
+	return nil
+}
+
+// save writes the repository and tells svc.startd what it is to know.
+func (s *svccfg) save() error {
+	if s.private != "" {
+		return world.SaveRepositoryFile(s.tx.Files, s.path(s.private), s.Repository)
+	}
+	if err := s.tx.Adopt(s.zone, s.Repository); err != nil {
+		return err
+	}
+	for fmri := range s.refresh {
+		if service, instance := s.Lookup(fmri); instance != nil {
+			s.tx.Refresh(s.zone, fmri, scf.Entity{Service: service, Instance: instance})
+		}
+	}
+	return nil
+}
+
+// edited notes a change of the selected entity. In a private repository
+// snapshots follow at once (private_refresh).
+func (s *svccfg) edited() {
+	s.changed = true
+	if s.private == "" {
+		return
+	}
+	for _, i := range s.selected.Service.Instances {
+		if s.selected.Instance == nil || s.selected.Instance == i {
+			i.Refresh()
+		}
+	}
+}
+
+// complain is warn(): with the file and line for a script.
+func (s *svccfg) complain(format string, args ...any) {
+	prefix := "svccfg: "
+	if s.file != "" {
+		prefix = fmt.Sprintf("svccfg (%s, line %d): ", s.file, s.line)
+	}
+	s.out.Stderr += prefix + fmt.Sprintf(format, args...)
+}
+
+// fail is semerr(): the end, as nobody sits at a terminal.
+func (s *svccfg) fail(format string, args ...any) error {
+	s.complain(format, args...)
+	if s.keepOn {
+		return nil
+	}
+	return errStop
+}
+
+// strerror is what strerror(3C) says of a file error.
+func strerror(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "No such file or directory"
+	case errors.Is(err, fs.ErrPermission):
+		return "Permission denied"
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return err.Error()
+}
