@@ -46,7 +46,7 @@ func (n *network) zone(name string, links ...string) {
 func (n *network) in(zone, line string) Reply {
 	n.t.Helper()
 	words := strings.Fields(line)
-	tool := map[string]Tool{"dladm": Dladm, "ipadm": Ipadm, "route": Route}[words[0]]
+	tool := map[string]Tool{"dladm": Dladm, "ipadm": Ipadm, "route": Route, "netstat": Netstat}[words[0]]
 	if tool == nil {
 		n.t.Fatalf("no tool %q", words[0])
 	}

@@ -9,6 +9,8 @@ func Lookup(name string) (Tool, bool) {
 		return Dladm, true
 	case "ipadm":
 		return Ipadm, true
+	case "netstat":
+		return Netstat, true
 	case "pfexec":
 		return Pfexec, true
 	case "route":
@@ -49,7 +51,7 @@ func find(name string) (Tool, bool) {
 // Names are the commands that the sled has.
 func Names() []string {
 	return []string{
-		"dladm", "ipadm", "pfexec", "route", "svcadm", "svccfg", "svcprop", "svcs", "zfs", "zlogin", "zoneadm", "zonecfg",
+		"dladm", "ipadm", "netstat", "pfexec", "route", "svcadm", "svccfg", "svcprop", "svcs", "zfs", "zlogin", "zoneadm", "zonecfg",
 		"zonename", "zpool",
 	}
 }
@@ -67,7 +69,7 @@ func programName(program string) (string, bool) {
 // programPath is where a command lies (the gate's usr/src/pkg/manifests).
 func programPath(name string) string {
 	switch name {
-	case "svcs", "svcprop", "zonename", "pfexec":
+	case "netstat", "svcs", "svcprop", "zonename", "pfexec":
 		return "/usr/bin/" + name
 	}
 	return "/usr/sbin/" + name

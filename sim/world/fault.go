@@ -29,7 +29,7 @@ const (
 func FaultNames() []string {
 	return []string{
 		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultLoseDisk, FaultKill, FaultKillAfter,
-		FaultKillDuring, FaultMaintenance,
+		FaultKillDuring, FaultMaintenance, FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
 	}
 }
 

@@ -21,7 +21,9 @@ type RouteRequest struct {
 type RouteView struct {
 	Destination netip.Prefix
 	Gateway     netip.Addr // zero for an interface's own network
+	Source      netip.Addr // of an interface's own network
 	Interface   string
+	Bound       bool // to the interface
 	MTU         int
 }
 
@@ -53,15 +55,16 @@ func (tx *Tx) AddRoute(zone string, r RouteRequest) error {
 	if !ok {
 		return syscall.ENETUNREACH
 	}
+	bound := r.Interface != ""
 	r.Interface = via
 	if s.route(r) != nil {
 		return syscall.EEXIST
 	}
 	if saved := s.saved(r); saved != nil {
-		saved.Inactive, saved.Interface = false, via
+		saved.Inactive, saved.Interface, saved.Bound = false, via, bound
 		return nil
 	}
-	s.Routes = append(s.Routes, &Route{Destination: r.key(), Gateway: r.Gateway.String(), Interface: via})
+	s.Routes = append(s.Routes, &Route{Destination: r.key(), Gateway: r.Gateway.String(), Interface: via, Bound: bound})
 	return nil
 }
 
@@ -96,7 +99,7 @@ func (tx *Tx) DeleteRoute(zone string, r RouteRequest) error {
 // usr/src/uts/common/inet/ip/ip_rts.c).
 func (tx *Tx) FindRoute(zone string, r RouteRequest) (RouteView, error) {
 	best, found := RouteView{}, false
-	for _, v := range tx.routeTable(zone) {
+	for _, v := range tx.Routes(zone) {
 		switch {
 		case v.Destination.Addr().Is4() != r.Destination.Addr().Is4(),
 			r.Exact && v.Destination != r.Destination.Masked(),
@@ -114,8 +117,8 @@ func (tx *Tx) FindRoute(zone string, r RouteRequest) (RouteView, error) {
 	return best, nil
 }
 
-// routeTable lists the active routes and the networks of the interfaces.
-func (tx *Tx) routeTable(zone string) []RouteView {
+// Routes lists the active routes and the networks of the interfaces.
+func (tx *Tx) Routes(zone string) []RouteView {
 	s := tx.stack(zone)
 	var table []RouteView
 	for _, e := range s.Routes {
@@ -123,12 +126,15 @@ func (tx *Tx) routeTable(zone string) []RouteView {
 		if err != nil || e.Inactive {
 			continue
 		}
-		table = append(table, RouteView{Destination: e.prefix(gateway), Gateway: gateway, Interface: e.Interface,
+		table = append(table, RouteView{Destination: e.prefix(gateway), Gateway: gateway, Interface: e.Interface, Bound: e.Bound,
 			MTU: tx.InterfaceMTU(zone, e.Interface, family(gateway))})
 	}
 	for _, a := range s.Addresses {
 		if p, err := netip.ParsePrefix(a.Address); err == nil && At(a.Timeline, tx.Now).State == "ok" {
-			table = append(table, RouteView{Destination: p.Masked(), Interface: a.ifname(),
+			if a.ifname() == loopback {
+				p = netip.PrefixFrom(p.Addr(), p.Addr().BitLen())
+			}
+			table = append(table, RouteView{Destination: p.Masked(), Source: p.Addr(), Interface: a.ifname(), Bound: true,
 				MTU: tx.InterfaceMTU(zone, a.ifname(), family(p.Addr()))})
 		}
 	}

@@ -198,6 +198,7 @@ type Route struct {
 	Destination string `json:"destination"` // default, or a prefix
 	Gateway     string `json:"gateway"`
 	Interface   string `json:"interface,omitempty"`
+	Bound       bool   `json:"bound,omitempty"`      // it was asked for through this interface
 	Persistent  bool   `json:"persistent,omitempty"` // it is in /etc/inet/static_routes
 	Inactive    bool   `json:"inactive,omitempty"`   // it is only there
 }
