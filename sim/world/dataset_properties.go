@@ -103,7 +103,7 @@ func (p *DatasetProperty) canonical(word string) string {
 }
 
 // DatasetProperties gives all native properties in the order of zfs get all.
-func DatasetProperties() []*DatasetProperty { return datasetTable().all }
+func DatasetProperties() []*DatasetProperty { return slices.Clone(datasetTable().all) }
 
 // FindDatasetProperty finds a property by its name or its column's, in lower
 // case: "available" or "avail". It is nil for anything else.

@@ -25,8 +25,11 @@ func (p *PoolProperty) Right() bool { return p.Kind != PropertyText }
 // Width is the least width of its column, and whether no value is wider.
 func (p *PoolProperty) Width() (width int, fixed bool) {
 	width, fixed = len(p.Column), p.Kind != PropertyText
-	if p.Kind == PropertyNumber {
-		width, fixed = max(width, 5), p.Name != "health"
+	switch {
+	case p.Name == "health":
+		width = len("DEGRADED")
+	case p.Kind == PropertyNumber:
+		width = max(width, 5)
 	}
 	for _, w := range p.Words {
 		width = max(width, len(w))

@@ -1,0 +1,823 @@
+package tools
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// zfsTx is a transaction on a sled with the pool tank and a blank disk c12t0d0.
+func zfsTx(t testing.TB) *world.Tx {
+	t.Helper()
+	o := world.Options{M2: -1, U2: 2, Links: -1, Blank: true}
+	files := host.Memory()
+	if err := world.LayRoot(files, o); err != nil {
+		t.Fatal(err)
+	}
+	tx := world.NewTx(world.Fresh(o), time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC), files)
+	if r := Zpool(tx, Call{Tool: "zpool", Args: []string{"create", "tank", "c11t0d0"}, Zone: world.GlobalZone}); r.Exit != 0 {
+		t.Fatal(r.Stderr)
+	}
+	return tx
+}
+
+// storage runs zfs or zpool.
+func storage(tx *world.Tx, line string) Reply {
+	words := strings.Fields(line)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, "␠", " ")
+	}
+	c := Call{Tool: words[0], Args: words[1:], Zone: world.GlobalZone}
+	if c.Tool == "zpool" {
+		return Zpool(tx, c)
+	}
+	return Zfs(tx, c)
+}
+
+// session runs a transcript: "$ command", then what it prints: on standard
+// error after "! ", the exit code after "= " if it is not 0. "usage" on standard
+// error stands for the whole message. Tabs are written as "→".
+func session(t *testing.T, tx *world.Tx, transcript string) {
+	t.Helper()
+	var command string
+	var want Reply
+	number := regexp.MustCompile(`id: [0-9]+`)
+	check := func() {
+		if command == "" {
+			return
+		}
+		got := storage(tx, command)
+		got.Stdout = number.ReplaceAllString(got.Stdout, "id: GUID")
+		if i := strings.Index(got.Stderr, "usage:"); i >= 0 {
+			got.Stderr = got.Stderr[:i] + "usage\n"
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", command, diff)
+		}
+		want = Reply{}
+	}
+	for line := range strings.Lines(transcript) {
+		line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "→", "\t")
+		switch {
+		case strings.HasPrefix(line, "$ "):
+			check()
+			command = line[2:]
+		case strings.HasPrefix(line, "! "):
+			want.Stderr += line[2:] + "\n"
+		case strings.HasPrefix(line, "= "):
+			want.Exit, _ = strconv.Atoi(line[2:])
+		default:
+			want.Stdout += line + "\n"
+		}
+	}
+	check()
+}
+
+func TestZfsCreate(t *testing.T) {
+	// zfs_do_create in usr/src/cmd/zfs/zfs_main.c; zfs(8).
+	session(t, zfsTx(t), `$ zfs create tank/a
+$ zfs create tank/a
+! cannot create 'tank/a': dataset already exists
+= 1
+$ zfs create -p -o compression=lz4 tank/a
+$ zfs get -Ho value compression tank/a
+off
+$ zfs create tank/x/y
+! cannot create 'tank/x/y': parent does not exist
+= 1
+$ zfs create -p -o mountpoint=/y tank/x/y
+$ zfs get -Ho value mountpoint,mounted tank/x tank/x/y
+/tank/x
+yes
+/y
+yes
+$ zfs create nope/x
+! cannot create 'nope/x': no such pool 'nope'
+= 1
+$ zfs create -o mountpoint=/usr tank/u
+! cannot mount '/usr': directory is not empty
+! filesystem successfully created, but not mounted
+= 1
+$ zfs list -H -o name,mounted tank/u
+tank/u→no
+$ zfs create -o quota tank/b
+! missing '=' for property=value argument
+= 1
+$ zfs create -o quota=1G -o quota=2G tank/b
+! property 'quota' specified multiple times
+= 1
+$ zfs create -o recordsize=3 tank/b
+! cannot create 'tank/b': 'recordsize' must be power of 2 from 512B to 1M
+= 1
+$ zfs create
+! missing filesystem argument
+! usage
+= 2
+$ zfs create tank/b tank/c
+! too many arguments
+! usage
+= 2
+$ zfs create -z tank/b
+! invalid option 'z'
+! usage
+= 2
+$ zfs create -s tank/b
+! '-s' and '-b' can only be used when creating a volume
+! usage
+= 2
+$ zfs create -nvp -o quota=1G tank/q/r
+would create ancestors of tank/q/r
+would create tank/q/r
+	quota=1G
+$ zfs list -H -o name tank/q
+! cannot open 'tank/q': dataset does not exist
+= 1
+`)
+}
+
+func TestZfsCreateVolume(t *testing.T) {
+	// zfs_do_create: a volume's size is rounded up to its block size; the space is
+	// reserved with that of its metadata.
+	session(t, zfsTx(t), `$ zfs create -V 1G tank/v
+$ zfs get -Hp -o property,value,source type,volsize,volblocksize,refreservation,mountpoint tank/v
+type→volume→-
+volsize→1073741824→local
+volblocksize→8192→default
+refreservation→1109393408→local
+mountpoint→-→-
+$ zfs create -s -b 4096 -V 10000 tank/w
+$ zfs get -Hpo value volsize,volblocksize,refreservation tank/w
+12288
+4096
+0
+$ zfs create -V lots tank/x
+! bad volume size 'lots': bad numeric value 'lots'
+= 1
+$ zfs create -V
+! missing size argument
+! usage
+= 2
+$ zfs create -V 1P tank/x
+! cannot create 'tank/x': out of space
+= 1
+$ zfs create -V 1M nope/x
+! cannot open 'nope': no such pool
+= 1
+$ zfs create -V 1G tank/v
+! cannot create 'tank/v': dataset already exists
+= 1
+`)
+}
+
+func TestZfsListShowsWhatIsAskedFor(t *testing.T) {
+	// zfs_do_list and zfs_iter.c.
+	tx := zfsTx(t)
+	session(t, tx, `$ zfs create tank/b
+$ zfs create -o mountpoint=legacy tank/a
+$ zfs create tank/b/c
+$ zfs create -sV 1M tank/v
+$ zfs snapshot tank/b@2
+$ zfs snapshot tank/b@1
+$ zfs snapshot tank/b/c@1
+$ zfs list -r tank
+NAME       USED  AVAIL  REFER  MOUNTPOINT
+tank       440K  2.82T    96K  /tank
+tank/a      96K  2.82T    96K  legacy
+tank/b     192K  2.82T    96K  /tank/b
+tank/b/c    96K  2.82T    96K  /tank/b/c
+tank/v      56K  2.82T    56K  -
+$ zfs list -H -o name,type -t all -r tank/b
+tank/b→filesystem
+tank/b@2→snapshot
+tank/b@1→snapshot
+tank/b/c→filesystem
+tank/b/c@1→snapshot
+$ zfs list -H -o name -t snapshot -r -d 1 tank/b
+tank/b@2
+tank/b@1
+$ zfs list -H -o name -d 1 -t filesystem,volume tank
+tank
+tank/a
+tank/b
+tank/v
+$ zfs list -H -o name -S name -d 1 tank
+tank/v
+tank/b
+tank/a
+tank
+$ zfs list -Hp -o name,used -s used -d 1 tank
+tank/v→57344
+tank/a→98304
+tank/b→196608
+tank→450560
+$ zfs list -H -o name tank/b@1 /tank/b/c
+tank/b@1
+tank/b/c
+$ zfs list -H -o name tank/b tank/none tank/a tank/b
+! cannot open 'tank/none': dataset does not exist
+tank/a
+tank/b
+= 1
+$ zfs list -o name,compress,readonly tank/a
+NAME    COMPRESS  RDONLY
+tank/a       off     off
+$ zfs list -H -o name,org.x:y tank/a
+tank/a→-
+$ zfs list -H -t snapshot tank/a
+! cannot open 'tank/a': missing '@' delimiter in snapshot name
+= 1
+$ zfs list -Hr -t snapshot tank/a
+$ zfs list -r -t snapshot tank/a
+no datasets available
+$ zfs list -o bogus
+! bad property list: invalid property 'bogus'
+! usage
+= 2
+$ zfs list -t bogus
+! invalid type 'bogus'
+! usage
+= 2
+$ zfs list -d x tank
+! x is not an integer
+! usage
+= 2
+$ zfs list -j
+! invalid option 'j'
+! usage
+= 2
+$ zfs list -o
+! invalid option 'o'
+! usage
+= 2
+`)
+}
+
+func TestZfsListWithoutOperandsShowsAllButSnapshots(t *testing.T) {
+	// zfs(8): snapshots are listed with -t snapshot, or if the pool's
+	// listsnapshots is on.
+	tx := zfsTx(t)
+	session(t, tx, `$ zfs snapshot tank@s
+$ zfs list -H -o name
+rpool
+rpool/ROOT
+rpool/ROOT/omnios-r151056
+tank
+$ zpool set listsnapshots=on tank
+$ zfs list -H -o name
+rpool
+rpool/ROOT
+rpool/ROOT/omnios-r151056
+tank
+tank@s
+`)
+}
+
+func TestZfsGetShowsValuesAndSources(t *testing.T) {
+	// zfs_do_get and zprop_print_one_property.
+	session(t, zfsTx(t), `$ zfs create -o quota=10G -o sledctl:instance=i␠1 tank/a
+$ zfs create tank/a/b
+$ zfs snapshot tank/a/b@s
+$ zfs get -Hp -r -o name,property,value,source type,quota,mountpoint,mounted,sledctl:instance,org.x:y tank/a
+tank/a→type→filesystem→-
+tank/a→quota→10737418240→local
+tank/a→mountpoint→/tank/a→default
+tank/a→mounted→yes→-
+tank/a→sledctl:instance→i 1→local
+tank/a→org.x:y→-→-
+tank/a/b→type→filesystem→-
+tank/a/b→quota→0→default
+tank/a/b→mountpoint→/tank/a/b→default
+tank/a/b→mounted→yes→-
+tank/a/b→sledctl:instance→i 1→inherited from tank/a
+tank/a/b→org.x:y→-→-
+tank/a/b@s→type→snapshot→-
+tank/a/b@s→quota→-→-
+tank/a/b@s→mountpoint→-→-
+tank/a/b@s→mounted→-→-
+tank/a/b@s→sledctl:instance→i 1→inherited from tank/a
+tank/a/b@s→org.x:y→-→-
+$ zfs get -H quota,avail tank/a
+tank/a→quota→10G→local
+tank/a→available→10.0G→-
+$ zfs get quota,mountpoint tank/a tank/a/b
+NAME      PROPERTY    VALUE       SOURCE
+tank/a    quota       10G         local
+tank/a    mountpoint  /tank/a     default
+tank/a/b  quota       none        default
+tank/a/b  mountpoint  /tank/a/b   default
+$ zfs get -H -s local,inherited quota,compression,sledctl:instance tank/a/b
+tank/a/b→sledctl:instance→i 1→inherited from tank/a
+$ zfs get -Ho value name /tank/a/b
+tank/a/b
+$ zfs get -H -t volume -r name tank/a
+$ zfs get -Hpo value mountpoint /nowhere
+! /nowhere: No such file or directory
+= 1
+$ zfs get bogus tank/a
+! bad property list: invalid property 'bogus'
+! usage
+= 2
+$ zfs get quota tank/none
+! cannot open 'tank/none': dataset does not exist
+= 1
+$ zfs get
+! missing property argument
+! usage
+= 2
+$ zfs get -o
+! missing argument for 'o' option
+! usage
+= 2
+$ zfs get -o name,size quota tank
+! invalid column name 'size'
+! usage
+= 2
+$ zfs get -s here quota tank
+! invalid source 'here'
+! usage
+= 2
+`)
+}
+
+func TestZfsGetAllIsInTheGatesOrder(t *testing.T) {
+	// The order of zfs_prop_t (usr/src/uts/common/sys/fs/zfs.h); properties
+	// without a value are left out.
+	tx := zfsTx(t)
+	session(t, tx, "$ zfs create -o org.x:y=1 tank/a\n")
+	var names []string
+	for line := range strings.Lines(storage(tx, "zfs get -H -o property all tank/a").Stdout) {
+		names = append(names, strings.TrimSpace(line))
+	}
+	if got := strings.Join(names[:12], " "); got != "type creation used available referenced compressratio mounted quota reservation recordsize mountpoint sharenfs" {
+		t.Errorf("begins with %s", got)
+	}
+	if last := names[len(names)-1]; last != "org.x:y" {
+		t.Errorf("ends with %s", last)
+	}
+}
+
+func TestZfsSetAndInherit(t *testing.T) {
+	// zfs_do_set and zfs_do_inherit.
+	session(t, zfsTx(t), `$ zfs create tank/a
+$ zfs create tank/a/b
+$ zfs set quota=5G compression=lz4 tank/a
+$ zfs get -Ho value,source quota,compression tank/a
+5G→local
+lz4→local
+$ zfs set org.x:y=z tank/a tank/none
+! cannot open 'tank/none': dataset does not exist
+= 1
+$ zfs get -Ho source org.x:y tank/a tank/a/b
+local
+inherited from tank/a
+$ zfs set used=1 tank/a
+! cannot set property for 'tank/a': 'used' is readonly
+= 1
+$ zfs set casesensitivity=mixed tank/a
+! cannot set property for 'tank/a': 'casesensitivity' is readonly
+= 1
+$ zfs set bogus=1 tank/a
+! cannot set property for 'tank/a': invalid property 'bogus'
+= 1
+$ zfs set quota=10K tank/a
+! cannot set property for 'tank/a': size is less than current used or reserved space
+= 1
+$ zfs set a:b=1 a:b=2 tank/a
+! property 'a:b' specified multiple times
+= 255
+$ zfs set
+! missing arguments
+! usage
+= 2
+$ zfs set quota=1G
+! missing dataset name(s)
+! usage
+= 2
+$ zfs set tank/a
+! missing property=value argument(s)
+! usage
+= 2
+$ zfs set quota=1G tank/a atime=off
+! invalid argument order
+! usage
+= 2
+$ zfs set -r quota=1G tank/a
+! invalid option 'r'
+! usage
+= 2
+$ zfs inherit compression tank/a
+$ zfs inherit -r org.x:y tank/a
+$ zfs inherit org.x:never tank/a
+$ zfs get -Ho value,source compression,org.x:y tank/a
+off→default
+-→-
+$ zfs inherit quota tank/a
+! 'quota' property cannot be inherited
+! use 'zfs set quota=none' to clear
+! use 'zfs inherit -S quota' to revert to received value
+= 1
+$ zfs inherit used tank/a
+! used property is read-only
+= 1
+$ zfs inherit bogus tank/a
+! invalid property 'bogus'
+! usage
+= 2
+`)
+}
+
+func TestZfsSnapshotCloneAndDestroy(t *testing.T) {
+	// zfs_do_snapshot, zfs_do_clone, zfs_do_destroy.
+	session(t, zfsTx(t), `$ zfs create tank/a
+$ zfs create tank/a/b
+$ zfs snapshot -r -o org.x:why=test tank/a@s
+$ zfs list -H -o name,org.x:why -t snapshot
+tank/a@s→test
+tank/a/b@s→test
+$ zfs snapshot tank/a@s
+! cannot create snapshot 'tank/a@s': dataset already exists
+= 1
+$ zfs snapshot tank/a@t tank/a/b@s
+! cannot create snapshot 'tank/a/b@s': dataset already exists
+! no snapshots were created
+= 1
+$ zfs snapshot tank/a
+! usage
+= 2
+$ zfs snapshot tank/none@s
+! cannot open 'tank/none': dataset does not exist
+! usage
+= 2
+$ zfs clone -o sledctl:instance=1 tank/a@s tank/c
+$ zfs get -Ho value,source origin,mounted,sledctl:instance tank/c
+tank/a@s→-
+yes→-
+1→local
+$ zfs clone tank/a@s tank/c
+! cannot create 'tank/c': dataset already exists
+= 1
+$ zfs clone -p tank/a@s tank/c
+$ zfs clone tank/a@none tank/d
+! cannot open 'tank/a@none': dataset does not exist
+= 1
+$ zfs clone tank/a tank/d
+! cannot open 'tank/a': missing '@' delimiter in snapshot name
+= 1
+$ zfs clone tank/a@s rpool/d
+! cannot create 'rpool/d': source and target pools differ
+= 1
+$ zfs clone tank/a@s
+! missing target dataset argument
+! usage
+= 2
+$ zfs destroy tank/a
+! cannot destroy 'tank/a': filesystem has children
+! use '-r' to destroy the following datasets:
+! tank/a/b@s
+! tank/a/b
+! tank/a@s
+= 1
+$ zfs destroy -r tank/a
+! cannot destroy 'tank/a': filesystem has dependent clones
+! use '-R' to destroy the following datasets:
+! tank/c
+= 1
+$ zfs destroy tank/a@s
+! cannot destroy 'tank/a@s': snapshot has dependent clones
+! use '-R' to destroy the following datasets:
+! tank/c
+= 1
+$ zfs destroy -nvR tank/a
+would destroy tank/a/b@s
+would destroy tank/a/b
+would destroy tank/c
+would destroy tank/a@s
+would destroy tank/a
+$ zfs destroy -np tank/a/b@s
+destroy→tank/a/b@s
+reclaim→0
+$ zfs promote tank/c
+$ zfs promote tank/c
+! cannot promote 'tank/c': not a cloned filesystem
+= 1
+$ zfs destroy -r tank/a
+$ zfs destroy -v tank/c@s
+will destroy tank/c@s
+will reclaim 0B
+$ zfs destroy tank/c@s
+! could not find any snapshots to destroy; check snapshot names.
+= 1
+$ zfs destroy tank
+! cannot destroy 'tank': operation does not apply to pools
+! use 'zfs destroy -r tank' to destroy all datasets in the pool
+! use 'zpool destroy tank' to destroy the pool itself
+= 1
+$ zfs destroy
+! missing dataset argument
+! usage
+= 2
+$ zfs list -H -o name -r tank
+tank
+tank/c
+`)
+}
+
+func TestZfsMountAndUnmount(t *testing.T) {
+	// share_mount and unshare_unmount.
+	session(t, zfsTx(t), `$ zfs create tank/a
+$ zfs create -o canmount=noauto tank/n
+$ zfs create -o mountpoint=legacy tank/l
+$ zfs mount
+rpool/ROOT/omnios-r151056       /
+rpool                           /rpool
+tank                            /tank
+tank/a                          /tank/a
+$ zfs mount tank/a
+! cannot mount 'tank/a': filesystem already mounted
+= 1
+$ zfs mount tank/l
+! cannot mount 'tank/l': legacy mountpoint
+! use mount(8) to mount this filesystem
+= 1
+$ zfs unmount /tank/a
+$ zfs unmount tank/a
+! cannot unmount 'tank/a': not currently mounted
+= 1
+$ zfs umount /tank/a
+! cannot unmount '/tank/a': not a mountpoint
+= 1
+$ zfs mount -a
+$ zfs get -Ho value mounted tank/a tank/n
+yes
+no
+$ zfs mount -O tank/n
+$ zfs unmount -f tank/n
+$ zfs mount
+rpool/ROOT/omnios-r151056       /
+rpool                           /rpool
+tank                            /tank
+tank/a                          /tank/a
+$ zfs mount a b
+! too many arguments
+! usage
+= 2
+$ zfs unmount
+! missing filesystem argument
+! usage
+= 2
+$ zfs rename tank/a tank/z
+$ zfs get -Ho value mountpoint,mounted tank/z
+/tank/z
+yes
+$ zfs rename -p tank/z tank/new/z
+$ zfs rename tank/new/z tank/nope/z
+! cannot rename to 'tank/nope/z': parent does not exist
+= 1
+$ zfs rename -r tank/new tank/x
+! source dataset for recursive rename must be a snapshot
+! usage
+= 2
+`)
+}
+
+func TestZfsKeys(t *testing.T) {
+	// load_unload_keys: it returns -1 when a key fails, so the exit code is 255.
+	tx := zfsTx(t)
+	key := strings.Repeat("k", 32)
+	create := Call{Tool: "zfs", Zone: world.GlobalZone, Stdin: []byte(key), Args: strings.Fields(
+		"create -o encryption=aes-256-gcm -o keyformat=raw -o keylocation=file:///dev/stdin tank/e")}
+	if r := Zfs(tx, create); r.Exit != 0 {
+		t.Fatal(r.Stderr)
+	}
+	session(t, tx, `$ zfs get -Ho value encryption,keyformat,keylocation,keystatus,encryptionroot tank/e
+aes-256-gcm
+raw
+file:///dev/stdin
+available
+tank/e
+$ zfs load-key tank/e
+! Key load error: Key already loaded for 'tank/e'.
+= 255
+$ zfs unload-key tank/e
+! Key unload error: 'tank/e' is busy.
+= 255
+$ zfs unmount tank/e
+$ zfs unload-key tank/e
+$ zfs mount tank/e
+! cannot mount 'tank/e': encryption key not loaded
+= 1
+$ zfs load-key -L file:///etc/release tank/e
+! Key load error: Raw key too short (expected 32).
+= 255
+$ zfs load-key
+! Missing dataset argument or -a option
+! usage
+= 2
+$ zfs change-key tank
+! Key change error: Dataset not encrypted.
+= 255
+`)
+	load := Call{Tool: "zfs", Args: []string{"mount", "-l", "tank/e"}, Stdin: []byte(key), Zone: world.GlobalZone}
+	if r := Zfs(tx, load); r.Exit == 0 {
+		t.Error("zfs mount -l read a key from nowhere")
+	}
+	load.Args = []string{"load-key", "-a"}
+	if diff := cmp.Diff(Reply{Stdout: "1 / 1 key(s) successfully loaded\n"}, Zfs(tx, load)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestZfsRefusesWhatItDoesNotKnow(t *testing.T) {
+	session(t, zfsTx(t), `$ zfs
+! missing command
+! usage
+= 2
+$ zfs wait tank
+! unrecognized command 'wait'
+! usage
+= 2
+$ zfs version
+! unrecognized command 'version'
+! usage
+= 2
+$ zfs send tank@s
+! 'zfs send' is not simulated
+! usage
+= 2
+`)
+}
+
+func TestAZoneSeesOnlyWhatItWasGiven(t *testing.T) {
+	// zone_dataset_visible in usr/src/uts/common/os/zone.c.
+	tx := zfsTx(t)
+	session(t, tx, "$ zfs create -o mountpoint=/given -o zoned=on tank/given\n$ zfs create tank/other\n")
+	tx.State.Zones = []*world.Zone{{Name: "z", Kernel: &world.Kernel{State: "running", Config: world.Config{Resources: []world.Resource{
+		{Type: "dataset", Properties: []world.Property{{Name: "name", Values: []string{"tank/given"}}}},
+	}}}}}
+	r := Zfs(tx, Call{Tool: "zfs", Args: strings.Fields("list -H -o name"), Zone: "z"})
+	if diff := cmp.Diff(Reply{Stdout: "tank\ntank/given\n"}, r); diff != "" {
+		t.Error(diff)
+	}
+	r = Zfs(tx, Call{Tool: "zfs", Args: strings.Fields("list -H tank/other"), Zone: "z"})
+	if diff := cmp.Diff(Reply{Stderr: "cannot open 'tank/other': dataset does not exist\n", Exit: 1}, r); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestZpool(t *testing.T) {
+	// usr/src/cmd/zpool/zpool_main.c; zpool(8).
+	session(t, zfsTx(t), `$ zpool list -Hp -o name,size,allocated,free,health
+rpool→240057409536→294912→240057114624→ONLINE
+tank→3200631791616→98304→3200631693312→ONLINE
+$ zpool list tank
+NAME   SIZE  ALLOC   FREE  CKPOINT  EXPANDSZ   FRAG    CAP  DEDUP    HEALTH  ALTROOT
+tank  2.91T    96K  2.91T        -         -     0%     0%  1.00x    ONLINE  -
+$ zpool list -H -o name nope tank
+! cannot open 'nope': no such pool
+tank
+= 1
+$ zpool list -o bogus
+! bad property list: invalid property 'bogus'
+! usage
+= 2
+$ zpool get -Hp -o value health,failmode,feature@encryption tank
+ONLINE
+wait
+enabled
+$ zpool set failmode=continue tank
+$ zpool get failmode tank
+NAME  PROPERTY  VALUE     SOURCE
+tank  failmode  continue  local
+$ zpool set failmode=maybe tank
+! cannot set property for 'tank': 'failmode' must be one of 'wait | continue | panic'
+= 1
+$ zpool set size=1 tank
+! cannot set property for 'tank': 'size' is readonly
+= 1
+$ zpool set failmode=wait nope
+! cannot open 'nope': no such pool
+= 1
+$ zfs create tank/x
+$ zpool create tank c12t0d0
+! mountpoint '/tank' exists and is not empty
+! use '-m' option to provide a different default
+= 1
+$ zpool create -m /t2 tank c12t0d0
+! cannot create 'tank': pool already exists
+= 1
+$ zpool create new c11t0d0
+! invalid vdev specification
+! use '-f' to override the following errors:
+! /dev/dsk/c11t0d0s0 is part of active ZFS pool tank. Please see zpool(8).
+= 1
+$ zpool create c3 c12t0d0
+! cannot create 'c3': pool name is reserved
+! pool name may have been omitted
+= 1
+$ zpool create new
+! missing vdev specification
+! usage
+= 2
+$ zpool create -o bogus=1 new c12t0d0
+! property 'bogus' is not a valid pool property
+= 1
+$ zpool create -o ashift=12 -O compression=lz4 new c12t0d0
+$ zfs get -Ho value compression,mountpoint,mounted new
+lz4
+/new
+yes
+$ zpool status new
+  pool: new
+ state: ONLINE
+  scan: none requested
+config:
+
+	NAME         STATE     READ WRITE CKSUM
+	new          ONLINE       0     0     0
+	  c12t0d0    ONLINE       0     0     0
+
+errors: No known data errors
+$ zpool status -x
+all pools are healthy
+$ zpool export new
+$ zfs list new
+! cannot open 'new': dataset does not exist
+= 1
+$ zpool import
+   pool: new
+     id: GUID
+  state: ONLINE
+ action: The pool can be imported using its name or numeric identifier.
+ config:
+
+	new         ONLINE
+	  c12t0d0   ONLINE
+$ zpool import -f new
+$ zpool import -f new
+! cannot import 'new': a pool with that name is already created/imported,
+! and no additional pools with that name were found
+= 1
+$ zpool import nope
+! cannot import 'nope': no such pool available
+= 1
+$ zpool destroy new
+$ zpool destroy new
+! cannot open 'new': no such pool
+= 1
+$ zpool export rpool
+! cannot unmount '/': Device busy
+= 1
+$ zpool frobnicate
+! unrecognized command 'frobnicate'
+! usage
+= 2
+`)
+}
+
+func TestAnExportedPoolThatIsBusyStays(t *testing.T) {
+	// zpool_disable_datasets in libzfs_mount.c.
+	tx := zfsTx(t)
+	session(t, tx, "$ zfs create tank/z\n")
+	tx.State.Zones = []*world.Zone{{Name: "z", Kernel: &world.Kernel{State: "running", Config: world.Config{Zonepath: "/tank/z"}}}}
+	session(t, tx, `$ zpool export tank
+! cannot unmount '/tank/z': Device busy
+= 1
+$ zpool destroy tank
+! cannot unmount '/tank/z': Device busy
+! could not destroy 'tank': could not unmount datasets
+= 1
+$ zfs list -H -o name,mounted tank/z
+tank/z→yes
+`)
+}
+
+// manyDatasets adds n instances' datasets, half of them snapshots.
+func manyDatasets(tx *world.Tx, n int) {
+	for i := range n / 2 {
+		name := fmt.Sprintf("tank/propolis_instance_%06d", i)
+		tx.State.Datasets[name] = &world.Dataset{Name: name, Type: "filesystem", GUID: uint64(1000 + i), Created: uint64(i + 10), Used: 1 << 20,
+			Mounted: "/tank/" + strings.TrimPrefix(name, "tank/"), Local: map[string]string{"sledctl:instance": "x"}}
+		snapshot := fmt.Sprintf("%s@s%d", name, i)
+		tx.State.Datasets[snapshot] = &world.Dataset{Name: snapshot, Type: "snapshot", GUID: uint64(1000000 + i), Created: uint64(i + 11)}
+	}
+}
+
+func BenchmarkListingTenThousandDatasets(b *testing.B) {
+	tx := zfsTx(b)
+	manyDatasets(tx, 10000)
+	c := Call{Tool: "zfs", Zone: world.GlobalZone, Args: []string{"get", "-Hp", "-r", "-o", "name,property,value,source",
+		"type,guid,mountpoint,mounted,origin,used,available,quota,reservation,compression,canmount,sledctl:instance", "tank"}}
+	for b.Loop() {
+		if r := Zfs(tx, c); r.Exit != 0 || len(r.Stdout) < 100000 {
+			b.Fatal(r.Stderr)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package tools
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// zpool create, destroy, export and import: zpool_do_create, zpool_do_destroy,
+// zpool_do_export and zpool_do_import in zpool_main.c.
+
+// setting adds a "property=value" of an option to props.
+func (z *zpool) setting(props map[string]string, letter byte, word string, pool bool) bool {
+	name, value, ok := strings.Cut(word, "=")
+	if !ok {
+		z.say("missing '=' for -%c option", letter)
+		return false
+	}
+	if pool && world.FindPoolProperty(name) == nil && !strings.HasPrefix(name, "feature@") {
+		z.say("property '%s' is not a valid pool property", name)
+		return false
+	}
+	if _, twice := props[name]; twice {
+		z.say("property '%s' specified multiple times", name)
+		return false
+	}
+	props[name] = value
+	return true
+}
+
+func (z *zpool) create(args []string) int {
+	options, operands, bad := z.options(args, "fndBR:m:o:O:t:", missingArgument)
+	if bad {
+		return 2
+	}
+	o := world.PoolOptions{Properties: map[string]string{}, Root: map[string]string{}}
+	dry, mountpoint := false, ""
+	for _, option := range options {
+		ok := true
+		switch option.Letter {
+		case 'f':
+			o.Force = true
+		case 'n':
+			dry = true
+		case 'd': // Without features: encryption is the one that is simulated.
+			o.Properties["feature@encryption"] = "disabled"
+		case 'R':
+			o.Properties["altroot"] = option.Value
+			o.Properties["cachefile"] = "none"
+		case 'm':
+			mountpoint = option.Value
+		case 'o':
+			ok = z.setting(o.Properties, 'o', option.Value, true)
+		case 'O':
+			if v, is := strings.CutPrefix(option.Value, "mountpoint="); is {
+				mountpoint = v
+			} else {
+				ok = z.setting(o.Root, 'O', option.Value, false)
+			}
+		case 'B', 't':
+			return z.usage("'zpool create -%c' is not simulated", option.Letter)
+		}
+		if !ok {
+			return 1
+		}
+	}
+	switch {
+	case len(operands) == 0:
+		return z.usage("missing pool name argument")
+	case len(operands) == 1:
+		return z.usage("missing vdev specification")
+	}
+	name, vdevs := operands[0], operands[1:]
+	if strings.Contains(name, "/") {
+		z.say("cannot create '%s': invalid character '/' in pool name", name)
+		return z.fail("use 'zfs create' to create a dataset")
+	}
+	if root := o.Properties["altroot"]; root != "" && !strings.HasPrefix(root, "/") {
+		return z.fail("invalid alternate root '%s': must be an absolute path", root)
+	}
+	if exit := z.checkMountpoint(name, mountpoint, o.Properties["altroot"]); exit != 0 {
+		return exit
+	}
+	if mountpoint != "" {
+		o.Root["mountpoint"] = mountpoint
+	}
+	if dry {
+		fmt.Fprintf(&z.out, "would create '%s' with the following layout:\n\n\t%s\n", name, name)
+		for _, v := range vdevs {
+			fmt.Fprintf(&z.out, "\t  %s\n", v)
+		}
+		return 0
+	}
+	if err := z.tx.CreatePool(name, vdevs, o); err != nil {
+		return z.refused(err)
+	}
+	return z.refused(z.tx.MountAuto(name))
+}
+
+// checkMountpoint refuses a directory that has something in it.
+func (z *zpool) checkMountpoint(pool, mountpoint, root string) int {
+	switch {
+	case mountpoint == "legacy" || mountpoint == "none":
+		return 0
+	case mountpoint == "":
+		mountpoint = "/" + pool
+	case !strings.HasPrefix(mountpoint, "/"):
+		return z.fail("invalid mountpoint '%s': must be an absolute path, 'legacy', or 'none'", mountpoint)
+	}
+	dir := root + mountpoint
+	if entries, err := z.tx.Files.ReadDir(dir); err == nil && len(entries) > 0 {
+		z.say("mountpoint '%s' exists and is not empty", dir)
+		return z.fail("use '-m' option to provide a different default")
+	}
+	return 0
+}
+
+func (z *zpool) destroy(args []string) int {
+	options, operands, bad := z.options(args, "f", "")
+	switch {
+	case bad:
+		return 2
+	case len(operands) == 0:
+		return z.usage("missing pool argument")
+	case len(operands) > 1:
+		return z.usage("too many arguments")
+	}
+	exit := z.refused(z.tx.DestroyPool(operands[0], len(options) > 0))
+	if exit != 0 && strings.Contains(operands[0], "/") {
+		z.say("use 'zfs destroy' to destroy a dataset")
+	}
+	return exit
+}
+
+func (z *zpool) export(args []string) int {
+	options, operands, bad := z.options(args, "fF", "")
+	switch {
+	case bad:
+		return 2
+	case len(operands) == 0:
+		return z.usage("missing pool argument")
+	}
+	exit := 0
+	for _, name := range operands {
+		if z.refused(z.tx.ExportPool(name, len(options) > 0)) != 0 {
+			exit = 1
+		}
+	}
+	return exit
+}
+
+// imports is what zpool import was told.
+type imports struct {
+	all, noMount, keys bool
+	props              map[string]string
+}
+
+func (z *zpool) importPool(args []string) int {
+	options, operands, bad := z.options(args, "aCc:d:DEfFlmnNo:rR:tT:VX", missingArgument)
+	if bad {
+		return 2
+	}
+	m := imports{props: map[string]string{}}
+	for _, o := range options {
+		switch o.Letter {
+		case 'a':
+			m.all = true
+		case 'N':
+			m.noMount = true
+		case 'l':
+			m.keys = true
+		case 'R':
+			m.props["altroot"], m.props["cachefile"] = o.Value, "none"
+		case 'o':
+			if strings.Contains(o.Value, "=") && !z.setting(m.props, 'o', o.Value, true) {
+				return 1
+			}
+		case 'f', 'd', 'm', 'F': // No pool here was used elsewhere, is hidden or damaged.
+		default:
+			return z.usage("'zpool import -%c' is not simulated", o.Letter)
+		}
+	}
+	switch {
+	case m.keys && m.noMount:
+		return z.usage("-l is incompatible with -N")
+	case m.keys && !m.all && len(operands) == 0:
+		return z.usage("-l is only meaningful during an import")
+	case m.all && len(operands) > 0, len(operands) > 2:
+		return z.usage("too many arguments")
+	case len(operands) > 0:
+		return z.importOne(m, operands)
+	}
+	found := z.tx.Importable()
+	if len(found) == 0 {
+		// zpool_search_import finds nothing at all: no word, exit 1.
+		return 1
+	}
+	exit := 0
+	for i, p := range found {
+		if m.all {
+			exit |= z.doImport(m, p, p.Name)
+			continue
+		}
+		if i > 0 {
+			z.out.WriteByte('\n')
+		}
+		fmt.Fprintf(&z.out, "   pool: %s\n     id: %d\n  state: ONLINE\n"+
+			" action: The pool can be imported using its name or numeric identifier.\n config:\n\n", p.Name, p.GUID)
+		z.tree(p, max(10, len(p.Name)), func(state string) string { return state })
+	}
+	return exit
+}
+
+// importOne imports a pool by its name or number, under another name if one is
+// given.
+func (z *zpool) importOne(m imports, operands []string) int {
+	word := operands[0]
+	guid, err := strconv.ParseUint(word, 10, 64)
+	is := func(p *world.Pool) bool { return p.Name == word || err == nil && p.GUID == guid }
+	var found []*world.Pool
+	for _, p := range z.tx.Importable() {
+		if is(p) {
+			found = append(found, p)
+		}
+	}
+	there := false
+	for _, p := range z.tx.State.Pools {
+		there = there || p.Imported && is(p)
+	}
+	name := operands[len(operands)-1]
+	switch {
+	case len(found) > 0 && there && name == word:
+		z.say("cannot import '%s': a pool with that name already exists", word)
+		return z.fail("use the form 'zpool import [-t] <pool | id> <newpool>' to give it a new temporary or permanent name")
+	case len(found) == 0 && there:
+		z.say("cannot import '%s': a pool with that name is already created/imported,", word)
+		return z.fail("and no additional pools with that name were found")
+	case len(found) == 0:
+		return z.fail("cannot import '%s': no such pool available", word)
+	case len(found) > 1:
+		z.say("cannot import '%s': more than one matching pool", word)
+		return z.fail("import by numeric ID instead")
+	case len(operands) == 1:
+		name = found[0].Name
+	}
+	return z.doImport(m, found[0], name)
+}
+
+// doImport is do_import: the pool, then its keys, then its mounts.
+func (z *zpool) doImport(m imports, p *world.Pool, name string) int {
+	if err := z.tx.ImportPool(p, name, maps.Clone(m.props)); err != nil {
+		return z.refused(err)
+	}
+	exit := 0
+	if m.keys {
+		exit = z.loadKeys(name)
+	}
+	if m.noMount {
+		return exit
+	}
+	return max(exit, z.refused(z.tx.MountPool(name)))
+}
+
+// loadKeys loads the keys of a pool as far as it can (zfs_crypto_attempt_load_keys).
+func (z *zpool) loadKeys(pool string) int {
+	s := z.tx.Survey()
+	tried, failed := 0, 0
+	for _, d := range s.Below(z.tx.FindDataset(pool)) {
+		root, _, _ := s.Value(d, "encryptionroot", true)
+		if status, _, _ := s.Value(d, "keystatus", true); root != d.Name || status == "available" {
+			continue
+		}
+		tried++
+		if z.refused(z.tx.LoadKey(d.Name, world.KeyOptions{Stdin: z.call.Stdin})) != 0 {
+			failed++
+		}
+	}
+	fmt.Fprintf(&z.out, "%d / %d keys successfully loaded\n", tried-failed, tried)
+	return min(failed, 1)
+}
