@@ -1,0 +1,95 @@
+// Package config reads sledctl's settings: flag, else SLEDCTL_SECTION_KEY in the
+// environment, else the configuration file, else the default. Only this package
+// knows viper. It is pure: who calls Load has read the file.
+package config
+
+import (
+	"net/netip"
+	"path"
+	"time"
+
+	"github.com/sledctl/sledctl/sled"
+)
+
+// Config are all settings. The tags of its sections are the one list of keys,
+// with their defaults and what they mean; see Keys.
+type Config struct {
+	Host     Host     `toml:"host"`
+	Paths    Paths    `toml:"paths"`
+	Network  Network  `toml:"network"`
+	Storage  Storage  `toml:"storage"`
+	Propolis Propolis `toml:"propolis"`
+	Names    Names    `toml:"names"`
+	Instance Instance `toml:"instance"`
+	Timeouts Timeouts `toml:"timeouts"`
+}
+
+// Host is the machine that sledctl runs on.
+type Host struct {
+	CommandPath []string `toml:"command_path" default:"/usr/sbin,/usr/bin,/sbin,/usr/lib/zones" doc:"directories of host commands, in order"`
+	Root        string   `toml:"root" default:"/" doc:"directory that stands for the sled's / in all file names"`
+}
+
+// Paths are where sledctl keeps its own files.
+type Paths struct {
+	Run    string `toml:"run" default:"/var/run/sledctl" doc:"locks, traces, and output of running commands; must be empty after a boot"`
+	Ledger string `toml:"ledger" default:"" doc:"directory of the state file; empty: the config datasets of the M.2s"`
+}
+
+// Trace is the directory of traces.
+func (p Paths) Trace() string { return path.Join(p.Run, "trace") }
+
+// Network is how zones are connected.
+type Network struct {
+	ControlLink string       `toml:"control_link" default:"" doc:"link under control VNICs; empty: the etherstub, else the link of the default route"`
+	Etherstub   string       `toml:"etherstub" default:"" doc:"etherstub to make; empty: none"`
+	GZVNIC      string       `toml:"gz_vnic" default:"" doc:"VNIC of the global zone over the control link; empty: none"`
+	GZAddress   netip.Prefix `toml:"gz_address" default:"" doc:"its address with the length of its prefix; empty: none"`
+	Underlay    netip.Prefix `toml:"underlay" default:"" doc:"network that control addresses are taken from; empty: DHCP"`
+	Gateway     netip.Addr   `toml:"gateway" default:"" doc:"default router of control addresses; empty: none"`
+	MTU         int          `toml:"mtu" default:"0" doc:"of control VNICs, in bytes; 0: what the link gives"`
+	GuestLink   string       `toml:"guest_link" default:"" doc:"link under guest VNICs that name none; empty: the control link"`
+}
+
+// Storage is where zones lie.
+type Storage struct {
+	ZonePools []string `toml:"zone_pools" default:"" doc:"pools that zones may be put on, best first; empty: every U.2 pool, else rpool"`
+}
+
+// Propolis is how Propolis is run in a zone.
+type Propolis struct {
+	Packaging   string `toml:"packaging" default:"auto" doc:"lofs (a directory of the host), image (a zone image), or auto: what is there"`
+	Directory   string `toml:"directory" default:"/opt/oxide/propolis-server" doc:"mounted into zones under the same name, read-only"`
+	Binary      string `toml:"binary" default:"bin/propolis-server" doc:"the server, below the directory or absolute"`
+	Bootrom     string `toml:"bootrom" default:"blob/OVMF_CODE.fd" doc:"the guests' firmware, below the directory or absolute"`
+	LibraryPath string `toml:"library_path" default:"" doc:"LD_LIBRARY_PATH of the server; empty: none"`
+	Port        uint16 `toml:"port" default:"12400" doc:"TCP port of its HTTP server"`
+}
+
+// Names are the prefixes that make objects ours: nobody else may use them on
+// the same sled.
+type Names struct {
+	ZonePrefix  string `toml:"zone_prefix" default:"propolis_instance_" doc:"of instances' zones, before the Propolis id"`
+	BasePrefix  string `toml:"base_prefix" default:"propolis_base" doc:"of base zones, before _POOL_GENERATION"`
+	VNICPrefix  string `toml:"vnic_prefix" default:"vnic_propolis" doc:"of control VNICs, before their number"`
+	GuestPrefix string `toml:"guest_prefix" default:"vnic_propolis_guest" doc:"of guests' VNICs, before their number"`
+}
+
+// Prefixes are the names as the rest of the program knows them.
+func (n Names) Prefixes() sled.Prefixes {
+	return sled.Prefixes{Zone: n.ZonePrefix, Base: n.BasePrefix, VNIC: n.VNICPrefix, Guest: n.GuestPrefix}
+}
+
+// Instance is what an instance gets that does not ask.
+type Instance struct {
+	CPUs   int  `toml:"cpus" default:"2" doc:"virtual CPUs"`
+	Memory Size `toml:"memory" default:"2G" doc:"memory, in whole MiB"`
+}
+
+// Timeouts bound what may take long.
+type Timeouts struct {
+	Total time.Duration `toml:"total" default:"0s" doc:"of a whole command, as --timeout; 0s: none"`
+}
+
+// Size is a number of bytes, written with zfs(8)'s units: 2G.
+type Size uint64

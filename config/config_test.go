@@ -1,0 +1,347 @@
+package config_test
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/sled"
+)
+
+// parseSize reads "2G" and plain numbers.
+func parseSize(s string) (uint64, error) {
+	number, giga := strings.CutSuffix(s, "G")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0, errors.New("size " + s + ": want 2G")
+	}
+	if giga {
+		n <<= 30
+	}
+	return n, nil
+}
+
+// nearest knows one way to be wrong: the last letter.
+func nearest(word string, known []string) string {
+	for _, k := range known {
+		if len(word) > 3 && strings.HasPrefix(k, word[:len(word)-1]) {
+			return k
+		}
+	}
+	return ""
+}
+
+func source(file string, env ...string) config.Source {
+	return config.Source{File: []byte(file), FileName: "sled.toml", Env: env, ParseSize: parseSize, Nearest: nearest}
+}
+
+func compareIP(a, b netip.Prefix) bool { return a == b }
+func compareAddr(a, b netip.Addr) bool { return a == b }
+func diff(want, got config.Config) string {
+	return cmp.Diff(want, got, cmp.Comparer(compareIP), cmp.Comparer(compareAddr))
+}
+
+// usual is the configuration of a sled that configures nothing.
+func usual() config.Config {
+	return config.Config{
+		Host:  config.Host{CommandPath: []string{"/usr/sbin", "/usr/bin", "/sbin", "/usr/lib/zones"}, Root: "/"},
+		Paths: config.Paths{Run: "/var/run/sledctl"},
+		Propolis: config.Propolis{
+			Packaging: "auto", Directory: "/opt/oxide/propolis-server", Binary: "/opt/oxide/propolis-server/bin/propolis-server",
+			Bootrom: "/opt/oxide/propolis-server/blob/OVMF_CODE.fd", Port: 12400,
+		},
+		Names: config.Names{
+			ZonePrefix: "propolis_instance_", BasePrefix: "propolis_base", VNICPrefix: "vnic_propolis", GuestPrefix: "vnic_propolis_guest",
+		},
+		Instance: config.Instance{CPUs: 2, Memory: 2 << 30},
+	}
+}
+
+func TestLoadDefaults(t *testing.T) {
+	for name, s := range map[string]config.Source{
+		"nothing": source(""), "empty sections": source("[network]\n[names]\n"),
+		"variables that are no settings": source("", "SLEDCTL_HOST=sim", "SLEDCTL_CONFIG=/x", "HOME=/", "SLEDCTL_DEBUG_ALL=1", "NETWORK_MTU=1", "SLEDCTL_NETWORK_MTU="),
+	} {
+		got, err := config.Load(s)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := diff(usual(), got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	if p := usual().Names.Prefixes(); p != sled.DefaultPrefixes() {
+		t.Errorf("the default prefixes are %+v", p)
+	}
+	if trace := usual().Paths.Trace(); trace != "/var/run/sledctl/trace" {
+		t.Errorf("traces are in %s", trace)
+	}
+}
+
+const everything = `
+[host]
+command_path = ["/opt/bin", "/usr/sbin"]
+root = "/sled"
+[paths]
+run = "/run/s"
+ledger = "/var/lib/s"
+[network]
+control_link = "net0"
+etherstub = "stub0"
+gz_vnic = "gz0"
+gz_address = "fd00:1::1/64"
+underlay = "fd00:1::/64"
+gateway = "fd00:1::fe"
+mtu = 9000
+guest_link = "net1"
+[storage]
+zone_pools = ["tank"]
+[propolis]
+packaging = "lofs"
+directory = "/opt/p"
+binary = "server"
+bootrom = "/blob/fw"
+library_path = "/a:/b"
+port = 1
+[names]
+zone_prefix = "z_"
+base_prefix = "b_"
+vnic_prefix = "v_"
+guest_prefix = "g_"
+[instance]
+cpus = 4
+memory = "8G"
+[timeouts]
+total = "5m"
+`
+
+func all() config.Config {
+	return config.Config{
+		Host:  config.Host{CommandPath: []string{"/opt/bin", "/usr/sbin"}, Root: "/sled"},
+		Paths: config.Paths{Run: "/run/s", Ledger: "/var/lib/s"},
+		Network: config.Network{
+			ControlLink: "net0", Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("fd00:1::1/64"),
+			Underlay: netip.MustParsePrefix("fd00:1::/64"), Gateway: netip.MustParseAddr("fd00:1::fe"), MTU: 9000, GuestLink: "net1",
+		},
+		Storage: config.Storage{ZonePools: []string{"tank"}},
+		Propolis: config.Propolis{
+			Packaging: "lofs", Directory: "/opt/p", Binary: "/opt/p/server", Bootrom: "/blob/fw", LibraryPath: "/a:/b", Port: 1,
+		},
+		Names:    config.Names{ZonePrefix: "z_", BasePrefix: "b_", VNICPrefix: "v_", GuestPrefix: "g_"},
+		Instance: config.Instance{CPUs: 4, Memory: 8 << 30},
+		Timeouts: config.Timeouts{Total: 5 * time.Minute},
+	}
+}
+
+func TestLoadFile(t *testing.T) {
+	got, err := config.Load(source(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(all(), got); d != "" {
+		t.Error(d)
+	}
+}
+
+// The same settings from the environment and from flags give the same.
+func TestLoadTextOfAnySource(t *testing.T) {
+	env := []string{}
+	flags := map[string]string{}
+	section := ""
+	for line := range strings.Lines(everything) {
+		line = strings.TrimSpace(line)
+		if name, is := strings.CutPrefix(line, "["); is {
+			section = strings.TrimSuffix(name, "]")
+			continue
+		}
+		key, value, ok := strings.Cut(line, " = ")
+		if !ok {
+			continue
+		}
+		value = strings.NewReplacer(`"`, "", "[", "", "]", "").Replace(value)
+		env = append(env, strings.ToUpper("SLEDCTL_"+section+"_"+key)+"="+value)
+		flags[section+"."+key] = value
+	}
+	for name, s := range map[string]config.Source{"environment": source("", env...), "flags": {Flags: flags, ParseSize: parseSize}} {
+		got, err := config.Load(s)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if d := diff(all(), got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func TestLoadPrecedence(t *testing.T) {
+	s := source("[instance]\ncpus = 3\nmemory = 1073741824\n[network]\nmtu = 1500\n", "SLEDCTL_INSTANCE_CPUS=4", "SLEDCTL_NETWORK_MTU=2000")
+	s.Flags = map[string]string{"instance.cpus": "5"}
+	got, err := config.Load(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Instance != (config.Instance{CPUs: 5, Memory: 1 << 30}) || got.Network.MTU != 2000 || got.Propolis.Port != 12400 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, env string
+		want      string
+	}{
+		"an unknown key":         {"[network]\n\nmtv = 1500", "", `sled.toml:3: network.mtv: unknown key: did you mean "network.mtu"?`},
+		"the wrong section":      {"[host]\nmtu = 1500", "", `sled.toml:2: host.mtu: unknown key: did you mean "network.mtu"?`},
+		"no section":             {"# top\ncpus = 1500", "", `sled.toml:2: cpus: unknown key: did you mean "instance.cpus"?`},
+		"an unknown section":     {"\n[bogus]\nx = 1", "", `sled.toml:3: bogus.x: unknown key`},
+		"an empty one":           {"\n[bogus]\n", "", `sled.toml:2: bogus: unknown key`},
+		"a section that is none": {"network = 3", "", `sled.toml:1: network: is a section: [network]`},
+		"a list of tables":       {"[[network]]\nmtu = 1", "", `sled.toml:1: network: is a section: [network]`},
+		"an inline table":        {"a = 1\nhost = {roots = 1}", "", "sled.toml:1: a: unknown key\n" + `sled.toml:2: host.roots: unknown key: did you mean "host.root"?`},
+		"a deep key":             {"[network.mtu]\nx = 1", "", `sled.toml:2: network.mtu.x: unknown key`},
+		"upper case":             {"[network]\nMTU = 1500", "", `sled.toml:2: network.MTU: unknown key`},
+		"an unknown variable":    {"", "SLEDCTL_NETWORK_MTV=1", `SLEDCTL_NETWORK_MTV: network.mtv: unknown key: did you mean "network.mtu"?`},
+		"no TOML":                {"[host]\nroot = ", "", "sled.toml:2: not TOML: "},
+		"a key twice":            {"[host]\nroot = \"/\"\nroot = \"/\"", "", "sled.toml:3: not TOML: "},
+
+		"text for a number":       {"[network]\nmtu = \"big\"", "", `sled.toml:2: network.mtu: "big" is not a whole number`},
+		"a fraction":              {"[network]\nmtu = 1.5", "", `sled.toml:2: network.mtu: 1.5 is not a whole number`},
+		"a number for text":       {"[host]\nroot = 3", "", `sled.toml:2: host.root: 3 is not text: put it in quotes`},
+		"text in a list":          {"[storage]\nzone_pools = [1]", "", `sled.toml:2: storage.zone_pools: 1 is not text: put it in quotes`},
+		"a number for a list":     {"[storage]\nzone_pools = 1", "", `sled.toml:2: storage.zone_pools: 1 is not a list of texts: ["a", "b"]`},
+		"an address, no prefix":   {"[network]\nunderlay = \"fd00::1\"", "", `sled.toml:2: network.underlay: fd00::1 is not an address with the length of its prefix: "fd00:1::1/64"`},
+		"a prefix, no address":    {"[network]\ngateway = \"fd00::/64\"", "", `sled.toml:2: network.gateway: fd00::/64 is not an IP address: "fd00:1::1"`},
+		"a number for an address": {"[network]\ngateway = 1", "", `sled.toml:2: network.gateway: 1 is not an IP address: "fd00:1::1"`},
+		"no size":                 {"", "SLEDCTL_INSTANCE_MEMORY=much", `SLEDCTL_INSTANCE_MEMORY: instance.memory: size much: want 2G`},
+		"a negative size":         {"[instance]\nmemory = -1", "", `sled.toml:2: instance.memory: -1 is not a size: "2G"`},
+		"no duration":             {"[timeouts]\ntotal = 5", "", `sled.toml:2: timeouts.total: 5 is not a duration: "90s", "5m"`},
+		"a negative duration":     {"[timeouts]\ntotal = \"-5s\"", "", `sled.toml:2: timeouts.total: -5s is not a duration: "90s", "5m"`},
+		"a port too high":         {"", "SLEDCTL_PROPOLIS_PORT=65536", `SLEDCTL_PROPOLIS_PORT: propolis.port: 65536 is not between 0 and 65535`},
+
+		"no port":             {"[propolis]\nport = 0", "", `sled.toml:2: propolis.port: 0 is not a port: 1 to 65535`},
+		"a relative path":     {"[paths]\nrun = \"run\"", "", `sled.toml:2: paths.run: "run" is not an absolute name: /a/b`},
+		"a path with dots":    {"[paths]\nledger = \"/a/../b\"", "", `sled.toml:2: paths.ledger: "/a/../b" is not an absolute name: /a/b`},
+		"run in the root":     {"[paths]\nrun = \"/\"", "", `sled.toml:2: paths.run: must be a directory of its own`},
+		"no command path":     {"[host]\ncommand_path = []", "", `sled.toml:2: host.command_path: is empty: want at least one directory`},
+		"a relative command":  {"", "SLEDCTL_HOST_COMMAND_PATH=/usr/bin,bin", `SLEDCTL_HOST_COMMAND_PATH: host.command_path: "bin" is not an absolute name: /a/b`},
+		"a relative library":  {"[propolis]\nlibrary_path = \"/a:b\"", "", `sled.toml:2: propolis.library_path: "b" is not an absolute name: /a/b`},
+		"a link":              {"[network]\ncontrol_link = \"net-0\"", "", `sled.toml:2: network.control_link: "net-0" is not the name of a link: letters, digits, _ and ., a number last, as in net0`},
+		"an address alone":    {"[network]\ngz_address = \"fd00::1/64\"", "", `sled.toml:2: network.gz_address: needs network.gz_vnic, which would carry it`},
+		"an underlay address": {"[network]\nunderlay = \"10.0.0.1/24\"", "", `sled.toml:2: network.underlay: 10.0.0.1/24 is an address: the network is 10.0.0.0/24`},
+		"an underlay of one":  {"[network]\nunderlay = \"10.0.0.0/31\"", "", `sled.toml:2: network.underlay: 10.0.0.0/31 has no room for addresses`},
+		"a gateway alone":     {"[network]\ngateway = \"10.0.0.1\"", "", `sled.toml:2: network.gateway: needs network.underlay: with DHCP the router comes with the address`},
+		"a gateway elsewhere": {"[network]\nunderlay = \"10.0.0.0/24\"\ngateway = \"10.0.1.1\"", "", `sled.toml:3: network.gateway: 10.0.1.1 is not in network.underlay, 10.0.0.0/24`},
+		"a small MTU":         {"[network]\nmtu = 1279", "", `sled.toml:2: network.mtu: 1279 is not between 1280 and 65535, nor 0`},
+		"a pool":              {"[storage]\nzone_pools = [\"rpool/zone\"]", "", `sled.toml:2: storage.zone_pools: "rpool/zone" is not the name of a pool`},
+		"a pool twice":        {"[storage]\nzone_pools = [\"a\", \"a\"]", "", `sled.toml:2: storage.zone_pools: "a" is there twice`},
+		"a packaging":         {"[propolis]\npackaging = \"rpm\"", "", `sled.toml:2: propolis.packaging: "rpm" is not auto, lofs or image`},
+		"prefixes":            {"[names]\nvnic_prefix = \"v1\"", "", `sled.toml:2: names: VNIC prefix "v1" ends in a digit, which would run into the number`},
+		"no CPUs":             {"[instance]\ncpus = 0", "", `sled.toml:2: instance.cpus: 0 is not between 1 and 254`},
+		"half a MiB":          {"[instance]\nmemory = 524288", "", `sled.toml:2: instance.memory: 524288 bytes is not a whole number of MiB`},
+		"two things":          {"[instance]\ncpus = 0\nmemory = 1", "", "sled.toml:2: instance.cpus: 0 is not between 1 and 254\nsled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Load(source(c.file, c.env))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if _, ok := errors.AsType[*config.Error](err); !ok {
+				t.Errorf("%T is no *config.Error", err)
+			}
+			if got := err.Error(); got != c.want && !(strings.HasSuffix(c.want, "TOML: ") && strings.HasPrefix(got, c.want)) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestLoadAcceptsLinkNamesAsDladmDoes(t *testing.T) {
+	for name, want := range map[string]bool{
+		"net0": true, "a1.b2": true, "_x0": true, "net10": true, strings.Repeat("n", 30) + "1": true,
+		"net": false, "net01": false, "0net0": false, "1": false, strings.Repeat("n", 31) + "1": false, "né0": false, "net 0": false,
+	} {
+		s := source("")
+		s.Flags = map[string]string{"network.guest_link": name}
+		if _, err := config.Load(s); (err == nil) != want {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestLoadWithoutHelpers(t *testing.T) {
+	_, err := config.Load(config.Source{File: []byte("[network]\nmtv = 1\n"), FileName: "f", ParseSize: parseSize})
+	if err == nil || err.Error() != "f:2: network.mtv: unknown key" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := config.Load(config.Source{}); err == nil {
+		t.Error("a size was read by nobody")
+	}
+}
+
+func TestUnknownFlagsAreErrors(t *testing.T) {
+	s := source("")
+	s.Flags = map[string]string{"network.mtu": "1500", "network.mtux": "1"}
+	if _, err := config.Load(s); err == nil || !strings.HasPrefix(err.Error(), "command line: network.mtux: unknown key") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKeysAreTheManual(t *testing.T) {
+	keys := config.Keys()
+	seen := map[string]bool{}
+	for _, k := range keys {
+		section, rest, _ := strings.Cut(k.Name, ".")
+		if seen[k.Name] || seen[k.Variable] || k.Doc == "" || k.Name != strings.ToLower(k.Name) || rest == "" || strings.Contains(section, "_") {
+			t.Errorf("%+v", k)
+		}
+		seen[k.Name], seen[k.Variable] = true, true
+	}
+	if want := (config.Key{Name: "host.root", Variable: "SLEDCTL_HOST_ROOT", Default: "/", Doc: "directory that stands for the sled's / in all file names"}); keys[1] != want {
+		t.Errorf("got %+v", keys[1])
+	}
+	// Each can be set in the environment, to its default.
+	var env []string
+	for _, k := range keys {
+		env = append(env, k.Variable+"="+k.Default)
+	}
+	got, err := config.Load(source("", env...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(usual(), got); d != "" {
+		t.Error(d)
+	}
+}
+
+// No variable of the environment reaches a setting on its own.
+func TestLoadIsPure(t *testing.T) {
+	t.Setenv("SLEDCTL_NETWORK_MTU", "9000")
+	t.Setenv("NETWORK_MTU", "9000")
+	if _, found := os.LookupEnv("SLEDCTL_NETWORK_MTU"); !found {
+		t.Fatal("not set")
+	}
+	got, err := config.Load(source(""))
+	if err != nil || got.Network.MTU != 0 {
+		t.Errorf("got %d, %v", got.Network.MTU, err)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(everything), "SLEDCTL_NETWORK_MTU=1")
+	f.Add([]byte("[[network]]\n[a.b]\nc.\"d.e\" = {f = [1]}\n"), "SLEDCTL_HOST_X")
+	f.Fuzz(func(t *testing.T, file []byte, env string) {
+		s := source(string(file), env)
+		if _, err := config.Load(s); err != nil {
+			if _, ok := errors.AsType[*config.Error](err); !ok {
+				t.Errorf("%T: %v", err, err)
+			}
+		}
+	})
+}

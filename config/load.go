@@ -1,0 +1,172 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/viper"
+)
+
+// Source is what the settings are made of.
+type Source struct {
+	File     []byte // TOML; nil: there is none
+	FileName string // for messages
+	// Env is as os.Environ. SLEDCTL_SECTION_KEY sets section.key; an empty one
+	// counts as not set. Lists are separated by commas.
+	Env []string
+	// Flags are the settings of the command line, by key.
+	Flags map[string]string
+
+	// Nearest picks the known word that was probably meant; nil: no hints.
+	Nearest func(word string, known []string) string
+	// ParseSize reads "2G".
+	ParseSize func(string) (uint64, error)
+}
+
+// Load reads and checks the settings. Its errors are *Error, joined if there
+// are several.
+func Load(s Source) (Config, error) {
+	file, lines, err := readTOML(s.File, s.FileName)
+	if err != nil {
+		return Config{}, err
+	}
+	layers := []layer{
+		defaults(),
+		{values: file, where: func(key string) string { return fmt.Sprintf("%s:%d", s.FileName, lines.of(key)) }},
+		{values: fromEnvironment(s.Env), where: variable},
+		{values: fromFlags(s.Flags), where: func(string) string { return "command line" }},
+	}
+	l := loader{source: s, types: types(), where: map[string]string{}}
+	v := viper.New()
+	for _, layer := range layers {
+		for _, key := range slices.Sorted(maps.Keys(layer.values)) {
+			l.check(layer, key)
+		}
+		if err := v.MergeConfigMap(nested(layer.values)); err != nil {
+			return Config{}, fmt.Errorf("merging settings: %w", err)
+		}
+	}
+	if len(l.problems) > 0 {
+		return Config{}, errors.Join(l.problems...)
+	}
+	var c Config
+	err = v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" })
+	if err != nil {
+		return Config{}, fmt.Errorf("reading settings: %w", err)
+	}
+	c.Propolis.resolve()
+	return c, c.validate(l.where)
+}
+
+// layer is one source of values, by key.
+type layer struct {
+	values map[string]any
+	where  func(key string) string
+}
+
+func defaults() layer {
+	values := map[string]any{}
+	for _, k := range Keys() {
+		values[k.Name] = k.Default
+	}
+	return layer{values: values, where: func(string) string { return "default" }}
+}
+
+// fromEnvironment takes the variables that name a section. SLEDCTL_HOST and
+// others that are no settings are left alone.
+func fromEnvironment(environ []string) map[string]any {
+	values := map[string]any{}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		rest, ours := strings.CutPrefix(name, variablePrefix)
+		section, key, has := strings.Cut(strings.ToLower(rest), "_")
+		if !ours || !has || value == "" || !isSection(section) {
+			continue
+		}
+		values[section+"."+key] = value
+	}
+	return values
+}
+
+func isSection(name string) bool {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		if field.Tag.Get("toml") == name {
+			return true
+		}
+	}
+	return false
+}
+
+func fromFlags(flags map[string]string) map[string]any {
+	values := map[string]any{}
+	for key, value := range flags {
+		values[key] = value
+	}
+	return values
+}
+
+// nested makes sections of keys, as viper wants them.
+func nested(values map[string]any) map[string]any {
+	sections := map[string]any{}
+	for name, value := range values {
+		section, key, _ := strings.Cut(name, ".")
+		keys, ok := sections[section].(map[string]any)
+		if !ok {
+			keys = map[string]any{}
+			sections[section] = keys
+		}
+		keys[key] = value
+	}
+	return sections
+}
+
+// loader checks values as they come, so that each problem is told with the
+// place that it comes from.
+type loader struct {
+	source   Source
+	types    map[string]reflect.Type
+	where    map[string]string // where the value in force comes from
+	problems []error
+}
+
+func (l *loader) check(from layer, key string) {
+	where := from.where(key)
+	l.where[key] = where
+	t, known := l.types[key]
+	if isSection(key) {
+		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "is a section: [" + key + "]"})
+		return
+	}
+	if !known {
+		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "unknown key", Nearest: l.nearest(key)})
+		return
+	}
+	if _, err := l.parse(t, from.values[key]); err != nil {
+		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: err.Error()})
+	}
+}
+
+// nearest also finds a key that was put into the wrong section.
+func (l *loader) nearest(key string) string {
+	if l.source.Nearest == nil {
+		return ""
+	}
+	known := make([]string, 0, len(l.types))
+	for _, k := range Keys() {
+		known = append(known, k.Name)
+	}
+	last := key[strings.LastIndex(key, ".")+1:]
+	elsewhere := ""
+	for _, k := range known {
+		if strings.HasSuffix(k, "."+last) {
+			elsewhere = k
+		}
+	}
+	return cmp.Or(elsewhere, l.source.Nearest(key, known))
+}

@@ -1,0 +1,149 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// resolve makes the names of Propolis' files absolute.
+func (p *Propolis) resolve() {
+	for _, file := range []*string{&p.Binary, &p.Bootrom} {
+		if *file != "" && !path.IsAbs(*file) {
+			*file = path.Join(p.Directory, *file)
+		}
+	}
+}
+
+// validate checks what a type alone does not: where tells from where a value
+// comes.
+func (c Config) validate(where map[string]string) error {
+	v := &validator{where: where}
+	c.Host.validate(v)
+	c.Paths.validate(v)
+	c.Network.validate(v)
+	c.Storage.validate(v)
+	c.Propolis.validate(v)
+	c.Names.validate(v)
+	c.Instance.validate(v)
+	return errors.Join(v.problems...)
+}
+
+type validator struct {
+	where    map[string]string
+	problems []error
+}
+
+// want notes a problem with a key unless it is as it should be.
+func (v *validator) want(ok bool, key, format string, args ...any) {
+	if !ok {
+		v.problems = append(v.problems, &Error{Key: key, Where: v.where[key], Problem: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (v *validator) absolute(key, name string) {
+	v.want(path.IsAbs(name) && path.Clean(name) == name, key, "%q is not an absolute name: /a/b", name)
+}
+
+// link checks a link's name as dladm does: letters, digits, "_" and ".", a
+// letter or "_" first, a number without leading zeros last, at most 31 bytes
+// (dladm_valid_linkname in usr/src/lib/libdladm/common/libdladm.c).
+func (v *validator) link(key, name string) {
+	if name == "" {
+		return
+	}
+	stem := strings.TrimRight(name, "0123456789")
+	number := name[len(stem):]
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+	ok := stem != "" && number != "" && (number == "0" || number[0] != '0') && len(name) <= 31 &&
+		strings.Contains(letters, stem[:1]) && strings.Trim(stem, letters+"0123456789.") == ""
+	v.want(ok, key, "%q is not the name of a link: letters, digits, _ and ., a number last, as in net0", name)
+}
+
+func (h Host) validate(v *validator) {
+	v.want(len(h.CommandPath) > 0, "host.command_path", "is empty: want at least one directory")
+	for _, dir := range h.CommandPath {
+		v.absolute("host.command_path", dir)
+	}
+	v.absolute("host.root", h.Root)
+}
+
+func (p Paths) validate(v *validator) {
+	v.absolute("paths.run", p.Run)
+	v.want(p.Run != "/", "paths.run", "must be a directory of its own")
+	if p.Ledger != "" {
+		v.absolute("paths.ledger", p.Ledger)
+	}
+}
+
+func (n Network) validate(v *validator) {
+	v.link("network.control_link", n.ControlLink)
+	v.link("network.etherstub", n.Etherstub)
+	v.link("network.gz_vnic", n.GZVNIC)
+	v.link("network.guest_link", n.GuestLink)
+	v.want(!n.GZAddress.IsValid() || n.GZVNIC != "", "network.gz_address", "needs network.gz_vnic, which would carry it")
+	if n.Underlay.IsValid() {
+		v.want(n.Underlay == n.Underlay.Masked(), "network.underlay", "%v is an address: the network is %v", n.Underlay, n.Underlay.Masked())
+		v.want(n.Underlay.Addr().BitLen()-n.Underlay.Bits() >= 2, "network.underlay", "%v has no room for addresses", n.Underlay)
+	}
+	if n.Gateway.IsValid() {
+		v.want(n.Underlay.IsValid(), "network.gateway", "needs network.underlay: with DHCP the router comes with the address")
+		v.want(!n.Underlay.IsValid() || n.Underlay.Contains(n.Gateway), "network.gateway", "%v is not in network.underlay, %v", n.Gateway, n.Underlay)
+	}
+	// IPv6 needs 1280 bytes (RFC 8200, section 5); how much a link can do is
+	// for dladm to say.
+	v.want(n.MTU == 0 || n.MTU >= 1280 && n.MTU <= 65535, "network.mtu", "%d is not between 1280 and 65535, nor 0", n.MTU)
+}
+
+func (s Storage) validate(v *validator) {
+	seen := map[string]bool{}
+	for _, pool := range s.ZonePools {
+		v.want(pool != "" && !strings.ContainsAny(pool, "/@# \t"), "storage.zone_pools", "%q is not the name of a pool", pool)
+		v.want(!seen[pool], "storage.zone_pools", "%q is there twice", pool)
+		seen[pool] = true
+	}
+}
+
+func (p Propolis) validate(v *validator) {
+	switch p.Packaging {
+	case "auto", "lofs", "image":
+	default:
+		v.want(false, "propolis.packaging", "%q is not auto, lofs or image", p.Packaging)
+	}
+	v.absolute("propolis.directory", p.Directory)
+	v.absolute("propolis.binary", p.Binary)
+	v.absolute("propolis.bootrom", p.Bootrom)
+	for dir := range strings.SplitSeq(cmp.Or(p.LibraryPath, "/"), ":") {
+		v.absolute("propolis.library_path", dir)
+	}
+	v.want(p.Port != 0, "propolis.port", "0 is not a port: 1 to 65535")
+}
+
+func (n Names) validate(v *validator) {
+	if err := n.Prefixes().Validate(); err != nil {
+		v.problems = append(v.problems, &Error{Key: "names", Where: n.where(v), Problem: err.Error()})
+	}
+}
+
+// where is that of the prefixes that are not the default, which sled's own
+// check does not tell apart.
+func (n Names) where(v *validator) string {
+	var all []string
+	for _, key := range []string{"names.zone_prefix", "names.base_prefix", "names.vnic_prefix", "names.guest_prefix"} {
+		if w := v.where[key]; w != "default" {
+			all = append(all, w)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// maxCPUs is what Propolis takes at most, in the build that omicron uses
+// (oxidecomputer/propolis, feature omicron-build); others take 32.
+const maxCPUs = 254
+
+func (i Instance) validate(v *validator) {
+	v.want(i.CPUs >= 1 && i.CPUs <= maxCPUs, "instance.cpus", "%d is not between 1 and %d", i.CPUs, maxCPUs)
+	v.want(i.Memory > 0 && i.Memory%(1<<20) == 0, "instance.memory", "%d bytes is not a whole number of MiB", i.Memory)
+}
