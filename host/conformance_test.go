@@ -417,6 +417,24 @@ func TestWriteFile(t *testing.T) {
 	})
 }
 
+func TestCopyFile(t *testing.T) {
+	conform(t, func(t *testing.T, f host.Files) {
+		put(t, f, "/a", "one")
+		ok(t, f.Mkdir("/dir", 0o755))
+		put(t, f, "/dir/b", "what was there")
+		ok(t, host.CopyFile(f, "/a", "/dir/b", 0o600))
+		holds(t, f, "/dir/b", "one")
+		holds(t, f, "/a", "one")
+		info, err := f.Stat("/dir/b")
+		ok(t, err)
+		if info.Mode != 0o600 {
+			t.Errorf("mode is %v", info.Mode)
+		}
+		fails(t, host.CopyFile(f, "/no", "/dir/b", 0o600), fs.ErrNotExist)
+		holds(t, f, "/dir/b", "one")
+	})
+}
+
 func TestLockExcludes(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
 		first, err := f.Lock(t.Context(), "/lock", host.LockExclusive)

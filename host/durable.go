@@ -37,6 +37,23 @@ func WriteFile(f Files, name string, data []byte, perm fs.FileMode) error {
 	return writeFile(f, name, data, perm)
 }
 
+// fileCopier is a Files to which a copied file is one event: the traced one.
+type fileCopier interface {
+	copyFile(from, to string, perm fs.FileMode) error
+}
+
+// CopyFile replaces the file to with the contents of from, as WriteFile does.
+func CopyFile(f Files, from, to string, perm fs.FileMode) error {
+	if c, ok := f.(fileCopier); ok {
+		return c.copyFile(from, to, perm)
+	}
+	data, err := ReadFile(f, from)
+	if err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return WriteFile(f, to, data, perm)
+}
+
 func writeFile(f Files, name string, data []byte, perm fs.FileMode) error {
 	temporary := Temporary(name)
 	if err := writeNew(f, temporary, data, perm); err != nil {

@@ -69,6 +69,11 @@ func ChmodLine(name string, mode fs.FileMode) Line {
 	return Line{Kind: LineFile, Text: fmt.Sprintf("chmod %04o %s", mode.Perm(), Quote(name))}
 }
 
+// CopyLine is the line of a file that is replaced by a copy of another.
+func CopyLine(from, to string) Line {
+	return Line{Kind: LineFile, Text: "cp " + Quote(from) + " " + Quote(to)}
+}
+
 // RemoveLine is the line of a file or empty directory that is removed.
 func RemoveLine(name string) Line {
 	return Line{Kind: LineFile, Text: "rm -d " + Quote(name)}

@@ -64,6 +64,10 @@ func TestLinesOfFilesDoWhatTheySay(t *testing.T) {
 	if got, _ := os.ReadFile(name); string(got) != "\n\nmore\n" {
 		t.Errorf("after an append: %q", got)
 	}
+	shell(t, dir, host.CopyLine(name, name+" copy").Text)
+	if got, _ := os.ReadFile(name + " copy"); string(got) != "\n\nmore\n" {
+		t.Errorf("the copy: %q", got)
+	}
 	shell(t, dir, host.ChmodLine(name, 0o400).Text)
 	shell(t, dir, host.MkdirLine(filepath.Join(dir, "x/y"), 0o700).Text)
 	shell(t, dir, host.RenameLine(name, filepath.Join(dir, "x/b")).Text)

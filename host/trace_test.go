@@ -89,6 +89,7 @@ func TestTraceTellsOfFilesAsExplainWould(t *testing.T) {
 	ok(t, in.Rename("/etc/b", "/etc/c"))
 	ok(t, in.Remove("/etc/c"))
 	ok(t, f.Mkdir("/zone/dir", 0o700))
+	ok(t, host.CopyFile(in, "/etc/site.xml", "/etc/copy", 0o644))
 	file, err := f.Open("/zone/a", os.O_WRONLY|os.O_APPEND, 0)
 	ok(t, err)
 	_, err = io.WriteString(file, "two\n")
@@ -105,6 +106,7 @@ func TestTraceTellsOfFilesAsExplainWould(t *testing.T) {
 		host.RenameLine("/zone/root/etc/b", "/zone/root/etc/c"),
 		host.RemoveLine("/zone/root/etc/c"),
 		host.MkdirLine("/zone/dir", 0o700),
+		host.CopyLine("/zone/root/etc/site.xml", "/zone/root/etc/copy"),
 		host.AppendLine("/zone/a", []byte("two\n")),
 	}
 	if diff := cmp.Diff(want, lines(events())); diff != "" {

@@ -17,6 +17,7 @@ type tracedFiles struct {
 var (
 	_ Files      = (*tracedFiles)(nil)
 	_ wholeFiles = (*tracedFiles)(nil)
+	_ fileCopier = (*tracedFiles)(nil)
 )
 
 // name is the name from the top of the sled's files.
@@ -24,6 +25,10 @@ func (f *tracedFiles) name(name string) string { return path.Join(f.top, path.Cl
 
 func (f *tracedFiles) writeFile(name string, data []byte, perm fs.FileMode) error {
 	return f.trace.file(FileLine(f.name(name), data), func() error { return WriteFile(f.files, name, data, perm) })
+}
+
+func (f *tracedFiles) copyFile(from, to string, perm fs.FileMode) error {
+	return f.trace.file(CopyLine(f.name(from), f.name(to)), func() error { return CopyFile(f.files, from, to, perm) })
 }
 
 func (f *tracedFiles) mkdirAll(name string, perm fs.FileMode) error {
