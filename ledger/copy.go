@@ -29,17 +29,14 @@ type Copy struct {
 // seat is the copy as a member.
 func (c *Copy) seat() Seat { return Seat{c.text.Copy, c.Pool} }
 
-// is says whether the file is still the one that was read. A torn end may have
-// been replaced by as many bytes.
+// is says whether the file is still the one that was read.
 func (c *Copy) is(now host.Info) bool {
-	return c != nil && c.text.torn == 0 && now.Device == c.info.Device && now.Inode == c.info.Inode &&
-		now.Size == c.info.Size && now.Time.Equal(c.info.Time)
+	return c.same(now) && now.Size == c.info.Size && now.Time.Equal(c.info.Time)
 }
 
-// grew says whether the file seems to be the one that was read, with more
-// behind it. An inode is used again, so that is proved by the chain of lines.
-func (c *Copy) grew(now host.Info) bool {
-	return c != nil && c.text.torn == 0 && now.Device == c.info.Device && now.Inode == c.info.Inode && now.Size > c.info.Size
+// same says whether the inode is: one that was freed is used again.
+func (c *Copy) same(now host.Info) bool {
+	return c != nil && now.Device == c.info.Device && now.Inode == c.info.Inode
 }
 
 // mounted says whether the location's dataset is there: an unmounted one
@@ -99,7 +96,7 @@ func (v *visit) read(files host.Files) {
 	if v.info, v.err = in.Stat(); v.err != nil {
 		return
 	}
-	if v.before.grew(v.info) && v.follow(in) {
+	if v.before.same(v.info) && v.info.Size > v.before.info.Size && v.follow(in) {
 		return
 	}
 	v.data, v.err = v.from(in, 0)
@@ -115,7 +112,7 @@ func (v *visit) from(in host.File, offset int64) ([]byte, error) {
 }
 
 // follow reads only what the file has got since the last look. It says false
-// if that does not continue what was read then.
+// if that does not continue what was read then: the chain of lines proves it.
 func (v *visit) follow(in host.File) bool {
 	more, err := v.from(in, v.before.info.Size)
 	if err != nil {

@@ -160,6 +160,29 @@ func TestAnUnchangedFileIsNotReadAgain(t *testing.T) {
 	}
 }
 
+// An inode that was freed is used again, and a file may have the size that
+// another had.
+func TestAnotherFileUnderTheSameInodeIsRead(t *testing.T) {
+	for _, longer := range []bool{false, true} {
+		s := created(t, 1, false)
+		d := s.disks[0]
+		d.inode = 7
+		before := s.content(t, d)
+		l := s.open(t)
+		set(t, l, fact("a", "1"))
+		s.put(t, d.at.File(), before)
+		set(t, s.open(t), fact("a", "2"))
+		if longer {
+			set(t, s.open(t), fact("a", "3"))
+		}
+		v := must(t)(l.Read(t.Context()))
+		fresh := must(t)(s.open(t).Read(t.Context()))
+		if v.Head() != fresh.Head() {
+			t.Errorf("longer %v: an old handle sees %v, a new one %v", longer, v.Head(), fresh.Head())
+		}
+	}
+}
+
 func TestWritersTakeTurns(t *testing.T) {
 	s := created(t, 2, false)
 	const writers, rounds = 8, 20

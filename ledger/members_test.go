@@ -156,6 +156,42 @@ func TestAnEpochLineIsWitnessedBeforeAnythingFollowsIt(t *testing.T) {
 	}
 }
 
+func TestAChangeOfMembersIsWitnessed(t *testing.T) {
+	s := created(t, 2, true)
+	set(t, s.open(t), fact("a", "1"))
+	blank := newDisk(OnPool("third"), "/pool/int/third/config", 9)
+	s.disks = append(s.disks, blank)
+	try(t, s.ram.Mkdir("/pool/int/third", 0o755))
+	for i, change := range []func(l *Ledger) error{
+		func(l *Ledger) error { return l.Join(t.Context(), []Location{blank.at}, "test", "test") },
+		func(l *Ledger) error { return l.Leave(t.Context(), s.disks[0].at.Directory, "test", "test") },
+	} {
+		try(t, change(s.open(t)))
+		if n := uint64(2 + i); s.witness.mark.N != n {
+			t.Errorf("witnessed %v, not epoch %d", s.witness.mark, n)
+		}
+	}
+}
+
+// Whoever leaves must not be the only one who knows: it may be gone for good.
+func TestALeaverMayVanishHalfWay(t *testing.T) {
+	for kill := range 2 {
+		s := created(t, 2, true)
+		set(t, s.open(t), fact("a", "1"))
+		l := s.open(t)
+		s.disks[0].failing(kill, errKilled, false)
+		if err := l.Leave(t.Context(), s.disks[0].at.Directory, "test", "test"); err == nil {
+			t.Fatal("not killed")
+		}
+		s.revive()
+		s.disks[0].mounted = false
+		s.disks[0].format()
+		if v := set(t, s.open(t), fact("a", "2")); len(v.Members()) != 2 {
+			t.Errorf("change %d: members %v", kill, v.Members())
+		}
+	}
+}
+
 func TestADiskIsReplaced(t *testing.T) {
 	s := created(t, 2, false)
 	set(t, s.open(t), fact("a", "1"))

@@ -36,7 +36,11 @@ type model struct {
 }
 
 // tally is what happened in all histories.
-type tally struct{ histories, acknowledged, unknown, refused, shown, forked int }
+type tally struct {
+	histories                                int
+	acknowledged, unknown, refused, shown    int // appends, and views
+	forked, tails, epochs, degraded, rewrote int // views that met these, or refusals
+}
 
 const opsKey = "ops"
 
@@ -58,6 +62,7 @@ func (m *model) listed(v View) []int {
 func (m *model) check(v View) {
 	ops := m.listed(v)
 	m.amounts(v, ops)
+	m.count(v)
 	missing := slices.ContainsFunc(v.Members(), func(s Member) bool { return s.Err != nil })
 	if missing != warned(v, "missing") {
 		m.Fatalf("members %v, warned %v", v.Members(), v.Warnings())
@@ -77,6 +82,18 @@ func (m *model) check(v View) {
 		m.shown = ops
 		m.tally.shown++
 	}
+}
+
+// count notes what a view has met.
+func (m *model) count(v View) {
+	count := func(n *int, met bool) {
+		if met {
+			*n++
+		}
+	}
+	count(&m.tally.tails, warned(v, "never acknowledged"))
+	count(&m.tally.epochs, v.Epoch().N > 1)
+	count(&m.tally.degraded, len(v.Epoch().Lost) > 0)
 }
 
 // amounts checks what a view holds beside the list.
@@ -167,9 +184,9 @@ func (m *model) update() error {
 
 func (m *model) facts(n int) []Fact {
 	var facts []Fact
-	for range rapid.IntRange(0, 2).Draw(m.T, "facts") {
-		f := gone(fmt.Sprint("k", rapid.IntRange(0, 3).Draw(m.T, "key")))
-		if rapid.IntRange(0, 3).Draw(m.T, "remove") > 0 {
+	for range m.pick(3, "facts") {
+		f := gone(fmt.Sprint("k", m.pick(4, "key")))
+		if m.pick(4, "remove") > 0 {
 			f.Value = json.RawMessage(fmt.Sprint(n))
 		}
 		facts = append(facts, f)
@@ -177,12 +194,22 @@ func (m *model) facts(n int) []Fact {
 	return facts
 }
 
-func (m *model) disk(label string) *disk {
-	return m.sled.disks[rapid.IntRange(0, len(m.sled.disks)-1).Draw(m.T, label)]
+// pick draws one of n, each as often as any other: rapid's own integers are
+// mostly small ones.
+func (m *model) pick(n int, label string) int {
+	x := 0
+	for bit := 1; bit < 4*n; bit *= 2 {
+		if rapid.Bool().Draw(m.T, label) {
+			x += bit
+		}
+	}
+	return x % n
 }
 
+func (m *model) disk(label string) *disk { return m.sled.disks[m.pick(len(m.sled.disks), label)] }
+
 // choose draws what a power cut leaves.
-func (m *model) choose(n int) int { return rapid.IntRange(0, n-1).Draw(m.T, "cut") }
+func (m *model) choose(n int) int { return m.pick(n, "cut") }
 
 // restart is the end of the process that runs now.
 func (m *model) restart() {
@@ -195,36 +222,11 @@ func (m *model) faulty(do func()) {
 	if m.ledger() == nil {
 		return
 	}
-	for range rapid.IntRange(1, 2).Draw(m.T, "failing disks") {
-		m.disk("failing").failing(rapid.IntRange(0, 12).Draw(m.T, "after"), errKilled, rapid.Bool().Draw(m.T, "done first"))
+	for range 1 + m.pick(2, "failing disks") {
+		m.disk("failing").failing(m.pick(12, "after"), errKilled, rapid.Bool().Draw(m.T, "done first"))
 	}
 	do()
 	m.restart()
-}
-
-func (m *model) degrade() {
-	if l := m.ledger(); l != nil {
-		l.Degrade("model", "random")
-	}
-}
-
-func (m *model) join() {
-	d := m.disk("joining")
-	if l := m.ledger(); l != nil {
-		m.refusal(l.Join(m.Context(), []Location{d.at}, "model", "random"))
-		m.handle = nil
-	}
-}
-
-func (m *model) leave() {
-	d := m.disk("leaving")
-	if l := m.ledger(); l != nil {
-		err := l.Leave(m.Context(), d.at.Directory, "model", "random")
-		if err != nil && !strings.Contains(err.Error(), "only copy") {
-			m.refusal(err)
-		}
-		m.handle = nil
-	}
 }
 
 // everyday is what happens to healthy disks: afterwards nothing may be refused.
@@ -232,6 +234,10 @@ func (m *model) everyday() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"read":    func(*rapid.T) { m.read() },
 		"update":  func(*rapid.T) { _ = m.update() },
+		"write a lot": func(*rapid.T) {
+			for m.update() == nil && rapid.Bool().Draw(m.T, "more") {
+			}
+		},
 		"killed":  func(*rapid.T) { m.faulty(func() { _ = m.update() }) },
 		"restart": func(*rapid.T) { m.restart() },
 		"power": func(*rapid.T) {
@@ -258,28 +264,60 @@ func (m *model) drastic() map[string]func(*rapid.T) {
 	m.changing = true
 	steps := m.everyday()
 	for name, step := range map[string]func(*rapid.T){
-		"go on alone": func(*rapid.T) {
-			m.degrade()
-			_ = m.update()
+		"go on alone":         func(*rapid.T) { m.goAlone() },
+		"go on alone, killed": func(*rapid.T) { m.faulty(m.goAlone) },
+		"pull one, go on alone": func(*rapid.T) {
+			m.disk("pulled").mounted = false
+			m.goAlone()
 		},
-		"go on alone, killed": func(*rapid.T) {
-			m.faulty(func() {
-				m.degrade()
-				_ = m.update()
-			})
+		"pull one while writing, go on alone": func(*rapid.T) {
+			m.faulty(func() { _ = m.update() })
+			m.disk("pulled").mounted = false
+			m.goAlone()
 		},
-		"join":         func(*rapid.T) { m.join() },
-		"join, killed": func(*rapid.T) { m.faulty(m.join) },
-		"leave":        func(*rapid.T) { m.leave() },
-		"replace a disk, go on alone, join": func(*rapid.T) {
-			if !slices.ContainsFunc(m.sled.disks, func(d *disk) bool { return !d.mounted }) {
-				m.replace()
+		"the other disks": func(*rapid.T) {
+			for _, d := range m.sled.disks {
+				d.mounted = !d.mounted
+			}
+		},
+		"join":                              func(*rapid.T) { m.join() },
+		"join, killed":                      func(*rapid.T) { m.faulty(m.join) },
+		"leave":                             func(*rapid.T) { m.leave() },
+		"leave, killed":                     func(*rapid.T) { m.faulty(m.leave) },
+		"replace a disk, go on alone, join": func(*rapid.T) { m.replace() },
+		"mount all": func(*rapid.T) {
+			for _, d := range m.sled.disks {
+				d.mounted = true
 			}
 		},
 	} {
 		steps[name] = step
 	}
 	return steps
+}
+
+func (m *model) goAlone() {
+	if l := m.ledger(); l != nil {
+		l.Degrade("model", "random")
+		_ = m.update()
+	}
+}
+
+func (m *model) join() {
+	if l := m.ledger(); l != nil {
+		m.refusal(l.Join(m.Context(), []Location{m.disk("joining").at}, "model", "random"))
+		m.handle = nil
+	}
+}
+
+func (m *model) leave() {
+	if l := m.ledger(); l != nil {
+		err := l.Leave(m.Context(), m.disk("leaving").at.Directory, "model", "random")
+		if err != nil && !strings.Contains(err.Error(), "only copy") {
+			m.refusal(err)
+		}
+		m.handle = nil
+	}
 }
 
 // replace loses a disk for good, but not the last that holds what was shown.
@@ -293,9 +331,10 @@ func (m *model) replace() {
 	}
 	d := m.disk("replaced")
 	d.format()
+	d.mounted = true
 	m.restart()
-	m.degrade()
 	if l := m.ledger(); l != nil {
+		l.Degrade("model", "disk broken")
 		m.refusal(l.Join(m.Context(), []Location{d.at}, "model", "disk replaced"))
 	}
 	m.restart()
@@ -303,22 +342,29 @@ func (m *model) replace() {
 
 // run is one history.
 func (m *model) run(steps map[string]func(*rapid.T)) {
-	m.sled = newSled(m, rapid.IntRange(1, 3).Draw(m.T, "disks"), rapid.Bool().Draw(m.T, "plain"))
-	m.limit = rapid.SampledFrom([]int{0, 300, 1 << 20}).Draw(m.T, "limit")
+	m.sled = newSled(m, 1+m.pick(3, "disks"), rapid.Bool().Draw(m.T, "plain"))
+	m.limit = []int{0, 0, 300, 1 << 20}[m.pick(4, "limit")]
 	try(m, Create(m.Context(), m.sled, m.sled.places(), "model"))
 	names := make([]string, 0, len(steps))
 	for name := range steps {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for range rapid.IntRange(5, 40).Draw(m.T, "steps") {
-		steps[rapid.SampledFrom(names).Draw(m.T, "step")](m.T)
+	for range 5 + m.pick(30, "steps") {
+		name := names[m.pick(len(names), "bits of the step")]
+		m.Log(name)
+		steps[name](m.T)
 	}
 	for _, d := range m.sled.disks {
 		d.mounted = true
 	}
 	m.restart()
 	m.tally.histories++
+	for _, d := range m.sled.disks {
+		if all, err := histories(m.sled, d.at.Directory); err == nil && len(all) > 0 {
+			m.tally.rewrote++
+		}
+	}
 }
 
 // histories runs many, unless -rapid.checks says how many.
@@ -329,8 +375,9 @@ func manyHistories(t *testing.T, count string, one func(*model)) tally {
 	}
 	var sum tally
 	rapid.Check(t, func(r *rapid.T) { one(&model{T: r, tally: &sum}) })
-	t.Logf("%d histories: %d appends acknowledged, %d unknown, %d refused, %d views, %d times forked",
-		sum.histories, sum.acknowledged, sum.unknown, sum.refused, sum.shown, sum.forked)
+	t.Logf("%d histories: %d appends acknowledged, %d unknown, %d refused; %d views, of these %d of later epochs, %d of degraded ones, "+
+		"%d beside a dead tail; %d refusals of forked copies; %d copies rewritten", sum.histories, sum.acknowledged, sum.unknown,
+		sum.refused, sum.shown, sum.epochs, sum.degraded, sum.tails, sum.forked, sum.rewrote)
 	return sum
 }
 
@@ -343,7 +390,7 @@ func TestHistoriesOfHealthyDisks(t *testing.T) {
 			m.Fatalf("with all disks there: %v", err)
 		}
 	})
-	if sum.unknown == 0 || sum.refused == 0 || sum.forked > 0 {
+	if sum.unknown == 0 || sum.refused == 0 || sum.rewrote == 0 || sum.forked > 0 {
 		t.Errorf("%+v", sum)
 	}
 }
@@ -356,7 +403,7 @@ func TestHistoriesOfChangingMembers(t *testing.T) {
 		_ = m.update()
 		m.read()
 	})
-	if sum.acknowledged < sum.histories || sum.unknown == 0 || sum.forked == 0 {
+	if sum.acknowledged < sum.histories || sum.unknown == 0 || sum.tails == 0 || sum.degraded == 0 || sum.forked == 0 {
 		t.Errorf("%+v", sum)
 	}
 }

@@ -13,9 +13,9 @@ import (
 // keptHistories is how many files of left-out lines stay beside a copy.
 const keptHistories = 10
 
-// tidy rewrites copies whose dead lines outweigh the live ones: all members
-// are present and equal, and stay so, since a rewrite does not change a head.
-// It follows an append that is acknowledged, so its own failure is a warning.
+// tidy rewrites copies whose dead lines outweigh the live ones. It follows an
+// append: all members are present and equal, and stay so, since a rewrite does
+// not change a head. The append is acknowledged, so a failure is a warning.
 func (l *Ledger) tidy(p *picture) {
 	newest := p.members[0].text
 	for _, c := range p.members {
@@ -24,7 +24,7 @@ func (l *Ledger) tidy(p *picture) {
 		}
 	}
 	for _, c := range p.members {
-		if len(p.missing) > 0 || c.text.Base == newest.Base && !newest.outweighed(l.limit) {
+		if c.text.Base == newest.Base && !newest.outweighed(l.limit) {
 			continue
 		}
 		if err := l.rewrite(c); err != nil {

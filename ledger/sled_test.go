@@ -29,11 +29,11 @@ type disk struct {
 	files   *host.PowerCutFiles
 	mounted bool
 	device  uint64
+	inode   uint64 // of all its files; 0: each has its own
 
 	mu     sync.Mutex
-	budget int            // changes that it still makes before fault answers; -1: any number
-	fault  func() error   // decides what becomes of the change after those
-	last   map[string]int // changes by operation, for messages
+	budget int          // changes that it still makes before fault answers; -1: any number
+	fault  func() error // decides what becomes of the change after those
 }
 
 // errKilled is what a process that was killed would not see any more.
@@ -143,6 +143,9 @@ func (d *disk) working() { d.budget = -1 }
 func (d *disk) mark(info host.Info, err error) (host.Info, error) {
 	if d != nil {
 		info.Device = d.device
+		if d.inode != 0 {
+			info.Inode = d.inode
+		}
 	}
 	return info, err
 }
