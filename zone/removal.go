@@ -26,6 +26,8 @@ func Removal(z Zone) []any {
 	switch z.State {
 	case Configured:
 		return []any{remove}
+	case Incomplete:
+		return []any{Discard{Name: z.Name}}
 	case Ready, Running, ShuttingDown, Down:
 		return []any{Halt{Name: z.Name}, uninstall, remove}
 	case Mounted:
@@ -49,6 +51,12 @@ type Uninstall struct{ Name string }
 // Delete removes a zone's configuration, and nothing that lies on disk.
 type Delete struct{ Name string }
 
+// Discard removes an incomplete zone: it is uninstalled, and deleted in any
+// case. Brands' hooks cannot always uninstall what is half made (that of sparse
+// wants to find one boot environment: omniosorg/pkg5 src/brand/sparse/uninstall),
+// and such a zone would be in the way for ever. Its dataset may then be left.
+type Discard struct{ Name string }
+
 // Verb names the step.
 func (Halt) Verb() string { return "zone.halt" }
 
@@ -61,6 +69,9 @@ func (Uninstall) Verb() string { return "zone.uninstall" }
 // Verb names the step.
 func (Delete) Verb() string { return "zone.delete" }
 
+// Verb names the step.
+func (Discard) Verb() string { return "zone.discard" }
+
 // Undo is nil.
 func (Halt) Undo() any { return nil }
 
@@ -72,6 +83,9 @@ func (Uninstall) Undo() any { return nil }
 
 // Undo is nil.
 func (Delete) Undo() any { return nil }
+
+// Undo is nil.
+func (Discard) Undo() any { return nil }
 
 // Explain is the zoneadm halt.
 func (s Halt) Explain() []host.Line { return []host.Line{host.CommandLine(haltCommand(s.Name))} }
@@ -86,6 +100,11 @@ func (s Uninstall) Explain() []host.Line {
 
 // Explain is the zonecfg delete.
 func (s Delete) Explain() []host.Line { return []host.Line{host.CommandLine(deleteCommand(s.Name))} }
+
+// Explain is the zoneadm uninstall and the zonecfg delete.
+func (s Discard) Explain() []host.Line {
+	return append(Uninstall(s).Explain(), Delete(s).Explain()...)
+}
 
 // haltPause is the longest time between two halts of a zone that does not go down.
 const haltPause = 800 * time.Millisecond
@@ -171,6 +190,17 @@ func (s Delete) Do(ctx context.Context, h host.Host) error {
 		err = fmt.Errorf("zone %s is still there after zonecfg delete: %w", s.Name, host.ErrState)
 	}
 	return err
+}
+
+// Do uninstalls and deletes the zone. zonecfg delete -F accepts a zone that is
+// incomplete (zonecfg_destroy of libzonecfg).
+func (s Discard) Do(ctx context.Context, h host.Host) error {
+	if err := (Uninstall(s)).Do(ctx, h); err != nil {
+		if inState(ctx, h, s.Name, Incomplete) != nil {
+			return err
+		}
+	}
+	return Delete(s).Do(ctx, h)
 }
 
 // run runs a command and types its failure.

@@ -32,6 +32,7 @@ func steps() []step {
 		Unmount{Name: "web1"},
 		Uninstall{Name: "web1"},
 		Delete{Name: "web1"},
+		Discard{Name: "web1"},
 	}
 }
 
@@ -39,7 +40,7 @@ func steps() []step {
 func before(verb string) State {
 	return map[string]State{
 		"zone.clone": Configured, "zone.install": Configured, "zone.boot": Installed, "zone.halt": Running,
-		"zone.unmount": Mounted, "zone.uninstall": Installed, "zone.delete": Configured,
+		"zone.unmount": Mounted, "zone.uninstall": Installed, "zone.delete": Configured, "zone.discard": Incomplete,
 	}[verb]
 }
 
@@ -104,7 +105,7 @@ func TestNoStepTouchesAZoneWithAnImpossibleName(t *testing.T) {
 	for _, name := range []string{"global", "-F", "7", ""} {
 		for _, s := range []step{
 			Configure{Name: name, Config: instance()}, Clone{Name: name, Source: "base", Zonepath: "/zone/x"}, Clone{Name: "web1", Source: name},
-			Install{Name: name}, Boot{Name: name}, Halt{Name: name}, Unmount{Name: name}, Uninstall{Name: name}, Delete{Name: name},
+			Install{Name: name}, Boot{Name: name}, Halt{Name: name}, Unmount{Name: name}, Uninstall{Name: name}, Delete{Name: name}, Discard{Name: name},
 		} {
 			f := newFake(t)
 			err := s.Do(t.Context(), f)
@@ -381,7 +382,7 @@ func TestWhatIsDownAlreadyIsNoFailure(t *testing.T) {
 
 func TestRemovingAZoneThatIsNotThereIsNotFound(t *testing.T) {
 	absent := answer{exit: 1, stderr: "zoneadm: web1: No such zone configured\n"}
-	for _, s := range []step{Halt{Name: "web1"}, Unmount{Name: "web1"}, Uninstall{Name: "web1"}, Delete{Name: "web1"}} {
+	for _, s := range []step{Halt{Name: "web1"}, Unmount{Name: "web1"}, Uninstall{Name: "web1"}, Delete{Name: "web1"}, Discard{Name: "web1"}} {
 		f := newFake(t).answer("zoneadm halt", absent).answer("zoneadm unmount", absent).answer("zoneadm uninstall", absent)
 		f.answer("zonecfg delete", answer{exit: 1, stderr: "web1: No such zone configured\nweb1: No such zone configured\n"})
 		if err := s.Do(t.Context(), f); !errors.Is(err, host.ErrNotFound) {
@@ -436,11 +437,27 @@ func TestDeleteIsDoneWhenTwoListingsLackTheZone(t *testing.T) {
 	}
 }
 
+func TestDiscardDeletesAZoneThatItsBrandCannotUninstall(t *testing.T) {
+	hook := answer{exit: 1, stderr: "Error: Found 0 top-level filesystems.\n"}
+	f := newFake(t, inTheState("web1", Incomplete)).answer("zoneadm uninstall", hook, hook)
+	if err := (Discard{Name: "web1"}).Do(t.Context(), f); err != nil || f.state("web1") != "" {
+		t.Errorf("%v; the zone is %s", err, f.state("web1"))
+	}
+}
+
+func TestDiscardLeavesAZoneAloneThatIsNotIncompleteAnyMore(t *testing.T) {
+	refusal := answer{exit: 1, stderr: "zoneadm: zone 'web1': uninstall operation is invalid for running zones.\n", then: to("web1", Running)}
+	f := newFake(t, inTheState("web1", Incomplete)).answer("zoneadm uninstall", refusal)
+	if err := (Discard{Name: "web1"}).Do(t.Context(), f); !errors.Is(err, host.ErrState) || f.state("web1") != Running {
+		t.Errorf("%v; the zone is %s", err, f.state("web1"))
+	}
+}
+
 func TestRemovalFollowsTheState(t *testing.T) {
-	halt, unmount, uninstall, remove := "zone.halt", "zone.unmount", "zone.uninstall", "zone.delete"
+	halt, unmount, uninstall, remove, discard := "zone.halt", "zone.unmount", "zone.uninstall", "zone.delete", "zone.discard"
 	for state, want := range map[State][]string{
 		Configured:   {remove},
-		Incomplete:   {uninstall, remove},
+		Incomplete:   {discard},
 		Installed:    {uninstall, remove},
 		Ready:        {halt, uninstall, remove},
 		Running:      {halt, uninstall, remove},
