@@ -1,0 +1,94 @@
+package vnic
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// listAttempts bounds how often List starts again because links came or went
+// between its listings.
+const listAttempts = 5
+
+// List lists all links that the global zone sees, in the order of their making,
+// those on loan to zones among them. It runs three commands side by side.
+// Errors: ErrSyntax, a *host.CommandError; host.ErrTransient if links keep
+// changing while it looks.
+func List(ctx context.Context, h host.Host) ([]Link, error) {
+	for range listAttempts {
+		links, fits, err := list(ctx, h)
+		if err != nil {
+			return nil, fmt.Errorf("list links: %w", err)
+		}
+		if fits {
+			return links, nil
+		}
+	}
+	return nil, fmt.Errorf("list links: they changed during each of %d looks: %w", listAttempts, host.ErrTransient)
+}
+
+func list(ctx context.Context, h host.Host) ([]Link, bool, error) {
+	listings := []struct {
+		command host.Command
+		parse   func([]byte) ([]Link, error)
+		links   []Link
+		err     error
+	}{
+		{command: listLinksCommand(), parse: ParseLinks},
+		{command: listVNICsCommand(), parse: ParseVNICs},
+		{command: listZonesCommand(), parse: ParseZones},
+	}
+	var all sync.WaitGroup
+	for i := range listings {
+		l := &listings[i]
+		all.Go(func() {
+			var out []byte
+			if out, l.err = run(ctx, h, l.command, ""); l.err == nil {
+				l.links, l.err = l.parse(out)
+			}
+		})
+	}
+	all.Wait()
+	for _, l := range listings {
+		if l.err != nil {
+			return nil, false, l.err
+		}
+	}
+	links, fits := join(listings[0].links, listings[1].links, listings[2].links)
+	return links, fits, nil
+}
+
+// run gives what a command printed, or its typed error; link is the one that it
+// is about.
+func run(ctx context.Context, h host.Host, c host.Command, link string) ([]byte, error) {
+	r, err := h.Run(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if r.Exit != 0 {
+		return nil, failure(c, r, link)
+	}
+	return r.Stdout, nil
+}
+
+// identity is the lower link and the address of a VNIC. Of a link that is no
+// VNIC dladm prints nothing, or fails.
+func identity(ctx context.Context, h host.Host, name string) (over, mac string, err error) {
+	out, err := run(ctx, h, showVNICCommand(name), name)
+	if err != nil {
+		return "", "", err
+	}
+	if len(out) == 0 {
+		return "", "", fmt.Errorf("%s is no VNIC: %w", name, host.ErrRefused)
+	}
+	line, _ := strings.CutSuffix(string(out), "\n")
+	fields, err := splitFields(line, 2)
+	if err != nil {
+		return "", "", err
+	}
+	mac, err = padMAC(fields[1])
+	return fields[0], mac, err
+}

@@ -1,0 +1,61 @@
+package vnic
+
+import (
+	"strconv"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+func query(args ...string) host.Command {
+	return host.Command{Program: "dladm", Args: args, ReadOnly: true}
+}
+
+func dladm(args ...string) host.Command { return host.Command{Program: "dladm", Args: args} }
+
+// The three listings that together are List. No other way tells the zone that
+// a link is on loan to on every distribution: show-vnic has ZONE only on some.
+func listLinksCommand() host.Command {
+	return query("show-link", "-p", "-o", "link,class,mtu,state")
+}
+
+func listVNICsCommand() host.Command {
+	return query("show-vnic", "-p", "-o", "link,over,macaddress,vid")
+}
+
+func listZonesCommand() host.Command {
+	return query("show-linkprop", "-c", "-p", "zone", "-o", "LINK,VALUE")
+}
+
+func showLinkCommand(name string) host.Command {
+	return query("show-link", "-p", "-o", "link,class", name)
+}
+
+func showVNICCommand(name string) host.Command {
+	return query("show-vnic", "-p", "-o", "over,macaddress", name)
+}
+
+func showMTUCommand(name string) host.Command {
+	return query("show-linkprop", "-c", "-p", "mtu", "-o", "value", name)
+}
+
+// createCommand leaves the MTU out: create-vnic -p mtu= is not always applied
+// (illumos 15695).
+func createCommand(c Create) host.Command {
+	args := []string{"create-vnic", "-t", "-l", c.Over, "-m", c.MAC}
+	if c.VLAN != 0 {
+		args = append(args, "-v", strconv.Itoa(c.VLAN))
+	}
+	return dladm(append(args, c.Name)...)
+}
+
+func setMTUCommand(name string, mtu int) host.Command {
+	return dladm("set-linkprop", "-t", "-p", "mtu="+strconv.Itoa(mtu), name)
+}
+
+func deleteCommand(name string) host.Command { return dladm("delete-vnic", name) }
+
+func createEtherstubCommand(name string) host.Command {
+	return dladm("create-etherstub", "-t", name)
+}
+
+func deleteEtherstubCommand(name string) host.Command { return dladm("delete-etherstub", name) }

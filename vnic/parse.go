@@ -1,0 +1,192 @@
+package vnic
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrSyntax is output that dladm does not print.
+var ErrSyntax = errors.New("not dladm's output")
+
+// splitFields takes a parsable line of two or more fields apart: colons
+// separate, a backslash makes the next character plain
+// (usr/src/lib/libofmt/common/ofmt.c, ofmt_print_field). A line of one field is
+// not escaped and must not come here.
+func splitFields(line string, want int) ([]string, error) {
+	fields := []string{""}
+	for i := 0; i < len(line); i++ {
+		last := &fields[len(fields)-1]
+		switch c := line[i]; {
+		case c == ':':
+			fields = append(fields, "")
+		case c != '\\':
+			*last += string(c)
+		case i+1 < len(line) && (line[i+1] == ':' || line[i+1] == '\\'):
+			i++
+			*last += line[i : i+1]
+		default:
+			return nil, fmt.Errorf("line %q: a backslash before nothing that needs one: %w", line, ErrSyntax)
+		}
+	}
+	if len(fields) != want {
+		return nil, fmt.Errorf("line %q: %d fields, not %d: %w", line, len(fields), want, ErrSyntax)
+	}
+	return fields, nil
+}
+
+// parseRows reads lines of that many fields. The first one is a link's name.
+func parseRows(out []byte, fields int) ([][]string, error) {
+	var rows [][]string
+	for line := range strings.Lines(string(out)) {
+		line, ended := strings.CutSuffix(line, "\n")
+		if !ended {
+			return nil, fmt.Errorf("line %q does not end: %w", line, ErrSyntax)
+		}
+		row, err := splitFields(line, fields)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// name accepts what dladm can have listed: also names that it would refuse for
+// a new link, as drivers give them.
+func name(s string) error {
+	if s == "" || strings.ContainsAny(s, " \t\\:") || len(s) > NameMax {
+		return fmt.Errorf("%q is no link: %w", s, ErrSyntax)
+	}
+	return nil
+}
+
+// ParseLinks reads show-link -p -o link,class,mtu,state. Errors are ErrSyntax.
+func ParseLinks(out []byte) ([]Link, error) {
+	rows, err := parseRows(out, 4)
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, row := range rows {
+		mtu, err := number(row[2])
+		if err = errors.Join(name(row[0]), err); err != nil {
+			return nil, err
+		}
+		if row[1] == "" || row[3] == "" {
+			return nil, fmt.Errorf("link %s without class or state: %w", row[0], ErrSyntax)
+		}
+		links = append(links, Link{Name: row[0], Class: row[1], MTU: mtu, State: row[3]})
+	}
+	return links, nil
+}
+
+// ParseVNICs reads show-vnic -p -o link,over,macaddress,vid: of each link only
+// what is asked there. Errors are ErrSyntax.
+func ParseVNICs(out []byte) ([]Link, error) {
+	rows, err := parseRows(out, 4)
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, row := range rows {
+		mac, err := padMAC(row[2])
+		vlan, verr := number(row[3])
+		if err := errors.Join(name(row[0]), name(row[1]), err, verr); err != nil {
+			return nil, err
+		}
+		links = append(links, Link{Name: row[0], Over: row[1], MAC: mac, VLAN: vlan})
+	}
+	return links, nil
+}
+
+// ParseZones reads show-linkprop -c -p zone -o LINK,VALUE: names and zones.
+// Errors are ErrSyntax.
+func ParseZones(out []byte) ([]Link, error) {
+	rows, err := parseRows(out, 2)
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, row := range rows {
+		if err := name(row[0]); err != nil {
+			return nil, err
+		}
+		if strings.ContainsAny(row[1], " \t\\:?") {
+			return nil, fmt.Errorf("link %s: %q is no zone: %w", row[0], row[1], ErrSyntax)
+		}
+		links = append(links, Link{Name: row[0], Zone: row[1]})
+	}
+	return links, nil
+}
+
+// padMAC is ParseMAC without its judgement: what is there is there.
+func padMAC(s string) (string, error) {
+	mac, err := ParseMAC(s)
+	if err != nil && strings.Count(s, ":") != 5 {
+		return "", fmt.Errorf("%w: %w", err, ErrSyntax)
+	}
+	if err == nil {
+		return mac, nil
+	}
+	groups := strings.Split(s, ":")
+	for i, g := range groups {
+		n, err := strconv.ParseUint(g, 16, 8)
+		if err != nil || len(g) > 2 {
+			return "", fmt.Errorf("MAC address %q: %w", s, ErrSyntax)
+		}
+		groups[i] = fmt.Sprintf("%02x", n)
+	}
+	return strings.Join(groups, ":"), nil
+}
+
+func number(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil || strconv.FormatUint(n, 10) != s {
+		return 0, fmt.Errorf("%q is no number: %w", s, ErrSyntax)
+	}
+	return int(n), nil
+}
+
+// parseMTU reads the one value of show-linkprop -c -o value.
+func parseMTU(out []byte) (int, error) { return number(strings.TrimSuffix(string(out), "\n")) }
+
+// join puts the three listings together. In the gate two links can have one
+// name, of which one is on loan (illumos 10001): the listings have the same
+// order, so that the second of a name is the second everywhere. False: the
+// listings do not fit, because a link came or went between them.
+func join(links, vnics, zones []Link) ([]Link, bool) {
+	type key struct {
+		name string
+		nth  int
+	}
+	index := func(list []Link) map[key]Link {
+		seen, all := map[string]int{}, map[key]Link{}
+		for _, l := range list {
+			all[key{l.Name, seen[l.Name]}] = l
+			seen[l.Name]++
+		}
+		return all
+	}
+	byVNIC, byZone := index(vnics), index(zones)
+	seen, matched := map[string]int{}, 0
+	out := make([]Link, len(links))
+	for i, l := range links {
+		k := key{l.Name, seen[l.Name]}
+		seen[l.Name]++
+		z, ok := byZone[k]
+		if !ok {
+			return nil, false
+		}
+		l.Zone = z.Zone
+		if v, isVNIC := byVNIC[k]; isVNIC {
+			l.Over, l.MAC, l.VLAN = v.Over, v.MAC, v.VLAN
+			matched++
+		} else if l.Class == "vnic" {
+			return nil, false
+		}
+		out[i] = l
+	}
+	return out, len(zones) == len(links) && matched == len(vnics)
+}

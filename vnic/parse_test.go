@@ -1,0 +1,182 @@
+package vnic
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseLinks(t *testing.T) {
+	got, err := ParseLinks([]byte("net0:phys:1500:up\nstub0:etherstub:9000:up\nv0:vnic:9000:unknown\n"))
+	want := []Link{
+		{Name: "net0", Class: "phys", MTU: 1500, State: "up"}, {Name: "stub0", Class: "etherstub", MTU: 9000, State: "up"},
+		{Name: "v0", Class: "vnic", MTU: 9000, State: "unknown"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestParseVNICs(t *testing.T) {
+	got, err := ParseVNICs([]byte(`v0:stub0:2\:8\:20\:a1\:0\:f:7` + "\n" + `v1:?:1\:0\:5e\:0\:0\:1:0` + "\n"))
+	want := []Link{{Name: "v0", Over: "stub0", MAC: "02:08:20:a1:00:0f", VLAN: 7}, {Name: "v1", Over: "?", MAC: "01:00:5e:00:00:01"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestParseZones(t *testing.T) {
+	got, err := ParseZones([]byte("net0:\nv0:z1\n"))
+	want := []Link{{Name: "net0"}, {Name: "v0", Zone: "z1"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestParsersRefuse(t *testing.T) {
+	for text, parse := range map[string]func([]byte) ([]Link, error){
+		"net0:phys:1500\n":                     ParseLinks,
+		"net0:phys:1500:up:x\n":                ParseLinks,
+		"net0:phys:1500:up":                    ParseLinks,
+		"net0:phys:-1:up\n":                    ParseLinks,
+		"net0:phys:01500:up\n":                 ParseLinks,
+		"net0::1500:up\n":                      ParseLinks,
+		":phys:1500:up\n":                      ParseLinks,
+		"net 0:phys:1500:up\n":                 ParseLinks,
+		`net0:phys:1500:u\p` + "\n":            ParseLinks,
+		"\n":                                   ParseLinks,
+		"v0:stub0:2:8:20:a1:0:f:7\n":           ParseVNICs,
+		`v0:stub0:2\:8\:20\:a1\:0:7` + "\n":    ParseVNICs,
+		"v0:stub0::0\n":                        ParseVNICs,
+		"v0::" + `2\:8\:20\:a1\:0\:f:7` + "\n": ParseVNICs,
+		"v0\n":                                 ParseZones,
+		"v0:z 1\n":                             ParseZones,
+		"v0:?\n":                               ParseZones,
+	} {
+		if got, err := parse([]byte(text)); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%q: %v, %v, want ErrSyntax", text, got, err)
+		}
+	}
+}
+
+// The listings have one order, so that two links of one name are told apart.
+func TestJoin(t *testing.T) {
+	links := []Link{{Name: "net0", Class: "phys"}, {Name: "v0", Class: "vnic"}, {Name: "v0", Class: "vnic"}}
+	vnics := []Link{{Name: "v0", Over: "net0", MAC: "02:00:00:00:00:01"}, {Name: "v0", Over: "net0", MAC: "02:00:00:00:00:02", VLAN: 2}}
+	zones := []Link{{Name: "net0"}, {Name: "v0", Zone: "z1"}, {Name: "v0"}}
+	got, ok := join(links, vnics, zones)
+	want := []Link{
+		{Name: "net0", Class: "phys"}, {Name: "v0", Class: "vnic", Over: "net0", MAC: "02:00:00:00:00:01", Zone: "z1"},
+		{Name: "v0", Class: "vnic", Over: "net0", MAC: "02:00:00:00:00:02", VLAN: 2},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Errorf("%v %s", ok, diff)
+	}
+	for name, lists := range map[string][3][]Link{
+		"a VNIC went":              {links, vnics[:1], zones},
+		"a VNIC came":              {links[:2], vnics, zones[:2]},
+		"a link went before zones": {links, vnics, zones[:2]},
+		"a link came before zones": {links[:1], nil, zones},
+	} {
+		if _, ok := join(lists[0], lists[1], lists[2]); ok {
+			t.Errorf("%s: the listings fit", name)
+		}
+	}
+}
+
+func sample(t *testing.T, pattern string) map[string]string {
+	t.Helper()
+	names, _ := filepath.Glob(filepath.Join("..", "..", "shared", "samples", pattern))
+	if len(names) == 0 {
+		t.Skip("shared/samples is not here")
+	}
+	all := map[string]string{}
+	for _, n := range names {
+		data, err := os.ReadFile(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(n)] = string(data)
+	}
+	return all
+}
+
+// What real systems printed.
+func TestSamples(t *testing.T) {
+	for name, text := range sample(t, "napi/dladm-show-vnic-p.txt") {
+		for line := range strings.Lines(text) {
+			fields, err := splitFields(strings.TrimSuffix(line, "\n"), 3)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if _, err := ParseMAC(fields[1]); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	for name, text := range sample(t, "omicron/dladm_show-linkprop_-c_-o_value_-p_mtu_VNIC*") {
+		if mtu, err := parseMTU([]byte(text)); err != nil || mtu != 1500 {
+			t.Errorf("%s: %d, %v", name, mtu, err)
+		}
+	}
+	for name, text := range sample(t, "illumos/dladm-delete-vnic-busy*") {
+		if err := failed(t, "v0", text); !errors.Is(err, errBusy) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, text := range sample(t, "illumos/dladm-create-vnic-mac-in-use*") {
+		if err := failed(t, "aggr0", text); !errors.Is(err, ErrMACInUse) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Tables for people, and what other commands printed, are no listings.
+func TestSamplesOfOtherKindsAreRefused(t *testing.T) {
+	for _, pattern := range []string{"omicron/dladm__*", "omicron/dladm_show-vnic__*", "illumos/dladm-default*", "illumos/dladm-show-vnic-illumos*",
+		"omicron/ipadm__*", "omicron/netstat*", "illumos/zoneadm-list*"} {
+		for name, text := range sample(t, pattern) {
+			for what, parse := range map[string]func([]byte) ([]Link, error){"links": ParseLinks, "VNICs": ParseVNICs, "zones": ParseZones} {
+				if links, err := parse([]byte(text)); err == nil {
+					t.Errorf("%s as %s: %v", name, what, links)
+				}
+			}
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"net0:phys:1500:up\n", `v0:stub0:2\:8\:20\:a1\:0\:f:7` + "\n", "v0:z1\n", "\\", "a:b\\:c\\\\d\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, parse := range []func([]byte) ([]Link, error){ParseLinks, ParseVNICs, ParseZones} {
+			links, err := parse([]byte(text))
+			if err != nil && !errors.Is(err, ErrSyntax) {
+				t.Errorf("%q: %v", text, err)
+			}
+			if err == nil && len(links) != strings.Count(text, "\n") {
+				t.Errorf("%q: %d links", text, len(links))
+			}
+		}
+		if mtu, err := parseMTU([]byte(text)); err == nil && mtu < 0 {
+			t.Errorf("%q: MTU %d", text, mtu)
+		}
+	})
+}
+
+// What ofmt escapes comes back.
+func FuzzSplitFields(f *testing.F) {
+	f.Add("2:8:20", `a\b`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		escape := strings.NewReplacer(`\`, `\\`, ":", `\:`)
+		fields, err := splitFields(escape.Replace(a)+":"+escape.Replace(b), 2)
+		if err != nil || fields[0] != a || fields[1] != b {
+			t.Errorf("%q %q came back as %q, %v", a, b, fields, err)
+		}
+	})
+}

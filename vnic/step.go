@@ -1,0 +1,223 @@
+package vnic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Create makes a temporary VNIC. A link of that name must not exist, not even
+// one on loan to a zone: where dladm allows a second one, the zone could not
+// give its link back (illumos 10001). Errors: host.ErrExists, ErrMACInUse,
+// *NameError, *MACError.
+type Create struct {
+	Name, Over string
+	MAC        string // as ParseMAC gives it
+	VLAN       int    // 1..4094; 0: untagged
+	MTU        int    // bytes; 0: that of the lower link
+}
+
+// Delete removes a VNIC, if it is the one that was meant: MAC and lower link
+// must be these (*OtherError). A busy one is tried again until the context
+// ends; a link can stay busy for seconds after its zone was halted
+// (omicron#2656).
+type Delete struct{ Name, MAC, Over string }
+
+// CreateEtherstub makes a temporary etherstub. Errors: host.ErrExists,
+// *NameError.
+type CreateEtherstub struct{ Name string }
+
+// DeleteEtherstub removes an etherstub. One with VNICs over it is host.ErrBusy.
+type DeleteEtherstub struct{ Name string }
+
+// Verb names the step.
+func (Create) Verb() string { return "vnic.create" }
+
+// Verb names the step.
+func (Delete) Verb() string { return "vnic.delete" }
+
+// Verb names the step.
+func (CreateEtherstub) Verb() string { return "vnic.create-etherstub" }
+
+// Verb names the step.
+func (DeleteEtherstub) Verb() string { return "vnic.delete-etherstub" }
+
+// Undo is Delete.
+func (s Create) Undo() any { return Delete{Name: s.Name, MAC: s.MAC, Over: s.Over} }
+
+// Undo is nil.
+func (Delete) Undo() any { return nil }
+
+// Undo is DeleteEtherstub.
+func (s CreateEtherstub) Undo() any { return DeleteEtherstub(s) }
+
+// Undo is nil.
+func (DeleteEtherstub) Undo() any { return nil }
+
+// Explain is the create-vnic, and the set-linkprop if an MTU is asked for;
+// nothing if Do would refuse the values.
+func (s Create) Explain() []host.Line {
+	if s.check() != nil {
+		return nil
+	}
+	lines := []host.Line{host.CommandLine(createCommand(s))}
+	if s.MTU != 0 {
+		lines = append(lines, host.CommandLine(setMTUCommand(s.Name, s.MTU)))
+	}
+	return lines
+}
+
+// Explain is the delete-vnic.
+func (s Delete) Explain() []host.Line { return []host.Line{host.CommandLine(deleteCommand(s.Name))} }
+
+// Explain is the create-etherstub.
+func (s CreateEtherstub) Explain() []host.Line {
+	return []host.Line{host.CommandLine(createEtherstubCommand(s.Name))}
+}
+
+// Explain is the delete-etherstub.
+func (s DeleteEtherstub) Explain() []host.Line {
+	return []host.Line{host.CommandLine(deleteEtherstubCommand(s.Name))}
+}
+
+// check refuses what dladm would misunderstand or refuse.
+func (s Create) check() error {
+	mac, err := ParseMAC(s.MAC)
+	if err == nil && mac != s.MAC {
+		err = &MACError{s.MAC, "is not in the form " + mac}
+	}
+	if err := errors.Join(ValidateName(s.Name), ValidateName(s.Over), err); err != nil {
+		return err
+	}
+	if s.VLAN < 0 || s.VLAN > 4094 {
+		return fmt.Errorf("VLAN %d: 1 to 4094 are allowed, 0 is untagged", s.VLAN)
+	}
+	if s.MTU < 0 {
+		return fmt.Errorf("MTU %d is negative", s.MTU)
+	}
+	return nil
+}
+
+// Do makes it, and sets the MTU afterwards; if that fails the VNIC is removed.
+func (s Create) Do(ctx context.Context, h host.Host) error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("create VNIC: %w", err)
+	}
+	if err := absent(ctx, h, s.Name); err != nil {
+		return fmt.Errorf("create VNIC %s: %w", s.Name, err)
+	}
+	if _, err := run(ctx, h, createCommand(s), s.Over); err != nil {
+		return fmt.Errorf("create VNIC %s: %w", s.Name, err)
+	}
+	if s.MTU == 0 {
+		return nil
+	}
+	err := s.setMTU(ctx, h)
+	if err == nil || errors.Is(err, host.ErrStillRunning) {
+		return err
+	}
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	return errors.Join(err, Delete{Name: s.Name, MAC: s.MAC, Over: s.Over}.Do(undo, h))
+}
+
+// cleanupTime is how long removing a half-made VNIC may take.
+const cleanupTime = 10 * time.Second
+
+func (s Create) setMTU(ctx context.Context, h host.Host) error {
+	if _, err := run(ctx, h, setMTUCommand(s.Name, s.MTU), s.Name); err != nil {
+		return fmt.Errorf("set the MTU of VNIC %s: %w", s.Name, err)
+	}
+	out, err := run(ctx, h, showMTUCommand(s.Name), s.Name)
+	if err != nil {
+		return fmt.Errorf("read the MTU of VNIC %s: %w", s.Name, err)
+	}
+	switch mtu, err := parseMTU(out); {
+	case err != nil:
+		return fmt.Errorf("read the MTU of VNIC %s: %w", s.Name, err)
+	case mtu != s.MTU:
+		return fmt.Errorf("VNIC %s has an MTU of %d although %d was set", s.Name, mtu, s.MTU)
+	}
+	return nil
+}
+
+// absent is host.ErrExists if there is a link of that name.
+func absent(ctx context.Context, h host.Host, name string) error {
+	_, err := run(ctx, h, showLinkCommand(name), name)
+	switch {
+	case errors.Is(err, host.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("there is a link of that name: %w", host.ErrExists)
+}
+
+// Do removes it. One that vanishes while it is busy is gone as wanted; one that
+// was not there at first is host.ErrNotFound.
+func (s Delete) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return fmt.Errorf("delete VNIC: %w", err)
+	}
+	began := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := s.once(ctx, h)
+		switch {
+		case err == nil || errors.Is(err, host.ErrNotFound) && pause != firstPause:
+			return nil
+		case !errors.Is(err, host.ErrBusy):
+			return fmt.Errorf("delete VNIC %s: %w", s.Name, err)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("delete VNIC %s: busy for %v: %w", s.Name, time.Since(began).Round(time.Millisecond), errors.Join(err, ctx.Err()))
+		}
+	}
+}
+
+// How long a busy VNIC is left alone: twice as long each time.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = time.Second
+)
+
+// once looks whose it is and tries to delete it.
+func (s Delete) once(ctx context.Context, h host.Host) error {
+	over, mac, err := identity(ctx, h, s.Name)
+	if err != nil {
+		return err
+	}
+	if mac != s.MAC || over != s.Over {
+		return &OtherError{Name: s.Name, MAC: mac, Over: over, WantMAC: s.MAC, OverWas: s.Over}
+	}
+	_, err = run(ctx, h, deleteCommand(s.Name), s.Name)
+	return err
+}
+
+// Do makes it.
+func (s CreateEtherstub) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return fmt.Errorf("create etherstub: %w", err)
+	}
+	if _, err := run(ctx, h, createEtherstubCommand(s.Name), s.Name); err != nil {
+		return fmt.Errorf("create etherstub %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// Do removes it.
+func (s DeleteEtherstub) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return fmt.Errorf("delete etherstub: %w", err)
+	}
+	if _, err := run(ctx, h, deleteEtherstubCommand(s.Name), s.Name); err != nil {
+		return fmt.Errorf("delete etherstub %s: %w", s.Name, err)
+	}
+	return nil
+}

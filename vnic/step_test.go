@@ -1,0 +1,330 @@
+package vnic
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+const mac = "02:08:20:a1:00:0f"
+
+// sled is a simulated sled with the etherstub stub0, and what changed on it.
+type sled struct {
+	t *testing.T
+	*sim.Sled
+	host.Host
+	ran []string
+}
+
+func newSled(t *testing.T, mode world.Mode) *sled {
+	t.Helper()
+	s := &sled{t: t, Sled: sim.New(sim.Options{Mode: mode})}
+	t.Cleanup(s.Close)
+	s.Host = s.Sled.Host()
+	s.do(CreateEtherstub{Name: "stub0"})
+	s.ran = nil
+	return s
+}
+
+// Run notes the commands that change something.
+func (s *sled) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	if !c.ReadOnly {
+		s.ran = append(s.ran, c.Shell())
+	}
+	return s.Host.Run(ctx, c)
+}
+
+type step interface {
+	Do(context.Context, host.Host) error
+	Explain() []host.Line
+}
+
+// do does a step, which must succeed and do what it explains.
+func (s *sled) do(d step) {
+	s.t.Helper()
+	s.ran = nil
+	if err := d.Do(s.t.Context(), s); err != nil {
+		s.t.Fatalf("%#v: %v", d, err)
+	}
+	var explained []string
+	for _, l := range d.Explain() {
+		if l.Mutates() {
+			explained = append(explained, l.Text)
+		}
+	}
+	if diff := cmp.Diff(explained, s.ran); diff != "" {
+		s.t.Errorf("%#v (-explained +ran):\n%s", d, diff)
+	}
+}
+
+// change looks behind the doors.
+func (s *sled) change(fn func(*world.Tx)) {
+	s.t.Helper()
+	if err := s.World().Update(s.t.Context(), func(tx *world.Tx) error { fn(tx); return nil }); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *sled) links() []Link {
+	s.t.Helper()
+	links, err := List(s.t.Context(), s)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return links
+}
+
+func (s *sled) link(name string) Link {
+	for _, l := range s.links() {
+		if l.Name == name {
+			return l
+		}
+	}
+	return Link{}
+}
+
+func TestCreateAndDelete(t *testing.T) {
+	for _, mode := range []world.Mode{world.OmniOS, world.Helios, world.SmartOS} {
+		s := newSled(t, mode)
+		before := s.links()
+		create := Create{Name: "v0", Over: "stub0", MAC: mac, VLAN: 7, MTU: 1500}
+		s.do(create)
+		want := Link{Name: "v0", Class: "vnic", Over: "stub0", MAC: mac, VLAN: 7, MTU: 1500, State: "up"}
+		if diff := cmp.Diff(want, s.link("v0")); diff != "" {
+			t.Errorf("%s: %s", mode, diff)
+		}
+		s.do(create.Undo().(step))
+		if diff := cmp.Diff(before, s.links()); diff != "" {
+			t.Errorf("%s: after the undo: %s", mode, diff)
+		}
+		s.do(DeleteEtherstub{Name: "stub0"})
+	}
+}
+
+func TestListShowsWhereALinkIs(t *testing.T) {
+	s := newSled(t, world.OmniOS)
+	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
+	s.change(func(tx *world.Tx) {
+		if err := tx.LendLink("z1", "v0"); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := s.link("v0").Zone; got != "z1" {
+		t.Errorf("v0 is in %q", got)
+	}
+	if got := s.link("net0"); got.Class != "phys" || got.Zone != "" || got.MAC != "" {
+		t.Errorf("net0: %+v", got)
+	}
+}
+
+// Also where dladm would make a second link of the name.
+func TestCreateRefusesANameThatIsThere(t *testing.T) {
+	for _, mode := range []world.Mode{world.OmniOS, world.Helios} {
+		s := newSled(t, mode)
+		create := Create{Name: "v0", Over: "stub0", MAC: mac}
+		s.do(create)
+		s.change(func(tx *world.Tx) {
+			if err := tx.LendLink("z1", "v0"); err != nil {
+				t.Error(err)
+			}
+		})
+		s.ran = nil
+		if err := create.Do(t.Context(), s); !errors.Is(err, host.ErrExists) || s.ran != nil {
+			t.Errorf("%s: %v, ran %v", mode, err, s.ran)
+		}
+	}
+}
+
+func TestCreateFails(t *testing.T) {
+	s := newSled(t, world.OmniOS)
+	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
+	for want, create := range map[error]Create{
+		ErrMACInUse:      {Name: "v1", Over: "stub0", MAC: mac},
+		host.ErrNotFound: {Name: "v1", Over: "nope0", MAC: mac},
+		host.ErrRefused:  {Name: "v1", Over: "net0", MAC: mac, VLAN: 1},
+	} {
+		if err := create.Do(t.Context(), s); !errors.Is(err, want) {
+			t.Errorf("%+v: %v, want %v", create, err, want)
+		}
+	}
+	for _, create := range []Create{
+		{Name: "bad-name", Over: "stub0", MAC: mac}, {Name: "v1", Over: "", MAC: mac}, {Name: "v1", Over: "stub0"},
+		{Name: "v1", Over: "stub0", MAC: "2:8:20:a1:0:f"}, {Name: "v1", Over: "stub0", MAC: mac, VLAN: 4095}, {Name: "v1", Over: "stub0", MAC: mac, MTU: -1},
+	} {
+		s.ran = nil
+		if err := create.Do(t.Context(), s); err == nil || s.ran != nil || create.Explain() != nil {
+			t.Errorf("%+v: %v, ran %v, explains %v", create, err, s.ran, create.Explain())
+		}
+	}
+}
+
+// A step that half-works cleans up after itself.
+func TestAnMTUThatCannotBeSetTakesTheVNICWithIt(t *testing.T) {
+	s := newSled(t, world.OmniOS)
+	for name, spoil := range map[string]func(*world.Tx){
+		"out of range": func(*world.Tx) {},
+		"command fails": func(tx *world.Tx) {
+			tx.Arm(world.Fault{Name: world.FaultFail, Match: "dladm set-linkprop", Times: 1, Exit: 1, Text: "dladm: warning: cannot set link property 'mtu' on 'v0': link busy"})
+		},
+	} {
+		s.change(spoil)
+		create := Create{Name: "v0", Over: "stub0", MAC: mac, MTU: 9001}
+		if name == "command fails" {
+			create.MTU = 1500
+		}
+		if err := create.Do(t.Context(), s); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if l := s.link("v0"); l.Name != "" {
+			t.Errorf("%s: %+v is left", name, l)
+		}
+	}
+}
+
+func TestDeleteChecksWhoseItIs(t *testing.T) {
+	s := newSled(t, world.OmniOS)
+	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
+	for name, d := range map[string]Delete{
+		"another address": {Name: "v0", MAC: "02:08:20:00:00:01", Over: "stub0"},
+		"another link":    {Name: "v0", MAC: mac, Over: "net0"},
+	} {
+		err := d.Do(t.Context(), s)
+		if other, ok := errors.AsType[*OtherError](err); !ok || !errors.Is(err, host.ErrRefused) || other.MAC != mac {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (Delete{Name: "stub0", MAC: mac, Over: "x0"}).Do(t.Context(), s); !errors.Is(err, host.ErrRefused) {
+		t.Errorf("an etherstub: %v", err)
+	}
+	if err := (Delete{Name: "v9", MAC: mac, Over: "stub0"}).Do(t.Context(), s); !errors.Is(err, host.ErrNotFound) {
+		t.Errorf("absent: %v", err)
+	}
+	if err := (DeleteEtherstub{Name: "stub0"}).Do(t.Context(), s); !errors.Is(err, host.ErrBusy) {
+		t.Errorf("an etherstub in use: %v", err)
+	}
+	if err := (CreateEtherstub{Name: "stub0"}).Do(t.Context(), s); !errors.Is(err, host.ErrExists) {
+		t.Errorf("an etherstub that is there: %v", err)
+	}
+}
+
+// script is a host that answers with these results, one after the other.
+type script struct {
+	results []host.Result
+	ran     []string
+}
+
+func (s *script) Run(_ context.Context, c host.Command) (host.Result, error) {
+	s.ran = append(s.ran, strings.Join(c.Args, " "))
+	r := s.results[0]
+	if len(s.results) > 1 {
+		s.results = s.results[1:]
+	}
+	return r, nil
+}
+
+func (s *script) Dial(context.Context, string, string) (net.Conn, error) { panic("no network") }
+func (s *script) Files() host.Files                                      { panic("no files") }
+
+func says(exit int, stdout, stderr string) host.Result {
+	return host.Result{Exit: exit, Stdout: []byte(stdout), Stderr: []byte(stderr)}
+}
+
+func TestABusyVNICIsTriedAgain(t *testing.T) {
+	identity := says(0, `stub0:2\:8\:20\:a1\:0\:f`+"\n", "")
+	busy := says(1, "", "dladm: vnic deletion failed: link busy\n")
+	gone := says(1, "", "dladm: invalid vnic name 'v0': object not found\n")
+	other := says(0, `stub0:2\:8\:20\:a1\:0\:e`+"\n", "")
+	d := Delete{Name: "v0", MAC: mac, Over: "stub0"}
+	synctest.Test(t, func(t *testing.T) {
+		for name, c := range map[string]struct {
+			results []host.Result
+			took    time.Duration
+			want    error
+		}{
+			"until it is not":          {[]host.Result{identity, busy, identity, busy, identity, busy, identity, says(0, "", "")}, 140 * time.Millisecond, nil},
+			"until it is gone":         {[]host.Result{identity, busy, gone}, 20 * time.Millisecond, nil},
+			"but not if it is another": {[]host.Result{identity, busy, other}, 20 * time.Millisecond, host.ErrRefused},
+			"until the deadline":       {append([]host.Result{identity}, cycle(20, busy, identity)...), 5 * time.Second, host.ErrBusy},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			began := time.Now()
+			err := d.Do(ctx, &script{results: c.results})
+			if took := time.Since(began); !errors.Is(err, c.want) || took != c.took {
+				t.Errorf("%s: %v after %v, want %v after %v", name, err, took, c.want, c.took)
+			}
+			cancel()
+		}
+	})
+}
+
+func cycle(times int, results ...host.Result) (all []host.Result) {
+	for range times {
+		all = append(all, results...)
+	}
+	return all
+}
+
+// A link that comes between the listings makes List look again.
+func TestListLooksAgainWhenLinksChange(t *testing.T) {
+	h := &changing{}
+	links, err := List(t.Context(), h)
+	if err != nil || len(links) != 1 || h.looks < 2 {
+		t.Errorf("%v, %v after %d looks", links, err, h.looks)
+	}
+	h = &changing{always: true}
+	if _, err := List(t.Context(), h); !errors.Is(err, host.ErrTransient) {
+		t.Errorf("links that always change: %v", err)
+	}
+}
+
+// changing lists one link more in its first look at zones.
+type changing struct {
+	script
+	always bool
+	looks  int
+}
+
+func (c *changing) Run(_ context.Context, command host.Command) (host.Result, error) {
+	switch command.Args[0] {
+	case "show-link":
+		return says(0, "net0:phys:1500:up\n", ""), nil
+	case "show-vnic":
+		return says(0, "", ""), nil
+	}
+	c.looks++
+	if c.looks == 1 || c.always {
+		return says(0, "net0:\nnet1:\n", ""), nil
+	}
+	return says(0, "net0:\n", ""), nil
+}
+
+func TestQueriesThatFailAreNotAnAbsence(t *testing.T) {
+	broken := says(1, "", "dladm: could not open /dev/dld: permission denied\n")
+	for name, do := range map[string]func(host.Host) error{
+		"list":   func(h host.Host) error { _, err := List(t.Context(), h); return err },
+		"create": func(h host.Host) error { return Create{Name: "v0", Over: "stub0", MAC: mac}.Do(t.Context(), h) },
+		"delete": func(h host.Host) error { return Delete{Name: "v0", Over: "stub0", MAC: mac}.Do(t.Context(), h) },
+	} {
+		if err := do(&parallel{result: broken}); !errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// parallel answers everything alike.
+type parallel struct {
+	script
+	result host.Result
+}
+
+func (p *parallel) Run(context.Context, host.Command) (host.Result, error) { return p.result, nil }

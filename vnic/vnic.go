@@ -1,0 +1,104 @@
+// Package vnic drives dladm(8): physical links, etherstubs and VNICs. Links are
+// made temporary, so that a reboot leaves none; MAC addresses are always ours,
+// so that a guest keeps the one it knows.
+package vnic
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Link is a datalink as the global zone sees it.
+type Link struct {
+	Name  string
+	Class string // phys, vnic, etherstub, aggr, …
+	Over  string // the link under a VNIC
+	MAC   string // of a VNIC: lower case, two digits a group
+	VLAN  int    // of a VNIC: 0 is untagged
+	MTU   int    // bytes
+	State string // up, down, unknown, ?
+	Zone  string // that it is on loan to; empty: the global zone has it
+}
+
+// NameMax is the longest name of a link in bytes (MAXLINKNAMELEN - 1).
+const NameMax = 31
+
+// NameError is a name that a link cannot have.
+type NameError struct {
+	Name   string
+	Reason string
+}
+
+// Error names the name and the rule.
+func (e *NameError) Error() string { return fmt.Sprintf("link name %q: %s", e.Name, e.Reason) }
+
+// ValidateName says whether a link may have this name: 1 to 31 bytes of
+// letters, digits, '_' and '.'; no digit first; a number without leading zeros
+// last (dladm_valid_linkname in usr/src/lib/libdladm/common/libdladm.c). dladm
+// cuts a longer name before it looks a link up, so that another link would be
+// meant. The error is a *NameError.
+func ValidateName(s string) error {
+	refuse := func(format string, args ...any) error { return &NameError{s, fmt.Sprintf(format, args...)} }
+	switch {
+	case s == "":
+		return refuse("empty")
+	case len(s) > NameMax:
+		return refuse("%d bytes, at most %d are allowed", len(s), NameMax)
+	case isDigit(s[0]):
+		return refuse("must not begin with a digit")
+	}
+	for _, r := range s {
+		if r >= 0x80 || !isLetter(byte(r)) && !isDigit(byte(r)) && r != '_' && r != '.' {
+			return refuse("%q is not allowed, only letters, digits, '_' and '.'", r)
+		}
+	}
+	number := s[len(strings.TrimRight(s, "0123456789")):]
+	switch {
+	case number == "":
+		return refuse("must end with a number")
+	case len(number) > 1 && number[0] == '0':
+		return refuse("the number at the end must not begin with 0")
+	}
+	return nil
+}
+
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// MACError is an address that a VNIC cannot have.
+type MACError struct {
+	MAC    string
+	Reason string
+}
+
+// Error names the address and the rule.
+func (e *MACError) Error() string { return fmt.Sprintf("MAC address %q: %s", e.MAC, e.Reason) }
+
+// ParseMAC reads six groups of one or two hexadecimal digits, as dladm prints
+// and takes them, and gives them in lower case with two digits each. A VNIC
+// needs the address of one station: not a group's, not all zeros. The error is
+// a *MACError.
+func ParseMAC(s string) (string, error) {
+	refuse := func(reason string) (string, error) { return "", &MACError{s, reason} }
+	groups := strings.Split(s, ":")
+	if len(groups) != 6 {
+		return refuse("six groups with colons between them are wanted")
+	}
+	var sum uint64
+	for i, g := range groups {
+		n, err := strconv.ParseUint(g, 16, 8)
+		if err != nil || len(g) > 2 || strings.ContainsAny(g, "+-_") {
+			return refuse(fmt.Sprintf("group %q is not one or two hexadecimal digits", g))
+		}
+		if i == 0 && n&1 != 0 {
+			return refuse("is the address of a group, not of one station")
+		}
+		sum |= n
+		groups[i] = fmt.Sprintf("%02x", n)
+	}
+	if sum == 0 {
+		return refuse("is all zeros")
+	}
+	return strings.Join(groups, ":"), nil
+}
