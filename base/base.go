@@ -76,10 +76,10 @@ func Current(view ledger.View, pool string) (Record, bool) {
 func Subject(pool string) string { return recordPrefix + pool }
 
 func (s Settings) record(pool string, generation int, mark string) Record {
-	parent := sled.ZoneParent(pool)
-	zone := s.Names.Base(pool, generation)
+	zone := s.Names.BaseName(pool, generation)
+	at, _ := sled.Zone(pool, zone)
 	return Record{
 		Pool: pool, Generation: generation, Zone: zone, Mark: mark, Brand: s.Brand,
-		Zonepath: parent.Mountpoint + "/" + zone, Dataset: parent.Dataset + "/" + zone,
+		Zonepath: at.Mountpoint, Dataset: at.Dataset,
 	}
 }

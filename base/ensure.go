@@ -25,7 +25,7 @@ import (
 
 // Settings is what the configuration says of base zones.
 type Settings struct {
-	Names sled.Names
+	Names sled.Prefixes
 	Brand string // sparse
 }
 
@@ -60,7 +60,7 @@ type Look struct {
 func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
 	got := Look{Inv: inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets},
-		User:  []string{sled.BaseProperty},
+		Roots: inventory.ZonePools, User: []string{sled.PropertyBase},
 	})}
 	if err := got.Inv.Know(inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets); err != nil {
 		return Look{}, err
@@ -98,14 +98,14 @@ func (s Settings) mark(ctx context.Context, h host.Host) (string, error) {
 func (r Record) valid(seen Look) (bool, string) {
 	z, there := seen.Inv.Zone(r.Zone)
 	d, exists := seen.Inv.Dataset(r.Dataset)
-	mark := d.User[sled.BaseProperty]
+	mark := d.User[sled.PropertyBase]
 	switch {
 	case r.UUID == "":
 		return false, "was never finished"
 	case !there:
 		return false, "its zone is gone"
-	case z.State != "installed":
-		return false, "its zone is " + z.State
+	case z.State != zone.Installed:
+		return false, "its zone is " + string(z.State)
 	case z.UUID != r.UUID:
 		return false, "its zone was installed anew"
 	case !exists || mark.Source != "local":
@@ -203,8 +203,8 @@ func (e *NotPreparedError) Error() string {
 }
 
 func prepared(seen Look, pool string) error {
-	parent := sled.ZoneParent(pool)
-	if d, ok := seen.Inv.Dataset(parent.Dataset); !ok || !d.Mounted {
+	parent, holds := sled.ZoneParent(pool)
+	if d, ok := seen.Inv.Dataset(parent.Dataset); !holds || !ok || !d.Mounted {
 		return &NotPreparedError{Pool: pool, Dataset: parent.Dataset}
 	}
 	return nil
@@ -220,13 +220,13 @@ func (s Settings) actions(r Record, why string) []plan.Action {
 	zoned, dataset := "zone "+r.Zone, "dataset "+r.Dataset
 	actions := []plan.Action{
 		act(plan.Create, dataset, why, zfs.Create{Dataset: r.Dataset, Mountpoint: r.Zonepath, Mode: 0o700,
-			Properties: []zfs.Property{{Name: sled.BaseProperty, Value: "unfinished"}}}),
+			Properties: []zfs.Property{{Name: sled.PropertyBase, Value: "unfinished"}}}),
 		act(plan.Create, zoned, why, zone.Configure{Name: r.Zone, Config: s.config(r)}),
 		act(plan.Modify, zoned, "what Propolis needs and little else", zone.Install{Name: r.Zone}),
 		act(plan.Modify, zoned, "Propolis' start method", smf.WriteMethod{Root: root, Name: manifestDirectory + "/propolis-server", Content: method}),
 		act(plan.Modify, zoned, "Propolis' service, disabled", smf.WriteManifest{Root: root, Name: manifestDirectory + "/propolis-server.xml", Content: manifest}),
 		act(plan.Modify, zoned, "clones boot in a third of the time", smf.Seed{Root: root, Manifests: []string{systemManifests, manifestDirectory}}),
-		act(plan.Modify, dataset, "finished", zfs.Set{Dataset: r.Dataset, Name: sled.BaseProperty, Value: r.Mark, Old: "unfinished"}),
+		act(plan.Modify, dataset, "finished", zfs.Set{Dataset: r.Dataset, Name: sled.PropertyBase, Value: r.Mark, Old: "unfinished"}),
 	}
 	return plan.Chain(actions...)
 }
@@ -236,6 +236,6 @@ func (s Settings) actions(r Record, why string) []plan.Action {
 func (s Settings) config(r Record) zone.Config {
 	return zone.Config{
 		Brand: r.Brand, Zonepath: r.Zonepath, IPType: "exclusive",
-		Attrs: []zone.Attr{{Name: sled.BaseAttr, Type: "string", Value: fmt.Sprint(r.Generation)}},
+		Attrs: []zone.Attr{{Name: sled.AttrBase, Type: "string", Value: fmt.Sprint(r.Generation)}},
 	}
 }

@@ -69,6 +69,7 @@ type Propolis struct {
 // Names are the prefixes that make objects ours: nobody else may use them on
 // the same sled.
 type Names struct {
+	Sled        string `toml:"sled" default:"" doc:"what tells this sled from others, in the namespace of its instances' names; empty: the node's name"`
 	ZonePrefix  string `toml:"zone_prefix" default:"propolis_instance_" doc:"of instances' zones, before the Propolis id"`
 	BasePrefix  string `toml:"base_prefix" default:"propolis_base" doc:"of base zones, before _POOL_GENERATION"`
 	VNICPrefix  string `toml:"vnic_prefix" default:"vnic_propolis" doc:"of control VNICs, before their number"`

@@ -23,14 +23,15 @@ import (
 // intent's id: the same intent always chooses the same.
 type chooser struct {
 	Settings
-	view   ledger.View
-	inv    *inventory.Inventory
-	intent string
-	taken  map[string]bool // names in open intents, by kind and name
+	view    ledger.View
+	inv     *inventory.Inventory
+	intent  string
+	taken   map[string]bool // what open intents make, by kind and name
+	leaving map[string]bool // what they remove
 }
 
 func (s Settings) chooser(view ledger.View, inv *inventory.Inventory, intent, subject string) chooser {
-	c := chooser{Settings: s, view: view, inv: inv, intent: intent, taken: map[string]bool{}}
+	c := chooser{Settings: s, view: view, inv: inv, intent: intent, taken: map[string]bool{}, leaving: map[string]bool{}}
 	for _, open := range operation.Open(view) {
 		if open.Subject == subject {
 			continue // what a dead run of ours left is ours to take
@@ -38,6 +39,9 @@ func (s Settings) chooser(view ledger.View, inv *inventory.Inventory, intent, su
 		for _, o := range open.Makes {
 			c.taken[o.Kind+" "+o.Name] = true
 			c.taken["mac "+o.Identity] = true
+		}
+		for _, o := range open.Removes {
+			c.leaving[o.Kind+" "+o.Name] = true
 		}
 	}
 	return c
@@ -310,7 +314,7 @@ func (c chooser) run(r Record, boot string) (*Run, error) {
 func (c chooser) valid(b Base) bool {
 	z, there := c.inv.Zone(b.Zone)
 	d, exists := c.inv.Dataset(b.Dataset)
-	return there && exists && z.State == zone.Installed && z.UUID == b.UUID && d.User[sled.PropertyBase].Value == b.Mark
+	return there && exists && !c.leaving["zone "+b.Zone] && z.State == zone.Installed && z.UUID == b.UUID && d.User[sled.PropertyBase].Value == b.Mark
 }
 
 // NoBaseError is a pool without a valid base zone: it needs base ensure.

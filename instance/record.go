@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/ledger"
@@ -200,4 +201,15 @@ func owner(view ledger.View, key string) string {
 
 func addressOwner(view ledger.View, ip netip.Addr) string {
 	return owner(view, addressPrefix+ip.String())
+}
+
+// UserOfVNIC is the record of the instance whose run a VNIC belongs to.
+func UserOfVNIC(view ledger.View, name string) (user Record, used bool, err error) {
+	records, err := All(view)
+	for _, r := range records {
+		if r.Run != nil && slices.ContainsFunc(r.Run.vnics(), func(v VNIC) bool { return v.Name == name }) {
+			return r, true, nil
+		}
+	}
+	return Record{}, false, err
 }

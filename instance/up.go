@@ -223,6 +223,9 @@ func (s Settings) upPropolis(w *way, r Record, p progress, before string) {
 
 // target is where the instance's Propolis answers. An address that others give
 // is read from the zone when it is needed.
+// Target is where the Propolis of a record with a run answers.
+func (s Settings) Target(r Record) propolis.Target { return s.target(r) }
+
 func (s Settings) target(r Record) propolis.Target {
 	t := propolis.Target{Name: r.Name}
 	if r.Spec.Address.Mode == Static {

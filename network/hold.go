@@ -144,7 +144,7 @@ func (s Settings) DeleteVNIC(ctx context.Context, env operation.Env, name string
 			if err := inUse(view, name); err != nil {
 				return operation.Decision{}, err
 			}
-			if l.Class != "vnic" || len(d.After) == 0 && !s.Names.IsVNIC(name) {
+			if l.Class != "vnic" || len(d.After) == 0 && !s.Names.WhoseVNIC(name).Ours() {
 				return operation.Decision{}, &ForeignError{Name: name}
 			}
 			d.Plan = plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{

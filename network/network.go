@@ -23,7 +23,7 @@ import (
 
 // Settings is what the configuration says of the sled's network.
 type Settings struct {
-	Names       sled.Names
+	Names       sled.Prefixes
 	ControlLink string       // empty: the etherstub, else the link of the default route
 	Etherstub   string       // empty: none
 	GZVNIC      string       // the global zone's VNIC on the control link; empty: none

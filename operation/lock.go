@@ -25,51 +25,32 @@ func LockName(runDir, subject string) string {
 	return path.Join(runDir, "lock", strings.ReplaceAll(subject, "/", "-"))
 }
 
-// lockAll locks the subject, and the shared ones against their own operations.
-// The context that it returns hands the locks to the host's mutating commands.
-func lockAll(ctx context.Context, env Env, verb, subject string, shared []string, wait bool) (context.Context, func(), error) {
+// lockSubject locks the subject. The context that it returns hands the lock to
+// the host's mutating commands.
+func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) (context.Context, func(), error) {
 	if err := host.MkdirAll(env.Host.Files(), path.Join(env.RunDir, "lock"), 0o755); err != nil {
 		return nil, nil, fmt.Errorf("make the directory of the locks: %w", err)
 	}
 	if err := markBoot(ctx, env); err != nil {
 		return nil, nil, err
 	}
-	var held []host.Lock
-	unlock := func() {
-		for _, l := range held {
-			l.Unlock()
-		}
-	}
-	take := func(subject string, mode host.LockMode) error {
-		l, err := lock(ctx, env, subject, mode)
-		if err != nil {
-			return err
-		}
-		held = append(held, l)
-		ctx = host.WithLock(ctx, l)
-		return nil
-	}
 	mode := host.TryExclusive
 	if wait {
 		mode = host.LockExclusive
 	}
-	if err := take(subject, mode); err != nil {
+	l, err := lock(ctx, env, subject, mode)
+	if err != nil {
 		return nil, nil, err
 	}
 	say, err := json.Marshal(Holder{PID: env.PID, Verb: verb, Since: time.Now().UTC()})
 	if err == nil {
-		err = held[0].Write(say)
-	}
-	for _, s := range shared {
-		if err == nil {
-			err = take(s, host.TryShared)
-		}
+		err = l.Write(say)
 	}
 	if err != nil {
-		unlock()
+		l.Unlock()
 		return nil, nil, err
 	}
-	return ctx, unlock, nil
+	return host.WithLock(ctx, l), func() { l.Unlock() }, nil
 }
 
 func lock(ctx context.Context, env Env, subject string, mode host.LockMode) (host.Lock, error) {

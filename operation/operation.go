@@ -35,9 +35,6 @@ type Env struct {
 type Request[S any] struct {
 	Verb    string // as the operator typed it: "instance ensure"
 	Subject string // what is locked: "instance/<uuid>", "sled", "vnic/<name>"
-	// Shared are subjects that must not go away meanwhile: a base that is
-	// cloned. They are locked against their own operations only.
-	Shared []string
 	// Wait waits for the subject's lock instead of failing with a *LockedError:
 	// for subjects that many short operations share.
 	Wait bool
@@ -154,7 +151,7 @@ func Run[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
 	if r.DryRun {
 		return dryRun(ctx, env, r, report)
 	}
-	ctx, unlock, err := lockAll(ctx, env, r.Verb, r.Subject, r.Shared, r.Wait)
+	ctx, unlock, err := lockSubject(ctx, env, r.Verb, r.Subject, r.Wait)
 	if err != nil {
 		return report, err
 	}

@@ -20,7 +20,7 @@ import (
 
 // Settings is what reap takes from the configuration.
 type Settings struct {
-	Names sled.Names
+	Names sled.Prefixes
 }
 
 // seen is the sled, and the boot that it is in.
@@ -59,21 +59,9 @@ func look(ctx context.Context, h host.Host, env operation.Env) (seen, error) {
 	}
 	inv := inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
-		Roots: roots, User: []string{sled.InstanceProperty, sled.BaseProperty},
+		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertyBase},
 	})
 	return seen{inv: inv, boot: boot}, inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets)
-}
-
-// roots are the places where zones lie, and no more: customers' volumes are
-// none of reap's business.
-func roots(pools []zfs.Pool) []string {
-	var names []string
-	for _, p := range pools {
-		if parent := sled.ZoneParent(p.Name); parent.Dataset != "" {
-			names = append(names, parent.Dataset)
-		}
-	}
-	return names
 }
 
 // decision plans the removal of all that goes: a zone, then its VNICs, its
@@ -108,7 +96,7 @@ func (f Findings) zone(o Object) []plan.Action {
 		step := step.(plan.Step)
 		actions = append(actions, plan.Action{ID: step.Verb() + " " + o.Name, Object: "zone " + o.Name, Why: o.Reason, Change: plan.Remove, Step: step})
 	}
-	if !zone.UninstallDestroys(z.Brand) || z.State == "configured" {
+	if !zone.UninstallDestroys(z.Brand) || z.State == zone.Configured {
 		name := datasetOf(z.Path, f.datasets)
 		if name != "" {
 			actions = append(actions, f.dataset(name, o.Reason)...)
@@ -121,7 +109,7 @@ func (f Findings) zone(o Object) []plan.Action {
 // ours.
 func datasetOf(zonepath string, datasets map[string]zfs.Dataset) string {
 	for name, d := range datasets {
-		ours := d.User[sled.InstanceProperty].Source == "local" || d.User[sled.BaseProperty].Source == "local"
+		ours := d.User[sled.PropertyInstance].Source == "local" || d.User[sled.PropertyBase].Source == "local"
 		if ours && d.Mountpoint == zonepath && path.Base(name) == path.Base(zonepath) {
 			return name
 		}

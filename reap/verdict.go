@@ -61,7 +61,7 @@ type Findings struct {
 
 // known is what the ledger says, arranged for questions.
 type known struct {
-	names     sled.Names
+	names     sled.Prefixes
 	boot      string
 	now       time.Time
 	instances map[string]instance.Record // by id
@@ -85,7 +85,7 @@ type busy struct {
 }
 
 // know arranges the ledger. alive tells whether a subject's lock is held.
-func know(names sled.Names, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
+func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
 	k := known{names: names, boot: boot, now: now, instances: map[string]instance.Record{}, zones: map[string]instance.Record{},
 		vnics: map[string]owner{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{}, busy: map[string]busy{}}
 	records, err := instance.All(view)
@@ -191,7 +191,7 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 	if z.Name == "global" {
 		return Object{}, true
 	}
-	if !k.names.OursZone(z.Name, config.Attrs2()) {
+	if !k.names.WhoseZone(z.Name, attrs(config)).Ours() {
 		return o, false
 	}
 	r, recorded := k.zones[z.Name]
@@ -202,16 +202,16 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 		o.Verdict, o.Reason = InProgress, work.String()
 	case based:
 		o.Verdict, o.Reason = k.base(b, z, f)
-	case recorded && z.State == "running":
+	case recorded && z.State == zone.Running:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name
 	case recorded && r.Run.Boot != k.boot:
 		o.Verdict, o.Reason = StaleZone, "of instance "+r.Name+", from an earlier boot of the sled, and not running"
 	case recorded:
-		o.Verdict, o.Reason = InUse, "instance "+r.Name+"; it is "+z.State
-	case z.State == "running":
+		o.Verdict, o.Reason = InUse, "instance "+r.Name+"; it is "+string(z.State)
+	case z.State == zone.Running:
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
 	default:
-		o.Verdict, o.Reason = Orphan, "is "+z.State+", and no instance needs it"
+		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
 	}
 	return o, true
 }
@@ -249,7 +249,7 @@ func (k known) link(l vnic.Link, f Findings) (Object, bool) {
 	if l.Class != "vnic" || l.Name == k.gz {
 		return Object{}, l.Name == k.gz || l.Class == "etherstub"
 	}
-	if !recorded && !held && !working && !k.names.IsVNIC(l.Name) {
+	if !recorded && !held && !working && !k.names.WhoseVNIC(l.Name).Ours() {
 		return o, false
 	}
 	_, zoned := f.zones[l.Zone]
@@ -279,7 +279,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	if d.Type == "snapshot" {
 		return k.snapshot(d, f)
 	}
-	mark, base := d.User[sled.InstanceProperty], d.User[sled.BaseProperty]
+	mark, base := d.User[sled.PropertyInstance], d.User[sled.PropertyBase]
 	if mark.Source != "local" && base.Source != "local" {
 		return Object{}, true // what lies in ours is judged with it, and other pools' content is not listed
 	}
@@ -303,7 +303,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 	o := Object{Kind: "snapshot", Name: d.Name, Identity: d.GUID}
 	dataset, snapshot, _ := strings.Cut(d.Name, "@")
-	clone, ok := k.names.CloneOf(snapshot)
+	clone, ok := cloneOf(snapshot)
 	if !ok || f.clones[d.Name] || !k.onBase(dataset) {
 		return Object{}, true
 	}
@@ -316,6 +316,25 @@ func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 	}
 	o.Verdict, o.Reason = Orphan, "left by the clone of zone "+clone+", which is gone"
 	return o, true
+}
+
+// cloneOf is the zone whose clone left a snapshot of this name, as the ipkg
+// brands call it: <zone>_snap, then _snap1 to _snap99 (omniosorg/pkg5,
+// src/brand/ipkg/clone).
+func cloneOf(snapshot string) (zone string, ok bool) {
+	at := strings.LastIndex(snapshot, "_snap")
+	if at < 1 || strings.Trim(snapshot[at+len("_snap"):], "0123456789") != "" {
+		return "", false
+	}
+	return snapshot[:at], true
+}
+
+func attrs(c zone.Config) map[string]string {
+	all := make(map[string]string, len(c.Attrs))
+	for _, a := range c.Attrs {
+		all[a.Name] = a.Value
+	}
+	return all
 }
 
 func (k known) onBase(dataset string) bool {

@@ -3,7 +3,6 @@
 package storage
 
 import (
-	"path"
 	"strings"
 
 	"github.com/sledctl/sledctl/sled"
@@ -61,18 +60,18 @@ func external() []kind {
 // Of lists what a pool must have, parents first; nothing for a pool that is
 // not the sled's.
 func Of(pool string) []Expected {
-	layout, ok := sled.PoolLayout(pool)
-	if !ok {
-		return nil
-	}
-	kinds := external()
-	if layout.Internal {
+	var kinds []kind
+	switch kind, _ := sled.ParsePool(pool); kind {
+	case sled.ExternalPool:
+		kinds = external()
+	case sled.InternalPool:
 		kinds = internal()
 	}
+	root := sled.PoolRoot(pool)
 	var list []Expected
 	for _, k := range kinds {
 		list = append(list, Expected{
-			Dataset: pool + "/" + k.name, Mountpoint: path.Join(layout.Mountpoint, k.name), Properties: k.properties, Why: k.why,
+			Dataset: root.Join(k.name).Dataset, Mountpoint: root.Join(k.name).Mountpoint, Properties: k.properties, Why: k.why,
 		})
 	}
 	return list
@@ -81,7 +80,7 @@ func Of(pool string) []Expected {
 // Fallback is what a sled without such disks has instead: one dataset for zone
 // roots on its root pool.
 func Fallback() Expected {
-	parent := sled.ZoneParent("rpool")
+	parent, _ := sled.ZoneParent("rpool")
 	return Expected{Dataset: parent.Dataset, Mountpoint: parent.Mountpoint, Why: "zone roots"}
 }
 

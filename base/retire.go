@@ -1,0 +1,151 @@
+package base
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Status is a recorded base and what the host shows of it.
+type Status struct {
+	Record
+	Valid  bool   `json:"valid"`
+	Reason string `json:"reason"` // why it is not valid
+	Clones int    `json:"clones"`
+}
+
+// List tells the status of every recorded base.
+func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]Status, error) {
+	records, err := All(view)
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	seen, err := s.look(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	var all []Status
+	for _, r := range records {
+		st := Status{Record: r, Clones: len(clonesOf(r, seen))}
+		st.Valid, st.Reason = r.valid(seen)
+		all = append(all, st)
+	}
+	return all, nil
+}
+
+// clonesOf lists the datasets whose origin lies in a base.
+func clonesOf(r Record, seen Look) []string {
+	datasets, _ := seen.Inv.Datasets()
+	var clones []string
+	for _, d := range datasets {
+		if strings.HasPrefix(d.Origin, r.Dataset+"@") || strings.HasPrefix(d.Origin, r.Dataset+"/") {
+			clones = append(clones, d.Name)
+		}
+	}
+	return clones
+}
+
+// NeededError is a base that cannot be retired.
+type NeededError struct {
+	Zone   string
+	Reason string
+}
+
+// Error says why.
+func (e *NeededError) Error() string { return fmt.Sprintf("base %s: %s", e.Zone, e.Reason) }
+
+// UnknownError is a base that the ledger does not know.
+type UnknownError struct{ Zone string }
+
+// Error names it.
+func (e *UnknownError) Error() string { return fmt.Sprintf("no base %q", e.Zone) }
+
+// Retire removes a base that nothing is cloned from.
+func (s Settings) Retire(ctx context.Context, env operation.Env, name string, dryRun bool) (operation.Report, error) {
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return operation.Report{}, err
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return operation.Report{}, err
+	}
+	r, err := find(view, name)
+	if err != nil {
+		return operation.Report{}, err
+	}
+	return operation.Run(ctx, env, operation.Request[Look]{
+		Verb: "base retire", Subject: Subject(r.Pool), DryRun: dryRun, Look: s.look,
+		Decide: func(view ledger.View, seen Look, _ operation.Moment) (operation.Decision, error) {
+			r, err := find(view, name)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			if err := r.needed(view, seen); err != nil {
+				return operation.Decision{}, err
+			}
+			return r.removal(seen), nil
+		},
+	})
+}
+
+func find(view ledger.View, name string) (Record, error) {
+	all, err := All(view)
+	if err != nil {
+		return Record{}, err
+	}
+	i := slices.IndexFunc(all, func(r Record) bool { return r.Zone == name })
+	if i < 0 {
+		return Record{}, &UnknownError{Zone: name}
+	}
+	return all[i], nil
+}
+
+func (r Record) needed(view ledger.View, seen Look) error {
+	if clones := clonesOf(r, seen); len(clones) > 0 {
+		return &NeededError{Zone: r.Zone, Reason: strings.Join(clones, ", ") + " is cloned from it"}
+	}
+	for _, open := range operation.Open(view) {
+		if open.Base == r.Zone {
+			return &NeededError{Zone: r.Zone, Reason: open.Verb + " has begun to clone it"}
+		}
+	}
+	return nil
+}
+
+// removal takes away what there is of a base.
+func (r Record) removal(seen Look) operation.Decision {
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, After: []ledger.Fact{{Key: r.key()}}}
+	z, there := seen.Inv.Zone(r.Zone)
+	dataset, exists := seen.Inv.Dataset(r.Dataset)
+	d.Intent.Removes = []operation.Object{{Kind: "zone", Name: r.Zone, Identity: z.UUID}, {Kind: "dataset", Name: r.Dataset, Identity: dataset.GUID}}
+	add := func(object, why string, step plan.Step) {
+		d.Plan.Actions = append(d.Plan.Actions, plan.Action{ID: step.Verb() + " " + object, Object: object, Why: why, Change: plan.Remove, Step: step})
+	}
+	if there {
+		for _, step := range zone.Removal(z) {
+			add("zone "+r.Zone, "nothing is cloned from it", step.(plan.Step))
+		}
+	}
+	destroyed := there && z.State != zone.Configured && zone.UninstallDestroys(z.Brand)
+	if exists && !destroyed {
+		for _, child := range slices.Backward(seen.Inv.Below(r.Dataset)) {
+			if child.Type == "snapshot" {
+				add("dataset "+child.Name, "of the base", zfs.DestroySnapshot{Name: child.Name, GUID: child.GUID})
+				continue
+			}
+			add("dataset "+child.Name, "of the base", zfs.Destroy{Dataset: child.Name, GUID: child.GUID})
+		}
+		add("dataset "+r.Dataset, "zonepath of the base", zfs.Destroy{Dataset: r.Dataset, GUID: dataset.GUID})
+	}
+	d.Plan.Actions = plan.Chain(d.Plan.Actions...)
+	return d
+}

@@ -1,0 +1,162 @@
+package commands
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newBase(env *Env) *cobra.Command {
+	cmd := group("base", "Base zones: what instances are cloned from, one per pool", "")
+	cmd.AddCommand(newBaseList(env), newBaseEnsure(env), newBaseRetire(env))
+	return cmd
+}
+
+func baseList() terminal.List[base.Status] {
+	type column = terminal.Column[base.Status]
+	return terminal.List[base.Status]{Kind: "Base", Name: func(b base.Status) string { return b.Zone }, Columns: []column{
+		{Name: "zone", Value: func(b base.Status) string { return b.Zone }},
+		{Name: "pool", Value: func(b base.Status) string { return b.Pool }},
+		{Name: "generation", Value: func(b base.Status) string { return strconv.Itoa(b.Generation) }, Right: true},
+		{Name: "valid", Value: func(b base.Status) string { return strconv.FormatBool(b.Valid) }},
+		{Name: "clones", Value: func(b base.Status) string { return strconv.Itoa(b.Clones) }, Right: true},
+		{Name: "reason", Value: func(b base.Status) string { return b.Reason }},
+		{Name: "dataset", Value: func(b base.Status) string { return b.Dataset }, Extra: true},
+		{Name: "uuid", Value: func(b base.Status) string { return b.UUID }, Extra: true},
+	}}
+}
+
+func newBaseList(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the base zones, valid or not, and what is cloned from them",
+		Example: `  sledctl base list`,
+		Args:    cobra.NoArgs,
+		RunE:    env.run(func(ctx context.Context, _ []string) error { return runBaseList(ctx, env) }),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runBaseList(ctx context.Context, e *Env) error {
+	if err := baseList().Check(e.output); err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	h, err := e.Host()
+	if err != nil {
+		return err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := baseSettings(c).List(ctx, h, view)
+	if err != nil {
+		return err
+	}
+	return baseList().Print(e.Streams.Out, e.output, all)
+}
+
+func newBaseEnsure(env *Env) *cobra.Command {
+	var m mutation
+	cmd := &cobra.Command{
+		Use:   "ensure [POOL ...]",
+		Short: "Make each pool have a valid base zone",
+		Long: `Make each pool that may hold zones, or those named, have a valid base zone. A base that is of another system release, or that
+was touched, is not mended: the next generation is made beside it.`,
+		Example: `  sledctl base ensure
+  sledctl base ensure oxp_11111111-1111-4111-8111-111111111111 --explain`,
+		RunE: env.run(func(ctx context.Context, pools []string) error { return runBaseEnsure(ctx, env, m, pools) }),
+	}
+	m.add(cmd, true)
+	env.addOutput(cmd)
+	completeArgs(cmd, func(ctx context.Context) []string {
+		pools, err := env.zonePools(ctx)
+		if err != nil {
+			return nil
+		}
+		return pools
+	})
+	return cmd
+}
+
+func runBaseEnsure(ctx context.Context, e *Env, m mutation, pools []string) error {
+	if err := baseList().Check(e.output); err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	if len(pools) == 0 {
+		if pools, err = e.zonePools(ctx); err != nil {
+			return err
+		}
+	}
+	var reports []operation.Report
+	for _, pool := range pools {
+		_, report, err := baseSettings(c).Ensure(ctx, env, pool, m.dry(), m.keep)
+		reports = append(reports, report)
+		if err != nil {
+			return withReport(err, reports...)
+		}
+	}
+	if m.dry() {
+		return e.printPlan(m, reports...)
+	}
+	return runBaseList(ctx, e)
+}
+
+func newBaseRetire(env *Env) *cobra.Command {
+	var m mutation
+	cmd := &cobra.Command{
+		Use:     "retire ZONE",
+		Short:   "Remove a base zone that nothing is cloned from",
+		Example: `  sledctl base retire propolis_base_11111111_1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			c, err := env.Config()
+			if err != nil {
+				return err
+			}
+			op, err := env.operation()
+			if err != nil {
+				return err
+			}
+			report, err := baseSettings(c).Retire(ctx, op, args[0], m.dry())
+			if err == nil && m.dry() {
+				return env.printPlan(m, report)
+			}
+			return withReport(err, report)
+		}),
+	}
+	m.add(cmd, false)
+	completeArgs(cmd, func(ctx context.Context) []string {
+		view, err := env.view(ctx)
+		if err != nil {
+			return nil
+		}
+		all, err := base.All(view)
+		if err != nil {
+			return nil
+		}
+		var names []string
+		for _, b := range all {
+			names = append(names, b.Zone)
+		}
+		return names
+	})
+	return cmd
+}

@@ -1,0 +1,103 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/bootstrap"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newBootstrap(env *Env) *cobra.Command {
+	var m mutation
+	cmd := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Prepare the sled: storage, the ledger, network, reap, base zones",
+		Long: `Prepare the sled, in this order: the datasets that its pools must have, the ledger on them, the network that control VNICs lie
+over, a reap of what earlier boots left, and a base zone on each pool that may hold zones. What is there and right stays; a sled that is
+prepared costs a look.`,
+		Example: `  sledctl bootstrap --explain
+  sledctl bootstrap`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runBootstrap(ctx, env, m) }),
+	}
+	m.add(cmd, false)
+	env.addOutput(cmd)
+	return cmd
+}
+
+// shownPart is a part of bootstrap as it is printed.
+type shownPart struct {
+	Part    string `json:"part"`
+	Result  string `json:"result"` // ready, changed, failed
+	Actions int    `json:"actions"`
+	Detail  string `json:"detail"`
+}
+
+func partList() terminal.List[shownPart] {
+	type column = terminal.Column[shownPart]
+	style := func(p shownPart) terminal.Style {
+		switch p.Result {
+		case "failed":
+			return terminal.Bad
+		case "changed":
+			return terminal.Warn
+		}
+		return terminal.Good
+	}
+	return terminal.List[shownPart]{Kind: "BootstrapPart", Name: func(p shownPart) string { return p.Part }, Columns: []column{
+		{Name: "part", Value: func(p shownPart) string { return p.Part }},
+		{Name: "result", Value: func(p shownPart) string { return p.Result }, Style: style},
+		{Name: "actions", Value: func(p shownPart) string { return fmt.Sprint(p.Actions) }, Right: true},
+		{Name: "detail", Value: func(p shownPart) string { return p.Detail }},
+	}}
+}
+
+func showPart(p bootstrap.Part) shownPart {
+	s := shownPart{Part: p.Name, Result: "ready", Actions: len(p.Report.Outcome.Done)}
+	if s.Actions > 0 {
+		s.Result = "changed"
+	}
+	switch {
+	case p.Err != nil:
+		s.Result, s.Detail = "failed", p.Err.Error()
+	case p.Name == "reap":
+		s.Detail = fmt.Sprintf("%d objects of ours, %d of others", len(p.Findings.Objects), p.Findings.Foreign)
+	case p.Base.Zone != "":
+		s.Detail = p.Base.Zone
+	}
+	return s
+}
+
+func runBootstrap(ctx context.Context, e *Env, m mutation) error {
+	if err := partList().Check(e.output); err != nil {
+		return err
+	}
+	s, err := e.bootstrapSettings()
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	parts, err := s.Run(ctx, env, m.dry())
+	reports := make([]operation.Report, len(parts))
+	shown := make([]shownPart, len(parts))
+	for i, p := range parts {
+		reports[i], shown[i] = p.Report, showPart(p)
+	}
+	if m.dry() {
+		if err != nil {
+			return withReport(err, reports...)
+		}
+		return e.printPlan(m, reports...)
+	}
+	if perr := partList().Print(e.Streams.Out, e.output, shown); perr != nil && err == nil {
+		err = perr
+	}
+	return withReport(err, reports...)
+}

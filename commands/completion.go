@@ -1,0 +1,55 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// completeArgs offers words for a command's arguments. Completion never fails:
+// what cannot be known offers nothing.
+func completeArgs(cmd *cobra.Command, words func(context.Context) []string) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		all := slices.DeleteFunc(words(cmd.Context()), func(w string) bool { return slices.Contains(args, w) })
+		return all, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func complete(cmd *cobra.Command, flag string, words func() []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words(), cobra.ShellCompDirectiveNoFileComp
+	}) // it fails only for a flag that does not exist
+}
+
+func completeFlag(cmd *cobra.Command, flag string, words func(context.Context) []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func newCompletion(env *Env) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish"}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print a shell's completion script",
+		Long: `Print a shell's completion script. It completes subcommands, flags, and the names of the instances, zones and VNICs that
+exist.`,
+		Example:   `  sledctl completion bash > /etc/bash_completion.d/sledctl`,
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: shells,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, out := cmd.Root(), env.Streams.Out
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			}
+			return &usageError{text: "completion: unknown shell \"" + args[0] + "\"", hint: "one of " + strings.Join(shells, ", ")}
+		},
+	}
+}

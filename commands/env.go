@@ -1,0 +1,256 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// Env is what commands get: the streams, and functions for all that costs
+// something. Each is called by who needs it, and does its work once.
+type Env struct {
+	Streams *terminal.Streams
+	Config  func() (config.Config, error)
+	Host    func() (host.Host, error)
+	Ledger  func(context.Context) (*ledger.Ledger, error)
+	Now     func() time.Time
+
+	environ  []string
+	version  string
+	started  time.Time
+	flags    globalFlags
+	output   terminal.Output
+	progress *progress
+	simDir   func() (string, bool) // the simulated sled's directory, if that is the host
+	sled     *sim.Sled
+}
+
+// globalFlags are the flags of every command.
+type globalFlags struct {
+	host     string
+	config   string
+	timeout  time.Duration
+	degraded bool
+}
+
+// NewEnv is the environment of one run.
+func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
+	e := &Env{Streams: streams, Now: time.Now, environ: environ, version: version, started: time.Now()}
+	e.progress = newProgress(streams)
+	e.Host = sync.OnceValues(e.openHost)
+	e.Config = sync.OnceValues(e.loadConfig)
+	e.simDir = e.simulated
+	var mu sync.Mutex
+	var book *ledger.Ledger
+	e.Ledger = func(ctx context.Context) (*ledger.Ledger, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if book != nil {
+			return book, nil
+		}
+		opened, err := e.openLedger(ctx)
+		if err == nil {
+			book = opened
+		}
+		return opened, err
+	}
+	return e
+}
+
+// Close ends what the run has opened.
+func (e *Env) Close() {
+	if e.sled != nil {
+		e.sled.Close()
+	}
+}
+
+func (e *Env) variable(name string) string {
+	for i := len(e.environ) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(e.environ[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// hostName is --host, else SLEDCTL_HOST, else what suits the system.
+func (e *Env) hostName() string {
+	if e.flags.host != "" {
+		return e.flags.host
+	}
+	if name := e.variable("SLEDCTL_HOST"); name != "" {
+		return name
+	}
+	if runtime.GOOS == "illumos" {
+		return "illumos"
+	}
+	return "sim"
+}
+
+// simulated tells whether the host is a simulated sled, and where it lives.
+func (e *Env) simulated() (dir string, ok bool) {
+	name, dir, _ := strings.Cut(e.hostName(), ":")
+	if name != "sim" {
+		return "", false
+	}
+	if dir != "" {
+		return dir, true
+	}
+	state := e.variable("XDG_STATE_HOME")
+	if state == "" {
+		state = filepath.Join(e.variable("HOME"), ".local", "state")
+	}
+	return filepath.Join(state, "sledctl", "sim"), true
+}
+
+func (e *Env) openHost() (host.Host, error) {
+	if dir, ok := e.simDir(); ok {
+		sled, err := ensureSim(dir, sim.Options{})
+		if err != nil {
+			return nil, &refusedError{err: err, hint: "sledctl sim init --host sim:DIR makes another one"}
+		}
+		e.sled = sled
+		return sled.Host(), nil
+	}
+	if name := e.hostName(); name != "illumos" {
+		return nil, &usageError{text: fmt.Sprintf("--host %q: want illumos, sim or sim:DIR", name)}
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	return host.NewIllumos(host.IllumosOptions{
+		CommandPath: c.Host.CommandPath, Root: c.Host.Root, RunDir: c.Paths.Run, Environment: []string{sim.DirVariable},
+	}), nil
+}
+
+// configFile is where the configuration of the sled lies.
+const configFile = "/etc/sledctl/config.toml"
+
+// loadConfig reads the configuration: flag, then SLEDCTL_*, then the file, then
+// defaults. A simulated sled has its own file, in its own root, so that it
+// never depends on the machine that it runs on.
+func (e *Env) loadConfig() (config.Config, error) {
+	source := config.Source{Env: e.environ, Nearest: terminal.Nearest, ParseSize: terminal.ParseSize}
+	name := e.flags.config
+	if name == "" {
+		name = e.variable("SLEDCTL_CONFIG")
+	}
+	switch {
+	case name != "":
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return config.Config{}, &usageError{text: fmt.Sprintf("--config: %v", err)}
+		}
+		source.File, source.FileName = data, name
+	default:
+		if err := e.defaultConfig(&source); err != nil {
+			return config.Config{}, err
+		}
+	}
+	return config.Load(source)
+}
+
+func (e *Env) defaultConfig(source *config.Source) error {
+	files := host.Dir("/")
+	if _, ok := e.simDir(); ok {
+		h, err := e.Host()
+		if err != nil {
+			return err
+		}
+		files = h.Files()
+	}
+	data, err := host.ReadFile(files, configFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	source.File, source.FileName = data, configFile
+	return err
+}
+
+// places says where the ledger's copies may be.
+func (e *Env) places() (host.Host, ledger.Places, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, ledger.Places{}, err
+	}
+	h, err := e.Host()
+	if err != nil {
+		return nil, ledger.Places{}, err
+	}
+	return h, ledger.Places{
+		Lock: path.Join(c.Paths.Run, "ledger.lock"), Locations: ledger.Find(h.Files(), c.Paths.Ledger),
+	}, nil
+}
+
+func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+	h, places, err := e.places()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	if err := host.MkdirAll(h.Files(), c.Paths.Run, 0o755); err != nil {
+		return nil, fmt.Errorf("make %s: %w", c.Paths.Run, err)
+	}
+	book, err := ledger.Open(ctx, h.Files(), places)
+	if err == nil && e.flags.degraded {
+		book.Degrade(e.who(), "--degraded")
+	}
+	return book, err
+}
+
+func (e *Env) who() string {
+	if user := e.variable("LOGNAME"); user != "" {
+		return user
+	}
+	return "sledctl"
+}
+
+// view reads the ledger and warns of what is wrong with it.
+func (e *Env) view(ctx context.Context) (ledger.View, error) {
+	book, err := e.Ledger(ctx)
+	if err != nil {
+		return ledger.View{}, err
+	}
+	view, err := book.Read(ctx)
+	for _, w := range view.Warnings() {
+		e.progress.warn(errors.New(w))
+	}
+	return view, err
+}
+
+// operation is what the nouns work with.
+func (e *Env) operation() (operation.Env, error) {
+	h, err := e.Host()
+	if err != nil {
+		return operation.Env{}, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return operation.Env{}, err
+	}
+	return operation.Env{
+		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(),
+		Draw: func() string { return uuid.NewString() }, Observe: e.progress.observe, Warn: e.progress.warn,
+	}, nil
+}

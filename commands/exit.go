@@ -1,0 +1,119 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/reap"
+	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// The exit codes. They are part of the command line's contract.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // nothing is left behind
+	exitUsage       = 2
+	exitPartial     = 3 // something is left; running it again resumes
+	exitNotFound    = 4
+	exitConflict    = 5 // exists and differs
+	exitLocked      = 6
+	exitDeadline    = 7
+	exitRefused     = 8 // protected, needs --yes, privileges or bootstrap
+	exitLedger      = 9
+	exitDifferences = 10
+	exitInterrupted = 130
+)
+
+// exitCode is the one place where an error becomes an exit code. What is left
+// on the host wins over the plain ways to fail.
+func exitCode(err error, left []string) int {
+	code := codeOf(err)
+	switch code {
+	case exitFailed, exitLocked, exitDeadline, exitInterrupted:
+		if len(left) > 0 || errors.Is(err, plan.ErrPanic) {
+			return exitPartial
+		}
+	}
+	return code
+}
+
+// kindOf has one case per thing that a script decides on, most special first.
+func codeOf(err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errDifferences):
+		return exitDifferences
+	case is[*operation.OutcomeError](err), isLedger(err):
+		return exitLedger
+	case is[*operation.LockedError](err):
+		return exitLocked
+	case isUsage(err):
+		return exitUsage
+	case isNotFound(err):
+		return exitNotFound
+	case isConflict(err):
+		return exitConflict
+	case isRefusal(err):
+		return exitRefused
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, host.ErrStillRunning):
+		return exitDeadline
+	}
+	return exitFailed
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func isLedger(err error) bool {
+	for _, kind := range []error{ledger.ErrMissing, ledger.ErrForked, ledger.ErrTwins, ledger.ErrBroken, ledger.ErrOverruled, ledger.ErrDead} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	absent, ok := errors.AsType[*ledger.AbsentError](err)
+	return ok && len(absent.Places) > 0
+}
+
+func isUsage(err error) bool {
+	if input, ok := errors.AsType[*instance.InputError](err); ok {
+		return !input.Absent
+	}
+	return is[*usageError](err) || is[*instance.DocumentError](err) || is[*config.Error](err) ||
+		is[*vnic.NameError](err) || is[*vnic.MACError](err) || is[*zone.NameError](err) || is[*terminal.ColumnError](err)
+}
+
+func isNotFound(err error) bool {
+	if input, ok := errors.AsType[*instance.InputError](err); ok {
+		return input.Absent
+	}
+	return is[*instance.NotFoundError](err) || is[*instance.EarlierError](err) || is[*notFoundError](err) || is[*base.UnknownError](err)
+}
+
+func isConflict(err error) bool {
+	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) ||
+		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) ||
+		is[*storage.ConflictError](err)
+}
+
+func isRefusal(err error) bool {
+	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) || errors.Is(err, ledger.ErrAbsent) ||
+		errors.Is(err, instance.ErrNoPool) || is[*terminal.RefusedError](err) || is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
+		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) ||
+		is[*refusedError](err)
+}

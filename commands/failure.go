@@ -1,0 +1,190 @@
+package commands
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// The errors that the command line itself makes.
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ text, hint string }
+
+func (e *usageError) Error() string { return e.text }
+
+// Hint says what would be right.
+func (e *usageError) Hint() string { return e.hint }
+
+// notFoundError is something that --must-exist, or the command, needs.
+type notFoundError struct{ what string }
+
+func (e *notFoundError) Error() string { return e.what + " is not there" }
+
+// refusedError is something that is not done, with what would allow it.
+type refusedError struct {
+	err  error
+	hint string
+}
+
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
+func (e *refusedError) Hint() string  { return e.hint }
+
+// errDifferences is exit 10: nothing failed, and there is something to do.
+var errDifferences = errors.New("there are differences")
+
+// reported is an error together with what its operation came to.
+type reported struct {
+	err     error
+	reports []operation.Report
+}
+
+func (e *reported) Error() string { return e.err.Error() }
+func (e *reported) Unwrap() error { return e.err }
+
+// withReport keeps the report beside the error, for the five questions.
+func withReport(err error, reports ...operation.Report) error {
+	if err == nil {
+		return nil
+	}
+	return &reported{err: err, reports: reports}
+}
+
+// failure answers five questions: what failed; at which step, after how long;
+// what the host said, in its words; what is left on the host; what to type
+// next.
+type failure struct {
+	Kind    string     `json:"kind"`
+	Exit    int        `json:"exit"`
+	Cause   string     `json:"cause"`
+	Step    string     `json:"step,omitempty"`
+	Elapsed int64      `json:"elapsed_ms"`
+	Message string     `json:"message"`
+	Host    *hostWords `json:"host,omitempty"`
+	Left    []string   `json:"left"`
+	Hint    string     `json:"hint,omitempty"`
+
+	changed bool // an operation had begun to change the host
+}
+
+type hostWords struct {
+	Argv   []string `json:"argv"`
+	Exit   int      `json:"exit"`
+	Stderr string   `json:"stderr"`
+}
+
+func failureOf(err error, started time.Time, _ bool) failure {
+	f := failure{Kind: "Error", Message: err.Error(), Left: []string{}, Elapsed: time.Since(started).Milliseconds()}
+	if r, ok := errors.AsType[*reported](err); ok {
+		for _, report := range r.reports {
+			f.Left = append(f.Left, report.Outcome.Left...)
+			f.changed = f.changed || report.ID != ""
+		}
+	}
+	if step, ok := errors.AsType[*plan.StepError](err); ok {
+		f.Step, f.Elapsed = step.Action.Step.Verb()+" of "+step.Action.Object, step.Elapsed.Milliseconds()
+	}
+	if cmd, ok := errors.AsType[*host.CommandError](err); ok {
+		f.Host = &hostWords{Argv: cmd.Command.Argv(), Exit: cmd.Result.Exit, Stderr: strings.TrimSpace(string(cmd.Result.Stderr))}
+	}
+	f.Exit = exitCode(err, f.Left)
+	f.Cause = causeOf(f.Exit)
+	f.Hint = hintOf(err, f)
+	return f
+}
+
+// causeOf is a word for the exit code, for scripts that read JSON.
+func causeOf(exit int) string {
+	return map[int]string{
+		exitFailed: "failed", exitUsage: "usage", exitPartial: "partial", exitNotFound: "not_found", exitConflict: "conflict", exitLocked: "locked",
+		exitDeadline: "deadline", exitRefused: "refused", exitLedger: "ledger", exitDifferences: "differences", exitInterrupted: "interrupted",
+	}[exit]
+}
+
+// hintOf is what to type next.
+func hintOf(err error, f failure) string {
+	var hinted interface{ Hint() string }
+	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
+	conflict, isConflicting := errors.AsType[*instance.ConflictError](err)
+	switch {
+	case isAbsent && len(absent.Places) == 0, errors.Is(err, instance.ErrNoPool), is[*instance.NoBaseError](err):
+		return "sledctl bootstrap prepares the sled"
+	case errors.As(err, &hinted) && hinted.Hint() != "":
+		return hinted.Hint()
+	case is[*network.NoLinkError](err):
+		return "set network.control_link in " + configFile
+	case errors.Is(err, host.ErrPrivileges):
+		return "pfexec sledctl …"
+	case errors.Is(err, host.ErrNoCommand):
+		return "host.command_path in " + configFile + " says where commands are looked for"
+	case isConflicting && conflict.Recreate:
+		return "--recreate takes the zone down and builds it anew; or ask for what is there"
+	case f.Exit == exitPartial:
+		return "run it again: it goes on from here; or sledctl reap takes away what is left"
+	case f.Exit == exitLocked:
+		return "wait for it to end, and run it again"
+	case f.Exit == exitDeadline:
+		return "run it again: it goes on from here; --timeout gives it longer"
+	case f.Exit == exitInterrupted && f.changed:
+		return "run it again: it begins where it was"
+	}
+	return ""
+}
+
+// print writes the failure to stderr: for people in lines, for -o json as one
+// object.
+func (f failure) print(w *terminal.Stream, format terminal.Format) {
+	if format == terminal.FormatJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(f) // stderr is the last resort
+		return
+	}
+	if f.Exit == exitDifferences {
+		return
+	}
+	line := func(style terminal.Style, what, text string) {
+		fmt.Fprintf(w, "sledctl: %s %s\n", w.Style(style, what+":"), text)
+	}
+	line(terminal.Bad, "error", f.Message)
+	if f.Step != "" {
+		line(terminal.Plain, "step", fmt.Sprintf("%s, after %s", f.Step, terminal.Elapsed(time.Duration(f.Elapsed)*time.Millisecond)))
+	}
+	if f.Host != nil {
+		f.hostLine(w, line)
+	}
+	if f.changed || len(f.Left) > 0 {
+		left := "nothing"
+		if len(f.Left) > 0 {
+			left = strings.Join(f.Left, ", ")
+		}
+		line(terminal.Plain, "left on the host", left)
+	}
+	if f.Hint != "" {
+		line(terminal.Plain, "hint", f.Hint)
+	}
+}
+
+func (f failure) hostLine(_ io.Writer, line func(terminal.Style, string, string)) {
+	words := make([]string, len(f.Host.Argv))
+	for i, a := range f.Host.Argv {
+		words[i] = host.Quote(a)
+	}
+	said := f.Host.Stderr
+	if said == "" {
+		said = "(it said nothing)"
+	}
+	line(terminal.Plain, "host", fmt.Sprintf("%s: exit %d: %s", strings.Join(words, " "), f.Host.Exit, strings.ReplaceAll(said, "\n", "; ")))
+}

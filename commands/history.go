@@ -1,0 +1,136 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// shownFact is one fact of the past, as it is printed.
+type shownFact struct {
+	Seq   uint64          `json:"seq"`
+	Epoch uint64          `json:"epoch"`
+	Time  time.Time       `json:"time"`
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
+
+func factList(now func() time.Time) terminal.List[shownFact] {
+	type column = terminal.Column[shownFact]
+	return terminal.List[shownFact]{Kind: "Fact", Name: func(f shownFact) string { return f.Key }, Columns: []column{
+		{Name: "seq", Value: func(f shownFact) string { return strconv.FormatUint(f.Seq, 10) }, Right: true},
+		{Name: "time", Value: func(f shownFact) string { return f.Time.Format(time.RFC3339) }, Human: func(f shownFact) string { return terminal.Ago(now(), f.Time) }},
+		{Name: "key", Value: func(f shownFact) string { return f.Key }},
+		{Name: "value", Value: func(f shownFact) string { return string(f.Value) }},
+		{Name: "epoch", Value: func(f shownFact) string { return strconv.FormatUint(f.Epoch, 10) }, Right: true, Extra: true},
+	}}
+}
+
+func newHistory(env *Env) *cobra.Command {
+	var o historyOptions
+	cmd := &cobra.Command{
+		Use:   "history [KEY]",
+		Short: "What was decided on this sled, and when",
+		Long: `Print the facts of the state file, oldest first, also those that later ones have replaced. A value of null is a removal. KEY, as
+instance/ or address/, picks the facts whose key begins with it.`,
+		Example: `  sledctl history
+  sledctl history instance/ -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			o.prefix = strings.Join(args, "")
+			return runHistory(ctx, env, o)
+		}),
+	}
+	cmd.Flags().IntVar(&o.last, "last", 0, "only the last N; 0 is all")
+	env.addOutput(cmd)
+	return cmd
+}
+
+type historyOptions struct {
+	prefix string
+	last   int
+}
+
+func runHistory(ctx context.Context, e *Env, o historyOptions) error {
+	list := factList(e.Now)
+	if err := list.Check(e.output); err != nil {
+		return err
+	}
+	if o.last < 0 {
+		return &usageError{text: fmt.Sprintf("--last %d: want a number above 0", o.last)}
+	}
+	facts, err := e.history(ctx, o.prefix)
+	if err != nil {
+		return err
+	}
+	if o.last > 0 && len(facts) > o.last {
+		facts = facts[len(facts)-o.last:]
+	}
+	return list.Print(e.Streams.Out, e.output, facts)
+}
+
+func (e *Env) history(ctx context.Context, prefix string) ([]shownFact, error) {
+	h, places, err := e.places()
+	if err != nil {
+		return nil, err
+	}
+	var facts []shownFact
+	for entry, err := range ledger.History(ctx, h.Files(), places) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.Members != nil && strings.HasPrefix("members", prefix) {
+			value, err := json.Marshal(entry.Members)
+			if err != nil {
+				return nil, err
+			}
+			facts = append(facts, shownFact{Seq: entry.Seq, Epoch: entry.Epoch, Time: entry.Time, Key: "members", Value: value})
+		}
+		for _, f := range entry.Facts {
+			if strings.HasPrefix(f.Key, prefix) {
+				value := f.Value
+				if value == nil {
+					value = json.RawMessage("null")
+				}
+				facts = append(facts, shownFact{Seq: entry.Seq, Epoch: entry.Epoch, Time: entry.Time, Key: f.Key, Value: value})
+			}
+		}
+	}
+	return facts, nil
+}
+
+// newInstanceHistory is history of one instance, by name.
+func newInstanceHistory(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "history NAME|UUID",
+		Short:   "What was decided about one instance, and when",
+		Example: `  sledctl instance history web1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			s, err := env.instances(ctx)
+			if err != nil {
+				return err
+			}
+			view, err := env.view(ctx)
+			if err != nil {
+				return err
+			}
+			r, err := s.Find(view, args[0])
+			if err != nil {
+				return err
+			}
+			return runHistory(ctx, env, historyOptions{prefix: "instance/" + r.ID})
+		}),
+	}
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}

@@ -1,0 +1,151 @@
+package commands
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newInstance(env *Env) *cobra.Command {
+	cmd := group("instance", "Virtual machines, each in a zone of its own", "")
+	cmd.AddCommand(
+		newInstanceEnsure(env), newInstanceList(env), newInstanceGet(env), newInstanceStart(env), newInstanceStop(env),
+		newInstanceReboot(env), newInstanceDelete(env), newInstanceHistory(env),
+	)
+	return cmd
+}
+
+// shownInstance is an instance as it is printed. Keys are only ever added.
+type shownInstance struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	PropolisID string          `json:"propolis_id"`
+	State      string          `json:"state"`
+	Reason     string          `json:"reason"`
+	Wanted     string          `json:"wanted"`
+	Zone       string          `json:"zone"`
+	Address    string          `json:"address"`
+	VNICs      []shownVNIC     `json:"vnics"`
+	CPUs       int             `json:"cpus"`
+	Memory     uint64          `json:"memory"`
+	Disks      []instance.Disk `json:"disks"`
+	Pool       string          `json:"pool"`
+	Generation uint64          `json:"generation"`
+	Updated    time.Time       `json:"time_updated"`
+}
+
+func showInstance(i instance.Instance) shownInstance {
+	s := shownInstance{
+		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Address: i.Spec.Address.String(), VNICs: []shownVNIC{},
+		CPUs: i.Spec.CPUs, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, Generation: i.Generation, Updated: i.Updated,
+	}
+	if s.Disks == nil {
+		s.Disks = []instance.Disk{}
+	}
+	if i.Spec.Address.Mode == instance.Static {
+		s.Address = i.Spec.Address.Prefix.String()
+	}
+	if i.Run == nil {
+		return s
+	}
+	s.PropolisID, s.Zone = i.Run.PropolisID, i.Run.Zone
+	for _, v := range append([]instance.VNIC{i.Run.Control}, i.Run.Guests...) {
+		s.VNICs = append(s.VNICs, shownVNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
+	}
+	return s
+}
+
+func stateStyle(s shownInstance) terminal.Style {
+	switch s.State {
+	case instance.Running:
+		return terminal.Good
+	case instance.Failed, instance.Unknown:
+		return terminal.Bad
+	case instance.Absent, instance.Creating:
+		return terminal.Warn
+	}
+	return terminal.Plain
+}
+
+func (e *Env) instanceList() terminal.List[shownInstance] {
+	vnics := func(s shownInstance) string {
+		names := make([]string, len(s.VNICs))
+		for i, v := range s.VNICs {
+			names[i] = v.Name
+		}
+		return strings.Join(names, ",")
+	}
+	type column = terminal.Column[shownInstance]
+	return terminal.List[shownInstance]{Kind: "Instance", Name: func(s shownInstance) string { return s.Name }, Columns: []column{
+		{Name: "name", Value: func(s shownInstance) string { return s.Name }},
+		{Name: "state", Value: func(s shownInstance) string { return s.State }, Style: stateStyle},
+		{Name: "cpus", Value: func(s shownInstance) string { return strconv.Itoa(s.CPUs) }, Right: true},
+		{Name: "memory", Value: func(s shownInstance) string { return strconv.FormatUint(s.Memory, 10) }, Human: func(s shownInstance) string { return terminal.FormatSize(s.Memory) }, Right: true},
+		{Name: "address", Value: func(s shownInstance) string { return s.Address }},
+		{Name: "updated", Value: func(s shownInstance) string { return s.Updated.Format(time.RFC3339) }, Human: func(s shownInstance) string { return terminal.Ago(e.Now(), s.Updated) }},
+		{Name: "reason", Value: func(s shownInstance) string { return s.Reason }},
+		{Name: "id", Value: func(s shownInstance) string { return s.ID }, Extra: true},
+		{Name: "propolis_id", Value: func(s shownInstance) string { return s.PropolisID }, Extra: true},
+		{Name: "zone", Value: func(s shownInstance) string { return s.Zone }, Extra: true},
+		{Name: "vnics", Value: vnics, Extra: true},
+		{Name: "pool", Value: func(s shownInstance) string { return s.Pool }, Extra: true},
+		{Name: "wanted", Value: func(s shownInstance) string { return s.Wanted }, Extra: true},
+		{Name: "generation", Value: func(s shownInstance) string { return strconv.FormatUint(s.Generation, 10) }, Right: true, Extra: true},
+	}}
+}
+
+// printInstance prints an instance as it is after a verb.
+func (e *Env) printInstance(ctx context.Context, s instance.Settings, ref string) error {
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return err
+	}
+	i, err := s.Get(ctx, env, view, ref)
+	if err != nil {
+		return err
+	}
+	return e.instanceList().PrintOne(e.Streams.Out, e.output, showInstance(i))
+}
+
+// changeInstance runs one verb on one instance and prints what came of it.
+func (e *Env) changeInstance(ctx context.Context, m mutation, change func(context.Context, instance.Settings, operation.Env) (instance.Result, error)) error {
+	if err := e.instanceList().Check(e.output); err != nil {
+		return err
+	}
+	s, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	result, err := change(ctx, s, env)
+	if err != nil {
+		return withReport(err, result.Report)
+	}
+	if m.dry() {
+		return e.printPlan(m, result.Report)
+	}
+	return e.printInstance(context.WithoutCancel(ctx), s, result.Record.ID)
+}
+
+// completeInstances offers the names of the instances that exist.
+func (e *Env) completeInstances(ctx context.Context) []string {
+	view, err := e.view(ctx)
+	if err != nil {
+		return nil
+	}
+	return instance.Names(view)
+}

@@ -1,0 +1,107 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+type ensureOptions struct {
+	mutation
+	specFlags
+	recreate bool
+}
+
+func newInstanceEnsure(env *Env) *cobra.Command {
+	var o ensureOptions
+	cmd := &cobra.Command{
+		Use:   "ensure [NAME|UUID]",
+		Short: "Make an instance be there, run, and be as described",
+		Long: `Make an instance be there, run, and be as described. If it already is, nothing is run and nothing is written.
+
+What the flags leave open stays as it is; of a new instance it becomes the default (docs/instance.md). If it fails, what
+this run made is taken back, unless --keep; if it is killed, running it again goes on from there.`,
+		Example: `  sledctl instance ensure web1 --cpus 4 --memory 8G --disk rpool/volumes/web1 --nic over=net0,vlan=100
+  sledctl instance ensure -f web1.toml
+  sledctl instance ensure web1 --explain`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			o.ref(args)
+			return runInstanceEnsure(ctx, env, o)
+		}),
+	}
+	o.specFlags.add(cmd, true)
+	o.mutation.add(cmd, true)
+	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone where a difference needs it: the VM is powered off")
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+func runInstanceEnsure(ctx context.Context, e *Env, o ensureOptions) error {
+	wanted, err := e.wanted(o.specFlags)
+	if err != nil {
+		return err
+	}
+	return e.ensure(ctx, o.mutation, instance.Change{
+		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, DryRun: o.dry(), Keep: o.keep,
+	})
+}
+
+// ensure runs a change on the way up.
+func (e *Env) ensure(ctx context.Context, m mutation, change instance.Change) error {
+	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+		return e.step(ctx, s, env, change)
+	})
+}
+
+// wanted joins flags and document, the flags over the document.
+func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
+	if f.file == "" {
+		return f.wanted, nil
+	}
+	data, err := e.document(f.file)
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	below, err := instance.ParseDocument(data, terminal.ParseSize)
+	if err != nil {
+		return instance.Wanted{}, documentError(f.file, err)
+	}
+	return f.wanted.Over(below), nil
+}
+
+// document reads a file, or standard input for "-".
+func (e *Env) document(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(e.Streams.In)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, &usageError{text: fmt.Sprintf("--file: %v", err)}
+	}
+	return data, nil
+}
+
+// documentError names the file, and the nearest key for an unknown one.
+func documentError(name string, err error) error {
+	d, ok := errors.AsType[*instance.DocumentError](err)
+	if !ok {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	e := &usageError{text: name + ": " + d.Error()}
+	if near := terminal.Nearest(lastKey(d.Key), d.Known); near != "" {
+		e.hint = "did you mean: " + near
+	} else if len(d.Known) > 0 {
+		e.hint = "known here: " + orWords(d.Known)
+	}
+	return e
+}

@@ -1,0 +1,194 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
+)
+
+func newInstanceList(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the instances and their states",
+		Long: `List the instances and their states. States are made anew from the host each time: one listing of the zones, and a
+question to each running Propolis.`,
+		Example: `  sledctl instance list
+  sledctl instance list -H --columns name,state,zone`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runInstanceList(ctx, env) }),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runInstanceList(ctx context.Context, e *Env) error {
+	list := e.instanceList()
+	if err := list.Check(e.output); err != nil {
+		return err
+	}
+	s, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := s.List(ctx, env, view)
+	if err != nil {
+		return err
+	}
+	shown := make([]shownInstance, len(all))
+	for i, one := range all {
+		shown[i] = showInstance(one)
+	}
+	return list.Print(e.Streams.Out, e.output, byName(shown, func(s shownInstance) string { return s.Name }))
+}
+
+func newInstanceGet(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "get NAME|UUID",
+		Short:   "Show one instance",
+		Example: `  sledctl instance get web1 -o json`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			if err := env.instanceList().Check(env.output); err != nil {
+				return err
+			}
+			s, err := env.instances(ctx)
+			if err != nil {
+				return err
+			}
+			return env.printInstance(ctx, s, args[0])
+		}),
+	}
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+func newInstanceStart(env *Env) *cobra.Command {
+	var m mutation
+	cmd := &cobra.Command{
+		Use:     "start NAME|UUID",
+		Short:   "Bring a recorded instance up again",
+		Long:    "Bring a recorded instance up again, with the addresses and MACs that it had. One that runs is left alone.",
+		Example: `  sledctl instance start web1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			return env.ensure(ctx, m, instance.Change{
+				Verb: "instance start", Wanted: instance.Wanted{Ref: args[0]}, Known: true, DryRun: m.dry(), Keep: m.keep,
+			})
+		}),
+	}
+	m.add(cmd, true)
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+// down is a verb that takes an instance's run away, or resets it.
+type down func(instance.Settings, context.Context, operation.Env, instance.Change) (instance.Result, error)
+
+func newInstanceStop(env *Env) *cobra.Command {
+	return newDown(env, instance.Settings.Stop, &cobra.Command{
+		Use:   "stop NAME|UUID",
+		Short: "Power an instance off and take its zone away",
+		Long: `Power an instance off and take its zone, VNICs and datasets away. Its record stays, with address and MACs: start brings it
+up again. Stopping what is stopped does nothing.`,
+		Example: `  sledctl instance stop web1`,
+	})
+}
+
+func newInstanceReboot(env *Env) *cobra.Command {
+	return newDown(env, instance.Settings.Reboot, &cobra.Command{
+		Use:     "reboot NAME|UUID",
+		Short:   "Reset an instance's machine",
+		Long:    "Reset an instance's machine, and wait until it runs again. The guest is not asked; its zone stays.",
+		Example: `  sledctl instance reboot web1`,
+	})
+}
+
+func newDown(env *Env, verb down, cmd *cobra.Command) *cobra.Command {
+	var m mutation
+	name, _, _ := strings.Cut(cmd.Use, " ")
+	cmd.Args = cobra.ExactArgs(1)
+	cmd.RunE = env.run(func(ctx context.Context, args []string) error {
+		return env.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
+			return verb(s, ctx, op, instance.Change{Verb: "instance " + name, Wanted: instance.Wanted{Ref: args[0]}, DryRun: m.dry()})
+		})
+	})
+	m.add(cmd, false)
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+func newInstanceDelete(env *Env) *cobra.Command {
+	var m mutation
+	var mustExist bool
+	cmd := &cobra.Command{
+		Use:     "delete NAME|UUID ...",
+		Aliases: []string{"rm"},
+		Short:   "Take an instance away and forget it",
+		Long: `Take an instance away and forget it, with its address and MACs. Its disks are not touched. Deleting what is not there
+succeeds, unless --must-exist.`,
+		Example: `  sledctl instance delete web1
+  sledctl instance delete web1 --dry-run`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceDelete(ctx, env, m, mustExist, args) }),
+	}
+	m.add(cmd, false)
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+// runInstanceDelete tries every one, and tells all that went wrong.
+func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist bool, refs []string) error {
+	s, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	var failed []error
+	var reports, dry []operation.Report
+	for _, ref := range refs {
+		result, err := s.Delete(ctx, env, instance.Change{Verb: "instance delete", Wanted: instance.Wanted{Ref: ref}, DryRun: m.dry()})
+		switch {
+		case is[*instance.NotFoundError](err) && !mustExist:
+			e.progress.say("no instance %q: nothing to do", ref)
+		case err != nil && len(refs) > 1:
+			failed = append(failed, fmt.Errorf("%s: %w", ref, err))
+		case err != nil:
+			failed = append(failed, err)
+		case m.dry():
+			dry = append(dry, result.Report)
+		}
+		reports = append(reports, result.Report)
+	}
+	if len(failed) == 1 {
+		return withReport(failed[0], reports...)
+	}
+	if err := errors.Join(failed...); err != nil {
+		return withReport(err, reports...)
+	}
+	if m.dry() {
+		return e.printPlan(m, dry...)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// Package commands is the command line: one file per command, with its flags,
+// its wiring and its rendering. Nothing is decided here; what to do is the
+// nouns' business, and when, operation's.
+//
+// A command is a constructor that takes the Env and returns a cobra command
+// around an options struct and a plain run function. The Env's expensive
+// members are functions: who needs no ledger opens none.
+package commands
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// Main runs the program and returns its exit code. Called under the name of a
+// command of the simulated sled, it is that command.
+func Main(args []string, in, out, errs *os.File, environ []string, version string) int {
+	name := filepath.Base(args[0])
+	if sim.IsStandIn(name) {
+		return sim.StandIn(context.Background(), name, args[1:], in, out, errs, environ)
+	}
+	ctx, stop := interruptible(context.Background())
+	defer stop()
+	env := NewEnv(terminal.System(in, out, errs, environ), environ, version)
+	return Run(ctx, env, args[1:])
+}
+
+// errInterrupted is the cause of a context that a signal ended.
+var errInterrupted = errors.New("interrupted")
+
+// interruptible ends the context at the first SIGINT or SIGTERM: the run ends
+// at the next step boundary. The second one ends the process at once; the
+// intent stays, and the next run answers for it.
+func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			cancel(errInterrupted)
+		case <-ctx.Done():
+			return
+		}
+		<-signals
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
+}
+
+// Run runs one command line on the streams of env and returns its exit code.
+func Run(ctx context.Context, env *Env, args []string) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	env.progress.close()
+	defer env.Close()
+	if err == nil {
+		return exitOK
+	}
+	f := failureOf(err, env.started, env.output.Format == terminal.FormatJSON)
+	f.print(env.Streams.Err, env.output.Format)
+	return f.Exit
+}

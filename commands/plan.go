@@ -1,0 +1,46 @@
+package commands
+
+import (
+	"encoding/json"
+
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// shownAction is an action of a plan as -o json prints it.
+type shownAction struct {
+	Change   string   `json:"change"` // create, modify, remove, wait
+	Verb     string   `json:"verb"`
+	Object   string   `json:"object"`
+	Why      string   `json:"why"`
+	Commands []string `json:"commands"`
+}
+
+func (e *Env) printPlanJSON(reports []operation.Report) error {
+	items := []shownAction{}
+	for _, r := range reports {
+		rows, err := r.Plan.Rows()
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			a := shownAction{Change: changeWord(string(row.Change)), Verb: row.Verb, Object: row.Object, Why: row.Why, Commands: []string{}}
+			for _, l := range row.Lines {
+				a.Commands = append(a.Commands, l.Text)
+			}
+			items = append(items, a)
+		}
+	}
+	encoder := json.NewEncoder(e.Streams.Out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(struct {
+		APIVersion string        `json:"apiVersion"`
+		Kind       string        `json:"kind"`
+		Items      []shownAction `json:"items"`
+	}{terminal.APIVersion, "ActionList", items})
+}
+
+func changeWord(sign string) string {
+	return map[string]string{"+": "create", "~": "modify", "-": "remove", " ": "wait"}[sign]
+}

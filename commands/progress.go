@@ -1,0 +1,99 @@
+package commands
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// progress tells on stderr what is going on: on a terminal one line that is
+// gone at the end, elsewhere nothing but warnings. Waits that have become long
+// say so everywhere.
+type progress struct {
+	mu      sync.Mutex
+	streams *terminal.Streams
+	status  *terminal.Status
+	running []plan.Action
+	verbose bool
+}
+
+func newProgress(streams *terminal.Streams) *progress { return &progress{streams: streams} }
+
+func (p *progress) line() *terminal.Status {
+	if p.status == nil {
+		p.status = terminal.NewStatus(p.streams.Err)
+	}
+	return p.status
+}
+
+// observe takes an event of a plan that is being applied.
+func (p *progress) observe(e plan.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e.Kind {
+	case plan.Started, plan.Undoing:
+		p.running = append(p.running, e.Action)
+	default:
+		for i, a := range p.running {
+			if a.ID == e.Action.ID {
+				p.running = append(p.running[:i], p.running[i+1:]...)
+				break
+			}
+		}
+		if p.verbose {
+			_ = p.line().Println(p.ended(e))
+		}
+	}
+	if len(p.running) == 0 {
+		p.line().Set("")
+		return
+	}
+	last := p.running[len(p.running)-1]
+	more := ""
+	if n := len(p.running) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	undo := ""
+	if e.Kind == plan.Undoing {
+		undo = "undo "
+	}
+	p.line().Set(undo + last.Step.Verb() + "  " + last.Object + more)
+}
+
+func (p *progress) ended(e plan.Event) string {
+	sign, style := "ok", terminal.Good
+	if e.Err != nil {
+		sign, style = string(e.Kind), terminal.Bad
+	}
+	text := fmt.Sprintf("%s %s  %s  %s", p.streams.Err.Style(style, sign), e.Action.Step.Verb(), e.Action.Object, terminal.Elapsed(e.Elapsed))
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// say prints a line of narration, on a terminal only.
+func (p *progress) say(format string, args ...any) {
+	if p.streams.Err.Terminal {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		_ = p.line().Println(fmt.Sprintf(format, args...))
+	}
+}
+
+// warn prints what went wrong and changes nothing.
+func (p *progress) warn(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.line().Println("sledctl: " + p.streams.Err.Style(terminal.Warn, "warning:") + " " + err.Error())
+}
+
+func (p *progress) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.status != nil {
+		p.status.Clear()
+	}
+}

@@ -1,0 +1,210 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newPropolis(env *Env) *cobra.Command {
+	cmd := group("propolis", "Propolis: the server that drives an instance's machine", "")
+	step := func(stage instance.Stage, short, example string) *cobra.Command {
+		_, name, _ := strings.Cut(string(stage), " ")
+		return newStep(env, stage, &cobra.Command{Use: name + " --instance NAME", Short: short, Example: "  " + example}, printRunPropolis)
+	}
+	cmd.AddCommand(
+		newPropolisGet(env),
+		step(instance.StageStart, "Start Propolis in an instance's zone and wait until it answers", "sledctl propolis start --instance web1"),
+		step(instance.StageEnsure, "Give Propolis the machine; it does not run yet", "sledctl propolis ensure --instance web1 --cpus 4 --memory 8G"),
+		step(instance.StageRun, "Start the machine and wait until it runs", "sledctl propolis run --instance web1"),
+		newPropolisVerb(env, "stop", "Stop", "Power the machine off; its zone stays", "Destroyed"),
+		newPropolisVerb(env, "reboot", "Reboot", "Reset the machine, and wait until it runs again", "Running"),
+		newPropolisMonitor(env),
+	)
+	return cmd
+}
+
+// shownMachine is what Propolis says of its machine.
+type shownMachine struct {
+	Instance   string `json:"instance"`
+	ID         string `json:"id"`
+	State      string `json:"state"`
+	Generation uint64 `json:"generation"`
+	Address    string `json:"address"`
+}
+
+func machineList() terminal.List[shownMachine] {
+	type column = terminal.Column[shownMachine]
+	return terminal.List[shownMachine]{Kind: "Machine", Name: func(m shownMachine) string { return m.Instance }, Columns: []column{
+		{Name: "instance", Value: func(m shownMachine) string { return m.Instance }},
+		{Name: "state", Value: func(m shownMachine) string { return m.State }},
+		{Name: "generation", Value: func(m shownMachine) string { return strconv.FormatUint(m.Generation, 10) }, Right: true},
+		{Name: "address", Value: func(m shownMachine) string { return m.Address }},
+		{Name: "id", Value: func(m shownMachine) string { return m.ID }, Extra: true},
+	}}
+}
+
+func printRunPropolis(e *Env, r instance.Record) error {
+	return zoneList().PrintOne(e.Streams.Out, e.output, shownZone{Name: r.Run.Zone, Instance: r.Name, Brand: r.Run.Brand, Zonepath: r.Run.Zonepath})
+}
+
+// client is the Propolis of an instance that has a run.
+func (e *Env) client(ctx context.Context, ref string) (propolis.Client, instance.Record, error) {
+	if ref == "" {
+		return propolis.Client{}, instance.Record{}, &usageError{text: "--instance is missing", hint: "--instance NAME"}
+	}
+	s, err := e.instances(ctx)
+	if err != nil {
+		return propolis.Client{}, instance.Record{}, err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return propolis.Client{}, instance.Record{}, err
+	}
+	r, err := s.Find(view, ref)
+	if err != nil {
+		return propolis.Client{}, instance.Record{}, err
+	}
+	if r.Run == nil {
+		return propolis.Client{}, r, &notFoundError{what: "Propolis of instance " + r.Name}
+	}
+	h, err := e.Host()
+	return propolis.Client{Host: h, Target: s.Target(r)}, r, err
+}
+
+func newPropolisGet(env *Env) *cobra.Command {
+	var ref string
+	cmd := &cobra.Command{
+		Use:     "get --instance NAME",
+		Short:   "Show what Propolis says of its machine",
+		Example: `  sledctl propolis get --instance web1`,
+		Args:    cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			if err := machineList().Check(env.output); err != nil {
+				return err
+			}
+			client, r, err := env.client(ctx, ref)
+			if err != nil {
+				return err
+			}
+			m, err := machine(ctx, client, r)
+			if err != nil {
+				return err
+			}
+			return machineList().PrintOne(env.Streams.Out, env.output, m)
+		}),
+	}
+	addInstance(env, cmd, &ref)
+	env.addOutput(cmd)
+	return cmd
+}
+
+func addInstance(env *Env, cmd *cobra.Command, ref *string) {
+	cmd.Flags().StringVar(ref, "instance", "", "NAME|UUID of the instance")
+	completeFlag(cmd, "instance", env.completeInstances)
+}
+
+func machine(ctx context.Context, client propolis.Client, r instance.Record) (shownMachine, error) {
+	got, err := client.Get(ctx)
+	if err != nil {
+		return shownMachine{}, err
+	}
+	now, err := client.Monitor(ctx, 0)
+	if err != nil {
+		return shownMachine{}, err
+	}
+	return shownMachine{Instance: r.Name, ID: got.Properties.ID, State: strings.ToLower(now.State), Generation: now.Generation, Address: r.Spec.Address.String()}, nil
+}
+
+// newPropolisVerb asks for a state and waits until the machine is in it.
+func newPropolisVerb(env *Env, name, ask, short, until string) *cobra.Command {
+	var ref string
+	cmd := &cobra.Command{
+		Use: name + " --instance NAME", Short: short, Args: cobra.NoArgs,
+		Example: "  sledctl propolis " + name + " --instance web1",
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			if err := machineList().Check(env.output); err != nil {
+				return err
+			}
+			client, r, err := env.client(ctx, ref)
+			if err != nil {
+				return err
+			}
+			return env.ask(ctx, client, r, ask, until)
+		}),
+	}
+	addInstance(env, cmd, &ref)
+	env.addOutput(cmd)
+	return cmd
+}
+
+// ask changes the state of a machine by hand. The record is not touched: what
+// is wanted of the instance stays.
+func (e *Env) ask(ctx context.Context, client propolis.Client, r instance.Record, ask, until string) error {
+	before, err := client.Monitor(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if err := client.PutState(ctx, ask); err != nil {
+		return err
+	}
+	state, err := client.Await(ctx, before.Generation+1, until)
+	if err != nil {
+		return err
+	}
+	return machineList().PrintOne(e.Streams.Out, e.output, shownMachine{
+		Instance: r.Name, ID: r.ID, State: strings.ToLower(state.State), Generation: state.Generation, Address: r.Spec.Address.String(),
+	})
+}
+
+func newPropolisMonitor(env *Env) *cobra.Command {
+	var ref string
+	cmd := &cobra.Command{
+		Use:   "monitor --instance NAME",
+		Short: "Print each state that the machine comes to, until it is gone",
+		Long: `Print each state that the machine comes to, until it is destroyed or has failed. It is a long poll: nothing is asked twice, and
+a state that is passed through quickly may not be seen.`,
+		Example: `  sledctl propolis monitor --instance web1`,
+		Args:    cobra.NoArgs,
+		RunE:    env.run(func(ctx context.Context, _ []string) error { return runPropolisMonitor(ctx, env, ref) }),
+	}
+	addInstance(env, cmd, &ref)
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runPropolisMonitor(ctx context.Context, e *Env, ref string) error {
+	if err := machineList().Check(e.output); err != nil {
+		return err
+	}
+	client, r, err := e.client(ctx, ref)
+	if err != nil {
+		return err
+	}
+	var generation uint64
+	for {
+		s, err := client.Monitor(ctx, generation)
+		if generation > 0 && errors.Is(err, propolis.ErrNoInstance) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		line := shownMachine{Instance: r.Name, ID: r.ID, State: strings.ToLower(s.State), Generation: s.Generation, Address: r.Spec.Address.String()}
+		if err := machineList().Print(e.Streams.Out, e.output, []shownMachine{line}); err != nil {
+			return err
+		}
+		e.output.NoHeader = true
+		if s.State == "Destroyed" || s.State == "Failed" {
+			return nil
+		}
+		generation = s.Generation + 1
+	}
+}

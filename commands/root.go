@@ -1,0 +1,132 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newRoot(env *Env) *cobra.Command {
+	root := group("sledctl", "Prepare an illumos sled, bring up VMs on it, and leave nothing behind", `
+sledctl does on one sled, step by step and in the open, what it takes to run virtual machines in zones. Any of its
+commands may be killed at any instant: running it again, or sledctl reap, brings the sled to the state that was asked
+for, and never touches what is not sledctl's own.`)
+	root.Example = `  sledctl bootstrap                          # prepare the sled
+  sledctl instance ensure web1 --cpus 4 --memory 8G
+  sledctl instance list
+  sledctl instance delete web1`
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.DisableAutoGenTag = true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetOut(env.Streams.Out)
+	root.SetErr(env.Streams.Err)
+	root.SetIn(env.Streams.In)
+	root.SetFlagErrorFunc(flagError)
+	flags := root.PersistentFlags()
+	flags.StringVar(&env.flags.host, "host", "", "which sled: illumos, sim, or sim:DIR (SLEDCTL_HOST)")
+	flags.StringVar(&env.flags.config, "config", "", "configuration file (SLEDCTL_CONFIG; default "+configFile+")")
+	flags.DurationVar(&env.flags.timeout, "timeout", 0, "bound on the whole command, as 90s or 5m; 0 is none")
+	flags.BoolVar(&env.flags.degraded, "degraded", false, "go on although a copy of the state file is missing")
+	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "say each step as it ends")
+	root.AddCommand(
+		newBootstrap(env), newBase(env), newVNIC(env), newZone(env), newPropolis(env), newInstance(env), newReap(env),
+		newHistory(env), newTrace(env), newSim(env), newVersion(env), newCompletion(env), newExitCodes(),
+	)
+	strict(root)
+	return root
+}
+
+// group is a command that only has others below it. Called by itself, or with
+// a word that is none of them, it is a usage error: a script with a typo must
+// not succeed.
+func group(use, short, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: strings.TrimSpace(long),
+		Args: func(*cobra.Command, []string) error { return nil },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				if cmd.HasParent() {
+					return &usageError{text: cmd.CommandPath() + " needs a subcommand: " + strings.Join(subcommands(cmd), ", "), hint: cmd.CommandPath() + " --help"}
+				}
+				return cmd.Help()
+			}
+			e := &usageError{text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), args[0]), hint: cmd.CommandPath() + " --help lists them"}
+			if near := terminal.Nearest(args[0], subcommands(cmd)); near != "" {
+				e.hint = "did you mean: " + cmd.CommandPath() + " " + near
+			}
+			return e
+		},
+	}
+}
+
+func subcommands(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// strict makes every wrong number of arguments a usage error in our words.
+func strict(cmd *cobra.Command) {
+	if args := cmd.Args; args != nil && cmd.Run == nil {
+		cmd.Args = func(cmd *cobra.Command, given []string) error {
+			if err := args(cmd, given); err != nil {
+				return &usageError{text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err), hint: "usage: " + cmd.UseLine()}
+			}
+			return nil
+		}
+	}
+	for _, c := range cmd.Commands() {
+		strict(c)
+	}
+}
+
+// flagError names the nearest flag for an unknown one.
+func flagError(cmd *cobra.Command, err error) error {
+	e := &usageError{text: err.Error(), hint: cmd.CommandPath() + " --help lists the flags"}
+	if word, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+		var known []string
+		add := func(name string) { known = append(known, name) }
+		eachFlag(cmd, add)
+		if near := terminal.Nearest(word, known); near != "" {
+			e.hint = "did you mean: --" + near
+		}
+	}
+	return e
+}
+
+// runner is what a command does once its flags are read.
+type runner func(ctx context.Context, args []string) error
+
+// run wraps a runner: the deadline of --timeout, and an interruption, become
+// the error that they are.
+func (e *Env) run(r runner) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		if e.flags.timeout < 0 {
+			return &usageError{text: fmt.Sprintf("--timeout %s: want a duration above 0, as 90s", e.flags.timeout)}
+		}
+		if e.flags.timeout > 0 {
+			var release context.CancelFunc
+			ctx, release = context.WithTimeout(ctx, e.flags.timeout)
+			defer release()
+		}
+		err := r(ctx, args)
+		if err != nil && errors.Is(context.Cause(ctx), errInterrupted) && errors.Is(err, context.Canceled) {
+			return fmt.Errorf("interrupted: %w", err)
+		}
+		if err != nil && e.flags.timeout > 0 && errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("deadline of %s passed: %w", e.flags.timeout.Round(time.Millisecond), err)
+		}
+		return err
+	}
+}

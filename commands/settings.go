@@ -1,0 +1,152 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/netip"
+	"path"
+	"strings"
+
+	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/bootstrap"
+	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/reap"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// How the configuration becomes the settings of the nouns.
+
+func prefixes(c config.Config) sled.Prefixes { return c.Names.Prefixes() }
+
+func networkSettings(c config.Config) network.Settings {
+	return network.Settings{
+		Names: prefixes(c), ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub,
+		GZVNIC: c.Network.GZVNIC, GZAddress: c.Network.GZAddress, MTU: c.Network.MTU,
+	}
+}
+
+// brand is the one brand whose zones can be cloned and hold little.
+const brand = "sparse"
+
+func baseSettings(c config.Config) base.Settings {
+	return base.Settings{Names: prefixes(c), Brand: brand}
+}
+
+// instances are the settings of the instance noun, from the configuration and
+// from what the network noun has recorded.
+func (e *Env) instances(ctx context.Context) (instance.Settings, error) {
+	c, err := e.Config()
+	if err != nil {
+		return instance.Settings{}, err
+	}
+	h, err := e.Host()
+	if err != nil {
+		return instance.Settings{}, err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return instance.Settings{}, err
+	}
+	net, prepared, err := network.Load(view)
+	if err != nil {
+		return instance.Settings{}, err
+	}
+	if !prepared {
+		return instance.Settings{}, &refusedError{err: errors.New("the sled's network is not prepared"), hint: "sledctl bootstrap prepares the sled"}
+	}
+	namespace, err := sledName(c, h.Files())
+	if err != nil {
+		return instance.Settings{}, err
+	}
+	s := instance.Settings{
+		Names: prefixes(c), Namespace: sled.NamespaceID(namespace), ControlLink: net.ControlLink, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
+		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
+		Pools: c.Storage.ZonePools, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Base: recordedBase,
+	}
+	if c.Network.GZAddress.IsValid() {
+		s.Reserved = []netip.Addr{c.Network.GZAddress.Addr()}
+	}
+	if s.GuestLink == "" && net.Etherstub == "" {
+		s.GuestLink = net.ControlLink
+	}
+	return s, nil
+}
+
+func propolisSettings(c config.Config) instance.Propolis {
+	p := instance.Propolis{Directory: c.Propolis.Directory, Binary: c.Propolis.Binary, Bootrom: c.Propolis.Bootrom, LibraryPath: c.Propolis.LibraryPath, Port: c.Propolis.Port, FMRI: base.FMRI}
+	below := func(name string) string {
+		if path.IsAbs(name) {
+			return name
+		}
+		return path.Join(p.Directory, name)
+	}
+	p.Binary, p.Bootrom = below(p.Binary), below(p.Bootrom)
+	return p
+}
+
+func recordedBase(view ledger.View, pool string) (instance.Base, bool) {
+	r, ok := base.Current(view, pool)
+	return instance.Base{Zone: r.Zone, UUID: r.UUID, Dataset: r.Dataset, Mark: r.Mark, Brand: r.Brand}, ok
+}
+
+// sledName is what tells this sled from others: the configured name, else the
+// name of the node.
+func sledName(c config.Config, files host.Files) (string, error) {
+	if c.Names.Sled != "" {
+		return c.Names.Sled, nil
+	}
+	data, err := host.ReadFile(files, "/etc/nodename")
+	if errors.Is(err, fs.ErrNotExist) {
+		return "sled", nil
+	}
+	return strings.TrimSpace(string(data)), err
+}
+
+func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
+	c, err := e.Config()
+	if err != nil {
+		return bootstrap.Settings{}, err
+	}
+	return bootstrap.Settings{
+		Network: networkSettings(c), Reap: reap.Settings{Names: prefixes(c)}, Base: baseSettings(c),
+		CreateLedger: e.createLedger, Pools: e.zonePools,
+		Begin: func(part string) { e.progress.say("%s", part) },
+	}, nil
+}
+
+func (e *Env) createLedger(ctx context.Context) error {
+	h, places, err := e.places()
+	if err != nil {
+		return err
+	}
+	for _, l := range places.Locations {
+		if err := host.MkdirAll(h.Files(), l.Directory, 0o700); err != nil {
+			return err
+		}
+	}
+	return ledger.Create(ctx, h.Files(), places, e.who())
+}
+
+// zonePools lists the pools that zones may be put on.
+func (e *Env) zonePools(ctx context.Context) ([]string, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Storage.ZonePools) > 0 {
+		return c.Storage.ZonePools, nil
+	}
+	h, err := e.Host()
+	if err != nil {
+		return nil, err
+	}
+	pools, err := zfs.Pools(ctx, h)
+	return inventory.ZonePools(pools), err
+}

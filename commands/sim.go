@@ -1,0 +1,396 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newSim(env *Env) *cobra.Command {
+	cmd := group("sim", "The simulated sled: a machine to try everything on", `
+The simulated sled answers illumos' commands as the real ones do, in a directory of its own. --host sim:DIR says which;
+without, it is made on first use.`)
+	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimFault(env))
+	return cmd
+}
+
+// simulatedSled is the sled that --host names, which must be a simulated one.
+func (e *Env) simulatedSled() (*sim.Sled, string, error) {
+	dir, ok := e.simDir()
+	if !ok {
+		return nil, "", &usageError{text: "--host " + e.hostName() + " is not a simulated sled", hint: "--host sim or --host sim:DIR"}
+	}
+	if _, err := e.Host(); err != nil {
+		return nil, "", err
+	}
+	return e.sled, dir, nil
+}
+
+// simConfig is the configuration that a fresh simulated sled is given, as an
+// operator would write it: an etherstub, and an underlay on it.
+const simConfig = `# The configuration of this simulated sled.
+
+[network]
+etherstub = "propolis_stub0"   # control VNICs lie over it
+gz_vnic = "propolis_gz0"       # the global zone's own
+gz_address = "10.77.0.1/16"
+underlay = "10.77.0.0/16"      # control addresses are taken from here
+guest_link = "net0"
+`
+
+// ensureSim opens the simulated sled in a directory, and makes one that is
+// not there, with a configuration.
+func ensureSim(dir string, o sim.Options) (*sim.Sled, error) {
+	if _, err := os.Stat(dir); err == nil {
+		return sim.Ensure(dir, o)
+	}
+	return initSim(dir, o)
+}
+
+func initSim(dir string, o sim.Options) (*sim.Sled, error) {
+	sled, err := sim.Init(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	files := sled.Host().Files()
+	if err := host.MkdirAll(files, filepath.Dir(configFile), 0o755); err != nil {
+		return nil, err
+	}
+	return sled, host.WriteFile(files, configFile, []byte(simConfig), 0o644)
+}
+
+func newSimInit(env *Env) *cobra.Command {
+	var o sim.Options
+	mode := string(world.OmniOS)
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make a fresh simulated sled",
+		Example: `  sledctl --host sim:/tmp/sled sim init --latency helios2021
+  sledctl --host sim:/tmp/sled bootstrap`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(context.Context, []string) error {
+			dir, ok := env.simDir()
+			if !ok {
+				return &usageError{text: "--host " + env.hostName() + " is not a simulated sled", hint: "--host sim:DIR"}
+			}
+			o.Mode = world.Mode(mode)
+			if err := o.Check(); err != nil {
+				return &usageError{text: err.Error()}
+			}
+			sled, err := initSim(dir, o)
+			if err != nil {
+				return err
+			}
+			sled.Close()
+			env.progress.say("a fresh simulated sled is in %s", dir)
+			return nil
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&mode, "mode", mode, "distribution: omnios, helios or smartos")
+	flags.StringVar(&o.Latency, "latency", "none", "how long commands take: none, helios2021 or helios")
+	flags.IntVar(&o.M2, "m2", 2, "M.2 disks")
+	flags.IntVar(&o.U2, "u2", 4, "U.2 disks")
+	flags.IntVar(&o.Links, "links", 2, "physical links")
+	flags.BoolVar(&o.Blank, "blank", false, "disks without pools")
+	flags.Uint64Var(&o.Seed, "seed", 1, "of every number that the sled draws")
+	return cmd
+}
+
+func newSimShow(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Show the simulated sled: zones, links, datasets, addresses, services",
+		Long: `Show the simulated sled: zones, links, pools, datasets, addresses, services. With -o json, counters, times and what is drawn anew
+for each thing are left out: two sleds on which the same things are print the same bytes.`,
+		Example: `  sledctl sim show
+  sledctl sim show -o json > before`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runSimShow(ctx, env) }),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+// shownThing is one thing on the simulated sled.
+type shownThing struct{ kind, name, state, detail string }
+
+func runSimShow(ctx context.Context, e *Env) error {
+	sled, _, err := e.simulatedSled()
+	if err != nil {
+		return err
+	}
+	if e.output.Format == terminal.FormatJSON {
+		data, err := sim.Comparable(ctx, sled.World())
+		if err != nil {
+			return err
+		}
+		_, err = e.Streams.Out.Write(append(data, '\n'))
+		return err
+	}
+	s, err := sled.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	type column = terminal.Column[shownThing]
+	list := terminal.List[shownThing]{Kind: "Thing", Name: func(t shownThing) string { return t.name }, Columns: []column{
+		{Name: "kind", Value: func(t shownThing) string { return t.kind }},
+		{Name: "name", Value: func(t shownThing) string { return t.name }},
+		{Name: "state", Value: func(t shownThing) string { return t.state }},
+		{Name: "detail", Value: func(t shownThing) string { return t.detail }},
+	}}
+	return list.Print(e.Streams.Out, e.output, things(s))
+}
+
+func things(s *sim.Snapshot) []shownThing {
+	var all []shownThing
+	for _, z := range s.Zones {
+		all = append(all, shownThing{"zone", z.Name, z.State, z.Brand})
+	}
+	for _, l := range s.Links {
+		detail := l.MAC
+		if l.Over != "" {
+			detail += " over " + l.Over
+		}
+		all = append(all, shownThing{"link", l.Name, l.Class, strings.TrimSpace(detail + " " + prefixed("in zone ", l.Zone))})
+	}
+	for _, p := range s.Pools {
+		all = append(all, shownThing{"pool", p.Name, p.Health, strings.Join(p.Vdevs, " ")})
+	}
+	for _, d := range s.Datasets {
+		all = append(all, shownThing{"dataset", d.Name, d.Type, strings.TrimSpace(d.Mounted + " " + prefixed("from ", d.Origin))})
+	}
+	for _, z := range s.Stacks {
+		for _, a := range z.Addresses {
+			all = append(all, shownThing{"address", a.Object, a.State, a.Address + " in " + z.Zone})
+		}
+	}
+	for _, v := range s.Services {
+		all = append(all, shownThing{"service", v.FMRI, v.State, "in " + v.Zone})
+	}
+	for _, p := range s.Servers {
+		all = append(all, shownThing{"server", p.Listen, p.VM, "in " + p.Zone})
+	}
+	return all
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+func newSimReboot(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "reboot",
+		Short:   "Power-cycle the simulated sled: what was not persistent is gone",
+		Example: `  sledctl sim reboot`,
+		Args:    cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			sled, _, err := env.simulatedSled()
+			if err != nil {
+				return err
+			}
+			return sled.Reboot(ctx)
+		}),
+	}
+}
+
+func newSimShell(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shell [-- COMMAND [ARG ...]]",
+		Short: "Open a shell in which zoneadm, zfs, dladm … act on the simulated sled",
+		Long: `Open a shell, or run a command, with the simulated sled's commands first on PATH: raw commands and sledctl act on the same sled.
+There sledctl runs with --host illumos, through real processes, and Propolis is a process that listens on a loopback address; the underlay is
+127.77.0.0/16.`,
+		Example: `  sledctl sim shell
+  sledctl sim shell -- sh -c 'zoneadm list -cv; dladm show-vnic'`,
+		RunE: env.run(func(ctx context.Context, args []string) error { return runSimShell(ctx, env, args) }),
+	}
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}
+
+// shellConfig is the configuration inside a shell on a simulated sled.
+func shellConfig(dir, bin string) string {
+	return fmt.Sprintf(`# The configuration of sledctl in a shell on the simulated sled.
+
+[host]
+command_path = [%q]
+root = %q
+
+[network]
+etherstub = "propolis_stub0"
+gz_vnic = "propolis_gz0"
+gz_address = "127.77.0.1/16"
+underlay = "127.77.0.0/16"
+guest_link = "net0"
+`, bin, filepath.Join(dir, "root"))
+}
+
+func runSimShell(ctx context.Context, e *Env, args []string) error {
+	_, dir, err := e.simulatedSled()
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	bin, err := sim.LinkTools(dir, self)
+	if err != nil {
+		return err
+	}
+	config := filepath.Join(dir, "shell.toml")
+	if err := os.WriteFile(config, []byte(shellConfig(dir, bin)), 0o644); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		shell := e.variable("SHELL")
+		if shell == "" {
+			shell = "/bin/sh"
+		}
+		args = []string{shell}
+	}
+	e.Close() // the processes in the shell have the sled to themselves
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Streams.In.Reader, e.Streams.Out.Writer, e.Streams.Err.Writer
+	cmd.Env = append(withoutSettings(e.environ),
+		"PATH="+bin+":"+filepath.Dir(self)+":"+e.variable("PATH"), sim.DirVariable+"="+dir, "SLEDCTL_HOST=illumos", "SLEDCTL_CONFIG="+config)
+	err = cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exitStatus(exit.ExitCode())
+	}
+	return err
+}
+
+// withoutSettings drops what would overrule the shell's own settings.
+func withoutSettings(environ []string) []string {
+	var kept []string
+	for _, v := range environ {
+		if !strings.HasPrefix(v, "SLEDCTL_") && !strings.HasPrefix(v, "PATH=") {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+func newSimFault(env *Env) *cobra.Command {
+	cmd := group("fault", "Disturbances of the simulated sled: arm, list, clear", "")
+	cmd.AddCommand(newSimFaultAdd(env), newSimFaultList(env), newSimFaultClear(env))
+	return cmd
+}
+
+func newSimFaultAdd(env *Env) *cobra.Command {
+	var f world.Fault
+	cmd := &cobra.Command{
+		Use:   "add NAME --match WORDS",
+		Short: "Arm a fault: " + orWords(world.FaultNames()),
+		Example: `  sledctl sim fault add fail --match "zoneadm clone" --times 1 --stderr "cannot create" --exit 1
+  sledctl sim fault add busy --match "dladm delete-vnic" --times 3`,
+		Args: cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			f.Name = args[0]
+			return runSimFaultAdd(ctx, env, f)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.Match, "match", "", "which commands: words of the command line, in order")
+	flags.IntVar(&f.Times, "times", 1, "how often; 0 is always")
+	flags.IntVar(&f.Skip, "skip", 0, "matches to let pass first")
+	flags.StringVar(&f.Text, "stderr", "", "what the command says")
+	flags.IntVar(&f.Exit, "exit", 1, "its exit code")
+	flags.DurationVar(&f.Delay, "delay", 0, "how long it takes more")
+	completeArgs(cmd, func(context.Context) []string { return world.FaultNames() })
+	return cmd
+}
+
+func runSimFaultAdd(ctx context.Context, e *Env, f world.Fault) error {
+	known := world.FaultNames()
+	found := false
+	for _, name := range known {
+		found = found || name == f.Name
+	}
+	if !found {
+		hint := "one of " + orWords(known)
+		if near := terminal.Nearest(f.Name, known); near != "" {
+			hint = "did you mean: " + near
+		}
+		return &usageError{text: fmt.Sprintf("unknown fault %q", f.Name), hint: hint}
+	}
+	if f.Match == "" {
+		return &usageError{text: "--match is missing", hint: `--match "zoneadm clone"`}
+	}
+	sled, _, err := e.simulatedSled()
+	if err != nil {
+		return err
+	}
+	return sled.World().Update(ctx, func(tx *world.Tx) error { tx.Arm(f); return nil })
+}
+
+func newSimFaultList(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the armed faults", Example: `  sledctl sim fault list`, Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runSimFaultList(ctx, env) }),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runSimFaultList(ctx context.Context, e *Env) error {
+	sled, _, err := e.simulatedSled()
+	if err != nil {
+		return err
+	}
+	var faults []world.Fault
+	err = sled.World().View(ctx, func(tx *world.Tx) error {
+		for _, f := range tx.State.Faults {
+			faults = append(faults, *f)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	type column = terminal.Column[world.Fault]
+	list := terminal.List[world.Fault]{Kind: "Fault", Name: func(f world.Fault) string { return f.Name }, Columns: []column{
+		{Name: "name", Value: func(f world.Fault) string { return f.Name }},
+		{Name: "match", Value: func(f world.Fault) string { return f.Match }},
+		{Name: "times", Value: func(f world.Fault) string { return strconv.Itoa(f.Times) }, Right: true},
+		{Name: "skip", Value: func(f world.Fault) string { return strconv.Itoa(f.Skip) }, Right: true},
+		{Name: "delay", Value: func(f world.Fault) string { return f.Delay.Round(time.Millisecond).String() }, Right: true},
+		{Name: "stderr", Value: func(f world.Fault) string { return f.Text }},
+	}}
+	return list.Print(e.Streams.Out, e.output, faults)
+}
+
+func newSimFaultClear(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use: "clear", Short: "Disarm all faults", Example: `  sledctl sim fault clear`, Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			sled, _, err := env.simulatedSled()
+			if err != nil {
+				return err
+			}
+			return sled.World().Update(ctx, func(tx *world.Tx) error { tx.State.Faults = nil; return nil })
+		}),
+	}
+}

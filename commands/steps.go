@@ -1,0 +1,76 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// stepOptions are those of a single step of an instance's way up.
+type stepOptions struct {
+	mutation
+	specFlags
+	ref string
+}
+
+func (o *stepOptions) add(env *Env, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.ref, "instance", "", "NAME|UUID of the instance that the step is for")
+	completeFlag(cmd, "instance", env.completeInstances)
+	o.specFlags.add(cmd, false)
+	o.mutation.add(cmd, true)
+	env.addOutput(cmd)
+}
+
+// newStep is a command that does one stage of the way up of an instance, and
+// prints what the stage is about.
+func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(*Env, instance.Record) error) *cobra.Command {
+	var o stepOptions
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = env.run(func(ctx context.Context, _ []string) error { return runStep(ctx, env, stage, o, print) })
+	o.add(env, cmd)
+	return cmd
+}
+
+func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, print func(*Env, instance.Record) error) error {
+	if o.ref == "" {
+		return &usageError{text: string(stage) + ": --instance is missing", hint: "sledctl " + string(stage) + " --instance NAME"}
+	}
+	o.wanted.Ref = o.ref
+	s, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	result, err := e.step(ctx, s, env, instance.Change{Verb: string(stage), Wanted: o.wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
+	if err != nil {
+		return withReport(err, result.Report)
+	}
+	if o.dry() {
+		return e.printPlan(o.mutation, result.Report)
+	}
+	return print(e, result.Record)
+}
+
+// step ensures one stage, with a base for its pool if that has none.
+func (e *Env) step(ctx context.Context, s instance.Settings, env operation.Env, change instance.Change) (instance.Result, error) {
+	result, err := s.Ensure(ctx, env, change)
+	missing, ok := errors.AsType[*instance.NoBaseError](err)
+	if !ok || change.DryRun {
+		return result, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return result, err
+	}
+	if _, report, err := baseSettings(c).Ensure(ctx, env, missing.Pool, false, change.Keep); err != nil {
+		return instance.Result{Report: report}, err
+	}
+	return s.Ensure(ctx, env, change)
+}

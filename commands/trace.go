@@ -1,0 +1,143 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+type traceOptions struct {
+	id      string
+	list    bool
+	steps   bool
+	slowest int
+	changes bool
+}
+
+func newTrace(env *Env) *cobra.Command {
+	var o traceOptions
+	cmd := &cobra.Command{
+		Use:   "trace [ID]",
+		Short: "What an operation did to the host, and how long each thing took",
+		Long: `Print every command, request and file of an operation, in order, with its times. Without an ID it is the newest operation;
+--list shows which are kept: the newest 100 since the sled was booted.`,
+		Example: `  sledctl trace --list
+  sledctl trace --slowest 5
+  sledctl trace --changes -H --columns text`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			o.id = strings.Join(args, "")
+			return runTrace(ctx, env, o)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.list, "list", false, "the operations whose traces are kept")
+	flags.BoolVar(&o.steps, "steps", false, "the steps, not what each of them ran")
+	flags.IntVar(&o.slowest, "slowest", 0, "the N slowest steps")
+	flags.BoolVar(&o.changes, "changes", false, "only what changed something")
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runTrace(_ context.Context, e *Env, o traceOptions) error {
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	h, err := e.Host()
+	if err != nil {
+		return err
+	}
+	if o.slowest < 0 {
+		return &usageError{text: fmt.Sprintf("--slowest %d: want a number above 0", o.slowest)}
+	}
+	heads, err := operation.TraceList(h.Files(), c.Paths.Run)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return e.printTraceHeads(heads)
+	}
+	if o.id == "" && len(heads) > 0 {
+		o.id = heads[len(heads)-1].ID
+	}
+	t, err := operation.ReadTrace(h.Files(), c.Paths.Run, o.id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &notFoundError{what: "a trace of an operation " + o.id}
+	}
+	if err != nil {
+		return err
+	}
+	if o.steps || o.slowest > 0 {
+		return e.printTraceSteps(t, o.slowest)
+	}
+	return e.printTraceEvents(t, o.changes)
+}
+
+func millis(d time.Duration) string {
+	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 3, 64)
+}
+
+func (e *Env) printTraceHeads(heads []operation.TraceHead) error {
+	type head = operation.TraceHead
+	type column = terminal.Column[head]
+	list := terminal.List[head]{Kind: "Trace", Name: func(t head) string { return t.ID }, Columns: []column{
+		{Name: "id", Value: func(t head) string { return t.ID }},
+		{Name: "verb", Value: func(t head) string { return t.Verb }},
+		{Name: "started", Value: func(t head) string { return t.Start.Format(time.RFC3339) }, Human: func(t head) string { return terminal.Ago(e.Now(), t.Start) }},
+		{Name: "elapsed_ms", Value: func(t head) string { return millis(t.Elapsed) }, Right: true},
+		{Name: "own_ms", Value: func(t head) string { return millis(t.Elapsed - t.Busy) }, Right: true},
+		{Name: "error", Value: func(t head) string { return t.Error }},
+		{Name: "subject", Value: func(t head) string { return t.Subject }, Extra: true},
+	}}
+	return list.Print(e.Streams.Out, e.output, heads)
+}
+
+func (e *Env) printTraceSteps(t operation.Trace, slowest int) error {
+	type step = operation.TraceStep
+	type column = terminal.Column[step]
+	list := terminal.List[step]{Kind: "TraceStep", Name: func(s step) string { return s.Action }, Columns: []column{
+		{Name: "elapsed_ms", Value: func(s step) string { return millis(s.Elapsed) }, Human: func(s step) string { return terminal.Elapsed(s.Elapsed) }, Right: true},
+		{Name: "step", Value: func(s step) string { return s.Verb }},
+		{Name: "object", Value: func(s step) string { return s.Object }},
+		{Name: "error", Value: func(s step) string { return s.Error }},
+		{Name: "action", Value: func(s step) string { return s.Action }, Extra: true},
+	}}
+	steps := t.Steps
+	if slowest > 0 {
+		steps = slices.Clone(steps)
+		slices.SortStableFunc(steps, func(a, b step) int { return int(b.Elapsed - a.Elapsed) })
+		steps = steps[:min(slowest, len(steps))]
+	}
+	return list.Print(e.Streams.Out, e.output, steps)
+}
+
+func (e *Env) printTraceEvents(t operation.Trace, changes bool) error {
+	type event = host.Event
+	type column = terminal.Column[event]
+	list := terminal.List[event]{Kind: "TraceEvent", Name: func(v event) string { return v.Line.Text }, Columns: []column{
+		{Name: "at_ms", Value: func(v event) string { return millis(v.Start.Sub(t.Start)) }, Right: true},
+		{Name: "elapsed_ms", Value: func(v event) string { return millis(v.End.Sub(v.Start)) }, Right: true},
+		{Name: "kind", Value: func(v event) string { return string(v.Line.Kind) }},
+		{Name: "exit", Value: func(v event) string { return strconv.Itoa(v.Exit) }, Right: true},
+		{Name: "text", Value: func(v event) string { return v.Line.Text }, Human: func(v event) string { first, _, _ := strings.Cut(v.Line.Text, "\n"); return first }},
+		{Name: "action", Value: func(v event) string { return v.Action }, Extra: true},
+		{Name: "stderr", Value: func(v event) string { return v.Stderr }, Extra: true},
+	}}
+	events := t.Events
+	if changes {
+		events = slices.DeleteFunc(slices.Clone(events), func(v event) bool { return !v.Line.Mutates() })
+	}
+	return list.Print(e.Streams.Out, e.output, events)
+}

@@ -1,0 +1,54 @@
+package commands
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersion(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of sledctl",
+		Example: `  sledctl version`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(env.Streams.Out, "sledctl %s %s/%s %s\n", env.versionText(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			return err
+		},
+	}
+}
+
+// versionText is what the release was built as, else what Go recorded.
+func (e *Env) versionText() string {
+	if e.version != "" {
+		return e.version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+func newExitCodes() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What each exit code means",
+		Long: `What each exit code of sledctl means. If something is left on the host, 3 wins over 1, 6, 7 and 130.
+
+    0   done, or nothing to do (deleting what is absent too; --must-exist makes it 4)
+    1   failed, nothing left behind
+    2   usage: a flag, an argument, a document or the configuration is wrong
+    3   failed part-way, resumable: run it again
+    4   not found
+    5   conflict: it exists and differs
+    6   locked by another process
+    7   deadline passed
+    8   refused: protected, needs --yes, needs privileges, needs bootstrap
+    9   the state file is unreadable, misses copies, or its copies disagree
+   10   with --detailed-exitcode: there are differences
+  130   interrupted`,
+	}
+}

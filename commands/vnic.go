@@ -1,0 +1,248 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/vnic"
+)
+
+func newVNIC(env *Env) *cobra.Command {
+	cmd := group("vnic", "VNICs: the control VNICs and the guests' own", "")
+	cmd.AddCommand(newVNICList(env), newVNICCreate(env), newVNICDelete(env))
+	return cmd
+}
+
+// shownVNIC is a VNIC as it is printed.
+type shownVNIC struct {
+	Name string `json:"name"`
+	Over string `json:"over"`
+	MAC  string `json:"mac"`
+	VLAN int    `json:"vlan"`
+	MTU  int    `json:"mtu,omitempty"`
+	Zone string `json:"zone,omitempty"`
+}
+
+func vnicList() terminal.List[shownVNIC] {
+	type column = terminal.Column[shownVNIC]
+	return terminal.List[shownVNIC]{Kind: "VNIC", Name: func(v shownVNIC) string { return v.Name }, Columns: []column{
+		{Name: "name", Value: func(v shownVNIC) string { return v.Name }},
+		{Name: "over", Value: func(v shownVNIC) string { return v.Over }},
+		{Name: "mac", Value: func(v shownVNIC) string { return v.MAC }},
+		{Name: "vlan", Value: func(v shownVNIC) string { return strconv.Itoa(v.VLAN) }, Right: true},
+		{Name: "zone", Value: func(v shownVNIC) string { return v.Zone }},
+		{Name: "mtu", Value: func(v shownVNIC) string { return strconv.Itoa(v.MTU) }, Right: true, Extra: true},
+	}}
+}
+
+func newVNICList(env *Env) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List sledctl's VNICs",
+		Example: `  sledctl vnic list
+  sledctl vnic list --all -o json`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runVNICList(ctx, env, all) }),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "those of others too")
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runVNICList(ctx context.Context, e *Env, all bool) error {
+	if err := vnicList().Check(e.output); err != nil {
+		return err
+	}
+	shown, err := e.vnics(ctx, all)
+	if err != nil {
+		return err
+	}
+	return vnicList().Print(e.Streams.Out, e.output, byName(shown, func(v shownVNIC) string { return v.Name }))
+}
+
+func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {
+	h, err := e.Host()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	links, err := vnic.List(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	var shown []shownVNIC
+	for _, l := range links {
+		if l.Class == "vnic" && (all || prefixes(c).WhoseVNIC(l.Name).Ours() || l.Name == c.Network.GZVNIC) {
+			shown = append(shown, shownVNIC{Name: l.Name, Over: l.Over, MAC: l.MAC, VLAN: l.VLAN, MTU: l.MTU, Zone: l.Zone})
+		}
+	}
+	return shown, nil
+}
+
+func (e *Env) completeVNICs(ctx context.Context) []string {
+	shown, err := e.vnics(ctx, false)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, v := range shown {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// vnicOptions are those of a VNIC that belongs to no instance, beside those of
+// a step.
+type vnicOptions struct {
+	stepOptions
+	network.VNIC
+}
+
+func newVNICCreate(env *Env) *cobra.Command {
+	var o vnicOptions
+	cmd := &cobra.Command{
+		Use:   "create [NAME]",
+		Short: "Create an instance's VNICs, or one that is held for later",
+		Long: `With --instance, create the control VNIC and the guest VNICs of that instance: the first step of its way up
+(docs/steps.md). Without, create one VNIC over a link; reap leaves it alone for as long as --hold says.`,
+		Example: `  vnics=$(sledctl vnic create --instance web1 --nic over=net0 -o name)
+  sledctl vnic create --over net0 --hold 2h`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			if len(args) > 0 {
+				o.Name = args[0]
+			}
+			return runVNICCreate(ctx, env, o)
+		}),
+	}
+	o.stepOptions.add(env, cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.Over, "over", "", "link or etherstub below")
+	flags.StringVar(&o.MAC, "mac", "", "MAC address (default: drawn)")
+	flags.IntVar(&o.VLAN, "vlan", 0, "VLAN, 1 to 4094")
+	flags.IntVar(&o.MTU, "mtu", 0, "MTU in bytes (default: the link's own)")
+	flags.DurationVar(&o.Hold, "hold", time.Hour, "how long reap leaves it alone")
+	return cmd
+}
+
+func runVNICCreate(ctx context.Context, e *Env, o vnicOptions) error {
+	if err := vnicList().Check(e.output); err != nil {
+		return err
+	}
+	if o.ref != "" {
+		if o.Name != "" || o.Over != "" {
+			return &usageError{text: "vnic create: --instance chooses names and links itself", hint: "--nic over=LINK gives the instance a guest NIC"}
+		}
+		return runStep(ctx, e, instance.StageVNIC, o.stepOptions, printRunVNICs)
+	}
+	if err := checkVNIC(&o.VNIC); err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	made, report, err := networkSettings(c).CreateVNIC(ctx, env, o.VNIC, o.dry(), o.keep)
+	if err != nil {
+		return withReport(err, report)
+	}
+	if o.dry() {
+		return e.printPlan(o.mutation, report)
+	}
+	return vnicList().PrintOne(e.Streams.Out, e.output, shownVNIC{Name: made.Name, Over: made.Over, MAC: made.MAC, VLAN: made.VLAN, MTU: o.MTU})
+}
+
+// checkVNIC refuses what dladm would, before it is asked.
+func checkVNIC(v *network.VNIC) error {
+	if v.Over == "" {
+		return &usageError{text: "vnic create: --over or --instance is missing", hint: "sledctl vnic create --over LINK"}
+	}
+	n, err := instance.ParseNIC(fmt.Sprintf("over=%s,mac=%s", v.Over, v.MAC))
+	if err != nil {
+		return err
+	}
+	v.MAC = n.MAC
+	if v.Name != "" {
+		if err := vnic.ValidateName(v.Name); err != nil {
+			return err
+		}
+	}
+	if v.VLAN < 0 || v.VLAN > 4094 {
+		return &usageError{text: fmt.Sprintf("--vlan %d: want a number from 1 to 4094", v.VLAN)}
+	}
+	if v.MTU != 0 && (v.MTU < 68 || v.MTU > 65535) {
+		return &usageError{text: fmt.Sprintf("--mtu %d: want a number from 68 to 65535", v.MTU)}
+	}
+	return nil
+}
+
+func printRunVNICs(e *Env, r instance.Record) error {
+	var shown []shownVNIC
+	for _, v := range append([]instance.VNIC{r.Run.Control}, r.Run.Guests...) {
+		shown = append(shown, shownVNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
+	}
+	return vnicList().Print(e.Streams.Out, e.output, shown)
+}
+
+func newVNICDelete(env *Env) *cobra.Command {
+	var m mutation
+	var mustExist bool
+	cmd := &cobra.Command{
+		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete a VNIC that no instance needs",
+		Example: `  sledctl vnic delete vnic_propolis7`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			return runVNICDelete(ctx, env, m, args[0], mustExist)
+		}),
+	}
+	m.add(cmd, false)
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
+	completeArgs(cmd, env.completeVNICs)
+	return cmd
+}
+
+func runVNICDelete(ctx context.Context, e *Env, m mutation, name string, mustExist bool) error {
+	if err := vnic.ValidateName(name); err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	inUse := func(view ledger.View, name string) error {
+		user, used, err := instance.UserOfVNIC(view, name)
+		if used {
+			return &refusedError{err: fmt.Errorf("VNIC %s belongs to instance %q", name, user.Name), hint: "sledctl instance delete " + user.Name}
+		}
+		return err
+	}
+	there, report, err := networkSettings(c).DeleteVNIC(ctx, env, name, inUse, m.dry())
+	switch {
+	case err != nil:
+		return withReport(err, report)
+	case m.dry():
+		return e.printPlan(m, report)
+	case !there && mustExist:
+		return &notFoundError{what: "VNIC " + name}
+	}
+	return nil
+}

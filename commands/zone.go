@@ -1,0 +1,295 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/reap"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/zone"
+)
+
+func newZone(env *Env) *cobra.Command {
+	cmd := group("zone", "Zones: what is there, and an instance's zone step by step", "")
+	cmd.AddCommand(
+		newZoneList(env),
+		newStep(env, instance.StageZone, &cobra.Command{
+			Use:     "create --instance NAME",
+			Short:   "Create an instance's zone: dataset, configuration, clone, profile",
+			Example: `  zone=$(sledctl zone create --instance web1 --disk rpool/volumes/web1 -o name)`,
+		}, printRunZone),
+		newStep(env, instance.StageBoot, &cobra.Command{
+			Use:     "boot --instance NAME",
+			Short:   "Boot an instance's zone and wait until it is in single-user mode",
+			Example: `  sledctl zone boot --instance web1`,
+		}, printRunZone),
+		newStep(env, instance.StageAddress, &cobra.Command{
+			Use:     "address --instance NAME",
+			Short:   "Give an instance's zone its control address, and wait until it is usable",
+			Example: `  address=$(sledctl zone address --instance web1 -o name)`,
+		}, printRunAddress),
+		newZoneHalt(env), newZoneDelete(env), newZoneExec(env),
+	)
+	return cmd
+}
+
+// shownZone is a zone as it is printed.
+type shownZone struct {
+	Name     string `json:"name"`
+	State    string `json:"state"`
+	Instance string `json:"instance"`
+	Brand    string `json:"brand"`
+	Zonepath string `json:"zonepath"`
+	UUID     string `json:"uuid"`
+}
+
+func zoneList() terminal.List[shownZone] {
+	type column = terminal.Column[shownZone]
+	return terminal.List[shownZone]{Kind: "Zone", Name: func(z shownZone) string { return z.Name }, Columns: []column{
+		{Name: "name", Value: func(z shownZone) string { return z.Name }},
+		{Name: "state", Value: func(z shownZone) string { return z.State }},
+		{Name: "instance", Value: func(z shownZone) string { return z.Instance }},
+		{Name: "brand", Value: func(z shownZone) string { return z.Brand }},
+		{Name: "zonepath", Value: func(z shownZone) string { return z.Zonepath }, Extra: true},
+		{Name: "uuid", Value: func(z shownZone) string { return z.UUID }, Extra: true},
+	}}
+}
+
+func newZoneList(env *Env) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List sledctl's zones",
+		Example: `  sledctl zone list
+  sledctl zone list --all -H --columns name,state`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			if err := zoneList().Check(env.output); err != nil {
+				return err
+			}
+			shown, err := env.zones(ctx, all)
+			if err != nil {
+				return err
+			}
+			return zoneList().Print(env.Streams.Out, env.output, byName(shown, func(z shownZone) string { return z.Name }))
+		}),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "those of others too")
+	env.addOutput(cmd)
+	return cmd
+}
+
+// zones lists the zones with the instances that they are of, as their marks
+// and the ledger tell.
+func (e *Env) zones(ctx context.Context, all bool) ([]shownZone, error) {
+	h, err := e.Host()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs}})
+	zones, err := inv.Zones()
+	if err != nil {
+		return nil, err
+	}
+	var view ledger.View
+	if book, err := e.Ledger(ctx); err == nil {
+		view, _ = book.Read(ctx) // names are a courtesy here
+	}
+	var shown []shownZone
+	for _, z := range zones {
+		config, _ := inv.Config(z.Name)
+		claim := prefixes(c).WhoseZone(z.Name, attrs(config))
+		if !all && !claim.Ours() {
+			continue
+		}
+		s := shownZone{Name: z.Name, State: string(z.State), Brand: z.Brand, Zonepath: z.Path, UUID: z.UUID}
+		if claim.Role == sled.RoleInstance {
+			s.Instance = claim.Instance.String()
+			if r, known, err := instance.Load(view, s.Instance); err == nil && known {
+				s.Instance = r.Name
+			}
+		}
+		shown = append(shown, s)
+	}
+	return shown, nil
+}
+
+func attrs(c zone.Config) map[string]string {
+	all := make(map[string]string, len(c.Attrs))
+	for _, a := range c.Attrs {
+		all[a.Name] = a.Value
+	}
+	return all
+}
+
+func (e *Env) completeZones(ctx context.Context) []string {
+	shown, err := e.zones(ctx, false)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, z := range shown {
+		names = append(names, z.Name)
+	}
+	return names
+}
+
+func printRunZone(e *Env, r instance.Record) error {
+	return zoneList().PrintOne(e.Streams.Out, e.output, shownZone{Name: r.Run.Zone, Instance: r.Name, Brand: r.Run.Brand, Zonepath: r.Run.Zonepath})
+}
+
+// shownAddress is an instance's control address as it is printed.
+type shownAddress struct {
+	Address  string `json:"address"`
+	Instance string `json:"instance"`
+	Zone     string `json:"zone"`
+	Gateway  string `json:"gateway"`
+}
+
+func printRunAddress(e *Env, r instance.Record) error {
+	a := shownAddress{Address: r.Spec.Address.Mode, Instance: r.Name, Zone: r.Run.Zone}
+	if r.Spec.Address.Mode == instance.Static {
+		a.Address = r.Spec.Address.Prefix.Addr().String()
+	}
+	if r.Spec.Address.Gateway.IsValid() {
+		a.Gateway = r.Spec.Address.Gateway.String()
+	}
+	type column = terminal.Column[shownAddress]
+	list := terminal.List[shownAddress]{Kind: "Address", Name: func(a shownAddress) string { return a.Address }, Columns: []column{
+		{Name: "address", Value: func(a shownAddress) string { return a.Address }},
+		{Name: "instance", Value: func(a shownAddress) string { return a.Instance }},
+		{Name: "zone", Value: func(a shownAddress) string { return a.Zone }},
+		{Name: "gateway", Value: func(a shownAddress) string { return a.Gateway }},
+	}}
+	return list.PrintOne(e.Streams.Out, e.output, a)
+}
+
+func newZoneHalt(env *Env) *cobra.Command {
+	var m mutation
+	cmd := &cobra.Command{
+		Use:   "halt ZONE",
+		Short: "Halt a zone of sledctl's without shutting it down",
+		Long: `Halt a zone of sledctl's without shutting it down: its VM is gone at once. The instance stays wanted; ensure rebuilds it.
+Halting what is halted does nothing.`,
+		Example: `  sledctl zone halt propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			return runZoneRemoval(ctx, env, m, args[0], false, true)
+		}),
+	}
+	m.add(cmd, false)
+	completeArgs(cmd, env.completeZones)
+	return cmd
+}
+
+func newZoneDelete(env *Env) *cobra.Command {
+	var m mutation
+	var mustExist bool
+	cmd := &cobra.Command{
+		Use: "delete ZONE", Aliases: []string{"rm"}, Short: "Delete a zone that no instance needs",
+		Long: `Delete a zone of sledctl's that no instance needs, with its datasets. For one that an instance needs, use instance stop or
+instance delete.`,
+		Example: `  sledctl zone delete propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			return runZoneRemoval(ctx, env, m, args[0], true, mustExist)
+		}),
+	}
+	m.add(cmd, false)
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
+	completeArgs(cmd, env.completeZones)
+	return cmd
+}
+
+func runZoneRemoval(ctx context.Context, e *Env, m mutation, name string, whole, mustExist bool) error {
+	if err := zone.ValidateName(name); err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	s := reap.Settings{Names: prefixes(c)}
+	there, report, err := s.Zone(ctx, env, name, whole, m.dry())
+	switch {
+	case err != nil:
+		return withReport(err, report)
+	case m.dry():
+		return e.printPlan(m, report)
+	case !there && mustExist:
+		return &notFoundError{what: "zone " + name}
+	}
+	return nil
+}
+
+func newZoneExec(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "exec ZONE -- COMMAND [ARG ...]",
+		Short: "Run a command in a zone of sledctl's",
+		Long: `Run a command in a running zone of sledctl's, without a terminal, and exit as it does. Each word reaches the command as it is:
+sledctl quotes it for the zone's shell.`,
+		Example: `  sledctl zone exec propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -- svcs -x`,
+		Args:    cobra.MinimumNArgs(2),
+		RunE:    env.run(func(ctx context.Context, args []string) error { return runZoneExec(ctx, env, args[0], args[1:]) }),
+	}
+	cmd.Flags().SetInterspersed(false)
+	completeArgs(cmd, env.completeZones)
+	return cmd
+}
+
+// exitStatus is a command's own exit code, passed on.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit %d", int(s)) }
+
+func runZoneExec(ctx context.Context, e *Env, name string, argv []string) error {
+	if argv[0] == "--" {
+		argv = argv[1:]
+	}
+	shown, err := e.zones(ctx, false)
+	if err != nil {
+		return err
+	}
+	known := false
+	for _, z := range shown {
+		known = known || z.Name == name
+	}
+	if !known || len(argv) == 0 {
+		return &notFoundError{what: fmt.Sprintf("a zone of sledctl's called %q", name)}
+	}
+	h, err := e.Host()
+	if err != nil {
+		return err
+	}
+	result, err := h.Run(ctx, host.Command{Program: argv[0], Args: argv[1:], Zone: name})
+	if err != nil {
+		return err
+	}
+	if result.Unknown {
+		return &host.CommandError{Command: host.Command{Program: argv[0], Zone: name}, Result: result}
+	}
+	if _, err := e.Streams.Out.Write(result.Stdout); err != nil {
+		return err
+	}
+	if _, err := e.Streams.Err.Write(result.Stderr); err != nil {
+		return err
+	}
+	if result.Exit != 0 {
+		return exitStatus(result.Exit)
+	}
+	return nil
+}

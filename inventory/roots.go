@@ -1,0 +1,24 @@
+package inventory
+
+import (
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// ZonePools picks the pools on which zones may lie: those on U.2 disks, or,
+// on a sled without any, every pool that is not on an M.2.
+func ZonePools(pools []zfs.Pool) []string {
+	var external, other []string
+	for _, p := range pools {
+		switch kind, _ := sled.ParsePool(p.Name); kind {
+		case sled.ExternalPool:
+			external = append(external, p.Name)
+		case sled.OtherPool:
+			other = append(other, p.Name)
+		}
+	}
+	if len(external) > 0 {
+		return external
+	}
+	return other
+}

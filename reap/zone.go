@@ -1,0 +1,86 @@
+package reap
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// NeededError is a zone that is not reap's to take away.
+type NeededError struct {
+	Zone   string
+	Reason string
+}
+
+// Error says why.
+func (e *NeededError) Error() string { return fmt.Sprintf("zone %s: %s", e.Zone, e.Reason) }
+
+// Zone halts one zone of ours or, if whole, removes it with its datasets. A
+// zone that an instance or a base needs is halted, never removed. One that is
+// not there is done already: there is false then.
+func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whole, dryRun bool) (there bool, report operation.Report, err error) {
+	verb := "zone halt"
+	if whole {
+		verb = "zone delete"
+	}
+	report, err = operation.Run(ctx, env, operation.Request[seen]{
+		Verb: verb, Subject: "reap", Wait: true, DryRun: dryRun,
+		Look: func(ctx context.Context, h host.Host) (seen, error) { return look(ctx, h, env) },
+		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
+			k, err := know(s.Names, view, got.boot, at.Now, func(subject string) (operation.Holder, bool) {
+				return operation.Alive(ctx, env, subject)
+			})
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			findings, err := judge(k, got.inv)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			z, found := findings.zones[name]
+			if there = found; !found {
+				return operation.Decision{}, nil
+			}
+			return findings.one(z, whole)
+		},
+	})
+	return there, report, err
+}
+
+// one plans the halt or removal of one zone.
+func (f Findings) one(z zone.Zone, whole bool) (operation.Decision, error) {
+	var found Object
+	for _, o := range f.Objects {
+		if o.Kind == "zone" && o.Name == z.Name {
+			found = o
+		}
+	}
+	switch {
+	case found.Name == "":
+		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is not sledctl's own"}
+	case found.Verdict == InProgress:
+		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is being worked on " + found.Reason}
+	case whole && found.Verdict == InUse:
+		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is in use: " + found.Reason}
+	}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
+	if whole {
+		found.Reason = "asked for"
+		d.Plan.Actions = f.zone(found)
+		d.Intent.Removes = []operation.Object{{Kind: "zone", Name: z.Name, Identity: z.UUID}}
+		return d, nil
+	}
+	switch z.State {
+	case zone.Running, zone.Ready, zone.ShuttingDown, zone.Down:
+		d.Plan.Actions = []plan.Action{{
+			ID: "zone.halt " + z.Name, Object: "zone " + z.Name, Why: "asked for", Change: plan.Modify, Step: zone.Halt{Name: z.Name},
+		}}
+		d.Intent.Changes = []operation.Object{{Kind: "zone", Name: z.Name, Identity: z.UUID, Old: string(z.State)}}
+	}
+	return d, nil
+}
