@@ -30,6 +30,7 @@ func FaultNames() []string {
 	return []string{
 		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultLoseDisk, FaultKill, FaultKillAfter,
 		FaultKillDuring, FaultMaintenance, FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
+		FaultHook, FaultDown, FaultShutdownTimeout, FaultListRace,
 	}
 }
 

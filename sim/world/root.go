@@ -49,9 +49,13 @@ func LayRoot(files host.Files, o Options) error {
 			return err
 		}
 	}
-	return eachFile("root/common", func(name string, data []byte) error {
+	err := eachFile("root/common", func(name string, data []byte) error {
 		return put(files, name, data, modeOf(name))
 	})
+	if err != nil {
+		return err
+	}
+	return layBrands(files, o.Mode)
 }
 
 func rootDirectories(mode Mode) []string {
@@ -136,18 +140,26 @@ func layImages(files host.Files) error {
 // zoneImage packs an image for the omicron1 brand: a gzipped tar that opens
 // with oxide.json and has its contents under root/ (oxidecomputer/helios-omicron-brand).
 func zoneImage(pkg string, content map[string][]byte) ([]byte, error) {
+	return packZoneImage(fmt.Sprintf(`{"v":"1","t":"layer","pkg":%q,"version":"0.0.0"}`, pkg), content)
+}
+
+// packZoneImage packs an image with this label. A name that ends in a slash is a
+// directory.
+func packZoneImage(label string, content map[string][]byte) ([]byte, error) {
 	var buf bytes.Buffer
 	zip := gzip.NewWriter(&buf)
 	out := tar.NewWriter(zip)
 	add := func(name string, data []byte) error {
 		h := &tar.Header{Name: name, Mode: int64(modeOf(name)), Size: int64(len(data)), Typeflag: tar.TypeReg}
+		if strings.HasSuffix(name, "/") {
+			h.Typeflag, h.Mode = tar.TypeDir, 0o755
+		}
 		if err := out.WriteHeader(h); err != nil {
 			return err
 		}
 		_, err := out.Write(data)
 		return err
 	}
-	label := fmt.Sprintf(`{"v":"1","t":"layer","pkg":%q,"version":"0.0.0"}`, pkg)
 	if err := add("oxide.json", []byte(label)); err != nil {
 		return nil, err
 	}
