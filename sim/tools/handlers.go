@@ -1,9 +1,17 @@
 package tools
 
-import "github.com/sledctl/sledctl/sim/world"
+import (
+	"maps"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
 
 // Handlers carry out what is scheduled on a sled.
-func Handlers() world.Handlers { return world.ServiceHandlers(runMethod) }
+func Handlers() world.Handlers {
+	all := world.ServiceHandlers(runMethod)
+	maps.Copy(all, ZoneHandlers())
+	return all
+}
 
 // runMethod runs a method of SMF in a shell of its zone.
 func runMethod(tx *world.Tx, m world.MethodCall) world.MethodResult {

@@ -1,0 +1,252 @@
+package tools
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// This file has the brands whose zones have boot environments of their own:
+// ipkg, lipkg, pkgsrc and sparse (omniosorg/pkg5 src/brand/ipkg and sparse). The
+// zonepath is a file system DS; DS/ROOT is legacy and zoned; DS/ROOT/zbe is the
+// root, mounted on ZONEPATH/root by the hooks and never by zfs mount. The one
+// whose parent is the boot environment that runs, and that is active, counts.
+
+const (
+	propActive = "org.opensolaris.libbe:active"
+	propParent = "org.opensolaris.libbe:parentbe"
+)
+
+func bootEnvironmentHooks() hooks {
+	return hooks{
+		install: beginTree, installed: finishTree,
+		clone: beginClone, cloned: finishClone,
+		uninstall: uninstallEnvironments,
+		attach:    attachEnvironment,
+		detach:    nothing,
+		prestate:  prestateEnvironment, poststate: poststateEnvironment,
+		sysboot: sysbootEnvironment,
+	}
+}
+
+// The texts of common.ksh.
+const (
+	textNoEnvironment = "unable to determine global zone boot environment."
+	textNoDataset     = "the zonepath must be a ZFS dataset.\nThe parent directory of the zonepath must be a ZFS dataset so that the\n" +
+		"zonepath ZFS dataset can be created properly."
+	textInRoot      = "Installing a zone inside of the root pool's 'ROOT' dataset is unsupported."
+	textNoActive    = "no active dataset."
+	textMultiple    = "multiple active datasets."
+	textZFSCreate   = "Unable to create the zone's ZFS dataset."
+	textZFSMount    = "Unable to mount the zone's ZFS dataset."
+	textNoSource    = "Error: unable to determine source zone dataset."
+	textBadSource   = "Error: specified snapshot is invalid for this source zone."
+	environmentsMax = 100
+)
+
+// activeDataset is get_active_ds: the root of a zone whose zonepath is this
+// dataset. If there is none, why not.
+func (h *hook) activeDataset(zonepath string) (name, why string) {
+	be := h.tx.BootEnvironment()
+	if be == "" {
+		return "", textNoEnvironment
+	}
+	_, out := h.quietZFS("list", "-H", "-r", "-t", "filesystem", "-o", "name,"+propParent+","+propActive, zonepath+"/ROOT")
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 3 || path.Dir(f[0]) != zonepath+"/ROOT" || f[1] != be || f[2] != "on" {
+			continue
+		}
+		if name != "" {
+			return "", textMultiple
+		}
+		name = f[0]
+	}
+	if name == "" {
+		return "", textNoActive
+	}
+	return name, ""
+}
+
+// find is find_active_ds: the zone's root, or the end of the hook.
+func (h *hook) find() (name string, code int) {
+	ds := h.zonepathDataset(h.path)
+	if ds == "" {
+		return "", h.fatal(textNoDataset)
+	}
+	name, why := h.activeDataset(ds)
+	if why != "" {
+		return "", h.fatal("%s", why)
+	}
+	return name, hookOK
+}
+
+// createEnvironment is create_active_ds: the root's dataset, mounted.
+func (h *hook) createEnvironment() (name string, code int) {
+	be := h.tx.BootEnvironment()
+	if be == "" {
+		return "", h.fatal(textNoEnvironment)
+	}
+	ds := h.zonepathDataset(h.path)
+	switch {
+	case ds == "":
+		return "", h.fatal(textNoDataset)
+	case strings.HasPrefix(ds, "rpool/ROOT/"):
+		return "", h.fatal(textInRoot)
+	}
+	if h.tx.FindDataset(ds+"/ROOT") == nil && !h.zfs("create", "-o", "mountpoint=legacy", "-o", "zoned=on", ds+"/ROOT") {
+		return "", h.fatal(textZFSCreate)
+	}
+	for n := range environmentsMax {
+		name = ds + "/ROOT/" + environmentName(n)
+		err := h.tx.CreateFilesystem(name, map[string]string{propActive: "on", propParent: be, "canmount": "noauto"})
+		if err == nil {
+			break
+		}
+		name = ""
+	}
+	if name == "" {
+		return "", h.fatal(textZFSCreate)
+	}
+	if _, err := h.tx.Files.Stat(h.root()); err != nil {
+		_ = h.tx.Files.Mkdir(h.root(), 0o755) // mount says what is wrong
+	}
+	if h.said(h.tx.MountAt(name, h.root())) {
+		return "", h.incomplete(textZFSMount)
+	}
+	return name, hookOK
+}
+
+func environmentName(n int) string {
+	if n == 0 {
+		return "zbe"
+	}
+	return fmt.Sprintf("zbe-%d", n)
+}
+
+// createOverlays is create_overlays of sparse/common.ksh.
+func (h *hook) createOverlays(name string) int {
+	for _, o := range h.brand.overlays {
+		if !h.zfs("create", "-o", "canmount=noauto", name+"/"+o.dataset) {
+			return h.fatal(textZFSCreate)
+		}
+	}
+	return hookOK
+}
+
+// mountOverlays is mount_overlays: one that is mounted where it belongs stays.
+func (h *hook) mountOverlays(name string) int {
+	for _, o := range h.brand.overlays {
+		dir := path.Join(h.root(), o.dir)
+		if d := h.tx.FindDataset(name + "/" + o.dataset); d != nil && d.Mounted == dir {
+			continue
+		}
+		if err := mkdirAll(h.tx.Files, dir); err != nil {
+			return h.fatal(textZFSMount)
+		}
+		if h.said(h.tx.MountAt(name+"/"+o.dataset, dir)) {
+			return h.fatal(textZFSMount)
+		}
+	}
+	return hookOK
+}
+
+// unmountOverlays is umount_overlays: whatever is mounted there.
+func (h *hook) unmountOverlays() {
+	for _, o := range h.brand.overlays {
+		if d := h.tx.MountedAt(path.Join(h.root(), o.dir)); d != nil {
+			h.said(h.tx.Unmount(d.Name, false))
+		}
+	}
+}
+
+// mountRoot mounts the zone's root, in the place of an older one.
+func (h *hook) mountRoot(name string) int {
+	if d := h.tx.MountedAt(h.root()); d != nil {
+		if h.said(h.tx.Unmount(d.Name, false)) {
+			h.outf("Unable to unmount the zone's root ZFS dataset (%s).\nIs there a global zone process inside the zone root?\n"+
+				"The current zone boot environment will remain mounted.\n", h.root())
+			return hookOK
+		}
+	}
+	if err := mkdirAll(h.tx.Files, h.root()); err != nil {
+		return h.fatal(textZFSMount)
+	}
+	if h.said(h.tx.MountAt(name, h.root())) {
+		return h.fatal(textZFSMount)
+	}
+	return hookOK
+}
+
+// prestateEnvironment mounts the root for a zone that gets ready; the overlays
+// must not be mounted then, for zoneadmd refuses a root with mounts below.
+func prestateEnvironment(h *hook, command int) int {
+	if command != stateCommandReady {
+		return hookOK
+	}
+	name, code := h.find()
+	if code != hookOK {
+		return code
+	}
+	h.unmountOverlays()
+	return h.mountRoot(name)
+}
+
+// poststateEnvironment mounts the overlays: over the loops of a zone that got
+// ready, and again when it is down, so that it can be patched.
+func poststateEnvironment(h *hook, command int) int {
+	if command != stateCommandReady && command != stateCommandHalt || len(h.brand.overlays) == 0 {
+		return hookOK
+	}
+	name, code := h.find()
+	if code != hookOK {
+		return code
+	}
+	return h.mountOverlays(name)
+}
+
+// sysbootEnvironment is the prestate hook at the boot of the sled, for a zone
+// that is not booted with it.
+func sysbootEnvironment(h *hook) int {
+	if code := prestateEnvironment(h, stateCommandReady); code != hookOK {
+		return code
+	}
+	return poststateEnvironment(h, stateCommandReady)
+}
+
+// verifySparse is sparse/verifyadm: uninstall begins with the overlays.
+func verifySparse(h *hook, command string) int {
+	if command == "uninstall" {
+		h.unmountOverlays()
+	}
+	return hookOK
+}
+
+// attachEnvironment is the attach hook for a root that is there: what is
+// mounted on ZONEPATH/root becomes the active dataset.
+func attachEnvironment(h *hook, args []string) int {
+	options, operands := getopt(args, "a:d:nr:uF", nil)
+	for _, o := range options {
+		if o.Bad != "" || slices.Contains([]byte("adr"), o.Letter) {
+			// Guess: archives are not simulated; the hook's words for one that it does not know.
+			h.outf("ERROR: Error: Unknown archive format.")
+			return hookNotComplete
+		}
+	}
+	d := h.tx.MountedAt(h.root())
+	if d == nil || len(operands) > 0 {
+		h.outf("ERROR: Failed to locate any dataset mounted at %s.  Attach requires a mounted dataset.", h.root())
+		h.outf("                    Result: Attach Failed.")
+		return hookNotComplete
+	}
+	h.outf("               Attach Path: %s\n        Attach ZFS Dataset: %s\n", h.root(), d.Name)
+	for name, value := range map[string]string{propParent: h.tx.BootEnvironment(), propActive: "on"} {
+		if h.said(h.tx.SetProperty(d.Name, name, value)) {
+			h.outf("                    Result: Attach Failed.")
+			return hookNotComplete
+		}
+	}
+	h.outf("                    Result: Attach Succeeded.")
+	return hookOK
+}

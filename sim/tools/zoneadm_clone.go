@@ -1,0 +1,167 @@
+package tools
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// This file clones a zone (clone_func): by the brand's hook if it has one, which
+// then decides alone, else as zoneadm_builtin.go does.
+
+type cloneOptions struct {
+	method, snapshot string
+	source           string
+	help             bool
+}
+
+// parseClone reads zoneadm's own options; those that it does not know may be
+// the brand's.
+func (z *zoneadm) parseClone(args []string) (o cloneOptions, ok bool) {
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		letters := args[0][1:]
+		args = args[1:]
+		for letters != "" {
+			letter := letters[0]
+			letters = letters[1:]
+			if letter == '?' {
+				o.help = true
+			}
+			if letter != 'm' && letter != 's' {
+				continue
+			}
+			value := letters
+			if letters = ""; value == "" {
+				if len(args) == 0 {
+					return o, false
+				}
+				value, args = args[0], args[1:]
+			}
+			if letter == 'm' {
+				o.method = value
+			} else {
+				o.snapshot = value
+			}
+		}
+	}
+	if len(args) != 1 {
+		return o, false
+	}
+	o.source = args[0]
+	return o, true
+}
+
+func (z *zoneadm) clone(args []string) Reply {
+	o, ok := z.parseClone(args)
+	if !ok {
+		return z.subUsage("clone")
+	}
+	if o.help {
+		z.printSubUsage("clone")
+		return z.reply(0)
+	}
+	if !z.sane(zoneCheck{command: "clone", exclusive: true}) || !z.verify("clone") || !z.saneSource(o.source) {
+		return z.reply(1)
+	}
+	return z.locked(z.reply(0), func(z *zoneadm) Reply {
+		if z.tx.FindZone(o.source) == nil {
+			z.errf("zoneadm: %s: could not get zone path: %s", o.source, zNoZone)
+			return z.reply(1)
+		}
+		if !z.setState(world.ZoneIncomplete) {
+			return z.reply(1)
+		}
+		if z.brand.clone != nil {
+			return z.hooked(world.StepClone, z.brand.clone, z.brand.cloned, args, z.cloneEnd)
+		}
+		return z.cloneBuiltIn(o)
+	})
+}
+
+func (*zoneadm) cloneEnd(z *zoneadm, code int) Reply {
+	if code == hookUsage {
+		z.printSubUsage("clone")
+	}
+	if code != hookOK || !z.setState(world.ZoneInstalled) {
+		return z.reply(1)
+	}
+	return z.reply(0)
+}
+
+// saneSource checks the zone that is cloned.
+func (z *zoneadm) saneSource(name string) bool {
+	source := z.tx.FindZone(name)
+	switch {
+	case name == world.GlobalZone:
+		z.say("clone operation is invalid for the global zone.")
+	case strings.HasPrefix(name, "SUNW"):
+		z.say("clone operation is invalid for zones starting with SUNW.")
+	case source == nil:
+		z.errf("zoneadm: %s: could not get state: %s", name, zNoZone)
+	case source.Kernel != nil && source.Kernel.State != world.ZoneMounted:
+		z.say("clone operation is invalid for %s zones.", source.Kernel.State)
+	case source.Current() != world.ZoneInstalled:
+		z.errf("zoneadm: zone %s is %s; installed is required.", name, source.Current())
+	case source.Config.Brand != z.zone.Config.Brand:
+		z.errf("zoneadm: Zones '%s' and '%s' have different brand types.", name, z.name)
+	default:
+		z.warnShared(source)
+		return true
+	}
+	return false
+}
+
+// warnShared warns of what both configurations have.
+func (z *zoneadm) warnShared(source *world.Zone) {
+	both := func(kind string, same func(mine, theirs *world.Resource) bool, warn func(mine, theirs *world.Resource)) {
+		for _, mine := range z.zone.Config.All(kind) {
+			for _, theirs := range source.Config.All(kind) {
+				if same(mine, theirs) {
+					warn(mine, theirs)
+					break
+				}
+			}
+		}
+	}
+	equal := func(property string) func(a, b *world.Resource) bool {
+		return func(a, b *world.Resource) bool { return a.Get(property) == b.Get(property) }
+	}
+	both("fs", equal("special"), z.warnFilesystem)
+	both("net", func(a, b *world.Resource) bool {
+		x, _, _ := strings.Cut(a.Get("address"), "/")
+		y, _, _ := strings.Cut(b.Get("address"), "/")
+		return y != "" && x == y
+	}, func(mine, _ *world.Resource) {
+		z.errf("WARNING: network address '%s' is configured in both zones.", mine.Get("address"))
+	})
+	both("device", func(a, b *world.Resource) bool {
+		x, y := a.Get("match"), b.Get("match")
+		return matches(x, y) || matches(y, x)
+	}, func(mine, _ *world.Resource) {
+		z.errf("WARNING: device '%s' is configured in both zones.", mine.Get("match"))
+	})
+	both("dataset", equal("name"), func(mine, _ *world.Resource) {
+		z.errf("zoneadm: zone '%s': WARNING: dataset '%s' is configured in both zones.", source.Name, mine.Get("name"))
+	})
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}
+
+// warnFilesystem warns of a loopback mount only if either zone may write.
+func (z *zoneadm) warnFilesystem(mine, theirs *world.Resource) {
+	if mine.Get("type") != "lofs" {
+		z.errf("WARNING: %s file system on '%s' is configured in both zones.", mine.Get("type"), mine.Get("special"))
+		return
+	}
+	for _, r := range []*world.Resource{mine, theirs} {
+		if options := r.Values("options"); len(options) == 0 || slices.Contains(options, "rw") {
+			z.errf("WARNING: read-write lofs file system on '%s' is configured in both zones.", mine.Get("special"))
+			return
+		}
+	}
+}
