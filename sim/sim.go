@@ -77,14 +77,18 @@ func (s *Sled) Close() {
 // Reboot is a power cycle: what was not persistent is gone, and zones that
 // boot by themselves do.
 func (s *Sled) Reboot(ctx context.Context) error {
-	var boot []string
+	start := map[string]string{}
 	err := s.world.Update(ctx, func(tx *world.Tx) error {
 		if err := tx.Reboot(); err != nil {
 			return err
 		}
 		for _, z := range tx.State.Zones {
-			if z.Config.Autoboot && z.State == world.ZoneInstalled {
-				boot = append(boot, z.Name)
+			switch {
+			case z.State != world.ZoneInstalled:
+			case z.Config.Autoboot:
+				start[z.Name] = "boot"
+			default:
+				start[z.Name] = "sysboot"
 			}
 		}
 		return nil
@@ -93,12 +97,13 @@ func (s *Sled) Reboot(ctx context.Context) error {
 		return err
 	}
 	// The start method of svc:/system/zones boots them side by side, and a
-	// zone that does not boot keeps no other from it
+	// zone that does not boot keeps no other from it. For the zones that it
+	// leaves down it calls the sysboot hook of their brand
 	// (usr/src/cmd/zoneadm/svc-zones).
 	var wg sync.WaitGroup
-	for _, zone := range boot {
+	for zone, command := range start {
 		wg.Go(func() {
-			_, _ = (&tools.Dispatcher{World: s.world}).Exec(ctx, tools.Call{Tool: "zoneadm", Args: []string{"-z", zone, "boot"}})
+			_, _ = (&tools.Dispatcher{World: s.world}).Exec(ctx, tools.Call{Tool: "zoneadm", Args: []string{"-z", zone, command}})
 		})
 	}
 	wg.Wait()
