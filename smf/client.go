@@ -1,0 +1,50 @@
+package smf
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// States are the states of all instances of a running zone, by FMRI; zone ""
+// is the global one. An instance without a state yet has "-". Errors:
+// host.ErrTransient while the zone's svc.configd does not answer, ErrNoZone.
+func States(ctx context.Context, h host.Host, zone string) (map[string]string, error) {
+	c := listCommand(zone)
+	r, err := h.Run(ctx, c)
+	if err == nil && r.Exit != 0 {
+		err = failure(c, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the services of zone %q: %w", zone, err)
+	}
+	services, err := ParseList(r.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[string]string, len(services))
+	for _, s := range services {
+		states[s.FMRI] = s.State
+	}
+	return states, nil
+}
+
+// State is the state of one instance. Errors: host.ErrTransient while the
+// zone's svc.configd does not answer or the instance has no state yet,
+// host.ErrNotFound for an instance that the zone does not have (yet: manifests
+// are imported while it boots), ErrNoZone.
+func State(ctx context.Context, h host.Host, zone, fmri string) (string, error) {
+	return ask(ctx, h, stateCommand(zone, fmri))
+}
+
+func ask(ctx context.Context, h host.Host, c host.Command) (string, error) {
+	r, err := h.Run(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if r.Exit != 0 {
+		return "", failure(c, r)
+	}
+	return ParseState(r.Stdout)
+}
