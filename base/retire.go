@@ -135,7 +135,7 @@ func (r Record) removal(seen Look) operation.Decision {
 			add("zone "+r.Zone, "nothing is cloned from it", step.(plan.Step))
 		}
 	}
-	destroyed := there && z.State != zone.Configured && zone.UninstallDestroys(z.Brand)
+	destroyed := there && z.State != zone.Configured && z.State != zone.Incomplete && zone.UninstallDestroys(z.Brand)
 	if exists && !destroyed {
 		for _, child := range slices.Backward(seen.Inv.Below(r.Dataset)) {
 			if child.Type == "snapshot" {

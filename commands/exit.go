@@ -95,7 +95,7 @@ func isUsage(err error) bool {
 		return !input.Absent
 	}
 	return is[*usageError](err) || is[*instance.DocumentError](err) || is[*config.Error](err) ||
-		is[*vnic.NameError](err) || is[*vnic.MACError](err) || is[*zone.NameError](err) || is[*terminal.ColumnError](err)
+		is[*vnic.NameError](err) || is[*vnic.MACError](err) || is[*zone.NameError](err) || is[*terminal.ColumnError](err) || is[*terminal.FormatError](err)
 }
 
 func isNotFound(err error) bool {

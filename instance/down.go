@@ -90,7 +90,7 @@ func downDatasets(run Run, seen Seen, gone string) []plan.Action {
 		return a.ID
 	}
 	z, there := seen.Inv.Zone(run.Zone)
-	destroyed := there && z.State != zone.Configured && zone.UninstallDestroys(z.Brand)
+	destroyed := there && z.State != zone.Configured && z.State != zone.Incomplete && zone.UninstallDestroys(z.Brand)
 	origins := map[string]bool{}
 	before := gone
 	below := seen.Inv.Below(run.Dataset)

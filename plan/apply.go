@@ -200,8 +200,10 @@ func attempt(ctx context.Context, h host.Host, s Step) (err error) {
 // ErrPanic is a step that panicked: a defect of sledctl.
 var ErrPanic = errors.New("panic")
 
+// ended notes what became of an action. A removal that finds nothing has what
+// it wanted: a brand's uninstall takes more with it than it says.
 func (r *run) ended(e ending) {
-	if e.err == nil {
+	if e.err == nil || e.action.Change == Remove && errors.Is(e.err, host.ErrNotFound) {
 		r.state[e.action.ID] = done
 		r.outcome.Done = append(r.outcome.Done, e.action)
 		r.observe(Event{Kind: Finished, Action: e.action, Elapsed: e.elapsed})
@@ -238,7 +240,8 @@ func (r *run) backward(ctx context.Context) {
 		}
 		r.observe(Event{Kind: Undoing, Action: a})
 		start := time.Now()
-		if err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), back); err != nil {
+		err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), back)
+		if err != nil && !errors.Is(err, host.ErrNotFound) { // gone with what was undone before it
 			r.observe(Event{Kind: UndoFailed, Action: a, Elapsed: time.Since(start), Err: err})
 			r.outcome.Failed = append(r.outcome.Failed, &StepError{Action: undoOf(a, back), Elapsed: time.Since(start), Err: err})
 			kept = append(kept, a)

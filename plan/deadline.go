@@ -18,7 +18,7 @@ func limitOf(verb string) limit {
 	switch verb {
 	case "zone.install":
 		return limit{deadline: 10 * time.Minute}
-	case "zone.clone", "zone.uninstall", "smf.seed":
+	case "zone.clone", "zone.uninstall", "zone.discard", "smf.seed":
 		return limit{deadline: 5 * time.Minute}
 	case "zone.boot", "zone.halt":
 		return limit{deadline: 3 * time.Minute}

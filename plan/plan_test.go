@@ -272,3 +272,26 @@ func TestTextShowsChangeVerbObjectAndReason(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestARemovalThatFindsNothingIsDone(t *testing.T) {
+	book := &diary{}
+	gone := action(deed{name: "a", book: book, fails: fmt.Errorf("dataset: %w", host.ErrNotFound)})
+	made := gone
+	gone.Change = plan.Remove
+	if o := apply(t, t.Context(), plan.Plan{Policy: plan.Stop, Actions: []plan.Action{gone}}, plan.Options{}); o.Err() != nil {
+		t.Errorf("removal: %v", o.Err())
+	}
+	if o := apply(t, t.Context(), plan.Plan{Policy: plan.Stop, Actions: []plan.Action{made}}, plan.Options{}); o.Err() == nil {
+		t.Error("a creation that says \"not found\" passed")
+	}
+}
+
+func TestAnUndoThatFindsNothingIsDone(t *testing.T) {
+	book := &diary{}
+	outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
+		action(deed{name: "a", book: book, undo: fmt.Errorf("dataset: %w", host.ErrNotFound)}), action(deed{name: "b", book: book, fails: errBroken}, "a"),
+	}}, plan.Options{})
+	if len(outcome.Left) != 0 {
+		t.Errorf("left: %v", outcome.Left)
+	}
+}

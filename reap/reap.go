@@ -96,7 +96,7 @@ func (f Findings) zone(o Object) []plan.Action {
 		step := step.(plan.Step)
 		actions = append(actions, plan.Action{ID: step.Verb() + " " + o.Name, Object: "zone " + o.Name, Why: o.Reason, Change: plan.Remove, Step: step})
 	}
-	if !zone.UninstallDestroys(z.Brand) || z.State == zone.Configured {
+	if !zone.UninstallDestroys(z.Brand) || z.State == zone.Configured || z.State == zone.Incomplete {
 		name := datasetOf(z.Path, f.datasets)
 		if name != "" {
 			actions = append(actions, f.dataset(name, o.Reason)...)
