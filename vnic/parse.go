@@ -22,7 +22,7 @@ func splitFields(line string, want int) ([]string, error) {
 		case c == ':':
 			fields = append(fields, "")
 		case c != '\\':
-			*last += string(c)
+			*last += line[i : i+1]
 		case i+1 < len(line) && (line[i+1] == ':' || line[i+1] == '\\'):
 			i++
 			*last += line[i : i+1]
