@@ -87,10 +87,11 @@ func initialise(dir string, o Options) error {
 			return err
 		}
 	}
-	if err := LayRoot(host.Dir(filepath.Join(dir, rootDir)), o); err != nil {
+	s, root := Fresh(o), host.Dir(filepath.Join(dir, rootDir))
+	if err := errors.Join(LayRoot(root, o), layMountpoints(root, s)); err != nil {
 		return err
 	}
-	data, err := encode(Fresh(o))
+	data, err := encode(s)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,13 @@ import (
 // Memory makes a fresh sled that lives in this process. It works inside a
 // testing/synctest bubble. It panics on options that Check refuses.
 func Memory(o Options) *World {
+	s := Fresh(o)
 	w := &World{
-		store: &memory{state: Fresh(o), changed: make(chan struct{})},
+		store: &memory{state: s, changed: make(chan struct{})},
 		files: host.Memory(),
 		locks: host.Memory(),
 	}
-	if err := errors.Join(o.Check(), w.locks.Mkdir("/locks", 0o755), LayRoot(w.files, o)); err != nil {
+	if err := errors.Join(o.Check(), w.locks.Mkdir("/locks", 0o755), LayRoot(w.files, o), layMountpoints(w.files, s)); err != nil {
 		panic(err)
 	}
 	return w

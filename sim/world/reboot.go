@@ -35,7 +35,7 @@ func (tx *Tx) Reboot() error {
 	if tx.State.Mode == Helios {
 		err = tx.discardRoot()
 	} else {
-		err = errors.Join(tx.RebootDatasets(), tx.wipe("/var/run", "/tmp", "/etc/svc/volatile"))
+		err = errors.Join(tx.leaveLost(), tx.RebootDatasets(), tx.wipe("/var/run", "/tmp", "/etc/svc/volatile"))
 	}
 	if err != nil {
 		return err
@@ -43,6 +43,21 @@ func (tx *Tx) Reboot() error {
 	tx.State.Boots++
 	tx.State.Booted = tx.Now
 	tx.BootServices(GlobalZone)
+	return nil
+}
+
+// leaveLost is what becomes of pools whose disks are gone: none of their
+// datasets is there after the boot. They can be imported when the disks are
+// back. Guess: a real zpool list goes on naming them, as UNAVAIL.
+func (tx *Tx) leaveLost() error {
+	for _, p := range slices.Clone(tx.State.Pools) {
+		if !p.Imported || !p.Lost() {
+			continue
+		}
+		if err := tx.ExportPool(p.Name, true); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -95,6 +110,9 @@ func (tx *Tx) discardRoot() error {
 		return err
 	}
 	tx.freshRoot()
+	if err := layMountpoints(tx.Files, tx.State); err != nil {
+		return err
+	}
 	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(l *Link) bool { return l.Class != "phys" })
 	for _, l := range tx.State.Links {
 		l.Properties = map[string]string{"mtu": "1500"}

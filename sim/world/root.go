@@ -58,6 +58,19 @@ func LayRoot(files host.Files, o Options) error {
 	return layBrands(files, o.Mode)
 }
 
+// layMountpoints makes the directories that a fresh sled's datasets are mounted on.
+func layMountpoints(files host.Files, s *State) error {
+	for _, d := range s.Datasets {
+		if d.Mounted == "" {
+			continue
+		}
+		if err := host.MkdirAll(files, d.Mounted, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func rootDirectories(mode Mode) []string {
 	dirs := []string{
 		"/dev/vmm", "/dev/zvol/rdsk", "/dev/zvol/dsk", "/etc/dladm", "/etc/ipadm", "/etc/svc/volatile", "/etc/zones",

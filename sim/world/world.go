@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -19,6 +20,17 @@ type World struct {
 	dir      string     // empty: in memory
 	handlers Handlers
 	after    func(*Tx)
+
+	mu   sync.Mutex
+	next nextTime
+}
+
+// nextTime is what State.NextTime said of a version: all who wait ask for it.
+type nextTime struct {
+	known   bool
+	version uint64
+	at      time.Time
+	any     bool
 }
 
 // store holds the state.
@@ -123,7 +135,7 @@ func (w *World) look(ctx context.Context, until func(*Tx) bool, changed <-chan s
 	var timed bool
 	err := w.View(ctx, func(tx *Tx) error {
 		if holds = until(tx); !holds {
-			next, timed = tx.State.NextTime(tx.Now)
+			next, timed = w.nextTime(tx)
 		}
 		return nil
 	})
@@ -143,6 +155,19 @@ func (w *World) look(ctx context.Context, until func(*Tx) bool, changed <-chan s
 		return false, ctx.Err()
 	}
 	return false, nil
+}
+
+// nextTime is NextTime of the state, worked out once per version as long as the
+// answer is in the future.
+func (w *World) nextTime(tx *Tx) (time.Time, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := &w.next
+	if !n.known || n.version != tx.State.Version || n.any && !n.at.After(tx.Now) {
+		*n = nextTime{known: true, version: tx.State.Version}
+		n.at, n.any = tx.State.NextTime(tx.Now)
+	}
+	return n.at, n.any
 }
 
 // LockZone takes the lock that zoneadm holds on a zone and waits for it, as

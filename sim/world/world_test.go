@@ -335,3 +335,21 @@ func BenchmarkTransaction(b *testing.B) {
 		})
 	}
 }
+
+// Whoever waits is asked at every change: with a thousand of them a change must
+// still be cheap.
+func BenchmarkChangeWithThousandWaiters(b *testing.B) {
+	w := Memory(Options{})
+	ctx, cancel := context.WithCancel(b.Context())
+	var wg sync.WaitGroup
+	for range 1000 {
+		wg.Go(func() { _ = w.Wait(ctx, func(*Tx) bool { return false }) })
+	}
+	for b.Loop() {
+		if err := w.Update(b.Context(), func(*Tx) error { return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	cancel()
+	wg.Wait()
+}
