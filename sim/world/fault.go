@@ -28,9 +28,10 @@ const (
 // FaultNames are the names that can be armed.
 func FaultNames() []string {
 	return []string{
-		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultLoseDisk, FaultKill, FaultKillAfter,
-		FaultKillDuring, FaultMaintenance, FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
+		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultLoseDisk, FaultKill, FaultKillAfter, FaultKillDuring,
 		FaultHook, FaultDown, FaultShutdownTimeout, FaultListRace,
+		FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
+		FaultMaintenance,
 	}
 }
 
