@@ -30,13 +30,14 @@ func (s Await) Explain() []host.Line {
 // Undo is nothing.
 func (Await) Undo() any { return nil }
 
-// The pauses of a wait. Before the door of svc.configd is there, nothing can be
-// waited on: it is asked again after firstPause, doubled up to maxPause. An
-// instance that a svc.configd does not know may never come: maxUnknown.
+// The pauses of a wait while there is nothing to wait on: they double, up to
+// maxClosed before the door of svc.configd is there. Once it answers, an
+// instance that it does not know, or that has no state, is some way from being
+// online, and may never come: up to maxUnknown.
 const (
 	firstPause = time.Millisecond
-	maxPause   = 10 * time.Millisecond
-	maxUnknown = 160 * time.Millisecond
+	maxClosed  = 10 * time.Millisecond
+	maxUnknown = 80 * time.Millisecond
 )
 
 // Do waits.
@@ -69,6 +70,7 @@ type waiter struct {
 	has     bool          // the instance had a state when it was last looked at
 	unknown bool          // it was not even there
 	pause   time.Duration // the next one, while it has none
+	limit   time.Duration // of the pauses
 	last    string        // the state that was seen last
 }
 
@@ -77,11 +79,14 @@ func (w *waiter) judge(state string, err error) (done bool, failed error) {
 	switch {
 	case errors.Is(err, ErrNoZone):
 		return false, err
+	case errors.Is(err, errNoState):
+		w.has, w.unknown, w.limit = false, false, maxUnknown
+		return false, nil
 	case errors.Is(err, host.ErrTransient):
-		w.has, w.unknown = false, false
+		w.has, w.unknown, w.limit = false, false, maxClosed
 		return false, nil
 	case errors.Is(err, host.ErrNotFound):
-		w.has, w.unknown = false, true
+		w.has, w.unknown, w.limit = false, true, maxUnknown
 		return false, nil
 	case err != nil:
 		return false, err
@@ -98,16 +103,13 @@ func (w *waiter) judge(state string, err error) (done bool, failed error) {
 
 // sleep pauses: there is no restarter group to wait on.
 func (w *waiter) sleep(ctx context.Context) {
-	timer := time.NewTimer(w.pause)
+	timer := time.NewTimer(min(w.pause, w.limit))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	w.pause = min(2*w.pause, maxPause)
-	if w.unknown {
-		w.pause = min(16*w.pause, maxUnknown)
-	}
+	w.pause = min(2*w.pause, maxUnknown)
 }
 
 // The looks at the state beside a svcprop -w that does not end. The first ones

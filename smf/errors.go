@@ -10,6 +10,10 @@ import (
 // ErrNoZone is a zone that nobody has configured. It is a host.ErrNotFound.
 var ErrNoZone = fmt.Errorf("zone %w", host.ErrNotFound)
 
+// errNoState is an instance that the restarter has not got to yet: svc.configd
+// answers, but there is nothing to wait on.
+var errNoState = fmt.Errorf("no state yet: %w", host.ErrTransient)
+
 // MaintenanceError is a service that will not reach a state by itself.
 type MaintenanceError struct {
 	Zone, FMRI string
@@ -43,8 +47,8 @@ func kind(words string) error {
 		{"repository server unavailable", host.ErrTransient},   // svc.configd does not answer yet
 		{"connection to repository broken", host.ErrTransient}, // it went away
 		{"Connection to repository server broken", host.ErrTransient},
-		{"Couldn't find property", host.ErrTransient}, // the restarter has not got to the instance yet
-		{"Not found.", host.ErrTransient},             // the same, from svcprop -w
+		{"Couldn't find property", errNoState}, // the restarter has not got to the instance yet
+		{"Not found.", errNoState},             // the same, from svcprop -w
 		{"invalid zone '", ErrNoZone},
 		{"doesn't match any ", host.ErrNotFound},
 		{"only be used from the global zone", host.ErrPrivileges},

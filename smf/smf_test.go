@@ -94,9 +94,9 @@ func TestKindsOfFailures(t *testing.T) {
 	for words, want := range map[string]error{
 		"svcprop: Could not connect to configuration repository: repository server unavailable.\n": host.ErrTransient,
 		"svcs: Could not bind to repository server for zone web1: repository server unavailable\n": host.ErrTransient,
-		"svcprop: Couldn't find property group `restarter' for instance `" + milestone + "'.\n":    host.ErrTransient,
-		"svcprop: Couldn't find property `restarter/state' for instance `" + milestone + "'.\n":    host.ErrTransient,
-		"svcprop: Not found.\n": host.ErrTransient,
+		"svcprop: Couldn't find property group `restarter' for instance `" + milestone + "'.\n":    errNoState,
+		"svcprop: Couldn't find property `restarter/state' for instance `" + milestone + "'.\n":    errNoState,
+		"svcprop: Not found.\n": errNoState,
 		"svcprop: Unexpected libscf error: connection to repository broken.  Exiting.\n": host.ErrTransient,
 		"svcprop: Pattern 'svc:/x:y' doesn't match any entities\n":                       host.ErrNotFound,
 		"svcadm: Pattern 'svc:/x:y' doesn't match any instances\n":                       host.ErrNotFound,
@@ -109,8 +109,8 @@ func TestKindsOfFailures(t *testing.T) {
 			t.Errorf("%q: %v, want %v", words, got, want)
 		}
 	}
-	if !errors.Is(ErrNoZone, host.ErrNotFound) {
-		t.Error("a missing zone is not a host.ErrNotFound")
+	if !errors.Is(ErrNoZone, host.ErrNotFound) || !errors.Is(errNoState, host.ErrTransient) {
+		t.Error("the kinds of this package are none of package host's")
 	}
 }
 

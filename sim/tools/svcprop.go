@@ -71,8 +71,10 @@ func Svcprop(tx *world.Tx, c Call) Reply {
 		return Reply{}.die("svcprop", "invalid zone '%s'\n", zoneName)
 	}
 	var text string
-	if s.smfHandle, text = bindSMF(tx, zone); text != "" {
-		return s.die("Could not connect to configuration repository: %s.\n", text)
+	if s.smfHandle = restarterHandle(tx, zone, operands, s.props); s.smfHandle == nil || s.snapshot {
+		if s.smfHandle, text = bindSMF(tx, zone); text != "" {
+			return s.die("Could not connect to configuration repository: %s.\n", text)
+		}
 	}
 	if s.wait {
 		if len(s.props) > 1 || len(operands) > 1 {
@@ -81,6 +83,25 @@ func Svcprop(tx *world.Tx, c Call) Reply {
 		return s.waitFor(operands[0])
 	}
 	return s.print(operands)
+}
+
+// restarterHandle is bindSMF for a question that svc.configd answers from
+// memory: the restarter's properties of instances that are named in full. Those
+// who wait for a service ask it all the time. Nil: the file is needed.
+func restarterHandle(tx *world.Tx, zone string, operands []string, props []propName) *smfHandle {
+	h := &smfHandle{tx: tx, zone: zone, Repository: &scf.Repository{}}
+	if !tx.DoorOpen(zone) || len(props) == 0 || slices.ContainsFunc(props, func(p propName) bool { return p.group != "restarter" }) {
+		return nil
+	}
+	for _, operand := range operands {
+		f, ok := scf.ParseFMRI(operand)
+		if state, _ := tx.Service(zone, operand).State(tx.Now); !ok || state == "" {
+			return nil
+		}
+		h.AddService(f.Service)
+		h.Service(f.Service).AddInstance(f.Instance)
+	}
+	return h
 }
 
 func countTrue(flags ...bool) int {
@@ -382,9 +403,12 @@ func (s *svcprop) waitChange(e scf.Entity, want propName, was *scf.Group) Reply 
 
 // findGroup looks a group up again in a later transaction.
 func findGroup(tx *world.Tx, zone, fmri, group string) (scf.Entity, *scf.Group) {
-	h, text := bindSMF(tx, zone)
-	if text != "" {
-		return scf.Entity{}, nil
+	h := restarterHandle(tx, zone, []string{fmri}, []propName{{group, ""}})
+	if h == nil {
+		var text string
+		if h, text = bindSMF(tx, zone); text != "" {
+			return scf.Entity{}, nil
+		}
 	}
 	matches := h.Matches(fmri, true)
 	if len(matches) != 1 {
