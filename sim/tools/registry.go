@@ -23,6 +23,8 @@ func Lookup(name string) (Tool, bool) {
 		return Svcprop, true
 	case "svcs":
 		return Svcs, true
+	case "uname":
+		return Uname, true
 	case "zfs":
 		return Zfs, true
 	case "zlogin":
@@ -51,7 +53,7 @@ func find(name string) (Tool, bool) {
 // Names are the commands that the sled has.
 func Names() []string {
 	return []string{
-		"dladm", "ipadm", "netstat", "pfexec", "route", "svcadm", "svccfg", "svcprop", "svcs", "zfs", "zlogin", "zoneadm", "zonecfg",
+		"dladm", "ipadm", "netstat", "pfexec", "route", "svcadm", "svccfg", "svcprop", "svcs", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
 		"zonename", "zpool",
 	}
 }
@@ -69,7 +71,7 @@ func programName(program string) (string, bool) {
 // programPath is where a command lies (the gate's usr/src/pkg/manifests).
 func programPath(name string) string {
 	switch name {
-	case "netstat", "svcs", "svcprop", "zonename", "pfexec":
+	case "netstat", "svcs", "svcprop", "uname", "zonename", "pfexec":
 		return "/usr/bin/" + name
 	}
 	return "/usr/sbin/" + name

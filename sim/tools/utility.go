@@ -42,8 +42,6 @@ func (s *shell) utility(ctx context.Context, hc *interp.HandlerContext, c Call) 
 		return s.which(hc, c.Args), true
 	case "basename", "dirname":
 		return names(hc, name, c.Args), true
-	case "uname":
-		return uname(hc, c.Args), true
 	case "sh", "bash", "ksh", "ksh93":
 		return s.shell(ctx, hc, c), true
 	}
@@ -216,16 +214,6 @@ func names(hc *interp.HandlerContext, name string, args []string) error {
 		base = strings.TrimSuffix(base, args[1])
 	}
 	fmt.Fprintln(hc.Stdout, base)
-	return nil
-}
-
-func uname(hc *interp.HandlerContext, args []string) error {
-	words := map[string]string{"": "SunOS", "-s": "SunOS", "-r": "5.11", "-m": "i86pc", "-p": "i386", "-v": "simulated"}
-	word, ok := words[strings.Join(args, " ")]
-	if !ok {
-		return failed(hc, "uname: illegal option")
-	}
-	fmt.Fprintln(hc.Stdout, word)
 	return nil
 }
 
