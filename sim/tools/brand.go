@@ -41,7 +41,6 @@ type brand struct {
 	// apart and mounts over a loop: the last part of the dataset's name, and
 	// where it is mounted.
 	overlays []overlay
-	// shutdown is whether zoneadm shutdown has a command to run in the zone.
 	hooks
 }
 
@@ -100,12 +99,21 @@ func (h *hook) zfs(args ...string) bool {
 
 // quietZFS keeps its standard output.
 func (h *hook) quietZFS(args ...string) (ok bool, out string) {
-	r := Zfs(h.tx, Call{Tool: "zfs", Args: args, Zone: world.GlobalZone})
-	for r.Next != nil && r.Next.Do != nil {
-		r.add(r.Next.Do(h.tx))
-	}
+	r := h.run(Zfs, "zfs", args...)
 	h.err.WriteString(r.Stderr)
 	return r.Exit == 0, r.Stdout
+}
+
+// run runs a command of the global zone to its end, at once: the time that the
+// hook takes counts as a whole.
+func (h *hook) run(tool Tool, name string, args ...string) Reply {
+	r := tool(h.tx, Call{Tool: name, Args: args, Zone: world.GlobalZone})
+	for r.Next != nil && r.Next.Do != nil {
+		next := r.Next
+		r.Next = nil
+		r.add(next.Do(h.tx))
+	}
+	return r
 }
 
 // said prints what the sled refused, and whether it did.
@@ -145,7 +153,7 @@ func brandOf(tx *world.Tx, name string) (*brand, bool) {
 	case "bhyve", "kvm", "emu":
 		b.init = "/usr/lib/brand/" + name + "/init"
 		b.loops = []string{"/usr", "/lib"}
-		b.hooks = hooks{install: nothing, installed: createRoot}
+		b.hooks = hooks{install: nothing, installed: createRoot, prestate: prestateVNICs, poststate: poststateVNICs}
 		if name == "bhyve" {
 			b.uninstall = destroyZonepath
 		}

@@ -190,29 +190,42 @@ func prestateEnvironment(h *hook, command int) int {
 		return code
 	}
 	h.unmountOverlays()
-	return h.mountRoot(name)
+	if code := h.mountRoot(name); code != hookOK {
+		return code
+	}
+	return h.configureVNICs()
 }
 
 // poststateEnvironment mounts the overlays: over the loops of a zone that got
 // ready, and again when it is down, so that it can be patched.
 func poststateEnvironment(h *hook, command int) int {
-	if command != stateCommandReady && command != stateCommandHalt || len(h.brand.overlays) == 0 {
+	if command != stateCommandReady && command != stateCommandHalt {
 		return hookOK
 	}
+	if len(h.brand.overlays) > 0 {
+		name, code := h.find()
+		if code != hookOK {
+			return code
+		}
+		if code := h.mountOverlays(name); code != hookOK {
+			return code
+		}
+	}
+	return poststateVNICs(h, command)
+}
+
+// sysbootEnvironment is the prestate hook at the boot of the sled, for a zone
+// that is not booted with it: it is mounted, so that it can be patched.
+func sysbootEnvironment(h *hook) int {
 	name, code := h.find()
 	if code != hookOK {
 		return code
 	}
-	return h.mountOverlays(name)
-}
-
-// sysbootEnvironment is the prestate hook at the boot of the sled, for a zone
-// that is not booted with it.
-func sysbootEnvironment(h *hook) int {
-	if code := prestateEnvironment(h, stateCommandReady); code != hookOK {
+	h.unmountOverlays()
+	if code := h.mountRoot(name); code != hookOK {
 		return code
 	}
-	return poststateEnvironment(h, stateCommandReady)
+	return h.mountOverlays(name)
 }
 
 // verifySparse is sparse/verifyadm: uninstall begins with the overlays.

@@ -127,7 +127,7 @@ func (m *zoneadmd) boot(force bool, arguments string) {
 		return
 	case state != world.ZoneReady && !m.bringUp():
 		if m.zone.Kernel != nil {
-			m.dismantle()
+			m.giveUp()
 		}
 		return
 	}

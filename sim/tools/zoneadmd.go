@@ -109,9 +109,20 @@ func ZoneHandlers() world.Handlers {
 	return world.Handlers{eventBoot: resume, eventHalt: resume}
 }
 
-// bringUp makes the zone ready (vplat_create, vplat_bringup). Whatever fails
-// after the kernel has the zone takes it down again without a word.
+// bringUp makes the zone ready (zone_ready). If that fails, the brand is told
+// that the zone is halted.
 func (m *zoneadmd) bringUp() bool {
+	if m.makeReady() {
+		return true
+	}
+	m.hook(m.brand.poststate, stateCommandHalt)
+	return false
+}
+
+// makeReady is vplat_create and vplat_bringup with the hooks around them. What
+// fails after the kernel has the zone takes it down again without a word, but
+// for the last hook.
+func (m *zoneadmd) makeReady() bool {
 	if !m.hook(m.brand.prestate, stateCommandReady) {
 		return false
 	}
@@ -276,7 +287,8 @@ func (m *zoneadmd) addLink(r *world.Resource) bool {
 	}
 	l := m.tx.LinkIn(m.zone.Name, name)
 	host, _, _ := strings.Cut(address, "/")
-	for _, s := range []world.LinkSetting{{Name: "protection", Values: []string{"ip-nospoof"}}, {Name: "allowed-ips", Values: []string{host}}} {
+	protect := []world.LinkSetting{{Name: "protection", Values: []string{"ip-nospoof"}}, {Name: "allowed-ips", Values: []string{host}}}
+	for _, s := range protect {
 		if err := m.tx.SetLinkProperty(l, s, true); err != nil {
 			return m.fail("WARNING: unable to set %s on network interface '%s': %s", s.Name, name, err)
 		}
@@ -309,8 +321,16 @@ func (m *zoneadmd) bootUp() bool {
 		m.later(world.StepBoot, eventBoot, "")
 		return true
 	}
-	m.dismantle()
+	m.hook(m.brand.poststate, stateCommandHalt)
+	m.giveUp()
 	return false
+}
+
+// giveUp halts a zone that does not come up.
+func (m *zoneadmd) giveUp() {
+	m.hook(m.brand.prestate, stateCommandHalt)
+	m.dismantle()
+	m.hook(m.brand.poststate, stateCommandHalt)
 }
 
 // run is the end of a boot: init has been started.
