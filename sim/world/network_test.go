@@ -135,7 +135,7 @@ func TestMACs(t *testing.T) {
 	}
 }
 
-// What cannot happen while the sled is up: a lease that somebody else has.
+// A DHCP server gives no address to two clients.
 func TestLeasesAreFree(t *testing.T) {
 	tx := newNetworkTx(t)
 	var leases []string

@@ -1,0 +1,270 @@
+package ipadm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// In all steps Zone is where the command runs; empty is where we are.
+
+// CreateInterface plumbs a link. Errors: host.ErrExists, host.ErrBusy for a
+// link on loan to another zone.
+type CreateInterface struct{ Zone, Link string }
+
+// DeleteInterface unplumbs a link, with its addresses and routes. Errors:
+// host.ErrNotFound.
+type DeleteInterface struct{ Zone, Link string }
+
+// CreateAddress makes an address object, and its interface if it is not there.
+// It does not wait until the address is usable: AwaitAddress does. A static
+// IPv6 address needs a link-local one on the interface first (Addrconf).
+// Errors: host.ErrExists for the object, whatever its address is;
+// ErrAddressInUse, *ObjectError.
+type CreateAddress struct {
+	Zone, Object string
+	Type         string // Static, DHCP, Addrconf
+	Address      string // of a static one, with its length: 10.0.0.5/24
+}
+
+// AwaitAddress waits until an address object has an address in state ok.
+// Errors: ErrDuplicate, at once; host.ErrNotFound; the context's.
+type AwaitAddress struct{ Zone, Object string }
+
+// DeleteAddress removes an address object. Errors: host.ErrNotFound.
+type DeleteAddress struct {
+	Zone, Object string
+	// Unplumb removes the interface too, if this was its last address: a link
+	// that is plumbed cannot be deleted.
+	Unplumb bool
+}
+
+// SetMTU sets the MTU of an interface for IPv4 and IPv6. Its link must carry as
+// much.
+type SetMTU struct {
+	Zone, Link string
+	MTU        int
+}
+
+// Verb names the step.
+func (CreateInterface) Verb() string { return "ipadm.create-interface" }
+
+// Verb names the step.
+func (DeleteInterface) Verb() string { return "ipadm.delete-interface" }
+
+// Verb names the step.
+func (CreateAddress) Verb() string { return "ipadm.create-address" }
+
+// Verb names the step.
+func (AwaitAddress) Verb() string { return "ipadm.await-address" }
+
+// Verb names the step.
+func (DeleteAddress) Verb() string { return "ipadm.delete-address" }
+
+// Verb names the step.
+func (SetMTU) Verb() string { return "ipadm.set-mtu" }
+
+// Undo is DeleteInterface.
+func (s CreateInterface) Undo() any { return DeleteInterface(s) }
+
+// Undo is nil.
+func (DeleteInterface) Undo() any { return nil }
+
+// Undo is DeleteAddress, of the interface too.
+func (s CreateAddress) Undo() any {
+	return DeleteAddress{Zone: s.Zone, Object: s.Object, Unplumb: true}
+}
+
+// Undo is nil.
+func (AwaitAddress) Undo() any { return nil }
+
+// Undo is nil.
+func (DeleteAddress) Undo() any { return nil }
+
+// Undo is nil: the MTU goes with the interface.
+func (SetMTU) Undo() any { return nil }
+
+// Explain is the create-if.
+func (s CreateInterface) Explain() []host.Line {
+	return []host.Line{host.CommandLine(createInterfaceCommand(s.Zone, s.Link))}
+}
+
+// Explain is the delete-if.
+func (s DeleteInterface) Explain() []host.Line {
+	return []host.Line{host.CommandLine(deleteInterfaceCommand(s.Zone, s.Link))}
+}
+
+// Explain is the create-addr; nothing if Do would refuse the values.
+func (s CreateAddress) Explain() []host.Line {
+	if s.check() != nil {
+		return nil
+	}
+	return []host.Line{host.CommandLine(createAddressCommand(s))}
+}
+
+// Explain says what is waited for.
+func (s AwaitAddress) Explain() []host.Line {
+	where := ""
+	if s.Zone != "" {
+		where = " of zone " + s.Zone
+	}
+	return []host.Line{host.WaitLine("address " + s.Object + where + " is ok")}
+}
+
+// Explain is the delete-addr; with Unplumb, the delete-if that follows if no
+// address is left.
+func (s DeleteAddress) Explain() []host.Line {
+	lines := []host.Line{host.CommandLine(deleteAddressCommand(s.Zone, s.Object))}
+	if s.Unplumb {
+		lines = append(lines, host.CommandLine(deleteInterfaceCommand(s.Zone, linkOf(s.Object))))
+	}
+	return lines
+}
+
+// Explain is one set-ifprop for each protocol.
+func (s SetMTU) Explain() []host.Line {
+	return []host.Line{host.CommandLine(setMTUCommand(s, "ipv4")), host.CommandLine(setMTUCommand(s, "ipv6"))}
+}
+
+// Do makes it.
+func (s CreateInterface) Do(ctx context.Context, h host.Host) error {
+	err := validateLink(s.Link)
+	if err == nil {
+		_, err = run(ctx, h, createInterfaceCommand(s.Zone, s.Link))
+	}
+	return about(err, "create interface", s.Link, s.Zone)
+}
+
+// Do removes it.
+func (s DeleteInterface) Do(ctx context.Context, h host.Host) error {
+	err := validateLink(s.Link)
+	if err == nil {
+		_, err = run(ctx, h, deleteInterfaceCommand(s.Zone, s.Link))
+	}
+	return about(err, "delete interface", s.Link, s.Zone)
+}
+
+// check refuses what ipadm would misunderstand or refuse. Without a length
+// ipadm would take that of the address' class.
+func (s CreateAddress) check() error {
+	if err := ValidateObject(s.Object); err != nil {
+		return err
+	}
+	switch s.Type {
+	case DHCP, Addrconf:
+		if s.Address != "" {
+			return fmt.Errorf("address object %s: a %s address is not chosen", s.Object, s.Type)
+		}
+		return nil
+	case Static:
+		p, err := netip.ParsePrefix(s.Address)
+		if err != nil || p.Addr().IsUnspecified() || p.Addr().Is4In6() {
+			return fmt.Errorf("address object %s: %q is no address with a length", s.Object, s.Address)
+		}
+		return nil
+	}
+	return fmt.Errorf("address object %s: no type %q: %s, %s or %s", s.Object, s.Type, Static, DHCP, Addrconf)
+}
+
+// Do makes it. What ipadm cannot make it takes back itself.
+func (s CreateAddress) Do(ctx context.Context, h host.Host) error {
+	err := s.check()
+	if err == nil {
+		_, err = run(ctx, h, createAddressCommand(s))
+	}
+	return about(err, "create address", s.Object, s.Zone)
+}
+
+// awaitPause lies between two looks. There is nothing to wait on: ipadm has no
+// waiting form, and the routing socket is not ours to read.
+const awaitPause = 10 * time.Millisecond
+
+// Do waits. An ipmgmtd(8) that does not run yet is waited for, too.
+func (s AwaitAddress) Do(ctx context.Context, h host.Host) error {
+	began := time.Now()
+	seen := errors.New("nothing was seen of it")
+	for ctx.Err() == nil {
+		usable, state, err := s.look(ctx, h)
+		switch {
+		case usable:
+			return nil
+		case err == nil:
+			seen = fmt.Errorf("state %q", state)
+		case errors.Is(err, host.ErrTransient):
+			seen = err
+		case ctx.Err() == nil:
+			return about(err, "wait for address", s.Object, s.Zone)
+		}
+		timer := time.NewTimer(awaitPause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+	waited := time.Since(began).Round(time.Millisecond)
+	return about(fmt.Errorf("after %v: %w: %w", waited, ctx.Err(), seen), "wait for address", s.Object, s.Zone)
+}
+
+// look asks once.
+func (s AwaitAddress) look(ctx context.Context, h host.Host) (usable bool, state string, err error) {
+	all, err := show(ctx, h, s.Zone, s.Object)
+	for _, a := range all {
+		state = a.State
+		switch {
+		case a.State == Duplicate:
+			return false, state, fmt.Errorf("%s: %w", a.Address, ErrDuplicate)
+		case a.State == OK && a.Address.IsValid():
+			usable = true
+		}
+	}
+	return usable && err == nil, state, err
+}
+
+// Do removes it.
+func (s DeleteAddress) Do(ctx context.Context, h host.Host) error {
+	err := ValidateObject(s.Object)
+	if err == nil {
+		_, err = run(ctx, h, deleteAddressCommand(s.Zone, s.Object))
+	}
+	if err == nil && s.Unplumb {
+		err = unplumb(ctx, h, s.Zone, linkOf(s.Object))
+	}
+	return about(err, "delete address", s.Object, s.Zone)
+}
+
+// unplumb removes an interface that has no address.
+func unplumb(ctx context.Context, h host.Host, zone, link string) error {
+	_, err := show(ctx, h, zone, link+"/")
+	if !errors.Is(err, host.ErrNotFound) {
+		return err
+	}
+	_, err = run(ctx, h, deleteInterfaceCommand(zone, link))
+	return err
+}
+
+// Do sets both.
+func (s SetMTU) Do(ctx context.Context, h host.Host) error {
+	err := validateLink(s.Link)
+	for _, protocol := range []string{"ipv4", "ipv6"} {
+		if err == nil {
+			_, err = run(ctx, h, setMTUCommand(s, protocol))
+		}
+	}
+	return about(err, "set the MTU of interface", s.Link, s.Zone)
+}
+
+// about says what was being done, and where.
+func about(err error, doing, what, zone string) error {
+	switch {
+	case err == nil:
+		return nil
+	case zone != "":
+		return fmt.Errorf("%s %s in zone %s: %w", doing, what, zone, err)
+	}
+	return fmt.Errorf("%s %s: %w", doing, what, err)
+}
