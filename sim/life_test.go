@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // door is a way to run commands on a sled.
@@ -268,4 +269,40 @@ func write(t *testing.T, files host.Files, name, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// profile is what the sled agent writes before the first boot
+// (omicron sled-agent/src/profile.rs).
+const profile = `<!DOCTYPE service_bundle SYSTEM "/usr/share/lib/xml/dtd/service_bundle.dtd.1">
+<service_bundle type="profile" name="omicron">
+  <service version="1" type="service" name="system/illumos/propolis-server">
+    <instance name="default" enabled="true">
+      <property_group type="application" name="config">
+        <propval type="astring" name="datalink" value="vnic0"/>
+        <propval type="astring" name="gateway" value="fd00:1122:3344:101::1"/>
+        <propval type="astring" name="listen_addr" value="fd00:1122:3344:101::25"/>
+        <propval type="astring" name="listen_port" value="12400"/>
+        <propval type="astring" name="metric_addr" value="disable"/>
+      </property_group>
+    </instance>
+  </service>
+</service_bundle>
+`
+
+// The zone image of today: its own service makes the address and starts the
+// server (packaging/smf/method_script.sh of oxidecomputer/propolis).
+func TestAnImageStartsByItself(t *testing.T) {
+	s := newSledFor(t, Options{Mode: world.Helios})
+	d := door{s.Host(), s}
+	d.run(t, "zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")
+	d.run(t, "dladm", "set-linkprop", "-t", "-p", "mtu=9000", "net0")
+	d.run(t, "dladm", "create-vnic", "-t", "-l", "net0", "-p", "mtu=9000", "vnic0")
+	d.run(t, "zonecfg", "-z", "vm1", `create -F -b; set brand=omicron1; set zonepath=/zone/vm1; set autoboot=false; set ip-type=exclusive
+		add net; set physical=vnic0; end
+		add device; set match=/dev/vmm/*; end; add device; set match=/dev/vmmctl; end; add device; set match=/dev/viona; end`)
+	d.run(t, "zoneadm", "-z", "vm1", "install", "/opt/oxide/propolis-server.tar.gz", "/opt/oxide/overlay.tar.gz")
+	write(t, d.host.Files(), "/zone/vm1/root/var/svc/profile/site.xml", profile)
+	d.run(t, "zoneadm", "-z", "vm1", "boot")
+	d.awaitService(t, "svc:/system/illumos/propolis-server:default", "online")
+	d.await(t, "424 Failed Dependency", func() string { return d.get(t, "http://[fd00:1122:3344:101::25]:12400/instance") })
 }

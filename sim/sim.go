@@ -68,7 +68,7 @@ func (s *Sled) World() *world.World { return s.world }
 func (s *Sled) Host() host.Host { return &simHost{sled: s} }
 
 // Close ends the commands that still run, and breaks off connections. What
-// they have done stays done.
+// they have done stays done. Nothing may be begun meanwhile or afterwards.
 func (s *Sled) Close() {
 	s.close()
 	s.left.Wait()

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -265,5 +267,65 @@ func TestToolsAreLinked(t *testing.T) {
 	}
 	if _, err := Open(dir); err != nil {
 		t.Errorf("the sled is no longer recognised: %v", err)
+	}
+}
+
+func TestCloseEndsWhatIsLeft(t *testing.T) {
+	s := New(Options{})
+	serverAt(t, s, "0.0.0.0:12400", &world.Address{Object: "net9/v4", Type: "static", Address: "10.0.0.5/24"})
+	conn, err := s.Host().Dial(t.Context(), "tcp", "10.0.0.5:12400")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	arm(t, s, world.Fault{Name: world.FaultHang, Match: "zfs create", Times: 1})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Host().Run(t.Context(), host.Command{Program: "zfs", Args: []string{"create", "rpool/x"}})
+		ended <- err
+	}()
+	if err := s.World().Wait(t.Context(), func(tx *world.Tx) bool { return tx.State.Faults[0].Times != 1 }); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the command ended with %v", err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection is still open")
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	dir, err := Init(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*Sled{"memory": New(Options{}), "directory": dir} {
+		t.Run(name, func(t *testing.T) {
+			defer s.Close()
+			var wg sync.WaitGroup
+			for i := range 64 {
+				wg.Go(func() {
+					args := []string{"create-vnic", "-t", "-l", "net0", "vnic" + strconv.Itoa(i)}
+					got, err := s.Host().Run(t.Context(), host.Command{Program: "dladm", Args: args})
+					if err != nil || got.Exit != 0 {
+						t.Errorf("%q: exit %d, %s, %v", args, got.Exit, got.Stderr, err)
+					}
+				})
+			}
+			wg.Wait()
+			shown, err := s.Snapshot(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			macs := map[string]bool{}
+			for _, l := range shown.Links {
+				macs[l.MAC] = true
+			}
+			if len(shown.Links) != 66 || len(macs) != 66 {
+				t.Errorf("%d links with %d addresses, want 66", len(shown.Links), len(macs))
+			}
+		})
 	}
 }

@@ -41,7 +41,7 @@ type State struct {
 // Mode is a distribution: which brands, columns and habits the sled has.
 type Mode string
 
-// The distributions (IC §0.1).
+// The distributions. What differs between them is said where it shows.
 const (
 	OmniOS  Mode = "omnios"
 	Helios  Mode = "helios"
