@@ -3,6 +3,7 @@ package world
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"embed"
 	"fmt"
@@ -55,7 +56,7 @@ func LayRoot(files host.Files, o Options) error {
 	if err != nil {
 		return err
 	}
-	return layBrands(files, o.Mode)
+	return layBrands(files, cmp.Or(o.Mode, OmniOS))
 }
 
 // layMountpoints makes the directories that a fresh sled's datasets are mounted on.

@@ -1,0 +1,524 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// The rules here are those of usr/src/cmd/zonecfg/zonecfg.c unless a test names
+// another source.
+
+// main() of zonecfg.c.
+func TestZonecfgCommandLines(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.replay(`$ zonecfg
+! USAGE
+= 2
+$ zonecfg -z
+! zonecfg: option requires an argument -- z
+! USAGE
+= 2
+$ zonecfg -y z1
+! zonecfg: illegal option -- y
+! USAGE
+= 2
+$ zonecfg info
+! USAGE
+= 2
+$ zonecfg -?
+USAGE
+= 2
+$ zonecfg -z -bad info
+! -bad: Bogus zone name
+! USAGE
+= 2
+$ zonecfg -z nobody info
+! nobody: No such zone configured
+= 1
+$ zonecfg -z nobody export
+! nobody: No such zone configured
+= 1
+$ zonecfg -z z1 -f nowhere
+! could not open file /nowhere: No such file or directory
+= 1
+$ zonecfg -z z1 -f /etc
+! /etc is not a regular file.
+= 1
+$ zonecfg help create
+USAGE
+`)
+}
+
+// zonecfg_validate_zonename in libzonecfg.c.
+func TestZoneNames(t *testing.T) {
+	for name, good := range map[string]bool{
+		"z": true, "Z-1._": true, "9": true, "a" + strings.Repeat("b", 62): true, "SUNWx": true,
+		"": false, "-a": false, ".a": false, "_a": false, "a/b": false, "a b": false, "ä": false, "global": false,
+		"a" + strings.Repeat("b", 63): false,
+	} {
+		if got := validZoneName(name); got != good {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+func TestZonecfgMakesAZone(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.replay(`$ zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1/ ; set ip-type=exclusive
+$ zonecfg -z z1 export
+create -b
+set zonepath=/z/z1
+set brand=sparse
+set autoboot=false
+set ip-type=exclusive
+$ zoneadm list -c
+global
+z1
+$ zonecfg -z z1 delete -F
+$ zoneadm list -c
+global
+`)
+	if s.file("/etc/zones/z1.xml") != "" || strings.Contains(s.file("/etc/zones/index"), "z1") {
+		t.Error("z1 is still in /etc/zones")
+	}
+}
+
+func TestZonecfgStartsFromTemplates(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	for _, c := range []struct{ create, brand, ip string }{
+		{"create -b", "ipkg", "shared"}, {"create", "ipkg", "exclusive"},
+		{"create -t OMNIbhyve", "bhyve", "exclusive"}, {"create -t base", "sparse", "shared"},
+	} {
+		s.must("zonecfg -z base create -F ; set zonepath=/z/base ; set brand=sparse ; set ip-type=shared")
+		s.must("zonecfg -z z1 " + c.create + " ; set zonepath=/z/z1")
+		if got := s.zone("z1").Config; got.Brand != c.brand || got.IPType != c.ip && c.create != "create" || got.Zonepath != "/z/z1" {
+			t.Errorf("%s: %+v", c.create, got)
+		}
+		s.must("zonecfg -z z1 delete -F")
+	}
+	s.replay(`$ zonecfg -z z1 create -t nothing
+! nothing: No such zone configured
+= 1
+$ zonecfg -z z1 create -a /nowhere
+! invalid path to detached zone
+`)
+}
+
+// create_func, check_if_zone_already_exists: an installed zone is refused, but
+// the exit code says nothing of it, and what follows changes the zone that is
+// there.
+func TestZonecfgCreateOfAZoneThatIsThere(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	s.replay(`$ zonecfg -z z1 create -b
+! Zone exists, input not from terminal and -F not specified:
+! create command ignored, exiting.
+= 1
+$ zonecfg -z z1 create -b -F ; set brand=ipkg ; set zonepath=/z/other
+Zone z1 already exists; overwriting.
+$ zoneadm -z z1 mark incomplete
+$ zonecfg -z z1 create -b -F ; set brand=ipkg ; set zonepath=/z/z1
+Zone z1 already exists; overwriting.
+$ zoneadm -z z1 mark -F installed
+$ zonecfg -z z1 create -b -F ; set autoboot=true ; set zonepath=/elsewhere ; set brand=sparse
+! Zone z1 already installed; create not allowed.
+! Zone z1 already installed; set zonepath not allowed.
+! Zone z1 already installed; set brand not allowed.
+$ zonecfg -z z1 export
+create -b
+set zonepath=/z/z1
+set brand=ipkg
+set autoboot=true
+set ip-type=shared
+`)
+}
+
+// delete_func, zonecfg_destroy in libzonecfg.c. Both the question and the
+// deletion look for the zone.
+func TestZonecfgDelete(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	s.replay(`$ zonecfg -z z1 delete
+! Input not from terminal and -F not specified:
+! delete command ignored, exiting.
+= 1
+$ zonecfg -z nobody delete -F
+! nobody: No such zone configured
+! nobody: No such zone configured
+= 1
+$ zonecfg -z z1 delete -F now
+! syntax error at 'now'
+! USAGE
+= 1
+$ zonecfg -z z1 delete -x
+! zonecfg: illegal option -- x
+! USAGE
+= 1
+`)
+	s.change(func(tx *world.Tx) { tx.StartKernelZone(tx.FindZone("z1")) })
+	s.replay(`$ zonecfg -z z1 delete -F
+! z1: Zone state is invalid for the requested operation
+= 1
+`)
+	// An installed zone goes, and what it has on disk stays.
+	s.change(func(tx *world.Tx) {
+		tx.FindZone("z1").Kernel = nil
+		if err := tx.SetZoneState(tx.FindZone("z1"), world.ZoneInstalled); err != nil {
+			t.Fatal(err)
+		}
+		if err := mkdirAll(tx.Files, "/z/z1/root"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.must("zonecfg -z z1 delete -F")
+	s.change(func(tx *world.Tx) {
+		if tx.FindZone("z1") != nil || !exists(tx, "/z/z1/root") {
+			t.Error("the zone is left, or its root is not")
+		}
+	})
+}
+
+// usr/src/cmd/zonecfg/zonecfg_lex.l.
+func TestZonecfgWords(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	value := func(word, want string) {
+		t.Helper()
+		r := s.run("zonecfg -z z1 'set bootargs="+word+"'", "")
+		switch got := s.zone("z1").Config.Globals["bootargs"]; {
+		case want == "" && (r.Exit != 1 || !strings.HasPrefix(r.Stderr, "syntax error at '")):
+			t.Errorf("%s: exit %d, %q", word, r.Exit, r.Stderr)
+		case want != "" && (r.Exit != 0 || got != want):
+			t.Errorf("%s: exit %d, %q is %q", word, r.Exit, r.Stderr, got)
+		}
+	}
+	value("a", "a")
+	value(`"a b"`, "a b")
+	value(`"a;b=c[d](e)"`, "a;b=c[d](e)")
+	value("a,b:c/d.e-f_g@h%i", "a,b:c/d.e-f_g@h%i")
+	value("a#b", "a#b")
+	value("net", "") // a word of its own
+	value(`"net"`, "net")
+	value("value", "")
+	value("values", "values")
+	value("a b", "")
+	value("a=b", "")
+	value("a[b", "")
+	value("(a", "")
+	value("", "")
+	// A quote that is not closed takes the end of the line, and with it the
+	// end of the command.
+	if r := s.run(`zonecfg -z z1 'set bootargs="a'`, ""); r != (Reply{}) || s.zone("z1").Config.Globals["bootargs"] != "values" {
+		t.Errorf("not closed: %+v", r)
+	}
+	s.replay(`# Comments only open a command; blanks do not matter.
+$ zonecfg -z z1 '# set autoboot=maybe'
+$ zonecfg -z z1 '  set  autoboot  =  true ; ; '
+$ zonecfg -z z1 'info autoboot'
+autoboot: true
+$ zonecfg -z z1 'frobnicate'
+! syntax error at 'f'
+! USAGE
+= 1
+$ zonecfg -z z1 'set autoboot true'
+! syntax error at 'true'
+! USAGE
+= 1
+$ zonecfg -z z1 'set'
+! USAGE
+= 1
+$ zonecfg -z z1 'addattr;set name=a;set type=string;set value=b;end'
+$ zonecfg -z z1 info attr
+attr:
+→name: a
+→type: string
+→value: b
+`)
+}
+
+// read_input: commands of a command line go on after an error, those of a
+// file do not, and those of standard input do; all save what was changed.
+func TestZonecfgSavesAfterErrors(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	s.change(func(tx *world.Tx) {
+		text := "# by hand\nset bootargs=\"-v\"\nset autoboot=maybe\nset pool=later\n"
+		if err := writeFile(tx.Files, "/tmp/commands", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.replay(`$ zonecfg -z z1 set autoboot=maybe ; set autoboot=true
+! autoboot value must be 'true' or 'false'.
+= 1
+$ zonecfg -z z1 info autoboot
+autoboot: true
+$ zonecfg -z z1 -f /tmp/commands
+! On line 3 of /tmp/commands:
+! autoboot value must be 'true' or 'false'.
+= 1
+$ zonecfg -z z1 info bootargs
+bootargs: -v
+$ zonecfg -z z1 info pool
+pool:␠
+$ zonecfg -z z1 -f -
+< set autoboot=maybe
+< set pool=later
+! On line 1:
+! autoboot value must be 'true' or 'false'.
+= 1
+$ zonecfg -z z1 info pool
+pool: later
+$ zonecfg -z z1
+< clear pool
+< exit
+$ zonecfg -z z1 info pool
+pool:␠
+`)
+	// A last line without an end is not carried out.
+	r := s.run("zonecfg -z z1 -f -", "set pool=first\nset bootargs=second")
+	if c := s.zone("z1").Config.Globals; r.Exit != 0 || c["pool"] != "first" || c["bootargs"] != "-v" {
+		t.Errorf("exit %d, %q; %v", r.Exit, r.Stderr, c)
+	}
+}
+
+// A resource that is not ended keeps everything from being saved (cleanup()).
+func TestZonecfgEndsInAResource(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	s.replay(`$ zonecfg -z z1 set autoboot=true ; add net ; set physical=net0
+! Resource incomplete.
+= 1
+$ zonecfg -z z1 info autoboot
+autoboot: false
+$ zonecfg -z z1 add net ; exit
+! Resource incomplete, input not from terminal and -F not specified:
+! exit command ignored, but exiting anyway.
+= 1
+$ zonecfg -z z1 set autoboot=true ; add net ; cancel
+$ zonecfg -z z1 info net
+$ zonecfg -z z1 info autoboot
+autoboot: true
+$ zonecfg -z z1 cancel
+! The cancel command only makes sense in the resource scope.
+= 1
+$ zonecfg -z z1 end
+! The end command only makes sense in the resource scope.
+= 1
+$ zonecfg -z z1 add net ; select net physical=net0 ; cancel
+! The select command only makes sense in the global scope.
+= 1
+`)
+}
+
+// verify_func: what the configuration lacks keeps it from being saved.
+func TestZonecfgVerifiesBeforeItSaves(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.replay(`$ zonecfg -z z1 create -b ; set brand=sparse
+! zonepath cannot be empty.
+! Zone z1 failed to verify
+! z1: Required resource missing
+! Configuration not saved.
+= 1
+$ zonecfg -z z1 create -b ; set zonepath=/z/z1 ; set brand=omicron1
+! z1: unknown brand.
+!
+! z1: Invalid document
+! Configuration not saved.
+= 1
+$ zonecfg -z z1 create -b ; set zonepath=/z/z1 ; set brand=sparse ; set limitpriv=default,frob
+! z1: invalid privilege: frob
+! Configuration not saved.
+= 1
+$ zonecfg -z z1 create -b ; set zonepath=/z/z1 ; set brand=sparse ; set limitpriv=default,proc_zone
+! z1: invalid privilege: proc_zone
+! Configuration not saved.
+= 1
+$ zonecfg -z z1 create -b ; set zonepath=/z/z1 ; set brand=sparse ; set limitpriv=default,!net_access,dtrace_proc ; verify
+$ zonecfg -z z1 add net ; set physical=net0 ; end
+! net: address not specified
+! Zone z1 failed to verify
+! z1: Required property missing
+! Configuration not saved.
+= 1
+$ zonecfg -z z1 set ip-type=exclusive ; add net ; set physical=net0 ; set address=10.0.0.1/24 ; end
+! net: address cannot be specified for an exclusive IP type
+! Zone z1 failed to verify
+! z1: Invalid argument
+! Configuration not saved.
+= 1
+$ zonecfg -z z1 add net ; set physical=net0 ; set allowed-address=10.0.0.1/24 ; set address=10.0.0.1 ; end
+! net: allowed-address cannot be specified for a shared IP type
+! Zone z1 failed to verify
+! z1: Invalid argument
+! Configuration not saved.
+= 1
+$ zonecfg -z z1 set ip-type=exclusive ; add net ; set physical=net0 ; set defrouter=10.0.0.1 ; end
+! net: defrouter for net0 cannot be specified without allowed-address for an exclusive IP type
+! Zone z1 failed to verify
+! z1: Invalid argument
+! Configuration not saved.
+= 1
+$ zonecfg -z z1 set ip-type=exclusive ; add net ; set physical=net0 ; set defrouter=10.0.0.1 ; set allowed-address=10.0.0.2/24 ; end
+`)
+}
+
+// zonecfg_save of a zone whose brand is not on the sled.
+func TestZonecfgOfABrandThatIsNotThere(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.change(func(tx *world.Tx) {
+		if _, err := tx.AddZone("z1", world.Config{Brand: "omicron1", Zonepath: "/z/z1"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.replay(`$ zonecfg -z z1 info
+! Zone z1 uses non-existent brand "omicron1".  Unable to continue
+= 1
+`)
+}
+
+func TestZonecfgGlobalProperties(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	s.replay(`$ zonecfg -z z1 set zonepath=z/z1
+! z/z1 is not an absolute path.
+= 1
+$ zonecfg -z z1 set zonepath=//
+! / is not allowed as a zonepath.
+= 1
+$ zonecfg -z z1 set zonepath=//z///z1//
+$ zonecfg -z z1 info zonepath
+zonepath: /z/z1
+$ zonecfg -z z1 set ip-type=both
+! ip-type value must be 'shared' or 'exclusive'.
+= 1
+$ zonecfg -z z1 set physical=net0
+! Cannot set a resource-specific property from the global scope.
+= 1
+$ zonecfg -z z1 set -F autoboot=true
+! syntax error at 'autoboot'
+! USAGE
+= 1
+$ zonecfg -z z1 set -F zonepath=/x
+! Zonepath is changeable only in an alternate root.
+= 1
+$ zonecfg -z z1 set hostid=ffffffff
+! hostid: Specified property is invalid
+= 1
+$ zonecfg -z z1 set hostid=0xcafe ; set fs-allowed=ufs,pcfs ; set bootargs="-m verbose" ; set scheduling-class=FSS
+$ zonecfg -z z1 set fs-allowed="ufs, pcfs"
+! z1: Specified property is invalid
+= 1
+$ zonecfg -z z1 set pool=SUNWtmp
+! pool names starting with SUNW are reserved.
+= 1
+$ zonecfg -z z1 export
+create -b
+set zonepath=/z/z1
+set brand=sparse
+set autoboot=false
+set bootargs=-m verbose
+set scheduling-class=FSS
+set ip-type=shared
+set hostid=0xcafe
+set fs-allowed=ufs,pcfs
+$ zonecfg -z z1 clear bootargs ; clear hostid ; clear fs-allowed ; clear scheduling-class
+$ zonecfg -z z1 clear zonepath
+! zonepath: Clearing this property is not allowed
+= 1
+$ zonecfg -z z1 clear brand
+! brand: Clearing this property is not allowed
+= 1
+`)
+}
+
+// Renaming: set zonename, zonecfg_set_name in libzonecfg.c.
+func TestZonecfgRenamesAZone(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1", "zonecfg -z z2 create -b ; set brand=sparse ; set zonepath=/z/z2")
+	s.replay(`$ zonecfg -z z1 set zonename=z2
+! z2: Zone name already in use
+! USAGE
+= 1
+$ zonecfg -z z1 set zonename=-z
+! -z: Bogus zone name
+! USAGE
+= 1
+$ zonecfg -z z1 set zonename=z3
+$ zoneadm list -c
+global
+z3
+z2
+`)
+	s.change(func(tx *world.Tx) { tx.StartKernelZone(tx.FindZone("z3")) })
+	s.replay(`$ zonecfg -z z3 set zonename=z4
+! z4: Zone state is invalid for the requested operation
+! USAGE
+= 1
+`)
+}
+
+// revert_func goes back to what is saved.
+func TestZonecfgReverts(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	s.replay(`$ zonecfg -z z1 set autoboot=true ; revert
+! Input not from terminal and -F not specified:
+! revert command ignored, exiting.
+= 1
+$ zonecfg -z z1 set autoboot=true ; commit ; set pool=later ; revert -F ; info pool ; info autoboot
+pool:␠
+autoboot: true
+$ zonecfg -z z1 revert -F
+! No changes to revert.
+= 1
+$ zonecfg -z z1 add net ; revert ; cancel
+! You can only use revert in the global scope.
+! Use 'cancel' to cancel changes to a resource specification.
+= 1
+$ zonecfg -z new create -b ; revert -F
+! new: no such saved zone to revert to.
+= 1
+`)
+}
+
+// zone_is_read_only.
+func TestZonecfgLeavesTemplatesAlone(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	for _, command := range []string{"create", "set autoboot=true", "add net", "delete -F", "commit", "clear pool", "remove net", "verify"} {
+		r := s.run("zonecfg -z SUNWblank "+command, "")
+		if want := "SUNWblank: zones beginning with SUNW are read-only.\n"; r.Exit != 1 || r.Stderr != want {
+			t.Errorf("%s: exit %d, %q", command, r.Exit, r.Stderr)
+		}
+	}
+	s.replay(`$ zonecfg -z SUNWblank info brand
+brand: ipkg
+`)
+}
+
+func TestZonecfgInsideAZone(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.change(func(tx *world.Tx) { addRunningZone(t, tx, "z1") })
+	got, err := s.d.Exec(t.Context(), Call{Tool: "zonecfg", Args: []string{"-z", "z1", "info"}, Zone: "z1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Reply{Stderr: "zonecfg can only be run from the global zone.\n", Exit: 1}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Two that begin with the same configuration do not lock each other out: the
+// last one to save wins (zonecfg takes no lock of the zone).
+func TestZonecfgDoesNotWaitForZoneadm(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	s.change(func(tx *world.Tx) { tx.StartKernelZone(tx.FindZone("z1")) })
+	s.must("zonecfg -z z1 set autoboot=true")
+	if z := s.zone("z1"); !z.Config.Autoboot || z.Kernel.Config.Autoboot {
+		t.Errorf("configured %v, running with %v: edits count from the next boot", z.Config.Autoboot, z.Kernel.Config.Autoboot)
+	}
+}
