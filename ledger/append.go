@@ -28,6 +28,7 @@ func (l *Ledger) Update(ctx context.Context, decide func(View) ([]Fact, error)) 
 	if err != nil {
 		return View{}, err
 	}
+	l.doubt(ctx, p)
 	view, err := p.view(p.members[0])
 	if err != nil {
 		return View{}, err
@@ -53,13 +54,10 @@ func (l *Ledger) Update(ctx context.Context, decide func(View) ([]Fact, error)) 
 
 // append writes one line to all present members, which are equal.
 func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture, error) {
-	head := p.members[0].text.head()
-	if head.Seq == p.epoch.Seq {
-		if err := l.affirm(ctx, p); err != nil {
-			return nil, err
-		}
+	if err := l.affirm(ctx, p); err != nil {
+		return nil, err
 	}
-	line := encodeLine(head, p.epoch.N, time.Now(), facts)
+	line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)
 	if err := l.write(p.members, line); err != nil {
 		return nil, l.kill(err, true)
 	}
@@ -75,7 +73,7 @@ func (l *Ledger) settle() (*picture, error) {
 
 // write appends a line to copies that are equal: to all of them, then each is
 // flushed.
-func (l *Ledger) write(copies []*Copy, line []byte) error {
+func (l *Ledger) write(copies []*copyAt, line []byte) error {
 	for _, c := range copies {
 		if err := l.files.Append(c.File(), line); err != nil {
 			return err
@@ -96,7 +94,7 @@ func (l *Ledger) write(copies []*Copy, line []byte) error {
 	return nil
 }
 
-func (l *Ledger) flush(copies []*Copy) error {
+func (l *Ledger) flush(copies []*copyAt) error {
 	var group errgroup.Group
 	for _, c := range copies {
 		group.Go(func() error { return l.files.Sync(c.File()) })
@@ -105,7 +103,7 @@ func (l *Ledger) flush(copies []*Copy) error {
 }
 
 // with is the copy with a line that was just appended to its file.
-func (c *Copy) with(files host.Files, line []byte) (*Copy, error) {
+func (c *copyAt) with(files host.Files, line []byte) (*copyAt, error) {
 	info, err := files.Stat(c.File())
 	if err != nil {
 		return nil, err
@@ -117,7 +115,7 @@ func (c *Copy) with(files host.Files, line []byte) (*Copy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Copy{Location: c.Location, text: longer, info: info}, nil
+	return &copyAt{Location: c.Location, text: longer, info: info}, nil
 }
 
 // kill ends the use of l: after a failed write only a new Open can tell what

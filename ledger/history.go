@@ -76,7 +76,7 @@ func past(ctx context.Context, files host.Files, places Places) (map[uint64][]by
 }
 
 // addHistories adds the lines of a copy's history files.
-func addHistories(files host.Files, c *Copy, lines map[uint64][]byte) error {
+func addHistories(files host.Files, c *copyAt, lines map[uint64][]byte) error {
 	all, err := histories(files, c.Directory)
 	var failed error
 	for _, seq := range all {

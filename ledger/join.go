@@ -30,20 +30,31 @@ func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string
 	if len(newcomers) == 0 {
 		return nil
 	}
+	for _, at := range newcomers {
+		if err := mounted(l.files, at); err != nil {
+			return fmt.Errorf("%s: %w", at.File(), cause(err))
+		}
+	}
 	if len(p.missing) > 0 {
 		if p, err = l.goAlone(ctx, p); err != nil {
 			return err
 		}
 	}
+	return l.add(ctx, p, newcomers, reason{who, why})
+}
+
+// add makes the copies, then members of them.
+func (l *Ledger) add(ctx context.Context, p *picture, newcomers []Location, by reason) error {
 	for _, at := range newcomers {
 		if err := l.plant(at, p.members[0].text); err != nil {
 			return l.kill(fmt.Errorf("make a copy of the state file: %w", err), false)
 		}
 	}
-	if p, err = l.lookToWrite(ctx); err != nil {
+	p, err := l.lookToWrite(ctx)
+	if err != nil {
 		return err
 	}
-	return l.admit(ctx, p, newcomers, reason{who, why})
+	return l.admit(ctx, p, newcomers, by)
 }
 
 // plant writes a copy, not yet a member, into a location.
@@ -79,7 +90,7 @@ func setAside(files host.Files, at Location) error {
 // line first: a newcomer alone must never claim that it counts.
 func (l *Ledger) admit(ctx context.Context, p *picture, newcomers []Location, by reason) error {
 	seats, lost := slices.Clone(p.epoch.Copies), slices.Clone(p.epoch.Lost)
-	var others []*Copy
+	var others []*copyAt
 	for _, at := range newcomers {
 		c := l.at(at)
 		if c == nil || c.text.lags(p.best.text) {
@@ -124,14 +135,14 @@ func (l *Ledger) Leave(ctx context.Context, directory string, who, why string) e
 	case len(p.members) == 1:
 		return fmt.Errorf("%s is the only copy of the state file", leaver.File())
 	}
-	stay := slices.DeleteFunc(slices.Clone(p.members), func(c *Copy) bool { return c == leaver })
+	stay := slices.DeleteFunc(slices.Clone(p.members), func(c *copyAt) bool { return c == leaver })
 	seats := slices.DeleteFunc(slices.Clone(p.epoch.Copies), func(s Seat) bool { return s.Copy == leaver.text.Copy })
-	_, err = l.change(ctx, p, p.epoch.next(seats, p.epoch.Lost, reason{who, why}), stay, []*Copy{leaver})
+	_, err = l.change(ctx, p, p.epoch.next(seats, p.epoch.Lost, reason{who, why}), stay, []*copyAt{leaver})
 	return err
 }
 
 // member is the present member in that directory, or nil.
-func (p *picture) member(at Location) *Copy {
+func (p *picture) member(at Location) *copyAt {
 	for _, c := range p.members {
 		if c.Directory == path.Clean(at.Directory) {
 			return c
@@ -150,7 +161,7 @@ func (p *picture) why(at Location) error {
 	return fmt.Errorf("%s: it is not what was written", at.File())
 }
 
-func (l *Ledger) at(at Location) *Copy {
+func (l *Ledger) at(at Location) *copyAt {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.seen[at.Directory]

@@ -66,10 +66,11 @@ type Ledger struct {
 	limit  int // bytes of dead lines below which nothing is rewritten
 
 	mu     sync.Mutex
-	seen   map[string]*Copy // by directory: what was read there last
-	absent []Absence        // the other places
-	dead   error            // set by the first failed write
-	alone  *reason          // set by Degrade
+	seen   map[string]*copyAt // by directory: what was read there last
+	absent []Absence          // the other places
+	dead   error              // set by the first failed write
+	alone  *reason            // set by Degrade
+	doubts []string           // warnings of every later View
 }
 
 // rewriteLimit is the amount of dead lines that is worth a rewrite, in bytes.
@@ -102,13 +103,21 @@ func unopened(files host.Files, places Places) (*Ledger, error) {
 		places.Witness = NoWitness{}
 	}
 	places.Locations = cleaned(places.Locations)
-	return &Ledger{files: files, places: places, limit: rewriteLimit, seen: map[string]*Copy{}}, nil
+	return &Ledger{files: files, places: places, limit: rewriteLimit, seen: map[string]*copyAt{}}, nil
 }
 
+// cleaned names every directory once, with its pool if one of its locations
+// does.
 func cleaned(locations []Location) []Location {
-	out := slices.Clone(locations)
-	for i := range out {
-		out[i].Directory = path.Clean(out[i].Directory)
+	var out []Location
+	for _, at := range locations {
+		at.Directory = path.Clean(at.Directory)
+		i := slices.IndexFunc(out, func(o Location) bool { return o.Directory == at.Directory })
+		if i < 0 {
+			out = append(out, at)
+		} else if out[i].Pool == "" {
+			out[i].Pool = at.Pool
+		}
 	}
 	return out
 }
@@ -138,6 +147,7 @@ func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
 	if len(p.members) == 0 {
 		return nil, p.missingError()
 	}
+	l.doubt(ctx, p)
 	return p, nil
 }
 
@@ -155,10 +165,15 @@ func (l *Ledger) Degrade(who, why string) {
 func (l *Ledger) lock(ctx context.Context, mode host.LockMode) (unlock func(), err error) {
 	lock, err := l.files.Lock(ctx, l.places.Lock, mode)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := host.MkdirAll(l.files, path.Dir(l.places.Lock), 0o755); err != nil {
-			return nil, fmt.Errorf("lock the state file: %w", err)
+		err = host.MkdirAll(l.files, path.Dir(l.places.Lock), 0o755)
+		if errors.Is(err, host.ErrReadOnly) && mode == host.LockShared {
+			// Nobody has locked anything since the sled booted. Should a writer begin
+			// now, we see what a reader sees after that writer was killed.
+			return func() {}, nil
 		}
-		lock, err = l.files.Lock(ctx, l.places.Lock, mode)
+		if err == nil {
+			lock, err = l.files.Lock(ctx, l.places.Lock, mode)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the state file: %w", err)

@@ -278,6 +278,44 @@ func TestTheLockSurvivesAReboot(t *testing.T) {
 	}
 }
 
+func TestARunThatChangesNothingCanRead(t *testing.T) {
+	s := created(t, 2, false)
+	set(t, s.open(t), fact("a", "1"))
+	s.powerCut(func(int) int { return 0 })
+	p := s.places()
+	p.Lock = "/run/sledctl/ledger.lock"
+	files := host.ReadOnly(filesOnly{files: s}).Files()
+	l, err := Open(t.Context(), files, p)
+	try(t, err)
+	if got := all(must(t)(l.Read(t.Context()))); got["a"] != "1" {
+		t.Errorf("got %v", got)
+	}
+	if _, err := l.Update(t.Context(), always(fact("a", "2"))); !errors.Is(err, host.ErrReadOnly) {
+		t.Errorf("update: %v", err)
+	}
+}
+
+// filesOnly is a host with nothing but files.
+type filesOnly struct {
+	host.Host
+	files host.Files
+}
+
+func (h filesOnly) Files() host.Files { return h.files }
+
+func TestAPlaceMayBeNamedTwice(t *testing.T) {
+	s := created(t, 1, false)
+	p := s.places()
+	p.Locations = append([]Location{{Directory: p.Locations[0].Directory + "/"}}, p.Locations...)
+	l, err := Open(t.Context(), s, p)
+	try(t, err)
+	set(t, l, fact("a", "1"))
+	s.disks[0].mounted = false
+	if _, err := l.Read(t.Context()); !errors.Is(err, ErrNotMounted) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAFailedWriteEndsTheHandle(t *testing.T) {
 	for _, op := range []int{0, 1} { // the append, its flush
 		s := created(t, 2, false)

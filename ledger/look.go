@@ -29,7 +29,7 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 		}
 	}
 	l.each(visits, func(v *visit) { v.flush(l.files) })
-	l.seen, l.absent = map[string]*Copy{}, nil
+	l.seen, l.absent = map[string]*copyAt{}, nil
 	for _, v := range visits {
 		if v.found != nil {
 			l.seen[v.Directory] = v.found
@@ -55,11 +55,22 @@ func (l *Ledger) each(visits []*visit, do func(*visit)) {
 
 // decide applies the rules to what is known of all places.
 func (l *Ledger) decide() (*picture, error) {
-	var copies []*Copy
+	var copies []*copyAt
 	for _, at := range l.places.Locations {
 		if c := l.seen[at.Directory]; c != nil {
 			copies = append(copies, c)
 		}
 	}
-	return choose(copies, l.absent)
+	p, err := choose(copies, l.absent)
+	if err == nil {
+		p.warnings = append(p.warnings, l.doubts...)
+	}
+	return p, err
+}
+
+// warn is a warning of every later View.
+func (l *Ledger) warn(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doubts = append(l.doubts, text)
 }

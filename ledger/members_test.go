@@ -132,6 +132,9 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	first.mounted, second.mounted = true, false
 	_, err = s.open(t).Update(t.Context(), always(fact("a", "3")))
 	explains(t, err, ErrOverruled, first.at.File())
+	if v := must(t)(s.open(t).Read(t.Context())); !warned(v, first.at.File(), "went on with other copies") {
+		t.Errorf("a reader is warned %v", v.Warnings())
+	}
 	second.mounted = true
 	_, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, first.at.File(), second.at.File(), "both sides")
@@ -141,6 +144,29 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 type deaf struct{ *memoryWitness }
 
 func (deaf) Write(_ context.Context, _ Mark) error { return errors.New("deaf") }
+
+func TestWithoutAWitnessGoingOnAloneSaysSo(t *testing.T) {
+	s := created(t, 2, false)
+	set(t, s.open(t), fact("a", "1"))
+	p := s.places()
+	p.Witness = nil
+	s.disks[1].mounted = false
+	l, err := Open(t.Context(), s, p)
+	try(t, err)
+	l.Degrade("test", "test")
+	if v := set(t, l, fact("a", "2")); !warned(v, "nobody could say") {
+		t.Errorf("warned %v", v.Warnings())
+	}
+	s.witness.mark = nil
+	s.disks[1].mounted = true
+	s.disks[0].mounted = false
+	if v := set(t, s.degrade(t), fact("a", "3")); !warned(v, "nobody could say") {
+		t.Errorf("warned %v", v.Warnings())
+	}
+	s.disks[0].mounted = true
+	_, err = Open(t.Context(), s, s.places())
+	explains(t, err, ErrForked, s.disks[0].at.File(), s.disks[1].at.File())
+}
 
 func TestAnEpochLineIsWitnessedBeforeAnythingFollowsIt(t *testing.T) {
 	s := created(t, 1, false)
@@ -206,6 +232,19 @@ func TestADiskIsReplaced(t *testing.T) {
 	s.disks[0].mounted = false
 	if v := must(t)(s.open(t).Read(t.Context())); all(v)["a"] != "2" {
 		t.Errorf("the new disk holds %v", all(v))
+	}
+}
+
+func TestJoinNeedsItsPlaces(t *testing.T) {
+	s := created(t, 2, false)
+	l := s.open(t)
+	away := Location{Directory: "/pool/int/away/config/sledctl", Pool: "away"}
+	err := l.Join(t.Context(), []Location{away}, "test", "test")
+	if !errors.Is(err, ErrNotMounted) || !strings.Contains(err.Error(), away.File()) {
+		t.Errorf("got %v", err)
+	}
+	if v := set(t, l, fact("a", "1")); v.Epoch().N != 1 {
+		t.Errorf("epoch %+v", v.Epoch())
 	}
 }
 
@@ -329,7 +368,7 @@ func TestThreeCopiesLoseOneAfterTheOther(t *testing.T) {
 	s.disks[2].mounted = true
 	try(t, s.open(t).Join(t.Context(), []Location{s.disks[2].at}, "test", "back"))
 	v := must(t)(s.open(t).Read(t.Context()))
-	if lost := v.Epoch().Lost; len(lost) != 1 || lost[0].Pool != "pool1" || !warned(v, "pool1") {
+	if lost := v.Epoch().Lost; len(lost) != 1 || lost[0].Pool != "pool1" || !warned(v, "pool1", "an operator") {
 		t.Errorf("lost %v, warned %v", lost, v.Warnings())
 	}
 }

@@ -8,9 +8,9 @@ import (
 
 // picture is what a look at all places amounts to.
 type picture struct {
-	best     *Copy
-	epoch    Epoch   // the best copy's last: it says who the members are
-	members  []*Copy // that are present, in the order of the epoch line
+	best     *copyAt
+	epoch    Epoch     // the best copy's last: it says who the members are
+	members  []*copyAt // that are present, in the order of the epoch line
 	missing  []Member
 	absent   []Absence
 	warnings []string
@@ -19,7 +19,7 @@ type picture struct {
 // choose decides which copies to believe. Not a vote: the copy with the most
 // epoch lines, then the most lines, is the best, and every other must be what
 // that one has been, or an end that never counted.
-func choose(copies []*Copy, absent []Absence) (*picture, error) {
+func choose(copies []*copyAt, absent []Absence) (*picture, error) {
 	if len(copies) == 0 {
 		return nil, &AbsentError{absent}
 	}
@@ -57,8 +57,8 @@ func (p *picture) warnOfBroken() {
 	}
 }
 
-func twins(copies []*Copy) error {
-	byID := map[string]*Copy{}
+func twins(copies []*copyAt) error {
+	byID := map[string]*copyAt{}
 	for _, c := range copies {
 		if other := byID[c.text.Copy]; other != nil {
 			return &TwinsError{c.text.Copy, [2]string{other.File(), c.File()}}
@@ -123,7 +123,7 @@ func (t *text) agrees(best *text, began Epoch) bool {
 	return ok && found && string(newChain().hash([]byte(before), best.line(i)[hashEnd:])) == began.hash
 }
 
-func fork(best, other *Copy, why string) error {
+func fork(best, other *copyAt, why string) error {
 	return &ForkedError{
 		Best: best.File(), BestHead: best.text.head(), BestEpoch: best.text.epoch(),
 		Other: other.File(), OtherHead: other.text.head(), OtherEpoch: other.text.epoch(),
@@ -132,8 +132,8 @@ func fork(best, other *Copy, why string) error {
 }
 
 // seat finds the members among the copies.
-func (p *picture) seat(copies []*Copy) {
-	byID := map[string]*Copy{}
+func (p *picture) seat(copies []*copyAt) {
+	byID := map[string]*copyAt{}
 	for _, c := range copies {
 		byID[c.text.Copy] = c
 	}
@@ -147,9 +147,16 @@ func (p *picture) seat(copies []*Copy) {
 		p.warn("%v of the state file is missing: %v", s, cause(m.Err))
 	}
 	for _, s := range p.epoch.Lost {
+		e := lostIn(p.best.text.epochs, s)
 		p.warn("the state file is kept without %v since %s (%s: %s): `sledctl bootstrap` takes a new disk in",
-			s, p.epoch.Time.Format("2006-01-02 15:04:05Z"), p.epoch.Who, p.epoch.Why)
+			s, e.Time.Format("2006-01-02 15:04:05Z"), e.Who, e.Why)
 	}
+}
+
+// lostIn is the epoch that began without that member.
+func lostIn(epochs []Epoch, s Seat) Epoch {
+	i := slices.IndexFunc(epochs, func(e Epoch) bool { return slices.Contains(e.Lost, s) })
+	return epochs[i]
 }
 
 // whyMissing is what was found in the place where the copy should be.
@@ -168,7 +175,7 @@ func (p *picture) warn(form string, args ...any) {
 
 // shortest is the present member with the fewest lines: what it holds, all
 // hold.
-func (p *picture) shortest() *Copy {
+func (p *picture) shortest() *copyAt {
 	least := p.members[0]
 	for _, c := range p.members[1:] {
 		if c.text.head().Seq < least.text.head().Seq {
@@ -187,7 +194,7 @@ func (p *picture) missingError() error {
 }
 
 // view is what copy c holds.
-func (p *picture) view(c *Copy) (View, error) {
+func (p *picture) view(c *copyAt) (View, error) {
 	facts, err := c.text.facts()
 	if err != nil {
 		return View{}, broken(c.File(), err)

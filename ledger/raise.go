@@ -48,7 +48,7 @@ func (l *Ledger) degraded() *reason {
 // level says whether all present members hold what the best copy holds, and
 // can be appended to.
 func (p *picture) level() bool {
-	return !slices.ContainsFunc(p.members, func(c *Copy) bool { return c.text.lags(p.best.text) })
+	return !slices.ContainsFunc(p.members, func(c *copyAt) bool { return c.text.lags(p.best.text) })
 }
 
 func (t *text) lags(best *text) bool { return t.torn > 0 || t.head() != best.head() }

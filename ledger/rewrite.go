@@ -43,7 +43,7 @@ func (t *text) outweighed(limit int) bool {
 
 // rewrite leaves dead lines out of a copy's file, after it has put them into a
 // history file beside it.
-func (l *Ledger) rewrite(c *Copy) error {
+func (l *Ledger) rewrite(c *copyAt) error {
 	kept, left, err := c.text.split()
 	if err != nil {
 		return broken(c.File(), err)

@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// fault is what is wrong with a text, and where.
+type fault struct {
+	line   int // from 1, the header
+	reason string
+}
+
+func (f *fault) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.reason) }
+
+// verify reads a file's contents. What a power cut left of a last append is
+// counted in torn; anything else that is wrong is a *fault. Where known, a
+// verified text of the same ledger, holds the same bytes they are compared
+// instead of hashed.
+func verify(data []byte, known *text) (*text, error) {
+	h, at, err := cutHeader(data)
+	if err != nil {
+		return nil, &fault{1, err.Error()}
+	}
+	if known != nil && (known.Ledger != h.Ledger || known.Base != h.Base) {
+		known = nil
+	}
+	t := &text{header: h, lines: make([]span, 0, bytes.Count(data, []byte{'\n'}))}
+	if at, err = t.keep(data, at, known); err != nil {
+		return nil, err
+	}
+	if err := t.follow(data, at, known); err != nil {
+		return nil, err
+	}
+	if len(t.epochs) == 0 {
+		return nil, &fault{2, "no line says which copies count"}
+	}
+	return t, nil
+}
+
+// extend is t with the bytes that its file has got since. It is not safe for
+// concurrent use.
+func (t *text) extend(more []byte) (*text, error) {
+	data, lines, epochs := t.data, t.lines, t.epochs
+	if t.grown {
+		data, lines, epochs = slices.Clip(data), slices.Clip(lines), slices.Clip(epochs)
+	}
+	t.grown = true
+	longer := &text{header: t.header, lines: lines, epochs: epochs, before: t.index.Load()}
+	if err := longer.follow(append(data, more...), len(data), nil); err != nil {
+		return nil, err
+	}
+	return longer, nil
+}
+
+// keep reads the lines that a rewrite kept. They were flushed before the file
+// got its name, so nothing of them can be torn.
+func (t *text) keep(data []byte, at int, known *text) (int, error) {
+	start := at
+	for len(t.lines) < t.Base.Kept {
+		n := bytes.IndexByte(data[at:], '\n')
+		if n < 0 {
+			return 0, t.wrong("%d lines were kept by the last rewrite, %d are here", t.Base.Kept, len(t.lines))
+		}
+		f, ok := cutLine(data[at : at+n])
+		if !ok {
+			return 0, t.wrong("not a line of a state file")
+		}
+		last := uint64(0)
+		if k := len(t.lines); k > 0 {
+			last = t.lines[k-1].seq
+		}
+		if f.seq <= last || f.seq > t.Base.Seq {
+			return 0, t.wrong("line %d stands behind line %d", f.seq, last)
+		}
+		if err := t.count(f); err != nil {
+			return 0, err
+		}
+		t.lines = append(t.lines, span{at, at + n, f.seq})
+		at += n + 1
+	}
+	if known.keeps(data[start:at]) || t.Base.Kept == 0 || string(newChain().hash(data[start:at])) == t.Base.Sum {
+		return at, nil
+	}
+	return 0, &fault{2, "the lines that the last rewrite kept do not match their sum"}
+}
+
+// follow reads the lines of the chain, from at on.
+func (t *text) follow(data []byte, at int, known *text) error {
+	t.data = data[:at]
+	head := t.head()
+	prev, seq, chain := []byte(head.Hash), head.Seq, newChain()
+	for at < len(data) {
+		n := bytes.IndexByte(data[at:], '\n')
+		if n < 0 {
+			break
+		}
+		line := data[at : at+n]
+		f, ok := cutLine(line)
+		if !ok {
+			break
+		}
+		if known = known.agreeing(len(t.lines), line); known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:])) {
+			break
+		}
+		if f.seq != seq+1 {
+			return t.wrong("line %d stands behind line %d", f.seq, seq)
+		}
+		if err := t.count(f); err != nil {
+			return err
+		}
+		t.lines = append(t.lines, span{at, at + n, f.seq})
+		prev, seq, at = f.hash, f.seq, at+n+1
+	}
+	t.data, t.torn = data[:at], len(data)-at
+	if t.torn > 0 && !oneLine(data[at:]) {
+		return t.wrong("the line does not match its hash, and is not the last")
+	}
+	return nil
+}
+
+// keeps says whether t kept those lines too.
+func (t *text) keeps(lines []byte) bool {
+	if t == nil || t.Base.Kept == 0 {
+		return false
+	}
+	return bytes.Equal(t.data[t.lines[0].start:t.lines[t.Base.Kept-1].end+1], lines)
+}
+
+// agreeing is t if its line i is this one, else nil.
+func (t *text) agreeing(i int, line []byte) *text {
+	if t == nil || i >= len(t.lines) || !bytes.Equal(t.line(i), line) {
+		return nil
+	}
+	return t
+}
+
+// oneLine says whether data can be the remains of one append, which is one
+// line. More than that proves that the first line of it was whole once: a next
+// one is only written behind a line that was flushed.
+func oneLine(data []byte) bool {
+	if n := bytes.IndexByte(data, '\n'); n >= 0 && n < len(data)-1 {
+		return false
+	}
+	for rest := data[1:]; ; {
+		i := bytes.Index(rest, []byte(openHash))
+		if i < 0 {
+			return true
+		}
+		if looksLikeLine(rest[i:]) {
+			return false
+		}
+		rest = rest[i+1:]
+	}
+}
+
+// count checks a line's epoch, and keeps an epoch line.
+func (t *text) count(f fields) error {
+	var now uint64
+	if k := len(t.epochs); k > 0 {
+		now = t.epochs[k-1].N
+	}
+	if !isEpochLine(f.facts) {
+		if f.epoch != now || now == 0 {
+			return t.wrong("a line of epoch %d in epoch %d", f.epoch, now)
+		}
+		return nil
+	}
+	e, err := cutEpoch(f)
+	if err != nil {
+		return t.wrong("%v", err)
+	}
+	if e.N != now+1 || f.epoch != e.N {
+		return t.wrong("epoch %d follows epoch %d", e.N, now)
+	}
+	t.epochs = append(t.epochs, e)
+	return nil
+}
+
+// fault is one of the line that comes next.
+func (t *text) wrong(form string, args ...any) error {
+	return &fault{len(t.lines) + 2, fmt.Sprintf(form, args...)}
+}
