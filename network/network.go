@@ -175,27 +175,28 @@ func (s Settings) actions(old Record, next *Record, seen seen, at operation.Mome
 	default:
 		next.GZMAC = l.MAC
 	}
-	return s.address(actions, next, seen, add)
+	err := s.address(next, seen, add)
+	return actions, err
 }
 
-func (s Settings) address(actions []plan.Action, next *Record, seen seen, add func(plan.Action)) ([]plan.Action, error) {
+func (s Settings) address(next *Record, seen seen, add func(plan.Action)) error {
 	if !s.GZAddress.IsValid() {
-		return actions, nil
+		return nil
 	}
 	next.GZAddress = s.GZAddress.String()
 	object := s.addressObject()
 	for _, a := range seen.addresses {
 		if a.Object == object && a.Address != s.GZAddress {
-			return nil, &ConflictError{Object: "address " + object, Is: a.Address.String(), Wanted: s.GZAddress.String()}
+			return &ConflictError{Object: "address " + object, Is: a.Address.String(), Wanted: s.GZAddress.String()}
 		}
 		if a.Object == object {
-			return actions, nil
+			return nil
 		}
 	}
 	add(plan.Action{ID: "ipadm.create-address " + object, Object: "address " + object, Why: "how the global zone reaches Propolis", Change: plan.Create,
 		Step: ipadm.CreateAddress{Object: object, Type: "static", Address: s.GZAddress.String()}})
 	add(plan.Action{ID: "ipadm.await-address " + object, Object: "address " + object, Change: plan.Wait, Step: ipadm.AwaitAddress{Object: object}})
-	return actions, nil
+	return nil
 }
 
 // ConflictError is something that is there and is otherwise than configured.

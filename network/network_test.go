@@ -1,0 +1,172 @@
+package network_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/vnic"
+)
+
+func newEnv(t *testing.T) operation.Env {
+	t.Helper()
+	s := sim.New(sim.Options{})
+	t.Cleanup(s.Close)
+	h := s.Host()
+	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}}
+	for _, dir := range []string{"/state", "/var/run/sledctl"} {
+		if err := host.MkdirAll(h.Files(), dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ledger.Create(t.Context(), h.Files(), places, "test"); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	n := 0
+	return operation.Env{
+		Host: h, RunDir: "/var/run/sledctl", PID: 1,
+		Ledger: func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, h.Files(), places) },
+		Draw:   func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
+	}
+}
+
+func settings() network.Settings {
+	return network.Settings{
+		Names: sled.DefaultPrefixes(), Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("10.77.0.1/16"),
+	}
+}
+
+func link(t *testing.T, h host.Host, name string) (vnic.Link, bool) {
+	t.Helper()
+	links, err := vnic.List(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return vnic.Link{}, false
+}
+
+func record(t *testing.T, env operation.Env) network.Record {
+	t.Helper()
+	l, err := env.Ledger(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := l.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, ok, err := network.Load(view)
+	if err != nil || !ok {
+		t.Fatalf("no record: %v", err)
+	}
+	return r
+}
+
+func TestEtherstubVNICAndAddressAreMadeOnce(t *testing.T) {
+	env := newEnv(t)
+	report, err := settings().Ensure(t.Context(), env, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Outcome.Done) != 4 {
+		t.Errorf("done: %v", report.Outcome.Done)
+	}
+	gz, ok := link(t, env.Host, "gz0")
+	if r := record(t, env); !ok || gz.Over != "stub0" || gz.MAC != r.GZMAC || r.ControlLink != "stub0" {
+		t.Errorf("link %+v, record %+v", gz, r)
+	}
+	if again, err := settings().Ensure(t.Context(), env, false); err != nil || !again.Plan.Empty() {
+		t.Errorf("the second time: %v, %v", again.Plan.Actions, err)
+	}
+}
+
+func TestWhatIsThereAndOtherwiseIsAConflict(t *testing.T) {
+	env := newEnv(t)
+	if _, err := settings().Ensure(t.Context(), env, false); err != nil {
+		t.Fatal(err)
+	}
+	s := settings()
+	s.GZAddress = netip.MustParsePrefix("10.78.0.1/16")
+	_, err := s.Ensure(t.Context(), env, false)
+	if conflict, ok := errors.AsType[*network.ConflictError](err); !ok || conflict.Object != "address gz0/control" {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestWithoutAControlLinkTheCandidatesAreListed(t *testing.T) {
+	env := newEnv(t)
+	routes, err := ipadm.Routes(t.Context(), env.Host, "")
+	if err != nil || len(routes) == 0 || routes[0].Destination != "default" {
+		t.Fatalf("routes %v, %v", routes, err)
+	}
+	gone := ipadm.DeleteRoute{Destination: routes[0].Destination, Gateway: routes[0].Gateway}
+	if err := gone.Do(t.Context(), env.Host); err != nil {
+		t.Fatal(err)
+	}
+	_, err = network.Settings{Names: sled.DefaultPrefixes()}.Ensure(t.Context(), env, false)
+	none, ok := errors.AsType[*network.NoLinkError](err)
+	if !ok || len(none.Candidates) != 2 {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestVNICsMadeAtOnceGetDifferentNames(t *testing.T) {
+	env := newEnv(t)
+	var wg sync.WaitGroup
+	names := make([]string, 8)
+	for i := range names {
+		wg.Go(func() {
+			held, _, err := settings().CreateVNIC(t.Context(), env, network.VNIC{Over: "net0", Hold: time.Hour}, false, false)
+			if err != nil {
+				t.Error(err)
+			}
+			names[i] = held.Name
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, n := range names {
+		if seen[n] {
+			t.Errorf("%s was given twice", n)
+		}
+		seen[n] = true
+	}
+}
+
+func TestOnlyOursAreDeleted(t *testing.T) {
+	env := newEnv(t)
+	free := func(ledger.View, string) error { return nil }
+	if _, err := env.Host.Run(t.Context(), host.Command{Program: "dladm", Args: []string{"create-vnic", "-t", "-l", "net0", "other0"}}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := settings().DeleteVNIC(t.Context(), env, "other0", free, false)
+	if _, ok := errors.AsType[*network.ForeignError](err); !ok {
+		t.Errorf("a foreign VNIC: %v", err)
+	}
+	held, _, err := settings().CreateVNIC(t.Context(), env, network.VNIC{Over: "net0", Hold: time.Hour}, false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} { // the second time it is gone
+		if there, _, err := settings().DeleteVNIC(t.Context(), env, held.Name, free, false); err != nil || there != want {
+			t.Errorf("there %v, error %v", there, err)
+		}
+	}
+}
