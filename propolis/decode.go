@@ -1,0 +1,91 @@
+package propolis
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/sledctl/sledctl/propolis/spec"
+)
+
+// What servers answer. A reply that lacks what is always there is an error: an
+// absent state must not pass for one.
+
+func decodeInstance(data []byte) (Instance, error) {
+	var reply struct {
+		Instance Instance `json:"instance"`
+	}
+	if err := json.Unmarshal(data, &reply); err != nil {
+		return Instance{}, err
+	}
+	return reply.Instance, reply.Instance.check()
+}
+
+func decodeDescription(data []byte) (Description, error) {
+	var reply struct {
+		Instance
+		Spec struct {
+			Type  string             `json:"type"`
+			Value *spec.InstanceSpec `json:"value"`
+		} `json:"spec"`
+	}
+	if err := json.Unmarshal(data, &reply); err != nil {
+		return Description{}, err
+	}
+	d := Description{reply.Instance, reply.Spec.Value}
+	switch {
+	case reply.Spec.Type == "WaitingForMigrationSource" && d.Spec == nil:
+	case reply.Spec.Type == "Present" && d.Spec != nil:
+	default:
+		return Description{}, fmt.Errorf("spec of type %q: %w", reply.Spec.Type, errIncomplete)
+	}
+	return d, d.check()
+}
+
+func decodeStatus(data []byte, atLeast uint64) (Status, error) {
+	var s Status
+	if err := json.Unmarshal(data, &s); err != nil {
+		return Status{}, err
+	}
+	switch {
+	case s.State == "":
+		return Status{}, errIncomplete
+	case s.Generation < atLeast: // whoever asks for the next one again would ask for ever
+		return Status{}, fmt.Errorf("generation %d, where %d was asked for", s.Generation, atLeast)
+	}
+	return s, nil
+}
+
+// decodeError reads an error, whatever its body is.
+func decodeError(method, path string, status int, data []byte) *Error {
+	e := &Error{Method: method, Path: path, Status: status}
+	var body struct {
+		RequestID string `json:"request_id"`
+		Code      string `json:"error_code"`
+		Message   string `json:"message"`
+	}
+	if json.Unmarshal(data, &body) == nil && body.Message != "" {
+		e.RequestID, e.Code, e.Message = body.RequestID, body.Code, body.Message
+		return e
+	}
+	e.Message = http.StatusText(status)
+	if words := strings.Join(strings.Fields(string(data)), " "); words != "" {
+		e.Message = strings.ToValidUTF8(words[:min(len(words), maxWords)], "")
+	}
+	return e
+}
+
+// maxWords is how much of a strange error is repeated, in bytes.
+const maxWords = 200
+
+// replyError is an answer that could not be used.
+func replyError(method, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w: %w", method, path, ErrReply, err)
+}
+
+func isNoInstance(err error) bool { return errors.Is(err, ErrNoInstance) }

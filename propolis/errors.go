@@ -1,0 +1,83 @@
+package propolis
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// What a server's refusal means. They are found in an *Error by errors.Is.
+var (
+	// ErrNoInstance is a server that answers and has no machine: never had, or
+	// lost it with its process.
+	ErrNoInstance = errors.New("there is no machine")
+	// ErrAlreadyInitialized is an Ensure where there is a machine, which may
+	// be the one that is meant: nothing was compared.
+	ErrAlreadyInitialized = errors.New("there is a machine already")
+	// ErrForbidden is a change that the state does not allow; see Error.Reason.
+	ErrForbidden = errors.New("not in this state")
+)
+
+// ErrReply is an answer that no Propolis server gives: something else listens
+// there, or it is of another version.
+var ErrReply = errors.New("not the answer of a Propolis server")
+
+// Error is a request that a server answered with an error.
+type Error struct {
+	Method, Path string
+	Status       int
+	// Code is one of the server's few codes (NoInstance, AlreadyInitialized,
+	// Internal), or prose, or empty.
+	Code    string
+	Message string
+	// RequestID is how the server's log calls the request. For a 500 the log
+	// is the only place that says why.
+	RequestID string
+}
+
+// Reason is what the server said that tells most: its message, or its code
+// where the message only repeats the status.
+func (e *Error) Reason() string {
+	if e.Code != "" && (e.Message == "" || e.Message == http.StatusText(e.Status)) && e.Status != http.StatusInternalServerError {
+		return e.Code
+	}
+	return e.Message
+}
+
+// Error is the reason, with the request's id where the log must be asked.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s %s: %d", e.Method, e.Path, e.Status)
+	if reason := e.Reason(); reason != "" {
+		text += " " + reason
+	}
+	if e.Status >= 500 && e.RequestID != "" {
+		text += " (the server's log tells why: req_id " + e.RequestID + ")"
+	}
+	return text
+}
+
+// Unwrap gives what it means, if that is known.
+func (e *Error) Unwrap() error {
+	switch {
+	case e.Status == http.StatusFailedDependency, strings.EqualFold(e.Code, "NoInstance"):
+		return ErrNoInstance
+	case e.Status == http.StatusConflict, strings.EqualFold(e.Code, "AlreadyInitialized"):
+		return ErrAlreadyInitialized
+	case e.Status == http.StatusForbidden:
+		return ErrForbidden
+	}
+	return nil
+}
+
+// StateError is a machine that came to a final state which nobody waited for.
+type StateError struct {
+	State      string
+	Generation uint64
+	Wanted     []string
+}
+
+// Error names both.
+func (e *StateError) Error() string {
+	return fmt.Sprintf("the machine is %s, and will not be %s", e.State, strings.Join(e.Wanted, " or "))
+}

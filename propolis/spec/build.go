@@ -1,0 +1,158 @@
+package spec
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// Description is a machine in a few words.
+type Description struct {
+	ID        string // a UUID
+	Name      string
+	CPUs      int    // 1 to MaxCPUs
+	MemoryMiB uint64 // at least 1
+	Disks     []Disk // at most MaxDisks; booted from in this order
+	NICs      []NIC  // at most MaxNICs
+}
+
+// Disk is a file or a volume's raw device, by its absolute name in the
+// server's zone.
+type Disk struct {
+	Path     string
+	ReadOnly bool
+}
+
+// NIC is a VNIC that the guest is to have.
+type NIC struct {
+	VNIC        string
+	InterfaceID string // a UUID that labels metrics; empty: none
+}
+
+// How many disks and NICs have a place on the PCI bus.
+const (
+	MaxDisks = 12
+	MaxNICs  = 8
+)
+
+// The places, and the components that every machine has, are those that Nexus
+// gives (slot_to_pci_bdf and Components::default in
+// nexus/src/app/instance_platform/mod.rs of oxidecomputer/omicron). Guests keep
+// PCI addresses in boot entries and NIC names: these must never change.
+const (
+	firstNIC       = 0x08
+	firstDisk      = 0x10 // disks 0 to 7
+	firstExtraDisk = 0x1a // disks 8 to 11
+)
+
+// Keys of components. Disks and NICs are disk0, disk0-backend, net0,
+// net0-backend and so on.
+const (
+	KeyCOM1         = "com1"
+	KeyPvpanic      = "pvpanic"
+	KeyBootSettings = "boot-settings"
+	backendSuffix   = "-backend"
+)
+
+// blockSize is how the guest sees files and volumes, in bytes.
+const blockSize = 512
+
+// description is what the server is told to tell others.
+const description = "sledctl instance"
+
+// Build makes the request for a new machine. Every disk is an NVMe disk whose
+// serial number is its key; the firmware tries them in order. Errors:
+// *InvalidError, *TooLargeError.
+func Build(d Description) (EnsureRequest, error) {
+	if err := d.check(); err != nil {
+		return EnsureRequest{}, err
+	}
+	s := InstanceSpec{
+		Board:      Board{CPUs: uint8(d.CPUs), MemoryMiB: d.MemoryMiB, Chipset: Chipset{Type: ChipsetI440FX}},
+		Components: Components{KeyPvpanic: Pvpanic{ISA: true}},
+	}
+	for i := 1; i <= 4; i++ {
+		port := "com" + strconv.Itoa(i)
+		s.Components[port] = SerialPort{Number: port}
+	}
+	for i, disk := range d.Disks {
+		s.Components.addDisk(i, disk)
+	}
+	if len(d.Disks) > 0 {
+		s.Components[KeyBootSettings] = bootOrder(len(d.Disks))
+	}
+	for i, nic := range d.NICs {
+		s.Components.addNIC(i, nic)
+	}
+	if err := s.Check(); err != nil {
+		return EnsureRequest{}, err
+	}
+	r := EnsureRequest{Properties: d.properties(), Init: Init{Spec: &s}}
+	_, err := r.Encode()
+	return r, err
+}
+
+// check is for what a spec cannot even say.
+func (d Description) check() error {
+	var p problems
+	if uuid.Validate(d.ID) != nil {
+		p.add("id", "%q is not a UUID", d.ID)
+	}
+	if d.CPUs < 1 || d.CPUs > MaxCPUs {
+		p.add("cpus", "%d is not from 1 to %d", d.CPUs, MaxCPUs)
+	}
+	if len(d.Disks) > MaxDisks {
+		p.add("disks", "%d are more than %d", len(d.Disks), MaxDisks)
+	}
+	if len(d.NICs) > MaxNICs {
+		p.add("nics", "%d are more than %d", len(d.NICs), MaxNICs)
+	}
+	return p.err()
+}
+
+func (d Description) properties() Properties {
+	none := uuid.Nil.String()
+	return Properties{
+		ID: Key(d.ID), Name: d.Name, Description: description,
+		Metadata: Metadata{SiloID: none, ProjectID: none, SledID: none},
+	}
+}
+
+func diskKey(i int) string { return fmt.Sprintf("disk%d", i) }
+
+func (c Components) addDisk(i int, d Disk) {
+	key, slot := diskKey(i), firstDisk+i
+	if i >= 8 {
+		slot = firstExtraDisk + i - 8
+	}
+	c[key] = NVMeDisk{Backend: key + backendSuffix, PCI: PCIPath{Device: uint8(slot)}, Serial: Serial(key)}
+	c[key+backendSuffix] = FileStorage{Path: d.Path, ReadOnly: d.ReadOnly, BlockSize: blockSize}
+}
+
+func (c Components) addNIC(i int, n NIC) {
+	key, label := fmt.Sprintf("net%d", i), n.InterfaceID
+	if label == "" {
+		label = uuid.Nil.String()
+	}
+	c[key] = VirtioNIC{Backend: key + backendSuffix, Interface: label, PCI: PCIPath{Device: uint8(firstNIC + i)}}
+	c[key+backendSuffix] = VirtioNetwork{VNIC: n.VNIC}
+}
+
+func bootOrder(disks int) BootSettings {
+	var b BootSettings
+	for i := range disks {
+		b.Order = append(b.Order, BootEntry{diskKey(i)})
+	}
+	return b
+}
+
+// Serial is a serial number of these characters, cut at 20 and filled up with
+// spaces as NVMe wants it (NVM Express 1.2, section 1.5).
+func Serial(s string) SerialNumber {
+	var n SerialNumber
+	for i := copy(n[:], s); i < len(n); i++ {
+		n[i] = ' '
+	}
+	return n
+}

@@ -1,0 +1,122 @@
+package propolis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis/spec"
+)
+
+// The steps that bring a machine up and down. None has an undo: what a server
+// was told is gone with the zone that it runs in.
+
+// AwaitHTTP waits until a server answers, whatever it says.
+type AwaitHTTP struct{ Target Target }
+
+// Ensure makes the machine. One that is there, even if it is the same, is
+// ErrAlreadyInitialized.
+type Ensure struct {
+	Target  Target
+	Request spec.EnsureRequest
+}
+
+// ChangeState asks for Run, Stop or Reboot, and does not wait for it. Errors:
+// ErrForbidden, ErrNoInstance.
+type ChangeState struct {
+	Target Target
+	State  string
+}
+
+// AwaitState waits until the machine is in one of the states, as Client.Await
+// does: a final state that is not among them is a *StateError.
+type AwaitState struct {
+	Target Target
+	States []string
+	// After is a generation that must be passed, so that a state that lasts
+	// since before a change does not count; 0: none.
+	After uint64
+}
+
+// Verb names the step.
+func (AwaitHTTP) Verb() string { return "propolis.await-http" }
+
+// Verb names the step.
+func (Ensure) Verb() string { return "propolis.ensure" }
+
+// Verb names the step after the state: "propolis.run".
+func (s ChangeState) Verb() string { return "propolis." + strings.ToLower(s.State) }
+
+// Verb names the step.
+func (AwaitState) Verb() string { return "propolis.await-state" }
+
+// Undo is nil.
+func (AwaitHTTP) Undo() any { return nil }
+
+// Undo is nil: the machine goes with its zone.
+func (Ensure) Undo() any { return nil }
+
+// Undo is nil.
+func (ChangeState) Undo() any { return nil }
+
+// Undo is nil.
+func (AwaitState) Undo() any { return nil }
+
+// Explain is the wait.
+func (s AwaitHTTP) Explain() []host.Line {
+	return []host.Line{host.WaitLine(s.Target.url(pathInstance) + " answers")}
+}
+
+// Explain is the request; nothing if Do would refuse it.
+func (s Ensure) Explain() []host.Line {
+	body, err := s.Request.Encode()
+	if err != nil {
+		return nil
+	}
+	return []host.Line{s.Target.put(pathInstance, body)}
+}
+
+// Explain is the request; nothing if Do would refuse it.
+func (s ChangeState) Explain() []host.Line {
+	body, err := stateBody(s.State)
+	if err != nil {
+		return nil
+	}
+	return []host.Line{s.Target.put(pathState, body)}
+}
+
+// Explain is the wait.
+func (s AwaitState) Explain() []host.Line {
+	what := "the machine of " + s.Target.Name + " is " + strings.Join(s.States, " or ")
+	if s.After > 0 {
+		what += fmt.Sprintf(", after generation %d", s.After)
+	}
+	return []host.Line{host.WaitLine(what)}
+}
+
+func (t Target) put(path string, body []byte) host.Line {
+	return host.RequestLine(http.MethodPut, t.url(path), headers(body), body)
+}
+
+// Do asks for the machine.
+func (s Ensure) Do(ctx context.Context, h host.Host) error {
+	err := Client{Host: h, Target: s.Target}.Ensure(ctx, s.Request)
+	if err != nil && errors.Is(err, ctx.Err()) {
+		return fmt.Errorf("%w (the server goes on making the machine)", err)
+	}
+	return err
+}
+
+// Do asks for the state.
+func (s ChangeState) Do(ctx context.Context, h host.Host) error {
+	return Client{Host: h, Target: s.Target}.PutState(ctx, s.State)
+}
+
+// Do waits.
+func (s AwaitState) Do(ctx context.Context, h host.Host) error {
+	_, err := Client{Host: h, Target: s.Target}.Await(ctx, s.After+1, s.States...)
+	return err
+}

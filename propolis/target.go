@@ -1,0 +1,55 @@
+package propolis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Target is where a server answers.
+type Target struct {
+	// Name is whose server it is, for messages.
+	Name string
+	// Address is where, if that is known beforehand.
+	Address netip.AddrPort
+	// Find gives the address when it is needed, if Address is not valid. An
+	// address that is not there yet is host.ErrTransient.
+	Find func(ctx context.Context, h host.Host) (netip.AddrPort, error)
+	// Port is that of an address that Find gives, for Explain; 0: not said.
+	Port uint16
+}
+
+// errNowhere is a target that has no address and cannot find one.
+var errNowhere = errors.New("it has no address")
+
+// at is the target with its address found.
+func (t Target) at(ctx context.Context, h host.Host) (Target, error) {
+	if t.Address.IsValid() {
+		return t, nil
+	}
+	err := errNowhere
+	if t.Find != nil {
+		t.Address, err = t.Find(ctx, h)
+		if err == nil && !t.Address.IsValid() {
+			err = errNowhere
+		}
+	}
+	if err != nil {
+		return t, fmt.Errorf("find the Propolis of %s: %w", t.Name, err)
+	}
+	return t, nil
+}
+
+// url is what is dialled, as far as it is known.
+func (t Target) url(path string) string {
+	switch {
+	case t.Address.IsValid():
+		return "http://" + t.Address.String() + path
+	case t.Port != 0:
+		return fmt.Sprintf("http://<address of %s>:%d%s", t.Name, t.Port, path)
+	}
+	return fmt.Sprintf("http://<address of %s>%s", t.Name, path)
+}
