@@ -21,7 +21,7 @@ race: ## all tests under the race detector
 demo: build ## the story of a sled, told by the program itself
 	@sh docs/demo.sh bin/sledctl
 
-bench: build ## the budgets, measured on this machine
+bench: build ## sledctl against its budgets, on this machine
 	@$(GO) run ./bench bin/sledctl
 
 lint: ## gofmt, go vet, staticcheck
@@ -33,8 +33,8 @@ cross: ## for a sled and for a workstation
 	GOOS=illumos GOARCH=amd64 $(BUILD) -o dist/sledctl-illumos-amd64 ./cmd/sledctl
 	GOOS=linux GOARCH=amd64 $(BUILD) -o dist/sledctl-linux-amd64 ./cmd/sledctl
 
-docs: ## one page per command, from the program
-	$(GO) run ./docs/generate docs/commands
+docs: ## the pages of the manual that the program knows itself
+	$(GO) run ./docs/generate docs
 
 soak: ## what takes longer than a test may
 	SLEDCTL_SOAK=1 $(GO) test -timeout 4h ./...

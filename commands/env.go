@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -38,6 +39,7 @@ type Env struct {
 	flags    globalFlags
 	output   terminal.Output
 	progress *progress
+	watch    func(plan.Event)      // beside progress; nil: nobody
 	simDir   func() (string, bool) // the simulated sled's directory, if that is the host
 	sled     *sim.Sled
 }
@@ -251,6 +253,13 @@ func (e *Env) operation() (operation.Env, error) {
 	}
 	return operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(),
-		Draw: func() string { return uuid.NewString() }, Observe: e.progress.observe, Warn: e.progress.warn,
+		Draw: func() string { return uuid.NewString() }, Observe: e.observe, Warn: e.progress.warn,
 	}, nil
+}
+
+func (e *Env) observe(event plan.Event) {
+	e.progress.observe(event)
+	if e.watch != nil {
+		e.watch(event)
+	}
 }

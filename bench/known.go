@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled"
+)
+
+// know makes the ledger know n instances that are stopped, each in a line of
+// its own, as its own operation would have written it.
+func (s machine) know(ctx context.Context, n int) error {
+	records := make([]instance.Record, n)
+	for i := range records {
+		records[i] = stopped(i)
+	}
+	return s.record(ctx, records)
+}
+
+// record appends records to the ledger, with what they reserve.
+func (s machine) record(ctx context.Context, records []instance.Record) error {
+	files := s.Host().Files()
+	book, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		facts, err := facts(r)
+		if err != nil {
+			return err
+		}
+		if _, err := book.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return facts, nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func facts(r instance.Record) ([]ledger.Fact, error) {
+	record, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := json.Marshal(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	return []ledger.Fact{
+		{Key: "instance/" + r.ID, Value: record},
+		{Key: "name/" + r.Name, Value: owner},
+		{Key: "address/" + r.Spec.Address.Prefix.Addr().String(), Value: owner},
+		{Key: "nic/" + r.Control, Value: owner},
+		{Key: "nic/" + r.Spec.NICs[0].MAC, Value: owner},
+	}, nil
+}
+
+// stopped is the record of the i-th instance: one NIC, and an address of its
+// own in the simulated sled's underlay.
+func stopped(i int) instance.Record {
+	name := fmt.Sprintf("vm%05d", i)
+	address := netip.AddrFrom4([4]byte{10, 77, byte(100 + i>>8), byte(i)})
+	return instance.Record{
+		ID: sled.InstanceID(uuid.Nil, name).String(), Name: name, Wanted: instance.WantedStopped,
+		Control: fmt.Sprintf("02:08:20:01:%02x:%02x", byte(i>>8), byte(i)), Generation: 3, Updated: time.Now().UTC(),
+		Spec: instance.Spec{
+			CPUs: 2, Memory: 2 << 30, Pool: "rpool",
+			NICs:    []instance.NIC{{Over: "net0", MAC: fmt.Sprintf("02:08:20:02:%02x:%02x", byte(i>>8), byte(i))}},
+			Address: instance.Address{Mode: instance.Static, Prefix: netip.PrefixFrom(address, 16)},
+		},
+	}
+}

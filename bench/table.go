@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"text/tabwriter"
+	"time"
+)
+
+// row is one line of the table. Without a budget there is no verdict.
+type row struct {
+	what, budget, measured string
+	judged, over           bool
+}
+
+// timed is a row about a time.
+func timed(what string, budget, measured time.Duration, detail string) row {
+	return row{
+		what: what, budget: "≤ " + millis(budget), measured: millis(measured) + " " + detail,
+		judged: true, over: measured > budget,
+	}
+}
+
+// told is a row that only says what there is.
+func told(what, measured string) row { return row{what: what, measured: measured} }
+
+func millis(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case d >= 100*time.Millisecond || d%time.Millisecond == 0:
+		return fmt.Sprintf("%.0f ms", ms)
+	case d >= 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+	return fmt.Sprintf("%.2f ms", ms)
+}
+
+func over(rows []row) int {
+	n := 0
+	for _, r := range rows {
+		if r.over {
+			n++
+		}
+	}
+	return n
+}
+
+// print writes the table. A time is the median of n runs, unless the row says
+// otherwise.
+func print(out io.Writer, rows []row) {
+	fmt.Fprintf(out, "%s/%s, %d cores, %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "what\tbudget\tmeasured\t")
+	for _, r := range rows {
+		verdict := ""
+		switch {
+		case r.over:
+			verdict = "OVER"
+		case r.judged:
+			verdict = "ok"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.what, r.budget, r.measured, verdict)
+	}
+	w.Flush()
+}

@@ -1,0 +1,63 @@
+// Generate writes the part of the manual that the program itself knows: one
+// page per command, below commands/, and the settings, as config.md.
+//
+// usage: go run ./docs/generate DIR
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/sledctl/sledctl/commands"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: generate DIR")
+		os.Exit(2)
+	}
+	if err := generate(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(dir string) error {
+	settings := settingsPage(commands.Settings(), commands.SimulatedConfig())
+	if err := os.WriteFile(filepath.Join(dir, "config.md"), settings, 0o644); err != nil {
+		return err
+	}
+	return replace(filepath.Join(dir, "commands"), pages(commands.Root()))
+}
+
+// replace makes the pages all that there are: one whose command is gone goes
+// too, and one that is as it was is not touched.
+func replace(dir string, pages map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil {
+		return err
+	}
+	for _, name := range found {
+		if _, ok := pages[filepath.Base(name)]; ok {
+			continue
+		}
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	for name, page := range pages {
+		name = filepath.Join(dir, name)
+		if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, page) {
+			continue
+		}
+		if err := os.WriteFile(name, page, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
