@@ -1,0 +1,439 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Installing, cloning and uninstalling by zoneadm itself: install_func,
+// clone_func and uninstall_func in usr/src/cmd/zoneadm/zoneadm.c, and
+// usr/src/cmd/zoneadm/zfs.c.
+
+// The UUID and the states while a zone is installed: incomplete from its lock
+// on, installed when the hook has ended well. A caller that is killed leaves
+// it incomplete.
+func TestAZoneIsIncompleteWhileItIsInstalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newZoneSled(t, world.Options{Latency: "helios"})
+		s.must("zfs create -o mountpoint=/zones rpool/zones")
+		s.configure("z1", "sparse", "")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			s.must("zoneadm -z z1 install")
+		}()
+		time.Sleep(time.Second)
+		during := s.zone("z1")
+		if during.State != world.ZoneIncomplete || during.UUID == "" {
+			t.Errorf("meanwhile: %s, UUID %q", during.State, during.UUID)
+		}
+		start := time.Now().Add(-time.Second)
+		<-done
+		after := s.zone("z1")
+		if after.State != world.ZoneInstalled || after.UUID != during.UUID {
+			t.Errorf("afterwards: %s, UUID %q", after.State, after.UUID)
+		}
+		if took := time.Since(start); took != 1800*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+func TestAKilledInstallLeavesItsZoneIncomplete(t *testing.T) {
+	for _, command := range []string{"install", "clone base"} {
+		t.Run(command, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newZoneSled(t, world.Options{Latency: "helios"}).base("sparse")
+				s.configure("z1", "sparse", "")
+				ctx, kill := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					_, err := s.d.Exec(ctx, Call{Tool: "zoneadm", Args: append([]string{"-z", "z1"}, strings.Fields(command)...)})
+					ended <- err
+				}()
+				time.Sleep(time.Second)
+				kill()
+				if err := <-ended; !errors.Is(err, context.Canceled) {
+					t.Errorf("ended with %v", err)
+				}
+				if z := s.zone("z1"); z.State != world.ZoneIncomplete {
+					t.Errorf("it is %s", z.State)
+				}
+				// The lock is free, and uninstalling cleans up.
+				s.must("zoneadm -z z1 uninstall -F")
+				if z := s.zone("z1"); z.State != world.ZoneConfigured {
+					t.Errorf("it is %s", z.State)
+				}
+				s.must("zoneadm -z z1 " + command)
+			})
+		})
+	}
+}
+
+// The state is looked at before the lock is taken: of two that come at once
+// the second waits, and then installs over what the first one did.
+func TestTwoInstallsOfOneZone(t *testing.T) {
+	s := newZoneSled(t, world.Options{Mode: world.Helios})
+	s.must("zfs create -o mountpoint=/zones rpool/zones")
+	s.configure("z1", "omicron1", "")
+	s.change(func(tx *world.Tx) {
+		install := Call{Tool: "zoneadm", Args: []string{"-z", "z1", "install"}, Zone: world.GlobalZone}
+		first, second := Zoneadm(tx, install), Zoneadm(tx, install)
+		if first.Next.Lock != "z1" || second.Next.Lock != "z1" {
+			t.Fatalf("locks %q and %q", first.Next.Lock, second.Next.Lock)
+		}
+		if end := toTheEnd(tx, first); end.Exit != 0 || tx.FindZone("z1").State != world.ZoneInstalled {
+			t.Errorf("the first: exit %d, zone %s", end.Exit, tx.FindZone("z1").State)
+		}
+		// The root is there by then, which the brand does not expect.
+		end := toTheEnd(tx, second)
+		if end.Exit != 1 || end.Stderr != "Error: File exists (os error 17)\n" || tx.FindZone("z1").State != world.ZoneIncomplete {
+			t.Errorf("the second: exit %d, %q, zone %s", end.Exit, end.Stderr, tx.FindZone("z1").State)
+		}
+	})
+}
+
+// toTheEnd goes on with a command that has its lock, without its latencies.
+func toTheEnd(tx *world.Tx, r Reply) Reply {
+	for r.Next != nil {
+		next := r.Next
+		r.Next = nil
+		r.add(next.Do(tx))
+	}
+	return r
+}
+
+// ZONE_SUBPROC_* in usr/src/uts/common/sys/zone.h.
+func TestHooksThatFail(t *testing.T) {
+	for _, c := range []struct {
+		exit  int
+		state string
+	}{
+		{253, world.ZoneIncomplete}, {254, world.ZoneConfigured}, {255, world.ZoneIncomplete}, {1, world.ZoneIncomplete},
+	} {
+		s := newZoneSled(t, world.Options{})
+		s.must("zfs create -o mountpoint=/zones rpool/zones")
+		s.configure("z1", "sparse", "")
+		s.change(func(tx *world.Tx) {
+			tx.Arm(world.Fault{Name: world.FaultHook, Match: "z1 install", Exit: c.exit, Text: "pkg: no route", Times: 1})
+		})
+		r := s.run("zoneadm -z z1 install", "")
+		if z := s.zone("z1"); r.Exit != 1 || z.State != c.state || !strings.HasPrefix(r.Stderr, "pkg: no route\n") {
+			t.Errorf("%d: exit %d, %q, zone %s", c.exit, r.Exit, r.Stderr, z.State)
+		}
+		if strings.Contains(r.Stdout+r.Stderr, "usage:") != (c.exit == 253) {
+			t.Errorf("%d: usage shown or not: %q", c.exit, r.Stderr)
+		}
+		if c.state == world.ZoneIncomplete {
+			s.must("zoneadm -z z1 uninstall -F", "zoneadm -z z1 install")
+		}
+	}
+}
+
+// create_zfs_zonepath in zfs.c.
+func TestZonepathsAreFileSystemsOfTheirOwn(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zfs create -o mountpoint=/zones rpool/zones")
+	s.configure("z1", "bhyve", "")
+	s.replay(`$ zoneadm -z z1 install
+A ZFS file system has been created for this zone.
+$ zfs get -H -o property,value sharenfs,mounted,mountpoint rpool/zones/z1
+sharenfs→off
+mounted→yes
+mountpoint→/zones/z1
+`)
+	s.change(func(tx *world.Tx) {
+		if info, err := tx.Files.Stat("/zones/z1"); err != nil || info.Mode.Perm() != 0o700 {
+			t.Errorf("mode %v, %v", info.Mode, err)
+		}
+	})
+	// Where the directory above is none, or it is asked not to, it is a directory.
+	s.configure("z2", "bhyve", "set zonepath=/plain/z2")
+	s.configure("z3", "bhyve", "")
+	s.replay(`$ zoneadm -z z2 install
+$ zoneadm -z z3 install -x nodataset
+`)
+	s.hasDatasets("rpool/zones", "\n/z1\n")
+	// One that is there is taken as it is, and a detached zone is not.
+	s.must("zfs create rpool/zones/z4")
+	s.configure("z4", "bhyve", "")
+	s.change(func(tx *world.Tx) {
+		if err := tx.Files.Chmod("/zones/z4", 0o700); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.replay("$ zoneadm -z z4 install\n")
+}
+
+// validate_zonepath says what install cannot work with.
+func TestInstallOntoARootThatIsThere(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.configure("z1", "bhyve", "")
+	s.change(func(tx *world.Tx) {
+		for _, dir := range []string{"/zones", "/zones/z1", "/zones/z1/root"} {
+			if err := tx.Files.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	s.replay(`$ zoneadm -z z1 install
+! /zones/z1/root mode is not 0755.
+! could not verify zonepath /zones/z1 because of the above errors.
+! zoneadm: zone z1 failed to verify
+= 1
+`)
+	s.change(func(tx *world.Tx) {
+		if err := errors.Join(tx.Files.Chmod("/zones/z1/root", 0o755), writeFile(tx.Files, "/zones/z1/SUNWdetached.xml", nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.replay(`$ zoneadm -z z1 install
+! Cannot install detached zone.
+! Use attach or remove /zones/z1 directory.
+! could not verify zonepath /zones/z1 because of the above errors.
+! zoneadm: zone z1 failed to verify
+= 1
+`)
+}
+
+// The source of a clone: clone_func.
+func TestCloneRefusesSources(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("sparse")
+	s.configure("z1", "sparse", "")
+	s.configure("other", "ipkg", "")
+	s.replay(`$ zoneadm -z z1 clone
+! USAGE
+= 2
+$ zoneadm -z z1 clone nobody
+! zoneadm: nobody: could not get state: No such zone configured
+= 1
+$ zoneadm -z z1 clone global
+! zoneadm: zone 'z1': clone operation is invalid for the global zone.
+= 1
+$ zoneadm -z z1 clone SUNWblank
+! zoneadm: zone 'z1': clone operation is invalid for zones starting with SUNW.
+= 1
+$ zoneadm -z z1 clone other
+! zoneadm: zone other is configured; installed is required.
+= 1
+$ zoneadm -z other clone base
+! zoneadm: Zones 'base' and 'other' have different brand types.
+= 1
+`)
+	s.must("zoneadm -z base boot")
+	s.replay(`$ zoneadm -z z1 clone base
+! zoneadm: zone 'z1': clone operation is invalid for running zones.
+= 1
+`)
+	if z := s.zone("z1"); z.State != world.ZoneConfigured {
+		t.Errorf("it is %s", z.State)
+	}
+}
+
+// warn_fs_match and its like: what both zones have is warned of.
+func TestCloneWarnsOfWhatBothZonesHave(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zfs create -o mountpoint=/zones rpool/zones", "zfs create rpool/zones/d", "zfs set mountpoint=legacy rpool/zones/d")
+	both := "add fs ; set dir=/a ; set special=/tmp ; set type=lofs ; end ; add fs ; set dir=/b ; set special=/usr ; set type=lofs ; " +
+		"add options ro ; end ; add device ; set match=/dev/vmm* ; end ; add dataset ; set name=rpool/zones/d ; end"
+	s.configure("base", "bhyve", both)
+	s.configure("z1", "bhyve", strings.Replace(both, "/dev/vmm*", "/dev/vmmctl", 1))
+	s.must("zoneadm -z base install")
+	s.replay(`$ zoneadm -z z1 clone base
+Cloning snapshot rpool/zones/base@SUNWzone1
+Instead of copying, a ZFS clone has been created for this zone.
+! WARNING: read-write lofs file system on '/tmp' is configured in both zones.
+! WARNING: device '/dev/vmmctl' is configured in both zones.
+! zoneadm: zone 'base': WARNING: dataset 'rpool/zones/d' is configured in both zones.
+`)
+}
+
+// Brands without a hook for it are cloned by zoneadm (clone_zfs in zfs.c).
+func TestBuiltInClone(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("bhyve")
+	for _, name := range []string{"z1", "z2", "z3", "z4", "z5"} {
+		s.configure(name, "bhyve", "")
+	}
+	s.replay(`$ zoneadm -z z1 clone base
+Cloning snapshot rpool/zones/base@SUNWzone1
+Instead of copying, a ZFS clone has been created for this zone.
+$ zoneadm -z z2 clone base
+Cloning snapshot rpool/zones/base@SUNWzone2
+Instead of copying, a ZFS clone has been created for this zone.
+$ zoneadm -z z3 clone -s rpool/zones/base@SUNWzone1 base
+Cloning snapshot rpool/zones/base@SUNWzone1
+$ zoneadm -z z4 clone -m copy base
+A ZFS file system has been created for this zone.
+Copying /zones/base...
+`)
+	s.hasDatasets("rpool/zones", `
+/base
+/base@SUNWzone1
+/base@SUNWzone2
+/z1 < /base@SUNWzone1
+/z2 < /base@SUNWzone2
+/z3 < /base@SUNWzone1
+/z4
+`)
+	for _, name := range []string{"z1", "z2", "z3", "z4"} {
+		if z := s.zone(name); z.State != world.ZoneInstalled || s.file("/zones/"+name+"/root/etc/passwd") == "" {
+			t.Errorf("%s is %s, its root %q", name, z.State, s.file("/zones/"+name+"/root/etc/passwd"))
+		}
+	}
+	// A snapshot that is not there leaves the zone configured; a method that is
+	// not there leaves it incomplete.
+	s.replay(`$ zoneadm -z z5 clone -s rpool/zones/base@none base
+= 1
+$ zoneadm -z z5 clone -m magic base
+! USAGE
+= 1
+`)
+	if z := s.zone("z5"); z.State != world.ZoneIncomplete {
+		t.Errorf("z5 is %s", z.State)
+	}
+	// What is mounted on the target keeps a clone from being there.
+	s.must("zoneadm -z z5 uninstall -F", "zfs create rpool/zones/z5")
+	s.change(func(tx *world.Tx) {
+		if err := tx.Files.Chmod("/zones/z5", 0o700); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s.replay(`$ zoneadm -z z5 clone base
+Copying /zones/base...
+! A file system is already mounted on /zones/z5,
+! preventing use of a ZFS clone.
+`)
+}
+
+// cleanup_zonepath and destroy_zfs: clones of a zone outlive it, because they
+// are promoted, and the snapshot that it came from goes with it.
+func TestBuiltInUninstall(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("kvm")
+	for _, name := range []string{"z1", "z2", "z3"} {
+		s.configure(name, "kvm", "")
+	}
+	s.must("zoneadm -z z1 clone base", "zoneadm -z z2 clone base", "zoneadm -z z3 clone z2")
+	s.replay(`$ zoneadm -z z1 uninstall -F
+The ZFS file system for this zone has been destroyed.
+`)
+	s.hasDatasets("rpool/zones", "\n/base\n/base@SUNWzone2\n/z2 < /base@SUNWzone2\n/z2@SUNWzone1\n/z3 < /z2@SUNWzone1\n")
+	s.replay(`$ zoneadm -z base uninstall -F
+The ZFS file system for this zone has been destroyed.
+`)
+	s.hasDatasets("rpool/zones", "\n/z2\n/z2@SUNWzone1\n/z3 < /z2@SUNWzone1\n")
+	if s.file("/zones/z2/root/etc/passwd") == "" {
+		t.Error("the clone has lost its root")
+	}
+	s.must("zoneadm -z z2 uninstall -F", "zoneadm -z z3 uninstall -F")
+	s.hasDatasets("rpool/zones", "\n")
+}
+
+// cleanup_zonepath leaves what it does not know.
+func TestUninstallLeavesUserData(t *testing.T) {
+	want := illumosSample(t, "zoneadm-uninstall-extra-data-omnios.txt")
+	s := newZoneSled(t, world.Options{})
+	s.must("zfs create -o mountpoint=/zones rpool/zones")
+	s.configure("testzone", "kvm", "")
+	s.must("zoneadm -z testzone install")
+	s.change(func(tx *world.Tx) {
+		if err := writeFile(tx.Files, "/zones/testzone/data", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r := s.run("zoneadm -z testzone uninstall -F", "")
+	if diff := cmp.Diff(Reply{Stderr: want}, r); diff != "" {
+		t.Error(diff)
+	}
+	s.change(func(tx *world.Tx) {
+		if exists(tx, "/zones/testzone/root") || !exists(tx, "/zones/testzone/data") {
+			t.Error("the root is left, or the data is gone")
+		}
+	})
+}
+
+func TestUninstallRefuses(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("kvm")
+	s.must("zfs create -o mountpoint=/zones/base/root/data rpool/data")
+	s.replay(`$ zoneadm -z base uninstall
+! zoneadm: zone 'base': Input not from terminal and -F not specified: uninstall not done.
+= 1
+$ zoneadm -z base uninstall -F
+! zoneadm: zone 'base': These file systems are mounted on subdirectories of /zones/base/root.
+!
+! zoneadm: zone 'base':   /zones/base/root/data
+!
+= 1
+`)
+	if z := s.zone("base"); z.State != world.ZoneInstalled {
+		t.Errorf("it is %s", z.State)
+	}
+}
+
+// detach_func and attach_func.
+func TestDetachAndAttach(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("sparse")
+	s.must("zoneadm -z base detach")
+	if z := s.zone("base"); z.State != world.ZoneConfigured || z.UUID != "" || s.file("/zones/base/SUNWdetached.xml") == "" {
+		t.Errorf("detached: %s, UUID %q", z.State, z.UUID)
+	}
+	s.replay(`$ zoneadm -z base install
+! Cannot install detached zone.
+! Use attach or remove /zones/base directory.
+! could not verify zonepath /zones/base because of the above errors.
+! zoneadm: zone base failed to verify
+= 1
+$ zoneadm -z base attach
+               Attach Path: /zones/base/root
+        Attach ZFS Dataset: rpool/zones/base/ROOT/zbe
+
+                    Result: Attach Succeeded.
+`)
+	if z := s.zone("base"); z.State != world.ZoneInstalled || z.UUID == "" || s.file("/zones/base/SUNWdetached.xml") != "" {
+		t.Errorf("attached: %s, UUID %q", z.State, z.UUID)
+	}
+	s.must("zoneadm -z base boot", "zoneadm -z base halt", "zoneadm -z base detach")
+	// With -F the brand is not asked.
+	s.change(func(tx *world.Tx) {
+		for _, name := range []string{"zbe/fm", "zbe/svc", "zbe"} {
+			if err := tx.Unmount("rpool/zones/base/ROOT/"+name, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	s.replay(`$ zoneadm -z base attach
+ERROR: Failed to locate any dataset mounted at /zones/base/root.  Attach requires a mounted dataset.
+                    Result: Attach Failed.
+= 1
+$ zoneadm -z base attach -F
+`)
+}
+
+// move_func: the file system of the zonepath gets another mountpoint.
+func TestMove(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("bhyve")
+	s.replay(`$ zoneadm -z base move
+! USAGE
+= 2
+$ zoneadm -z base move /zones/new
+$ zonecfg -z base info zonepath
+zonepath: /zones/new
+$ zfs get -H -o value mountpoint rpool/zones/base
+/zones/new
+`)
+	if s.file("/zones/new/root/etc/passwd") == "" || !strings.Contains(s.file("/etc/zones/index"), "base:installed:/zones/new:") {
+		t.Error("it has not moved")
+	}
+	s.configure("plain", "bhyve", "set zonepath=/plain/a")
+	s.must("zoneadm -z plain install", "zoneadm -z plain move /plain/b")
+	if s.file("/plain/b/root/etc/passwd") == "" || s.file("/plain/a/root/etc/passwd") != "" {
+		t.Error("the directory has not moved")
+	}
+}
