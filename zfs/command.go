@@ -1,0 +1,80 @@
+package zfs
+
+import (
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Where these lines differ from the sled agent's, it is on purpose. One zfs get
+// lists everything: zfs list shows no sources, and asking with -t would not
+// name snapshots on releases that have no such option. Nothing is ever destroyed
+// with -r, -R or -f, and one call sets one property.
+
+// native are the properties that fill a Dataset.
+func native() []string {
+	return []string{
+		"type", "guid", "mountpoint", "mounted", "origin", "used", "available", "quota", "reservation", "compression", "canmount",
+	}
+}
+
+// listCommand lists the datasets and all below them, snapshots too.
+func listCommand(datasets, properties []string) host.Command {
+	return get([]string{"-r"}, properties, datasets)
+}
+
+// getCommand looks at one dataset.
+func getCommand(dataset string, properties []string) host.Command {
+	return get(nil, properties, []string{dataset})
+}
+
+// nearCommand looks at a dataset, its children and its snapshots.
+func nearCommand(dataset string, properties []string) host.Command {
+	return get([]string{"-d", "1"}, properties, []string{dataset})
+}
+
+func get(depth, properties, datasets []string) host.Command {
+	args := append([]string{"get", "-Hp"}, depth...)
+	args = append(args, "-o", "name,property,value,source", strings.Join(properties, ","))
+	return host.Command{Program: "zfs", Args: append(args, datasets...), ReadOnly: true}
+}
+
+func poolsCommand() host.Command {
+	return host.Command{Program: "zpool", Args: []string{"list", "-Hpo", "name,size,allocated,free,health"}, ReadOnly: true}
+}
+
+func createCommand(dataset string, properties []Property) host.Command {
+	return withOptions("create", properties, dataset)
+}
+
+func snapshotCommand(name string, properties []Property) host.Command {
+	return withOptions("snapshot", properties, name)
+}
+
+func withOptions(subcommand string, properties []Property, name string) host.Command {
+	args := []string{subcommand}
+	for _, p := range properties {
+		args = append(args, "-o", p.Name+"="+p.Value)
+	}
+	return host.Command{Program: "zfs", Args: append(args, name)}
+}
+
+func setCommand(dataset string, p Property) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"set", p.Name + "=" + p.Value, dataset}}
+}
+
+func inheritCommand(dataset, property string) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"inherit", property, dataset}}
+}
+
+func mountCommand(dataset string) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"mount", dataset}}
+}
+
+func unmountCommand(dataset string) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"unmount", dataset}}
+}
+
+func destroyCommand(name string) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"destroy", name}}
+}

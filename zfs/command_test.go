@@ -1,0 +1,114 @@
+package zfs
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+func TestQueryLines(t *testing.T) {
+	properties := append(native(), "sledctl:instance", "sledctl:base")
+	for _, c := range []struct {
+		command host.Command
+		want    string
+	}{
+		{
+			listCommand([]string{"rpool/zone", "oxp_1"}, properties),
+			"zfs get -Hp -r -o name,property,value,source " +
+				"type,guid,mountpoint,mounted,origin,used,available,quota,reservation,compression,canmount,sledctl:instance,sledctl:base " +
+				"rpool/zone oxp_1",
+		},
+		{getCommand("tank/a", []string{"type", "guid"}), "zfs get -Hp -o name,property,value,source type,guid tank/a"},
+		{nearCommand("tank/a", []string{"guid"}), "zfs get -Hp -d 1 -o name,property,value,source guid tank/a"},
+		{poolsCommand(), "zpool list -Hpo name,size,allocated,free,health"},
+	} {
+		if diff := cmp.Diff(c.want, c.command.Shell()); diff != "" {
+			t.Error(diff)
+		}
+		if !c.command.ReadOnly {
+			t.Errorf("%s: is not read-only", c.want)
+		}
+	}
+}
+
+// explainer is what package plan prints of a step.
+type explainer interface {
+	Verb() string
+	Explain() []host.Line
+	Undo() any
+}
+
+func TestStepLines(t *testing.T) {
+	for _, c := range []struct {
+		step explainer
+		verb string
+		want []string
+	}{
+		{
+			Create{Dataset: "tank/a", Properties: []Property{{"mountpoint", "/a b"}, {"x:y", "it's"}}},
+			"zfs.create", []string{`zfs create -o 'mountpoint=/a b' -o 'x:y=it'\''s' tank/a`},
+		},
+		{
+			Create{Dataset: "tank/zone/a", Mountpoint: "/zone/a", Mode: 0o700},
+			"zfs.create", []string{"zfs create tank/zone/a", "chmod 0700 /zone/a"},
+		},
+		{
+			Create{Dataset: "tank/a", Properties: []Property{{"mountpoint", "/a"}}, Mode: 0o755},
+			"zfs.create", []string{"zfs create -o mountpoint=/a tank/a", "chmod 0755 /a"},
+		},
+		{Create{Dataset: "tank/a@b"}, "zfs.create", nil},
+		{Set{Dataset: "tank/a", Name: "quota", Value: "1024"}, "zfs.set", []string{"zfs set quota=1024 tank/a"}},
+		{Inherit{Dataset: "tank/a", Name: "x:y"}, "zfs.inherit", []string{"zfs inherit x:y tank/a"}},
+		{Mount{Dataset: "tank/a"}, "zfs.mount", []string{"zfs mount tank/a"}},
+		{Unmount{Dataset: "tank/a"}, "zfs.unmount", []string{"zfs unmount tank/a"}},
+		{Snapshot{Name: "tank/a@b", Properties: []Property{{"x:y", "1"}}}, "zfs.snapshot", []string{"zfs snapshot -o x:y=1 tank/a@b"}},
+		{Destroy{Dataset: "tank/a", GUID: "1"}, "zfs.destroy", []string{"zfs unmount tank/a", "zfs destroy tank/a"}},
+		{Destroy{Dataset: "tank/v", Type: TypeVolume}, "zfs.destroy", []string{"zfs destroy tank/v"}},
+		{DestroySnapshot{Name: "tank/a@b"}, "zfs.destroy-snapshot", []string{"zfs destroy tank/a@b"}},
+	} {
+		if got := c.step.Verb(); got != c.verb {
+			t.Errorf("verb %q, want %q", got, c.verb)
+		}
+		var got []string
+		for _, l := range c.step.Explain() {
+			if !l.Mutates() {
+				t.Errorf("%q changes something", l.Text)
+			}
+			got = append(got, l.Text)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestUndo(t *testing.T) {
+	for name, c := range map[string]struct {
+		step explainer
+		want any
+	}{
+		"a creation":                      {Create{Dataset: "tank/a", Mode: 0o700, Mountpoint: "/a"}, Destroy{Dataset: "tank/a"}},
+		"a mount":                         {Mount{"tank/a"}, Unmount{"tank/a"}},
+		"an unmount":                      {Unmount{"tank/a"}, Mount{"tank/a"}},
+		"a snapshot":                      {Snapshot{Name: "tank/a@b"}, DestroySnapshot{Name: "tank/a@b"}},
+		"a destruction":                   {Destroy{Dataset: "tank/a"}, nil},
+		"the destruction of a snapshot":   {DestroySnapshot{Name: "tank/a@b"}, nil},
+		"an own value":                    {Set{"tank/a", "x:y", "2", "1", Local}, Set{"tank/a", "x:y", "1", "2", Local}},
+		"a value of unknown source":       {Set{"tank/a", "quota", "2", "1", ""}, Set{"tank/a", "quota", "1", "2", Local}},
+		"an own value that is empty":      {Set{"tank/a", "x:y", "2", "", Local}, Set{"tank/a", "x:y", "", "2", Local}},
+		"a user property that was unset":  {Set{"tank/a", "x:y", "2", "", ""}, Inherit{Dataset: "tank/a", Name: "x:y"}},
+		"one that zfs shows as unset":     {Set{"tank/a", "x:y", "2", "-", "-"}, Inherit{Dataset: "tank/a", Name: "x:y"}},
+		"an inherited value":              {Set{"tank/a", "atime", "on", "off", "inherited from tank"}, Inherit{Dataset: "tank/a", Name: "atime"}},
+		"a default":                       {Set{"tank/a", "compression", "on", "off", "default"}, Inherit{Dataset: "tank/a", Name: "compression"}},
+		"a default that is not inherited": {Set{"tank/a", "quota", "1", "0", "default"}, Set{"tank/a", "quota", "0", "1", Local}},
+		"a native value that is unknown":  {Set{"tank/a", "compression", "on", "", ""}, nil},
+		"an inheritance":                  {Inherit{Dataset: "tank/a", Name: "x:y", Old: "1"}, Set{Dataset: "tank/a", Name: "x:y", Value: "1"}},
+		"an inheritance of the unknown":   {Inherit{Dataset: "tank/a", Name: "x:y"}, nil},
+	} {
+		if diff := cmp.Diff(c.want, c.step.Undo()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
