@@ -142,9 +142,9 @@ func (r Record) removal(seen Look) operation.Decision {
 				add("dataset "+child.Name, "of the base", zfs.DestroySnapshot{Name: child.Name, GUID: child.GUID})
 				continue
 			}
-			add("dataset "+child.Name, "of the base", zfs.Destroy{Dataset: child.Name, GUID: child.GUID})
+			add("dataset "+child.Name, "of the base", zfs.Destroy{Dataset: child.Name, GUID: child.GUID, Type: child.Type})
 		}
-		add("dataset "+r.Dataset, "zonepath of the base", zfs.Destroy{Dataset: r.Dataset, GUID: dataset.GUID})
+		add("dataset "+r.Dataset, "zonepath of the base", zfs.Destroy{Dataset: r.Dataset, GUID: dataset.GUID, Type: dataset.Type})
 	}
 	d.Plan.Actions = plan.Chain(d.Plan.Actions...)
 	return d

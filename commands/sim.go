@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -159,7 +158,7 @@ func runSimShow(ctx context.Context, e *Env) error {
 func things(s *sim.Snapshot) []shownThing {
 	var all []shownThing
 	for _, z := range s.Zones {
-		all = append(all, shownThing{"zone", z.Name, z.State, z.Brand})
+		all = append(all, shownThing{"zone", z.Name, z.State, z.Config.Brand})
 	}
 	for _, l := range s.Links {
 		detail := l.MAC

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // chooser picks names, numbers and addresses. It runs under the ledger's

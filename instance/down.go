@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/operation"
@@ -91,52 +92,38 @@ func downDatasets(run Run, seen Seen, gone string) []plan.Action {
 	}
 	z, there := seen.Inv.Zone(run.Zone)
 	destroyed := there && z.State != zone.Configured && z.State != zone.Incomplete && zone.UninstallDestroys(z.Brand)
-	origins := map[string]bool{}
 	before := gone
-	below := seen.Inv.Below(run.Dataset)
-	for _, d := range below {
-		origins[d.Origin] = true
-	}
 	if d, ok := seen.Inv.Dataset(run.Dataset); ok && !destroyed {
-		for _, child := range deepestFirst(below) {
+		for _, child := range slices.Backward(seen.Inv.Below(run.Dataset)) {
 			before = remove(child, destroyStep(child), "of the zone", before)
 		}
 		before = remove(d, destroyStep(d), "of the zonepath", before)
 	}
-	if run.BaseDataset == "" {
-		return actions
-	}
 	for _, d := range seen.Inv.Below(run.BaseDataset) {
-		if isCloneSnapshot(d.Name, run.Zone) && !(destroyed && origins[d.Name]) {
-			before = remove(d, destroyStep(d), "left by the clone", before)
+		if run.BaseDataset != "" && strings.HasSuffix(d.Name, "@"+cloneSnapshot(run)) {
+			step := cloneSnapshots(run)
+			a := plan.Action{ID: step.Verb() + " " + run.Zone, Object: "snapshots " + step.Snapshot, Why: "left by the clone", Change: plan.Remove, After: after(before), Step: step}
+			return append(actions, a)
 		}
 	}
 	return actions
+}
+
+// cloneSnapshot is the name that the ipkg brands' clone gives to the snapshots
+// that it takes of the base and of all below it (omniosorg/pkg5,
+// src/brand/ipkg/clone). Uninstall destroys the one that the zone was cloned
+// from, and leaves the others.
+func cloneSnapshot(run Run) string { return run.Zone + "_snap" }
+
+func cloneSnapshots(run Run) zfs.DestroySnapshots {
+	return zfs.DestroySnapshots{Dataset: run.BaseDataset, Snapshot: cloneSnapshot(run)}
 }
 
 func destroyStep(d zfs.Dataset) plan.Step {
 	if d.Type == "snapshot" {
 		return zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}
 	}
-	return zfs.Destroy{Dataset: d.Name, GUID: d.GUID}
-}
-
-// isCloneSnapshot knows <dataset>@<zone>_snap and _snap1 to _snap99, the names
-// that the ipkg brands' clone gives (omniosorg/pkg5, src/brand/ipkg/clone).
-func isCloneSnapshot(name, zone string) bool {
-	_, snapshot, _ := strings.Cut(name, "@")
-	number, ok := strings.CutPrefix(snapshot, zone+"_snap")
-	return ok && len(number) <= 2 && strings.Trim(number, "0123456789") == ""
-}
-
-// deepestFirst puts children before parents and snapshots before their
-// datasets.
-func deepestFirst(datasets []zfs.Dataset) []zfs.Dataset {
-	sorted := make([]zfs.Dataset, 0, len(datasets))
-	for i := len(datasets) - 1; i >= 0; i-- {
-		sorted = append(sorted, datasets[i])
-	}
-	return sorted
+	return zfs.Destroy{Dataset: d.Name, GUID: d.GUID, Type: d.Type}
 }
 
 // removes lists a run's objects for an intent.

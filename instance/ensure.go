@@ -11,6 +11,8 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // Change is a verb on one instance, with what it may do.
@@ -246,7 +248,11 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	} else {
 		p = progress{vnics: map[string]bool{}}
 	}
-	actions, err := pick(s.up(next, p), c.Only)
+	stages, err := s.up(next, p)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	actions, err := pick(stages, c.Only)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
@@ -274,7 +280,8 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 	case !there:
 		return !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	case z.State == zone.Running:
-		lost := old.Run.Ensured && !p.ensured || slices.Contains([]string{"Stopping", "Stopped", "Failed", "Destroyed"}, seen.Inside.VM.State)
+		lost := old.Run.Ensured && !p.ensured || slices.Contains([]string{"Stopping", "Stopped", "Failed", "Destroyed"}, seen.Inside.VM.State) ||
+			seen.Inside.Services[s.Propolis.FMRI] == smf.Maintenance
 		return p.installed && !lost && p.linksThere(), nil
 	case z.State == zone.Installed:
 		return p.installed && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil

@@ -136,8 +136,24 @@ func (s Settings) lookInside(ctx context.Context, h host.Host, r Record, seen *S
 	seen.Inside.Err = err
 	if states[s.Propolis.FMRI] == "online" {
 		seen.Inside.VM = s.ask(ctx, h, r)
+		if seen.Inside.VM.State != "" {
+			seen.Inside.VM.Generation = s.generation(ctx, h, r)
+		}
 	}
 	return nil
+}
+
+// generation is that of the machine's state; 0 if it cannot be told. Who waits
+// for the state to pass does so from there.
+func (s Settings) generation(ctx context.Context, h host.Host, r Record) uint64 {
+	ctx, release := context.WithTimeout(ctx, askTimeout)
+	defer release()
+	client := propolis.Client{Host: h, Target: s.target(r)}
+	now, err := client.Monitor(ctx, 0)
+	if err != nil {
+		return 0
+	}
+	return now.Generation
 }
 
 // readProfile reads the site profile through a view that cannot leave the

@@ -83,15 +83,20 @@ func after(ids ...string) []string {
 	return kept
 }
 
-// up lists what is still to do from here to a running VM, by stage.
-func (s Settings) up(r Record, p progress) map[Stage][]plan.Action {
+// up lists what is still to do from here to a running VM, by stage. It fails
+// if Propolis would refuse the machine.
+func (s Settings) up(r Record, p progress) (map[Stage][]plan.Action, error) {
+	request, err := request(r)
+	if err != nil {
+		return nil, err
+	}
 	w := way{actions: map[Stage][]plan.Action{}}
 	links := s.upVNICs(&w, r, p)
 	zoned := s.upZone(&w, r, p)
 	booted := s.upBoot(&w, r, p, append(links, zoned))
 	addressed := s.upAddress(&w, r, p, booted)
-	s.upPropolis(&w, r, p, addressed)
-	return w.actions
+	s.upPropolis(&w, r, p, request, addressed)
+	return w.actions, nil
 }
 
 func (s Settings) upVNICs(w *way, r Record, p progress) []string {
@@ -126,6 +131,7 @@ func (s Settings) upZone(w *way, r Record, p progress) string {
 	cloned := w.add(StageZone, p.installed, plan.Action{
 		ID: "zone.clone " + run.Zone, Object: object, Why: "from " + run.Base, Change: plan.Modify, After: after(dataset, configured),
 		Step: zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
+		Back: []plan.Step{zone.Uninstall{Name: run.Zone}, cloneSnapshots(run)},
 	})
 	profiled := w.add(StageZone, p.profiled, plan.Action{
 		ID: "smf.write-profile " + run.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(cloned),
@@ -205,7 +211,7 @@ func (s Settings) gateway(a Address) netip.Addr {
 	return netip.Addr{}
 }
 
-func (s Settings) upPropolis(w *way, r Record, p progress, before string) {
+func (s Settings) upPropolis(w *way, r Record, p progress, request spec.EnsureRequest, before string) {
 	run := *r.Run
 	thing := "propolis " + r.Name
 	target := s.target(r)
@@ -216,7 +222,7 @@ func (s Settings) upPropolis(w *way, r Record, p progress, before string) {
 	at := act(StageStart, p.enabled, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
 	at = act(StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait, smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at)
 	at = act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)
-	at = act(StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create, propolis.Ensure{Target: target, Request: s.request(r)}, at)
+	at = act(StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create, propolis.Ensure{Target: target, Request: request}, at)
 	at = act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"}, at)
 	act(StageRun, p.running, "propolis.await-state "+r.Name, "", plan.Wait, propolis.AwaitState{Target: target, States: []string{"Running"}}, at)
 }
@@ -227,7 +233,7 @@ func (s Settings) upPropolis(w *way, r Record, p progress, before string) {
 func (s Settings) Target(r Record) propolis.Target { return s.target(r) }
 
 func (s Settings) target(r Record) propolis.Target {
-	t := propolis.Target{Name: r.Name}
+	t := propolis.Target{Name: r.Name, Port: s.Propolis.Port}
 	if r.Spec.Address.Mode == Static {
 		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), s.Propolis.Port)
 		return t
@@ -300,7 +306,7 @@ func (s Settings) profile(r Record) smf.Profile {
 }
 
 // request is the VM as Propolis is asked for it.
-func (s Settings) request(r Record) spec.EnsureRequest {
+func request(r Record) (spec.EnsureRequest, error) {
 	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20}
 	for _, disk := range r.Spec.Disks {
 		d.Disks = append(d.Disks, spec.Disk{Path: disk.Path, ReadOnly: disk.ReadOnly})

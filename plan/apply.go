@@ -230,29 +230,39 @@ func (r *run) backward(ctx context.Context) {
 	defer release()
 	var kept []Action
 	for _, a := range slices.Backward(r.outcome.Done) {
-		back, ok := a.Step.Undo().(Step)
-		if !ok {
-			if a.Change == Wait {
-				r.state[a.ID] = undone
-			}
+		if r.takeBack(ctx, a) {
+			r.state[a.ID] = undone
+			r.outcome.Undone = append(r.outcome.Undone, a)
+		} else {
 			kept = append(kept, a)
-			continue
 		}
-		r.observe(Event{Kind: Undoing, Action: a})
-		start := time.Now()
-		err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), back)
-		if err != nil && !errors.Is(err, host.ErrNotFound) { // gone with what was undone before it
-			r.observe(Event{Kind: UndoFailed, Action: a, Elapsed: time.Since(start), Err: err})
-			r.outcome.Failed = append(r.outcome.Failed, &StepError{Action: undoOf(a, back), Elapsed: time.Since(start), Err: err})
-			kept = append(kept, a)
-			continue
-		}
-		r.state[a.ID] = undone
-		r.outcome.Undone = append(r.outcome.Undone, a)
-		r.observe(Event{Kind: Undone, Action: a, Elapsed: time.Since(start)})
 	}
 	slices.Reverse(kept)
 	r.outcome.Done = kept
+}
+
+// takeBack undoes one action; false if there is nothing to undo or it failed.
+// What is not there any more went with what was undone before it.
+func (r *run) takeBack(ctx context.Context, a Action) bool {
+	steps := a.back()
+	if len(steps) == 0 {
+		return false
+	}
+	r.observe(Event{Kind: Undoing, Action: a})
+	start, ok := time.Now(), true
+	for _, s := range steps {
+		err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), s)
+		if err == nil || errors.Is(err, host.ErrNotFound) {
+			continue
+		}
+		ok = false
+		r.observe(Event{Kind: UndoFailed, Action: a, Elapsed: time.Since(start), Err: err})
+		r.outcome.Failed = append(r.outcome.Failed, &StepError{Action: undoOf(a, s), Elapsed: time.Since(start), Err: err})
+	}
+	if ok {
+		r.observe(Event{Kind: Undone, Action: a, Elapsed: time.Since(start)})
+	}
+	return ok
 }
 
 func undoOf(a Action, back Step) Action {
@@ -280,10 +290,7 @@ func (r *run) left() []string {
 
 // undoable says whether the action made something of its own: one without an
 // undo goes with the object that it was made in.
-func undoable(a Action) bool {
-	_, ok := a.Step.Undo().(Step)
-	return ok
-}
+func undoable(a Action) bool { return len(a.back()) > 0 }
 
 func (r *run) observe(e Event) {
 	if r.options.Observe != nil {

@@ -46,6 +46,20 @@ type Action struct {
 	Change Change   // what happens to the object
 	After  []string // ids of the actions that must be done first
 	Step   Step
+	// Back, if set, takes the action back instead of the step's own Undo: for
+	// what one resource alone cannot take back. In order; each is tried.
+	Back []Step
+}
+
+// back lists the steps that take the action back.
+func (a Action) back() []Step {
+	if a.Back != nil {
+		return a.Back
+	}
+	if s, ok := a.Step.Undo().(Step); ok {
+		return []Step{s}
+	}
+	return nil
 }
 
 // Policy says what a failed action means for the rest of its plan.

@@ -134,7 +134,7 @@ func (f Findings) dataset(name, why string) []plan.Action {
 	var actions []plan.Action
 	before := ""
 	add := func(d zfs.Dataset) {
-		var step plan.Step = zfs.Destroy{Dataset: d.Name, GUID: d.GUID}
+		var step plan.Step = zfs.Destroy{Dataset: d.Name, GUID: d.GUID, Type: d.Type}
 		if d.Type == "snapshot" {
 			step = zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}
 		}

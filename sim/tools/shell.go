@@ -227,12 +227,12 @@ func (s *shell) program(ctx context.Context, hc *interp.HandlerContext, c Call) 
 	case info.Mode&0o111 == 0 || !info.Mode.IsRegular():
 		fmt.Fprintf(hc.Stderr, "sh: %s: cannot execute\n", c.Tool)
 		return interp.ExitStatus(126)
+	case bytes.HasPrefix(data, []byte("#!")):
+		return s.script(ctx, hc, hc.Env, string(data), name, c.Args)
 	case path.Base(name) == propolisProgram:
 		c.Args = append([]string{name}, c.Args...)
 		c.Tool = propolisProgram
 		return s.tool(ctx, hc, c)
-	case bytes.HasPrefix(data, []byte("#!")):
-		return s.script(ctx, hc, hc.Env, string(data), name, c.Args)
 	}
 	fmt.Fprintf(hc.Stderr, "sh: %s: cannot execute\n", c.Tool)
 	return interp.ExitStatus(126)
