@@ -73,7 +73,8 @@ func (u *uninstaller) run() int {
 	roots := u.environments(ds, be)
 	if u.brand.overlays != nil {
 		if len(roots) != 1 {
-			u.outf("Error: Found %d top-level filesystems.\n  %s", len(roots), strings.Join(roots, " "))
+			// The number is not put in: the text is in single quotes there.
+			u.outf("Error: Found $fs_all_c top-level filesystems.\n  %s", strings.Join(roots, " "))
 			return hookFatal
 		}
 		if !u.promoteOverlays(ds, roots[0]) {

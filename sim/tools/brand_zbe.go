@@ -35,10 +35,12 @@ const (
 	textNoEnvironment = "unable to determine global zone boot environment."
 	textNoDataset     = "the zonepath must be a ZFS dataset.\nThe parent directory of the zonepath must be a ZFS dataset so that the\n" +
 		"zonepath ZFS dataset can be created properly."
-	textInRoot      = "Installing a zone inside of the root pool's 'ROOT' dataset is unsupported."
-	textNoActive    = "no active dataset."
-	textMultiple    = "multiple active datasets."
-	textZFSCreate   = "Unable to create the zone's ZFS dataset."
+	textInRoot     = "Installing a zone inside of the root pool's 'ROOT' dataset is unsupported."
+	textNoActive   = "no active dataset."
+	textMultiple   = "multiple active datasets."
+	textZFSCreate  = "Unable to create the zone's ZFS dataset."
+	textZFSUnmount = "Unable to unmount the zone's root ZFS dataset (%s).\nIs there a global zone process inside the zone root?\n" +
+		"The current zone boot environment will remain mounted.\n"
 	textZFSMount    = "Unable to mount the zone's ZFS dataset."
 	textNoSource    = "Error: unable to determine source zone dataset."
 	textBadSource   = "Error: specified snapshot is invalid for this source zone."
@@ -161,55 +163,76 @@ func (h *hook) unmountOverlays() {
 	}
 }
 
-// mountRoot mounts the zone's root, in the place of an older one.
-func (h *hook) mountRoot(name string) int {
-	if d := h.tx.MountedAt(h.root()); d != nil {
-		if h.said(h.tx.Unmount(d.Name, false)) {
-			h.outf("Unable to unmount the zone's root ZFS dataset (%s).\nIs there a global zone process inside the zone root?\n"+
-				"The current zone boot environment will remain mounted.\n", h.root())
-			return hookOK
-		}
-	}
-	if err := mkdirAll(h.tx.Files, h.root()); err != nil {
-		return h.fatal(textZFSMount)
-	}
-	if h.said(h.tx.MountAt(name, h.root())) {
-		return h.fatal(textZFSMount)
-	}
-	return hookOK
-}
-
-// prestateEnvironment mounts the root for a zone that gets ready; the overlays
-// must not be mounted then, for zoneadmd refuses a root with mounts below.
-func prestateEnvironment(h *hook, command int) int {
-	if command != stateCommandReady {
+// mountRoot is mount_active_ds of ipkg/common.ksh: the root is mounted in the
+// place of the one that is there. That one stays if something holds it.
+func (h *hook) mountRoot() int {
+	if d := h.tx.MountedAt(h.root()); d != nil && h.said(h.tx.Unmount(d.Name, false)) {
+		h.outf(textZFSUnmount, h.root())
 		return hookOK
 	}
 	name, code := h.find()
 	if code != hookOK {
 		return code
 	}
+	return h.mountActive(name)
+}
+
+func (h *hook) mountActive(name string) int {
+	if h.said(h.tx.MountAt(name, h.root())) {
+		return h.fatal(textZFSMount)
+	}
+	return hookOK
+}
+
+// mountSparse is what sparse/prestate does: the root is mounted, and the
+// overlays are not, for zoneadmd refuses a root with mounts below.
+func (h *hook) mountSparse() (name string, code int) {
+	if name, code = h.find(); code != hookOK {
+		return "", code
+	}
 	h.unmountOverlays()
-	if code := h.mountRoot(name); code != hookOK {
+	if d := h.tx.MountedAt(h.root()); d != nil && h.said(h.tx.Unmount(d.Name, false)) {
+		return "", h.fatal(textZFSUnmount, h.root())
+	}
+	return name, h.mountActive(name)
+}
+
+// prestateEnvironment mounts the root for a zone that gets ready.
+func prestateEnvironment(h *hook, command int) int {
+	if command != stateCommandReady {
+		return hookOK
+	}
+	var code int
+	if h.brand.overlays != nil {
+		_, code = h.mountSparse()
+	} else {
+		code = h.mountRoot()
+	}
+	if code != hookOK {
 		return code
 	}
 	return h.configureVNICs()
 }
 
 // poststateEnvironment mounts the overlays: over the loops of a zone that got
-// ready, and again when it is down, so that it can be patched.
+// ready, and again when it is down, so that it can be patched. A root without
+// overlays is mounted when the zone is down, for the same.
 func poststateEnvironment(h *hook, command int) int {
 	if command != stateCommandReady && command != stateCommandHalt {
 		return hookOK
 	}
-	if len(h.brand.overlays) > 0 {
-		name, code := h.find()
-		if code != hookOK {
-			return code
+	code := hookOK
+	switch {
+	case h.brand.overlays != nil:
+		var name string
+		if name, code = h.find(); code == hookOK {
+			code = h.mountOverlays(name)
 		}
-		if code := h.mountOverlays(name); code != hookOK {
-			return code
-		}
+	case command == stateCommandHalt:
+		code = h.mountRoot()
+	}
+	if code != hookOK {
+		return code
 	}
 	return poststateVNICs(h, command)
 }
@@ -217,12 +240,11 @@ func poststateEnvironment(h *hook, command int) int {
 // sysbootEnvironment is the prestate hook at the boot of the sled, for a zone
 // that is not booted with it: it is mounted, so that it can be patched.
 func sysbootEnvironment(h *hook) int {
-	name, code := h.find()
-	if code != hookOK {
-		return code
+	if h.brand.overlays == nil {
+		return h.mountRoot()
 	}
-	h.unmountOverlays()
-	if code := h.mountRoot(name); code != hookOK {
+	name, code := h.mountSparse()
+	if code != hookOK {
 		return code
 	}
 	return h.mountOverlays(name)

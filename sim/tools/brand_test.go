@@ -1,0 +1,358 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// The brands of OmniOS whose zones have boot environments: omniosorg/pkg5
+// src/brand/ipkg and src/brand/sparse, and usr/src/lib/brand/shared/zone of the
+// gate.
+
+// createEnvironment and create_overlays in common.ksh.
+func TestTheDatasetsOfAZone(t *testing.T) {
+	for brand, want := range map[string]string{
+		"ipkg": `rpool/zones/base→/zones/base→off→yes→-
+rpool/zones/base/ROOT→legacy→on→no→-
+rpool/zones/base/ROOT/zbe→legacy→on→yes→on
+`,
+		"sparse": `rpool/zones/base→/zones/base→off→yes→-
+rpool/zones/base/ROOT→legacy→on→no→-
+rpool/zones/base/ROOT/zbe→legacy→on→yes→on
+rpool/zones/base/ROOT/zbe/fm→legacy→on→yes→on
+rpool/zones/base/ROOT/zbe/svc→legacy→on→yes→on
+`} {
+		s := newZoneSled(t, world.Options{}).base(brand)
+		s.replay("$ zfs list -H -r -o name,mountpoint,zoned,mounted,org.opensolaris.libbe:active rpool/zones/base\n" + want)
+		s.change(func(tx *world.Tx) {
+			root := tx.FindDataset("rpool/zones/base/ROOT/zbe")
+			if root.Mounted != "/zones/base/root" || root.Local["canmount"] != "noauto" || root.Local[propParent] != tx.BootEnvironment() {
+				t.Errorf("%s: mounted on %s, %v", brand, root.Mounted, root.Local)
+			}
+			if d := tx.MountedAt("/zones/base/root/lib/svc"); (d != nil) != (brand == "sparse") {
+				t.Errorf("%s: overlay %v", brand, d)
+			}
+		})
+	}
+}
+
+// pkgcreatezone: SMF starts from the seed of zones, and finds its manifests
+// where the overlay is.
+func TestTheRootOfASparseZone(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("sparse")
+	const root = "/zones/base/root"
+	s.change(func(tx *world.Tx) {
+		for _, name := range []string{"/lib/svc/manifest/milestone/single-user.xml", "/lib/svc/seed/nonglobal.db", "/etc/svc/repository.db",
+			"/var/svc/profile", "/var/svc/manifest/site", "/etc/passwd"} {
+			if name != "/etc/passwd" && !exists(tx, root+name) {
+				t.Errorf("no %s", name)
+			}
+		}
+		if exists(tx, root+"/lib/svc/seed/global.db") || exists(tx, root+"/usr/bin/svcs") || exists(tx, root+"/sbin/init") {
+			t.Error("it has files of the global zone, or of the loops")
+		}
+	})
+	if s.file(root+"/etc/svc/repository.db") != s.file("/lib/svc/seed/nonglobal.db") {
+		t.Error("the repository is not the seed")
+	}
+	whole := newZoneSled(t, world.Options{}).base("ipkg")
+	whole.change(func(tx *world.Tx) {
+		if !exists(tx, root+"/usr/bin/svcs") || !exists(tx, root+"/sbin/init") || exists(tx, root+"/usr/lib/brand/sparse") {
+			t.Error("an ipkg zone has a tree of its own, without the brands")
+		}
+	})
+}
+
+// sparse/clone takes the snapshot recursively and clones the overlays; the
+// uninstall hook destroys the snapshot that the root came from, but not those
+// of the overlays.
+func TestClonesLeaveSnapshotsOnTheOverlays(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("sparse")
+	s.configure("z1", "sparse", "")
+	s.replay("$ zoneadm -z z1 clone base\n")
+	s.hasDatasets("rpool/zones", `
+/base
+/base/ROOT
+/base/ROOT/zbe
+/base/ROOT/zbe@z1_snap
+/base/ROOT/zbe/fm
+/base/ROOT/zbe/fm@z1_snap
+/base/ROOT/zbe/svc
+/base/ROOT/zbe/svc@z1_snap
+/z1
+/z1/ROOT
+/z1/ROOT/zbe < /base/ROOT/zbe@z1_snap
+/z1/ROOT/zbe/fm < /base/ROOT/zbe/fm@z1_snap
+/z1/ROOT/zbe/svc < /base/ROOT/zbe/svc@z1_snap
+`)
+	if s.file("/zones/z1/root/etc/svc/repository.db") == "" || s.file("/zones/z1/root/lib/svc/seed/nonglobal.db") == "" {
+		t.Error("the clone is not mounted, or it is empty")
+	}
+	s.replay("$ zoneadm -z z1 uninstall -F\n")
+	s.hasDatasets("rpool/zones", `
+/base
+/base/ROOT
+/base/ROOT/zbe
+/base/ROOT/zbe/fm
+/base/ROOT/zbe/fm@z1_snap
+/base/ROOT/zbe/svc
+/base/ROOT/zbe/svc@z1_snap
+`)
+	s.change(func(tx *world.Tx) {
+		if exists(tx, "/zones/z1") {
+			t.Error("the zonepath is left")
+		}
+	})
+}
+
+// ipkg/clone takes a snapshot of the root only, and nothing is left of it.
+func TestClonesWithoutOverlays(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("ipkg")
+	s.configure("z1", "ipkg", "")
+	s.must("zoneadm -z z1 clone base")
+	s.hasDatasets("rpool/zones", "\n/base\n/base/ROOT\n/base/ROOT/zbe\n/base/ROOT/zbe@z1_snap\n/z1\n/z1/ROOT\n/z1/ROOT/zbe < /base/ROOT/zbe@z1_snap\n")
+	s.must("zoneadm -z z1 uninstall -F")
+	s.hasDatasets("rpool/zones", "\n/base\n/base/ROOT\n/base/ROOT/zbe\n")
+}
+
+// snapshot_zone tries ZONE_snap, ZONE_snap1 to ZONE_snap99, and then gives up.
+func TestTheHundredAndFirstCloneFails(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("sparse")
+	s.configure("z1", "sparse", "")
+	s.change(func(tx *world.Tx) {
+		for n := range 99 {
+			name := "z1_snap"
+			if n > 0 {
+				name += fmt.Sprint(n)
+			}
+			if err := tx.Snapshot("rpool/zones/base/ROOT/zbe/svc@"+name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	// What is tried in vain is told of, on standard error.
+	r := s.run("zoneadm -z z1 clone base", "")
+	if r.Exit != 0 || strings.Count(r.Stderr, "cannot create snapshot") != 99 || strings.Count(s.datasets("rpool/zones/base"), "@z1_snap99") != 3 {
+		t.Errorf("the 100th: exit %d, %d refusals\n%s", r.Exit, strings.Count(r.Stderr, "cannot create snapshot"), s.datasets("rpool/zones/base"))
+	}
+	s.must("zoneadm -z z1 uninstall -F")
+	r = s.run("zoneadm -z z1 clone base", "")
+	if r.Exit != 1 || r.Stdout != "ERROR: Unable to create the zone's ZFS dataset.\n" || s.zone("z1").State != world.ZoneIncomplete {
+		t.Errorf("the 101st: exit %d, %q, zone %s", r.Exit, r.Stdout, s.zone("z1").State)
+	}
+	// It cannot be uninstalled either: sparse/uninstall wants one root.
+	s.replay(`$ zoneadm -z z1 uninstall -F
+Error: Found $fs_all_c top-level filesystems.
+␠␠
+= 1
+`)
+	s.hasDatasets("rpool/zones/z1", "\n/ROOT\n")
+}
+
+// -s names a snapshot, or the root of another boot environment of the source.
+func TestCloneOfAGivenSnapshot(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("sparse")
+	s.must("zfs snapshot -r rpool/zones/base/ROOT/zbe@golden")
+	s.configure("z1", "sparse", "")
+	s.replay(`$ zoneadm -z z1 clone -s nothing base
+ERROR: Error: specified snapshot is invalid for this source zone.
+! cannot open 'rpool/zones/base/ROOT/zbe@nothing': dataset does not exist
+= 1
+$ zoneadm -z z1 uninstall -F
+$ zoneadm -z z1 clone -s @golden base
+$ zfs get -H -o value origin rpool/zones/z1/ROOT/zbe
+rpool/zones/base/ROOT/zbe@golden
+`)
+}
+
+// uninstall.ksh: clones of a root that lives on elsewhere are promoted. For
+// sparse the hook stops at the overlays, of which it looks at clones only in
+// the zone itself.
+func TestUninstallOfAZoneThatWasCloned(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("ipkg")
+	for _, name := range []string{"z1", "z2"} {
+		s.configure(name, "ipkg", "")
+		s.must("zoneadm -z " + name + " clone base")
+	}
+	s.must("zfs snapshot rpool/zones/base/ROOT/zbe@mine")
+	s.replay(`$ zoneadm -z base uninstall -F
+promoting 'rpool/zones/z2/ROOT/zbe'.
+`)
+	s.hasDatasets("rpool/zones", `
+/z1
+/z1/ROOT
+/z1/ROOT/zbe < /z2/ROOT/zbe@z1_snap
+/z2
+/z2/ROOT
+/z2/ROOT/zbe
+/z2/ROOT/zbe@z1_snap
+`)
+	sparse := newZoneSled(t, world.Options{}).base("sparse")
+	sparse.configure("z1", "sparse", "")
+	sparse.must("zoneadm -z z1 clone base")
+	sparse.replay(`$ zoneadm -z base uninstall -F
+! Error: cloned zone datasets found outsize of zone.
+! →rpool/zones/z1/ROOT/zbe/fm
+! →rpool/zones/z1/ROOT/zbe/svc
+! Error: please delete clone(s) and retry uninstall.
+= 1
+`)
+	if z := sparse.zone("base"); z.State != world.ZoneIncomplete {
+		t.Errorf("it is %s", z.State)
+	}
+}
+
+// get_unique_snapshot_names...: a snapshot that has to move and whose name the
+// heir has is renamed if the brand gave the name, and refused if somebody else
+// did.
+func TestUninstallRefusesUserSnapshots(t *testing.T) {
+	for _, c := range []struct{ snapshot, want string }{
+		{"mine", "! Error: user snapshot(s) detected.\n! →rpool/zones/base/ROOT/zbe@mine\n! Error: please delete snapshot(s) and retry uninstall.\n= 1\n"},
+		{"x_snap", "renaming 'rpool/zones/base/ROOT/zbe@x_snap' to 'rpool/zones/base/ROOT/zbe@x_snap1'.\npromoting 'rpool/zones/z1/ROOT/zbe'.\n"},
+	} {
+		s := newZoneSled(t, world.Options{}).base("ipkg")
+		s.configure("z1", "ipkg", "")
+		s.must("zfs snapshot rpool/zones/base/ROOT/zbe@"+c.snapshot, "zoneadm -z z1 clone -s "+c.snapshot+" base",
+			"zfs snapshot rpool/zones/z1/ROOT/zbe@"+c.snapshot)
+		s.change(func(tx *world.Tx) {
+			if err := tx.Unmount("rpool/zones/z1/ROOT/zbe", false); err != nil {
+				t.Fatal(err)
+			}
+		})
+		s.replay("$ zoneadm -z base uninstall -F\n" + c.want)
+	}
+}
+
+func TestUninstallHookArguments(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("ipkg")
+	s.replay(`$ zoneadm -z base uninstall -Fn
+/sbin/zfs destroy -r rpool/zones/base/ROOT/zbe
+/bin/rm -rf /zones/base/SUNWattached.xml
+/bin/rm -rf /zones/base/lu
+/bin/rm -rf /zones/base/dev
+/bin/rm -rf /zones/base/root
+= 1
+`)
+	// The hook's answer is not zoneadm's: the zone is incomplete by then.
+	if z := s.zone("base"); z.State != world.ZoneIncomplete {
+		t.Errorf("it is %s", z.State)
+	}
+	s.replay(`$ zoneadm -z base uninstall -F now
+! Error: invalid usage
+! Usage: uninstall: [-hFn]
+! USAGE
+= 1
+$ zoneadm -z base uninstall -Fv
+destroying 'rpool/zones/base/ROOT/zbe'.
+destroying 'rpool/zones/base/ROOT'.
+destroying 'rpool/zones/base'.
+`)
+}
+
+// get_active_ds: a zone belongs to the boot environment that made it.
+func TestZonesOfAnotherBootEnvironment(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("ipkg")
+	s.change(func(tx *world.Tx) {
+		tx.FindDataset("rpool/zones/base/ROOT/zbe").Local[propParent] = "another"
+	})
+	s.configure("z1", "ipkg", "")
+	s.replay(`$ zoneadm -z base boot
+! zone 'base': ERROR: no active dataset.
+! zone 'base': ERROR: no active dataset.
+! zoneadm: zone 'base': call to zoneadmd failed
+= 1
+$ zoneadm -z z1 clone base
+ERROR: no active dataset.
+= 1
+`)
+	// Its root is not this environment's to destroy.
+	s.must("zoneadm -z base uninstall -F")
+	s.hasDatasets("rpool/zones/base", "\n/ROOT\n/ROOT/zbe\n")
+}
+
+// The zonepath has to be a file system.
+func TestZonepathsThatAreNoFileSystem(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.configure("z1", "sparse", "set zonepath=/plain/z1")
+	s.replay(`$ zoneadm -z z1 install
+ERROR: the zonepath must be a ZFS dataset.
+The parent directory of the zonepath must be a ZFS dataset so that the
+zonepath ZFS dataset can be created properly.
+= 1
+`)
+}
+
+// bhyve/uninstall destroys the zonepath's file system with all that is in it.
+func TestUninstallOfABhyveZone(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("bhyve")
+	s.must("zfs create -V 1G rpool/zones/base/disk", "zfs snapshot rpool/zones/base@mine", "zoneadm -z base uninstall -F")
+	s.hasDatasets("rpool/zones", "\n")
+}
+
+// illumos/createzone: brands that want an image say so.
+func TestBrandsThatNeedAnImage(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zfs create -o mountpoint=/zones rpool/zones")
+	s.configure("z1", "illumos", "")
+	s.replay(`$ zoneadm -z z1 install
+A ZFS file system has been created for this zone.
+The installation source must be specified.
+
+Available options are:
+→-s <dataset|snapshot|pathname>→Zone installation source
+
+= 1
+`)
+}
+
+// shared/vnic.ksh: a net resource with a global-nic gets its VNIC when the zone
+// gets ready, and keeps the address that it was given.
+func TestVNICsOnDemand(t *testing.T) {
+	for _, brand := range []string{"sparse", "bhyve"} {
+		s := newZoneSled(t, world.Options{}).base(brand)
+		s.configure("z1", brand, "add net ; set physical=z1net0 ; set global-nic=net0 ; set vlan-id=7 ; end")
+		s.must("zoneadm -z z1 clone base")
+		s.must("zoneadm -z z1 ready")
+		var made world.Link
+		s.change(func(tx *world.Tx) {
+			if l := tx.LinkIn("z1", "z1net0"); l != nil {
+				made = *l
+			}
+		})
+		if made.Zone != "z1" || made.Over != "net0" || made.VLAN != 7 || made.Temporary {
+			t.Fatalf("%s: made %+v", brand, made)
+		}
+		z := s.zone("z1")
+		kept := z.Config.All("net")[0].Get("mac-addr")
+		if mac, ok := world.ParseMAC(kept); !ok || mac != made.MAC {
+			t.Errorf("%s: keeps %q of %q", brand, kept, made.MAC)
+		}
+		s.must("zoneadm -z z1 halt")
+		s.change(func(tx *world.Tx) {
+			if tx.FindLink("z1net0") != nil {
+				t.Errorf("%s: the VNIC is left", brand)
+			}
+		})
+		s.must("zoneadm -z z1 ready")
+		s.change(func(tx *world.Tx) {
+			if l := tx.LinkIn("z1", "z1net0"); l == nil || l.MAC != made.MAC {
+				t.Errorf("%s: the second time %+v", brand, l)
+			}
+		})
+	}
+	s := newZoneSled(t, world.Options{}).base("bhyve")
+	s.configure("z1", "bhyve", "add net ; set physical=z1net0 ; set global-nic=net7 ; end")
+	s.configure("z2", "bhyve", "add net ; set physical=z2net0 ; set global-nic=auto ; end")
+	s.must("zoneadm -z z1 clone base", "zoneadm -z z2 clone base")
+	r := s.run("zoneadm -z z1 ready", "")
+	if r.Exit != 1 || !strings.Contains(r.Stderr, "zone 'z1': ERROR: Could not create VNIC z1net0/net7\n") {
+		t.Errorf("no such link: exit %d, %s", r.Exit, r.Stderr)
+	}
+	r = s.run("zoneadm -z z2 ready", "")
+	if r.Exit != 1 || !strings.Contains(r.Stderr, "zone 'z2': ERROR: Cannot use 'auto' global NIC without allowed-address.\n") {
+		t.Errorf("no address: exit %d, %s", r.Exit, r.Stderr)
+	}
+}
