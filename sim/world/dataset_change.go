@@ -28,6 +28,9 @@ func (tx *Tx) SetProperties(name string, props map[string]string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.writable(name); err != nil {
+		return err
+	}
 	tx.fitReservation(d, checked)
 	if err := c.room(d, checked); err != nil {
 		return err
@@ -102,6 +105,8 @@ func (tx *Tx) Inherit(name, property string) error {
 	switch {
 	case p == nil && !UserProperty(property):
 		return c.refuse("invalid property")
+	case tx.suspended(name):
+		return c.writable(name)
 	case p == nil:
 		delete(d.Local, property)
 		return nil
@@ -158,6 +163,8 @@ func (tx *Tx) Rename(from, to string, recursive, force bool) error {
 		return c.refuse("dataset is mounted as \"/\"")
 	case tx.FindDataset(to) != nil:
 		return c.refuse("dataset already exists")
+	case tx.suspended(from):
+		return c.writable(from)
 	}
 	list := tx.gather(d, "name")
 	if list.zonedChild(d) {
@@ -225,6 +232,10 @@ func (tx *Tx) renameSnapshot(d *Dataset, to string, recursive bool) error {
 		}
 		return c.refuse("dataset already exists")
 	}
+	c.action = "cannot rename '" + d.Name + "'"
+	if err := c.writable(head); err != nil {
+		return err
+	}
 	for _, h := range heads {
 		if err := tx.rename(tx.State.Datasets[h+"@"+old], h+"@"+short); err != nil {
 			return err
@@ -243,6 +254,9 @@ func (tx *Tx) Promote(name string) error {
 	c := &checker{tx: tx, action: "cannot promote '" + name + "'"}
 	if d.Origin == "" {
 		return c.refuse("not a cloned filesystem")
+	}
+	if err := c.writable(name); err != nil {
+		return err
 	}
 	origin := tx.State.Datasets[d.Origin]
 	owner := tx.State.Datasets[parentName(d.Origin)]

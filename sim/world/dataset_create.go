@@ -59,6 +59,9 @@ func (tx *Tx) create(name string, kind DatasetTypes, props map[string]string, ke
 	if err != nil {
 		return err
 	}
+	if err := c.writable(name); err != nil {
+		return err
+	}
 	d := &Dataset{Name: name, Type: "filesystem", Used: ownBytes, Local: local}
 	if kind == TypeVolume {
 		d.Type = "volume"
@@ -166,6 +169,11 @@ func (tx *Tx) SnapshotAll(names []string, props map[string]string) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range names {
+		if err := c.writable(name); err != nil {
+			return err
+		}
+	}
 	heads := map[string]bool{}
 	var failed error
 	for _, name := range names {
@@ -225,6 +233,9 @@ func (tx *Tx) Clone(snapshot, name string, props map[string]string) error {
 		return c.refuse("dataset already exists")
 	case tx.locked(head):
 		return c.refuse("encryption root's key is not loaded or provided")
+	}
+	if err := c.writable(name); err != nil {
+		return err
 	}
 	// They are kept in the file system or volume itself.
 	for _, p := range []string{"volsize", "volblocksize", "rawvol", "utf8only", "normalization", "casesensitivity"} {

@@ -154,6 +154,10 @@ func (tx *Tx) destroyOne(d *Dataset, o DestroyOptions) error {
 	if o.DryRun || d.Kind() == TypeFilesystem && !strings.Contains(d.Name, "/") {
 		return nil // The root of a pool goes with the pool.
 	}
+	if tx.suspended(d.Name) {
+		// Guess: before it is unmounted, which would wait for the pool.
+		return refuse("cannot destroy '%s': %s", d.Name, suspendedIO)
+	}
 	if d.Kind() != TypeSnapshot {
 		if tx.lent(d.Name) || tx.volumeBusy(d.Name) {
 			return refuse("cannot destroy '%s': dataset is busy", d.Name)
@@ -216,6 +220,9 @@ func (tx *Tx) destroySnapshots(head, spec string, o DestroyOptions) error {
 		return refused
 	case chosen == nil:
 		return refuse("could not find any snapshots to destroy; check snapshot names.")
+	}
+	if tx.suspended(head) && !o.DryRun {
+		return refuse("cannot destroy snapshots: %s", suspendedIO)
 	}
 	for _, s := range chosen {
 		if err := tx.destroySnapshot(s, o); err != nil {

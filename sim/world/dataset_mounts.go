@@ -143,6 +143,9 @@ func (tx *Tx) mount(d *Dataset, overlay bool) error {
 	if len(entries) > 0 && !overlay {
 		return refuse("cannot mount '%s': directory is not empty", where)
 	}
+	if tx.suspended(d.Name) {
+		return refuse("cannot mount '%s': I/O error", where) // EIO of mount(2)
+	}
 	if tx.locked(d) {
 		// EACCES of mount(2).
 		return refuse("cannot mount '%s': encryption key not loaded", d.Name)

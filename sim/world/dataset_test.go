@@ -554,3 +554,37 @@ func TestPoolsComeAndGoWithTheirDatasets(t *testing.T) {
 	}
 	must(t, tx.CreatePool("new", []string{"c11t0d0"}, PoolOptions{}))
 }
+
+func TestNothingChangesInAPoolThatIsSuspended(t *testing.T) {
+	// POOL_CHECK_SUSPENDED in usr/src/uts/common/fs/zfs/zfs_ioctl.c, EAGAIN in
+	// zfs_common_error of libzfs_util.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	must(t, tx.Snapshot("tank/a@s", nil))
+	must(t, tx.Clone("tank/a@s", "tank/c", nil))
+	before := len(tx.State.Datasets)
+	if !tx.LoseDisk("c11t0d0") {
+		t.Fatal("there is no such disk")
+	}
+	const why = ": pool I/O is currently suspended"
+	refused(t, tx.CreateFilesystem("tank/b", nil), "cannot create 'tank/b'"+why)
+	refused(t, tx.CreateVolume("tank/v", 8192, true, nil, KeyOptions{}), "cannot create 'tank/v'"+why)
+	refused(t, tx.Snapshot("tank/a@t", nil), "cannot create snapshots "+why)
+	refused(t, tx.Clone("tank/a@s", "tank/d", nil), "cannot create 'tank/d'"+why)
+	refused(t, tx.SetProperty("tank/a", "org.x:y", "1"), "cannot set property for 'tank/a'"+why)
+	refused(t, tx.Inherit("tank/a", "org.x:y"), "cannot inherit org.x:y for 'tank/a'"+why)
+	refused(t, tx.Rename("tank/a", "tank/z", false, false), "cannot rename 'tank/a'"+why)
+	refused(t, tx.Rename("tank/a@s", "tank/a@z", false, false), "cannot rename 'tank/a@s'"+why)
+	refused(t, tx.Promote("tank/c"), "cannot promote 'tank/c'"+why)
+	refused(t, tx.Destroy("tank/c", DestroyOptions{}), "cannot destroy 'tank/c'"+why)
+	refused(t, tx.Mount("tank/c"), "cannot mount '/tank/c': I/O error")
+	if got := len(tx.State.Datasets); got != before || tx.FindDataset("tank/a").Mounted == "" {
+		t.Errorf("%d datasets, %d before", got, before)
+	}
+
+	tx.ReturnDisk("c11t0d0")
+	must(t, tx.Destroy("tank/c", DestroyOptions{}))
+	refused(t, tx.Destroy("tank/a@none", DestroyOptions{}), "could not find any snapshots to destroy; check snapshot names.")
+	tx.LoseDisk("c11t0d0")
+	refused(t, tx.Destroy("tank/a@s", DestroyOptions{}), "cannot destroy snapshots"+why)
+}

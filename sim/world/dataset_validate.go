@@ -32,6 +32,26 @@ func (c *checker) refuse(format string, args ...any) error {
 	return r
 }
 
+// suspendedIO is what every change of a dataset is refused with whose pool has
+// lost its disks: POOL_CHECK_SUSPENDED gives EAGAIN
+// (usr/src/uts/common/fs/zfs/zfs_ioctl.c, zfs_common_error in
+// usr/src/lib/libzfs/common/libzfs_util.c). What is cached can still be read.
+const suspendedIO = "pool I/O is currently suspended"
+
+// suspended tells whether the pool of a dataset has lost its disks.
+func (tx *Tx) suspended(dataset string) bool {
+	p := tx.FindPool(poolName(dataset))
+	return p != nil && p.Lost()
+}
+
+// writable refuses to change anything in a pool that is suspended.
+func (c *checker) writable(dataset string) error {
+	if c.tx.suspended(dataset) {
+		return c.refuse("%s", suspendedIO)
+	}
+	return nil
+}
+
 // check gives the settings in their stored form.
 func (c *checker) check(props map[string]string) (settings, error) {
 	out := settings{}
