@@ -199,6 +199,10 @@ func (s Settings) next(choose chooser, old Record, known bool, id, name string, 
 		next = Record{ID: id, Control: choose.mac("control")}
 	}
 	next.Name, next.Wanted = name, WantedRunning
+	err := c.Wanted.validate()
+	if err != nil {
+		return Record{}, err
+	}
 	spec, err := choose.resolve(id, c.Wanted.apply(old.Spec))
 	if err != nil {
 		return Record{}, err

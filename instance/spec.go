@@ -222,13 +222,21 @@ func ValidateName(s string) error {
 // (propolis, bin/propolis-server, MAX_VCPUS of builds for workstations).
 const MaxCPUs = 32
 
+func cpusError(n int) error {
+	return &InputError{Field: "cpus", Value: strconv.Itoa(n), Want: fmt.Sprintf("a number from 1 to %d", MaxCPUs)}
+}
+
+func memoryError(n uint64) error {
+	return &InputError{Field: "memory", Value: strconv.FormatUint(n, 10), Want: "a multiple of 1M"}
+}
+
 // validate checks what is bounded by itself, host unseen.
 func (s Spec) validate() error {
 	switch {
 	case s.CPUs < 1 || s.CPUs > MaxCPUs:
-		return &InputError{Field: "cpus", Value: strconv.Itoa(s.CPUs), Want: fmt.Sprintf("a number from 1 to %d", MaxCPUs)}
+		return cpusError(s.CPUs)
 	case s.Memory < 1<<20 || s.Memory%(1<<20) != 0:
-		return &InputError{Field: "memory", Value: strconv.FormatUint(s.Memory, 10), Want: "a multiple of 1M"}
+		return memoryError(s.Memory)
 	case len(s.NICs) > 8:
 		return &InputError{Field: "nics", Value: strconv.Itoa(len(s.NICs)), Want: "at most 8 NICs"}
 	case len(s.Disks) > 8:

@@ -55,6 +55,17 @@ func (w Wanted) Over(below Wanted) Wanted {
 	return w
 }
 
+// validate refuses a zero that was asked for: it must not become the default.
+func (w Wanted) validate() error {
+	if w.CPUs != nil && *w.CPUs < 1 {
+		return cpusError(*w.CPUs)
+	}
+	if w.Memory != nil && *w.Memory == 0 {
+		return memoryError(0)
+	}
+	return nil
+}
+
 // apply puts what is wanted over a spec. A NIC that leaves its link or MAC
 // open takes those that the same position had.
 func (w Wanted) apply(s Spec) Spec {
