@@ -7,7 +7,7 @@ import (
 )
 
 // pools is where the sled agent mounts the pools of M.2 disks, by their uuid
-// (oxidecomputer/omicron, illumos-utils/src/zpool.rs).
+// (oxidecomputer/omicron, common/src/zpool_name.rs).
 const pools = "/pool/int"
 
 // Find is every location that may hold a copy: the configured directory, if

@@ -40,6 +40,9 @@ func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string
 			return err
 		}
 	}
+	if err := l.affirm(ctx, p); err != nil {
+		return err // before anything is set aside
+	}
 	return l.add(ctx, p, newcomers, reason{who, why})
 }
 

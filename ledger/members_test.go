@@ -132,6 +132,14 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	first.mounted, second.mounted = true, false
 	_, err = s.open(t).Update(t.Context(), always(fact("a", "3")))
 	explains(t, err, ErrOverruled, first.at.File())
+	third := newDisk(OnPool("third"), "/pool/int/third/config", 9)
+	s.disks = append(s.disks, third)
+	try(t, s.ram.Mkdir("/pool/int/third", 0o755))
+	err = s.open(t).Join(t.Context(), []Location{third.at}, "test", "test")
+	explains(t, err, ErrOverruled, first.at.File())
+	if _, err := s.Stat(third.at.File()); err == nil {
+		t.Error("a copy was made")
+	}
 	if v := must(t)(s.open(t).Read(t.Context())); !warned(v, first.at.File(), "went on with other copies") {
 		t.Errorf("a reader is warned %v", v.Warnings())
 	}
@@ -166,6 +174,13 @@ func TestWithoutAWitnessGoingOnAloneSaysSo(t *testing.T) {
 	s.disks[0].mounted = true
 	_, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, s.disks[0].at.File(), s.disks[1].at.File())
+}
+
+func TestNobodyLeavesBehindAnOverruledLine(t *testing.T) {
+	s := created(t, 2, true)
+	s.witness.mark = &Mark{Ledger: "other", N: 1, Epoch: "other"}
+	err := s.open(t).Leave(t.Context(), s.disks[0].at.Directory, "test", "test")
+	explains(t, err, ErrOverruled, s.disks[0].at.File(), s.disks[1].at.File())
 }
 
 func TestAnEpochLineIsWitnessedBeforeAnythingFollowsIt(t *testing.T) {

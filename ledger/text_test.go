@@ -73,6 +73,32 @@ func TestAChangedByteIsNeverATornEnd(t *testing.T) {
 	}
 }
 
+func TestAChangedByteAmongKeptLinesIsFound(t *testing.T) {
+	x := rewritten(t, sample(t))
+	for at := x.lines[0].start; at < len(x.data); at++ {
+		data := bytes.Clone(x.data)
+		data[at] ^= 1
+		for _, known := range []*text{nil, x} {
+			if y, err := verify(data, known); err == nil {
+				t.Fatalf("byte %d: read up to %v", at, y.head())
+			}
+		}
+	}
+	if y, err := verify(bytes.Clone(x.data), x); err != nil || y.head() != x.head() {
+		t.Errorf("unchanged: %v", err)
+	}
+}
+
+func TestTwoBadLinesAreNoTornEnd(t *testing.T) {
+	x := sample(t)
+	data := bytes.Clone(x.data)
+	data[x.lines[2].start+20] ^= 1
+	data[x.lines[3].start] = 'x'
+	if y, err := verify(data, nil); err == nil {
+		t.Errorf("read up to %v", y.head())
+	}
+}
+
 func TestBrokenFilesAreNamedByLineAndReason(t *testing.T) {
 	x := sample(t)
 	other := made(t, []Fact{fact("a", "1")})
