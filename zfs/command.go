@@ -9,7 +9,8 @@ import (
 // Where these lines differ from the sled agent's, it is on purpose. One zfs get
 // lists everything: zfs list shows no sources, and asking with -t would not
 // name snapshots on releases that have no such option. Nothing is ever destroyed
-// with -r, -R or -f, and one call sets one property.
+// with -R or -f, with -r only the snapshots of one name, and one call sets one
+// property.
 
 // native are the properties that fill a Dataset.
 func native() []string {
@@ -77,4 +78,8 @@ func unmountCommand(dataset string) host.Command {
 
 func destroyCommand(name string) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"destroy", name}}
+}
+
+func destroySnapshotsCommand(name string) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"destroy", "-r", name}}
 }

@@ -67,6 +67,7 @@ func TestStepLines(t *testing.T) {
 		{Destroy{Dataset: "tank/a", GUID: "1"}, "zfs.destroy", []string{"zfs unmount tank/a", "zfs destroy tank/a"}},
 		{Destroy{Dataset: "tank/v", Type: TypeVolume}, "zfs.destroy", []string{"zfs destroy tank/v"}},
 		{DestroySnapshot{Name: "tank/a@b"}, "zfs.destroy-snapshot", []string{"zfs destroy tank/a@b"}},
+		{DestroySnapshots{Dataset: "tank/a", Snapshot: "b"}, "zfs.destroy-snapshots", []string{"zfs destroy -r tank/a@b"}},
 	} {
 		if got := c.step.Verb(); got != c.verb {
 			t.Errorf("verb %q, want %q", got, c.verb)
@@ -95,6 +96,7 @@ func TestUndo(t *testing.T) {
 		"a snapshot":                      {Snapshot{Name: "tank/a@b"}, DestroySnapshot{Name: "tank/a@b"}},
 		"a destruction":                   {Destroy{Dataset: "tank/a"}, nil},
 		"the destruction of a snapshot":   {DestroySnapshot{Name: "tank/a@b"}, nil},
+		"the destruction of snapshots":    {DestroySnapshots{Dataset: "tank/a", Snapshot: "b"}, nil},
 		"an own value":                    {Set{"tank/a", "x:y", "2", "1", Local}, Set{"tank/a", "x:y", "1", "2", Local}},
 		"a value of unknown source":       {Set{"tank/a", "quota", "2", "1", ""}, Set{"tank/a", "quota", "1", "2", Local}},
 		"an own value that is empty":      {Set{"tank/a", "x:y", "2", "", Local}, Set{"tank/a", "x:y", "", "2", Local}},

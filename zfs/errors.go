@@ -58,8 +58,9 @@ func rules() []rule {
 	}
 }
 
-// kindOfLine is the kind of one line, or nil.
-func kindOfLine(line string, names []string) error {
+// kindOfLine is the kind of one line, or nil. Meant tells the names that the
+// command was about.
+func kindOfLine(line string, meant func(name string) bool) error {
 	switch {
 	case line == "could not find any snapshots to destroy; check snapshot names.":
 		return host.ErrNotFound
@@ -71,7 +72,7 @@ func kindOfLine(line string, names []string) error {
 		return nil
 	}
 	action, name, reason := parts[1], parts[2], parts[3]
-	if !slices.Contains(names, name) {
+	if !meant(name) {
 		return nil
 	}
 	for _, r := range rules() {
@@ -89,9 +90,14 @@ func whole(pattern, text string) bool {
 // failure is the error of a command that ended badly: names are the dataset
 // that it was about, and its mountpoint if that is known.
 func failure(c host.Command, r host.Result, names ...string) error {
+	return failureOf(c, r, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// failureOf is failure where the names are told by a rule.
+func failureOf(c host.Command, r host.Result, meant func(name string) bool) error {
 	e := &host.CommandError{Command: c, Result: r}
 	for line := range strings.Lines(string(r.Stderr)) {
-		if kind := kindOfLine(strings.TrimRight(line, "\n"), names); kind != nil {
+		if kind := kindOfLine(strings.TrimRight(line, "\n"), meant); kind != nil {
 			e.Kind = kind
 			break
 		}

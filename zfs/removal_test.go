@@ -105,8 +105,7 @@ func busyMount() answer { return answer{exit: 1, stderr: "cannot unmount '/tank/
 
 func TestWhatIsBusyIsTriedAgain(t *testing.T) {
 	busy := answer{exit: 1, stderr: "cannot destroy 'tank/a': dataset is busy\n"}
-	snapshot := Dataset{Name: "tank/a", Type: TypeSnapshot, GUID: "12"}
-	snapshot.Name = "tank/a@s"
+	snapshot := Dataset{Name: "tank/a@s", Type: TypeSnapshot, GUID: "12"}
 	for name, c := range map[string]struct {
 		step doer
 		f    func(t *testing.T) *fake
@@ -122,6 +121,13 @@ func TestWhatIsBusyIsTriedAgain(t *testing.T) {
 		},
 		"destroy snapshot": {
 			DestroySnapshot{Name: "tank/a@s"},
+			func(t *testing.T) *fake {
+				return newFake(t, snapshot).answer("destroy", answer{exit: 1, stderr: "cannot destroy 'tank/a@s': dataset is busy\n"})
+			},
+			2,
+		},
+		"destroy snapshots": {
+			DestroySnapshots{Dataset: "tank", Snapshot: "s"},
 			func(t *testing.T) *fake {
 				return newFake(t, snapshot).answer("destroy", answer{exit: 1, stderr: "cannot destroy 'tank/a@s': dataset is busy\n"})
 			},

@@ -346,6 +346,32 @@ func TestUndoOfStepsOnTheSimulatedSled(t *testing.T) {
 	}
 }
 
+func TestSnapshotsOfOneNameGoTogether(t *testing.T) {
+	r := simulated(t)
+	r.do(zfs.Create{Dataset: "rpool/a"}, zfs.Create{Dataset: "rpool/a/b"})
+	before := r.look()
+	gone := zfs.DestroySnapshots{Dataset: "rpool/a", Snapshot: "s"}
+
+	r.run("zfs", "snapshot", "-r", "rpool/a@s")
+	r.run("zfs", "snapshot", "rpool/a@s2")
+	r.run("zfs", "clone", "rpool/a/b@s", "rpool/clone")
+	if err := gone.Do(t.Context(), r.host); !errors.Is(err, host.ErrRefused) || r.get("rpool/a@s").Type != zfs.TypeSnapshot {
+		t.Errorf("one with a clone: %v", err)
+	}
+	r.run("zfs", "destroy", "rpool/clone")
+	r.do(gone)
+	if err := gone.Do(t.Context(), r.host); !errors.Is(err, host.ErrNotFound) {
+		t.Errorf("none: %v", err)
+	}
+	if err := (zfs.DestroySnapshots{Dataset: "rpool/no", Snapshot: "s"}).Do(t.Context(), r.host); !errors.Is(err, host.ErrNotFound) {
+		t.Errorf("no dataset: %v", err)
+	}
+	r.do(zfs.DestroySnapshot{Name: "rpool/a@s2"})
+	if diff := cmp.Diff(before, r.look()); diff != "" {
+		t.Errorf("left behind: %s", diff)
+	}
+}
+
 // TestACrashAnywhereIsFinishedByTheNext kills the driver at each point of a
 // creation and a removal; whoever comes next looks, and can go on.
 func TestACrashAnywhereIsFinishedByTheNext(t *testing.T) {

@@ -3,6 +3,7 @@ package zfs
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -35,10 +36,27 @@ func (s DestroySnapshots) Do(ctx context.Context, h host.Host) error {
 	// would destroy the dataset and all below it.
 	err := ValidateSnapshotName(s.name())
 	if err == nil {
-		err = patiently(ctx, func(int) error { return run(ctx, h, destroySnapshotsCommand(s.name()), s.name(), s.Dataset) })
+		err = patiently(ctx, func(int) error { return s.once(ctx, h) })
 	}
 	if err != nil {
 		return fmt.Errorf("destroy snapshots %s: %w", s.name(), err)
 	}
 	return nil
+}
+
+func (s DestroySnapshots) once(ctx context.Context, h host.Host) error {
+	c := destroySnapshotsCommand(s.name())
+	r, err := h.Run(ctx, c)
+	if err == nil && r.Exit != 0 {
+		err = failureOf(c, r, s.covers)
+	}
+	return err
+}
+
+// covers says whether the command is about a name: zfs speaks of the snapshot
+// of the dataset, or of one below it, that it cannot destroy.
+func (s DestroySnapshots) covers(name string) bool {
+	dataset, snapshot, found := strings.Cut(name, "@")
+	inside := dataset == s.Dataset || strings.HasPrefix(dataset, s.Dataset+"/")
+	return inside && snapshot == s.Snapshot || !found && name == s.Dataset
 }

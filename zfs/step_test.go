@@ -172,6 +172,7 @@ func TestWhatZFSWouldMisreadNeverReachesIt(t *testing.T) {
 		Snapshot{Name: "tank/a"},
 		Snapshot{Name: "tank/a@b", Properties: bad},
 		Destroy{Dataset: "tank/a@b"}, Destroy{Dataset: "tank/a#b"}, Destroy{Dataset: "-r"},
+		DestroySnapshots{Dataset: "tank/a"}, DestroySnapshots{Dataset: "tank/a", Snapshot: "b,c"}, DestroySnapshots{Snapshot: "b"},
 		DestroySnapshot{Name: "tank/a"}, DestroySnapshot{Name: "tank/a@b%c"}, DestroySnapshot{Name: "tank/a@b,c"},
 	} {
 		f := newFake(t, tankA())
