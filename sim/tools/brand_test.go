@@ -152,6 +152,48 @@ Error: Found $fs_all_c top-level filesystems.
 	s.hasDatasets("rpool/zones/z1", "\n/ROOT\n")
 }
 
+// clone and pkgcreatezone of sparse, with what they are not given.
+func TestHooksThatAreMisused(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("sparse")
+	s.configure("z1", "sparse", "")
+	r := s.run("zoneadm -z z1 install -a image", "")
+	if r.Exit != 1 || !strings.Contains(r.Stderr, "\nbrand-specific usage: ") || !strings.Contains(r.Stdout+r.Stderr, "usage:\t") {
+		t.Errorf("install: exit %d, %q%q", r.Exit, r.Stdout, r.Stderr)
+	}
+	s.state("z1", world.ZoneIncomplete)
+	s.must("zoneadm -z z1 mark -F configured")
+	r = s.run("zoneadm -z z1 clone -Q base", "")
+	if r.Exit != 1 || !strings.Contains(r.Stderr, "brand-specific usage: clone {sourcezone}\n") {
+		t.Errorf("clone: exit %d, %q%q", r.Exit, r.Stdout, r.Stderr)
+	}
+	s.state("z1", world.ZoneIncomplete)
+}
+
+// system-unconfigure takes the traces of the source out of a clone, but for
+// its services. With -X it is not run.
+func TestClonesAreUnconfigured(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("sparse")
+	files := []string{"etc/resolv.conf", "etc/nodename", "etc/inet/static_routes", "etc/ipadm/ipadm.conf", "etc/svc/repository.db", "var/svc/profile/site.xml"}
+	s.change(func(tx *world.Tx) {
+		for _, name := range files {
+			if err := writeFile(tx.Files, "/zones/base/root/"+name, []byte("of the source"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	s.configure("z1", "sparse", "")
+	s.configure("z2", "sparse", "")
+	s.must("zoneadm -z z1 clone base", "zoneadm -z z2 clone -X base")
+	for i, name := range files {
+		if got := s.file("/zones/z1/root/" + name); (got == "of the source") != (i > 3) {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := s.file("/zones/z2/root/" + name); got != "of the source" {
+			t.Errorf("with -X, %s: %q", name, got)
+		}
+	}
+}
+
 // -s names a snapshot, or the root of another boot environment of the source.
 func TestCloneOfAGivenSnapshot(t *testing.T) {
 	s := newZoneSled(t, world.Options{}).base("sparse")
@@ -345,6 +387,13 @@ func TestVNICsOnDemand(t *testing.T) {
 	}
 	s := newZoneSled(t, world.Options{}).base("bhyve")
 	s.configure("z1", "bhyve", "add net ; set physical=z1net0 ; set global-nic=net7 ; end")
+	s.configure("z3", "bhyve", "add net ; set physical=z3net0 ; set global-nic=auto ; set allowed-address=10.1.0.9 ; end")
+	s.must("zoneadm -z z3 clone base", "ipadm create-if -t net1", "ipadm create-addr -t -T static -a 10.1.0.1/24 net1/v4", "zoneadm -z z3 ready")
+	s.change(func(tx *world.Tx) {
+		if l := tx.LinkIn("z3", "z3net0"); l == nil || l.Over != "net1" {
+			t.Errorf("over the link towards 10.1.0.9: %+v", l)
+		}
+	})
 	s.configure("z2", "bhyve", "add net ; set physical=z2net0 ; set global-nic=auto ; end")
 	s.must("zoneadm -z z1 clone base", "zoneadm -z z2 clone base")
 	r := s.run("zoneadm -z z1 ready", "")

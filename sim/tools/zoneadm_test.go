@@ -376,6 +376,33 @@ func TestZoneadmVerifyOfALinkThatAnotherZoneHas(t *testing.T) {
 	}
 }
 
+// verify_handle: a shared stack needs an address, and its interface.
+func TestZoneadmVerifyOfASharedStack(t *testing.T) {
+	s := newZoneSled(t, world.Options{}).base("bhyve")
+	s.must("zonecfg -z z1 create -b ; set brand=bhyve ; set zonepath=/zones/z1 ; add net ; set physical=net1 ; set address=10.0.0.1/24 ; end",
+		"zoneadm -z z1 install")
+	s.replay(`$ zoneadm -z z1 verify
+! WARNING: skipping network interface 'net1' which may not be present/plumbed in the global zone.
+$ ipadm create-if net1
+$ zoneadm -z z1 verify
+$ zoneadm -z z1 boot
+$ zoneadm list -p
+0:global:running:/::ipkg:shared:0
+1:z1:running:/zones/z1:UUID:bhyve:shared:2
+`)
+}
+
+// cmd_to_str and long_help: what zoneadm says of itself.
+func TestZoneadmHelp(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	if r := s.run("zoneadm help", ""); r.Exit != 0 || !strings.HasPrefix(r.Stdout, "usage:\tzoneadm help\n") {
+		t.Errorf("exit %d, %q%q", r.Exit, r.Stdout, r.Stderr)
+	}
+	if r := s.run("zoneadm help boot", ""); r.Exit != 0 || !strings.Contains(r.Stdout+r.Stderr, "boot [-- boot_arguments]") {
+		t.Errorf("help boot: exit %d, %q%q", r.Exit, r.Stdout, r.Stderr)
+	}
+}
+
 func TestZoneadmMark(t *testing.T) {
 	s := newZoneSled(t, world.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")

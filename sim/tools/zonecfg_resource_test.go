@@ -231,6 +231,74 @@ dedicated-cpu:
 	}
 }
 
+// add_property, remove_property and set_func: kinds of values.
+func TestZonecfgKindsOfValues(t *testing.T) {
+	newConfigured(t, world.OmniOS, "sparse").replay(`$ zonecfg -z z1 add fs ; add options (name=a) ; cancel
+! A simple or list value was expected here.
+= 1
+$ zonecfg -z z1 add fs ; set dir=[/a] ; cancel
+! A simple value was expected here.
+= 1
+$ zonecfg -z z1 add fs ; add dir /a ; cancel
+! dir: No such property type
+! USAGE
+= 1
+$ zonecfg -z z1 add fs ; set type=a/b ; set type="" ; cancel
+! "a/b" is not a valid type.
+! "" is not a valid type.
+= 1
+$ zonecfg -z z1 add fs ; set options=[a,b] ; set options=c ; info ; cancel
+fs:
+→dir not specified
+→special not specified
+→raw not specified
+→type not specified
+→options: [c]
+$ zonecfg -z z1 add rctl ; add value 5 ; cancel
+! A complex or list value was expected here.
+= 1
+$ zonecfg -z z1 add rctl ; add value (priv=privileged,limit=1,limit=2,action=none) ; cancel
+! limit already specified
+$ zonecfg -z z1 add rctl ; add value (priv=privileged,ncpus=1) ; cancel
+! value: No such property type
+! USAGE
+= 1
+$ zonecfg -z z1 add rctl ; set name=zone.max-sem-ids ; add value [(priv=privileged,limit=1,action=deny),(priv=privileged,limit=2,action=deny)] ; remove value (priv=privileged,limit=1,action=deny) ; remove value 2 ; end
+! A complex value was expected here.
+= 1
+$ zonecfg -z z1 info rctl
+rctl:
+→name: zone.max-sem-ids
+→value: (priv=privileged,limit=2,action=deny)
+$ zonecfg -z z1 add rctl ; set name=zone.max-msg-ids ; end ; cancel
+! no value specified
+= 1
+$ zonecfg -z z1 add net ; add physical net0 ; cancel
+! net: No such resource type
+! USAGE
+= 1
+$ zonecfg -z z1 add capped-cpu ; set ncpus=0 ; cancel
+! ncpus property is out of range.
+= 1
+$ zonecfg -z z1 add capped-memory ; end ; cancel
+! No property was specified.  One of physical, swap or locked is required.
+= 1
+$ zonecfg -z z1 add capped-memory ; set physical=12 ; set physical=x ; set locked=x ; cancel
+! physical value is too small.  It must be at least 1M.
+! A positive number with a required scale suffix (K, M, G or T) was expected here.
+! A non-negative number with a required scale suffix (K, M, G or T) was expected
+! here.
+= 1
+$ zonecfg -z z1 add capped-memory ; set swap=1G ; end
+$ zonecfg -z z1 select capped-memory ; clear swap ; cancel ; info capped-memory
+$ zonecfg -z z1 add security-flags ; set lower=none ; set default=aslr ; set upper=all ; end ; add security-flags
+! The security-flags resource already exists.
+$ zonecfg -z z1 remove security-flags ; remove security-flags
+! remove security-flags: No such entry
+= 1
+`)
+}
+
 // info_func; the zone of omicron issue 4269, whose report shows this. The
 // blank behind the colon of an empty value got lost there.
 func TestZonecfgInfoLooksAsOnARack(t *testing.T) {

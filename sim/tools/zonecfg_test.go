@@ -499,6 +499,28 @@ brand: ipkg
 `)
 }
 
+// help_func, usage.
+func TestZonecfgHelp(t *testing.T) {
+	s := newZoneSled(t, world.Options{})
+	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
+	for topic, want := range map[string]string{
+		"":         "Commands:\n\nadd <resource-type>\n",
+		"commands": "Commands:\n\nadd <resource-type>\n",
+		"usage":    "usage:\tzonecfg help\n\tzonecfg -z <zone>\t\t\t(interactive)\n",
+		"syntax":   "<zone> := [A-Za-z0-9][A-Za-z0-9_.-]*\n",
+		"create":   "usage:\ncreate [-F] [ -a <path> | -b | -t <template> ]\n",
+		"add":      "usage:\nadd <resource-type>\n",
+	} {
+		if r := s.run("zonecfg -z z1 help "+topic, ""); r.Exit != 0 || r.Stderr != "" || !strings.HasPrefix(r.Stdout, want) {
+			t.Errorf("help %s: exit %d, %q%q", topic, r.Exit, r.Stdout, r.Stderr)
+		}
+	}
+	r := s.run("zonecfg -z z1 help me", "")
+	if want := "Unknown help subject me.  More help is available for the following:\n"; r.Exit != 0 || !strings.HasPrefix(r.Stderr, want) {
+		t.Errorf("help me: exit %d, %q", r.Exit, r.Stderr)
+	}
+}
+
 func TestZonecfgInsideAZone(t *testing.T) {
 	s := newZoneSled(t, world.Options{})
 	s.change(func(tx *world.Tx) { addRunningZone(t, tx, "z1") })

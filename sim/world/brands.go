@@ -18,6 +18,11 @@ func layBrands(files host.Files, mode Mode) error {
 	}
 	switch mode {
 	case OmniOS:
+		for _, brand := range []string{"bhyve", "kvm", "emu"} {
+			if err := put(files, "/usr/lib/brand/"+brand+"/init", nil, 0o755); err != nil {
+				return err
+			}
+		}
 		return layTemplates(files)
 	case Helios:
 		return layBaseline(files)
