@@ -57,50 +57,50 @@ func listener(tx *world.Tx, to netip.AddrPort) (pid int, err error) {
 }
 
 // connect makes a connection to a process. Its handler breaks it off when the
-// process dies.
+// process dies, and Close does.
 func (s *Sled) connect(pid int, to netip.AddrPort) net.Conn {
 	client, server := net.Pipe()
-	l := &oneConn{conn: server, ended: make(chan struct{})}
+	far := &accepted{Conn: server, taken: make(chan struct{}, 1), ended: make(chan struct{})}
+	stop := context.AfterFunc(s.ctx, func() { _ = far.Close() })
 	srv := &http.Server{
 		Handler:     propolis.Handler(s.world, pid),
 		BaseContext: func(net.Listener) context.Context { return s.ctx },
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			if state == http.StateClosed || state == http.StateHijacked {
-				_ = l.Close()
-			}
-		},
 	}
-	stop := context.AfterFunc(s.ctx, func() { _ = srv.Close() })
 	s.left.Go(func() {
 		defer stop()
-		_ = srv.Serve(l)
+		_ = srv.Serve(oneConn{far})
 	})
 	return &dialed{Conn: client, remote: net.TCPAddrFromAddrPort(to)}
 }
 
-// oneConn is a listener that one connection comes to.
-type oneConn struct {
-	mu    sync.Mutex
-	conn  net.Conn
+// accepted is the far end of a connection.
+type accepted struct {
+	net.Conn
+	taken chan struct{} // holds one when it has been accepted
 	once  sync.Once
 	ended chan struct{}
 }
 
-// Accept gives the connection, then waits for its end.
-func (l *oneConn) Accept() (net.Conn, error) {
-	l.mu.Lock()
-	conn := l.conn
-	l.conn = nil
-	l.mu.Unlock()
-	if conn != nil {
-		return conn, nil
-	}
-	<-l.ended
-	return nil, net.ErrClosed
+// Close ends the connection, and with it its listener.
+func (a *accepted) Close() error {
+	a.once.Do(func() { close(a.ended) })
+	return a.Conn.Close()
 }
 
-func (l *oneConn) Close() error   { l.once.Do(func() { close(l.ended) }); return nil }
-func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+// oneConn is a listener that this one connection comes to.
+type oneConn struct{ *accepted }
+
+// Accept gives the connection, then waits for its end.
+func (l oneConn) Accept() (net.Conn, error) {
+	select {
+	case l.taken <- struct{}{}:
+		return l.accepted, nil
+	case <-l.ended:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l oneConn) Addr() net.Addr { return l.LocalAddr() }
 
 // dialed is the near end of a connection.
 type dialed struct {

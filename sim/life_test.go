@@ -66,7 +66,7 @@ func doors(t *testing.T, o Options) map[string]func(*testing.T) door {
 // run runs a command that must succeed, and returns what it printed.
 func (d door) run(t *testing.T, words ...string) string {
 	t.Helper()
-	got := d.try(t, "", words...)
+	got := d.try(t, "", words[0], words[1:]...)
 	if got.Exit != 0 || got.Unknown {
 		t.Fatalf("%q: exit %d\n%s%s", words, got.Exit, got.Stdout, got.Stderr)
 	}
@@ -76,18 +76,18 @@ func (d door) run(t *testing.T, words ...string) string {
 // in runs a command in a zone that must succeed.
 func (d door) in(t *testing.T, zone string, words ...string) string {
 	t.Helper()
-	got := d.try(t, zone, words...)
+	got := d.try(t, zone, words[0], words[1:]...)
 	if got.Exit != 0 || got.Unknown {
 		t.Fatalf("%s: %q: exit %d (known: %t)\n%s%s", zone, words, got.Exit, !got.Unknown, got.Stdout, got.Stderr)
 	}
 	return string(got.Stdout)
 }
 
-func (d door) try(t *testing.T, zone string, words ...string) host.Result {
+func (d door) try(t *testing.T, zone, program string, words ...string) host.Result {
 	t.Helper()
-	got, err := d.host.Run(t.Context(), host.Command{Program: words[0], Args: words[1:], Zone: zone})
+	got, err := d.host.Run(t.Context(), host.Command{Program: program, Args: words, Zone: zone})
 	if err != nil {
-		t.Fatalf("%q: %v", words, err)
+		t.Fatalf("%s %q: %v", program, words, err)
 	}
 	return got
 }
@@ -122,7 +122,8 @@ const service = `<?xml version="1.0"?>
 		<service_fmri value='svc:/milestone/single-user:default' />
 	</dependency>
 	<exec_method type='method' name='start' timeout_seconds='60'
-		exec='ctrun -l child -o noorphan,regent /opt/oxide/propolis-server/bin/propolis-server run /opt/oxide/propolis-server/blob/OVMF_CODE.fd %{config/listen} --metric-addr disable &amp;' />
+		exec='ctrun -l child -o noorphan,regent /opt/oxide/propolis-server/bin/propolis-server run ` +
+	`/opt/oxide/propolis-server/blob/OVMF_CODE.fd %{config/listen} --metric-addr disable &amp;' />
 	<exec_method type='method' name='stop' exec=':kill' timeout_seconds='60' />
 	<property_group name='config' type='application'>
 		<propval name='listen' type='astring' value='127.77.1.2:12400' />
@@ -195,7 +196,16 @@ func (d door) makeZone(t *testing.T) {
 func (d door) awaitService(t *testing.T, fmri, want string) {
 	t.Helper()
 	d.await(t, want, func() string {
-		return string(d.try(t, "", "svcprop", "-z", "vm1", "-p", "restarter/state", fmri).Stdout)
+		query := []string{"-z", "vm1", "-p", "restarter/state", fmri}
+		got := d.try(t, "", "svcprop", query...)
+		if got.Exit == 0 && string(got.Stdout) != want+"\n" {
+			// It waits for the next change, and may have missed it already.
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			_, _ = d.host.Run(ctx, host.Command{Program: "svcprop", Args: append([]string{"-w"}, query...), ReadOnly: true})
+			return ""
+		}
+		return string(got.Stdout)
 	})
 }
 

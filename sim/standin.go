@@ -62,7 +62,9 @@ func StandIn(ctx context.Context, name string, args []string, stdin io.Reader, s
 }
 
 // command runs one command and leaves behind what must go on without it.
-func (s *Sled) command(ctx context.Context, name string, args []string, stdin io.Reader, stdout, stderr io.Writer, env map[string]string) int {
+func (s *Sled) command(
+	ctx context.Context, name string, args []string, stdin io.Reader, stdout, stderr io.Writer, env map[string]string,
+) int {
 	call := tools.Call{Tool: name, Args: args, Env: env, Zone: world.GlobalZone}
 	if stdin != nil && tools.ReadsInput(call) {
 		data, err := io.ReadAll(stdin)

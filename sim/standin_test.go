@@ -66,7 +66,8 @@ func TestAStandInWithoutASledSaysSo(t *testing.T) {
 	var out, errOut bytes.Buffer
 	for _, env := range [][]string{nil, {DirVariable + "=" + t.TempDir()}} {
 		errOut.Reset()
-		if exit := StandIn(t.Context(), "zfs", []string{"list"}, nil, &out, &errOut, env); exit != 1 || !strings.HasPrefix(errOut.String(), "zfs: ") {
+		exit := StandIn(t.Context(), "zfs", []string{"list"}, nil, &out, &errOut, env)
+		if exit != 1 || !strings.HasPrefix(errOut.String(), "zfs: ") {
 			t.Errorf("%v: exit %d, %q", env, exit, errOut.String())
 		}
 	}

@@ -76,7 +76,9 @@ func (s *shell) run(ctx context.Context, script string, args []string) (Reply, e
 
 // interpret runs a script to its end. The error is an interp.ExitStatus, or
 // what ended the script from outside.
-func (s *shell) interpret(ctx context.Context, script, name string, args []string, env expand.Environ, stdin io.Reader, stdout, stderr io.Writer) error {
+func (s *shell) interpret(
+	ctx context.Context, script, name string, args []string, env expand.Environ, stdin io.Reader, stdout, stderr io.Writer,
+) error {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), name)
 	if err == nil {
 		err = s.prepare(file)
@@ -99,7 +101,9 @@ func (s *shell) interpret(ctx context.Context, script, name string, args []strin
 
 // environ is the clean environment with what was given on top.
 func (s *shell) environ() expand.Environ {
-	all := []string{"PATH=" + shellPath, "HOME=/root", "LOGNAME=root", "SHELL=/usr/bin/sh", "TZ=UTC", "UID=0", "EUID=0", "GID=0", "TMPDIR=/tmp"}
+	all := []string{
+		"PATH=" + shellPath, "HOME=/root", "LOGNAME=root", "SHELL=/usr/bin/sh", "TZ=UTC", "TMPDIR=/tmp", "UID=0", "EUID=0", "GID=0",
+	}
 	for k, v := range s.env {
 		all = append(all, k+"="+v)
 	}

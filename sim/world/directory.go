@@ -352,7 +352,9 @@ func decode(data []byte) (*State, error) {
 	}
 	in := json.NewDecoder(bytes.NewReader(data))
 	in.DisallowUnknownFields()
-	s := &State{Counters: map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{}}
+	s := &State{
+		Counters: map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
+	}
 	return s, in.Decode(s)
 }
 
