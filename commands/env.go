@@ -36,6 +36,7 @@ type Env struct {
 	environ  []string
 	version  string
 	started  time.Time
+	draw     func() string // a new random id
 	flags    globalFlags
 	output   terminal.Output
 	progress *progress
@@ -54,7 +55,7 @@ type globalFlags struct {
 
 // NewEnv is the environment of one run.
 func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
-	e := &Env{Streams: streams, Now: time.Now, environ: environ, version: version, started: time.Now()}
+	e := &Env{Streams: streams, Now: time.Now, environ: environ, version: version, started: time.Now(), draw: uuid.NewString}
 	e.progress = newProgress(streams)
 	e.Host = sync.OnceValues(e.openHost)
 	e.Config = sync.OnceValues(e.loadConfig)
@@ -124,7 +125,7 @@ func (e *Env) simulated() (dir string, ok bool) {
 
 func (e *Env) openHost() (host.Host, error) {
 	if dir, ok := e.simDir(); ok {
-		sled, err := ensureSim(dir, sim.Options{})
+		sled, err := ensureSim(dir, sim.Options{Seed: 1})
 		if err != nil {
 			return nil, &refusedError{err: err, hint: "sledctl sim init --host sim:DIR makes another one"}
 		}
@@ -211,8 +212,10 @@ func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := host.MkdirAll(h.Files(), c.Paths.Run, 0o755); err != nil {
-		return nil, fmt.Errorf("make %s: %w", c.Paths.Run, err)
+	if _, err := h.Files().Stat(c.Paths.Run); err != nil { // most often it is there: then nothing is written
+		if err := host.MkdirAll(h.Files(), c.Paths.Run, 0o755); err != nil {
+			return nil, fmt.Errorf("make %s: %w", c.Paths.Run, err)
+		}
 	}
 	book, err := ledger.Open(ctx, h.Files(), places)
 	if err == nil && e.flags.degraded {
@@ -253,7 +256,7 @@ func (e *Env) operation() (operation.Env, error) {
 	}
 	return operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(),
-		Draw: func() string { return uuid.NewString() }, Observe: e.observe, Warn: e.progress.warn,
+		Draw: e.draw, Observe: e.observe, Warn: e.progress.warn,
 	}, nil
 }
 
