@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,8 +15,7 @@ import (
 	"github.com/sledctl/sledctl/sled"
 )
 
-// know makes the ledger know n instances that are stopped, each in a line of
-// its own, as its own operation would have written it.
+// know makes the ledger know n instances that are stopped.
 func (s machine) know(ctx context.Context, n int) error {
 	records := make([]instance.Record, n)
 	for i := range records {
@@ -24,26 +24,34 @@ func (s machine) know(ctx context.Context, n int) error {
 	return s.record(ctx, records)
 }
 
-// record appends records to the ledger, with what they reserve.
+// record appends records to the ledger, with what they reserve, some to a line.
 func (s machine) record(ctx context.Context, records []instance.Record) error {
 	files := s.Host().Files()
 	book, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
 	if err != nil {
 		return err
 	}
-	for _, r := range records {
-		facts, err := facts(r)
-		if err != nil {
-			return err
-		}
-		if _, err := book.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return facts, nil }); err != nil {
+	for some := range slices.Chunk(records, 20) {
+		if _, err := book.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return facts(some) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func facts(r instance.Record) ([]ledger.Fact, error) {
+func facts(records []instance.Record) ([]ledger.Fact, error) {
+	var all []ledger.Fact
+	for _, r := range records {
+		own, err := factsOf(r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, own...)
+	}
+	return all, nil
+}
+
+func factsOf(r instance.Record) ([]ledger.Fact, error) {
 	record, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
