@@ -46,7 +46,8 @@ func tree(s InstanceSpec) any {
 	return v
 }
 
-// normal is the spec as a server would give it back, apart from CPUID.
+// normal is the spec as a server would give it back, apart from a CPUID set that
+// was not sent. Guess: that one which was sent comes back whole, in any order.
 func (s InstanceSpec) normal() InstanceSpec {
 	if h := s.Board.Hypervisor; h != nil && h.Type == HypervisorBhyve {
 		s.Board.Hypervisor = nil
