@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/ledger"
@@ -80,26 +81,42 @@ func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Pa
 	if err != nil {
 		return parts, errors.Join(append(failed, err)...)
 	}
-	for _, pool := range pools {
-		if ctx.Err() != nil {
-			break
-		}
-		begin("base " + pool)
-		record, report, err := s.Base.Ensure(ctx, env, pool, dryRun, false)
-		failed = append(failed, end(Part{Name: "base " + pool, Report: report, Base: record, Err: err}))
+	if len(pools) > 0 {
+		begin("base zones")
+	}
+	for _, p := range s.bases(ctx, env, pools, dryRun) {
+		failed = append(failed, end(p))
 	}
 	return parts, errors.Join(append(failed, context.Cause(ctx))...)
 }
 
-// ledger makes the state file if there is none. A dry run on a sled that has
-// none ends here: what follows needs what would have been made.
-func (s Settings) ledger(ctx context.Context, env operation.Env, dryRun bool) (stop bool, err error) {
-	_, err = env.Ledger(ctx)
-	if !errors.Is(err, ledger.ErrAbsent) {
-		return false, err
+// bases makes the base zones side by side: they have nothing in common but the
+// time that an installation takes.
+func (s Settings) bases(ctx context.Context, env operation.Env, pools []string, dryRun bool) []Part {
+	parts := make([]Part, len(pools))
+	var wg sync.WaitGroup
+	for i, pool := range pools {
+		wg.Go(func() {
+			record, report, err := s.Base.Ensure(ctx, env, pool, dryRun, false)
+			parts[i] = Part{Name: "base " + pool, Report: report, Base: record, Err: err}
+		})
 	}
-	if dryRun {
+	wg.Wait()
+	return parts
+}
+
+// ledger makes the state file if there is none, and finishes a creation that
+// was interrupted. A dry run on a sled that has none ends here: what follows
+// needs what would have been made.
+func (s Settings) ledger(ctx context.Context, env operation.Env, dryRun bool) (stop bool, err error) {
+	if !dryRun {
+		if err := s.CreateLedger(ctx); !errors.Is(err, ledger.ErrExists) {
+			return false, err
+		}
+	}
+	_, err = env.Ledger(ctx)
+	if dryRun && errors.Is(err, ledger.ErrAbsent) {
 		return true, nil
 	}
-	return false, s.CreateLedger(ctx)
+	return false, err
 }

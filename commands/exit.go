@@ -108,7 +108,7 @@ func isNotFound(err error) bool {
 func isConflict(err error) bool {
 	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) ||
 		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) ||
-		is[*storage.ConflictError](err)
+		is[*storage.ConflictError](err) || is[*existsError](err)
 }
 
 func isRefusal(err error) bool {

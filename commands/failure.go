@@ -32,6 +32,14 @@ type notFoundError struct{ what string }
 
 func (e *notFoundError) Error() string { return e.what + " is not there" }
 
+// existsError is something that is there already.
+type existsError struct{ what, hint string }
+
+func (e *existsError) Error() string { return e.what + " exists" }
+
+// Hint says what to do about it.
+func (e *existsError) Hint() string { return e.hint }
+
 // refusedError is something that is not done, with what would allow it.
 type refusedError struct {
 	err  error

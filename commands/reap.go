@@ -2,9 +2,11 @@ package commands
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -34,9 +36,32 @@ that runs is never killed.
 	return cmd
 }
 
-func objectList() terminal.List[reap.Object] {
-	type column = terminal.Column[reap.Object]
-	style := func(o reap.Object) terminal.Style {
+// shownObject is a judged object, and what became of it.
+type shownObject struct {
+	reap.Object
+	Result string `json:"result"` // removed, left, to remove; empty: it stays
+}
+
+func showObjects(f reap.Findings, report operation.Report, dry bool) []shownObject {
+	shown := make([]shownObject, len(f.Objects))
+	for i, o := range f.Objects {
+		shown[i].Object = o
+		switch {
+		case !o.Verdict.Goes():
+		case dry:
+			shown[i].Result = "to remove"
+		case slices.Contains(report.Outcome.Left, o.Kind+" "+o.Name), report.Outcome.Interrupted != nil:
+			shown[i].Result = "left"
+		default:
+			shown[i].Result = "removed"
+		}
+	}
+	return shown
+}
+
+func objectList() terminal.List[shownObject] {
+	type column = terminal.Column[shownObject]
+	style := func(o shownObject) terminal.Style {
 		switch o.Verdict {
 		case reap.Orphan, reap.StaleZone:
 			return terminal.Bad
@@ -45,12 +70,13 @@ func objectList() terminal.List[reap.Object] {
 		}
 		return terminal.Plain
 	}
-	return terminal.List[reap.Object]{Kind: "Object", Name: func(o reap.Object) string { return o.Name }, Columns: []column{
-		{Name: "kind", Value: func(o reap.Object) string { return o.Kind }},
-		{Name: "name", Value: func(o reap.Object) string { return o.Name }},
-		{Name: "verdict", Value: func(o reap.Object) string { return string(o.Verdict) }, Style: style},
-		{Name: "reason", Value: func(o reap.Object) string { return o.Reason }},
-		{Name: "identity", Value: func(o reap.Object) string { return o.Identity }, Extra: true},
+	return terminal.List[shownObject]{Kind: "Object", Name: func(o shownObject) string { return o.Name }, Columns: []column{
+		{Name: "kind", Value: func(o shownObject) string { return o.Kind }},
+		{Name: "name", Value: func(o shownObject) string { return o.Name }},
+		{Name: "verdict", Value: func(o shownObject) string { return string(o.Verdict) }, Style: style},
+		{Name: "result", Value: func(o shownObject) string { return o.Result }},
+		{Name: "reason", Value: func(o shownObject) string { return o.Reason }},
+		{Name: "identity", Value: func(o shownObject) string { return o.Identity }, Extra: true},
 	}}
 }
 
@@ -71,7 +97,7 @@ func runReap(ctx context.Context, e *Env, m mutation) error {
 		return e.printPlan(m, report)
 	}
 	if findings.Objects != nil {
-		if perr := objectList().Print(e.Streams.Out, e.output, findings.Objects); perr != nil && err == nil {
+		if perr := objectList().Print(e.Streams.Out, e.output, showObjects(findings, report, m.dry())); perr != nil && err == nil {
 			err = perr
 		}
 		e.progress.say("%d objects are of others", findings.Foreign)

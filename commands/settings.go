@@ -126,11 +126,6 @@ func (e *Env) createLedger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range places.Locations {
-		if err := host.MkdirAll(h.Files(), l.Directory, 0o700); err != nil {
-			return err
-		}
-	}
 	return ledger.Create(ctx, h.Files(), places, e.who())
 }
 

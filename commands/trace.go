@@ -108,7 +108,7 @@ func (e *Env) printTraceSteps(t operation.Trace, slowest int) error {
 	type step = operation.TraceStep
 	type column = terminal.Column[step]
 	list := terminal.List[step]{Kind: "TraceStep", Name: func(s step) string { return s.Action }, Columns: []column{
-		{Name: "elapsed_ms", Value: func(s step) string { return millis(s.Elapsed) }, Human: func(s step) string { return terminal.Elapsed(s.Elapsed) }, Right: true},
+		{Name: "elapsed_ms", Value: func(s step) string { return millis(s.Elapsed) }, Right: true},
 		{Name: "step", Value: func(s step) string { return s.Verb }},
 		{Name: "object", Value: func(s step) string { return s.Object }},
 		{Name: "error", Value: func(s step) string { return s.Error }},

@@ -155,13 +155,13 @@ func (s Settings) judge(r Record, g glance) Status {
 	case g.zones != nil:
 		return Status{State: Unknown, Reason: g.zones.Error()}
 	case !g.there && run.Boot != g.boot:
-		return Status{State: Absent, Reason: "the sled was rebooted, and its zone did not outlive that"}
+		return Status{State: Absent, Reason: "sled was rebooted; zone is gone"}
 	case !g.there && !run.Ensured:
 		return Status{State: Creating, Reason: creating(g, "its zone is not made yet")}
 	case !g.there:
 		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by someone else"}
 	case g.zone.State != zone.Running && run.Boot != g.boot:
-		return Status{State: Absent, Reason: "the sled was rebooted; its zone is of the earlier boot"}
+		return Status{State: Absent, Reason: "sled was rebooted; zone is of the earlier boot"}
 	case g.zone.State != zone.Running && !run.Ensured:
 		return Status{State: Creating, Reason: creating(g, "its zone is "+string(g.zone.State))}
 	case g.zone.State != zone.Running:

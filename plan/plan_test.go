@@ -267,7 +267,7 @@ func TestTextShowsChangeVerbObjectAndReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "+ vnic.create  vnic vnic_propolis0  control VNIC\n    do 1\n  smf.await    zone z\n    do 2\n"
+	want := "+ vnic.create  vnic vnic_propolis0: control VNIC\n    do 1\n  smf.await    zone z\n    do 2\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -35,18 +35,17 @@ func (p Plan) Text(explain bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var verb, object int
+	verb := 0
 	for _, r := range rows {
-		verb, object = max(verb, len(r.Verb)), max(object, len(r.Object))
+		verb = max(verb, len(r.Verb))
 	}
 	var b strings.Builder
 	for _, r := range rows {
-		b.WriteString(string(r.Change) + " " + pad(r.Verb, verb) + "  ")
-		if r.Why == "" {
-			b.WriteString(r.Object + "\n")
-		} else {
-			b.WriteString(pad(r.Object, object) + "  " + r.Why + "\n")
+		b.WriteString(string(r.Change) + " " + pad(r.Verb, verb) + "  " + r.Object)
+		if r.Why != "" {
+			b.WriteString(": " + r.Why) // not in a column: names are long
 		}
+		b.WriteString("\n")
 		if !explain {
 			continue
 		}

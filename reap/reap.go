@@ -70,7 +70,7 @@ func (f Findings) decision() operation.Decision {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue}}
 	after := map[string]string{} // zone -> the action behind which its links and datasets are free
 	for _, o := range f.Objects {
-		if !o.Verdict.goes() {
+		if !o.Verdict.Goes() {
 			continue
 		}
 		d.Intent.Removes = append(d.Intent.Removes, operation.Object{Kind: o.Kind, Name: o.Name, Identity: o.Identity})
@@ -79,6 +79,7 @@ func (f Findings) decision() operation.Decision {
 		case "zone":
 			actions = f.zone(o)
 			after[o.Name] = actions[len(actions)-1].ID
+			actions = append(actions, f.cloneSnapshots(o, after[o.Name])...)
 		case "vnic":
 			actions = f.vnic(o, after)
 		case "dataset", "snapshot":
@@ -103,6 +104,27 @@ func (f Findings) zone(o Object) []plan.Action {
 		}
 	}
 	return plan.Chain(actions...)
+}
+
+// cloneSnapshots destroys what the clone of a zone left on its base, once the
+// zone is gone: the base itself and datasets below it each have one.
+func (f Findings) cloneSnapshots(o Object, before string) []plan.Action {
+	for name := range f.datasets {
+		dataset, snapshot, _ := strings.Cut(name, "@")
+		if snapshot != o.Name+"_snap" {
+			continue
+		}
+		for _, base := range f.bases {
+			if dataset == base || strings.HasPrefix(dataset, base+"/") {
+				step := zfs.DestroySnapshots{Dataset: base, Snapshot: snapshot}
+				return []plan.Action{{
+					ID: step.Verb() + " " + o.Name, Object: "snapshots " + snapshot, Why: "left by the clone", Change: plan.Remove,
+					After: []string{before}, Step: step,
+				}}
+			}
+		}
+	}
+	return nil
 }
 
 // datasetOf is the dataset whose mountpoint a zonepath is, if it is marked as

@@ -36,8 +36,8 @@ const (
 	Unknown    Verdict = "unknown"
 )
 
-// goes says whether a verdict means removal.
-func (v Verdict) goes() bool { return v == Orphan || v == StaleZone }
+// Goes says whether a verdict means removal.
+func (v Verdict) Goes() bool { return v == Orphan || v == StaleZone }
 
 // Object is one thing of ours on the sled, judged.
 type Object struct {
@@ -57,6 +57,7 @@ type Findings struct {
 	links    map[string]vnic.Link
 	datasets map[string]zfs.Dataset
 	clones   map[string]bool // snapshots that something was cloned from
+	bases    []string        // datasets of recorded bases
 }
 
 // known is what the ledger says, arranged for questions.
@@ -150,6 +151,9 @@ func judge(k known, inv *inventory.Inventory) (Findings, error) {
 	datasets, err := inv.Datasets()
 	if err != nil {
 		return f, err
+	}
+	for _, b := range k.bases {
+		f.bases = append(f.bases, b.Dataset)
 	}
 	for _, z := range zones {
 		f.zones[z.Name] = z

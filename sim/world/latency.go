@@ -50,7 +50,7 @@ func (s *State) LatencyOf(step string) time.Duration {
 		case StepVNIC:
 			return 30 * ms
 		case StepInstall:
-			return 60 * time.Second // Guess: nobody published how long a sparse zone takes to install.
+			return 20 * time.Second // Guess: nobody published how long a sparse zone takes to install.
 		}
 	case "helios":
 		switch step {
