@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -230,75 +229,4 @@ func (r *Reply) add(next Reply) {
 	r.Stdout += next.Stdout
 	r.Stderr += next.Stderr
 	r.Exit, r.Next, r.Blocked = next.Exit, next.Next, next.Blocked
-}
-
-// commandFaults are the faults that any command can suffer.
-func commandFaults() []string {
-	return []string{
-		world.FaultFail, world.FaultBusy, world.FaultHalf, world.FaultHang, world.FaultMissed, world.FaultLoseDisk,
-		world.FaultKill, world.FaultKillAfter, world.FaultKillDuring,
-	}
-}
-
-// words are what a fault is matched with: the command line, after the zone
-// that it runs in if that is not the global one.
-func words(c Call) []string {
-	all := append([]string{c.Tool}, c.Args...)
-	if c.Zone != world.GlobalZone {
-		all = append([]string{c.Zone}, all...)
-	}
-	return all
-}
-
-// faulted is the first transaction of a command that a fault has hit.
-func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
-	switch f.Name {
-	case world.FaultFail, world.FaultBusy:
-		return failure(f, c)
-	case world.FaultHalf:
-		reply := tool(tx, c)
-		reply.add(failure(f, c))
-		return reply
-	case world.FaultLoseDisk:
-		tx.LoseDisk(f.Text)
-	case world.FaultHang, world.FaultKill:
-		return Reply{}
-	}
-	return tool(tx, c)
-}
-
-// failure is how a command ends that a fault makes fail.
-func failure(f *world.Fault, c Call) Reply {
-	text := f.Text
-	switch {
-	case text != "":
-	case f.Name == world.FaultBusy:
-		text = busyText(c)
-	default:
-		text = c.Tool + ": I/O error"
-	}
-	return Reply{Stderr: strings.TrimSuffix(text, "\n") + "\n", Exit: max(f.Exit, 1)}
-}
-
-// busyText is what the command says when what it works on is in use.
-func busyText(c Call) string {
-	last := c.Tool
-	if len(c.Args) > 0 {
-		last = c.Args[len(c.Args)-1]
-	}
-	switch c.Tool {
-	case "zfs":
-		// zfs_standard_error in usr/src/lib/libzfs/common/libzfs_util.c.
-		verb := "destroy"
-		if len(c.Args) > 0 {
-			verb = c.Args[0]
-		}
-		return fmt.Sprintf("cannot %s '%s': dataset is busy", verb, last)
-	case "zpool":
-		return fmt.Sprintf("cannot export '%s': pool is busy", last)
-	case "dladm":
-		// do_delete_vnic_common in usr/src/cmd/dladm/dladm.c.
-		return "dladm: vnic deletion failed: link busy"
-	}
-	return c.Tool + ": Device busy"
 }
