@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
@@ -48,6 +47,30 @@ type Inventory struct {
 	pools    []zfs.Pool
 	datasets []zfs.Dataset
 	failed   map[Part]error
+	index    index
+}
+
+// Listings are what was listed already; a nil one was not looked at.
+type Listings struct {
+	Zones    []zone.Zone
+	Configs  map[string]zone.Config
+	Links    []vnic.Link
+	Pools    []zfs.Pool
+	Datasets []zfs.Dataset
+}
+
+// Of is the inventory of what was listed already.
+func Of(l Listings) *Inventory {
+	inv := &Inventory{zones: l.Zones, configs: l.Configs, links: l.Links, pools: l.Pools, datasets: l.Datasets, failed: map[Part]error{}}
+	for part, missing := range map[Part]bool{
+		Zones: l.Zones == nil, Configs: l.Configs == nil, Links: l.Links == nil, Pools: l.Pools == nil, Datasets: l.Datasets == nil,
+	} {
+		if missing {
+			inv.failed[part] = errNotAsked
+		}
+	}
+	inv.index = inv.indexed()
+	return inv
 }
 
 var errNotAsked = errors.New("not looked at")
@@ -102,6 +125,7 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 		})
 	}
 	wg.Wait()
+	inv.index = inv.indexed()
 	return inv
 }
 
@@ -140,14 +164,10 @@ func (inv *Inventory) Know(parts ...Part) error {
 // Zones lists the zones, the global one included.
 func (inv *Inventory) Zones() ([]zone.Zone, error) { return inv.zones, inv.Know(Zones) }
 
-// Zone finds a zone by name.
+// Zone finds a zone by name. As with all that is found by name, false means
+// absent only if the part is known.
 func (inv *Inventory) Zone(name string) (zone.Zone, bool) {
-	for _, z := range inv.zones {
-		if z.Name == name {
-			return z, true
-		}
-	}
-	return zone.Zone{}, false
+	return at(inv.zones, inv.index.zones, name)
 }
 
 // Config is the configuration of a zone.
@@ -166,12 +186,7 @@ func (inv *Inventory) Links() ([]vnic.Link, error) { return inv.links, inv.Know(
 
 // Link finds a link by name.
 func (inv *Inventory) Link(name string) (vnic.Link, bool) {
-	for _, l := range inv.links {
-		if l.Name == name {
-			return l, true
-		}
-	}
-	return vnic.Link{}, false
+	return at(inv.links, inv.index.links, name)
 }
 
 // Pools lists the imported pools.
@@ -182,22 +197,5 @@ func (inv *Inventory) Datasets() ([]zfs.Dataset, error) { return inv.datasets, i
 
 // Dataset finds a dataset by its full name.
 func (inv *Inventory) Dataset(name string) (zfs.Dataset, bool) {
-	for _, d := range inv.datasets {
-		if d.Name == name {
-			return d, true
-		}
-	}
-	return zfs.Dataset{}, false
-}
-
-// Below lists what lies below a dataset, itself excluded; snapshots of the
-// dataset itself are below it.
-func (inv *Inventory) Below(name string) []zfs.Dataset {
-	var below []zfs.Dataset
-	for _, d := range inv.datasets {
-		if rest, ok := strings.CutPrefix(d.Name, name); ok && rest != "" && (rest[0] == '/' || rest[0] == '@') {
-			below = append(below, d)
-		}
-	}
-	return below
+	return at(inv.datasets, inv.index.datasets, name)
 }
