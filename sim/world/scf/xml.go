@@ -91,10 +91,14 @@ func readDocument(data []byte) (*document, error) {
 }
 
 func newNode(in *xml.Decoder, t xml.StartElement) *node {
+	// Attribute values are normalised: XML 1.0, section 3.3.3. encoding/xml
+	// leaves that to its users. A blank that was written as a character
+	// reference is normalised too, which a real parser would not do.
+	blanks := strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ", "\r", " ")
 	n := &node{name: qualified(t.Name), attrs: map[string]string{}}
 	n.line, _ = in.InputPos()
 	for _, a := range t.Attr {
-		n.attrs[qualified(a.Name)] = a.Value
+		n.attrs[qualified(a.Name)] = blanks.Replace(a.Value)
 	}
 	return n
 }
