@@ -27,14 +27,15 @@ type chooser struct {
 	view    ledger.View
 	inv     *inventory.Inventory
 	intent  string
+	self    string          // id of the instance that is chosen for
 	taken   map[string]bool // what open intents make, by kind and name
 	leaving map[string]bool // what they remove
 }
 
-func (s Settings) chooser(view ledger.View, inv *inventory.Inventory, intent, subject string) chooser {
-	c := chooser{Settings: s, view: view, inv: inv, intent: intent, taken: map[string]bool{}, leaving: map[string]bool{}}
+func (s Settings) chooser(view ledger.View, inv *inventory.Inventory, intent, self string) chooser {
+	c := chooser{Settings: s, view: view, inv: inv, intent: intent, self: self, taken: map[string]bool{}, leaving: map[string]bool{}}
 	for _, open := range operation.Open(view) {
-		if open.Subject == subject {
+		if open.Subject == Subject(self) {
 			continue // what a dead run of ours left is ours to take
 		}
 		for _, o := range open.Makes {
@@ -61,9 +62,13 @@ func (c chooser) number(names func(n int) []string) int {
 	}
 }
 
+// linkTaken asks the ledger too: what another process has made since this one
+// looked at the host is on no list of ours.
 func (c chooser) linkTaken(name string) bool {
 	_, there := c.inv.Link(name)
-	return there || c.taken["vnic "+name]
+	_, held := c.view.Get(sled.KeyHeldVNIC + name)
+	user := owner(c.view, sled.KeyVNIC+name)
+	return there || held || c.taken["vnic "+name] || user != "" && user != c.self
 }
 
 // mac draws an address that no link and no instance has.
@@ -149,6 +154,9 @@ func (c chooser) checkAddress(a Address, self string) error {
 	}
 	if c.Underlay.IsValid() && a.Prefix.Addr() == c.Underlay.Masked().Addr() {
 		return &InputError{Field: "address", Value: a.Prefix.String(), Want: "a host's address, not the network's own"}
+	}
+	if c.Underlay.IsValid() && a.Prefix.Addr().Is4() && !c.Underlay.Contains(a.Prefix.Addr().Next()) {
+		return &InputError{Field: "address", Value: a.Prefix.String(), Want: "a host's address, not the broadcast one"}
 	}
 	return c.addressTaken(a.Prefix.Addr(), self)
 }
@@ -287,7 +295,7 @@ func (c chooser) checkPool(name string) error {
 // run chooses all names of a new life.
 func (c chooser) run(r Record, boot string) (*Run, error) {
 	base, ok := c.Base(c.view, r.Spec.Pool)
-	if !ok || !c.valid(base) {
+	if !ok || !base.Planned && !c.valid(base) {
 		return nil, &NoBaseError{Pool: r.Spec.Pool}
 	}
 	id := c.uuid("propolis")

@@ -115,7 +115,9 @@ func (d document) memory(parseSize func(string) (uint64, error)) (*uint64, error
 		}
 		n = uint64(v)
 	case json.Number:
-		n, err = strconv.ParseUint(v.String(), 10, 64)
+		if n, err = strconv.ParseUint(v.String(), 10, 64); err != nil {
+			return nil, fmt.Errorf("%s is not a size", v)
+		}
 	default:
 		return nil, fmt.Errorf("%v is not a size, as \"4G\"", v)
 	}
@@ -145,17 +147,20 @@ func unknownKey(line int, key []string) error {
 }
 
 func decodeJSON(data []byte, d *document) error {
-	if err := checkKeys(data); err != nil {
-		return err
-	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	err := decoder.Decode(d)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return &DocumentError{Line: lineAt(data, wrong.Offset), Key: wrong.Field, Message: "want " + wrong.Type.String() + ", not " + wrong.Value}
-	}
 	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return &DocumentError{Line: lineAt(data, broken.Offset), Message: broken.Error()}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return &DocumentError{Line: lineAt(data, int64(len(data))), Message: "the document ends too early"}
+	}
+	if err := checkKeys(data); err != nil { // of a document whose nesting the decoder has bounded
+		return err
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return &DocumentError{Line: lineAt(data, wrong.Offset), Key: wrong.Field, Message: "want " + wrong.Type.String() + ", not " + wrong.Value}
 	}
 	if err != nil {
 		return &DocumentError{Message: err.Error()}

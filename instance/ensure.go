@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,7 +163,7 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
-	choose := s.chooser(view, seen.Inv, at.ID, Subject(id))
+	choose := s.chooser(view, seen.Inv, at.ID, id)
 	next, err := s.next(choose, old, known, id, name, c)
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -206,6 +207,9 @@ func (s Settings) next(choose chooser, old Record, known bool, id, name string, 
 	spec, err := choose.resolve(id, c.Wanted.apply(old.Spec))
 	if err != nil {
 		return Record{}, err
+	}
+	if slices.ContainsFunc(spec.NICs, func(n NIC) bool { return n.MAC == next.Control }) {
+		return Record{}, &MACTakenError{MAC: next.Control, By: "its own control VNIC"}
 	}
 	next.Spec = spec
 	return next, nil
@@ -272,15 +276,21 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 		return false, nil
 	}
 	changes := differences(old.Spec, next.Spec)
+	if old.Name != next.Name {
+		changes = append(changes, Difference{Field: "name", Is: old.Name, Wanted: next.Name})
+	}
 	p := s.progress(old, seen)
 	z, there := seen.Inv.Zone(old.Run.Zone)
+	unseen := seen.Inside.Err != nil || seen.Inside.VM.Err != nil && !isNoInstance(seen.Inside.VM.Err)
 	switch {
-	case len(changes) > 0 && (p.running || c.Only != "" && p.configured) && !c.Recreate:
+	case unseen && (len(changes) == 0 || !c.Recreate):
+		return false, &UnseenError{Name: old.Name, Err: errors.Join(seen.Inside.Err, seen.Inside.VM.Err)}
+	case len(changes) > 0 && (seen.alive(old) || c.Only != "" && p.built(changes, *old.Run)) && !c.Recreate:
 		return false, &ConflictError{Name: old.Name, Differences: changes, Recreate: c.Only == ""}
 	case len(changes) > 0:
-		return c.Only != "" && !p.configured, nil
-	case seen.Inside.Err != nil || seen.Inside.VM.Err != nil && !isNoInstance(seen.Inside.VM.Err):
-		return false, &UnseenError{Name: old.Name, Err: errors.Join(seen.Inside.Err, seen.Inside.VM.Err)}
+		return c.Only != "", nil
+	case seen.alive(old) && !(p.installed && p.linksThere()) && !c.Recreate:
+		return false, &ConflictError{Name: old.Name, Differences: s.strayed(old, seen, p), Recreate: c.Only == ""}
 	case !there:
 		return !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	case z.State == zone.Running:
@@ -292,6 +302,43 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 	default:
 		return z.State == zone.Configured && p.configured && old.Run.Boot == seen.Boot, nil
 	}
+}
+
+// built says whether a run already has what one of the changes would change:
+// VNICs and the zonepath are chosen with the run, disks and the address are in
+// the zone's configuration and profile, CPUs and memory go to Propolis.
+func (p progress) built(changes []Difference, run Run) bool {
+	return slices.ContainsFunc(changes, func(d Difference) bool {
+		switch d.Field {
+		case "cpus", "memory":
+			return run.Ensured
+		case "disks", "address":
+			return p.configured
+		}
+		return true
+	})
+}
+
+// alive says whether the instance's machine is there and has not ended. It is
+// not powered off for a difference unless the operator says so.
+func (s Seen) alive(r Record) bool {
+	ended := []string{"", "Stopping", "Stopped", "Failed", "Destroyed"}
+	return s.Inside.VM.ID == r.ID && !slices.Contains(ended, s.Inside.VM.State)
+}
+
+// strayed lists what somebody else has changed of a run.
+func (s Settings) strayed(r Record, seen Seen, p progress) []Difference {
+	var all []Difference
+	config, _ := seen.Inv.Config(r.Run.Zone)
+	for _, d := range zone.Compare(s.zoneConfig(r), config) {
+		all = append(all, Difference{Field: "zone's " + d.Property, Is: cmp.Or(d.Found, "none"), Wanted: cmp.Or(d.Wanted, "none")})
+	}
+	for _, v := range r.Run.vnics() {
+		if !p.vnics[v.Name] {
+			all = append(all, Difference{Field: "VNIC " + v.Name, Is: "gone or another", Wanted: "over=" + v.Over + ",mac=" + v.MAC})
+		}
+	}
+	return all
 }
 
 func (p progress) linksThere() bool {

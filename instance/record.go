@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // Record is what the ledger keeps of an instance, under instance/<id>. It is
@@ -157,6 +157,11 @@ func (r Record) reserves() []string {
 			keys = append(keys, nicPrefix+n.MAC)
 		}
 	}
+	if r.Run != nil {
+		for _, v := range r.Run.vnics() {
+			keys = append(keys, sled.KeyVNIC+v.Name)
+		}
+	}
 	return keys
 }
 
@@ -205,11 +210,9 @@ func addressOwner(view ledger.View, ip netip.Addr) string {
 
 // UserOfVNIC is the record of the instance whose run a VNIC belongs to.
 func UserOfVNIC(view ledger.View, name string) (user Record, used bool, err error) {
-	records, err := All(view)
-	for _, r := range records {
-		if r.Run != nil && slices.ContainsFunc(r.Run.vnics(), func(v VNIC) bool { return v.Name == name }) {
-			return r, true, nil
-		}
+	id := owner(view, sled.KeyVNIC+name)
+	if id == "" {
+		return Record{}, false, nil
 	}
-	return Record{}, false, err
+	return Load(view, id)
 }

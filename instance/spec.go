@@ -157,22 +157,22 @@ func (d Disk) normal() (Disk, error) {
 // every default.
 func ParseNIC(s string) (NIC, error) {
 	var n NIC
+	if s == "" {
+		return n, nil
+	}
 	for word := range strings.SplitSeq(s, ",") {
-		key, value, ok := strings.Cut(word, "=")
+		key, value, _ := strings.Cut(word, "=")
 		switch {
-		case word == "":
-		case key == "over" && ok:
+		case key == "over" && value != "" && n.Over == "":
 			n.Over = value
-		case key == "mac" && ok:
+		case key == "mac" && value != "" && n.MAC == "":
 			n.MAC = value
-		case key == "vlan" && ok:
+		case key == "vlan" && value != "" && n.VLAN == 0:
 			v, err := strconv.Atoi(value)
-			if err != nil {
+			if err != nil || v == 0 || strconv.Itoa(v) != value {
 				return NIC{}, vlanError(value)
 			}
-			if n.VLAN = v; v == 0 {
-				return NIC{}, vlanError(value)
-			}
+			n.VLAN = v
 		default:
 			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M and vlan=V, separated by commas, each at most once"}
 		}

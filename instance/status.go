@@ -138,11 +138,17 @@ type glance struct {
 
 func (s Settings) status(r Record, seen Seen) Status {
 	g := glance{boot: seen.Boot, vm: seen.Inside.VM}
+	if g.vm == (VM{}) {
+		g.vm.Err = errNotServing
+	}
 	if r.Run != nil {
 		g.zone, g.there = seen.Inv.Zone(r.Run.Zone)
 	}
 	return s.judge(r, g)
 }
+
+// errNotServing is why a Propolis was not asked.
+var errNotServing = errors.New("its service is not online")
 
 // judge joins what is recorded with what is seen.
 func (s Settings) judge(r Record, g glance) Status {

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,14 +27,15 @@ type Wanted struct {
 }
 
 // Over returns w with what it leaves open taken from below: flags over a file.
+// An id and a name are two things: one may come from above, the other from
+// below.
 func (w Wanted) Over(below Wanted) Wanted {
-	pick := func(a, b string) string {
-		if a != "" {
-			return a
-		}
-		return b
+	id, name := w.parts()
+	idBelow, nameBelow := below.parts()
+	id, name = cmp.Or(id, idBelow), cmp.Or(name, nameBelow)
+	if w.Ref, w.Name = id, name; id == "" {
+		w.Ref, w.Name = name, ""
 	}
-	w.Ref, w.Name = pick(w.Ref, below.Ref), pick(w.Name, below.Name)
 	if w.CPUs == nil {
 		w.CPUs = below.CPUs
 	}
@@ -53,6 +55,14 @@ func (w Wanted) Over(below Wanted) Wanted {
 		w.Pool = below.Pool
 	}
 	return w
+}
+
+// parts are the id and the name that w speaks of.
+func (w Wanted) parts() (id, name string) {
+	if uuid.Validate(w.Ref) == nil {
+		return w.Ref, w.Name
+	}
+	return "", cmp.Or(w.Name, w.Ref)
 }
 
 // validate refuses a zero that was asked for: it must not become the default.

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 )
 
@@ -66,7 +67,7 @@ func (s Settings) CreateVNIC(ctx context.Context, env operation.Env, want VNIC, 
 		Look: lookLinks,
 		Decide: func(view ledger.View, seen seen, at operation.Moment) (operation.Decision, error) {
 			var err error
-			held, err = s.choose(want, seen, at)
+			held, err = s.choose(want, view, seen, at)
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -81,13 +82,22 @@ func lookLinks(ctx context.Context, h host.Host) (seen, error) {
 	return got, got.inv.Know(inventory.Links)
 }
 
-func (s Settings) choose(want VNIC, seen seen, at operation.Moment) (Hold, error) {
+// taken says whether a link has the name, or a record keeps it for a VNIC that
+// somebody else has made since the links were listed, or is making.
+func taken(view ledger.View, seen seen, name string) bool {
+	_, there := seen.inv.Link(name)
+	_, used := view.Get(sled.KeyVNIC + name)
+	_, held := view.Get(sled.KeyHeldVNIC + name)
+	return there || used || held
+}
+
+func (s Settings) choose(want VNIC, view ledger.View, seen seen, at operation.Moment) (Hold, error) {
 	if _, there := seen.inv.Link(want.Over); !there {
 		return Hold{}, &NoLinkError{Candidates: physical(seen.inv)}
 	}
 	for n := 0; want.Name == ""; n++ {
-		if _, there := seen.inv.Link(s.Names.ControlVNIC(n)); !there {
-			want.Name = s.Names.ControlVNIC(n)
+		if name := s.Names.ControlVNIC(n); !taken(view, seen, name) {
+			want.Name = name
 		}
 	}
 	if l, there := seen.inv.Link(want.Name); there {
