@@ -143,6 +143,7 @@ func newBaseRetire(env *Env) *cobra.Command {
 		}),
 	}
 	m.add(cmd, false)
+	env.addOutput(cmd)
 	completeArgs(cmd, func(ctx context.Context) []string {
 		view, err := env.view(ctx)
 		if err != nil {

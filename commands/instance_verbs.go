@@ -150,6 +150,7 @@ succeeds, unless --must-exist.`,
 		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceDelete(ctx, env, m, mustExist, args) }),
 	}
 	m.add(cmd, false)
+	env.addOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
 	completeArgs(cmd, env.completeInstances)
 	return cmd

@@ -93,7 +93,11 @@ func propolisSettings(c config.Config) instance.Propolis {
 
 func recordedBase(view ledger.View, pool string) (instance.Base, bool) {
 	r, ok := base.Current(view, pool)
-	return instance.Base{Zone: r.Zone, UUID: r.UUID, Dataset: r.Dataset, Mark: r.Mark, Brand: r.Brand}, ok
+	return instanceBase(r), ok
+}
+
+func instanceBase(r base.Record) instance.Base {
+	return instance.Base{Zone: r.Zone, UUID: r.UUID, Dataset: r.Dataset, Mark: r.Mark, Brand: r.Brand}
 }
 
 // sledName is what tells this sled from others: the configured name, else the

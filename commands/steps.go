@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 )
 
@@ -58,19 +59,32 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	return print(e, result.Record)
 }
 
-// step ensures one stage, with a base for its pool if that has none.
+// step ensures one stage, with a base for its pool if that has none. A dry run
+// plans with the base that would be made.
 func (e *Env) step(ctx context.Context, s instance.Settings, env operation.Env, change instance.Change) (instance.Result, error) {
 	result, err := s.Ensure(ctx, env, change)
 	missing, ok := errors.AsType[*instance.NoBaseError](err)
-	if !ok || change.DryRun {
+	if !ok {
 		return result, err
 	}
 	c, err := e.Config()
 	if err != nil {
 		return result, err
 	}
-	if _, report, err := baseSettings(c).Ensure(ctx, env, missing.Pool, false, change.Keep); err != nil {
+	made, report, err := baseSettings(c).Ensure(ctx, env, missing.Pool, change.DryRun, change.Keep)
+	if err != nil {
 		return instance.Result{Report: report}, err
 	}
-	return s.Ensure(ctx, env, change)
+	if change.DryRun {
+		s.Base = func(ledger.View, string) (instance.Base, bool) {
+			b := instanceBase(made)
+			b.Planned = true
+			return b, true
+		}
+	}
+	result, err = s.Ensure(ctx, env, change)
+	if change.DryRun {
+		result.Report.Plan.Actions = append(report.Plan.Actions, result.Report.Plan.Actions...)
+	}
+	return result, err
 }

@@ -172,11 +172,16 @@ func checkVNIC(v *network.VNIC) error {
 	if v.Over == "" {
 		return &usageError{text: "vnic create: --over or --instance is missing", hint: "sledctl vnic create --over LINK"}
 	}
-	n, err := instance.ParseNIC(fmt.Sprintf("over=%s,mac=%s", v.Over, v.MAC))
-	if err != nil {
-		return err
+	if err := vnic.ValidateName(v.Over); err != nil {
+		return fmt.Errorf("--over: %w", err)
 	}
-	v.MAC = n.MAC
+	if v.MAC != "" {
+		mac, err := vnic.ParseMAC(v.MAC)
+		if err != nil {
+			return fmt.Errorf("--mac: %w", err)
+		}
+		v.MAC = mac
+	}
 	if v.Name != "" {
 		if err := vnic.ValidateName(v.Name); err != nil {
 			return err
@@ -211,6 +216,7 @@ func newVNICDelete(env *Env) *cobra.Command {
 		}),
 	}
 	m.add(cmd, false)
+	env.addOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
 	completeArgs(cmd, env.completeVNICs)
 	return cmd

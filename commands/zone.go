@@ -188,6 +188,7 @@ Halting what is halted does nothing.`,
 		}),
 	}
 	m.add(cmd, false)
+	env.addOutput(cmd)
 	completeArgs(cmd, env.completeZones)
 	return cmd
 }
@@ -206,6 +207,7 @@ instance delete.`,
 		}),
 	}
 	m.add(cmd, false)
+	env.addOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
 	completeArgs(cmd, env.completeZones)
 	return cmd

@@ -207,8 +207,9 @@ func (s Settings) progress(r Record, seen Seen) progress {
 		case run.Control.Name + "/ll":
 			p.linkLocal = true
 		case addressObject(r):
-			p.address = r.Spec.Address.Mode != Static || a.Address == r.Spec.Address.Prefix
-			p.usable = p.address && a.State == "ok" && (r.Spec.Address.Mode == Static || a.Address.IsValid())
+			static := r.Spec.Address.Mode == Static
+			p.address = !static || a.Address == r.Spec.Address.Prefix
+			p.usable = p.usable || p.address && a.State == ipadm.OK && (static || a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast())
 		}
 	}
 	gateway := s.gateway(r.Spec.Address)

@@ -47,6 +47,8 @@ type Base struct {
 	Dataset string // of its zonepath
 	Mark    string // that its dataset must carry
 	Brand   string
+	// Planned is a base that is not made yet: a dry run plans with it.
+	Planned bool
 }
 
 // Propolis is how Propolis is run in a zone.

@@ -189,7 +189,7 @@ func (s Settings) upAddress(w *way, r Record, p progress, before string) string 
 	created := create(object, a.Mode, address, "Propolis listens there", p.address, before)
 	usable := w.add(StageAddress, p.usable, plan.Action{
 		ID: "ipadm.await-address " + object, Object: thing, Change: plan.Wait, After: after(lastOf(created, before)),
-		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: object},
+		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: object, Routed: a.Mode == Addrconf},
 	})
 	gateway := s.gateway(a)
 	routed := w.add(StageAddress, p.routed || !gateway.IsValid(), plan.Action{

@@ -33,7 +33,12 @@ type CreateAddress struct {
 
 // AwaitAddress waits until an address object has an address in state ok.
 // Errors: ErrDuplicate, at once; host.ErrNotFound; the context's.
-type AwaitAddress struct{ Zone, Object string }
+type AwaitAddress struct {
+	Zone, Object string
+	// Routed waits for one that is not link-local: an addrconf object has a
+	// link-local one at once, and others when a router has told its prefix.
+	Routed bool
+}
 
 // DeleteAddress removes an address object. Errors: host.ErrNotFound.
 type DeleteAddress struct {
@@ -111,6 +116,9 @@ func (s AwaitAddress) Explain() []host.Line {
 	where := ""
 	if s.Zone != "" {
 		where = " of zone " + s.Zone
+	}
+	if s.Routed {
+		return []host.Line{host.WaitLine("address " + s.Object + where + " is ok and not only link-local")}
 	}
 	return []host.Line{host.WaitLine("address " + s.Object + where + " is ok")}
 }
@@ -218,6 +226,8 @@ func (s AwaitAddress) look(ctx context.Context, h host.Host) (usable bool, state
 		switch {
 		case a.State == Duplicate:
 			return false, state, fmt.Errorf("%s: %w", a.Address, ErrDuplicate)
+		case a.State == OK && a.Address.IsValid() && s.Routed && a.Address.Addr().IsLinkLocalUnicast():
+			state = OK + ", link-local only: no router has told a prefix"
 		case a.State == OK && a.Address.IsValid():
 			usable = true
 		}

@@ -179,24 +179,41 @@ func (s Settings) actions(old Record, next *Record, seen seen, at operation.Mome
 	return actions, err
 }
 
+// address gives the global zone's VNIC its address. illumos configures no
+// static IPv6 address on an interface that has no link-local one.
 func (s Settings) address(next *Record, seen seen, add func(plan.Action)) error {
 	if !s.GZAddress.IsValid() {
 		return nil
 	}
 	next.GZAddress = s.GZAddress.String()
-	object := s.addressObject()
-	for _, a := range seen.addresses {
-		if a.Object == object && a.Address != s.GZAddress {
-			return &ConflictError{Object: "address " + object, Is: a.Address.String(), Wanted: s.GZAddress.String()}
-		}
-		if a.Object == object {
-			return nil
-		}
+	object, linkLocal := s.addressObject(), s.GZVNIC+"/ll"
+	is, there := seen.address(object)
+	switch _, scoped := seen.address(linkLocal); {
+	case there && is.Address != s.GZAddress:
+		return &ConflictError{Object: "address " + object, Is: is.Address.String(), Wanted: s.GZAddress.String()}
+	case there && is.State == ipadm.OK:
+		return nil
+	case !there && !scoped && s.GZAddress.Addr().Is6():
+		add(createAddress(ipadm.CreateAddress{Object: linkLocal, Type: ipadm.Addrconf}, "a static IPv6 address needs a link-local one"))
 	}
-	add(plan.Action{ID: "ipadm.create-address " + object, Object: "address " + object, Why: "how the global zone reaches Propolis", Change: plan.Create,
-		Step: ipadm.CreateAddress{Object: object, Type: "static", Address: s.GZAddress.String()}})
+	if !there {
+		add(createAddress(ipadm.CreateAddress{Object: object, Type: ipadm.Static, Address: s.GZAddress.String()}, "how the global zone reaches Propolis"))
+	}
 	add(plan.Action{ID: "ipadm.await-address " + object, Object: "address " + object, Change: plan.Wait, Step: ipadm.AwaitAddress{Object: object}})
 	return nil
+}
+
+func createAddress(step ipadm.CreateAddress, why string) plan.Action {
+	return plan.Action{ID: step.Verb() + " " + step.Object, Object: "address " + step.Object, Why: why, Change: plan.Create, Step: step}
+}
+
+func (s seen) address(object string) (ipadm.Address, bool) {
+	for _, a := range s.addresses {
+		if a.Object == object {
+			return a, true
+		}
+	}
+	return ipadm.Address{}, false
 }
 
 // ConflictError is something that is there and is otherwise than configured.

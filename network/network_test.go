@@ -97,6 +97,19 @@ func TestEtherstubVNICAndAddressAreMadeOnce(t *testing.T) {
 	}
 }
 
+func TestAnIPv6AddressGetsALinkLocalOneFirst(t *testing.T) {
+	env := newEnv(t)
+	s := settings()
+	s.GZAddress = netip.MustParsePrefix("fd00:1122:3344:101::1/64")
+	report, err := s.Ensure(t.Context(), env, false)
+	if err != nil || len(report.Outcome.Done) != 5 {
+		t.Fatalf("%v, done: %v", err, report.Outcome.Done)
+	}
+	if again, err := s.Ensure(t.Context(), env, false); err != nil || !again.Plan.Empty() {
+		t.Errorf("the second time: %v, %v", again.Plan.Actions, err)
+	}
+}
+
 func TestWhatIsThereAndOtherwiseIsAConflict(t *testing.T) {
 	env := newEnv(t)
 	if _, err := settings().Ensure(t.Context(), env, false); err != nil {

@@ -1,0 +1,311 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// What --explain prints is what the run then does: for every action, each
+// command, file and request that changes something, in order and word by word,
+// as the run's own trace tells; and nothing that changes something happens
+// outside an action.
+
+// explainedAction is an action as --explain -o json prints it.
+type explainedAction struct {
+	Verb     string
+	Object   string
+	Commands []string
+}
+
+func (a explainedAction) key() string {
+	return a.Verb + " " + a.Object + "\n" + strings.Join(a.Commands, "\n")
+}
+
+// explains dry-runs a command line, runs it, and compares. It gives the number
+// of the lines that were compared. Words are what both runs draw their ids
+// from.
+func (s *sled) explains(line string) int {
+	s.t.Helper()
+	seed := fmt.Sprint(line, len(s.traces()))
+	s.draws = repeatable(seed)
+	var explained struct{ Items []explainedAction }
+	if err := json.Unmarshal([]byte(s.run(line+" --explain -o json")), &explained); err != nil {
+		s.t.Fatal(err)
+	}
+	s.draws = repeatable(seed)
+	defer func() { s.draws = nil }()
+	r := s.traced(line)
+	if r.exit != 0 {
+		s.t.Fatalf("sledctl %s: exit %d: %s", line, r.exit, r.errs)
+	}
+	s.compare(line, explained.Items, r)
+	n := s.changes(line, r)
+	if n == 0 {
+		s.t.Errorf("sledctl %s changed nothing: nothing was compared", line)
+	}
+	return n
+}
+
+// tracedRun is a run with all that it did.
+type tracedRun struct {
+	answer
+	actions map[string]plan.Action // that were done, by id
+	traces  []operation.Trace      // that it kept
+	events  []host.Event           // that passed the host
+}
+
+func (s *sled) traced(line string) tracedRun {
+	s.t.Helper()
+	before := map[string]bool{}
+	for _, head := range s.traces() {
+		before[head.ID] = true
+	}
+	r := tracedRun{actions: map[string]plan.Action{}}
+	var mu sync.Mutex
+	h := host.Trace(s.Host(), func(e host.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		r.events = append(r.events, e)
+	})
+	s.observe = func(e plan.Event) {
+		if e.Kind == plan.Finished {
+			r.actions[e.Action.ID] = e.Action
+		}
+	}
+	r.answer = s.on(s.t.Context(), h, line)
+	s.observe = nil
+	for _, head := range s.traces() {
+		if before[head.ID] {
+			continue
+		}
+		trace, err := operation.ReadTrace(s.Host().Files(), runDir, head.ID)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r.traces = append(r.traces, trace)
+	}
+	return r
+}
+
+const runDir = "/var/run/sledctl"
+
+func (s *sled) traces() []operation.TraceHead {
+	s.t.Helper()
+	heads, err := operation.TraceList(s.Host().Files(), runDir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return heads
+}
+
+// compare holds what was printed against the actions that were done, and each
+// of them against its part of the trace.
+func (s *sled) compare(line string, explained []explainedAction, r tracedRun) {
+	s.t.Helper()
+	var said, done []string
+	for _, a := range explained {
+		said = append(said, a.key())
+	}
+	inTrace := map[string][]string{}
+	for _, t := range r.traces {
+		for _, e := range t.Events {
+			if e.Line.Mutates() {
+				inTrace[e.Action] = append(inTrace[e.Action], e.Line.Text)
+			}
+		}
+	}
+	for _, a := range r.actions {
+		shown := explainedAction{Verb: a.Step.Verb(), Object: a.Object}
+		var changes []string
+		for _, l := range a.Step.Explain() {
+			shown.Commands = append(shown.Commands, l.Text)
+			if l.Mutates() {
+				changes = append(changes, l.Brief().Text)
+			}
+		}
+		done = append(done, shown.key())
+		if diff := cmp.Diff(changes, inTrace[a.ID]); diff != "" {
+			s.t.Errorf("sledctl %s: %s (-explained +trace):\n%s", line, a.ID, diff)
+		}
+		delete(inTrace, a.ID)
+	}
+	slices.Sort(said)
+	slices.Sort(done)
+	if diff := cmp.Diff(said, done); diff != "" {
+		s.t.Errorf("sledctl %s (-explained +done):\n%s", line, diff)
+	}
+	if len(inTrace) > 0 {
+		s.t.Errorf("sledctl %s: the trace has what belongs to no action: %v", line, inTrace)
+	}
+}
+
+// changes sees that nothing was changed outside an action but sledctl's own
+// files, and counts the changes within.
+func (s *sled) changes(line string, r tracedRun) (n int) {
+	s.t.Helper()
+	for _, e := range r.events {
+		if !e.Line.Mutates() {
+			continue
+		}
+		if e.Action != "" {
+			n++
+			continue
+		}
+		words := strings.Fields(e.Line.Text)
+		own := slices.ContainsFunc(words, func(w string) bool {
+			ledger, _ := path.Match("/pool/int/*/config/sledctl*", w)
+			return strings.HasPrefix(w, runDir) || ledger || strings.HasPrefix(w, path.Dir(w)+"/ledger.jsonl")
+		})
+		if e.Line.Kind != host.LineFile || !own {
+			s.t.Errorf("sledctl %s: changed outside any action: %s", line, e.Line.Text)
+		}
+	}
+	return n
+}
+
+// story is a way to describe one instance.
+type story struct {
+	config string // instead of the simulated sled's
+	flags  string
+}
+
+func stories() map[string]story {
+	const net = "[network]\netherstub = \"propolis_stub0\"\ngz_vnic = \"propolis_gz0\"\nguest_link = \"net0\"\n"
+	return map[string]story{
+		"static": {flags: ""},
+		"dhcp":   {flags: "--nic over=net1", config: "[network]\ncontrol_link = \"net0\"\n"},
+		"disks":  {flags: "--disk rpool/volumes/web1 --disk /data/web1.img --disk /data/cd.iso,readonly"},
+		"nics":   {flags: "--nic over=net0,mac=02:08:20:11:22:33 --nic over=net1,vlan=100"},
+		"mtu":    {flags: "--nic over=net0", config: net + "gz_address = \"10.77.0.1/16\"\nunderlay = \"10.77.0.0/16\"\nmtu = 1500\n"},
+		"gateway": {flags: "--nic over=propolis_stub0", config: net +
+			"gz_address = \"10.77.0.1/16\"\nunderlay = \"10.77.0.0/16\"\ngateway = \"10.77.0.1\"\n"},
+		"ipv6": {flags: "--address fd00:1122:3344:101::17/64,gateway=fd00:1122:3344:101::1", config: net +
+			"gz_address = \"fd00:1122:3344:101::1/64\"\nunderlay = \"fd00:1122:3344:101::/64\"\n"},
+	}
+}
+
+func TestExplainIsWhatTheTraceShows(t *testing.T) {
+	for _, name := range slices.Sorted(maps.Keys(stories())) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { explainStory(t, stories()[name]) })
+		})
+	}
+}
+
+func explainStory(t *testing.T, story story) {
+	s := newSled(t, small(), story.config)
+	s.disks()
+	n := s.explainsStorage()
+	say := func(lines ...string) {
+		for _, line := range lines {
+			n += s.explains(line)
+		}
+	}
+	say("bootstrap")
+	for _, step := range []string{"vnic create", "zone create", "zone boot", "zone address", "propolis start", "propolis ensure", "propolis run"} {
+		say(step + " --instance web1 " + story.flags)
+	}
+	say(
+		"instance reboot web1", "instance stop web1", "instance start web1",
+		"instance ensure web1 --cpus 4 --recreate", "instance delete web1",
+		"instance ensure web1 "+story.flags,
+	)
+	say("zone halt "+s.value("instance get web1 -H --columns zone"), "instance ensure web1", "instance delete web1")
+	s.explainsTheRest(say)
+	t.Logf("%d changes were explained", n)
+}
+
+// value is the one word that a command line prints.
+func (s *sled) value(line string) string {
+	s.t.Helper()
+	return strings.TrimSpace(s.run(line))
+}
+
+// disks makes what the stories use as disks.
+func (s *sled) disks() {
+	s.command("zfs create rpool/volumes")
+	s.command("zfs create -V 1G rpool/volumes/web1")
+	s.write("/data/web1.img", "disk")
+	s.write("/data/cd.iso", "disk")
+}
+
+// explainsStorage lets a first bootstrap end right after its storage: a dry run
+// sees no further, since what follows is written on what it makes.
+func (s *sled) explainsStorage() int {
+	s.t.Helper()
+	var explained struct{ Items []explainedAction }
+	if err := json.Unmarshal([]byte(s.run("bootstrap --explain -o json")), &explained); err != nil {
+		s.t.Fatal(err)
+	}
+	s.arm(world.Fault{Name: world.FaultFail, Match: "dladm show-link", Times: 1, Exit: 1, Text: "dladm: no"})
+	r := s.traced("bootstrap")
+	if r.exit == 0 || len(r.actions) == 0 {
+		s.t.Fatalf("bootstrap: exit %d after %d actions: %s", r.exit, len(r.actions), r.errs)
+	}
+	s.compare("bootstrap", explained.Items, r)
+	return s.changes("bootstrap", r)
+}
+
+func (s *sled) arm(f world.Fault) {
+	s.t.Helper()
+	if err := s.World().Update(s.t.Context(), func(tx *world.Tx) error { tx.Arm(f); return nil }); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// explainsTheRest is about what no instance needs.
+func (s *sled) explainsTheRest(say func(...string)) {
+	say("vnic create vnic_propolis7 --over net1 --vlan 7", "vnic delete vnic_propolis7")
+
+	// What a reboot leaves, and a VNIC that nobody took.
+	s.run("instance ensure web1 --nic over=net0")
+	s.run("instance ensure web2")
+	if err := s.Reboot(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.run("vnic create --over net1 --hold 1ns")
+	say("reap")
+	s.run("bootstrap")
+	s.run("instance delete web1 web2")
+
+	// A zone that the ledger does not know.
+	base := s.value("base list -H -o name")
+	pool := s.value("base list -H --columns pool")
+	zone := s.stranger(pool, base)
+	say("zone delete " + zone)
+
+	say("base retire "+base, "base ensure")
+	s.run("base retire " + s.value("base list -H -o name"))
+	say("instance ensure web1", "instance delete web1")
+}
+
+// stranger makes a running zone that is marked as sledctl's own, and of which
+// the ledger knows nothing.
+func (s *sled) stranger(pool, base string) (zone string) {
+	s.t.Helper()
+	const id = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+	zone = "propolis_instance_" + id
+	zonepath := "/pool/ext/" + strings.TrimPrefix(pool, "oxp_") + "/crypt/zone/" + zone
+	s.command("zfs create -o sledctl:instance=" + id + " " + pool + "/crypt/zone/" + zone)
+	if err := s.Host().Files().Chmod(zonepath, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	s.command("zonecfg -z " + zone + " create -b ; set brand=sparse ; set zonepath=" + zonepath + " ; set ip-type=exclusive")
+	s.command("zoneadm -z " + zone + " clone " + base)
+	s.command("zoneadm -z " + zone + " boot")
+	return zone
+}

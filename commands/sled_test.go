@@ -1,0 +1,125 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sim"
+)
+
+// sled is a simulated sled in memory, on which command lines are run in this
+// process. Nothing of it is shared with another.
+type sled struct {
+	*sim.Sled
+	t testing.TB
+	// draws gives the ids of a run; nil: random ones.
+	draws func() string
+	// observe hears what becomes of each action; nil: nobody.
+	observe func(plan.Event)
+}
+
+// newSled is a fresh sled with a configuration: that of every simulated sled if
+// config is empty.
+func newSled(t testing.TB, o sim.Options, config string) *sled {
+	t.Helper()
+	s := &sled{Sled: sim.New(o), t: t}
+	t.Cleanup(s.Close)
+	if config == "" {
+		config = commands.SimulatedConfig()
+	}
+	s.write("/etc/sledctl/config.toml", config)
+	return s
+}
+
+// small is a sled with one M.2 and one U.2 disk: enough for what happens on one
+// pool, and half as long to prepare.
+func small() sim.Options { return sim.Options{Seed: 1, M2: 1, U2: 1} }
+
+func (s *sled) write(name, content string) {
+	s.t.Helper()
+	files := s.Host().Files()
+	err := host.MkdirAll(files, name[:strings.LastIndexByte(name, '/')], 0o755)
+	if err == nil {
+		err = host.WriteFile(files, name, []byte(content), 0o644)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// answer is what a command line came to.
+type answer struct {
+	exit      int
+	out, errs string
+}
+
+// on runs a command line on a host that leads to the sled.
+func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
+	env, out, errs := commands.On(h, s.observe)
+	if s.draws != nil {
+		env.Draw(s.draws)
+	}
+	exit := commands.Run(ctx, env, strings.Fields(line))
+	return answer{exit, out.String(), errs.String()}
+}
+
+// try runs a command line, however it ends.
+func (s *sled) try(line string) answer { return s.on(s.t.Context(), s.Host(), line) }
+
+// run runs a command line that must succeed, and gives what it prints.
+func (s *sled) run(line string) string {
+	s.t.Helper()
+	a := s.try(line)
+	if a.exit != 0 {
+		s.t.Fatalf("sledctl %s: exit %d: %s", line, a.exit, a.errs)
+	}
+	return a.out
+}
+
+// command runs a command of the host, as an operator would beside sledctl.
+func (s *sled) command(line string) {
+	s.t.Helper()
+	words := strings.Fields(line)
+	r, err := s.Host().Run(s.t.Context(), host.Command{Program: words[0], Args: words[1:]})
+	if err != nil || r.Exit != 0 {
+		s.t.Fatalf("%s: exit %d, %s%v", line, r.Exit, r.Stderr, err)
+	}
+}
+
+// world is all that is on the sled, but for counters, times and what is drawn.
+func (s *sled) world() string {
+	s.t.Helper()
+	data, err := sim.Comparable(s.t.Context(), s.World())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// same fails the test if the sled is not as it was.
+func (s *sled) same(before, when string) {
+	s.t.Helper()
+	if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(s.world(), "\n")); diff != "" {
+		s.t.Fatalf("%s (-before +after):\n%s", when, diff)
+	}
+}
+
+// repeatable is a source of ids that gives the same ones for the same name.
+func repeatable(name string) func() string {
+	var mu sync.Mutex
+	n := uint64(0)
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		return uuid.NewSHA1(uuid.NameSpaceOID, []byte(name+" "+string(rune('0'+n)))).String()
+	}
+}
