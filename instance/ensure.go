@@ -70,7 +70,7 @@ func (s Settings) isSo(ctx context.Context, h host.Host, r Record, w Wanted) boo
 	if r.Run == nil || !r.Run.Ensured || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
-	if !reflect.DeepEqual(w.apply(r.Spec), r.Spec) {
+	if len(differences(r.Spec, w.apply(r.Spec))) > 0 {
 		return false
 	}
 	vm, err := s.quickLook(ctx, h, r)
@@ -211,7 +211,9 @@ func (s Settings) next(choose chooser, old Record, known bool, id, name string, 
 	if slices.ContainsFunc(spec.NICs, func(n NIC) bool { return n.MAC == next.Control }) {
 		return Record{}, &MACTakenError{MAC: next.Control, By: "its own control VNIC"}
 	}
-	next.Spec = spec
+	if len(differences(old.Spec, spec)) > 0 {
+		next.Spec = spec // else as it is written: an empty list is no list
+	}
 	return next, nil
 }
 
