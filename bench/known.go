@@ -73,7 +73,7 @@ func factsOf(r instance.Record) ([]ledger.Fact, error) {
 // own in the simulated sled's underlay.
 func stopped(i int) instance.Record {
 	name := fmt.Sprintf("vm%05d", i)
-	address := netip.AddrFrom4([4]byte{10, 77, byte(100 + i>>8), byte(i)})
+	address := netip.AddrFrom4([4]byte{127, 77, byte(100 + i>>8), byte(i)})
 	return instance.Record{
 		ID: sled.InstanceID(uuid.Nil, name).String(), Name: name, Wanted: instance.WantedStopped,
 		Control: fmt.Sprintf("02:08:20:01:%02x:%02x", byte(i>>8), byte(i)), Generation: 3, Updated: time.Now().UTC(),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -50,7 +51,8 @@ func over(rows []row) int {
 // otherwise.
 func print(out io.Writer, rows []row) {
 	fmt.Fprintf(out, "%s/%s, %d cores, %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "what\tbudget\tmeasured\t")
 	for _, r := range rows {
 		verdict := ""
@@ -63,4 +65,7 @@ func print(out io.Writer, rows []row) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.what, r.budget, r.measured, verdict)
 	}
 	w.Flush()
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
 }

@@ -40,7 +40,10 @@ func pageName(cmd *cobra.Command) string {
 
 func commandPage(cmd *cobra.Command) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s\n# %s\n\n%s.\n", made, cmd.CommandPath(), cmd.Short)
+	fmt.Fprintf(&out, "%s\n# %s\n", made, cmd.CommandPath())
+	if !strings.HasPrefix(cmd.Long, cmd.Short) { // else it is said twice
+		fmt.Fprintf(&out, "\n%s.\n", cmd.Short)
+	}
 	if cmd.Runnable() {
 		fmt.Fprintf(&out, "\n%s", indented(usage(cmd)))
 	}
@@ -93,7 +96,7 @@ func commandTable(cmd *cobra.Command) string {
 		if out.Len() == 0 {
 			out.WriteString("| command | |\n|---|---|\n")
 		}
-		fmt.Fprintf(&out, "| [%s](%s) | %s |\n", c.Name(), pageName(c), c.Short)
+		fmt.Fprintf(&out, "| [%s](%s) | %s |\n", c.Name(), pageName(c), cell(c.Short))
 	}
 	return out.String()
 }
