@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,9 +140,25 @@ func (e *Env) openHost() (host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return host.NewIllumos(host.IllumosOptions{
-		CommandPath: c.Host.CommandPath, Root: c.Host.Root, RunDir: c.Paths.Run, Environment: []string{sim.DirVariable},
-	}), nil
+	o := host.IllumosOptions{CommandPath: c.Host.CommandPath, Root: c.Host.Root, RunDir: c.Paths.Run}
+	if dir := e.variable(sim.DirVariable); dir != "" && o.Root == sim.Root(dir) {
+		if err := e.standIn(&o, dir); err != nil {
+			return nil, err
+		}
+	}
+	return host.NewIllumos(o), nil
+}
+
+// standIn lets a real host's place be taken by a simulated sled: its commands
+// learn which sled they act on, and its files are shown with their mounts.
+func (e *Env) standIn(o *host.IllumosOptions, dir string) error {
+	sled, err := sim.Open(dir)
+	if err != nil {
+		return &refusedError{err: err, hint: sim.DirVariable + " names the sled of a sledctl sim shell"}
+	}
+	e.sled = sled
+	o.Files, o.Environment = sled.Host().Files(), []string{sim.DirVariable}
+	return nil
 }
 
 // configFile is where the configuration of the sled lies.
@@ -172,7 +189,7 @@ func (e *Env) loadConfig() (config.Config, error) {
 }
 
 func (e *Env) defaultConfig(source *config.Source) error {
-	files := host.Dir("/")
+	files := host.Dir(cmp.Or(e.variable("SLEDCTL_HOST_ROOT"), "/")) // the file cannot say where it lies itself
 	if _, ok := e.simDir(); ok {
 		h, err := e.Host()
 		if err != nil {

@@ -1,12 +1,15 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,27 +30,37 @@ without, it is made on first use.`)
 	return cmd
 }
 
-// simulatedSled is the sled that --host names, which must be a simulated one.
+// simulatedSled is the sled that --host names, which must be a simulated one,
+// or the one whose shell we are in.
 func (e *Env) simulatedSled() (*sim.Sled, string, error) {
 	dir, ok := e.simDir()
-	if !ok {
+	if ok {
+		_, err := e.Host()
+		return e.sled, dir, err
+	}
+	dir = e.variable(sim.DirVariable)
+	if dir == "" {
 		return nil, "", &usageError{text: "--host " + e.hostName() + " is not a simulated sled", hint: "--host sim or --host sim:DIR"}
 	}
-	if _, err := e.Host(); err != nil {
-		return nil, "", err
+	sled, err := sim.Open(dir)
+	if err != nil {
+		return nil, "", &refusedError{err: err, hint: sim.DirVariable + " names the sled of a sledctl sim shell"}
 	}
-	return e.sled, dir, nil
+	e.sled = sled
+	return sled, dir, nil
 }
 
 // simConfig is the configuration that a fresh simulated sled is given, as an
-// operator would write it: an etherstub, and an underlay on it.
+// operator would write it: an etherstub, and an underlay on it. The underlay is
+// one of loopback addresses: what runs in the shell of sim shell listens on
+// them really, and nothing that is sent to one can leave the machine.
 const simConfig = `# The configuration of this simulated sled.
 
 [network]
 etherstub = "propolis_stub0"   # control VNICs lie over it
 gz_vnic = "propolis_gz0"       # the global zone's own
-gz_address = "10.77.0.1/16"
-underlay = "10.77.0.0/16"      # control addresses are taken from here
+gz_address = "127.77.0.1/16"
+underlay = "127.77.0.0/16"     # control addresses are taken from here; in sim shell they are real
 guest_link = "net0"
 `
 
@@ -62,6 +75,9 @@ func ensureSim(dir string, o sim.Options) (*sim.Sled, error) {
 
 func initSim(dir string, o sim.Options) (*sim.Sled, error) {
 	sled, err := sim.Init(dir, o)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, &existsError{what: "a simulated sled in " + dir, hint: "rm -r " + host.Quote(dir) + " removes it"}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +231,9 @@ func newSimShell(env *Env) *cobra.Command {
 		Use:   "shell [-- COMMAND [ARG ...]]",
 		Short: "Open a shell in which zoneadm, zfs, dladm … act on the simulated sled",
 		Long: `Open a shell, or run a command, with the simulated sled's commands first on PATH: raw commands and sledctl act on the same sled.
-There sledctl runs with --host illumos, through real processes, and Propolis is a process that listens on a loopback address; the underlay is
-127.77.0.0/16.`,
+There sledctl runs with --host illumos, through real processes, and Propolis is a process that listens on a loopback address: the underlay is
+127.77.0.0/16. The configuration is the sled's own, as it is outside. A sled whose shell is open at the same time on the same machine needs an
+underlay of its own, as 127.77.8.0/24, in its configuration.`,
 		Example: `  sledctl sim shell
   sledctl sim shell -- sh -c 'zoneadm list -cv; dladm show-vnic'`,
 		RunE: env.run(func(ctx context.Context, args []string) error { return runSimShell(ctx, env, args) }),
@@ -225,55 +242,25 @@ There sledctl runs with --host illumos, through real processes, and Propolis is 
 	return cmd
 }
 
-// shellConfig is the configuration inside a shell on a simulated sled.
-func shellConfig(dir, bin string) string {
-	return fmt.Sprintf(`# The configuration of sledctl in a shell on the simulated sled.
-
-[host]
-command_path = [%q]
-root = %q
-
-[network]
-etherstub = "propolis_stub0"
-gz_vnic = "propolis_gz0"
-gz_address = "127.77.0.1/16"
-underlay = "127.77.0.0/16"
-guest_link = "net0"
-`, bin, filepath.Join(dir, "root"))
-}
-
 func runSimShell(ctx context.Context, e *Env, args []string) error {
-	_, dir, err := e.simulatedSled()
+	sled, dir, err := e.simulatedSled()
 	if err != nil {
 		return err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return err
-	}
-	self, err := os.Executable()
+	environ, err := e.shellEnviron(dir)
 	if err != nil {
 		return err
 	}
-	bin, err := sim.LinkTools(dir, self)
-	if err != nil {
-		return err
-	}
-	config := filepath.Join(dir, "shell.toml")
-	if err := os.WriteFile(config, []byte(shellConfig(dir, bin)), 0o644); err != nil {
+	if err := sled.StartServers(ctx); err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		shell := e.variable("SHELL")
-		if shell == "" {
-			shell = "/bin/sh"
-		}
-		args = []string{shell}
+		args = []string{cmp.Or(e.variable("SHELL"), "/bin/sh")}
 	}
 	e.Close() // the processes in the shell have the sled to themselves
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Streams.In.Reader, e.Streams.Out.Writer, e.Streams.Err.Writer
-	cmd.Env = append(withoutSettings(e.environ),
-		"PATH="+bin+":"+filepath.Dir(self)+":"+e.variable("PATH"), sim.DirVariable+"="+dir, "SLEDCTL_HOST=illumos", "SLEDCTL_CONFIG="+config)
+	cmd.Env = environ
 	err = cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exitStatus(exit.ExitCode())
@@ -281,15 +268,36 @@ func runSimShell(ctx context.Context, e *Env, args []string) error {
 	return err
 }
 
-// withoutSettings drops what would overrule the shell's own settings.
-func withoutSettings(environ []string) []string {
-	var kept []string
-	for _, v := range environ {
-		if !strings.HasPrefix(v, "SLEDCTL_") && !strings.HasPrefix(v, "PATH=") {
-			kept = append(kept, v)
-		}
+// shellEnviron makes the links to the sled's commands, and is the environment
+// in which they take the place of the real ones. The sled's own configuration
+// holds in it too, since host.root leads there.
+func (e *Env) shellEnviron(dir string) ([]string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
 	}
-	return kept
+	if strings.ContainsAny(dir, ":,") {
+		return nil, &usageError{text: dir + ": a colon or comma in the name of the directory cannot stand in PATH and host.command_path"}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	bin, err := sim.LinkTools(dir, self, "sledctl")
+	if err != nil {
+		return nil, err
+	}
+	environ := append(slices.Clone(e.environ),
+		"PATH="+bin+":"+e.variable("PATH"), sim.DirVariable+"="+dir,
+		"SLEDCTL_HOST=illumos", "SLEDCTL_HOST_ROOT="+sim.Root(dir), "SLEDCTL_HOST_COMMAND_PATH="+bin)
+	if e.flags.config != "" {
+		config, err := filepath.Abs(e.flags.config)
+		if err != nil {
+			return nil, err
+		}
+		environ = append(environ, "SLEDCTL_CONFIG="+config)
+	}
+	return environ, nil
 }
 
 func newSimFault(env *Env) *cobra.Command {

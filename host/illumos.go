@@ -43,6 +43,9 @@ type IllumosOptions struct {
 	CommandPath []string
 	// Root is the directory whose files are Files. Empty: "/".
 	Root string
+	// Files, if set, shows what is below Root instead of Dir(Root): with its
+	// mounts, where Root only stands for the root of a machine.
+	Files Files
 	// RunDir, a name in Files, is where commands that change something leave
 	// their output while they run. Empty: DefaultRunDir.
 	RunDir string
@@ -72,7 +75,10 @@ func NewIllumos(options IllumosOptions) *Illumos {
 	if options.Privileged == nil {
 		options.Privileged = rootOnIllumos
 	}
-	return &Illumos{options: options, files: Dir(options.Root), found: map[string]string{}}
+	if options.Files == nil {
+		options.Files = Dir(options.Root)
+	}
+	return &Illumos{options: options, files: options.Files, found: map[string]string{}}
 }
 
 func rootOnIllumos() error {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/propolis"
@@ -29,6 +32,15 @@ const (
 	keeperName = "sledctl-sim-keeper"
 )
 
+// StartServers starts the processes that stand-in commands would have left, for
+// what was brought up without them.
+func (s *Sled) StartServers(ctx context.Context) error {
+	if err := s.world.Update(ctx, func(tx *world.Tx) error { s.tend(tx); return nil }); err != nil {
+		return err
+	}
+	return s.keepTime(ctx)
+}
+
 // tend is done after every transaction of a stand-in: servers are started for
 // the processes that can be listened for, and those whose server was killed
 // have died.
@@ -39,10 +51,24 @@ func (s *Sled) tend(tx *world.Tx) {
 			if pid, err := s.spawn(serverName, strconv.Itoa(p.PID)); err == nil {
 				p.OSPID = pid
 			}
-		case p.OSPID != 0 && errors.Is(syscall.Kill(p.OSPID, 0), syscall.ESRCH):
+		case p.OSPID != 0 && dead(p.OSPID):
 			tx.Exit(p.PID)
 		}
 	}
+}
+
+// dead tells whether a process has ended, also if nobody has waited for it: in
+// a container its parent may be a program that never does.
+func dead(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // elsewhere than on Linux it is not text
+	if err != nil {
+		return false
+	}
+	_, state, ok := bytes.Cut(stat, []byte(") "))
+	return ok && bytes.HasPrefix(state, []byte("Z"))
 }
 
 // listenOn are the addresses that a stand-in server can have.
@@ -77,11 +103,27 @@ func (s *Sled) spawn(name string, args ...string) (pid int, err error) {
 	cmd.Env = append(os.Environ(), DirVariable+"="+s.world.Dir())
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	closeInherited()
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
 	go func() { _ = cmd.Wait() }() // Whoever lives longer sees no zombie.
 	return cmd.Process.Pid, nil
+}
+
+// closeInherited keeps what our caller let us inherit from those whom we start,
+// as zoneadmd does (usr/src/cmd/zoneadmd/zoneadmd.c): a server would hold the
+// locks of the run that booted its zone for as long as it lives.
+func closeInherited() {
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
 }
 
 // serve listens for a process of the sled until it is gone, or the sled is.
@@ -93,7 +135,7 @@ func (s *Sled) serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// Whoever started us has not stored the process before its lock is free.
+	// Whoever started us has not stored that before its lock is free.
 	if err := s.world.Update(ctx, func(*world.Tx) error { return nil }); err != nil {
 		return err
 	}
@@ -109,12 +151,17 @@ func (s *Sled) serve(ctx context.Context, args []string) error {
 		l, err := net.Listen("tcp", a.String())
 		if err != nil {
 			// What listens on the real machine cannot be told to the sled.
-			_ = s.world.Update(ctx, func(tx *world.Tx) error { tx.Exit(pid); return nil })
+			_ = s.world.Update(ctx, func(tx *world.Tx) error {
+				if served(tx, pid) != nil {
+					tx.Exit(pid)
+				}
+				return nil
+			})
 			return err
 		}
 		wg.Go(func() { _ = srv.Serve(l) })
 	}
-	err = s.world.Wait(ctx, func(tx *world.Tx) bool { return process(tx, pid) == nil })
+	err = s.world.Wait(ctx, func(tx *world.Tx) bool { return served(tx, pid) == nil })
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // The sled is gone.
 	}
@@ -125,7 +172,7 @@ func (s *Sled) serve(ctx context.Context, args []string) error {
 // if it is gone.
 func (s *Sled) awaitStart(ctx context.Context, pid int) (addresses []netip.AddrPort, err error) {
 	err = s.world.Wait(ctx, func(tx *world.Tx) bool {
-		p := process(tx, pid)
+		p := served(tx, pid)
 		if p != nil && p.Started.After(tx.Now) {
 			return false
 		}
@@ -137,8 +184,10 @@ func (s *Sled) awaitStart(ctx context.Context, pid int) (addresses []netip.AddrP
 	return addresses, err
 }
 
-func process(tx *world.Tx, pid int) *world.Process {
-	i := slices.IndexFunc(tx.State.Processes, func(p *world.Process) bool { return p.PID == pid })
+// served is a process of the sled, if it is ours: another sled may have taken
+// the place of one that was removed, and its processes have the same numbers.
+func served(tx *world.Tx, pid int) *world.Process {
+	i := slices.IndexFunc(tx.State.Processes, func(p *world.Process) bool { return p.PID == pid && p.OSPID == os.Getpid() })
 	if i < 0 {
 		return nil
 	}
@@ -176,6 +225,9 @@ func (s *Sled) keep(ctx context.Context) error {
 			return err
 		}
 		err = s.world.Wait(ctx, func(tx *world.Tx) bool { return len(tx.State.Due) == 0 })
+		if err == nil { // What others have carried out may need a server.
+			err = s.world.Update(ctx, func(*world.Tx) error { return nil })
+		}
 		if uerr := l.Unlock(); err == nil {
 			err = uerr
 		}

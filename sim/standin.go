@@ -93,10 +93,14 @@ func (s *Sled) command(
 	return reply.Exit
 }
 
+// Root is the directory that stands for / on the sled in dir.
+func Root(dir string) string { return filepath.Join(dir, world.RootDir) }
+
 // LinkTools makes a directory with a link to an executable for every command
-// of the sled in dir, and returns it. In a shell that has it in front of its
-// PATH, and DirVariable set, the stand-ins take the place of the real ones.
-func LinkTools(dir, executable string) (bin string, err error) {
+// of the sled in dir, and for each name of others, and returns it. In a shell
+// that has it in front of its PATH, and DirVariable set, the stand-ins take the
+// place of the real ones.
+func LinkTools(dir, executable string, others ...string) (bin string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -105,7 +109,7 @@ func LinkTools(dir, executable string) (bin string, err error) {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", err
 	}
-	for _, name := range tools.Names() {
+	for _, name := range append(tools.Names(), others...) {
 		link := filepath.Join(bin, name)
 		if target, err := os.Readlink(link); err == nil && target == executable {
 			continue

@@ -31,7 +31,7 @@ const (
 	stateFile  = "world.json"
 	lockFile   = "lock"
 	locksDir   = "locks"
-	rootDir    = "root"
+	RootDir    = "root"
 	BinDir     = "bin"
 	KeeperFile = "keeper"
 )
@@ -70,7 +70,7 @@ func initialise(dir string, o Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := onlyEntries(dir, stateFile, lockFile, locksDir, rootDir, BinDir, KeeperFile); err != nil {
+	if err := onlyEntries(dir, stateFile, lockFile, locksDir, RootDir, BinDir, KeeperFile); err != nil {
 		return err
 	}
 	files := host.Dir(dir)
@@ -82,12 +82,12 @@ func initialise(dir string, o Options) error {
 	if _, err := files.Stat("/" + stateFile); err == nil {
 		return &fs.PathError{Op: "create", Path: stateFile, Err: fs.ErrExist}
 	}
-	for _, name := range []string{locksDir, rootDir} {
+	for _, name := range []string{locksDir, RootDir} {
 		if err := host.MkdirAll(files, "/"+name, 0o755); err != nil {
 			return err
 		}
 	}
-	s, root := Fresh(o), host.Dir(filepath.Join(dir, rootDir))
+	s, root := Fresh(o), host.Dir(filepath.Join(dir, RootDir))
 	if err := errors.Join(LayRoot(root, o), layMountpoints(root, s)); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func Open(dir string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := onlyEntries(dir, stateFile, lockFile, locksDir, rootDir, BinDir, KeeperFile); err != nil {
+	if err := onlyEntries(dir, stateFile, lockFile, locksDir, RootDir, BinDir, KeeperFile); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", dir, ErrNoWorld, err)
 	}
 	d := &directory{dir: dir, lock: host.Dir(dir)}
@@ -115,7 +115,7 @@ func Open(dir string) (*World, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	w := &World{store: d, files: host.Dir(filepath.Join(dir, rootDir)), locks: host.Dir(dir), dir: dir}
+	w := &World{store: d, files: host.Dir(filepath.Join(dir, RootDir)), locks: host.Dir(dir), dir: dir}
 	if _, err := w.files.Stat(pending); err == nil {
 		if err := d.update(context.Background(), func(s *State) error { return NewTx(s, Now(), w.files).RecoverDatasets() }); err != nil {
 			return nil, fmt.Errorf("%s: %w", dir, err)
