@@ -113,7 +113,15 @@ func TestClonesWithoutOverlays(t *testing.T) {
 	s := newZoneSled(t, world.Options{}).base("ipkg")
 	s.configure("z1", "ipkg", "")
 	s.must("zoneadm -z z1 clone base")
-	s.hasDatasets("rpool/zones", "\n/base\n/base/ROOT\n/base/ROOT/zbe\n/base/ROOT/zbe@z1_snap\n/z1\n/z1/ROOT\n/z1/ROOT/zbe < /base/ROOT/zbe@z1_snap\n")
+	s.hasDatasets("rpool/zones", `
+/base
+/base/ROOT
+/base/ROOT/zbe
+/base/ROOT/zbe@z1_snap
+/z1
+/z1/ROOT
+/z1/ROOT/zbe < /base/ROOT/zbe@z1_snap
+`)
 	s.must("zoneadm -z z1 uninstall -F")
 	s.hasDatasets("rpool/zones", "\n/base\n/base/ROOT\n/base/ROOT/zbe\n")
 }
@@ -135,8 +143,9 @@ func TestTheHundredAndFirstCloneFails(t *testing.T) {
 	})
 	// What is tried in vain is told of, on standard error.
 	r := s.run("zoneadm -z z1 clone base", "")
-	if r.Exit != 0 || strings.Count(r.Stderr, "cannot create snapshot") != 99 || strings.Count(s.datasets("rpool/zones/base"), "@z1_snap99") != 3 {
-		t.Errorf("the 100th: exit %d, %d refusals\n%s", r.Exit, strings.Count(r.Stderr, "cannot create snapshot"), s.datasets("rpool/zones/base"))
+	refusals, left := strings.Count(r.Stderr, "cannot create snapshot"), s.datasets("rpool/zones/base")
+	if r.Exit != 0 || refusals != 99 || strings.Count(left, "@z1_snap99") != 3 {
+		t.Errorf("the 100th: exit %d, %d refusals\n%s", r.Exit, refusals, left)
 	}
 	s.must("zoneadm -z z1 uninstall -F")
 	r = s.run("zoneadm -z z1 clone base", "")
@@ -173,7 +182,8 @@ func TestHooksThatAreMisused(t *testing.T) {
 // its services. With -X it is not run.
 func TestClonesAreUnconfigured(t *testing.T) {
 	s := newZoneSled(t, world.Options{}).base("sparse")
-	files := []string{"etc/resolv.conf", "etc/nodename", "etc/inet/static_routes", "etc/ipadm/ipadm.conf", "etc/svc/repository.db", "var/svc/profile/site.xml"}
+	files := []string{"etc/resolv.conf", "etc/nodename", "etc/inet/static_routes", "etc/ipadm/ipadm.conf",
+		"etc/svc/repository.db", "var/svc/profile/site.xml"}
 	s.change(func(tx *world.Tx) {
 		for _, name := range files {
 			if err := writeFile(tx.Files, "/zones/base/root/"+name, []byte("of the source"), 0o644); err != nil {
@@ -252,8 +262,14 @@ promoting 'rpool/zones/z2/ROOT/zbe'.
 // did.
 func TestUninstallRefusesUserSnapshots(t *testing.T) {
 	for _, c := range []struct{ snapshot, want string }{
-		{"mine", "! Error: user snapshot(s) detected.\n! →rpool/zones/base/ROOT/zbe@mine\n! Error: please delete snapshot(s) and retry uninstall.\n= 1\n"},
-		{"x_snap", "renaming 'rpool/zones/base/ROOT/zbe@x_snap' to 'rpool/zones/base/ROOT/zbe@x_snap1'.\npromoting 'rpool/zones/z1/ROOT/zbe'.\n"},
+		{"mine", `! Error: user snapshot(s) detected.
+! →rpool/zones/base/ROOT/zbe@mine
+! Error: please delete snapshot(s) and retry uninstall.
+= 1
+`},
+		{"x_snap", `renaming 'rpool/zones/base/ROOT/zbe@x_snap' to 'rpool/zones/base/ROOT/zbe@x_snap1'.
+promoting 'rpool/zones/z1/ROOT/zbe'.
+`},
 	} {
 		s := newZoneSled(t, world.Options{}).base("ipkg")
 		s.configure("z1", "ipkg", "")
@@ -388,7 +404,8 @@ func TestVNICsOnDemand(t *testing.T) {
 	s := newZoneSled(t, world.Options{}).base("bhyve")
 	s.configure("z1", "bhyve", "add net ; set physical=z1net0 ; set global-nic=net7 ; end")
 	s.configure("z3", "bhyve", "add net ; set physical=z3net0 ; set global-nic=auto ; set allowed-address=10.1.0.9 ; end")
-	s.must("zoneadm -z z3 clone base", "ipadm create-if -t net1", "ipadm create-addr -t -T static -a 10.1.0.1/24 net1/v4", "zoneadm -z z3 ready")
+	s.must("zoneadm -z z3 clone base", "ipadm create-if -t net1",
+		"ipadm create-addr -t -T static -a 10.1.0.1/24 net1/v4", "zoneadm -z z3 ready")
 	s.change(func(tx *world.Tx) {
 		if l := tx.LinkIn("z3", "z3net0"); l == nil || l.Over != "net1" {
 			t.Errorf("over the link towards 10.1.0.9: %+v", l)

@@ -76,7 +76,7 @@ func (s *zoneSled) file(name string) string {
 	return text
 }
 
-// replay runs a transcript: "$ command", "< " lines of its standard input, then
+// replay runs a transcript: "$ command", "> " what follows it, "< " lines of its standard input, then
 // what it prints, on standard error after "! ", and the exit code after "= " if
 // it is not 0. "USAGE" stands for a usage message to the end of its stream, and
 // UUID for any. Lines of "# " are comments. Tabs are written as "→", a blank at
@@ -103,6 +103,8 @@ func (s *zoneSled) replay(transcript string) {
 		case strings.HasPrefix(line, "$ "):
 			check()
 			command = line[2:]
+		case strings.HasPrefix(line, "> "):
+			command += " " + line[2:]
 		case strings.HasPrefix(line, "< "):
 			stdin += line[2:] + "\n"
 		case strings.HasPrefix(line, "! "), line == "!":

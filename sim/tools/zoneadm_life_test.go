@@ -191,7 +191,8 @@ func TestInstallOntoARootThatIsThere(t *testing.T) {
 = 1
 `)
 	s.change(func(tx *world.Tx) {
-		if err := errors.Join(tx.Files.Chmod("/zones/z1/root", 0o755), writeFile(tx.Files, "/zones/z1/SUNWdetached.xml", nil, 0o644)); err != nil {
+		err := errors.Join(tx.Files.Chmod("/zones/z1/root", 0o755), writeFile(tx.Files, "/zones/z1/SUNWdetached.xml", nil, 0o644))
+		if err != nil {
 			t.Fatal(err)
 		}
 	})

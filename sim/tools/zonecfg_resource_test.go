@@ -200,7 +200,8 @@ $ zonecfg -z z1 add rctl ; set name=zone.max-swap ; add value (priv=privileged,l
 $ zonecfg -z z1 add rctl ; set name=zone.max-swap ; add value (priv=privileged) ; cancel
 ! limit not specified
 ! action not specified
-$ zonecfg -z z1 add rctl ; set name=zone.max-sem-ids ; add value (priv=privileged,limit=1,action=deny) ; add value (priv=privileged,limit=2,action=deny) ; end
+$ zonecfg -z z1 add rctl ; set name=zone.max-sem-ids ; add value (priv=privileged,limit=1,action=deny) ;
+> add value (priv=privileged,limit=2,action=deny) ; end
 $ zonecfg -z z1 set max-sem-ids=7
 ! max-sem-ids: An incompatible rctl already exists for this property
 = 1
@@ -263,7 +264,9 @@ $ zonecfg -z z1 add rctl ; add value (priv=privileged,ncpus=1) ; cancel
 ! value: No such property type
 ! USAGE
 = 1
-$ zonecfg -z z1 add rctl ; set name=zone.max-sem-ids ; add value [(priv=privileged,limit=1,action=deny),(priv=privileged,limit=2,action=deny)] ; remove value (priv=privileged,limit=1,action=deny) ; remove value 2 ; end
+$ zonecfg -z z1 add rctl ; set name=zone.max-sem-ids ;
+> add value [(priv=privileged,limit=1,action=deny),(priv=privileged,limit=2,action=deny)] ;
+> remove value (priv=privileged,limit=1,action=deny) ; remove value 2 ; end
 ! A complex value was expected here.
 = 1
 $ zonecfg -z z1 info rctl
@@ -371,8 +374,8 @@ func TestZonecfgExportsWhatItTakes(t *testing.T) {
 	s := newConfigured(t, world.OmniOS, "sparse")
 	s.must(`zonecfg -z z1 set limitpriv=default,dtrace_proc ; set bootargs=-v ; set hostid=0xcafe`,
 		`zonecfg -z z1 add attr ; set name="net" ; set type=string ; set value="b c" ; end ; add fs ; set dir="/a" ; set special="swap" ; `+
-			`set type=tmpfs ; add options "size=1g" ; end ; add net ; set physical=v0 ; set allowed-address=10.0.0.1/24 ; set defrouter=10.0.0.254 ; `+
-			`set global-nic=auto ; set vlan-id=3 ; end ; add capped-memory ; set physical=512M ; set swap=1G ; end ; add dedicated-cpu ; `+
+			`set type=tmpfs ; add options "size=1g" ; end ; add net ; set physical=v0 ; set allowed-address=10.0.0.1/24 ; `+
+			`set defrouter=10.0.0.254 ; set global-nic=auto ; set vlan-id=3 ; end ; add capped-memory ; set physical=512M ; set swap=1G ; end ; add dedicated-cpu ; `+
 			`set ncpus=2 ; end ; add dataset ; set name=rpool/d ; end ; add device ; set match="/dev/zvol/rdsk/*" ; end`,
 		"zonecfg -z z1 export -f /tmp/z1")
 	text := s.file("/tmp/z1")
