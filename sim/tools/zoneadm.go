@@ -299,8 +299,7 @@ func (z *zoneadm) hook() *hook {
 	return &hook{tx: z.tx, brand: z.brand, zone: z.name, path: z.zone.Path()}
 }
 
-// took adds what a hook printed and gives its exit code. A fault may have
-// another in store.
+// took adds what a hook printed and gives its exit code.
 func (z *zoneadm) took(h *hook, code int) int {
 	z.out.WriteString(h.out.String())
 	z.err.WriteString(h.err.String())
