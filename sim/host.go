@@ -52,8 +52,8 @@ func (h *simHost) change(ctx context.Context, c host.Command, call tools.Call) (
 	killed := make(chan struct{})
 	release := host.Retain(ctx)
 	h.sled.left.Go(func() {
-		defer release()
 		reply, err := h.sled.dispatcher(sync.OnceFunc(func() { close(killed) })).Exec(h.sled.ctx, call)
+		release() // a real child's locks are free before its end is known
 		ended <- end{reply, err}
 	})
 	select {
