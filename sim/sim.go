@@ -58,6 +58,9 @@ func opened(w *world.World, err error) (*Sled, error) {
 func newSled(w *world.World) *Sled {
 	s := &Sled{world: w.Handle(tools.Handlers()), files: &mountedFiles{Files: w.Files(), mounts: &mountTable{world: w}}}
 	s.ctx, s.close = context.WithCancel(context.Background())
+	if w.Dir() != "" {
+		w.AfterUpdate(func(_ *world.Tx, ended []*world.Process) { s.bury(ended) })
+	}
 	return s
 }
 

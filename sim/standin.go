@@ -45,7 +45,7 @@ func StandIn(ctx context.Context, name string, args []string, stdin io.Reader, s
 		return 1
 	}
 	defer s.Close()
-	s.world.AfterUpdate(func(tx *world.Tx) { s.tend(tx) })
+	s.world.AfterUpdate(s.tend)
 	switch name {
 	case serverName:
 		err = s.serve(ctx, args)

@@ -23,14 +23,15 @@ import (
 //
 //	world.json  the state, replaced by rename in every transaction
 //	lock        whose flock(2) a transaction holds
-//	locks/      one file per zone, whose flock zoneadm holds
+//	locks/      one file per zone, whose flock zoneadm holds, and one per
+//	            server, which it holds while it lives
 //	root/       the files of the global zone
 //	bin/        the stand-in commands
 //	keeper      whose flock the process that lets time pass holds
 const (
 	stateFile  = "world.json"
 	lockFile   = "lock"
-	locksDir   = "locks"
+	LocksDir   = "locks"
 	RootDir    = "root"
 	BinDir     = "bin"
 	KeeperFile = "keeper"
@@ -70,7 +71,7 @@ func initialise(dir string, o Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := onlyEntries(dir, stateFile, lockFile, locksDir, RootDir, BinDir, KeeperFile); err != nil {
+	if err := onlyEntries(dir, stateFile, lockFile, LocksDir, RootDir, BinDir, KeeperFile); err != nil {
 		return err
 	}
 	files := host.Dir(dir)
@@ -82,7 +83,7 @@ func initialise(dir string, o Options) error {
 	if _, err := files.Stat("/" + stateFile); err == nil {
 		return &fs.PathError{Op: "create", Path: stateFile, Err: fs.ErrExist}
 	}
-	for _, name := range []string{locksDir, RootDir} {
+	for _, name := range []string{LocksDir, RootDir} {
 		if err := host.MkdirAll(files, "/"+name, 0o755); err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ func Open(dir string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := onlyEntries(dir, stateFile, lockFile, locksDir, RootDir, BinDir, KeeperFile); err != nil {
+	if err := onlyEntries(dir, stateFile, lockFile, LocksDir, RootDir, BinDir, KeeperFile); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", dir, ErrNoWorld, err)
 	}
 	d := &directory{dir: dir, lock: host.Dir(dir)}

@@ -189,6 +189,16 @@ func (tx *Tx) Exit(pid int) {
 	}
 }
 
+// Abort is the death of a process that says why, in the log of its service.
+func (tx *Tx) Abort(pid int, stderr string) {
+	for _, p := range tx.State.Processes {
+		if p.PID == pid && p.FMRI != "" {
+			tx.logLine(p.Zone, p.FMRI, stderr)
+		}
+	}
+	tx.Exit(pid)
+}
+
 // contractAlive says whether a process of the instance is left.
 func (tx *Tx) contractAlive(zone string, s *Service) bool {
 	return slices.ContainsFunc(tx.State.Processes, func(p *Process) bool { return p.Zone == zone && p.FMRI == s.FMRI })

@@ -19,7 +19,7 @@ type World struct {
 	locks    host.Files // the zones' locks, one file each
 	dir      string     // empty: in memory
 	handlers Handlers
-	after    func(*Tx)
+	after    AfterUpdate
 
 	mu   sync.Mutex
 	next nextTime
@@ -56,9 +56,13 @@ func (w *World) Handle(h Handlers) *World {
 	return w
 }
 
-// AfterUpdate names a function that is called at the end of every Update, in
-// its transaction. It is set once, before the world is used.
-func (w *World) AfterUpdate(fn func(*Tx)) *World {
+// AfterUpdate is called at the end of an Update, in its transaction, with the
+// processes that have ended in it.
+type AfterUpdate func(tx *Tx, ended []*Process)
+
+// AfterUpdate names a function for every Update. It is set before the world is
+// used.
+func (w *World) AfterUpdate(fn AfterUpdate) *World {
 	w.after = fn
 	return w
 }
@@ -77,6 +81,7 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	return w.store.update(ctx, func(s *State) error {
 		tx := NewTx(s, Now(), w.files)
+		before := slices.Clone(s.Processes)
 		if err := tx.Settle(w.handlers); err != nil {
 			return err
 		}
@@ -85,7 +90,7 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 			err = serr
 		}
 		if w.after != nil {
-			w.after(tx)
+			w.after(tx, slices.DeleteFunc(before, func(p *Process) bool { return slices.Contains(s.Processes, p) }))
 		}
 		return err
 	})

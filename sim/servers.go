@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/propolis"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// A propolis-server of the sled, where stand-in commands are used, is a process
+// of the machine too. It is started with its listeners open, so that an address
+// that somebody else listens on is an error of that server and of nobody else;
+// and with a lock, which tells as long as it is held that the process lives and
+// that its number is still its own.
+
+// tend is done after every transaction of a stand-in: servers are started for
+// the processes that can be listened for, those whose process has ended are
+// ended, and processes whose server was killed have died.
+func (s *Sled) tend(tx *world.Tx, ended []*world.Process) {
+	s.bury(ended)
+	for _, p := range slices.Clone(tx.State.Processes) {
+		switch {
+		case p.OSPID == 0:
+			if err := s.startServer(tx, p); err != nil {
+				tx.Abort(p.PID, fmt.Sprintf("Error: %v\n", err))
+			}
+		case !s.lives(p):
+			tx.Exit(p.PID)
+		}
+	}
+}
+
+// StartServers starts the processes that stand-in commands would have left, for
+// what was brought up without them.
+func (s *Sled) StartServers(ctx context.Context) error {
+	if err := s.world.Update(ctx, func(tx *world.Tx) error { s.tend(tx, nil); return nil }); err != nil {
+		return err
+	}
+	return s.keepTime(ctx)
+}
+
+func (s *Sled) startServer(tx *world.Tx, p *world.Process) error {
+	addresses := listenOn(tx, p)
+	if len(addresses) == 0 {
+		return nil
+	}
+	l, err := s.tryLock(serverLock(p))
+	if errors.Is(err, host.ErrLocked) {
+		return nil // One whose parent was killed before it was written down: it will find that out.
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Unlock() }() // The server has it.
+	files := []*os.File{l.(interface{ File() *os.File }).File()}
+	for _, a := range addresses {
+		listener, err := listenFile(a)
+		if err != nil {
+			return err
+		}
+		defer listener.Close()
+		files = append(files, listener)
+	}
+	p.OSPID, err = s.spawn(serverName, files, strconv.Itoa(p.PID), strconv.Itoa(len(addresses)))
+	return err
+}
+
+// listenOn are the addresses that a stand-in server can have.
+func listenOn(tx *world.Tx, p *world.Process) []netip.AddrPort {
+	own, err := netip.ParseAddrPort(p.Listen)
+	if err != nil {
+		return nil
+	}
+	var all []netip.AddrPort
+	if isUnderlay(own.Addr()) {
+		all = append(all, own)
+	}
+	if stack := tx.State.Stacks[p.Zone]; stack != nil && own.Addr().IsUnspecified() {
+		for _, a := range stack.Addresses {
+			prefix, err := netip.ParsePrefix(a.Address)
+			if err == nil && isUnderlay(prefix.Addr()) && world.At(a.Timeline, tx.Now).State == "ok" {
+				all = append(all, netip.AddrPortFrom(prefix.Addr(), own.Port()))
+			}
+		}
+	}
+	return all
+}
+
+// A server that has been killed is listening for a moment still.
+const (
+	listenPause = time.Millisecond
+	listenTries = 200
+)
+
+// listenFile listens on an address. Someone of another sled, or not of any, may
+// have it.
+func listenFile(a netip.AddrPort) (*os.File, error) {
+	for try := 1; ; try++ {
+		l, err := net.Listen("tcp", a.String())
+		if err == nil {
+			defer l.Close()
+			return l.(*net.TCPListener).File()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) || try == listenTries {
+			return nil, err
+		}
+		time.Sleep(listenPause)
+	}
+}
+
+func serverLock(p *world.Process) string {
+	return path.Join(world.LocksDir, fmt.Sprintf(".server-%d", p.PID)) // No zone's name begins with a dot.
+}
+
+// lives tells whether the server of a process does.
+func (s *Sled) lives(p *world.Process) bool {
+	l, err := s.tryLock(serverLock(p))
+	if err == nil {
+		_ = l.Unlock()
+	}
+	return errors.Is(err, host.ErrLocked)
+}
+
+// bury ends the servers of processes that have ended, so that their addresses
+// are free.
+func (s *Sled) bury(ended []*world.Process) {
+	for _, p := range ended {
+		if p.OSPID == 0 {
+			continue
+		}
+		if p.OSPID != os.Getpid() && s.lives(p) {
+			_ = syscall.Kill(p.OSPID, syscall.SIGKILL) // If it is another user's, it notices by itself.
+		}
+		_ = os.Remove(filepath.Join(s.world.Dir(), serverLock(p)))
+	}
+}
+
+// serve answers for a process of the sled until it is gone, or the sled is.
+// Its descriptors are what startServer gives.
+func (s *Sled) serve(ctx context.Context, args []string) error {
+	pid, listeners, err := serverArgs(args)
+	if err != nil {
+		return err
+	}
+	// Whoever started us has not stored that before its lock is free.
+	if err := s.world.Update(ctx, func(*world.Tx) error { return nil }); err != nil {
+		return err
+	}
+	if err := s.world.Wait(ctx, func(tx *world.Tx) bool { p := served(tx, pid); return p == nil || !p.Started.After(tx.Now) }); err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: propolis.Handler(s.world, pid), ReadHeaderTimeout: time.Minute}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer srv.Close()
+	for _, l := range listeners {
+		wg.Go(func() { _ = srv.Serve(l) })
+	}
+	err = s.awaitEnd(ctx, pid)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // The sled is gone.
+	}
+	return err
+}
+
+func serverArgs(args []string) (pid int, listeners []net.Listener, err error) {
+	if len(args) != 2 {
+		return 0, nil, errors.New("this server is started by the simulated sled")
+	}
+	pid, err = strconv.Atoi(args[0])
+	n, nerr := strconv.Atoi(args[1])
+	if err := errors.Join(err, nerr); err != nil {
+		return 0, nil, err
+	}
+	for i := range n {
+		file := os.NewFile(uintptr(firstFile+1+i), "listener")
+		l, err := net.FileListener(file)
+		if err != nil {
+			return 0, nil, err
+		}
+		_ = file.Close()
+		listeners = append(listeners, l)
+	}
+	return pid, listeners, nil
+}
+
+// endPause is how often a server looks whether it is still wanted. Whoever ends
+// its process ends it too: this is for a sled that is removed, and for a
+// process that another user ended.
+const endPause = 50 * time.Millisecond
+
+func (s *Sled) awaitEnd(ctx context.Context, pid int) error {
+	tick := time.NewTicker(endPause)
+	defer tick.Stop()
+	for {
+		var ended bool
+		err := s.world.View(ctx, func(tx *world.Tx) error { ended = served(tx, pid) == nil; return nil })
+		if ended || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// served is a process of the sled, if it is ours: another sled may have taken
+// the place of one that was removed, and its processes have the same numbers.
+func served(tx *world.Tx, pid int) *world.Process {
+	i := slices.IndexFunc(tx.State.Processes, func(p *world.Process) bool { return p.PID == pid && p.OSPID == os.Getpid() })
+	if i < 0 {
+		return nil
+	}
+	return tx.State.Processes[i]
+}
