@@ -10,6 +10,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,7 +34,7 @@ func Main(args []string, in, out, errs *os.File, environ []string, version strin
 }
 
 // errInterrupted is the cause of a context that a signal ended.
-var errInterrupted = errors.New("interrupted")
+var errInterrupted = fmt.Errorf("interrupted by a signal: %w", context.Canceled)
 
 // interruptible ends the context at the first SIGINT or SIGTERM: the run ends
 // at the next step boundary. The second one ends the process at once; the
@@ -64,6 +65,9 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	defer env.Close()
 	if err == nil {
 		return exitOK
+	}
+	if status, ok := errors.AsType[exitStatus](err); ok {
+		return int(status) // of the command that was run: it has said what it had to say
 	}
 	f := failureOf(err, env.started, env.output.Format == terminal.FormatJSON)
 	f.print(env.Streams.Err, env.output.Format)

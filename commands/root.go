@@ -75,8 +75,13 @@ func subcommands(cmd *cobra.Command) []string {
 	return names
 }
 
-// strict makes every wrong number of arguments a usage error in our words.
+// helpWidth suits the narrowest terminal that is in use.
+const helpWidth = 79
+
+// strict makes every wrong number of arguments a usage error in our words, and
+// wraps the texts of help.
 func strict(cmd *cobra.Command) {
+	cmd.Long = wrap(cmd.Long, helpWidth)
 	if args := cmd.Args; args != nil && cmd.Run == nil {
 		cmd.Args = func(cmd *cobra.Command, given []string) error {
 			if err := args(cmd, given); err != nil {

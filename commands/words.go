@@ -23,3 +23,35 @@ func orWords(words []string) string {
 
 // lastKey is the innermost part of a dotted key.
 func lastKey(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// wrap breaks the lines of a text anew at blanks; paragraphs stay apart, and
+// indented lines are left as they are.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] == ' ' {
+			if column > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(line + "\n")
+			column = 0
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			switch {
+			case column == 0:
+			case column+1+len(word) > width:
+				b.WriteByte('\n')
+				column = 0
+			default:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += len(word)
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

@@ -12,26 +12,52 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// down lists what takes a run away, from what was seen of it: the VM, the
-// zone, its VNICs, its datasets, and the snapshots that its clone left on the
-// base. What is not there needs nothing.
+// down lists what takes an instance's runs away, from what was seen of them:
+// the VM, the zone, its VNICs, its datasets, and the snapshots that its clone
+// left on the base. What is not there needs nothing.
 func (s Settings) down(r Record, seen Seen) []plan.Action {
-	actions := s.downVM(r, seen)
+	actions := leaving(r, seen)
+	if r.Run == nil {
+		return actions
+	}
+	vm := s.downVM(r, seen)
 	last := ""
-	if len(actions) > 0 {
-		last = actions[len(actions)-1].ID
+	if len(vm) > 0 {
+		last = vm[len(vm)-1].ID
 	}
-	halted, gone, zoneActions := downZone(*r.Run, seen, last)
-	actions = append(actions, zoneActions...)
-	for _, v := range r.Run.vnics() {
-		if l, ok := seen.Inv.Link(v.Name); ok && l.MAC == v.MAC && l.Over == v.Over {
-			actions = append(actions, plan.Action{
-				ID: "vnic.delete " + v.Name, Object: "vnic " + v.Name, Change: plan.Remove, After: after(halted),
-				Step: vnic.Delete{Name: v.Name, MAC: v.MAC, Over: v.Over},
-			})
+	return slices.Concat(actions, vm, downRun(*r.Run, nil, seen, last))
+}
+
+// leaving lists what is left to do of taking earlier runs away. Their VNICs may
+// have the names of the present run's, which are not theirs any more.
+func leaving(r Record, seen Seen) []plan.Action {
+	var present []VNIC
+	if r.Run != nil {
+		present = r.Run.vnics()
+	}
+	var actions []plan.Action
+	for _, run := range r.Leaving {
+		actions = append(actions, downRun(run, present, seen, "")...)
+		present = append(present, run.vnics()...)
+	}
+	return actions
+}
+
+// downRun takes one run away, behind the action before, but for the VNICs that
+// are another's.
+func downRun(run Run, others []VNIC, seen Seen, before string) []plan.Action {
+	halted, gone, actions := downZone(run, seen, before)
+	for _, v := range run.vnics() {
+		l, there := seen.Inv.Link(v.Name)
+		if !there || l.MAC != v.MAC || l.Over != v.Over || slices.Contains(others, v) {
+			continue
 		}
+		actions = append(actions, plan.Action{
+			ID: "vnic.delete " + v.Name, Object: "vnic " + v.Name, Change: plan.Remove, After: after(halted),
+			Step: vnic.Delete{Name: v.Name, MAC: v.MAC, Over: v.Over},
+		})
 	}
-	return append(actions, downDatasets(*r.Run, seen, gone)...)
+	return append(actions, downDatasets(run, seen, gone)...)
 }
 
 // downVM stops a machine that still is one, so that its disks are flushed by
@@ -126,16 +152,16 @@ func destroyStep(d zfs.Dataset) plan.Step {
 	return zfs.Destroy{Dataset: d.Name, GUID: d.GUID, Type: d.Type}
 }
 
-// removes lists a run's objects for an intent.
-func (r Record) removes(seen Seen) []operation.Object {
-	z, _ := seen.Inv.Zone(r.Run.Zone)
-	d, _ := seen.Inv.Dataset(r.Run.Dataset)
-	objects := []operation.Object{
-		{Kind: "zone", Name: r.Run.Zone, Identity: z.UUID},
-		{Kind: "dataset", Name: r.Run.Dataset, Identity: d.GUID},
-	}
-	for _, v := range r.Run.vnics() {
-		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
+// removes lists the objects of runs that are taken away, for an intent.
+func removes(runs []Run, seen Seen) []operation.Object {
+	var objects []operation.Object
+	for _, run := range runs {
+		z, _ := seen.Inv.Zone(run.Zone)
+		d, _ := seen.Inv.Dataset(run.Dataset)
+		objects = append(objects, operation.Object{Kind: "zone", Name: run.Zone, Identity: z.UUID}, operation.Object{Kind: "dataset", Name: run.Dataset, Identity: d.GUID})
+		for _, v := range run.vnics() {
+			objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
+		}
 	}
 	return objects
 }

@@ -67,7 +67,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 // isSo is the cheap look: the record is finished and equal to what is wanted,
 // its zone runs, and its Propolis runs its machine. Any doubt is a no.
 func (s Settings) isSo(ctx context.Context, h host.Host, r Record, w Wanted) bool {
-	if r.Run == nil || !r.Run.Ensured || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
+	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
 	if len(differences(r.Spec, w.apply(r.Spec))) > 0 {
@@ -115,12 +115,12 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 // reap) is taking away.
 func (s Settings) free(ctx context.Context, env operation.Env, view ledger.View, id string) error {
 	r, known, err := Load(view, id)
-	if err != nil || !known || r.Run == nil {
+	if err != nil || !known {
 		return err
 	}
 	for _, open := range operation.Open(view) {
 		touches := slices.ContainsFunc(open.Removes, func(o operation.Object) bool {
-			return o.Name == r.Run.Zone || o.Name == r.Run.Dataset
+			return slices.ContainsFunc(r.Runs(), func(run Run) bool { return o.Name == run.Zone || o.Name == run.Dataset })
 		})
 		if open.Subject == Subject(id) || !touches {
 			continue
@@ -242,12 +242,9 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 		return operation.Decision{}, old, err
 	}
 	decision := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
-	var clearing []plan.Action
+	clearing := leaving(old, seen)
 	if !goOn {
-		if old.Run != nil {
-			clearing = s.down(old, seen)
-			decision.Intent.Removes = old.removes(seen)
-		}
+		clearing, next.Leaving = s.down(old, seen), old.Runs()
 		if next.Run, err = choose.run(next, seen.Boot); err != nil {
 			return operation.Decision{}, old, err
 		}
@@ -267,6 +264,7 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 		return operation.Decision{}, old, err
 	}
 	decision.Plan.Actions = behind(clearing, actions)
+	decision.Intent.Removes = removes(next.Leaving, seen)
 	decision.Intent.Makes, decision.Intent.Base = next.makes(), next.Run.Base
 	return facts(decision, old, next, goOn, at, c)
 }
@@ -293,6 +291,8 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 		return c.Only != "", nil
 	case seen.alive(old) && !(p.installed && p.linksThere()) && !c.Recreate:
 		return false, &ConflictError{Name: old.Name, Differences: s.strayed(old, seen, p), Recreate: c.Only == ""}
+	case seen.usurped(*old.Run, p):
+		return false, nil
 	case !there:
 		return !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	case z.State == zone.Running:
@@ -341,6 +341,14 @@ func (s Settings) strayed(r Record, seen Seen, p progress) []Difference {
 		}
 	}
 	return all
+}
+
+// usurped says whether another's link has the name of one of the run's VNICs.
+func (s Seen) usurped(run Run, p progress) bool {
+	return slices.ContainsFunc(run.vnics(), func(v VNIC) bool {
+		_, there := s.Inv.Link(v.Name)
+		return there && !p.vnics[v.Name]
+	})
 }
 
 func (p progress) linksThere() bool {
@@ -415,7 +423,7 @@ func facts(d operation.Decision, old, next Record, goOn bool, at operation.Momen
 	finished := next
 	run := *next.Run
 	run.Ensured = run.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
-	finished.Run = &run
+	finished.Run, finished.Leaving = &run, nil
 	if d.Plan.Empty() && reflect.DeepEqual(finished, old) {
 		return d, old, nil
 	}
@@ -424,7 +432,7 @@ func facts(d operation.Decision, old, next Record, goOn bool, at operation.Momen
 	}
 	before := old // what stands again when all was undone
 	if before.ID != "" && !goOn {
-		before.Run = nil
+		before.Run, before.Leaving = nil, nil
 	}
 	var errs [3]error
 	d.Before, errs[0] = next.replaces(old)

@@ -22,6 +22,18 @@ type Record struct {
 	Updated    time.Time `json:"updated"`
 	// Run is nil while the instance is stopped and nothing of it is on the host.
 	Run *Run `json:"run,omitempty"`
+	// Leaving are earlier runs that were being taken away for this one and may
+	// still be there: whatever is done next, they go first.
+	Leaving []Run `json:"leaving,omitempty"`
+}
+
+// Runs lists what may be on the host of an instance: its run, and earlier ones
+// that are being taken away.
+func (r Record) Runs() []Run {
+	if r.Run == nil {
+		return r.Leaving
+	}
+	return append([]Run{*r.Run}, r.Leaving...)
 }
 
 // What an instance is wanted to be.

@@ -189,6 +189,9 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	for _, v := range run.vnics() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
+		if v == run.Control {
+			p.mtu = s.MTU == 0 || l.MTU == s.MTU || l.Zone != "" // in a zone it is what it was booted with
+		}
 	}
 	d, ok := seen.Inv.Dataset(run.Dataset)
 	p.dataset = ok && d.User[sled.PropertyInstance].Value == r.ID && d.User[sled.PropertyInstance].Source == "local"

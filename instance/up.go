@@ -42,6 +42,7 @@ func Stages() []Stage {
 // recorded.
 type progress struct {
 	vnics      map[string]bool // by name
+	mtu        bool            // of the control VNIC
 	dataset    bool
 	configured bool
 	installed  bool
@@ -111,6 +112,11 @@ func (s Settings) upVNICs(w *way, r Record, p progress) []string {
 			Step: vnic.Create{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: mtu},
 		}))
 	}
+	control := r.Run.Control
+	ids = append(ids, w.add(StageVNIC, p.mtu || !p.vnics[control.Name], plan.Action{
+		ID: "vnic.set-mtu " + control.Name, Object: "vnic " + control.Name, Why: "its making was cut short", Change: plan.Modify,
+		Step: vnic.SetMTU{Name: control.Name, Over: control.Over, MAC: control.MAC, MTU: s.MTU},
+	}))
 	return ids
 }
 

@@ -17,7 +17,7 @@ import (
 func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result, error) {
 	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) Record {
 		stopped := old
-		stopped.Run, stopped.Wanted = nil, WantedStopped
+		stopped.Run, stopped.Leaving, stopped.Wanted = nil, nil, WantedStopped
 		stopped.Generation, stopped.Updated = old.Generation+1, at.Now
 		return stopped
 	})
@@ -53,11 +53,11 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 			}
 			next := becomes(old, at)
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
-			if old.Run != nil {
-				d.Plan.Actions, d.Intent.Removes = s.down(old, seen), old.removes(seen)
+			if len(old.Runs()) > 0 {
+				d.Plan.Actions, d.Intent.Removes = s.down(old, seen), removes(old.Runs(), seen)
 			}
 			result = next
-			if d.Plan.Empty() && old.Run == nil && next.Wanted == old.Wanted && next.ID != "" {
+			if d.Plan.Empty() && len(old.Runs()) == 0 && next.Wanted == old.Wanted && next.ID != "" {
 				result = old
 				return d, nil
 			}

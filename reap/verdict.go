@@ -66,18 +66,32 @@ type known struct {
 	boot      string
 	now       time.Time
 	instances map[string]instance.Record // by id
-	zones     map[string]instance.Record // by zone name
+	zones     map[string]life            // by zone name
 	vnics     map[string]owner           // by link name
 	bases     map[string]base.Record     // by zone name
 	newest    map[string]int             // newest finished generation, by pool
 	held      map[string]network.Hold    // by kind and name
 	busy      map[string]busy            // objects of living runs, by kind and name
+	dead      map[string]string          // verbs of runs that died, by kind and name of what they make
 	gz        string                     // the global zone's own VNIC
 }
 
+// life is a run of an instance.
+type life struct {
+	instance.Record
+	run instance.Run
+}
+
+// unfinished says by which verb a run was begun that died, if it did and
+// nothing of the run can be running.
+func (k known) unfinished(l life, f Findings) (verb string, dead bool) {
+	verb, dead = k.dead["zone "+l.run.Zone]
+	return verb, dead && !l.run.Ensured && f.zones[l.run.Zone].State != zone.Running
+}
+
 type owner struct {
-	instance instance.Record
-	vnic     instance.VNIC
+	life
+	vnic instance.VNIC
 }
 
 type busy struct {
@@ -87,20 +101,19 @@ type busy struct {
 
 // know arranges the ledger. alive tells whether a subject's lock is held.
 func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
-	k := known{names: names, boot: boot, now: now, instances: map[string]instance.Record{}, zones: map[string]instance.Record{},
-		vnics: map[string]owner{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{}, busy: map[string]busy{}}
+	k := known{names: names, boot: boot, now: now, instances: map[string]instance.Record{}, zones: map[string]life{},
+		vnics: map[string]owner{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{}, busy: map[string]busy{}, dead: map[string]string{}}
 	records, err := instance.All(view)
 	if err != nil {
 		return known{}, err
 	}
 	for _, r := range records {
 		k.instances[r.ID] = r
-		if r.Run == nil {
-			continue
-		}
-		k.zones[r.Run.Zone] = r
-		for _, v := range append(slices.Clone(r.Run.Guests), r.Run.Control) {
-			k.vnics[v.Name] = owner{r, v}
+		for _, run := range slices.Backward(r.Runs()) { // the present one counts
+			k.zones[run.Zone] = life{r, run}
+			for _, v := range append(slices.Clone(run.Guests), run.Control) {
+				k.vnics[v.Name] = owner{life{r, run}, v}
+			}
 		}
 	}
 	bases, err := base.All(view)
@@ -128,6 +141,9 @@ func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, ali
 	for _, open := range operation.Open(view) {
 		holder, living := alive(open.Subject)
 		if !living {
+			for _, o := range open.Makes {
+				k.dead[o.Kind+" "+o.Name] = open.Verb
+			}
 			continue
 		}
 		for _, o := range slices.Concat(open.Makes, open.Removes, open.Changes) {
@@ -199,6 +215,7 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 		return o, false
 	}
 	r, recorded := k.zones[z.Name]
+	verb, died := k.unfinished(r, f)
 	b, based := k.bases[z.Name]
 	work, working := k.busy["zone "+z.Name]
 	switch {
@@ -206,9 +223,11 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 		o.Verdict, o.Reason = InProgress, work.String()
 	case based:
 		o.Verdict, o.Reason = k.base(b, z, f)
+	case recorded && died:
+		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+r.Name+", which did not end"
 	case recorded && z.State == zone.Running:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name
-	case recorded && r.Run.Boot != k.boot:
+	case recorded && r.run.Boot != k.boot:
 		o.Verdict, o.Reason = StaleZone, "of instance "+r.Name+", from an earlier boot of the sled, and not running"
 	case recorded:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+"; it is "+string(z.State)
@@ -248,6 +267,7 @@ func (k known) base(b base.Record, z zone.Zone, f Findings) (Verdict, string) {
 func (k known) link(l vnic.Link, f Findings) (Object, bool) {
 	o := Object{Kind: "vnic", Name: l.Name, Identity: l.MAC}
 	own, recorded := k.vnics[l.Name]
+	verb, died := k.unfinished(own.life, f)
 	hold, held := k.held["vnic "+l.Name]
 	work, working := k.busy["vnic "+l.Name]
 	if l.Class != "vnic" || l.Name == k.gz {
@@ -260,10 +280,12 @@ func (k known) link(l vnic.Link, f Findings) (Object, bool) {
 	switch {
 	case working:
 		o.Verdict, o.Reason = InProgress, work.String()
+	case recorded && died && own.vnic.MAC == l.MAC && own.vnic.Over == l.Over:
+		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+own.Name+", which did not end"
 	case recorded && own.vnic.MAC == l.MAC && own.vnic.Over == l.Over:
-		o.Verdict, o.Reason = InUse, "instance "+own.instance.Name
+		o.Verdict, o.Reason = InUse, "instance "+own.Name
 	case recorded:
-		o.Verdict, o.Reason = Unknown, "has the name of a VNIC of instance "+own.instance.Name+", but another MAC or link below"
+		o.Verdict, o.Reason = Unknown, "has the name of a VNIC of instance "+own.Name+", but another MAC or link below"
 	case l.Zone != "" && zoned:
 		o.Verdict, o.Reason = InUse, "zone "+l.Zone+" has it"
 	case held && k.now.Before(hold.Until):
@@ -291,12 +313,15 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	work, working := k.busy["dataset "+d.Name]
 	_, zoned := f.zones[name]
 	r, recorded := k.zones[name]
+	verb, died := k.unfinished(r, f)
 	switch {
 	case working:
 		o.Verdict, o.Reason = InProgress, work.String()
 	case zoned:
 		return Object{}, true // goes and stays with its zone
-	case recorded && r.Run.Boot == k.boot && !r.Run.Ensured:
+	case recorded && died:
+		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+r.Name+", which did not end"
+	case recorded && r.run.Boot == k.boot && !r.run.Ensured:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+", whose zone is not made yet"
 	default:
 		o.Verdict, o.Reason = Orphan, "its zone is gone"
@@ -354,7 +379,8 @@ func (k known) onBase(dataset string) bool {
 func (k known) gone(f Findings) []Object {
 	var gone []Object
 	for name, r := range k.zones {
-		if _, there := f.zones[name]; there || !r.Run.Ensured && r.Run.Boot == k.boot {
+		_, there := f.zones[name]
+		if there || r.Run == nil || r.Run.Zone != name || !r.run.Ensured && r.run.Boot == k.boot {
 			continue
 		}
 		gone = append(gone, Object{Kind: "record", Name: r.Name, Identity: r.ID, Verdict: StaleRec, Reason: "its zone " + name + " is not there; instance ensure makes it again"})

@@ -1,0 +1,229 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// What becomes of a verb that is killed, or whose host fails it, at every
+// point of it. Time is not real in these tests: deadlines and pauses cost
+// nothing.
+
+// interruption is a verb and the sled on which it is interrupted.
+type interruption struct {
+	name  string
+	ready []string // command lines that lead to where the verb begins
+	line  string   // the verb
+	bare  bool     // begins on a sled that is not prepared
+}
+
+func interruptions() []interruption {
+	const web1 = "instance ensure web1 --nic over=net0 --nic over=net1,vlan=7"
+	return []interruption{
+		{name: "bootstrap", line: "bootstrap", bare: true},
+		{name: "ensure", line: web1},
+		{name: "recreate", ready: []string{web1}, line: "instance ensure web1 --cpus 4 --recreate"},
+		{name: "stop", ready: []string{web1}, line: "instance stop web1"},
+		{name: "start", ready: []string{web1, "instance stop web1"}, line: "instance start web1"},
+		{name: "delete", ready: []string{web1}, line: "instance delete web1"},
+	}
+}
+
+// scene is the sled of one case, with what it was like on the way.
+type scene struct {
+	*sled
+	interruption
+	first  string            // the world before anything of the case
+	before string            // the world when the verb begins
+	facts  map[string]string // the ledger then
+}
+
+// tuned has an MTU, so that making a VNIC takes two commands.
+const tuned = `
+[network]
+etherstub = "propolis_stub0"
+gz_vnic = "propolis_gz0"
+gz_address = "10.77.0.1/16"
+underlay = "10.77.0.0/16"
+guest_link = "net0"
+mtu = 1500
+`
+
+func (i interruption) scene(t *testing.T) *scene {
+	s := &scene{sled: newSled(t, small(), tuned), interruption: i}
+	s.foreigners()
+	if !i.bare {
+		s.run("bootstrap")
+	}
+	s.first = s.world()
+	for _, line := range i.ready {
+		s.run(line)
+	}
+	s.before = s.world()
+	if !i.bare {
+		s.facts = s.ledger()
+	}
+	return s
+}
+
+// foreigners are what others have on the sled. They stand in every world that
+// is compared.
+func (s *sled) foreigners() {
+	s.command("zfs create -o mountpoint=/zones rpool/zones")
+	s.command("zfs create rpool/zones/db1")
+	if err := s.Host().Files().Chmod("/zones/db1", 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	s.command("dladm create-vnic -l net1 db0")
+	s.command("zonecfg -z db1 create -b ; set brand=sparse ; set zonepath=/zones/db1 ; set ip-type=exclusive ; add net ; set physical=db0 ; end")
+	s.command("zoneadm -z db1 install")
+	s.command("zoneadm -z db1 boot")
+	s.write("/zones/db1/root/data", "precious")
+}
+
+// ledger is what the state file says now.
+func (s *sled) ledger() map[string]string {
+	s.t.Helper()
+	var history struct {
+		Items []struct {
+			Key   string
+			Value json.RawMessage
+		}
+	}
+	if err := json.Unmarshal([]byte(s.run("history -o json")), &history); err != nil {
+		s.t.Fatal(err)
+	}
+	facts := map[string]string{}
+	for _, f := range history.Items {
+		if facts[f.Key] = string(f.Value); facts[f.Key] == "null" {
+			delete(facts, f.Key)
+		}
+	}
+	return facts
+}
+
+// settled is where the verb leads when nothing goes wrong, with the names that
+// a run draws replaced: the world, and what is recorded.
+func (s *scene) settled() string {
+	s.t.Helper()
+	keys := strings.Split(s.anonymous(strings.Join(slices.Collect(maps.Keys(s.ledger())), "\n")+"\n"), "\n")
+	slices.Sort(keys)
+	return s.anonymous(s.world()) + "\n" + s.run("instance list -H --columns name,state,cpus,memory,address,wanted") + strings.Join(keys, "\n")
+}
+
+// anonymous replaces what differs from run to run: ids, and the names and
+// addresses of VNICs.
+func (s *scene) anonymous(text string) string {
+	s.t.Helper()
+	var list struct {
+		Items []struct {
+			PropolisID string `json:"propolis_id"`
+			VNICs      []struct{ Name, MAC string }
+		}
+	}
+	if err := json.Unmarshal([]byte(s.run("instance list -o json")), &list); err != nil {
+		s.t.Fatal(err)
+	}
+	var pairs []string
+	for i, item := range list.Items {
+		if item.PropolisID != "" {
+			pairs = append(pairs, item.PropolisID, fmt.Sprint("PROPOLIS", i))
+		}
+		for n, v := range item.VNICs {
+			pairs = append(pairs, v.MAC, fmt.Sprint("MAC", i, n), `"`+v.Name+`"`, fmt.Sprintf(`"VNIC%d%d"`, i, n), v.Name+"/", fmt.Sprintf("VNIC%d%d/", i, n),
+				"/"+v.Name+"\n", fmt.Sprintf("/VNIC%d%d\n", i, n))
+		}
+	}
+	for key := range s.ledger() {
+		if mac, ok := strings.CutPrefix(key, "nic/"); ok {
+			pairs = append(pairs, mac, "MAC")
+		}
+	}
+	for name, mac := range s.gzMAC() {
+		pairs = append(pairs, mac, name)
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// gzMAC is the address that the global zone's VNIC has drawn.
+func (s *scene) gzMAC() map[string]string {
+	var net struct {
+		MAC string `json:"gz_mac"`
+	}
+	if err := json.Unmarshal([]byte(s.ledger()["network"]), &net); err != nil {
+		s.t.Fatal(err)
+	}
+	return map[string]string{"GZMAC": net.MAC}
+}
+
+// again runs the verb again, sees that it leads to where it would have led, and
+// that afterwards delete and reap leave the world as it was at first, with
+// nothing recorded that was not.
+func (s *scene) again(t *testing.T, point, want string) {
+	t.Helper()
+	if a := s.try(s.line); a.exit != 0 {
+		t.Fatalf("%s: again: exit %d: %s", point, a.exit, a.errs)
+	}
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(s.settled(), "\n")); diff != "" {
+		t.Fatalf("%s: again (-uninterrupted +resumed):\n%s", point, diff)
+	}
+	for key := range s.ledger() {
+		if strings.HasPrefix(key, "intent/") {
+			t.Errorf("%s: again: %s is still open", point, key)
+		}
+	}
+	if s.bare {
+		return
+	}
+	s.run("instance delete web1")
+	s.run("reap")
+	s.same(s.first, point+": after delete and reap")
+}
+
+func TestAVerbThatIsKilledLeadsThereWhenRunAgain(t *testing.T) {
+	modes := map[string]host.CrashMode{"before": host.CrashBefore, "after": host.CrashAfter, "while it runs": host.CrashDuring}
+	for _, i := range interruptions() {
+		t.Run(i.name, func(t *testing.T) {
+			var want string
+			points := 0
+			synctest.Test(t, func(t *testing.T) {
+				s := i.scene(t)
+				count := host.Crash(s.Host(), 0, host.CrashBefore)
+				if a := s.on(t.Context(), count, i.line); a.exit != 0 {
+					t.Fatalf("exit %d: %s", a.exit, a.errs)
+				}
+				points, want = count.Points(), s.settled()
+			})
+			cases := 0
+			for n := 1; n <= points; n++ {
+				for name, mode := range modes {
+					synctest.Test(t, func(t *testing.T) {
+						point := fmt.Sprintf("killed %s point %d of %d", name, n, points)
+						s := i.scene(t)
+						dying := host.Crash(s.Host(), n, mode)
+						a := s.on(t.Context(), dying, i.line)
+						dying.Wait()
+						if !dying.Crashed() {
+							t.Fatalf("%s: it was not", point)
+						}
+						if a.exit == 0 {
+							point += " (it succeeded)"
+						}
+						s.again(t, point, want)
+					})
+					cases++
+				}
+			}
+			t.Logf("%d points, %d cases", points, cases)
+		})
+	}
+}

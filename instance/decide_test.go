@@ -1,0 +1,488 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// told is a plan as verbs and objects, the names of what is this instance's
+// written short: "zone.boot Z".
+func told(t testing.TB, d operation.Decision, runs ...*Run) []string {
+	t.Helper()
+	rows, err := d.Plan.Rows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var short []string
+	for i, run := range runs {
+		if run == nil {
+			continue
+		}
+		mark := []string{"", "'"}[i] // of the run before: Z' when both are there
+		short = append(short, run.Dataset, "D"+mark, run.Zone, "Z"+mark, run.Control.Name, "C"+mark)
+		for _, g := range run.Guests {
+			short = append(short, g.Name, "G"+mark)
+		}
+	}
+	names := strings.NewReplacer(short...)
+	var lines []string
+	for _, r := range rows {
+		lines = append(lines, r.Verb+" "+names.Replace(r.Object[strings.IndexByte(r.Object, ' ')+1:]))
+	}
+	return lines
+}
+
+func wayUp() []string {
+	return []string{
+		"vnic.create G", "vnic.create C", "zfs.create D", "zone.configure Z", "zone.clone Z", "smf.write-profile Z",
+		"zone.boot Z", "smf.await Z", "ipadm.create-address C/control", "ipadm.await-address C/control",
+		"smf.enable web1", "smf.await web1", "propolis.await-http web1", "propolis.ensure web1", "propolis.run web1", "propolis.await-state web1",
+	}
+}
+
+// from is the rest of the way up.
+func from(first string) []string {
+	up := wayUp()
+	return up[slices.Index(up, first):]
+}
+
+func oneNIC() Wanted { return Wanted{Ref: "web1", NICs: []NIC{{}}} }
+
+func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change Change) (operation.Decision, Record, error) {
+	t.Helper()
+	if change.Verb == "" {
+		change.Verb = "instance ensure"
+	}
+	return c.decide(view, s.look(), moment("decided"), c.ID("web1"), change)
+}
+
+func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
+	c := settings()
+	d, r, err := prepared().decide(t, c, book(t), Change{Wanted: oneNIC()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wayUp(), told(t, d, r.Run)); diff != "" {
+		t.Error(diff)
+	}
+	if d.Plan.Policy != plan.Undo || d.Intent.Base != baseZone().Zone || len(d.Intent.Makes) != 4 {
+		t.Errorf("policy %s, intent %+v", d.Plan.Policy, d.Intent)
+	}
+	if !r.Run.Ensured || r.Run.Boot != thisBoot || r.Wanted != WantedRunning || r.Generation != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What is there stays, and the rest is made: ensure finishes what was begun.
+func TestWhatWasBegunIsFinished(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	for name, s := range map[string]struct {
+		point int
+		want  []string
+	}{
+		"nothing was made yet":     {atNothing, wayUp()},
+		"the VNICs are there":      {atVNICs, from("zfs.create D")},
+		"the dataset is there":     {atDataset, from("zone.configure Z")},
+		"the zone is configured":   {atConfigured, from("zone.clone Z")},
+		"the zone is installed":    {atInstalled, from("smf.write-profile Z")},
+		"the profile is written":   {atProfiled, from("zone.boot Z")},
+		"the zone boots":           {atBooted, from("smf.await Z")},
+		"the zone is up":           {atSettled, from("ipadm.create-address C/control")},
+		"the address is there":     {atAddress, from("smf.enable web1")},
+		"Propolis answers":         {atOnline, from("propolis.ensure web1")},
+		"Propolis has the machine": {atEnsured, from("propolis.run web1")},
+		"the machine runs":         {atRunning, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := half(r)
+			d, next, err := prepared().bring(c, old, s.point).decide(t, c, book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(s.want, told(t, d, old.Run)); diff != "" {
+				t.Error(diff)
+			}
+			if next.Run.Zone != old.Run.Zone || !next.Run.Ensured || len(d.Intent.Removes) != 0 {
+				t.Errorf("another run was begun: %+v", next.Run)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotYetSoIsWaitedFor(t *testing.T) {
+	c := settings()
+	r := half(made(t, c, oneNIC()))
+	for name, s := range map[string]struct {
+		point  int
+		change func(*scene)
+		want   []string
+	}{
+		"an address that is still tentative": {atAddress, func(s *scene) { s.seen.Inside.Addresses[0].State = "tentative" }, from("ipadm.await-address C/control")},
+		"another address on the object": {atAddress, func(s *scene) { s.seen.Inside.Addresses[0].Address = prefix("10.77.0.99/24") },
+			from("ipadm.create-address C/control")},
+		"a service that is starting": {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "offline*" }, from("smf.await web1")},
+		"a profile of other words":   {atProfiled, func(s *scene) { s.seen.Profile = append(s.seen.Profile, ' ') }, from("smf.write-profile Z")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			here := prepared().bring(c, r, s.point)
+			s.change(here)
+			d, _, err := here.decide(t, c, book(t, kept(t, r)...), Change{Wanted: oneNIC()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(s.want, told(t, d, r.Run)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A run that cannot be continued is taken away by what its state needs, and
+// another, with new names and the same addresses, follows behind all of that.
+func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	halt, remove := []string{"zone.halt Z'"}, []string{"zone.uninstall Z'", "zone.delete Z'"}
+	links := []string{"vnic.delete G'", "vnic.delete C'"}
+	left := []string{"zfs.destroy-snapshots Z'_snap"}
+	for name, s := range map[string]struct {
+		point   int
+		change  func(*scene, *Record)
+		cleared []string
+	}{
+		"the sled was rebooted": {atProfiled, func(s *scene, r *Record) {
+			r.Run.Boot = earlierBoot
+			s.dropLink(r.Run.Control.Name)
+			s.dropLink(r.Run.Guests[0].Name)
+		},
+			slices.Concat(remove, left)},
+		"the zone was removed by hand":        {atRunning, func(s *scene, r *Record) { s.dropZone(r.Run.Zone); s.seen.Inside = Inside{} }, slices.Concat(links, []string{"zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone was halted by hand":         {atProfiled, func(*scene, *Record) {}, slices.Concat(links, remove, left)},
+		"the zone is incomplete":              {atInstalled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.Incomplete; r.Run.Ensured = false }, slices.Concat(links, []string{"zone.discard Z'", "zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone is going down":              {atProfiled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.Down }, slices.Concat(halt, links, remove, left)},
+		"the zone hangs in shutting_down":     {atProfiled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.ShuttingDown }, slices.Concat(halt, links, remove, left)},
+		"the zone is mounted as a scratch":    {atProfiled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.Mounted }, slices.Concat([]string{"zone.unmount Z'"}, links, remove, left)},
+		"Propolis is in maintenance":          {atAddress, func(s *scene, r *Record) { s.seen.Inside.Services[c.Propolis.FMRI] = smf.Maintenance }, slices.Concat(halt, links, remove, left)},
+		"Propolis has lost its machine":       {atOnline, func(*scene, *Record) {}, slices.Concat(halt, links, remove, left)},
+		"the machine failed":                  {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Failed" }, slices.Concat(halt, links, remove, left)},
+		"the machine is destroyed":            {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Destroyed" }, slices.Concat(halt, links, remove, left)},
+		"the guest has powered off":           {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.await-state web1"}, halt, links, remove, left)},
+		"a VNIC of an unfinished run is gone": {atSettled, func(s *scene, r *Record) { r.Run.Ensured = false; s.dropLink(r.Run.Guests[0].Name) }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
+		"a VNIC was replaced by another's":    {atSettled, func(s *scene, r *Record) { r.Run.Ensured = false; s.Links[2].MAC = "02:08:20:ff:ff:ff" }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
+		"the configuration was edited, the zone not booted": {atProfiled, func(s *scene, r *Record) { s.Configs[r.Run.Zone] = zone.Config{Brand: "sparse"} },
+			slices.Concat(links, remove, left)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := half(r)
+			old.Run.Ensured = true
+			here := prepared().bring(c, old, s.point)
+			s.change(here, &old)
+			d, next, err := here.decide(t, c, book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := told(t, d, next.Run, old.Run)
+			want := slices.Concat(s.cleared, wayUp())
+			if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(lines))); diff != "" {
+				t.Error(diff)
+			}
+			first := slices.Index(lines, "vnic.create G")
+			for _, line := range s.cleared {
+				if at := slices.Index(lines, line); at > first {
+					t.Errorf("%s comes after the new run has begun", line)
+				}
+			}
+			if next.Run.Zone == old.Run.Zone || next.Control != old.Control || next.Spec.Address != old.Spec.Address || next.Spec.NICs[0] != old.Spec.NICs[0] {
+				t.Errorf("from %+v\nto %+v", old, next)
+			}
+			if len(d.Intent.Removes) != 4 || len(d.Intent.Makes) != 4 {
+				t.Errorf("intent: %+v", d.Intent)
+			}
+		})
+	}
+}
+
+// Links are free once their zone is halted, and what a zone leaves goes behind
+// the zone.
+func TestTheWayDownIsInOrder(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	for _, point := range []int{atConfigured, atInstalled, atBooted, atRunning} {
+		p, err := plan.Plan{Actions: c.down(r, prepared().bring(c, r, point).look())}.Sorted()
+		if err != nil {
+			t.Fatal(err)
+		}
+		behind := map[string][]string{} // all that an action comes after
+		for _, a := range p.Actions {
+			for _, id := range a.After {
+				behind[a.ID] = append(append(behind[a.ID], id), behind[id]...)
+			}
+		}
+		follows := func(later, earlier string) {
+			if slices.Contains(plan.IDs(p.Actions), earlier) && !slices.Contains(behind[later], earlier) {
+				t.Errorf("at %d: %s does not wait for %s", point, later, earlier)
+			}
+		}
+		zoneName := r.Run.Zone
+		follows("propolis.await-state web1 Destroyed", "propolis.stop web1")
+		follows("zone.halt "+zoneName, "propolis.await-state web1 Destroyed")
+		follows("zone.uninstall "+zoneName, "zone.halt "+zoneName)
+		follows("zone.delete "+zoneName, "zone.uninstall "+zoneName)
+		for _, v := range r.Run.vnics() {
+			follows("vnic.delete "+v.Name, "zone.halt "+zoneName)
+		}
+		if slices.Contains(plan.IDs(p.Actions), "zfs.destroy "+r.Run.Dataset) {
+			follows("zfs.destroy "+r.Run.Dataset, "zone.delete "+zoneName)
+		}
+	}
+}
+
+// A machine that runs is not powered off because something differs.
+func TestARunningMachineThatDiffersIsAConflict(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	cpus := 8
+	more := oneNIC()
+	more.CPUs = &cpus
+	edited := func(s *scene) {
+		config := s.Configs[r.Run.Zone]
+		config.Limitpriv = "default"
+		s.Configs[r.Run.Zone] = config
+	}
+	for name, s := range map[string]struct {
+		change func(*scene)
+		wanted Wanted
+		field  string
+	}{
+		"in what is wanted":                  {func(*scene) {}, more, "cpus"},
+		"in what is wanted, and is starting": {func(s *scene) { s.seen.Inside.VM.State = "Starting" }, more, "cpus"},
+		"in what is wanted, its zone edited": {edited, more, "cpus"},
+		"in its zone's configuration":        {edited, oneNIC(), "zone's limitpriv"},
+		"in a VNIC that was deleted":         {func(s *scene) { s.dropLink(r.Run.Guests[0].Name) }, oneNIC(), "VNIC " + r.Run.Guests[0].Name},
+		"in a VNIC of another MAC":           {func(s *scene) { s.Links[2].MAC = "02:08:20:ff:ff:ff" }, oneNIC(), "VNIC " + r.Run.Guests[0].Name},
+	} {
+		t.Run(name, func(t *testing.T) {
+			here := prepared().bring(c, r, atRunning)
+			s.change(here)
+			view := book(t, kept(t, r)...)
+			_, _, err := here.decide(t, c, view, Change{Wanted: s.wanted})
+			conflict, ok := errors.AsType[*ConflictError](err)
+			if !ok || !conflict.Recreate || conflict.Differences[0].Field != s.field {
+				t.Fatalf("error: %v", err)
+			}
+			d, next, err := here.decide(t, c, view, Change{Wanted: s.wanted, Recreate: true})
+			if err != nil || next.Run.Zone == r.Run.Zone {
+				t.Fatalf("recreated: %v, %+v", err, next.Run)
+			}
+			if lines := told(t, d, next.Run, r.Run); lines[0] != "propolis.stop web1" {
+				t.Errorf("does not begin with the power-off: %q", lines)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeLookedIntoIsNotRebuilt(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	cpus := 8
+	more := oneNIC()
+	more.CPUs = &cpus
+	for name, change := range map[string]func(*scene){
+		"its services cannot be listed": func(s *scene) { s.seen.Inside = Inside{Err: errors.New("no door")} },
+		"its Propolis does not answer":  func(s *scene) { s.seen.Inside.VM = VM{Err: errors.New("timed out")} },
+	} {
+		for _, w := range []Wanted{oneNIC(), more} {
+			here := prepared().bring(c, r, atRunning)
+			change(here)
+			d, _, err := here.decide(t, c, book(t, kept(t, r)...), Change{Wanted: w})
+			if _, ok := errors.AsType[*UnseenError](err); !ok {
+				t.Errorf("%s: %v, %q", name, err, told(t, d))
+			}
+		}
+	}
+}
+
+func TestAStoppedInstanceStartsWithTheAddressesThatItHad(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	r.Run, r.Wanted = nil, WantedStopped
+	d, next, err := prepared().decide(t, c, book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wayUp(), told(t, d, next.Run)); diff != "" {
+		t.Error(diff)
+	}
+	if next.Control != r.Control || next.Spec.Address != r.Spec.Address || next.Spec.NICs[0].MAC != r.Spec.NICs[0].MAC || next.Wanted != WantedRunning {
+		t.Errorf("%+v", next)
+	}
+}
+
+func TestOneStageDoesNoMore(t *testing.T) {
+	c := settings()
+	r := half(made(t, c, oneNIC()))
+	up := wayUp()
+	for _, s := range []struct {
+		stage Stage
+		point int
+		want  []string
+	}{
+		{StageVNIC, atNothing, up[:2]}, {StageZone, atVNICs, up[2:6]}, {StageBoot, atProfiled, up[6:8]}, {StageAddress, atSettled, up[8:10]},
+		{StageStart, atAddress, up[10:13]}, {StageEnsure, atOnline, up[13:14]}, {StageRun, atEnsured, up[14:]},
+	} {
+		t.Run(string(s.stage), func(t *testing.T) {
+			d, next, err := prepared().bring(c, r, s.point).decide(t, c, book(t, kept(t, r)...), Change{Wanted: oneNIC(), Only: s.stage})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(s.want, told(t, d, r.Run)); diff != "" {
+				t.Error(diff)
+			}
+			if finished := s.stage == StageEnsure || s.stage == StageRun; next.Run.Ensured != finished {
+				t.Errorf("finished: %v", next.Run.Ensured)
+			}
+			if s.point == atNothing {
+				return
+			}
+			_, _, err = prepared().decide(t, c, book(t, kept(t, r)...), Change{Wanted: oneNIC(), Only: s.stage})
+			if early, ok := errors.AsType[*EarlierError](err); !ok || early.First != StageVNIC {
+				t.Errorf("on nothing: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
+	number := func(n int) *int { return &n }
+	size := func(n uint64) *uint64 { return &n }
+	pool := func(s string) *string { return &s }
+	address := func(s string) *Address { a, _ := ParseAddress(s); return &a }
+	c := settings()
+	other := made(t, c, Wanted{Ref: "web2", NICs: []NIC{{MAC: "02:08:20:00:00:07"}}})
+	for name, s := range map[string]struct {
+		wanted Wanted
+		change func(*scene)
+		field  string // of an InputError; else any error
+	}{
+		"no CPUs":                        {wanted: Wanted{CPUs: number(0)}, field: "cpus"},
+		"no memory":                      {wanted: Wanted{Memory: size(0)}, field: "memory"},
+		"parts of a MiB":                 {wanted: Wanted{Memory: size(12345)}, field: "memory"},
+		"a pool that is not there":       {wanted: Wanted{Pool: pool("tank")}, field: "pool"},
+		"a pool without a place":         {wanted: Wanted{Pool: pool("rpool")}, change: func(s *scene) { s.Datasets[1].Mounted = false }, field: "pool"},
+		"an address of another network":  {wanted: Wanted{Address: address("10.78.0.5/24")}, field: "address"},
+		"the network's own address":      {wanted: Wanted{Address: address("10.77.0.0/24")}, field: "address"},
+		"the broadcast address":          {wanted: Wanted{Address: address("10.77.0.255/24")}, field: "address"},
+		"a reserved address":             {wanted: Wanted{Address: address("10.77.0.1/24")}},
+		"another's address":              {wanted: Wanted{Address: &other.Spec.Address}},
+		"another's MAC":                  {wanted: Wanted{NICs: []NIC{{MAC: "02:08:20:00:00:07"}}}},
+		"another's control MAC":          {wanted: Wanted{NICs: []NIC{{MAC: other.Control}}}},
+		"a link's MAC":                   {wanted: Wanted{NICs: []NIC{{MAC: "02:08:20:00:00:08"}}}, change: func(s *scene) { s.Links[0].MAC = "02:08:20:00:00:08" }},
+		"a link that is not there":       {wanted: Wanted{NICs: []NIC{{Over: "net9"}}}, field: "nic over"},
+		"a VNIC to lie over":             {wanted: Wanted{NICs: []NIC{{Over: "v0"}}}, change: func(s *scene) { s.Links[0].Name, s.Links[0].Class = "v0", "vnic" }, field: "nic over"},
+		"a volume that is not there":     {wanted: Wanted{Disks: []Disk{{Path: "/dev/zvol/rdsk/rpool/vol"}}}, field: "disk"},
+		"a file system for a volume":     {wanted: Wanted{Disks: []Disk{{Path: "/dev/zvol/rdsk/rpool/zone"}}}, field: "disk"},
+		"a file that is not there":       {wanted: Wanted{Disks: []Disk{{Path: "/a"}}}, change: func(s *scene) { s.seen.Disks["/a"] = fs.ErrNotExist }, field: "disk"},
+		"no control link":                {change: func(s *scene) { s.dropLink("stub0") }, field: "network.control_link"},
+		"no Propolis on the host":        {change: func(s *scene) { s.seen.Missing = []string{"/opt/p/bin"} }},
+		"a base that was installed anew": {change: func(s *scene) { s.Zones[1].UUID = "another" }},
+		"a base that is gone":            {change: func(s *scene) { s.dropZone(baseZone().Zone) }},
+		"a base of another mark":         {change: func(s *scene) { s.Datasets[2].User = nil }},
+		"a name that another has":        {wanted: Wanted{Ref: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e00", Name: "web2"}},
+		"a name that cannot be":          {wanted: Wanted{Ref: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e00", Name: "Web"}, field: "instance name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			here := prepared()
+			if s.change != nil {
+				s.change(here)
+			}
+			if s.wanted.Ref == "" {
+				s.wanted.Ref = "web1"
+			}
+			d, _, err := here.decide(t, c, book(t, kept(t, other)...), Change{Wanted: s.wanted})
+			input, ok := errors.AsType[*InputError](err)
+			if err == nil || ok != (s.field != "") || ok && input.Field != s.field || !d.Plan.Empty() || len(d.Before) > 0 {
+				t.Errorf("error: %v; plan: %v", err, d.Plan)
+			}
+		})
+	}
+}
+
+func TestAnInstanceCannotUseItsControlMACForAGuest(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	_, _, err := prepared().decide(t, c, book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: r.Control}}}})
+	if _, ok := errors.AsType[*MACTakenError](err); !ok {
+		t.Errorf("error: %v", err)
+	}
+}
+
+// Whatever is on the sled, a plan for one instance touches nothing else: what
+// it removes is the recorded run's, what it makes was not there.
+func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
+	c := settings()
+	rapid.Check(t, func(t *rapid.T) {
+		here := prepared()
+		foreign := rapid.SliceOfDistinct(rapid.IntRange(0, 5), rapid.ID).Draw(t, "foreign VNICs")
+		for _, n := range foreign {
+			l := here.Links[0]
+			l.Name, l.Class, l.Over, l.MAC = c.Names.ControlVNIC(n), "vnic", "net0", fmt.Sprintf("02:08:20:aa:aa:%02x", n)
+			here.Links = append(here.Links, l)
+		}
+		id := c.ID("web1")
+		old := Record{ID: id, Name: "web1", Wanted: WantedRunning, Control: "02:08:20:00:00:01",
+			Spec: Spec{CPUs: 2, Memory: 1 << 30, Address: Address{Mode: DHCP}, Pool: "rpool", NICs: []NIC{}}}
+		old.Run = &Run{PropolisID: id, Zone: c.Names.ZoneName(sled.InstanceID(c.Namespace, "run")), Brand: "sparse", Boot: rapid.SampledFrom([]string{thisBoot, earlierBoot}).Draw(t, "boot"),
+			Base: baseZone().Zone, BaseDataset: baseZone().Dataset, Guests: []VNIC{}, Ensured: rapid.Bool().Draw(t, "ensured"),
+			Control: VNIC{Name: c.Names.ControlVNIC(rapid.IntRange(0, 5).Draw(t, "own VNIC")), Over: "stub0", MAC: "02:08:20:00:00:01"}}
+		at, _ := sled.Zone("rpool", old.Run.Zone)
+		old.Run.Dataset, old.Run.Zonepath = at.Dataset, at.Mountpoint
+		if !slices.Contains(foreign, int(old.Run.Control.Name[len(old.Run.Control.Name)-1]-'0')) {
+			here.bring(c, old, rapid.IntRange(atNothing, atRunning).Draw(t, "came to"))
+		}
+		here.Datasets = append(here.Datasets, zfs.Dataset{Name: "rpool/zone/other", Type: "filesystem"},
+			zfs.Dataset{Name: old.Run.Dataset + "x", Type: "filesystem"}, zfs.Dataset{Name: baseZone().Dataset + "@other_snap", Type: "snapshot"})
+
+		facts, _ := old.replaces(Record{})
+		d, next, err := c.decide(bookOf(t, facts), here.look(), moment("m"), id, Change{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
+		if err != nil {
+			return // refused: nothing is touched
+		}
+		inv := here.look().Inv
+		for _, a := range d.Plan.Actions {
+			kind, name, _ := strings.Cut(a.Object, " ")
+			switch {
+			case a.Change == plan.Remove && kind == "vnic":
+				if l, _ := inv.Link(name); l.MAC != old.Control || name != old.Run.Control.Name {
+					t.Errorf("%s is not its own", a.ID)
+				}
+			case a.Change == plan.Remove && kind == "zone" && name != old.Run.Zone:
+				t.Errorf("%s is not its own", a.ID)
+			case a.Change == plan.Remove && kind == "dataset" && name != old.Run.Dataset && !strings.HasPrefix(name, old.Run.Dataset+"/") && !strings.HasPrefix(name, old.Run.Dataset+"@"):
+				t.Errorf("%s is not its own", a.ID)
+			case a.Change == plan.Create && kind == "vnic":
+				if _, there := inv.Link(name); there {
+					t.Errorf("%s: it is there", a.ID)
+				}
+			}
+		}
+		if !d.Plan.Empty() && next.Run.Control.MAC != old.Control {
+			t.Errorf("the MAC changed: %+v", next.Run)
+		}
+	})
+}

@@ -1,0 +1,257 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+const thisBoot, earlierBoot = "this boot", "an earlier boot"
+
+func baseZone() Base {
+	return Base{Zone: "propolis_base_rpool_1", UUID: "b-uuid", Dataset: "rpool/zone/propolis_base_rpool_1", Mark: "1:mark", Brand: "sparse"}
+}
+
+func settings() Settings {
+	return Settings{
+		Names: sled.DefaultPrefixes(), Namespace: uuid.MustParse("8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f"),
+		ControlLink: "stub0", GuestLink: "net0", MTU: 9000,
+		Underlay: netip.MustParsePrefix("10.77.0.0/24"), Reserved: []netip.Addr{netip.MustParseAddr("10.77.0.1")},
+		CPUs: 2, Memory: 1 << 30,
+		Propolis: Propolis{Directory: "/opt/p", Binary: "/opt/p/bin", Bootrom: "/opt/p/rom", Port: 12400, FMRI: "svc:/site/sledctl/propolis-server:default"},
+		Base: func(_ ledger.View, pool string) (Base, bool) {
+			b := baseZone()
+			return b, b.Dataset == pool+"/zone/"+b.Zone
+		},
+	}
+}
+
+// scene is a sled as it would be seen, to be changed by a test.
+type scene struct {
+	inventory.Listings
+	seen Seen
+}
+
+// prepared is a sled after bootstrap.
+func prepared() *scene {
+	b := baseZone()
+	return &scene{
+		Listings: inventory.Listings{
+			Zones: []zone.Zone{
+				{Name: zone.Global, State: zone.Running, Path: "/"},
+				{Name: b.Zone, State: zone.Installed, UUID: b.UUID, Brand: "sparse", Path: "/zone/" + b.Zone},
+			},
+			Configs: map[string]zone.Config{},
+			Links:   []vnic.Link{{Name: "net0", Class: "phys"}, {Name: "stub0", Class: "etherstub"}},
+			Pools:   []zfs.Pool{{Name: "rpool"}},
+			Datasets: []zfs.Dataset{
+				{Name: "rpool", Type: "filesystem", Mounted: true},
+				{Name: "rpool/zone", Type: "filesystem", Mounted: true, Mountpoint: "/zone"},
+				{Name: b.Dataset, Type: "filesystem", User: map[string]zfs.Value{sled.PropertyBase: {Value: b.Mark, Source: "local"}}},
+			},
+		},
+		seen: Seen{Boot: thisBoot, Disks: map[string]error{}, Inside: Inside{Services: map[string]string{}}},
+	}
+}
+
+func (s *scene) look() Seen {
+	seen := s.seen
+	seen.Inv = inventory.Of(s.Listings)
+	return seen
+}
+
+func (s *scene) zone(name string) *zone.Zone {
+	i := slices.IndexFunc(s.Zones, func(z zone.Zone) bool { return z.Name == name })
+	return &s.Zones[i]
+}
+
+func (s *scene) dropLink(name string) {
+	s.Links = slices.DeleteFunc(s.Links, func(l vnic.Link) bool { return l.Name == name })
+}
+
+func (s *scene) dropZone(name string) {
+	s.Zones = slices.DeleteFunc(s.Zones, func(z zone.Zone) bool { return z.Name == name })
+	delete(s.Configs, name)
+}
+
+// The points to which a run can have come.
+const (
+	atNothing = iota
+	atVNICs
+	atDataset
+	atConfigured
+	atInstalled
+	atProfiled
+	atBooted
+	atSettled
+	atAddress
+	atOnline
+	atEnsured
+	atRunning
+)
+
+// bring adds what a run that has come to a point has on the sled.
+func (s *scene) bring(c Settings, r Record, point int) *scene {
+	run := *r.Run
+	if point >= atVNICs {
+		for _, v := range run.vnics() {
+			l := vnic.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: 1500}
+			if v == run.Control {
+				l.MTU = c.MTU
+			}
+			s.Links = append(s.Links, l)
+		}
+	}
+	if point >= atDataset {
+		s.Datasets = append(s.Datasets, zfs.Dataset{
+			Name: run.Dataset, Type: "filesystem", Mountpoint: run.Zonepath, GUID: "42",
+			User: map[string]zfs.Value{sled.PropertyInstance: {Value: r.ID, Source: "local"}},
+		})
+	}
+	if point < atConfigured {
+		return s
+	}
+	s.Configs[run.Zone] = c.zoneConfig(r)
+	z := zone.Zone{Name: run.Zone, State: zone.Configured, Path: run.Zonepath, Brand: run.Brand}
+	if point >= atInstalled {
+		z.State, z.UUID = zone.Installed, "z-uuid"
+		s.Datasets = append(s.Datasets,
+			zfs.Dataset{Name: run.BaseDataset + "@" + cloneSnapshot(run), Type: "snapshot", GUID: "43"},
+			zfs.Dataset{Name: run.Dataset + "/zbe", Type: "filesystem", GUID: "44", Origin: run.BaseDataset + "@" + cloneSnapshot(run)})
+	}
+	if point >= atProfiled {
+		s.seen.Profile = smf.RenderProfile(c.profile(r))
+	}
+	if point >= atBooted {
+		z.State = zone.Running
+		for _, v := range run.vnics() {
+			s.lend(v.Name, run.Zone)
+		}
+	}
+	s.Zones = append(s.Zones, z)
+	s.inside(c, r, point)
+	return s
+}
+
+func (s *scene) lend(link, zone string) {
+	i := slices.IndexFunc(s.Links, func(l vnic.Link) bool { return l.Name == link })
+	s.Links[i].Zone = zone
+}
+
+func (s *scene) inside(c Settings, r Record, point int) {
+	if point >= atBooted {
+		s.seen.Inside.Services[c.Propolis.FMRI] = "disabled"
+	}
+	if point >= atSettled {
+		s.seen.Inside.Services[Milestone] = "online"
+	}
+	if point >= atAddress {
+		s.seen.Inside.Addresses = []ipadm.Address{{Object: addressObject(r), State: "ok", Address: r.Spec.Address.Prefix}}
+	}
+	if point >= atOnline {
+		s.seen.Inside.Services[c.Propolis.FMRI] = "online"
+		s.seen.Inside.VM = VM{Err: propolis.ErrNoInstance}
+	}
+	if point >= atEnsured {
+		s.seen.Inside.VM = VM{State: "Creating", ID: r.ID, Generation: 1}
+	}
+	if point >= atRunning {
+		s.seen.Inside.VM.State = "Running"
+	}
+}
+
+// book is a ledger that holds these facts.
+func book(t testing.TB, facts ...ledger.Fact) ledger.View {
+	t.Helper()
+	return bookOf(t, facts)
+}
+
+func kept(t testing.TB, records ...Record) []ledger.Fact {
+	t.Helper()
+	var all []ledger.Fact
+	for _, r := range records {
+		facts, err := r.replaces(Record{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, facts...)
+	}
+	return all
+}
+
+func intent(t testing.TB, id string, in operation.Intent) ledger.Fact {
+	t.Helper()
+	value, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ledger.Fact{Key: "intent/" + id, Value: value}
+}
+
+func moment(id string) operation.Moment {
+	return operation.Moment{ID: id, Now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}
+}
+
+// made is an instance as an ensure on a prepared sled leaves its record.
+func made(t testing.TB, c Settings, w Wanted, others ...ledger.Fact) Record {
+	t.Helper()
+	_, r, err := c.decide(book(t, others...), prepared().look(), moment("made "+w.Ref), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// half is a record whose machine was never given to Propolis.
+func half(r Record) Record {
+	run := *r.Run
+	run.Ensured = false
+	r.Run = &run
+	return r
+}
+
+func web(n int) Wanted { return Wanted{Ref: fmt.Sprintf("web%d", n)} }
+
+func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
+
+// bookOf is book for properties.
+func bookOf(t fatal, facts []ledger.Fact) ledger.View {
+	ctx, files := context.Background(), host.Memory()
+	places := ledger.Places{Lock: "/lock", Locations: []ledger.Location{{Directory: "/state"}}}
+	err := host.MkdirAll(files, "/state", 0o755)
+	if err == nil {
+		err = ledger.Create(ctx, files, places, "test")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(ctx, files, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := l.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return facts, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+type fatal interface{ Fatal(...any) }
