@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -131,6 +132,7 @@ func (e *Env) openHost() (host.Host, error) {
 			return nil, &refusedError{err: err, hint: "sledctl sim init --host sim:DIR makes another one"}
 		}
 		e.sled = sled
+		sled.Kill = func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) } // a fault that kills the caller means it
 		return sled.Host(), nil
 	}
 	if name := e.hostName(); name != "illumos" {
