@@ -146,7 +146,8 @@ func (s Settings) seal(ctx context.Context, h host.Host, r *Record) ([]ledger.Fa
 }
 
 // decide is pure: the newest valid base stands, else the next generation is
-// made, and what a dead run left of it is cleared away first.
+// made. What a dead run left of one that was never finished is cleared away
+// first, and its number is taken again.
 func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.Decision, Record, error) {
 	all, err := All(view)
 	if err != nil {
@@ -155,40 +156,60 @@ func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.De
 	if err := prepared(seen, pool); err != nil {
 		return operation.Decision{}, Record{}, err
 	}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
 	why, generation := "the pool has none", 0
 	for _, r := range slices.Backward(all) {
 		if r.Pool != pool {
 			continue
 		}
 		ok, reason := r.valid(seen)
-		if ok {
+		switch {
+		case ok:
 			return operation.Decision{}, r, nil
-		}
-		if generation == 0 {
+		case r.UUID == "" && !r.leaving(view):
+			removal := r.removal(seen)
+			d.Plan.Actions = append(d.Plan.Actions, removal.Plan.Actions...)
+			d.Intent.Removes = append(d.Intent.Removes, removal.Intent.Removes...)
+			d.Before = append(d.Before, removal.After...)
+			why = reason
+		case generation == 0:
 			why, generation = fmt.Sprintf("generation %d %s", r.Generation, reason), r.Generation
 		}
 	}
-	r := s.record(pool, s.free(seen, pool, generation+1), seen.Mark)
+	r := s.record(pool, s.free(seen, pool, generation+1, d.Intent.Removes), seen.Mark)
 	value, err := json.Marshal(r)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
-	actions := s.actions(r, why)
-	return operation.Decision{
-		Plan:   plan.Plan{Policy: plan.Undo, Actions: actions},
-		Before: []ledger.Fact{{Key: r.key(), Value: value}},
-		Undone: []ledger.Fact{{Key: r.key()}},
-		Intent: operation.Intent{Makes: []operation.Object{{Kind: "zone", Name: r.Zone}, {Kind: "dataset", Name: r.Dataset}}},
-	}, r, nil
+	d.Plan.Actions = plan.Chain(append(d.Plan.Actions, s.actions(r, why)...)...)
+	d.Before = append(d.Before, ledger.Fact{Key: r.key(), Value: value})
+	d.Undone = []ledger.Fact{{Key: r.key()}}
+	d.Intent.Makes = []operation.Object{{Kind: "zone", Name: r.Zone}, {Kind: "dataset", Name: r.Dataset}}
+	return d, r, nil
 }
 
-// free is the first generation from n on whose zone and dataset are not there.
-func (s Settings) free(seen Look, pool string, n int) int {
+// leaving says whether another operation, a reap, is removing the base.
+func (r Record) leaving(view ledger.View) bool {
+	for _, open := range operation.Open(view) {
+		removed := slices.ContainsFunc(open.Removes, func(o operation.Object) bool { return o.Name == r.Zone || o.Name == r.Dataset })
+		if open.Subject != Subject(r.Pool) && removed {
+			return true
+		}
+	}
+	return false
+}
+
+// free is the first generation from n on whose zone and dataset are not there,
+// or are removed first.
+func (s Settings) free(seen Look, pool string, n int, leaving []operation.Object) int {
+	leaves := func(kind, name string) bool {
+		return slices.ContainsFunc(leaving, func(o operation.Object) bool { return o.Kind == kind && o.Name == name })
+	}
 	for ; ; n++ {
 		r := s.record(pool, n, "")
 		_, zoned := seen.Inv.Zone(r.Zone)
 		_, exists := seen.Inv.Dataset(r.Dataset)
-		if !zoned && !exists {
+		if (!zoned || leaves("zone", r.Zone)) && (!exists || leaves("dataset", r.Dataset)) {
 			return n
 		}
 	}

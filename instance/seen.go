@@ -32,6 +32,8 @@ type Seen struct {
 	Disks map[string]error
 	// Propolis says what Propolis needs and is missing on the host.
 	Missing []string
+	// Mode is that of the recorded run's zonepath; 0 if it is not there.
+	Mode fs.FileMode
 	// Of the zone of the recorded run, when it is running:
 	Inside Inside
 	// Profile is what lies in the zone as its site profile; nil if none.
@@ -87,6 +89,9 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	}
 	if r.Run == nil {
 		return seen, nil
+	}
+	if info, err := h.Files().Stat(r.Run.Zonepath); err == nil {
+		seen.Mode = info.Mode.Perm()
 	}
 	return seen, s.lookInside(ctx, h, r, &seen)
 }
@@ -199,6 +204,7 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	config, configured := seen.Inv.Config(run.Zone)
 	p.configured = there && configured && sameConfig(config, s.zoneConfig(r))
 	p.installed = p.configured && (z.State == zone.Installed || z.State == zone.Running)
+	p.private = seen.Mode == zonepathMode || p.installed // zoneadm has seen to it
 	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(s.profile(r)))
 	p.booted = p.installed && z.State == zone.Running
 	if !p.booted {

@@ -44,6 +44,7 @@ type progress struct {
 	vnics      map[string]bool // by name
 	mtu        bool            // of the control VNIC
 	dataset    bool
+	private    bool // the dataset's mountpoint has its mode
 	configured bool
 	installed  bool
 	profiled   bool
@@ -120,16 +121,23 @@ func (s Settings) upVNICs(w *way, r Record, p progress) []string {
 	return ids
 }
 
+// zonepathMode is what zoneadm(8) demands of a zonepath.
+const zonepathMode = 0o700
+
 func (s Settings) upZone(w *way, r Record, p progress) string {
 	run := *r.Run
 	object := "zone " + run.Zone
 	dataset := w.add(StageZone, p.dataset, plan.Action{
 		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as ours", Change: plan.Create,
 		Step: zfs.Create{
-			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: 0o700,
+			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode,
 			Properties: []zfs.Property{{Name: sled.PropertyInstance, Value: r.ID}},
 		},
 	})
+	dataset = lastOf(w.add(StageZone, p.private || !p.dataset, plan.Action{
+		ID: "zfs.set-mode " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its making was cut short", Change: plan.Modify,
+		Step: zfs.SetMode{Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode},
+	}), dataset)
 	configured := w.add(StageZone, p.configured, plan.Action{
 		ID: "zone.configure " + run.Zone, Object: object, Why: "instance " + r.Name, Change: plan.Create, After: after(dataset),
 		Step: zone.Configure{Name: run.Zone, Config: s.zoneConfig(r)},

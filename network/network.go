@@ -174,6 +174,10 @@ func (s Settings) actions(old Record, next *Record, seen seen, at operation.Mome
 		return nil, &ConflictError{Object: "vnic " + s.GZVNIC, Is: "over " + l.Over, Wanted: "over " + next.ControlLink}
 	default:
 		next.GZMAC = l.MAC
+		if s.MTU != 0 && l.MTU != s.MTU {
+			add(plan.Action{ID: "vnic.set-mtu " + s.GZVNIC, Object: "vnic " + s.GZVNIC, Why: fmt.Sprintf("MTU is %d, wanted %d", l.MTU, s.MTU), Change: plan.Modify,
+				Step: vnic.SetMTU{Name: s.GZVNIC, Over: l.Over, MAC: l.MAC, MTU: s.MTU}})
+		}
 	}
 	err := s.address(next, seen, add)
 	return actions, err

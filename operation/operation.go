@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -92,6 +93,15 @@ type Intent struct {
 	// Takes names older intents of the same subject whose runs died: this run
 	// answers for what they left.
 	Takes []string `json:"takes,omitempty"`
+}
+
+// taken are the facts that end the older intents that were taken over.
+func (i Intent) taken() []ledger.Fact {
+	var ended []ledger.Fact
+	for _, id := range i.Takes {
+		ended = append(ended, ledger.Fact{Key: intentKey(id)})
+	}
+	return ended
 }
 
 // Object is one thing on the host. Creations need names, removals identities,
@@ -202,22 +212,23 @@ func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (R
 }
 
 // opening lists the facts that go before the work. A plan without actions
-// writes only what it must remember, and no intent.
+// writes only what it must remember, and no intent; it ends those of dead runs,
+// of which nothing is left to do.
 func opening(env Env, verb, subject string, view ledger.View, id string, d *Decision) ([]ledger.Fact, error) {
 	sorted, err := d.Plan.Sorted()
 	if err != nil {
 		return nil, err
 	}
 	d.Plan = sorted
-	if d.Plan.Empty() {
-		return append(d.Before, d.After...), nil
-	}
-	d.Intent.Verb, d.Intent.Subject, d.Intent.PID, d.Intent.Time = verb, subject, env.PID, time.Now().UTC()
 	for _, open := range Open(view) {
 		if open.Subject == subject {
 			d.Intent.Takes = append(d.Intent.Takes, open.ID)
 		}
 	}
+	if d.Plan.Empty() {
+		return slices.Concat(d.Before, d.After, d.Intent.taken()), nil
+	}
+	d.Intent.Verb, d.Intent.Subject, d.Intent.PID, d.Intent.Time = verb, subject, env.PID, time.Now().UTC()
 	value, err := json.Marshal(d.Intent)
 	if err != nil {
 		return nil, err
@@ -281,10 +292,7 @@ func noteStep(steps []TraceStep, e plan.Event) []TraceStep {
 // closing lists the facts of the outcome. While a host command of the run goes
 // on, or something is left that only this intent explains, it stays open.
 func closing(d Decision, report Report) []ledger.Fact {
-	ended := []ledger.Fact{{Key: intentKey(report.ID)}}
-	for _, id := range d.Intent.Takes {
-		ended = append(ended, ledger.Fact{Key: intentKey(id)})
-	}
+	ended := append(d.Intent.taken(), ledger.Fact{Key: intentKey(report.ID)})
 	switch {
 	case report.Outcome.Err() == nil:
 		return append(d.After, ended...)

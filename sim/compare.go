@@ -103,8 +103,8 @@ type ServerSnapshot struct {
 func (s *Sled) Snapshot(ctx context.Context) (*Snapshot, error) { return snapshot(ctx, s.world) }
 
 // Comparable is a sled without its counters, its times, and what is drawn anew
-// for whatever is made again (zone ids and UUIDs, GUIDs, pids): two sleds on
-// which the same things are give the same bytes.
+// for whatever is made again (zone ids, debug ids and UUIDs, GUIDs, pids): two
+// sleds on which the same things are give the same bytes.
 func Comparable(ctx context.Context, w *world.World) ([]byte, error) {
 	all, err := snapshot(ctx, w)
 	if err != nil {
@@ -112,6 +112,7 @@ func Comparable(ctx context.Context, w *world.World) ([]byte, error) {
 	}
 	for i := range all.Zones {
 		all.Zones[i].ID, all.Zones[i].UUID = 0, ""
+		delete(all.Zones[i].Config.Globals, "debugid") // zonecfg counts it up
 	}
 	for i := range all.Datasets {
 		all.Datasets[i].GUID = 0

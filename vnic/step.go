@@ -26,6 +26,13 @@ type Create struct {
 // (omicron#2656).
 type Delete struct{ Name, MAC, Over string }
 
+// SetMTU sets the MTU of a VNIC that is there, if it is the one that was meant
+// (*OtherError): of one whose Create was cut short before it did.
+type SetMTU struct {
+	Name, MAC, Over string
+	MTU             int // bytes
+}
+
 // CreateEtherstub makes a temporary etherstub. Errors: host.ErrExists,
 // *NameError.
 type CreateEtherstub struct{ Name string }
@@ -40,6 +47,9 @@ func (Create) Verb() string { return "vnic.create" }
 func (Delete) Verb() string { return "vnic.delete" }
 
 // Verb names the step.
+func (SetMTU) Verb() string { return "vnic.set-mtu" }
+
+// Verb names the step.
 func (CreateEtherstub) Verb() string { return "vnic.create-etherstub" }
 
 // Verb names the step.
@@ -50,6 +60,9 @@ func (s Create) Undo() any { return Delete{Name: s.Name, MAC: s.MAC, Over: s.Ove
 
 // Undo is nil.
 func (Delete) Undo() any { return nil }
+
+// Undo is nil: the MTU goes with the VNIC.
+func (SetMTU) Undo() any { return nil }
 
 // Undo is DeleteEtherstub.
 func (s CreateEtherstub) Undo() any { return DeleteEtherstub(s) }
@@ -72,6 +85,11 @@ func (s Create) Explain() []host.Line {
 
 // Explain is the delete-vnic.
 func (s Delete) Explain() []host.Line { return []host.Line{host.CommandLine(deleteCommand(s.Name))} }
+
+// Explain is the set-linkprop.
+func (s SetMTU) Explain() []host.Line {
+	return []host.Line{host.CommandLine(setMTUCommand(s.Name, s.MTU))}
+}
 
 // Explain is the create-etherstub.
 func (s CreateEtherstub) Explain() []host.Line {
@@ -115,7 +133,7 @@ func (s Create) Do(ctx context.Context, h host.Host) error {
 	if s.MTU == 0 {
 		return nil
 	}
-	err := s.setMTU(ctx, h)
+	err := setMTU(ctx, h, s.Name, s.MTU)
 	if err == nil || errors.Is(err, host.ErrStillRunning) {
 		return err
 	}
@@ -127,21 +145,33 @@ func (s Create) Do(ctx context.Context, h host.Host) error {
 // cleanupTime is how long removing a half-made VNIC may take.
 const cleanupTime = 10 * time.Second
 
-func (s Create) setMTU(ctx context.Context, h host.Host) error {
-	if _, err := run(ctx, h, setMTUCommand(s.Name, s.MTU), s.Name); err != nil {
-		return fmt.Errorf("set the MTU of VNIC %s: %w", s.Name, err)
+// setMTU sets it and reads it back.
+func setMTU(ctx context.Context, h host.Host, name string, want int) error {
+	if _, err := run(ctx, h, setMTUCommand(name, want), name); err != nil {
+		return fmt.Errorf("set the MTU of VNIC %s: %w", name, err)
 	}
-	out, err := run(ctx, h, showMTUCommand(s.Name), s.Name)
+	out, err := run(ctx, h, showMTUCommand(name), name)
 	if err != nil {
-		return fmt.Errorf("read the MTU of VNIC %s: %w", s.Name, err)
+		return fmt.Errorf("read the MTU of VNIC %s: %w", name, err)
 	}
 	switch mtu, err := parseMTU(out); {
 	case err != nil:
-		return fmt.Errorf("read the MTU of VNIC %s: %w", s.Name, err)
-	case mtu != s.MTU:
-		return fmt.Errorf("VNIC %s has an MTU of %d although %d was set", s.Name, mtu, s.MTU)
+		return fmt.Errorf("read the MTU of VNIC %s: %w", name, err)
+	case mtu != want:
+		return fmt.Errorf("VNIC %s has an MTU of %d although %d was set", name, mtu, want)
 	}
 	return nil
+}
+
+// Do sets it.
+func (s SetMTU) Do(ctx context.Context, h host.Host) error {
+	if err := ValidateName(s.Name); err != nil {
+		return fmt.Errorf("set MTU: %w", err)
+	}
+	if err := meant(ctx, h, s.Name, s.MAC, s.Over); err != nil {
+		return fmt.Errorf("set the MTU of VNIC %s: %w", s.Name, err)
+	}
+	return setMTU(ctx, h, s.Name, s.MTU)
 }
 
 // absent is host.ErrExists if there is a link of that name.
@@ -189,15 +219,23 @@ const (
 
 // once looks whose it is and tries to delete it.
 func (s Delete) once(ctx context.Context, h host.Host) error {
-	over, mac, err := identity(ctx, h, s.Name)
+	if err := meant(ctx, h, s.Name, s.MAC, s.Over); err != nil {
+		return err
+	}
+	_, err := run(ctx, h, deleteCommand(s.Name), s.Name)
+	return err
+}
+
+// meant is an *OtherError if the VNIC of that name is not the one.
+func meant(ctx context.Context, h host.Host, name, mac, over string) error {
+	isOver, is, err := identity(ctx, h, name)
 	if err != nil {
 		return err
 	}
-	if mac != s.MAC || over != s.Over {
-		return &OtherError{Name: s.Name, MAC: mac, Over: over, WantMAC: s.MAC, OverWas: s.Over}
+	if is != mac || isOver != over {
+		return &OtherError{Name: name, MAC: is, Over: isOver, WantMAC: mac, OverWas: over}
 	}
-	_, err = run(ctx, h, deleteCommand(s.Name), s.Name)
-	return err
+	return nil
 }
 
 // Do makes it.

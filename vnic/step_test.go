@@ -111,6 +111,20 @@ func TestCreateAndDelete(t *testing.T) {
 	}
 }
 
+func TestTheMTUOfAVNICThatIsThereIsSet(t *testing.T) {
+	s := newSled(t, world.OmniOS)
+	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
+	s.do(SetMTU{Name: "v0", MAC: mac, Over: "stub0", MTU: 1500})
+	if got := s.link("v0").MTU; got != 1500 {
+		t.Errorf("MTU %d", got)
+	}
+	s.ran = nil
+	other := SetMTU{Name: "v0", MAC: "02:08:20:00:00:01", Over: "stub0", MTU: 1400}
+	if err := other.Do(t.Context(), s); !errors.Is(err, host.ErrRefused) || s.ran != nil {
+		t.Errorf("another's: %v, ran %v", err, s.ran)
+	}
+}
+
 func TestListShowsWhereALinkIs(t *testing.T) {
 	s := newSled(t, world.OmniOS)
 	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})

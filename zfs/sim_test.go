@@ -199,6 +199,22 @@ func TestLifeOfADatasetOnARealPool(t *testing.T) {
 	lifecycle(r, pool, path.Join(t.TempDir(), "zone"))
 }
 
+func TestTheModeOfADatasetThatIsThereIsSet(t *testing.T) {
+	r := simulated(t)
+	r.do(
+		zfs.Create{Dataset: "rpool/z", Properties: []zfs.Property{{Name: "mountpoint", Value: "/z"}}},
+		zfs.SetMode{Dataset: "rpool/z", Mountpoint: "/z", Mode: 0o700},
+	)
+	if info, err := r.host.Files().Stat("/z"); err != nil || info.Mode.Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode, err)
+	}
+	r.do(zfs.Unmount{Dataset: "rpool/z"})
+	err := zfs.SetMode{Dataset: "rpool/z", Mountpoint: "/z", Mode: 0o700}.Do(t.Context(), r.host)
+	if _, ok := errors.AsType[*zfs.MountError](err); !ok {
+		t.Errorf("not mounted: %v", err)
+	}
+}
+
 func TestPoolsOfTheSimulatedSled(t *testing.T) {
 	r := simulated(t)
 	pools, err := zfs.Pools(t.Context(), r.host)

@@ -28,6 +28,13 @@ type Create struct {
 	Mode       fs.FileMode // of the mountpoint; 0: as zfs makes it
 }
 
+// SetMode gives the root of a mounted file system its permissions: of one whose
+// Create was cut short before it did. It must be mounted there (*MountError).
+type SetMode struct {
+	Dataset, Mountpoint string
+	Mode                fs.FileMode
+}
+
 // Set gives a property a value, on a dataset that exists.
 type Set struct {
 	Dataset, Name, Value string
@@ -53,6 +60,9 @@ type Snapshot struct {
 
 // Verb names the step.
 func (Create) Verb() string { return "zfs.create" }
+
+// Verb names the step.
+func (SetMode) Verb() string { return "zfs.set-mode" }
 
 // Verb names the step.
 func (Set) Verb() string { return "zfs.set" }
@@ -114,6 +124,11 @@ func (s Create) Explain() []host.Line {
 		lines = append(lines, host.ChmodLine(s.place(), s.Mode))
 	}
 	return lines
+}
+
+// Explain is the chmod.
+func (s SetMode) Explain() []host.Line {
+	return []host.Line{host.ChmodLine(s.Mountpoint, s.Mode)}
 }
 
 // Explain is the zfs set.
@@ -209,6 +224,22 @@ func (s Create) finish(ctx context.Context, h host.Host) error {
 	}
 	return h.Files().Chmod(s.place(), s.Mode)
 }
+
+// Do sets it.
+func (s SetMode) Do(ctx context.Context, h host.Host) error {
+	c := Create{Dataset: s.Dataset, Mountpoint: s.Mountpoint, Mode: s.Mode}
+	err := c.check()
+	if err == nil {
+		err = c.finish(ctx, h)
+	}
+	if err != nil {
+		return fmt.Errorf("set the mode of dataset %s: %w", s.Dataset, err)
+	}
+	return nil
+}
+
+// Undo is nil: the mode goes with the dataset.
+func (SetMode) Undo() any { return nil }
 
 func (s Set) property() Property { return Property{Name: s.Name, Value: s.Value} }
 
