@@ -70,10 +70,10 @@ const askTimeout = time.Second
 func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk, boot string) (Seen, error) {
 	seen := Seen{Boot: boot, Disks: map[string]error{}}
 	seen.Inv = inventory.Look(ctx, h, inventory.Want{
-		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
+		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
 		Roots: s.roots(disks), User: []string{sled.PropertyInstance, sled.PropertyBase},
 	})
-	if err := seen.Inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
+	if err := seen.Inv.Know(inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
 		return Seen{}, err
 	}
 	for _, d := range disks {

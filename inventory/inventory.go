@@ -90,7 +90,7 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 // Look asks the host for the wanted parts, all at once. It does not fail: a
 // part that could not be seen fails when it is read.
 func Look(ctx context.Context, h host.Host, want Want) *Inventory {
-	inv := &Inventory{failed: map[Part]error{Zones: errNotAsked, Configs: errNotAsked, Links: errNotAsked, Pools: errNotAsked, Datasets: errNotAsked}}
+	inv := &Inventory{failed: map[Part]error{Zones: errNotAsked, Configs: errNotAsked, Links: errNotAsked, Pools: errNotAsked, Datasets: errNotAsked, Rival: errNotAsked}}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	done := func(part Part, err error) {
@@ -113,6 +113,8 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 				var err error
 				inv.links, err = vnic.List(ctx, h)
 				done(Links, err)
+			case Rival:
+				done(Rival, lookRival(ctx, h))
 			case Datasets:
 				lookDatasets(ctx, h, want, inv, done)
 			case Pools: // with the datasets, where both are wanted
