@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
@@ -114,6 +115,6 @@ func isConflict(err error) bool {
 func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) || errors.Is(err, ledger.ErrAbsent) ||
 		errors.Is(err, instance.ErrNoPool) || is[*terminal.RefusedError](err) || is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
-		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) ||
+		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) ||
 		is[*refusedError](err)
 }

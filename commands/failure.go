@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
@@ -84,7 +85,8 @@ type failure struct {
 	Left    []string   `json:"left"`
 	Hint    string     `json:"hint,omitempty"`
 
-	changed bool // an operation had begun to change the host
+	changed bool   // an operation had begun to change the host
+	trace   string // its id
 }
 
 type hostWords struct {
@@ -98,7 +100,9 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	if r, ok := errors.AsType[*reported](err); ok {
 		for _, report := range r.reports {
 			f.Left = append(f.Left, report.Outcome.Left...)
-			f.changed = f.changed || report.ID != ""
+			if report.ID != "" {
+				f.changed, f.trace = true, report.ID
+			}
 		}
 	}
 	if step, ok := errors.AsType[*plan.StepError](err); ok {
@@ -147,6 +151,10 @@ func hintOf(err error, f failure) string {
 		return "run it again: it goes on from here; --timeout gives it longer"
 	case f.Exit == exitInterrupted && f.changed:
 		return "run it again: it begins where it was"
+	case errors.Is(err, ipadm.ErrDuplicate):
+		return "another host has this address; --address asks for another one"
+	case f.Exit == exitFailed && f.changed:
+		return "nothing stays of it: run it again once the cause is gone; sledctl trace " + f.trace + " shows each command"
 	}
 	return ""
 }

@@ -112,15 +112,19 @@ func (c chooser) address() (Address, error) {
 		return Address{Mode: DHCP}, nil
 	}
 	network := c.Underlay.Masked()
-	for ip := network.Addr().Next(); network.Contains(ip); ip = ip.Next() {
-		if ip.Is4() && !network.Contains(ip.Next()) {
-			break // the broadcast address
-		}
+	for ip := network.Addr().Next(); c.usable(ip); ip = ip.Next() {
 		if c.addressTaken(ip, "") == nil {
 			return Address{Mode: Static, Prefix: netip.PrefixFrom(ip, network.Bits())}, nil
 		}
 	}
 	return Address{}, fmt.Errorf("every address of the underlay %s is taken", network)
+}
+
+// usable says whether an address of the underlay can be a host's: it is neither
+// the network's own nor the broadcast address.
+func (c chooser) usable(ip netip.Addr) bool {
+	network := c.Underlay.Masked()
+	return network.Contains(ip) && ip != network.Addr() && (ip.Is6() || network.Contains(ip.Next()))
 }
 
 // AddressTakenError is an address that someone else has.
@@ -149,14 +153,8 @@ func (c chooser) checkAddress(a Address, self string) error {
 	if a.Mode != Static {
 		return nil
 	}
-	if c.Underlay.IsValid() && !c.Underlay.Contains(a.Prefix.Addr()) {
-		return &InputError{Field: "address", Value: a.Prefix.String(), Want: "an address within the underlay " + c.Underlay.Masked().String()}
-	}
-	if c.Underlay.IsValid() && a.Prefix.Addr() == c.Underlay.Masked().Addr() {
-		return &InputError{Field: "address", Value: a.Prefix.String(), Want: "a host's address, not the network's own"}
-	}
-	if c.Underlay.IsValid() && a.Prefix.Addr().Is4() && !c.Underlay.Contains(a.Prefix.Addr().Next()) {
-		return &InputError{Field: "address", Value: a.Prefix.String(), Want: "a host's address, not the broadcast one"}
+	if c.Underlay.IsValid() && !(c.usable(a.Prefix.Addr()) && a.Prefix.Bits() == c.Underlay.Bits()) {
+		return &InputError{Field: "address", Value: a.Prefix.String(), Want: fmt.Sprintf("a host's address within the underlay %s, with its prefix length", c.Underlay.Masked())}
 	}
 	return c.addressTaken(a.Prefix.Addr(), self)
 }

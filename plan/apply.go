@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -45,8 +46,12 @@ type StepError struct {
 	Err     error
 }
 
-// Error says what was being done to which object.
+// Error says what was being done to which object, once: most causes name it.
 func (e *StepError) Error() string {
+	_, name, _ := strings.Cut(e.Action.Object, " ")
+	if cause := e.Err.Error(); name != "" && strings.Contains(cause, name) {
+		return e.Action.Step.Verb() + ": " + cause
+	}
 	return fmt.Sprintf("%s: %s: %v", e.Action.Step.Verb(), e.Action.Object, e.Err)
 }
 

@@ -34,12 +34,10 @@ type seen struct {
 func (s Settings) Reap(ctx context.Context, env operation.Env, dryRun bool) (Findings, operation.Report, error) {
 	var findings Findings
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
-		Verb: "reap", Subject: "reap", Wait: true, DryRun: dryRun,
+		Verb: "reap", Subject: subject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return look(ctx, h, env) },
 		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
-			k, err := know(s.Names, view, got.boot, at.Now, func(subject string) (operation.Holder, bool) {
-				return operation.Alive(ctx, env, subject)
-			})
+			k, err := know(s.Names, view, got.boot, at.Now, living(ctx, env, dryRun))
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -52,16 +50,30 @@ func (s Settings) Reap(ctx context.Context, env operation.Env, dryRun bool) (Fin
 	return findings, report, err
 }
 
+// subject is what a reap locks: one at a time.
+const subject = "reap"
+
+// living tells whether a run on a subject is alive. One on ours is not: its
+// lock is ours now.
+func living(ctx context.Context, env operation.Env, dryRun bool) func(string) (operation.Holder, bool) {
+	return func(other string) (operation.Holder, bool) {
+		if other == subject && !dryRun {
+			return operation.Holder{}, false
+		}
+		return operation.Alive(ctx, env, other)
+	}
+}
+
 func look(ctx context.Context, h host.Host, env operation.Env) (seen, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
 		return seen{}, err
 	}
 	inv := inventory.Look(ctx, h, inventory.Want{
-		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
+		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
 		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertyBase},
 	})
-	return seen{inv: inv, boot: boot}, inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets)
+	return seen{inv: inv, boot: boot}, inv.Know(inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets)
 }
 
 // decision plans the removal of all that goes: a zone, then its VNICs, its

@@ -29,12 +29,10 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 		verb = "zone delete"
 	}
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
-		Verb: verb, Subject: "reap", Wait: true, DryRun: dryRun,
+		Verb: verb, Subject: subject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return look(ctx, h, env) },
 		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
-			k, err := know(s.Names, view, got.boot, at.Now, func(subject string) (operation.Holder, bool) {
-				return operation.Alive(ctx, env, subject)
-			})
+			k, err := know(s.Names, view, got.boot, at.Now, living(ctx, env, dryRun))
 			if err != nil {
 				return operation.Decision{}, err
 			}

@@ -39,8 +39,8 @@ func Ensure(ctx context.Context, env operation.Env, dryRun bool) (operation.Repo
 
 // Look lists the pools and what lies on those that are the sled's.
 func Look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
-	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: roots})
-	return inv, inv.Know(inventory.Pools, inventory.Datasets)
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Rival, inventory.Pools, inventory.Datasets}, Roots: roots})
+	return inv, inv.Know(inventory.Rival, inventory.Pools, inventory.Datasets)
 }
 
 func roots(pools []zfs.Pool) []string {
