@@ -1,0 +1,130 @@
+package instance
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/sledctl/sledctl/ledger"
+)
+
+// written is what a ledger holds after these facts.
+func written(facts ...ledger.Fact) map[string]string {
+	held := map[string]string{}
+	for _, f := range facts {
+		if f.Value == nil {
+			delete(held, f.Key)
+			continue
+		}
+		held[f.Key] = string(f.Value)
+	}
+	return held
+}
+
+func anyRecord(id string) *rapid.Generator[Record] {
+	return rapid.Custom(func(t *rapid.T) Record {
+		r := Record{
+			ID: id, Name: rapid.StringMatching(`[a-c]`).Draw(t, "name"), Wanted: WantedRunning, Control: anyMAC().Draw(t, "control"),
+			Spec: Spec{CPUs: 1, Memory: 1 << 30, Address: anyAddress().Draw(t, "address"), NICs: rapid.SliceOfN(anyNIC(), 0, 3).Draw(t, "nics"), Disks: []Disk{}},
+		}
+		if rapid.Bool().Draw(t, "runs") {
+			n := rapid.IntRange(0, 5).Draw(t, "number")
+			r.Run = &Run{Zone: "z", Control: VNIC{Name: fmt.Sprint("c", n), MAC: r.Control}, Guests: []VNIC{}}
+			for i, nic := range r.Spec.NICs {
+				r.Run.Guests = append(r.Run.Guests, VNIC{Name: fmt.Sprint("g", n+i), Over: nic.Over, MAC: nic.MAC})
+			}
+		}
+		return r
+	})
+}
+
+// After one record has replaced another, the ledger holds what the new one
+// alone would hold: every reservation of the old is given back.
+func TestARecordGivesBackAllThatItReserved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		old, next := anyRecord(someID).Draw(t, "old"), anyRecord(someID).Draw(t, "next")
+		facts := func(r, old Record) []ledger.Fact {
+			f, err := r.replaces(old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		made, changed, gone := facts(old, Record{}), facts(next, old), facts(Record{}, next)
+		if d := cmp.Diff(written(facts(next, Record{})...), written(slices.Concat(made, changed)...)); d != "" {
+			t.Errorf("after the change: %s", d)
+		}
+		if left := written(slices.Concat(made, changed, gone)...); len(left) != 0 {
+			t.Errorf("after its end: %v", slices.Sorted(maps.Keys(left)))
+		}
+	})
+}
+
+func TestARecordTouchesNoOtherKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		old, next := anyRecord(someID).Draw(t, "old"), anyRecord(someID).Draw(t, "next")
+		own := map[string]bool{recordPrefix + someID: true}
+		for _, key := range slices.Concat(old.reserves(), next.reserves()) {
+			own[key] = true
+		}
+		facts, err := next.replaces(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range facts {
+			if !own[f.Key] {
+				t.Errorf("%s is another's", f.Key)
+			}
+		}
+	})
+}
+
+func TestARecordIsReadBackAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyRecord(someID).Draw(t, "record")
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Record
+		if err := json.Unmarshal(data, &again); err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		if d := cmp.Diff(r, again, cmp.Comparer(func(a, b Address) bool { return a == b })); d != "" {
+			t.Error(d)
+		}
+	})
+}
+
+func TestTheUserOfAVNICIsTheInstanceWhoseRunHasIt(t *testing.T) {
+	c := settings()
+	one := made(t, c, oneNIC())
+	view := book(t, kept(t, one)...)
+	for _, v := range one.Run.vnics() {
+		if user, used, err := UserOfVNIC(view, v.Name); err != nil || !used || user.ID != one.ID {
+			t.Errorf("%s: %v, %v, %v", v.Name, user.Name, used, err)
+		}
+	}
+	if _, used, err := UserOfVNIC(view, "vnic_propolis9"); err != nil || used {
+		t.Errorf("a VNIC of nobody: %v, %v", used, err)
+	}
+}
+
+func TestABrokenRecordIsAnError(t *testing.T) {
+	view := book(t, ledger.Fact{Key: recordPrefix + someID, Value: json.RawMessage(`{"id": 7}`)}, ledger.Fact{Key: namePrefix + "web1", Value: json.RawMessage(`7`)})
+	if _, _, err := Load(view, someID); err == nil {
+		t.Error("loaded")
+	}
+	if all, err := All(view); err == nil {
+		t.Errorf("listed: %v", all)
+	}
+	// A name whose owner cannot be read is not free.
+	if _, _, err := settings().identity(view, Wanted{Ref: otherID, Name: "web1"}); err == nil {
+		t.Error("its name was given to another")
+	}
+}

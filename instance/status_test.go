@@ -1,0 +1,74 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/zone"
+)
+
+func TestStatus(t *testing.T) {
+	c := settings()
+	running := made(t, c, web(1))
+	begun := half(running)
+	stopped, never := running, running
+	stopped.Run, stopped.Wanted = nil, WantedStopped
+	never.Run = nil
+	z := func(state zone.State) glance {
+		return glance{boot: thisBoot, there: true, zone: zone.Zone{Name: running.Run.Zone, State: state}}
+	}
+	vm := func(vm VM) glance { g := z(zone.Running); g.vm = vm; return g }
+	gone := glance{boot: thisBoot}
+	rebooted := func(g glance) glance { g.boot = "a later boot"; return g }
+	open := func(g glance) glance { g.open = true; return g }
+	for name, s := range map[string]struct {
+		record Record
+		glance glance
+		state  State
+		reason string // part of it
+	}{
+		"stopped on purpose":                      {stopped, gone, Stopped, ""},
+		"wanted, and nothing of it made":          {never, gone, Absent, "nothing of it"},
+		"the zones cannot be listed":              {running, glance{zones: errors.New("no list"), boot: thisBoot}, Unknown, "no list"},
+		"its zone is gone, the sled rebooted":     {running, rebooted(gone), Absent, "rebooted"},
+		"its zone is gone":                        {running, gone, Absent, "removed by someone else"},
+		"its zone is not made yet":                {begun, gone, Creating, "not made yet"},
+		"its zone is being made":                  {begun, open(gone), Creating, "begun and not ended"},
+		"its zone was left by an earlier boot":    {running, rebooted(z(zone.Installed)), Absent, "earlier boot"},
+		"its zone is installed, and to be booted": {begun, z(zone.Installed), Creating, "installed"},
+		"its zone was halted":                     {running, z(zone.Installed), Failed, "installed, not running"},
+		"its zone hangs":                          {running, z(zone.ShuttingDown), Failed, "shutting_down"},
+		"its VM runs":                             {running, vm(VM{State: "Running", ID: running.ID}), Running, ""},
+		"its VM reboots":                          {running, vm(VM{State: "Rebooting", ID: running.ID}), "rebooting", ""},
+		"its VM has failed":                       {running, vm(VM{State: "Failed", ID: running.ID}), Failed, ""},
+		"its Propolis has another's VM":           {running, vm(VM{State: "Running", ID: otherID}), Failed, otherID},
+		"its Propolis has no VM yet":              {begun, vm(VM{Err: propolis.ErrNoInstance}), Creating, "no machine yet"},
+		"its Propolis is not there yet":           {begun, vm(VM{Err: errors.New("refused")}), Creating, "no machine yet"},
+		"its Propolis has lost the VM":            {running, vm(VM{Err: fmt.Errorf("get: %w", propolis.ErrNoInstance)}), Failed, "lost its machine"},
+		"its Propolis hangs":                      {running, vm(VM{Err: context.DeadlineExceeded}), Unknown, "did not answer"},
+		"its Propolis cannot be reached":          {running, vm(VM{Err: errors.New("refused")}), Unknown, "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := c.judge(s.record, s.glance)
+			if got.State != s.state || !strings.Contains(got.Reason, s.reason) || s.reason == "" && got.Reason != "" {
+				t.Errorf("%s: %q", got.State, got.Reason)
+			}
+		})
+	}
+}
+
+// A service that is down makes nobody say that another's machine runs there.
+func TestTheStatusOfAnInstanceWhosePropolisIsDownIsUnknown(t *testing.T) {
+	c := settings()
+	r := made(t, c, web(1))
+	if got := c.status(r, prepared().bring(c, r, atAddress).look()); got.State != Unknown || !strings.Contains(got.Reason, "not online") {
+		t.Errorf("%+v", got)
+	}
+	if got := c.status(half(r), prepared().bring(c, r, atAddress).look()); got.State != Creating {
+		t.Errorf("of one that is being made: %+v", got)
+	}
+}
