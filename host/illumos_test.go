@@ -95,7 +95,7 @@ func TestRunGivesExitAndStreams(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		if left := s.outputs(t); left != nil && len(left) > 0 {
+		if left := s.outputs(t); len(left) > 0 {
 			t.Errorf("output files left: %v", left)
 		}
 	})

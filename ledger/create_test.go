@@ -118,9 +118,8 @@ func TestAKilledCreationIsFinished(t *testing.T) {
 // With any doubt a half-made ledger is left alone.
 func TestWhatIsNotSurelyAnInterruptedCreationIsNotFinished(t *testing.T) {
 	half := func() *sled {
-		s := newSled(t, 2, false)
 		for kill := 0; ; kill++ {
-			s = newSled(t, 2, false)
+			s := newSled(t, 2, false)
 			s.disks[1].failing(kill, errKilled, false)
 			if err := Create(t.Context(), s, s.places(), "test"); err == nil {
 				t.Fatal("never half-made")

@@ -165,6 +165,16 @@ func (c *creation) openDisks() error {
 	return nil
 }
 
+// osError is an error number in the words of Rust's std::io::Error.
+type osError string
+
+func (e osError) Error() string { return string(e) }
+
+const (
+	errNoEntry  osError = "No such file or directory (os error 2)"
+	errReadOnly osError = "Read-only file system (os error 30)"
+)
+
 // openFile opens a disk as the zone sees it: a device that it was given, or a
 // file.
 func (c *creation) openFile(path string, readonly bool) error {
@@ -174,9 +184,9 @@ func (c *creation) openFile(path string, readonly bool) error {
 	info, err := c.tx.Files.Stat(c.tx.ZonePathOf(c.process.Zone, path))
 	switch {
 	case err != nil || !info.Mode.IsRegular():
-		return errors.New("No such file or directory (os error 2)") //nolint:staticcheck // Rust's words
+		return errNoEntry
 	case !readonly && (c.tx.ReadOnlyIn(c.process.Zone, path) || info.Mode.Perm()&0o222 == 0):
-		return errors.New("Read-only file system (os error 30)") //nolint:staticcheck // Rust's words
+		return errReadOnly
 	}
 	return nil
 }
@@ -189,7 +199,7 @@ func (c *creation) openDevice(path string) error {
 			return nil
 		}
 	}
-	return errors.New("No such file or directory (os error 2)") //nolint:staticcheck // Rust's words
+	return errNoEntry
 }
 
 // hasDevice says whether the zone was given a device. The global zone has all.

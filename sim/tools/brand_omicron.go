@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // This file is the omicron1 brand of Helios: a zone is made of a baseline and
@@ -172,7 +173,7 @@ func (h *hook) uninstallOmicron(args []string) error {
 	options, operands := getopt(args, "F", nil)
 	for _, o := range options {
 		if o.Bad != "" {
-			return fmt.Errorf("Unrecognized option: '%s'", o.Bad)
+			return &world.Refusal{Text: "Unrecognized option: '" + o.Bad + "'", Exit: 1} // in the words of Rust's getopts
 		}
 	}
 	if len(operands) > 0 {

@@ -108,10 +108,10 @@ func TestACommandWhoseCallerGivesUpLeavesTheLock(t *testing.T) {
 
 func TestFaultsOfACommand(t *testing.T) {
 	type result struct {
-		reply           Reply
-		killed          bool
-		took            time.Duration
-		begun, ended, x uint64
+		reply        Reply
+		killed       bool
+		took         time.Duration
+		begun, ended uint64
 	}
 	for _, c := range []struct {
 		fault world.Fault

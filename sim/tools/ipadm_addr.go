@@ -22,7 +22,6 @@ type addrOptions struct {
 	address          world.NewAddress
 	wait             string
 	static, dhcp, ra bool // options that belong to one type only were given
-	remote           bool
 	hasAddress       bool
 	properties       bool
 	operands         []string

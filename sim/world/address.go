@@ -89,7 +89,7 @@ func (tx *Tx) CreateAddress(zone string, n NewAddress) (*Address, error) {
 	a := &Address{Object: n.Object, Type: n.Type, Temporary: n.Temporary}
 	if err := tx.configure(zone, a, n); err != nil {
 		if existing == nil {
-			tx.DeleteInterface(zone, ifname) //nolint:errcheck // it is there: it was just made
+			tx.DeleteInterface(zone, ifname) // it is there: it was just made
 		}
 		return nil, err
 	}
