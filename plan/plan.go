@@ -5,6 +5,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -89,44 +90,63 @@ func (p Plan) Empty() bool { return len(p.Actions) == 0 }
 // done: each behind those it comes after, otherwise as they stand. It fails on
 // a cycle, on an id that stands twice, and on one that is not there.
 func (p Plan) Sorted() (Plan, error) {
-	at := make(map[string]int, len(p.Actions))
+	behind, err := p.behind()
+	if err != nil {
+		return Plan{}, err
+	}
+	open := make([]int, len(p.Actions))  // how many actions must still be done before
+	round := make([]int, len(p.Actions)) // of reading the actions in order, the one in which it can be done
+	var ready []int
 	for i, a := range p.Actions {
-		if _, twice := at[a.ID]; twice {
-			return Plan{}, fmt.Errorf("plan: two actions are called %q", a.ID)
+		if open[i] = len(a.After); open[i] == 0 {
+			ready = append(ready, i)
 		}
-		at[a.ID] = i
 	}
-	for _, a := range p.Actions {
-		for _, id := range a.After {
-			if _, ok := at[id]; !ok {
-				return Plan{}, fmt.Errorf("plan: %q comes after %q, which is not in the plan", a.ID, id)
+	for next := 0; next < len(ready); next++ {
+		i := ready[next]
+		for _, j := range behind[i] {
+			after := round[i]
+			if j < i {
+				after++
+			}
+			round[j] = max(round[j], after)
+			if open[j]--; open[j] == 0 {
+				ready = append(ready, j)
 			}
 		}
 	}
-	sorted := make([]Action, 0, len(p.Actions))
-	done := make(map[string]bool, len(p.Actions))
-	for len(sorted) < len(p.Actions) {
-		before := len(sorted)
-		for _, a := range p.Actions {
-			if !done[a.ID] && !slices.ContainsFunc(a.After, func(id string) bool { return !done[id] }) {
-				sorted = append(sorted, a)
-				done[a.ID] = true
-			}
-		}
-		if len(sorted) == before {
-			return Plan{}, fmt.Errorf("plan: %q waits for itself", firstOpen(p.Actions, done))
-		}
+	if len(ready) < len(p.Actions) {
+		stuck := slices.IndexFunc(open, func(n int) bool { return n > 0 })
+		return Plan{}, fmt.Errorf("plan: %q waits for itself", p.Actions[stuck].ID)
+	}
+	slices.SortFunc(ready, func(a, b int) int { return cmp.Or(cmp.Compare(round[a], round[b]), cmp.Compare(a, b)) })
+	sorted := make([]Action, len(ready))
+	for n, i := range ready {
+		sorted[n] = p.Actions[i]
 	}
 	return Plan{Actions: sorted, Policy: p.Policy}, nil
 }
 
-func firstOpen(actions []Action, done map[string]bool) string {
-	for _, a := range actions {
-		if !done[a.ID] {
-			return a.ID
+// behind lists for each action those that come after it, all by their place.
+func (p Plan) behind() ([][]int, error) {
+	at := make(map[string]int, len(p.Actions))
+	for i, a := range p.Actions {
+		if _, twice := at[a.ID]; twice {
+			return nil, fmt.Errorf("plan: two actions are called %q", a.ID)
+		}
+		at[a.ID] = i
+	}
+	behind := make([][]int, len(p.Actions))
+	for i, a := range p.Actions {
+		for _, id := range a.After {
+			before, ok := at[id]
+			if !ok {
+				return nil, fmt.Errorf("plan: %q comes after %q, which is not in the plan", a.ID, id)
+			}
+			behind[before] = append(behind[before], i)
 		}
 	}
-	return ""
+	return behind, nil
 }
 
 // Chain returns the actions with each one made to follow the one before it.
