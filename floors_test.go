@@ -70,6 +70,7 @@ func floors() map[string]room {
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -1, machine: all},
 		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/napi": sim, "sim/nexus": sim,
+		"sim/simtest": {imports: []string{}, by: []string{}, machine: []use{useDial}}, // for tests
 	}
 }
 

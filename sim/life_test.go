@@ -2,25 +2,29 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
 // door is a way to run commands on a sled.
 type door struct {
-	host host.Host
-	sled *Sled
+	host    host.Host
+	sled    *Sled
+	address string // of its one zone, on which nobody else listens
 }
 
 // doors are the ways that lead to the same code.
@@ -28,7 +32,7 @@ func doors(t *testing.T, o Options) map[string]func(*testing.T) door {
 	return map[string]func(*testing.T) door{
 		"memory": func(t *testing.T) door {
 			s := newSledFor(t, o)
-			return door{s.Host(), s}
+			return door{s.Host(), s, "127.77.1.2"}
 		},
 		"directory": func(t *testing.T) door {
 			s, err := Init(t.TempDir(), o)
@@ -36,7 +40,7 @@ func doors(t *testing.T, o Options) map[string]func(*testing.T) door {
 				t.Fatal(err)
 			}
 			t.Cleanup(s.Close)
-			return door{s.Host(), s}
+			return door{s.Host(), s, "127.77.1.2"}
 		},
 		"stand-in": func(t *testing.T) door {
 			dir := t.TempDir()
@@ -53,14 +57,38 @@ func doors(t *testing.T, o Options) map[string]func(*testing.T) door {
 			if err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() { remove(t, dir) })
 			t.Setenv(DirVariable, dir)
 			// A binary with the race detector otherwise sleeps a second when it ends.
 			t.Setenv("GORACE", "atexit_sleep_ms=0")
 			return door{host.NewIllumos(host.IllumosOptions{
-				CommandPath: []string{bin}, Root: filepath.Join(dir, "root"), Environment: []string{DirVariable, "GORACE"},
-			}), s}
+				CommandPath: []string{bin}, Root: Root(dir), Files: s.Host().Files(), Environment: []string{DirVariable, "GORACE"},
+			}), s, ownAddress(t)}
 		},
 	}
+}
+
+// remove takes a sled away, whose keeper may write meanwhile.
+func remove(t *testing.T, dir string) {
+	for try := 0; os.RemoveAll(dir) != nil; try++ {
+		if try == 1000 {
+			t.Fatal(os.RemoveAll(dir))
+		}
+	}
+}
+
+// ownAddress is one on which no test listens but this one.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	network, release, err := simtest.Underlay()
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		t.Skip("loopback addresses are not there by themselves: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return network.Addr().Next().Next().String()
 }
 
 // run runs a command that must succeed, and returns what it printed.
@@ -111,7 +139,7 @@ func (d door) await(t *testing.T, want string, query func() string) {
 }
 
 // service is a manifest of a server that listens where its property says, as
-// svccfg(8) imports it.
+// svccfg(8) imports it; ADDRESS stands for the zone's.
 const service = `<?xml version="1.0"?>
 <!DOCTYPE service_bundle SYSTEM "/usr/share/lib/xml/dtd/service_bundle.dtd.1">
 <service_bundle type='manifest' name='vm'>
@@ -126,7 +154,7 @@ const service = `<?xml version="1.0"?>
 	`/opt/oxide/propolis-server/blob/OVMF_CODE.fd %{config/listen} --metric-addr disable &amp;' />
 	<exec_method type='method' name='stop' exec=':kill' timeout_seconds='60' />
 	<property_group name='config' type='application'>
-		<propval name='listen' type='astring' value='127.77.1.2:12400' />
+		<propval name='listen' type='astring' value='ADDRESS:12400' />
 	</property_group>
 </service>
 </service_bundle>
@@ -171,7 +199,7 @@ func (d door) makeBase(t *testing.T) {
 	d.run(t, "zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")
 	d.run(t, "zonecfg", "-z", "base", "create -b; set brand=sparse; set zonepath=/zone/base; set autoboot=false; set ip-type=exclusive")
 	d.run(t, "zoneadm", "-z", "base", "install")
-	write(t, d.host.Files(), "/zone/base/root/var/svc/manifest/site/vm.xml", service)
+	write(t, d.host.Files(), "/zone/base/root/var/svc/manifest/site/vm.xml", strings.Replace(service, "ADDRESS", d.address, 1))
 	if got := d.run(t, "zoneadm", "list", "-cp"); !strings.Contains(got, "-:base:installed:/zone/base:") {
 		t.Errorf("listed: %s", got)
 	}
@@ -212,7 +240,7 @@ func (d door) awaitService(t *testing.T, fmri, want string) {
 func (d door) useZone(t *testing.T) {
 	t.Helper()
 	d.in(t, "vm1", "ipadm", "create-if", "-t", "vnic0")
-	d.in(t, "vm1", "ipadm", "create-addr", "-t", "-T", "static", "-a", "127.77.1.2/24", "vnic0/v4")
+	d.in(t, "vm1", "ipadm", "create-addr", "-t", "-T", "static", "-a", d.address+"/24", "vnic0/v4")
 	d.await(t, "ok", func() string { return d.in(t, "vm1", "ipadm", "show-addr", "-p", "-o", "state", "vnic0/v4") })
 	if got := d.run(t, "dladm", "show-linkprop", "-c", "-p", "zone", "-o", "value", "vnic0"); got != "vm1\n" {
 		t.Errorf("vnic0 is on loan to %q", got)
@@ -220,10 +248,10 @@ func (d door) useZone(t *testing.T) {
 	d.awaitService(t, "svc:/site/vm:default", "disabled")
 	d.run(t, "svcadm", "-z", "vm1", "enable", "-t", "svc:/site/vm:default")
 	d.awaitService(t, "svc:/site/vm:default", "online")
-	d.await(t, "424 Failed Dependency", func() string { return d.get(t, "http://127.77.1.2:12400/instance") })
+	d.await(t, "424 Failed Dependency", func() string { return d.get(t, "http://"+d.address+":12400/instance") })
 	d.run(t, "svcadm", "-z", "vm1", "disable", "-t", "svc:/site/vm:default")
 	d.awaitService(t, "svc:/site/vm:default", "disabled")
-	d.await(t, "no connection", func() string { return d.get(t, "http://127.77.1.2:12400/instance") })
+	d.await(t, "no connection", func() string { return d.get(t, "http://"+d.address+":12400/instance") })
 }
 
 // get is the status of a GET request, or that nobody answered.
@@ -303,7 +331,7 @@ const profile = `<!DOCTYPE service_bundle SYSTEM "/usr/share/lib/xml/dtd/service
 // server (packaging/smf/method_script.sh of oxidecomputer/propolis).
 func TestAnImageStartsByItself(t *testing.T) {
 	s := newSledFor(t, Options{Mode: world.Helios})
-	d := door{s.Host(), s}
+	d := door{host: s.Host(), sled: s}
 	d.run(t, "zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")
 	d.run(t, "dladm", "set-linkprop", "-t", "-p", "mtu=9000", "net0")
 	d.run(t, "dladm", "create-vnic", "-t", "-l", "net0", "-p", "mtu=9000", "vnic0")

@@ -14,7 +14,7 @@ import (
 // links made with -t are gone (zones(7), dladm(8)).
 func TestARebootBringsBackWhatIsPersistent(t *testing.T) {
 	s := newSledFor(t, Options{})
-	d := door{s.Host(), s}
+	d := door{host: s.Host(), sled: s}
 	d.makeBase(t)
 	d.makeZone(t)
 	d.run(t, "zonecfg", "-z", "auto", "create -b; set brand=sparse; set zonepath=/zone/auto; set autoboot=true; set ip-type=exclusive")
@@ -47,7 +47,7 @@ func TestALifeTakesThePublishedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Latency: "helios2021"})
 		defer s.Close()
-		d := door{s.Host(), s}
+		d := door{s.Host(), s, "127.77.1.2"}
 		took := func(what string, want time.Duration, do func()) {
 			t.Helper()
 			start := time.Now()
@@ -61,12 +61,12 @@ func TestALifeTakesThePublishedTime(t *testing.T) {
 		took("link, configuration, clone, boot, milestone", (30+12+1700+680+17900)*time.Millisecond, func() { d.makeZone(t) })
 		d.in(t, "vm1", "ipadm", "create-if", "-t", "vnic0")
 		took("address", 50*time.Millisecond, func() {
-			d.in(t, "vm1", "ipadm", "create-addr", "-t", "-T", "static", "-a", "127.77.1.2/24", "vnic0/v4")
+			d.in(t, "vm1", "ipadm", "create-addr", "-t", "-T", "static", "-a", d.address+"/24", "vnic0/v4")
 			d.await(t, "ok", func() string { return d.in(t, "vm1", "ipadm", "show-addr", "-p", "-o", "state", "vnic0/v4") })
 		})
 		took("Propolis", 480*time.Millisecond, func() {
 			d.run(t, "svcadm", "-z", "vm1", "enable", "-t", "svc:/site/vm:default")
-			d.await(t, "424 Failed Dependency", func() string { return d.get(t, "http://127.77.1.2:12400/instance") })
+			d.await(t, "424 Failed Dependency", func() string { return d.get(t, "http://"+d.address+":12400/instance") })
 		})
 		took("halt", time.Second, func() { d.run(t, "zoneadm", "-z", "vm1", "halt") })
 	})

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -79,12 +80,9 @@ func TestAStandInWithoutASledSaysSo(t *testing.T) {
 // In a script that only asks for the address, nobody else lets time pass.
 func TestAServerComesUpWithoutFurtherCommands(t *testing.T) {
 	s := newShell(t)
-	s.makeBase(t)
-	s.makeZone(t)
-	s.in(t, "vm1", "ipadm", "create-addr", "-t", "-T", "static", "-a", "127.77.1.2/24", "vnic0/v4")
-	s.awaitService(t, "svc:/site/vm:default", "disabled")
+	s.up(t)
 	s.latency(t, "helios2021")
-	s.run(t, "svcadm", "-z", "vm1", "enable", "-t", "svc:/site/vm:default")
+	s.run(t, "svcadm", "-z", "vm1", "enable", "-t", vmService)
 	s.await(t, "listens", s.dial)
 	first := s.server(t)
 
@@ -102,18 +100,12 @@ func TestAServerComesUpWithoutFurtherCommands(t *testing.T) {
 	})
 	s.await(t, "listens", s.dial)
 
-	// The keeper may still write.
-	s.await(t, "gone", func() string {
-		if os.RemoveAll(s.dir) != nil {
-			return ""
-		}
-		return "gone"
-	})
+	remove(t, s.dir)
 	s.await(t, "silent", s.dial)
 }
 
 func (s shell) dial() string {
-	conn, err := net.Dial("tcp", "127.77.1.2:12400")
+	conn, err := net.Dial("tcp", s.address+":12400")
 	if err != nil {
 		return "silent"
 	}
@@ -133,6 +125,82 @@ func (s shell) server(t *testing.T) (found *world.Process) {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// up has the zone's server come up.
+func (s shell) up(t *testing.T) {
+	t.Helper()
+	s.makeBase(t)
+	s.makeZone(t)
+	s.in(t, "vm1", "ipadm", "create-addr", "-t", "-T", "static", "-a", s.address+"/24", "vnic0/v4")
+	s.awaitService(t, vmService, "disabled")
+}
+
+const vmService = "svc:/site/vm:default"
+
+// Somebody who is no part of the sled must not be taken for its server.
+func TestAnAddressThatIsTakenIsTheServersError(t *testing.T) {
+	s := newShell(t)
+	s.up(t)
+	stranger, err := net.Listen("tcp", s.address+":12400")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run(t, "svcadm", "-z", "vm1", "enable", "-t", vmService)
+	s.awaitService(t, vmService, "maintenance")
+	if got := s.in(t, "vm1", "cat", "/var/svc/log/site-vm:default.log"); !strings.Contains(got, s.address+":12400: bind: address already in use") {
+		t.Errorf("its log: %s", got)
+	}
+	_ = stranger.Close()
+	s.run(t, "svcadm", "-z", "vm1", "clear", vmService)
+	s.awaitService(t, vmService, "online")
+	s.await(t, "listens", s.dial)
+}
+
+func TestWhoeverEndsAProcessEndsItsServer(t *testing.T) {
+	s := newShell(t)
+	s.up(t)
+	s.run(t, "svcadm", "-z", "vm1", "enable", "-t", vmService)
+	s.await(t, "listens", s.dial)
+	first := s.server(t)
+	s.run(t, "svcadm", "-z", "vm1", "restart", vmService)
+	s.await(t, "listens", s.dial)
+	if now := s.server(t); now == nil || now.OSPID == first.OSPID {
+		t.Errorf("restarted: %+v, before %+v", now, first)
+	}
+	// Through another door, too.
+	if err := s.sled.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, "silent", s.dial)
+	if left, err := filepath.Glob(filepath.Join(s.dir, world.LocksDir, ".server-*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+}
+
+// The lock of whoever boots a zone is not the zone's: zoneadmd closes all that
+// it inherits.
+func TestAServerKeepsNoLockOfItsCaller(t *testing.T) {
+	s := newShell(t)
+	s.up(t)
+	files := s.host.Files()
+	l, err := files.Lock(t.Context(), "/var/run/x", host.TryExclusive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enable := host.Command{Program: "svcadm", Args: []string{"-z", "vm1", "enable", "-t", vmService}}
+	if _, err := s.host.Run(host.WithLock(t.Context(), l), enable); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, "listens", s.dial)
+	if err := l.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = files.Lock(t.Context(), "/var/run/x", host.TryExclusive); err != nil {
+		t.Errorf("the server holds the lock: %v", err)
+	} else {
+		_ = l.Unlock()
+	}
 }
 
 // A zoneadm that is killed leaves its zone incomplete and the lock free
