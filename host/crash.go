@@ -54,8 +54,14 @@ func (c *crash) Points() int {
 // Crashed says whether it has happened.
 func (c *crash) Crashed() bool { return c.dead.Err() != nil }
 
-// Wait returns when the commands that outlived the crash have ended.
-func (c *crash) Wait() { c.children.Wait() }
+// Wait returns when the commands that outlived the crash have ended, and the
+// locks and connections are dropped.
+func (c *crash) Wait() {
+	if c.Crashed() {
+		<-c.dropped
+	}
+	c.children.Wait()
+}
 
 func (c *Crashing) forAction(id string) Host { return &Crashing{ForAction(c.host, id), c.crash} }
 
@@ -130,6 +136,7 @@ type crash struct {
 
 	dead     context.Context // done when it has happened
 	kill     context.CancelFunc
+	dropped  chan struct{} // closed when what the crash drops is
 	children sync.WaitGroup
 
 	mu     sync.Mutex
@@ -138,7 +145,7 @@ type crash struct {
 }
 
 func newCrash(n int, mode CrashMode) *crash {
-	c := &crash{at: n, mode: mode}
+	c := &crash{at: n, mode: mode, dropped: make(chan struct{})}
 	c.dead, c.kill = context.WithCancel(context.Background())
 	return c
 }
@@ -174,12 +181,16 @@ func (c *crash) die(f fate) {
 		return
 	}
 	c.mu.Lock()
+	first := !c.Crashed()
 	c.kill()
 	drop := c.drop
 	c.drop = nil
 	c.mu.Unlock()
 	for _, d := range drop {
 		d()
+	}
+	if first {
+		close(c.dropped)
 	}
 }
 
