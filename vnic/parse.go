@@ -154,9 +154,12 @@ func parseMTU(out []byte) (int, error) { return number(strings.TrimSuffix(string
 
 // join puts the three listings together. In the gate two links can have one
 // name, of which one is on loan (illumos 10001): the listings have the same
-// order, so that the second of a name is the second everywhere. False: the
-// listings do not fit, because a link came or went between them.
-func join(links, vnics, zones []Link) ([]Link, bool) {
+// order, so that the second of a name is the second everywhere.
+//
+// A link that came or went between the listings stands with what was seen of
+// it; fits is then false. Whoever holds a link's subject sees all of it: nobody
+// else makes or removes it.
+func join(links, vnics, zones []Link) (out []Link, fits bool) {
 	type key struct {
 		name string
 		nth  int
@@ -171,22 +174,26 @@ func join(links, vnics, zones []Link) ([]Link, bool) {
 	}
 	byVNIC, byZone := index(vnics), index(zones)
 	seen, matched := map[string]int{}, 0
-	out := make([]Link, len(links))
+	out, fits = make([]Link, len(links)), len(zones) == len(links)
 	for i, l := range links {
 		k := key{l.Name, seen[l.Name]}
 		seen[l.Name]++
-		z, ok := byZone[k]
-		if !ok {
-			return nil, false
-		}
+		z, known := byZone[k]
 		l.Zone = z.Zone
 		if v, isVNIC := byVNIC[k]; isVNIC {
 			l.Over, l.MAC, l.VLAN = v.Over, v.MAC, v.VLAN
 			matched++
 		} else if l.Class == "vnic" {
-			return nil, false
+			fits = false
 		}
+		fits = fits && known
 		out[i] = l
 	}
-	return out, len(zones) == len(links) && matched == len(vnics)
+	for _, v := range vnics {
+		if seen[v.Name] == 0 {
+			v.Class = "vnic" // it came after the first listing
+			out = append(out, v)
+		}
+	}
+	return out, fits && matched == len(vnics)
 }
