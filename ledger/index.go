@@ -5,28 +5,64 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
+	"strings"
 )
 
-// index is where the values of a text lie. It is never changed.
+// index is where the values of a text lie. It is never changed: that of a
+// longer text shares its layers, so that an append costs what it holds and not
+// what the ledger holds.
 type index struct {
-	facts map[string]place
-	live  []int32 // by line: facts that are the last of their key
-	dead  int     // bytes of lines without such a fact
-
-	once sync.Once
-	keys []string
+	// layers hold the facts, oldest first; the newest that has a key counts.
+	// Each is more than twice as large as the next, so there are few of them.
+	layers []map[string]place
+	live   []int32 // by line: facts that are the last of their key
+	dead   int     // bytes of lines without such a fact
 }
 
-// place is where a value lies.
+// place is where a value lies. In a layer above others, none means removed.
 type place struct {
 	value json.RawMessage
 	line  int32
 }
 
-func (x *index) sorted() []string {
-	x.once.Do(func() { x.keys = slices.Sorted(maps.Keys(x.facts)) })
-	return x.keys
+// get is where the last value of a key lies.
+func (x *index) get(key string) (place, bool) {
+	for _, layer := range slices.Backward(x.layers) {
+		if at, ok := layer[key]; ok {
+			return at, at.value != nil
+		}
+	}
+	return place{}, false
+}
+
+// keyed is a value with its key.
+type keyed struct {
+	key   string
+	value json.RawMessage
+}
+
+// under is all that opens with prefix, by key.
+func (x *index) under(prefix string) []keyed {
+	var found []keyed
+	for n, layer := range x.layers {
+		for key, at := range layer {
+			if at.value != nil && strings.HasPrefix(key, prefix) && !covered(key, x.layers[n+1:]) {
+				found = append(found, keyed{key, at.value})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b keyed) int { return strings.Compare(a.key, b.key) })
+	return found
+}
+
+// covered says whether one of these layers has the key too.
+func covered(key string, layers []map[string]place) bool {
+	for _, layer := range layers {
+		if _, ok := layer[key]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // facts is the index of t, made once.
@@ -34,46 +70,70 @@ func (t *text) facts() (*index, error) {
 	if x := t.index.Load(); x != nil {
 		return x, nil
 	}
-	x := &index{live: make([]int32, 0, len(t.lines))}
-	if t.before == nil {
-		x.facts = make(map[string]place, len(t.lines))
-	} else {
-		x.facts, x.dead = maps.Clone(t.before.facts), t.before.dead
-		x.live = append(x.live, t.before.live...)
+	x := &index{}
+	if t.before != nil {
+		x.layers, x.dead = slices.Clone(t.before.layers), t.before.dead
+		x.live = append(make([]int32, 0, len(t.lines)), t.before.live...)
 	}
+	x.layers = append(x.layers, make(map[string]place, len(t.lines)-len(x.live)))
 	for i := len(x.live); i < len(t.lines); i++ {
 		if err := x.add(t, i); err != nil {
 			return nil, err
 		}
 	}
+	x.settle()
 	t.index.Store(x)
 	return x, nil
 }
 
-// add enters the facts of line i.
+// settle puts layers together until each is more than twice as large as the
+// next. Those that were there before may be others' too.
+func (x *index) settle() {
+	for len(x.layers) > 1 {
+		above, below := x.layers[len(x.layers)-1], x.layers[len(x.layers)-2]
+		if len(below) > 2*len(above) {
+			return
+		}
+		both, bottom := maps.Clone(below), len(x.layers) == 2
+		for key, at := range above {
+			if bottom && at.value == nil {
+				delete(both, key)
+			} else {
+				both[key] = at
+			}
+		}
+		x.layers = append(x.layers[:len(x.layers)-2], both)
+	}
+}
+
+// add enters the facts of line i in the newest layer.
 func (x *index) add(t *text, i int) error {
+	newest := x.layers[len(x.layers)-1]
 	f, _ := cutLine(t.line(i))
 	x.live = append(x.live, 0)
 	for rest := f.facts; len(rest) > 0; {
-		var key, value []byte
+		var name, value []byte
 		var ok bool
-		if key, value, rest, ok = cutFact(rest); !ok {
+		if name, value, rest, ok = cutFact(rest); !ok {
 			return &fault{i + 2, fmt.Sprintf("the facts of line %d are not written as facts", f.seq)}
 		}
-		if string(key) == membersKey {
+		key := string(name)
+		if key == membersKey {
 			x.live[i]++
 			continue
 		}
-		old, had := x.facts[string(key)]
+		old, had := x.get(key)
 		if had {
 			x.drop(t, old.line, i)
 		}
 		switch {
 		case string(value) != "null":
-			x.facts[string(key)] = place{value, int32(i)}
+			newest[key] = place{value, int32(i)}
 			x.live[i]++
+		case had && len(x.layers) > 1:
+			newest[key] = place{}
 		case had:
-			delete(x.facts, string(key))
+			delete(newest, key)
 		}
 	}
 	if x.live[i] == 0 {

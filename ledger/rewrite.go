@@ -91,7 +91,7 @@ func (t *text) split() (kept, left []int, err error) {
 	removed := map[string]int{} // by key: the line that removed it for good
 	for i := range t.lines {
 		for key := range t.keys(i) {
-			if _, alive := x.facts[key]; !alive {
+			if _, alive := x.get(key); !alive {
 				removed[key] = i
 			}
 		}

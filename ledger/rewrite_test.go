@@ -228,8 +228,8 @@ func seqs(t *testing.T, s *sled, kind error) []uint64 {
 func TestAnIndexThatGrowsIsTheSameAsANewOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	x := made(t)
-	for n := range 200 {
-		f := gone(fmt.Sprint("k", r.IntN(10)))
+	for n := range 500 {
+		f := gone(fmt.Sprint("k", r.IntN(60)))
 		if r.IntN(4) > 0 {
 			f.Value = []byte(fmt.Sprint(n))
 		}
@@ -240,9 +240,25 @@ func TestAnIndexThatGrowsIsTheSameAsANewOne(t *testing.T) {
 		try(t, err)
 		fresh, err := y.facts()
 		try(t, err)
-		if grownIndex.dead != fresh.dead || !slices.Equal(grownIndex.live, fresh.live) ||
-			!maps.EqualFunc(grownIndex.facts, fresh.facts, func(a, b place) bool { return a.line == b.line && string(a.value) == string(b.value) }) {
+		same := func(a, b place) bool { return a.line == b.line && string(a.value) == string(b.value) }
+		if grownIndex.dead != fresh.dead || !slices.Equal(grownIndex.live, fresh.live) || !maps.EqualFunc(grownIndex.all(), fresh.all(), same) {
 			t.Fatalf("append %d: the indexes differ", n)
 		}
+		if diff := cmp.Diff(fresh.under("k"), grownIndex.under("k"), cmp.AllowUnexported(keyed{})); diff != "" {
+			t.Fatalf("append %d: what opens with a prefix differs:\n%s", n, diff)
+		}
 	}
+}
+
+// all is every place by its key.
+func (x *index) all() map[string]place {
+	all := map[string]place{}
+	for _, layer := range x.layers {
+		for key := range layer {
+			if at, ok := x.get(key); ok {
+				all[key] = at
+			}
+		}
+	}
+	return all
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strings"
 )
 
 // View is what the ledger held at one moment. It never changes. The zero View
@@ -29,7 +28,7 @@ func (v View) Get(key string) (json.RawMessage, bool) {
 	if v.index == nil {
 		return nil, false
 	}
-	at, ok := v.index.facts[key]
+	at, ok := v.index.get(key)
 	return at.value, ok
 }
 
@@ -39,10 +38,8 @@ func (v View) All(prefix string) iter.Seq2[string, json.RawMessage] {
 		if v.index == nil {
 			return
 		}
-		keys := v.index.sorted()
-		first, _ := slices.BinarySearch(keys, prefix)
-		for _, key := range keys[first:] {
-			if !strings.HasPrefix(key, prefix) || !yield(key, v.index.facts[key].value) {
+		for _, f := range v.index.under(prefix) {
+			if !yield(f.key, f.value) {
 				return
 			}
 		}
