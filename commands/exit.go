@@ -108,13 +108,13 @@ func isNotFound(err error) bool {
 
 func isConflict(err error) bool {
 	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) ||
-		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) ||
+		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) ||
 		is[*storage.ConflictError](err) || is[*existsError](err)
 }
 
 func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) || errors.Is(err, ledger.ErrAbsent) ||
 		errors.Is(err, instance.ErrNoPool) || is[*terminal.RefusedError](err) || is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
-		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) ||
+		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) ||
 		is[*refusedError](err)
 }

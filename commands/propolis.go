@@ -3,12 +3,15 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -24,8 +27,8 @@ func newPropolis(env *Env) *cobra.Command {
 		step(instance.StageStart, "Start Propolis in an instance's zone and wait until it answers", "sledctl propolis start --instance web1"),
 		step(instance.StageEnsure, "Give Propolis the machine; it does not run yet", "sledctl propolis ensure --instance web1 --cpus 4 --memory 8G"),
 		step(instance.StageRun, "Start the machine and wait until it runs", "sledctl propolis run --instance web1"),
-		newPropolisVerb(env, "stop", "Stop", "Power the machine off; its zone stays", "Destroyed"),
-		newPropolisVerb(env, "reboot", "Reboot", "Reset the machine, and wait until it runs again", "Running"),
+		newPropolisVerb(env, instance.Settings.PowerOff, &cobra.Command{Use: "stop --instance NAME", Short: "Power the machine off; its zone stays"}),
+		newPropolisVerb(env, instance.Settings.Reboot, &cobra.Command{Use: "reboot --instance NAME", Short: "Reset the machine, and wait until it runs again"}),
 		newPropolisMonitor(env),
 	)
 	return cmd
@@ -58,7 +61,7 @@ func printRunPropolis(e *Env, r instance.Record) error {
 // client is the Propolis of an instance that has a run.
 func (e *Env) client(ctx context.Context, ref string) (propolis.Client, instance.Record, error) {
 	if ref == "" {
-		return propolis.Client{}, instance.Record{}, &usageError{text: "--instance is missing", hint: "--instance NAME"}
+		return propolis.Client{}, instance.Record{}, errNoInstanceFlag()
 	}
 	s, err := e.instances(ctx)
 	if err != nil {
@@ -113,6 +116,9 @@ func addInstance(env *Env, cmd *cobra.Command, ref *string) {
 
 func machine(ctx context.Context, client propolis.Client, r instance.Record) (shownMachine, error) {
 	got, err := client.Get(ctx)
+	if errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, propolis.ErrNoInstance) {
+		return shownMachine{}, fmt.Errorf("%w: %w", &notFoundError{what: "the machine of instance " + r.Name}, err)
+	}
 	if err != nil {
 		return shownMachine{}, err
 	}
@@ -123,45 +129,30 @@ func machine(ctx context.Context, client propolis.Client, r instance.Record) (sh
 	return shownMachine{Instance: r.Name, ID: got.Properties.ID, State: strings.ToLower(now.State), Generation: now.Generation, Address: r.Spec.Address.String()}, nil
 }
 
-// newPropolisVerb asks for a state and waits until the machine is in it.
-func newPropolisVerb(env *Env, name, ask, short, until string) *cobra.Command {
+// newPropolisVerb changes the state of a machine by hand. What is wanted of the
+// instance stays.
+func newPropolisVerb(env *Env, verb down, cmd *cobra.Command) *cobra.Command {
 	var ref string
-	cmd := &cobra.Command{
-		Use: name + " --instance NAME", Short: short, Args: cobra.NoArgs,
-		Example: "  sledctl propolis " + name + " --instance web1",
-		RunE: env.run(func(ctx context.Context, _ []string) error {
-			if err := machineList().Check(env.output); err != nil {
-				return err
-			}
-			client, r, err := env.client(ctx, ref)
-			if err != nil {
-				return err
-			}
-			return env.ask(ctx, client, r, ask, until)
-		}),
-	}
+	var m mutation
+	name, _, _ := strings.Cut(cmd.Use, " ")
+	cmd.Args = cobra.NoArgs
+	cmd.Example = "  sledctl propolis " + name + " --instance web1"
+	cmd.RunE = env.run(func(ctx context.Context, _ []string) error {
+		if ref == "" {
+			return errNoInstanceFlag()
+		}
+		return env.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
+			return verb(s, ctx, op, instance.Change{Verb: "propolis " + name, Wanted: instance.Wanted{Ref: ref}, DryRun: m.dry()})
+		})
+	})
+	m.add(cmd, false)
 	addInstance(env, cmd, &ref)
 	env.addOutput(cmd)
 	return cmd
 }
 
-// ask changes the state of a machine by hand. The record is not touched: what
-// is wanted of the instance stays.
-func (e *Env) ask(ctx context.Context, client propolis.Client, r instance.Record, ask, until string) error {
-	before, err := client.Monitor(ctx, 0)
-	if err != nil {
-		return err
-	}
-	if err := client.PutState(ctx, ask); err != nil {
-		return err
-	}
-	state, err := client.Await(ctx, before.Generation+1, until)
-	if err != nil {
-		return err
-	}
-	return machineList().PrintOne(e.Streams.Out, e.output, shownMachine{
-		Instance: r.Name, ID: r.ID, State: strings.ToLower(state.State), Generation: state.Generation, Address: r.Spec.Address.String(),
-	})
+func errNoInstanceFlag() error {
+	return &usageError{text: "--instance is missing", hint: "--instance NAME"}
 }
 
 func newPropolisMonitor(env *Env) *cobra.Command {

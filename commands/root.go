@@ -84,7 +84,11 @@ func strict(cmd *cobra.Command) {
 	cmd.Long = wrap(cmd.Long, helpWidth)
 	if args := cmd.Args; args != nil && cmd.Run == nil {
 		cmd.Args = func(cmd *cobra.Command, given []string) error {
-			if err := args(cmd, given); err != nil {
+			err := args(cmd, given)
+			if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
+				err = fmt.Errorf("takes no argument, and was given %q", given[0])
+			}
+			if err != nil {
 				return &usageError{text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err), hint: "usage: " + cmd.UseLine()}
 			}
 			return nil

@@ -130,6 +130,12 @@ func (e *Env) createLedger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(places.Locations) == 0 {
+		return &refusedError{
+			err:  errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
+			hint: "set paths.ledger in " + configFile + " to a directory that outlives a reboot",
+		}
+	}
 	return ledger.Create(ctx, h.Files(), places, e.who())
 }
 

@@ -72,6 +72,9 @@ func runTrace(_ context.Context, e *Env, o traceOptions) error {
 	if o.id == "" && len(heads) > 0 {
 		o.id = heads[len(heads)-1].ID
 	}
+	if o.id == "" {
+		return &notFoundError{what: "a trace (nothing was changed since the sled was booted)"}
+	}
 	t, err := operation.ReadTrace(h.Files(), c.Paths.Run, o.id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &notFoundError{what: "a trace of an operation " + o.id}

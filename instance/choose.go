@@ -93,7 +93,7 @@ func (c chooser) macTaken(mac, self string) error {
 		if id == self {
 			return nil
 		}
-		return &MACTakenError{MAC: mac, By: "instance " + id}
+		return &MACTakenError{MAC: mac, By: c.called(id)}
 	}
 	links, _ := c.inv.Links()
 	if i := slices.IndexFunc(links, func(l vnic.Link) bool { return l.MAC == mac }); i >= 0 {
@@ -143,9 +143,17 @@ func (c chooser) addressTaken(ip netip.Addr, self string) error {
 		return &AddressTakenError{Address: ip, By: "the sled itself"}
 	}
 	if id := addressOwner(c.view, ip); id != "" && id != self {
-		return &AddressTakenError{Address: ip, By: "instance " + id}
+		return &AddressTakenError{Address: ip, By: c.called(id)}
 	}
 	return nil
+}
+
+// called is how an operator knows an instance.
+func (c chooser) called(id string) string {
+	if r, known, err := Load(c.view, id); err == nil && known {
+		return fmt.Sprintf("instance %q", r.Name)
+	}
+	return "instance " + id
 }
 
 // checkAddress refuses an address that is outside the underlay or taken.

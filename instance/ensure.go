@@ -180,10 +180,22 @@ func (s Settings) ready(seen Seen) error {
 		return &MissingError{Files: seen.Missing}
 	}
 	if _, ok := seen.Inv.Link(s.ControlLink); !ok {
-		return &InputError{Field: "network.control_link", Value: s.ControlLink, Want: "a link of this sled (sledctl bootstrap makes the etherstub)"}
+		return &NotPreparedError{Link: s.ControlLink}
 	}
 	return nil
 }
+
+// NotPreparedError is a sled without the link that control VNICs lie over: a
+// reboot takes the etherstub away, and bootstrap makes it.
+type NotPreparedError struct{ Link string }
+
+// Error names the link.
+func (e *NotPreparedError) Error() string {
+	return fmt.Sprintf("the control link %s is not there", e.Link)
+}
+
+// Hint says what makes it.
+func (e *NotPreparedError) Hint() string { return "sledctl bootstrap prepares the sled" }
 
 // MissingError is a host without Propolis' files.
 type MissingError struct{ Files []string }
@@ -238,6 +250,9 @@ func (s Seen) checkDisks(disks []Disk) error {
 // and puts the plan together.
 func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation.Moment, c Change) (operation.Decision, Record, error) {
 	goOn, err := s.goesOn(old, next, seen, c)
+	if err == nil && !goOn && c.Only != "" && old.Run != nil && old.Run.Ensured {
+		err = &BrokenError{Name: old.Name, Status: s.status(old, seen)}
+	}
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
@@ -374,6 +389,24 @@ func (e *UnseenError) Error() string {
 
 // Unwrap gives the cause.
 func (e *UnseenError) Unwrap() error { return e.Err }
+
+// BrokenError is a single step on an instance that was complete and is not any
+// more: no step of it mends that.
+type BrokenError struct {
+	Name   string
+	Status Status
+}
+
+// Error says in what state it is.
+func (e *BrokenError) Error() string {
+	if e.Status.Reason == "" {
+		return fmt.Sprintf("instance %q is %s", e.Name, e.Status.State)
+	}
+	return fmt.Sprintf("instance %q is %s: %s", e.Name, e.Status.State, e.Status.Reason)
+}
+
+// Hint says what builds it anew.
+func (e *BrokenError) Hint() string { return "sledctl instance ensure " + e.Name + " builds it anew" }
 
 // pick takes all stages, or the one that is asked for: those before it must
 // have nothing left to do.
