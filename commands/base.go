@@ -78,13 +78,7 @@ was touched, is not mended: the next generation is made beside it.`,
 	}
 	m.add(cmd, true)
 	env.addOutput(cmd)
-	completeArgs(cmd, func(ctx context.Context) []string {
-		pools, err := env.zonePools(ctx)
-		if err != nil {
-			return nil
-		}
-		return pools
-	})
+	completeArgs(cmd, env.completePools)
 	return cmd
 }
 

@@ -29,6 +29,15 @@ func completeFlag(cmd *cobra.Command, flag string, words func(context.Context) [
 	})
 }
 
+// completePools offers the pools that zones may be put on.
+func (e *Env) completePools(ctx context.Context) []string {
+	pools, err := e.zonePools(ctx)
+	if err != nil {
+		return nil
+	}
+	return pools
+}
+
 func newCompletion(env *Env) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{

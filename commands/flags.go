@@ -18,7 +18,11 @@ func (e *Env) addOutput(cmd *cobra.Command) {
 	flags.BoolVarP(&e.output.NoHeader, "no-header", "H", false, "leave out the header line")
 	flags.StringSliceVar(&e.output.Columns, "columns", nil, "which columns, in which order")
 	complete(cmd, "output", func() []string { return terminal.Formats() })
+	complete(cmd, "columns", noWords)
 }
+
+// noWords offers nothing, where file names would be wrong.
+func noWords() []string { return nil }
 
 // mutation are the flags of every command that changes something.
 type mutation struct {
@@ -126,7 +130,7 @@ type specFlags struct {
 	file   string
 }
 
-func (f *specFlags) add(cmd *cobra.Command, file bool) {
+func (f *specFlags) add(env *Env, cmd *cobra.Command, file bool) {
 	flags, w := cmd.Flags(), &f.wanted
 	flags.Var(intFlag{&w.CPUs}, "cpus", "virtual CPUs, 1 to 32")
 	flags.Var(sizeFlag{&w.Memory}, "memory", "guest memory, as 8G")
@@ -147,6 +151,10 @@ func (f *specFlags) add(cmd *cobra.Command, file bool) {
 	}}, "address", "of the control interface (default: the next free one of the underlay)")
 	flags.Var(funcFlag{"POOL", func(s string) error { w.Pool = &s; return nil }}, "pool", "where the zone lies (default: the pool with the fewest zones)")
 	flags.StringVar(&w.Name, "name", "", "with a UUID: the name that it shall have")
+	completeFlag(cmd, "pool", env.completePools)
+	for _, name := range []string{"cpus", "memory", "nic", "address", "name"} {
+		complete(cmd, name, noWords)
+	}
 	if file {
 		flags.StringVarP(&f.file, "file", "f", "", "document that describes the instance; - is standard input")
 	}

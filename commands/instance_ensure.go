@@ -38,7 +38,7 @@ this run made is taken back, unless --keep; if it is killed, running it again go
 			return runInstanceEnsure(ctx, env, o)
 		}),
 	}
-	o.specFlags.add(cmd, true)
+	o.specFlags.add(env, cmd, true)
 	o.mutation.add(cmd, true)
 	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone where a difference needs it: the VM is powered off")
 	env.addOutput(cmd)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -135,6 +136,37 @@ func decodeTOML(data []byte, d *document) error {
 		line, _ := broken.Position()
 		return &DocumentError{Line: line, Key: strings.Join(broken.Key(), "."), Message: strings.TrimPrefix(broken.Error(), "toml: ")}
 	}
+	if err != nil {
+		return err
+	}
+	return checkCase(data)
+}
+
+// checkCase refuses keys that differ from ours in case: go-toml takes CPUs for
+// cpus, and a document would mean two things in its two forms.
+func checkCase(data []byte) error {
+	var tables map[string]any
+	if err := toml.Unmarshal(data, &tables); err != nil {
+		return err
+	}
+	check := func(table string, keys map[string]any) error {
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if !slices.Contains(documentKeys()[table], key) {
+				path := strings.Trim(table+"."+key, ".")
+				return unknownKey(lineAt(data, int64(bytes.Index(data, []byte(key)))), strings.Split(path, "."))
+			}
+		}
+		return nil
+	}
+	err := check("", tables)
+	for _, table := range []string{"disks", "nics"} {
+		rows, _ := tables[table].([]any)
+		for _, row := range rows {
+			if keys, ok := row.(map[string]any); ok && err == nil {
+				err = check(table, keys)
+			}
+		}
+	}
 	return err
 }
 
@@ -191,6 +223,7 @@ func checkKeys(data []byte) error {
 			}
 			_, _ = decoder.Token()
 		case json.Delim('{'):
+			seen := map[string]bool{}
 			for decoder.More() {
 				token, err := decoder.Token()
 				name, ok := token.(string)
@@ -200,6 +233,10 @@ func checkKeys(data []byte) error {
 				if known, table := documentKeys()[key]; table && !slices.Contains(known, name) {
 					return unknownKey(lineAt(data, decoder.InputOffset()), append(path, name))
 				}
+				if seen[name] {
+					return &DocumentError{Line: lineAt(data, decoder.InputOffset()), Key: strings.Join(append(path, name), "."), Message: "is there twice"}
+				}
+				seen[name] = true
 				path = append(path, name)
 				if err := walk(name); err != nil {
 					return err

@@ -408,6 +408,11 @@ func (e *BrokenError) Error() string {
 // Hint says what builds it anew.
 func (e *BrokenError) Hint() string { return "sledctl instance ensure " + e.Name + " builds it anew" }
 
+// Hint says what makes it sure.
+func (e *UnseenError) Hint() string {
+	return "sledctl instance stop " + e.Name + " powers it off as it is; start builds it anew"
+}
+
 // pick takes all stages, or the one that is asked for: those before it must
 // have nothing left to do.
 func pick(stages map[Stage][]plan.Action, only Stage) ([]plan.Action, error) {
