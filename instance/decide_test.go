@@ -398,7 +398,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 		"a volume that is not there":     {wanted: Wanted{Disks: []Disk{{Path: "/dev/zvol/rdsk/rpool/vol"}}}, field: "disk"},
 		"a file system for a volume":     {wanted: Wanted{Disks: []Disk{{Path: "/dev/zvol/rdsk/rpool/zone"}}}, field: "disk"},
 		"a file that is not there":       {wanted: Wanted{Disks: []Disk{{Path: "/a"}}}, change: func(s *scene) { s.seen.Disks["/a"] = fs.ErrNotExist }, field: "disk"},
-		"no control link":                {change: func(s *scene) { s.dropLink("stub0") }, field: "network.control_link"},
+		"no control link":                {change: func(s *scene) { s.dropLink("stub0") }},
 		"no Propolis on the host":        {change: func(s *scene) { s.seen.Missing = []string{"/opt/p/bin"} }},
 		"a base that was installed anew": {change: func(s *scene) { s.Zones[1].UUID = "another" }},
 		"a base that is gone":            {change: func(s *scene) { s.dropZone(baseZone().Zone) }},

@@ -169,8 +169,8 @@ func (r Record) reserves() []string {
 			keys = append(keys, nicPrefix+n.MAC)
 		}
 	}
-	if r.Run != nil {
-		for _, v := range r.Run.vnics() {
+	for _, run := range r.Runs() {
+		for _, v := range run.vnics() {
 			keys = append(keys, sled.KeyVNIC+v.Name)
 		}
 	}

@@ -81,6 +81,7 @@ func look(ctx context.Context, h host.Host, env operation.Env) (seen, error) {
 func (f Findings) decision() operation.Decision {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue}}
 	after := map[string]string{} // zone -> the action behind which its links and datasets are free
+	planned := map[string]bool{} // by id: what lies in two objects that go, goes once
 	for _, o := range f.Objects {
 		if !o.Verdict.Goes() {
 			continue
@@ -97,21 +98,25 @@ func (f Findings) decision() operation.Decision {
 		case "dataset", "snapshot":
 			actions = f.dataset(o.Name, o.Reason)
 		}
-		d.Plan.Actions = append(d.Plan.Actions, actions...)
+		for _, a := range actions {
+			if !planned[a.ID] {
+				planned[a.ID] = true
+				d.Plan.Actions = append(d.Plan.Actions, a)
+			}
+		}
 	}
 	return d
 }
 
 func (f Findings) zone(o Object) []plan.Action {
-	z := f.zones[o.Name]
+	z, _ := f.inv.Zone(o.Name)
 	var actions []plan.Action
 	for _, step := range zone.Removal(z) {
 		step := step.(plan.Step)
 		actions = append(actions, plan.Action{ID: step.Verb() + " " + o.Name, Object: "zone " + o.Name, Why: o.Reason, Change: plan.Remove, Step: step})
 	}
 	if !zone.UninstallDestroys(z.Brand) || z.State == zone.Configured || z.State == zone.Incomplete {
-		name := datasetOf(z.Path, f.datasets)
-		if name != "" {
+		if name := f.homes[z.Path]; name != "" && path.Base(name) == path.Base(z.Path) {
 			actions = append(actions, f.dataset(name, o.Reason)...)
 		}
 	}
@@ -121,43 +126,25 @@ func (f Findings) zone(o Object) []plan.Action {
 // cloneSnapshots destroys what the clone of a zone left on its base, once the
 // zone is gone: the base itself and datasets below it each have one.
 func (f Findings) cloneSnapshots(o Object, before string) []plan.Action {
-	for name := range f.datasets {
-		dataset, snapshot, _ := strings.Cut(name, "@")
-		if snapshot != o.Name+"_snap" {
-			continue
-		}
-		for _, base := range f.bases {
-			if dataset == base || strings.HasPrefix(dataset, base+"/") {
-				step := zfs.DestroySnapshots{Dataset: base, Snapshot: snapshot}
-				return []plan.Action{{
-					ID: step.Verb() + " " + o.Name, Object: "snapshots " + snapshot, Why: "left by the clone", Change: plan.Remove,
-					After: []string{before}, Step: step,
-				}}
-			}
-		}
+	snapshot := o.Name + "_snap"
+	base, found := f.left[snapshot]
+	if !found {
+		return nil
 	}
-	return nil
-}
-
-// datasetOf is the dataset whose mountpoint a zonepath is, if it is marked as
-// ours.
-func datasetOf(zonepath string, datasets map[string]zfs.Dataset) string {
-	for name, d := range datasets {
-		ours := d.User[sled.PropertyInstance].Source == "local" || d.User[sled.PropertyBase].Source == "local"
-		if ours && d.Mountpoint == zonepath && path.Base(name) == path.Base(zonepath) {
-			return name
-		}
-	}
-	return ""
+	step := zfs.DestroySnapshots{Dataset: base, Snapshot: snapshot}
+	return []plan.Action{{
+		ID: step.Verb() + " " + o.Name, Object: "snapshots " + snapshot, Why: "left by the clone", Change: plan.Remove,
+		After: []string{before}, Step: step,
+	}}
 }
 
 func (f Findings) vnic(o Object, after map[string]string) []plan.Action {
-	l := f.links[o.Name]
+	l, _ := f.inv.Link(o.Name)
 	a := plan.Action{
 		ID: "vnic.delete " + o.Name, Object: "vnic " + o.Name, Why: o.Reason, Change: plan.Remove,
 		Step: vnic.Delete{Name: l.Name, MAC: l.MAC, Over: l.Over},
 	}
-	if id := after[l.Zone]; id != "" {
+	if id := cmp.Or(after[l.Zone], after[f.nets[l.Name]]); id != "" {
 		a.After = []string{id}
 	}
 	return []plan.Action{a}
@@ -169,7 +156,7 @@ func (f Findings) dataset(name, why string) []plan.Action {
 	before := ""
 	add := func(d zfs.Dataset) {
 		var step plan.Step = zfs.Destroy{Dataset: d.Name, GUID: d.GUID, Type: d.Type}
-		if d.Type == "snapshot" {
+		if d.Type == zfs.TypeSnapshot {
 			step = zfs.DestroySnapshot{Name: d.Name, GUID: d.GUID}
 		}
 		a := plan.Action{ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: why, Change: plan.Remove, Step: step}
@@ -178,24 +165,17 @@ func (f Findings) dataset(name, why string) []plan.Action {
 		}
 		actions, before = append(actions, a), a.ID
 	}
-	for _, d := range below(f.datasets, name) {
-		add(d)
-	}
-	add(f.datasets[name])
-	return actions
-}
-
-func below(all map[string]zfs.Dataset, name string) []zfs.Dataset {
-	var found []zfs.Dataset
-	for n, d := range all {
-		if strings.HasPrefix(n, name+"/") || strings.HasPrefix(n, name+"@") {
-			found = append(found, d)
-		}
-	}
+	below := f.inv.Below(name)
 	// Longer names first: a child before its parent, a snapshot before its
 	// dataset.
-	slices.SortFunc(found, func(a, b zfs.Dataset) int {
+	slices.SortFunc(below, func(a, b zfs.Dataset) int {
 		return cmp.Or(cmp.Compare(strings.Count(b.Name, "/"), strings.Count(a.Name, "/")), strings.Compare(b.Name, a.Name))
 	})
-	return found
+	for _, d := range below {
+		add(d)
+	}
+	if d, there := f.inv.Dataset(name); there {
+		add(d)
+	}
+	return actions
 }

@@ -5,6 +5,7 @@ package reap
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -53,11 +54,13 @@ type Findings struct {
 	Objects []Object
 	Foreign int
 
-	zones    map[string]zone.Zone
-	links    map[string]vnic.Link
-	datasets map[string]zfs.Dataset
-	clones   map[string]bool // snapshots that something was cloned from
-	bases    []string        // datasets of recorded bases
+	inv    *inventory.Inventory
+	clones map[string][]string // datasets by the snapshot that they were cloned from
+	lies   map[string][]string // zones by each directory that their zonepath lies in, itself included
+	nets   map[string]string   // a zone by each link that its configuration names
+	homes  map[string]string   // datasets that are marked as ours, by mountpoint
+	left   map[string]string   // datasets of recorded bases, by snapshot that a clone took of them or below
+	goes   map[string]bool     // zones and datasets that go, by kind and name
 }
 
 // known is what the ledger says, arranged for questions.
@@ -72,6 +75,7 @@ type known struct {
 	newest    map[string]int             // newest finished generation, by pool
 	held      map[string]network.Hold    // by kind and name
 	busy      map[string]busy            // objects of living runs, by kind and name
+	cloned    map[string]string          // who has begun to clone a base, by its zone name
 	dead      map[string]string          // verbs of runs that died, by kind and name of what they make
 	gz        string                     // the global zone's own VNIC
 }
@@ -86,7 +90,8 @@ type life struct {
 // nothing of the run can be running.
 func (k known) unfinished(l life, f Findings) (verb string, dead bool) {
 	verb, dead = k.dead["zone "+l.run.Zone]
-	return verb, dead && !l.run.Ensured && f.zones[l.run.Zone].State != zone.Running
+	z, _ := f.inv.Zone(l.run.Zone)
+	return verb, dead && !l.run.Ensured && z.State != zone.Running
 }
 
 type owner struct {
@@ -102,7 +107,7 @@ type busy struct {
 // know arranges the ledger. alive tells whether a subject's lock is held.
 func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
 	k := known{names: names, boot: boot, now: now, instances: map[string]instance.Record{}, zones: map[string]life{},
-		vnics: map[string]owner{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{}, busy: map[string]busy{}, dead: map[string]string{}}
+		vnics: map[string]owner{}, bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{}, busy: map[string]busy{}, cloned: map[string]string{}, dead: map[string]string{}}
 	records, err := instance.All(view)
 	if err != nil {
 		return known{}, err
@@ -111,6 +116,9 @@ func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, ali
 		k.instances[r.ID] = r
 		for _, run := range slices.Backward(r.Runs()) { // the present one counts
 			k.zones[run.Zone] = life{r, run}
+			if run.Boot == boot && !run.Ensured {
+				k.cloned[run.Base] = "instance " + r.Name
+			}
 			for _, v := range append(slices.Clone(run.Guests), run.Control) {
 				k.vnics[v.Name] = owner{life{r, run}, v}
 			}
@@ -149,13 +157,16 @@ func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, ali
 		for _, o := range slices.Concat(open.Makes, open.Removes, open.Changes) {
 			k.busy[o.Kind+" "+o.Name] = busy{holder: holder, verb: open.Verb}
 		}
+		if open.Base != "" {
+			k.cloned[open.Base] = busy{holder: holder, verb: open.Verb}.String()
+		}
 	}
 	return k, nil
 }
 
 // Judge gives every object of ours a verdict. It is pure.
 func judge(k known, inv *inventory.Inventory) (Findings, error) {
-	f := Findings{zones: map[string]zone.Zone{}, links: map[string]vnic.Link{}, datasets: map[string]zfs.Dataset{}, clones: map[string]bool{}}
+	f := Findings{inv: inv, goes: map[string]bool{}}
 	zones, err := inv.Zones()
 	if err != nil {
 		return f, err
@@ -168,28 +179,23 @@ func judge(k known, inv *inventory.Inventory) (Findings, error) {
 	if err != nil {
 		return f, err
 	}
-	for _, b := range k.bases {
-		f.bases = append(f.bases, b.Dataset)
-	}
-	for _, z := range zones {
-		f.zones[z.Name] = z
-	}
-	for _, d := range datasets {
-		f.datasets[d.Name] = d
-		if d.Origin != "" {
-			f.clones[d.Origin] = true
-		}
-	}
+	f.arrange(k, zones, datasets)
 	for _, z := range zones {
 		config, _ := inv.Config(z.Name)
 		f.add(k.zone(z, config, f))
 	}
 	for _, l := range links {
-		f.links[l.Name] = l
 		f.add(k.link(l, f))
 	}
 	for _, d := range datasets {
-		f.add(k.dataset(d, f))
+		if d.Type != zfs.TypeSnapshot {
+			f.add(k.dataset(d, f))
+		}
+	}
+	for _, d := range datasets { // theirs depends on what becomes of the datasets
+		if d.Type == zfs.TypeSnapshot {
+			f.add(k.snapshot(d, f))
+		}
 	}
 	f.Objects = append(f.Objects, k.gone(f)...)
 	return f, nil
@@ -203,7 +209,43 @@ func (f *Findings) add(o Object, ours bool) {
 		f.Foreign++
 	case o.Kind != "":
 		f.Objects = append(f.Objects, o)
+		f.goes[o.Kind+" "+o.Name] = o.Verdict.Goes()
 	}
+}
+
+// arrange makes what is asked of each of many objects quick to answer.
+func (f *Findings) arrange(k known, zones []zone.Zone, datasets []zfs.Dataset) {
+	f.clones, f.lies, f.nets = map[string][]string{}, map[string][]string{}, map[string]string{}
+	f.homes, f.left = map[string]string{}, map[string]string{}
+	for _, z := range zones {
+		for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
+			f.lies[dir] = append(f.lies[dir], z.Name)
+		}
+		config, _ := f.inv.Config(z.Name)
+		for _, n := range config.Nets {
+			f.nets[n.Physical] = z.Name
+		}
+	}
+	for _, d := range datasets {
+		if d.Origin != "" {
+			f.clones[d.Origin] = append(f.clones[d.Origin], d.Name)
+		}
+		if marked(d) {
+			f.homes[d.Mountpoint] = d.Name
+		}
+	}
+	for _, b := range k.bases {
+		for _, d := range f.inv.Below(b.Dataset) {
+			if _, snapshot, ok := strings.Cut(d.Name, "@"); ok {
+				f.left[snapshot] = b.Dataset
+			}
+		}
+	}
+}
+
+// marked says whether a dataset itself carries a mark of ours.
+func marked(d zfs.Dataset) bool {
+	return d.User[sled.PropertyInstance].Source == "local" || d.User[sled.PropertyBase].Source == "local"
 }
 
 func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) {
@@ -236,6 +278,11 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 	default:
 		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
 	}
+	if home, there := f.inv.Dataset(f.homes[z.Path]); there && o.Verdict.Goes() {
+		if need := f.needs(home, z.Name); need != "" {
+			o.Verdict, o.Reason = InUse, need
+		}
+	}
 	return o, true
 }
 
@@ -248,14 +295,16 @@ func (b busy) String() string {
 
 func (k known) base(b base.Record, z zone.Zone, f Findings) (Verdict, string) {
 	clones := 0
-	for name := range f.clones {
-		if strings.HasPrefix(name, b.Dataset+"/") || strings.HasPrefix(name, b.Dataset+"@") {
-			clones++
-		}
+	for _, d := range f.inv.Below(b.Dataset) {
+		clones += len(f.clones[d.Name])
 	}
 	switch {
 	case clones > 0:
 		return InUse, fmt.Sprintf("base of pool %s; %d cloned from it", b.Pool, clones)
+	case k.cloned[b.Zone] != "":
+		return InUse, fmt.Sprintf("base of pool %s; about to be cloned: %s", b.Pool, k.cloned[b.Zone])
+	case z.State == zone.Running:
+		return InUse, "base of pool " + b.Pool + "; it runs, which no base should"
 	case b.UUID == "":
 		return Orphan, "a base that was never finished"
 	case b.Generation < k.newest[b.Pool]:
@@ -276,7 +325,8 @@ func (k known) link(l vnic.Link, f Findings) (Object, bool) {
 	if !recorded && !held && !working && !k.names.WhoseVNIC(l.Name).Ours() {
 		return o, false
 	}
-	_, zoned := f.zones[l.Zone]
+	z, zoned := f.inv.Zone(l.Zone)
+	died = died && z.State != zone.Running
 	switch {
 	case working:
 		o.Verdict, o.Reason = InProgress, work.String()
@@ -286,7 +336,9 @@ func (k known) link(l vnic.Link, f Findings) (Object, bool) {
 		o.Verdict, o.Reason = InUse, "instance "+own.Name
 	case recorded:
 		o.Verdict, o.Reason = Unknown, "has the name of a VNIC of instance "+own.Name+", but another MAC or link below"
-	case l.Zone != "" && zoned:
+	case zoned && f.goes["zone "+l.Zone]:
+		o.Verdict, o.Reason = Orphan, "zone "+l.Zone+" has it, and goes"
+	case zoned:
 		o.Verdict, o.Reason = InUse, "zone "+l.Zone+" has it"
 	case held && k.now.Before(hold.Until):
 		o.Verdict, o.Reason = Held, "until "+hold.Until.UTC().Format(time.RFC3339)
@@ -298,20 +350,15 @@ func (k known) link(l vnic.Link, f Findings) (Object, bool) {
 	return o, true
 }
 
-// dataset judges zonepaths that are marked as ours and have lost their zone,
-// and snapshots that clones left on bases.
+// dataset judges zonepaths that are marked as ours and have lost their zone.
 func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	o := Object{Kind: "dataset", Name: d.Name, Identity: d.GUID}
-	if d.Type == "snapshot" {
-		return k.snapshot(d, f)
-	}
-	mark, base := d.User[sled.PropertyInstance], d.User[sled.PropertyBase]
-	if mark.Source != "local" && base.Source != "local" {
+	if !marked(d) {
 		return Object{}, true // what lies in ours is judged with it, and other pools' content is not listed
 	}
 	name := d.Name[strings.LastIndexByte(d.Name, '/')+1:]
 	work, working := k.busy["dataset "+d.Name]
-	_, zoned := f.zones[name]
+	_, zoned := f.inv.Zone(name)
 	r, recorded := k.zones[name]
 	verb, died := k.unfinished(r, f)
 	switch {
@@ -326,18 +373,41 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	default:
 		o.Verdict, o.Reason = Orphan, "its zone is gone"
 	}
+	if need := f.needs(d, ""); o.Verdict == Orphan && need != "" {
+		o.Verdict, o.Reason = InUse, need
+	}
 	return o, true
 }
 
+// needs says who needs something of a dataset or of what lies below it: a zone
+// of whatever name, other than the one whose home it is, or a clone elsewhere.
+func (f Findings) needs(d zfs.Dataset, home string) string {
+	for _, part := range append(f.inv.Below(d.Name), d) {
+		for _, z := range f.lies[part.Mountpoint] {
+			if part.Type == zfs.TypeFilesystem && z != home {
+				return "zone " + z + " lies in it"
+			}
+		}
+		for _, clone := range f.clones[part.Name] {
+			if !strings.HasPrefix(clone, d.Name+"/") {
+				return clone + " is cloned from it"
+			}
+		}
+	}
+	return ""
+}
+
+// snapshot judges what clones left on bases.
 func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 	o := Object{Kind: "snapshot", Name: d.Name, Identity: d.GUID}
 	dataset, snapshot, _ := strings.Cut(d.Name, "@")
 	clone, ok := cloneOf(snapshot)
-	if !ok || f.clones[d.Name] || !k.onBase(dataset) {
+	base := f.left[snapshot]
+	if !ok || len(f.clones[d.Name]) > 0 || dataset != base && !strings.HasPrefix(dataset, base+"/") {
 		return Object{}, true
 	}
-	if _, zoned := f.zones[clone]; zoned {
-		return Object{}, true
+	if _, zoned := f.inv.Zone(clone); zoned || f.goes["zone "+path.Base(base)] || f.goes["dataset "+base] {
+		return Object{}, true // goes and stays with its zone, or with the base
 	}
 	if work, working := k.busy["zone "+clone]; working {
 		o.Verdict, o.Reason = InProgress, work.String()
@@ -366,20 +436,11 @@ func attrs(c zone.Config) map[string]string {
 	return all
 }
 
-func (k known) onBase(dataset string) bool {
-	for _, b := range k.bases {
-		if dataset == b.Dataset || strings.HasPrefix(dataset, b.Dataset+"/") {
-			return true
-		}
-	}
-	return false
-}
-
 // gone lists records whose run is not on the sled any more.
 func (k known) gone(f Findings) []Object {
 	var gone []Object
 	for name, r := range k.zones {
-		_, there := f.zones[name]
+		_, there := f.inv.Zone(name)
 		if there || r.Run == nil || r.Run.Zone != name || !r.run.Ensured && r.run.Boot == k.boot {
 			continue
 		}

@@ -40,7 +40,7 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 			if err != nil {
 				return operation.Decision{}, err
 			}
-			z, found := findings.zones[name]
+			z, found := findings.inv.Zone(name)
 			if there = found; !found {
 				return operation.Decision{}, nil
 			}
