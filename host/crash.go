@@ -71,12 +71,9 @@ func (c *Crashing) Run(ctx context.Context, cmd Command) (Result, error) {
 	if !cmd.ReadOnly {
 		fate = c.point()
 	}
-	switch {
-	case fate == before || c.Crashed():
+	if fate == before || c.Crashed() {
 		c.die(fate)
 		return Result{}, fmt.Errorf("%s: %w", cmd.Program, ErrCrashed)
-	case fate == during:
-		ctx = context.WithoutCancel(ctx)
 	}
 	ended := c.start(ctx, cmd)
 	if fate == during {
@@ -104,6 +101,7 @@ func (c *Crashing) start(ctx context.Context, cmd Command) <-chan ending {
 	release := func() {}
 	if !cmd.ReadOnly {
 		release = Retain(ctx)
+		ctx = c.outliving(ctx)
 	}
 	c.children.Go(func() {
 		r, err := c.host.Run(ctx, cmd)
@@ -111,6 +109,35 @@ func (c *Crashing) start(ctx context.Context, cmd Command) <-chan ending {
 		ended <- ending{r, err}
 	})
 	return ended
+}
+
+// outliving ends as ctx does, unless the crash comes first: whatever the dying
+// program cancels then, the command goes on.
+func (c *crash) outliving(ctx context.Context) context.Context {
+	o := &outliving{Context: context.WithoutCancel(ctx), caller: ctx, done: make(chan struct{})}
+	context.AfterFunc(ctx, func() {
+		if !c.Crashed() {
+			close(o.done)
+		}
+	})
+	return o
+}
+
+type outliving struct {
+	context.Context // values
+	caller          context.Context
+	done            chan struct{}
+}
+
+func (o *outliving) Done() <-chan struct{} { return o.done }
+
+func (o *outliving) Err() error {
+	select {
+	case <-o.done:
+		return o.caller.Err()
+	default:
+		return nil
+	}
 }
 
 // Dial opens a connection that the crash will close.

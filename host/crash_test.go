@@ -262,6 +262,42 @@ func TestCrashDuringACommand(t *testing.T) {
 	})
 }
 
+// A command that runs when another one is the last goes on too, whatever the
+// dying program cancels.
+func TestCrashBesideACommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		finished := 0
+		f.run = func(ctx context.Context, c host.Command) (host.Result, error) {
+			select {
+			case <-time.After(time.Hour):
+				finished++
+				return host.Result{}, nil
+			case <-ctx.Done():
+				return host.Result{}, ctx.Err()
+			}
+		}
+		c := host.Crash(f, 2, host.CrashBefore)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.Run(ctx, host.Command{Program: "slow"})
+			cancel()
+			ended <- err
+		}()
+		synctest.Wait()
+		if _, err := c.Run(ctx, host.Command{Program: "act"}); !errors.Is(err, host.ErrCrashed) {
+			t.Error(err)
+		}
+		if err := <-ended; !errors.Is(err, host.ErrCrashed) {
+			t.Error(err)
+		}
+		if c.Wait(); finished != 1 {
+			t.Error("the slow command was ended")
+		}
+	})
+}
+
 func TestCrashAtARequest(t *testing.T) {
 	for name, mode := range crashModes {
 		t.Run(name, func(t *testing.T) {
