@@ -6,10 +6,23 @@ import (
 	"strings"
 )
 
-// byName sorts what is printed by what it is called.
+// byName sorts what is printed by what it is called. Only names are moved to
+// and fro: what they name is large.
 func byName[T any](items []T, name func(T) string) []T {
-	slices.SortStableFunc(items, func(a, b T) int { return cmp.Compare(name(a), name(b)) })
-	return items
+	type entry struct {
+		name string
+		at   int
+	}
+	order := make([]entry, len(items))
+	for i, item := range items {
+		order[i] = entry{name(item), i}
+	}
+	slices.SortFunc(order, func(a, b entry) int { return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.at, b.at)) })
+	sorted := make([]T, len(items))
+	for i, e := range order {
+		sorted[i] = items[e.at]
+	}
+	return sorted
 }
 
 // orWords lists words for a sentence: a, b or c.

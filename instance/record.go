@@ -90,8 +90,8 @@ func Load(view ledger.View, id string) (Record, bool, error) {
 	if !ok {
 		return Record{}, false, nil
 	}
-	var r Record
-	if err := json.Unmarshal(value, &r); err != nil {
+	r, err := decode(value)
+	if err != nil {
 		return Record{}, false, fmt.Errorf("record of instance %s: %w", id, err)
 	}
 	return r, true, nil
@@ -101,8 +101,8 @@ func Load(view ledger.View, id string) (Record, bool, error) {
 func All(view ledger.View) ([]Record, error) {
 	var records []Record
 	for key, value := range view.All(recordPrefix) {
-		var r Record
-		if err := json.Unmarshal(value, &r); err != nil {
+		r, err := decode(value)
+		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", key, err)
 		}
 		records = append(records, r)

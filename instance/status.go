@@ -93,11 +93,12 @@ func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.Vi
 			all[i].Status = s.judge(r, look)
 			continue
 		}
+		one, look := &all[i], look // most are not asked: their own need not outlive this round
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			look.vm = s.ask(ctx, env.Host, r)
-			all[i].Status = s.judge(r, look)
+			look.vm = s.ask(ctx, env.Host, one.Record)
+			one.Status = s.judge(one.Record, look)
 		})
 	}
 	wg.Wait()

@@ -1,0 +1,251 @@
+package instance
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// A listing reads every record, and encoding/json takes five times as
+// long for one as looking for what it must hold. So a record is first read as
+// this program writes it: compact, with the keys that are known here, nothing
+// escaped. Whatever else there is, encoding/json reads.
+
+// decode reads a record from its JSON.
+func decode(value []byte) (Record, error) {
+	c := cursor{json: string(value)}
+	if r := c.record(); c.done() {
+		return r, nil
+	}
+	var r Record
+	err := json.Unmarshal(value, &r)
+	return r, err
+}
+
+func (c *cursor) record() (r Record) {
+	c.object(func(key string) {
+		switch key {
+		case "id":
+			r.ID = c.text()
+		case "name":
+			r.Name = c.text()
+		case "wanted":
+			r.Wanted = c.text()
+		case "spec":
+			r.Spec = c.spec()
+		case "control":
+			r.Control = c.text()
+		case "generation":
+			r.Generation = c.number()
+		case "updated":
+			c.expect(r.Updated.UnmarshalText([]byte(c.text())) == nil)
+		case "run":
+			run := c.run()
+			r.Run = &run
+		case "leaving":
+			r.Leaving = list(c, c.run)
+		default:
+			c.expect(false)
+		}
+	})
+	return r
+}
+
+func (c *cursor) spec() (s Spec) {
+	c.object(func(key string) {
+		switch key {
+		case "cpus":
+			s.CPUs = c.small()
+		case "memory":
+			s.Memory = c.number()
+		case "disks":
+			s.Disks = list(c, c.disk)
+		case "nics":
+			s.NICs = list(c, c.nic)
+		case "address":
+			c.expect(s.Address.UnmarshalText([]byte(c.text())) == nil)
+		case "pool":
+			s.Pool = c.text()
+		default:
+			c.expect(false)
+		}
+	})
+	return s
+}
+
+func (c *cursor) disk() (d Disk) {
+	c.object(func(key string) {
+		switch key {
+		case "path":
+			d.Path = c.text()
+		case "readonly":
+			d.ReadOnly = c.truth()
+		default:
+			c.expect(false)
+		}
+	})
+	return d
+}
+
+func (c *cursor) nic() (n NIC) {
+	c.object(func(key string) {
+		switch key {
+		case "over":
+			n.Over = c.text()
+		case "mac":
+			n.MAC = c.text()
+		case "vlan":
+			n.VLAN = c.small()
+		default:
+			c.expect(false)
+		}
+	})
+	return n
+}
+
+func (c *cursor) run() (r Run) {
+	c.object(func(key string) {
+		switch key {
+		case "propolis_id":
+			r.PropolisID = c.text()
+		case "zone":
+			r.Zone = c.text()
+		case "zonepath":
+			r.Zonepath = c.text()
+		case "dataset":
+			r.Dataset = c.text()
+		case "base":
+			r.Base = c.text()
+		case "base_dataset":
+			r.BaseDataset = c.text()
+		case "brand":
+			r.Brand = c.text()
+		case "control":
+			r.Control = c.vnic()
+		case "guests":
+			r.Guests = list(c, c.vnic)
+		case "boot":
+			r.Boot = c.text()
+		case "ensured":
+			r.Ensured = c.truth()
+		default:
+			c.expect(false)
+		}
+	})
+	return r
+}
+
+func (c *cursor) vnic() (v VNIC) {
+	c.object(func(key string) {
+		switch key {
+		case "name":
+			v.Name = c.text()
+		case "over":
+			v.Over = c.text()
+		case "mac":
+			v.MAC = c.text()
+		case "vlan":
+			v.VLAN = c.small()
+		default:
+			c.expect(false)
+		}
+	})
+	return v
+}
+
+// cursor reads compact JSON from at on. Once something is not as expected it
+// has failed, and finds nothing any more.
+type cursor struct {
+	json   string
+	at     int
+	failed bool
+}
+
+// done says whether everything was as expected, to the end.
+func (c *cursor) done() bool { return !c.failed && c.at == len(c.json) }
+
+func (c *cursor) expect(ok bool) {
+	if !ok {
+		c.failed, c.at = true, len(c.json)
+	}
+}
+
+// next takes what comes next, if it is that.
+func (c *cursor) next(what string) bool {
+	if !strings.HasPrefix(c.json[c.at:], what) {
+		return false
+	}
+	c.at += len(what)
+	return true
+}
+
+// upTo takes everything before the first byte that ends it.
+func (c *cursor) upTo(end func(b byte) bool) string {
+	from := c.at
+	for c.at < len(c.json) && !end(c.json[c.at]) {
+		c.at++
+	}
+	return c.json[from:c.at]
+}
+
+// object calls member for each key, to read the value.
+func (c *cursor) object(member func(key string)) {
+	c.expect(c.next("{"))
+	if c.next("}") {
+		return
+	}
+	for more := true; more && !c.failed; more = c.next(",") {
+		key := c.text()
+		c.expect(c.next(":"))
+		member(key)
+	}
+	c.expect(c.next("}"))
+}
+
+// list reads an array, nil for null.
+func list[T any](c *cursor, one func() T) []T {
+	if c.next("null") {
+		return nil
+	}
+	c.expect(c.next("["))
+	items := []T{}
+	if c.next("]") {
+		return items
+	}
+	for more := true; more && !c.failed; more = c.next(",") {
+		items = append(items, one())
+	}
+	c.expect(c.next("]"))
+	return items
+}
+
+// text reads a string in which nothing is escaped.
+func (c *cursor) text() string {
+	c.expect(c.next(`"`))
+	s := c.upTo(func(b byte) bool { return b == '"' || b == '\\' || b < ' ' || b > '~' })
+	c.expect(c.next(`"`))
+	return s
+}
+
+// number reads one without sign, fraction and exponent.
+func (c *cursor) number() uint64 {
+	digits := c.upTo(func(b byte) bool { return b < '0' || b > '9' })
+	n, err := strconv.ParseUint(digits, 10, 64)
+	c.expect(err == nil && (len(digits) == 1 || digits[0] != '0'))
+	return n
+}
+
+// small reads a number that fits any int.
+func (c *cursor) small() int {
+	n := c.number()
+	c.expect(n < 1<<31)
+	return int(n)
+}
+
+func (c *cursor) truth() bool {
+	if c.next("true") {
+		return true
+	}
+	c.expect(c.next("false"))
+	return false
+}
