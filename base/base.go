@@ -35,6 +35,9 @@ type Record struct {
 
 const recordPrefix = "base/"
 
+// Forget is the fact that takes a base out of the ledger.
+func Forget(r Record) ledger.Fact { return ledger.Fact{Key: r.key()} }
+
 func (r Record) key() string { return key(r.Pool, r.Generation) }
 
 func key(pool string, generation int) string {

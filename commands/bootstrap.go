@@ -49,7 +49,7 @@ func partList() terminal.List[shownPart] {
 		return terminal.Good
 	}
 	return terminal.List[shownPart]{Kind: "BootstrapPart", Name: func(p shownPart) string { return p.Part }, Columns: []column{
-		{Name: "part", Value: func(p shownPart) string { return p.Part }},
+		{Name: "part", Value: func(p shownPart) string { return p.Part }, Whole: true},
 		{Name: "result", Value: func(p shownPart) string { return p.Result }, Style: style},
 		{Name: "actions", Value: func(p shownPart) string { return fmt.Sprint(p.Actions) }, Right: true},
 		{Name: "detail", Value: func(p shownPart) string { return p.Detail }},

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/storage"
 	"github.com/sledctl/sledctl/terminal"
@@ -92,6 +93,9 @@ func isLedger(err error) bool {
 }
 
 func isUsage(err error) bool {
+	if link, ok := errors.AsType[*network.LinkError](err); ok {
+		return link.There
+	}
 	if input, ok := errors.AsType[*instance.InputError](err); ok {
 		return !input.Absent
 	}
@@ -103,18 +107,18 @@ func isNotFound(err error) bool {
 	if input, ok := errors.AsType[*instance.InputError](err); ok {
 		return input.Absent
 	}
-	return is[*instance.NotFoundError](err) || is[*instance.EarlierError](err) || is[*notFoundError](err) || is[*base.UnknownError](err)
+	return is[*instance.NotFoundError](err) || is[*instance.EarlierError](err) || is[*network.LinkError](err) || is[*notFoundError](err) || is[*base.UnknownError](err)
 }
 
 func isConflict(err error) bool {
 	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) ||
-		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) ||
+		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) || is[*network.MACError](err) ||
 		is[*storage.ConflictError](err) || is[*existsError](err)
 }
 
 func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) || errors.Is(err, ledger.ErrAbsent) ||
 		errors.Is(err, instance.ErrNoPool) || is[*terminal.RefusedError](err) || is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
-		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) ||
+		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*packaging.MissingError](err) || is[*packaging.ImageError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) ||
 		is[*refusedError](err)
 }

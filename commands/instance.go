@@ -84,7 +84,7 @@ func (e *Env) instanceList() terminal.List[shownInstance] {
 	}
 	type column = terminal.Column[shownInstance]
 	return terminal.List[shownInstance]{Kind: "Instance", Name: func(s shownInstance) string { return s.Name }, Columns: []column{
-		{Name: "name", Value: func(s shownInstance) string { return s.Name }},
+		{Name: "name", Value: func(s shownInstance) string { return s.Name }, Whole: true},
 		{Name: "state", Value: func(s shownInstance) string { return s.State }, Style: stateStyle},
 		{Name: "cpus", Value: func(s shownInstance) string { return strconv.Itoa(s.CPUs) }, Right: true},
 		{Name: "memory", Value: func(s shownInstance) string { return strconv.FormatUint(s.Memory, 10) }, Human: func(s shownInstance) string { return terminal.FormatSize(s.Memory) }, Right: true},

@@ -54,8 +54,21 @@ func machineList() terminal.List[shownMachine] {
 	}}
 }
 
-func printRunPropolis(e *Env, r instance.Record) error {
-	return zoneList().PrintOne(e.Streams.Out, e.output, shownZone{Name: r.Run.Zone, Instance: r.Name, Brand: r.Run.Brand, Zonepath: r.Run.Zonepath})
+// printRunPropolis prints what Propolis says of the machine; before it is given
+// one, that it has none.
+func printRunPropolis(ctx context.Context, e *Env, r instance.Record) error {
+	client, r, err := e.client(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	m, err := machine(ctx, client, r)
+	if errors.Is(err, propolis.ErrNoInstance) {
+		m, err = shownMachine{Instance: r.Name, ID: r.ID, State: instance.Absent, Address: r.Spec.Address.String()}, nil
+	}
+	if err != nil {
+		return err
+	}
+	return machineList().PrintOne(e.Streams.Out, e.output, m)
 }
 
 // client is the Propolis of an instance that has a run.

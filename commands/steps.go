@@ -28,7 +28,7 @@ func (o *stepOptions) add(env *Env, cmd *cobra.Command) {
 
 // newStep is a command that does one stage of the way up of an instance, and
 // prints what the stage is about.
-func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(*Env, instance.Record) error) *cobra.Command {
+func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(context.Context, *Env, instance.Record) error) *cobra.Command {
 	var o stepOptions
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = env.run(func(ctx context.Context, _ []string) error { return runStep(ctx, env, stage, o, print) })
@@ -36,7 +36,7 @@ func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(*Env
 	return cmd
 }
 
-func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, print func(*Env, instance.Record) error) error {
+func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, print func(context.Context, *Env, instance.Record) error) error {
 	if o.ref == "" {
 		return &usageError{text: string(stage) + ": --instance is missing", hint: "sledctl " + string(stage) + " --instance NAME"}
 	}
@@ -56,7 +56,7 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	if o.dry() {
 		return e.printPlan(o.mutation, result.Report)
 	}
-	return print(e, result.Record)
+	return print(context.WithoutCancel(ctx), e, result.Record)
 }
 
 // step ensures one stage, with a base for its pool if that has none. A dry run

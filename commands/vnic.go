@@ -34,7 +34,7 @@ type shownVNIC struct {
 func vnicList() terminal.List[shownVNIC] {
 	type column = terminal.Column[shownVNIC]
 	return terminal.List[shownVNIC]{Kind: "VNIC", Name: func(v shownVNIC) string { return v.Name }, Columns: []column{
-		{Name: "name", Value: func(v shownVNIC) string { return v.Name }},
+		{Name: "name", Value: func(v shownVNIC) string { return v.Name }, Whole: true},
 		{Name: "over", Value: func(v shownVNIC) string { return v.Over }},
 		{Name: "mac", Value: func(v shownVNIC) string { return v.MAC }},
 		{Name: "vlan", Value: func(v shownVNIC) string { return strconv.Itoa(v.VLAN) }, Right: true},
@@ -190,13 +190,16 @@ func checkVNIC(v *network.VNIC) error {
 	if v.VLAN < 0 || v.VLAN > 4094 {
 		return &usageError{text: fmt.Sprintf("--vlan %d: want a number from 1 to 4094", v.VLAN)}
 	}
+	if v.Hold <= 0 {
+		return &usageError{text: fmt.Sprintf("--hold %s: want a duration above 0, as 1h", v.Hold)}
+	}
 	if v.MTU != 0 && (v.MTU < 68 || v.MTU > 65535) {
 		return &usageError{text: fmt.Sprintf("--mtu %d: want a number from 68 to 65535", v.MTU)}
 	}
 	return nil
 }
 
-func printRunVNICs(e *Env, r instance.Record) error {
+func printRunVNICs(_ context.Context, e *Env, r instance.Record) error {
 	var shown []shownVNIC
 	for _, v := range append([]instance.VNIC{r.Run.Control}, r.Run.Guests...) {
 		shown = append(shown, shownVNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})

@@ -53,7 +53,7 @@ type shownZone struct {
 func zoneList() terminal.List[shownZone] {
 	type column = terminal.Column[shownZone]
 	return terminal.List[shownZone]{Kind: "Zone", Name: func(z shownZone) string { return z.Name }, Columns: []column{
-		{Name: "name", Value: func(z shownZone) string { return z.Name }},
+		{Name: "name", Value: func(z shownZone) string { return z.Name }, Whole: true},
 		{Name: "state", Value: func(z shownZone) string { return z.State }},
 		{Name: "instance", Value: func(z shownZone) string { return z.Instance }},
 		{Name: "brand", Value: func(z shownZone) string { return z.Brand }},
@@ -144,8 +144,18 @@ func (e *Env) completeZones(ctx context.Context) []string {
 	return names
 }
 
-func printRunZone(e *Env, r instance.Record) error {
-	return zoneList().PrintOne(e.Streams.Out, e.output, shownZone{Name: r.Run.Zone, Instance: r.Name, Brand: r.Run.Brand, Zonepath: r.Run.Zonepath})
+// printRunZone prints the zone of an instance's run as it is.
+func printRunZone(ctx context.Context, e *Env, r instance.Record) error {
+	shown, err := e.zones(ctx, false)
+	if err != nil {
+		return err
+	}
+	for _, z := range shown {
+		if z.Name == r.Run.Zone {
+			return zoneList().PrintOne(e.Streams.Out, e.output, z)
+		}
+	}
+	return &notFoundError{what: "zone " + r.Run.Zone}
 }
 
 // shownAddress is an instance's control address as it is printed.
@@ -156,7 +166,7 @@ type shownAddress struct {
 	Gateway  string `json:"gateway"`
 }
 
-func printRunAddress(e *Env, r instance.Record) error {
+func printRunAddress(_ context.Context, e *Env, r instance.Record) error {
 	a := shownAddress{Address: r.Spec.Address.Mode, Instance: r.Name, Zone: r.Run.Zone}
 	if r.Spec.Address.Mode == instance.Static {
 		a.Address = r.Spec.Address.Prefix.Addr().String()

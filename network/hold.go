@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -92,8 +93,8 @@ func taken(view ledger.View, seen seen, name string) bool {
 }
 
 func (s Settings) choose(want VNIC, view ledger.View, seen seen, at operation.Moment) (Hold, error) {
-	if _, there := seen.inv.Link(want.Over); !there {
-		return Hold{}, &NoLinkError{Candidates: physical(seen.inv)}
+	if err := checkLink(seen.inv, want.Over); err != nil {
+		return Hold{}, err
 	}
 	for n := 0; want.Name == ""; n++ {
 		if name := s.Names.ControlVNIC(n); !taken(view, seen, name) {
@@ -106,8 +107,61 @@ func (s Settings) choose(want VNIC, view ledger.View, seen seen, at operation.Mo
 	if want.MAC == "" {
 		want.MAC = operation.DrawMAC(at.ID, want.Name)
 	}
+	if err := checkMAC(seen.inv, want.MAC); err != nil {
+		return Hold{}, err
+	}
 	return Hold{Kind: "vnic", Name: want.Name, Over: want.Over, MAC: want.MAC, VLAN: want.VLAN, Until: at.Now.Add(want.Hold)}, nil
 }
+
+// LinkError is a link that no VNIC can lie over.
+type LinkError struct {
+	Link  string
+	There bool
+	Links []string // that would do
+}
+
+// Error says what would be right.
+func (e *LinkError) Error() string {
+	what := "is not there"
+	if e.There {
+		what = "is a VNIC itself"
+	}
+	return fmt.Sprintf("link %q %s; links of this sled: %s", e.Link, what, strings.Join(e.Links, ", "))
+}
+
+func checkLink(inv *inventory.Inventory, name string) error {
+	l, there := inv.Link(name)
+	if there && l.Class != "vnic" {
+		return nil
+	}
+	links, _ := inv.Links()
+	e := &LinkError{Link: name, There: there}
+	for _, l := range links {
+		if l.Class != "vnic" {
+			e.Links = append(e.Links, l.Name)
+		}
+	}
+	return e
+}
+
+// MACError is a MAC address that a link of the sled has.
+type MACError struct{ MAC, Link string }
+
+// Error names the link.
+func (e *MACError) Error() string { return fmt.Sprintf("MAC %s is in use by link %s", e.MAC, e.Link) }
+
+func checkMAC(inv *inventory.Inventory, mac string) error {
+	links, _ := inv.Links()
+	for _, l := range links {
+		if l.MAC == mac {
+			return &MACError{MAC: mac, Link: l.Name}
+		}
+	}
+	return nil
+}
+
+// Forget is the fact that ends a hold.
+func Forget(h Hold) ledger.Fact { return ledger.Fact{Key: h.key()} }
 
 func (h Hold) key() string { return holdPrefix + h.Kind + "/" + h.Name }
 

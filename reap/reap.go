@@ -3,13 +3,16 @@ package reap
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled"
@@ -44,7 +47,9 @@ func (s Settings) Reap(ctx context.Context, env operation.Env, dryRun bool) (Fin
 			if findings, err = judge(k, got.inv); err != nil {
 				return operation.Decision{}, err
 			}
-			return findings.decision(), nil
+			d := findings.decision()
+			d.After = k.forgets(findings)
+			return d, nil
 		},
 	})
 	return findings, report, err
@@ -106,6 +111,29 @@ func (f Findings) decision() operation.Decision {
 		}
 	}
 	return d
+}
+
+// forgets are the facts of bases and holds that go, or are gone already.
+func (k known) forgets(f Findings) []ledger.Fact {
+	var facts []ledger.Fact
+	for _, name := range slices.Sorted(maps.Keys(k.bases)) {
+		b := k.bases[name]
+		_, zoned := f.inv.Zone(name)
+		_, exists := f.inv.Dataset(b.Dataset)
+		_, working := k.busy["zone "+name]
+		if f.goes["zone "+name] || !zoned && !exists && !working {
+			facts = append(facts, base.Forget(b))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(k.held)) {
+		h := k.held[key]
+		_, there := f.inv.Link(h.Name)
+		_, working := k.busy[key]
+		if h.Kind == "vnic" && !k.now.Before(h.Until) && !working && (!there || f.goes[key]) {
+			facts = append(facts, network.Forget(h))
+		}
+	}
+	return facts
 }
 
 func (f Findings) zone(o Object) []plan.Action {

@@ -29,6 +29,8 @@ type Column[T any] struct {
 	Style func(T) Style // nil: Plain
 	Right bool          // aligned right, as numbers are
 	Extra bool          // only if asked for
+	// Whole is for names that are copied: cut only when all others are short.
+	Whole bool
 }
 
 // Check says whether the objects can be printed so: a *FormatError or a

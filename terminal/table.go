@@ -31,7 +31,11 @@ func writeTable[T any](s *Stream, o Output, columns []Column[T], items []T) erro
 		}
 		rows = append(rows, row)
 	}
-	fit(rows, s.Width())
+	whole := make([]bool, len(columns))
+	for i, c := range columns {
+		whole[i] = c.Whole
+	}
+	fit(rows, whole, s.Width())
 	for i, row := range rows {
 		for j, c := range columns {
 			style := Strong
@@ -57,9 +61,12 @@ func printable(s string) string {
 	}, s)
 }
 
+// short is how far a column is cut before one that should stay whole is.
+const short = 8
+
 // fit cuts cells until the table is no wider than width, the widest column
-// first, of equals the last.
-func fit(rows [][]string, width int) {
+// first, of equals the last; those that should stay whole come behind.
+func fit(rows [][]string, whole []bool, width int) {
 	if len(rows) == 0 || len(rows[0]) == 0 {
 		return
 	}
@@ -74,12 +81,7 @@ func fit(rows [][]string, width int) {
 		over += w
 	}
 	for ; over > 0; over-- {
-		widest := 0
-		for i, w := range widths {
-			if w >= widths[widest] {
-				widest = i
-			}
-		}
+		widest := widestOf(widths, whole)
 		if widths[widest] == 1 {
 			break
 		}
@@ -90,6 +92,26 @@ func fit(rows [][]string, width int) {
 			row[i] = ansi.Truncate(row[i], widths[i], "…")
 		}
 	}
+}
+
+// widestOf is the column that is cut next.
+func widestOf(widths []int, whole []bool) int {
+	widest, among := 0, false
+	for i, w := range widths {
+		spared := whole[i] || w <= short
+		if !spared && (!among || w >= widths[widest]) {
+			widest, among = i, true
+		}
+	}
+	if among {
+		return widest
+	}
+	for i, w := range widths {
+		if w >= widths[widest] {
+			widest = i
+		}
+	}
+	return widest
 }
 
 // render has tablewriter align the cells, and nothing else.
