@@ -65,7 +65,7 @@ func floors() map[string]room {
 		"plan": {floor: 1}, "inventory": {floor: 1}, "ledger": {floor: 1}, "bundle": {floor: 1},
 
 		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
-		"propolis": {}, "propolis/spec": {below: 1},
+		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1},
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -1, machine: all},

@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zfs"
@@ -27,6 +28,9 @@ import (
 type Settings struct {
 	Names sled.Prefixes
 	Brand string // sparse
+	// Packaging is how Propolis shall come into zones, from its Directory.
+	Packaging packaging.Kind
+	Directory string
 }
 
 // FMRI is Propolis' service in a zone.
@@ -54,6 +58,18 @@ var method []byte
 type Look struct {
 	Inv  *inventory.Inventory
 	Mark string // what a base made now would carry
+	// Packaging is what the host lacks for each way.
+	Packaging packaging.Seen
+}
+
+// Check says whether this host can have base zones at all. Its errors are
+// those of packaging.Check.
+func (s Settings) Check(files host.Files) error {
+	seen, err := packaging.Look(files, s.Directory)
+	if err != nil {
+		return err
+	}
+	return packaging.Check(s.Packaging, seen)
 }
 
 // look lists zones and datasets and works out the mark of this system.
@@ -66,6 +82,9 @@ func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
 		return Look{}, err
 	}
 	var err error
+	if got.Packaging, err = packaging.Look(h.Files(), s.Directory); err != nil {
+		return Look{}, err
+	}
 	got.Mark, err = s.mark(ctx, h)
 	return got, err
 }
@@ -175,6 +194,9 @@ func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.De
 		case generation == 0:
 			why, generation = fmt.Sprintf("generation %d %s", r.Generation, reason), r.Generation
 		}
+	}
+	if err := packaging.Check(s.Packaging, seen.Packaging); err != nil {
+		return operation.Decision{}, Record{}, err
 	}
 	r := s.record(pool, s.free(seen, pool, generation+1, d.Intent.Removes), seen.Mark)
 	value, err := json.Marshal(r)

@@ -57,6 +57,10 @@ func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Pa
 		return nil
 	}
 
+	// What will fail at the end must not begin.
+	if err := s.Base.Check(env.Host.Files()); err != nil {
+		return nil, err
+	}
 	begin("storage")
 	report, err := storage.Ensure(ctx, env, dryRun)
 	if err := end(Part{Name: "storage", Report: report, Err: err}); err != nil {

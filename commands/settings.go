@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
@@ -36,7 +37,7 @@ func networkSettings(c config.Config) network.Settings {
 const brand = "sparse"
 
 func baseSettings(c config.Config) base.Settings {
-	return base.Settings{Names: prefixes(c), Brand: brand}
+	return base.Settings{Names: prefixes(c), Brand: brand, Packaging: packaging.Kind(c.Propolis.Packaging), Directory: c.Propolis.Directory}
 }
 
 // instances are the settings of the instance noun, from the configuration and
@@ -80,7 +81,8 @@ func (e *Env) instances(ctx context.Context) (instance.Settings, error) {
 }
 
 func propolisSettings(c config.Config) instance.Propolis {
-	p := instance.Propolis{Directory: c.Propolis.Directory, Binary: c.Propolis.Binary, Bootrom: c.Propolis.Bootrom, LibraryPath: c.Propolis.LibraryPath, Port: c.Propolis.Port, FMRI: base.FMRI}
+	p := instance.Propolis{Directory: c.Propolis.Directory, Binary: c.Propolis.Binary, Bootrom: c.Propolis.Bootrom, LibraryPath: c.Propolis.LibraryPath, Port: c.Propolis.Port,
+		FMRI: base.FMRI, Packaging: packaging.Kind(c.Propolis.Packaging)}
 	below := func(name string) string {
 		if path.IsAbs(name) {
 			return name

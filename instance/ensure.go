@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -178,6 +179,9 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 func (s Settings) ready(seen Seen) error {
 	if len(seen.Missing) > 0 {
 		return &MissingError{Files: seen.Missing}
+	}
+	if err := packaging.Check(s.Propolis.Packaging, seen.Packaging); err != nil {
+		return err
 	}
 	if _, ok := seen.Inv.Link(s.ControlLink); !ok {
 		return &NotPreparedError{Link: s.ControlLink}

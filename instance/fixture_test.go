@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/vnic"
@@ -36,7 +37,7 @@ func settings() Settings {
 		ControlLink: "stub0", GuestLink: "net0", MTU: 9000,
 		Underlay: netip.MustParsePrefix("10.77.0.0/24"), Reserved: []netip.Addr{netip.MustParseAddr("10.77.0.1")},
 		CPUs: 2, Memory: 1 << 30,
-		Propolis: Propolis{Directory: "/opt/p", Binary: "/opt/p/bin", Bootrom: "/opt/p/rom", Port: 12400, FMRI: "svc:/site/sledctl/propolis-server:default"},
+		Propolis: Propolis{Directory: "/opt/p", Binary: "/opt/p/bin", Bootrom: "/opt/p/rom", Port: 12400, Packaging: packaging.Lofs, FMRI: "svc:/site/sledctl/propolis-server:default"},
 		Base: func(_ ledger.View, pool string) (Base, bool) {
 			b := baseZone()
 			return b, b.Dataset == pool+"/zone/"+b.Zone

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"github.com/sledctl/sledctl/zone"
 	"io/fs"
 	"path"
 	"slices"
@@ -15,9 +14,11 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // ErrNoPool is a sled without a place for zones: it needs bootstrap.
@@ -31,7 +32,8 @@ type Seen struct {
 	// is there; volumes are datasets.
 	Disks map[string]error
 	// Propolis says what Propolis needs and is missing on the host.
-	Missing []string
+	Missing   []string
+	Packaging packaging.Seen // what the host lacks for each way into a zone
 	// Mode is that of the recorded run's zonepath; 0 if it is not there.
 	Mode fs.FileMode
 	// Of the zone of the recorded run, when it is running:
@@ -87,8 +89,9 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 			seen.Missing = append(seen.Missing, file)
 		}
 	}
-	if r.Run == nil {
-		return seen, nil
+	var err error
+	if seen.Packaging, err = packaging.Look(h.Files(), s.Propolis.Directory); err != nil || r.Run == nil {
+		return seen, err
 	}
 	if info, err := h.Files().Stat(r.Run.Zonepath); err == nil {
 		seen.Mode = info.Mode.Perm()

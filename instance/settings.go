@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
 )
 
@@ -60,6 +61,8 @@ type Propolis struct {
 	Port        uint16
 	// FMRI is the service in the zone, config its property group.
 	FMRI string
+	// Packaging is how it comes into the zone.
+	Packaging packaging.Kind
 }
 
 // ID is the id that a name stands for on this sled: version 5 of its own
