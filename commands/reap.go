@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -44,13 +43,17 @@ type shownObject struct {
 
 func showObjects(f reap.Findings, report operation.Report, dry bool) []shownObject {
 	shown := make([]shownObject, len(f.Objects))
+	left := make(map[string]bool, len(report.Outcome.Left))
+	for _, object := range report.Outcome.Left {
+		left[object] = true
+	}
 	for i, o := range f.Objects {
 		shown[i].Object = o
 		switch {
 		case !o.Verdict.Goes():
 		case dry:
 			shown[i].Result = "to remove"
-		case slices.Contains(report.Outcome.Left, o.Kind+" "+o.Name), report.Outcome.Interrupted != nil:
+		case left[o.Kind+" "+o.Name], report.Outcome.Interrupted != nil:
 			shown[i].Result = "left"
 		default:
 			shown[i].Result = "removed"

@@ -15,21 +15,22 @@ var ErrSyntax = errors.New("not dladm's output")
 // (usr/src/lib/libofmt/common/ofmt.c, ofmt_print_field). A line of one field is
 // not escaped and must not come here.
 func splitFields(line string, want int) ([]string, error) {
-	fields := []string{""}
+	fields := make([]string, 0, want)
+	var field []byte
 	for i := 0; i < len(line); i++ {
-		last := &fields[len(fields)-1]
 		switch c := line[i]; {
 		case c == ':':
-			fields = append(fields, "")
+			fields, field = append(fields, string(field)), field[:0]
 		case c != '\\':
-			*last += line[i : i+1]
+			field = append(field, c)
 		case i+1 < len(line) && (line[i+1] == ':' || line[i+1] == '\\'):
 			i++
-			*last += line[i : i+1]
+			field = append(field, line[i])
 		default:
 			return nil, fmt.Errorf("line %q: a backslash before nothing that needs one: %w", line, ErrSyntax)
 		}
 	}
+	fields = append(fields, string(field))
 	if len(fields) != want {
 		return nil, fmt.Errorf("line %q: %d fields, not %d: %w", line, len(fields), want, ErrSyntax)
 	}
