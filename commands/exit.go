@@ -43,6 +43,7 @@ func exitCode(err error, left []string) int {
 	code := codeOf(err)
 	switch code {
 	case exitFailed, exitLocked, exitDeadline, exitInterrupted:
+		// A panic may have left anything.
 		if len(left) > 0 || errors.Is(err, plan.ErrPanic) {
 			return exitPartial
 		}
@@ -107,11 +108,11 @@ func isNotFound(err error) bool {
 	if input, ok := errors.AsType[*instance.InputError](err); ok {
 		return input.Absent
 	}
-	return is[*instance.NotFoundError](err) || is[*instance.EarlierError](err) || is[*network.LinkError](err) || is[*notFoundError](err) || is[*base.UnknownError](err)
+	return is[*instance.NotFoundError](err) || is[*instance.RenamedError](err) || is[*instance.EarlierError](err) || is[*network.LinkError](err) || is[*notFoundError](err) || is[*base.UnknownError](err)
 }
 
 func isConflict(err error) bool {
-	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) ||
+	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) || is[*instance.DiskTakenError](err) ||
 		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) || is[*network.MACError](err) ||
 		is[*storage.ConflictError](err) || is[*existsError](err)
 }

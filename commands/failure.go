@@ -148,7 +148,7 @@ func hintOf(err error, f failure) string {
 	case f.Exit == exitLocked:
 		return "wait for it to end, and run it again"
 	case f.Exit == exitDeadline:
-		return "run it again: it goes on from here; --timeout gives it longer"
+		return "run it again; where --timeout was too short, with a longer one"
 	case f.Exit == exitInterrupted && f.changed:
 		return "run it again: it begins where it was"
 	case errors.Is(err, ipadm.ErrDuplicate):

@@ -16,6 +16,9 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -56,11 +59,22 @@ func interruptible(parent context.Context) (context.Context, context.CancelFunc)
 	return ctx, func() { signal.Stop(signals); cancel(nil) }
 }
 
+// execute turns a panic, a defect of sledctl, into an error: what was going on
+// is resumed like after a kill.
+func execute(ctx context.Context, root *cobra.Command) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", plan.ErrPanic, r)
+		}
+	}()
+	return root.ExecuteContext(ctx)
+}
+
 // Run runs one command line on the streams of env and returns its exit code.
 func Run(ctx context.Context, env *Env, args []string) int {
 	root := newRoot(env)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := execute(ctx, root)
 	env.progress.close()
 	defer env.Close()
 	if err == nil {

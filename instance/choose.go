@@ -148,6 +148,12 @@ func (c chooser) addressTaken(ip netip.Addr, self string) error {
 	return nil
 }
 
+// DiskTakenError is a disk that another instance writes to.
+type DiskTakenError struct{ Path, By string }
+
+// Error names who has it.
+func (e *DiskTakenError) Error() string { return fmt.Sprintf("disk %s is in use by %s", e.Path, e.By) }
+
 // called is how an operator knows an instance.
 func (c chooser) called(id string) string {
 	if r, known, err := Load(c.view, id); err == nil && known {
@@ -225,6 +231,9 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 		var err error
 		if s.Disks[i], err = s.Disks[i].normal(); err != nil {
 			return Spec{}, err
+		}
+		if other := owner(c.view, s.Disks[i].key()); other != "" && other != id {
+			return Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: c.called(other)}
 		}
 	}
 	for i := range s.NICs {

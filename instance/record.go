@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/sledctl/sledctl/ledger"
@@ -82,6 +83,7 @@ const (
 	namePrefix    = "name/"    // name/<name> -> id
 	addressPrefix = "address/" // address/<ip> -> id
 	nicPrefix     = "nic/"     // nic/<mac> -> id
+	diskPrefix    = "disk/"    // disk/<path> -> id, of those that are written to
 )
 
 // Load reads the record of an instance.
@@ -99,13 +101,17 @@ func Load(view ledger.View, id string) (Record, bool, error) {
 
 // All reads every record, ordered by id.
 func All(view ledger.View) ([]Record, error) {
-	var records []Record
-	for key, value := range view.All(recordPrefix) {
-		r, err := decode(value)
-		if err != nil {
+	var keys []string
+	for key := range view.All(recordPrefix) {
+		keys = append(keys, key)
+	}
+	records := make([]Record, len(keys)) // at once: they are large
+	for i, key := range keys {
+		value, _ := view.Get(key)
+		var err error
+		if records[i], err = decode(value); err != nil {
 			return nil, fmt.Errorf("record %s: %w", key, err)
 		}
-		records = append(records, r)
 	}
 	return records, nil
 }
@@ -174,8 +180,16 @@ func (r Record) reserves() []string {
 			keys = append(keys, sled.KeyVNIC+v.Name)
 		}
 	}
+	for _, d := range r.Spec.Disks {
+		if !d.ReadOnly {
+			keys = append(keys, d.key())
+		}
+	}
 	return keys
 }
+
+// key is what a disk is reserved by: one that a guest writes to is its alone.
+func (d Disk) key() string { return diskPrefix + url.PathEscape(d.Path) }
 
 // replaces are the facts that turn record old into r: what only old reserved
 // is given back. A zero old or r stands for none.

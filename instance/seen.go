@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -80,7 +81,10 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	}
 	for _, d := range disks {
 		if _, volume := d.Volume(); !volume {
-			_, err := h.Files().Stat(d.Path)
+			info, err := h.Files().Stat(d.Path)
+			if err == nil && info.Mode.IsDir() {
+				err = syscall.EISDIR
+			}
 			seen.Disks[d.Path] = err
 		}
 	}

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -197,6 +198,14 @@ func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("the name %q is used by instance %s", e.Name, e.Owner)
 }
 
+// RenamedError is a name whose id an instance has that is called otherwise now.
+type RenamedError struct{ Name, Now string }
+
+// Error names both.
+func (e *RenamedError) Error() string {
+	return fmt.Sprintf("no instance %q: what it stood for is called %q now", e.Name, e.Now)
+}
+
 // resolve turns a name or UUID into an id. A name that is not known gives the
 // id that it would have.
 func (s Settings) resolve(view ledger.View, ref string) (string, error) {
@@ -209,7 +218,11 @@ func (s Settings) resolve(view ledger.View, ref string) (string, error) {
 	if id := owner(view, namePrefix+ref); id != "" {
 		return id, nil
 	}
-	return s.ID(ref), nil
+	id := s.ID(ref)
+	if r, known, err := Load(view, id); err != nil || known {
+		return "", errors.Join(err, &RenamedError{Name: ref, Now: r.Name})
+	}
+	return id, nil
 }
 
 // identity is the id and name that w asks for; a name in use elsewhere is

@@ -155,11 +155,16 @@ func (e *OutcomeError) Unwrap() error { return e.Err }
 
 // Run carries a request out. The error is that of locking, looking, deciding
 // or the ledger (*LockedError, *OutcomeError, ledger's own), or else
-// Report.Outcome.Err().
+// Report.Outcome.Err(). What the host lacks for it, privileges
+// (host.ErrPrivileges) or programs (host.ErrNoCommand), is found out before
+// anything is written or changed.
 func Run[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
 	report := Report{Verb: r.Verb, Subject: r.Subject, Started: time.Now()}
 	if r.DryRun {
 		return dryRun(ctx, env, r, report)
+	}
+	if err := host.Privileged(env.Host); err != nil {
+		return report, err
 	}
 	ctx, unlock, err := lockSubject(ctx, env, r.Verb, r.Subject, r.Wait)
 	if err != nil {
@@ -178,6 +183,9 @@ func Run[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
 	id := env.Draw()
 	view, err := book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
 		decision, err = r.Decide(view, seen, Moment{ID: id, Now: report.Started.UTC()})
+		if err == nil {
+			err = host.Lookup(env.Host, decision.Plan.Programs()...)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -258,8 +266,13 @@ func apply(ctx context.Context, env Env, book book, keep bool, seal func(context
 
 	facts := closing(d, report)
 	if seal != nil && outcome.Err() == nil {
-		sealed, err := seal(ctx, env.Host)
-		if err != nil {
+		sealed, err := seal(context.WithoutCancel(ctx), env.Host)
+		if err != nil { // what was made is there, and only this intent knows it
+			for _, a := range outcome.Done {
+				if a.Change == plan.Create {
+					report.Outcome.Left = append(report.Outcome.Left, a.Object)
+				}
+			}
 			return report, err
 		}
 		facts = append(sealed, facts...)
