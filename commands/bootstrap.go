@@ -96,6 +96,9 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 		}
 		return e.printPlan(m, reports...)
 	}
+	if len(shown) == 0 {
+		return withReport(err, reports...)
+	}
 	if perr := partList().Print(e.Streams.Out, e.output, shown); perr != nil && err == nil {
 		err = perr
 	}
