@@ -1,12 +1,11 @@
-// Package config reads sledctl's settings: flag, else SLEDCTL_SECTION_KEY in the
-// environment, else the configuration file, else the default. Only this package
-// knows viper. It is pure: who calls Load has read the file.
+// Package config reads sledctl's settings: SLEDCTL_SECTION_KEY in the environment,
+// else the configuration file, else the default. Flags are the commands' own.
+// Only this package knows viper. It is pure: who calls Load has read the file.
 package config
 
 import (
 	"net/netip"
 	"path"
-	"time"
 
 	"github.com/sledctl/sledctl/sled"
 )
@@ -21,7 +20,6 @@ type Config struct {
 	Propolis Propolis `toml:"propolis"`
 	Names    Names    `toml:"names"`
 	Instance Instance `toml:"instance"`
-	Timeouts Timeouts `toml:"timeouts"`
 }
 
 // Host is the machine that sledctl runs on.
@@ -85,11 +83,6 @@ func (n Names) Prefixes() sled.Prefixes {
 type Instance struct {
 	CPUs   int  `toml:"cpus" default:"2" doc:"virtual CPUs"`
 	Memory Size `toml:"memory" default:"2G" doc:"memory, in whole MiB"`
-}
-
-// Timeouts bound what may take long.
-type Timeouts struct {
-	Total time.Duration `toml:"total" default:"0s" doc:"of a whole command, as --timeout; 0s: none"`
 }
 
 // Size is a number of bytes, written with zfs(8)'s units: 2G.

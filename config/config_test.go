@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -118,8 +117,6 @@ guest_prefix = "g_"
 [instance]
 cpus = 4
 memory = "8G"
-[timeouts]
-total = "5m"
 `
 
 func all() config.Config {
@@ -136,7 +133,6 @@ func all() config.Config {
 		},
 		Names:    config.Names{ZonePrefix: "z_", BasePrefix: "b_", VNICPrefix: "v_", GuestPrefix: "g_"},
 		Instance: config.Instance{CPUs: 4, Memory: 8 << 30},
-		Timeouts: config.Timeouts{Total: 5 * time.Minute},
 	}
 }
 
@@ -150,10 +146,9 @@ func TestLoadFile(t *testing.T) {
 	}
 }
 
-// The same settings from the environment and from flags give the same.
-func TestLoadTextOfAnySource(t *testing.T) {
+// The same settings from the environment give the same.
+func TestLoadEnvironment(t *testing.T) {
 	env := []string{}
-	flags := map[string]string{}
 	section := ""
 	for line := range strings.Lines(everything) {
 		line = strings.TrimSpace(line)
@@ -167,27 +162,23 @@ func TestLoadTextOfAnySource(t *testing.T) {
 		}
 		value = strings.NewReplacer(`"`, "", "[", "", "]", "").Replace(value)
 		env = append(env, strings.ToUpper("SLEDCTL_"+section+"_"+key)+"="+value)
-		flags[section+"."+key] = value
 	}
-	for name, s := range map[string]config.Source{"environment": source("", env...), "flags": {Flags: flags, ParseSize: parseSize}} {
-		got, err := config.Load(s)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if d := diff(all(), got); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+	got, err := config.Load(source("", env...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diff(all(), got); d != "" {
+		t.Error(d)
 	}
 }
 
 func TestLoadPrecedence(t *testing.T) {
 	s := source("[instance]\ncpus = 3\nmemory = 1073741824\n[network]\nmtu = 1500\n", "SLEDCTL_INSTANCE_CPUS=4", "SLEDCTL_NETWORK_MTU=2000")
-	s.Flags = map[string]string{"instance.cpus": "5"}
 	got, err := config.Load(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Instance != (config.Instance{CPUs: 5, Memory: 1 << 30}) || got.Network.MTU != 2000 || got.Propolis.Port != 12400 {
+	if got.Instance != (config.Instance{CPUs: 4, Memory: 1 << 30}) || got.Network.MTU != 2000 || got.Propolis.Port != 12400 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -221,8 +212,6 @@ func TestLoadRefuses(t *testing.T) {
 		"a number for an address": {"[network]\ngateway = 1", "", `sled.toml:2: network.gateway: 1 is not an IP address: "fd00:1::1"`},
 		"no size":                 {"", "SLEDCTL_INSTANCE_MEMORY=much", `SLEDCTL_INSTANCE_MEMORY: instance.memory: size much: want 2G`},
 		"a negative size":         {"[instance]\nmemory = -1", "", `sled.toml:2: instance.memory: -1 is not a size: "2G"`},
-		"no duration":             {"[timeouts]\ntotal = 5", "", `sled.toml:2: timeouts.total: 5 is not a duration: "90s", "5m"`},
-		"a negative duration":     {"[timeouts]\ntotal = \"-5s\"", "", `sled.toml:2: timeouts.total: -5s is not a duration: "90s", "5m"`},
 		"a port too high":         {"", "SLEDCTL_PROPOLIS_PORT=65536", `SLEDCTL_PROPOLIS_PORT: propolis.port: 65536 is not between 0 and 65535`},
 
 		"no port":             {"[propolis]\nport = 0", "", `sled.toml:2: propolis.port: 0 is not a port: 1 to 65535`},
@@ -267,9 +256,7 @@ func TestLoadAcceptsLinkNamesAsDladmDoes(t *testing.T) {
 		"net0": true, "a1.b2": true, "_x0": true, "net10": true, strings.Repeat("n", 30) + "1": true,
 		"net": false, "net01": false, "0net0": false, "1": false, strings.Repeat("n", 31) + "1": false, "né0": false, "net 0": false,
 	} {
-		s := source("")
-		s.Flags = map[string]string{"network.guest_link": name}
-		if _, err := config.Load(s); (err == nil) != want {
+		if _, err := config.Load(source("", "SLEDCTL_NETWORK_GUEST_LINK="+name)); (err == nil) != want {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -282,14 +269,6 @@ func TestLoadWithoutHelpers(t *testing.T) {
 	}
 	if _, err := config.Load(config.Source{}); err == nil {
 		t.Error("a size was read by nobody")
-	}
-}
-
-func TestUnknownFlagsAreErrors(t *testing.T) {
-	s := source("")
-	s.Flags = map[string]string{"network.mtu": "1500", "network.mtux": "1"}
-	if _, err := config.Load(s); err == nil || !strings.HasPrefix(err.Error(), "command line: network.mtux: unknown key") {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -5,7 +5,7 @@ import "fmt"
 // Error is a setting that is wrong: a usage error. Several are joined.
 type Error struct {
 	Key     string // "network.mtu"; empty if the file as a whole is wrong
-	Where   string // "/etc/sledctl/config.toml:12", "SLEDCTL_NETWORK_MTU", "command line", "default"
+	Where   string // "/etc/sledctl/config.toml:12", "SLEDCTL_NETWORK_MTU", "default"
 	Problem string
 	Nearest string // of an unknown key: the one that was probably meant
 }

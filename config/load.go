@@ -20,8 +20,6 @@ type Source struct {
 	// Env is as os.Environ. SLEDCTL_SECTION_KEY sets section.key; an empty one
 	// counts as not set. Lists are separated by commas.
 	Env []string
-	// Flags are the settings of the command line, by key.
-	Flags map[string]string
 
 	// Nearest picks the known word that was probably meant; nil: no hints.
 	Nearest func(word string, known []string) string
@@ -40,7 +38,6 @@ func Load(s Source) (Config, error) {
 		defaults(),
 		{values: file, where: func(key string) string { return fmt.Sprintf("%s:%d", s.FileName, lines.of(key)) }},
 		{values: fromEnvironment(s.Env), where: variable},
-		{values: fromFlags(s.Flags), where: func(string) string { return "command line" }},
 	}
 	l := loader{source: s, types: types(), where: map[string]string{}}
 	v := viper.New()
@@ -101,14 +98,6 @@ func isSection(name string) bool {
 		}
 	}
 	return false
-}
-
-func fromFlags(flags map[string]string) map[string]any {
-	values := map[string]any{}
-	for key, value := range flags {
-		values[key] = value
-	}
-	return values
 }
 
 // nested makes sections of keys, as viper wants them.

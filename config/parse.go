@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // decode is parse as viper's decoder calls it, for each value that it stores.
@@ -41,8 +40,6 @@ func (l *loader) parse(t reflect.Type, value any) (any, error) {
 		return uint16(n), err
 	case reflect.TypeFor[Size]():
 		return l.size(value)
-	case reflect.TypeFor[time.Duration]():
-		return duration(value)
 	}
 	return unmarshalled(t, value)
 }
@@ -109,14 +106,6 @@ func (l *loader) size(value any) (Size, error) {
 		return Size(n), err
 	}
 	return 0, fmt.Errorf(`%v is not a size: "2G"`, value)
-}
-
-func duration(value any) (time.Duration, error) {
-	s, ok := value.(string)
-	if d, err := time.ParseDuration(s); ok && err == nil && d >= 0 {
-		return d, nil
-	}
-	return 0, fmt.Errorf(`%v is not a duration: "90s", "5m"`, value)
 }
 
 // unmarshalled is for addresses and prefixes.

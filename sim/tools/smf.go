@@ -8,15 +8,6 @@ import (
 	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
-// ServiceHandlers carry out the events of SMF, with methods in the shell of
-// the zone: smf_method(7) says /sbin/sh -c.
-func ServiceHandlers() world.Handlers {
-	return world.ServiceHandlers(func(tx *world.Tx, c world.MethodCall) world.MethodResult {
-		r := RunShell(tx, c.Zone, c.Script, c.Env, nil)
-		return world.MethodResult{Exit: r.Exit, Output: r.Stdout + r.Stderr, Took: r.Took, Hung: r.Blocked}
-	})
-}
-
 // The texts of scf_strerror(3SCF) that the SMF commands pass on.
 const (
 	scfNoServer = "repository server unavailable"
