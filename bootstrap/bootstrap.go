@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
@@ -58,7 +59,14 @@ func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Pa
 	}
 
 	// What will fail at the end must not begin.
-	if err := s.Base.Check(env.Host.Files()); err != nil {
+	lacks := errors.Join(host.Privileged(env.Host), host.Lookup(env.Host, programs()...))
+	if dryRun {
+		lacks = nil
+	}
+	if err := errors.Join(lacks, s.Base.Check(env.Host.Files())); err != nil {
+		return nil, err
+	}
+	if err := s.finish(ctx, env, dryRun); err != nil {
 		return nil, err
 	}
 	begin("storage")
@@ -94,6 +102,11 @@ func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Pa
 	return parts, errors.Join(append(failed, context.Cause(ctx))...)
 }
 
+// programs are those of the host that the parts need, on one sled or another.
+func programs() []string {
+	return []string{"dladm", "ipadm", "route", "svccfg", "uname", "zfs", "zoneadm", "zonecfg", "zpool"}
+}
+
 // bases makes the base zones side by side: they have nothing in common but the
 // time that an installation takes.
 func (s Settings) bases(ctx context.Context, env operation.Env, pools []string, dryRun bool) []Part {
@@ -107,6 +120,20 @@ func (s Settings) bases(ctx context.Context, env operation.Env, pools []string, 
 	}
 	wg.Wait()
 	return parts
+}
+
+// finish ends a creation of the state file that was interrupted: until then a
+// copy is missing, and not even storage can be looked after. Where there is no
+// copy yet, storage comes first.
+func (s Settings) finish(ctx context.Context, env operation.Env, dryRun bool) error {
+	_, err := env.Ledger(ctx)
+	if dryRun || err != nil && !errors.Is(err, ledger.ErrMissing) {
+		return nil
+	}
+	if err := s.CreateLedger(ctx); !errors.Is(err, ledger.ErrExists) {
+		return err
+	}
+	return nil
 }
 
 // ledger makes the state file if there is none, and finishes a creation that
