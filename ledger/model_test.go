@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -368,11 +369,11 @@ func (m *model) run(steps map[string]func(*rapid.T)) {
 	}
 }
 
-// manyHistories runs count of them, unless -rapid.checks says how many; with
-// -short a tenth.
+// manyHistories runs count of them, unless -rapid.checks says how many: rapid
+// itself takes a fifth with -short, and a soak is longer.
 func manyHistories(t *testing.T, count int, one func(*model)) tally {
-	if testing.Short() {
-		count /= 10
+	if os.Getenv("SLEDCTL_SOAK") != "" {
+		count *= 100
 	}
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
 		try(t, f.Value.Set(strconv.Itoa(count)))
@@ -408,7 +409,10 @@ func TestHistoriesOfChangingMembers(t *testing.T) {
 		_ = m.update()
 		m.read()
 	})
-	if sum.acknowledged < sum.histories || sum.unknown == 0 || sum.tails == 0 || sum.degraded == 0 || sum.forked == 0 {
+	if sum.acknowledged < sum.histories || sum.unknown == 0 || sum.degraded == 0 {
 		t.Errorf("%+v", sum)
+	}
+	if rare := sum.histories >= 10000; rare && (sum.tails == 0 || sum.forked == 0) {
+		t.Errorf("nothing rare happened: %+v", sum)
 	}
 }
