@@ -24,9 +24,10 @@ demo: build ## the story of a sled, told by the program itself
 bench: build ## sledctl against its budgets, on this machine
 	@$(GO) run ./bench bin/sledctl
 
-lint: ## gofmt, go vet, staticcheck
+lint: ## gofmt, go vet here and for a sled, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'gofmt -w . mends these'; exit 1; }
 	$(GO) vet ./...
+	GOOS=illumos $(GO) vet ./...
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 
 cross: ## for a sled and for a workstation
