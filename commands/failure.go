@@ -99,7 +99,7 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	f := failure{Kind: "Error", Message: err.Error(), Left: []string{}, Elapsed: time.Since(started).Milliseconds()}
 	if r, ok := errors.AsType[*reported](err); ok {
 		for _, report := range r.reports {
-			f.Left = append(f.Left, report.Outcome.Left...)
+			f.Left = append(f.Left, leftBy(report.Outcome)...)
 			if report.ID != "" {
 				f.changed, f.trace = true, report.ID
 			}
@@ -115,6 +115,15 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	f.Cause = causeOf(f.Exit)
 	f.Hint = hintOf(err, f)
 	return f
+}
+
+// leftBy is what an operation has left, where a later one failed also what it
+// was to make: the command as a whole has come half way.
+func leftBy(o plan.Outcome) []string {
+	if o.Err() == nil {
+		return o.Made()
+	}
+	return o.Left
 }
 
 // causeOf is a word for the exit code, for scripts that read JSON.

@@ -127,8 +127,8 @@ func downDatasets(run Run, seen Seen, gone string) []plan.Action {
 	}
 	for _, d := range seen.Inv.Below(run.BaseDataset) {
 		if run.BaseDataset != "" && strings.HasSuffix(d.Name, "@"+cloneSnapshot(run)) {
-			step := cloneSnapshots(run)
-			a := plan.Action{ID: step.Verb() + " " + run.Zone, Object: "snapshots " + step.Snapshot, Why: "left by the clone", Change: plan.Remove, After: after(before), Step: step}
+			a := removeSnapshots(run)
+			a.After = after(before)
 			return append(actions, a)
 		}
 	}
@@ -141,8 +141,9 @@ func downDatasets(run Run, seen Seen, gone string) []plan.Action {
 // from, and leaves the others.
 func cloneSnapshot(run Run) string { return run.Zone + "_snap" }
 
-func cloneSnapshots(run Run) zfs.DestroySnapshots {
-	return zfs.DestroySnapshots{Dataset: run.BaseDataset, Snapshot: cloneSnapshot(run)}
+func removeSnapshots(run Run) plan.Action {
+	step := zfs.DestroySnapshots{Dataset: run.BaseDataset, Snapshot: cloneSnapshot(run)}
+	return plan.Action{ID: step.Verb() + " " + run.Zone, Object: "snapshots " + step.Snapshot, Why: "left by the clone", Change: plan.Remove, Step: step}
 }
 
 func destroyStep(d zfs.Dataset) plan.Step {

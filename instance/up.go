@@ -144,8 +144,8 @@ func (s Settings) upZone(w *way, r Record, p progress) string {
 	})
 	cloned := w.add(StageZone, p.installed, plan.Action{
 		ID: "zone.clone " + run.Zone, Object: object, Why: "from " + run.Base, Change: plan.Modify, After: after(dataset, configured),
-		Step: zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
-		Back: []plan.Step{zone.Uninstall{Name: run.Zone}, cloneSnapshots(run)},
+		Step:   zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
+		Beside: []plan.Action{removeSnapshots(run)},
 	})
 	profiled := w.add(StageZone, p.profiled, plan.Action{
 		ID: "smf.write-profile " + run.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(cloned),
@@ -252,6 +252,7 @@ func (s Settings) target(r Record) propolis.Target {
 		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), s.Propolis.Port)
 		return t
 	}
+	t.Programs = []string{"zlogin"}
 	zoneName, object, port := r.Run.Zone, addressObject(r), s.Propolis.Port
 	t.Find = func(ctx context.Context, h host.Host) (netip.AddrPort, error) {
 		all, err := ipadm.Addresses(ctx, h, zoneName)

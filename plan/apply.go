@@ -85,6 +85,17 @@ func (o Outcome) Err() error {
 	return errors.Join(errs...)
 }
 
+// Made lists the objects that the run made and that stay.
+func (o Outcome) Made() []string {
+	var made []string
+	for _, a := range o.Done {
+		if a.Change == Create && undoable(a) && !slices.Contains(made, a.Object) {
+			made = append(made, a.Object)
+		}
+	}
+	return made
+}
+
 // Apply does the plan's actions, each as soon as those it comes after are
 // done. When ctx ends, no action is begun any more: waits are abandoned, and a
 // step that changes the host is let come to its end, unless ctx has a deadline,
@@ -94,7 +105,7 @@ func Apply(ctx context.Context, h host.Host, p Plan, o Options) (Outcome, error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	r := run{h: h, plan: p, options: o, state: make(map[string]actionState, len(p.Actions))}
+	r := run{h: h, plan: p, options: o, state: make(map[string]actionState, len(p.Actions)), half: map[string]bool{}}
 	r.forward(ctx)
 	r.outcome.Interrupted = r.interrupted
 	if r.failed() && p.Policy == Undo && !o.Keep {
@@ -122,6 +133,8 @@ type run struct {
 	outcome     Outcome
 	interrupted error
 	stillRuns   bool
+	half        map[string]bool // ids of actions that failed and left something
+	besides     []string        // objects beside an action's that could not be taken away
 }
 
 type ending struct {
@@ -216,6 +229,7 @@ func (r *run) ended(e ending) {
 	}
 	r.state[e.action.ID] = broken
 	r.stillRuns = r.stillRuns || errors.Is(e.err, host.ErrStillRunning)
+	_, r.half[e.action.ID] = errors.AsType[*host.LeftError](e.err)
 	if r.failed() && r.plan.Policy != Continue && errors.Is(e.err, context.Canceled) {
 		return // a wait that we abandoned ourselves
 	}
@@ -233,9 +247,14 @@ func (r *run) backward(ctx context.Context) {
 	}
 	ctx, release := context.WithTimeout(context.WithoutCancel(ctx), UndoTime)
 	defer release()
+	for _, a := range slices.Backward(r.plan.Actions) {
+		if r.state[a.ID] == broken {
+			r.takeBack(ctx, a, a.Beside)
+		}
+	}
 	var kept []Action
 	for _, a := range slices.Backward(r.outcome.Done) {
-		if r.takeBack(ctx, a) {
+		if r.takeBack(ctx, a, a.back()) {
 			r.state[a.ID] = undone
 			r.outcome.Undone = append(r.outcome.Undone, a)
 		} else {
@@ -248,21 +267,23 @@ func (r *run) backward(ctx context.Context) {
 
 // takeBack undoes one action; false if there is nothing to undo or it failed.
 // What is not there any more went with what was undone before it.
-func (r *run) takeBack(ctx context.Context, a Action) bool {
-	steps := a.back()
-	if len(steps) == 0 {
+func (r *run) takeBack(ctx context.Context, a Action, back []Action) bool {
+	if len(back) == 0 {
 		return false
 	}
 	r.observe(Event{Kind: Undoing, Action: a})
 	start, ok := time.Now(), true
-	for _, s := range steps {
-		err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), s)
+	for _, b := range back {
+		err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), b.Step)
 		if err == nil || errors.Is(err, host.ErrNotFound) {
 			continue
 		}
 		ok = false
+		if b.Object != a.Object {
+			r.besides = append(r.besides, b.Object)
+		}
 		r.observe(Event{Kind: UndoFailed, Action: a, Elapsed: time.Since(start), Err: err})
-		r.outcome.Failed = append(r.outcome.Failed, &StepError{Action: undoOf(a, s), Elapsed: time.Since(start), Err: err})
+		r.outcome.Failed = append(r.outcome.Failed, &StepError{Action: b, Elapsed: time.Since(start), Err: err})
 	}
 	if ok {
 		r.observe(Event{Kind: Undone, Action: a, Elapsed: time.Since(start)})
@@ -270,12 +291,9 @@ func (r *run) takeBack(ctx context.Context, a Action) bool {
 	return ok
 }
 
-func undoOf(a Action, back Step) Action {
-	return Action{ID: "undo " + a.ID, Object: a.Object, Why: "undo", Change: Remove, Step: back}
-}
-
 // left lists objects once each, in the plan's order. What a failed step itself
-// may have left counts only while its command still runs.
+// may have left counts while its command still runs, and if it says so
+// (host.LeftError).
 func (r *run) left() []string {
 	if !r.failed() {
 		return nil
@@ -284,10 +302,15 @@ func (r *run) left() []string {
 	for _, a := range r.plan.Actions {
 		state := r.state[a.ID]
 		made := a.Change == Create && state == done && undoable(a) ||
-			a.Change == Create && state == broken && r.stillRuns
+			a.Change == Create && state == broken && (r.stillRuns || r.half[a.ID])
 		kept := a.Change == Remove && state != done
 		if (made || kept) && !slices.Contains(left, a.Object) {
 			left = append(left, a.Object)
+		}
+	}
+	for _, object := range r.besides {
+		if !slices.Contains(left, object) {
+			left = append(left, object)
 		}
 	}
 	return left

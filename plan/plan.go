@@ -47,20 +47,19 @@ type Action struct {
 	Change Change   // what happens to the object
 	After  []string // ids of the actions that must be done first
 	Step   Step
-	// Back, if set, takes the action back instead of the step's own Undo: for
-	// what one resource alone cannot take back. In order; each is tried.
-	Back []Step
+	// Beside takes away what the step makes beside its object: after its undo,
+	// and also when it fails.
+	Beside []Action
 }
 
-// back lists the steps that take the action back.
-func (a Action) back() []Step {
-	if a.Back != nil {
-		return a.Back
+// back lists the actions that take this one back. A step whose Undo is nil has
+// none.
+func (a Action) back() []Action {
+	s, ok := a.Step.Undo().(Step)
+	if !ok {
+		return nil
 	}
-	if s, ok := a.Step.Undo().(Step); ok {
-		return []Step{s}
-	}
-	return nil
+	return append([]Action{{ID: "undo " + a.ID, Object: a.Object, Why: "undo", Change: Remove, Step: s}}, a.Beside...)
 }
 
 // Policy says what a failed action means for the rest of its plan.

@@ -128,21 +128,40 @@ func (s Create) Do(ctx context.Context, h host.Host) error {
 		return fmt.Errorf("create VNIC %s: %w", s.Name, err)
 	}
 	if _, err := run(ctx, h, createCommand(s), s.Over); err != nil {
-		return fmt.Errorf("create VNIC %s: %w", s.Name, err)
+		err = fmt.Errorf("create VNIC %s: %w", s.Name, err)
+		if !unexplained(err) {
+			return err
+		}
+		return s.cleanUp(ctx, h, err)
 	}
 	if s.MTU == 0 {
 		return nil
 	}
-	err := setMTU(ctx, h, s.Name, s.MTU)
-	if err == nil || errors.Is(err, host.ErrStillRunning) {
-		return err
-	}
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-	defer cancel()
-	return errors.Join(err, Delete{Name: s.Name, MAC: s.MAC, Over: s.Over}.Do(undo, h))
+	return s.cleanUp(ctx, h, setMTU(ctx, h, s.Name, s.MTU))
 }
 
-// cleanupTime is how long removing a half-made VNIC may take.
+func (s Create) cleanUp(ctx context.Context, h host.Host, cause error) error {
+	return cleanUp(ctx, cause, func(ctx context.Context) error {
+		return Delete{Name: s.Name, MAC: s.MAC, Over: s.Over}.Do(ctx, h)
+	})
+}
+
+// cleanUp removes what is half made if there was an error and the command is
+// not at work any more. It must not depend on the step's context, which may be
+// why it failed.
+func cleanUp(ctx context.Context, cause error, remove func(context.Context) error) error {
+	if cause == nil || errors.Is(cause, host.ErrStillRunning) {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	if err := remove(ctx); err != nil && !errors.Is(err, host.ErrNotFound) {
+		return &host.LeftError{Cause: cause, Err: err}
+	}
+	return cause
+}
+
+// cleanupTime is how long removing what is half made may take.
 const cleanupTime = 10 * time.Second
 
 // setMTU sets it and reads it back.
@@ -223,7 +242,22 @@ func (s Delete) once(ctx context.Context, h host.Host) error {
 		return err
 	}
 	_, err := run(ctx, h, deleteCommand(s.Name), s.Name)
-	return err
+	return unlessGone(ctx, h, s.Name, err)
+}
+
+// unlessGone is nil if a removal failed and the link is gone all the same.
+func unlessGone(ctx context.Context, h host.Host, name string, failed error) error {
+	if unexplained(failed) && absent(ctx, h, name) == nil {
+		return nil
+	}
+	return failed
+}
+
+// unexplained is a command that failed with words that are not known: it may
+// have done what it was to do all the same.
+func unexplained(err error) bool {
+	failed, ended := errors.AsType[*host.CommandError](err)
+	return ended && failed.Kind == nil
 }
 
 // meant is an *OtherError if the VNIC of that name is not the one.
@@ -243,8 +277,15 @@ func (s CreateEtherstub) Do(ctx context.Context, h host.Host) error {
 	if err := ValidateName(s.Name); err != nil {
 		return fmt.Errorf("create etherstub: %w", err)
 	}
-	if _, err := run(ctx, h, createEtherstubCommand(s.Name), s.Name); err != nil {
+	if err := absent(ctx, h, s.Name); err != nil {
 		return fmt.Errorf("create etherstub %s: %w", s.Name, err)
+	}
+	if _, err := run(ctx, h, createEtherstubCommand(s.Name), s.Name); err != nil {
+		err = fmt.Errorf("create etherstub %s: %w", s.Name, err)
+		if !unexplained(err) {
+			return err
+		}
+		return cleanUp(ctx, err, func(ctx context.Context) error { return DeleteEtherstub(s).Do(ctx, h) })
 	}
 	return nil
 }
@@ -254,7 +295,8 @@ func (s DeleteEtherstub) Do(ctx context.Context, h host.Host) error {
 	if err := ValidateName(s.Name); err != nil {
 		return fmt.Errorf("delete etherstub: %w", err)
 	}
-	if _, err := run(ctx, h, deleteEtherstubCommand(s.Name), s.Name); err != nil {
+	_, err := run(ctx, h, deleteEtherstubCommand(s.Name), s.Name)
+	if err := unlessGone(ctx, h, s.Name, err); err != nil {
 		return fmt.Errorf("delete etherstub %s: %w", s.Name, err)
 	}
 	return nil

@@ -46,21 +46,7 @@ func cleanUp(ctx context.Context, cause error, undo func(context.Context) error)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	if err := undo(ctx); err != nil && !errors.Is(err, host.ErrNotFound) {
-		return &LeftError{Cause: cause, Err: err}
+		return &host.LeftError{Cause: cause, Err: err}
 	}
 	return cause
 }
-
-// LeftError is a step that failed and could not take back what it had made.
-type LeftError struct {
-	Cause error // why the step failed
-	Err   error // why something is left
-}
-
-// Error tells both.
-func (e *LeftError) Error() string {
-	return fmt.Sprintf("%v (and what it left could not be put right: %v)", e.Cause, e.Err)
-}
-
-// Unwrap gives both.
-func (e *LeftError) Unwrap() []error { return []error{e.Cause, e.Err} }

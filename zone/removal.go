@@ -182,14 +182,18 @@ func (s Delete) Do(ctx context.Context, h host.Host) error {
 	if err != nil {
 		return err
 	}
-	if err := zonecfgFailure(c, r, s.Name); err != nil {
-		return err
+	failed := zonecfgFailure(c, r, s.Name)
+	if errors.Is(failed, host.ErrNotFound) {
+		return failed
 	}
 	gone, err := Gone(ctx, h, s.Name)
 	if err == nil && !gone {
 		err = fmt.Errorf("zone %s is still there after zonecfg delete: %w", s.Name, host.ErrState)
 	}
-	return err
+	if err != nil {
+		return firstOf(failed, err)
+	}
+	return nil
 }
 
 // Do uninstalls and deletes the zone. zonecfg delete -F accepts a zone that is

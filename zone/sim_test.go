@@ -238,7 +238,7 @@ func TestACloneThatTheBrandCannotUninstallIsToldAndCanBeRemoved(t *testing.T) {
 		r.run("zfs", "snapshot", fmt.Sprintf("rpool/zone/base/ROOT/zbe@web1_snap%d", n+1))
 	}
 	err := zone.Clone{Name: "web1", Source: "base", Zonepath: "/zone/web1"}.Do(t.Context(), r.host)
-	if _, left := errors.AsType[*zone.LeftError](err); !left || r.state("web1") != zone.Incomplete {
+	if _, left := errors.AsType[*host.LeftError](err); !left || r.state("web1") != zone.Incomplete {
 		t.Fatalf("%.200v; the zone is %s", err, r.state("web1"))
 	}
 	r.remove("web1")
