@@ -306,32 +306,34 @@ func TestAFailedBaseIsUndoneAndMadeTheNextTime(t *testing.T) {
 // Wherever it is killed, the next run makes the base, and retiring what is on
 // record leaves the sled as it was.
 func TestABaseIsMadeWhereverTheRunBeforeWasKilled(t *testing.T) {
-	count := newBench(t)
-	env, crash := count.dying(0, host.CrashBefore)
+	whole := newBench(t)
+	env, never := whole.dying(0, host.CrashBefore)
 	if _, _, err := settings().Ensure(t.Context(), env, pool, false, false); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d points", crash.Points())
-	for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
-		for point := 1; point <= crash.Points(); point += stride(t) {
-			b := newBench(t)
-			before := b.state()
-			killed, dying := b.dying(point, mode)
-			_, _, err := settings().Ensure(t.Context(), killed, pool, false, false)
-			dying.Wait()
-			r := b.ensure()
-			if b.statuses()[r.Zone] != "" {
-				t.Errorf("killed at %d (%v), %v: %v", point, mode, err, b.statuses())
-			}
-			for name := range b.statuses() {
-				if _, err := settings().Retire(t.Context(), b.env, name, false); err != nil {
-					t.Errorf("killed at %d (%v): retire %s: %v", point, mode, name, err)
+	for mode, how := range []string{"before", "after", "during"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			for point := 1; point <= never.Points(); point++ {
+				b := newBench(t)
+				before := b.state()
+				env, dying := b.dying(point, host.CrashMode(mode))
+				_, _, err := settings().Ensure(t.Context(), env, pool, false, false)
+				dying.Wait()
+				if r := b.ensure(); b.statuses()[r.Zone] != "" {
+					t.Errorf("at %d, %v: %v", point, err, b.statuses())
+				}
+				for name := range b.statuses() {
+					if _, err := settings().Retire(t.Context(), b.env, name, false); err != nil {
+						t.Errorf("at %d: retire %s: %v", point, name, err)
+					}
+				}
+				if d := cmp.Diff(before, b.state()); d != "" {
+					t.Errorf("at %d: %s", point, d)
 				}
 			}
-			if d := cmp.Diff(before, b.state()); d != "" {
-				t.Errorf("killed at %d (%v): %s", point, mode, d)
-			}
-		}
+			t.Logf("%d cases", never.Points())
+		})
 	}
 }
 
@@ -342,13 +344,6 @@ func (b *bench) dying(point int, mode host.CrashMode) (operation.Env, *host.Cras
 	env.Host = dying
 	env.Ledger = func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, dying.Files(), places()) }
 	return env, dying
-}
-
-func stride(t *testing.T) int {
-	if testing.Short() {
-		return 5
-	}
-	return 1
 }
 
 func TestAPoolWithoutAPlaceForZonesIsRefused(t *testing.T) {

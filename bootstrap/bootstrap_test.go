@@ -287,56 +287,63 @@ func TestWhatCannotBePreparedEndsThere(t *testing.T) {
 	}
 }
 
+// killed runs a bootstrap that is killed at a point, if it is not 0.
+func (b *bench) killed(point int, mode host.CrashMode) *host.Crashing {
+	b.Helper()
+	dying := host.Crash(b.sled.Host(), point, mode)
+	env, settings := b.as(dying)
+	_, err := settings.Run(b.Context(), env, false)
+	dying.Wait()
+	if err != nil && !dying.Crashed() {
+		b.Fatalf("at %d: %v", point, err)
+	}
+	return dying
+}
+
 // Wherever it is killed, running it again ends in the same sled.
 func TestItIsFinishedWhereverTheRunBeforeWasKilled(t *testing.T) {
-	for name, o := range map[string]struct {
+	for name, c := range map[string]struct {
 		options   sim.Options
 		directory string
+		stride    int // every so many points of each mode
 	}{
-		"on M.2s":          {sim.Options{M2: 2, U2: 1}, ""},
-		"on the root pool": {sim.Options{M2: -1, U2: -1}, "/var/lib/sledctl"},
+		"on M.2s":          {sim.Options{M2: 2, U2: 1}, "", 1},
+		"on the root pool": {sim.Options{M2: -1, U2: -1}, "/var/lib/sledctl", 3}, // what differs is but the ledger's place
 	} {
-		t.Run(name, func(t *testing.T) {
-			start := func(t *testing.T, point int, mode host.CrashMode) (*bench, *host.Crashing) {
-				b := newBench(t, o.options)
-				b.directory = o.directory
-				dying := host.Crash(b.sled.Host(), point, mode)
-				env, settings := b.as(dying)
-				_, err := settings.Run(t.Context(), env, false)
-				dying.Wait()
-				if err != nil && !dying.Crashed() {
-					t.Fatalf("at %d: %v", point, err)
-				}
-				return b, dying
-			}
-			whole, count := start(t, 0, host.CrashBefore)
-			want := whole.state()
-			t.Logf("%d points", count.Points())
-			for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
-				for point := 1; point <= count.Points(); point += stride() {
-					b, _ := start(t, point, mode)
+		if testing.Short() {
+			c.stride *= 5
+		}
+		fresh := func(t *testing.T) *bench {
+			b := newBench(t, c.options)
+			b.directory = c.directory
+			return b
+		}
+		whole := fresh(t)
+		points := whole.killed(0, host.CrashBefore).Points()
+		want := whole.state()
+		for mode, how := range []string{"before", "after", "during"} {
+			t.Run(name+", killed "+how, func(t *testing.T) {
+				t.Parallel()
+				cases := 0
+				for point := 1 + mode%c.stride; point <= points; point += c.stride {
+					cases++
+					b := fresh(t)
+					b.killed(point, host.CrashMode(mode))
 					if _, err := b.bootstrap(); err != nil {
-						t.Errorf("killed at %d (%v): %v", point, mode, err)
+						t.Errorf("at %d: %v", point, err)
 						continue
 					}
 					if d := cmp.Diff(want, b.state()); d != "" {
-						t.Errorf("killed at %d (%v): %s", point, mode, d)
+						t.Errorf("at %d: %s", point, d)
 					}
 					if open := operation.Open(b.view()); len(open) > 0 {
-						t.Errorf("killed at %d (%v), open: %+v", point, mode, open)
+						t.Errorf("at %d, open: %+v", point, open)
 					}
-					b.sled.Close()
 				}
-			}
-		})
+				t.Logf("%d cases", cases)
+			})
+		}
 	}
-}
-
-func stride() int {
-	if testing.Short() {
-		return 7
-	}
-	return 1
 }
 
 func TestPartsAreToldBeforeTheyBegin(t *testing.T) {
