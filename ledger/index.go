@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -75,7 +76,7 @@ func (t *text) facts() (*index, error) {
 		x.layers, x.dead = slices.Clone(t.before.layers), t.before.dead
 		x.live = append(make([]int32, 0, len(t.lines)), t.before.live...)
 	}
-	x.layers = append(x.layers, make(map[string]place, len(t.lines)-len(x.live)))
+	x.layers = append(x.layers, make(map[string]place, t.mentioned(len(x.live))))
 	for i := len(x.live); i < len(t.lines); i++ {
 		if err := x.add(t, i); err != nil {
 			return nil, err
@@ -84,6 +85,14 @@ func (t *text) facts() (*index, error) {
 	x.settle()
 	t.index.Store(x)
 	return x, nil
+}
+
+// mentioned is how many facts the lines from i on hold, at most.
+func (t *text) mentioned(i int) int {
+	if i == len(t.lines) {
+		return 0
+	}
+	return bytes.Count(t.data[t.lines[i].start:], []byte(openKey))
 }
 
 // settle puts layers together until each is more than twice as large as the
