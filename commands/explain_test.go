@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -142,6 +143,7 @@ func (s *sled) compare(line string, explained []explainedAction, r tracedRun) {
 			s.t.Errorf("sledctl %s: %s (-explained +trace):\n%s", line, a.ID, diff)
 		}
 		delete(inTrace, a.ID)
+		s.needs(line, a, r)
 	}
 	slices.Sort(said)
 	slices.Sort(done)
@@ -278,6 +280,7 @@ func (s *sled) explainsTheRest(say func(...string)) {
 		s.t.Fatal(err)
 	}
 	s.run("vnic create --over net1 --hold 1ns")
+	time.Sleep(time.Second) // of the bubble: the hold ends
 	say("reap")
 	s.run("bootstrap")
 	s.run("instance delete web1 web2")

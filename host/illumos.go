@@ -125,7 +125,7 @@ func (h *Illumos) prepare(ctx context.Context, c Command) (*exec.Cmd, error) {
 		return nil, err
 	}
 	if !c.ReadOnly {
-		if err := h.options.Privileged(); err != nil {
+		if err := h.Privileged(); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Program, err)
 		}
 	}
@@ -136,6 +136,29 @@ func (h *Illumos) prepare(ctx context.Context, c Command) (*exec.Cmd, error) {
 		Dir:         "/",
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // Ctrl-C on our terminal is for us
 	}, nil
+}
+
+// Privileged fails with ErrPrivileges if what changes something would be
+// refused.
+func (h *Illumos) Privileged() error { return h.options.Privileged() }
+
+// Lookup fails with ErrNoCommand, and all their names, if programs are not on
+// the command path.
+func (h *Illumos) Lookup(programs ...string) error {
+	var missing []string
+	for _, p := range programs {
+		if _, err := h.lookup(p); err != nil {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return h.errNoCommand(missing...)
+}
+
+func (h *Illumos) errNoCommand(programs ...string) error {
+	return fmt.Errorf("%s: %w (%s)", strings.Join(programs, ", "), ErrNoCommand, strings.Join(h.options.CommandPath, ":"))
 }
 
 // lookup finds a program on the command path.
@@ -153,7 +176,7 @@ func (h *Illumos) lookup(program string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s: %w (%s)", program, ErrNoCommand, strings.Join(h.options.CommandPath, ":"))
+	return "", h.errNoCommand(program)
 }
 
 // environment is the clean one: messages in the C locale, which zoneadm hands

@@ -40,6 +40,45 @@ func CommandLine(c Command) Line {
 	return Line{Kind: kind, Text: c.Shell()}
 }
 
+// Program is what a line of a command runs; "" for other lines.
+func (l Line) Program() string {
+	if l.Kind != LineRun && l.Kind != LineQuery {
+		return ""
+	}
+	for rest := l.Text; rest != ""; {
+		var word string
+		word, rest = firstWord(rest)
+		if !isAssignment(word) {
+			return word
+		}
+	}
+	return ""
+}
+
+// firstWord cuts off a word as Quote writes it, quotes included.
+func firstWord(s string) (word, rest string) {
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\'':
+			quoted = !quoted
+		case c == '\\' && !quoted:
+			i++
+		case c == ' ' && !quoted:
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, ""
+}
+
+// isAssignment tells a variable that Shell puts before the program.
+func isAssignment(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	return ok && name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
+
 // FileLine is the line of a file that is written whole, as a here-document.
 func FileLine(name string, data []byte) Line {
 	return Line{Kind: LineFile, Text: "cat > " + Quote(name) + hereDocument(data)}

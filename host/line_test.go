@@ -158,3 +158,22 @@ func TestCommandErrorIsOneLineOfTheProgramsWords(t *testing.T) {
 		t.Error("the kind is lost")
 	}
 }
+
+func TestTheProgramOfALine(t *testing.T) {
+	for _, c := range []struct {
+		line host.Line
+		want string
+	}{
+		{host.CommandLine(host.Command{Program: "zoneadm", Args: []string{"-z", "a=b", "boot"}}), "zoneadm"},
+		{host.CommandLine(host.Command{Program: "svccfg", Args: []string{"import", "x"}, Env: []string{"A=it's a=b", "B_1="}}), "svccfg"},
+		{host.CommandLine(host.Command{Program: "ipadm", Args: []string{"show-addr"}, Zone: "z1", Env: []string{"A=b"}, ReadOnly: true}), "zlogin"},
+		{host.CommandLine(host.Command{Program: "zonename"}), "zonename"},
+		{host.FileLine("/etc/zonecfg", []byte("zoneadm list")), ""},
+		{host.WaitLine("zoneadm is done"), ""},
+		{host.RequestLine("GET", "http://h/", nil, nil), ""},
+	} {
+		if got := c.line.Program(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.line.Text, got, c.want)
+		}
+	}
+}

@@ -111,6 +111,9 @@ func (s CreateAddress) Explain() []host.Line {
 	return []host.Line{host.CommandLine(createAddressCommand(s))}
 }
 
+// Needs is what looks at addresses.
+func (s AwaitAddress) Needs() []string { return []string{listAddressesCommand(s.Zone).Argv()[0]} }
+
 // Explain says what is waited for.
 func (s AwaitAddress) Explain() []host.Line {
 	where := ""

@@ -65,6 +65,18 @@ func (ChangeState) Undo() any { return nil }
 // Undo is nil.
 func (AwaitState) Undo() any { return nil }
 
+// Needs is what finds the address.
+func (s AwaitHTTP) Needs() []string { return s.Target.needs() }
+
+// Needs is what finds the address.
+func (s Ensure) Needs() []string { return s.Target.needs() }
+
+// Needs is what finds the address.
+func (s ChangeState) Needs() []string { return s.Target.needs() }
+
+// Needs is what finds the address.
+func (s AwaitState) Needs() []string { return s.Target.needs() }
+
 // Explain is the wait.
 func (s AwaitHTTP) Explain() []host.Line {
 	return []host.Line{host.WaitLine(s.Target.url(pathInstance) + " answers")}

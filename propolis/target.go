@@ -18,6 +18,8 @@ type Target struct {
 	// Find gives the address when it is needed, if Address is not valid. An
 	// address that is not there yet is host.ErrTransient.
 	Find func(ctx context.Context, h host.Host) (netip.AddrPort, error)
+	// Programs are those of the host that Find runs.
+	Programs []string
 	// Port is that of an address that Find gives, for Explain; 0: not said.
 	Port uint16
 }
@@ -41,6 +43,13 @@ func (t Target) at(ctx context.Context, h host.Host) (Target, error) {
 		return t, fmt.Errorf("find the Propolis of %s: %w", t.Name, err)
 	}
 	return t, nil
+}
+
+func (t Target) needs() []string {
+	if t.Address.IsValid() {
+		return nil
+	}
+	return t.Programs
 }
 
 // url is what is dialled, as far as it is known.

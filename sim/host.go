@@ -29,8 +29,8 @@ func (h *simHost) Run(ctx context.Context, c host.Command) (host.Result, error) 
 		return host.Result{}, err
 	}
 	call := callOf(c)
-	if _, ok := tools.Lookup(call.Tool); !ok {
-		return host.Result{}, fmt.Errorf("%s: %w (simulated sled)", call.Tool, host.ErrNoCommand)
+	if err := h.Lookup(call.Tool); err != nil {
+		return host.Result{}, err
 	}
 	if c.ReadOnly {
 		reply, err := h.sled.dispatcher(nil).Exec(ctx, call)
@@ -40,6 +40,16 @@ func (h *simHost) Run(ctx context.Context, c host.Command) (host.Result, error) 
 		return resultOf(c, reply), err
 	}
 	return h.change(ctx, c, call)
+}
+
+// Lookup fails with host.ErrNoCommand if the sled lacks one of the programs.
+func (h *simHost) Lookup(programs ...string) error {
+	for _, p := range programs {
+		if _, ok := tools.Lookup(p); !ok {
+			return fmt.Errorf("%s: %w (simulated sled)", p, host.ErrNoCommand)
+		}
+	}
+	return nil
 }
 
 // change runs a command that outlives its caller.

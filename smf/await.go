@@ -27,6 +27,9 @@ func (s Await) Explain() []host.Line {
 	return []host.Line{host.WaitLine(fmt.Sprintf("%s %s is %s", s.FMRI, where, s.State))}
 }
 
+// Needs is what it looks and waits with.
+func (Await) Needs() []string { return []string{"svcprop"} }
+
 // Undo is nothing.
 func (Await) Undo() any { return nil }
 

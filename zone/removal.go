@@ -98,6 +98,9 @@ func (s Uninstall) Explain() []host.Line {
 	return []host.Line{host.CommandLine(uninstallCommand(s.Name))}
 }
 
+// Needs is what lists zones.
+func (s Delete) Needs() []string { return []string{"zoneadm"} }
+
 // Explain is the zonecfg delete.
 func (s Delete) Explain() []host.Line { return []host.Line{host.CommandLine(deleteCommand(s.Name))} }
 

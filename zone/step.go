@@ -65,6 +65,9 @@ func (s Install) Undo() any { return Uninstall{Name: s.Name} }
 // Undo is Halt.
 func (s Boot) Undo() any { return Halt(s) }
 
+// Needs is what lists zones.
+func (s Configure) Needs() []string { return []string{"zoneadm"} }
+
 // Explain is the zonecfg; nothing if Do would refuse the values.
 func (s Configure) Explain() []host.Line {
 	c, err := configureCommand(s.Name, s.Config)

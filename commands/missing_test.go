@@ -1,0 +1,118 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// lacking is a host without one program.
+type lacking struct {
+	host.Host
+	program string
+	wanted  *bool // whether anybody asked for it
+}
+
+func (l lacking) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	if err := l.Lookup(c.Argv()[0]); err != nil {
+		return host.Result{}, err
+	}
+	return l.Host.Run(ctx, c)
+}
+
+func (l lacking) Lookup(programs ...string) error {
+	for _, p := range programs {
+		if p == l.program {
+			*l.wanted = true
+			return fmt.Errorf("%s: %w (/usr/sbin:/usr/bin)", p, host.ErrNoCommand)
+		}
+	}
+	return nil
+}
+
+// prepared is a sled on which some command lines were run.
+func prepared(t *testing.T, lines []string) *sled {
+	t.Helper()
+	s := newSled(t, small(), "")
+	for _, line := range lines {
+		if line != "REBOOT" {
+			s.run(line)
+		} else if err := s.Reboot(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// kept is what the state file holds.
+func (s *sled) kept() string {
+	s.t.Helper()
+	files := s.Host().Files()
+	disks, err := files.ReadDir("/pool/int")
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	if err != nil || len(disks) != 1 {
+		s.t.Fatalf("%d M.2 disks, %v", len(disks), err)
+	}
+	data, err := host.ReadFile(files, path.Join("/pool/int", disks[0].Name, "config/sledctl/ledger.jsonl"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// A verb that needs a program which is not there refuses, in words that name it,
+// before anything is changed: also one that it would need last.
+func TestAMissingProgramIsRefusedBeforeAnythingIsChanged(t *testing.T) {
+	refused := map[string]int{}
+	for _, stage := range []struct{ prepare, lines []string }{
+		{nil, []string{"bootstrap"}},
+		{[]string{"bootstrap"}, []string{
+			"instance ensure web1", "vnic create --instance web1", "vnic create --over net0",
+		}},
+		{[]string{"bootstrap", "vnic create --instance web1"}, []string{"zone create --instance web1"}},
+		{[]string{"bootstrap", "vnic create --instance web1", "zone create --instance web1"}, []string{"zone boot --instance web1"}},
+		{[]string{"bootstrap", "instance ensure web1"}, []string{
+			"instance ensure web1 --cpus 4 --recreate", "instance stop web1", "instance delete web1", "instance reboot web1",
+		}},
+		{[]string{"bootstrap", "instance ensure web1", "instance stop web1"}, []string{"instance start web1", "base ensure"}},
+		{[]string{"bootstrap", "instance ensure web1", "REBOOT"}, []string{"bootstrap", "reap", "instance ensure web1", "instance delete web1"}},
+	} {
+		for _, line := range stage.lines {
+			s := prepared(t, stage.prepare)
+			before, kept := s.world(), s.kept()
+			for _, program := range []string{
+				"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "netstat", "zfs", "zpool", "svcs", "svcprop", "svcadm", "svccfg", "uname",
+			} {
+				var wanted bool
+				a := s.on(t.Context(), lacking{s.Host(), program, &wanted}, line)
+				if !wanted || a.exit == 0 { // It was done without.
+					s = prepared(t, stage.prepare)
+					before, kept = s.world(), s.kept()
+					continue
+				}
+				refused[program]++
+				if a.exit != 8 || !strings.Contains(a.errs, program+": command not found on the command path (/usr/sbin:/usr/bin)") {
+					t.Errorf("sledctl %s without %s: exit %d: %s", line, program, a.exit, a.errs)
+				}
+				if diff := cmp.Diff(before, s.world()); diff != "" {
+					t.Errorf("sledctl %s without %s changed the sled:\n%s", line, program, diff)
+					s = prepared(t, stage.prepare)
+				}
+				if s.kept() != kept {
+					t.Errorf("sledctl %s without %s wrote into the state file", line, program)
+				}
+			}
+		}
+	}
+	t.Log(refused)
+}
