@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,10 +21,11 @@ import (
 
 // interruption is a verb and the sled on which it is interrupted.
 type interruption struct {
-	name  string
-	ready []string // command lines that lead to where the verb begins
-	line  string   // the verb
-	bare  bool     // begins on a sled that is not prepared
+	name   string
+	ready  []string // command lines that lead to where the verb begins
+	line   string   // the verb
+	bare   bool     // begins on a sled that is not prepared
+	litter bool     // begins on a sled with things of ours that nobody needs
 }
 
 func interruptions() []interruption {
@@ -35,6 +37,7 @@ func interruptions() []interruption {
 		{name: "stop", ready: []string{web1}, line: "instance stop web1"},
 		{name: "start", ready: []string{web1, "instance stop web1"}, line: "instance start web1"},
 		{name: "delete", ready: []string{web1}, line: "instance delete web1"},
+		{name: "reap", litter: true, line: "reap"},
 	}
 }
 
@@ -45,6 +48,7 @@ type scene struct {
 	first  string            // the world before anything of the case
 	before string            // the world when the verb begins
 	facts  map[string]string // the ledger then
+	keys   []string          // of the ledger before anything of the case
 }
 
 // tuned has an MTU, so that making a VNIC takes two commands.
@@ -65,8 +69,14 @@ func (i interruption) scene(t *testing.T) *scene {
 		s.run("bootstrap")
 	}
 	s.first = s.world()
+	if !i.bare {
+		s.keys = slices.Sorted(maps.Keys(s.ledger()))
+	}
 	for _, line := range i.ready {
 		s.run(line)
+	}
+	if i.litter {
+		s.scatter()
 	}
 	s.before = s.world()
 	if !i.bare {
@@ -88,6 +98,14 @@ func (s *sled) foreigners() {
 	s.command("zoneadm -z db1 install")
 	s.command("zoneadm -z db1 boot")
 	s.write("/zones/db1/root/data", "precious")
+}
+
+// scatter makes a zone and a VNIC that only reap takes away.
+func (s *sled) scatter() {
+	zone := s.stranger(s.value("base list -H --columns pool"), s.value("base list -H -o name"))
+	s.command("zoneadm -z " + zone + " halt")
+	s.run("vnic create --over net1 --hold 1ns")
+	time.Sleep(time.Second) // of the bubble: the hold ends
 }
 
 // ledger is what the state file says now.
@@ -187,6 +205,9 @@ func (s *scene) again(t *testing.T, point, want string) {
 	s.run("instance delete web1")
 	s.run("reap")
 	s.same(s.first, point+": after delete and reap")
+	if diff := cmp.Diff(s.keys, slices.Sorted(maps.Keys(s.ledger()))); diff != "" {
+		t.Errorf("%s: after delete and reap, the ledger (-first +now):\n%s", point, diff)
+	}
 }
 
 func TestAVerbThatIsKilledLeadsThereWhenRunAgain(t *testing.T) {
