@@ -406,3 +406,25 @@ func listen(t *testing.T) net.Listener {
 	t.Cleanup(func() { l.Close() })
 	return l
 }
+
+func TestLookupNamesAllThatIsMissing(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "zfs"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "notes"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h := host.NewIllumos(host.IllumosOptions{CommandPath: []string{bin, "/nowhere"}})
+	// Behind all decorators.
+	for _, h := range []host.Host{h, host.ReadOnly(h), host.Trace(h, func(host.Event) {}), host.Crash(h, 1, host.CrashBefore)} {
+		if err := host.Lookup(h, "zfs"); err != nil {
+			t.Errorf("%T: zfs: %v", h, err)
+		}
+		err := host.Lookup(h, "zonecfg", "zfs", "notes")
+		want := "zonecfg, notes: command not found on the command path (" + bin + ":/nowhere)"
+		if !errors.Is(err, host.ErrNoCommand) || err.Error() != want {
+			t.Errorf("%T: %v, want %s", h, err, want)
+		}
+	}
+}

@@ -98,6 +98,9 @@ func (s Settings) power(ctx context.Context, env operation.Env, c Change, ask, w
 			if err != nil {
 				return operation.Decision{}, err
 			}
+			if seen.Inside.Err != nil {
+				return operation.Decision{}, &UnseenError{Name: r.Name, Err: seen.Inside.Err}
+			}
 			if old.Run == nil || seen.Inside.VM.State != "Running" {
 				return operation.Decision{}, &StateError{Name: r.Name, State: s.status(old, seen).State, Needs: Running}
 			}

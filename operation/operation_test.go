@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -267,5 +268,49 @@ func TestOnlyTheNewestTracesAreKept(t *testing.T) {
 	heads, err := operation.TraceList(env.Host.Files(), env.RunDir)
 	if err != nil || len(heads) != operation.Traces {
 		t.Errorf("%d traces are kept, error %v", len(heads), err)
+	}
+}
+
+// poor is a machine that lacks something.
+type poor struct {
+	machine
+	programs   []string
+	privileges error
+}
+
+func (p poor) Privileged() error { return p.privileges }
+
+func (p poor) Lookup(programs ...string) error {
+	for _, name := range programs {
+		if !slices.Contains(p.programs, name) {
+			return fmt.Errorf("%s: %w", name, host.ErrNoCommand)
+		}
+	}
+	return nil
+}
+
+func TestWhatTheHostLacksIsFoundOutFirst(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lack poor
+		want error
+	}{
+		{"a program", poor{}, host.ErrNoCommand},
+		{"privileges", poor{programs: []string{"do"}, privileges: host.ErrPrivileges}, host.ErrPrivileges},
+		{"nothing", poor{programs: []string{"do"}}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := newEnv(t)
+			c.lack.machine = env.Host.(machine)
+			env.Host = c.lack
+			report, err := operation.Run(t.Context(), env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo))
+			if !errors.Is(err, c.want) {
+				t.Fatalf("%v, want %v", err, c.want)
+			}
+			thing, open := kept(t, env)
+			if wrote := thing != "" || open > 0; wrote != (c.want == nil) || (report.ID != "") != (c.want == nil) {
+				t.Errorf("thing %q, %d intents, report %q", thing, open, report.ID)
+			}
+		})
 	}
 }
