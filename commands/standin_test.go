@@ -1,0 +1,177 @@
+package commands_test
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/simtest"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// standIn is a sled behind the host of illumos: each of its commands is a
+// process, and its Propolis servers listen really. A host lasts until the sled
+// is rebooted.
+func standIn(t *testing.T, o sim.Options, config string) (s *sled, newHost func() host.Host) {
+	t.Helper()
+	dir := t.TempDir()
+	inner, err := sim.Init(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { inner.Close(); removeSled(t, dir) })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := sim.LinkTools(dir, self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(sim.DirVariable, dir)
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // a binary with the race detector otherwise sleeps a second when it ends
+	s = &sled{Sled: inner, t: t}
+	s.write("/etc/sledctl/config.toml", config)
+	return s, func() host.Host {
+		return host.NewIllumos(host.IllumosOptions{
+			CommandPath: []string{bin}, Root: sim.Root(dir), Files: inner.Host().Files(), Environment: []string{sim.DirVariable, "GORACE"},
+		})
+	}
+}
+
+// removeSled takes a sled away, whose processes may write meanwhile.
+func removeSled(t *testing.T, dir string) {
+	for try := 0; os.RemoveAll(dir) != nil; try++ {
+		if try == 1000 {
+			t.Error(os.RemoveAll(dir))
+			return
+		}
+	}
+}
+
+// ownNetwork is the configuration of a sled that shares its addresses with no
+// other test.
+func ownNetwork(t *testing.T) string {
+	t.Helper()
+	network, release, err := simtest.Underlay()
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		t.Skip("loopback addresses are not there by themselves: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	config := commands.SimulatedConfig()
+	own := strings.NewReplacer("127.77.0.1/16", network.Addr().Next().String()+"/24", "127.77.0.0/16", network.String()).Replace(config)
+	if strings.Contains(own, "127.77.0.") || own == config {
+		t.Fatalf("the configuration names other addresses:\n%s", config)
+	}
+	return own
+}
+
+// TestTheExecPath runs the same command lines on the simulated sled in this
+// process and on the host of illumos with stand-in commands. They end alike,
+// print the same, and leave the same sled.
+func TestTheExecPath(t *testing.T) {
+	config := ownNetwork(t)
+	direct := newSled(t, small(), config)
+	real, newHost := standIn(t, small(), config)
+	h := newHost()
+	both := func(do func(*sled)) { do(direct); do(real) }
+
+	for _, line := range []string{
+		"instance ensure web1", // not prepared yet
+		"bootstrap -o json",
+		"bootstrap -H",
+		"base list -o json",
+		"instance ensure web1 --cpus 4 --memory 8G --nic over=net0 --dry-run --explain -o json",
+		"instance ensure web1 --cpus 4 --memory 8G --nic over=net0 -o json",
+		"instance ensure web1 -o json", // nothing to do
+		"instance ensure db1 -o json",
+		"instance list -o json",
+		"instance get web1 -o json",
+		"vnic list -o json",
+		"zone list -o json",
+		"propolis get --instance web1 -o json",
+		"reap --dry-run -o json",
+		"instance reboot web1 -o json",
+		"instance stop web1 -o json",
+		"instance list -o json",
+		"vnic list -o json",
+		"instance start web1 -o json",
+		"vnic create --over net0 -o json",
+		"FAULT zoneadm boot",
+		"instance ensure web2 -o json", // taken back
+		"instance list -o json",
+		"FAULT svcadm enable",
+		"instance ensure web2 --keep -o json", // left
+		"instance list -o json",
+		"reap --dry-run -o json",
+		"instance ensure web2 -o json", // goes on
+		"instance ensure web3 --pool tank -o json",
+		"instance start nobody -o json",
+		"instance ensure web1 --cpus 8 -o json",
+		"history -o json",
+		"REBOOT",
+		"instance list -o json",
+		"reap --dry-run -o json",
+		"bootstrap -o json",
+		"instance ensure web1 -o json",
+		"instance delete web1 db1 web2",
+		"reap -o json",
+		"instance list -o json",
+		"zone list -o json",
+	} {
+		switch word, rest, _ := strings.Cut(line, " "); word {
+		case "FAULT":
+			both(func(s *sled) {
+				err := s.World().Update(t.Context(), func(tx *world.Tx) error {
+					tx.Arm(world.Fault{Name: world.FaultFail, Match: rest, Times: 1, Text: "no"})
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			})
+			continue
+		case "REBOOT":
+			both(func(s *sled) {
+				if err := s.Reboot(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			})
+			h = newHost()
+			continue
+		}
+		both(func(s *sled) { s.draws = repeatable(line) })
+		want := direct.on(t.Context(), direct.Host(), line)
+		got := real.on(t.Context(), h, line)
+		if diff := cmp.Diff(timeless(want), timeless(got), cmp.AllowUnexported(answer{})); diff != "" {
+			t.Errorf("sledctl %s (-simulated +stand-ins):\n%s", line, diff)
+		}
+		if diff := cmp.Diff(strings.Split(direct.world(), "\n"), strings.Split(real.world(), "\n")); diff != "" {
+			t.Fatalf("the sled after sledctl %s (-simulated +stand-ins):\n%s", line, diff)
+		}
+	}
+}
+
+// timeless is an answer without what differs from run to run.
+func timeless(a answer) answer {
+	for _, r := range []struct{ pattern, with string }{
+		{`\d{4}-\d\d-\d\dT[0-9:.]+Z`, "TIME"},
+		{`"[0-9a-f]{16}"`, `"RANDOM"`}, // of the ledger
+		{`("[a-z_]*(elapsed|duration)[a-z_]*":) ?[0-9.]+`, "$1 ELAPSED"},
+	} {
+		re := regexp.MustCompile(r.pattern)
+		a.out, a.errs = re.ReplaceAllString(a.out, r.with), re.ReplaceAllString(a.errs, r.with)
+	}
+	return a
+}
