@@ -31,9 +31,6 @@ func BaseManifests() map[string][]byte {
 // which is what makes a zone's first boot slow.
 func SeedRepository() []byte { return slices.Clone(seeds().nonglobal) }
 
-// fullRepository knows all of BaseManifests.
-func fullRepository() []byte { return slices.Clone(seeds().full) }
-
 // seeds are constants: the embedded manifests, imported. They are worked out
 // once, since every sled of every test begins with them.
 var seeds = sync.OnceValue(func() (s struct{ nonglobal, full []byte }) {

@@ -643,3 +643,6 @@ func TestBaseManifests(t *testing.T) {
 		}
 	}
 }
+
+// fullRepository knows all of BaseManifests.
+func fullRepository() []byte { return slices.Clone(seeds().full) }
