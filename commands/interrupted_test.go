@@ -130,57 +130,61 @@ func (s *sled) ledger() map[string]string {
 }
 
 // settled is where the verb leads when nothing goes wrong, with the names that
-// a run draws replaced: the world, and what is recorded.
+// a run draws replaced: the world, the instances, and what is recorded.
 func (s *scene) settled() string {
 	s.t.Helper()
-	keys := strings.Split(s.anonymous(strings.Join(slices.Collect(maps.Keys(s.ledger())), "\n")+"\n"), "\n")
+	facts := s.ledger()
+	var list struct{ Items []shown }
+	if err := json.Unmarshal([]byte(s.run("instance list -o json")), &list); err != nil {
+		s.t.Fatal(err)
+	}
+	names := anonymous(s.t, facts, list.Items)
+	lines := []string{names.Replace(s.world())}
+	for _, i := range list.Items {
+		lines = append(lines, fmt.Sprint(i.Name, " ", i.State, " ", i.Wanted, " ", i.CPUs, " ", i.Address))
+	}
+	var keys []string
+	for key := range facts {
+		keys = append(keys, names.Replace(key+"\n"))
+	}
 	slices.Sort(keys)
-	return s.anonymous(s.world()) + "\n" + s.run("instance list -H --columns name,state,cpus,memory,address,wanted") + strings.Join(keys, "\n")
+	return strings.Join(append(lines, keys...), "\n")
+}
+
+// shown is what the tests read of an instance.
+type shown struct {
+	Name, State, Wanted, Address string
+	CPUs                         int
+	PropolisID                   string `json:"propolis_id"`
+	VNICs                        []struct{ Name, MAC string }
 }
 
 // anonymous replaces what differs from run to run: ids, and the names and
 // addresses of VNICs.
-func (s *scene) anonymous(text string) string {
-	s.t.Helper()
-	var list struct {
-		Items []struct {
-			PropolisID string `json:"propolis_id"`
-			VNICs      []struct{ Name, MAC string }
-		}
+func anonymous(t testing.TB, facts map[string]string, instances []shown) *strings.Replacer {
+	t.Helper()
+	var network struct {
+		MAC string `json:"gz_mac"`
 	}
-	if err := json.Unmarshal([]byte(s.run("instance list -o json")), &list); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(facts["network"]), &network); err != nil {
+		t.Fatal(err)
 	}
-	var pairs []string
-	for i, item := range list.Items {
+	pairs := []string{network.MAC, "GZMAC"}
+	for i, item := range instances {
 		if item.PropolisID != "" {
 			pairs = append(pairs, item.PropolisID, fmt.Sprint("PROPOLIS", i))
 		}
 		for n, v := range item.VNICs {
-			pairs = append(pairs, v.MAC, fmt.Sprint("MAC", i, n), `"`+v.Name+`"`, fmt.Sprintf(`"VNIC%d%d"`, i, n), v.Name+"/", fmt.Sprintf("VNIC%d%d/", i, n),
-				"/"+v.Name+"\n", fmt.Sprintf("/VNIC%d%d\n", i, n))
+			name := fmt.Sprint("VNIC", i, n)
+			pairs = append(pairs, v.MAC, fmt.Sprint("MAC", i, n), `"`+v.Name+`"`, `"`+name+`"`, v.Name+"/", name+"/", "/"+v.Name+"\n", "/"+name+"\n")
 		}
 	}
-	for key := range s.ledger() {
-		if mac, ok := strings.CutPrefix(key, "nic/"); ok {
+	for key := range facts {
+		if mac, ok := strings.CutPrefix(key, "nic/"); ok { // of an instance that is stopped
 			pairs = append(pairs, mac, "MAC")
 		}
 	}
-	for name, mac := range s.gzMAC() {
-		pairs = append(pairs, mac, name)
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
-}
-
-// gzMAC is the address that the global zone's VNIC has drawn.
-func (s *scene) gzMAC() map[string]string {
-	var net struct {
-		MAC string `json:"gz_mac"`
-	}
-	if err := json.Unmarshal([]byte(s.ledger()["network"]), &net); err != nil {
-		s.t.Fatal(err)
-	}
-	return map[string]string{"GZMAC": net.MAC}
+	return strings.NewReplacer(pairs...)
 }
 
 // again runs the verb again, sees that it leads to where it would have led, and
@@ -217,6 +221,7 @@ func TestAVerbThatIsKilledLeadsThereWhenRunAgain(t *testing.T) {
 	}{{"before", host.CrashBefore}, {"after", host.CrashAfter}, {"while it runs", host.CrashDuring}}
 	for _, i := range interruptions() {
 		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
 			var want string
 			points := 0
 			synctest.Test(t, func(t *testing.T) {
