@@ -7,12 +7,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/simtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -42,10 +45,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SLEDCTL_HOST", "sim:"+filepath.Join(env.WorkDir, "sled"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("TZ", "UTC")
-			return nil
+			return ownUnderlay(env)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitCode, "stdout2env": stdoutToEnv,
+			"exitcode": exitCode, "stdout2env": stdoutToEnv, "fenced": fenced,
 		},
 	})
 }
@@ -79,4 +82,41 @@ func stdoutToEnv(ts *testscript.TestScript, neg bool, args []string) {
 		out = out[:len(out)-1]
 	}
 	ts.Setenv(args[0], out)
+}
+
+// ownUnderlay gives scripts in which servers really listen a network that no
+// other test uses: NET is its first three bytes.
+func ownUnderlay(env *testscript.Env) error {
+	if !strings.HasPrefix(filepath.Base(env.WorkDir), "script-standin") {
+		return nil
+	}
+	network, release, err := simtest.Underlay()
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		env.T().Skip("loopback addresses are not there by themselves: ", err)
+	}
+	if err != nil {
+		return err
+	}
+	env.Defer(release)
+	env.Setenv("NET", strings.TrimSuffix(network.Addr().String(), ".0"))
+	env.Setenv("SLEDCTL_NETWORK_UNDERLAY", network.String())
+	env.Setenv("SLEDCTL_NETWORK_GZ_ADDRESS", network.Addr().Next().String()+"/24")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // a binary with the race detector otherwise sleeps a second when it ends
+	return nil
+}
+
+// fenced PAGE LANGUAGE FILE writes the first listing of a language on a page of
+// the manual to a file, so that what the manual says is what is tested.
+func fenced(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: fenced page language file")
+	}
+	page, err := os.ReadFile(filepath.Join("..", "docs", args[0]))
+	ts.Check(err)
+	_, rest, begins := strings.Cut(string(page), "\n```"+args[1]+"\n")
+	listing, _, ends := strings.Cut(rest, "\n```\n")
+	if !begins || !ends {
+		ts.Fatalf("%s has no listing in %s", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(listing+"\n"), 0o666))
 }

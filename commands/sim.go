@@ -1,15 +1,12 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -226,80 +223,6 @@ func newSimReboot(env *Env) *cobra.Command {
 			return sled.Reboot(ctx)
 		}),
 	}
-}
-
-func newSimShell(env *Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "shell [-- COMMAND [ARG ...]]",
-		Short: "Open a shell in which zoneadm, zfs, dladm … act on the simulated sled",
-		Long: `Open a shell, or run a command, with the simulated sled's commands first on PATH: raw commands and sledctl act on the same sled.
-There sledctl runs with --host illumos, through real processes, and Propolis is a process that listens on a loopback address: the underlay is
-127.77.0.0/16. The configuration is the sled's own, as it is outside. A sled whose shell is open at the same time on the same machine needs an
-underlay of its own, as 127.77.8.0/24, in its configuration.`,
-		Example: `  sledctl sim shell
-  sledctl sim shell -- sh -c 'zoneadm list -cv; dladm show-vnic'`,
-		RunE: env.run(func(ctx context.Context, args []string) error { return runSimShell(ctx, env, args) }),
-	}
-	cmd.Flags().SetInterspersed(false)
-	return cmd
-}
-
-func runSimShell(ctx context.Context, e *Env, args []string) error {
-	sled, dir, err := e.simulatedSled()
-	if err != nil {
-		return err
-	}
-	environ, err := e.shellEnviron(dir)
-	if err != nil {
-		return err
-	}
-	if err := sled.StartServers(ctx); err != nil {
-		return err
-	}
-	if len(args) == 0 {
-		args = []string{cmp.Or(e.variable("SHELL"), "/bin/sh")}
-	}
-	e.Close() // the processes in the shell have the sled to themselves
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Streams.In.Reader, e.Streams.Out.Writer, e.Streams.Err.Writer
-	cmd.Env = environ
-	err = cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exitStatus(exit.ExitCode())
-	}
-	return err
-}
-
-// shellEnviron makes the links to the sled's commands, and is the environment
-// in which they take the place of the real ones. The sled's own configuration
-// holds in it too, since host.root leads there.
-func (e *Env) shellEnviron(dir string) ([]string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	if strings.ContainsAny(dir, ":,") {
-		return nil, &usageError{text: dir + ": a colon or comma in the name of the directory cannot stand in PATH and host.command_path"}
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	bin, err := sim.LinkTools(dir, self, "sledctl")
-	if err != nil {
-		return nil, err
-	}
-	environ := append(slices.Clone(e.environ),
-		"PATH="+bin+":"+e.variable("PATH"), sim.DirVariable+"="+dir,
-		"SLEDCTL_HOST=illumos", "SLEDCTL_HOST_ROOT="+sim.Root(dir), "SLEDCTL_HOST_COMMAND_PATH="+bin)
-	if e.flags.config != "" {
-		config, err := filepath.Abs(e.flags.config)
-		if err != nil {
-			return nil, err
-		}
-		environ = append(environ, "SLEDCTL_CONFIG="+config)
-	}
-	return environ, nil
 }
 
 func newSimFault(env *Env) *cobra.Command {

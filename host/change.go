@@ -24,6 +24,17 @@ func (e *StillRunningError) Error() string {
 // Unwrap gives ErrStillRunning and the context's error.
 func (e *StillRunningError) Unwrap() []error { return []error{ErrStillRunning, e.Err} }
 
+// startKey carries what WithStart is told.
+type startKey struct{}
+
+// WithStart returns a context in which started is called whenever a command
+// that changes something has become a process, with its process group. Whoever
+// holds a lock writes the group into the lock's file, for those who wait after
+// we were killed.
+func WithStart(ctx context.Context, started func(group int, c Command)) context.Context {
+	return context.WithValue(ctx, startKey{}, started)
+}
+
 // change runs a command that changes something, and does not wait beyond the
 // context.
 func (h *Illumos) change(ctx context.Context, c Command, cmd *exec.Cmd) (Result, error) {
@@ -36,6 +47,9 @@ func (h *Illumos) change(ctx context.Context, c Command, cmd *exec.Cmd) (Result,
 	if err := cmd.Start(); err != nil {
 		out.close()
 		return Result{}, fmt.Errorf("running %s: %w", c.Program, err)
+	}
+	if started, ok := ctx.Value(startKey{}).(func(int, Command)); ok {
+		started(cmd.Process.Pid, c)
 	}
 	type end struct {
 		result Result

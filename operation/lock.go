@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -18,6 +19,10 @@ type Holder struct {
 	PID   int       `json:"pid"`
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
+	// Group is the process group of the last command that it has started, and
+	// Command its words: that goes on, and holds the lock, if PID was killed.
+	Group   int    `json:"group,omitempty"`
+	Command string `json:"command,omitempty"`
 }
 
 // LockName is the file that is locked for a subject.
@@ -42,15 +47,35 @@ func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) 
 	if err != nil {
 		return nil, nil, err
 	}
-	say, err := json.Marshal(Holder{PID: env.PID, Verb: verb, Since: time.Now().UTC()})
-	if err == nil {
-		err = l.Write(say)
-	}
-	if err != nil {
+	say := &sign{lock: l, holder: Holder{PID: env.PID, Verb: verb, Since: time.Now().UTC()}}
+	if err := say.write(); err != nil {
 		l.Unlock()
 		return nil, nil, err
 	}
-	return host.WithLock(ctx, l), func() { l.Unlock() }, nil
+	return host.WithStart(host.WithLock(ctx, l), say.started), func() { l.Unlock() }, nil
+}
+
+// sign is what a lock's file says.
+type sign struct {
+	lock   host.Lock
+	mu     sync.Mutex
+	holder Holder
+}
+
+func (s *sign) write() error {
+	text, err := json.Marshal(s.holder)
+	if err != nil {
+		return err
+	}
+	return s.lock.Write(text)
+}
+
+func (s *sign) started(group int, c host.Command) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holder.Group = group
+	s.holder.Command, _, _ = strings.Cut(c.Shell(), "\n") // without its input
+	_ = s.write() // it is for messages
 }
 
 func lock(ctx context.Context, env Env, subject string, mode host.LockMode) (host.Lock, error) {

@@ -137,8 +137,12 @@ func (e *LockedError) Error() string {
 	if e.Holder.PID == 0 {
 		return fmt.Sprintf("%s is locked by another process", e.Subject)
 	}
-	return fmt.Sprintf("%s is locked by process %d (%s), since %s",
+	said := fmt.Sprintf("%s is locked by process %d (%s), since %s",
 		e.Subject, e.Holder.PID, e.Holder.Verb, e.Holder.Since.UTC().Format(time.RFC3339))
+	if e.Holder.Group != 0 {
+		said += fmt.Sprintf("; the last command that it started is process %d: %s", e.Holder.Group, e.Holder.Command)
+	}
+	return said
 }
 
 // OutcomeError is a run that did its work but could not write down what
