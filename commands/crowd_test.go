@@ -12,9 +12,9 @@ import (
 
 // Bring-up scripts use xargs -P.
 
-// strangersAll sees that instances run, and that no two of them share a VNIC,
+// distinct sees that instances run, and that no two of them share a VNIC,
 // a MAC or an address.
-func strangersAll(t *testing.T, n int, list string) {
+func distinct(t *testing.T, n int, list string) {
 	t.Helper()
 	var instances struct{ Items []shown }
 	if err := json.Unmarshal([]byte(list), &instances); err != nil {
@@ -46,7 +46,7 @@ func TestSixtyFourAtOnceInOneProcess(t *testing.T) {
 	s.run("bootstrap")
 	before := s.world()
 	s.crowd(64, func(name string) string { return "instance ensure " + name + " --nic over=net0" })
-	strangersAll(t, 64, s.run("instance list -o json"))
+	distinct(t, 64, s.run("instance list -o json"))
 	s.crowd(64, func(name string) string { return "instance delete " + name })
 	s.same(before, "after all were deleted")
 }
@@ -74,7 +74,7 @@ func TestADozenAtOnceInProcesses(t *testing.T) {
 	p.run("bootstrap")
 	before := p.run("sim", "show", "-o", "json")
 	p.crowd(n, "instance", "ensure", "--nic", "over=net0")
-	strangersAll(t, n, p.run("instance", "list", "-o", "json"))
+	distinct(t, n, p.run("instance", "list", "-o", "json"))
 	p.crowd(n, "instance", "delete")
 	if after := p.run("sim", "show", "-o", "json"); after != before {
 		t.Error("the sled is not as it was")
