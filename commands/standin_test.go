@@ -3,10 +3,12 @@ package commands_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -174,4 +176,90 @@ func timeless(a answer) answer {
 		a.out, a.errs = re.ReplaceAllString(a.out, r.with), re.ReplaceAllString(a.errs, r.with)
 	}
 	return a
+}
+
+// TestNoServerIsLeft: a server ends with the instance, and with the sled. Its
+// lock is free when its process has ended.
+func TestNoServerIsLeft(t *testing.T) {
+	s, newHost := standIn(t, small(), ownNetwork(t))
+	run := func(line string) {
+		t.Helper()
+		if a := s.on(t.Context(), newHost(), line); a.exit != 0 {
+			t.Fatalf("sledctl %s: exit %d: %s", line, a.exit, a.errs)
+		}
+	}
+	run("bootstrap")
+	run("instance ensure web1")
+	web1 := s.servers()
+	run("instance ensure web2")
+	run("instance ensure web3")
+	all := s.servers()
+	if len(web1) != 1 || len(all) != 3 {
+		t.Fatalf("%d servers, then %d", len(web1), len(all))
+	}
+	run("instance delete web1")
+	for name, l := range all {
+		if web1[name] != nil {
+			ended(t, name, l)
+		} else if !held(t, l) {
+			t.Errorf("%s has ended with another", name)
+		}
+	}
+	run("instance stop web2")
+	if left := s.servers(); len(left) != 1 {
+		t.Errorf("%d servers are left of one", len(left))
+	}
+	removeSled(t, s.World().Dir())
+	for name, l := range all {
+		ended(t, name, l)
+	}
+}
+
+// servers opens the locks of all servers.
+func (s *sled) servers() map[string]*os.File {
+	s.t.Helper()
+	names, err := filepath.Glob(filepath.Join(s.World().Dir(), world.LocksDir, ".server-*"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	all := map[string]*os.File{}
+	for _, name := range names {
+		l, err := os.Open(name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() { _ = l.Close() })
+		if !held(s.t, l) {
+			s.t.Errorf("%s: nobody is there", name)
+		}
+		all[filepath.Base(name)] = l
+	}
+	return all
+}
+
+func held(t testing.TB, l *os.File) bool {
+	t.Helper()
+	err := syscall.Flock(int(l.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		err = syscall.Flock(int(l.Fd()), syscall.LOCK_UN)
+	}
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) {
+		t.Fatal(err)
+	}
+	return err != nil
+}
+
+// ended waits for the end of a server.
+func ended(t *testing.T, name string, l *os.File) {
+	t.Helper()
+	free := make(chan error, 1)
+	go func() { free <- syscall.Flock(int(l.Fd()), syscall.LOCK_EX) }()
+	select {
+	case err := <-free:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Errorf("%s is still there", name)
+	}
 }
