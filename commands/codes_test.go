@@ -1,0 +1,150 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// The exit codes are a contract with scripts.
+
+// ending is a way for a command line to end.
+type ending struct {
+	name  string
+	exit  int
+	bare  bool          // on a sled that is not prepared
+	ready func(s *sled) // else what leads to it, on a sled on which web1 runs
+	line  string
+	says  string // a part of what goes to standard error
+}
+
+func endings() []ending {
+	fault := func(match string, times int) func(*sled) {
+		return func(s *sled) {
+			s.arm(world.Fault{Name: world.FaultFail, Match: match, Times: times, Exit: 1, Text: "the injected failure"})
+		}
+	}
+	return []ending{
+		{name: "done", line: "instance get web1"},
+		{name: "nothing to do", line: "instance ensure web1"},
+		{name: "deleted already", line: "instance delete web9"},
+		{name: "undone", exit: 1, ready: fault("zoneadm clone", 1), line: "instance ensure web2", says: "left on the host: nothing"},
+		{name: "usage", exit: 2, line: "instance ensure web2 --cpus many", says: "--cpus"},
+		{name: "no such word", exit: 2, line: "instance ensrue web2", says: "did you mean: sledctl instance ensure"},
+		{name: "half way", exit: 3, ready: fault("zoneadm halt", 0), line: "instance delete web1", says: "left on the host: zone propolis_instance_"},
+		{name: "not undone", exit: 3, ready: func(s *sled) { fault("zoneadm clone", 0)(s); fault("zfs destroy", 0)(s) }, line: "instance ensure web2", says: "left on the host: dataset "},
+		{name: "not found", exit: 4, line: "instance get web9", says: `no instance "web9"`},
+		{name: "must exist", exit: 4, line: "instance delete web9 --must-exist"},
+		{name: "no such link", exit: 4, line: "instance ensure web2 --nic over=net9", says: "want a link of this sled"},
+		{name: "exists and differs", exit: 5, line: "instance ensure web1 --cpus 8", says: "--recreate"},
+		{name: "MAC in use", exit: 5, line: "instance ensure web2 --nic over=net0,mac=02:08:20:11:22:33", says: "in use by instance"},
+		{name: "locked", exit: 6, ready: (*sled).lockWeb1, line: "instance stop web1", says: "locked by process 4711 (instance migrate)"},
+		{name: "deadline", exit: 7, line: "instance ensure web2 --address dhcp --timeout 30s", says: "deadline of 30s passed"},
+		{name: "addrconf without a router", exit: 7, line: "instance ensure web2 --address addrconf", says: "no router has told a prefix"},
+		{name: "needs bootstrap", exit: 8, bare: true, line: "instance ensure web2", says: "sledctl bootstrap prepares the sled"},
+		{name: "not ours", exit: 8, ready: func(s *sled) { s.command("dladm create-vnic -l net0 db0") }, line: "vnic delete db0", says: "not sledctl's own"},
+		{name: "a copy is missing", exit: 9, ready: func(s *sled) { s.removeLedger(1) }, line: "instance stop web1", says: "--degraded"},
+		{name: "all copies are missing", exit: 9, ready: func(s *sled) { s.removeLedger(0); s.removeLedger(1) }, line: "instance list", says: "no copy of the state file"},
+		{name: "the copies are broken", exit: 9, ready: (*sled).spoilLedger, line: "instance list"},
+		{name: "differences", exit: 10, line: "instance stop web1 --dry-run --detailed-exitcode"},
+		{name: "no differences", exit: 0, line: "instance ensure web1 --dry-run --detailed-exitcode"},
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, e := range endings() {
+		t.Run(e.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSled(t, sim.Options{}, "")
+				if !e.bare {
+					s = running(t)
+				}
+				if e.ready != nil {
+					e.ready(s)
+				}
+				a := s.try(e.line)
+				if a.exit != e.exit || !strings.Contains(a.errs, e.says) {
+					t.Errorf("sledctl %s: exit %d, want %d and %q: %s", e.line, a.exit, e.exit, e.says, a.errs)
+				}
+			})
+		})
+	}
+}
+
+// running is a sled with two copies of the ledger, on which web1 runs.
+func running(t *testing.T) *sled {
+	s := newSled(t, sim.Options{Seed: 1, M2: 2, U2: 1}, "")
+	s.run("bootstrap")
+	s.run("instance ensure web1 --nic over=net0,mac=02:08:20:11:22:33")
+	return s
+}
+
+// lockWeb1 lets another process work on web1.
+func (s *sled) lockWeb1() {
+	name := operation.LockName(runDir, "instance/"+s.value("instance get web1 -H --columns id"))
+	l, err := s.Host().Files().Lock(s.t.Context(), name, host.TryExclusive)
+	if err == nil {
+		err = l.Write([]byte(`{"pid":4711,"verb":"instance migrate","since":"2026-01-01T00:00:00Z"}`))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *sled) removeLedger(n int) {
+	if err := s.Host().Files().Remove(s.ledgerNames()[n]); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// spoilLedger changes what was decided, in all copies.
+func (s *sled) spoilLedger() {
+	for _, name := range s.ledgerNames() {
+		data, err := host.ReadFile(s.Host().Files(), name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.write(name, strings.Replace(string(data), `"cpus":2`, `"cpus":3`, 1))
+	}
+}
+
+// interrupting is a host on which the operator presses ^C when the first
+// command of a kind runs.
+type interrupting struct {
+	host.Host
+	program   string
+	interrupt context.CancelFunc
+}
+
+func (i interrupting) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	if c.Program == i.program && !c.ReadOnly {
+		i.interrupt()
+	}
+	return i.Host.Run(ctx, c)
+}
+
+// What is interrupted ends at the next step: undone it is 130; half way it is
+// 3, which says that running it again is worth it.
+func TestInterruptedIs130UnlessSomethingIsLeft(t *testing.T) {
+	for line, want := range map[string]int{"instance ensure web2": 130, "instance delete web1": 3} {
+		synctest.Test(t, func(t *testing.T) {
+			s := running(t)
+			before := s.world()
+			ctx, interrupt := context.WithCancel(t.Context())
+			a := s.on(ctx, interrupting{s.Host(), "zoneadm", interrupt}, line)
+			if a.exit != want {
+				t.Errorf("sledctl %s: exit %d, want %d: %s", line, a.exit, want, a.errs)
+			}
+			if want == 130 {
+				s.same(before, "after "+line+" was interrupted")
+			}
+			s.run(line)
+		})
+	}
+}
