@@ -222,7 +222,7 @@ func explainStory(t *testing.T, story story) {
 		say(step + " --instance web1 " + story.flags)
 	}
 	say(
-		"instance reboot web1", "instance stop web1", "instance start web1",
+		"propolis reboot --instance web1", "propolis stop --instance web1", "instance ensure web1", "instance reboot web1", "instance stop web1", "instance start web1",
 		"instance ensure web1 --cpus 4 --recreate", "instance delete web1",
 		"instance ensure web1 "+story.flags,
 	)
