@@ -75,7 +75,7 @@ func (s *sign) started(group int, c host.Command) {
 	defer s.mu.Unlock()
 	s.holder.Group = group
 	s.holder.Command, _, _ = strings.Cut(c.Shell(), "\n") // without its input
-	_ = s.write() // it is for messages
+	_ = s.write()                                         // it is for messages
 }
 
 func lock(ctx context.Context, env Env, subject string, mode host.LockMode) (host.Lock, error) {
