@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +19,7 @@ import (
 type lacking struct {
 	host.Host
 	program string
-	wanted  *bool // whether anybody asked for it
+	wanted  *atomic.Bool // whether anybody asked for it
 }
 
 func (l lacking) Run(ctx context.Context, c host.Command) (host.Result, error) {
@@ -31,7 +32,7 @@ func (l lacking) Run(ctx context.Context, c host.Command) (host.Result, error) {
 func (l lacking) Lookup(programs ...string) error {
 	for _, p := range programs {
 		if p == l.program {
-			*l.wanted = true
+			l.wanted.Store(true)
 			return fmt.Errorf("%s: %w (/usr/sbin:/usr/bin)", p, host.ErrNoCommand)
 		}
 	}
@@ -93,9 +94,9 @@ func TestAMissingProgramIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 			for _, program := range []string{
 				"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "netstat", "zfs", "zpool", "svcs", "svcprop", "svcadm", "svccfg", "uname",
 			} {
-				var wanted bool
+				var wanted atomic.Bool
 				a := s.on(t.Context(), lacking{s.Host(), program, &wanted}, line)
-				if !wanted || a.exit == 0 { // It was done without.
+				if !wanted.Load() || a.exit == 0 { // It was done without.
 					s = prepared(t, stage.prepare)
 					before, kept = s.world(), s.kept()
 					continue
