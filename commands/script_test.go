@@ -24,7 +24,9 @@ var update = flag.Bool("update", false, "rewrite the expected output in the scri
 // itself makes, the stand-in commands.
 func TestMain(m *testing.M) {
 	if sim.IsStandIn(filepath.Base(os.Args[0])) {
-		sledctl()
+		// Not os.Exit: with the race detector it sleeps for a second, and the
+		// environment that would tell it not to is kept from host commands.
+		syscall.Exit(commands.Main(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ(), "v0.0.0-test"))
 	}
 	testscript.Main(m, map[string]func(){"sledctl": sledctl})
 }
@@ -45,6 +47,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SLEDCTL_HOST", "sim:"+filepath.Join(env.WorkDir, "sled"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("TZ", "UTC")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a binary with the race detector otherwise sleeps a second when it ends
 			return ownUnderlay(env)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -101,7 +104,6 @@ func ownUnderlay(env *testscript.Env) error {
 	env.Setenv("NET", strings.TrimSuffix(network.Addr().String(), ".0"))
 	env.Setenv("SLEDCTL_NETWORK_UNDERLAY", network.String())
 	env.Setenv("SLEDCTL_NETWORK_GZ_ADDRESS", network.Addr().Next().String()+"/24")
-	env.Setenv("GORACE", "atexit_sleep_ms=0") // a binary with the race detector otherwise sleeps a second when it ends
 	return nil
 }
 

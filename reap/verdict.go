@@ -180,6 +180,10 @@ func judge(k known, inv *inventory.Inventory) (Findings, error) {
 		return f, err
 	}
 	f.arrange(k, zones, datasets)
+	// By name: the host lists zones and links in the order in which they were
+	// made, and what is made side by side has none.
+	zones = slices.SortedFunc(slices.Values(zones), func(a, b zone.Zone) int { return strings.Compare(a.Name, b.Name) })
+	links = slices.SortedFunc(slices.Values(links), func(a, b vnic.Link) int { return strings.Compare(a.Name, b.Name) })
 	for _, z := range zones {
 		config, _ := inv.Config(z.Name)
 		f.add(k.zone(z, config, f))
