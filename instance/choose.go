@@ -194,7 +194,9 @@ func (c chooser) zonePools() ([]zfs.Pool, error) {
 	return fit, nil
 }
 
-// pool picks the pool with the fewest zones on it and coming to it.
+// pool picks a pool for a zone: one that is healthy and has room, of these the
+// one with the fewest zones on it and coming to it, of these the one with the
+// most room. What it picked stands in the instance's record and is kept.
 func (c chooser) pool() (string, error) {
 	pools, err := c.zonePools()
 	if err != nil {
@@ -219,8 +221,31 @@ func (c chooser) pool() (string, error) {
 		}
 		return n
 	}
-	best := slices.MinFunc(pools, func(a, b zfs.Pool) int { return cmp.Compare(count(a), count(b)) })
+	best := slices.MinFunc(pools, func(a, b zfs.Pool) int {
+		return cmp.Or(cmp.Compare(unfit(a), unfit(b)), cmp.Compare(count(a), count(b)), cmp.Compare(room(b), room(a)))
+	})
 	return best.Name, nil
+}
+
+// unfit says how bad it would be to put one more zone on a pool: it does not
+// take part in full health, or it is as good as full.
+func unfit(p zfs.Pool) int {
+	switch {
+	case p.Health != "ONLINE":
+		return 2
+	case room(p) < 10:
+		return 1
+	}
+	return 0
+}
+
+// room is what is free of a pool, in whole per cent: pools that differ by the
+// size of a clone are the same.
+func room(p zfs.Pool) uint64 {
+	if p.Size == 0 {
+		return 0
+	}
+	return uint64(float64(p.Free) / float64(p.Size) * 100)
 }
 
 // resolve fills in what a spec leaves open and refuses what cannot be.

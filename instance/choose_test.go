@@ -141,7 +141,7 @@ func pools(zones map[string]int) *scene {
 	for name, n := range zones {
 		at, _ := sled.ZoneParent(name)
 		if name != "rpool" {
-			s.Pools = append(s.Pools, zfs.Pool{Name: name})
+			s.Pools = append(s.Pools, zfs.Pool{Name: name, Health: "ONLINE", Size: 1000, Free: 900})
 			s.Datasets = append(s.Datasets, zfs.Dataset{Name: at.Dataset, Type: "filesystem", Mounted: true, Mountpoint: at.Mountpoint})
 		}
 		for i := range n {
@@ -160,6 +160,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 		zones   map[string]int // rpool has its base besides
 		allowed []string
 		facts   []ledger.Fact
+		change  zfs.Pool // tank is otherwise
 		want    string
 	}{
 		"to the one with the fewest":      {zones: map[string]int{"rpool": 0, "tank": 0}, want: "tank"},
@@ -168,11 +169,26 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 		"those that are coming count":     {zones: map[string]int{"rpool": 0, "tank": 0}, facts: []ledger.Fact{dataset("tank", "x"), dataset("tank", "y")}, want: "rpool"},
 		"only to those that are allowed":  {zones: map[string]int{"rpool": 5, "tank": 0}, allowed: []string{"rpool"}, want: "rpool"},
 		"in the order that is configured": {zones: map[string]int{"rpool": 0, "tank": 1, "a": 1}, allowed: []string{"tank", "a"}, want: "tank"},
+		"to the one with the most room":   {zones: map[string]int{"rpool": 0, "tank": 0, "a": 0}, change: zfs.Pool{Health: "ONLINE", Size: 1000, Free: 950}, want: "tank"},
+		"a clone's size makes no room":    {zones: map[string]int{"rpool": 0, "tank": 0, "a": 0}, change: zfs.Pool{Health: "ONLINE", Size: 1000, Free: 909}, want: "a"},
+		"not to one that is as good as full": {
+			zones: map[string]int{"rpool": 9, "tank": 0, "a": 8}, change: zfs.Pool{Health: "ONLINE", Size: 1000, Free: 99}, want: "a",
+		},
+		"rather full than ill": {
+			zones: map[string]int{"rpool": 9, "tank": 0, "a": 8}, change: zfs.Pool{Health: "SUSPENDED", Size: 1000, Free: 900}, want: "a",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := settings()
 			c.Pools = s.allowed
-			choose := c.chooser(book(t, s.facts...), pools(s.zones).look().Inv, "i", someID)
+			here := pools(s.zones)
+			for i := range here.Pools {
+				if here.Pools[i].Name == "tank" && s.change.Size > 0 {
+					s.change.Name = "tank"
+					here.Pools[i] = s.change
+				}
+			}
+			choose := c.chooser(book(t, s.facts...), here.look().Inv, "i", someID)
 			if got, err := choose.pool(); err != nil || got != s.want {
 				t.Errorf("%s, %v", got, err)
 			}

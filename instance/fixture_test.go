@@ -62,7 +62,7 @@ func prepared() *scene {
 			},
 			Configs: map[string]zone.Config{},
 			Links:   []vnic.Link{{Name: "net0", Class: "phys"}, {Name: "stub0", Class: "etherstub"}},
-			Pools:   []zfs.Pool{{Name: "rpool"}},
+			Pools:   []zfs.Pool{{Name: "rpool", Health: "ONLINE", Size: 1000, Free: 900}},
 			Datasets: []zfs.Dataset{
 				{Name: "rpool", Type: "filesystem", Mounted: true},
 				{Name: "rpool/zone", Type: "filesystem", Mounted: true, Mountpoint: "/zone"},
