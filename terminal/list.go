@@ -17,6 +17,9 @@ type List[T any] struct {
 	Kind    string // "Instance"; a list of them is an InstanceList
 	Name    func(T) string
 	Columns []Column[T]
+	// Tall, if set, prints the list where its usual columns do not fit the
+	// terminal: for names too long to stand beside anything.
+	Tall *Tall[T]
 }
 
 // Column is one column of a table.
@@ -31,6 +34,14 @@ type Column[T any] struct {
 	Extra bool          // only if asked for
 	// Whole is for names that are copied: cut only when all others are short.
 	Whole bool
+}
+
+// shown is what people get to see.
+func (c Column[T]) shown(item T) string {
+	if c.Human != nil {
+		return c.Human(item)
+	}
+	return c.Value(item)
 }
 
 // Check says whether the objects can be printed so: a *FormatError or a
@@ -135,6 +146,9 @@ func (l List[T]) print(s *Stream, o Output, items []T) error {
 		return writeLines(s, items, l.Name)
 	case FormatTSV:
 		return writeTSV(s, o, columns, items)
+	}
+	if l.Tall != nil && o.Columns == nil && !fits(s, o, columns, items) {
+		return l.Tall.print(s, items)
 	}
 	return writeTable(s, o, columns, items)
 }

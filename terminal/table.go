@@ -23,11 +23,7 @@ func writeTable[T any](s *Stream, o Output, columns []Column[T], items []T) erro
 	for _, item := range items {
 		row := make([]string, len(columns))
 		for i, c := range columns {
-			value := c.Value
-			if c.Human != nil {
-				value = c.Human
-			}
-			row[i] = orDash(printable(value(item)))
+			row[i] = orDash(printable(c.shown(item)))
 		}
 		rows = append(rows, row)
 	}
