@@ -40,9 +40,17 @@ func look[T any](f *crashFiles, op, name string, do func() (T, error)) (T, error
 }
 
 func (f *crashFiles) Open(name string, flag int, perm fs.FileMode) (File, error) {
+	return f.open(name, flag, func() (File, error) { return f.files.Open(name, flag, perm) })
+}
+
+func (f *crashFiles) openSecret(name string, flag int, line Line) (File, error) {
+	return f.open(name, flag, func() (File, error) { return openSecret(f.files, name, flag, line) })
+}
+
+func (f *crashFiles) open(name string, flag int, inner func() (File, error)) (File, error) {
 	var file File
 	open := func() (err error) {
-		file, err = f.files.Open(name, flag, perm)
+		file, err = inner()
 		return err
 	}
 	var err error

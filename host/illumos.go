@@ -29,6 +29,8 @@ type Illumos struct {
 	options IllumosOptions
 	files   Files
 
+	remembered Memo
+
 	mu    sync.Mutex
 	found map[string]string // programs, by bare name
 	swept bool              // see outputDir

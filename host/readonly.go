@@ -79,6 +79,10 @@ func (f readOnlyFiles) Open(name string, flag int, perm fs.FileMode) (File, erro
 	return f.files.Open(name, flag, perm)
 }
 
+func (f readOnlyFiles) openSecret(name string, _ int, _ Line) (File, error) {
+	return nil, refuse("open", name)
+}
+
 func (f readOnlyFiles) Append(name string, _ []byte) error     { return refuse("append", name) }
 func (f readOnlyFiles) Rename(from, _ string) error            { return refuse("rename", from) }
 func (f readOnlyFiles) Remove(name string) error               { return refuse("remove", name) }

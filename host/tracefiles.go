@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 )
 
 // tracedFiles tells of changes of files.
@@ -18,6 +19,8 @@ var (
 	_ Files      = (*tracedFiles)(nil)
 	_ wholeFiles = (*tracedFiles)(nil)
 	_ fileCopier = (*tracedFiles)(nil)
+
+	_ secretFiles = (*tracedFiles)(nil)
 )
 
 // name is the name from the top of the sled's files.
@@ -47,6 +50,15 @@ func (f *tracedFiles) Open(name string, flag int, perm fs.FileMode) (File, error
 		append:  flag&os.O_APPEND != 0,
 		changed: flag&(os.O_CREATE|os.O_TRUNC) != 0,
 	}, nil
+}
+
+func (f *tracedFiles) openSecret(name string, flag int, line Line) (File, error) {
+	file, err := openSecret(f.files, name, flag, line)
+	if err != nil {
+		return nil, err
+	}
+	line.Text = strings.ReplaceAll(line.Text, Quote(name), Quote(f.name(name)))
+	return &tracedSecret{File: file, files: f, line: line}, nil
 }
 
 func (f *tracedFiles) Append(name string, data []byte) error {
@@ -113,4 +125,21 @@ func (f *tracedFile) Close() error {
 		line = AppendLine
 	}
 	return f.files.trace.file(line(f.files.name(f.name), f.written), f.File.Close)
+}
+
+// tracedSecret tells when it is closed what it was told to, and keeps nothing
+// of what is written to it.
+type tracedSecret struct {
+	File
+	files *tracedFiles
+	line  Line
+	told  bool
+}
+
+func (f *tracedSecret) Close() error {
+	if f.told {
+		return f.File.Close()
+	}
+	f.told = true
+	return f.files.trace.file(f.line, f.File.Close)
 }
