@@ -64,7 +64,7 @@ func floors() map[string]room {
 
 		"plan": {floor: 1}, "inventory": {floor: 1}, "ledger": {floor: 1}, "bundle": {floor: 1},
 
-		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
+		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "reservoir": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1},
 
 		// The one boundary, and the sled that is simulated behind it.

@@ -58,6 +58,9 @@ func (c *creation) checkBoard() error {
 	case b.Memory == 0:
 		return errors.New("failed to create machine: Invalid argument (os error 22)")
 	}
+	if err := c.tx.TakeMemory(c.process.VM, c.machine.board.Memory<<20); err != nil {
+		return fmt.Errorf("failed to allocate guest memory: %w (os error 28)", err)
+	}
 	return nil
 }
 

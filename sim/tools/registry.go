@@ -15,6 +15,8 @@ func Lookup(name string) (Tool, bool) {
 		return Pfexec, true
 	case "route":
 		return Route, true
+	case "rsrvrctl":
+		return Rsrvrctl, true
 	case "svcadm":
 		return Svcadm, true
 	case "svccfg":
@@ -53,7 +55,7 @@ func find(name string) (Tool, bool) {
 // Names are the commands that the sled has.
 func Names() []string {
 	return []string{
-		"dladm", "ipadm", "netstat", "pfexec", "route", "svcadm", "svccfg", "svcprop", "svcs", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
+		"dladm", "ipadm", "netstat", "pfexec", "route", "rsrvrctl", "svcadm", "svccfg", "svcprop", "svcs", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
 		"zonename", "zpool",
 	}
 }
@@ -62,7 +64,7 @@ func Names() []string {
 // directory is one that has commands.
 func programName(program string) (string, bool) {
 	switch path.Dir(program) {
-	case ".", "/usr/sbin", "/usr/bin", "/sbin", "/bin":
+	case ".", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/lib":
 		return path.Base(program), true
 	}
 	return "", false
@@ -73,6 +75,8 @@ func programPath(name string) string {
 	switch name {
 	case "netstat", "svcs", "svcprop", "uname", "zonename", "pfexec":
 		return "/usr/bin/" + name
+	case "rsrvrctl":
+		return "/usr/lib/" + name
 	}
 	return "/usr/sbin/" + name
 }

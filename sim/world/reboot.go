@@ -25,7 +25,7 @@ import (
 // encrypted datasets are lost. Zones with autoboot=true are not booted here:
 // that is a service's work, see sim.Sled.Reboot.
 func (tx *Tx) Reboot() error {
-	tx.State.Processes, tx.State.Due = nil, nil
+	tx.State.Processes, tx.State.Due, tx.State.Reservoir = nil, nil, 0
 	for zone := range tx.State.Services {
 		tx.HaltServices(zone)
 	}

@@ -36,6 +36,8 @@ type State struct {
 	Processes []*Process             `json:"processes"`
 	Due       []*Event               `json:"due"` // sorted by time
 	Faults    []*Fault               `json:"faults"`
+
+	Reservoir uint64 `json:"reservoir,omitempty"` // of the VMM, in bytes; see QueryReservoir
 }
 
 // Mode is a distribution: which brands, columns and habits the sled has.
@@ -129,7 +131,7 @@ type Link struct {
 	Inactive bool `json:"inactive,omitempty"`
 }
 
-// Disk is a disk, blank or not.
+// Disk is a slot of the sled with the disk in it, blank or not.
 type Disk struct {
 	Name   string `json:"name"` // c1t0d0
 	Kind   string `json:"kind"` // u2, m2
@@ -140,6 +142,11 @@ type Disk struct {
 	Size   uint64 `json:"size"` // bytes
 	Gone   bool   `json:"gone,omitempty"`
 	Pool   string `json:"pool,omitempty"` // whose label it carries
+
+	// Layout is its partition table: "" for none, LayoutM2, LayoutWhole.
+	Layout string `json:"layout,omitempty"`
+	// Failing is set while all its input and output ends with EIO.
+	Failing bool `json:"failing,omitempty"`
 }
 
 // Pool is a pool, imported or not.
@@ -286,6 +293,10 @@ type VM struct {
 	Links []string `json:"links,omitempty"`
 	// Migration is the id of the migration that it comes from.
 	Migration string `json:"migration,omitempty"`
+	// Memory is what it has taken, in bytes; Reserved says whether from the
+	// reservoir.
+	Memory   uint64 `json:"memory,omitempty"`
+	Reserved bool   `json:"reserved,omitempty"`
 }
 
 // Event is something that happens at a time: a method that runs, a service

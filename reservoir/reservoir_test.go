@@ -1,0 +1,73 @@
+package reservoir
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+)
+
+// Output as do_query of usr/src/cmd/rsrvrctl/rsrvrctl.c prints it.
+const printed = "Free MiB:\t1024\nAllocated MiB:\t3072\nTransient Allocated MiB:\t16\nSize limit MiB:\t838860\n"
+
+func TestParse(t *testing.T) {
+	got, err := Parse([]byte(printed))
+	if want := (State{1 << 30, 3 << 30, 16 << 20, 838860 << 20}); err != nil || got != want || got.Size() != 4<<30 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for name, text := range map[string]string{
+		"nothing":          "",
+		"an older release": "Free KiB:\t1024\nAllocated KiB:\t0\nTransient Allocated KiB:\t0\nSize limit KiB:\t9\n",
+		"a line short":     "Free MiB:\t1024\nAllocated MiB:\t0\n",
+		"no number":        "Free MiB:\tmuch\nAllocated MiB:\t0\nTransient Allocated MiB:\t0\nSize limit MiB:\t9\n",
+		"too much":         "Free MiB:\t99999999999999999\nAllocated MiB:\t0\nTransient Allocated MiB:\t0\nSize limit MiB:\t9\n",
+		"twice":            printed + "Free MiB:\t1024\n",
+	} {
+		if got, err := Parse([]byte(text)); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(printed)
+	f.Fuzz(func(t *testing.T, text string) {
+		if s, err := Parse([]byte(text)); err == nil && s.Free%(1<<20) != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestCommandLines(t *testing.T) {
+	if got, want := queryCommand().Shell(), "rsrvrctl -q"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := setCommand(64<<30+5).Shell(), "rsrvrctl -s 65536"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestSetAndUndoOnASled(t *testing.T) {
+	sled := sim.New(sim.Options{})
+	t.Cleanup(sled.Close)
+	size := func() uint64 {
+		t.Helper()
+		s, err := Query(t.Context(), sled.Host())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Size()
+	}
+	step := Set{Size: 64 << 30, Old: size()}
+	if err := step.Do(t.Context(), sled.Host()); err != nil || size() != 64<<30 {
+		t.Errorf("size %d, %v", size(), err)
+	}
+	if err := step.Undo().(Set).Do(t.Context(), sled.Host()); err != nil || size() != 0 {
+		t.Errorf("undone: size %d, %v", size(), err)
+	}
+	err := Set{Size: 1 << 50}.Do(t.Context(), sled.Host())
+	if !errors.Is(err, ErrLimit) || !errors.Is(err, host.ErrRefused) {
+		t.Errorf("more than there is: %v", err)
+	}
+}

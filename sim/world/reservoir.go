@@ -1,0 +1,66 @@
+package world
+
+import "errors"
+
+// The VMM reservoir: memory that the kernel has set aside for guests
+// (usr/src/uts/intel/io/vmm/vmm_reservoir.c).
+
+// Guess: a sled of 1 TiB. The kernel lets the reservoir have all of the memory
+// but 120 % of what it must be able to lock; four fifths is what that comes to
+// on a large machine.
+const reservoirLimit = 1 << 40 / 5 * 4
+
+// Reservoir is what the kernel tells of it, in bytes.
+type Reservoir struct{ Free, Allocated, Transient, Limit uint64 }
+
+// Of the errors of setting a target.
+var (
+	ErrReservoirSpace = errors.New("No space left on device") // more than the limit, or less than guests have taken
+)
+
+// QueryReservoir is VMM_RESV_QUERY.
+func (tx *Tx) QueryReservoir() Reservoir {
+	r := Reservoir{Limit: reservoirLimit}
+	for _, p := range tx.State.Processes {
+		if p.VM == nil || p.VM.Memory == 0 || gone(At(p.VM.Timeline, tx.Now).State) {
+			continue
+		}
+		if p.VM.Reserved {
+			r.Allocated += p.VM.Memory
+		} else {
+			r.Transient += p.VM.Memory
+		}
+	}
+	r.Free = tx.State.Reservoir - r.Allocated
+	return r
+}
+
+// gone says whether a machine in this state has given its memory back.
+func gone(state string) bool { return state == "Destroyed" || state == "Failed" }
+
+// SetReservoir is VMM_RESV_SET_TARGET.
+func (tx *Tx) SetReservoir(target uint64) error {
+	r := tx.QueryReservoir()
+	if target < r.Allocated || target > r.Free+r.Allocated && target+r.Transient > r.Limit {
+		return ErrReservoirSpace
+	}
+	tx.State.Reservoir = target
+	return nil
+}
+
+// reservoirThreshold is the size from which a propolis-server takes guests'
+// memory from the reservoir (oxidecomputer/propolis,
+// bin/propolis-server/src/lib/config.rs, reservoir_decide).
+const reservoirThreshold = 512 << 20
+
+// TakeMemory gives a machine its memory: from the reservoir where there is one
+// worth that name, else from the rest. The error is the kernel's (vmmr_alloc).
+func (tx *Tx) TakeMemory(vm *VM, bytes uint64) error {
+	r := tx.QueryReservoir()
+	vm.Reserved = r.Free+r.Allocated >= reservoirThreshold
+	if vm.Reserved && bytes > r.Free || !vm.Reserved && r.Free+r.Allocated+r.Transient+bytes > r.Limit {
+		return ErrReservoirSpace
+	}
+	vm.Memory = bytes
+	return nil
+}
