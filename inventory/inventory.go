@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -36,6 +37,8 @@ type Want struct {
 	Roots func([]zfs.Pool) []string
 	// User names the user properties to read with the datasets.
 	User []string
+	// Directories are those whose contents Entries lists.
+	Directories []string
 }
 
 // Inventory is what was seen. Reading a part that was not asked for, or could
@@ -46,8 +49,13 @@ type Inventory struct {
 	links    []vnic.Link
 	pools    []zfs.Pool
 	datasets []zfs.Dataset
-	failed   map[Part]error
-	index    index
+
+	addresses []ipadm.Address
+	homes     []Home
+	entries   []Entry
+
+	failed map[Part]error
+	index  index
 }
 
 // Listings are what was listed already; a nil one was not looked at.
@@ -57,13 +65,19 @@ type Listings struct {
 	Links    []vnic.Link
 	Pools    []zfs.Pool
 	Datasets []zfs.Dataset
+
+	Addresses []ipadm.Address
+	Homes     []Home
+	Entries   []Entry
 }
 
 // Of is the inventory of what was listed already.
 func Of(l Listings) *Inventory {
-	inv := &Inventory{zones: l.Zones, configs: l.Configs, links: l.Links, pools: l.Pools, datasets: l.Datasets, failed: map[Part]error{}}
+	inv := &Inventory{zones: l.Zones, configs: l.Configs, links: l.Links, pools: l.Pools, datasets: l.Datasets,
+		addresses: l.Addresses, homes: l.Homes, entries: l.Entries, failed: map[Part]error{}}
 	for part, missing := range map[Part]bool{
 		Zones: l.Zones == nil, Configs: l.Configs == nil, Links: l.Links == nil, Pools: l.Pools == nil, Datasets: l.Datasets == nil,
+		Addresses: l.Addresses == nil, Homes: l.Homes == nil, Entries: l.Entries == nil,
 	} {
 		if missing {
 			inv.failed[part] = errNotAsked
@@ -90,7 +104,10 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 // Look asks the host for the wanted parts, all at once. It does not fail: a
 // part that could not be seen fails when it is read.
 func Look(ctx context.Context, h host.Host, want Want) *Inventory {
-	inv := &Inventory{failed: map[Part]error{Zones: errNotAsked, Configs: errNotAsked, Links: errNotAsked, Pools: errNotAsked, Datasets: errNotAsked, Rival: errNotAsked}}
+	inv := &Inventory{failed: map[Part]error{
+		Zones: errNotAsked, Configs: errNotAsked, Links: errNotAsked, Pools: errNotAsked, Datasets: errNotAsked, Rival: errNotAsked,
+		Addresses: errNotAsked, Homes: errNotAsked, Entries: errNotAsked,
+	}}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	done := func(part Part, err error) {
@@ -115,42 +132,59 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 				done(Links, err)
 			case Rival:
 				done(Rival, lookRival(ctx, h))
-			case Datasets:
-				lookDatasets(ctx, h, want, inv, done)
-			case Pools: // with the datasets, where both are wanted
-				if !slices.Contains(want.Parts, Datasets) {
-					var err error
-					inv.pools, err = zfs.Pools(ctx, h)
-					done(Pools, err)
-				}
+			case Addresses:
+				var err error
+				inv.addresses, err = lookAddresses(ctx, h)
+				done(Addresses, err)
+			case Entries:
+				var err error
+				inv.entries, err = lookEntries(h.Files(), want.Directories)
+				done(Entries, err)
 			}
 		})
+	}
+	if want.any(Pools, Datasets, Homes) {
+		wg.Go(func() { lookPools(ctx, h, want, inv, done) })
 	}
 	wg.Wait()
 	inv.index = inv.indexed()
 	return inv
 }
 
-func lookDatasets(ctx context.Context, h host.Host, want Want, inv *Inventory, done func(Part, error)) {
-	pools, err := zfs.Pools(ctx, h)
-	inv.pools = pools
+func (w Want) any(parts ...Part) bool {
+	return slices.ContainsFunc(parts, func(p Part) bool { return slices.Contains(w.Parts, p) })
+}
+
+// lookPools looks at the pools, and at what is found by way of them.
+func lookPools(ctx context.Context, h host.Host, want Want, inv *Inventory, done func(Part, error)) {
+	var err error
+	inv.pools, err = zfs.Pools(ctx, h)
 	done(Pools, err)
-	if err != nil {
-		done(Datasets, err)
-		return
-	}
-	var roots []string
-	if want.Roots != nil {
-		roots = want.Roots(pools)
-	} else {
-		for _, p := range pools {
-			roots = append(roots, p.Name)
+	if want.any(Homes) {
+		failed := err
+		if failed == nil {
+			inv.homes, failed = lookHomes(h.Files(), inv.pools)
 		}
+		done(Homes, failed)
 	}
-	if len(roots) > 0 {
-		inv.datasets, err = zfs.List(ctx, h, roots, want.User)
+	if want.any(Datasets) {
+		if err == nil {
+			inv.datasets, err = zfs.List(ctx, h, want.roots(inv.pools), want.User)
+		}
+		done(Datasets, err)
 	}
-	done(Datasets, err)
+}
+
+// roots are the datasets below which to look: none if there are no pools.
+func (w Want) roots(pools []zfs.Pool) []string {
+	if w.Roots != nil {
+		return w.Roots(pools)
+	}
+	var all []string
+	for _, p := range pools {
+		all = append(all, p.Name)
+	}
+	return all
 }
 
 // Know fails with an *UnknownError unless all the parts were seen.
