@@ -120,6 +120,6 @@ func isConflict(err error) bool {
 func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) || errors.Is(err, ledger.ErrAbsent) ||
 		errors.Is(err, instance.ErrNoPool) || is[*terminal.RefusedError](err) || is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
-		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*packaging.MissingError](err) || is[*packaging.ImageError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) ||
+		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*packaging.MissingError](err) || is[*packaging.ImageError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) ||
 		is[*refusedError](err)
 }

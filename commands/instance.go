@@ -30,6 +30,7 @@ type shownInstance struct {
 	State      string          `json:"state"`
 	Reason     string          `json:"reason"`
 	Wanted     string          `json:"wanted"`
+	Protected  bool            `json:"protected"`
 	Zone       string          `json:"zone"`
 	Address    string          `json:"address"`
 	VNICs      []shownVNIC     `json:"vnics"`
@@ -43,7 +44,7 @@ type shownInstance struct {
 
 func showInstance(i instance.Instance) shownInstance {
 	s := shownInstance{
-		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Address: i.Spec.Address.String(), VNICs: []shownVNIC{},
+		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.String(), VNICs: []shownVNIC{},
 		CPUs: i.Spec.CPUs, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, Generation: i.Generation, Updated: i.Updated,
 	}
 	if s.Disks == nil {
@@ -97,6 +98,7 @@ func (e *Env) instanceList() terminal.List[shownInstance] {
 		{Name: "vnics", Value: vnics, Extra: true},
 		{Name: "pool", Value: func(s shownInstance) string { return s.Pool }, Extra: true},
 		{Name: "wanted", Value: func(s shownInstance) string { return s.Wanted }, Extra: true},
+		{Name: "protected", Value: func(s shownInstance) string { return strconv.FormatBool(s.Protected) }, Extra: true},
 		{Name: "generation", Value: func(s shownInstance) string { return strconv.FormatUint(s.Generation, 10) }, Right: true, Extra: true},
 	}}
 }

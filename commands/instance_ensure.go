@@ -17,7 +17,8 @@ import (
 type ensureOptions struct {
 	mutation
 	specFlags
-	recreate bool
+	recreate           bool
+	protect, unprotect bool
 }
 
 func newInstanceEnsure(env *Env) *cobra.Command {
@@ -40,6 +41,8 @@ this run made is taken back, unless --keep; if it is killed, running it again go
 	}
 	o.specFlags.add(env, cmd, true)
 	o.mutation.add(cmd, true)
+	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all leaves it")
+	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "take the protection off")
 	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone where a difference needs it: the VM is powered off")
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
@@ -47,13 +50,24 @@ this run made is taken back, unless --keep; if it is killed, running it again go
 }
 
 func runInstanceEnsure(ctx context.Context, e *Env, o ensureOptions) error {
+	if o.protect && o.unprotect {
+		return &usageError{text: "instance ensure: --protect and --no-protect exclude each other"}
+	}
 	wanted, err := e.wanted(o.specFlags)
 	if err != nil {
 		return err
 	}
 	return e.ensure(ctx, o.mutation, instance.Change{
-		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, DryRun: o.dry(), Keep: o.keep,
+		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, Protect: o.protection(), DryRun: o.dry(), Keep: o.keep,
 	})
+}
+
+// protection is nil where it shall stay as it is.
+func (o ensureOptions) protection() *bool {
+	if o.protect || o.unprotect {
+		return &o.protect
+	}
+	return nil
 }
 
 // ensure runs a change on the way up.

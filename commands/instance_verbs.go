@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/terminal"
 )
 
 func newInstanceList(env *Env) *cobra.Command {
@@ -137,27 +138,31 @@ func newDown(env *Env, verb down, cmd *cobra.Command) *cobra.Command {
 
 func newInstanceDelete(env *Env) *cobra.Command {
 	var m mutation
-	var mustExist bool
+	var mustExist, yes bool
 	cmd := &cobra.Command{
 		Use:     "delete NAME|UUID ...",
 		Aliases: []string{"rm"},
 		Short:   "Take an instance away and forget it",
 		Long: `Take an instance away and forget it, with its address and MACs. Its disks are not touched. Deleting what is not there
-succeeds, unless --must-exist.`,
+succeeds, unless --must-exist. Where an instance is protected (instance ensure --protect), it is asked first; where nobody can be
+asked, --yes is needed.`,
 		Example: `  sledctl instance delete web1
   sledctl instance delete web1 --dry-run`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceDelete(ctx, env, m, mustExist, args) }),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			return runInstanceDelete(ctx, env, m, mustExist, yes, args)
+		}),
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
+	cmd.Flags().BoolVar(&yes, "yes", false, "also what is protected")
 	completeArgs(cmd, env.completeInstances)
 	return cmd
 }
 
 // runInstanceDelete tries every one, and tells all that went wrong.
-func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist bool, refs []string) error {
+func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist, yes bool, refs []string) error {
 	s, err := e.instances(ctx)
 	if err != nil {
 		return err
@@ -169,7 +174,7 @@ func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist bool, 
 	var failed []error
 	var reports, dry []operation.Report
 	for _, ref := range refs {
-		result, err := s.Delete(ctx, env, instance.Change{Verb: "instance delete", Wanted: instance.Wanted{Ref: ref}, DryRun: m.dry()})
+		result, err := e.deleteInstance(ctx, s, env, instance.Change{Verb: "instance delete", Wanted: instance.Wanted{Ref: ref}, Yes: yes, DryRun: m.dry()})
 		switch {
 		case is[*instance.NotFoundError](err) && !mustExist:
 			e.progress.say("no instance %q: nothing to do", ref)
@@ -192,4 +197,22 @@ func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist bool, 
 		return e.printPlan(m, dry...)
 	}
 	return nil
+}
+
+// deleteInstance asks before it takes away what is protected.
+func (e *Env) deleteInstance(ctx context.Context, s instance.Settings, env operation.Env, c instance.Change) (instance.Result, error) {
+	result, err := s.Delete(ctx, env, c)
+	protected, ok := errors.AsType[*instance.ProtectedError](err)
+	if !ok || c.DryRun {
+		return result, err
+	}
+	what := fmt.Sprintf("delete the protected instance %q", protected.Name)
+	if no := e.Streams.Confirm(ctx, what, what+"?", false); no != nil {
+		if refused, ok := errors.AsType[*terminal.RefusedError](no); ok && !refused.Asked {
+			return result, err
+		}
+		return result, no
+	}
+	c.Yes = true
+	return s.Delete(ctx, env, c)
 }

@@ -35,6 +35,8 @@ func (c *cursor) record() (r Record) {
 			r.Spec = c.spec()
 		case "control":
 			r.Control = c.text()
+		case "protected":
+			r.Protected = c.truth()
 		case "generation":
 			r.Generation = c.number()
 		case "updated":
@@ -128,6 +130,10 @@ func (c *cursor) run() (r Run) {
 			r.Boot = c.text()
 		case "ensured":
 			r.Ensured = c.truth()
+		case "object":
+			r.Object = c.text()
+		case "service":
+			r.Service = c.text()
 		default:
 			c.expect(false)
 		}

@@ -24,6 +24,7 @@ func drawRun(t *rapid.T) Run {
 		PropolisID: text.Draw(t, "propolis"), Zone: text.Draw(t, "zone"), Zonepath: text.Draw(t, "zonepath"), Dataset: text.Draw(t, "dataset"),
 		Base: text.Draw(t, "base"), BaseDataset: text.Draw(t, "base dataset"), Brand: text.Draw(t, "brand"), Control: drawVNIC(t),
 		Guests: drawList(t, drawVNIC), Boot: text.Draw(t, "boot"), Ensured: rapid.Bool().Draw(t, "ensured"),
+		Object: text.Draw(t, "object"), Service: text.Draw(t, "service"),
 	}
 }
 
@@ -42,7 +43,7 @@ func drawList[T any](t *rapid.T, one func(*rapid.T) T) []T {
 func drawRecord(t *rapid.T) Record {
 	text := rapid.StringMatching(`[a-z0-9/.-]{0,36}`)
 	r := Record{
-		ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Wanted: text.Draw(t, "wanted"), Control: text.Draw(t, "control"),
+		ID: text.Draw(t, "id"), Name: text.Draw(t, "name"), Wanted: text.Draw(t, "wanted"), Control: text.Draw(t, "control"), Protected: rapid.Bool().Draw(t, "protected"),
 		Generation: rapid.Uint64().Draw(t, "generation"), Updated: time.Unix(0, rapid.Int64().Draw(t, "updated")).UTC(),
 		Spec: Spec{
 			CPUs: rapid.IntRange(0, 64).Draw(t, "cpus"), Memory: rapid.Uint64().Draw(t, "memory"), Pool: text.Draw(t, "pool"),

@@ -27,8 +27,13 @@ type Change struct {
 	Known bool
 	// Recreate rebuilds a running zone where the difference needs it.
 	Recreate bool
-	DryRun   bool
-	Keep     bool
+	// Protect, if set, is whether delete shall refuse to take the instance away
+	// from now on.
+	Protect *bool
+	// Yes lets delete take away what is protected.
+	Yes    bool
+	DryRun bool
+	Keep   bool
 }
 
 // Result is an instance after a verb, and what the verb did.
@@ -60,6 +65,9 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 		return Result{}, &NotFoundError{Name: c.Wanted.Ref}
 	}
 	if known && c.Only == "" && s.isSo(ctx, env.Host, r, c.Wanted) {
+		if c.Protect != nil && *c.Protect != r.Protected {
+			return s.protect(ctx, env, id, c)
+		}
 		return Result{Record: r, Report: operation.Report{Verb: c.Verb, View: view}}, nil
 	}
 	return s.change(ctx, env, id, c)
@@ -216,6 +224,9 @@ func (s Settings) next(choose chooser, old Record, known bool, id, name string, 
 		next = Record{ID: id, Control: choose.mac("control")}
 	}
 	next.Name, next.Wanted = name, WantedRunning
+	if c.Protect != nil {
+		next.Protected = *c.Protect
+	}
 	err := c.Wanted.validate()
 	if err != nil {
 		return Record{}, err
@@ -316,7 +327,7 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 		return !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	case z.State == zone.Running:
 		lost := old.Run.Ensured && !p.ensured || slices.Contains([]string{"Stopping", "Stopped", "Failed", "Destroyed"}, seen.Inside.VM.State) ||
-			seen.Inside.Services[s.Propolis.FMRI] == smf.Maintenance
+			seen.Inside.Services[s.service(old)] == smf.Maintenance
 		return p.installed && !lost && p.linksThere(), nil
 	case z.State == zone.Installed:
 		return p.installed && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil

@@ -14,11 +14,13 @@ import (
 // Record is what the ledger keeps of an instance, under instance/<id>. It is
 // what was decided, not what is there.
 type Record struct {
-	ID         string    `json:"id"`
-	Name       string    `json:"name"`
-	Wanted     string    `json:"wanted"` // running, stopped
-	Spec       Spec      `json:"spec"`
-	Control    string    `json:"control"` // MAC of the control VNIC
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Wanted  string `json:"wanted"` // running, stopped
+	Spec    Spec   `json:"spec"`
+	Control string `json:"control"` // MAC of the control VNIC
+	// Protected keeps delete, and reap of everything, from taking it away.
+	Protected  bool      `json:"protected,omitempty"`
 	Generation uint64    `json:"generation"`
 	Updated    time.Time `json:"updated"`
 	// Run is nil while the instance is stopped and nothing of it is on the host.
@@ -60,7 +62,15 @@ type Run struct {
 	// Ensured is set once the VM was given to Propolis: from then on an empty
 	// Propolis has lost it.
 	Ensured bool `json:"ensured"`
+	// Object is the address object of the control interface, and Service the
+	// FMRI under which Propolis runs, where another tool has called them
+	// otherwise than we do. A Service of ByHand is none at all.
+	Object  string `json:"object,omitempty"`
+	Service string `json:"service,omitempty"`
 }
+
+// ByHand is the Service of a Propolis that no service of its zone has started.
+const ByHand = "none"
 
 // VNIC is a VNIC that belongs to a run. It carries no mark on the host: name,
 // MAC and lower link together say that it is ours.

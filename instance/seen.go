@@ -146,7 +146,7 @@ func (s Settings) lookInside(ctx context.Context, h host.Host, r Record, seen *S
 		}
 	}
 	seen.Inside.Err = err
-	if states[s.Propolis.FMRI] == "online" {
+	if service := s.service(r); states[service] == "online" || service == ByHand {
 		seen.Inside.VM = s.ask(ctx, h, r)
 		if seen.Inside.VM.State != "" {
 			seen.Inside.VM.Generation = s.generation(ctx, h, r)
@@ -232,7 +232,10 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	p.routed = slices.ContainsFunc(seen.Inside.Routes, func(x ipadm.Route) bool {
 		return x.Destination == "default" && x.Gateway == gateway.String()
 	})
-	state := seen.Inside.Services[s.Propolis.FMRI]
+	state := seen.Inside.Services[s.service(r)]
+	if s.service(r) == ByHand && seen.Inside.VM.Err == nil {
+		state = "online"
+	}
 	p.enabled = state != "" && state != "disabled"
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -178,7 +179,10 @@ func (s Settings) upBoot(w *way, r Record, p progress, before []string) string {
 
 // objects of the control interface, as ipadm(8) names them.
 func addressObject(r Record) string {
-	if r.Spec.Address.Mode == Static {
+	switch {
+	case r.Run.Object != "":
+		return r.Run.Object
+	case r.Spec.Address.Mode == Static:
 		return r.Run.Control.Name + "/control"
 	}
 	return r.Run.Control.Name + "/" + r.Spec.Address.Mode
@@ -213,6 +217,9 @@ func (s Settings) upAddress(w *way, r Record, p progress, before string) string 
 	return lastOf(routed, usable, created, before)
 }
 
+// service is the FMRI under which the Propolis of the record's run is kept.
+func (s Settings) service(r Record) string { return cmp.Or(r.Run.Service, s.Propolis.FMRI) }
+
 // gateway is the default route of a control address: the address' own, else
 // the underlay's if it lies within.
 func (s Settings) gateway(a Address) netip.Addr {
@@ -232,7 +239,7 @@ func (s Settings) upPropolis(w *way, r Record, p progress, request spec.EnsureRe
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
 		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: thing, Why: why, Change: change, After: after(before), Step: step}), before)
 	}
-	fmri := s.Propolis.FMRI
+	fmri := s.service(r)
 	at := act(StageStart, p.enabled, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
 	at = act(StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait, smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at)
 	at = act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)

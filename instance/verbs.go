@@ -16,23 +16,28 @@ import (
 // Stop ends the instance's run and keeps its record, with address and MACs.
 // Stopping what is stopped does nothing.
 func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) Record {
+	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) (Record, error) {
 		stopped := old
 		stopped.Run, stopped.Leaving, stopped.Wanted = nil, nil, WantedStopped
 		stopped.Generation, stopped.Updated = old.Generation+1, at.Now
-		return stopped
+		return stopped, nil
 	})
 }
 
 // Delete ends the instance's run and drops its record with all that it
-// reserves.
+// reserves. One that is protected is a *ProtectedError, unless c.Yes.
 func (s Settings) Delete(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.takeDown(ctx, env, c, func(Record, operation.Moment) Record { return Record{} })
+	return s.takeDown(ctx, env, c, func(old Record, _ operation.Moment) (Record, error) {
+		if old.Protected && !c.Yes {
+			return old, &ProtectedError{Name: old.Name}
+		}
+		return Record{}, nil
+	})
 }
 
 // takeDown is the operation behind stop and delete. The run's names stay
 // recorded until all of it is gone, so that a later try knows them.
-func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, becomes func(Record, operation.Moment) Record) (Result, error) {
+func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, becomes func(Record, operation.Moment) (Record, error)) (Result, error) {
 	r, err := s.find(ctx, env, c.Wanted.Ref)
 	if err != nil {
 		return Result{}, err
@@ -52,7 +57,10 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 			if !known {
 				return operation.Decision{}, &NotFoundError{Name: c.Wanted.Ref}
 			}
-			next := becomes(old, at)
+			next, err := becomes(old, at)
+			if err != nil {
+				return operation.Decision{}, err
+			}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
 			if len(old.Runs()) > 0 {
 				d.Plan.Actions, d.Intent.Removes = s.down(old, seen), removes(old.Runs(), seen)

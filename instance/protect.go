@@ -1,0 +1,46 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// ProtectedError is an instance that is not to be taken away.
+type ProtectedError struct{ Name string }
+
+// Error names it.
+func (e *ProtectedError) Error() string { return fmt.Sprintf("instance %q is protected", e.Name) }
+
+// Hint says how to take it away nevertheless.
+func (e *ProtectedError) Hint() string {
+	return "sledctl instance ensure " + e.Name + " --no-protect takes the protection off; delete --yes goes past it"
+}
+
+// protect changes the protection of an instance that is as wanted otherwise.
+// Only the ledger says that one is protected: the host is not asked.
+func (s Settings) protect(ctx context.Context, env operation.Env, id string, c Change) (Result, error) {
+	var result Record
+	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
+		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
+		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
+		Decide: func(view ledger.View, _ struct{}, at operation.Moment) (operation.Decision, error) {
+			old, known, err := Load(view, id)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			if !known {
+				return operation.Decision{}, &NotFoundError{Name: c.Wanted.Ref}
+			}
+			result = old
+			result.Protected, result.Generation, result.Updated = *c.Protect, old.Generation+1, at.Now
+			var d operation.Decision
+			d.After, err = result.replaces(old)
+			return d, err
+		},
+	})
+	return Result{Record: result, Report: report}, err
+}
