@@ -58,7 +58,7 @@ func floors() map[string]room {
 		"bootstrap":    {floor: 5},
 		"reap":         {floor: 4},
 
-		"storage": {floor: 3}, "network": {floor: 3}, "base": {floor: 3}, "instance": {floor: 3}, "nicsync": {floor: 3},
+		"storage": {floor: 3}, "network": {floor: 3}, "base": {floor: 3}, "instance": {floor: 3}, "nicsync": {floor: 3}, "memory": {floor: 3},
 
 		"operation": {floor: 2},
 

@@ -1,5 +1,5 @@
 // Package bootstrap prepares the sled. It is an order, and nothing else:
-// storage, and on it the ledger; network; reap; base zones.
+// storage, and on it the ledger; memory; network; reap; base zones.
 package bootstrap
 
 import (
@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/reap"
@@ -19,6 +20,7 @@ import (
 
 // Settings are those of the nouns.
 type Settings struct {
+	Memory  memory.Settings
 	Network network.Settings
 	Reap    reap.Settings
 	Base    base.Settings
@@ -33,7 +35,7 @@ type Settings struct {
 
 // Part is what became of one part.
 type Part struct {
-	Name     string // storage, ledger, network, reap, base <pool>
+	Name     string // storage, ledger, memory, network, reap, base <pool>
 	Report   operation.Report
 	Findings reap.Findings // of reap
 	Base     base.Record   // of base
@@ -77,6 +79,13 @@ func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Pa
 	begin("ledger")
 	if stop, err := s.ledger(ctx, env, dryRun); err != nil || stop {
 		return parts, end(Part{Name: "ledger", Err: err})
+	}
+	if s.Memory != (memory.Settings{}) {
+		begin("memory")
+		report, err := s.Memory.Ensure(ctx, env, dryRun)
+		if err := end(Part{Name: "memory", Report: report, Err: err}); err != nil {
+			return parts, err
+		}
 	}
 	begin("network")
 	report, err = s.Network.Ensure(ctx, env, dryRun)

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -121,5 +122,6 @@ func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) || errors.Is(err, ledger.ErrAbsent) ||
 		errors.Is(err, instance.ErrNoPool) || is[*terminal.RefusedError](err) || is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
 		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*packaging.MissingError](err) || is[*packaging.ImageError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) ||
+		is[*memory.SizeError](err) ||
 		is[*refusedError](err)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/reap"
@@ -121,7 +122,7 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 		return bootstrap.Settings{}, err
 	}
 	return bootstrap.Settings{
-		Network: networkSettings(c), Reap: reap.Settings{Names: prefixes(c)}, Base: baseSettings(c),
+		Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reap.Settings{Names: prefixes(c)}, Base: baseSettings(c),
 		CreateLedger: e.createLedger, Pools: e.zonePools,
 		Begin: func(part string) { e.progress.say("%s", part) },
 	}, nil

@@ -24,7 +24,7 @@ type Config struct {
 
 // Host is the machine that sledctl runs on.
 type Host struct {
-	CommandPath []string `toml:"command_path" default:"/usr/sbin,/usr/bin,/sbin,/usr/lib/zones" doc:"directories of host commands, in order"`
+	CommandPath []string `toml:"command_path" default:"/usr/sbin,/usr/bin,/sbin,/usr/lib,/usr/lib/zones" doc:"directories of host commands, in order"`
 	Root        string   `toml:"root" default:"/" doc:"directory that stands for the sled's / in all file names"`
 }
 
@@ -83,6 +83,8 @@ func (n Names) Prefixes() sled.Prefixes {
 type Instance struct {
 	CPUs   int  `toml:"cpus" default:"2" doc:"virtual CPUs"`
 	Memory Size `toml:"memory" default:"2G" doc:"memory, in whole MiB"`
+	// Reservoir is of all instances together.
+	Reservoir Size `toml:"reservoir" default:"0" doc:"memory that is set aside for all instances, in whole MiB; 0: left as the host has it"`
 }
 
 // Size is a number of bytes, written with zfs(8)'s units: 2G.

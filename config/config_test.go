@@ -50,7 +50,7 @@ func diff(want, got config.Config) string {
 // usual is the configuration of a sled that configures nothing.
 func usual() config.Config {
 	return config.Config{
-		Host:  config.Host{CommandPath: []string{"/usr/sbin", "/usr/bin", "/sbin", "/usr/lib/zones"}, Root: "/"},
+		Host:  config.Host{CommandPath: []string{"/usr/sbin", "/usr/bin", "/sbin", "/usr/lib", "/usr/lib/zones"}, Root: "/"},
 		Paths: config.Paths{Run: "/var/run/sledctl"},
 		Propolis: config.Propolis{
 			Packaging: "auto", Directory: "/opt/oxide/propolis-server", Binary: "/opt/oxide/propolis-server/bin/propolis-server",

@@ -146,4 +146,5 @@ const maxCPUs = 254
 func (i Instance) validate(v *validator) {
 	v.want(i.CPUs >= 1 && i.CPUs <= maxCPUs, "instance.cpus", "%d is not between 1 and %d", i.CPUs, maxCPUs)
 	v.want(i.Memory > 0 && i.Memory%(1<<20) == 0, "instance.memory", "%d bytes is not a whole number of MiB", i.Memory)
+	v.want(i.Reservoir%(1<<20) == 0, "instance.reservoir", "%d bytes is not a whole number of MiB", i.Reservoir)
 }

@@ -64,7 +64,7 @@ const DefaultRunDir = "/var/run/sledctl"
 
 // DefaultCommandPath is where illumos keeps the commands that sledctl runs.
 func DefaultCommandPath() []string {
-	return []string{"/usr/sbin", "/usr/bin", "/sbin", "/usr/lib/zones"}
+	return []string{"/usr/sbin", "/usr/bin", "/sbin", "/usr/lib", "/usr/lib/zones"}
 }
 
 // NewIllumos is the machine that we run on.
