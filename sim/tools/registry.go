@@ -7,12 +7,16 @@ func Lookup(name string) (Tool, bool) {
 	switch name {
 	case "dladm":
 		return Dladm, true
+	case "fstyp":
+		return Fstyp, true
 	case "ipadm":
 		return Ipadm, true
 	case "netstat":
 		return Netstat, true
 	case "pfexec":
 		return Pfexec, true
+	case "prtconf":
+		return Prtconf, true
 	case "route":
 		return Route, true
 	case "rsrvrctl":
@@ -55,7 +59,7 @@ func find(name string) (Tool, bool) {
 // Names are the commands that the sled has.
 func Names() []string {
 	return []string{
-		"dladm", "ipadm", "netstat", "pfexec", "route", "rsrvrctl", "svcadm", "svccfg", "svcprop", "svcs", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
+		"dladm", "fstyp", "ipadm", "netstat", "pfexec", "prtconf", "route", "rsrvrctl", "svcadm", "svccfg", "svcprop", "svcs", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
 		"zonename", "zpool",
 	}
 }

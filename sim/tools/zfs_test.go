@@ -29,17 +29,18 @@ func zfsTx(t testing.TB) *world.Tx {
 	return tx
 }
 
-// storage runs zfs or zpool.
+// storage runs a command.
 func storage(tx *world.Tx, line string) Reply {
 	words := strings.Fields(line)
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, "␠", " ")
 	}
 	c := Call{Tool: words[0], Args: words[1:], Zone: world.GlobalZone}
-	if c.Tool == "zpool" {
-		return Zpool(tx, c)
+	tool, ok := Lookup(c.Tool)
+	if !ok {
+		panic("there is no " + c.Tool)
 	}
-	return Zfs(tx, c)
+	return tool(tx, c)
 }
 
 // session runs a transcript: "$ command", then what it prints: on standard

@@ -50,7 +50,7 @@ func (z *zpool) list(args []string) int {
 		return 2
 	}
 	fields := "name,size,allocated,free,checkpoint,expandsize,fragmentation,capacity,dedupratio,health,altroot"
-	scripted, literal := false, false
+	scripted, literal, verbose, paths := false, false, false, false
 	for _, o := range options {
 		switch o.Letter {
 		case 'H':
@@ -59,15 +59,29 @@ func (z *zpool) list(args []string) int {
 			fields = o.Value
 		case 'p':
 			literal = true
-		case 'v', 'T', 'g', 'L', 'P':
+		case 'v':
+			verbose = true
+		case 'P':
+			paths = true
+		case 'T', 'g', 'L':
 			return z.usage("'zpool list -%c' is not simulated", o.Letter)
 		}
+	}
+	if verbose && !scripted {
+		return z.usage("'zpool list -v' without -H is not simulated")
 	}
 	names, ok := z.properties(fields)
 	if !ok {
 		return 2
 	}
 	pools, exit := z.pools(operands)
+	if verbose {
+		for _, p := range pools {
+			z.table([]*world.Pool{p}, names, scripted, literal)
+			z.devices(p, literal, paths)
+		}
+		return exit
+	}
 	z.table(pools, names, scripted, literal)
 	if len(operands) == 0 && len(pools) == 0 && !scripted {
 		z.out.WriteString("no pools available\n")
@@ -129,6 +143,58 @@ func (z *zpool) table(pools []*world.Pool, names []string, scripted, literal boo
 		}
 		z.out.WriteByte('\n')
 	}
+}
+
+// devices are the lines below a pool's, whose columns do not depend on -o: size,
+// allocated, free, checkpoint, expandsize, fragmentation, capacity, dedup ratio
+// and state; sizes only of those right below the pool (print_list_stats). A
+// name is the disk's without its first slice, or with -P the path of the slice
+// that is in the pool (zpool_vdev_name of usr/src/lib/libzfs/common/libzfs_pool.c).
+func (z *zpool) devices(p *world.Pool, literal, paths bool) {
+	s := z.tx.Survey()
+	var figures []string
+	for _, name := range []string{"size", "allocated", "free", "checkpoint", "expandsize", "fragmentation", "capacity"} {
+		value, _, _ := s.PoolValue(p, name, literal)
+		figures = append(figures, value)
+	}
+	none := slices.Repeat([]string{"-"}, len(figures))
+	groups := 0
+	for _, v := range p.Vdevs {
+		values, state := figures, p.Health
+		switch group := slices.Contains([]string{"mirror", "raidz", "raidz1", "raidz2", "raidz3"}, v); {
+		case group:
+			v = fmt.Sprintf("%s-%d", v, groups)
+			groups++
+		case groups > 0:
+			values = none
+			fallthrough
+		default:
+			state = z.deviceState(p, v)
+			if paths && !strings.HasPrefix(v, "/") {
+				v = devicePath(v)
+			}
+		}
+		fmt.Fprintf(&z.out, "\t%s\t%s\t-\t%s\n", v, strings.Join(values, "\t"), state)
+	}
+}
+
+func (z *zpool) deviceState(p *world.Pool, device string) string {
+	switch {
+	case z.gone(device):
+		return "UNAVAIL"
+	case p.Health != "ONLINE":
+		return "ONLINE"
+	}
+	return p.Health
+}
+
+// devicePath is the slice of a disk that a pool has, if it was given the whole
+// disk the first.
+func devicePath(disk string) string {
+	if i := strings.LastIndexByte(disk, 's'); i < 0 || strings.IndexByte(disk, 'd') > i {
+		disk += "s0"
+	}
+	return "/dev/dsk/" + disk
 }
 
 func (z *zpool) get(args []string) int {
@@ -267,6 +333,7 @@ func (z *zpool) tree(p *world.Pool, width int, end func(state string) string) {
 	}
 }
 
-func (z *zpool) gone(device string) bool {
-	return slices.ContainsFunc(z.tx.State.Disks, func(d *world.Disk) bool { return d.Name == device && d.Gone })
+func (z *zpool) gone(vdev string) bool {
+	d := z.tx.DiskOf(vdev)
+	return d != nil && d.Gone
 }

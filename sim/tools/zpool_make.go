@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -154,8 +155,9 @@ func (z *zpool) export(args []string) int {
 
 // imports is what zpool import was told.
 type imports struct {
-	all, noMount, keys bool
-	props              map[string]string
+	all, noMount, keys, force bool
+	props                     map[string]string
+	dirs                      []string // where devices are looked for
 }
 
 func (z *zpool) importPool(args []string) int {
@@ -178,7 +180,11 @@ func (z *zpool) importPool(args []string) int {
 			if strings.Contains(o.Value, "=") && !z.setting(m.props, 'o', o.Value, true) {
 				return 1
 			}
-		case 'f', 'd', 'm', 'F': // No pool here was used elsewhere, is hidden or damaged.
+		case 'f':
+			m.force = true
+		case 'd':
+			m.dirs = append(m.dirs, o.Value)
+		case 'm', 'F': // No pool here has logs or is damaged.
 		default:
 			return z.usage("'zpool import -%c' is not simulated", o.Letter)
 		}
@@ -190,10 +196,17 @@ func (z *zpool) importPool(args []string) int {
 		return z.usage("-l is only meaningful during an import")
 	case m.all && len(operands) > 0, len(operands) > 2:
 		return z.usage("too many arguments")
-	case len(operands) > 0:
-		return z.importOne(m, operands)
 	}
-	found := z.tx.Importable()
+	if m.dirs == nil {
+		m.dirs = []string{"/dev/dsk"}
+	}
+	found, err := z.tx.Importable(m.dirs...)
+	if err != nil {
+		return z.refused(err)
+	}
+	if len(operands) > 0 {
+		return z.importOne(m, found, operands)
+	}
 	if len(found) == 0 {
 		// zpool_search_import finds nothing at all: no word, exit 1.
 		return 1
@@ -207,22 +220,36 @@ func (z *zpool) importPool(args []string) int {
 		if i > 0 {
 			z.out.WriteByte('\n')
 		}
-		fmt.Fprintf(&z.out, "   pool: %s\n     id: %d\n  state: ONLINE\n"+
-			" action: The pool can be imported using its name or numeric identifier.\n config:\n\n", p.Name, p.GUID)
-		z.tree(p, max(10, len(p.Name)), func(state string) string { return state })
+		z.showImport(p)
 	}
 	return exit
 }
 
+// showImport is show_import.
+func (z *zpool) showImport(p world.Candidate) {
+	fmt.Fprintf(&z.out, "   pool: %s\n     id: %d\n  state: ONLINE\n", p.Name, p.GUID)
+	if z.tx.OtherHost(p.Pool) {
+		z.out.WriteString(" status: The pool was last accessed by another system.\n" +
+			" action: The pool can be imported using its name or numeric identifier and\n\tthe '-f' flag.\n" +
+			"   see: http://illumos.org/msg/ZFS-8000-EY\n")
+	} else {
+		z.out.WriteString(" action: The pool can be imported using its name or numeric identifier.\n")
+	}
+	z.out.WriteString(" config:\n\n")
+	shown := *p.Pool
+	shown.Vdevs, shown.Health = p.Found, "ONLINE"
+	z.tree(&shown, max(10, len(p.Name)), func(state string) string { return state })
+}
+
 // importOne imports a pool by its name or number, under another name if one is
 // given.
-func (z *zpool) importOne(m imports, operands []string) int {
+func (z *zpool) importOne(m imports, all []world.Candidate, operands []string) int {
 	word := operands[0]
 	guid, err := strconv.ParseUint(word, 10, 64)
 	is := func(p *world.Pool) bool { return p.Name == word || err == nil && p.GUID == guid }
-	var found []*world.Pool
-	for _, p := range z.tx.Importable() {
-		if is(p) {
+	var found []world.Candidate
+	for _, p := range all {
+		if is(p.Pool) {
 			found = append(found, p)
 		}
 	}
@@ -250,7 +277,12 @@ func (z *zpool) importOne(m imports, operands []string) int {
 }
 
 // doImport is do_import: the pool, then its keys, then its mounts.
-func (z *zpool) doImport(m imports, p *world.Pool, name string) int {
+func (z *zpool) doImport(m imports, p world.Candidate, name string) int {
+	if z.tx.OtherHost(p.Pool) && !m.force {
+		z.say("cannot import '%s': pool was previously in use from another system.", p.Name)
+		return z.fail("Last accessed by %s (hostid=%x) at %s\nThe pool can be imported, use 'zpool import -f' to import the pool.",
+			"sled", p.HostID, time.Unix(p.Accessed, 0).UTC().Format(time.ANSIC))
+	}
 	if err := z.tx.ImportPool(p, name, maps.Clone(m.props)); err != nil {
 		return z.refused(err)
 	}

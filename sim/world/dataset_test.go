@@ -532,9 +532,9 @@ func TestPoolsComeAndGoWithTheirDatasets(t *testing.T) {
 	refused(t, tx.ExportPool("tank", false), "cannot open 'tank': no such pool")
 	refused(t, tx.CreatePool("new", []string{"c11t0d0"}, PoolOptions{}), "invalid vdev specification\n"+
 		"use '-f' to override the following errors:\n/dev/dsk/c11t0d0s0 is part of exported or potentially active ZFS pool tank. Please see zpool(8).")
-	pools := tx.Importable()
-	if len(pools) != 1 {
-		t.Fatalf("%d pools to import", len(pools))
+	pools, err := tx.Importable("/dev/dsk")
+	if err != nil || len(pools) != 1 {
+		t.Fatalf("%d pools to import, %v", len(pools), err)
 	}
 	must(t, tx.ImportPool(pools[0], "renamed", nil))
 	must(t, tx.MountPool("renamed"))

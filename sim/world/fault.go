@@ -121,7 +121,7 @@ func (tx *Tx) switchDisk(name string, gone bool, health string) bool {
 	disk := tx.State.Disks[i]
 	disk.Gone = gone
 	for _, p := range tx.State.Pools {
-		if slices.Contains(p.Vdevs, disk.Name) {
+		if slices.ContainsFunc(p.Vdevs, func(v string) bool { return tx.DiskOf(v) == disk }) {
 			p.Health = health
 		}
 	}

@@ -89,26 +89,43 @@ func (tx *Tx) freshRoot() {
 	}
 }
 
-// freshDisk makes a disk and, unless it is blank, the pool on it. The names are
-// those that the sled agent gives (omicron common/src/zpool_name.rs).
+// freshDisk makes a disk and, unless it is blank, the pool on it, as the sled
+// agent makes both (omicron common/src/zpool_name.rs, illumos-utils/src/zpool.rs).
+// The M.2s have their partitions in any case: they come from the factory with
+// them, and the sled agent makes none.
 func (tx *Tx) freshDisk(kind, prefix, name string, slot int, size uint64, blank bool) {
 	d := &Disk{
 		Name: name, Kind: kind, Slot: slot, Size: size,
 		Vendor: "1b96", Model: map[string]string{"m2": "WUS4BA196D7P3E2", "u2": "WUS4C6432DSP3X3"}[kind],
-		Serial: fmt.Sprintf("A%07X", uint32(tx.Draw("serial"))>>4),
+		Serial: tx.serialNumber(),
 	}
 	tx.State.Disks = append(tx.State.Disks, d)
-	if !blank {
-		d.Pool = prefix + tx.UUID()
-		tx.freshPool(d.Pool, d.Name, d.Size)
+	vdev := d.Name
+	if kind == "m2" {
+		d.Layout, vdev = LayoutM2, d.sliceName(m2PoolSlice)
 	}
+	if blank {
+		return
+	}
+	if kind == "u2" {
+		d.Layout = LayoutWhole
+	}
+	d.Pool = prefix + tx.UUID()
+	p := tx.freshPool(d.Pool, vdev, tx.vdevSize(vdev))
+	p.Properties = map[string]string{"ashift": "12", "failmode": "continue"}
 }
 
-func (tx *Tx) freshPool(name, vdev string, size uint64) {
-	tx.State.Pools = append(tx.State.Pools, &Pool{
+func (tx *Tx) serialNumber() string { return fmt.Sprintf("A%07X", uint32(tx.Draw("serial"))>>4) }
+
+func (tx *Tx) freshPool(name, vdev string, size uint64) *Pool {
+	p := &Pool{
 		Name: name, GUID: tx.Draw("guid"), Vdevs: []string{vdev}, Size: size, Health: "ONLINE", Imported: true,
-	})
+		HostID: tx.HostID(), Accessed: tx.Now.Unix(),
+	}
+	tx.State.Pools = append(tx.State.Pools, p)
 	tx.freshDataset(name, "/"+name, nil)
+	p.TXG = tx.Count("txg")
+	return p
 }
 
 func (tx *Tx) freshDataset(name, mounted string, local map[string]string) {

@@ -1,8 +1,6 @@
 package world
 
 import (
-	"errors"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -32,18 +30,6 @@ func (tx *Tx) OpenPool(name string) (*Pool, error) {
 	return nil, refuse("cannot open '%s': no such pool", name)
 }
 
-// Importable are the pools that zpool import finds: not imported, with all
-// their devices there.
-func (tx *Tx) Importable() []*Pool {
-	var found []*Pool
-	for _, p := range tx.State.Pools {
-		if !p.Imported && !slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && tx.deviceSize(v) == 0 }) {
-			found = append(found, p)
-		}
-	}
-	return found
-}
-
 // PoolOptions are those of zpool create.
 type PoolOptions struct {
 	Force      bool              // -f: also devices of a pool that is not imported
@@ -54,6 +40,10 @@ type PoolOptions struct {
 // CreatePool makes a pool of devices, with its root file system. Mounting that
 // is for the caller (MountAuto).
 func (tx *Tx) CreatePool(name string, vdevs []string, o PoolOptions) error {
+	vdevs, err := tx.resolveVdevs(vdevs)
+	if err != nil {
+		return err
+	}
 	size, err := tx.checkVdevs(vdevs, o.Force)
 	if err != nil {
 		return err
@@ -75,12 +65,17 @@ func (tx *Tx) CreatePool(name string, vdevs []string, o PoolOptions) error {
 	case size < minPoolDevice:
 		return c.refuse("one or more devices is less than the minimum size (64M)")
 	}
-	p := &Pool{Name: name, GUID: max(1, tx.Draw("guid")), Size: size, Health: "ONLINE", Imported: true, Properties: props}
-	for _, v := range vdevs {
-		p.Vdevs = append(p.Vdevs, shorthand(v))
+	if err := tx.openVdevs(c, vdevs); err != nil {
+		return err
+	}
+	p := &Pool{
+		Name: name, GUID: max(1, tx.Draw("guid")), Vdevs: vdevs, Size: size, Health: "ONLINE", Imported: true, Properties: props,
 	}
 	tx.relabel(p.Vdevs, name)
 	tx.State.Pools = append(tx.State.Pools, p)
+	if err := tx.writeLabels(p); err != nil {
+		return err
+	}
 	tx.addDataset(&Dataset{Name: name, Type: "filesystem", Used: ownBytes, Local: local})
 	return nil
 }
@@ -91,50 +86,30 @@ const minPoolDevice = 64 << 20
 // relabel writes the labels of devices: they belong to this pool now, and what
 // other pools had on them is lost.
 func (tx *Tx) relabel(vdevs []string, pool string) {
-	tx.State.Pools = slices.DeleteFunc(tx.State.Pools, func(p *Pool) bool {
-		lost := !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && slices.Contains(vdevs, v) })
-		if lost {
-			maps.DeleteFunc(tx.State.Datasets, func(name string, _ *Dataset) bool { return strings.HasPrefix(name, p.park()) })
-		}
-		return lost
+	tx.forgetPools(func(p *Pool) bool {
+		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && slices.Contains(vdevs, v) })
 	})
-	for _, d := range tx.State.Disks {
-		if slices.Contains(vdevs, d.Name) {
+	for _, v := range vdevs {
+		if d := tx.DiskOf(v); d != nil {
 			d.Pool = pool
 		}
 	}
 }
 
+// forgetPools takes away what nothing is left of.
+func (tx *Tx) forgetPools(lost func(*Pool) bool) {
+	tx.State.Pools = slices.DeleteFunc(tx.State.Pools, func(p *Pool) bool {
+		if !lost(p) {
+			return false
+		}
+		maps.DeleteFunc(tx.State.Datasets, func(name string, _ *Dataset) bool { return strings.HasPrefix(name, p.park()) })
+		return true
+	})
+}
+
 // vdevWord says whether a word of a specification groups devices.
 func vdevWord(v string) bool {
 	return v == "mirror" || v == "raidz" || v == "raidz1" || v == "raidz2" || v == "raidz3"
-}
-
-// shorthand is a disk's name without its directory and slice.
-func shorthand(device string) string {
-	name, ok := strings.CutPrefix(device, "/dev/dsk/")
-	if !ok && strings.HasPrefix(device, "/") {
-		return device
-	}
-	return strings.TrimSuffix(name, "s0")
-}
-
-// deviceSize is the size of a disk or file, 0 if it is not there.
-func (tx *Tx) deviceSize(device string) uint64 {
-	device = shorthand(device)
-	if strings.HasPrefix(device, "/") {
-		info, err := tx.Files.Stat(device)
-		if err != nil || info.Mode.IsDir() {
-			return 0
-		}
-		return uint64(info.Size)
-	}
-	for _, d := range tx.State.Disks {
-		if d.Name == device && !d.Gone {
-			return d.Size
-		}
-	}
-	return 0
 }
 
 // checkVdevs looks at the devices of a new pool and adds up their size.
@@ -182,41 +157,9 @@ func (tx *Tx) checkGroup(word string, group []string, force bool) (uint64, error
 		if err := tx.checkDevice(device, force); err != nil {
 			return 0, err
 		}
-		smallest = min(smallest, tx.deviceSize(device))
+		smallest = min(smallest, tx.vdevSize(device))
 	}
 	return smallest * uint64(len(group)-parity), nil
-}
-
-func (tx *Tx) checkDevice(device string, force bool) error {
-	short := shorthand(device)
-	if strings.HasPrefix(short, "/") {
-		if _, err := tx.Files.Stat(short); errors.Is(err, fs.ErrNotExist) {
-			return refuse("cannot open '%s': No such file or directory", short)
-		}
-	} else if tx.deviceSize(short) == 0 {
-		return refuse("cannot open '%s': no such device in /dev/dsk\nmust be a full path or shorthand device name", short)
-	}
-	for _, p := range tx.State.Pools {
-		if !slices.Contains(p.Vdevs, short) {
-			continue
-		}
-		name := short
-		if !strings.HasPrefix(short, "/") {
-			name = "/dev/dsk/" + short + "s0"
-		}
-		switch {
-		case p.Imported:
-			hint := "use '-f' to override the following errors:"
-			if force {
-				hint = "the following errors must be manually repaired:"
-			}
-			return refuse("invalid vdev specification\n%s\n%s is part of active ZFS pool %s. Please see zpool(8).", hint, name, p.Name)
-		case !force:
-			return refuse("invalid vdev specification\nuse '-f' to override the following errors:\n"+
-				"%s is part of exported or potentially active ZFS pool %s. Please see zpool(8).", name, p.Name)
-		}
-	}
-	return nil
 }
 
 // park is what the names of the datasets of a pool that is not imported begin
@@ -271,7 +214,7 @@ func (tx *Tx) DestroyPool(name string, force bool) error {
 	}
 	tx.State.Pools = slices.DeleteFunc(tx.State.Pools, func(o *Pool) bool { return o == p })
 	tx.relabel(p.Vdevs, "")
-	return nil
+	return tx.writeFileLabels(p, destroyed)
 }
 
 // ExportPool makes a pool leave the sled, with its datasets.
@@ -280,19 +223,29 @@ func (tx *Tx) ExportPool(name string, force bool) error {
 	if err != nil {
 		return err
 	}
+	if err := tx.releasePool(p, force); err != nil {
+		return err
+	}
+	p.Exported = true
+	return tx.writeLabels(p)
+}
+
+// releasePool takes a pool and its datasets out of the running system. Its
+// labels go on saying that it is in use.
+func (tx *Tx) releasePool(p *Pool, force bool) error {
 	if err := tx.disableDatasets(p, force); err != nil {
 		return err
 	}
 	if tx.poolBusy(p) {
-		return refuse("cannot export '%s': pool is busy", name)
+		return refuse("cannot export '%s': pool is busy", p.Name)
 	}
-	for _, d := range tx.selectDatasets(func(d *Dataset) bool { return poolName(d.Name) == name }) {
+	for _, d := range tx.selectDatasets(func(d *Dataset) bool { return poolName(d.Name) == p.Name }) {
 		if err := tx.removeDevices(d); err != nil {
 			return err
 		}
 		delete(tx.State.Datasets, d.Name)
 		d.KeyReady = false
-		d.rename(name, p.park()+name)
+		d.rename(p.Name, p.park()+p.Name)
 		tx.State.Datasets[d.Name] = d
 	}
 	p.Imported = false
@@ -310,7 +263,8 @@ func (d *Dataset) rename(from, to string) {
 
 // ImportPool brings back a pool that is not imported, under a name.
 // Mounting its file systems is for the caller (MountPool).
-func (tx *Tx) ImportPool(p *Pool, name string, props map[string]string) error {
+func (tx *Tx) ImportPool(found Candidate, name string, props map[string]string) error {
+	p := found.Pool
 	c := &checker{tx: tx, action: "cannot import '" + p.Name + "'"}
 	checked, err := checkPoolSettings(c, props)
 	switch {
@@ -322,6 +276,7 @@ func (tx *Tx) ImportPool(p *Pool, name string, props map[string]string) error {
 	if why := checkPoolName(name); why != "" {
 		return c.refuse("%s", why)
 	}
+	p.Vdevs = found.Found
 	old := p.park() + p.Name
 	for key, d := range maps.Clone(tx.State.Datasets) {
 		if key == old || isBelow(key, old) {
@@ -333,13 +288,13 @@ func (tx *Tx) ImportPool(p *Pool, name string, props map[string]string) error {
 			}
 		}
 	}
-	p.Name, p.Imported = name, true
+	p.Name, p.Imported, p.Exported = name, true, false
 	if p.Properties == nil {
 		p.Properties = map[string]string{}
 	}
 	maps.Copy(p.Properties, checked)
 	tx.relabel(p.Vdevs, name)
-	return nil
+	return tx.writeLabels(p)
 }
 
 // MountPool mounts the file systems of a pool that are to be mounted, parents

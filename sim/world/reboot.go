@@ -54,7 +54,7 @@ func (tx *Tx) leaveLost() error {
 		if !p.Imported || !p.Lost() {
 			continue
 		}
-		if err := tx.ExportPool(p.Name, true); err != nil {
+		if err := tx.releasePool(p, true); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (tx *Tx) discardRoot() error {
 // are there to be imported.
 func (tx *Tx) leavePool(p *Pool) error {
 	if p.Name != rootPool {
-		return tx.ExportPool(p.Name, true)
+		return tx.releasePool(p, true)
 	}
 	for _, d := range tx.Descendants(rootPool) {
 		if d.Mounted == "/" {

@@ -115,7 +115,16 @@ func TestAPoolOutlivesTheRAMDisk(t *testing.T) {
 	tx := busySled(t, Options{Mode: Helios})
 	pool := tx.State.Pools[1]
 	must(t, tx.Reboot())
-	must(t, tx.ImportPool(pool, pool.Name, nil))
+	if !tx.OtherHost(pool) {
+		t.Error("the system is the one that it was before the boot")
+	}
+	found, err := tx.Importable("/dev/dsk")
+	must(t, err)
+	at := slices.IndexFunc(found, func(c Candidate) bool { return c.Pool == pool })
+	if at < 0 {
+		t.Fatalf("%d pools to import, and %s is none of them", len(found), pool.Name)
+	}
+	must(t, tx.ImportPool(found[at], pool.Name, nil))
 	must(t, tx.MountPool(pool.Name))
 	data, err := host.ReadFile(tx.Files, "/"+pool.Name+"/kept")
 	if err != nil || string(data) != "x" {

@@ -97,7 +97,7 @@ func rootPrograms(mode Mode) map[string]string {
 		"/dev/vmmctl": "", "/dev/viona": "",
 		"/opt/oxide/propolis-server/bin/propolis-server": "",
 	}
-	sbin := []string{"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "zfs", "zpool", "svcadm", "svccfg"}
+	sbin := []string{"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "zfs", "zpool", "svcadm", "svccfg", "fstyp", "prtconf"}
 	bin := []string{"svcs", "svcprop", "zonename", "pfexec", "ctrun", "sh", "bash", "ksh93"}
 	if mode != SmartOS {
 		bin = append(bin, "pkg")

@@ -153,11 +153,17 @@ type Disk struct {
 type Pool struct {
 	Name       string            `json:"name"`
 	GUID       uint64            `json:"guid"`
-	Vdevs      []string          `json:"vdevs"` // disk names or absolute file names
+	Vdevs      []string          `json:"vdevs"` // disks (c1t0d0), slices (c1t0d0s5) or absolute file names
 	Size       uint64            `json:"size"`
 	Health     string            `json:"health"`
 	Imported   bool              `json:"imported"`
 	Properties map[string]string `json:"properties,omitempty"`
+
+	// What its labels say beside that.
+	TXG      uint64 `json:"txg,omitempty"`      // of the last change of its configuration
+	HostID   uint32 `json:"host_id,omitempty"`  // of the system that had it last
+	Accessed int64  `json:"accessed,omitempty"` // when that was, in seconds since 1970
+	Exported bool   `json:"exported,omitempty"` // it was let go by zpool export
 }
 
 // Dataset is a file system, volume or snapshot.

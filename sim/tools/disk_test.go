@@ -1,0 +1,217 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// diskTx is a transaction on a fresh sled with one M.2 and one U.2 disk.
+func diskTx(t testing.TB, o world.Options) *world.Tx {
+	t.Helper()
+	o.M2, o.U2, o.Links = 1, 1, -1
+	w := world.Memory(o)
+	var tx *world.Tx
+	if err := w.Update(t.Context(), func(inner *world.Tx) error {
+		tx = world.NewTx(inner.State, inner.Now, inner.Files)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return tx
+}
+
+// usr/src/cmd/prtconf/pdevinfo.c: dump_devs, dump_prop_list, dump_minor_data.
+// The nodes and properties are those that omicron's
+// sled-hardware/src/illumos/mod.rs walks.
+func TestPrtconfShowsWhereADiskIs(t *testing.T) {
+	tx := diskTx(t, world.Options{Mode: world.Helios})
+	got := storage(tx, "prtconf -vD")
+	if got.Exit != 0 || got.Stderr != "" {
+		t.Fatalf("exit %d: %s", got.Exit, got.Stderr)
+	}
+	const head = `System Configuration:  Oxide  oxide
+Memory size: 1048064 Megabytes
+System Peripherals (Software Nodes):
+
+Oxide,Gimlet (driver name: rootnex)
+    System properties:
+`
+	if !strings.HasPrefix(got.Stdout, head) {
+		t.Errorf("it begins with %q", got.Stdout[:min(len(got.Stdout), len(head))])
+	}
+	for _, want := range []string{
+		"        name='boot-storage-unit' type=int items=1\n            value=00000041\n",
+		`        pci1de,fff9, instance #2 (driver name: pcieb)
+            Hardware properties:
+                name='device_type' type=string items=1
+                    value='pciex'
+                name='physical-slot#' type=int items=1
+                    value=00000000
+`,
+		`            pci1b96,0, instance #1 (driver name: nvme)
+                Hardware properties:
+                    name='vendor-id' type=int items=1
+                        value=00001b96
+`,
+		`                blkdev, instance #1 (driver name: blkdev)
+                    Driver properties:
+                        name='ddi-kernel-ioctl' type=boolean dev=none
+`,
+		"                        name='inquiry-serial-no' type=string items=1\n                            value='" + tx.State.Disks[1].Serial + "'\n",
+		"                        name='inquiry-product-id' type=string items=1\n                            value='WUS4C6432DSP3X3'\n",
+		"                        name='inquiry-vendor-id' type=string items=1\n                            value='NVMe'\n",
+		`                    Device Minor Nodes:
+                        dev=(202,64)
+                            dev_path=/pci@0,0/pci1de,fff9@1,2/pci1b96,0@0/blkdev@0,0:a
+                                spectype=blk type=minor
+                                dev_link=/dev/dsk/c11t0d0s0
+                            dev_path=/pci@0,0/pci1de,fff9@1,2/pci1b96,0@0/blkdev@0,0:a,raw
+                                spectype=chr type=minor
+                                dev_link=/dev/rdsk/c11t0d0s0
+`,
+		`                        dev=(202,71)
+                            dev_path=/pci@0,0/pci1de,fff9@1,2/pci1b96,0@0/blkdev@0,0:wd
+                                spectype=blk type=minor
+                                dev_link=/dev/dsk/c11t0d0
+`,
+	} {
+		if !strings.Contains(got.Stdout, want) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+}
+
+// Without -D a node bears the name of the device, and without -v nothing else:
+// di_node_name in usr/src/lib/libdevinfo.
+func TestPrtconfNamesNodesByTheirDevice(t *testing.T) {
+	tx := diskTx(t, world.Options{})
+	tx.LoseDisk("c11t0d0")
+	want := `System Configuration:  Supermicro  i86pc
+Memory size: 1048064 Megabytes
+System Peripherals (Software Nodes):
+
+i86pc
+    scsi_vhci, instance #0
+    pci, instance #0
+        pci15d9,7201, instance #0
+            disk, instance #0
+        pci1022,1453, instance #1
+            pci1b96,0, instance #0
+                blkdev, instance #0
+        pci1022,1453, instance #2
+    fw (driver not attached)
+    options, instance #0
+    pseudo, instance #0
+    cpus, instance #0
+`
+	if diff := cmp.Diff(Reply{Stdout: want}, storage(tx, "prtconf")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// usr/src/cmd/prtconf/prtconf.c: main, and prtconf_devinfo in a zone.
+func TestPrtconfRefusesWhatItDoesNotKnow(t *testing.T) {
+	tx := diskTx(t, world.Options{})
+	got := storage(tx, "prtconf -z")
+	if got.Exit != 1 || !strings.HasSuffix(got.Stderr, "prtconf [ -F | -m | -V | -x | -abcdvpPD ] [ <device_path > ]\n") {
+		t.Errorf("-z: exit %d, %q", got.Exit, got.Stderr)
+	}
+	if got := storage(tx, "prtconf -m"); got.Stdout != "1048064\n" {
+		t.Errorf("-m: %q", got.Stdout)
+	}
+	zone := Prtconf(tx, Call{Tool: "prtconf", Args: []string{"-v"}, Zone: "z1"})
+	if zone.Exit != 0 || zone.Stderr != "prtconf: devinfo facility not available\n" || strings.Contains(zone.Stdout, "blkdev") {
+		t.Errorf("in a zone: exit %d, %q", zone.Exit, zone.Stderr)
+	}
+}
+
+// usr/src/cmd/fstyp/fstyp.c: main, and the exit codes of libfstyp.h.
+func TestFstypNamesThePoolOnADevice(t *testing.T) {
+	tx := diskTx(t, world.Options{})
+	m2, u2 := tx.State.Disks[0], tx.State.Disks[1]
+	for _, device := range []string{
+		"/dev/dsk/c1t0d0s5", "/dev/rdsk/c1t0d0s5", "/devices" + tx.DevicesPath(m2) + ":f", "/devices" + tx.DevicesPath(m2) + ":f,raw",
+	} {
+		if diff := cmp.Diff(Reply{Stdout: "zfs\n"}, storage(tx, "fstyp "+device)); diff != "" {
+			t.Errorf("%s: %s", device, diff)
+		}
+		if got := storage(tx, "fstyp -a "+device).Stdout; !strings.HasPrefix(got, "zfs\nversion: 5000\nname: '"+m2.Pool+"'\nstate: 0\n") {
+			t.Errorf("%s: %s", device, got)
+		}
+	}
+	if got := storage(tx, "fstyp -a /dev/dsk/c11t0d0s0").Stdout; !strings.Contains(got, "\nname: '"+u2.Pool+"'\n") {
+		t.Errorf("the U.2 bears %s", got)
+	}
+	none := Reply{Stderr: "unknown_fstyp (no matches)\n", Exit: 1}
+	shut := Reply{Stderr: "unknown_fstyp (cannot open device)\n", Exit: 7}
+	for device, want := range map[string]Reply{
+		"/dev/dsk/c1t0d0s4":   none, // the dump device
+		"/dev/rdsk/c11t0d0":   none, // the label is in slice 0, not before it
+		"/dev/rdsk/c11t0d0p0": none,
+		"/dev/dsk/c1t0d0s6":   shut, // there is no such partition
+		"/dev/dsk/c9t0d0s0":   shut,
+		"/var/tmp/none":       shut,
+		"/etc/release":        none,
+	} {
+		if diff := cmp.Diff(want, storage(tx, "fstyp -a "+device)); diff != "" {
+			t.Errorf("%s: %s", device, diff)
+		}
+	}
+	if got := storage(tx, "fstyp"); got.Exit != 1 || got.Stderr != "Usage: fstyp [-av] <device>\n" {
+		t.Errorf("without a device: %+v", got)
+	}
+}
+
+// A disk that cannot be read: nobody can open it whom its label would have to be
+// read for (bd_open in usr/src/uts/common/io/blkdev/blkdev.c), but while a pool
+// has it open it can be, and then fstyp takes what it cannot read for a missing
+// label (zpool_read_label in usr/src/lib/libzutil/common/zutil_import.c). "No
+// matches" is no proof of a blank disk.
+func TestFstypTakesADiskThatFailsForABlankOne(t *testing.T) {
+	tx := diskTx(t, world.Options{})
+	d := tx.State.Disks[1]
+	d.Failing = true
+	if got := storage(tx, "fstyp -a /dev/dsk/c11t0d0s0"); got.Exit != 1 || got.Stderr != "unknown_fstyp (no matches)\n" {
+		t.Errorf("with its pool imported: %+v", got)
+	}
+	d.Failing = false
+	storage(tx, "zpool export "+d.Pool)
+	d.Failing = true
+	if got := storage(tx, "fstyp -a /dev/dsk/c11t0d0s0"); got.Exit != 7 || got.Stderr != "unknown_fstyp (cannot open device)\n" {
+		t.Errorf("with its pool exported: %+v", got)
+	}
+}
+
+// A label is in the file: it goes where the file goes, and is gone with it.
+func TestFstypReadsTheLabelsOfFiles(t *testing.T) {
+	tx := diskTx(t, world.Options{})
+	const name = "/var/tmp/u2_0.vdev"
+	put := func(data []byte) {
+		t.Helper()
+		if err := host.WriteFile(tx.Files, name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(make([]byte, 64<<20))
+	session(t, tx, `$ fstyp -a /var/tmp/u2_0.vdev
+! unknown_fstyp (no matches)
+= 1
+$ zpool create tank /var/tmp/u2_0.vdev
+$ fstyp /var/tmp/u2_0.vdev
+zfs`)
+	if data, err := host.ReadFile(tx.Files, name); err != nil || len(data) != 64<<20 || strings.Trim(string(data[:256<<10]), "\x00") == "" {
+		t.Errorf("%d bytes, without a label: %v", len(data), err)
+	}
+	if got := storage(tx, "fstyp -a "+name).Stdout; !strings.Contains(got, "    type: 'file'\n") || !strings.Contains(got, "\nname: 'tank'\n") {
+		t.Errorf("its label: %s", got)
+	}
+	session(t, tx, `$ zpool destroy tank
+$ fstyp /var/tmp/u2_0.vdev
+! unknown_fstyp (no matches)
+= 1`)
+}

@@ -1,0 +1,147 @@
+package world
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Labels: what reading a device shows of the pool on it. Those of disks are
+// made up from the state whenever somebody looks; those of files are in the
+// files, so that a file that was written anew or moved is what it is.
+
+// OpenDevice is open(2) of a device or file by its full path. The errors are
+// syscall.ENOENT; ENXIO for a partition that the disk does not have, and for a
+// disk whose label cannot be read, unless a pool holds it open (bd_open in
+// usr/src/uts/common/io/blkdev/blkdev.c).
+func (tx *Tx) OpenDevice(name string) (Device, error) {
+	d, ok := tx.FindDevice(name)
+	switch {
+	case !ok:
+		return d, syscall.ENOENT
+	case d.Disk == nil:
+		if !tx.exists(d.File) {
+			return d, syscall.ENOENT
+		}
+	case !d.Disk.Exists(d.Minor), d.Disk.Failing && !tx.held(d.Disk):
+		return d, syscall.ENXIO
+	}
+	return d, nil
+}
+
+// held says whether an imported pool has a partition of the disk open.
+func (tx *Tx) held(d *Disk) bool {
+	return slices.ContainsFunc(tx.State.Pools, func(p *Pool) bool {
+		return p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return tx.DiskOf(v) == d })
+	})
+}
+
+// DiskOf is the disk that a pool's device lies on, nil for a file.
+func (tx *Tx) DiskOf(vdev string) *Disk {
+	if strings.HasPrefix(vdev, "/") {
+		return nil
+	}
+	for _, d := range tx.State.Disks {
+		if rest, ok := strings.CutPrefix(vdev, d.Name); ok && (rest == "" || rest[0] == 's') {
+			return d
+		}
+	}
+	return nil
+}
+
+// ReadLabel is zpool_read_label: the pool whose label is on the device, with
+// the number of its device there, or nil. A device that cannot be read is one
+// without a label (usr/src/lib/libzutil/common/zutil_import.c).
+func (tx *Tx) ReadLabel(d Device) (*Pool, int) {
+	if d.Disk == nil {
+		return tx.readFileLabel(d.File)
+	}
+	if d.Disk.Gone || d.Disk.Failing || d.Minor >= minorWhole {
+		return nil, 0
+	}
+	at := d.vdev()
+	for _, p := range tx.State.Pools {
+		if n := slices.Index(p.Vdevs, at); n >= 0 {
+			return p, n
+		}
+	}
+	return nil, 0
+}
+
+// The parts of a label (usr/src/uts/common/sys/vdev_impl.h): the configuration
+// begins after a blank page and a boot header, the uberblocks in its middle.
+const (
+	labelSize  = 256 << 10
+	labelAt    = 16 << 10
+	uberblocks = 128 << 10
+)
+
+const labelLine = "label of a simulated pool: guid %d device %d state %d txg %d\n"
+
+// labelBytes is the first label of one of a pool's devices.
+func (p *Pool) labelBytes(index, state int) []byte {
+	data := make([]byte, labelSize)
+	copy(data[labelAt:], fmt.Sprintf(labelLine, p.GUID, index, state, p.TXG))
+	copy(data[uberblocks:], []byte{0x0c, 0xb1, 0xba, 0x00}) // UBERBLOCK_MAGIC
+	return data
+}
+
+// destroyed is POOL_STATE_DESTROYED.
+const destroyed = 2
+
+// writeLabels brings what the labels of a pool tell up to date: a change of its
+// configuration is a new transaction group.
+func (tx *Tx) writeLabels(p *Pool) error {
+	p.TXG, p.Accessed = tx.txg(), tx.Now.Unix()
+	if p.Imported || p.HostID == 0 {
+		p.HostID = tx.HostID()
+	}
+	return tx.writeFileLabels(p, p.LabelState())
+}
+
+func (tx *Tx) writeFileLabels(p *Pool, state int) error {
+	for i, v := range p.Vdevs {
+		if !strings.HasPrefix(v, "/") || strings.HasPrefix(v, "/devices/") {
+			continue
+		}
+		f, err := tx.Files.Open(v, os.O_WRONLY, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // Whoever removed it has the pool's last words.
+		}
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(p.labelBytes(i, state))
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *Tx) readFileLabel(name string) (*Pool, int) {
+	f, err := tx.Files.Open(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, 0
+	}
+	defer f.Close()
+	data := make([]byte, 4096)
+	n, _ := f.ReadAt(data, labelAt)
+	line, _, _ := bytes.Cut(data[:n], []byte("\n"))
+	var guid, txg uint64
+	var index, state int
+	if _, err := fmt.Sscanf(string(line)+"\n", labelLine, &guid, &index, &state, &txg); err != nil || state == destroyed {
+		return nil, 0
+	}
+	for _, p := range tx.State.Pools {
+		if p.GUID == guid && index < len(p.Vdevs) {
+			return p, index
+		}
+	}
+	return nil, 0
+}

@@ -1,0 +1,243 @@
+package world
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// The devices of pools: usr/src/cmd/zpool/zpool_vdev.c looks at them before a
+// pool is made, and zpool_label_disk in usr/src/lib/libzfs/common/libzfs_pool.c
+// partitions whole disks.
+//
+// A pool names its devices as zpool status does: a disk that ZFS has to itself
+// (c11t0d0), a slice of one (c1t0d0s5), or the full name of a file.
+
+const diskDirectory = "/dev/dsk/"
+
+// resolveVdevs turns the words of a specification into the names of devices
+// (make_leaf_vdev).
+func (tx *Tx) resolveVdevs(words []string) ([]string, error) {
+	vdevs := make([]string, len(words))
+	for i, word := range words {
+		if vdevs[i] = word; vdevWord(word) {
+			continue
+		}
+		var err error
+		if vdevs[i], err = tx.resolveVdev(word); err != nil {
+			return nil, err
+		}
+	}
+	return vdevs, nil
+}
+
+func (tx *Tx) resolveVdev(word string) (string, error) {
+	path := word
+	if !strings.HasPrefix(word, "/") {
+		path = diskDirectory + word
+	}
+	d, ok := tx.FindDevice(path)
+	switch {
+	case ok && d.Disk == nil:
+		info, err := tx.Files.Stat(d.File)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", refuse("cannot open '%s': No such file or directory", word)
+		case err != nil:
+			return "", err
+		case !info.Mode.IsRegular():
+			return "", refuse("cannot use '%s': must be a block device or regular file", word)
+		}
+		return d.File, nil
+	case !ok && path != word:
+		return "", refuse("cannot open '%s': no such device in /dev/dsk\nmust be a full path or shorthand device name", word)
+	case !ok:
+		return "", refuse("cannot open '%s': No such file or directory", word)
+	case d.Raw:
+		return "", refuse("cannot use '%s': must be a block device or regular file", word)
+	case d.Minor == minorWhole:
+		return d.Disk.Name, nil
+	case d.Minor >= minorFdisk:
+		return "", refuse("cannot use '%s': partitions of fdisk are not simulated", word)
+	}
+	return d.Disk.sliceName(d.Minor), nil
+}
+
+// VdevPath is a pool's device as its label has it: what it is, its full path,
+// and whether ZFS has the whole disk.
+func (tx *Tx) VdevPath(vdev string) (kind, path string, whole bool) {
+	switch {
+	case strings.HasPrefix(vdev, "/"):
+		return "file", vdev, false
+	case tx.wholeDisk(vdev) != nil:
+		return "disk", diskDirectory + vdev + "s0", true
+	}
+	return "disk", diskDirectory + vdev, false
+}
+
+// NodeOf is a device's path below /devices, without that; "" if its disk is not
+// there.
+func (tx *Tx) NodeOf(vdev string) string {
+	_, path, _ := tx.VdevPath(vdev)
+	d, ok := tx.FindDevice(path)
+	if !ok || d.Disk == nil {
+		return ""
+	}
+	for _, m := range Minors() {
+		if m.Number == d.Minor {
+			return tx.DevicesPath(d.Disk) + ":" + m.Name
+		}
+	}
+	return ""
+}
+
+func (tx *Tx) wholeDisk(vdev string) *Disk {
+	i := slices.IndexFunc(tx.State.Disks, func(d *Disk) bool { return d.Name == vdev })
+	if i < 0 {
+		return nil
+	}
+	return tx.State.Disks[i]
+}
+
+// reservedM2 is what the other partitions of an M.2 take.
+//
+// Guess: images of 4 GiB each, and room for a dump.
+const reservedM2 = 64 << 30
+
+// vdevSize is the size of a device, 0 if it is not there.
+func (tx *Tx) vdevSize(vdev string) uint64 {
+	if strings.HasPrefix(vdev, "/") {
+		info, err := tx.Files.Stat(vdev)
+		if err != nil || info.Mode.IsDir() {
+			return 0
+		}
+		return uint64(info.Size)
+	}
+	d := tx.DiskOf(vdev)
+	switch {
+	case d == nil || d.Gone:
+		return 0
+	case d.Name == vdev || d.Layout == LayoutWhole && vdev == d.sliceName(0):
+		return d.Size
+	case d.Layout == LayoutM2 && vdev == d.sliceName(m2PoolSlice):
+		return minus(d.Size, reservedM2)
+	case d.Layout == LayoutM2:
+		return 4 << 30
+	}
+	return d.Size
+}
+
+// checkDevice refuses a device that a pool uses or may use (check_device).
+func (tx *Tx) checkDevice(vdev string, force bool) error {
+	for _, p := range tx.State.Pools {
+		at := tx.overlap(p, vdev)
+		if at == "" {
+			continue
+		}
+		_, path, _ := tx.VdevPath(at)
+		switch {
+		case p.Imported:
+			hint := "use '-f' to override the following errors:"
+			if force {
+				hint = "the following errors must be manually repaired:"
+			}
+			return refuse("invalid vdev specification\n%s\n%s is part of active ZFS pool %s. Please see zpool(8).", hint, path, p.Name)
+		case !force:
+			return refuse("invalid vdev specification\nuse '-f' to override the following errors:\n"+
+				"%s is part of exported or potentially active ZFS pool %s. Please see zpool(8).", path, p.Name)
+		}
+	}
+	return nil
+}
+
+// overlap is the device of a pool that has a part of this one, or "".
+func (tx *Tx) overlap(p *Pool, vdev string) string {
+	if strings.HasPrefix(vdev, "/") {
+		if owner, at := tx.ReadLabel(Device{File: vdev}); owner == p {
+			return p.Vdevs[at]
+		}
+		return ""
+	}
+	disk := tx.DiskOf(vdev)
+	for _, v := range p.Vdevs {
+		switch {
+		case vdevWord(v) || strings.HasPrefix(v, "/") || tx.DiskOf(v) != disk:
+		case v == vdev || vdev == disk.Name || v == disk.Name && vdev == disk.sliceName(0):
+			return v
+		}
+	}
+	return ""
+}
+
+// openVdevs is what making a pool does to its devices before it writes labels:
+// whole disks get a partition table, and what cannot be written is found out.
+func (tx *Tx) openVdevs(c *checker, vdevs []string) error {
+	for _, v := range vdevs {
+		disk := tx.DiskOf(v)
+		whole := disk != nil && disk.Name == v
+		switch {
+		case vdevWord(v) || disk == nil:
+		case whole && disk.Failing:
+			return refuse("cannot label '%s': try using fdisk(8) and then provide a specific slice", v)
+		case disk.Failing || !whole && v != disk.sliceName(m2PoolSlice) && !disk.hasSlice(v):
+			return c.refuse("one or more devices is currently unavailable")
+		case whole:
+			tx.eraseDisk(disk)
+			disk.Layout = LayoutWhole
+		}
+	}
+	return nil
+}
+
+func (d *Disk) hasSlice(vdev string) bool {
+	for n := range minorWhole {
+		if d.Exists(n) && vdev == d.sliceName(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// eraseDisk takes away what is on a disk: pools that are not imported.
+func (tx *Tx) eraseDisk(d *Disk) {
+	tx.forgetPools(func(p *Pool) bool {
+		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && tx.DiskOf(v) == d })
+	})
+	d.Layout, d.Pool = "", ""
+}
+
+// HostID is that of the system. One whose root forgets has another after every
+// boot.
+//
+// Guess: /etc/hostid of Helios is not kept.
+func (tx *Tx) HostID() uint32 {
+	id := tx.State.Seed + 1
+	if tx.State.Mode == Helios {
+		id += uint64(tx.State.Boots) << 16
+	}
+	return uint32(id*0x9e3779b97f4a7c15>>40) | 1<<24
+}
+
+// Ashift is the alignment of its devices, as a power of two in digits.
+func (p *Pool) Ashift() string {
+	if v := p.Properties["ashift"]; v != "0" {
+		return cmp.Or(v, "12")
+	}
+	return "12"
+}
+
+// DeviceGUID is the number that one of a pool's devices bears.
+func (p *Pool) DeviceGUID(index int) uint64 {
+	return max(1, (p.GUID+uint64(index)+1)*0x9e3779b97f4a7c15)
+}
+
+// LabelState is the state that its labels tell: POOL_STATE_ACTIVE or
+// POOL_STATE_EXPORTED of usr/src/uts/common/sys/fs/zfs.h.
+func (p *Pool) LabelState() int {
+	if p.Exported {
+		return 1
+	}
+	return 0
+}
