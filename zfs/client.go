@@ -11,10 +11,11 @@ import (
 
 // List lists the roots and every file system, volume and snapshot below them in
 // zfs's order: parents before children, snapshots behind their dataset. It is
-// one command. User names the user properties wanted. A root that does not
-// exist fails the whole listing. Errors: *NameError; ErrSyntax; a
-// *host.CommandError, of host.ErrNotFound for a root that is not there.
-func List(ctx context.Context, h host.Host, roots, user []string) ([]Dataset, error) {
+// one command. More names the user properties wanted, and those of Extended. A
+// root that does not exist fails the whole listing. Errors: *NameError;
+// ErrSyntax; a *host.CommandError, of host.ErrNotFound for a root that is not
+// there.
+func List(ctx context.Context, h host.Host, roots, more []string) ([]Dataset, error) {
 	if len(roots) == 0 {
 		return nil, nil // zfs get would list everything
 	}
@@ -23,11 +24,11 @@ func List(ctx context.Context, h host.Host, roots, user []string) ([]Dataset, er
 			return nil, fmt.Errorf("list datasets: %w", err)
 		}
 	}
-	properties, err := wanted(user)
+	properties, err := wanted(more)
 	if err != nil {
 		return nil, fmt.Errorf("list datasets: %w", err)
 	}
-	datasets, err := query(ctx, h, listCommand(roots, properties), properties, roots)
+	datasets, err := query(ctx, h, properties, roots, func(p []string) host.Command { return listCommand(roots, p) })
 	if err != nil {
 		return nil, fmt.Errorf("list datasets: %w", err)
 	}
@@ -35,15 +36,15 @@ func List(ctx context.Context, h host.Host, roots, user []string) ([]Dataset, er
 }
 
 // Get looks at one file system, volume or snapshot. Errors: as of List.
-func Get(ctx context.Context, h host.Host, name string, user ...string) (Dataset, error) {
+func Get(ctx context.Context, h host.Host, name string, more ...string) (Dataset, error) {
 	if err := validateEither(name); err != nil {
 		return Dataset{}, err
 	}
-	properties, err := wanted(user)
+	properties, err := wanted(more)
 	if err != nil {
 		return Dataset{}, fmt.Errorf("look at dataset %s: %w", name, err)
 	}
-	found, err := query(ctx, h, getCommand(name, properties), properties, []string{name})
+	found, err := query(ctx, h, properties, []string{name}, func(p []string) host.Command { return getCommand(name, p) })
 	if err == nil && (len(found) != 1 || found[0].Name != name) {
 		err = fmt.Errorf("zfs get shows other datasets: %w", ErrSyntax)
 	}
@@ -56,7 +57,7 @@ func Get(ctx context.Context, h host.Host, name string, user ...string) (Dataset
 // near gives a dataset, and the names of its children and snapshots.
 func near(ctx context.Context, h host.Host, name string) (Dataset, []string, error) {
 	properties := []string{"type", "guid", "mountpoint", "mounted"}
-	found, err := query(ctx, h, nearCommand(name, properties), properties, []string{name})
+	found, err := query(ctx, h, properties, []string{name}, func(p []string) host.Command { return nearCommand(name, p) })
 	if err != nil {
 		return Dataset{}, nil, err
 	}
@@ -73,29 +74,35 @@ func near(ctx context.Context, h host.Host, name string) (Dataset, []string, err
 	return found[i], others, nil
 }
 
-func query(ctx context.Context, h host.Host, c host.Command, properties, names []string) ([]Dataset, error) {
-	r, err := h.Run(ctx, c)
-	switch {
-	case err != nil:
-		return nil, err
-	case r.Exit != 0:
-		return nil, failure(c, r, names...)
+// query asks for the properties that this zfs has.
+func query(ctx context.Context, h host.Host, properties, names []string, ask func([]string) host.Command) ([]Dataset, error) {
+	for {
+		has := without(properties, lacking(h))
+		c := ask(has)
+		r, err := h.Run(ctx, c)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.Exit == 0:
+			return ParseDatasets(r.Stdout, has)
+		case !learn(h, r, &properties):
+			return nil, failure(c, r, names...)
+		}
 	}
-	return ParseDatasets(r.Stdout, properties)
 }
 
-// wanted are the native properties and the user's.
-func wanted(user []string) ([]string, error) {
+// wanted are the native properties, and more.
+func wanted(more []string) ([]string, error) {
 	properties := native()
-	for _, u := range user {
-		if err := validateProperty(u); err != nil {
+	for _, m := range more {
+		if err := validateProperty(m); err != nil {
 			return nil, err
 		}
-		if !userProperty(u) {
-			return nil, &NameError{What: "property", Name: u, Reason: "is no user property: it has no ':'"}
+		if !userProperty(m) && !slices.Contains(Extended(), m) {
+			return nil, &NameError{What: "property", Name: m, Reason: "is no user property: it has no ':'"}
 		}
-		if !slices.Contains(properties, u) {
-			properties = append(properties, u)
+		if !slices.Contains(properties, m) {
+			properties = append(properties, m)
 		}
 	}
 	return properties, nil
@@ -106,23 +113,6 @@ func validateEither(name string) error {
 		return nil
 	}
 	return ValidateName(name)
-}
-
-// Pools lists the imported pools. Errors: ErrSyntax; a *host.CommandError.
-func Pools(ctx context.Context, h host.Host) ([]Pool, error) {
-	c := poolsCommand()
-	r, err := h.Run(ctx, c)
-	if err == nil && r.Exit != 0 {
-		err = failure(c, r)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list pools: %w", err)
-	}
-	pools, err := ParsePools(r.Stdout)
-	if err != nil {
-		return nil, fmt.Errorf("list pools: %w", err)
-	}
-	return pools, nil
 }
 
 // run runs a command that changes something and types its failure.

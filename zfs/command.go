@@ -19,6 +19,14 @@ func native() []string {
 	}
 }
 
+// Extended are the properties that fill the rest of a Dataset. A listing has
+// them if they are asked for beside the user properties: they make it half as
+// long again, and most who list do not look at them.
+func Extended() []string { return append([]string{"refquota", "volsize", "zoned"}, encryption()...) }
+
+// encryption are the properties that older implementations lack.
+func encryption() []string { return []string{"encryption", "keyformat", "keystatus", "encryptionroot"} }
+
 // listCommand lists the datasets and all below them, snapshots too.
 func listCommand(datasets, properties []string) host.Command {
 	return get([]string{"-r"}, properties, datasets)
@@ -38,10 +46,6 @@ func get(depth, properties, datasets []string) host.Command {
 	args := append([]string{"get", "-Hp"}, depth...)
 	args = append(args, "-o", "name,property,value,source", strings.Join(properties, ","))
 	return host.Command{Program: "zfs", Args: append(args, datasets...), ReadOnly: true}
-}
-
-func poolsCommand() host.Command {
-	return host.Command{Program: "zpool", Args: []string{"list", "-Hpo", "name,size,allocated,free,health"}, ReadOnly: true}
 }
 
 func createCommand(dataset string, properties []Property) host.Command {

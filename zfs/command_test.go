@@ -22,7 +22,14 @@ func TestQueryLines(t *testing.T) {
 		},
 		{getCommand("tank/a", []string{"type", "guid"}), "zfs get -Hp -o name,property,value,source type,guid tank/a"},
 		{nearCommand("tank/a", []string{"guid"}), "zfs get -Hp -d 1 -o name,property,value,source guid tank/a"},
-		{poolsCommand(), "zpool list -Hpo name,size,allocated,free,health"},
+		{
+			getCommand("tank/a", Extended()),
+			"zfs get -Hp -o name,property,value,source refquota,volsize,zoned,encryption,keyformat,keystatus,encryptionroot tank/a",
+		},
+		{poolsCommand(), "zpool list -HpvP -o name,size,allocated,free,health,guid"},
+		{poolCommand("tank"), "zpool list -H -o name,guid tank"},
+		{importableCommand(""), "zpool import"},
+		{importableCommand("/var/tmp/a b"), "zpool import -d '/var/tmp/a b'"},
 	} {
 		if diff := cmp.Diff(c.want, c.command.Shell()); diff != "" {
 			t.Error(diff)
@@ -68,6 +75,14 @@ func TestStepLines(t *testing.T) {
 		{Destroy{Dataset: "tank/v", Type: TypeVolume}, "zfs.destroy", []string{"zfs destroy tank/v"}},
 		{DestroySnapshot{Name: "tank/a@b"}, "zfs.destroy-snapshot", []string{"zfs destroy tank/a@b"}},
 		{DestroySnapshots{Dataset: "tank/a", Snapshot: "b"}, "zfs.destroy-snapshots", []string{"zfs destroy -r tank/a@b"}},
+		{
+			CreatePool{Name: "oxp_1", Device: "c1t0d0", Properties: []Property{{"ashift", "12"}}},
+			"zpool.create", []string{"zpool create -o ashift=12 oxp_1 c1t0d0"},
+		},
+		{SetPool{Pool: "oxp_1", Name: "failmode", Value: "continue"}, "zpool.set", []string{"zpool set failmode=continue oxp_1"}},
+		{ImportPool{Name: "oxp_1", GUID: "17"}, "zpool.import", []string{"zpool import 17"}},
+		{ImportPool{Name: "oxp_1", GUID: "17", Dir: "/vdev", Force: true}, "zpool.import", []string{"zpool import -f -d /vdev 17"}},
+		{ExportPool{Name: "oxp_1", GUID: "17"}, "zpool.export", []string{"zpool export oxp_1"}},
 	} {
 		if got := c.step.Verb(); got != c.verb {
 			t.Errorf("verb %q, want %q", got, c.verb)
@@ -94,6 +109,12 @@ func TestUndo(t *testing.T) {
 		"a mount":                         {Mount{"tank/a"}, Unmount{"tank/a"}},
 		"an unmount":                      {Unmount{"tank/a"}, Mount{"tank/a"}},
 		"a snapshot":                      {Snapshot{Name: "tank/a@b"}, DestroySnapshot{Name: "tank/a@b"}},
+		"a new pool":                      {CreatePool{Name: "p", Device: "d"}, nil},
+		"a property of a pool":            {SetPool{"p", "failmode", "continue", "wait"}, SetPool{"p", "failmode", "wait", "continue"}},
+		"one of unknown old value":        {SetPool{"p", "failmode", "continue", ""}, nil},
+		"an import":                       {ImportPool{Name: "p", GUID: "1", Dir: "/d", Force: true}, ExportPool{"p", "1", "/d"}},
+		"an export":                       {ExportPool{"p", "1", "/d"}, ImportPool{Name: "p", GUID: "1", Dir: "/d"}},
+		"an export of whatever":           {ExportPool{"p", "", "/d"}, nil},
 		"a destruction":                   {Destroy{Dataset: "tank/a"}, nil},
 		"the destruction of a snapshot":   {DestroySnapshot{Name: "tank/a@b"}, nil},
 		"the destruction of snapshots":    {DestroySnapshots{Dataset: "tank/a", Snapshot: "b"}, nil},

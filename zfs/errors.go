@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +16,27 @@ import (
 // those of zfs_do_create, zfs_do_destroy and share_mount_one in
 // usr/src/cmd/zfs/zfs_main.c and of libzfs_error_description in
 // usr/src/lib/libzfs/common/libzfs_util.c.
+
+// What went wrong, beyond the kinds of package host, each of which it is as
+// well.
+var (
+	// ErrInUse is a pool that another system uses or was the last to use, or a
+	// device that belongs to a pool.
+	ErrInUse = fmt.Errorf("in use: %w", host.ErrRefused)
+	// ErrSpace is a pool, or a quota, that is full.
+	ErrSpace = fmt.Errorf("out of space: %w", host.ErrRefused)
+	// ErrReadOnlyPool is a pool or dataset that was imported or set read-only.
+	ErrReadOnlyPool = fmt.Errorf("read-only: %w", host.ErrRefused)
+	// ErrKeyNotLoaded is an encrypted dataset that is locked.
+	ErrKeyNotLoaded = fmt.Errorf("key not loaded: %w", host.ErrState)
+	// ErrWrongKey is a key that does not fit.
+	ErrWrongKey = fmt.Errorf("wrong key: %w", host.ErrRefused)
+	// ErrSuspended is a pool that has stopped because its device does not
+	// answer. It goes on when the device does and zpool clear was run.
+	ErrSuspended = fmt.Errorf("pool is suspended: %w", host.ErrState)
+	// ErrIO is a device that answers with errors.
+	ErrIO = errors.New("device fails")
+)
 
 // rule gives a kind to a line "cannot ACTION 'NAME': REASON".
 type rule struct {
@@ -40,12 +62,12 @@ func rules() []rule {
 		{`mount`, `no mountpoint set`, host.ErrState},
 		{`mount`, `'canmount' property is set to 'off'`, host.ErrState},
 		{`mount`, `dataset is exported to a local zone`, host.ErrState},
-		{`mount`, `encryption key not loaded`, host.ErrState},
+		{`mount`, `encryption key not loaded`, ErrKeyNotLoaded},
+		{`create`, `encryption root's key is not loaded or provided`, ErrKeyNotLoaded},
 		{`mount`, `directory is not empty`, host.ErrState},
 
 		{`create`, `parent does not exist`, host.ErrRefused},
 		{`create`, `no such pool '.+'`, host.ErrRefused},
-		{`create|create snapshot`, `out of space`, host.ErrRefused},
 		{`create|set property for`, `invalid property '.+'`, host.ErrRefused},
 		{`create|set property for|inherit .+ for`, `'[^']+' (is readonly|must be .+|does not apply to datasets of this type)`, host.ErrRefused},
 		{`set property for`, `size is (greater|less) than .+`, host.ErrRefused},
@@ -54,7 +76,38 @@ func rules() []rule {
 		{`destroy`, `operation does not apply to pools`, host.ErrRefused},
 		{`open`, `operation not applicable to datasets of this type`, host.ErrRefused},
 
+		{`open`, `no such pool`, host.ErrNotFound},
+		{`open`, `No such file or directory|no such device in /dev/dsk`, host.ErrNotFound}, // a device
+		{`create`, `pool already exists`, host.ErrExists},
+		{`import`, `no such pool available`, host.ErrNotFound},
+		{`import`, `a pool with that name (already exists|is already created/imported,)`, host.ErrExists},
+		{`import`, `pool (may be in use from other system|was previously in use from another system|is imported on ).*`, ErrInUse},
+		{`import`, `more than one matching pool`, host.ErrRefused},
+		{`export`, `pool is busy`, host.ErrBusy},
+
+		// zfs_standard_error and zpool_standard_error, whatever was done.
+		{`.+`, `out of space`, ErrSpace},
+		{`.+`, `(pool|dataset) is read-only`, ErrReadOnlyPool},
+		{`.+`, `pool I/O is currently suspended`, ErrSuspended},
+		{`.+`, `I/O error|one or more devices is currently unavailable`, ErrIO},
 		{`.+`, `permission denied`, host.ErrPrivileges},
+	}
+}
+
+// keyRules give kinds to a line "Key ACTION error: REASON"
+// (usr/src/lib/libzfs/common/libzfs_crypto.c).
+func keyRules() []rule {
+	return []rule{
+		{`load`, `Key already loaded for '.+'\.`, host.ErrState},
+		{`unload`, `Key already unloaded for '.+'\.`, host.ErrState},
+		{`unload`, `'.+' is busy\.`, host.ErrBusy},
+		{`load`, `Incorrect key provided for '.+'\.`, ErrWrongKey},
+		{`load|change`, `Raw key too (short|long) \(expected 32\)\.`, ErrWrongKey},
+		{`change`, `Key must be loaded\.`, ErrKeyNotLoaded},
+		{`load|unload`, `'.+' is not encrypted\.`, host.ErrRefused},
+		{`load|unload`, `Keys must be (un)?loaded for encryption root of .+`, host.ErrRefused},
+		{`change`, `Dataset not encrypted\.|Keys cannot be changed on clones\.`, host.ErrRefused},
+		{`.+`, `Permission denied\.`, host.ErrPrivileges},
 	}
 }
 
@@ -64,8 +117,13 @@ func kindOfLine(line string, meant func(name string) bool) error {
 	switch {
 	case line == "could not find any snapshots to destroy; check snapshot names.":
 		return host.ErrNotFound
-	case regexp.MustCompile(`^bad property list: invalid property '[^']+'$`).MatchString(line):
-		return host.ErrRefused // an implementation that lacks the property
+	case line == "invalid vdev specification":
+		return host.ErrRefused
+	case line == "cannot discover pools: permission denied":
+		return host.ErrPrivileges
+	}
+	if parts := regexp.MustCompile(`^Key (load|unload|change) error: (.+)$`).FindStringSubmatch(line); parts != nil {
+		return kindOf(keyRules(), parts[1], parts[2])
 	}
 	parts := regexp.MustCompile(`^cannot ([a-z ]+) '([^']+)': (.+)$`).FindStringSubmatch(line)
 	if parts == nil {
@@ -75,7 +133,11 @@ func kindOfLine(line string, meant func(name string) bool) error {
 	if !meant(name) {
 		return nil
 	}
-	for _, r := range rules() {
+	return kindOf(rules(), action, reason)
+}
+
+func kindOf(rules []rule, action, reason string) error {
+	for _, r := range rules {
 		if whole(r.action, action) && whole(r.reason, reason) {
 			return r.kind
 		}
@@ -96,6 +158,14 @@ func failure(c host.Command, r host.Result, names ...string) error {
 // failureOf is failure where the names are told by a rule.
 func failureOf(c host.Command, r host.Result, meant func(name string) bool) error {
 	e := &host.CommandError{Command: c, Result: r}
+	if what, ok := lacks(r); ok {
+		e.Kind = host.ErrRefused
+		return &LacksError{Program: c.Program, What: what, Err: e}
+	}
+	if partOfPool(r) {
+		e.Kind = ErrInUse
+		return e
+	}
 	for line := range strings.Lines(string(r.Stderr)) {
 		if kind := kindOfLine(strings.TrimRight(line, "\n"), meant); kind != nil {
 			e.Kind = kind
@@ -105,7 +175,20 @@ func failureOf(c host.Command, r host.Result, meant func(name string) bool) erro
 	return e
 }
 
-// OtherError is a dataset that is not the one that was meant: the name is the
+// partOfPool says whether zpool refused a device because a pool is on it, be it
+// imported or not (check_in_use of usr/src/cmd/zpool/zpool_vdev.c; illumos, and
+// older).
+func partOfPool(r host.Result) bool {
+	of := regexp.MustCompile(`^.+ is part of (active|exported or potentially active) (ZFS )?pool .+$`)
+	for line := range strings.Lines(string(r.Stderr)) {
+		if of.MatchString(strings.TrimSuffix(line, "\n")) {
+			return true
+		}
+	}
+	return false
+}
+
+// OtherError is a dataset or pool that is not the one that was meant: the name is the
 // same, the GUID is not. Its kind is host.ErrRefused.
 type OtherError struct {
 	Name     string
@@ -114,7 +197,7 @@ type OtherError struct {
 
 // Error shows both.
 func (e *OtherError) Error() string {
-	return fmt.Sprintf("dataset %s has the guid %s, not %s: it is another one", e.Name, e.Is, e.Want)
+	return fmt.Sprintf("%s has the guid %s, not %s: it is another one", e.Name, e.Is, e.Want)
 }
 
 // Unwrap is the kind.

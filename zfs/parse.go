@@ -150,6 +150,22 @@ func (d *Dataset) fill(property, value, source string) (err error) {
 		d.Compression = orNone(value)
 	case "canmount":
 		d.Canmount = orNone(value)
+	case "refquota":
+		d.Refquota, err = number(value)
+	case "volsize":
+		d.Volsize, err = number(value)
+	case "zoned":
+		d.Zoned = value == "on"
+		_, err = oneOf(value, "on", "off", "-")
+	case "encryption":
+		d.Encryption = orNone(value)
+	case "keyformat":
+		d.Keyformat = orNone(value)
+	case "keystatus":
+		d.Keystatus = orNone(value)
+		_, err = oneOf(value, KeyAvailable, KeyUnavailable, "-")
+	case "encryptionroot":
+		d.EncryptionRoot = orNone(value)
 	default:
 		d.user(property, value, source)
 	}
@@ -197,44 +213,4 @@ func orNone(value string) string {
 		return ""
 	}
 	return value
-}
-
-// ParsePools reads `zpool list -Hp -o name,size,allocated,free,health`: a line
-// for each pool. Blanks and tabs separate, but belong to a name. Errors are
-// ErrSyntax.
-func ParsePools(out []byte) ([]Pool, error) {
-	var pools []Pool
-	for line := range strings.Lines(string(out)) {
-		line, ended := strings.CutSuffix(line, "\n")
-		if !ended {
-			return nil, fmt.Errorf("pool listing is cut off: %w", ErrSyntax)
-		}
-		p, err := parsePool(line)
-		if err != nil {
-			return nil, fmt.Errorf("pool listing: %q: %w", line, err)
-		}
-		pools = append(pools, p)
-	}
-	return pools, nil
-}
-
-func parsePool(line string) (Pool, error) {
-	var column [4]string // size, allocated, free, health
-	for i := len(column) - 1; i >= 0; i-- {
-		line = strings.TrimRight(line, " \t")
-		cut := strings.LastIndexAny(line, " \t") + 1
-		line, column[i] = line[:cut], line[cut:]
-	}
-	p := Pool{Name: strings.TrimRight(line, " \t"), Health: column[3]}
-	if badPart(p.Name) != "" {
-		return Pool{}, fmt.Errorf("5 columns expected, the first one a pool's name: %w", ErrSyntax)
-	}
-	if strings.Trim(p.Health, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return Pool{}, fmt.Errorf("health %q: %w", p.Health, ErrSyntax)
-	}
-	var errs [3]error
-	p.Size, errs[0] = number(column[0])
-	p.Allocated, errs[1] = number(column[1])
-	p.Free, errs[2] = number(column[2])
-	return p, errors.Join(errs[:]...)
 }

@@ -66,6 +66,34 @@ func TestParseDatasetsTakesAnyOrder(t *testing.T) {
 	}
 }
 
+func TestParseDatasetsReadsHowTheyAreEncrypted(t *testing.T) {
+	out := lines("tank/crypt", "refquota|none|default", "volsize|-|-", "zoned|off|default", "encryption|aes-256-gcm|-", "keyformat|raw|-",
+		"keystatus|available|-", "encryptionroot|tank/crypt|-",
+	) + lines("tank/crypt/data", "refquota|107374182400|local", "volsize|-|-", "zoned|on|local", "encryption|aes-256-gcm|-",
+		"keyformat|none|default", "keystatus|unavailable|-", "encryptionroot|tank/crypt|-",
+	) + lines("tank/v", "refquota|-|-", "volsize|8192|local", "zoned|-|-", "encryption|off|default", "keyformat|none|default", "keystatus|-|-",
+		"encryptionroot|-|-",
+	)
+	got, err := ParseDatasets([]byte(out), Extended())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Dataset{
+		{Name: "tank/crypt", Encryption: "aes-256-gcm", Keyformat: "raw", Keystatus: KeyAvailable, EncryptionRoot: "tank/crypt"},
+		{
+			Name: "tank/crypt/data", Refquota: 100 << 30, Zoned: true,
+			Encryption: "aes-256-gcm", Keyformat: "none", Keystatus: KeyUnavailable, EncryptionRoot: "tank/crypt",
+		},
+		{Name: "tank/v", Volsize: 8192, Encryption: "off", Keyformat: "none"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := ParseDatasets([]byte(strings.Replace(out, KeyUnavailable, "lost", 1)), Extended()); !errors.Is(err, ErrSyntax) {
+		t.Errorf("a third state of a key: %v, %v", got, err)
+	}
+}
+
 func TestParseDatasetsOfNothing(t *testing.T) {
 	if got, err := ParseDatasets(nil, native()); got != nil || err != nil {
 		t.Errorf("%v, %v", got, err)
@@ -98,33 +126,6 @@ func TestParseDatasetsRefuses(t *testing.T) {
 	}
 }
 
-func TestParsePools(t *testing.T) {
-	out := "rpool\t137438953472\t91529478144\t45909475328\tONLINE\noxp_1\t-\t-\t-\tUNAVAIL\nmy pool\t3\t2\t1\tDEGRADED\n"
-	got, err := ParsePools([]byte(out))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Pool{
-		{Name: "rpool", Health: "ONLINE", Size: 137438953472, Allocated: 91529478144, Free: 45909475328},
-		{Name: "oxp_1", Health: "UNAVAIL"},
-		{Name: "my pool", Health: "DEGRADED", Size: 3, Allocated: 2, Free: 1},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestParsePoolsRefuses(t *testing.T) {
-	for _, out := range []string{
-		"\n", "rpool\n", "rpool\t1\t2\t3\n", "rpool\t1\t2\t3\tONLINE", "rpool\t1G\t2\t3\tONLINE\n", "rpool\t1\t2\t3\tonline\n",
-		"no pools available\n", "tank/a\t1\t2\t3\tONLINE\n",
-	} {
-		if got, err := ParsePools([]byte(out)); !errors.Is(err, ErrSyntax) {
-			t.Errorf("%q: %v, %v", out, got, err)
-		}
-	}
-}
-
 func FuzzParseDatasets(f *testing.F) {
 	f.Add([]byte("a\tguid\t1\t-\na\tused\t2\t-\na\tx:y\tz\tlocal\n"))
 	f.Add([]byte("a\tguid\t1\t-\na\tused\t2\t-\nb\tused"))
@@ -146,28 +147,6 @@ func FuzzParseDatasets(f *testing.F) {
 				if !strings.Contains(string(out), d.Name+"\t"+p+"\t") {
 					t.Errorf("%s has no %s in %q", d.Name, p, out)
 				}
-			}
-		}
-	})
-}
-
-func FuzzParsePools(f *testing.F) {
-	f.Add([]byte("rpool\t3\t2\t1\tONLINE\n"))
-	f.Add([]byte("rpool 10000    6000 \t\t\t 4000 ONLINE\n"))
-	f.Fuzz(func(t *testing.T, out []byte) {
-		got, err := ParsePools(out)
-		if err != nil {
-			if !errors.Is(err, ErrSyntax) || got != nil {
-				t.Errorf("%v, %v", got, err)
-			}
-			return
-		}
-		if len(got) != strings.Count(string(out), "\n") {
-			t.Errorf("%d pools in %q", len(got), out)
-		}
-		for _, p := range got {
-			if p.Name == "" || p.Health == "" {
-				t.Errorf("%+v of %q", p, out)
 			}
 		}
 	})

@@ -1,8 +1,9 @@
-// Package zfs drives the datasets of an illumos host through zfs(8): it lists
-// file systems, volumes and snapshots of all pools in one look, and creates,
-// marks, mounts, snapshots and destroys them one at a time.
+// Package zfs drives the datasets and pools of an illumos host through zfs(8)
+// and zpool(8): it lists file systems, volumes and snapshots of all pools in
+// one look, and creates, marks, mounts, snapshots, unlocks and destroys them one
+// at a time; it lists, makes, imports and exports pools.
 //
-// Nothing is destroyed by its name alone: a step that destroys compares the
+// A pool is never destroyed. Of datasets nothing is destroyed by its name alone: a step that destroys compares the
 // dataset's GUID with the one that was decided on, never goes into children,
 // and unmounts first, so that what is in use is left as it is. A question that
 // zfs did not answer is an error and never an absence.
@@ -26,9 +27,25 @@ type Dataset struct {
 	Compression        string // empty where there is none
 	Canmount           string // "on", "off", "noauto"; empty where there is none
 
+	// These are there if they were asked for; see Extended.
+	Refquota uint64 // 0: none
+	Volsize  uint64 // of a volume
+	Zoned    bool
+	// How the dataset is encrypted: all empty where the host's zfs cannot.
+	Encryption     string // "off", "aes-256-gcm" …
+	Keyformat      string // "none", "raw" …
+	Keystatus      string // KeyAvailable or KeyUnavailable; empty where there is no key
+	EncryptionRoot string // the dataset whose key it is; empty where there is none
+
 	// User holds the user properties that were asked for and have a value.
 	User map[string]Value
 }
+
+// The states of a key.
+const (
+	KeyAvailable   = "available"
+	KeyUnavailable = "unavailable"
+)
 
 // The types of datasets.
 const (
@@ -46,13 +63,3 @@ const Local = "local"
 
 // Property is a value to set.
 type Property struct{ Name, Value string }
-
-// Pool is a line of `zpool list`. Sizes are bytes, and 0 where the pool's
-// health does not let zpool know.
-type Pool struct {
-	Name string
-	// Health is "ONLINE", "DEGRADED", "FAULTED", "OFFLINE", "REMOVED",
-	// "UNAVAIL" or "SUSPENDED" (zpool(8)).
-	Health                string
-	Size, Allocated, Free uint64
-}

@@ -1,0 +1,95 @@
+package zfs
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Pool is an imported pool. Sizes are bytes, and 0 where the pool's health does
+// not let zpool know.
+type Pool struct {
+	Name string
+	// GUID, a decimal number, is the pool's identity.
+	GUID string
+	// Health is "ONLINE", "DEGRADED", "FAULTED", "OFFLINE", "REMOVED",
+	// "UNAVAIL" or "SUSPENDED" (zpool(8)).
+	Health                string
+	Size, Allocated, Free uint64
+	Devices               []Device
+}
+
+// Importable is a pool that was found on devices and is not imported.
+type Importable struct {
+	Name, GUID string
+	// State is that of a Pool's Health.
+	State string
+	// Status is what zpool says against importing it, or of what is wrong with
+	// it, in its words; empty for nothing.
+	Status string
+	// Foreign says that another system, or this one under another host id, was
+	// the last to use it: importing it needs Force.
+	Foreign bool
+	Devices []Device
+}
+
+// Device is a disk, slice or file of a pool. What groups them is left out.
+type Device struct {
+	// Name is as zpool prints it: a path for imported pools, for others a disk's
+	// name alone; a number for one that is missing. See ShortDevice.
+	Name string
+	// State is "ONLINE" and so on; empty where this zpool does not tell.
+	State string
+	// Use is "" for data, else zpool's word: "log", "cache", "spare" …
+	Use string
+}
+
+// ShortDevice is the name of a disk or slice as zpool takes and shows it: without
+// the directory /dev/dsk, and without the first slice, which stands for a whole
+// disk (zpool_vdev_name of usr/src/lib/libzfs/common/libzfs_pool.c). Other paths
+// are as they are.
+func ShortDevice(name string) string {
+	short, found := strings.CutPrefix(name, "/dev/dsk/")
+	if !found && strings.HasPrefix(name, "/") {
+		return name
+	}
+	return strings.TrimSuffix(short, "s0")
+}
+
+// ValidatePool says whether a pool may have this name: a first part of a
+// dataset's, and none of the words that zpool keeps for itself (zpool_name_valid
+// of libzfs_pool.c). The error is a *NameError.
+func ValidatePool(s string) error {
+	reason := badDataset(s)
+	if reason == "" && strings.Contains(s, "/") {
+		reason = "is a dataset's"
+	}
+	for _, word := range []string{"mirror", "raidz", "spare", "log"} {
+		if reason == "" && strings.HasPrefix(s, word) {
+			reason = fmt.Sprintf("begins with %q, which zpool keeps for itself", word)
+		}
+	}
+	if reason != "" {
+		return &NameError{What: "pool", Name: s, Reason: reason}
+	}
+	return nil
+}
+
+// validateDevice accepts what zpool create takes for a device and nothing that
+// it would take for anything else.
+func validateDevice(s string) error {
+	reason := ""
+	switch {
+	case s == "":
+		reason = "empty"
+	case s[0] == '-':
+		reason = "zpool would take it for an option"
+	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		reason = "a blank or control character: listings could not be read"
+	case !strings.HasPrefix(s, "/") && (grouping(s) || strings.Contains(s, "/")):
+		reason = "neither a path nor a disk"
+	}
+	if reason != "" {
+		return &NameError{What: "device", Name: s, Reason: reason}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package zfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Pools lists the imported pools with their devices, in one command. Errors:
+// ErrSyntax; *LacksError where zpool cannot list them so; a *host.CommandError.
+func Pools(ctx context.Context, h host.Host) ([]Pool, error) {
+	c := poolsCommand()
+	r, err := h.Run(ctx, c)
+	if err == nil && r.Exit != 0 {
+		err = failure(c, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list pools: %w", err)
+	}
+	pools, err := ParsePools(r.Stdout)
+	if err != nil {
+		return nil, fmt.Errorf("list pools: %w", err)
+	}
+	return pools, nil
+}
+
+// FindImportable looks for pools that are not imported, on the devices of a
+// directory or, if dir is empty, on all disks (/dev/dsk). It needs privileges.
+// None found is an answer only if zpool gave it: any other word of it is an
+// error. Errors: ErrSyntax; a *host.CommandError.
+func FindImportable(ctx context.Context, h host.Host, dir string) ([]Importable, error) {
+	c := importableCommand(dir)
+	r, err := h.Run(ctx, c)
+	switch {
+	case err != nil:
+	case foundNone(r):
+		return nil, nil
+	case r.Exit != 0 || len(r.Stderr) > 0:
+		err = failure(c, r)
+	default:
+		var found []Importable
+		if found, err = ParseImportable(r.Stdout); err == nil && len(found) == 0 {
+			err = fmt.Errorf("zpool import says nothing at all: %w", ErrSyntax)
+		}
+		if err == nil {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("look for pools: %w", err)
+}
+
+// foundNone is how zpool import says that there are none. If there is no pool
+// whatever on the devices it ends with 1 and without a word; if there are only
+// destroyed ones, with 0 and a line (zpool_do_import of zpool_main.c). Every
+// failure to look has words.
+func foundNone(r host.Result) bool {
+	words := strings.TrimSuffix(string(r.Stderr), "\n")
+	return len(r.Stdout) == 0 && (r.Exit == 1 && words == "" || r.Exit <= 1 && words == "no pools available to import")
+}
+
+// poolGUID is the identity of an imported pool; host.ErrNotFound if there is
+// none of that name.
+func poolGUID(ctx context.Context, h host.Host, pool string) (string, error) {
+	c := poolCommand(pool)
+	r, err := h.Run(ctx, c)
+	switch {
+	case err != nil:
+		return "", err
+	case r.Exit != 0:
+		return "", failure(c, r, pool)
+	}
+	return parseOnePool(r.Stdout, pool)
+}
+
+// isPool says whether the imported pool of that name is the one meant; an empty
+// guid is any.
+func isPool(ctx context.Context, h host.Host, pool, guid string) error {
+	is, err := poolGUID(ctx, h, pool)
+	if err == nil && guid != "" && is != guid {
+		err = &OtherError{Name: pool, Is: is, Want: guid}
+	}
+	return err
+}
+
+func isKind(err error, kinds ...error) bool {
+	for _, k := range kinds {
+		if errors.Is(err, k) {
+			return true
+		}
+	}
+	return false
+}
