@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -103,8 +104,11 @@ func (e *Env) instanceList() terminal.List[shownInstance] {
 	}}
 }
 
-// printInstance prints an instance as it is after a verb.
-func (e *Env) printInstance(ctx context.Context, s instance.Settings, ref string) error {
+// status is how an instance is looked at: instance.Settings.Get, or Brief.
+type status func(instance.Settings, context.Context, operation.Env, ledger.View, string) (instance.Instance, error)
+
+// printInstance prints an instance as it is.
+func (e *Env) printInstance(ctx context.Context, s instance.Settings, ref string, look status) error {
 	env, err := e.operation()
 	if err != nil {
 		return err
@@ -113,7 +117,7 @@ func (e *Env) printInstance(ctx context.Context, s instance.Settings, ref string
 	if err != nil {
 		return err
 	}
-	i, err := s.Get(ctx, env, view, ref)
+	i, err := look(s, ctx, env, view, ref)
 	if err != nil {
 		return err
 	}
@@ -140,7 +144,7 @@ func (e *Env) changeInstance(ctx context.Context, m mutation, change func(contex
 	if m.dry() {
 		return e.printPlan(m, result.Report)
 	}
-	return e.printInstance(context.WithoutCancel(ctx), s, result.Record.ID)
+	return e.printInstance(context.WithoutCancel(ctx), s, result.Record.ID, instance.Settings.Brief)
 }
 
 // completeInstances offers the names of the instances that exist.

@@ -71,7 +71,7 @@ func newInstanceGet(env *Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return env.printInstance(ctx, s, args[0])
+			return env.printInstance(ctx, s, args[0], instance.Settings.Get)
 		}),
 	}
 	env.addOutput(cmd)

@@ -173,6 +173,7 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 		},
 			slices.Concat(remove, left)},
 		"the zone was removed by hand":        {atRunning, func(s *scene, r *Record) { s.dropZone(r.Run.Zone); s.seen.Inside = Inside{} }, slices.Concat(links, []string{"zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone was uninstalled by hand":    {atConfigured, func(*scene, *Record) {}, slices.Concat(links, []string{"zone.delete Z'", "zfs.destroy D'"})},
 		"the zone was halted by hand":         {atProfiled, func(*scene, *Record) {}, slices.Concat(links, remove, left)},
 		"the zone is incomplete":              {atInstalled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.Incomplete; r.Run.Ensured = false }, slices.Concat(links, []string{"zone.discard Z'", "zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
 		"the zone is going down":              {atProfiled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.Down }, slices.Concat(halt, links, remove, left)},
@@ -215,6 +216,22 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 				t.Errorf("intent: %+v", d.Intent)
 			}
 		})
+	}
+}
+
+// What was deleted from under a machine that runs is all that is made again.
+func TestAnAddressThatWasDeletedIsMadeAgain(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	here := prepared().bring(c, r, atRunning)
+	here.seen.Inside.Addresses, here.seen.Inside.VM = nil, VM{Err: errors.New("no route to host")}
+	d, next, err := here.decide(t, c, book(t, kept(t, r)...), Change{Wanted: oneNIC()})
+	if err != nil || next.Run.Zone != r.Run.Zone {
+		t.Fatalf("%v, %+v", err, next.Run)
+	}
+	want := []string{"ipadm.create-address C/control", "ipadm.await-address C/control", "propolis.run web1", "propolis.await-state web1"}
+	if diff := cmp.Diff(want, told(t, d, r.Run)); diff != "" || d.Plan.Policy != plan.Stop {
+		t.Errorf("policy %s, %s", d.Plan.Policy, diff)
 	}
 }
 

@@ -130,6 +130,8 @@ func (c *cursor) run() (r Run) {
 			r.Boot = c.text()
 		case "ensured":
 			r.Ensured = c.truth()
+		case "foreign":
+			r.Foreign = c.truth()
 		case "object":
 			r.Object = c.text()
 		case "service":

@@ -24,7 +24,7 @@ func drawRun(t *rapid.T) Run {
 		PropolisID: text.Draw(t, "propolis"), Zone: text.Draw(t, "zone"), Zonepath: text.Draw(t, "zonepath"), Dataset: text.Draw(t, "dataset"),
 		Base: text.Draw(t, "base"), BaseDataset: text.Draw(t, "base dataset"), Brand: text.Draw(t, "brand"), Control: drawVNIC(t),
 		Guests: drawList(t, drawVNIC), Boot: text.Draw(t, "boot"), Ensured: rapid.Bool().Draw(t, "ensured"),
-		Object: text.Draw(t, "object"), Service: text.Draw(t, "service"),
+		Foreign: rapid.Bool().Draw(t, "foreign"), Object: text.Draw(t, "object"), Service: text.Draw(t, "service"),
 	}
 }
 

@@ -285,6 +285,9 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	} else {
 		p = progress{vnics: map[string]bool{}}
 	}
+	if goOn && seen.unreachable(*old.Run, p) {
+		p.ensured, decision.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
+	}
 	stages, err := s.up(next, p)
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -313,6 +316,8 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 	z, there := seen.Inv.Zone(old.Run.Zone)
 	unseen := seen.Inside.Err != nil || seen.Inside.VM.Err != nil && !isNoInstance(seen.Inside.VM.Err)
 	switch {
+	case seen.unreachable(*old.Run, p) && len(changes) == 0:
+		return true, nil
 	case unseen && (len(changes) == 0 || !c.Recreate):
 		return false, &UnseenError{Name: old.Name, Err: errors.Join(seen.Inside.Err, seen.Inside.VM.Err)}
 	case len(changes) > 0 && (seen.alive(old) || c.Only != "" && p.built(changes, *old.Run)) && !c.Recreate:
@@ -332,8 +337,17 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 	case z.State == zone.Installed:
 		return p.installed && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	default:
-		return z.State == zone.Configured && p.configured && old.Run.Boot == seen.Boot, nil
+		return z.State == zone.Configured && p.configured && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	}
+}
+
+// unreachable says whether Propolis runs, in a zone as it was made, and cannot
+// be asked for want of its address alone: somebody has deleted that. Propolis
+// still listens there, so the address is all that must be made again.
+// Guess: that a listening socket outlives its address, as those of TCP do.
+func (s Seen) unreachable(run Run, p progress) bool {
+	return run.Ensured && !run.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err) &&
+		p.installed && p.linksThere() && p.online && !p.address
 }
 
 // built says whether a run already has what one of the changes would change:

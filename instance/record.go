@@ -62,9 +62,11 @@ type Run struct {
 	// Ensured is set once the VM was given to Propolis: from then on an empty
 	// Propolis has lost it.
 	Ensured bool `json:"ensured"`
-	// Object is the address object of the control interface, and Service the
-	// FMRI under which Propolis runs, where another tool has called them
-	// otherwise than we do. A Service of ByHand is none at all.
+	// A run that another tool has made may be Foreign: its zone is not
+	// configured as we would have done it. Object is then the address object of
+	// its control interface, and Service the FMRI under which Propolis runs, if
+	// they are called otherwise than ours. A Service of ByHand is none at all.
+	Foreign bool   `json:"foreign,omitempty"`
 	Object  string `json:"object,omitempty"`
 	Service string `json:"service,omitempty"`
 }

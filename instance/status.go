@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -43,41 +45,52 @@ type Instance struct {
 // asked is how many Propolis servers are asked at once.
 const asked = 64
 
-// List tells every instance's status: one listing of the zones, then a
-// question to each running Propolis, 64 at a time, 1 s each.
+// List tells every instance's status: one listing of the zones and of the
+// links, then a question to each running Propolis, 64 at a time, 1 s each.
+// What others have changed of an instance stands in its status's reason.
 func (s Settings) List(ctx context.Context, env operation.Env, view ledger.View) ([]Instance, error) {
 	records, err := All(view)
 	if err != nil {
 		return nil, err
 	}
-	return s.observe(ctx, env, view, records)
+	return s.observe(ctx, env, view, records, inventory.Zones, inventory.Configs, inventory.Links)
 }
 
-// Get tells one instance's status.
+// Get tells one instance's status, as List does.
 func (s Settings) Get(ctx context.Context, env operation.Env, view ledger.View, ref string) (Instance, error) {
+	return s.get(ctx, env, view, ref, inventory.Zones, inventory.Configs, inventory.Links)
+}
+
+// Brief is Get without what others have changed: for what was looked at just
+// now.
+func (s Settings) Brief(ctx context.Context, env operation.Env, view ledger.View, ref string) (Instance, error) {
+	return s.get(ctx, env, view, ref, inventory.Zones)
+}
+
+func (s Settings) get(ctx context.Context, env operation.Env, view ledger.View, ref string, parts ...inventory.Part) (Instance, error) {
 	r, err := s.Find(view, ref)
 	if err != nil {
 		return Instance{}, err
 	}
-	all, err := s.observe(ctx, env, view, []Record{r})
+	all, err := s.observe(ctx, env, view, []Record{r}, parts...)
 	if err != nil {
 		return Instance{}, err
 	}
 	return all[0], nil
 }
 
-func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.View, records []Record) ([]Instance, error) {
+func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.View, records []Record, parts ...inventory.Part) ([]Instance, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
 		return nil, err
 	}
 	inv := &inventory.Inventory{}
 	if hasRun(records) {
-		inv = inventory.Look(ctx, env.Host, inventory.Want{Parts: []inventory.Part{inventory.Zones}})
+		inv = inventory.Look(ctx, env.Host, inventory.Want{Parts: parts})
 	}
-	busy := map[string]bool{}
+	busy := map[string]string{}
 	for _, open := range operation.Open(view) {
-		busy[open.Subject] = true
+		busy[open.Subject] = open.Verb
 	}
 	all := make([]Instance, len(records))
 	gate := make(chan struct{}, asked)
@@ -88,6 +101,7 @@ func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.Vi
 		if r.Run != nil {
 			look.zones = inv.Know(inventory.Zones)
 			look.zone, look.there = inv.Zone(r.Run.Zone)
+			look.drift = s.drift(env.Host.Files(), r, inv)
 		}
 		if look.zone.State != zone.Running {
 			all[i].Status = s.judge(r, look)
@@ -98,6 +112,9 @@ func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.Vi
 			gate <- struct{}{}
 			defer func() { <-gate }()
 			look.vm = s.ask(ctx, env.Host, one.Record)
+			if one.Run.Ensured && unreachable(look.vm.Err) {
+				look.service, _ = smf.State(ctx, env.Host, one.Run.Zone, s.service(one.Record)) // empty: not known
+			}
 			one.Status = s.judge(one.Record, look)
 		})
 	}
@@ -134,7 +151,11 @@ type glance struct {
 	there bool
 	vm    VM
 	boot  string
-	open  bool // an intent on the instance has no outcome yet
+	// service is the state of Propolis' service, asked where Propolis itself
+	// could not be reached; empty: not known.
+	service string
+	open    string   // the verb of an intent on the instance that has no outcome yet
+	drift   []string // what others have changed of the run
 }
 
 func (s Settings) status(r Record, seen Seen) Status {
@@ -144,6 +165,7 @@ func (s Settings) status(r Record, seen Seen) Status {
 	}
 	if r.Run != nil {
 		g.zone, g.there = seen.Inv.Zone(r.Run.Zone)
+		g.drift = s.changed(r, seen.Inv)
 	}
 	return s.judge(r, g)
 }
@@ -161,27 +183,58 @@ func (s Settings) judge(r Record, g glance) Status {
 		return Status{State: Absent, Reason: "nothing of it is on the host"}
 	case g.zones != nil:
 		return Status{State: Unknown, Reason: g.zones.Error()}
-	case !g.there && run.Boot != g.boot:
-		return Status{State: Absent, Reason: "sled was rebooted; zone is gone"}
+	case g.there && g.zone.State == zone.Running:
+		return judgeVM(r, g)
+	case run.Boot != g.boot:
+		return Status{State: Absent, Reason: g.rebooted(run)}
 	case !g.there && !run.Ensured:
-		return Status{State: Creating, Reason: creating(g, "its zone is not made yet")}
+		return Status{State: Creating, Reason: g.begun("its zone is not made yet")}
+	case !g.there && g.open != "":
+		return Status{State: Absent, Reason: "its zone is gone: " + g.open + " was begun and has not ended"}
 	case !g.there:
 		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by someone else"}
-	case g.zone.State != zone.Running && run.Boot != g.boot:
-		return Status{State: Absent, Reason: "sled was rebooted; zone is of the earlier boot"}
-	case g.zone.State != zone.Running && !run.Ensured:
-		return Status{State: Creating, Reason: creating(g, "its zone is "+string(g.zone.State))}
-	case g.zone.State != zone.Running:
-		return Status{State: Failed, Reason: "its zone is " + string(g.zone.State) + ", not running"}
+	case !run.Ensured:
+		return Status{State: Creating, Reason: g.begun("its zone is " + string(g.zone.State))}
 	}
-	return judgeVM(r, g)
+	return Status{State: Failed, Reason: g.with(g.begun("its zone is " + string(g.zone.State) + ", not running"))}
 }
 
-func creating(g glance, how string) string {
-	if g.open {
-		return how + "; begun and not ended"
+// rebooted says what the sled's reboot met.
+func (g glance) rebooted(run *Run) string {
+	did, what := "while it ran", "its zone is gone"
+	if !run.Ensured {
+		did = "while it was being made"
+	}
+	if g.there {
+		what = "its zone is of the earlier boot"
+	}
+	return "sled was rebooted " + did + "; " + what
+}
+
+// begun adds the verb that is at work, or has died over it.
+func (g glance) begun(how string) string {
+	if g.open != "" {
+		return how + "; " + g.open + " was begun and has not ended"
 	}
 	return how
+}
+
+// with adds what others have changed. While a verb is at work, nobody else has.
+func (g glance) with(how string) string {
+	if g.open != "" {
+		return how
+	}
+	parts := g.drift
+	if how != "" {
+		parts = append([]string{how}, parts...)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// unreachable says whether an error is that nobody answers at the address at
+// all: then its service tells more.
+func unreachable(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH)
 }
 
 func judgeVM(r Record, g glance) Status {
@@ -189,13 +242,19 @@ func judgeVM(r Record, g glance) Status {
 	case g.vm.Err == nil && g.vm.ID != r.ID:
 		return Status{State: Failed, Reason: fmt.Sprintf("Propolis has another machine, %s", g.vm.ID)}
 	case g.vm.Err == nil:
-		return Status{State: strings.ToLower(g.vm.State)}
+		return Status{State: strings.ToLower(g.vm.State), Reason: g.with("")}
 	case !r.Run.Ensured:
-		return Status{State: Creating, Reason: creating(g, "Propolis has no machine yet")}
+		return Status{State: Creating, Reason: g.begun("Propolis has no machine yet")}
 	case isNoInstance(g.vm.Err):
-		return Status{State: Failed, Reason: "Propolis restarted and has lost its machine"}
+		return Status{State: Failed, Reason: g.with("Propolis restarted and has lost its machine")}
+	case g.service != "" && g.service != smf.Online:
+		return Status{State: Failed, Reason: g.with("its Propolis does not run: the service is " + g.service)}
+	case errors.Is(g.vm.Err, syscall.ECONNREFUSED):
+		return Status{State: Failed, Reason: g.with("its Propolis does not run: nobody listens on its address")}
+	case errors.Is(g.vm.Err, syscall.EHOSTUNREACH):
+		return Status{State: Unknown, Reason: g.with("Propolis cannot be reached: its address is gone, or the way to it")}
 	case errors.Is(g.vm.Err, context.DeadlineExceeded):
-		return Status{State: Unknown, Reason: "Propolis did not answer within " + askTimeout.String()}
+		return Status{State: Unknown, Reason: g.with("Propolis did not answer within " + askTimeout.String())}
 	}
-	return Status{State: Unknown, Reason: "Propolis cannot be asked: " + g.vm.Err.Error()}
+	return Status{State: Unknown, Reason: g.with("Propolis cannot be asked: " + g.vm.Err.Error())}
 }

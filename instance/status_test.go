@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/sledctl/sledctl/propolis"
@@ -24,7 +26,9 @@ func TestStatus(t *testing.T) {
 	vm := func(vm VM) glance { g := z(zone.Running); g.vm = vm; return g }
 	gone := glance{boot: thisBoot}
 	rebooted := func(g glance) glance { g.boot = "a later boot"; return g }
-	open := func(g glance) glance { g.open = true; return g }
+	open := func(g glance) glance { g.open = "instance ensure"; return g }
+	drifted := func(g glance) glance { g.drift = []string{"its VNIC is gone"}; return g }
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	for name, s := range map[string]struct {
 		record Record
 		glance glance
@@ -34,10 +38,16 @@ func TestStatus(t *testing.T) {
 		"stopped on purpose":                      {stopped, gone, Stopped, ""},
 		"wanted, and nothing of it made":          {never, gone, Absent, "nothing of it"},
 		"the zones cannot be listed":              {running, glance{zones: errors.New("no list"), boot: thisBoot}, Unknown, "no list"},
-		"its zone is gone, the sled rebooted":     {running, rebooted(gone), Absent, "rebooted"},
+		"its zone is gone, the sled rebooted":     {running, rebooted(gone), Absent, "rebooted while it ran; its zone is gone"},
+		"it was being made at the reboot":         {begun, rebooted(z(zone.Installed)), Absent, "rebooted while it was being made; its zone is of the earlier boot"},
+		"a verb died over it":                     {running, open(gone), Absent, "gone: instance ensure was begun and has not ended"},
+		"a verb that died changed it":             {running, open(drifted(z(zone.Installed))), Failed, "not running; instance ensure was begun and has not ended"},
+		"it was halted and changed":               {running, drifted(z(zone.Installed)), Failed, "not running; its VNIC is gone"},
+		"its VM runs, and it was changed":         {running, drifted(vm(VM{State: "Running", ID: running.ID})), Running, "its VNIC is gone"},
+		"nobody listens":                          {running, vm(VM{Err: refused}), Failed, "does not run"},
 		"its zone is gone":                        {running, gone, Absent, "removed by someone else"},
 		"its zone is not made yet":                {begun, gone, Creating, "not made yet"},
-		"its zone is being made":                  {begun, open(gone), Creating, "begun and not ended"},
+		"its zone is being made":                  {begun, open(gone), Creating, "instance ensure was begun and has not ended"},
 		"its zone was left by an earlier boot":    {running, rebooted(z(zone.Installed)), Absent, "earlier boot"},
 		"its zone is installed, and to be booted": {begun, z(zone.Installed), Creating, "installed"},
 		"its zone was halted":                     {running, z(zone.Installed), Failed, "installed, not running"},

@@ -1,0 +1,130 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// interference is what somebody else does to an instance with the sled's own
+// commands: in a line, Z is its zone, D its zone's dataset, C and G are its
+// control and guest VNICs.
+type interference struct {
+	name   string
+	lines  []string
+	state  string // that the instance is in then
+	reason string // a part of what is told
+	stays  bool   // ensure leaves it running as it is
+	litter bool   // what they made is left, for reap
+}
+
+func interferences() []interference {
+	const halt, propolis = "zoneadm -z Z halt", "svc:/site/sledctl/propolis-server:default"
+	return []interference{
+		{name: "the zone is halted", lines: []string{halt}, state: "failed", reason: "its zone is installed, not running"},
+		{
+			name: "the zone is removed", lines: []string{halt, "zoneadm -z Z uninstall -F", "zonecfg -z Z delete -F"},
+			state: "absent", reason: "its zone Z was removed by someone else",
+		},
+		{name: "the zone is uninstalled", lines: []string{halt, "zoneadm -z Z uninstall -F"}, state: "failed", reason: "its zone is configured, not running"},
+		{name: "the zone is marked", lines: []string{halt, "zoneadm -z Z mark incomplete"}, state: "failed", reason: "its zone is incomplete, not running"},
+		{
+			name: "the running zone is configured otherwise", lines: []string{"zonecfg -z Z set autoboot=true ; remove device match=/dev/viona"},
+			state: "running", reason: "its zone was configured otherwise: autoboot, device", stays: true,
+		},
+		{
+			name: "the halted zone is configured otherwise", lines: []string{halt, "zonecfg -z Z set limitpriv=\"default\""},
+			state: "failed", reason: "not running; its zone was configured otherwise: limitpriv",
+		},
+		{
+			name: "a VNIC is deleted", lines: []string{halt, "dladm delete-vnic G"},
+			state: "failed", reason: "not running; its VNIC G is gone",
+		},
+		{
+			name: "a VNIC is another", lines: []string{halt, "dladm delete-vnic C", "dladm create-vnic -t -l net1 C"},
+			state: "failed", reason: "not running; its VNIC C is not the one that was made for it", litter: true,
+		},
+		{
+			name: "the dataset is destroyed", lines: []string{halt, "zfs destroy -r D"},
+			state: "failed", reason: "not running; its dataset D is gone",
+		},
+		{
+			name: "Propolis is restarted", lines: []string{"svcadm -z Z restart " + propolis},
+			state: "failed", reason: "Propolis restarted and has lost its machine",
+		},
+		{name: "Propolis is switched off", lines: []string{"svcadm -z Z disable " + propolis}, state: "failed", reason: "its Propolis does not run"},
+		{name: "the zone is rebooted", lines: []string{"zoneadm -z Z reboot"}, state: "failed", reason: "its Propolis does not run"},
+		{name: "the address is deleted", lines: []string{"zlogin Z ipadm delete-addr C/control"}, state: "unknown", reason: "its address is gone", stays: true},
+	}
+}
+
+// described is what stays of an instance, whatever becomes of its zone.
+func described(t *testing.T, s *sled) (about []string, state, reason string) {
+	t.Helper()
+	var i struct {
+		ID, State, Reason, Address, Pool string
+		CPUs                             int
+		VNICs                            []struct{ Over, MAC string }
+	}
+	if err := json.Unmarshal([]byte(s.run("instance get web1 -o json")), &i); err != nil {
+		t.Fatal(err)
+	}
+	about = []string{i.ID, i.Address, i.Pool}
+	for _, v := range i.VNICs {
+		about = append(about, v.Over+" "+v.MAC)
+	}
+	return about, i.State, i.Reason
+}
+
+// Whatever others do to an instance is seen at once, told with its reason, and
+// set right by ensure, with the same addresses and MACs; and nothing is left.
+func TestWhatOthersDoToAnInstanceIsSeenToldAndRepaired(t *testing.T) {
+	for _, i := range interferences() {
+		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSled(t, small(), "")
+				s.run("bootstrap")
+				before := s.world()
+				s.run("instance ensure web1 --cpus 4 --nic over=net0")
+				about, _, _ := described(t, s)
+				zone := s.value("instance get web1 -H --columns zone")
+				vnics := strings.Split(s.value("instance get web1 -H --columns vnics"), ",")
+				pool := s.value("instance get web1 -H --columns pool")
+				names := strings.NewReplacer(" Z", " "+zone, " D", " "+pool+"/crypt/zone/"+zone, " C", " "+vnics[0], " G", " "+vnics[1])
+				for _, line := range i.lines {
+					s.command(names.Replace(line))
+				}
+
+				_, state, reason := described(t, s)
+				if want := names.Replace(" " + i.reason)[1:]; state != i.state || !strings.Contains(reason, want) {
+					t.Errorf("get: %s, %q; want %s, %q", state, reason, i.state, want)
+				}
+				if row := s.value("instance list -H --columns state,reason"); row != state+"\t"+reason {
+					t.Errorf("list: %q; get: %s, %q", row, state, reason)
+				}
+
+				s.run("instance ensure web1 --cpus 4 --nic over=net0")
+				now, state, reason := described(t, s)
+				if diff := cmp.Diff(about, now); diff != "" {
+					t.Errorf("after ensure (-before +after):\n%s", diff)
+				}
+				if state != "running" || reason != "" && !i.stays {
+					t.Errorf("after ensure: %s, %q", state, reason)
+				}
+				if same := s.value("instance get web1 -H --columns zone") == zone; same != i.stays {
+					t.Errorf("the zone is the same: %v", same)
+				}
+				if out := s.run("reap --dry-run -H"); !i.litter && strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
+					t.Errorf("reap:\n%s", out)
+				}
+				s.run("instance delete web1")
+				s.run("reap")
+				s.same(before, "after delete and reap")
+			})
+		})
+	}
+}

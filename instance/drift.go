@@ -1,0 +1,60 @@
+package instance
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// What other people and tools have changed of an instance is told in its
+// status, also where its VM runs on regardless: a zone's configuration, for
+// one, is read when the zone boots (zonecfg(8)). To ensure it is another
+// matter: it builds anew what is broken, and leaves alone what runs.
+
+// drift lists what is not any more as it was made, one clause each: what the
+// inventory knows of, and whether the zonepath's dataset is there at all.
+func (s Settings) drift(files host.Files, r Record, inv *inventory.Inventory) []string {
+	all := s.changed(r, inv)
+	z, there := inv.Zone(r.Run.Zone)
+	if !there || z.State == zone.Running || inv.Know(inventory.Configs) != nil {
+		return all
+	}
+	if _, err := files.Stat(r.Run.Zonepath); errors.Is(err, fs.ErrNotExist) {
+		all = append(all, "its dataset "+r.Run.Dataset+" is gone")
+	}
+	return all
+}
+
+// changed is the drift that an inventory shows. A part that was not looked at
+// shows none.
+func (s Settings) changed(r Record, inv *inventory.Inventory) []string {
+	var all []string
+	_, zoned := inv.Zone(r.Run.Zone)
+	if inv.Know(inventory.Links) == nil {
+		for _, v := range r.Run.vnics() {
+			l, there := inv.Link(v.Name)
+			switch {
+			case !there:
+				all = append(all, "its VNIC "+v.Name+" is gone")
+			case l.MAC != v.MAC || l.Over != v.Over || l.VLAN != v.VLAN:
+				all = append(all, "its VNIC "+v.Name+" is not the one that was made for it")
+			}
+		}
+	}
+	if inv.Know(inventory.Configs) == nil && zoned && !r.Run.Foreign {
+		config, _ := inv.Config(r.Run.Zone)
+		var properties []string
+		for _, d := range zone.Compare(s.zoneConfig(r), config) {
+			properties = append(properties, d.Property)
+		}
+		if len(properties) > 0 {
+			all = append(all, "its zone was configured otherwise: "+strings.Join(slices.Compact(properties), ", "))
+		}
+	}
+	return all
+}
