@@ -14,8 +14,12 @@ import (
 // they cannot know is whether the missing ones did the same without them: the
 // witness does.
 func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
+	if l.without.lacks(ruleAlone) {
+		p.missing = nil
+		return p, nil
+	}
 	witnessed, err := l.consult(ctx, p)
-	if err != nil {
+	if err != nil && !l.without.lacks(ruleAsk) {
 		return nil, err
 	}
 	if !witnessed {
@@ -41,6 +45,9 @@ func (l *Ledger) change(ctx context.Context, p *picture, e Epoch, first, others 
 		return nil, err
 	}
 	line := encodeLine(p.best.text.head(), e.N, time.Now(), []Fact{e.fact()})
+	if l.without.lacks(ruleOld) {
+		first, others = others, first
+	}
 	for _, copies := range [][]*copyAt{first, others} {
 		if err := l.write(copies, line); err != nil {
 			return nil, l.kill(err, false)

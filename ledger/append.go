@@ -57,8 +57,12 @@ func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture
 	if err := l.affirm(ctx, p); err != nil {
 		return nil, err
 	}
+	members := p.members
+	if l.without.lacks(ruleEvery) {
+		members = members[:1]
+	}
 	line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)
-	if err := l.write(p.members, line); err != nil {
+	if err := l.write(members, line); err != nil && !l.without.lacks(ruleFailed) {
 		return nil, l.kill(err, true)
 	}
 	return l.settle()
@@ -95,6 +99,9 @@ func (l *Ledger) write(copies []*copyAt, line []byte) error {
 }
 
 func (l *Ledger) flush(copies []*copyAt) error {
+	if l.without.lacks(ruleSync) {
+		return nil
+	}
 	var group errgroup.Group
 	for _, c := range copies {
 		group.Go(func() error { return l.files.Sync(c.File()) })

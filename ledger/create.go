@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -17,11 +18,34 @@ import (
 // ErrNotMounted, ErrOverruled if the witness knows a ledger, and those of the
 // file system.
 func Create(ctx context.Context, files host.Files, places Places, who string) error {
+	return CreateOn(ctx, files, places, Creation{Who: who})
+}
+
+// Creation says how a ledger is made.
+type Creation struct {
+	Who string
+	// On are the locations that get a copy; none: all. The others must hold no
+	// file either.
+	On []Location
+	// Anew makes a new ledger although the witness knows of one: its copies are
+	// lost, and with them all that was decided.
+	Anew bool
+
+	without rule
+}
+
+// CreateOn is Create where not every location gets a copy, or where another
+// ledger was before.
+func CreateOn(ctx context.Context, files host.Files, places Places, c Creation) error {
 	l, err := unopened(files, places)
 	if err != nil {
 		return err
 	}
-	if len(places.Locations) == 0 {
+	l.without = c.without
+	if c.On = cleaned(c.On); len(c.On) == 0 {
+		c.On = l.places.Locations
+	}
+	if len(c.On) == 0 {
 		return fmt.Errorf("create the state file: no place for it is known")
 	}
 	unlock, err := l.lock(ctx, host.LockExclusive)
@@ -29,47 +53,68 @@ func Create(ctx context.Context, files host.Files, places Places, who string) er
 		return err
 	}
 	defer unlock()
-	if err := l.create(ctx, who); err != nil {
+	if err := l.create(ctx, c); err != nil {
 		return fmt.Errorf("create the state file: %w", err)
 	}
 	return nil
 }
 
-func (l *Ledger) create(ctx context.Context, who string) error {
-	for _, at := range l.places.Locations {
-		if err := ensureDirectory(l.files, at); err != nil {
-			return err
-		}
+func (l *Ledger) create(ctx context.Context, c Creation) error {
+	if err := l.makeRoom(&c); err != nil {
+		return err
 	}
 	there, err := l.there()
 	if err != nil {
 		return err
 	}
-	if len(there) > 0 {
-		return l.finish(ctx, there)
+	if len(there) > 0 && !l.without.lacks(ruleNoFile) {
+		return l.finish(ctx, there, c.On)
 	}
 	mark, ok, err := l.places.Witness.Read(ctx)
 	if err != nil {
 		return fmt.Errorf("ask its witness: %w", err)
 	}
-	if ok {
+	if ok && !c.Anew && !l.without.lacks(ruleNoMark) {
 		return &OverruledError{Mark: mark}
 	}
-	first := newText(l.places.Locations, who, time.Now())
-	for i, at := range l.places.Locations {
-		prepared := first.as(first.epochs[0].Copies[i].Copy)
+	first := Epoch{N: 1, ID: newID(), Who: c.Who, Why: "created"}
+	if ok {
+		first.N, first.Despite, first.Why = mark.N+1, &mark, "created anew"
+	}
+	t := newText(c.On, first, time.Now())
+	for i, at := range c.On {
+		prepared := t.as(t.epochs[0].Copies[i].Copy)
 		if err := host.WriteFile(l.files, at.File()+firstSuffix, prepared, fileMode); err != nil {
 			return err
 		}
 	}
-	return l.begin(ctx, first, l.places.Locations)
+	return l.begin(ctx, t, c.On)
 }
 
-// newText is a ledger with nothing but its first epoch line.
-func newText(locations []Location, who string, now time.Time) *text {
+// makeRoom makes the directories. Every place must be at hand, also those that
+// get no copy: what cannot be seen may hold one.
+func (l *Ledger) makeRoom(c *Creation) error {
+	if l.without.lacks(ruleAllPlaces) {
+		c.On = slices.DeleteFunc(slices.Clone(c.On), func(at Location) bool { return mounted(l.files, at) != nil })
+	}
+	for _, at := range l.places.Locations {
+		if err := mounted(l.files, at); err != nil && !l.without.lacks(ruleMounted) && !l.without.lacks(ruleAllPlaces) {
+			return fmt.Errorf("%s: %w", at.File(), cause(err))
+		}
+	}
+	for _, at := range c.On {
+		if err := l.ensureDirectory(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newText is a ledger with nothing but its first epoch line, e, in which the
+// copies of those locations are the members.
+func newText(locations []Location, e Epoch, now time.Time) *text {
 	h := header{Format: format, Ledger: newID()}
 	h.Base.Hash = firstHash(h.Ledger)
-	e := Epoch{N: 1, ID: newID(), Who: who, Why: "created"}
 	for _, at := range locations {
 		e.Copies = append(e.Copies, Seat{newID(), at.Pool})
 	}
@@ -89,8 +134,7 @@ func (l *Ledger) begin(ctx context.Context, first *text, locations []Location) e
 			return err
 		}
 	}
-	e := first.epochs[0]
-	return l.places.Witness.Write(ctx, Mark{Ledger: first.Ledger, N: e.N, Epoch: e.ID})
+	return l.places.Witness.Write(ctx, first.epochs[0].mark(first.Ledger))
 }
 
 // there is the locations that hold a file.
@@ -112,17 +156,17 @@ func (l *Ledger) there() ([]Location, error) {
 // if the files that are there hold the first line and no other, and every
 // other location holds its prepared file, which has had no other name: then
 // nothing was ever written to this ledger.
-func (l *Ledger) finish(ctx context.Context, there []Location) error {
+func (l *Ledger) finish(ctx context.Context, there, on []Location) error {
 	exist := &ExistsError{}
 	for _, at := range there {
 		exist.Files = append(exist.Files, at.File())
 	}
-	if len(there) == len(l.places.Locations) {
+	if len(there) >= len(on) || slices.ContainsFunc(there, func(at Location) bool { return !slices.Contains(on, at) }) {
 		return exist
 	}
 	var first *text
 	var rest []Location
-	for _, at := range l.places.Locations {
+	for _, at := range on {
 		name := at.File()
 		if ok, err := exists(l.files, name); err != nil {
 			return err
@@ -138,7 +182,7 @@ func (l *Ledger) finish(ctx context.Context, there []Location) error {
 		}
 		first = t
 	}
-	if len(first.epochs[0].Copies) != len(l.places.Locations) {
+	if len(first.epochs[0].Copies) != len(on) {
 		return exist
 	}
 	return l.begin(ctx, first, rest)

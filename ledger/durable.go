@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 
 	"github.com/sledctl/sledctl/host"
@@ -15,9 +16,22 @@ const firstSuffix = ".first"
 const fileMode = 0o644
 
 // replace makes data the copy of that location: after a power cut there is the
-// old one or the new one.
-func replace(files host.Files, at Location, data []byte) error {
-	return host.WriteFile(files, at.File(), data, fileMode)
+// old one or the new one. Whole is the rule that says so where it is called.
+func (l *Ledger) replace(at Location, data []byte, whole rule) error {
+	if l.without.lacks(whole) {
+		return overwrite(l.files, at.File(), data)
+	}
+	return host.WriteFile(l.files, at.File(), data, fileMode)
+}
+
+// overwrite is how a file must not be replaced.
+func overwrite(files host.Files, name string, data []byte) error {
+	out, err := files.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return errors.Join(err, out.Close())
 }
 
 // rename renames within a directory, and flushes it.
@@ -30,11 +44,11 @@ func rename(files host.Files, from, to string) error {
 
 // ensureDirectory makes the location's directory, durably, in a dataset that
 // is mounted.
-func ensureDirectory(files host.Files, at Location) error {
-	if err := mounted(files, at); err != nil {
+func (l *Ledger) ensureDirectory(at Location) error {
+	if err := mounted(l.files, at); err != nil && !l.without.lacks(ruleMounted) {
 		return fmt.Errorf("%s: %w", at.File(), cause(err))
 	}
-	return makeDirectory(files, path.Clean(at.Directory))
+	return makeDirectory(l.files, path.Clean(at.Directory))
 }
 
 func makeDirectory(files host.Files, name string) error {

@@ -16,14 +16,17 @@ const membersKey = "members"
 // Epoch is a span of the ledger's life in which the same copies counted. It
 // begins with the line that names them.
 type Epoch struct {
-	N      uint64 `json:"n"` // 1, 2, …
+	N      uint64 `json:"n"` // 1, 2, …; some are left out where copies were given up
 	ID     string `json:"id"`
 	Copies []Seat `json:"copies"`
 	// Lost are former members that a sled went on without and that no new copy
 	// has replaced yet.
 	Lost []Seat `json:"lost,omitempty"`
-	Who  string `json:"who"`
-	Why  string `json:"why"`
+	// Despite is the mark that a witness had when an operator gave up, on
+	// purpose, what it stands for.
+	Despite *Mark  `json:"despite,omitempty"`
+	Who     string `json:"who"`
+	Why     string `json:"why"`
 
 	Seq  uint64    `json:"-"` // of its line
 	Time time.Time `json:"-"`
@@ -75,6 +78,9 @@ func (e Epoch) fact() Fact {
 func (e Epoch) next(copies, lost []Seat, by reason) Epoch {
 	return Epoch{N: e.N + 1, ID: newID(), Copies: copies, Lost: lost, Who: by.who, Why: by.why}
 }
+
+// mark is what the witness is told of the epoch.
+func (e Epoch) mark(ledger string) Mark { return Mark{Ledger: ledger, N: e.N, Epoch: e.ID} }
 
 // isEpochLine says whether a line's facts are those of an epoch line.
 func isEpochLine(facts []byte) bool {

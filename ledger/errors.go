@@ -18,6 +18,7 @@ var (
 	ErrBroken    = errors.New("a copy of the state file is broken")                   // *BrokenError
 	ErrExists    = errors.New("there is a state file already")                        // *ExistsError
 	ErrOverruled = errors.New("the sled went on with other copies of the state file") // *OverruledError
+	ErrUnsound   = errors.New("the state file is not sound")                          // *UnsoundError
 	// ErrDead is a write that failed half-way, and every use of the same Ledger
 	// after it. Whether the facts were written is unknown until the next Open.
 	ErrDead = errors.New("the state file was not written as it should have been") // *WriteError
@@ -33,14 +34,21 @@ type Absence struct {
 func (a Absence) String() string { return fmt.Sprintf("%s: %v", a.File, cause(a.Err)) }
 
 // AbsentError is ErrAbsent.
-type AbsentError struct{ Places []Absence }
+type AbsentError struct {
+	Places []Absence
+	Mark   *Mark // what the witness knows of a ledger; nil: nothing
+}
 
 // Error names every place that was looked at.
 func (e *AbsentError) Error() string {
-	if len(e.Places) == 0 {
-		return ErrAbsent.Error() + ": no place to look for one"
+	said := ErrAbsent.Error() + ": no place to look for one"
+	if len(e.Places) > 0 {
+		said = fmt.Sprintf("%v: %s", ErrAbsent, join(e.Places))
 	}
-	return fmt.Sprintf("%v: %s", ErrAbsent, join(e.Places))
+	if e.Mark != nil {
+		said += fmt.Sprintf("; but the sled's disks say that it had ledger %s, in epoch %d", e.Mark.Ledger, e.Mark.N)
+	}
+	return said
 }
 
 // Unwrap gives ErrAbsent and the causes.
@@ -48,6 +56,9 @@ func (e *AbsentError) Unwrap() []error { return causes(ErrAbsent, e.Places) }
 
 // Hint says what would be right.
 func (e *AbsentError) Hint() string {
+	if e.Mark != nil {
+		return (&OverruledError{}).Hint()
+	}
 	for _, at := range e.Places {
 		if !errors.Is(at.Err, errNoFile) && !errors.Is(at.Err, errUnfinished) {
 			return "bring the disks back that hold it; nothing that cannot be read is ever taken for empty"
@@ -89,7 +100,7 @@ func (e *MissingError) Hint() string {
 	if len(e.Present) == 0 {
 		return "bring a disk back that holds one of the missing copies"
 	}
-	return "bring the disk back, or go on without it: --degraded"
+	return "bring the disk back, or go on without it: --degraded; `sledctl ledger heal --degraded` takes a new disk in"
 }
 
 // String names the copy, where it is, or why it is not.
@@ -121,7 +132,7 @@ func (e *ForkedError) Unwrap() error { return ErrForked }
 
 // Hint says what would be right.
 func (e *ForkedError) Hint() string {
-	return "compare the two files, and move the one that is to be given up out of its directory: its facts are lost to the sled"
+	return "`sledctl ledger check` shows all sides; `sledctl ledger heal --keep COPY` gives the others up, after it has shown what only they say"
 }
 
 // TwinsError is ErrTwins: two files say that they are the same copy.
@@ -140,7 +151,7 @@ func (e *TwinsError) Unwrap() error { return ErrTwins }
 
 // Hint says what would be right.
 func (e *TwinsError) Hint() string {
-	return "one of the files was copied by hand, or its disk was: move the older one out of its directory"
+	return "one of the files was copied by hand, or its disk was: `sledctl ledger heal --keep FILE` sets the other one aside"
 }
 
 // BrokenError is ErrBroken: a file that is there and cannot be believed.
@@ -191,7 +202,12 @@ func (e *OverruledError) Error() string {
 func (e *OverruledError) Unwrap() error { return ErrOverruled }
 
 // Hint says what would be right.
-func (e *OverruledError) Hint() string { return "bring the disk back that holds the newer copy" }
+func (e *OverruledError) Hint() string {
+	if len(e.Files) > 0 {
+		return "bring the disk back that holds the newer copy; if it is gone for good: `sledctl ledger heal --keep COPY`"
+	}
+	return "bring a disk back that holds a copy; if all are gone for good: `sledctl bootstrap --new-ledger`, then `sledctl instance adopt --all`"
+}
 
 // WriteError is ErrDead: a write to a copy failed.
 type WriteError struct {
@@ -215,6 +231,34 @@ func (e *WriteError) Unwrap() []error { return []error{ErrDead, e.Err} }
 // Hint says what would be right.
 func (e *WriteError) Hint() string {
 	return "run the same command again: it finds out what was written"
+}
+
+// UnsoundError is ErrUnsound: all that Check found wrong.
+type UnsoundError struct{ Faults []error }
+
+// Error tells all of it.
+func (e *UnsoundError) Error() string {
+	words := make([]string, len(e.Faults))
+	for i, f := range e.Faults {
+		words[i] = f.Error()
+	}
+	return fmt.Sprintf("%v: %s", ErrUnsound, strings.Join(words, "; "))
+}
+
+// Unwrap gives ErrUnsound and the faults.
+func (e *UnsoundError) Unwrap() []error { return append([]error{ErrUnsound}, e.Faults...) }
+
+// Hint is that of the first fault that has one.
+func (e *UnsoundError) Hint() string {
+	for _, f := range e.Faults {
+		if h, ok := errors.AsType[interface {
+			error
+			Hint() string
+		}](f); ok {
+			return h.Hint()
+		}
+	}
+	return ""
 }
 
 // cause is the error without the name of the file, which stands beside it.

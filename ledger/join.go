@@ -31,7 +31,7 @@ func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string
 		return nil
 	}
 	for _, at := range newcomers {
-		if err := mounted(l.files, at); err != nil {
+		if err := mounted(l.files, at); err != nil && !l.without.lacks(ruleMounted) {
 			return fmt.Errorf("%s: %w", at.File(), cause(err))
 		}
 	}
@@ -62,13 +62,13 @@ func (l *Ledger) add(ctx context.Context, p *picture, newcomers []Location, by r
 
 // plant writes a copy, not yet a member, into a location.
 func (l *Ledger) plant(at Location, t *text) error {
-	if err := ensureDirectory(l.files, at); err != nil {
+	if err := l.ensureDirectory(at); err != nil {
 		return err
 	}
-	if err := setAside(l.files, at); err != nil {
+	if err := l.setAside(at); err != nil {
 		return err
 	}
-	if err := replace(l.files, at, t.as(newID())); err != nil {
+	if err := l.replace(at, t.as(newID()), ruleWhole); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -80,13 +80,13 @@ func (l *Ledger) plant(at Location, t *text) error {
 }
 
 // setAside renames the file of a location, if there is one.
-func setAside(files host.Files, at Location) error {
-	found, err := exists(files, at.File())
-	if err != nil || !found {
+func (l *Ledger) setAside(at Location) error {
+	found, err := exists(l.files, at.File())
+	if err != nil || !found || l.without.lacks(ruleAside) {
 		return err
 	}
 	aside := fmt.Sprintf("aside-%s-%s.jsonl", time.Now().UTC().Format("20060102T150405Z"), newID())
-	return rename(files, at.File(), path.Join(at.Directory, aside))
+	return rename(l.files, at.File(), path.Join(at.Directory, aside))
 }
 
 // admit begins the epoch in which the newcomers count. The old members get its

@@ -16,7 +16,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 // made is a text of one copy with the given appends behind its epoch line.
 func made(t testing.TB, appends ...[]Fact) *text {
 	t.Helper()
-	x := newText([]Location{{Directory: "/a"}, {Directory: "/b"}}, "test", noon)
+	x := newText([]Location{{Directory: "/a"}, {Directory: "/b"}}, Epoch{N: 1, ID: newID(), Who: "test", Why: "test"}, noon)
 	for _, facts := range appends {
 		x = grown(t, x, facts...)
 	}

@@ -18,7 +18,7 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 	}
 	visits := make([]*visit, len(l.places.Locations))
 	for i, at := range l.places.Locations {
-		visits[i] = &visit{Location: at, before: l.seen[at.Directory]}
+		visits[i] = &visit{Location: at, before: l.seen[at.Directory], without: l.without}
 	}
 	l.each(visits, func(v *visit) { v.read(l.files) })
 	var known *text
@@ -61,7 +61,7 @@ func (l *Ledger) decide() (*picture, error) {
 			copies = append(copies, c)
 		}
 	}
-	p, err := choose(copies, l.absent)
+	p, err := choose(copies, l.absent, l.without)
 	if err == nil {
 		p.warnings = append(p.warnings, l.doubts...)
 	}

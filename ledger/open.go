@@ -19,22 +19,17 @@ type picture struct {
 // choose decides which copies to believe. Not a vote: the copy with the most
 // epoch lines, then the most lines, is the best, and every other must be what
 // that one has been, or an end that never counted.
-func choose(copies []*copyAt, absent []Absence) (*picture, error) {
+func choose(copies []*copyAt, absent []Absence, without rule) (*picture, error) {
 	if len(copies) == 0 {
-		return nil, &AbsentError{absent}
+		return nil, &AbsentError{Places: absent}
 	}
-	if err := twins(copies); err != nil {
+	if err := twins(copies); err != nil && !without.lacks(ruleTwins) {
 		return nil, err
 	}
-	p := &picture{best: copies[0], absent: absent}
-	for _, c := range copies[1:] {
-		if c.text.better(p.best.text) {
-			p.best = c
-		}
-	}
+	p := &picture{best: best(copies, without), absent: absent}
 	p.epoch = p.best.text.epoch()
 	for _, c := range copies {
-		relation, why := relate(p.best.text, c.text)
+		relation, why := relate(p.best.text, c.text, without)
 		switch relation {
 		case forked:
 			return nil, fork(p.best, c, why)
@@ -43,8 +38,22 @@ func choose(copies []*copyAt, absent []Absence) (*picture, error) {
 		}
 	}
 	p.seat(copies)
+	if len(p.members) == 0 && without.lacks(ruleMember) {
+		p.members = copies
+	}
 	p.warnOfBroken()
 	return p, nil
+}
+
+// best is the copy that all others must have been, or be, or have left.
+func best(copies []*copyAt, without rule) *copyAt {
+	found := copies[0]
+	for _, c := range copies[1:] {
+		if c.text.better(found.text) && !without.lacks(ruleEpochs) || without.lacks(ruleEpochs) && c.text.head().Seq > found.text.head().Seq {
+			found = c
+		}
+	}
+	return found
 }
 
 // warnOfBroken tells of files that are in nobody's way, and are broken.
@@ -89,7 +98,7 @@ const (
 )
 
 // relate says what c is to best, and why the two cannot be reconciled.
-func relate(best, c *text) (relation, string) {
+func relate(best, c *text, without rule) (relation, string) {
 	at := c.head()
 	switch {
 	case best.Ledger != c.Ledger:
@@ -103,13 +112,13 @@ func relate(best, c *text) (relation, string) {
 	}
 	k := len(c.epochs)
 	over := k < len(best.epochs) // c's last epoch has ended
-	if at.Seq < best.Base.Seq && (!over || at.Seq < best.epochs[k].Seq) {
+	if at.Seq < best.Base.Seq && (!over || at.Seq < best.epochs[k].Seq) && !without.lacks(ruleBase) {
 		return behind, "" // the rewrite of best has left the line out
 	}
 	if !over {
 		return forked, fmt.Sprintf("the line of %v occurs on one side only", at)
 	}
-	if at.Seq >= best.epochs[k].Seq && c.agrees(best, best.epochs[k]) && !best.epoch().seated(c.Copy) {
+	if at.Seq >= best.epochs[k].Seq && c.agrees(best, best.epochs[k]) && !best.epoch().seated(c.Copy) && !without.lacks(ruleTail) {
 		return deadTail, ""
 	}
 	return forked, fmt.Sprintf("one went on with seq %d where the other begins epoch %d", best.epochs[k].Seq, best.epochs[k].N)

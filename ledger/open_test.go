@@ -63,7 +63,7 @@ func TestWhatACopyIsToTheBest(t *testing.T) {
 		{"another ledger", x, made(t, []Fact{fact("a", "1")}), forked},
 	}
 	for _, test := range tests {
-		got, why := relate(test.best, test.c)
+		got, why := relate(test.best, test.c, 0)
 		if got != test.want || (why != "") != (got == forked) {
 			t.Errorf("%s: %d (%s), not %d", test.name, got, why, test.want)
 		}

@@ -12,7 +12,7 @@ import (
 // acknowledge is rolled forward, never dropped.
 func (l *Ledger) writer(ctx context.Context) (*picture, error) {
 	p, err := l.lookToWrite(ctx)
-	if err != nil || p.level() {
+	if err != nil || p.level() || l.without.lacks(ruleRaise) {
 		return p, err
 	}
 	if err := l.raise(p); err != nil {
@@ -33,10 +33,16 @@ func (l *Ledger) lookToWrite(ctx context.Context) (*picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(p.members) == 0 || len(p.missing) > 0 && l.degraded() == nil {
+	switch {
+	case len(p.members) == 0:
 		return nil, p.missingError()
+	case len(p.missing) == 0, l.degraded() != nil:
+		return p, nil
+	case l.without.lacks(ruleRefuse):
+		p.missing = nil
+		return p, nil
 	}
-	return p, nil
+	return nil, p.missingError()
 }
 
 func (l *Ledger) degraded() *reason {
@@ -67,7 +73,7 @@ func (l *Ledger) raise(p *picture) error {
 			}
 			// The look that follows flushes it.
 		default:
-			if err := replace(l.files, c.Location, best.as(c.text.Copy)); err != nil {
+			if err := l.replace(c.Location, best.as(c.text.Copy), ruleWhole); err != nil {
 				return err
 			}
 		}

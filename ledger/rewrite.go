@@ -13,10 +13,13 @@ import (
 // keptHistories is how many files of left-out lines stay beside a copy.
 const keptHistories = 10
 
-// tidy rewrites copies whose dead lines outweigh the live ones. It follows an
-// append: all members are present and equal, and stay so, since a rewrite does
-// not change a head. The append is acknowledged, so a failure is a warning.
+// tidy rewrites copies whose dead lines outweigh the live ones, if all members
+// are present and equal: they stay so, since a rewrite does not change a head.
+// It follows an append, which is acknowledged, so a failure is a warning.
 func (l *Ledger) tidy(p *picture) {
+	if (len(p.missing) > 0 || !p.level()) && !l.without.lacks(ruleLevel) {
+		return
+	}
 	newest := p.members[0].text
 	for _, c := range p.members {
 		if c.text.Base.Seq > newest.Base.Seq {
@@ -44,7 +47,7 @@ func (t *text) outweighed(limit int) bool {
 // rewrite leaves dead lines out of a copy's file, after it has put them into a
 // history file beside it.
 func (l *Ledger) rewrite(c *copyAt) error {
-	kept, left, err := c.text.split()
+	kept, left, err := c.text.split(l.without)
 	if err != nil {
 		return broken(c.File(), err)
 	}
@@ -59,10 +62,12 @@ func (l *Ledger) rewrite(c *copyAt) error {
 	h := c.text.header
 	h.Base = base{Seq: head.Seq, Hash: head.Hash, Kept: len(left), Sum: string(newChain().hash(leftBytes))}
 	name := path.Join(c.Directory, historyName(head.Seq))
-	if err := host.WriteFile(l.files, name, append(h.encode(), leftBytes...), fileMode); err != nil {
+	if l.without.lacks(ruleHistory) {
+		// The lines are lost.
+	} else if err := host.WriteFile(l.files, name, append(h.encode(), leftBytes...), fileMode); err != nil {
 		return err
 	}
-	if err := replace(l.files, c.Location, c.text.without(kept, left)); err != nil {
+	if err := l.replace(c.Location, c.text.without(kept, left), ruleWhole); err != nil {
 		return err
 	}
 	return prune(l.files, c.Directory)
@@ -83,7 +88,7 @@ func (t *text) without(kept, left []int) []byte {
 
 // split says which lines must stay: those with a live fact, and those that
 // remove a key of which an earlier line that stays still has a value.
-func (t *text) split() (kept, left []int, err error) {
+func (t *text) split(without rule) (kept, left []int, err error) {
 	x, err := t.facts()
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +103,7 @@ func (t *text) split() (kept, left []int, err error) {
 	}
 	mentioned := map[string]bool{} // by lines that stay
 	for i := range t.lines {
-		stays := x.live[i] > 0
+		stays := x.live[i] > 0 && !without.lacks(ruleKeep)
 		for key := range t.keys(i) {
 			last, gone := removed[key]
 			stays = stays || gone && last == i && mentioned[key]

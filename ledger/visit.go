@@ -12,9 +12,10 @@ import (
 // visit is one look at one place.
 type visit struct {
 	Location
-	before *copyAt // what was there last time
-	found  *copyAt
-	err    error
+	before  *copyAt // what was there last time
+	without rule
+	found   *copyAt
+	err     error
 
 	info host.Info
 	data []byte // the whole file, if it has to be verified
@@ -22,7 +23,7 @@ type visit struct {
 
 // read fetches what is not known of the file.
 func (v *visit) read(files host.Files) {
-	if v.err = mounted(files, v.Location); v.err != nil {
+	if v.err = mounted(files, v.Location); v.err != nil && !v.without.lacks(ruleMounted) {
 		return
 	}
 	if info, err := files.Stat(v.File()); err == nil && v.before.is(info) {
@@ -86,6 +87,9 @@ func (v *visit) verify(known *text) {
 		return
 	}
 	t, err := verify(v.data, known)
+	if err == nil && t.torn > 0 && v.without.lacks(ruleTorn) {
+		err = &fault{len(t.lines) + 2, "the line is torn"}
+	}
 	if err != nil {
 		v.err = broken(v.File(), err)
 		return
@@ -96,7 +100,7 @@ func (v *visit) verify(known *text) {
 // flush makes sure that what was read is on disk: whoever wrote it may have
 // been killed before it was. That is free when it is so already.
 func (v *visit) flush(files host.Files) {
-	if v.found == nil || v.found == v.before {
+	if v.found == nil || v.found == v.before || v.without.lacks(ruleFlush) {
 		return
 	}
 	err := files.Sync(v.File())

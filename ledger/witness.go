@@ -4,13 +4,53 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
-// Mark says which epoch of which ledger was last in force.
+// Mark says which epoch of which ledger was last in force. As JSON it is its
+// text.
 type Mark struct {
 	Ledger string
 	N      uint64
 	Epoch  string // the epoch's id
+}
+
+// String is the mark as a witness keeps it: LEDGER:N:EPOCH.
+func (m Mark) String() string { return fmt.Sprintf("%s:%d:%s", m.Ledger, m.N, m.Epoch) }
+
+// ParseMark reads what String wrote. Any other text is an error.
+func ParseMark(text string) (Mark, error) {
+	ledger, rest, one := strings.Cut(text, ":")
+	n, epoch, two := strings.Cut(rest, ":")
+	number, err := strconv.ParseUint(n, 10, 64)
+	if m := (Mark{ledger, number, epoch}); one && two && err == nil && number > 0 && ledger != "" && epoch != "" && m.String() == text {
+		return m, nil
+	}
+	return Mark{}, fmt.Errorf("%q is not the mark of a state file, LEDGER:N:EPOCH", text)
+}
+
+// MarshalText is String.
+func (m Mark) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText is ParseMark.
+func (m *Mark) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseMark(string(text))
+	return err
+}
+
+// Latest is the mark of several that counts, that with the highest N. Two of
+// one N that differ otherwise are an error: the sled went on in two ways.
+func Latest(marks ...Mark) (latest Mark, ok bool, err error) {
+	for _, m := range marks {
+		switch {
+		case !ok || m.N > latest.N:
+			latest, ok = m, true
+		case m.N == latest.N && m != latest:
+			return Mark{}, false, fmt.Errorf("witnesses contradict each other: %v and %v", latest, m)
+		}
+	}
+	return latest, ok, nil
 }
 
 // Witness keeps a Mark outside the copies, so that a copy which slept while
@@ -44,8 +84,7 @@ func (l *Ledger) consult(ctx context.Context, p *picture) (witnessed bool, err e
 	if !ok {
 		return false, nil
 	}
-	known := slices.ContainsFunc(p.best.text.epochs, func(e Epoch) bool { return e.N == mark.N && e.ID == mark.Epoch })
-	if known && mark.Ledger == p.best.text.Ledger {
+	if p.best.text.knows(mark) {
 		return true, nil
 	}
 	e := &OverruledError{Mark: mark}
@@ -55,10 +94,18 @@ func (l *Ledger) consult(ctx context.Context, p *picture) (witnessed bool, err e
 	return true, e
 }
 
+// knows says whether the mark's epoch is in the history of t, or was given up
+// in it.
+func (t *text) knows(m Mark) bool {
+	return slices.ContainsFunc(t.epochs, func(e Epoch) bool { return e.mark(t.Ledger) == m || e.Despite != nil && *e.Despite == m })
+}
+
 // testify tells the witness which epoch is in force.
 func (l *Ledger) testify(ctx context.Context, p *picture) error {
-	mark := Mark{Ledger: p.best.text.Ledger, N: p.epoch.N, Epoch: p.epoch.ID}
-	if err := l.places.Witness.Write(ctx, mark); err != nil {
+	if l.without.lacks(ruleTell) {
+		return nil
+	}
+	if err := l.places.Witness.Write(ctx, p.epoch.mark(p.best.text.Ledger)); err != nil {
 		return fmt.Errorf("tell the witness of the state file: %w", err)
 	}
 	return nil
@@ -71,7 +118,7 @@ func (p *picture) unconfirmed() bool { return p.best.text.head().Seq == p.epoch.
 // affirm does what must be done before anything is appended behind an epoch
 // line.
 func (l *Ledger) affirm(ctx context.Context, p *picture) error {
-	if !p.unconfirmed() {
+	if !p.unconfirmed() || l.without.lacks(ruleConfirm) {
 		return nil
 	}
 	if _, err := l.consult(ctx, p); err != nil {

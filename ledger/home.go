@@ -1,0 +1,87 @@
+package ledger
+
+import (
+	"context"
+	"slices"
+)
+
+// Moves is what it takes until the copies lie where they belong.
+type Moves struct {
+	Join  []Location
+	Leave []Location
+	// Away are places where a copy belongs and none can be made now, with why.
+	Away []Absence
+}
+
+// None says whether all is as it should be.
+func (m Moves) None() bool { return len(m.Join) == 0 && len(m.Leave) == 0 }
+
+// Moves compares where copies are with where they belong. A plain directory is
+// left only for disks. The errors are those of Read, and ErrMissing if any
+// member is missing (but see Degrade).
+func (l *Ledger) Moves(ctx context.Context, home []Location) (Moves, error) {
+	p, err := l.lookShared(ctx)
+	if err != nil {
+		return Moves{}, err
+	}
+	if len(p.missing) > 0 && l.degraded() == nil {
+		return Moves{}, p.missingError()
+	}
+	return l.moves(p, cleaned(home)), nil
+}
+
+func (l *Ledger) moves(p *picture, home []Location) Moves {
+	var m Moves
+	disks := false
+	for _, at := range home {
+		if p.member(at) != nil {
+			disks = disks || at.Pool != ""
+		} else if err := mounted(l.files, at); err != nil {
+			m.Away = append(m.Away, Absence{File: at.File(), Pool: at.Pool, Err: err})
+		} else {
+			m.Join = append(m.Join, at)
+			disks = disks || at.Pool != ""
+		}
+	}
+	for _, c := range p.members {
+		belongs := slices.ContainsFunc(home, func(at Location) bool { return at.Directory == c.Directory })
+		if c.Pool == "" && !belongs && disks {
+			m.Leave = append(m.Leave, c.Location)
+		}
+	}
+	return m
+}
+
+// Settle makes the copies lie where they belong, and says what it did. It may
+// be killed between any two of its steps, and done again: first new copies
+// join, then a directory leaves. The errors are those of Join and Leave.
+func (l *Ledger) Settle(ctx context.Context, home []Location, who, why string) (Moves, error) {
+	m, err := l.Moves(ctx, home)
+	if err != nil {
+		return Moves{}, err
+	}
+	done := Moves{Away: m.Away}
+	if len(m.Join) > 0 {
+		if err := l.Join(ctx, m.Join, who, why); err != nil {
+			return done, err
+		}
+		done.Join = m.Join
+	}
+	for _, at := range m.Leave {
+		if err := l.Leave(ctx, at.Directory, who, why); err != nil {
+			return done, err
+		}
+		done.Leave = append(done.Leave, at)
+	}
+	return done, nil
+}
+
+// Home is where copies belong, of the places that there are: on disks if there
+// is one, else in all.
+func Home(places []Location) []Location {
+	disks := slices.DeleteFunc(slices.Clone(places), func(at Location) bool { return at.Pool == "" })
+	if len(disks) > 0 {
+		return disks
+	}
+	return places
+}

@@ -1,0 +1,238 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Loss is what it costs to believe one copy and no other. It is the only way to
+// give facts up.
+type Loss struct {
+	Kept   string // the file
+	Head   Head   // its last line
+	Others []Given
+	// Unseen is a mark of the witness that the kept copy does not know: what
+	// was written in that epoch is lost too, and nobody can say what it was.
+	Unseen *Mark
+
+	keep Location
+}
+
+// Given is a copy that is set aside.
+type Given struct {
+	File  string
+	Head  Head
+	Facts []Entry // that the kept copy does not have; none where it is an earlier state of it
+}
+
+// Lose looks at what Keep would give up, and changes nothing. Name is a copy's
+// id, the uuid of its pool, its file or its directory. The errors are
+// ErrNoCopy, and those of reading.
+func Lose(ctx context.Context, files host.Files, places Places, name string) (Loss, error) {
+	l, err := unopened(files, places)
+	if err != nil {
+		return Loss{}, err
+	}
+	unlock, err := l.lock(ctx, host.LockShared)
+	if err != nil {
+		return Loss{}, err
+	}
+	defer unlock()
+	return l.lose(ctx, name)
+}
+
+// ErrNoCopy is a name that no readable copy has, or more than one.
+var ErrNoCopy = errors.New("no such copy of the state file")
+
+// lose looks at all copies, also at those that disagree.
+func (l *Ledger) lose(ctx context.Context, name string) (Loss, error) {
+	copies, err := l.copies(ctx)
+	if err != nil {
+		return Loss{}, err
+	}
+	kept, err := named(copies, name)
+	if err != nil {
+		return Loss{}, err
+	}
+	loss := Loss{Kept: kept.File(), Head: kept.text.head(), keep: kept.Location}
+	mark, ok, err := l.places.Witness.Read(ctx)
+	if err != nil {
+		return Loss{}, fmt.Errorf("ask the witness of the state file: %w", err)
+	}
+	if ok && !kept.text.knows(mark) {
+		loss.Unseen = &mark
+	}
+	for _, c := range copies {
+		if c == kept {
+			continue
+		}
+		facts, err := c.text.beyond(kept.text)
+		if err != nil {
+			return Loss{}, fmt.Errorf("%s: %w", c.File(), err)
+		}
+		loss.Others = append(loss.Others, Given{File: c.File(), Head: c.text.head(), Facts: facts})
+	}
+	return loss, nil
+}
+
+// copies is all that can be read, whatever the rules say of it.
+func (l *Ledger) copies(ctx context.Context) ([]*copyAt, error) {
+	if _, err := l.look(ctx); errors.Is(err, ErrDead) || ctx.Err() != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []*copyAt
+	for _, at := range l.places.Locations {
+		if c := l.seen[at.Directory]; c != nil {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &AbsentError{Places: l.absent}
+	}
+	return out, nil
+}
+
+// named is the one copy that a name means.
+func named(copies []*copyAt, name string) (*copyAt, error) {
+	var found *copyAt
+	for _, c := range copies {
+		if name != c.text.Copy && name != c.Pool && path.Clean(name) != c.File() && path.Clean(name) != c.Directory || name == "" {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("%w: %s names both %s and %s: name the file", ErrNoCopy, name, found.File(), c.File())
+		}
+		found = c
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoCopy, name)
+	}
+	return found, nil
+}
+
+// beyond is what t says behind the last line that it has in common with kept.
+func (t *text) beyond(kept *text) ([]Entry, error) {
+	common := uint64(0)
+	for i, at := range t.lines {
+		if t.Ledger == kept.Ledger && kept.holds(Head{at.seq, string(t.hash(i))}) {
+			common = at.seq
+		}
+	}
+	if t.Ledger == kept.Ledger && (kept.holds(t.head()) || t.head().Seq < kept.Base.Seq && sameEpochs(t.epochs, kept.epochs)) {
+		return nil, nil
+	}
+	var out []Entry
+	for i, at := range t.lines {
+		if at.seq <= common {
+			continue
+		}
+		e, err := entry(t.line(i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// Keep makes the copy that loss was told of the only one that counts, whatever
+// the others and the witness say, and sets the others aside: they are renamed,
+// never deleted. Join takes their places in again.
+//
+// The errors are those of reading and writing; ErrChanged if anything was
+// written since loss was looked at.
+func Keep(ctx context.Context, files host.Files, places Places, loss Loss, who, why string) error {
+	l, err := unopened(files, places)
+	if err != nil {
+		return err
+	}
+	return l.keep(ctx, loss, reason{who, why})
+}
+
+// ErrChanged is a loss that is not what was shown any more.
+var ErrChanged = errors.New("the copies of the state file have changed since they were looked at")
+
+func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
+	unlock, err := l.lock(ctx, host.LockExclusive)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, err := l.lose(ctx, loss.keep.File())
+	if err != nil {
+		return err
+	}
+	if !now.is(loss) {
+		return ErrChanged
+	}
+	kept := l.at(loss.keep)
+	if kept.text.torn > 0 {
+		if err := l.replace(kept.Location, kept.text.as(kept.text.Copy), ruleWhole); err != nil {
+			return l.kill(err, false)
+		}
+		if _, err := l.copies(ctx); err != nil {
+			return err
+		}
+		kept = l.at(loss.keep)
+	}
+	if !l.without.lacks(ruleEpochLine) {
+		if err := l.claim(ctx, kept, by); err != nil {
+			return err
+		}
+	}
+	for _, other := range loss.Others {
+		if err := l.setAside(Location{Directory: path.Dir(other.File)}); err != nil {
+			return l.kill(err, false)
+		}
+	}
+	p, err := l.look(ctx)
+	if err != nil {
+		return err
+	}
+	return l.testify(ctx, p)
+}
+
+// is says whether two looks saw the same.
+func (s Loss) is(other Loss) bool {
+	same := func(a, b Given) bool { return a.File == b.File && a.Head == b.Head }
+	return s.Kept == other.Kept && s.Head == other.Head && slices.EqualFunc(s.Others, other.Others, same) &&
+		(s.Unseen == nil) == (other.Unseen == nil) && (s.Unseen == nil || *s.Unseen == *other.Unseen)
+}
+
+// claim writes the epoch line that makes kept the only member. Its number is
+// higher than any that is known, so that no other epoch can overrule it.
+func (l *Ledger) claim(ctx context.Context, kept *copyAt, by reason) error {
+	mark, ok, err := l.places.Witness.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("ask the witness of the state file: %w", err)
+	}
+	e := kept.text.epoch()
+	lost := slices.DeleteFunc(slices.Concat(e.Lost, e.Copies), func(s Seat) bool { return s.Copy == kept.text.Copy })
+	e = e.next([]Seat{kept.seat()}, lost, by)
+	if ok {
+		e.N = max(e.N, mark.N+1)
+		if !kept.text.knows(mark) {
+			e.Despite = &mark
+		}
+	}
+	copies, err := l.copies(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range copies {
+		e.N = max(e.N, c.text.epoch().N+1)
+	}
+	line := encodeLine(kept.text.head(), e.N, time.Now(), []Fact{e.fact()})
+	if err := l.write([]*copyAt{kept}, line); err != nil {
+		return l.kill(err, false)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// Witness keeps the mark of the ledger on the root dataset of every U.2 pool
+// that is imported, as a user property. It needs no key: a root is not
+// encrypted. Reading is one command; writing is one more per pool whose mark
+// is older.
+type Witness struct {
+	Host host.Host
+	Warn func(error) // told of a pool that could not be written to; may be nil
+}
+
+var _ ledger.Witness = Witness{}
+
+// MarkError is a witness that does not say what one says.
+type MarkError struct {
+	Pool string
+	Err  error
+}
+
+// Error names the pool.
+func (e *MarkError) Error() string {
+	return fmt.Sprintf("pool %s: property %s: %v", e.Pool, sled.PropertyLedger, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *MarkError) Unwrap() error { return e.Err }
+
+// Hint says what would be right.
+func (e *MarkError) Hint() string {
+	return fmt.Sprintf("sledctl did not write this; if it is of no use: zfs inherit %s %s", sled.PropertyLedger, e.Pool)
+}
+
+// Read returns the mark that counts. A sled without U.2 pools has none. The
+// errors are *MarkError, one for two pools that contradict each other, and
+// those of zfs: what could not be seen is not absent.
+func (w Witness) Read(ctx context.Context) (ledger.Mark, bool, error) {
+	seen, err := w.look(ctx)
+	if err != nil {
+		return ledger.Mark{}, false, err
+	}
+	var marks []ledger.Mark
+	for _, p := range seen {
+		if p.marked {
+			marks = append(marks, p.mark)
+		}
+	}
+	return ledger.Latest(marks...)
+}
+
+// Write puts the mark on every pool that has an older one. One pool that took
+// it is enough, since the newest mark counts; of the others Warn is told. The
+// errors are those of Read, and that no pool took it. A newer mark is left
+// alone, and an error.
+func (w Witness) Write(ctx context.Context, m ledger.Mark) error {
+	seen, err := w.look(ctx)
+	if err != nil {
+		return err
+	}
+	failed := make([]error, len(seen))
+	var wg sync.WaitGroup
+	for i, p := range seen {
+		if p.marked && p.mark == m {
+			continue
+		}
+		if p.marked && p.mark.N >= m.N {
+			return &MarkError{p.name, fmt.Errorf("%v is not older than %v", p.mark, m)}
+		}
+		wg.Go(func() { failed[i] = w.set(ctx, p, m) })
+	}
+	wg.Wait()
+	return w.enough(failed)
+}
+
+// enough is nil if some pool took the mark.
+func (w Witness) enough(failed []error) error {
+	told := len(failed) == 0
+	for _, err := range failed {
+		told = told || err == nil
+	}
+	if !told {
+		return errors.Join(failed...)
+	}
+	for _, err := range failed {
+		if err != nil && w.Warn != nil {
+			w.Warn(err)
+		}
+	}
+	return nil
+}
+
+// pool is a U.2 pool and what it says.
+type pool struct {
+	name   string
+	mark   ledger.Mark
+	marked bool
+}
+
+func (w Witness) look(ctx context.Context) ([]pool, error) {
+	roots, err := zfs.Roots(ctx, w.Host, sled.PropertyLedger)
+	if err != nil {
+		return nil, err
+	}
+	var seen []pool
+	for _, r := range roots {
+		if kind, _ := sled.ParsePool(r.Name); kind != sled.ExternalPool {
+			continue
+		}
+		p := pool{name: r.Name}
+		if value, ok := r.User[sled.PropertyLedger]; ok {
+			if p.mark, err = ledger.ParseMark(value.Value); err != nil {
+				return nil, &MarkError{r.Name, err}
+			}
+			p.marked = true
+		}
+		seen = append(seen, p)
+	}
+	return seen, nil
+}
+
+func (w Witness) set(ctx context.Context, p pool, m ledger.Mark) error {
+	set := zfs.Set{Dataset: p.name, Name: sled.PropertyLedger, Value: m.String()}
+	if p.marked {
+		set.Old, set.OldSource = p.mark.String(), zfs.Local
+	}
+	return set.Do(ctx, w.Host)
+}
