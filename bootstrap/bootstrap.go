@@ -27,6 +27,9 @@ type Settings struct {
 	// CreateLedger makes the state file where there is none; Env.Ledger finds
 	// it from then on.
 	CreateLedger func(context.Context) error
+	// SettleLedger makes the copies of one that is there lie where they belong,
+	// and says what it did; in a dry run, what it would do. May be nil.
+	SettleLedger func(ctx context.Context, dryRun bool) (did string, err error)
 	// Pools lists the pools that zones may be put on, once storage is ready.
 	Pools func(context.Context) ([]string, error)
 	// Begin is told of each part before it starts; may be nil.
@@ -39,6 +42,7 @@ type Part struct {
 	Report   operation.Report
 	Findings reap.Findings // of reap
 	Base     base.Record   // of base
+	Did      string        // of ledger: copies that were made or given up
 	Err      error
 }
 
@@ -77,8 +81,12 @@ func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Pa
 		return parts, err
 	}
 	begin("ledger")
-	if stop, err := s.ledger(ctx, env, dryRun); err != nil || stop {
+	did, stop, err := s.ledger(ctx, env, dryRun)
+	if err != nil || stop {
 		return parts, end(Part{Name: "ledger", Err: err})
+	}
+	if did != "" {
+		parts = append(parts, Part{Name: "ledger", Did: did})
 	}
 	if s.Memory != (memory.Settings{}) {
 		begin("memory")
@@ -145,18 +153,21 @@ func (s Settings) finish(ctx context.Context, env operation.Env, dryRun bool) er
 	return nil
 }
 
-// ledger makes the state file if there is none, and finishes a creation that
-// was interrupted. A dry run on a sled that has none ends here: what follows
-// needs what would have been made.
-func (s Settings) ledger(ctx context.Context, env operation.Env, dryRun bool) (stop bool, err error) {
+// ledger makes the state file if there is none, finishes a creation that was
+// interrupted, and makes copies where some belong. A dry run on a sled that has
+// none ends here: what follows needs what would have been made.
+func (s Settings) ledger(ctx context.Context, env operation.Env, dryRun bool) (did string, stop bool, err error) {
 	if !dryRun {
 		if err := s.CreateLedger(ctx); !errors.Is(err, ledger.ErrExists) {
-			return false, err
+			return "", false, err
 		}
 	}
 	_, err = env.Ledger(ctx)
 	if dryRun && errors.Is(err, ledger.ErrAbsent) {
-		return true, nil
+		return "", true, nil
 	}
-	return false, err
+	if err == nil && s.SettleLedger != nil {
+		did, err = s.SettleLedger(ctx, dryRun)
+	}
+	return did, false, err
 }

@@ -18,13 +18,18 @@ func newBootstrap(env *Env) *cobra.Command {
 		Short: "Prepare the sled: storage, the ledger, network, reap, base zones",
 		Long: `Prepare the sled, in this order: the datasets that its pools must have, the ledger on them, the network that control VNICs lie
 over, a reap of what earlier boots left, and a base zone on each pool that may hold zones. What is there and right stays; a sled that is
-prepared costs a look.`,
+prepared costs a look.
+
+The state file gets a copy on each M.2: an M.2 that is new, or was away while the sled went on without it, is taken in, and a copy in paths.ledger
+is given up once it is on disks. Where the disks say that the sled had a state file and no copy is there, nothing is made: bring a disk back, or
+begin anew with --new-ledger and take in what runs with sledctl instance adopt --all.`,
 		Example: `  sledctl bootstrap --explain
   sledctl bootstrap`,
 		Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runBootstrap(ctx, env, m) }),
 	}
 	m.add(cmd, false)
+	cmd.Flags().BoolVar(&env.newLedger, "new-ledger", false, "begin a new state file although the sled's disks say that it had one: all copies are lost for good")
 	env.addOutput(cmd)
 	return cmd
 }
@@ -66,6 +71,8 @@ func showPart(p bootstrap.Part) shownPart {
 		s.Result, s.Detail = "failed", p.Err.Error()
 	case p.Name == "reap":
 		s.Detail = fmt.Sprintf("%d objects of ours, %d of others", len(p.Findings.Objects), p.Findings.Foreign)
+	case p.Did != "":
+		s.Result, s.Detail = "changed", p.Did
 	case p.Base.Zone != "":
 		s.Detail = p.Base.Zone
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -35,16 +34,18 @@ type Env struct {
 	Ledger  func(context.Context) (*ledger.Ledger, error)
 	Now     func() time.Time
 
-	environ  []string
-	version  string
-	started  time.Time
-	draw     func() string // a new random id
-	flags    globalFlags
-	output   terminal.Output
-	progress *progress
-	watch    func(plan.Event)      // beside progress; nil: nobody
-	simDir   func() (string, bool) // the simulated sled's directory, if that is the host
-	sled     *sim.Sled
+	environ   []string
+	version   string
+	started   time.Time
+	draw      func() string // a new random id
+	flags     globalFlags
+	newLedger bool // bootstrap makes one although the sled had another
+	output    terminal.Output
+	progress  *progress
+	watch     func(plan.Event)      // beside progress; nil: nobody
+	simDir    func() (string, bool) // the simulated sled's directory, if that is the host
+	sled      *sim.Sled
+	book      *book
 }
 
 // globalFlags are the flags of every command.
@@ -53,6 +54,7 @@ type globalFlags struct {
 	config   string
 	timeout  time.Duration
 	degraded bool
+	wait     bool
 }
 
 // NewEnv is the environment of one run.
@@ -62,20 +64,8 @@ func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e.Host = sync.OnceValues(e.openHost)
 	e.Config = sync.OnceValues(e.loadConfig)
 	e.simDir = e.simulated
-	var mu sync.Mutex
-	var book *ledger.Ledger
-	e.Ledger = func(ctx context.Context) (*ledger.Ledger, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if book != nil {
-			return book, nil
-		}
-		opened, err := e.openLedger(ctx)
-		if err == nil {
-			book = opened
-		}
-		return opened, err
-	}
+	e.book = &book{open: e.openLedger}
+	e.Ledger = e.book.get
 	return e
 }
 
@@ -207,42 +197,6 @@ func (e *Env) defaultConfig(source *config.Source) error {
 	return err
 }
 
-// places says where the ledger's copies may be.
-func (e *Env) places() (host.Host, ledger.Places, error) {
-	c, err := e.Config()
-	if err != nil {
-		return nil, ledger.Places{}, err
-	}
-	h, err := e.Host()
-	if err != nil {
-		return nil, ledger.Places{}, err
-	}
-	return h, ledger.Places{
-		Lock: path.Join(c.Paths.Run, "ledger.lock"), Locations: ledger.Find(h.Files(), c.Paths.Ledger),
-	}, nil
-}
-
-func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
-	h, places, err := e.places()
-	if err != nil {
-		return nil, err
-	}
-	c, err := e.Config()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := h.Files().Stat(c.Paths.Run); err != nil { // most often it is there: then nothing is written
-		if err := host.MkdirAll(h.Files(), c.Paths.Run, 0o755); err != nil {
-			return nil, fmt.Errorf("make %s: %w", c.Paths.Run, err)
-		}
-	}
-	book, err := ledger.Open(ctx, h.Files(), places)
-	if err == nil && e.flags.degraded {
-		book.Degrade(e.who(), "--degraded")
-	}
-	return book, err
-}
-
 func (e *Env) who() string {
 	if user := e.variable("LOGNAME"); user != "" {
 		return user
@@ -274,7 +228,7 @@ func (e *Env) operation() (operation.Env, error) {
 		return operation.Env{}, err
 	}
 	return operation.Env{
-		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(),
+		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), Wait: e.flags.wait,
 		Draw: e.draw, Observe: e.observe, Warn: e.progress.warn,
 	}, nil
 }

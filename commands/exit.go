@@ -85,13 +85,16 @@ func is[E error](err error) bool {
 }
 
 func isLedger(err error) bool {
-	for _, kind := range []error{ledger.ErrMissing, ledger.ErrForked, ledger.ErrTwins, ledger.ErrBroken, ledger.ErrOverruled, ledger.ErrDead} {
+	for _, kind := range []error{ledger.ErrMissing, ledger.ErrForked, ledger.ErrTwins, ledger.ErrBroken, ledger.ErrOverruled, ledger.ErrUnsound, ledger.ErrChanged, ledger.ErrDead} {
 		if errors.Is(err, kind) {
 			return true
 		}
 	}
+	if is[*storage.MarkError](err) {
+		return true
+	}
 	absent, ok := errors.AsType[*ledger.AbsentError](err)
-	return ok && len(absent.Places) > 0
+	return ok && (len(absent.Places) > 0 || absent.Mark != nil)
 }
 
 func isUsage(err error) bool {
@@ -109,7 +112,7 @@ func isNotFound(err error) bool {
 	if input, ok := errors.AsType[*instance.InputError](err); ok {
 		return input.Absent
 	}
-	return is[*instance.NotFoundError](err) || is[*instance.RenamedError](err) || is[*instance.EarlierError](err) || is[*network.LinkError](err) || is[*notFoundError](err) || is[*base.UnknownError](err)
+	return is[*instance.NotFoundError](err) || is[*instance.RenamedError](err) || is[*instance.EarlierError](err) || is[*network.LinkError](err) || is[*notFoundError](err) || errors.Is(err, ledger.ErrNoCopy) || is[*base.UnknownError](err)
 }
 
 func isConflict(err error) bool {

@@ -140,7 +140,7 @@ func hintOf(err error, f failure) string {
 	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
 	conflict, isConflicting := errors.AsType[*instance.ConflictError](err)
 	switch {
-	case isAbsent && len(absent.Places) == 0, errors.Is(err, instance.ErrNoPool), is[*instance.NoBaseError](err):
+	case isAbsent && len(absent.Places) == 0 && absent.Mark == nil, errors.Is(err, instance.ErrNoPool), is[*instance.NoBaseError](err):
 		return "sledctl bootstrap prepares the sled"
 	case errors.As(err, &hinted) && hinted.Hint() != "":
 		return hinted.Hint()
@@ -155,7 +155,7 @@ func hintOf(err error, f failure) string {
 	case f.Exit == exitPartial:
 		return "run it again: it goes on from here; or sledctl reap takes away what is left"
 	case f.Exit == exitLocked:
-		return "wait for it to end, and run it again"
+		return "run it again when it has ended; --wait waits for that"
 	case f.Exit == exitDeadline:
 		return "run it again; where --timeout was too short, with a longer one"
 	case f.Exit == exitInterrupted && f.changed:

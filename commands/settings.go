@@ -123,23 +123,9 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 	}
 	return bootstrap.Settings{
 		Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reap.Settings{Names: prefixes(c)}, Base: baseSettings(c),
-		CreateLedger: e.createLedger, Pools: e.zonePools,
+		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, Pools: e.zonePools,
 		Begin: func(part string) { e.progress.say("%s", part) },
 	}, nil
-}
-
-func (e *Env) createLedger(ctx context.Context) error {
-	h, places, err := e.places()
-	if err != nil {
-		return err
-	}
-	if len(places.Locations) == 0 {
-		return &refusedError{
-			err:  errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
-			hint: "set paths.ledger in " + configFile + " to a directory that outlives a reboot",
-		}
-	}
-	return ledger.Create(ctx, h.Files(), places, e.who())
 }
 
 // zonePools lists the pools that zones may be put on.

@@ -1,0 +1,145 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/storage"
+)
+
+// How the state file is found, opened, made and moved.
+
+// book is the state file, opened by the first who needs it.
+type book struct {
+	open func(context.Context) (*ledger.Ledger, error)
+
+	mu   sync.Mutex
+	here *ledger.Ledger
+}
+
+func (b *book) get(ctx context.Context) (*ledger.Ledger, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.here != nil {
+		return b.here, nil
+	}
+	opened, err := b.open(ctx)
+	if err == nil {
+		b.here = opened
+	}
+	return opened, err
+}
+
+// forget lets the next who needs it look for its places again: pools may have
+// been imported since.
+func (b *book) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.here = nil
+}
+
+// places says where the ledger's copies may be.
+func (e *Env) places() (host.Host, ledger.Places, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, ledger.Places{}, err
+	}
+	h, err := e.Host()
+	if err != nil {
+		return nil, ledger.Places{}, err
+	}
+	return h, ledger.Places{
+		Lock: path.Join(c.Paths.Run, "ledger.lock"), Locations: ledger.Find(h.Files(), c.Paths.Ledger),
+		Witness: storage.Witness{Host: h, Warn: e.progress.warn},
+	}, nil
+}
+
+func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+	h, places, err := e.places()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.Files().Stat(c.Paths.Run); err != nil { // most often it is there: then nothing is written
+		if err := host.MkdirAll(h.Files(), c.Paths.Run, 0o755); err != nil {
+			return nil, fmt.Errorf("make %s: %w", c.Paths.Run, err)
+		}
+	}
+	opened, err := ledger.Open(ctx, h.Files(), places)
+	if err == nil && e.flags.degraded {
+		opened.Degrade(e.who(), "--degraded")
+	}
+	return opened, err
+}
+
+// createLedger makes the state file where there is none.
+func (e *Env) createLedger(ctx context.Context) error {
+	h, places, err := e.places()
+	if err != nil {
+		return err
+	}
+	if len(places.Locations) == 0 {
+		return &refusedError{
+			err:  errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
+			hint: "set paths.ledger in " + configFile + " to a directory that outlives a reboot",
+		}
+	}
+	defer e.book.forget()
+	return ledger.CreateOn(ctx, h.Files(), places, ledger.Creation{Who: e.who(), On: ledger.Home(places.Locations), Anew: e.newLedger})
+}
+
+// settleLedger makes the copies lie where they belong, and tells what it did.
+// A dry run tells what it would do.
+func (e *Env) settleLedger(ctx context.Context, dryRun bool) (string, error) {
+	moves, err := e.settle(ctx, dryRun, "bootstrap")
+	return tellMoves(moves, dryRun), err
+}
+
+func (e *Env) settle(ctx context.Context, dryRun bool, why string) (ledger.Moves, error) {
+	_, places, err := e.places()
+	if err != nil {
+		return ledger.Moves{}, err
+	}
+	e.book.forget()
+	opened, err := e.Ledger(ctx)
+	if err != nil {
+		return ledger.Moves{}, err
+	}
+	home := ledger.Home(places.Locations)
+	moves, err := opened.Moves(ctx, home)
+	for _, a := range moves.Away {
+		e.progress.warn(fmt.Errorf("no copy of the state file can be made in %v", a))
+	}
+	if err == nil && !dryRun {
+		moves, err = opened.Settle(ctx, home, e.who(), why)
+	}
+	if dryRun && !moves.None() {
+		e.progress.say("%s", tellMoves(moves, true))
+	}
+	return moves, err
+}
+
+// tellMoves says what became of the copies, or would; empty for nothing.
+func tellMoves(m ledger.Moves, dryRun bool) string {
+	joins, leaves := "copy made in ", "no copy any more: "
+	if dryRun {
+		joins, leaves = "would make a copy in ", "would give up the copy in "
+	}
+	var said []string
+	for _, at := range m.Join {
+		said = append(said, joins+at.Directory)
+	}
+	for _, at := range m.Leave {
+		said = append(said, leaves+at.Directory)
+	}
+	return strings.Join(said, "; ")
+}
