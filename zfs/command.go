@@ -80,6 +80,21 @@ func unmountCommand(dataset string) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"unmount", dataset}}
 }
 
+// loadKeyCommand names the key's file: the one that the dataset's own
+// keylocation names may be another's, made under another configuration.
+func loadKeyCommand(dataset string, k Key) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"load-key", "-L", k.Location(), dataset}}
+}
+
+func unloadKeyCommand(dataset string) host.Command {
+	return host.Command{Program: "zfs", Args: []string{"unload-key", dataset}}
+}
+
+func changeKeyCommand(dataset string, k Key, properties []Property) host.Command {
+	all := append([]Property{{"keyformat", "raw"}, {"keylocation", k.Location()}}, properties...)
+	return withOptions("change-key", all, dataset)
+}
+
 func destroyCommand(name string) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"destroy", name}}
 }

@@ -21,6 +21,10 @@ import (
 type Create struct {
 	Dataset    string
 	Properties []Property // set in the same command
+	// Key makes it an encryption root, with aes-256-gcm. Nil: it is encrypted if
+	// its parent is, with the parent's key, which must then be loaded
+	// (ErrKeyNotLoaded).
+	Key Key
 	// Mountpoint is where it must be mounted afterwards (*MountError), by an
 	// inherited mountpoint. Empty: that of Properties, if any, and zfs's word
 	// is taken for it.
@@ -119,7 +123,7 @@ func (s Create) Explain() []host.Line {
 	if s.check() != nil {
 		return nil
 	}
-	lines := []host.Line{host.CommandLine(createCommand(s.Dataset, s.Properties))}
+	lines := with(s.Key, host.CommandLine(createCommand(s.Dataset, s.properties())))
 	if s.Mode != 0 {
 		lines = append(lines, host.ChmodLine(s.place(), s.Mode))
 	}
@@ -162,8 +166,16 @@ func (s Create) place() string {
 	return ""
 }
 
+// properties are those of its encryption first, then the others.
+func (s Create) properties() []Property {
+	if s.Key == nil {
+		return s.Properties
+	}
+	return append(encrypting(s.Key), s.Properties...)
+}
+
 func (s Create) check() error {
-	if err := errors.Join(ValidateName(s.Dataset), validateProperties(s.Properties)); err != nil {
+	if err := errors.Join(ValidateName(s.Dataset), validateProperties(s.properties())); err != nil {
 		return err
 	}
 	switch {
@@ -189,13 +201,20 @@ func (s Create) Do(ctx context.Context, h host.Host) error {
 	if !errors.Is(err, host.ErrNotFound) {
 		return err
 	}
-	if err = run(ctx, h, createCommand(s.Dataset, s.Properties), s.Dataset, s.place()); err == nil {
-		err = s.finish(ctx, h)
-	} else if !isCommandError(err) || errors.Is(err, host.ErrExists) {
-		return fmt.Errorf("create dataset %s: %w", s.Dataset, err) // ErrExists: somebody else's since we looked
-	}
+	made := false
+	err = lend(ctx, h, s.Key, func() error {
+		err := run(ctx, h, createCommand(s.Dataset, s.properties()), s.Dataset, s.place())
+		made = err == nil || isCommandError(err) && !errors.Is(err, host.ErrExists) // ErrExists: somebody else's since we looked
+		return err
+	})
 	if err == nil {
+		err = s.finish(ctx, h)
+	}
+	switch {
+	case err == nil:
 		return nil
+	case !made:
+		return fmt.Errorf("create dataset %s: %w", s.Dataset, err)
 	}
 	return cleanUp(ctx, fmt.Errorf("create dataset %s: %w", s.Dataset, err), func(ctx context.Context) error {
 		d, err := Get(ctx, h, s.Dataset)
