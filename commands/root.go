@@ -33,6 +33,7 @@ for, and never touches what is not sledctl's own.`)
 	flags.StringVar(&env.flags.config, "config", "", "configuration file (SLEDCTL_CONFIG; default "+configFile+")")
 	flags.DurationVar(&env.flags.timeout, "timeout", 0, "bound on the whole command, as 90s or 5m; 0 is none")
 	flags.BoolVar(&env.flags.degraded, "degraded", false, "go on although a copy of the state file is missing")
+	flags.BoolVar(&env.flags.wait, "wait", false, "where another process is at work, wait for its end instead of exit 6")
 	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "say each step as it ends")
 	root.AddCommand(
 		newBootstrap(env), newBase(env), newVNIC(env), newZone(env), newPropolis(env), newInstance(env), newReap(env),

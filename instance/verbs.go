@@ -3,8 +3,6 @@ package instance
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
@@ -78,68 +76,6 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 }
 
 func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
-
-// Reboot resets the machine and waits until it runs again. The zone stays.
-func (s Settings) Reboot(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.power(ctx, env, c, "Reboot", "a hard reset", "Running")
-}
-
-// PowerOff powers the machine off and waits until it is gone. The zone stays,
-// and so does what is wanted: ensure builds the instance anew.
-func (s Settings) PowerOff(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.power(ctx, env, c, "Stop", "a hard power-off", "Destroyed")
-}
-
-// power asks Propolis for a change of a running machine's state and waits for
-// what comes of it. There is no trace of it on the host: the intent holds the
-// generation that was seen before.
-func (s Settings) power(ctx context.Context, env operation.Env, c Change, ask, why, until string) (Result, error) {
-	r, err := s.find(ctx, env, c.Wanted.Ref)
-	if err != nil {
-		return Result{}, err
-	}
-	report, err := operation.Run(ctx, env, operation.Request[Seen]{
-		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
-		Look: s.lookAt(env, r.ID),
-		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
-			old, _, err := Load(view, r.ID)
-			if err != nil {
-				return operation.Decision{}, err
-			}
-			if seen.Inside.Err != nil {
-				return operation.Decision{}, &UnseenError{Name: r.Name, Err: seen.Inside.Err}
-			}
-			if old.Run == nil || seen.Inside.VM.State != "Running" {
-				return operation.Decision{}, &StateError{Name: r.Name, State: s.status(old, seen).State, Needs: Running}
-			}
-			r = old
-			r.Generation, r.Updated = old.Generation+1, at.Now
-			return s.powerDecision(old, r, seen.Inside.VM.Generation, ask, why, until)
-		},
-	})
-	return Result{Record: r, Report: report}, err
-}
-
-func (s Settings) powerDecision(old, next Record, generation uint64, ask, why, until string) (operation.Decision, error) {
-	object, target := "propolis "+old.Name, s.target(old)
-	change := propolis.ChangeState{Target: target, State: ask}
-	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: plan.Chain(
-		plan.Action{ID: change.Verb() + " " + old.Name, Object: object, Why: why, Change: plan.Modify, Step: change},
-		plan.Action{ID: "propolis.await-state " + old.Name, Object: object, Change: plan.Wait, Step: propolis.AwaitState{Target: target, States: []string{until}, After: generation}},
-	)}}
-	d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)}}
-	var err error
-	d.After, err = next.replaces(old)
-	return d, err
-}
-
-// StateError is a verb that the instance's state does not allow.
-type StateError struct{ Name, State, Needs string }
-
-// Error names both states.
-func (e *StateError) Error() string {
-	return fmt.Sprintf("instance %q is %s, and must be %s", e.Name, e.State, e.Needs)
-}
 
 func (s Settings) find(ctx context.Context, env operation.Env, ref string) (Record, error) {
 	book, err := env.Ledger(ctx)

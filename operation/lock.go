@@ -98,6 +98,19 @@ func holderOf(files host.Files, name string) Holder {
 	return h
 }
 
+// await waits until nobody holds a subject, and says for whom.
+func await(ctx context.Context, env Env, locked *LockedError) error {
+	if env.Warn != nil {
+		env.Warn(fmt.Errorf("waiting: %w", locked))
+	}
+	l, err := env.Host.Files().Lock(ctx, LockName(env.RunDir, locked.Subject), host.LockShared)
+	if err != nil {
+		return fmt.Errorf("wait for %s: %w", locked.Subject, err)
+	}
+	l.Unlock()
+	return nil
+}
+
 // Alive says whether a run holds the subject's lock, and who.
 func Alive(ctx context.Context, env Env, subject string) (Holder, bool) {
 	name := LockName(env.RunDir, subject)

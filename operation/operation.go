@@ -27,7 +27,10 @@ type Env struct {
 	RunDir string                                        // absolute; locks and traces live below it
 	PID    int
 	// Draw makes a new random id (a UUID as text).
-	Draw    func() string
+	Draw func() string
+	// Wait waits, until the context ends, for what another run holds, instead of
+	// failing with a *LockedError. Warn is told for whom.
+	Wait    bool
 	Observe func(plan.Event) // progress; may be nil
 	Warn    func(error)      // what went wrong and changes nothing; may be nil
 }
@@ -36,8 +39,8 @@ type Env struct {
 type Request[S any] struct {
 	Verb    string // as the operator typed it: "instance ensure"
 	Subject string // what is locked: "instance/<uuid>", "sled", "vnic/<name>"
-	// Wait waits for the subject's lock instead of failing with a *LockedError:
-	// for subjects that many short operations share.
+	// Wait waits for the subject's lock, without a word, also if Env.Wait does
+	// not: for subjects that many short operations share.
 	Wait bool
 
 	Look   func(ctx context.Context, h host.Host) (S, error)
@@ -161,8 +164,23 @@ func (e *OutcomeError) Unwrap() error { return e.Err }
 // or the ledger (*LockedError, *OutcomeError, ledger's own), or else
 // Report.Outcome.Err(). What the host lacks for it, privileges
 // (host.ErrPrivileges) or programs (host.ErrNoCommand), is found out before
-// anything is written or changed.
+// anything is written or changed. A Decide may fail with a *LockedError too,
+// where it meets what another subject's run is at work on.
 func Run[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
+	for {
+		report, err := runOnce(ctx, env, r)
+		locked, ok := errors.AsType[*LockedError](err)
+		if !ok || !env.Wait {
+			return report, err
+		}
+		if err := await(ctx, env, locked); err != nil {
+			return report, err
+		}
+	}
+}
+
+// runOnce is Run without the wait for others.
+func runOnce[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
 	report := Report{Verb: r.Verb, Subject: r.Subject, Started: time.Now()}
 	if r.DryRun {
 		return dryRun(ctx, env, r, report)

@@ -1,0 +1,141 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// A change of a machine's state leaves no trace on the host. So its intent
+// holds the generation of the state that was seen before: a run that finds the
+// intent of one that died knows that the change came to be if the machine is
+// past that generation, and does not ask for it again.
+
+// powerChange is what Propolis is asked for, and what comes of it.
+type powerChange struct{ ask, why, until string }
+
+// Reboot resets the machine and waits until it runs again. The zone stays.
+func (s Settings) Reboot(ctx context.Context, env operation.Env, c Change) (Result, error) {
+	return s.power(ctx, env, c, powerChange{propolis.Reboot, "a hard reset", propolis.StateRunning})
+}
+
+// PowerOff powers the machine off and waits until it is gone. The zone stays,
+// and so does what is wanted: ensure builds the instance anew. One that is off
+// is left alone.
+func (s Settings) PowerOff(ctx context.Context, env operation.Env, c Change) (Result, error) {
+	return s.power(ctx, env, c, powerChange{propolis.Stop, "a hard power-off", propolis.StateDestroyed})
+}
+
+// power asks Propolis for a change of a machine's state and waits for what
+// comes of it.
+func (s Settings) power(ctx context.Context, env operation.Env, c Change, p powerChange) (Result, error) {
+	r, err := s.find(ctx, env, c.Wanted.Ref)
+	if err != nil {
+		return Result{}, err
+	}
+	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
+		Look: s.lookAt(env, r.ID),
+		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			old, known, err := Load(view, r.ID)
+			if err == nil && !known {
+				err = &NotFoundError{Name: c.Wanted.Ref}
+			}
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			var d operation.Decision
+			d, r, err = s.powerDecision(view, old, seen, at, c.Verb, p)
+			return d, err
+		},
+	})
+	return Result{Record: r, Report: report}, err
+}
+
+// powerDecision is pure.
+func (s Settings) powerDecision(view ledger.View, old Record, seen Seen, at operation.Moment, verb string, p powerChange) (operation.Decision, Record, error) {
+	vm := seen.Inside.VM
+	if seen.Inside.Err != nil {
+		return operation.Decision{}, old, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
+	}
+	if old.Run == nil {
+		return operation.Decision{}, old, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
+	}
+	before, resumed := interrupted(view, verb, old)
+	resumed = resumed && vm.Generation > before // else it was never asked for: the machine is as it was
+	off := p.until == propolis.StateDestroyed
+	next := old
+	next.Generation, next.Updated = old.Generation+1, at.Now
+	switch {
+	case off && old.Run.Ensured && (vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || isNoInstance(vm.Err)):
+		return operation.Decision{}, old, nil
+	case resumed && vm.State == p.until:
+		return s.powered(old, next, before, operation.Decision{})
+	case resumed && vm.State != "" && !propolis.Final(vm.State), off && (vm.State == propolis.StateStopping || vm.State == propolis.StateStopped):
+		actions := s.powerActions(old, before, p)
+		return s.powered(old, next, before, operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: withoutAfter(actions[1:])}})
+	case vm.State != propolis.StateRunning:
+		return operation.Decision{}, old, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
+	}
+	return s.powered(old, next, vm.Generation, operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: s.powerActions(old, vm.Generation, p)}})
+}
+
+// powered completes a decision with what the intent must hold, and the record.
+func (s Settings) powered(old, next Record, generation uint64, d operation.Decision) (operation.Decision, Record, error) {
+	d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)}}
+	var err error
+	d.After, err = next.replaces(old)
+	return d, next, err
+}
+
+func (s Settings) powerActions(r Record, generation uint64, p powerChange) []plan.Action {
+	object, target := "propolis "+r.Name, s.target(r)
+	ask := propolis.ChangeState{Target: target, State: p.ask}
+	return plan.Chain(
+		plan.Action{ID: ask.Verb() + " " + r.Name, Object: object, Why: p.why, Change: plan.Modify, Step: ask},
+		plan.Action{
+			ID: "propolis.await-state " + r.Name, Object: object, Change: plan.Wait,
+			Step: propolis.AwaitState{Target: target, States: []string{p.until}, After: generation},
+		},
+	)
+}
+
+func withoutAfter(actions []plan.Action) []plan.Action {
+	for i := range actions {
+		actions[i].After = nil
+	}
+	return actions
+}
+
+// interrupted finds the run of the same verb on the same machine that died, and
+// the generation that it saw before. The subject's lock is ours: whoever has an
+// intent on it is dead.
+func interrupted(view ledger.View, verb string, r Record) (before uint64, found bool) {
+	for _, open := range operation.Open(view) {
+		if open.Subject != Subject(r.ID) || open.Verb != verb {
+			continue
+		}
+		i := slices.IndexFunc(open.Changes, func(o operation.Object) bool { return o.Kind == "vm" && o.Identity == r.Run.PropolisID })
+		if i < 0 {
+			continue
+		}
+		if n, err := strconv.ParseUint(open.Changes[i].Old, 10, 64); err == nil && n > 0 { // 0: it could not be told
+			before, found = max(before, n), true
+		}
+	}
+	return before, found
+}
+
+// StateError is a verb that the instance's state does not allow.
+type StateError struct{ Name, State, Needs string }
+
+// Error names both states.
+func (e *StateError) Error() string {
+	return fmt.Sprintf("instance %q is %s, and must be %s", e.Name, e.State, e.Needs)
+}
