@@ -11,7 +11,8 @@ import (
 type View struct {
 	index    *index
 	head     Head
-	epoch    Epoch
+	ledger   string
+	epochs   []Epoch // the last of them counts
 	members  []Member
 	warnings []string
 }
@@ -54,7 +55,18 @@ func (v View) Seq() uint64 { return v.head.Seq }
 func (v View) Head() Head { return v.head }
 
 // Epoch says since when the same copies count, and who made it so.
-func (v View) Epoch() Epoch { return v.epoch }
+func (v View) Epoch() Epoch {
+	if len(v.epochs) == 0 {
+		return Epoch{}
+	}
+	return v.epochs[len(v.epochs)-1]
+}
+
+// Epochs are all of them, the first one first.
+func (v View) Epochs() []Epoch { return slices.Clone(v.epochs) }
+
+// Ledger is the id of the ledger. It stays when copies come and go.
+func (v View) Ledger() string { return v.ledger }
 
 // Members are the copies that count, the missing ones too.
 func (v View) Members() []Member { return slices.Clone(v.members) }

@@ -1,0 +1,76 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newLedger(env *Env) *cobra.Command {
+	cmd := group("ledger", "The state file: what it says, whether it is sound, and mending it", `
+The state file keeps what was decided on this sled, in one copy per M.2. These commands show it, prove it, and mend it; docs/operations.md says
+when.`)
+	cmd.AddCommand(newLedgerShow(env), newLedgerCheck(env), newLedgerHeal(env), newLedgerExport(env))
+	return cmd
+}
+
+// completeCopies offers the pools that copies are on, and the directories of
+// the others.
+func (e *Env) completeCopies(ctx context.Context) []string {
+	h, places, err := e.places()
+	if err != nil {
+		return nil
+	}
+	x, err := ledger.Check(ctx, h.Files(), places)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, p := range x.Places {
+		switch {
+		case p.Copy == "" || p.Verdict == ledger.IsMissing:
+		case p.Pool != "":
+			names = append(names, p.Pool)
+		default:
+			names = append(names, p.Directory)
+		}
+	}
+	return names
+}
+
+// shownExport is all that the state file holds, as JSON.
+type shownExport struct {
+	Ledger string                     `json:"ledger"`
+	Seq    uint64                     `json:"seq"`
+	Hash   string                     `json:"hash"`
+	Epoch  ledger.Epoch               `json:"epoch"`
+	Facts  map[string]json.RawMessage `json:"facts"`
+}
+
+func newLedgerExport(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "export",
+		Short: "Print all facts as one JSON object",
+		Long: `Print all facts of the state file as one JSON object: for another tool, or for safekeeping. It is what all copies that are there hold,
+and it is not a copy: nothing reads it back.`,
+		Example: `  sledctl ledger export > facts.json
+  sledctl ledger export | jq '.facts | keys'`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			env.output.Format = terminal.FormatJSON
+			view, err := env.view(ctx)
+			if err != nil {
+				return err
+			}
+			x := shownExport{Ledger: view.Ledger(), Seq: view.Seq(), Hash: view.Head().Hash, Epoch: view.Epoch(), Facts: map[string]json.RawMessage{}}
+			for key, value := range view.All("") {
+				x.Facts[key] = value
+			}
+			return terminal.List[shownExport]{Kind: "LedgerExport"}.PrintOne(env.Streams.Out, env.output, x)
+		}),
+	}
+}

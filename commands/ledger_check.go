@@ -1,0 +1,112 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// shownCopy is what is in one place where a copy may be.
+type shownCopy struct {
+	Copy      string         `json:"copy"`
+	Pool      string         `json:"pool"`
+	File      string         `json:"file"`
+	Verdict   ledger.Verdict `json:"verdict"`
+	Detail    string         `json:"detail"`
+	Ledger    string         `json:"ledger"`
+	Epoch     uint64         `json:"epoch"`
+	Seq       uint64         `json:"seq"`
+	Hash      string         `json:"hash"`
+	Lines     int            `json:"lines"`
+	Facts     int            `json:"facts"`
+	Histories int            `json:"histories"`
+}
+
+func copyList() terminal.List[shownCopy] {
+	type column = terminal.Column[shownCopy]
+	number := func(n int) string { return strconv.Itoa(n) }
+	style := func(c shownCopy) terminal.Style {
+		switch {
+		case !c.Verdict.Sound():
+			return terminal.Bad
+		case c.Verdict == ledger.IsMember:
+			return terminal.Good
+		}
+		return terminal.Plain
+	}
+	return terminal.List[shownCopy]{Kind: "LedgerCopy", Name: func(c shownCopy) string { return c.Copy }, Columns: []column{
+		{Name: "copy", Value: func(c shownCopy) string { return c.Copy }, Whole: true},
+		{Name: "verdict", Value: func(c shownCopy) string { return string(c.Verdict) }, Style: style, Whole: true},
+		{Name: "epoch", Value: func(c shownCopy) string { return strconv.FormatUint(c.Epoch, 10) }, Right: true},
+		{Name: "seq", Value: func(c shownCopy) string { return strconv.FormatUint(c.Seq, 10) }, Right: true},
+		{Name: "facts", Value: func(c shownCopy) string { return number(c.Facts) }, Right: true},
+		{Name: "file", Value: func(c shownCopy) string { return c.File }},
+		{Name: "detail", Value: func(c shownCopy) string { return c.Detail }},
+		{Name: "pool", Value: func(c shownCopy) string { return c.Pool }, Extra: true},
+		{Name: "hash", Value: func(c shownCopy) string { return c.Hash }, Extra: true},
+		{Name: "lines", Value: func(c shownCopy) string { return number(c.Lines) }, Right: true, Extra: true},
+		{Name: "histories", Value: func(c shownCopy) string { return number(c.Histories) }, Right: true, Extra: true},
+		{Name: "ledger", Value: func(c shownCopy) string { return c.Ledger }, Extra: true},
+	}}
+}
+
+func newLedgerCheck(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Read every copy whole, verify it, and say what it is worth",
+		Long: `Read every line of every copy and of the history beside it, verify them, compare the copies with each other and with what the U.2 pools say,
+and give each place its verdict. Nothing is changed. Exit 9 if something is wrong.
+
+  member    counts, and is whole            missing   counts, and is not there
+  behind    counts; the next writer         broken    there, and not to be believed
+            brings it up                    twin      the same copy is in another place too
+  unused    does not count, and is in       forked    the copies disagree: see ledger heal
+            nobody's way                    unproved  only others could confirm it, and they
+  none      no file, and none expected                are missing`,
+		Example: `  sledctl ledger check
+  sledctl ledger check -o json`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runLedgerCheck(ctx, env) }),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runLedgerCheck(ctx context.Context, e *Env) error {
+	if err := copyList().Check(e.output); err != nil {
+		return err
+	}
+	h, places, err := e.places()
+	if err != nil {
+		return err
+	}
+	x, err := ledger.Check(ctx, h.Files(), places)
+	if err != nil {
+		return err
+	}
+	for _, w := range x.Warnings {
+		e.progress.warn(errors.New(w))
+	}
+	if len(x.Places) > 0 {
+		if err := copyList().Print(e.Streams.Out, e.output, showCopies(x.Places)); err != nil {
+			return err
+		}
+	}
+	return x.Err()
+}
+
+func showCopies(places []ledger.Examined) []shownCopy {
+	shown := make([]shownCopy, len(places))
+	for i, p := range places {
+		shown[i] = shownCopy{
+			Copy: p.Copy, Pool: p.Pool, File: p.File(), Verdict: p.Verdict, Detail: p.Detail, Ledger: p.Ledger,
+			Epoch: p.Epoch, Seq: p.Head.Seq, Hash: p.Head.Hash, Lines: p.Lines, Facts: p.Facts, Histories: p.Histories,
+		}
+	}
+	return shown
+}
