@@ -49,8 +49,14 @@ type Network struct {
 	GuestLink   string       `toml:"guest_link" default:"" doc:"link under guest VNICs that name none; empty: the control link"`
 }
 
-// Storage is where zones lie.
+// Storage is which disks the sled has, and what lies on them.
 type Storage struct {
+	Slots     string   `toml:"slots" default:"auto" doc:"whose slots the disks are in: gimlet, cosmo, auto (what the machine says it is), or none"`
+	Devices   []string `toml:"devices" default:"" doc:"disks beside those in slots: u2:/dev/dsk/c3t0d0, m2:/dev/dsk/c4t0d0"`
+	VdevDir   string   `toml:"vdev_dir" default:"/var/tmp" doc:"directory of files that stand for disks"`
+	Vdevs     []string `toml:"vdevs" default:"" doc:"these files: m2_NAME.vdev, u2_NAME.vdev"`
+	Key       string   `toml:"key" default:"" doc:"where the secrets of encrypted disks are: file:/NAME, command:WORDS, or development (known to everybody); empty: nowhere"`
+	Datasets  []string `toml:"datasets" default:"" doc:"datasets of your own on each disk: u2:NAME or m2:NAME, then quota=, reservation=, compression=, canmount=, mountpoint=, uuid= as needed"`
 	ZonePools []string `toml:"zone_pools" default:"" doc:"pools that zones may be put on, best first; empty: every U.2 pool, else rpool"`
 }
 

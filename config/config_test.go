@@ -50,8 +50,9 @@ func diff(want, got config.Config) string {
 // usual is the configuration of a sled that configures nothing.
 func usual() config.Config {
 	return config.Config{
-		Host:  config.Host{CommandPath: []string{"/usr/sbin", "/usr/bin", "/sbin", "/usr/lib", "/usr/lib/zones"}, Root: "/"},
-		Paths: config.Paths{Run: "/var/run/sledctl"},
+		Host:    config.Host{CommandPath: []string{"/usr/sbin", "/usr/bin", "/sbin", "/usr/lib", "/usr/lib/zones"}, Root: "/"},
+		Paths:   config.Paths{Run: "/var/run/sledctl"},
+		Storage: config.Storage{Slots: "auto", VdevDir: "/var/tmp"},
 		Propolis: config.Propolis{
 			Packaging: "auto", Directory: "/opt/oxide/propolis-server", Binary: "/opt/oxide/propolis-server/bin/propolis-server",
 			Bootrom: "/opt/oxide/propolis-server/blob/OVMF_CODE.fd", Port: 12400,
@@ -101,6 +102,12 @@ gateway = "fd00:1::fe"
 mtu = 9000
 guest_link = "net1"
 [storage]
+slots = "none"
+devices = ["u2:/dev/dsk/c3t0d0"]
+vdev_dir = "/vdevs"
+vdevs = ["m2_0.vdev","u2_a.vdev"]
+key = "file:/k"
+datasets = ["u2:images quota=1G","m2:x"]
 zone_pools = ["tank"]
 [propolis]
 packaging = "lofs"
@@ -117,6 +124,7 @@ guest_prefix = "g_"
 [instance]
 cpus = 4
 memory = "8G"
+reservoir = "64G"
 `
 
 func all() config.Config {
@@ -127,12 +135,15 @@ func all() config.Config {
 			ControlLink: "net0", Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("fd00:1::1/64"),
 			Underlay: netip.MustParsePrefix("fd00:1::/64"), Gateway: netip.MustParseAddr("fd00:1::fe"), MTU: 9000, GuestLink: "net1",
 		},
-		Storage: config.Storage{ZonePools: []string{"tank"}},
+		Storage: config.Storage{
+			Slots: "none", Devices: []string{"u2:/dev/dsk/c3t0d0"}, VdevDir: "/vdevs", Vdevs: []string{"m2_0.vdev", "u2_a.vdev"}, Key: "file:/k",
+			Datasets: []string{"u2:images quota=1G", "m2:x"}, ZonePools: []string{"tank"},
+		},
 		Propolis: config.Propolis{
 			Packaging: "lofs", Directory: "/opt/p", Binary: "/opt/p/server", Bootrom: "/blob/fw", LibraryPath: "/a:/b", Port: 1,
 		},
 		Names:    config.Names{ZonePrefix: "z_", BasePrefix: "b_", VNICPrefix: "v_", GuestPrefix: "g_"},
-		Instance: config.Instance{CPUs: 4, Memory: 8 << 30},
+		Instance: config.Instance{CPUs: 4, Memory: 8 << 30, Reservoir: 64 << 30},
 	}
 }
 
@@ -230,6 +241,11 @@ func TestLoadRefuses(t *testing.T) {
 		"a small MTU":         {"[network]\nmtu = 1279", "", `sled.toml:2: network.mtu: 1279 is not between 1280 and 65535, nor 0`},
 		"a pool":              {"[storage]\nzone_pools = [\"rpool/zone\"]", "", `sled.toml:2: storage.zone_pools: "rpool/zone" is not the name of a pool`},
 		"a pool twice":        {"[storage]\nzone_pools = [\"a\", \"a\"]", "", `sled.toml:2: storage.zone_pools: "a" is there twice`},
+		"slots of no board":   {"[storage]\nslots = \"gimlt\"", "", `sled.toml:2: storage.slots: "gimlt" is none of auto, gimlet, cosmo, none`},
+		"no file for a disk":  {"[storage]\nvdevs = [\"disk0\"]", "", `sled.toml:2: storage.vdevs: "disk0" is not the name of such a file: m2_0.vdev or u2_0.vdev`},
+		"a disk of no kind":   {"[storage]\ndevices = [\"/dev/dsk/c3t0d0\"]", "", `sled.toml:2: storage.devices: "/dev/dsk/c3t0d0" is not a disk: u2:/dev/dsk/c3t0d0`},
+		"keys from nowhere":   {"[storage]\nkey = \"/k\"", "", `sled.toml:2: storage.key: "/k" is not file:/NAME, command:WORDS, or development`},
+		"a key file anywhere": {"[storage]\nkey = \"file:k\"", "", `sled.toml:2: storage.key: "k" is not an absolute name: /a/b`},
 		"a packaging":         {"[propolis]\npackaging = \"rpm\"", "", `sled.toml:2: propolis.packaging: "rpm" is not auto, lofs or image`},
 		"prefixes":            {"[names]\nvnic_prefix = \"v1\"", "", `sled.toml:2: names: VNIC prefix "v1" ends in a digit, which would run into the number`},
 		"no CPUs":             {"[instance]\ncpus = 0", "", `sled.toml:2: instance.cpus: 0 is not between 1 and 254`},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -98,6 +99,24 @@ func (n Network) validate(v *validator) {
 }
 
 func (s Storage) validate(v *validator) {
+	v.want(slices.Contains([]string{"auto", "gimlet", "cosmo", "none"}, s.Slots), "storage.slots", "%q is none of auto, gimlet, cosmo, none", s.Slots)
+	v.absolute("storage.vdev_dir", s.VdevDir)
+	for _, name := range s.Vdevs {
+		ok := strings.HasSuffix(name, ".vdev") && (strings.HasPrefix(name, "m2_") || strings.HasPrefix(name, "u2_")) && !strings.Contains(name, "/")
+		v.want(ok, "storage.vdevs", "%q is not the name of such a file: m2_0.vdev or u2_0.vdev", name)
+	}
+	for _, device := range s.Devices {
+		kind, name, _ := strings.Cut(device, ":")
+		v.want((kind == "m2" || kind == "u2") && path.IsAbs(name) && path.Clean(name) == name, "storage.devices", "%q is not a disk: u2:/dev/dsk/c3t0d0", device)
+	}
+	how, what, _ := strings.Cut(s.Key, ":")
+	switch {
+	case s.Key == "" || s.Key == "development":
+	case how == "file":
+		v.absolute("storage.key", what)
+	default:
+		v.want(how == "command" && strings.TrimSpace(what) != "", "storage.key", "%q is not file:/NAME, command:WORDS, or development", s.Key)
+	}
 	seen := map[string]bool{}
 	for _, pool := range s.ZonePools {
 		v.want(pool != "" && !strings.ContainsAny(pool, "/@# \t"), "storage.zone_pools", "%q is not the name of a pool", pool)

@@ -26,7 +26,7 @@ func TestQueryLines(t *testing.T) {
 			getCommand("tank/a", Extended()),
 			"zfs get -Hp -o name,property,value,source refquota,volsize,zoned,encryption,keyformat,keystatus,encryptionroot tank/a",
 		},
-		{poolsCommand(), "zpool list -HpvP -o name,size,allocated,free,health,guid"},
+		{poolsCommand(), "zpool list -HpvP -o name,size,allocated,free,health,guid,failmode"},
 		{poolCommand("tank"), "zpool list -H -o name,guid tank"},
 		{importableCommand(""), "zpool import"},
 		{importableCommand("/var/tmp/a b"), "zpool import -d '/var/tmp/a b'"},

@@ -15,7 +15,10 @@ type Pool struct {
 	// "UNAVAIL" or "SUSPENDED" (zpool(8)).
 	Health                string
 	Size, Allocated, Free uint64
-	Devices               []Device
+	// Failmode is what a pool does when its devices do not answer: "wait",
+	// "continue" with errors, or "panic".
+	Failmode string
+	Devices  []Device
 }
 
 // Importable is a pool that was found on devices and is not imported.

@@ -4,7 +4,7 @@ import "github.com/sledctl/sledctl/host"
 
 // poolColumns are those of a pool's line. The lines of its devices have columns
 // of their own, whatever is asked for.
-const poolColumns = "name,size,allocated,free,health,guid"
+const poolColumns = "name,size,allocated,free,health,guid,failmode"
 
 // poolsCommand lists all pools with their devices. -P is full paths: without it
 // a file and a disk of one name could not be told apart.

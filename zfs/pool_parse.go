@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ParsePools reads `zpool list -HpvP -o name,size,allocated,free,health,guid`:
+// ParsePools reads `zpool list -HpvP -o name,size,allocated,free,health,guid,failmode`:
 // a line for each pool, and below it one for each of its devices and groups of
 // devices, which begins with a tab and has columns of its own: the state is the
 // tenth where there are so many (print_list_stats of
@@ -48,24 +48,25 @@ func ParsePools(out []byte) ([]Pool, error) {
 }
 
 func parsePool(line string) (Pool, error) {
-	var column [5]string // size, allocated, free, health, guid
+	var column [6]string // size, allocated, free, health, guid, failmode
 	for i := len(column) - 1; i >= 0; i-- {
 		line = strings.TrimRight(line, " \t")
 		cut := strings.LastIndexAny(line, " \t") + 1
 		line, column[i] = line[:cut], line[cut:]
 	}
-	p := Pool{Name: strings.TrimRight(line, " \t"), Health: column[3], GUID: column[4]}
+	p := Pool{Name: strings.TrimRight(line, " \t"), Health: column[3], GUID: column[4], Failmode: orNone(column[5])}
 	if badPart(p.Name) != "" {
-		return Pool{}, fmt.Errorf("6 columns expected, the first one a pool's name: %w", ErrSyntax)
+		return Pool{}, fmt.Errorf("7 columns expected, the first one a pool's name: %w", ErrSyntax)
 	}
 	if !isState(p.Health) {
 		return Pool{}, fmt.Errorf("health %q: %w", p.Health, ErrSyntax)
 	}
-	var errs [4]error
+	var errs [5]error
 	p.Size, errs[0] = number(column[0])
 	p.Allocated, errs[1] = number(column[1])
 	p.Free, errs[2] = number(column[2])
 	_, errs[3] = digits(p.GUID)
+	_, errs[4] = oneOf(column[5], "wait", "continue", "panic", "-")
 	return p, errors.Join(errs[:]...)
 }
 

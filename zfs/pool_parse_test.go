@@ -11,11 +11,11 @@ import (
 // The shapes are those of print_list_stats in usr/src/cmd/zpool/zpool_main.c:
 // with the state of 2022 and later, and without.
 func TestParsePools(t *testing.T) {
-	out := "rpool\t137438953472\t91529478144\t45909475328\tONLINE\t123\n" +
+	out := "rpool\t137438953472\t91529478144\t45909475328\tONLINE\t123\twait\n" +
 		"\t/dev/dsk/c1t1d0s1\t137438953472\t91529478144\t45909475328\t-\t-\t3\t66\t-\tONLINE\n" +
-		"oxp_1\t-\t-\t-\tUNAVAIL\t18446744073709551615\n" +
+		"oxp_1\t-\t-\t-\tUNAVAIL\t18446744073709551615\t-\n" +
 		"\t7043917232103245123\t-\t-\t-\t-\t-\t-\t-\t-\tUNAVAIL\n" +
-		"my pool\t3\t2\t1\tDEGRADED\t7\n" +
+		"my pool\t3\t2\t1\tDEGRADED\t7\tcontinue\n" +
 		"\tmirror-0\t3\t2\t1\t-\t-\t0\t66\t-\tDEGRADED\n" +
 		"\t/vdev/a b\t-\t-\t-\t-\t-\t-\t-\t-\tFAULTED\n" +
 		"\t/vdev/b\t-\t-\t-\t-\t-\t-\t-\t-\tONLINE\n" +
@@ -23,7 +23,7 @@ func TestParsePools(t *testing.T) {
 		"\t/vdev/log\t1\t0\t1\t-\t-\t0\t0\t-\tONLINE\n" +
 		" spare           -      -      -        -         -      -      -      -         -\n" +
 		"\t/vdev/spare\t-\t-\t-\t-\t-\t-\t-\t-\tAVAIL\n" +
-		"old\t3\t2\t1\tONLINE\t8\n" +
+		"old\t3\t2\t1\tONLINE\t8\tpanic\n" +
 		"\t/vdev/c\t3\t2\t1\t-\t-\t0%\t66%\n" +
 		"log      -      -      -         -      -      -\n" +
 		"\t/vdev/d\t3\t2\t1\t-\t-\t0%\t66%\n"
@@ -33,19 +33,19 @@ func TestParsePools(t *testing.T) {
 	}
 	want := []Pool{
 		{
-			Name: "rpool", GUID: "123", Health: "ONLINE", Size: 137438953472, Allocated: 91529478144, Free: 45909475328,
+			Name: "rpool", GUID: "123", Health: "ONLINE", Size: 137438953472, Allocated: 91529478144, Free: 45909475328, Failmode: "wait",
 			Devices: []Device{{Name: "/dev/dsk/c1t1d0s1", State: "ONLINE"}},
 		},
 		{Name: "oxp_1", GUID: "18446744073709551615", Health: "UNAVAIL", Devices: []Device{{Name: "7043917232103245123", State: "UNAVAIL"}}},
 		{
-			Name: "my pool", GUID: "7", Health: "DEGRADED", Size: 3, Allocated: 2, Free: 1,
+			Name: "my pool", GUID: "7", Health: "DEGRADED", Size: 3, Allocated: 2, Free: 1, Failmode: "continue",
 			Devices: []Device{
 				{Name: "/vdev/a b", State: "FAULTED"}, {Name: "/vdev/b", State: "ONLINE"},
 				{Name: "/vdev/log", State: "ONLINE", Use: "log"}, {Name: "/vdev/spare", State: "AVAIL", Use: "spare"},
 			},
 		},
 		{
-			Name: "old", GUID: "8", Health: "ONLINE", Size: 3, Allocated: 2, Free: 1,
+			Name: "old", GUID: "8", Health: "ONLINE", Size: 3, Allocated: 2, Free: 1, Failmode: "panic",
 			Devices: []Device{{Name: "/vdev/c"}, {Name: "/vdev/d", Use: "log"}},
 		},
 	}
@@ -55,10 +55,11 @@ func TestParsePools(t *testing.T) {
 }
 
 func TestParsePoolsRefuses(t *testing.T) {
-	const pool = "rpool\t1\t2\t3\tONLINE\t9\n"
+	const pool = "rpool\t1\t2\t3\tONLINE\t9\twait\n"
 	for _, out := range []string{
-		"\n", "rpool\n", "rpool\t1\t2\t3\tONLINE\n", "rpool\t1\t2\t3\tONLINE\t9", "rpool\t1G\t2\t3\tONLINE\t9\n", "rpool\t1\t2\t3\tonline\t9\n",
-		"rpool\t1\t2\t3\tONLINE\tx\n", "no pools available\n", "tank/a\t1\t2\t3\tONLINE\t9\n",
+		"\n", "rpool\n", "rpool\t1\t2\t3\tONLINE\n", "rpool\t1\t2\t3\tONLINE\t9\twait", "rpool\t1G\t2\t3\tONLINE\t9\twait\n", "rpool\t1\t2\t3\tonline\t9\twait\n",
+		"rpool\t1\t2\t3\tONLINE\t9\n", "rpool\t1\t2\t3\tONLINE\t9\tmaybe\n",
+		"rpool\t1\t2\t3\tONLINE\tx\twait\n", "no pools available\n", "tank/a\t1\t2\t3\tONLINE\t9\twait\n",
 		"\t/vdev/a\t3\t2\t1\t-\t-\t0%\t66%\n", pool + "\t/vdev/a\n", pool + "\t\t3\t2\t1\t-\t-\t0%\t66%\n",
 		pool + "\t/vdev/a\t3\t2\t1\t-\t-\t0\t66\t-\tfine\n", pool + "\t/vdev/a\t3\t2\t1\t-\t-\t0\t66\t-\tONLINE",
 	} {

@@ -127,12 +127,12 @@ func TestSamplesOfDatasets(t *testing.T) {
 
 func TestSamplesOfPools(t *testing.T) {
 	for _, file := range sampleFiles(t, "omicron/zpool_list_-Hpo_*") {
-		// The samples are of a listing without the identity.
-		got, err := ParsePools([]byte(strings.ReplaceAll(string(readSample(t, file)), "\n", "\t17\n")))
+		// The samples are of a listing without identity and failmode.
+		got, err := ParsePools([]byte(strings.ReplaceAll(string(readSample(t, file)), "\n", "\t17\twait\n")))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		if diff := cmp.Diff([]Pool{{Name: "rpool", GUID: "17", Health: "ONLINE", Size: 10000, Allocated: 6000, Free: 4000}}, got); diff != "" {
+		if diff := cmp.Diff([]Pool{{Name: "rpool", GUID: "17", Health: "ONLINE", Size: 10000, Allocated: 6000, Free: 4000, Failmode: "wait"}}, got); diff != "" {
 			t.Errorf("%s: %s", file, diff)
 		}
 	}
