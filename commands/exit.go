@@ -61,6 +61,8 @@ func codeOf(err error) int {
 		return exitDifferences
 	case is[*operation.OutcomeError](err), isLedger(err):
 		return exitLedger
+	case is[*instance.SomeError](err):
+		return exitPartial
 	case is[*operation.LockedError](err):
 		return exitLocked
 	case isUsage(err):

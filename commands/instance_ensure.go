@@ -17,6 +17,7 @@ import (
 type ensureOptions struct {
 	mutation
 	specFlags
+	manyFlags
 	recreate           bool
 	protect, unprotect bool
 }
@@ -29,18 +30,31 @@ func newInstanceEnsure(env *Env) *cobra.Command {
 		Long: `Make an instance be there, run, and be as described. If it already is, nothing is run and nothing is written.
 
 What the flags leave open stays as it is; of a new instance it becomes the default (docs/instance.md). If it fails, what
-this run made is taken back, unless --keep; if it is killed, running it again goes on from there.`,
+this run made is taken back, unless --keep; if it is killed, running it again goes on from there.
+
+With --all it brings up every instance that is wanted running, as it is recorded: after a reboot of the sled, for one. With --failed
+only those that were complete in this boot of the sled and run no more. What one of them lacks, its pool for one, keeps no other from
+coming up: it is told, and the exit code is 3.`,
 		Example: `  sledctl instance ensure web1 --cpus 4 --memory 8G --disk rpool/volumes/web1 --nic over=net0,vlan=100
   sledctl instance ensure -f web1.toml
-  sledctl instance ensure web1 --explain`,
+  sledctl instance ensure web1 --explain
+  sledctl instance ensure --all`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			o.ref(args)
+			if err := o.check("instance ensure", len(args) > 0 || o.file != ""); err != nil {
+				return err
+			}
+			if o.many() {
+				return runEnsureMany(ctx, env, o)
+			}
 			return runInstanceEnsure(ctx, env, o)
 		}),
 	}
 	o.specFlags.add(env, cmd, true)
 	o.mutation.add(cmd, true)
+	o.manyFlags.add(cmd, "every instance that is wanted running")
+	cmd.Flags().BoolVar(&o.failed, "failed", false, "every instance that ran since the sled was booted, and died")
 	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all leaves it")
 	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "take the protection off")
 	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone where a difference needs it: the VM is powered off")

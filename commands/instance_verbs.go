@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -103,33 +102,54 @@ func newInstanceStart(env *Env) *cobra.Command {
 type down func(instance.Settings, context.Context, operation.Env, instance.Change) (instance.Result, error)
 
 func newInstanceStop(env *Env) *cobra.Command {
-	return newDown(env, instance.Settings.Stop, &cobra.Command{
-		Use:   "stop NAME|UUID",
+	var m mutation
+	var f manyFlags
+	cmd := &cobra.Command{
+		Use:   "stop [NAME|UUID]",
 		Short: "Power an instance off and take its zone away",
 		Long: `Power an instance off and take its zone, VNICs and datasets away. Its record stays, with address and MACs: start brings it
-up again. Stopping what is stopped does nothing.`,
-		Example: `  sledctl instance stop web1`,
+up again. Stopping what is stopped does nothing.
+
+With --all, all that is on the sled of any instance is taken away, and what is wanted stays: instance ensure --all brings up again
+those that were wanted running. So a sled is shut down.`,
+		Example: `  sledctl instance stop web1
+  sledctl instance stop --all`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			if err := f.check("instance stop", len(args) > 0); err != nil {
+				return err
+			}
+			if f.many() {
+				return runStopAll(ctx, env, m, f)
+			}
+			return env.takeDown(ctx, m, instance.Settings.Stop, "instance stop", args[0])
+		}),
+	}
+	m.add(cmd, false)
+	f.add(cmd, "all that is on the sled of any instance; what is wanted stays")
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+func (e *Env) takeDown(ctx context.Context, m mutation, verb down, name, ref string) error {
+	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
+		return verb(s, ctx, op, instance.Change{Verb: name, Wanted: instance.Wanted{Ref: ref}, DryRun: m.dry()})
 	})
 }
 
 func newInstanceReboot(env *Env) *cobra.Command {
-	return newDown(env, instance.Settings.Reboot, &cobra.Command{
+	var m mutation
+	cmd := &cobra.Command{
 		Use:     "reboot NAME|UUID",
 		Short:   "Reset an instance's machine",
 		Long:    "Reset an instance's machine, and wait until it runs again. The guest is not asked; its zone stays.",
 		Example: `  sledctl instance reboot web1`,
-	})
-}
-
-func newDown(env *Env, verb down, cmd *cobra.Command) *cobra.Command {
-	var m mutation
-	name, _, _ := strings.Cut(cmd.Use, " ")
-	cmd.Args = cobra.ExactArgs(1)
-	cmd.RunE = env.run(func(ctx context.Context, args []string) error {
-		return env.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
-			return verb(s, ctx, op, instance.Change{Verb: "instance " + name, Wanted: instance.Wanted{Ref: args[0]}, DryRun: m.dry()})
-		})
-	})
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			return env.takeDown(ctx, m, instance.Settings.Reboot, "instance reboot", args[0])
+		}),
+	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)

@@ -71,7 +71,9 @@ func (e *Env) step(ctx context.Context, s instance.Settings, env operation.Env, 
 	if err != nil {
 		return result, err
 	}
-	made, report, err := baseSettings(c).Ensure(ctx, env, missing.Pool, change.DryRun, change.Keep)
+	shared := env
+	shared.Wait = true // a base is everybody's: whoever needs it waits for who makes it
+	made, report, err := baseSettings(c).Ensure(ctx, shared, missing.Pool, change.DryRun, change.Keep)
 	if err != nil {
 		return instance.Result{Report: report}, err
 	}

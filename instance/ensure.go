@@ -30,6 +30,9 @@ type Change struct {
 	// Protect, if set, is whether delete shall refuse to take the instance away
 	// from now on.
 	Protect *bool
+	// Evacuate lets stop leave it as wanted as it is: the instance comes up again
+	// with the sled.
+	Evacuate bool
 	// Yes lets delete take away what is protected.
 	Yes    bool
 	DryRun bool

@@ -180,7 +180,7 @@ func (s Settings) judge(r Record, g glance) Status {
 	case run == nil && r.Wanted == WantedStopped:
 		return Status{State: Stopped}
 	case run == nil:
-		return Status{State: Absent, Reason: "nothing of it is on the host"}
+		return Status{State: Absent, Reason: "nothing of it is on the host; it is wanted running"}
 	case g.zones != nil:
 		return Status{State: Unknown, Reason: g.zones.Error()}
 	case g.there && g.zone.State == zone.Running:

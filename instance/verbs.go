@@ -16,7 +16,10 @@ import (
 func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result, error) {
 	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) (Record, error) {
 		stopped := old
-		stopped.Run, stopped.Leaving, stopped.Wanted = nil, nil, WantedStopped
+		stopped.Run, stopped.Leaving = nil, nil
+		if !c.Evacuate {
+			stopped.Wanted = WantedStopped
+		}
 		stopped.Generation, stopped.Updated = old.Generation+1, at.Now
 		return stopped, nil
 	})

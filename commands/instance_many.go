@@ -1,0 +1,139 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// manyFlags let a verb act on many instances.
+type manyFlags struct {
+	all      bool
+	failed   bool
+	parallel int
+}
+
+func (f *manyFlags) add(cmd *cobra.Command, all string) {
+	cmd.Flags().BoolVar(&f.all, "all", false, all)
+	cmd.Flags().IntVar(&f.parallel, "parallel", 8, "with --all: how many at once")
+}
+
+func (f manyFlags) many() bool { return f.all || f.failed }
+
+// check refuses what cannot be meant: one instance and all, or neither.
+func (f manyFlags) check(command string, named bool) error {
+	switch {
+	case f.all && f.failed:
+		return &usageError{text: command + ": --all and --failed exclude each other: --all is those that failed, too"}
+	case f.many() && named:
+		return &usageError{text: command + ": an instance and --all exclude each other"}
+	case !f.many() && !named:
+		return &usageError{text: command + ": which instance?", hint: "sledctl " + command + " NAME, or --all"}
+	case f.parallel < 1:
+		return &usageError{text: fmt.Sprintf("--parallel %d: want a number above 0", f.parallel)}
+	}
+	return nil
+}
+
+// each does a verb with all instances that pick takes, and prints them as they
+// are then, also where some failed.
+func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot string) func(instance.Instance) bool,
+	do func(context.Context, instance.Settings, operation.Env, instance.Record) (instance.Result, error),
+) error {
+	if err := e.instanceList().Check(e.output); err != nil {
+		return err
+	}
+	s, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return err
+	}
+	boot, err := operation.Boot(env)
+	if err != nil {
+		return err
+	}
+	picked, err := s.Select(ctx, env, view, pick(boot))
+	if err != nil {
+		return err
+	}
+	results, failed := instance.Each(ctx, picked, f.parallel, func(ctx context.Context, r instance.Record) (instance.Result, error) {
+		return do(ctx, s, env, r)
+	})
+	reports := make([]operation.Report, len(results))
+	for i, r := range results {
+		reports[i] = r.Report
+	}
+	if m.dry() && failed == nil {
+		return e.printPlan(m, reports...)
+	}
+	if !m.dry() {
+		if err := e.printMany(context.WithoutCancel(ctx), s, env, picked); err != nil && failed == nil {
+			return err
+		}
+	}
+	return withReport(failed, reports...)
+}
+
+// printMany prints instances as they are now.
+func (e *Env) printMany(ctx context.Context, s instance.Settings, env operation.Env, picked []instance.Instance) error {
+	view, err := e.view(ctx)
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	for _, i := range picked {
+		named[i.ID] = true
+	}
+	now, err := s.Select(ctx, env, view, func(i instance.Instance) bool { return named[i.ID] })
+	if err != nil {
+		return err
+	}
+	shown := make([]shownInstance, len(now))
+	for i, one := range now {
+		shown[i] = showInstance(one)
+	}
+	return e.instanceList().Print(e.Streams.Out, e.output, shown)
+}
+
+// runEnsureMany brings up what is wanted running, or only what died.
+func runEnsureMany(ctx context.Context, e *Env, o ensureOptions) error {
+	described := o.wanted
+	described.Ref = ""
+	if !reflect.DeepEqual(described, instance.Wanted{}) || o.file != "" || o.recreate || o.protection() != nil {
+		return &usageError{text: "instance ensure: --all and --failed bring up what is recorded, as it is recorded", hint: "describe one instance at a time"}
+	}
+	pick := func(boot string) func(instance.Instance) bool {
+		if o.failed {
+			return func(i instance.Instance) bool { return i.Died(boot) }
+		}
+		return instance.WantedUp
+	}
+	return e.each(ctx, o.mutation, o.manyFlags, pick, func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
+		return e.step(ctx, s, env, instance.Change{
+			Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.dry(), Keep: o.keep,
+		})
+	})
+}
+
+// runStopAll takes away all that is on the sled of instances. What is wanted of
+// them stays.
+func runStopAll(ctx context.Context, e *Env, m mutation, f manyFlags) error {
+	pick := func(string) func(instance.Instance) bool {
+		return func(i instance.Instance) bool { return len(i.Runs()) > 0 }
+	}
+	return e.each(ctx, m, f, pick, func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
+		return s.Stop(ctx, env, instance.Change{Verb: "instance stop", Wanted: instance.Wanted{Ref: r.ID}, Evacuate: true, DryRun: m.dry()})
+	})
+}

@@ -1,0 +1,243 @@
+package commands_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// manifest is what the tests read of docs/smf/sledctl.xml.
+type manifest struct {
+	Service struct {
+		Name         string `xml:"name,attr"`
+		Dependencies []struct {
+			Restart string `xml:"restart_on,attr"`
+			FMRIs   []struct {
+				Value string `xml:"value,attr"`
+			} `xml:"service_fmri"`
+		} `xml:"dependency"`
+		Methods []struct {
+			Name    string `xml:"name,attr"`
+			Exec    string `xml:"exec,attr"`
+			Timeout int    `xml:"timeout_seconds,attr"`
+		} `xml:"exec_method"`
+		Groups []struct {
+			Name   string `xml:"name,attr"`
+			Values []struct {
+				Name  string `xml:"name,attr"`
+				Value string `xml:"value,attr"`
+			} `xml:"propval"`
+		} `xml:"property_group"`
+	} `xml:"service"`
+}
+
+func readManifest(t *testing.T) (data []byte, m manifest) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "docs", "smf", "sledctl.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := xml.Unmarshal(data, &m); err != nil {
+		t.Fatal(err)
+	}
+	return data, m
+}
+
+func (m manifest) method(t *testing.T, name string) string {
+	t.Helper()
+	for _, method := range m.Service.Methods {
+		if method.Name == name {
+			return method.Exec
+		}
+	}
+	t.Fatalf("no method %s", name)
+	return ""
+}
+
+// The manifest is of the form that its DTD wants (usr/src/cmd/svc/dtd/
+// service_bundle.dtd.1: the order of a service's elements is fixed), and says
+// what it must.
+func TestTheManifestIsWellFormed(t *testing.T) {
+	data, m := readManifest(t)
+	order := []string{
+		"create_default_instance", "single_instance", "restarter", "dependency", "dependent", "method_context", "exec_method",
+		"property_group", "instance", "stability", "template",
+	}
+	var stack []string
+	last := 0
+	for d := xml.NewDecoder(strings.NewReader(string(data))); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			if len(stack) == 2 {
+				at := slices.Index(order, e.Name.Local)
+				if at < last {
+					t.Errorf("%s stands behind %s, or in no service", e.Name.Local, order[last])
+				}
+				last = max(last, at)
+			}
+			stack = append(stack, e.Name.Local)
+		case xml.EndElement:
+			stack = stack[:len(stack)-1]
+		}
+	}
+	if !strings.HasPrefix(string(data), "<?xml version=\"1.0\"?>\n<!DOCTYPE service_bundle SYSTEM \"/usr/share/lib/xml/dtd/service_bundle.dtd.1\">\n") {
+		t.Error("it names another DTD")
+	}
+	var needs []string
+	for _, d := range m.Service.Dependencies {
+		if d.Restart != "none" {
+			t.Errorf("%v restarts it: every VM would go down", d.FMRIs)
+		}
+		for _, f := range d.FMRIs {
+			needs = append(needs, f.Value)
+		}
+	}
+	for _, want := range []string{"svc:/system/filesystem/local:default", "svc:/network/datalink-management:default", "svc:/system/zones:default"} {
+		if !slices.Contains(needs, want) {
+			t.Errorf("it does not depend on %s", want)
+		}
+	}
+	if g := m.Service.Groups; len(g) != 1 || g[0].Name != "startd" || g[0].Values[0].Name != "duration" || g[0].Values[0].Value != "transient" {
+		t.Errorf("%+v", g)
+	}
+}
+
+// The commands that the manifest runs are sledctl's own, with its own flags.
+func TestTheManifestRunsCommandsThatThereAre(t *testing.T) {
+	_, m := readManifest(t)
+	s := newSled(t, small(), "")
+	command := regexp.MustCompile(`sledctl ([a-z0-9 -]+[a-z0-9])`)
+	var lines []string
+	for _, name := range []string{"start", "stop"} {
+		for _, found := range command.FindAllStringSubmatch(m.method(t, name), -1) {
+			lines = append(lines, found[1])
+		}
+	}
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "bootstrap") || !strings.HasPrefix(lines[1], "instance ensure --all") || !strings.HasPrefix(lines[2], "instance stop --all") {
+		t.Fatalf("%q", lines)
+	}
+	for _, line := range lines {
+		if a := s.try(line + " --help"); a.exit != 0 || !strings.Contains(a.out, "sledctl "+strings.Split(line, " --")[0]) {
+			t.Errorf("sledctl %s: exit %d, %s", line, a.exit, a.errs)
+		}
+	}
+}
+
+// SMF takes the manifest, and the service is there and not enabled.
+func TestTheManifestIsImported(t *testing.T) {
+	data, m := readManifest(t)
+	s := newSled(t, small(), "")
+	s.write("/var/svc/manifest/site/sledctl.xml", string(data))
+	s.command("svccfg import /var/svc/manifest/site/sledctl.xml")
+	s.command("svcs svc:/" + m.Service.Name + ":default")
+}
+
+// method runs a method as svc.startd does: exec_method of
+// usr/src/cmd/svc/startd/method.c puts "exec" before it and gives it to a shell.
+func (p programs) method(exec string) (exit int, log string) {
+	p.t.Helper()
+	return p.shell("exec " + exec)
+}
+
+func (p programs) shell(script string) (exit int, log string) {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), "/bin/sh", "-c", script)
+	cmd.Env = append(os.Environ(), "SLEDCTL_HOST=sim:"+p.dir, "SLEDCTL_CONFIG=")
+	out, err := cmd.CombinedOutput()
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		p.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// A sled goes down and comes up: what was wanted running runs again, as the
+// same, and what was stopped does not.
+func TestTheServiceTakesASledDownAndBringsItUp(t *testing.T) {
+	_, m := readManifest(t)
+	start, stop := m.method(t, "start"), m.method(t, "stop")
+	dir := t.TempDir()
+	p := programs{t, dir}
+	p.run("sim", "init", "--m2", "1", "--u2", "2")
+	if exit, log := p.method(start); exit != 0 {
+		t.Fatalf("on an untouched sled: exit %d: %s", exit, log)
+	}
+	for _, name := range []string{"web1", "web2", "web3"} {
+		p.run("instance", "ensure", name, "--nic", "over=net0")
+	}
+	p.run("instance", "stop", "web3")
+	const about = "name,address,pool,id"
+	before := p.run("instance", "list", "-H", "--columns", about)
+
+	if exit, log := p.method(stop); exit != 0 {
+		t.Fatalf("stop: exit %d: %s", exit, log)
+	}
+	if zones := p.run("zone", "list", "-H", "-o", "name"); strings.Contains(zones, "propolis_instance_") {
+		t.Errorf("stopped, and there is %s", zones)
+	}
+	p.run("sim", "reboot")
+	for range 2 { // also when all is up already
+		if exit, log := p.method(start); exit != 0 {
+			t.Fatalf("start: exit %d: %s", exit, log)
+		}
+		if got := p.run("instance", "list", "-H", "--columns", "name,state"); got != "web1\trunning\nweb2\trunning\nweb3\tstopped\n" {
+			t.Fatalf("started:\n%s", got)
+		}
+		if got := p.run("instance", "list", "-H", "--columns", about); got != before {
+			t.Errorf("before:\n%s\nafter:\n%s", before, got)
+		}
+	}
+
+	// A disk is gone, and the sled was not shut down but lost its power.
+	pool := strings.TrimSpace(p.run("instance", "get", "web1", "-H", "--columns", "pool"))
+	p.loseDisk(pool)
+	p.run("sim", "reboot")
+	exit, log := p.method(start)
+	if exit != 0 || !strings.Contains(log, "web1: pool") || strings.Contains(log, "web2: ") {
+		t.Errorf("without a disk: exit %d: %s", exit, log)
+	}
+	if got := p.run("instance", "list", "-H", "--columns", "name,state"); got != "web1\tabsent\nweb2\trunning\nweb3\tstopped\n" {
+		t.Errorf("without a disk:\n%s", got)
+	}
+	if exit, log := p.shell("sledctl instance ensure --all"); exit != 3 {
+		t.Errorf("without a disk: exit %d: %s", exit, log)
+	}
+}
+
+// loseDisk takes the disk of a pool out of the sled.
+func (p programs) loseDisk(pool string) {
+	p.t.Helper()
+	s, err := sim.Open(p.dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.World().Update(p.t.Context(), func(tx *world.Tx) error {
+		for _, have := range tx.State.Pools {
+			disk, _, _ := strings.Cut(have.Vdevs[0], "s") // of c1t0d0s0
+			if have.Name == pool && tx.LoseDisk(disk) {
+				return nil
+			}
+		}
+		return errors.New("no such pool")
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}

@@ -1,0 +1,106 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// Verbs on many instances at once. Each instance is an operation of its own:
+// what one cannot do keeps no other from being done, and is told at the end.
+
+// Failure is an instance with which a verb on many did not succeed.
+type Failure struct {
+	Name string
+	Err  error
+}
+
+// SomeError is a verb on many instances that did not succeed with all of them.
+type SomeError struct {
+	Of       int // how many there were to do
+	Failures []Failure
+}
+
+// Error names each with its cause, a line for each.
+func (e *SomeError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d instances: not done", len(e.Failures), e.Of)
+	for _, f := range e.Failures {
+		fmt.Fprintf(&b, "\n  %s: %v", f.Name, f.Err)
+	}
+	return b.String()
+}
+
+// Hint says what goes on with them.
+func (e *SomeError) Hint() string {
+	return "run it again: it goes on with those; sledctl instance get NAME tells what is the matter with one"
+}
+
+// Unwrap gives the causes.
+func (e *SomeError) Unwrap() []error {
+	errs := make([]error, len(e.Failures))
+	for i, f := range e.Failures {
+		errs[i] = f.Err
+	}
+	return errs
+}
+
+// WantedUp picks the instances that are wanted running and are not known to.
+func WantedUp(i Instance) bool {
+	return i.Wanted == WantedRunning && (i.State != Running || len(i.Leaving) > 0)
+}
+
+// Died picks the instances that were complete in this boot of the sled and do
+// not run any more, though they are wanted to.
+func (i Instance) Died(boot string) bool {
+	ended := []State{Failed, Absent, Stopped, "destroyed"}
+	return i.Wanted == WantedRunning && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)
+}
+
+// Each does one thing with each of many instances, at most parallel of them at
+// once, in the order given. The error is a *SomeError; the results are those of
+// all, in their order. When ctx ends, no further one is begun.
+func Each(ctx context.Context, all []Instance, parallel int, do func(context.Context, Record) (Result, error)) ([]Result, error) {
+	results, errs := make([]Result, len(all)), make([]error, len(all))
+	var wg sync.WaitGroup
+	gate := make(chan struct{}, max(parallel, 1))
+	for i, one := range all {
+		gate <- struct{}{}
+		if ctx.Err() != nil {
+			errs[i] = fmt.Errorf("not begun: %w", context.Cause(ctx))
+			<-gate
+			continue
+		}
+		wg.Go(func() {
+			defer func() { <-gate }()
+			results[i], errs[i] = do(ctx, one.Record)
+		})
+	}
+	wg.Wait()
+	some := &SomeError{Of: len(all)}
+	for i, err := range errs {
+		if err != nil {
+			some.Failures = append(some.Failures, Failure{Name: all[i].Name, Err: err})
+		}
+	}
+	if len(some.Failures) == 0 {
+		return results, nil
+	}
+	return results, some
+}
+
+// Select lists the statuses of those instances that pick takes, by name.
+func (s Settings) Select(ctx context.Context, env operation.Env, view ledger.View, pick func(Instance) bool) ([]Instance, error) {
+	all, err := s.List(ctx, env, view)
+	if err != nil {
+		return nil, err
+	}
+	picked := slices.DeleteFunc(all, func(i Instance) bool { return !pick(i) })
+	slices.SortFunc(picked, func(a, b Instance) int { return strings.Compare(a.Name, b.Name) })
+	return picked, nil
+}
