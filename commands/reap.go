@@ -2,62 +2,176 @@ package commands
 
 import (
 	"context"
+	"fmt"
+	"path"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/terminal"
 )
 
+// reapFlags say what a reap may remove.
+type reapFlags struct {
+	mutation
+	all              bool
+	yes              bool
+	plan             string
+	include, exclude []string
+}
+
 func newReap(env *Env) *cobra.Command {
-	var m mutation
+	var f reapFlags
 	cmd := &cobra.Command{
 		Use:   "reap",
 		Short: "Find what is on the sled that should not be, say why, and remove it",
 		Long: `Give every object of sledctl's a verdict and one reason, and remove those that nobody needs: zones of an earlier boot and zones
-without an instance, VNICs, datasets, snapshots that clones left. All are tried, all errors are told. What is not sledctl's is not touched; a VM
-that runs is never killed.
+without an instance, VNICs, etherstubs and addresses of an earlier configuration, datasets, snapshots that clones left, plain directories and
+key files that runs left which were killed. All are tried, all errors are told. What is not sledctl's is not touched; a VM that runs is never
+killed, and a VM handle below /dev/vmm never destroyed.
 
   in use        an instance has it               orphan        made by us, needed by nobody: removed
   in progress   a running process works on it    stale zone    of an earlier boot, not running: removed
   held          until when                       stale record  recorded, but not on the sled
   adoptable     runs, and the ledger does not    unknown       cannot be told whose it is
-                know it`,
+                know it
+
+With -n -o json the output is a plan: --plan removes exactly the objects in it that are "to remove", if they are still the same and would
+still go, and tells what has changed. Whoever edits the file leaves things out.
+
+--all removes everything that carries sledctl's names and marks, running VMs too. Protected instances, what is being worked on, and the sled's
+network stay. The records of the instances stay too: instance ensure makes them again.`,
 		Example: `  sledctl reap --dry-run
-  sledctl reap --dry-run -o json
-  sledctl reap`,
+  sledctl reap --dry-run -o json > plan.json; sledctl reap --plan plan.json
+  sledctl reap --include vnic --exclude 'vnic/vnic_propolis_guest*'
+  sledctl reap --all --yes`,
 		Args: cobra.NoArgs,
-		RunE: env.run(func(ctx context.Context, _ []string) error { return runReap(ctx, env, m) }),
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runReap(ctx, env, f) }),
 	}
-	m.add(cmd, false)
+	f.add(cmd, false)
 	env.addOutput(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.all, "all", false, "everything of sledctl's, needed or not, running or not; asks first")
+	flags.BoolVar(&f.yes, "yes", false, "with --all: do not ask")
+	flags.StringVar(&f.plan, "plan", "", "only what this file lists (from -n -o json); - is standard input")
+	flags.StringArrayVar(&f.include, "include", nil, "only these: KIND or KIND/NAME, * fits anything; repeatable")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "not these: KIND or KIND/NAME, * fits anything; repeatable")
+	complete(cmd, "include", reap.Kinds)
+	complete(cmd, "exclude", reap.Kinds)
 	return cmd
+}
+
+// reapSettings are what reap takes from the configuration.
+func reapSettings(c config.Config) reap.Settings {
+	return reap.Settings{Names: prefixes(c), Keys: path.Join(c.Paths.Run, "key")}
+}
+
+func runReap(ctx context.Context, e *Env, f reapFlags) error {
+	if err := objectList().Check(e.output); err != nil {
+		return err
+	}
+	choice, err := e.reapChoice(f)
+	if err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	s := reapSettings(c)
+	if f.all && !f.dry() && !f.yes {
+		if choice, err = e.agreeToAll(ctx, s, env, choice); err != nil {
+			return err
+		}
+	}
+	findings, report, err := s.ReapChosen(ctx, env, choice, f.dry())
+	if f.explain && err == nil {
+		return e.printPlan(f.mutation, report)
+	}
+	if err == nil || findings.Objects != nil {
+		if perr := objectList().Print(e.Streams.Out, e.output, showObjects(findings, f.plan != "", report, f.dry())); perr != nil && err == nil {
+			err = perr
+		}
+		for _, changed := range findings.Changed {
+			e.progress.warn(fmt.Errorf("%s %s of the plan %s", changed.Kind, changed.Name, changed.Now))
+		}
+		e.progress.say("%d objects are of others", findings.Foreign)
+	}
+	if err == nil && f.dry() && f.detailed && !report.Plan.Empty() {
+		return errDifferences
+	}
+	return withReport(err, report)
+}
+
+// agreeToAll asks whether everything is to go, and how much that is. What is
+// removed then is what was there when it was asked.
+func (e *Env) agreeToAll(ctx context.Context, s reap.Settings, env operation.Env, choice reap.Choice) (reap.Choice, error) {
+	const what = "reap --all"
+	if !e.Streams.In.Terminal || !e.Streams.Err.Terminal {
+		return choice, e.Streams.Confirm(ctx, what, "", false)
+	}
+	findings, _, err := s.ReapChosen(ctx, env, choice, true)
+	if err != nil {
+		return choice, err
+	}
+	agreed, running := []reap.Object{}, 0
+	for _, o := range findings.Objects {
+		if !o.Goes {
+			continue
+		}
+		agreed = append(agreed, o)
+		if o.Kind == reap.KindZone && findings.Runs(o) {
+			running++
+		}
+	}
+	choice.Plan = agreed
+	question := fmt.Sprintf("Remove %d objects of sledctl's, among them %d running zones?", len(agreed), running)
+	return choice, e.Streams.Confirm(ctx, what, question, false)
 }
 
 // shownObject is a judged object, and what became of it.
 type shownObject struct {
 	reap.Object
-	Result string `json:"result"` // removed, left, to remove; empty: it stays
+	Result string `json:"result"` // one of the results; empty: it stays
 }
 
-func showObjects(f reap.Findings, report operation.Report, dry bool) []shownObject {
-	shown := make([]shownObject, len(f.Objects))
+// The results.
+const (
+	resultToRemove = "to remove"
+	resultRemoved  = "removed"
+	resultLeft     = "left"     // it could not be removed
+	resultLeftOut  = "left out" // it should not be there, and the operator's choice leaves it
+)
+
+// showObjects shows all objects, or those of a saved plan.
+func showObjects(f reap.Findings, planned bool, report operation.Report, dry bool) []shownObject {
+	shown := []shownObject{}
 	left := make(map[string]bool, len(report.Outcome.Left))
 	for _, object := range report.Outcome.Left {
 		left[object] = true
 	}
-	for i, o := range f.Objects {
-		shown[i].Object = o
+	for _, o := range f.Objects {
+		s := shownObject{Object: o}
 		switch {
-		case !o.Verdict.Goes():
+		case planned && !f.Planned(o):
+			continue
+		case !o.Goes && o.Verdict.Goes():
+			s.Result = resultLeftOut
+		case !o.Goes:
 		case dry:
-			shown[i].Result = "to remove"
+			s.Result = resultToRemove
 		case left[o.Kind+" "+o.Name], report.Outcome.Interrupted != nil:
-			shown[i].Result = "left"
+			s.Result = resultLeft
 		default:
-			shown[i].Result = "removed"
+			s.Result = resultRemoved
 		}
+		shown = append(shown, s)
 	}
 	return shown
 }
@@ -73,40 +187,25 @@ func objectList() terminal.List[shownObject] {
 		}
 		return terminal.Plain
 	}
-	return terminal.List[shownObject]{Kind: "Object", Name: func(o shownObject) string { return o.Name }, Columns: []column{
-		{Name: "kind", Value: func(o shownObject) string { return o.Kind }},
-		{Name: "name", Value: func(o shownObject) string { return o.Name }},
-		{Name: "verdict", Value: func(o shownObject) string { return string(o.Verdict) }, Style: style},
-		{Name: "result", Value: func(o shownObject) string { return o.Result }},
-		{Name: "reason", Value: func(o shownObject) string { return o.Reason }},
-		{Name: "identity", Value: func(o shownObject) string { return o.Identity }, Extra: true},
-	}}
-}
-
-func runReap(ctx context.Context, e *Env, m mutation) error {
-	if err := objectList().Check(e.output); err != nil {
-		return err
+	return terminal.List[shownObject]{
+		Kind: "Object", Name: func(o shownObject) string { return o.Name },
+		Columns: []column{
+			{Name: "kind", Value: func(o shownObject) string { return o.Kind }},
+			{Name: "name", Value: func(o shownObject) string { return o.Name }, Whole: true},
+			{Name: "verdict", Value: func(o shownObject) string { return string(o.Verdict) }, Style: style},
+			{Name: "result", Value: func(o shownObject) string { return o.Result }},
+			{Name: "reason", Value: func(o shownObject) string { return o.Reason }},
+			{Name: "identity", Value: func(o shownObject) string { return o.Identity }, Extra: true},
+		},
+		Tall: &terminal.Tall[shownObject]{
+			Head: func(o shownObject) string { return o.Kind + " " + o.Name },
+			Detail: func(o shownObject) string {
+				if o.Result == "" {
+					return string(o.Verdict) + ": " + o.Reason
+				}
+				return string(o.Verdict) + ", " + o.Result + ": " + o.Reason
+			},
+			Style: style,
+		},
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
-	if err != nil {
-		return err
-	}
-	findings, report, err := reap.Settings{Names: prefixes(c)}.Reap(ctx, env, m.dry())
-	if m.explain && err == nil {
-		return e.printPlan(m, report)
-	}
-	if findings.Objects != nil {
-		if perr := objectList().Print(e.Streams.Out, e.output, showObjects(findings, report, m.dry())); perr != nil && err == nil {
-			err = perr
-		}
-		e.progress.say("%d objects are of others", findings.Foreign)
-	}
-	if err == nil && m.dry() && m.detailed && !report.Plan.Empty() {
-		return errDifferences
-	}
-	return withReport(err, report)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -122,7 +121,7 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 		return bootstrap.Settings{}, err
 	}
 	return bootstrap.Settings{
-		Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reap.Settings{Names: prefixes(c)}, Base: baseSettings(c),
+		Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reapSettings(c), Base: baseSettings(c),
 		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, Pools: e.zonePools,
 		Begin: func(part string) { e.progress.say("%s", part) },
 	}, nil

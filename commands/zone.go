@@ -10,7 +10,6 @@ import (
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/zone"
@@ -235,8 +234,7 @@ func runZoneRemoval(ctx context.Context, e *Env, m mutation, name string, whole,
 	if err != nil {
 		return err
 	}
-	s := reap.Settings{Names: prefixes(c)}
-	there, report, err := s.Zone(ctx, env, name, whole, m.dry())
+	there, report, err := reapSettings(c).Zone(ctx, env, name, whole, m.dry())
 	switch {
 	case err != nil:
 		return withReport(err, report)

@@ -176,7 +176,10 @@ func (h Hold) decision(mtu int) (operation.Decision, error) {
 			Step: vnic.Create{Name: h.Name, Over: h.Over, MAC: h.MAC, VLAN: h.VLAN, MTU: mtu},
 		}}},
 		Intent: operation.Intent{Makes: []operation.Object{{Kind: "vnic", Name: h.Name, Identity: h.MAC}}},
-		After:  []ledger.Fact{{Key: h.key(), Value: value}},
+		// It is held before it is made: a VNIC whose making was killed goes
+		// when its time is up, whatever its name.
+		Before: []ledger.Fact{{Key: h.key(), Value: value}},
+		Undone: []ledger.Fact{Forget(h)},
 	}, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -38,6 +40,52 @@ type Record struct {
 	GZVNIC      string `json:"gz_vnic,omitempty"`
 	GZMAC       string `json:"gz_mac,omitempty"`
 	GZAddress   string `json:"gz_address,omitempty"`
+	// Former are links that an earlier configuration had: reap removes them
+	// once nothing needs them.
+	Former []Former `json:"former,omitempty"`
+}
+
+// Former is a link of ours that is not configured any more.
+type Former struct {
+	Kind string `json:"kind"` // etherstub, vnic
+	Name string `json:"name"`
+	MAC  string `json:"mac,omitempty"` // of a VNIC
+}
+
+// FormerVNIC says whether a VNIC was the global zone's own.
+func (r Record) FormerVNIC(name, mac string) bool {
+	return slices.Contains(r.Former, Former{Kind: "vnic", Name: name, MAC: mac})
+}
+
+// FormerEtherstub says whether an etherstub lay under the control VNICs.
+func (r Record) FormerEtherstub(name string) bool {
+	return slices.Contains(r.Former, Former{Kind: "etherstub", Name: name})
+}
+
+// Forgetting is the fact that takes former links out of the record.
+func (r Record) Forgetting(gone func(Former) bool) (ledger.Fact, error) {
+	r.Former = slices.DeleteFunc(slices.Clone(r.Former), gone)
+	value, err := json.Marshal(r)
+	return ledger.Fact{Key: key, Value: value}, err
+}
+
+// leaves are the former links of the next record: those of the old one, and
+// what it had itself and the next has not.
+func (r Record) leaves(next Record) []Former {
+	had := slices.Clone(r.Former)
+	if r.Etherstub != "" {
+		had = append(had, Former{Kind: "etherstub", Name: r.Etherstub})
+	}
+	if r.GZVNIC != "" {
+		had = append(had, Former{Kind: "vnic", Name: r.GZVNIC, MAC: r.GZMAC})
+	}
+	var former []Former
+	for _, f := range had {
+		if f.Name != next.Etherstub && f.Name != next.GZVNIC && !slices.Contains(former, f) {
+			former = append(former, f)
+		}
+	}
+	return former
 }
 
 const key = "network"
@@ -129,7 +177,8 @@ func (s Settings) decide(old Record, seen seen, at operation.Moment) (operation.
 		kind, name, _ := strings.Cut(a.Object, " ")
 		d.Intent.Makes = append(d.Intent.Makes, operation.Object{Kind: kind, Name: name})
 	}
-	if next != old {
+	next.Former = old.leaves(next)
+	if !reflect.DeepEqual(next, old) {
 		value, err := json.Marshal(next)
 		if err != nil {
 			return operation.Decision{}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
@@ -47,6 +48,7 @@ func empty() *scene {
 				{Name: "rpool", Type: zfs.TypeFilesystem, Mountpoint: "/rpool"},
 				{Name: "rpool/zone", Type: zfs.TypeFilesystem, Mountpoint: "/zone"},
 			},
+			Addresses: []ipadm.Address{}, Homes: []inventory.Home{}, Entries: []inventory.Entry{},
 		},
 		alive: map[string]bool{},
 	}
@@ -147,6 +149,16 @@ func (s *scene) record(t fatal, name string, runs ...*instance.Run) {
 	s.fact(t, "instance/"+r.ID, r)
 }
 
+// protectedFact is a record of an instance that is protected.
+func protectedFact(t fatal, name string, r *instance.Run) ledger.Fact {
+	record := instance.Record{ID: "id of " + name, Name: name, Run: r, Protected: true, Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}}
+	data, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ledger.Fact{Key: "instance/" + record.ID, Value: data}
+}
+
 func (s *scene) hold(t fatal, name string, until time.Time) {
 	s.fact(t, "hold/vnic/"+name, network.Hold{Kind: "vnic", Name: name, Until: until})
 }
@@ -157,14 +169,16 @@ func (s *scene) intent(t fatal, subject string, living bool, in operation.Intent
 	s.alive[subject] = living
 }
 
-func (s *scene) judge(t fatal) Findings {
+func (s *scene) judge(t fatal) Findings { return s.judgeAs(t, Choice{}) }
+
+func (s *scene) judgeAs(t fatal, choice Choice) Findings {
 	k, err := know(sled.DefaultPrefixes(), bookOf(t, s.facts), thisBoot, now(), func(subject string) (operation.Holder, bool) {
 		return operation.Holder{PID: 7, Verb: "instance ensure"}, s.alive[subject]
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := judge(k, inventory.Of(s.Listings))
+	f, err := judge(k, inventory.Of(s.Listings), choice)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -44,13 +45,13 @@ func TestAZoneGoesBeforeItsVNICsAndItsDatasets(t *testing.T) {
 	s.dataset("rpool/zone/" + zone2 + "/a")
 	s.dataset("rpool/zone/" + zone2 + "/a/b")
 	s.snapshot("rpool/zone/" + zone2 + "/a@s")
-	d := s.judge(t).decision()
+	d := s.judge(t).removal()
 	before := behind(t, d.Plan)
 	for _, c := range []struct{ later, earlier string }{
 		{"zone.uninstall " + zone1, "zone.halt " + zone1},
 		{"zone.delete " + zone1, "zone.uninstall " + zone1},
 		{"vnic.delete vnic_propolis0", "zone.delete " + zone1},
-		{"zfs.destroy-snapshots " + zone1, "zone.delete " + zone1},
+		{"zfs.destroy-snapshots rpool/zone/" + base1 + "@" + zone1 + "_snap", "zone.delete " + zone1},
 		{"vnic.delete vnic_propolis1", "zone.delete " + zone2},
 		{"zfs.destroy rpool/zone/" + zone2, "zone.delete " + zone2},
 		{"zfs.destroy rpool/zone/" + zone2, "zfs.destroy rpool/zone/" + zone2 + "/a"},
@@ -79,7 +80,7 @@ func TestAnUnfinishedBaseWithoutAZoneGoesWithAllThatClonesLeftOnIt(t *testing.T)
 	s.snapshot("rpool/zone/" + base1 + "@" + zone1 + "_snap")
 	s.snapshot("rpool/zone/" + base1 + "/zbe@" + zone1 + "_snap")
 	f := s.judge(t)
-	before := behind(t, f.decision().Plan)
+	before := behind(t, f.removal().Plan)
 	if got := before["zfs.destroy rpool/zone/"+base1]; len(got) != 6 && len(slices.Compact(slices.Sorted(slices.Values(got)))) != 3 {
 		t.Errorf("behind %q", got)
 	}
@@ -144,7 +145,11 @@ func world() *rapid.Generator[*scene] {
 			}
 		}
 		s.link("mail0", "02:08:20:00:00:09", "")
-		s.dataset("rpool/data").Origin = rapid.SampledFrom([]string{"", "rpool/zone/" + base1 + "/zbe@s", "rpool/zone/" + zone1 + "/zbe@s"}).Draw(t, "a foreign clone")
+		origin := rapid.SampledFrom([]string{"", "rpool/zone/" + base1 + "/zbe@s", "rpool/zone/" + zone1 + "/zbe@s"}).Draw(t, "a foreign clone")
+		s.dataset("rpool/data").Origin = origin
+		if origin != "" && !slices.ContainsFunc(s.Datasets, func(d zfs.Dataset) bool { return d.Name == origin }) {
+			s.snapshot(origin)
+		}
 		return s
 	})
 }
@@ -156,8 +161,8 @@ func TestNothingThatIsNeededOrForeignIsEverInThePlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := world().Draw(t, "world")
 		f := s.judge(t)
-		d := f.decision()
-		behind(t, d.Plan) // fails if it cannot be done
+		d := f.removal()
+		before := behind(t, d.Plan) // fails if it cannot be done
 		records, err := instance.All(bookOf(t, s.facts))
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +198,9 @@ func TestNothingThatIsNeededOrForeignIsEverInThePlan(t *testing.T) {
 					t.Errorf("%s: it is foreign", a.ID)
 				}
 				for _, clone := range f.clones[name] {
-					if !slices.Contains(plan.IDs(d.Plan.Actions), "zfs.destroy "+clone) {
+					holder := strings.SplitN(strings.TrimPrefix(clone, "rpool/zone/"), "/", 2)[0]
+					first := func(id string) bool { return slices.Contains(before[a.ID], id) }
+					if !first("zfs.destroy "+clone) && !first("zone.delete "+holder) && !first("zone.discard "+holder) {
 						t.Errorf("%s: %s is cloned from it", a.ID, clone)
 					}
 				}
@@ -219,7 +226,7 @@ func BenchmarkReap10000(b *testing.B) {
 	}
 	for b.Loop() {
 		f := s.judge(b)
-		if d := f.decision(); len(d.Intent.Removes) != 2500 || len(f.Objects)+len(f.inv.Below("rpool/zone")) < 10_000 {
+		if d := f.removal(); len(d.Intent.Removes) != 2500 || len(f.Objects)+len(f.inv.Below("rpool/zone")) < 10_000 {
 			b.Fatal(len(d.Intent.Removes), len(f.Objects))
 		}
 	}

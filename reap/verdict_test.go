@@ -13,10 +13,11 @@ import (
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
+
+type instanceRun = instance.Run
 
 func changed(r *instance.Run, change func(*instance.Run)) *instance.Run { change(r); return r }
 
@@ -29,78 +30,78 @@ func TestVerdicts(t *testing.T) {
 		want    map[string]Verdict
 		foreign int
 	}{
-		"an empty sled": {func(*testing.T, *scene) {}, map[string]Verdict{}, 1},
+		"an empty sled": {func(*testing.T, *scene) {}, map[string]Verdict{}, 2},
 		"an instance that runs": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Running)
 			s.link("vnic_propolis0", "02:08:20:00:00:01", zone1)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
-		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": InUse}, 1},
+		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": InUse}, 2},
 		"an instance whose zone was halted": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Installed)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
-		}, map[string]Verdict{"zone " + zone1: InUse}, 1},
+		}, map[string]Verdict{"zone " + zone1: InUse}, 2},
 		"a zone of an earlier boot": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Installed)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), earlier))
-		}, map[string]Verdict{"zone " + zone1: StaleZone}, 1},
+		}, map[string]Verdict{"zone " + zone1: StaleZone}, 2},
 		"a zone of an earlier boot that runs": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Running)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), earlier))
-		}, map[string]Verdict{"zone " + zone1: InUse}, 1},
+		}, map[string]Verdict{"zone " + zone1: InUse}, 2},
 		"an instance whose zone is gone": {func(t *testing.T, s *scene) {
 			s.home(zone1, sled.PropertyInstance)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
-		}, map[string]Verdict{"dataset rpool/zone/" + zone1: Orphan, "record web1": StaleRec}, 1},
+		}, map[string]Verdict{"dataset rpool/zone/" + zone1: Orphan, "record web1": StaleRec}, 2},
 		"an instance whose zone is not made yet": {func(t *testing.T, s *scene) {
 			s.home(zone1, sled.PropertyInstance)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), unfinished))
-		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 1},
-		"a stopped instance": {func(t *testing.T, s *scene) { s.record(t, "web1") }, map[string]Verdict{}, 1},
+		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 2},
+		"a stopped instance": {func(t *testing.T, s *scene) { s.record(t, "web1") }, map[string]Verdict{}, 2},
 		"an earlier run that has not gone": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Running)
 			s.zone(zone2, zone.Installed)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"), changed(run(zone2, "vnic_propolis1"), earlier))
-		}, map[string]Verdict{"zone " + zone1: InUse, "zone " + zone2: StaleZone}, 1},
-		"a zone that the ledger does not know, running": {func(t *testing.T, s *scene) { s.zone(zone1, zone.Running) }, map[string]Verdict{"zone " + zone1: Adoptable}, 1},
+		}, map[string]Verdict{"zone " + zone1: InUse, "zone " + zone2: StaleZone}, 2},
+		"a zone that the ledger does not know, running": {func(t *testing.T, s *scene) { s.zone(zone1, zone.Running) }, map[string]Verdict{"zone " + zone1: Adoptable}, 2},
 		"a zone that the ledger does not know, installed": {func(t *testing.T, s *scene) { s.zone(zone1, zone.Installed) },
-			map[string]Verdict{"zone " + zone1: Orphan}, 1},
+			map[string]Verdict{"zone " + zone1: Orphan}, 2},
 		"a zone that the ledger does not know, incomplete": {func(t *testing.T, s *scene) { s.zone(zone1, zone.Incomplete) },
-			map[string]Verdict{"zone " + zone1: Orphan}, 1},
+			map[string]Verdict{"zone " + zone1: Orphan}, 2},
 		"a zone by its mark alone": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "renamed", State: zone.Installed, Path: "/elsewhere"})
 			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: sled.AttrInstance, Type: "string", Value: "8c4a2b1e-6a57-4a5c-9d3e-000000000001"}}}
-		}, map[string]Verdict{"zone renamed": Orphan}, 1},
+		}, map[string]Verdict{"zone renamed": Orphan}, 2},
 		"somebody else's": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "mail", State: zone.Installed, Path: "/zone/mail"})
 			s.link("mail0", "02:08:20:00:00:09", "")
 			s.dataset("rpool/zone/mail")
 			s.snapshot("rpool/zone/mail@" + zone1 + "_snap")
-		}, map[string]Verdict{}, 3},
+		}, map[string]Verdict{}, 4},
 		"what is being made": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Incomplete)
 			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
 			s.intent(t, "instance/1", true, makesZone)
-		}, map[string]Verdict{"zone " + zone1: InProgress, "dataset rpool/zone/" + zone1: InProgress, "vnic vnic_propolis0": InProgress}, 1},
+		}, map[string]Verdict{"zone " + zone1: InProgress, "dataset rpool/zone/" + zone1: InProgress, "vnic vnic_propolis0": InProgress}, 2},
 		"a dataset that is being made": {func(t *testing.T, s *scene) {
 			s.home(zone1, sled.PropertyInstance)
 			s.intent(t, "instance/1", true, makesZone)
-		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InProgress}, 1},
+		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InProgress}, 2},
 		"what is being removed": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Installed)
 			s.intent(t, "instance/1", true, operation.Intent{Removes: makesZone.Makes})
-		}, map[string]Verdict{"zone " + zone1: InProgress, "dataset rpool/zone/" + zone1: InProgress}, 1},
+		}, map[string]Verdict{"zone " + zone1: InProgress, "dataset rpool/zone/" + zone1: InProgress}, 2},
 		"what a run that died had made": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Incomplete)
 			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), unfinished))
 			s.intent(t, "instance/1", false, makesZone)
-		}, map[string]Verdict{"zone " + zone1: Orphan, "vnic vnic_propolis0": Orphan}, 1},
+		}, map[string]Verdict{"zone " + zone1: Orphan, "vnic vnic_propolis0": Orphan}, 2},
 		"what runs, though the run that made it died": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Running)
 			s.link("vnic_propolis0", "02:08:20:00:00:01", zone1)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), unfinished))
 			s.intent(t, "instance/1", false, makesZone)
-		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": InUse}, 1},
+		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": InUse}, 2},
 		"VNICs": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Running)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
@@ -116,38 +117,38 @@ func TestVerdicts(t *testing.T) {
 			s.hold(t, "vnic_propolis4", now())
 			s.hold(t, "other5", now().Add(-time.Minute))
 		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": Unknown, "vnic vnic_propolis1": Orphan, "vnic vnic_propolis2": InUse,
-			"vnic vnic_propolis3": Held, "vnic vnic_propolis4": Orphan, "vnic other5": Orphan}, 1},
+			"vnic vnic_propolis3": Held, "vnic vnic_propolis4": Orphan, "vnic other5": Orphan, "vnic vnic_propolis9": InUse}, 2},
 		"a VNIC that is lent to a zone that goes": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Down)
 			s.link("vnic_propolis0", "02:08:20:00:00:01", zone1)
-		}, map[string]Verdict{"zone " + zone1: Orphan, "vnic vnic_propolis0": Orphan}, 1},
+		}, map[string]Verdict{"zone " + zone1: Orphan, "vnic vnic_propolis0": Orphan}, 2},
 		"bases": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.base(t, base2, 2, true)
 			s.base(t, "propolis_base_rpool_3", 3, false)
-		}, map[string]Verdict{"zone " + base1: Orphan, "zone " + base2: InUse, "zone propolis_base_rpool_3": Orphan}, 1},
+		}, map[string]Verdict{"zone " + base1: Orphan, "zone " + base2: InUse, "zone propolis_base_rpool_3": Orphan}, 2},
 		"a replaced base with a clone": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.base(t, base2, 2, true)
 			s.zone(zone1, zone.Running)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
 			s.clone("rpool/zone/"+zone1+"/zbe", "rpool/zone/"+base1+"/zbe@"+zone1+"_snap")
-		}, map[string]Verdict{"zone " + base1: InUse, "zone " + base2: InUse, "zone " + zone1: InUse}, 1},
+		}, map[string]Verdict{"zone " + base1: InUse, "zone " + base2: InUse, "zone " + zone1: InUse}, 2},
 		"a replaced base that is about to be cloned": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.base(t, base2, 2, true)
 			s.intent(t, "instance/1", true, operation.Intent{Base: base1})
-		}, map[string]Verdict{"zone " + base1: InUse, "zone " + base2: InUse}, 1},
+		}, map[string]Verdict{"zone " + base1: InUse, "zone " + base2: InUse}, 2},
 		"a replaced base that a step by step instance will clone": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.base(t, base2, 2, true)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), unfinished))
-		}, map[string]Verdict{"zone " + base1: InUse, "zone " + base2: InUse}, 1},
+		}, map[string]Verdict{"zone " + base1: InUse, "zone " + base2: InUse}, 2},
 		"a replaced base that runs": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.Zones[1].State = zone.Running
 			s.base(t, base2, 2, true)
-		}, map[string]Verdict{"zone " + base1: InUse, "zone " + base2: InUse}, 1},
+		}, map[string]Verdict{"zone " + base1: InUse, "zone " + base2: InUse}, 2},
 		"snapshots on a base": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.zone(zone1, zone.Running)
@@ -158,35 +159,35 @@ func TestVerdicts(t *testing.T) {
 			s.snapshot("rpool/zone/" + base1 + "@backup")                  // no clone's
 			s.snapshot("rpool/zone@" + zone2 + "_snap")                    // on no base
 		}, map[string]Verdict{"zone " + base1: InUse, "zone " + zone1: InUse,
-			"snapshot rpool/zone/" + base1 + "@" + zone2 + "_snap": Orphan, "snapshot rpool/zone/" + base1 + "/zbe@" + zone2 + "_snap7": Orphan}, 1},
+			"snapshot rpool/zone/" + base1 + "@" + zone2 + "_snap": Orphan, "snapshot rpool/zone/" + base1 + "/zbe@" + zone2 + "_snap7": Orphan}, 2},
 		"a snapshot of which there is a clone": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.clone("rpool/copy", "rpool/zone/"+base1+"@"+zone2+"_snap")
-		}, map[string]Verdict{"zone " + base1: InUse}, 1},
+		}, map[string]Verdict{"zone " + base1: InUse}, 2},
 		"a snapshot of a clone that is being made": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.snapshot("rpool/zone/" + base1 + "@" + zone1 + "_snap")
 			s.intent(t, "instance/1", true, makesZone)
-		}, map[string]Verdict{"zone " + base1: InUse, "snapshot rpool/zone/" + base1 + "@" + zone1 + "_snap": InProgress}, 1},
+		}, map[string]Verdict{"zone " + base1: InUse, "snapshot rpool/zone/" + base1 + "@" + zone1 + "_snap": InProgress}, 2},
 		"a marked dataset in which another zone lies": {func(t *testing.T, s *scene) {
 			s.home(zone1, sled.PropertyInstance)
 			s.Zones = append(s.Zones, zone.Zone{Name: "mail", State: zone.Installed, Path: "/zone/" + zone1 + "/mail"})
-		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 2},
+		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 3},
 		"a marked dataset from which something was cloned": {func(t *testing.T, s *scene) {
 			s.home(zone1, sled.PropertyInstance)
 			s.clone("rpool/copy", "rpool/zone/"+zone1+"@s")
-		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 1},
+		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 2},
 		"an orphan zone from which something was cloned": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Installed)
 			s.clone("rpool/copy", "rpool/zone/"+zone1+"@s")
-		}, map[string]Verdict{"zone " + zone1: InUse}, 1},
+		}, map[string]Verdict{"zone " + zone1: InUse}, 2},
 		"an orphan zone in which another zone lies": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Installed)
 			s.Zones = append(s.Zones, zone.Zone{Name: "mail", State: zone.Installed, Path: "/zone/" + zone1 + "/mail"})
-		}, map[string]Verdict{"zone " + zone1: InUse}, 2},
+		}, map[string]Verdict{"zone " + zone1: InUse}, 3},
 		"a mark that is inherited": {func(t *testing.T, s *scene) {
 			s.dataset("rpool/x").User = map[string]zfs.Value{sled.PropertyInstance: {Value: "x", Source: "inherited from rpool"}}
-		}, map[string]Verdict{}, 1},
+		}, map[string]Verdict{}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := empty()
@@ -216,7 +217,7 @@ func TestASledThatCannotBeSeenIsNotJudged(t *testing.T) {
 		s := empty()
 		s.zone(zone1, zone.Installed)
 		hide(&s.Listings)
-		f, err := judge(known{names: sled.DefaultPrefixes()}, inventory.Of(s.Listings))
+		f, err := judge(known{names: sled.DefaultPrefixes()}, inventory.Of(s.Listings), Choice{})
 		if _, ok := errors.AsType[*inventory.UnknownError](err); !ok || len(f.Objects) > 0 {
 			t.Errorf("without %s: %v, %v", name, f.Objects, err)
 		}
@@ -258,13 +259,5 @@ func TestOneZoneThatIsAskedFor(t *testing.T) {
 		if got := strings.Join(verbs, " "); got != c.verbs {
 			t.Errorf("%s: %s", name, got)
 		}
-	}
-}
-
-func TestTheLinkOfAnEtherstubIsNotForeign(t *testing.T) {
-	s := empty()
-	s.Links = append(s.Links, vnic.Link{Name: "aggr0", Class: "aggr"})
-	if f := s.judge(t); f.Foreign != 2 { // net0 and aggr0
-		t.Errorf("%d", f.Foreign)
 	}
 }

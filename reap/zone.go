@@ -30,13 +30,13 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 	}
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
 		Verb: verb, Subject: subject, Wait: true, DryRun: dryRun,
-		Look: func(ctx context.Context, h host.Host) (seen, error) { return look(ctx, h, env) },
+		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env) },
 		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
 			k, err := know(s.Names, view, got.boot, at.Now, living(ctx, env, dryRun))
 			if err != nil {
 				return operation.Decision{}, err
 			}
-			findings, err := judge(k, got.inv)
+			findings, err := judge(k, got.inv, Choice{})
 			if err != nil {
 				return operation.Decision{}, err
 			}

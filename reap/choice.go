@@ -1,0 +1,133 @@
+package reap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Choice is what the operator lets a reap remove. The zero value: all that
+// should not be there.
+type Choice struct {
+	// All removes everything that is ours by its name or mark, needed or not,
+	// running or not, as the sled agent of 2021 did when it started. What is
+	// being worked on, is protected, or is the sled's own network stays.
+	All     bool
+	Include []Pattern // if any: only what one of them fits
+	Exclude []Pattern // never what one of them fits
+	// Plan, if not nil: only these objects, if they are still the same.
+	Plan []Object
+}
+
+// takes says whether a judged object goes.
+func (f Findings) takes(o Object) bool {
+	if f.choice.Plan != nil {
+		if p, planned := f.planned[o.key()]; !planned || p.Identity != o.Identity {
+			return false
+		}
+	}
+	return f.choice.wants(o) && f.choice.lets(o)
+}
+
+// wants says whether the object would go if nothing was left out.
+func (c Choice) wants(o Object) bool {
+	switch {
+	case o.Kind == KindRecord:
+		return o.Verdict == StaleRec && !o.firm
+	case o.Verdict.Goes():
+		return true
+	}
+	return c.All && !o.firm
+}
+
+func (c Choice) lets(o Object) bool {
+	fits := func(p Pattern) bool { return p.Fits(o) }
+	return (len(c.Include) == 0 || slices.ContainsFunc(c.Include, fits)) && !slices.ContainsFunc(c.Exclude, fits)
+}
+
+// Pattern fits objects by kind and name: KIND, or KIND/NAME, where a * stands
+// for any characters, the slashes of datasets and paths too.
+type Pattern struct{ Kind, Name string }
+
+// PatternError is a pattern that can fit nothing.
+type PatternError struct{ Pattern, Kind string }
+
+// Error names the kinds.
+func (e *PatternError) Error() string {
+	return fmt.Sprintf("pattern %q: %q is no kind of object: want one of %s, or *", e.Pattern, e.Kind, strings.Join(Kinds(), ", "))
+}
+
+// ParsePattern reads KIND or KIND/NAME. The error is a *PatternError.
+func ParsePattern(s string) (Pattern, error) {
+	kind, name, named := strings.Cut(s, "/")
+	if !named {
+		name = "*"
+	}
+	if kind != "*" && !slices.Contains(Kinds(), kind) {
+		return Pattern{}, &PatternError{Pattern: s, Kind: kind}
+	}
+	return Pattern{Kind: kind, Name: name}, nil
+}
+
+// Fits says whether an object is meant.
+func (p Pattern) Fits(o Object) bool {
+	return (p.Kind == "*" || p.Kind == o.Kind) && fits(p.Name, o.Name)
+}
+
+// fits matches * against any characters, each as few as possible: what stands
+// between two stars is found where it first occurs.
+func fits(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == name
+	}
+	last := len(parts) - 1
+	name, ok := strings.CutPrefix(name, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1:last] {
+		at := strings.Index(name, part)
+		if at < 0 {
+			return false
+		}
+		name = name[at+len(part):]
+	}
+	return strings.HasSuffix(name, parts[last])
+}
+
+// Change is an object of a saved plan that is not as it was when the plan was
+// made.
+type Change struct {
+	Object
+	Now string // what is there instead
+}
+
+// changes compares the saved plan with what was judged now.
+func (f Findings) changes() []Change {
+	now := make(map[string]Object, len(f.Objects))
+	for _, o := range f.Objects {
+		now[o.key()] = o
+	}
+	var changed []Change
+	for _, p := range f.choice.Plan {
+		switch o, there := now[p.Kind+" "+p.Name]; {
+		case !there:
+			changed = append(changed, Change{p, "is not there any more, or goes with another object"})
+		case o.Identity != p.Identity:
+			changed = append(changed, Change{p, fmt.Sprintf("is another one: %s, and the plan has %s", orNone(o.Identity), orNone(p.Identity))})
+		case !o.Goes && !f.choice.lets(o):
+			continue // left out by the operator
+		case !o.Goes:
+			changed = append(changed, Change{p, fmt.Sprintf("is %s now: %s", o.Verdict, o.Reason)})
+		}
+	}
+	return changed
+}
+
+func orNone(identity string) string {
+	if identity == "" {
+		return "none"
+	}
+	return identity
+}

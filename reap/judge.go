@@ -1,0 +1,159 @@
+package reap
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// judge gives every object of ours a verdict. It is pure. What depends on the
+// fate of another object is judged behind it: bases behind what was cloned from
+// them, links behind zones, etherstubs and addresses behind links, snapshots
+// behind datasets.
+func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
+	f := Findings{inv: inv, choice: choice, first: map[string][]string{}, planned: map[string]Object{}}
+	for _, o := range choice.Plan {
+		f.planned[o.Kind+" "+o.Name] = o
+	}
+	zones, err := inv.Zones()
+	if err != nil {
+		return f, err
+	}
+	links, err := inv.Links()
+	if err != nil {
+		return f, err
+	}
+	datasets, err := inv.Datasets()
+	if err != nil {
+		return f, err
+	}
+	some := len(zones) + len(links) + len(datasets)
+	f.goes, f.Objects = make(map[string]bool, some), make([]Object, 0, some)
+	f.arrange(k, zones, links, datasets)
+	// By name: the host lists zones and links in the order in which they were
+	// made, and what is made side by side has none.
+	zones = slices.SortedFunc(slices.Values(zones), func(a, b zone.Zone) int { return strings.Compare(a.Name, b.Name) })
+	links = slices.SortedFunc(slices.Values(links), func(a, b vnic.Link) int { return strings.Compare(a.Name, b.Name) })
+	for _, bases := range []bool{false, true} {
+		for _, z := range zones {
+			if config, _ := inv.Config(z.Name); k.isBase(z, config) == bases {
+				f.add(k.zone(z, config, f))
+			}
+		}
+		for _, d := range datasets {
+			if d.Type != zfs.TypeSnapshot && isBase(d) == bases {
+				f.add(k.dataset(d, f))
+			}
+		}
+	}
+	for _, l := range links {
+		if l.Class == "vnic" {
+			f.add(k.vnic(l, f))
+		}
+	}
+	for _, l := range links {
+		if l.Class != "vnic" {
+			f.add(k.link(l, f))
+		}
+	}
+	for _, d := range datasets {
+		if d.Type == zfs.TypeSnapshot {
+			f.add(k.snapshot(d, f))
+		}
+	}
+	f.judgeRest(k)
+	f.inOrder()
+	if choice.Plan != nil {
+		f.Changed = f.changes()
+	}
+	return f, nil
+}
+
+// inOrder puts the objects in the order in which they are told: by kind, else
+// as they were judged, but zones by name.
+func (f *Findings) inOrder() {
+	kinds := map[string]int{}
+	for i, kind := range Kinds() {
+		kinds[kind] = i
+	}
+	slices.SortStableFunc(f.Objects, func(a, b Object) int {
+		if a.Kind == KindZone && b.Kind == KindZone {
+			return strings.Compare(a.Name, b.Name)
+		}
+		return kinds[a.Kind] - kinds[b.Kind]
+	})
+}
+
+// arrange makes what is asked of each of many objects quick to answer.
+func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datasets []zfs.Dataset) {
+	f.clones, f.lies, f.nets = map[string][]string{}, map[string][]string{}, map[string]string{}
+	f.homes, f.left, f.over = map[string]string{}, map[string][]string{}, map[string][]string{}
+	f.taken, f.marks = map[string][]string{}, map[string]string{}
+	for _, z := range zones {
+		for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
+			f.lies[dir] = append(f.lies[dir], z.Name)
+		}
+		config, _ := f.inv.Config(z.Name)
+		for _, n := range config.Nets {
+			f.nets[n.Physical] = z.Name
+		}
+		if id := attrs(config)[sled.AttrInstance]; id != "" && inKernel(z.State) {
+			f.marks[id] = z.Name
+		}
+	}
+	for _, l := range links {
+		if l.Over != "" {
+			f.over[l.Over] = append(f.over[l.Over], l.Name)
+		}
+	}
+	bases := map[string]bool{}
+	for _, b := range k.bases {
+		bases[b.Dataset] = true
+	}
+	for _, d := range datasets {
+		if d.Origin != "" {
+			f.clones[d.Origin] = append(f.clones[d.Origin], d.Name)
+		}
+		if marked(d) {
+			f.homes[d.Mountpoint] = d.Name
+		}
+		if isBase(d) {
+			bases[d.Name] = true
+		}
+	}
+	for dataset := range bases {
+		for _, d := range f.inv.Below(dataset) {
+			if _, snapshot, ok := strings.Cut(d.Name, "@"); ok && !slices.Contains(f.left[snapshot], dataset) {
+				f.left[snapshot] = append(f.left[snapshot], dataset)
+			}
+		}
+	}
+	for snapshot, datasets := range f.left {
+		slices.Sort(datasets)
+		if clone, ok := cloneOf(snapshot); ok {
+			f.taken[clone] = append(f.taken[clone], snapshot)
+		}
+	}
+}
+
+// marked says whether a dataset itself carries a mark of ours.
+func marked(d zfs.Dataset) bool {
+	return d.User[sled.PropertyInstance].Source == zfs.Local || isBase(d)
+}
+
+// isBase says whether a dataset carries the mark of a base.
+func isBase(d zfs.Dataset) bool { return d.User[sled.PropertyBase].Source == zfs.Local }
+
+func attrs(c zone.Config) map[string]string {
+	all := make(map[string]string, len(c.Attrs))
+	for _, a := range c.Attrs {
+		all[a.Name] = a.Value
+	}
+	return all
+}

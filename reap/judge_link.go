@@ -1,0 +1,96 @@
+package reap
+
+import (
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zone"
+)
+
+func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
+	o := Object{Identity: l.MAC}.as(KindVNIC, l.Name)
+	own, recorded := k.vnics[l.Name]
+	verb, died := k.unfinished(own.life, f)
+	hold, held := k.held[o.key()]
+	work, working := k.busy[o.key()]
+	half, begun := k.dead[o.key()]
+	begun = begun && !recorded && half.identity != "" && half.identity == l.MAC
+	former := k.net.FormerVNIC(l.Name, l.MAC)
+	if l.Name == k.net.GZVNIC && !working {
+		o.Verdict, o.Reason, o.firm = InUse, "the global zone's own", true
+		return o, true
+	}
+	if !recorded && !held && !working && !begun && !former && !k.names.WhoseVNIC(l.Name).Ours() {
+		return o, false
+	}
+	z, zoned := f.inv.Zone(l.Zone)
+	died = died && z.State != zone.Running
+	meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over
+	switch {
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case recorded && died && meant:
+		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+own.Name+", which did not end"
+	case recorded && meant:
+		o.Verdict, o.Reason = InUse, "instance "+own.Name
+	case recorded:
+		o.Verdict, o.Reason = Unknown, "has the name of a VNIC of instance "+own.Name+", but another MAC or link below"
+	case zoned && f.goes["zone "+l.Zone]:
+		o.Verdict, o.Reason = Orphan, "zone "+l.Zone+" has it, and goes"
+	case zoned:
+		o.Verdict, o.Reason = InUse, "zone "+l.Zone+" has it"
+	case held && k.now.Before(hold.Until):
+		o.Verdict, o.Reason = Held, "until "+hold.Until.UTC().Format(time.RFC3339)
+	case held:
+		o.Verdict, o.Reason = Orphan, "was held until "+hold.Until.UTC().Format(time.RFC3339)+", and no instance took it"
+	case begun:
+		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end"
+	case former:
+		o.Verdict, o.Reason = Orphan, "was the global zone's own, before the network was configured otherwise"
+	case l.Zone != "":
+		o.Verdict, o.Reason = Orphan, "is on loan to zone "+l.Zone+", which is gone"
+	default:
+		o.Verdict, o.Reason = Orphan, "no instance needs it"
+	}
+	switch {
+	case recorded && meant && own.Protected && o.Verdict == InUse:
+		o.Reason, o.firm = o.Reason+", which is protected", true
+	case zoned && !f.goes["zone "+l.Zone]:
+		o.firm = true // a zone that stays keeps its links
+	}
+	return o, true
+}
+
+// link judges what is no VNIC. Only etherstubs can be ours.
+func (k known) link(l vnic.Link, f Findings) (Object, bool) {
+	o := Object{}.as(KindEtherstub, l.Name)
+	if l.Class != "etherstub" {
+		return o, false
+	}
+	work, working := k.busy[o.key()]
+	half, begun := k.dead[o.key()]
+	var above []string
+	for _, name := range f.over[l.Name] {
+		if f.goes["vnic "+name] {
+			f.first[o.key()] = append(f.first[o.key()], "vnic "+name)
+		} else {
+			above = append(above, name)
+		}
+	}
+	switch {
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case l.Name == k.net.Etherstub:
+		o.Verdict, o.Reason, o.firm = InUse, "control VNICs lie over it", true
+	case !begun && !k.net.FormerEtherstub(l.Name):
+		return o, false
+	case len(above) > 0:
+		o.Verdict, o.Reason, o.firm = InUse, strings.Join(above, ", ")+" over it", true
+	case begun:
+		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end"
+	default:
+		o.Verdict, o.Reason = Orphan, "control VNICs lay over it, before the network was configured otherwise"
+	}
+	return o, true
+}

@@ -1,0 +1,125 @@
+// Package reap finds what is on the sled that should not be. Every object of
+// ours gets a verdict and one reason; what nobody needs goes, in the order in
+// which one thing holds another. What is not ours is counted and left alone.
+package reap
+
+import (
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Verdict is what reap thinks of an object.
+type Verdict string
+
+// The verdicts.
+const (
+	InUse      Verdict = "in use"
+	InProgress Verdict = "in progress"
+	Held       Verdict = "held"
+	Adoptable  Verdict = "adoptable"
+	StaleZone  Verdict = "stale zone"
+	StaleRec   Verdict = "stale record"
+	Orphan     Verdict = "orphan"
+	Unknown    Verdict = "unknown"
+)
+
+// Goes says whether a verdict means removal.
+func (v Verdict) Goes() bool { return v == Orphan || v == StaleZone }
+
+// The kinds of objects that are judged.
+const (
+	KindZone      = "zone"
+	KindVNIC      = "vnic"
+	KindEtherstub = "etherstub"
+	KindAddress   = "address"
+	KindDataset   = "dataset"
+	KindSnapshot  = "snapshot"
+	KindDirectory = "directory" // a plain one where a zone's dataset would be mounted
+	KindKey       = "key"       // a file that holds a key of a disk
+	KindVM        = "vm"        // a handle below /dev/vmm
+	KindRecord    = "record"    // of the ledger
+)
+
+// Kinds lists the kinds in the order in which objects are told.
+func Kinds() []string {
+	return []string{KindZone, KindVNIC, KindEtherstub, KindAddress, KindDataset, KindSnapshot, KindDirectory, KindKey, KindVM, KindRecord}
+}
+
+// Object is one thing of ours on the sled, judged.
+type Object struct {
+	Kind string `json:"kind"` // one of Kinds
+	Name string `json:"name"`
+	// Identity tells the object from another of its name: zone uuid, VNIC MAC,
+	// dataset guid, address, inode. Empty where there is none: a zone that is
+	// only configured, an etherstub.
+	Identity string  `json:"identity"`
+	Verdict  Verdict `json:"verdict"`
+	Reason   string  `json:"reason"`
+
+	// Goes says whether this reap removes it: because of its verdict, or
+	// because everything goes, and unless the operator's choice leaves it.
+	Goes bool `json:"-"`
+	// firm is a verdict that stands even if everything is to go.
+	firm bool
+	id   string // kind and name
+}
+
+// key names the object among all, by kind and name.
+func (o Object) key() string { return o.id }
+
+// as gives the object its key.
+func (o Object) as(kind, name string) Object {
+	o.Kind, o.Name, o.id = kind, name, kind+" "+name
+	return o
+}
+
+// Findings are all objects of ours, and how many there are that are not.
+type Findings struct {
+	Objects []Object
+	Foreign int
+	// Changed is what a saved plan names and what is not any more as it was.
+	Changed []Change
+
+	choice  Choice
+	planned map[string]Object // of the choice's plan, by kind and name
+
+	inv    *inventory.Inventory
+	clones map[string][]string // datasets by the snapshot that they were cloned from
+	lies   map[string][]string // zones by each directory that their zonepath lies in, itself included
+	nets   map[string]string   // a zone by each link that its configuration names
+	homes  map[string]string   // datasets that are marked as ours, by mountpoint
+	left   map[string][]string // datasets of bases, by snapshot that a clone took of them or below
+	taken  map[string][]string // snapshots in left, by the zone for which a clone took them
+	over   map[string][]string // VNICs by the link under them
+	marks  map[string]string   // zones in which processes may be, by the instance in their mark
+	goes   map[string]bool     // objects that go, by kind and name
+	first  map[string][]string // objects that must go before an object, all by kind and name
+}
+
+// add keeps an object that is ours and counts one that is not. An object
+// without a kind is neither: it belongs to another that is judged.
+func (f *Findings) add(o Object, ours bool) {
+	switch {
+	case !ours:
+		f.Foreign++
+	case o.Kind != "":
+		if o.id == "" {
+			o = o.as(o.Kind, o.Name)
+		}
+		o.Goes = f.takes(o)
+		f.Objects = append(f.Objects, o)
+		f.goes[o.key()] = o.Goes
+	}
+}
+
+// Runs says whether a zone that was judged runs.
+func (f Findings) Runs(o Object) bool {
+	z, _ := f.inv.Zone(o.Name)
+	return o.Kind == KindZone && z.State == zone.Running
+}
+
+// Planned says whether the saved plan names an object.
+func (f Findings) Planned(o Object) bool {
+	_, planned := f.planned[o.key()]
+	return planned
+}
