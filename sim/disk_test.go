@@ -4,8 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
@@ -62,9 +66,273 @@ func TestALostDiskTakesItsFilesWithIt(t *testing.T) {
 	if _, err := files.Stat(lost + "/kept"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after a reboot without the disk: %v", err)
 	}
-	change(func(tx *world.Tx) { tx.ReturnDisk(disk) })
-	must(t, s, "zpool", "import", lost[1:])
+	// The system knows of the pool from its cache, and opens it when it is told to
+	// (zfs_ioc_clear in usr/src/uts/common/fs/zfs/zfs_ioctl.c).
+	if got := output(t, s, "zpool", "list", "-Hpo", "name,size,health", lost[1:]); got != lost[1:]+"\t-\tFAULTED\n" {
+		t.Errorf("after a reboot without the disk: %q", got)
+	}
+	change(func(tx *world.Tx) { tx.InsertDisk(disk) })
+	must(t, s, "zpool", "clear", lost[1:])
+	must(t, s, "zfs", "mount", "-a")
 	if data, err := host.ReadFile(files, lost+"/kept"); err != nil || string(data) != "x" {
-		t.Errorf("imported again: %q, %v", data, err)
+		t.Errorf("opened again: %q, %v", data, err)
+	}
+}
+
+// update changes the world behind the sled's back.
+func update(t *testing.T, s *Sled, fn func(*world.Tx) error) {
+	t.Helper()
+	if err := s.World().Update(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// first is the first U.2 disk of a fresh sled, and its pool.
+func first(t *testing.T, s *Sled) (disk, pool string) {
+	t.Helper()
+	update(t, s, func(tx *world.Tx) error {
+		i := slices.IndexFunc(tx.State.Disks, func(d *world.Disk) bool { return d.Kind == "u2" })
+		disk, pool = tx.State.Disks[i].Name, tx.State.Disks[i].Pool
+		return nil
+	})
+	return disk, pool
+}
+
+// failmode=wait blocks all input and output until the device is back and the
+// errors are cleared (zpoolprops(7)).
+func TestFilesOfASuspendedPoolWaitForItsClearing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{M2: -1, U2: 1, Links: -1})
+		defer s.Close()
+		disk, pool := first(t, s)
+		must(t, s, "zpool", "set", "failmode=wait", pool)
+		write(t, s.Host().Files(), "/"+pool+"/kept", "x")
+		update(t, s, func(tx *world.Tx) error { tx.LoseDisk(disk); return nil })
+		ended := make(chan error, 1)
+		go func() {
+			_, err := host.ReadFile(s.Host().Files(), "/"+pool+"/kept")
+			ended <- err
+		}()
+		time.Sleep(time.Hour)
+		update(t, s, func(tx *world.Tx) error { tx.InsertDisk(disk); return nil })
+		time.Sleep(time.Hour)
+		select {
+		case err := <-ended:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		must(t, s, "zpool", "clear", pool)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A pool imported with readonly=on (zpoolprops(7)), a file system with readonly=on
+// (zfsprops(7)): EROFS.
+func TestNothingIsWrittenToWhatIsReadOnly(t *testing.T) {
+	s := newSledFor(t, Options{})
+	_, pool := first(t, s)
+	files := s.Host().Files()
+	write(t, files, "/"+pool+"/kept", "x")
+	tried := func() map[string]error {
+		_, create := files.Open("/"+pool+"/new", os.O_CREATE|os.O_WRONLY, 0o600)
+		_, open := files.Open("/"+pool+"/kept", os.O_WRONLY, 0)
+		return map[string]error{
+			"create": create, "open": open, "append": files.Append("/"+pool+"/kept", []byte("y")), "mkdir": files.Mkdir("/"+pool+"/d", 0o755),
+			"remove": files.Remove("/" + pool + "/kept"), "rename": files.Rename("/"+pool+"/kept", "/"+pool+"/k"), "chmod": files.Chmod("/"+pool+"/kept", 0o600),
+		}
+	}
+	check := func(why string) {
+		t.Helper()
+		for what, err := range tried() {
+			if !errors.Is(err, syscall.EROFS) {
+				t.Errorf("%s, %s: %v", why, what, err)
+			}
+		}
+		if data, err := host.ReadFile(files, "/"+pool+"/kept"); err != nil || string(data) != "x" {
+			t.Errorf("%s: read %q, %v", why, data, err)
+		}
+	}
+	must(t, s, "zfs", "set", "readonly=on", pool)
+	check("a file system")
+	must(t, s, "zfs", "inherit", "readonly", pool)
+	must(t, s, "zpool", "export", pool)
+	must(t, s, "zpool", "import", "-o", "readonly=on", pool)
+	check("a pool")
+	got, err := s.Host().Run(t.Context(), host.Command{Program: "zfs", Args: []string{"create", pool + "/a"}})
+	if want := "cannot create '" + pool + "/a': pool is read-only\n"; err != nil || string(got.Stderr) != want || got.Exit != 1 {
+		t.Errorf("zfs create: exit %d, %q, %v", got.Exit, got.Stderr, err)
+	}
+}
+
+// quota and refquota give EDQUOT, a full pool and what is reserved for others
+// ENOSPC (dsl_dir_tempreserve_impl in usr/src/uts/common/fs/zfs/dsl_dir.c).
+func TestWritingEndsWhereTheRoomEnds(t *testing.T) {
+	s := newSledFor(t, Options{})
+	disk, pool := first(t, s)
+	files := s.Host().Files()
+	must(t, s, "zfs", "create", "-o", "quota=1M", pool+"/q")
+	must(t, s, "zfs", "create", pool+"/q/inner")
+	must(t, s, "zfs", "create", pool+"/free")
+	block := make([]byte, 300<<10)
+	fill := func(name string) error {
+		f, err := files.Open(name, os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		for range 10 {
+			if _, err := f.Write(block); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := fill("/" + pool + "/q/inner/big"); !errors.Is(err, syscall.EDQUOT) {
+		t.Errorf("below a quota: %v", err)
+	}
+	if err := files.Mkdir("/"+pool+"/q/d", 0o755); err != nil {
+		t.Errorf("there is a little room: %v", err)
+	}
+	if used := strings.TrimSpace(output(t, s, "zfs", "get", "-Hpo", "value", "used", pool+"/q")); len(used) != len("800000") {
+		t.Errorf("%s bytes are used", used)
+	}
+	if err := fill("/" + pool + "/free/big"); err != nil {
+		t.Errorf("without a quota: %v", err)
+	}
+	must(t, s, "zfs", "set", "quota=none", pool+"/q")
+	if err := fill("/" + pool + "/q/inner/big"); err != nil {
+		t.Errorf("with the quota gone: %v", err)
+	}
+
+	update(t, s, func(tx *world.Tx) error { return tx.FillDisk(disk, 100<<10) })
+	if err := files.Append("/"+pool+"/free/big", block); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("in a full pool: %v", err)
+	}
+	if err := files.Remove("/" + pool + "/free/big"); err != nil {
+		t.Errorf("removing in a full pool: %v", err)
+	}
+	if err := fill("/" + pool + "/free/big"); err != nil {
+		t.Errorf("in the room of what was removed: %v", err)
+	}
+	update(t, s, func(tx *world.Tx) error { tx.HealDisk(disk); return nil })
+	if err := files.Append("/"+pool+"/free/big", block); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+}
+
+// What is reserved for one file system is not there for others (reservation in
+// zfsprops(7)).
+func TestAReservationIsNotThereForOthers(t *testing.T) {
+	s := newSledFor(t, Options{})
+	files := s.Host().Files()
+	write(t, files, "/var/tmp/tank.vdev", strings.Repeat("\x00", 64<<20))
+	must(t, s, "zpool", "create", "tank", "/var/tmp/tank.vdev")
+	must(t, s, "zfs", "create", "-o", "reservation=20M", "tank/mine")
+	must(t, s, "zfs", "create", "tank/other")
+	data := make([]byte, 15<<20)
+	write(t, files, "/tank/mine/f", "")
+	write(t, files, "/tank/other/f", "")
+	if err := files.Append("/tank/other/f", data); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("beside a reservation: %v", err)
+	}
+	if err := files.Append("/tank/mine/f", data); err != nil {
+		t.Errorf("in a reservation: %v", err)
+	}
+}
+
+// A disk as a device: zeros where it is blank, labels where it is not, EIO where it
+// fails. That is how one tells a blank disk from one that cannot be read.
+func TestDisksCanBeRead(t *testing.T) {
+	s := newSledFor(t, Options{Blank: true})
+	files := s.Host().Files()
+	disk, _ := first(t, s)
+	blank := func(name string) (bool, error) {
+		f, err := files.Open(name, os.O_RDONLY, 0)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		data := make([]byte, 512<<10)
+		_, err = f.ReadAt(data, 0)
+		return strings.Trim(string(data), "\x00") == "", err
+	}
+	for _, name := range []string{"/dev/rdsk/" + disk, "/dev/rdsk/" + disk + "s0"} {
+		if zeros, err := blank(name); !zeros || err != nil {
+			t.Errorf("%s of a blank disk: %t, %v", name, zeros, err)
+		}
+	}
+	if zeros, err := blank("/dev/rdsk/c1t0d0"); zeros || err != nil {
+		t.Errorf("an M.2 with its partitions: %t, %v", zeros, err)
+	}
+	must(t, s, "zpool", "create", "tank", disk)
+	for _, name := range []string{"/dev/rdsk/" + disk, "/dev/dsk/" + disk + "s0"} {
+		if zeros, err := blank(name); zeros || err != nil {
+			t.Errorf("%s with a pool: %t, %v", name, zeros, err)
+		}
+	}
+	update(t, s, func(tx *world.Tx) error { tx.FailDisk(disk); return nil })
+	if _, err := blank("/dev/rdsk/" + disk); !errors.Is(err, syscall.EIO) {
+		t.Errorf("of a disk that fails: %v", err)
+	}
+	update(t, s, func(tx *world.Tx) error { tx.LoseDisk(disk); return nil })
+	if _, err := blank("/dev/rdsk/" + disk); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a disk that is gone: %v", err)
+	}
+	infos, err := files.ReadDir("/dev/rdsk")
+	if there := func(i host.Info) bool { return i.Name == "c1t0d0s5" }; err != nil || !slices.ContainsFunc(infos, there) ||
+		slices.ContainsFunc(infos, func(i host.Info) bool { return strings.HasPrefix(i.Name, disk) }) {
+		t.Errorf("the nodes: %v, %v", infos, err)
+	}
+}
+
+// A disk that comes back with the content of an earlier time.
+func TestADiskReturnsStale(t *testing.T) {
+	s := newSledFor(t, Options{})
+	disk, pool := first(t, s)
+	files := s.Host().Files()
+	write(t, files, "/"+pool+"/f", "early")
+	must(t, s, "zfs", "create", pool+"/early")
+	write(t, files, "/"+pool+"/early/f", "early too")
+	update(t, s, func(tx *world.Tx) error { return tx.TakeImage(disk) })
+	write(t, files, "/"+pool+"/f", "late")
+	must(t, s, "zfs", "destroy", "-r", pool+"/early")
+	must(t, s, "zfs", "create", pool+"/late")
+	if err := s.World().Update(t.Context(), func(tx *world.Tx) error { return tx.RestoreImage(disk) }); err == nil {
+		t.Error("a disk became older while it was in use")
+	}
+	must(t, s, "zpool", "export", pool)
+	update(t, s, func(tx *world.Tx) error { return tx.RestoreImage(disk) })
+	must(t, s, "zpool", "import", pool)
+	for name, want := range map[string]string{"/f": "early", "/early/f": "early too"} {
+		if data, err := host.ReadFile(files, "/"+pool+name); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	if got := output(t, s, "zfs", "list", "-Hro", "name", pool); got != pool+"\n"+pool+"/early\n" {
+		t.Errorf("its datasets: %q", got)
+	}
+}
+
+// A disk that is replaced is another one: blank, with a serial number of its own,
+// in the same slot.
+func TestAReplacedDiskIsBlank(t *testing.T) {
+	s := newSledFor(t, Options{})
+	disk, pool := first(t, s)
+	var before, after world.Disk
+	update(t, s, func(tx *world.Tx) error { before = *tx.FindDisk(disk); return nil })
+	if err := s.World().Update(t.Context(), func(tx *world.Tx) error { return tx.ReplaceDisk(disk) }); err == nil {
+		t.Error("a disk was replaced under its pool")
+	}
+	must(t, s, "zpool", "export", pool)
+	update(t, s, func(tx *world.Tx) error { return tx.ReplaceDisk(disk) })
+	update(t, s, func(tx *world.Tx) error { after = *tx.FindDisk(disk); return nil })
+	if after.Serial == before.Serial || after.Slot != before.Slot || after.Pool != "" || after.Layout != "" {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	got, err := s.Host().Run(t.Context(), host.Command{Program: "zpool", Args: []string{"import", pool}})
+	if err != nil || got.Exit != 1 || string(got.Stderr) != "cannot import '"+pool+"': no such pool available\n" {
+		t.Errorf("its old pool: exit %d, %q, %v", got.Exit, got.Stderr, err)
 	}
 }

@@ -3,19 +3,19 @@ package sim
 import (
 	"context"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sim/world"
 )
 
 // mountedFiles shows the sled's files as the kernel does: each mounted dataset
-// is a device of its own, which nothing can be renamed into or out of, and
-// whose mountpoint is busy.
+// is a device of its own, which nothing can be renamed into or out of, whose
+// mountpoint is busy, which may be read-only, full, or have lost its disk; and
+// disks are devices (devicefile.go).
 type mountedFiles struct {
 	host.Files
 	dir    string // of a view: where it begins, else empty
@@ -30,32 +30,100 @@ const hidden = "/.datasets"
 func (f *mountedFiles) full(name string) string { return path.Join("/", f.dir, name) }
 
 // check refuses what is not part of the sled's file system, and what lies on a
-// pool that has lost its disk.
+// pool that has lost its disk. With failmode=wait it waits for zpool clear
+// instead (zpoolprops(7)), or for the sled's end.
 func (f *mountedFiles) check(op, name string) error {
 	full := f.full(name)
-	switch {
-	case full == hidden || strings.HasPrefix(full, hidden+"/"):
+	if full == hidden || strings.HasPrefix(full, hidden+"/") {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
-	case f.mounts.at(full).lost:
+	}
+	m := f.mounts.at(full)
+	if m.lost && m.waits {
+		m = f.mounts.wait(full)
+	}
+	if m.lost {
 		return &fs.PathError{Op: op, Path: name, Err: syscall.EIO}
 	}
 	return nil
 }
 
-func (f *mountedFiles) Open(name string, flag int, perm fs.FileMode) (host.File, error) {
-	if err := f.check("open", name); err != nil {
-		return nil, err
+// change is check for what writes, and the work if nothing is in its way: the
+// file system is read-only (readonly in zfsprops(7) and zpoolprops(7)), or has no
+// room for so much more.
+func (f *mountedFiles) change(op, name string, more int, do func() error) error {
+	if err := f.check(op, name); err != nil {
+		return err
 	}
-	file, err := f.Files.Open(name, flag, perm)
+	m := f.mounts.at(f.full(name))
+	switch {
+	case m.readOnly:
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EROFS}
+	case m.scarce && more > 0:
+		if err := f.mounts.room(f.full(name), more); err != nil {
+			return &fs.PathError{Op: op, Path: name, Err: err}
+		}
+	}
+	return do()
+}
+
+// entry is change for what makes or removes an entry of a directory. A
+// directory that is immutable loses and gets none (zfs_zaccess in
+// usr/src/uts/common/fs/zfs/zfs_acl.c).
+func (f *mountedFiles) entry(op, name string, more int, do func() error) error {
+	full := f.full(name)
+	if err := f.check(op, path.Dir(name)); err != nil {
+		return err
+	}
+	if f.mounts.immutable(path.Dir(full)) || more == 0 && f.mounts.immutable(full) {
+		return &fs.PathError{Op: op, Path: name, Err: syscall.EPERM}
+	}
+	return f.change(op, name, more, do)
+}
+
+// emptyFile is what an entry of a directory takes.
+const emptyFile = 512
+
+func (f *mountedFiles) Open(name string, flag int, perm fs.FileMode) (host.File, error) {
+	if device, ok, err := f.openDevice(name, flag); ok {
+		return device, err
+	}
+	var file host.File
+	open := func() (err error) {
+		file, err = f.Files.Open(name, flag, perm)
+		return err
+	}
+	err := f.check("open", name)
+	switch {
+	case err != nil:
+		return nil, err
+	case flag&os.O_CREATE != 0 && !f.there(name):
+		err = f.entry("open", name, emptyFile, open)
+	case flag&(os.O_WRONLY|os.O_RDWR) != 0:
+		err = f.change("open", name, 0, open)
+	default:
+		err = open()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &mountedFile{File: file, files: f, name: name}, nil
+	at := int64(0)
+	if info, err := file.Stat(); err == nil && flag&os.O_APPEND != 0 {
+		at = info.Size
+	}
+	return &mountedFile{File: file, files: f, name: name, at: at}, nil
+}
+
+func (f *mountedFiles) there(name string) bool {
+	_, err := f.Files.Stat(name)
+	return err == nil
 }
 
 func (f *mountedFiles) Stat(name string) (host.Info, error) {
 	if err := f.check("stat", name); err != nil {
 		return host.Info{}, err
+	}
+	if info, ok, err := f.statDevice(name); ok {
+		return info, err
 	}
 	info, err := f.Files.Stat(name)
 	info.Device = f.mounts.at(f.full(name)).device
@@ -66,6 +134,9 @@ func (f *mountedFiles) ReadDir(name string) ([]host.Info, error) {
 	if err := f.check("open", name); err != nil {
 		return nil, err
 	}
+	if infos, ok := f.readDevices(name); ok {
+		return infos, nil
+	}
 	infos, err := f.Files.ReadDir(name)
 	infos = slices.DeleteFunc(infos, func(i host.Info) bool { return path.Join(f.full(name), i.Name) == hidden })
 	for i := range infos {
@@ -75,37 +146,47 @@ func (f *mountedFiles) ReadDir(name string) ([]host.Info, error) {
 }
 
 func (f *mountedFiles) Append(name string, data []byte) error {
-	return f.unlessLost("append", name, func() error { return f.Files.Append(name, data) })
+	return f.change("append", name, len(data), func() error { return f.Files.Append(name, data) })
 }
 
 func (f *mountedFiles) Mkdir(name string, perm fs.FileMode) error {
-	return f.unlessLost("mkdir", name, func() error { return f.Files.Mkdir(name, perm) })
+	if f.there(name) && f.check("mkdir", name) == nil {
+		return f.Files.Mkdir(name, perm) // It is there, whatever else.
+	}
+	return f.entry("mkdir", name, emptyFile, func() error { return f.Files.Mkdir(name, perm) })
 }
 
 func (f *mountedFiles) Chmod(name string, mode fs.FileMode) error {
-	return f.unlessLost("chmod", name, func() error { return f.Files.Chmod(name, mode) })
+	return f.change("chmod", name, 0, func() error { return f.Files.Chmod(name, mode) })
 }
 
 func (f *mountedFiles) Sync(name string) error {
-	return f.unlessLost("sync", name, func() error { return f.Files.Sync(name) })
+	if err := f.check("sync", name); err != nil {
+		return err
+	}
+	return f.Files.Sync(name)
 }
 
 func (f *mountedFiles) SyncDir(name string) error {
-	return f.unlessLost("sync", name, func() error { return f.Files.SyncDir(name) })
+	if err := f.check("sync", name); err != nil {
+		return err
+	}
+	return f.Files.SyncDir(name)
 }
 
 func (f *mountedFiles) Lock(ctx context.Context, name string, mode host.LockMode) (host.Lock, error) {
 	if err := f.check("lock", name); err != nil {
 		return nil, err
 	}
-	return f.Files.Lock(ctx, name, mode)
-}
-
-func (f *mountedFiles) unlessLost(op, name string, do func() error) error {
-	if err := f.check(op, name); err != nil {
-		return err
+	if !f.there(name) {
+		var lock host.Lock
+		err := f.entry("lock", name, emptyFile, func() (err error) {
+			lock, err = f.Files.Lock(ctx, name, mode)
+			return err
+		})
+		return lock, err
 	}
-	return do()
+	return f.Files.Lock(ctx, name, mode)
 }
 
 func (f *mountedFiles) Rename(from, to string) error {
@@ -119,14 +200,16 @@ func (f *mountedFiles) Rename(from, to string) error {
 	case source.device != target.device:
 		return &fs.PathError{Op: "rename", Path: from, Err: syscall.EXDEV}
 	}
-	return f.Files.Rename(from, to)
+	return f.entry("rename", from, 0, func() error {
+		return f.entry("rename", to, 0, func() error { return f.Files.Rename(from, to) })
+	})
 }
 
 func (f *mountedFiles) Remove(name string) error {
 	if f.mounts.at(f.full(name)).dir == f.full(name) {
 		return &fs.PathError{Op: "remove", Path: name, Err: syscall.EBUSY}
 	}
-	return f.unlessLost("remove", name, func() error { return f.Files.Remove(name) })
+	return f.entry("remove", name, 0, func() error { return f.Files.Remove(name) })
 }
 
 func (f *mountedFiles) In(dir string) (host.Files, error) {
@@ -145,6 +228,7 @@ type mountedFile struct {
 	host.File
 	files *mountedFiles
 	name  string
+	at    int64 // where the next write goes
 }
 
 func (f *mountedFile) Stat() (host.Info, error) {
@@ -157,7 +241,9 @@ func (f *mountedFile) Read(p []byte) (int, error) {
 	if err := f.files.check("read", f.name); err != nil {
 		return 0, err
 	}
-	return f.File.Read(p)
+	n, err := f.File.Read(p)
+	f.at += int64(n)
+	return n, err
 }
 
 func (f *mountedFile) ReadAt(p []byte, offset int64) (int, error) {
@@ -167,62 +253,22 @@ func (f *mountedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return f.File.ReadAt(p, offset)
 }
 
-func (f *mountedFile) Write(p []byte) (int, error) {
-	if err := f.files.check("write", f.name); err != nil {
-		return 0, err
+func (f *mountedFile) Write(p []byte) (n int, err error) {
+	more := 0
+	if info, serr := f.File.Stat(); serr == nil {
+		more = max(0, int(f.at-info.Size)+len(p))
 	}
-	return f.File.Write(p)
+	err = f.files.change("write", f.name, more, func() (err error) {
+		n, err = f.File.Write(p)
+		return err
+	})
+	f.at += int64(n)
+	return n, err
 }
 
 func (f *mountedFile) Sync() error {
-	return f.files.unlessLost("sync", f.name, f.File.Sync)
-}
-
-// mountTable is /etc/mnttab as far as datasets go, worked out anew when the
-// sled has changed.
-type mountTable struct {
-	world *world.World
-
-	mu      sync.Mutex
-	version uint64
-	mounts  map[string]mount // by directory
-}
-
-type mount struct {
-	dir    string
-	device uint64
-	lost   bool // its pool has lost its disk
-}
-
-// at is the file system that a name lies on.
-func (t *mountTable) at(name string) mount {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	// An error is a sled that is gone: its files say so themselves.
-	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
-		if t.mounts == nil || t.version != tx.State.Version {
-			t.refresh(tx.State)
-		}
-		return nil
-	})
-	for dir := path.Clean(name); ; dir = path.Dir(dir) {
-		if m, ok := t.mounts[dir]; ok || dir == "/" {
-			return m
-		}
+	if err := f.files.check("sync", f.name); err != nil {
+		return err
 	}
-}
-
-func (t *mountTable) refresh(s *world.State) {
-	t.version, t.mounts = s.Version, map[string]mount{"/": {dir: "/", device: 1}}
-	lost := map[string]bool{}
-	for _, p := range s.Pools {
-		lost[p.Name] = p.Imported && p.Lost()
-	}
-	for _, d := range s.Datasets {
-		if d.Mounted != "" {
-			pool, _, _ := strings.Cut(d.Name, "/")
-			// The kernel makes device numbers from the file system's id, too.
-			t.mounts[d.Mounted] = mount{dir: d.Mounted, device: d.GUID | 1<<63, lost: lost[pool]}
-		}
-	}
+	return f.File.Sync()
 }

@@ -56,8 +56,9 @@ func opened(w *world.World, err error) (*Sled, error) {
 }
 
 func newSled(w *world.World) *Sled {
-	s := &Sled{world: w.Handle(tools.Handlers()), files: &mountedFiles{Files: w.Files(), mounts: &mountTable{world: w}}}
+	s := &Sled{world: w.Handle(tools.Handlers())}
 	s.ctx, s.close = context.WithCancel(context.Background())
+	s.files = &mountedFiles{Files: w.Files(), mounts: &mountTable{world: w, ctx: s.ctx}}
 	if w.Dir() != "" {
 		w.AfterUpdate(func(_ *world.Tx, ended []*world.Process) { s.bury(ended) })
 	}

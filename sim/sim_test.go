@@ -222,6 +222,16 @@ func must(t *testing.T, s *Sled, words ...string) {
 	}
 }
 
+// output runs a command that succeeds and gives what it printed.
+func output(t *testing.T, s *Sled, words ...string) string {
+	t.Helper()
+	got, err := s.Host().Run(t.Context(), host.Command{Program: words[0], Args: words[1:], ReadOnly: true})
+	if err != nil || got.Exit != 0 {
+		t.Fatalf("%q: exit %d, %s%s %v", words, got.Exit, got.Stdout, got.Stderr, err)
+	}
+	return string(got.Stdout)
+}
+
 func TestComparableSeesThingsAndNotTheirHistory(t *testing.T) {
 	s := newSledFor(t, Options{})
 	look := func() []byte {

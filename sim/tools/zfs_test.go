@@ -741,9 +741,9 @@ $ zpool status new
   scan: none requested
 config:
 
-	NAME         STATE     READ WRITE CKSUM
-	new          ONLINE       0     0     0
-	  c12t0d0    ONLINE       0     0     0
+	NAME        STATE     READ WRITE CKSUM
+	new         ONLINE       0     0     0
+	  c12t0d0   ONLINE       0     0     0
 
 errors: No known data errors
 $ zpool status -x

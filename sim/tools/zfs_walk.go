@@ -36,7 +36,7 @@ func (z *zfs) find(w walk, operands []string) (s *world.Survey, found []*world.D
 		w.recursive = true
 		for _, d := range s.All() {
 			// The pools are what is walked down from.
-			if w.takes(z.tx, d, false, 0, strings.Count(d.Name, "/")) && z.visible(d.Name) {
+			if w.takes(z.tx, d, false, 0, strings.Count(d.Name, "/")) && z.visible(d.Name) && z.tx.Reachable(d.Name) {
 				found = append(found, d)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 func Zpool(tx *world.Tx, c Call) Reply {
 	z := &zpool{tx: tx, call: c}
 	exit := z.run()
-	return Reply{Stdout: z.out.String(), Stderr: z.err.String(), Exit: exit}
+	return Reply{Stdout: z.out.String(), Stderr: z.err.String(), Exit: exit, Next: z.next}
 }
 
 // zpool is one run of the command.
@@ -24,18 +24,20 @@ type zpool struct {
 	tx       *world.Tx
 	call     Call
 	command  string
+	naming   vdevNaming
 	out, err strings.Builder
+	next     *Next
 }
 
 func (z *zpool) commands() map[string]func([]string) int {
 	return map[string]func([]string) int{
 		"create": z.create, "destroy": z.destroy, "list": z.list, "status": z.status,
-		"import": z.importPool, "export": z.export, "get": z.get, "set": z.set,
+		"import": z.importPool, "export": z.export, "get": z.get, "set": z.set, "clear": z.clear,
 	}
 }
 
 // zpoolOthers are the subcommands of the real one that are not simulated.
-const zpoolOthers = " add remove labelclear checkpoint iostat online offline clear reopen attach detach replace split initialize " +
+const zpoolOthers = " add remove labelclear checkpoint iostat online offline reopen attach detach replace split initialize " +
 	"resilver scrub trim upgrade reguid history sync wait "
 
 func (z *zpool) run() int {
@@ -106,8 +108,9 @@ func (z *zpool) options(args []string, spec, missing string) (options []option, 
 }
 
 // pools are the imported pools of these names, or all, by name. What is not
-// there is told on standard error, and makes exit 1. A zone sees none.
-func (z *zpool) pools(names []string) (pools []*world.Pool, exit int) {
+// there is told on standard error, and makes exit 1. A zone sees none. With
+// open, a pool that could not be opened counts as not there.
+func (z *zpool) pools(names []string, open bool) (pools []*world.Pool, exit int) {
 	if z.call.Zone != world.GlobalZone {
 		for _, name := range names {
 			exit = z.fail("cannot open '%s': no such pool", name)
@@ -116,6 +119,9 @@ func (z *zpool) pools(names []string) (pools []*world.Pool, exit int) {
 	}
 	for _, name := range names {
 		p, err := z.tx.OpenPool(name)
+		if found := z.tx.FindPool(name); found != nil && !open {
+			p, err = found, nil
+		}
 		if err != nil {
 			exit = z.refused(err)
 			continue
@@ -150,6 +156,7 @@ func zpoolUsage() [][2]string {
 			"\t    [-d dir | -c cachefile] [-D] [-l] [-f] [-m] [-N] [-R root] [-F [-n]] [-t]\n" +
 			"\t    [--rewind-to-checkpoint] <pool | id> [newpool]\n"},
 		{"export", "\texport [-f] <pool> ...\n"},
+		{"clear", "\tclear [-nF] <pool> [device]\n"},
 		{},
 		{"get", "\tget [-Hp] [-o \"all\" | field[,...]] <\"all\" | property[,...]> <pool> ...\n"},
 		{"set", "\tset <property=value> <pool> \n"},

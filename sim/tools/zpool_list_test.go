@@ -31,15 +31,4 @@ func TestZpoolListShowsDevices(t *testing.T) {
 			t.Errorf("%s: exit %d %s: %s", c.line, got.Exit, got.Stderr, diff)
 		}
 	}
-	if got := storage(tx, "zpool list -v"); got.Exit != 2 {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestPathsOfSlices(t *testing.T) {
-	for disk, want := range map[string]string{"c1t0d0": "/dev/dsk/c1t0d0s0", "c1t0d0s5": "/dev/dsk/c1t0d0s5"} {
-		if got := devicePath(disk); got != want {
-			t.Errorf("%s: %s", disk, got)
-		}
-	}
 }

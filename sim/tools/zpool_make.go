@@ -129,6 +129,9 @@ func (z *zpool) destroy(args []string) int {
 	case len(operands) > 1:
 		return z.usage("too many arguments")
 	}
+	if z.stuck(operands) {
+		return 0
+	}
 	exit := z.refused(z.tx.DestroyPool(operands[0], len(options) > 0))
 	if exit != 0 && strings.Contains(operands[0], "/") {
 		z.say("use 'zfs destroy' to destroy a dataset")
@@ -144,6 +147,9 @@ func (z *zpool) export(args []string) int {
 	case len(operands) == 0:
 		return z.usage("missing pool argument")
 	}
+	if z.stuck(operands) {
+		return 0
+	}
 	exit := 0
 	for _, name := range operands {
 		if z.refused(z.tx.ExportPool(name, len(options) > 0)) != 0 {
@@ -151,6 +157,29 @@ func (z *zpool) export(args []string) int {
 		}
 	}
 	return exit
+}
+
+// stuck says whether the command waits: what has to be written to a suspended
+// pool before it can go is not written until zpool clear, whatever failmode says
+// (txg_wait_synced in usr/src/uts/common/fs/zfs/txg.c).
+func (z *zpool) stuck(pools []string) bool {
+	suspended := func(tx *world.Tx) bool {
+		for _, name := range pools {
+			if p := tx.FindPool(name); p != nil && p.Lost() && !p.Unloaded {
+				return true
+			}
+		}
+		return false
+	}
+	if !suspended(z.tx) {
+		return false
+	}
+	call := z.call
+	z.next = &Next{
+		Until: func(tx *world.Tx) bool { return !suspended(tx) },
+		Do:    func(tx *world.Tx) Reply { return Zpool(tx, call) },
+	}
+	return true
 }
 
 // imports is what zpool import was told.
@@ -238,7 +267,7 @@ func (z *zpool) showImport(p world.Candidate) {
 	z.out.WriteString(" config:\n\n")
 	shown := *p.Pool
 	shown.Vdevs, shown.Health = p.Found, "ONLINE"
-	z.tree(&shown, max(10, len(p.Name)), func(state string) string { return state })
+	z.tree(&shown, z.width(&shown), func(state, _ string) string { return state })
 }
 
 // importOne imports a pool by its name or number, under another name if one is

@@ -56,8 +56,9 @@ func (s *Survey) cloneNames(snapshot *Dataset) []string {
 }
 
 // space is what a file system or volume takes and may take, in bytes. What
-// files hold is not counted: a file system takes what Dataset.Used says.
+// files hold is counted where a limit is near, see own.
 type space struct {
+	own         uint64 // written to it alone
 	referenced  uint64 // what it shows, shared with its origin or not
 	children    uint64 // used by what is below, or reserved for it
 	reservation uint64 // of refreservation, beyond what is there
@@ -65,7 +66,7 @@ type space struct {
 }
 
 // used is what it takes with all below it.
-func (sp *space) used(d *Dataset) uint64 { return d.Used + sp.children + sp.reservation }
+func (sp *space) used() uint64 { return sp.own + sp.children + sp.reservation }
 
 // bytes is one of the sizes of a dataset.
 func (s *Survey) bytes(d *Dataset, property string) uint64 {
@@ -75,13 +76,13 @@ func (s *Survey) bytes(d *Dataset, property string) uint64 {
 	sp := s.space[d.Name]
 	switch property {
 	case "used":
-		return sp.used(d)
+		return sp.used()
 	case "available":
 		return sp.free + sp.reservation
 	case "referenced", "logicalreferenced":
 		return sp.referenced
 	case "usedbydataset", "logicalused", "written":
-		return d.Used
+		return sp.own
 	case "usedbychildren":
 		return sp.children
 	case "usedbyrefreservation":
@@ -96,7 +97,8 @@ func (s *Survey) account() {
 	s.space = make(map[string]*space, len(s.tx.State.Datasets))
 	all := s.All()
 	for _, d := range all {
-		s.space[d.Name] = &space{referenced: s.tx.referenced(d)}
+		own := s.own(d)
+		s.space[d.Name] = &space{own: own, referenced: s.tx.referenced(d) + own - d.Used}
 	}
 	for _, d := range slices.Backward(all) {
 		sp := s.space[d.Name]
@@ -104,7 +106,7 @@ func (s *Survey) account() {
 			sp.reservation = want - sp.referenced
 		}
 		if above := s.space[parentName(d.Name)]; above != nil {
-			above.children += max(sp.used(d), d.number("reservation"))
+			above.children += max(sp.used(), d.number("reservation"))
 		}
 	}
 	s.pools = map[string]uint64{}
@@ -119,7 +121,7 @@ func (s *Survey) share(d *Dataset) uint64 {
 		return 0
 	}
 	sp := s.space[d.Name]
-	used := sp.used(d)
+	used := sp.used()
 	above := s.space[parentName(d.Name)]
 	var left uint64
 	if above == nil {
@@ -167,7 +169,7 @@ func (tx *Tx) capacity(pool string) uint64 {
 		return 0
 	}
 	slop := max(p.Size>>5, min(p.Size/2, 128<<20))
-	return p.Size - slop
+	return minus(p.Size-slop, p.Ballast)
 }
 
 // number is a local size; 0 if it is not set.

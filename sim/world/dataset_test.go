@@ -570,14 +570,15 @@ func TestNothingChangesInAPoolThatIsSuspended(t *testing.T) {
 	refused(t, tx.CreateFilesystem("tank/b", nil), "cannot create 'tank/b'"+why)
 	refused(t, tx.CreateVolume("tank/v", 8192, true, nil, KeyOptions{}), "cannot create 'tank/v'"+why)
 	refused(t, tx.Snapshot("tank/a@t", nil), "cannot create snapshots "+why)
-	refused(t, tx.Clone("tank/a@s", "tank/d", nil), "cannot create 'tank/d'"+why)
-	refused(t, tx.SetProperty("tank/a", "org.x:y", "1"), "cannot set property for 'tank/a'"+why)
-	refused(t, tx.Inherit("tank/a", "org.x:y"), "cannot inherit org.x:y for 'tank/a'"+why)
-	refused(t, tx.Rename("tank/a", "tank/z", false, false), "cannot rename 'tank/a'"+why)
-	refused(t, tx.Rename("tank/a@s", "tank/a@z", false, false), "cannot rename 'tank/a@s'"+why)
-	refused(t, tx.Promote("tank/c"), "cannot promote 'tank/c'"+why)
-	refused(t, tx.Destroy("tank/c", DestroyOptions{}), "cannot destroy 'tank/c'"+why)
-	refused(t, tx.Mount("tank/c"), "cannot mount '/tank/c': I/O error")
+	// Others open the dataset first, and get no further (ZFS_IOC_OBJSET_STATS).
+	refused(t, tx.Clone("tank/a@s", "tank/d", nil), "cannot open 'tank/a@s'"+why)
+	refused(t, tx.SetProperty("tank/a", "org.x:y", "1"), "cannot open 'tank/a'"+why)
+	refused(t, tx.Inherit("tank/a", "org.x:y"), "cannot open 'tank/a'"+why)
+	refused(t, tx.Rename("tank/a", "tank/z", false, false), "cannot open 'tank/a'"+why)
+	refused(t, tx.Rename("tank/a@s", "tank/a@z", false, false), "cannot open 'tank/a@s'"+why)
+	refused(t, tx.Promote("tank/c"), "cannot open 'tank/c'"+why)
+	refused(t, tx.Destroy("tank/c", DestroyOptions{}), "cannot open 'tank/c'"+why)
+	refused(t, tx.Mount("tank/c"), "cannot open 'tank/c'"+why)
 	if got := len(tx.State.Datasets); got != before || tx.FindDataset("tank/a").Mounted == "" {
 		t.Errorf("%d datasets, %d before", got, before)
 	}
@@ -586,5 +587,5 @@ func TestNothingChangesInAPoolThatIsSuspended(t *testing.T) {
 	must(t, tx.Destroy("tank/c", DestroyOptions{}))
 	refused(t, tx.Destroy("tank/a@none", DestroyOptions{}), "could not find any snapshots to destroy; check snapshot names.")
 	tx.LoseDisk("c11t0d0")
-	refused(t, tx.Destroy("tank/a@s", DestroyOptions{}), "cannot destroy snapshots"+why)
+	refused(t, tx.Destroy("tank/a@s", DestroyOptions{}), "cannot open 'tank/a'"+why)
 }

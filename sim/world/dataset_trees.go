@@ -288,13 +288,8 @@ func (tx *Tx) copyContents(from, to *Dataset) error {
 	if err := tx.ensureTree(to); err != nil {
 		return err
 	}
-	covered := map[string]string{}
-	if from.Mounted != "" {
-		for _, d := range tx.mountsBelow(source) {
-			covered[d.Mounted] = coveredOf(d.id())
-		}
-	}
-	return copyTree(tx.Files, source, to.Tree, covered)
+	to.Immutable = slices.Clone(from.Immutable)
+	return tx.copyTo(from, to.Tree)
 }
 
 // copyTree copies what is in a directory to another that is there. A directory
@@ -373,4 +368,25 @@ func removeTree(files host.Files, name string) error {
 // under says whether a path lies strictly below a directory.
 func under(name, dir string) bool {
 	return name != dir && (dir == "/" || strings.HasPrefix(name, dir+"/"))
+}
+
+// empty says whether the dataset has no contents that anybody has seen.
+func (d *Dataset) empty() bool {
+	return d.Kind() == TypeVolume || d.Mounted == "" && d.Tree == "" || d.Mounted == "/"
+}
+
+// copyTo copies the contents of a dataset, mounted or not, to a new directory.
+func (tx *Tx) copyTo(d *Dataset, dir string) error {
+	if err := host.MkdirAll(tx.Files, dir, 0o755); err != nil {
+		return err
+	}
+	source := d.Tree
+	covered := map[string]string{}
+	if d.Mounted != "" {
+		source = d.Mounted
+		for _, o := range tx.mountsBelow(source) {
+			covered[o.Mounted] = coveredOf(o.id())
+		}
+	}
+	return copyTree(tx.Files, source, dir, covered)
 }

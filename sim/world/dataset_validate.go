@@ -32,10 +32,11 @@ func (c *checker) refuse(format string, args ...any) error {
 	return r
 }
 
-// suspendedIO is what every change of a dataset is refused with whose pool has
-// lost its disks: POOL_CHECK_SUSPENDED gives EAGAIN
+// suspendedIO is what every look at a dataset and every change of one is refused
+// with whose pool is suspended: POOL_CHECK_SUSPENDED gives EAGAIN
 // (usr/src/uts/common/fs/zfs/zfs_ioctl.c, zfs_common_error in
-// usr/src/lib/libzfs/common/libzfs_util.c). What is cached can still be read.
+// usr/src/lib/libzfs/common/libzfs_util.c). A listing of all datasets passes
+// over those of such a pool without a word (zfs_iter_root in libzfs_iter.c).
 const suspendedIO = "pool I/O is currently suspended"
 
 // suspended tells whether the pool of a dataset has lost its disks.
@@ -44,10 +45,21 @@ func (tx *Tx) suspended(dataset string) bool {
 	return p != nil && p.Lost()
 }
 
-// writable refuses to change anything in a pool that is suspended.
+// Reachable says that a listing shows the dataset.
+func (tx *Tx) Reachable(dataset string) bool { return !tx.suspended(dataset) }
+
+// ReadOnly says that the pool was imported with readonly=on.
+func (p *Pool) ReadOnly() bool { return p.Properties["readonly"] == "on" }
+
+// writable refuses to change anything in a pool that is suspended, or read-only
+// (POOL_CHECK_READONLY gives EROFS).
 func (c *checker) writable(dataset string) error {
-	if c.tx.suspended(dataset) {
+	switch p := c.tx.FindPool(poolName(dataset)); {
+	case p == nil:
+	case p.Lost():
 		return c.refuse("%s", suspendedIO)
+	case p.ReadOnly():
+		return c.refuse("pool is read-only")
 	}
 	return nil
 }

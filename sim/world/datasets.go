@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -98,7 +99,13 @@ func (tx *Tx) OpenDataset(name string, types DatasetTypes) (*Dataset, error) {
 		return nil, refuse("cannot open '%s': %s", name, why)
 	}
 	d := tx.FindDataset(name)
+	p := tx.FindPool(poolName(name))
 	switch {
+	case p != nil && p.Unloaded:
+		// Guess: ENXIO of spa_open.
+		return nil, refuse("cannot open '%s': No such device or address", name)
+	case tx.suspended(name):
+		return nil, refuse("cannot open '%s': %s", name, suspendedIO)
 	case d == nil:
 		return nil, refuse("cannot open '%s': dataset does not exist", name)
 	case d.Kind()&types == 0:
@@ -117,4 +124,10 @@ func (tx *Tx) addDataset(d *Dataset) *Dataset {
 	d.Time = tx.Now.Unix()
 	tx.State.Datasets[d.Name] = d
 	return d
+}
+
+func cloneDataset(d *Dataset) *Dataset {
+	c := *d
+	c.Local, c.Immutable = maps.Clone(d.Local), slices.Clone(d.Immutable)
+	return &c
 }

@@ -96,34 +96,3 @@ func (f *Fault) matches(words []string) bool {
 	}
 	return true
 }
-
-// unavailable is the health of a pool that lacks too many of its vdevs
-// (zpoolconcepts(7)).
-const unavailable = "UNAVAIL"
-
-// Lost tells whether the pool has no disk to work on: all input and output
-// ends with EIO.
-func (p *Pool) Lost() bool { return p.Health == unavailable }
-
-// LoseDisk takes a disk out of the sled, by its name or serial number, and the
-// pools on it with it. False if there is no such disk.
-func (tx *Tx) LoseDisk(name string) bool { return tx.switchDisk(name, true, unavailable) }
-
-// ReturnDisk puts a disk back that was lost. Its pools work again, as after
-// zpool clear; those that a reboot has left behind can be imported.
-func (tx *Tx) ReturnDisk(name string) bool { return tx.switchDisk(name, false, "ONLINE") }
-
-func (tx *Tx) switchDisk(name string, gone bool, health string) bool {
-	i := slices.IndexFunc(tx.State.Disks, func(d *Disk) bool { return d.Name == name || d.Serial == name })
-	if i < 0 {
-		return false
-	}
-	disk := tx.State.Disks[i]
-	disk.Gone = gone
-	for _, p := range tx.State.Pools {
-		if slices.ContainsFunc(p.Vdevs, func(v string) bool { return tx.DiskOf(v) == disk }) {
-			p.Health = health
-		}
-	}
-	return true
-}

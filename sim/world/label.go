@@ -145,3 +145,36 @@ func (tx *Tx) readFileLabel(name string) (*Pool, int) {
 	}
 	return nil, 0
 }
+
+// DeviceSize is how much can be read from a device.
+func (tx *Tx) DeviceSize(d Device) int64 {
+	switch {
+	case d.Disk == nil:
+		return int64(tx.vdevSize(d.File))
+	case d.Minor >= minorWhole:
+		return int64(d.Disk.Size)
+	}
+	return int64(tx.vdevSize(d.vdev()))
+}
+
+// ReadDevice reads from a disk: the label of the pool that is on it, the
+// partition table of a whole disk, zeros elsewhere. A disk that fails gives EIO.
+func (tx *Tx) ReadDevice(d Device, p []byte, offset int64) error {
+	clear(p)
+	if d.Disk == nil || d.Disk.Failing {
+		return syscall.EIO
+	}
+	show := func(data []byte, at int64) {
+		if offset < at+int64(len(data)) && at < offset+int64(len(p)) {
+			from := max(0, offset-at)
+			copy(p[max(0, at-offset):], data[from:])
+		}
+	}
+	if pool, index := tx.ReadLabel(d); pool != nil {
+		show(pool.labelBytes(index, pool.LabelState()), 0)
+	}
+	if d.Minor >= minorWhole && d.Disk.Layout != "" {
+		show([]byte("EFI PART"), 4096) // in the second block (UEFI, GPT header)
+	}
+	return nil
+}

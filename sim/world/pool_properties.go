@@ -114,8 +114,13 @@ func (s *Survey) PoolValue(p *Pool, property string, literal bool) (value, sourc
 		return "enabled", SourceLocal, true
 	}
 	d := FindPoolProperty(property)
-	if d == nil {
+	switch {
+	case d == nil:
 		return "-", SourceNone, false
+	case p.Unloaded && d.Name == "health":
+		return "FAULTED", SourceNone, true // zpool_get_prop, POOL_STATE_UNAVAIL
+	case p.Unloaded && d.Name != "name" && d.Name != "guid":
+		return "-", SourceNone, true
 	}
 	if d.ReadOnly {
 		return s.poolFigure(p, d.Name, literal), SourceNone, true
@@ -168,10 +173,10 @@ func (s *Survey) poolFigure(p *Pool, property string, literal bool) string {
 // allocated is what the datasets of a pool have written; what is only reserved
 // does not count.
 func (s *Survey) allocated(p *Pool) uint64 {
-	var total uint64
+	total := p.Ballast
 	for _, d := range s.All() {
 		if poolName(d.Name) == p.Name {
-			total += d.Used
+			total += s.own(d)
 		}
 	}
 	return total
@@ -185,8 +190,13 @@ func (tx *Tx) SetPoolProperty(name, property, value string) error {
 	}
 	c := &checker{tx: tx, action: "cannot set property for '" + name + "'"}
 	checked, err := checkPoolSettings(c, map[string]string{property: value})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case checked["readonly"] != "":
+		return c.refuse("property 'readonly' can only be set at import time")
+	case p.ReadOnly():
+		return c.refuse("pool is read-only")
 	}
 	if p.Properties == nil {
 		p.Properties = map[string]string{}

@@ -12,7 +12,8 @@ import (
 // usr/src/lib/libzfs/common/libzfs_pool.c, and the look at devices before in
 // usr/src/cmd/zpool/zpool_vdev.c.
 
-// FindPool is the imported pool of this name, or nil.
+// FindPool is the imported pool of this name, or nil. It may be one that could
+// not be opened.
 func (tx *Tx) FindPool(name string) *Pool {
 	for _, p := range tx.State.Pools {
 		if p.Imported && p.Name == name {
@@ -24,10 +25,14 @@ func (tx *Tx) FindPool(name string) *Pool {
 
 // OpenPool is FindPool, refusing what is not there as zpool_open does.
 func (tx *Tx) OpenPool(name string) (*Pool, error) {
-	if p := tx.FindPool(name); p != nil {
+	switch p := tx.FindPool(name); {
+	case p == nil:
+		return nil, refuse("cannot open '%s': no such pool", name)
+	case p.Unloaded:
+		return nil, refuse("cannot open '%s': pool is currently unavailable", name)
+	default:
 		return p, nil
 	}
-	return nil, refuse("cannot open '%s': no such pool", name)
 }
 
 // PoolOptions are those of zpool create.
@@ -53,8 +58,11 @@ func (tx *Tx) CreatePool(name string, vdevs []string, o PoolOptions) error {
 		return c.refuse("%s\npool name may have been omitted", why)
 	}
 	props, err := checkPoolSettings(c, o.Properties)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case props["readonly"] != "":
+		return c.refuse("property 'readonly' can only be set at import time")
 	}
 	local, err := c.check(o.Root)
 	switch {
@@ -115,19 +123,8 @@ func vdevWord(v string) bool {
 // checkVdevs looks at the devices of a new pool and adds up their size.
 func (tx *Tx) checkVdevs(vdevs []string, force bool) (uint64, error) {
 	var total uint64
-	for len(vdevs) > 0 {
-		word, group := "", vdevs[:1]
-		if vdevWord(vdevs[0]) {
-			word = vdevs[0]
-			n := slices.IndexFunc(vdevs[1:], vdevWord)
-			if n < 0 {
-				n = len(vdevs) - 1
-			}
-			group = vdevs[1 : 1+n]
-			vdevs = vdevs[1:]
-		}
-		vdevs = vdevs[len(group):]
-		size, err := tx.checkGroup(word, group, force)
+	for _, group := range vdevGroups(vdevs) {
+		size, err := tx.checkGroup(group[0], group[1:], force)
 		if err != nil {
 			return 0, err
 		}
@@ -160,6 +157,12 @@ func (tx *Tx) checkGroup(word string, group []string, force bool) (uint64, error
 		smallest = min(smallest, tx.vdevSize(device))
 	}
 	return smallest * uint64(len(group)-parity), nil
+}
+
+func clonePool(p *Pool) *Pool {
+	c := *p
+	c.Vdevs, c.Properties = slices.Clone(p.Vdevs), maps.Clone(p.Properties)
+	return &c
 }
 
 // park is what the names of the datasets of a pool that is not imported begin
@@ -250,6 +253,7 @@ func (tx *Tx) releasePool(p *Pool, force bool) error {
 	}
 	p.Imported = false
 	delete(p.Properties, "altroot")
+	delete(p.Properties, "readonly")
 	return nil
 }
 
@@ -277,18 +281,10 @@ func (tx *Tx) ImportPool(found Candidate, name string, props map[string]string) 
 		return c.refuse("%s", why)
 	}
 	p.Vdevs = found.Found
-	old := p.park() + p.Name
-	for key, d := range maps.Clone(tx.State.Datasets) {
-		if key == old || isBelow(key, old) {
-			delete(tx.State.Datasets, key)
-			d.rename(old, name)
-			tx.State.Datasets[d.Name] = d
-			if err := tx.addDevices(d); err != nil {
-				return err
-			}
-		}
+	if err := tx.unpark(p, name); err != nil {
+		return err
 	}
-	p.Name, p.Imported, p.Exported = name, true, false
+	p.Name, p.Imported, p.Exported, p.Health = name, true, false, tx.measure(p)
 	if p.Properties == nil {
 		p.Properties = map[string]string{}
 	}

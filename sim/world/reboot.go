@@ -46,16 +46,32 @@ func (tx *Tx) Reboot() error {
 	return nil
 }
 
-// leaveLost is what becomes of pools whose disks are gone: none of their
-// datasets is there after the boot. They can be imported when the disks are
-// back. Guess: a real zpool list goes on naming them, as UNAVAIL.
+// leaveLost is what becomes of pools whose disks are away when the system
+// boots: it knows of them from /etc/zfs/zpool.cache, and cannot open them
+// (spa_load in usr/src/uts/common/fs/zfs/spa.c). None of their datasets is there.
 func (tx *Tx) leaveLost() error {
 	for _, p := range slices.Clone(tx.State.Pools) {
-		if !p.Imported || !p.Lost() {
+		if !p.Imported {
+			continue
+		}
+		if p.Health = tx.measure(p); p.Unloaded || tx.openable(p) {
 			continue
 		}
 		if err := tx.releasePool(p, true); err != nil {
 			return err
+		}
+		p.Imported, p.Unloaded = p.Properties["cachefile"] != "none", true
+	}
+	return tx.openLost()
+}
+
+// openLost opens those of an earlier boot whose disks are back.
+func (tx *Tx) openLost() error {
+	for _, p := range tx.State.Pools {
+		if p.Imported && p.Unloaded && tx.openable(p) {
+			if err := tx.ClearPool(p.Name, ""); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -74,7 +74,7 @@ func layMountpoints(files host.Files, s *State) error {
 
 func rootDirectories(mode Mode) []string {
 	dirs := []string{
-		"/dev/vmm", "/dev/zvol/rdsk", "/dev/zvol/dsk", "/etc/dladm", "/etc/ipadm", "/etc/svc/volatile", "/etc/zones",
+		"/dev/dsk", "/dev/rdsk", "/dev/vmm", "/dev/zvol/rdsk", "/dev/zvol/dsk", "/etc/dladm", "/etc/ipadm", "/etc/svc/volatile", "/etc/zones",
 		"/lib/svc/method", "/lib/svc/seed", "/tmp", "/usr/share/lib/xml/dtd", "/usr/share/lib/zoneinfo",
 		"/var/run/zones", "/var/svc/log", "/var/svc/manifest/site", "/var/svc/profile", "/var/tmp", "/rpool",
 	}

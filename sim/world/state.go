@@ -147,6 +147,17 @@ type Disk struct {
 	Layout string `json:"layout,omitempty"`
 	// Failing is set while all its input and output ends with EIO.
 	Failing bool `json:"failing,omitempty"`
+	// Image is what was on it at an earlier time.
+	Image *Image `json:"image,omitempty"`
+}
+
+// Image is a copy of what is on a disk. The contents of its file systems lie
+// aside, see Dataset.Tree.
+type Image struct {
+	Layout   string     `json:"layout"`
+	Serial   string     `json:"serial"` // of the disk that it is of
+	Pool     *Pool      `json:"pool,omitempty"`
+	Datasets []*Dataset `json:"datasets,omitempty"`
 }
 
 // Pool is a pool, imported or not.
@@ -164,6 +175,12 @@ type Pool struct {
 	HostID   uint32 `json:"host_id,omitempty"`  // of the system that had it last
 	Accessed int64  `json:"accessed,omitempty"` // when that was, in seconds since 1970
 	Exported bool   `json:"exported,omitempty"` // it was let go by zpool export
+
+	// Unloaded is a pool that the system knows of, and could not open when it
+	// booted. Nothing of it can be reached.
+	Unloaded bool `json:"unloaded,omitempty"`
+	// Ballast is what fills the pool beside its datasets, in bytes.
+	Ballast uint64 `json:"ballast,omitempty"`
 }
 
 // Dataset is a file system, volume or snapshot.
@@ -181,6 +198,9 @@ type Dataset struct {
 	Deferred bool              `json:"deferred,omitempty"`  // a snapshot that is destroyed once nothing depends on it
 	Key      string            `json:"key,omitempty"`       // encryption roots: the SHA-256 of the key
 	KeyReady bool              `json:"key_ready,omitempty"` // encryption roots: the key is loaded
+	// Immutable are directories in which nothing can be made, by their names
+	// from the top of the file system.
+	Immutable []string `json:"immutable,omitempty"`
 }
 
 // Stack is the IP state of a zone with an exclusive stack, or of the global zone.

@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// mountTable is /etc/mnttab as far as datasets go, worked out anew when the
+// sled has changed.
+type mountTable struct {
+	world *world.World
+	ctx   context.Context // until the sled is closed
+
+	mu      sync.Mutex
+	version uint64
+	mounts  map[string]mount // by directory
+	fixed   map[string]bool  // directories that are immutable
+}
+
+type mount struct {
+	dir      string
+	device   uint64
+	lost     bool // its pool has lost its disk
+	waits    bool // and whoever asks is to wait
+	readOnly bool
+	scarce   bool // what is written may not fit
+}
+
+// at is the file system that a name lies on.
+func (t *mountTable) at(name string) mount {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.current()
+	for dir := path.Clean(name); ; dir = path.Dir(dir) {
+		if m, ok := t.mounts[dir]; ok || dir == "/" {
+			return m
+		}
+	}
+}
+
+// immutable says whether nothing can be made in a directory.
+func (t *mountTable) immutable(dir string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.current()
+	return t.fixed[path.Clean(dir)]
+}
+
+// wait waits until the file system that a name lies on is no longer lost.
+func (t *mountTable) wait(name string) mount {
+	_ = t.world.Wait(t.ctx, func(tx *world.Tx) bool {
+		p := tx.PoolAt(name)
+		return p == nil || !p.Lost() || !p.Waits()
+	})
+	return t.at(name)
+}
+
+// room asks whether so many more bytes fit.
+func (t *mountTable) room(name string, more int) error {
+	return t.world.View(context.Background(), func(tx *world.Tx) error { return tx.Room(name, uint64(more)) })
+}
+
+// current brings the table up to date.
+func (t *mountTable) current() {
+	// An error is a sled that is gone: its files say so themselves.
+	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
+		if t.mounts == nil || t.version != tx.State.Version {
+			t.refresh(tx)
+		}
+		return nil
+	})
+}
+
+func (t *mountTable) refresh(tx *world.Tx) {
+	t.version, t.mounts = tx.State.Version, map[string]mount{"/": {dir: "/", device: 1}}
+	t.fixed = map[string]bool{}
+	pools := map[string]*world.Pool{}
+	for _, p := range tx.State.Pools {
+		if p.Imported {
+			pools[p.Name] = p
+		}
+	}
+	for _, d := range tx.State.Datasets {
+		if d.Mounted == "" {
+			continue
+		}
+		pool, _, _ := strings.Cut(d.Name, "/")
+		// The kernel makes device numbers from the file system's id, too.
+		m := mount{dir: d.Mounted, device: d.GUID | 1<<63, readOnly: tx.MountedReadOnly(d), scarce: tx.Counted(d)}
+		if p := pools[pool]; p != nil {
+			m.lost, m.waits = p.Lost(), p.Waits()
+		}
+		t.mounts[d.Mounted] = m
+	}
+	for _, d := range tx.State.Datasets {
+		for _, name := range d.Immutable {
+			if dir := path.Join(d.Mounted, name); d.Mounted != "" && (name == "/" || t.mounts[dir].dir == "") {
+				t.fixed[dir] = true
+			}
+		}
+	}
+}
