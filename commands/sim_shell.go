@@ -97,7 +97,7 @@ func (e *Env) shellEnviron(dir string) (bin string, environ []string, err error)
 	}
 	environ = append(slices.Clone(e.environ),
 		"PATH="+bin+":"+e.variable("PATH"), sim.DirVariable+"="+dir,
-		"SLEDCTL_HOST=illumos", "SLEDCTL_HOST_ROOT="+sim.Root(dir), "SLEDCTL_HOST_COMMAND_PATH="+bin)
+		"SLEDCTL_HOST=illumos", "SLEDCTL_HOST_ROOT="+sim.Root(dir), "SLEDCTL_HOST_COMMAND_PATH="+bin+","+filepath.Join(bin, sim.CommonDir))
 	if e.flags.config != "" {
 		config, err := filepath.Abs(e.flags.config)
 		if err != nil {

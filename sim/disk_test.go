@@ -336,3 +336,44 @@ func TestAReplacedDiskIsBlank(t *testing.T) {
 		t.Errorf("its old pool: exit %d, %q, %v", got.Exit, got.Stderr, err)
 	}
 }
+
+// In an immutable directory nothing is made, not by root either (chmod(1)); in
+// what is mounted over it, it is.
+func TestNothingIsMadeInAnImmutableDirectory(t *testing.T) {
+	s := newSledFor(t, Options{})
+	files := s.Host().Files()
+	_, pool := first(t, s)
+	if err := host.MkdirAll(files, "/pool/ext/1", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, files, "/pool/ext/there", "x")
+	must(t, s, "chmod", "S+ci", "/pool/ext")
+	_, create := files.Open("/pool/ext/new", os.O_CREATE|os.O_WRONLY, 0o600)
+	for what, err := range map[string]error{
+		"create": create, "mkdir": files.Mkdir("/pool/ext/2", 0o755), "remove": files.Remove("/pool/ext/there"),
+		"rename": files.Rename("/pool/ext/there", "/pool/moved"), "rename into": files.Rename("/etc/release", "/pool/ext/release"),
+		"remove it": files.Remove("/pool/ext"), "rename it": files.Rename("/pool/ext", "/pool/int"),
+	} {
+		if !errors.Is(err, syscall.EPERM) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := files.Append("/pool/ext/there", []byte("y")); err != nil {
+		t.Errorf("a file in it: %v", err)
+	}
+	if err := files.Mkdir("/pool/ext/1/below", 0o755); err != nil {
+		t.Errorf("below a directory in it: %v", err)
+	}
+	if err := files.Remove("/pool/ext/1/below"); err != nil {
+		t.Error(err)
+	}
+	must(t, s, "chmod", "S+ci", "/pool/ext/1")
+	must(t, s, "zfs", "create", "-o", "mountpoint=/pool/ext/1", pool+"/d")
+	if err := files.Mkdir("/pool/ext/1/mounted", 0o755); err != nil {
+		t.Errorf("in what is mounted over it: %v", err)
+	}
+	must(t, s, "zfs", "unmount", pool+"/d")
+	if err := files.Mkdir("/pool/ext/1/under", 0o755); !errors.Is(err, syscall.EPERM) {
+		t.Errorf("with nothing mounted over it: %v", err)
+	}
+}

@@ -99,29 +99,43 @@ func Root(dir string) string { return filepath.Join(dir, world.RootDir) }
 // LinkTools makes a directory with a link to an executable for every command
 // of the sled in dir, and for each name of others, and returns it. In a shell
 // that has it in front of its PATH, and DirVariable set, the stand-ins take the
-// place of the real ones.
+// place of the real ones. Commands that the shell needs itself, as ls, are in
+// CommonDir of that directory.
 func LinkTools(dir, executable string, others ...string) (bin string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
 	bin = filepath.Join(dir, world.BinDir)
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(bin, CommonDir), 0o755); err != nil {
 		return "", err
 	}
 	for _, name := range append(tools.Names(), others...) {
-		link := filepath.Join(bin, name)
-		if target, err := os.Readlink(link); err == nil && target == executable {
-			continue
-		}
-		// By rename, since others may be running it.
-		temp := fmt.Sprintf("%s.%d", link, os.Getpid())
-		if err := os.Symlink(executable, temp); err != nil {
+		if err := link(executable, filepath.Join(bin, name)); err != nil {
 			return "", err
 		}
-		if err := os.Rename(temp, link); err != nil {
+	}
+	for _, name := range tools.CommonNames() {
+		if err := link(executable, filepath.Join(bin, CommonDir, name)); err != nil {
 			return "", err
 		}
 	}
 	return bin, nil
+}
+
+// CommonDir is where LinkTools puts the stand-ins of commands that every system
+// has.
+const CommonDir = "common"
+
+// link makes a symbolic link, or leaves the one that is there.
+func link(target, name string) error {
+	if there, err := os.Readlink(name); err == nil && there == target {
+		return nil
+	}
+	// By rename, since others may be running it.
+	temp := fmt.Sprintf("%s.%d", name, os.Getpid())
+	if err := os.Symlink(target, temp); err != nil {
+		return err
+	}
+	return os.Rename(temp, name)
 }

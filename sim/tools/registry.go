@@ -5,6 +5,10 @@ import "path"
 // Lookup finds a command of the simulated sled by its name.
 func Lookup(name string) (Tool, bool) {
 	switch name {
+	case "chmod":
+		return Chmod, true
+	case "ls":
+		return Ls, true
 	case "dladm":
 		return Dladm, true
 	case "fstyp":
@@ -56,7 +60,12 @@ func find(name string) (Tool, bool) {
 	return Lookup(name)
 }
 
-// Names are the commands that the sled has.
+// CommonNames are the commands of the sled that every system has. They stand for
+// the real ones only where a program looks for the sled's commands, and not in a
+// shell, whose files are not the sled's.
+func CommonNames() []string { return []string{"chmod", "ls"} }
+
+// Names are the other commands that the sled has.
 func Names() []string {
 	return []string{
 		"dladm", "fstyp", "ipadm", "netstat", "pfexec", "prtconf", "route", "rsrvrctl", "svcadm", "svccfg", "svcprop", "svcs", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
@@ -77,7 +86,7 @@ func programName(program string) (string, bool) {
 // programPath is where a command lies (the gate's usr/src/pkg/manifests).
 func programPath(name string) string {
 	switch name {
-	case "netstat", "svcs", "svcprop", "uname", "zonename", "pfexec":
+	case "chmod", "ls", "netstat", "svcs", "svcprop", "uname", "zonename", "pfexec":
 		return "/usr/bin/" + name
 	case "rsrvrctl":
 		return "/usr/lib/" + name

@@ -173,7 +173,7 @@ func (tx *Tx) destroyOne(d *Dataset, o DestroyOptions) error {
 		return err
 	}
 	if managed {
-		_ = tx.Files.Remove(where) // rmdir(2): stays if something is in it.
+		tx.removeMountpoint(where)
 	}
 	return tx.destroyDeferred(d.Origin)
 }

@@ -133,7 +133,7 @@ func (tx *Tx) mount(d *Dataset, overlay bool) error {
 	if !strings.HasPrefix(where, "/") || tx.word(d, "canmount") == "off" || tx.word(d, "zoned") == "on" {
 		return nil
 	}
-	if err := host.MkdirAll(tx.Files, where, 0o755); err != nil {
+	if tx.fixed(where) || host.MkdirAll(tx.Files, where, 0o755) != nil {
 		return refuse("cannot mount '%s': failed to create mountpoint", where)
 	}
 	entries, err := tx.Files.ReadDir(where)

@@ -87,7 +87,7 @@ func (l *changeList) unmount(force bool) error {
 func (l *changeList) remount() error {
 	for _, n := range l.nodes {
 		if where, _ := l.tx.mountpoint(n.dataset); n.mounted && n.source != SourceLocal && where != n.where {
-			_ = l.tx.Files.Remove(n.where) // Stays if something is in it, as with rmdir(2).
+			l.tx.removeMountpoint(n.where)
 		}
 	}
 	var failed error

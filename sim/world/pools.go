@@ -2,7 +2,6 @@ package world
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,7 +211,7 @@ func (tx *Tx) DestroyPool(name string, force bool) error {
 			return err
 		}
 		if source != SourceLocal && strings.HasPrefix(where, "/") {
-			_ = tx.Files.Remove(path.Clean(where))
+			tx.removeMountpoint(where)
 		}
 	}
 	tx.State.Pools = slices.DeleteFunc(tx.State.Pools, func(o *Pool) bool { return o == p })
