@@ -1,0 +1,244 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Source is where disks are looked for: Detect, Vdevs or Devices.
+type Source interface {
+	look(ctx context.Context, h host.Host) ([]Disk, error)
+}
+
+// Look lists the disks of a source, M.2s first, by their slots. A disk that is
+// there and cannot be made out is told by the error; the others are listed all
+// the same. Errors: ErrNoSlots; ErrSyntax; a *host.CommandError.
+func Look(ctx context.Context, h host.Host, s Source) ([]Disk, error) {
+	disks, err := s.look(ctx, h)
+	if err != nil {
+		err = fmt.Errorf("look for disks: %w", err)
+	}
+	return sorted(disks), err
+}
+
+// Detect finds the disks in the slots of an Oxide sled: NVMe disks behind a
+// bridge that has the slot's number, as the sled agent finds them
+// (oxidecomputer/omicron sled-hardware/src/illumos/mod.rs). On other machines it
+// is ErrNoSlots.
+type Detect struct {
+	// Board is "gimlet" or "cosmo"; empty or "auto": as the machine calls itself.
+	Board string
+}
+
+// Vdevs are files that stand for disks: DIR/NAME with names u2_X.vdev and
+// m2_X.vdev. They have the identities that the sled agent gives such files, so
+// the keys of one fit the other's (oxidecomputer/omicron sled-storage).
+type Vdevs struct {
+	Dir   string // where names that are no paths lie; empty: /var/tmp
+	Names []string
+}
+
+// Devices are disks that are configured by their devices.
+type Devices []Device
+
+// Device is one of them.
+type Device struct {
+	Kind Kind
+	Path string // /dev/dsk/c3t0d0
+}
+
+// tree runs prtconf.
+func tree(ctx context.Context, h host.Host) ([]*node, error) {
+	c := treeCommand()
+	r, err := h.Run(ctx, c)
+	if err == nil && r.Exit != 0 {
+		err = &host.CommandError{Command: c, Result: r}
+	}
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := parseTree(r.Stdout)
+	if words := strings.TrimSpace(string(r.Stderr)); err != nil && words != "" {
+		err = fmt.Errorf("%s: %w", words, err)
+	}
+	return nodes, err
+}
+
+func (s Detect) look(ctx context.Context, h host.Host) ([]Disk, error) {
+	nodes, err := tree(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	root := nodes[0]
+	b, err := s.board(root)
+	if err != nil {
+		return nil, err
+	}
+	unit, _ := root.number("boot-storage-unit") // without it, it is not known which
+	var disks []Disk
+	var unclear error
+	for _, n := range nodes {
+		if n.driver != "blkdev" {
+			continue
+		}
+		slot, err := n.above("nvme").above("pcieb").number("physical-slot#")
+		if err != nil || b.kind(int(slot)) == "" {
+			continue // behind something else, or in a slot of something else
+		}
+		d, err := n.disk(b.kind(int(slot)), int(slot))
+		if err != nil {
+			unclear = errors.Join(unclear, fmt.Errorf("slot %#02x: %w", slot, err))
+			continue
+		}
+		d.Boot = b.booted(d.Slot, unit)
+		disks = append(disks, d)
+	}
+	return disks, unclear
+}
+
+func (s Detect) board(root *node) (board, error) {
+	if s.Board != "" && s.Board != "auto" {
+		b, known := boards()[s.Board]
+		if !known {
+			return b, fmt.Errorf("board %q is none of gimlet, cosmo", s.Board)
+		}
+		return b, nil
+	}
+	for _, b := range boards() {
+		if b.root == root.name {
+			return b, nil
+		}
+	}
+	return board{}, fmt.Errorf("this machine calls itself %s: %w", root.name, ErrNoSlots)
+}
+
+// disk makes a disk of a node.
+func (n *node) disk(kind Kind, slot int) (Disk, error) {
+	device, found := n.whole()
+	if !found {
+		return Disk{}, fmt.Errorf("%s has no link for the whole disk: %w", n.name, ErrSyntax)
+	}
+	d := Disk{Name: path.Base(device), Kind: kind, Slot: slot, Device: device}
+	var err error
+	if d.Identity, err = n.identity(); err != nil {
+		return Disk{}, err
+	}
+	// Guess: a disk that does not tell its size has none of these.
+	blocks, berr := n.number("device-nblocks")
+	block, serr := n.number("device-blksize")
+	if berr == nil && serr == nil {
+		d.Size = blocks * block
+	}
+	d.lay()
+	return d, nil
+}
+
+// identity is what the sled agent takes for it: of an NVMe disk the vendor is the
+// controller's number in hexadecimal, and the model has no vendor before it where
+// the driver only puts a word there.
+func (n *node) identity() (Identity, error) {
+	serial, serr := n.text("inquiry-serial-no")
+	product, perr := n.text("inquiry-product-id")
+	vendor, verr := n.text("inquiry-vendor-id")
+	if err := errors.Join(serr, perr, verr); err != nil {
+		return Identity{}, err
+	}
+	i := Identity{Vendor: vendor, Model: product, Serial: serial}
+	controller := n.above("nvme")
+	if controller == nil {
+		return i, nil
+	}
+	number, err := controller.number("vendor-id")
+	if err != nil {
+		return Identity{}, err
+	}
+	i.Vendor = fmt.Sprintf("%x", number)
+	if vendor != "" && vendor != "NVMe" {
+		i.Model = vendor + " " + product
+	}
+	return i, nil
+}
+
+func (s Vdevs) look(_ context.Context, h host.Host) ([]Disk, error) {
+	var disks []Disk
+	var unclear error
+	for i, name := range s.Names {
+		d, err := s.disk(h.Files(), name)
+		if err != nil {
+			unclear = errors.Join(unclear, err)
+			continue
+		}
+		d.Slot = firstFileSlot + i
+		disks = append(disks, d)
+	}
+	return disks, unclear
+}
+
+func (s Vdevs) disk(files host.Files, name string) (Disk, error) {
+	if !path.IsAbs(name) {
+		dir := s.Dir
+		if dir == "" {
+			dir = "/var/tmp"
+		}
+		name = path.Join(dir, name)
+	}
+	short, ended := strings.CutSuffix(path.Base(name), ".vdev")
+	kind, serial, found := strings.Cut(short, "_")
+	if !ended || !found || serial == "" || kind != string(M2) && kind != string(U2) {
+		return Disk{}, fmt.Errorf("%s is neither u2_NAME.vdev nor m2_NAME.vdev", name)
+	}
+	d := Disk{
+		Name: short, Kind: Kind(kind), Device: name, Boot: kind == string(M2),
+		Identity: Identity{
+			Vendor: "synthetic-vendor", Model: "synthetic-model-" + strings.ToUpper(kind), Serial: "synthetic-serial-" + serial,
+		},
+	}
+	info, err := files.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Disk{Name: d.Name, Kind: d.Kind, Device: d.Device, Absent: true}, nil
+	case err != nil:
+		return Disk{}, err
+	case !info.Mode.IsRegular():
+		return Disk{}, fmt.Errorf("%s is no file: %v", name, info.Mode)
+	}
+	d.Size = uint64(info.Size)
+	d.lay()
+	return d, nil
+}
+
+func (s Devices) look(ctx context.Context, h host.Host) ([]Disk, error) {
+	if len(s) == 0 {
+		return nil, nil // nothing to ask for
+	}
+	nodes, err := tree(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	var disks []Disk
+	var unclear error
+	for _, device := range s {
+		i := slices.IndexFunc(nodes, func(n *node) bool {
+			whole, found := n.whole()
+			return found && whole == device.Path
+		})
+		if i < 0 {
+			disks = append(disks, Disk{Name: path.Base(device.Path), Kind: device.Kind, Slot: NoSlot, Device: device.Path, Absent: true})
+			continue
+		}
+		d, err := nodes[i].disk(device.Kind, NoSlot)
+		if err != nil {
+			unclear = errors.Join(unclear, fmt.Errorf("%s: %w", device.Path, err))
+			continue
+		}
+		disks = append(disks, d)
+	}
+	return disks, unclear
+}
