@@ -119,14 +119,14 @@ func isNotFound(err error) bool {
 
 func isConflict(err error) bool {
 	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) || is[*instance.DiskTakenError](err) ||
-		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) || is[*network.MACError](err) ||
+		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*instance.UnfitError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) || is[*network.MACError](err) ||
 		is[*storage.ConflictError](err) || is[*existsError](err)
 }
 
 func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) || errors.Is(err, ledger.ErrAbsent) ||
 		errors.Is(err, instance.ErrNoPool) || is[*terminal.RefusedError](err) || is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
-		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*packaging.MissingError](err) || is[*packaging.ImageError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) ||
+		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*packaging.MissingError](err) || is[*packaging.ImageError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) ||
 		is[*memory.SizeError](err) ||
 		is[*refusedError](err)
 }

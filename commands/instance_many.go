@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -68,8 +69,9 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 	if err != nil {
 		return err
 	}
-	results, failed := instance.Each(ctx, picked, f.parallel, func(ctx context.Context, r instance.Record) (instance.Result, error) {
-		return do(ctx, s, env, r)
+	name := func(i instance.Instance) string { return i.Name }
+	results, failed := instance.Each(ctx, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
+		return do(ctx, s, env, i.Record)
 	})
 	reports := make([]operation.Report, len(results))
 	for i, r := range results {
@@ -79,7 +81,11 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 		return e.printPlan(m, reports...)
 	}
 	if !m.dry() {
-		if err := e.printMany(context.WithoutCancel(ctx), s, env, picked); err != nil && failed == nil {
+		ids := make([]string, len(picked))
+		for i, one := range picked {
+			ids[i] = one.ID
+		}
+		if err := e.printMany(context.WithoutCancel(ctx), s, env, ids); err != nil && failed == nil {
 			return err
 		}
 	}
@@ -87,16 +93,12 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 }
 
 // printMany prints instances as they are now.
-func (e *Env) printMany(ctx context.Context, s instance.Settings, env operation.Env, picked []instance.Instance) error {
+func (e *Env) printMany(ctx context.Context, s instance.Settings, env operation.Env, ids []string) error {
 	view, err := e.view(ctx)
 	if err != nil {
 		return err
 	}
-	named := map[string]bool{}
-	for _, i := range picked {
-		named[i.ID] = true
-	}
-	now, err := s.Select(ctx, env, view, func(i instance.Instance) bool { return named[i.ID] })
+	now, err := s.Select(ctx, env, view, func(i instance.Instance) bool { return slices.Contains(ids, i.ID) })
 	if err != nil {
 		return err
 	}

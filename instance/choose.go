@@ -30,6 +30,10 @@ type chooser struct {
 	self    string          // id of the instance that is chosen for
 	taken   map[string]bool // what open intents make, by kind and name
 	leaving map[string]bool // what they remove
+
+	// strangers are machines that run and of which the ledger does not know:
+	// what they have is as taken as what is recorded.
+	strangers []Stranger
 }
 
 func (s Settings) chooser(view ledger.View, inv *inventory.Inventory, intent, self string) chooser {
@@ -145,6 +149,11 @@ func (c chooser) addressTaken(ip netip.Addr, self string) error {
 	if id := addressOwner(c.view, ip); id != "" && id != self {
 		return &AddressTakenError{Address: ip, By: c.called(id)}
 	}
+	for _, one := range c.strangers {
+		if one.address() == ip {
+			return &AddressTakenError{Address: ip, By: "zone " + one.Zone.Name}
+		}
+	}
 	return nil
 }
 
@@ -155,8 +164,10 @@ type DiskTakenError struct{ Path, By string }
 func (e *DiskTakenError) Error() string { return fmt.Sprintf("disk %s is in use by %s", e.Path, e.By) }
 
 // called is how an operator knows an instance.
-func (c chooser) called(id string) string {
-	if r, known, err := Load(c.view, id); err == nil && known {
+func (c chooser) called(id string) string { return called(c.view, id) }
+
+func called(view ledger.View, id string) string {
+	if r, known, err := Load(view, id); err == nil && known {
 		return fmt.Sprintf("instance %q", r.Name)
 	}
 	return "instance " + id
@@ -259,6 +270,11 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 		}
 		if other := owner(c.view, s.Disks[i].key()); other != "" && other != id {
 			return Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: c.called(other)}
+		}
+		for _, one := range c.strangers {
+			if one.writes(s.Disks[i]) {
+				return Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: "zone " + one.Zone.Name}
+			}
 		}
 	}
 	for i := range s.NICs {

@@ -43,6 +43,8 @@ type Change struct {
 type Result struct {
 	Record Record
 	Report operation.Report
+	// State is that in which Adopt has found the machine.
+	State State
 }
 
 // Ensure makes the instance be there, run, and be as wanted. One that already
@@ -130,11 +132,19 @@ func (s Settings) free(ctx context.Context, env operation.Env, view ledger.View,
 	if err != nil || !known {
 		return err
 	}
+	var names []string
+	for _, run := range r.Runs() {
+		names = append(names, run.Zone, run.Dataset)
+	}
+	return untouched(ctx, env, view, Subject(id), names...)
+}
+
+// untouched fails while a living operation on a subject other than self is
+// taking one of the named things away.
+func untouched(ctx context.Context, env operation.Env, view ledger.View, self string, names ...string) error {
 	for _, open := range operation.Open(view) {
-		touches := slices.ContainsFunc(open.Removes, func(o operation.Object) bool {
-			return slices.ContainsFunc(r.Runs(), func(run Run) bool { return o.Name == run.Zone || o.Name == run.Dataset })
-		})
-		if open.Subject == Subject(id) || !touches {
+		touches := slices.ContainsFunc(open.Removes, func(o operation.Object) bool { return slices.Contains(names, o.Name) })
+		if open.Subject == self || !touches {
 			continue
 		}
 		if holder, living := operation.Alive(ctx, env, open.Subject); living {
@@ -176,6 +186,14 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 		return operation.Decision{}, Record{}, err
 	}
 	choose := s.chooser(view, seen.Inv, at.ID, id)
+	if choose.strangers, err = s.strangers(view, seen.Inv); err != nil {
+		return operation.Decision{}, old, err
+	}
+	for _, one := range choose.strangers {
+		if one.ID == id {
+			return operation.Decision{}, old, &UnadoptedError{Name: name, Zone: one.Zone.Name}
+		}
+	}
 	next, err := s.next(choose, old, known, id, name, c)
 	if err != nil {
 		return operation.Decision{}, old, err

@@ -62,10 +62,10 @@ func (i Instance) Died(boot string) bool {
 	return i.Wanted == WantedRunning && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)
 }
 
-// Each does one thing with each of many instances, at most parallel of them at
+// Each does one thing with each of many, instances or strangers, at most parallel of them at
 // once, in the order given. The error is a *SomeError; the results are those of
 // all, in their order. When ctx ends, no further one is begun.
-func Each(ctx context.Context, all []Instance, parallel int, do func(context.Context, Record) (Result, error)) ([]Result, error) {
+func Each[T any](ctx context.Context, all []T, name func(T) string, parallel int, do func(context.Context, T) (Result, error)) ([]Result, error) {
 	results, errs := make([]Result, len(all)), make([]error, len(all))
 	var wg sync.WaitGroup
 	gate := make(chan struct{}, max(parallel, 1))
@@ -78,14 +78,14 @@ func Each(ctx context.Context, all []Instance, parallel int, do func(context.Con
 		}
 		wg.Go(func() {
 			defer func() { <-gate }()
-			results[i], errs[i] = do(ctx, one.Record)
+			results[i], errs[i] = do(ctx, one)
 		})
 	}
 	wg.Wait()
 	some := &SomeError{Of: len(all)}
 	for i, err := range errs {
 		if err != nil {
-			some.Failures = append(some.Failures, Failure{Name: all[i].Name, Err: err})
+			some.Failures = append(some.Failures, Failure{Name: name(all[i]), Err: err})
 		}
 	}
 	if len(some.Failures) == 0 {

@@ -276,9 +276,14 @@ func (s Settings) target(r Record) propolis.Target {
 	return t
 }
 
-// nameAttr tells an operator who reads a zone's configuration what it is; it
-// decides nothing.
-const nameAttr = "sledctl-name"
+// The attributes that a zone has beside its mark: how the instance is called,
+// and how its address was asked for. They tell an operator who reads the zone's
+// configuration, and Adopt where the ledger was lost. All else of an instance
+// can be seen on it.
+const (
+	nameAttr    = "sledctl-name"
+	addressAttr = "sledctl-address"
+)
 
 // zoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
 // bhyve's devices, Propolis' own directory, and each disk as it is.
@@ -289,6 +294,7 @@ func (s Settings) zoneConfig(r Record) zone.Config {
 		Attrs: []zone.Attr{
 			{Name: sled.AttrInstance, Type: "string", Value: r.ID},
 			{Name: nameAttr, Type: "string", Value: r.Name},
+			{Name: addressAttr, Type: "string", Value: r.Spec.Address.String()},
 		},
 		FS:      []zone.FS{{Dir: s.Propolis.Directory, Special: s.Propolis.Directory, Type: "lofs", Options: []string{"ro"}}},
 		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},

@@ -1,0 +1,171 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
+)
+
+type adoptOptions struct {
+	mutation
+	manyFlags
+	name string
+}
+
+func newInstanceAdopt(env *Env) *cobra.Command {
+	var o adoptOptions
+	cmd := &cobra.Command{
+		Use:   "adopt [NAME|UUID|ZONE]",
+		Short: "Take over a VM that runs and that the state file does not know",
+		Long: `Take over a VM that runs and that the state file does not know: it was lost, or another tool has made the VM. Its record is made
+from what can be seen: its zone's configuration, VNICs, address and dataset, and what its Propolis says of its machine. A VM that sledctl
+had made is the same instance again, with its id, name, Propolis id, address and MACs; only its protection is forgotten.
+
+Nothing of the sled is changed, and the VM does not notice. What runs and can be adopted, reap --dry-run calls adoptable.`,
+		Example: `  sledctl instance adopt --all
+  sledctl instance adopt oxz_propolis-server_6f9619ff-8b86-d011-b42d-00c04fc964ff --name web1`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			if err := o.check("instance adopt", len(args) > 0); err != nil {
+				return err
+			}
+			if o.many() && o.name != "" {
+				return &usageError{text: "instance adopt: --name is for one of them"}
+			}
+			return runInstanceAdopt(ctx, env, o, args)
+		}),
+	}
+	o.mutation.add(cmd, false)
+	o.manyFlags.add(cmd, "every VM that runs and that the state file does not know")
+	cmd.Flags().StringVar(&o.name, "name", "", "how the instance shall be called (default: as its zone says, else its Propolis)")
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeStrangers)
+	return cmd
+}
+
+func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string) error {
+	if err := e.instanceList().Check(e.output); err != nil {
+		return err
+	}
+	s, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	if !o.many() {
+		return e.adoptOne(ctx, s, env, o, args[0])
+	}
+	strangers, err := e.strangers(ctx, s, env)
+	if err != nil {
+		return err
+	}
+	name := func(one instance.Stranger) string { return one.Zone.Name }
+	results, failed := instance.Each(ctx, strangers, name, o.parallel, func(ctx context.Context, one instance.Stranger) (instance.Result, error) {
+		return s.Adopt(ctx, env, one, o.change())
+	})
+	if err := e.printAdopted(ctx, s, env, o, results); err != nil && failed == nil {
+		return err
+	}
+	return failed
+}
+
+func (o adoptOptions) change() instance.Change {
+	return instance.Change{Verb: "instance adopt", Wanted: instance.Wanted{Name: o.name}, DryRun: o.dry()}
+}
+
+// adoptOne takes one over. One that is recorded already is left alone.
+func (e *Env) adoptOne(ctx context.Context, s instance.Settings, env operation.Env, o adoptOptions, ref string) error {
+	strangers, err := e.strangers(ctx, s, env)
+	if err != nil {
+		return err
+	}
+	one, err := s.FindStranger(ctx, env, strangers, ref)
+	if is[*instance.NotFoundError](err) {
+		if r, known := e.recorded(ctx, s, ref); known {
+			return e.printInstance(ctx, s, r.ID, instance.Settings.Get)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	result, err := s.Adopt(ctx, env, one, o.change())
+	if err != nil {
+		return withReport(err, result.Report)
+	}
+	return e.printAdopted(ctx, s, env, o, []instance.Result{result})
+}
+
+// recorded finds an instance that has a run, by name, id or zone.
+func (e *Env) recorded(ctx context.Context, s instance.Settings, ref string) (instance.Record, bool) {
+	view, err := e.view(ctx)
+	if err != nil {
+		return instance.Record{}, false
+	}
+	if r, err := s.Find(view, ref); err == nil {
+		return r, r.Run != nil
+	}
+	all, err := instance.All(view)
+	for _, r := range all {
+		if err == nil && r.Run != nil && r.Run.Zone == ref {
+			return r, true
+		}
+	}
+	return instance.Record{}, false
+}
+
+func (e *Env) strangers(ctx context.Context, s instance.Settings, env operation.Env) ([]instance.Stranger, error) {
+	view, err := e.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Strangers(ctx, env, view)
+}
+
+// printAdopted prints the instances that were adopted; of a dry run, those that
+// would have been.
+func (e *Env) printAdopted(ctx context.Context, s instance.Settings, env operation.Env, o adoptOptions, results []instance.Result) error {
+	var ids []string
+	var would []shownInstance
+	for _, r := range results {
+		if r.Record.ID != "" {
+			ids = append(ids, r.Record.ID)
+			would = append(would, showInstance(instance.Instance{Record: r.Record, Status: instance.Status{State: r.State}}))
+		}
+	}
+	if !o.dry() {
+		return e.printMany(context.WithoutCancel(ctx), s, env, ids)
+	}
+	err := e.instanceList().Print(e.Streams.Out, e.output, would)
+	if len(would) > 0 && o.detailed {
+		err = errors.Join(err, errDifferences)
+	}
+	return err
+}
+
+// completeStrangers offers the zones that can be adopted.
+func (e *Env) completeStrangers(ctx context.Context) []string {
+	s, err := e.instances(ctx)
+	if err != nil {
+		return nil
+	}
+	env, err := e.operation()
+	if err != nil {
+		return nil
+	}
+	all, err := e.strangers(ctx, s, env)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = one.Zone.Name
+	}
+	return names
+}

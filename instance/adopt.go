@@ -1,0 +1,182 @@
+package instance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis/spec"
+)
+
+// Strangers lists the zones that run and that the ledger does not know.
+func (s Settings) Strangers(ctx context.Context, env operation.Env, view ledger.View) ([]Stranger, error) {
+	inv := inventory.Look(ctx, env.Host, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs}})
+	if err := inv.Know(inventory.Zones, inventory.Configs); err != nil {
+		return nil, err
+	}
+	return s.strangers(view, inv)
+}
+
+// FindStranger picks the stranger that ref means: a zone, an instance's name or
+// id, or a Propolis id. One that says neither is asked for its machine.
+func (s Settings) FindStranger(ctx context.Context, env operation.Env, all []Stranger, ref string) (Stranger, error) {
+	id := strings.ToLower(ref)
+	for _, one := range all {
+		propolis, _ := s.Names.ParseZoneName(one.Zone.Name)
+		if ref == one.Zone.Name || ref == one.Name || id == one.ID || id == propolis.String() {
+			return one, nil
+		}
+	}
+	var silent []error
+	for _, one := range all {
+		if one.ID != "" {
+			continue
+		}
+		seen, err := s.sight(ctx, env.Host, one, "")
+		if err != nil {
+			silent = append(silent, err)
+		} else if id == strings.ToLower(seen.machine.Properties.ID) || ref == seen.machine.Properties.Name {
+			return one, nil
+		}
+	}
+	return Stranger{}, errors.Join(append([]error{&NotFoundError{Name: ref}}, silent...)...)
+}
+
+// Adopt makes a record of a stranger from what can be seen of it: as the one
+// that the ledger had, where it was lost. Nothing of the host is changed. With
+// c.Wanted.Name it is called so. Errors: *UnfitError; *ConflictError and those of
+// what others have taken; *operation.LockedError.
+func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Stranger, c Change) (Result, error) {
+	id, err := s.identify(ctx, env.Host, stranger)
+	if err != nil {
+		return Result{}, err
+	}
+	var result Record
+	var seen sighting
+	report, err := operation.Run(ctx, env, operation.Request[sighting]{
+		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
+		Look: func(ctx context.Context, h host.Host) (sighting, error) {
+			boot, err := operation.Boot(env)
+			if err != nil {
+				return sighting{}, err
+			}
+			seen, err = s.sight(ctx, h, stranger, boot)
+			return seen, err
+		},
+		Decide: func(view ledger.View, seen sighting, at operation.Moment) (operation.Decision, error) {
+			if err := untouched(ctx, env, view, Subject(id), stranger.Zone.Name); err != nil {
+				return operation.Decision{}, err
+			}
+			d, r, err := s.adoption(view, seen, at, c.Wanted.Name)
+			result = r
+			return d, err
+		},
+	})
+	if err == nil && env.Warn != nil {
+		if differs := seen.differs(result); differs != "" {
+			env.Warn(fmt.Errorf("instance %q: sledctl would have built its machine otherwise, and will, when it is built anew: %s", result.Name, differs))
+		}
+	}
+	return Result{Record: result, Report: report, State: strings.ToLower(seen.machine.State)}, err
+}
+
+// identify is the id of the instance that a stranger is.
+func (s Settings) identify(ctx context.Context, h host.Host, stranger Stranger) (string, error) {
+	if stranger.ID != "" {
+		return stranger.ID, nil
+	}
+	seen, err := s.sight(ctx, h, stranger, "")
+	if err != nil {
+		return "", err
+	}
+	id, err := uuid.Parse(seen.machine.Properties.ID)
+	if err != nil {
+		return "", &UnfitError{Zone: stranger.Zone.Name, Reason: fmt.Sprintf("its machine has the id %q", seen.machine.Properties.ID)}
+	}
+	return id.String(), nil
+}
+
+// adoption is pure.
+func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment, name string) (operation.Decision, Record, error) {
+	propolisID, named := s.Names.ParseZoneName(seen.Zone.Name)
+	if !named {
+		propolisID = uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" propolis"))
+	}
+	id := strings.ToLower(seen.machine.Properties.ID)
+	name = cmp.Or(name, seen.Name, seen.machine.Properties.Name)
+	if ValidateName(name) != nil {
+		name = "vm-" + id
+	}
+	r, err := s.record(seen, name, propolisID)
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	old, known, err := Load(view, r.ID)
+	switch {
+	case err != nil:
+		return operation.Decision{}, Record{}, err
+	case known && old.has(seen.Zone.Name):
+		return operation.Decision{}, old, nil
+	case known && len(old.Runs()) > 0:
+		return operation.Decision{}, old, &ConflictError{Name: old.Name, Differences: []Difference{{Field: "zone", Is: old.Runs()[0].Zone, Wanted: seen.Zone.Name}}}
+	}
+	if err := s.unreserved(view, r); err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	r.Generation, r.Updated, r.Protected = old.Generation+1, at.Now, old.Protected
+	var d operation.Decision
+	d.After, err = r.replaces(old)
+	return d, r, err
+}
+
+// unreserved refuses a record that would take what another instance has.
+func (s Settings) unreserved(view ledger.View, r Record) error {
+	for _, key := range r.reserves() {
+		other := owner(view, key)
+		if other == "" || other == r.ID {
+			continue
+		}
+		by := called(view, other)
+		kind, thing, _ := strings.Cut(key, "/")
+		switch kind + "/" {
+		case namePrefix:
+			return &NameTakenError{Name: r.Name, ID: r.ID, Owner: other}
+		case addressPrefix:
+			return &AddressTakenError{Address: r.Spec.Address.Prefix.Addr(), By: by}
+		case nicPrefix:
+			return &MACTakenError{MAC: thing, By: by}
+		case diskPrefix:
+			return &DiskTakenError{Path: thing, By: by}
+		}
+		return &ConflictError{Name: r.Name, Differences: []Difference{{Field: key, Is: "of " + by, Wanted: "its own"}}}
+	}
+	return nil
+}
+
+// differs says in what the machine is another than sledctl would have built.
+func (s sighting) differs(r Record) string {
+	if r.Run == nil || s.machine.Spec == nil {
+		return ""
+	}
+	built, err := request(r)
+	if err != nil {
+		return err.Error()
+	}
+	all := spec.Compare(*built.Init.Spec, *s.machine.Spec)
+	var said []string
+	for _, d := range all[:min(len(all), 3)] {
+		said = append(said, d.Path)
+	}
+	if more := len(all) - len(said); more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(said, ", ")
+}

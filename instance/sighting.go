@@ -1,0 +1,271 @@
+package instance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// sighting is all that can be seen of a stranger: what a record is made from.
+type sighting struct {
+	Stranger
+	inv      *inventory.Inventory
+	boot     string
+	services map[string]string
+	control  ipadm.Address // on which its Propolis answers
+	routes   []ipadm.Route
+	machine  propolis.Description
+}
+
+// UnfitError is a stranger that cannot be adopted.
+type UnfitError struct{ Zone, Reason string }
+
+// Error says why.
+func (e *UnfitError) Error() string {
+	return fmt.Sprintf("zone %s cannot be adopted: %s", e.Zone, e.Reason)
+}
+
+// Hint says how it is got rid of.
+func (e *UnfitError) Hint() string {
+	return "sledctl zone exec " + e.Zone + " -- svcs -x looks into it; sledctl zone delete " + e.Zone + " takes it away"
+}
+
+// sight looks at a stranger from all sides.
+func (s Settings) sight(ctx context.Context, h host.Host, stranger Stranger, boot string) (sighting, error) {
+	seen := sighting{Stranger: stranger, boot: boot}
+	seen.inv = inventory.Look(ctx, h, inventory.Want{
+		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
+		User:  []string{sled.PropertyInstance},
+	})
+	err := seen.inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Datasets)
+	if err == nil {
+		seen.services, err = smf.States(ctx, h, stranger.Zone.Name)
+	}
+	var addresses []ipadm.Address
+	if err == nil {
+		addresses, err = ipadm.Addresses(ctx, h, stranger.Zone.Name)
+	}
+	if err == nil {
+		seen.routes, err = ipadm.Routes(ctx, h, stranger.Zone.Name)
+	}
+	if err != nil {
+		return sighting{}, err
+	}
+	return seen, seen.meet(ctx, h, addresses, s.Propolis.Port)
+}
+
+// meet finds the address on which its Propolis answers, and asks for its
+// machine.
+func (s *sighting) meet(ctx context.Context, h host.Host, addresses []ipadm.Address, port uint16) error {
+	silent := errors.New("no address of it is usable")
+	for _, a := range addresses {
+		ip := a.Address.Addr()
+		if !a.Address.IsValid() || a.State != ipadm.OK || ip.IsLinkLocalUnicast() || strings.HasPrefix(a.Object, "lo0/") {
+			continue
+		}
+		d, err := describe(ctx, h, netip.AddrPortFrom(ip, port))
+		switch {
+		case isNoInstance(err):
+			return &UnfitError{Zone: s.Zone.Name, Reason: "its Propolis has no machine"}
+		case err != nil:
+			silent = err
+			continue
+		case d.Spec == nil:
+			return &UnfitError{Zone: s.Zone.Name, Reason: "its machine waits for a migration"}
+		}
+		s.control, s.machine = a, d
+		return nil
+	}
+	return &UnfitError{Zone: s.Zone.Name, Reason: "its Propolis does not answer: " + silent.Error()}
+}
+
+func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Description, error) {
+	ctx, release := context.WithTimeout(ctx, askTimeout)
+	defer release()
+	return propolis.Client{Host: h, Target: propolis.Target{Name: at.String(), Address: at}}.Spec(ctx)
+}
+
+// record is what the ledger would say, had it seen the zone be made. What the
+// zone says of itself counts where it agrees with what is there. It is pure.
+func (s Settings) record(seen sighting, name string, propolisID uuid.UUID) (Record, error) {
+	unfit := func(format string, args ...any) (Record, error) {
+		return Record{}, &UnfitError{Zone: seen.Zone.Name, Reason: fmt.Sprintf(format, args...)}
+	}
+	machine := seen.machine
+	id, err := uuid.Parse(machine.Properties.ID)
+	if err != nil {
+		return unfit("its machine has the id %q", machine.Properties.ID)
+	}
+	home, found := seen.home()
+	mark := home.User[sled.PropertyInstance]
+	if mark.Source != zfs.Local {
+		mark.Value = ""
+	}
+	for _, said := range []string{seen.ID, mark.Value} {
+		if said != "" && said != id.String() {
+			return unfit("it is marked as instance %s, and its machine is %s", said, id)
+		}
+	}
+	if !found {
+		return unfit("no dataset is mounted on its zonepath %s", seen.Zone.Path)
+	}
+	control, there := seen.inv.Link(linkOf(seen.control.Object))
+	if !there || control.Class != "vnic" {
+		return unfit("its Propolis answers on %s, which is no VNIC", seen.control.Object)
+	}
+	pool, _, _ := strings.Cut(home.Name, "/")
+	r := Record{
+		ID: id.String(), Name: name, Wanted: WantedRunning, Control: control.MAC,
+		Spec: Spec{CPUs: int(machine.Spec.Board.CPUs), Memory: machine.Spec.Board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{}},
+	}
+	run := Run{
+		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
+		Control: vnicOf(control), Guests: []VNIC{}, Boot: seen.boot, Ensured: true,
+	}
+	run.Base, run.BaseDataset = seen.base(home)
+	r.Run = &run
+	if err := seen.devices(&r); err != nil {
+		return unfit("%v", err)
+	}
+	r.Spec.Address = s.addressOf(seen)
+	if run.Service = s.serviceOf(seen); addressObject(r) != seen.control.Object {
+		run.Object = seen.control.Object
+	}
+	run.Foreign = len(zone.Compare(s.zoneConfig(r), seen.Config)) > 0
+	if err := r.Spec.validate(); err != nil {
+		return unfit("its machine is none that sledctl can make again: %v", err)
+	}
+	return r, nil
+}
+
+// home is the dataset of the zonepath.
+func (s sighting) home() (zfs.Dataset, bool) {
+	datasets, _ := s.inv.Datasets()
+	i := slices.IndexFunc(datasets, func(d zfs.Dataset) bool {
+		return d.Type == zfs.TypeFilesystem && d.Mountpoint == s.Zone.Path && d.Mounted
+	})
+	if i < 0 {
+		return zfs.Dataset{}, false
+	}
+	return datasets[i], true
+}
+
+// base is the zone that it was cloned from, and that zone's dataset: the origin
+// of what lies in it lies at the same place below. A zone that was installed
+// has none.
+func (s sighting) base(home zfs.Dataset) (zoneName, dataset string) {
+	for _, d := range s.inv.Below(home.Name) {
+		origin, _, cloned := strings.Cut(d.Origin, "@")
+		dataset, alike := strings.CutSuffix(origin, strings.TrimPrefix(d.Name, home.Name))
+		if cloned && alike {
+			return dataset[strings.LastIndexByte(dataset, '/')+1:], dataset
+		}
+	}
+	return "", ""
+}
+
+func vnicOf(l vnic.Link) VNIC { return VNIC{Name: l.Name, Over: l.Over, MAC: l.MAC, VLAN: l.VLAN} }
+
+// devices reads disks and NICs from the machine, in the order of their places
+// on the PCI bus, which is that in which they were asked for.
+func (s sighting) devices(r *Record) error {
+	components := s.machine.Spec.Components
+	type placed struct {
+		at      spec.PCIPath
+		backend string
+		disk    bool
+	}
+	var devices []placed
+	for _, key := range components.Keys() {
+		switch d := components[key].(type) {
+		case spec.NVMeDisk:
+			devices = append(devices, placed{d.PCI, d.Backend, true})
+		case spec.VirtioDisk:
+			devices = append(devices, placed{d.PCI, d.Backend, true})
+		case spec.VirtioNIC:
+			devices = append(devices, placed{d.PCI, d.Backend, false})
+		}
+	}
+	slices.SortFunc(devices, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.at.Bus, b.at.Bus), cmp.Compare(a.at.Device, b.at.Device), cmp.Compare(a.at.Function, b.at.Function))
+	})
+	for _, d := range devices {
+		switch b := components[d.backend].(type) {
+		case spec.FileStorage:
+			disk, err := Disk{Path: b.Path, ReadOnly: b.ReadOnly}.normal()
+			if err != nil {
+				return err
+			}
+			r.Spec.Disks = append(r.Spec.Disks, disk)
+		case spec.VirtioNetwork:
+			l, there := s.inv.Link(b.VNIC)
+			if !there {
+				return fmt.Errorf("its VNIC %s is not on the sled", b.VNIC)
+			}
+			r.Run.Guests = append(r.Run.Guests, vnicOf(l))
+			r.Spec.NICs = append(r.Spec.NICs, NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})
+		case nil:
+			return fmt.Errorf("its machine has no component %s", d.backend)
+		default:
+			return fmt.Errorf("its %s is a %s, which sledctl cannot make again", d.backend, b.Type())
+		}
+	}
+	return nil
+}
+
+func linkOf(object string) string {
+	link, _, _ := strings.Cut(object, "/")
+	return link
+}
+
+// addressOf is how its control interface got its address. Whether the default
+// route was asked for, or is the underlay's, only the zone can say.
+func (s Settings) addressOf(seen sighting) Address {
+	if seen.control.Type != ipadm.Static {
+		return Address{Mode: seen.control.Type}
+	}
+	a := Address{Mode: Static, Prefix: seen.control.Address}
+	said, err := ParseAddress(attrsOf(seen.Config)[addressAttr])
+	if err == nil && said.Prefix == a.Prefix {
+		return said
+	}
+	for _, route := range seen.routes {
+		gateway, err := netip.ParseAddr(route.Gateway)
+		if err == nil && route.Destination == "default" && a.Prefix.Contains(gateway) && gateway != s.gateway(a) {
+			a.Gateway = gateway
+		}
+	}
+	return a
+}
+
+// oxideService is what Propolis is called in the zones of the sled agent
+// (propolis, packaging/smf/propolis-server/manifest.xml).
+const oxideService = "svc:/system/illumos/propolis-server:default"
+
+// serviceOf is what Propolis is called in its zone; empty: as in ours.
+func (s Settings) serviceOf(seen sighting) string {
+	switch {
+	case seen.services[s.Propolis.FMRI] == smf.Online:
+		return ""
+	case seen.services[oxideService] == smf.Online:
+		return oxideService
+	}
+	return ByHand
+}
