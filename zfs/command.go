@@ -102,3 +102,17 @@ func destroyCommand(name string) host.Command {
 func destroySnapshotsCommand(name string) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"destroy", "-r", name}}
 }
+
+// attributesCommand shows the system attributes of directories, in words.
+func attributesCommand(directories []string) host.Command {
+	return host.Command{Program: "ls", Args: append([]string{"-d/v"}, directories...), ReadOnly: true}
+}
+
+// fixCommand makes a directory immutable, and loosenCommand not (chmod(1)).
+func fixCommand(directory string) host.Command {
+	return host.Command{Program: "chmod", Args: []string{"S+ci", directory}}
+}
+
+func loosenCommand(directory string) host.Command {
+	return host.Command{Program: "chmod", Args: []string{"S-ci", directory}}
+}

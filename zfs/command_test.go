@@ -28,6 +28,7 @@ func TestQueryLines(t *testing.T) {
 		},
 		{poolsCommand(), "zpool list -HpvP -o name,size,allocated,free,health,guid,failmode"},
 		{poolCommand("tank"), "zpool list -H -o name,guid tank"},
+		{attributesCommand([]string{"/zone", "/a b"}), "ls -d/v /zone '/a b'"},
 		{importableCommand(""), "zpool import"},
 		{importableCommand("/var/tmp/a b"), "zpool import -d '/var/tmp/a b'"},
 	} {
@@ -82,6 +83,15 @@ func TestStepLines(t *testing.T) {
 		{SetPool{Pool: "oxp_1", Name: "failmode", Value: "continue"}, "zpool.set", []string{"zpool set failmode=continue oxp_1"}},
 		{ImportPool{Name: "oxp_1", GUID: "17"}, "zpool.import", []string{"zpool import 17"}},
 		{ImportPool{Name: "oxp_1", GUID: "17", Dir: "/vdev", Force: true}, "zpool.import", []string{"zpool import -f -d /vdev 17"}},
+		{Protect{Directory: "/zone", Make: true}, "zfs.protect", []string{"mkdir -p -m 0755 /zone", "chmod S+ci /zone"}},
+		{Protect{Directory: "/zone"}, "zfs.protect", []string{"chmod S+ci /zone"}},
+		{
+			Protect{Directory: "/zone", Entries: []string{"a", "b c"}, Aside: "/old-zone", Loosen: true}, "zfs.protect",
+			[]string{
+				"chmod S-ci /zone", "mkdir -p -m 0755 /old-zone", "mv /zone/a /old-zone/a", "mv '/zone/b c' '/old-zone/b c'", "chmod S+ci /zone",
+			},
+		},
+		{Protect{Directory: "/zone", Make: true, Unfixable: true}, "zfs.protect", []string{"mkdir -p -m 0755 /zone"}},
 		{ExportPool{Name: "oxp_1", GUID: "17"}, "zpool.export", []string{"zpool export oxp_1"}},
 	} {
 		if got := c.step.Verb(); got != c.verb {

@@ -106,7 +106,7 @@ func (f *fake) do(subcommand, name string) {
 				f.datasets[i].Mounted = subcommand == "mount"
 			}
 		}
-	case "set", "inherit", "snapshot", "load-key", "unload-key", "change-key":
+	case "set", "inherit", "snapshot", "load-key", "unload-key", "change-key", "S+ci", "S-ci":
 	default:
 		f.t.Errorf("nobody expected zfs %s", subcommand)
 	}

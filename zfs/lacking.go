@@ -42,7 +42,10 @@ func lacks(r host.Result) (what string, ok bool) {
 		{`^cannot (?:create|set property for) '[^']+': invalid property '([^']+)'$`, "property '%s'"},
 		{`^unrecognized command '([^']+)'$`, "subcommand '%s'"},
 		{`^invalid option '([^']+)'$`, "option '%s'"},
-		{`^Key change error: (Only keyformat, keylocation, and pbkdf2iters) may be set with this command\.$`, "user properties to set with a key: \"%s\""},
+		{
+			`^Key change error: (Only keyformat, keylocation, and pbkdf2iters) may be set with this command\.$`,
+			"user properties to set with a key: \"%s\"",
+		},
 	} {
 		if m := regexp.MustCompile(form.pattern).FindStringSubmatch(line); m != nil {
 			return fmt.Sprintf(form.what, m[1]), true
