@@ -65,7 +65,7 @@ network stay. The records of the instances stay too: instance ensure makes them 
 
 // reapSettings are what reap takes from the configuration.
 func reapSettings(c config.Config) reap.Settings {
-	return reap.Settings{Names: prefixes(c), Keys: path.Join(c.Paths.Run, "key")}
+	return reap.Settings{Names: prefixes(c), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c)}
 }
 
 func runReap(ctx context.Context, e *Env, f reapFlags) error {
@@ -97,6 +97,9 @@ func runReap(ctx context.Context, e *Env, f reapFlags) error {
 	if err == nil || findings.Objects != nil {
 		if perr := objectList().Print(e.Streams.Out, e.output, showObjects(findings, f.plan != "", report, f.dry())); perr != nil && err == nil {
 			err = perr
+		}
+		if findings.Unbundled != nil && !f.dry() {
+			e.progress.warn(fmt.Errorf("nothing was kept of the zones: %w", findings.Unbundled))
 		}
 		for _, changed := range findings.Changed {
 			e.progress.warn(fmt.Errorf("%s %s of the plan %s", changed.Kind, changed.Name, changed.Now))

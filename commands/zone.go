@@ -34,7 +34,7 @@ func newZone(env *Env) *cobra.Command {
 			Short:   "Give an instance's zone its control address, and wait until it is usable",
 			Example: `  address=$(sledctl zone address --instance web1 -o name)`,
 		}, printRunAddress),
-		newZoneHalt(env), newZoneDelete(env), newZoneExec(env),
+		newZoneHalt(env), newZoneDelete(env), newZoneExec(env), newZoneBundle(env),
 	)
 	return cmd
 }

@@ -20,6 +20,7 @@ type Config struct {
 	Propolis Propolis `toml:"propolis"`
 	Names    Names    `toml:"names"`
 	Instance Instance `toml:"instance"`
+	Bundle   Bundle   `toml:"bundle"`
 }
 
 // Host is the machine that sledctl runs on.
@@ -91,6 +92,12 @@ type Instance struct {
 	Memory Size `toml:"memory" default:"2G" doc:"memory, in whole MiB"`
 	// Reservoir is of all instances together.
 	Reservoir Size `toml:"reservoir" default:"0" doc:"memory that is set aside for all instances, in whole MiB; 0: left as the host has it"`
+}
+
+// Bundle is what is kept of zones that go.
+type Bundle struct {
+	Directory string `toml:"directory" default:"" doc:"where bundles of zones lie; empty: the debug datasets of the U.2s, else of the M.2s"`
+	MaxSize   Size   `toml:"max_size" default:"1G" doc:"what all bundles of one place may take, the oldest give way; 0: none are taken by themselves"`
 }
 
 // Size is a number of bytes, written with zfs(8)'s units: 2G.

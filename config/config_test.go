@@ -61,6 +61,7 @@ func usual() config.Config {
 			ZonePrefix: "propolis_instance_", BasePrefix: "propolis_base", VNICPrefix: "vnic_propolis", GuestPrefix: "vnic_propolis_guest",
 		},
 		Instance: config.Instance{CPUs: 2, Memory: 2 << 30},
+		Bundle:   config.Bundle{MaxSize: 1 << 30},
 	}
 }
 
@@ -125,6 +126,9 @@ guest_prefix = "g_"
 cpus = 4
 memory = "8G"
 reservoir = "64G"
+[bundle]
+directory = "/var/crash/zones"
+max_size = "3G"
 `
 
 func all() config.Config {
@@ -144,6 +148,7 @@ func all() config.Config {
 		},
 		Names:    config.Names{ZonePrefix: "z_", BasePrefix: "b_", VNICPrefix: "v_", GuestPrefix: "g_"},
 		Instance: config.Instance{CPUs: 4, Memory: 8 << 30, Reservoir: 64 << 30},
+		Bundle:   config.Bundle{Directory: "/var/crash/zones", MaxSize: 3 << 30},
 	}
 }
 

@@ -280,6 +280,11 @@ func apply(ctx context.Context, env Env, book book, keep bool, seal func(context
 		return report, err
 	}
 	report.Outcome, report.Elapsed = outcome, time.Since(report.Started)
+	for _, p := range outcome.Passed {
+		if env.Warn != nil {
+			env.Warn(p)
+		}
+	}
 	defer func() {
 		if err := record.write(env.Host.Files(), env.RunDir, report); err != nil && env.Warn != nil {
 			env.Warn(fmt.Errorf("keep the trace: %w", err))

@@ -37,6 +37,8 @@ const (
 	Undoing    EventKind = "undoing"
 	Undone     EventKind = "undone"
 	UndoFailed EventKind = "undo failed"
+	// Passed is a Courtesy that failed.
+	Passed EventKind = "passed"
 )
 
 // StepError is an action that failed.
@@ -63,6 +65,7 @@ type Outcome struct {
 	Done   []Action     // in the order in which they were done, without those undone
 	Undone []Action     // in the order in which they were undone
 	Failed []*StepError // in the order in which they failed
+	Passed []*StepError // courtesies that failed, and keep nothing from having been done
 	// Left names what the run made and did not take back, or should have
 	// removed and did not: what the operator finds on the host.
 	Left []string
@@ -225,6 +228,12 @@ func (r *run) ended(e ending) {
 		r.state[e.action.ID] = done
 		r.outcome.Done = append(r.outcome.Done, e.action)
 		r.observe(Event{Kind: Finished, Action: e.action, Elapsed: e.elapsed})
+		return
+	}
+	if e.action.Courtesy && !errors.Is(e.err, host.ErrStillRunning) {
+		r.state[e.action.ID] = done
+		r.outcome.Passed = append(r.outcome.Passed, &StepError{Action: e.action, Elapsed: e.elapsed, Err: e.err})
+		r.observe(Event{Kind: Passed, Action: e.action, Elapsed: e.elapsed, Err: e.err})
 		return
 	}
 	r.state[e.action.ID] = broken

@@ -47,6 +47,9 @@ type Action struct {
 	Change Change   // what happens to the object
 	After  []string // ids of the actions that must be done first
 	Step   Step
+	// Courtesy is an action for which nothing else waits in earnest: when it
+	// fails, that is told, and those after it are done all the same.
+	Courtesy bool
 	// Beside takes away what the step makes beside its object: after its undo,
 	// and also when it fails.
 	Beside []Action

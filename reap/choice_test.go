@@ -97,7 +97,7 @@ func TestAllTakesWhatIsOursAndNoMore(t *testing.T) {
 	if d := cmp.Diff(want, goers(f)); d != "" {
 		t.Error(d)
 	}
-	before := behind(t, f.removal().Plan)
+	before := behind(t, f.removal(bundler{}).Plan)
 	if !slices.Contains(before["zone.uninstall "+base1], "zone.delete "+zone1) {
 		t.Errorf("the base goes behind %q", before["zone.uninstall "+base1])
 	}
@@ -192,7 +192,7 @@ func TestAnEmptyPlanRemovesNothing(t *testing.T) {
 	s := empty()
 	s.zone(zone1, zone.Installed)
 	s.hold(t, "vnic_propolis4", now().Add(-time.Minute))
-	if f := s.judgeAs(t, Choice{Plan: []Object{}}); len(goers(f)) != 0 || !f.removal().Plan.Empty() {
+	if f := s.judgeAs(t, Choice{Plan: []Object{}}); len(goers(f)) != 0 || !f.removal(bundler{}).Plan.Empty() {
 		t.Error(goers(f))
 	}
 }
@@ -205,7 +205,7 @@ func TestAllIsNeverForeign(t *testing.T) {
 		s.Links = append(s.Links, vnic.Link{Name: "propolis_gz0", Class: "vnic", Over: "stub0"})
 		s.fact(t, "network", network.Record{GZVNIC: "propolis_gz0", Etherstub: "stub0"})
 		f := s.judgeAs(t, Choice{All: true})
-		behind(t, f.removal().Plan)
+		behind(t, f.removal(bundler{}).Plan)
 		for _, o := range f.Objects {
 			l, _ := f.inv.Link(o.Name)
 			switch {

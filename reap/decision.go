@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/key"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/vnic"
@@ -17,6 +18,7 @@ import (
 // builder puts the plan together, object by object.
 type builder struct {
 	Findings
+	bundler
 	decision operation.Decision
 	after    map[string]string // zone -> the action behind which its links are free
 	waited   map[string]bool   // objects, by kind and name, that others wait for
@@ -27,8 +29,8 @@ type builder struct {
 // removal plans the removal of all that goes. What holds another goes first: a
 // zone, then its links, with their addresses, its dataset, the snapshots on its
 // base, and then the base.
-func (f Findings) removal() operation.Decision {
-	b := &builder{Findings: f, decision: operation.Decision{Plan: plan.Plan{Policy: plan.Continue}},
+func (f Findings) removal(bundles bundler) operation.Decision {
+	b := &builder{Findings: f, bundler: bundles, decision: operation.Decision{Plan: plan.Plan{Policy: plan.Continue}},
 		after: map[string]string{}, waited: map[string]bool{}, last: map[string]string{}}
 	for _, keys := range f.first {
 		for _, key := range keys {
@@ -99,7 +101,7 @@ func (b *builder) add(o Object) {
 func (b *builder) actions(o Object) []plan.Action {
 	switch o.Kind {
 	case KindZone:
-		actions := b.zone(o)
+		actions := b.zone(o, b.bundler)
 		b.after[o.Name] = actions[len(actions)-1].ID
 		return append(actions, b.cloneSnapshots(o, b.after[o.Name])...)
 	case KindVNIC:
@@ -108,12 +110,14 @@ func (b *builder) actions(o Object) []plan.Action {
 		return []plan.Action{remove(o, vnic.DeleteEtherstub{Name: o.Name})}
 	case KindAddress:
 		return b.address(o)
-	case KindDataset, KindSnapshot:
+	case KindDataset:
+		return plan.Chain(append(b.ofRoot(o, b.inv), b.dataset(o.Name, o.Reason)...)...)
+	case KindSnapshot:
 		return b.dataset(o.Name, o.Reason)
 	case KindDirectory:
 		return []plan.Action{remove(o, zone.RemoveHome{Path: o.Name})}
 	case KindKey:
-		return []plan.Action{remove(o, wipeKey{Name: o.Name})}
+		return []plan.Action{remove(o, key.Wipe{File: o.Name})}
 	}
 	return nil
 }
@@ -124,10 +128,10 @@ func remove(o Object, step plan.Step) plan.Action {
 }
 
 // zone removes a zone by the steps that its state needs, and its dataset if
-// the brand leaves it.
-func (f Findings) zone(o Object) []plan.Action {
+// the brand leaves it. What it can tell of itself is kept first.
+func (f Findings) zone(o Object, bundles bundler) []plan.Action {
 	z, _ := f.inv.Zone(o.Name)
-	var actions []plan.Action
+	actions := bundles.ofZone(o, z)
 	for _, step := range zone.Removal(z) {
 		actions = append(actions, remove(o, step.(plan.Step)))
 	}

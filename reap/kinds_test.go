@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
@@ -75,7 +76,7 @@ func TestZonesInEveryState(t *testing.T) {
 // verbsOf are the verbs of the plan's actions on objects of a kind.
 func verbsOf(f Findings, kind string) string {
 	var verbs []string
-	for _, a := range f.removal().Plan.Actions {
+	for _, a := range f.removal(bundler{}).Plan.Actions {
 		if strings.HasPrefix(a.Object, kind) && strings.HasPrefix(a.Step.Verb(), strings.TrimSpace(kind)) {
 			verbs = append(verbs, a.Step.Verb())
 		}
@@ -229,7 +230,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			if d := cmp.Diff(c.want, verdicts(f)); d != "" {
 				t.Error(d)
 			}
-			behind(t, f.removal().Plan)
+			behind(t, f.removal(bundler{}).Plan)
 			for _, o := range f.Objects {
 				if o.Reason == "" || o.Kind == KindVM && o.Goes {
 					t.Errorf("%+v", o)
@@ -273,7 +274,7 @@ func TestWhatHoldsAnotherGoesFirst(t *testing.T) {
 	s.base(t, base2, 2, true)
 	s.zone(zone1, zone.Installed)
 	s.clone("rpool/zone/"+zone1+"/zbe", "rpool/zone/"+base1+"/zbe@"+zone1+"_snap")
-	d := s.judge(t).removal()
+	d := s.judge(t).removal(bundler{})
 	before := behind(t, d.Plan)
 	for _, c := range []struct{ later, earlier string }{
 		{"vnic.delete old0", "ipadm.delete-interface old0"},
@@ -285,7 +286,7 @@ func TestWhatHoldsAnotherGoesFirst(t *testing.T) {
 		}
 	}
 	if n := len(d.Plan.Actions); n != 8 { // the interface goes once
-		t.Errorf("%d actions: %q", n, d.Plan.Actions)
+		t.Errorf("%d actions: %q", n, plan.IDs(d.Plan.Actions))
 	}
 }
 

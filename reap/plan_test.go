@@ -45,7 +45,7 @@ func TestAZoneGoesBeforeItsVNICsAndItsDatasets(t *testing.T) {
 	s.dataset("rpool/zone/" + zone2 + "/a")
 	s.dataset("rpool/zone/" + zone2 + "/a/b")
 	s.snapshot("rpool/zone/" + zone2 + "/a@s")
-	d := s.judge(t).removal()
+	d := s.judge(t).removal(bundler{})
 	before := behind(t, d.Plan)
 	for _, c := range []struct{ later, earlier string }{
 		{"zone.uninstall " + zone1, "zone.halt " + zone1},
@@ -80,7 +80,7 @@ func TestAnUnfinishedBaseWithoutAZoneGoesWithAllThatClonesLeftOnIt(t *testing.T)
 	s.snapshot("rpool/zone/" + base1 + "@" + zone1 + "_snap")
 	s.snapshot("rpool/zone/" + base1 + "/zbe@" + zone1 + "_snap")
 	f := s.judge(t)
-	before := behind(t, f.removal().Plan)
+	before := behind(t, f.removal(bundler{}).Plan)
 	if got := before["zfs.destroy rpool/zone/"+base1]; len(got) != 6 && len(slices.Compact(slices.Sorted(slices.Values(got)))) != 3 {
 		t.Errorf("behind %q", got)
 	}
@@ -161,7 +161,7 @@ func TestNothingThatIsNeededOrForeignIsEverInThePlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := world().Draw(t, "world")
 		f := s.judge(t)
-		d := f.removal()
+		d := f.removal(bundler{})
 		before := behind(t, d.Plan) // fails if it cannot be done
 		records, err := instance.All(bookOf(t, s.facts))
 		if err != nil {
@@ -226,7 +226,7 @@ func BenchmarkReap10000(b *testing.B) {
 	}
 	for b.Loop() {
 		f := s.judge(b)
-		if d := f.removal(); len(d.Intent.Removes) != 2500 || len(f.Objects)+len(f.inv.Below("rpool/zone")) < 10_000 {
+		if d := f.removal(bundler{}); len(d.Intent.Removes) != 2500 || len(f.Objects)+len(f.inv.Below("rpool/zone")) < 10_000 {
 			b.Fatal(len(d.Intent.Removes), len(f.Objects))
 		}
 	}

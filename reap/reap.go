@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
@@ -18,12 +19,18 @@ type Settings struct {
 	// Keys is the directory in which storage has files with keys while it needs
 	// them; empty: there is none.
 	Keys string
+	// Bundles says where what a zone can tell of itself goes before the zone
+	// does.
+	Bundles Bundles
 }
 
 // seen is the sled, and the boot that it is in.
 type seen struct {
 	inv  *inventory.Inventory
 	boot string
+	// places are where bundles can be written; nowhere is why there is none.
+	places  []bundle.Place
+	nowhere error
 }
 
 // Reap judges every object and removes those that nobody needs. All are tried;
@@ -46,7 +53,8 @@ func (s Settings) ReapChosen(ctx context.Context, env operation.Env, choice Choi
 			if findings, err = judge(k, got.inv, choice); err != nil {
 				return operation.Decision{}, err
 			}
-			d := findings.removal()
+			d := findings.removal(s.bundler(k, got, at))
+			findings.unbundled(got.nowhere)
 			d.After, err = k.forgets(findings)
 			return d, err
 		},
@@ -82,7 +90,12 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env) (see
 		Parts: append(needed, inventory.Addresses, inventory.Homes, inventory.Entries),
 		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertyBase}, Directories: directories,
 	})
-	return seen{inv: inv, boot: boot}, inv.Know(needed...)
+	got := seen{inv: inv, boot: boot}
+	if err := inv.Know(needed...); err != nil {
+		return seen{}, err
+	}
+	got.places, got.nowhere = s.Bundles.ready(h.Files(), inv)
+	return got, nil
 }
 
 // forgets are the facts of what goes, or is gone already: bases, holds, and

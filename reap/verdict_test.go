@@ -248,7 +248,7 @@ func TestOneZoneThatIsAskedFor(t *testing.T) {
 	} {
 		f := s.judge(t)
 		z, _ := f.inv.Zone(c.zone)
-		d, err := f.one(z, c.whole)
+		d, err := f.one(z, c.whole, bundler{})
 		if _, ok := errors.AsType[*NeededError](err); ok != c.refused {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -44,14 +44,14 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 			if there = found; !found {
 				return operation.Decision{}, nil
 			}
-			return findings.one(z, whole)
+			return findings.one(z, whole, s.bundler(k, got, at))
 		},
 	})
 	return there, report, err
 }
 
 // one plans the halt or removal of one zone.
-func (f Findings) one(z zone.Zone, whole bool) (operation.Decision, error) {
+func (f Findings) one(z zone.Zone, whole bool, bundles bundler) (operation.Decision, error) {
 	var found Object
 	for _, o := range f.Objects {
 		if o.Kind == "zone" && o.Name == z.Name {
@@ -69,7 +69,7 @@ func (f Findings) one(z zone.Zone, whole bool) (operation.Decision, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
 	if whole {
 		found.Reason = "asked for"
-		d.Plan.Actions = f.zone(found)
+		d.Plan.Actions = f.zone(found, bundles)
 		d.Intent.Removes = []operation.Object{{Kind: "zone", Name: z.Name, Identity: z.UUID}}
 		return d, nil
 	}

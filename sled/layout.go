@@ -91,3 +91,30 @@ func Zone(pool, zone string) (l Location, ok bool) {
 	}
 	return parent.Join(zone), true
 }
+
+// Debug is the dataset of a pool for what is kept for a look when something has
+// failed: crypt/debug of a U.2's pool, debug of an M.2's (U2_DEBUG_DATASET and
+// M2_DEBUG_DATASET of oxidecomputer/omicron). Other pools have none.
+func Debug(pool string) (l Location, ok bool) {
+	switch kind, _ := ParsePool(pool); kind {
+	case ExternalPool:
+		return PoolRoot(pool).Join("crypt", "debug"), true
+	case InternalPool:
+		return PoolRoot(pool).Join("debug"), true
+	}
+	return Location{}, false
+}
+
+// PoolAt is the pool on which a path lies, if it lies below the root of one on
+// a U.2 or M.2; else empty.
+func PoolAt(name string) string {
+	for _, c := range []struct{ dir, prefix string }{{externalDir, "oxp_"}, {internalDir, "oxi_"}} {
+		if rest, found := strings.CutPrefix(name, c.dir+"/"); found {
+			id, _, _ := strings.Cut(rest, "/")
+			if _, ok := parseUUID(id); ok {
+				return c.prefix + id
+			}
+		}
+	}
+	return ""
+}

@@ -1,6 +1,9 @@
 package sled
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 const (
 	u2 = "oxp_e4b4dc87-ab46-49fb-a4b4-d361ae214c03"
@@ -28,5 +31,32 @@ func TestLayout(t *testing.T) {
 	}
 	if got, ok := Zone("rpool", "web1"); got != (Location{"rpool/zone/web1", "/zone/web1"}) || !ok {
 		t.Errorf("%v, %v", got, ok)
+	}
+}
+
+func TestDebug(t *testing.T) {
+	for pool, want := range map[string]Location{
+		u2: {u2 + "/crypt/debug", "/pool/ext/" + strings.TrimPrefix(u2, "oxp_") + "/crypt/debug"},
+		"oxi_a462a7f7-b628-40fe-80ff-4e4189e2d62b": {"oxi_a462a7f7-b628-40fe-80ff-4e4189e2d62b/debug", "/pool/int/a462a7f7-b628-40fe-80ff-4e4189e2d62b/debug"},
+		"rpool": {},
+	} {
+		if got, ok := Debug(pool); got != want || ok != (want != Location{}) {
+			t.Errorf("%s: %v, %v", pool, got, ok)
+		}
+	}
+}
+
+func TestPoolAt(t *testing.T) {
+	for _, pool := range []string{u2, m2} {
+		for _, below := range []string{"", "/crypt/zone/z"} {
+			if got := PoolAt(PoolRoot(pool).Mountpoint + below); got != pool {
+				t.Errorf("%s%s: %s", pool, below, got)
+			}
+		}
+	}
+	for _, elsewhere := range []string{"/zone/z", "/pool/ext", "/pool/ext/x/y", "", "/pool/" + u2} {
+		if got := PoolAt(elsewhere); got != "" {
+			t.Errorf("%s: %s", elsewhere, got)
+		}
 	}
 }

@@ -1,0 +1,69 @@
+// Package bundle keeps what a zone can tell of itself before the zone is taken
+// away: logs, configuration, and, while it runs, services, processes, links and
+// addresses. A bundle is a gzipped tar, one for a zone and a moment, below
+//
+//	<debug dataset>/bundle/zone/<zone>/<id>.tar.gz
+//
+// which is where the sled agent has its zone bundles (oxidecomputer/omicron,
+// sled-agent/src/zone_bundle.rs). The oldest give way to new ones.
+package bundle
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+)
+
+// Cause is why a bundle was taken.
+type Cause string
+
+// The causes.
+const (
+	Failed    Cause = "failed"    // its instance had failed
+	StaleZone Cause = "stale"     // of an earlier boot of the sled
+	Orphan    Cause = "orphan"    // needed by nobody
+	Removed   Cause = "removed"   // taken away though it was needed
+	Requested Cause = "requested" // somebody asked for it
+)
+
+// ID names a bundle among all: its time, its cause, and something of its own
+// that derives from seed.
+func ID(now time.Time, cause Cause, seed string) string {
+	sum := sha256.Sum256([]byte(seed + " bundle"))
+	return fmt.Sprintf("%s-%s-%x", now.UTC().Format(idTime), cause, sum[:4])
+}
+
+const idTime = "20060102T150405Z"
+
+// parseID reads what ID writes.
+func parseID(id string) (at time.Time, cause Cause, ok bool) {
+	parts := strings.Split(id, "-")
+	if len(parts) != 3 || strings.Trim(parts[1], "abcdefghijklmnopqrstuvwxyz") != "" || len(parts[2]) != 8 || strings.Trim(parts[2], "0123456789abcdef") != "" {
+		return time.Time{}, "", false
+	}
+	at, err := time.Parse(idTime, parts[0])
+	return at, Cause(parts[1]), err == nil && parts[1] != ""
+}
+
+// Bundle is a bundle that was taken.
+type Bundle struct {
+	ID    string
+	Zone  string
+	Cause Cause
+	Time  time.Time
+	Size  int64 // bytes on disk
+	Path  string
+}
+
+const (
+	suffix   = ".tar.gz"
+	topDir   = "bundle/zone"
+	lockName = "bundle"
+)
+
+// directory is where the bundles of a zone lie.
+func directory(debug, zone string) string { return path.Join(debug, topDir, zone) }
+
+func fileOf(debug, zone, id string) string { return path.Join(directory(debug, zone), id+suffix) }

@@ -1,0 +1,421 @@
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+)
+
+const (
+	testZone = "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000001"
+	u2       = "oxp_e4b4dc87-ab46-49fb-a4b4-d361ae214c03"
+	m2       = "oxi_a462a7f7-b628-40fe-80ff-4e4189e2d62b"
+)
+
+func moment() time.Time { return time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+func TestIDsSayWhenAndWhy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "time"), 0).UTC()
+		cause := rapid.SampledFrom([]Cause{Failed, StaleZone, Orphan, Removed, Requested}).Draw(t, "cause")
+		gotAt, gotCause, ok := parseID(ID(at, cause, rapid.String().Draw(t, "seed")))
+		if !ok || !gotAt.Equal(at) || gotCause != cause {
+			t.Errorf("%v %v %v", gotAt, gotCause, ok)
+		}
+	})
+	for _, bad := range []string{"", "x", "20250301T120000Z-failed", "20250301T120000Z-failed-0123456g", "20251301T120000Z-failed-01234567", "20250301T120000Z--01234567",
+		"20250301T120000Z-../-01234567", "../20250301T120000Z-failed-01234567"} {
+		if _, _, ok := parseID(bad); ok {
+			t.Errorf("%q is an id", bad)
+		}
+	}
+}
+
+// newSled is a sled with a directory for bundles and a zone's root with logs.
+func newSled(t *testing.T) host.Host {
+	t.Helper()
+	s := sim.New(sim.Options{M2: -1, U2: -1})
+	t.Cleanup(s.Close)
+	h := s.Host()
+	for _, dir := range []string{"/bundles", "/zone/z/root/var/svc/log", "/zone/z/root/var/adm", "/run/lock"} {
+		if err := host.MkdirAll(h.Files(), dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, h.Files(), "/zone/z/root/var/svc/log/system-propolis:default.log", "it fell over\n")
+	put(t, h.Files(), "/zone/z/root/var/adm/messages", "panic\n")
+	put(t, h.Files(), "/etc/zones/"+testZone+".xml", "<zone/>")
+	return h
+}
+
+func put(t *testing.T, f host.Files, name, data string) {
+	t.Helper()
+	if err := host.WriteFile(f, name, []byte(data), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func take(n int) Take {
+	return Take{Zone: testZone, Zonepath: "/zone/z", ID: ID(moment().Add(time.Duration(n)*time.Second), Failed, fmt.Sprint(n)), Reason: "its instance had failed",
+		Dir: "/bundles", Max: DefaultMax, Lock: "/run/lock/bundle"}
+}
+
+func bundles(t *testing.T, h host.Host) []Bundle {
+	t.Helper()
+	all, err := List(h.Files(), []Place{{Dir: "/bundles"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// open reads a bundle.
+func open(t *testing.T, h host.Host, b Bundle) (Metadata, map[string]string) {
+	t.Helper()
+	data, err := host.ReadFile(h.Files(), b.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := tar.NewReader(unzipped)
+	files := map[string]string{}
+	for {
+		head, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[head.Name] = string(text)
+	}
+	var about Metadata
+	if err := json.Unmarshal([]byte(files[metadataName]), &about); err != nil {
+		t.Fatal(err)
+	}
+	delete(files, metadataName)
+	return about, files
+}
+
+func TestABundleOfAZoneThatDoesNotRun(t *testing.T) {
+	h := newSled(t)
+	if err := take(0).Do(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	all := bundles(t, h)
+	if len(all) != 1 || all[0].Zone != testZone || all[0].Cause != Failed || !all[0].Time.Equal(moment()) {
+		t.Fatalf("%+v", all)
+	}
+	about, files := open(t, h, all[0])
+	want := map[string]string{
+		"zone.xml": "<zone/>", "root/var/svc/log/system-propolis:default.log": "it fell over\n", "root/var/adm/messages": "panic\n",
+	}
+	if d := cmp.Diff(want, files); d != "" {
+		t.Error(d)
+	}
+	if len(about.Problems) != 0 || about.Reason != "its instance had failed" || about.Zone != testZone || len(about.Files) != len(want) {
+		t.Errorf("%+v", about)
+	}
+	info, err := h.Files().Stat(all[0].Path)
+	if err != nil || info.Mode.Perm() != 0o600 {
+		t.Errorf("%v, %v: logs are nobody else's business", info.Mode, err)
+	}
+}
+
+func TestWhatCannotBeHadIsAProblemAndNoFailure(t *testing.T) {
+	h := newSled(t)
+	s := take(0)
+	s.Zonepath, s.Zone = "/zone/nowhere", "z9"
+	if err := s.Do(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	about, files := open(t, h, bundles(t, h)[0])
+	if len(files) != 0 || len(about.Problems) != 2 {
+		t.Errorf("%v, %v", files, about.Problems)
+	}
+}
+
+// A running zone is asked; what does not answer is told in its place.
+func TestARunningZoneIsAsked(t *testing.T) {
+	h := newSled(t)
+	s := take(0)
+	s.Running = true
+	asked := map[string]bool{}
+	answers := answering{Host: h, answer: func(c host.Command) (host.Result, error) {
+		asked[c.Program] = c.ReadOnly
+		switch c.Program {
+		case "svcs":
+			return host.Result{Stdout: []byte("online svc:/milestone/single-user:default\n")}, nil
+		case "ps":
+			return host.Result{}, host.ErrNoCommand
+		}
+		return host.Result{Exit: 1, Stderr: []byte("no\n")}, nil
+	}}
+	if err := s.Do(t.Context(), answers); err != nil {
+		t.Fatal(err)
+	}
+	_, files := open(t, h, bundles(t, h)[0])
+	if !strings.Contains(files["services.txt"], "# svcs -z "+testZone+" -a\nonline svc:/milestone") {
+		t.Errorf("%q", files["services.txt"])
+	}
+	if !strings.Contains(files["processes.txt"], "# not answered: command not found") {
+		t.Errorf("%q", files["processes.txt"])
+	}
+	if !strings.Contains(files["addresses.txt"], "# exit 1") || !strings.Contains(files["addresses.txt"], "no\n") {
+		t.Errorf("%q", files["addresses.txt"])
+	}
+	for program, readOnly := range asked {
+		if !readOnly {
+			t.Errorf("%s may change something", program)
+		}
+	}
+}
+
+type answering struct {
+	host.Host
+	answer func(host.Command) (host.Result, error)
+}
+
+func (a answering) Run(_ context.Context, c host.Command) (host.Result, error) { return a.answer(c) }
+
+// What a guest may have planted in the root is not followed and not opened.
+func TestNothingButFilesOfTheRootIsRead(t *testing.T) {
+	f := host.Memory()
+	for _, dir := range []string{"/zone/z/root/var/svc/log/dir", "/etc"} {
+		if err := host.MkdirAll(f, dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, f, "/etc/shadow", "secret")
+	put(t, f, "/zone/z/root/var/svc/log/real.log", "log")
+	for link, to := range map[string]string{
+		"/zone/z/root/var/svc/log/a.log": "/etc/shadow", "/zone/z/root/var/svc/log/b.log": "../../../../../../etc/shadow", "/zone/z/root/var/log": "/etc",
+		"/zone/z/root/var/adm": "../../../../etc",
+	} {
+		if err := f.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var c collection
+	c.logs(f, "/zone/z/root")
+	for _, m := range c.members {
+		if m.Name != "root/var/svc/log/real.log" || strings.Contains(string(m.data), "secret") {
+			t.Errorf("%s: %s", m.Name, m.data)
+		}
+	}
+	if len(c.members) != 1 {
+		t.Errorf("%d members, problems: %q", len(c.members), c.problems)
+	}
+}
+
+func TestOfALongLogTheEndIsKept(t *testing.T) {
+	f := host.Memory()
+	put(t, f, "/log", strings.Repeat("a", memberMax)+"the end")
+	m, err := end(f, "/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.data) != memberMax || !bytes.HasSuffix(m.data, []byte("the end")) || m.Of != memberMax+7 {
+		t.Errorf("%d bytes of %d", len(m.data), m.Of)
+	}
+	var c collection
+	for range totalMax/memberMax + 3 {
+		c.add(m)
+	}
+	if c.total != totalMax || len(c.problems) != 3 {
+		t.Errorf("%d bytes, %d problems", c.total, len(c.problems))
+	}
+}
+
+func TestTheOldestGiveWay(t *testing.T) {
+	h := newSled(t)
+	if err := take(0).Do(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	one := bundles(t, h)[0].Size
+	for n := 1; n < 6; n++ {
+		s := take(n)
+		s.Max = 3*one + one/2
+		if n == 3 {
+			s.Zone = "another" // its directory goes with its last bundle
+		}
+		if err := s.Do(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var left []string
+	for _, b := range bundles(t, h) {
+		left = append(left, b.ID)
+	}
+	if want := []string{take(3).ID, take(4).ID, take(5).ID}; !cmp.Equal(left, want) {
+		t.Errorf("%q, want %q", left, want)
+	}
+	s := take(7)
+	s.Max = one / 2
+	if err := s.Do(t.Context(), h); !errors.Is(err, errTooLarge) || len(bundles(t, h)) != 3 {
+		t.Errorf("one that is too large: %v, %d are left", err, len(bundles(t, h)))
+	}
+}
+
+// Wherever it is killed, what is listed is whole, and the next one leaves
+// nothing half-written.
+func TestABundleIsWholeOrNotThere(t *testing.T) {
+	points := 0
+	for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
+		for point := 1; ; point++ {
+			h := newSled(t)
+			if err := take(0).Do(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			size := bundles(t, h)[0].Size
+			dying := host.Crash(h, point, mode)
+			s := take(1)
+			s.Max = size + size/2 // the first must give way
+			err := s.Do(t.Context(), dying)
+			dying.Wait()
+			if !dying.Crashed() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+			points++
+			for _, b := range bundles(t, h) {
+				open(t, h, b)
+			}
+			if err := take(2).Do(t.Context(), h); err != nil {
+				t.Fatalf("at %d: %v", point, err)
+			}
+			infos, err := h.Files().ReadDir("/bundles/bundle/zone/" + testZone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range infos {
+				if !strings.HasSuffix(i.Name, suffix) {
+					t.Errorf("at %d: %s is left", point, i.Name)
+				}
+			}
+		}
+	}
+	t.Logf("%d cases", points)
+	if points < 15 {
+		t.Errorf("%d cases", points)
+	}
+}
+
+func TestBadValuesNeverBecomeFileNames(t *testing.T) {
+	h := newSled(t)
+	for _, change := range []func(*Take){
+		func(s *Take) { s.Zone = "../../etc" }, func(s *Take) { s.Zone = "" }, func(s *Take) { s.ID = "../x" },
+	} {
+		s := take(0)
+		change(&s)
+		if s.Do(t.Context(), h) == nil {
+			t.Errorf("%+v was taken", s)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	dirs := func(places []Place) (all []string) {
+		for _, p := range places {
+			all = append(all, p.Dir)
+		}
+		return all
+	}
+	u2Dir, m2Dir := "/pool/ext/"+strings.TrimPrefix(u2, "oxp_")+"/crypt/debug", "/pool/int/"+strings.TrimPrefix(m2, "oxi_")+"/debug"
+	for _, c := range []struct {
+		configured string
+		pools      []string
+		want       []string
+	}{
+		{"", []string{m2, "rpool", u2}, []string{u2Dir, m2Dir}},
+		{"", []string{m2}, []string{m2Dir}},
+		{"", []string{"rpool"}, nil},
+		{"/var/crash", []string{m2, u2}, []string{"/var/crash"}},
+	} {
+		if d := cmp.Diff(c.want, dirs(Places(c.configured, c.pools))); d != "" {
+			t.Errorf("%v: %s", c, d)
+		}
+	}
+	ready := Places("", []string{m2, u2})
+	for pool, want := range map[string]string{m2: m2Dir, u2: u2Dir, "rpool": u2Dir, "": u2Dir} {
+		if p, ok := Best(ready, pool); !ok || p.Dir != want {
+			t.Errorf("%q: %v", pool, p)
+		}
+	}
+	if _, ok := Best(nil, u2); ok {
+		t.Error("nowhere is a place")
+	}
+}
+
+// A directory is a place only if its dataset is mounted there.
+func TestAPlaceIsWhereItsDatasetIsMounted(t *testing.T) {
+	s := sim.New(sim.Options{M2: -1, U2: -1})
+	t.Cleanup(s.Close)
+	h := s.Host()
+	for _, argv := range [][]string{{"zfs", "create", "-o", "mountpoint=/x/debug", "rpool/debug"}} {
+		if r, err := h.Run(t.Context(), host.Command{Program: argv[0], Args: argv[1:]}); err != nil || r.Exit != 0 {
+			t.Fatal(argv, err, string(r.Stderr))
+		}
+	}
+	if err := host.MkdirAll(h.Files(), "/y/debug", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mounted, plain, gone := Place{Dir: "/x/debug", Dataset: "rpool/debug"}, Place{Dir: "/y/debug", Dataset: "rpool/other"}, Place{Dir: "/z"}
+	ready, err := Ready(h.Files(), []Place{gone, plain, mounted})
+	if err != nil || len(ready) != 1 || ready[0] != mounted {
+		t.Errorf("%v, %v", ready, err)
+	}
+	_, err = Ready(h.Files(), []Place{gone, plain})
+	nowhere, ok := errors.AsType[*NowhereError](err)
+	if !ok || len(nowhere.Reasons) != 2 || !strings.Contains(nowhere.Error(), "rpool/other is not mounted") {
+		t.Errorf("%v", err)
+	}
+	if ready, err := Ready(h.Files(), []Place{{Dir: "/y/debug"}}); err != nil || len(ready) != 1 {
+		t.Errorf("a configured directory: %v, %v", ready, err)
+	}
+}
+
+// What is explained is what happens.
+func TestWhatIsExplainedIsDone(t *testing.T) {
+	h := newSled(t)
+	var done, explained []string
+	traced := host.Trace(h, func(e host.Event) {
+		if e.Line.Mutates() {
+			done = append(done, e.Line.Text)
+		}
+	})
+	if err := take(0).Do(t.Context(), traced); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range take(0).Explain() {
+		if l.Mutates() {
+			explained = append(explained, l.Text)
+		}
+	}
+	if d := cmp.Diff(explained, done); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,230 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/reap"
+	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+func newZoneBundle(env *Env) *cobra.Command {
+	cmd := group("bundle", "What zones could tell of themselves before they went", `
+A bundle is a gzipped tar of a zone's logs and configuration and, if it ran, of its services, processes, links and addresses. One is taken of every
+zone that reap removes and of every failed instance's zone that is taken away, and of others on request. Bundles lie on the debug datasets, below
+bundle/zone/ZONE; the oldest give way to new ones (bundle.max_size).`)
+	cmd.AddCommand(newBundleList(env), newBundleCreate(env), newBundleGet(env))
+	return cmd
+}
+
+// bundleSettings are what bundles take from the configuration.
+func bundleSettings(c config.Config) reap.Bundles {
+	return reap.Bundles{Dir: c.Bundle.Directory, Max: int64(c.Bundle.MaxSize), Lock: bundle.LockName(c.Paths.Run)}
+}
+
+// shownBundle is a bundle as it is printed.
+type shownBundle struct {
+	ID    string    `json:"id"`
+	Zone  string    `json:"zone"`
+	Cause string    `json:"cause"`
+	Time  time.Time `json:"time"`
+	Size  int64     `json:"size"`
+	Path  string    `json:"path"`
+}
+
+func (e *Env) bundleList() terminal.List[shownBundle] {
+	type column = terminal.Column[shownBundle]
+	return terminal.List[shownBundle]{
+		Kind: "Bundle", Name: func(b shownBundle) string { return b.ID },
+		Columns: []column{
+			{Name: "id", Value: func(b shownBundle) string { return b.ID }, Whole: true},
+			{Name: "zone", Value: func(b shownBundle) string { return b.Zone }},
+			{Name: "cause", Value: func(b shownBundle) string { return b.Cause }},
+			{Name: "time", Value: func(b shownBundle) string { return b.Time.Format(time.RFC3339) }, Human: func(b shownBundle) string { return terminal.Ago(e.Now(), b.Time) }},
+			{Name: "size", Value: func(b shownBundle) string { return strconv.FormatInt(b.Size, 10) },
+				Human: func(b shownBundle) string { return terminal.FormatSize(uint64(b.Size)) }, Right: true},
+			{Name: "path", Value: func(b shownBundle) string { return b.Path }, Extra: true},
+		},
+		Tall: &terminal.Tall[shownBundle]{
+			Head: func(b shownBundle) string { return b.ID },
+			Detail: func(b shownBundle) string {
+				return fmt.Sprintf("%s: zone %s, %s, %s", b.Cause, b.Zone, terminal.FormatSize(uint64(b.Size)), terminal.Ago(e.Now(), b.Time))
+			},
+		},
+	}
+}
+
+func newBundleList(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list [ZONE]", Aliases: []string{"ls"}, Short: "List the bundles, the newest last",
+		Example: `  sledctl zone bundle list
+  sledctl zone bundle list -H --columns id,path`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			if err := env.bundleList().Check(env.output); err != nil {
+				return err
+			}
+			all, err := env.bundles(ctx)
+			if err != nil {
+				return err
+			}
+			shown := []shownBundle{}
+			for _, b := range all {
+				if len(args) == 0 || b.Zone == args[0] {
+					shown = append(shown, showBundle(b))
+				}
+			}
+			return env.bundleList().Print(env.Streams.Out, env.output, shown)
+		}),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+func showBundle(b bundle.Bundle) shownBundle {
+	return shownBundle{ID: b.ID, Zone: b.Zone, Cause: string(b.Cause), Time: b.Time, Size: b.Size, Path: b.Path}
+}
+
+// bundles lists those of all places that are there.
+func (e *Env) bundles(ctx context.Context) ([]bundle.Bundle, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	h, err := e.Host()
+	if err != nil {
+		return nil, err
+	}
+	pools, err := zfs.Pools(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range pools {
+		names = append(names, p.Name)
+	}
+	ready, err := bundle.Ready(h.Files(), bundle.Places(c.Bundle.Directory, names))
+	if err != nil {
+		return nil, noPlace(err)
+	}
+	return bundle.List(h.Files(), ready)
+}
+
+// noPlace says what helps where there is no place for bundles.
+func noPlace(err error) error {
+	if _, ok := errors.AsType[*bundle.NowhereError](err); ok {
+		return &refusedError{err: err, hint: "sledctl bootstrap mounts the debug datasets; bundle.directory names another directory"}
+	}
+	return err
+}
+
+func newBundleCreate(env *Env) *cobra.Command {
+	var m mutation
+	cmd := &cobra.Command{
+		Use: "create ZONE", Short: "Take a bundle of a zone of sledctl's, which stays as it is",
+		Example: `  id=$(sledctl zone bundle create propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -o name)`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error {
+			return runBundleCreate(ctx, env, m, args[0])
+		}),
+	}
+	m.add(cmd, false)
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeZones)
+	return cmd
+}
+
+func runBundleCreate(ctx context.Context, e *Env, m mutation, name string) error {
+	if err := errors.Join(zone.ValidateName(name), e.bundleList().Check(e.output)); err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	id, report, err := reapSettings(c).Bundle(ctx, env, name, m.dry())
+	switch {
+	case err != nil:
+		return withReport(noPlace(err), report)
+	case id == "":
+		return &notFoundError{what: "zone " + name}
+	case m.dry():
+		return e.printPlan(m, report)
+	}
+	b, err := e.bundle(ctx, id)
+	if err != nil {
+		return err
+	}
+	return e.bundleList().PrintOne(e.Streams.Out, e.output, showBundle(b))
+}
+
+// bundle finds a bundle by its id, or the newest of a zone.
+func (e *Env) bundle(ctx context.Context, ref string) (bundle.Bundle, error) {
+	all, err := e.bundles(ctx)
+	if err != nil {
+		return bundle.Bundle{}, err
+	}
+	b, found := bundle.Newest(all, ref)
+	if !found {
+		return bundle.Bundle{}, &notFoundError{what: "bundle " + ref}
+	}
+	return b, nil
+}
+
+func newBundleGet(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "get BUNDLE|ZONE [FILE]", Short: "Get a bundle, or the newest one of a zone",
+		Long: `Write a bundle, or the newest one of a zone, to a file, or to standard output if that is no terminal.`,
+		Example: `  sledctl zone bundle get 20250301T120000Z-orphan-6f9619ff web1.tar.gz
+  sledctl zone bundle get propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff | tar xzOf - metadata.json`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runBundleGet(ctx, env, args) }),
+	}
+	completeArgs(cmd, func(ctx context.Context) []string {
+		var ids []string
+		all, _ := env.bundles(ctx)
+		for _, b := range all {
+			ids = append(ids, b.ID)
+		}
+		return ids
+	})
+	return cmd
+}
+
+func runBundleGet(ctx context.Context, e *Env, args []string) error {
+	if len(args) < 2 && e.Streams.Out.Terminal {
+		return &usageError{text: "a bundle is no text: name a file to write it to, or a pipe"}
+	}
+	b, err := e.bundle(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	h, err := e.Host()
+	if err != nil {
+		return err
+	}
+	data, err := host.ReadFile(h.Files(), b.Path)
+	if err != nil {
+		return fmt.Errorf("read bundle %s: %w", b.ID, err)
+	}
+	if len(args) < 2 || args[1] == "-" {
+		_, err = e.Streams.Out.Write(data)
+		return err
+	}
+	return os.WriteFile(args[1], data, 0o600)
+}

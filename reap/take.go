@@ -1,0 +1,56 @@
+package reap
+
+import (
+	"context"
+
+	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Bundle takes a bundle of one zone of ours because somebody asks for it, and
+// leaves the zone as it is. One that is not there is false. The error is a
+// *NeededError for a zone that is not ours, a *bundle.NowhereError without a
+// place.
+func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dryRun bool) (id string, report operation.Report, err error) {
+	if s.Bundles.Max == 0 {
+		s.Bundles.Max = bundle.DefaultMax
+	}
+	report, err = operation.Run(ctx, env, operation.Request[seen]{
+		Verb: "zone bundle create", Subject: "bundle/" + name, Wait: true, DryRun: dryRun,
+		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env) },
+		Decide: func(_ ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
+			z, found := got.inv.Zone(name)
+			if !found {
+				return operation.Decision{}, nil
+			}
+			config, _ := got.inv.Config(name)
+			if z.Name == zone.Global || !s.Names.WhoseZone(name, attrs(config)).Ours() {
+				return operation.Decision{}, &NeededError{Zone: name, Reason: "is not sledctl's own"}
+			}
+			if got.nowhere != nil {
+				return operation.Decision{}, got.nowhere
+			}
+			action := s.requested(got, z, at)
+			id = action.Step.(bundle.Take).ID
+			return operation.Decision{
+				Plan:   plan.Plan{Policy: plan.Stop, Actions: []plan.Action{action}},
+				Intent: operation.Intent{Makes: []operation.Object{{Kind: "bundle", Name: id}}},
+			}, nil
+		},
+	})
+	return id, report, err
+}
+
+func (s Settings) requested(got seen, z zone.Zone, at operation.Moment) plan.Action {
+	place, _ := bundle.Best(got.places, sled.PoolAt(z.Path))
+	step := bundle.Take{
+		Zone: z.Name, Zonepath: z.Path, Running: z.State == zone.Running, ID: bundle.ID(at.Now, bundle.Requested, at.ID+z.Name), Reason: "asked for",
+		Dir: place.Dir, Max: s.Bundles.Max, Lock: s.Bundles.Lock,
+	}
+	return plan.Action{ID: step.Verb() + " " + z.Name, Object: "bundle " + step.ID, Why: "asked for", Change: plan.Create, Step: step}
+}
