@@ -29,6 +29,10 @@ func interferences() []interference {
 			name: "the zone is removed", lines: []string{halt, "zoneadm -z Z uninstall -F", "zonecfg -z Z delete -F"},
 			state: "absent", reason: "its zone Z was removed by someone else",
 		},
+		{
+			name: "the zone's configuration is removed", lines: []string{halt, "zonecfg -z Z delete -F"},
+			state: "absent", reason: "its zone Z was removed by someone else",
+		},
 		{name: "the zone is uninstalled", lines: []string{halt, "zoneadm -z Z uninstall -F"}, state: "failed", reason: "its zone is configured, not running"},
 		{name: "the zone is marked", lines: []string{halt, "zoneadm -z Z mark incomplete"}, state: "failed", reason: "its zone is incomplete, not running"},
 		{

@@ -97,7 +97,7 @@ func (s Destroy) Do(ctx context.Context, h host.Host) error {
 	wasMounted := false
 	err := patiently(ctx, func(attempt int) error {
 		d, err := s.once(ctx, h)
-		wasMounted = wasMounted || d.Mounted
+		wasMounted = wasMounted || d.Mounted && d.Mountpoint != "legacy" // which zfs cannot mount again
 		if attempt > 0 && errors.Is(err, host.ErrNotFound) {
 			return nil
 		}
@@ -133,10 +133,12 @@ func (s Destroy) once(ctx context.Context, h host.Host) (Dataset, error) {
 }
 
 // unmountIfMounted always runs the command, whatever was seen: what a step
-// does must not hang on a moment. A legacy mount is not zfs's to end.
+// does must not hang on a moment. A legacy mount is left to zfs destroy, which
+// ends any mount, without force: what is in use stays
+// (destroy_callback of usr/src/cmd/zfs/zfs_main.c).
 func unmountIfMounted(ctx context.Context, h host.Host, d Dataset) error {
 	err := run(ctx, h, unmountCommand(d.Name), d.Name, d.Mountpoint)
-	if errors.Is(err, host.ErrState) && !(d.Mounted && d.Mountpoint == "legacy") {
+	if errors.Is(err, host.ErrState) {
 		return nil
 	}
 	return err
