@@ -80,10 +80,8 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Strange
 			return d, err
 		},
 	})
-	if err == nil && env.Warn != nil {
-		if differs := seen.differs(result); differs != "" {
-			env.Warn(fmt.Errorf("instance %q: sledctl would have built its machine otherwise, and will, when it is built anew: %s", result.Name, differs))
-		}
+	if differs := seen.differs(result); err == nil && env.Warn != nil && differs != "" {
+		env.Warn(fmt.Errorf("instance %q is another machine when it is built anew: %s", result.Name, differs))
 	}
 	return Result{Record: result, Report: report, State: strings.ToLower(seen.machine.State)}, err
 }
@@ -126,7 +124,8 @@ func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment,
 	case known && old.has(seen.Zone.Name):
 		return operation.Decision{}, old, nil
 	case known && len(old.Runs()) > 0:
-		return operation.Decision{}, old, &ConflictError{Name: old.Name, Differences: []Difference{{Field: "zone", Is: old.Runs()[0].Zone, Wanted: seen.Zone.Name}}}
+		twice := Difference{Field: "zone", Is: old.Runs()[0].Zone, Wanted: seen.Zone.Name}
+		return operation.Decision{}, old, &ConflictError{Name: old.Name, Differences: []Difference{twice}}
 	}
 	if err := s.unreserved(view, r); err != nil {
 		return operation.Decision{}, Record{}, err

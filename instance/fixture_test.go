@@ -66,7 +66,7 @@ func prepared() *scene {
 			Datasets: []zfs.Dataset{
 				{Name: "rpool", Type: "filesystem", Mounted: true},
 				{Name: "rpool/zone", Type: "filesystem", Mounted: true, Mountpoint: "/zone"},
-				{Name: b.Dataset, Type: "filesystem", User: map[string]zfs.Value{sled.PropertyBase: {Value: b.Mark, Source: "local"}}},
+				{Name: b.Dataset, Type: "filesystem", Mountpoint: "/zone/" + b.Zone, User: map[string]zfs.Value{sled.PropertyBase: {Value: b.Mark, Source: "local"}}},
 			},
 		},
 		seen: Seen{Boot: thisBoot, Disks: map[string]error{}, Inside: Inside{Services: map[string]string{}}},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 
@@ -105,54 +106,64 @@ func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Des
 // record is what the ledger would say, had it seen the zone be made. What the
 // zone says of itself counts where it agrees with what is there. It is pure.
 func (s Settings) record(seen sighting, name string, propolisID uuid.UUID) (Record, error) {
-	unfit := func(format string, args ...any) (Record, error) {
-		return Record{}, &UnfitError{Zone: seen.Zone.Name, Reason: fmt.Sprintf(format, args...)}
+	r, err := s.read(seen, propolisID)
+	if err == nil {
+		err = r.Spec.validate()
 	}
-	machine := seen.machine
-	id, err := uuid.Parse(machine.Properties.ID)
 	if err != nil {
-		return unfit("its machine has the id %q", machine.Properties.ID)
+		return Record{}, &UnfitError{Zone: seen.Zone.Name, Reason: err.Error()}
+	}
+	r.Name = name
+	r.Run.Foreign = len(zone.Compare(s.zoneConfig(r), seen.Config)) > 0
+	return r, nil
+}
+
+// read is the record but for what it is called.
+func (s Settings) read(seen sighting, propolisID uuid.UUID) (Record, error) {
+	id, err := seen.id()
+	if err != nil {
+		return Record{}, err
 	}
 	home, found := seen.home()
+	if !found {
+		return Record{}, fmt.Errorf("no dataset is mounted on its zonepath %s", seen.Zone.Path)
+	}
+	control, there := seen.inv.Link(linkOf(seen.control.Object))
+	if !there || control.Class != vnicClass {
+		return Record{}, fmt.Errorf("its Propolis answers on %s, which is no VNIC", seen.control.Object)
+	}
+	pool, _, _ := strings.Cut(home.Name, "/")
+	board := seen.machine.Spec.Board
+	r := Record{ID: id, Wanted: WantedRunning, Control: control.MAC}
+	r.Spec = Spec{CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{}, Address: s.addressOf(seen)}
+	r.Run = &Run{
+		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
+		Control: vnicOf(control), Guests: []VNIC{}, Boot: seen.boot, Ensured: true, Service: s.serviceOf(seen),
+	}
+	r.Run.Base, r.Run.BaseDataset = seen.base(home)
+	if addressObject(r) != seen.control.Object {
+		r.Run.Object = seen.control.Object
+	}
+	return r, seen.devices(&r)
+}
+
+// id is that of the machine, with which all that is marked must agree.
+func (s sighting) id() (string, error) {
+	id, err := uuid.Parse(s.machine.Properties.ID)
+	if err != nil {
+		return "", fmt.Errorf("its machine has the id %q", s.machine.Properties.ID)
+	}
+	home, _ := s.home()
 	mark := home.User[sled.PropertyInstance]
 	if mark.Source != zfs.Local {
 		mark.Value = ""
 	}
-	for _, said := range []string{seen.ID, mark.Value} {
+	for _, said := range []string{s.ID, mark.Value} {
 		if said != "" && said != id.String() {
-			return unfit("it is marked as instance %s, and its machine is %s", said, id)
+			return "", fmt.Errorf("it is marked as instance %s, and its machine is %s", said, id)
 		}
 	}
-	if !found {
-		return unfit("no dataset is mounted on its zonepath %s", seen.Zone.Path)
-	}
-	control, there := seen.inv.Link(linkOf(seen.control.Object))
-	if !there || control.Class != "vnic" {
-		return unfit("its Propolis answers on %s, which is no VNIC", seen.control.Object)
-	}
-	pool, _, _ := strings.Cut(home.Name, "/")
-	r := Record{
-		ID: id.String(), Name: name, Wanted: WantedRunning, Control: control.MAC,
-		Spec: Spec{CPUs: int(machine.Spec.Board.CPUs), Memory: machine.Spec.Board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{}},
-	}
-	run := Run{
-		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
-		Control: vnicOf(control), Guests: []VNIC{}, Boot: seen.boot, Ensured: true,
-	}
-	run.Base, run.BaseDataset = seen.base(home)
-	r.Run = &run
-	if err := seen.devices(&r); err != nil {
-		return unfit("%v", err)
-	}
-	r.Spec.Address = s.addressOf(seen)
-	if run.Service = s.serviceOf(seen); addressObject(r) != seen.control.Object {
-		run.Object = seen.control.Object
-	}
-	run.Foreign = len(zone.Compare(s.zoneConfig(r), seen.Config)) > 0
-	if err := r.Spec.validate(); err != nil {
-		return unfit("its machine is none that sledctl can make again: %v", err)
-	}
-	return r, nil
+	return id.String(), nil
 }
 
 // home is the dataset of the zonepath.
@@ -167,19 +178,28 @@ func (s sighting) home() (zfs.Dataset, bool) {
 	return datasets[i], true
 }
 
-// base is the zone that it was cloned from, and that zone's dataset: the origin
-// of what lies in it lies at the same place below. A zone that was installed
-// has none.
+// base is the zone that it was cloned from, and that zone's dataset: the one in
+// which the origin of what lies in it lies. A zone that was installed has none.
 func (s sighting) base(home zfs.Dataset) (zoneName, dataset string) {
+	zones, _ := s.inv.Zones()
 	for _, d := range s.inv.Below(home.Name) {
 		origin, _, cloned := strings.Cut(d.Origin, "@")
-		dataset, alike := strings.CutSuffix(origin, strings.TrimPrefix(d.Name, home.Name))
-		if cloned && alike {
-			return dataset[strings.LastIndexByte(dataset, '/')+1:], dataset
+		for at := origin; cloned && strings.Contains(at, "/"); at = path.Dir(at) {
+			above, _ := s.inv.Dataset(at)
+			i := slices.IndexFunc(zones, func(z zone.Zone) bool {
+				return z.Path == above.Mountpoint && z.Name != s.Zone.Name && z.Name != zone.Global
+			})
+			if above.Mountpoint != "" && i >= 0 {
+				return zones[i].Name, at
+			}
 		}
 	}
 	return "", ""
 }
+
+// vnicClass is the class of links that sledctl can make again. The ports of
+// Oxide's own switch, for one, are of another.
+const vnicClass = "vnic"
 
 func vnicOf(l vnic.Link) VNIC { return VNIC{Name: l.Name, Over: l.Over, MAC: l.MAC, VLAN: l.VLAN} }
 
@@ -216,8 +236,8 @@ func (s sighting) devices(r *Record) error {
 			r.Spec.Disks = append(r.Spec.Disks, disk)
 		case spec.VirtioNetwork:
 			l, there := s.inv.Link(b.VNIC)
-			if !there {
-				return fmt.Errorf("its VNIC %s is not on the sled", b.VNIC)
+			if !there || l.Class != vnicClass {
+				return fmt.Errorf("its NIC is %s, which is no VNIC of the sled", b.VNIC)
 			}
 			r.Run.Guests = append(r.Run.Guests, vnicOf(l))
 			r.Spec.NICs = append(r.Spec.NICs, NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})

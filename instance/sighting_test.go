@@ -1,0 +1,313 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// sighted is what is seen of a record's instance while it runs, by a sledctl
+// whose ledger does not know it.
+func sighted(t fatal, c Settings, r Record) (*scene, sighting) {
+	here := prepared().bring(c, r, atRunning)
+	for i := range here.Datasets {
+		if here.Datasets[i].Name == r.Run.Dataset {
+			here.Datasets[i].Mounted = true
+		}
+	}
+	asked, err := request(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := here.Configs[r.Run.Zone]
+	return here, sighting{
+		Stranger: Stranger{Zone: *here.zone(r.Run.Zone), Config: config, ID: attrsOf(config)[sled.AttrInstance], Name: attrsOf(config)[nameAttr]},
+		inv:      here.look().Inv, boot: thisBoot, services: map[string]string{c.Propolis.FMRI: smf.Online},
+		control: ipadm.Address{Object: addressObject(r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
+		machine: propolis.Description{
+			Instance: propolis.Instance{Properties: asked.Properties, State: "Running"}, Spec: asked.Init.Spec,
+		},
+	}
+}
+
+func drawWanted(t *rapid.T) Wanted {
+	w := web(rapid.IntRange(1, 9).Draw(t, "name"))
+	cpus, memory := rapid.IntRange(1, MaxCPUs).Draw(t, "cpus"), rapid.Uint64Range(1, 1<<20).Draw(t, "MiB")<<20
+	w.CPUs, w.Memory = &cpus, &memory
+	for i := range rapid.IntRange(0, 8).Draw(t, "disks") {
+		path := fmt.Sprintf("/data/%d", i)
+		if rapid.Bool().Draw(t, "volume") {
+			path = fmt.Sprintf("/dev/zvol/rdsk/rpool/v%d", i)
+		}
+		w.Disks = append(w.Disks, Disk{Path: path, ReadOnly: rapid.Bool().Draw(t, "read-only")})
+	}
+	for range rapid.IntRange(0, 8).Draw(t, "nics") {
+		w.NICs = append(w.NICs, NIC{VLAN: rapid.IntRange(0, 4094).Draw(t, "vlan")})
+	}
+	if rapid.Bool().Draw(t, "address") {
+		a := Address{Mode: Static, Prefix: netip.MustParsePrefix("10.77.0.20/24")}
+		if rapid.Bool().Draw(t, "gateway") {
+			a.Gateway = netip.MustParseAddr("10.77.0.9")
+		}
+		w.Address = &a
+	}
+	return w
+}
+
+// Whatever was made is read back as what the ledger had said of it.
+func TestARecordIsReadBackFromTheSled(t *testing.T) {
+	c := settings()
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWanted(t)
+		here := prepared()
+		for _, d := range w.Disks {
+			if volume, ok := d.Volume(); ok {
+				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
+			}
+		}
+		_, want, err := c.decide(bookOf(t, nil), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, seen := sighted(t, c, want)
+		d, got, err := c.adoption(bookOf(t, nil), seen, moment("adopted"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen.differs(got) != "" {
+			t.Errorf("another machine: %s", seen.differs(got))
+		}
+		if len(differences(want.Spec, got.Spec)) > 0 {
+			t.Errorf("%+v", differences(want.Spec, got.Spec))
+		}
+		got.Spec, want.Spec = Spec{}, Spec{}
+		if diff := cmp.Diff(want, got, sameAddresses); diff != "" {
+			t.Errorf("(-made +adopted):\n%s", diff)
+		}
+		if !d.Plan.Empty() || len(d.After) == 0 {
+			t.Errorf("decided: %+v", d)
+		}
+	})
+}
+
+// What another tool has made is read from what is there alone.
+func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	plain := func(s *sighting) {
+		s.ID, s.Name, s.Config.Attrs = "", "", nil
+	}
+	for name, s := range map[string]struct {
+		change func(*sighting)
+		want   func(*Record)
+	}{
+		"the same":                     {func(*sighting) {}, func(*Record) {}},
+		"without attributes":           {plain, func(r *Record) { r.Run.Foreign = true }},
+		"called as no instance can be": {func(s *sighting) { s.Name, s.machine.Properties.Name = "", "My VM" }, func(r *Record) { r.Name, r.Run.Foreign = "vm-"+r.ID, true }},
+		"called by its Propolis alone": {func(s *sighting) { s.Name = "" }, func(*Record) {}},
+		"with a route of its own":      {func(s *sighting) { plain(s); s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.77.0.9"}} }, func(r *Record) { r.Run.Foreign = true; r.Spec.Address.Gateway = netip.MustParseAddr("10.77.0.9") }},
+		"with a route to elsewhere":    {func(s *sighting) { plain(s); s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.99.0.9"}} }, func(r *Record) { r.Run.Foreign = true }},
+		"by dhcp, on an object of its own": {func(s *sighting) { s.control.Type, s.control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron" }, func(r *Record) {
+			r.Spec.Address, r.Run.Object, r.Run.Foreign = Address{Mode: DHCP}, r.Run.Control.Name+"/omicron", true
+		}},
+		"of the sled agent":        {func(s *sighting) { s.services = map[string]string{oxideService: "online"} }, func(r *Record) { r.Run.Service = oxideService }},
+		"started by hand":          {func(s *sighting) { s.services = nil }, func(r *Record) { r.Run.Service = ByHand }},
+		"installed and not cloned": {func(s *sighting) { s.inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" }) }, func(r *Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, seen := sighted(t, c, r)
+			s.change(&seen)
+			want := r
+			run := *r.Run
+			want.Run = &run
+			s.want(&want)
+			_, got, err := c.adoption(book(t), seen, moment("adopted"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(differences(want.Spec, got.Spec)) > 0 {
+				t.Errorf("%+v", differences(want.Spec, got.Spec))
+			}
+			got.Spec, want.Spec = Spec{}, Spec{}
+			if diff := cmp.Diff(want, got, sameAddresses); diff != "" {
+				t.Errorf("(-want +adopted):\n%s", diff)
+			}
+		})
+	}
+}
+
+// here is the sled of a record, with a change.
+func here(t fatal, c Settings, r Record, change func(*scene)) *inventory.Inventory {
+	x, _ := sighted(t, c, r)
+	change(x)
+	return x.look().Inv
+}
+
+func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
+	c := settings()
+	w := oneNIC()
+	w.Disks = []Disk{{Path: "/data/a"}}
+	r := made(t, c, w)
+	other := made(t, c, Wanted{Ref: "web2", NICs: []NIC{{}}, Disks: []Disk{{Path: "/data/b"}}}, kept(t, r)...)
+	component := func(key string, value spec.Component) func(*sighting) {
+		return func(s *sighting) {
+			s.machine.Spec.Components[key] = value
+		}
+	}
+	with := func(change func(*scene)) func(*sighting) { return func(s *sighting) { s.inv = here(t, c, r, change) } }
+	taken := func(change func(*Record)) []ledger.Fact {
+		o := other
+		run := *o.Run
+		o.Run = &run
+		change(&o)
+		return kept(t, o)
+	}
+	for name, s := range map[string]struct {
+		change func(*sighting)
+		facts  []ledger.Fact
+		says   string
+	}{
+		"a disk of Crucible":    {component("disk0-backend", spec.CrucibleStorage{}), nil, "is a crucible_storage_backend"},
+		"a disk in the spec":    {component("disk0-backend", spec.BlobStorage{}), nil, "is a blob_storage_backend"},
+		"a disk of nothing":     {func(s *sighting) { delete(s.machine.Spec.Components, "disk0-backend") }, nil, "no component disk0-backend"},
+		"a NIC of nothing":      {with(func(x *scene) { x.dropLink(r.Run.Guests[0].Name) }), nil, "no VNIC of the sled"},
+		"a port of a switch":    {with(func(x *scene) { x.Links[len(x.Links)-2].Class = "misc" }), nil, "no VNIC of the sled"},
+		"an address of no VNIC": {func(s *sighting) { s.control.Object = "net0/v4" }, nil, "which is no VNIC"},
+		"a zonepath of nothing": {func(s *sighting) { s.Zone.Path = "/elsewhere" }, nil, "no dataset is mounted"},
+		"marked as another":     {func(s *sighting) { s.ID = otherID }, nil, "marked as instance " + otherID},
+		"in a dataset of another": {with(func(x *scene) {
+			x.Datasets[3].User[sled.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
+		}), nil, "marked as instance " + otherID},
+		"more CPUs than there can be": {func(s *sighting) { s.machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
+		"another's name":              {func(*sighting) {}, taken(func(o *Record) { o.Name = "web1" }), "the name"},
+		"another's address":           {func(*sighting) {}, taken(func(o *Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
+		"another's MAC":               {func(*sighting) {}, taken(func(o *Record) { o.Control = r.Control }), "MAC"},
+		"another's disk":              {func(*sighting) {}, taken(func(o *Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
+		"another's VNIC":              {func(*sighting) {}, taken(func(o *Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, seen := sighted(t, c, r)
+			s.change(&seen)
+			d, got, err := c.adoption(book(t, s.facts...), seen, moment("adopted"), "")
+			if err == nil || !strings.Contains(err.Error(), s.says) || len(d.After) > 0 {
+				t.Errorf("%v; adopted: %+v", err, got)
+			}
+			if unfit, ok := errors.AsType[*UnfitError](err); ok != (s.facts == nil) {
+				t.Errorf("%v: %v", unfit, err)
+			}
+		})
+	}
+}
+
+// An instance that is recorded with another zone runs twice, or did: nobody can
+// tell which is meant. One that is recorded as stopped runs.
+func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	_, seen := sighted(t, c, r)
+	if d, got, err := c.adoption(book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.After) > 0 || got.Generation != r.Generation {
+		t.Errorf("recorded: %v, %+v", err, d)
+	}
+	elsewhere := r
+	run := *r.Run
+	run.Zone = "propolis_instance_" + otherID
+	elsewhere.Run = &run
+	_, _, err := c.adoption(book(t, kept(t, elsewhere)...), seen, moment("adopted"), "")
+	if _, ok := errors.AsType[*ConflictError](err); !ok {
+		t.Errorf("with another zone: %v", err)
+	}
+	stopped := r
+	stopped.Run, stopped.Wanted, stopped.Protected = nil, WantedStopped, true
+	_, got, err := c.adoption(book(t, kept(t, stopped)...), seen, moment("adopted"), "")
+	if err != nil || got.Wanted != WantedRunning || !got.Protected || got.Generation != r.Generation+1 {
+		t.Errorf("as stopped: %v, %+v", err, got)
+	}
+}
+
+func TestWhichZonesAreAdoptable(t *testing.T) {
+	names := sled.DefaultPrefixes()
+	attr := func(name, value string) zone.Config {
+		return zone.Config{Attrs: []zone.Attr{{Name: name, Type: "string", Value: value}}}
+	}
+	id := uuid.NewString()
+	for name, s := range map[string]struct {
+		zone   zone.Zone
+		config zone.Config
+		want   bool
+	}{
+		"one of ours":               {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running}, zone.Config{}, true},
+		"one of the sled agent":     {zone.Zone{Name: "oxz_propolis-server_" + id, State: zone.Running}, zone.Config{}, true},
+		"one that is marked":        {zone.Zone{Name: "web1", State: zone.Running}, attr(sled.AttrInstance, id), true},
+		"one that does not run":     {zone.Zone{Name: "propolis_instance_" + id, State: zone.Installed}, zone.Config{}, false},
+		"one that is going down":    {zone.Zone{Name: "propolis_instance_" + id, State: zone.ShuttingDown}, zone.Config{}, false},
+		"a base":                    {zone.Zone{Name: "propolis_base_rpool_1", State: zone.Running}, zone.Config{}, false},
+		"a base by its mark":        {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running}, attr(sled.AttrBase, "1"), false},
+		"somebody else's":           {zone.Zone{Name: "web1", State: zone.Running}, zone.Config{}, false},
+		"the global zone":           {zone.Zone{Name: zone.Global, State: zone.Running}, zone.Config{}, false},
+		"with a mark that is no id": {zone.Zone{Name: "web1", State: zone.Running}, attr(sled.AttrInstance, "x"), false},
+	} {
+		if got := Adoptable(names, s.zone, s.config); got != s.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// What a stranger has is as taken as what is recorded, and it is never made
+// once more.
+func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
+	c := settings()
+	w := oneNIC()
+	w.Disks = []Disk{{Path: "/data/a"}, {Path: "/data/b", ReadOnly: true}}
+	r := made(t, c, w)
+	x, _ := sighted(t, c, r)
+	x.seen.Inside = Inside{}
+	view := book(t)
+	ensure := func(w Wanted) (Record, error) {
+		_, got, err := c.decide(view, x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		return got, err
+	}
+	if got, err := ensure(web(2)); err != nil || got.Spec.Address == r.Spec.Address || got.Run.Control.Name == r.Run.Control.Name {
+		t.Errorf("%v, %+v", err, got)
+	}
+	address := r.Spec.Address
+	if _, err := ensure(Wanted{Ref: "web2", Address: &address}); !is[*AddressTakenError](err) {
+		t.Errorf("its address: %v", err)
+	}
+	for path, want := range map[string]bool{"/data/a": true, "/data/b": false} {
+		if _, err := ensure(Wanted{Ref: "web2", Disks: []Disk{{Path: path}}}); is[*DiskTakenError](err) != want {
+			t.Errorf("its disk %s: %v", path, err)
+		}
+	}
+	if _, err := ensure(Wanted{Ref: "web2", NICs: []NIC{{MAC: r.Spec.NICs[0].MAC}}}); !is[*MACTakenError](err) {
+		t.Errorf("its MAC: %v", err)
+	}
+	_, err := ensure(oneNIC())
+	if again, ok := errors.AsType[*UnadoptedError](err); !ok || again.Zone != r.Run.Zone {
+		t.Errorf("once more: %v", err)
+	}
+	x.zone(r.Run.Zone).State = zone.Installed
+	if _, err := ensure(oneNIC()); err != nil {
+		t.Errorf("once it does not run any more: %v", err)
+	}
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
