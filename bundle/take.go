@@ -28,13 +28,6 @@ type Take struct {
 	Lock     string // file whose flock keeps two from making room at once
 }
 
-// DefaultMax is how much all bundles of a place may take: a hundredth of the
-// quota that its dataset has on a sled of Oxide's.
-const DefaultMax = 1 << 30
-
-// LockName is the file that is locked, below the run directory.
-func LockName(runDir string) string { return path.Join(runDir, "lock", lockName) }
-
 // Verb names the step.
 func (Take) Verb() string { return "bundle.take" }
 

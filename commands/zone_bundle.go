@@ -13,7 +13,6 @@ import (
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -29,8 +28,8 @@ bundle/zone/ZONE; the oldest give way to new ones (bundle.max_size).`)
 }
 
 // bundleSettings are what bundles take from the configuration.
-func bundleSettings(c config.Config) reap.Bundles {
-	return reap.Bundles{Dir: c.Bundle.Directory, Max: int64(c.Bundle.MaxSize), Lock: bundle.LockName(c.Paths.Run)}
+func bundleSettings(c config.Config) bundle.Settings {
+	return bundle.Settings{Dir: c.Bundle.Directory, Max: int64(c.Bundle.MaxSize), Lock: bundle.LockName(c.Paths.Run)}
 }
 
 // shownBundle is a bundle as it is printed.

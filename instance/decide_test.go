@@ -241,7 +241,7 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	for _, point := range []int{atConfigured, atInstalled, atBooted, atRunning} {
-		p, err := plan.Plan{Actions: c.down(r, prepared().bring(c, r, point).look())}.Sorted()
+		p, err := plan.Plan{Actions: c.down(r, prepared().bring(c, r, point).look(), operation.Moment{})}.Sorted()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,18 +14,22 @@ import (
 
 // down lists what takes an instance's runs away, from what was seen of them:
 // the VM, the zone, its VNICs, its datasets, and the snapshots that its clone
-// left on the base. What is not there needs nothing.
-func (s Settings) down(r Record, seen Seen) []plan.Action {
+// left on the base. What is not there needs nothing. What a zone that failed
+// can tell is kept first.
+func (s Settings) down(r Record, seen Seen, at operation.Moment) []plan.Action {
 	actions := leaving(r, seen)
 	if r.Run == nil {
 		return actions
 	}
-	vm := s.downVM(r, seen)
-	last := ""
-	if len(vm) > 0 {
-		last = vm[len(vm)-1].ID
+	kept, vm := s.evidence(r, seen, at), s.downVM(r, seen)
+	if len(kept) > 0 && len(vm) > 0 {
+		vm[0].After = append(vm[0].After, kept[0].ID)
 	}
-	return slices.Concat(actions, vm, downRun(*r.Run, nil, seen, last))
+	first, last := append(kept, vm...), ""
+	if len(first) > 0 {
+		last = first[len(first)-1].ID
+	}
+	return slices.Concat(actions, first, downRun(*r.Run, nil, seen, last))
 }
 
 // leaving lists what is left to do of taking earlier runs away. Their VNICs may

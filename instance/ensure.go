@@ -295,7 +295,7 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	decision := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
 	clearing := leaving(old, seen)
 	if !goOn {
-		clearing, next.Leaving = s.down(old, seen), old.Runs()
+		clearing, next.Leaving = s.down(old, seen, at), old.Runs()
 		if next.Run, err = choose.run(next, seen.Boot); err != nil {
 			return operation.Decision{}, old, err
 		}

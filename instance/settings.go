@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
@@ -36,6 +37,9 @@ type Settings struct {
 
 	Propolis Propolis
 	RunDir   string
+
+	// Bundles says where what a failed instance's zone can tell goes.
+	Bundles bundle.Settings
 
 	// Base is the base zone of a pool, as recorded; false when it has none.
 	Base func(view ledger.View, pool string) (Base, bool)

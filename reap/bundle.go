@@ -9,32 +9,25 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Bundles says where bundles go, and how much of them is kept.
-type Bundles struct {
-	Dir  string // configured; empty: the debug datasets
-	Max  int64  // bytes, of all bundles of a place; 0: none are taken
-	Lock string // bundle.LockName
-}
-
-func (b Bundles) ready(f host.Files, inv *inventory.Inventory) ([]bundle.Place, error) {
+// places looks where bundles can be written; nowhere is why there is no place.
+func (s Settings) places(f host.Files, inv *inventory.Inventory) (ready []bundle.Place, nowhere error) {
 	pools, err := inv.Pools()
-	if err != nil || b.Max == 0 {
+	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, p := range pools {
 		names = append(names, p.Name)
 	}
-	return bundle.Ready(f, bundle.Places(b.Dir, names))
+	return s.Bundles.Ready(f, names)
 }
 
 // bundler plans bundles. It is pure; the zero one plans none.
 type bundler struct {
-	Bundles
+	bundle.Settings
 	places []bundle.Place
 	bases  map[string]bool // zones of which none is taken: they never run
 	now    time.Time
@@ -42,7 +35,7 @@ type bundler struct {
 }
 
 func (s Settings) bundler(k known, got seen, at operation.Moment) bundler {
-	b := bundler{Bundles: s.Bundles, places: got.places, bases: map[string]bool{}, now: at.Now, seed: at.ID}
+	b := bundler{Settings: s.Bundles, places: got.places, bases: map[string]bool{}, now: at.Now, seed: at.ID}
 	zones, _ := got.inv.Zones()
 	for _, z := range zones {
 		config, _ := got.inv.Config(z.Name)
@@ -53,13 +46,18 @@ func (s Settings) bundler(k known, got seen, at operation.Moment) bundler {
 	return b
 }
 
-// ofZone takes a bundle of a zone that goes: nothing of one that was never
-// installed.
+// ofZone takes a bundle of a zone that goes.
 func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action {
-	if z.State == zone.Configured || b.bases[z.Name] {
+	if b.bases[z.Name] {
 		return nil
 	}
-	return b.take(o, z.Name, z.Path, z.State == zone.Running)
+	step, ok := b.Of(b.places, z, causeOf(o), o.Reason, b.now, b.seed)
+	if !ok {
+		return nil
+	}
+	return []plan.Action{{
+		ID: step.Verb() + " " + z.Name, Object: "bundle " + step.ID, Why: "of zone " + z.Name + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
+	}}
 }
 
 // ofRoot takes a bundle of a zone's root that has lost its zone, as after a
@@ -69,21 +67,7 @@ func (b bundler) ofRoot(o Object, inv *inventory.Inventory) []plan.Action {
 	if isBase(d) || !path.IsAbs(d.Mountpoint) || !d.Mounted {
 		return nil
 	}
-	return b.take(o, path.Base(d.Name), d.Mountpoint, false)
-}
-
-func (b bundler) take(o Object, name, zonepath string, running bool) []plan.Action {
-	place, ok := bundle.Best(b.places, sled.PoolAt(zonepath))
-	if !ok || zone.ValidateName(name) != nil {
-		return nil
-	}
-	step := bundle.Take{
-		Zone: name, Zonepath: zonepath, Running: running, ID: bundle.ID(b.now, causeOf(o), b.seed+name), Reason: o.Reason,
-		Dir: place.Dir, Max: b.Max, Lock: b.Lock,
-	}
-	return []plan.Action{{
-		ID: step.Verb() + " " + name, Object: "bundle " + step.ID, Why: "of zone " + name + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
-	}}
+	return b.ofZone(o, zone.Zone{Name: path.Base(d.Name), Path: d.Mountpoint, State: zone.Installed})
 }
 
 func causeOf(o Object) bundle.Cause {

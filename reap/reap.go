@@ -21,7 +21,7 @@ type Settings struct {
 	Keys string
 	// Bundles says where what a zone can tell of itself goes before the zone
 	// does.
-	Bundles Bundles
+	Bundles bundle.Settings
 }
 
 // seen is the sled, and the boot that it is in.
@@ -94,7 +94,7 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env) (see
 	if err := inv.Know(needed...); err != nil {
 		return seen{}, err
 	}
-	got.places, got.nowhere = s.Bundles.ready(h.Files(), inv)
+	got.places, got.nowhere = s.places(h.Files(), inv)
 	return got, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -35,8 +34,12 @@ func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dr
 			if got.nowhere != nil {
 				return operation.Decision{}, got.nowhere
 			}
-			action := s.requested(got, z, at)
-			id = action.Step.(bundle.Take).ID
+			step, ok := s.Bundles.Of(got.places, z, bundle.Requested, "asked for", at.Now, at.ID)
+			if !ok {
+				return operation.Decision{}, &NeededError{Zone: name, Reason: "is only configured: there is nothing in it yet"}
+			}
+			id = step.ID
+			action := plan.Action{ID: step.Verb() + " " + name, Object: "bundle " + id, Why: "asked for", Change: plan.Create, Step: step}
 			return operation.Decision{
 				Plan:   plan.Plan{Policy: plan.Stop, Actions: []plan.Action{action}},
 				Intent: operation.Intent{Makes: []operation.Object{{Kind: "bundle", Name: id}}},
@@ -44,13 +47,4 @@ func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dr
 		},
 	})
 	return id, report, err
-}
-
-func (s Settings) requested(got seen, z zone.Zone, at operation.Moment) plan.Action {
-	place, _ := bundle.Best(got.places, sled.PoolAt(z.Path))
-	step := bundle.Take{
-		Zone: z.Name, Zonepath: z.Path, Running: z.State == zone.Running, ID: bundle.ID(at.Now, bundle.Requested, at.ID+z.Name), Reason: "asked for",
-		Dir: place.Dir, Max: s.Bundles.Max, Lock: s.Bundles.Lock,
-	}
-	return plan.Action{ID: step.Verb() + " " + z.Name, Object: "bundle " + step.ID, Why: "asked for", Change: plan.Create, Step: step}
 }

@@ -1,0 +1,71 @@
+package instance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// What a zone can tell is kept where something went wrong with it, before
+// anything of it is touched, and no failure to keep it is in the way.
+func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
+	const pool = "oxp_e4b4dc87-ab46-49fb-a4b4-d361ae214c03"
+	debug, _ := sled.Debug(pool)
+	for name, c := range map[string]struct {
+		point  int
+		change func(*Seen, *Record)
+		want   bundle.Cause
+	}{
+		"a healthy one":               {atRunning, func(*Seen, *Record) {}, ""},
+		"one that is not made yet":    {atInstalled, func(_ *Seen, r *Record) { r.Run.Ensured = false }, ""},
+		"one whose VM failed":         {atRunning, func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, bundle.Failed},
+		"one of an earlier boot":      {atInstalled, func(s *Seen, r *Record) { r.Run.Ensured, r.Run.Boot = true, "earlier" }, bundle.StaleZone},
+		"one whose zone was halted":   {atInstalled, func(s *Seen, r *Record) { r.Run.Ensured = true }, bundle.Failed},
+		"one that is only configured": {atConfigured, func(s *Seen, r *Record) { r.Run.Ensured = true }, ""},
+		"a sled without a place":      {atRunning, func(s *Seen, _ *Record) { s.Inside.VM.State, s.Places = "Failed", nil }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settings()
+			s.Bundles = bundle.Settings{Max: 1 << 20, Lock: "/run/lock/bundle"}
+			r := made(t, s, oneNIC())
+			seen := prepared().bring(s, r, c.point).look()
+			seen.Places = []bundle.Place{{Dir: debug.Mountpoint, Pool: pool, Dataset: debug.Dataset}}
+			run := *r.Run
+			r.Run = &run
+			if c.point == atRunning {
+				r.Run.Ensured = true
+			}
+			c.change(&seen, &r)
+			p, err := plan.Plan{Actions: s.down(r, seen, moment("m"))}.Sorted()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var taken []bundle.Take
+			for i, a := range p.Actions {
+				if step, ok := a.Step.(bundle.Take); ok {
+					taken = append(taken, step)
+					if i != 0 || !a.Courtesy {
+						t.Errorf("action %d of %q, courtesy: %v", i, plan.IDs(p.Actions), a.Courtesy)
+					}
+				}
+			}
+			if c.want == "" {
+				if len(taken) != 0 {
+					t.Errorf("%+v", taken)
+				}
+				return
+			}
+			if len(taken) != 1 || !strings.Contains(taken[0].ID, "-"+string(c.want)+"-") || taken[0].Zone != r.Run.Zone || taken[0].Reason == "" || taken[0].Dir != debug.Mountpoint {
+				t.Fatalf("%+v", taken)
+			}
+			z, _ := seen.Inv.Zone(r.Run.Zone)
+			if taken[0].Running != (z.State == zone.Running) {
+				t.Errorf("the zone is %s, and the bundle thinks that it runs: %v", z.State, taken[0].Running)
+			}
+		})
+	}
+}
