@@ -15,10 +15,9 @@ import (
 // witness does.
 func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
 	if l.without.lacks(ruleAlone) {
-		p.missing = nil
 		return p, nil
 	}
-	witnessed, err := l.consult(ctx, p)
+	_, witnessed, err := l.consult(ctx, p)
 	if err != nil && !l.without.lacks(ruleAsk) {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (l *Ledger) Update(ctx context.Context, decide func(View) ([]Fact, error)) 
 	if facts, err = checkFacts(facts); err != nil {
 		return view, err
 	}
-	if len(p.missing) > 0 {
+	if len(p.missing) > 0 && l.degraded() != nil {
 		if p, err = l.goAlone(ctx, p); err != nil {
 			return view, err
 		}

@@ -99,7 +99,7 @@ func (l *Ledger) suspect(ctx context.Context, p *picture) []error {
 	for _, s := range p.epoch.Lost {
 		faults = append(faults, fmt.Errorf("%w: it is kept without %v", ErrMissing, s))
 	}
-	if _, err := l.consult(ctx, p); err != nil {
+	if _, _, err := l.consult(ctx, p); err != nil {
 		faults = append(faults, err)
 	}
 	return faults

@@ -45,9 +45,6 @@ func CreateOn(ctx context.Context, files host.Files, places Places, c Creation) 
 	if c.On = cleaned(c.On); len(c.On) == 0 {
 		c.On = l.places.Locations
 	}
-	if len(c.On) == 0 {
-		return fmt.Errorf("create the state file: no place for it is known")
-	}
 	unlock, err := l.lock(ctx, host.LockExclusive)
 	if err != nil {
 		return err
@@ -106,6 +103,9 @@ func (l *Ledger) makeRoom(c *Creation) error {
 		if err := l.ensureDirectory(at); err != nil {
 			return err
 		}
+	}
+	if len(c.On) == 0 {
+		return &AbsentError{}
 	}
 	return nil
 }

@@ -173,15 +173,9 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 	if !now.is(loss) {
 		return ErrChanged
 	}
-	kept := l.at(loss.keep)
-	if kept.text.torn > 0 {
-		if err := l.replace(kept.Location, kept.text.as(kept.text.Copy), ruleWhole); err != nil {
-			return l.kill(err, false)
-		}
-		if _, err := l.copies(ctx); err != nil {
-			return err
-		}
-		kept = l.at(loss.keep)
+	kept, err := l.whole(ctx, l.at(loss.keep))
+	if err != nil {
+		return err
 	}
 	if !l.without.lacks(ruleEpochLine) {
 		if err := l.claim(ctx, kept, by); err != nil {
@@ -189,6 +183,9 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 		}
 	}
 	for _, other := range loss.Others {
+		if l.without.lacks(ruleGivenUp) {
+			break
+		}
 		if err := l.setAside(Location{Directory: path.Dir(other.File)}); err != nil {
 			return l.kill(err, false)
 		}
@@ -198,6 +195,21 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 		return err
 	}
 	return l.testify(ctx, p)
+}
+
+// whole is the copy without a torn end.
+func (l *Ledger) whole(ctx context.Context, c *copyAt) (*copyAt, error) {
+	if c.text.torn == 0 {
+		return c, nil
+	}
+	if err := l.replace(c.Location, c.text.as(c.text.Copy), ruleWhole); err != nil {
+		return nil, l.kill(err, false)
+	}
+	copies, err := l.copies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return named(copies, c.File())
 }
 
 // is says whether two looks saw the same.

@@ -11,18 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
-// The model of the ledger is a list of appends. Each append writes, beside its
-// own facts, the list of all appends that it was made on, so that any view
-// tells which ones it holds. Of these lists must be true, whatever happens to
-// processes, power and disks:
-//
-//   - what was acknowledged or shown stays, at its place;
-//   - what was refused never appears;
-//   - the other facts are what these appends amount to.
+// model is a random history, held to the laws.
 type model struct {
 	*rapid.T
 	sled     *sled
@@ -30,10 +22,8 @@ type model struct {
 	limit    int
 	changing bool // members do
 
+	laws
 	appends [][]Fact // by number
-	refused []int    // which of them must never appear
-	shown   []int    // the longest list that was shown or acknowledged
-	maybe   []int    // written by someone who could not tell, since shown grew
 	tally   *tally
 }
 
@@ -44,44 +34,14 @@ type tally struct {
 	forked, tails, epochs, degraded, rewrote int // views that met these, or refusals
 }
 
-const opsKey = "ops"
-
-// listed is the appends that a view holds.
-func (m *model) listed(v View) []int {
-	var ops []int
-	if value, ok := v.Get(opsKey); ok {
-		if err := json.Unmarshal(value, &ops); err != nil {
-			m.Fatal(err)
-		}
-	}
-	return ops
-}
-
-// check is called with every view that anyone sees. A reader may see less than
-// a writer who could not tell has written; it never sees less than was shown.
-// What is seen while a member is missing comes with a warning, since that
-// member may know more, and does not count as shown.
+// check is called with every view that anyone sees.
 func (m *model) check(v View) {
-	ops := m.listed(v)
-	m.amounts(v, ops)
 	m.count(v)
-	missing := slices.ContainsFunc(v.Members(), func(s Member) bool { return s.Err != nil })
-	if missing != warned(v, "missing") {
-		m.Fatalf("members %v, warned %v", v.Members(), v.Warnings())
+	before := len(m.shown)
+	if err := m.see(v, !m.changing); err != nil {
+		m.Fatal(err)
 	}
-	if m.changing && (missing || warned(v, "of which nothing is known")) {
-		return
-	}
-	if len(ops) < len(m.shown) || !slices.Equal(ops[:len(m.shown)], m.shown) {
-		m.Fatalf("appends %v were shown, now %v", m.shown, ops)
-	}
-	for _, n := range ops[len(m.shown):] {
-		if !slices.Contains(m.maybe, n) {
-			m.Fatalf("append %d appears, which was overtaken: %v, shown were %v, possible are %v", n, ops, m.shown, m.maybe)
-		}
-	}
-	if !missing {
-		m.shown = ops
+	if len(m.shown) > before {
 		m.tally.shown++
 	}
 }
@@ -96,22 +56,6 @@ func (m *model) count(v View) {
 	count(&m.tally.tails, warned(v, "never acknowledged"))
 	count(&m.tally.epochs, v.Epoch().N > 1)
 	count(&m.tally.degraded, len(v.Epoch().Lost) > 0)
-}
-
-// amounts checks what a view holds beside the list.
-func (m *model) amounts(v View, ops []int) {
-	var made [][]Fact
-	for _, n := range ops {
-		if slices.Contains(m.refused, n) {
-			m.Fatalf("append %d appears, which was refused: %v", n, ops)
-		}
-		made = append(made, m.appends[n])
-	}
-	got := all(v)
-	delete(got, opsKey)
-	if diff := cmp.Diff(replayed(made), got); diff != "" {
-		m.Fatalf("appends %v: %s", ops, diff)
-	}
 }
 
 // ledger is the handle of the process that runs now.
@@ -158,33 +102,31 @@ func (m *model) update() error {
 		return ErrAbsent
 	}
 	n := len(m.appends)
-	m.appends = append(m.appends, m.facts(n))
+	m.appends = append(m.appends, m.drawn(n))
 	before := m.maybe
 	v, err := l.Update(m.Context(), func(v View) ([]Fact, error) {
 		m.check(v)
-		m.maybe = append(m.listed(v), n) // what this view does not hold has been overtaken
-		ops, err := json.Marshal(m.maybe)
-		return append(slices.Clone(m.appends[n]), Fact{opsKey, ops}), err
+		return m.decide(n, v)
 	})
 	w, _ := errors.AsType[*WriteError](err)
 	switch {
 	case err == nil:
 		m.check(v)
-		if len(m.shown) == 0 || m.shown[len(m.shown)-1] != n {
-			m.Fatalf("append %d was acknowledged, shown is %v", n, m.shown)
+		if err := m.acknowledged(n); err != nil {
+			m.Fatal(err)
 		}
 		m.tally.acknowledged++
 	case w != nil && w.Unknown:
 		m.tally.unknown++
 	default:
 		m.refusal(err)
-		m.refused, m.maybe = append(m.refused, n), before
+		m.refused, m.maybe = slices.Concat(m.refused, []int{n}), before
 		m.tally.refused++
 	}
 	return err
 }
 
-func (m *model) facts(n int) []Fact {
+func (m *model) drawn(n int) []Fact {
 	var facts []Fact
 	for range m.pick(3, "facts") {
 		f := gone(fmt.Sprint("k", m.pick(4, "key")))
@@ -344,6 +286,7 @@ func (m *model) replace() {
 
 // run is one history.
 func (m *model) run(steps map[string]func(*rapid.T)) {
+	m.laws.facts = func(n int) []Fact { return m.appends[n] }
 	m.sled = newSled(m, 1+m.pick(3, "disks"), rapid.Bool().Draw(m.T, "plain"))
 	m.limit = []int{0, 0, 300, 1 << 20}[m.pick(4, "limit")]
 	try(m, Create(m.Context(), m.sled, m.sled.places(), "model"))

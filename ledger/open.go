@@ -40,6 +40,9 @@ func choose(copies []*copyAt, absent []Absence, without rule) (*picture, error) 
 	p.seat(copies)
 	if len(p.members) == 0 && without.lacks(ruleMember) {
 		p.members = copies
+		for _, c := range copies {
+			p.epoch.Copies = append(slices.Clip(p.epoch.Copies), c.seat())
+		}
 	}
 	p.warnOfBroken()
 	return p, nil

@@ -39,7 +39,6 @@ func (l *Ledger) lookToWrite(ctx context.Context) (*picture, error) {
 	case len(p.missing) == 0, l.degraded() != nil:
 		return p, nil
 	case l.without.lacks(ruleRefuse):
-		p.missing = nil
 		return p, nil
 	}
 	return nil, p.missingError()

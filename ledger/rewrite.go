@@ -17,7 +17,7 @@ const keptHistories = 10
 // are present and equal: they stay so, since a rewrite does not change a head.
 // It follows an append, which is acknowledged, so a failure is a warning.
 func (l *Ledger) tidy(p *picture) {
-	if (len(p.missing) > 0 || !p.level()) && !l.without.lacks(ruleLevel) {
+	if !l.mayRewrite(p) {
 		return
 	}
 	newest := p.members[0].text
@@ -37,6 +37,10 @@ func (l *Ledger) tidy(p *picture) {
 	}
 }
 
+func (l *Ledger) mayRewrite(p *picture) bool {
+	return len(p.missing) == 0 && p.level() || l.without.lacks(ruleLevel)
+}
+
 // outweighed is a guess, for its cost: lines that remove something may have to
 // stay.
 func (t *text) outweighed(limit int) bool {
@@ -44,21 +48,25 @@ func (t *text) outweighed(limit int) bool {
 	return err == nil && x.dead > limit && x.dead > len(t.data)/2
 }
 
-// rewrite leaves dead lines out of a copy's file, after it has put them into a
-// history file beside it.
+// rewrite leaves dead lines out of a copy's file, if that halves it.
 func (l *Ledger) rewrite(c *copyAt) error {
 	kept, left, err := c.text.split(l.without)
 	if err != nil {
 		return broken(c.File(), err)
 	}
-	leftBytes := c.text.bytes(left)
-	if 2*len(leftBytes) <= len(c.text.data) {
+	if 2*c.text.sizes(left) <= len(c.text.data) {
 		return nil
 	}
+	return l.leaveOut(c, kept, left)
+}
+
+// leaveOut writes the copy's file without some lines, and those into a history
+// file before.
+func (l *Ledger) leaveOut(c *copyAt, kept, left []int) error {
 	l.mu.Lock()
 	delete(l.seen, c.Directory) // whatever becomes of it, it is read again
 	l.mu.Unlock()
-	head := c.text.head()
+	head, leftBytes := c.text.head(), c.text.bytes(left)
 	h := c.text.header
 	h.Base = base{Seq: head.Seq, Hash: head.Hash, Kept: len(left), Sum: string(newChain().hash(leftBytes))}
 	name := path.Join(c.Directory, historyName(head.Seq))
@@ -136,15 +144,19 @@ func (t *text) keys(i int) func(yield func(string) bool) {
 
 // bytes is those lines, as they are in the file.
 func (t *text) bytes(lines []int) []byte {
-	size := 0
-	for _, i := range lines {
-		size += t.size(i)
-	}
-	out := make([]byte, 0, size)
+	out := make([]byte, 0, t.sizes(lines))
 	for _, i := range lines {
 		out = append(out, t.data[t.lines[i].start:t.lines[i].end+1]...)
 	}
 	return out
+}
+
+func (t *text) sizes(lines []int) int {
+	size := 0
+	for _, i := range lines {
+		size += t.size(i)
+	}
+	return size
 }
 
 func historyName(seq uint64) string { return fmt.Sprintf("history-%d.jsonl", seq) }

@@ -34,6 +34,8 @@ type disk struct {
 	mu     sync.Mutex
 	budget int          // changes that it still makes before fault answers; -1: any number
 	fault  func() error // decides what becomes of the change after those
+	note   func(op string)
+	told   []byte // a description of files, if it has been made
 }
 
 // errKilled is what a process that was killed would not see any more.
@@ -106,6 +108,9 @@ func (d *disk) change(op string, do func() error) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.note != nil {
+		d.note(op)
+	}
 	if d.budget != 0 {
 		d.budget--
 		return do()
@@ -169,8 +174,15 @@ func (s *sled) Open(name string, flag int, perm fs.FileMode) (host.File, error) 
 
 func (s *sled) Append(name string, data []byte) error {
 	d, files, rest := s.route(name)
-	return d.change("append", func() error { return files.Append(rest, data) })
+	err := d.change("append", func() error { return files.Append(rest, data) })
+	if errors.Is(err, errHalf) {
+		_ = files.Append(rest, data[:len(data)/2])
+	}
+	return err
 }
+
+// errHalf is a disk that is full after half of an append.
+var errHalf = fmt.Errorf("half of it: %w", syscall.ENOSPC)
 
 func (s *sled) Rename(from, to string) error {
 	d, files, rest := s.route(from)
@@ -295,12 +307,15 @@ type memoryWitness struct {
 	mu   sync.Mutex
 	mark *Mark
 	err  error
+	note func()
+	// forgets makes it none at all.
+	forgets bool
 }
 
 func (w *memoryWitness) Read(context.Context) (Mark, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil || w.mark == nil {
+	if w.err != nil || w.mark == nil || w.forgets {
 		return Mark{}, false, w.err
 	}
 	return *w.mark, true, nil
@@ -309,8 +324,11 @@ func (w *memoryWitness) Read(context.Context) (Mark, bool, error) {
 func (w *memoryWitness) Write(_ context.Context, m Mark) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.note != nil {
+		w.note()
+	}
 	switch {
-	case w.err != nil:
+	case w.err != nil || w.forgets:
 		return w.err
 	case w.mark != nil && w.mark.N == m.N && *w.mark != m:
 		return fmt.Errorf("epoch %d is witnessed as %s and as %s", m.N, w.mark.Epoch, m.Epoch)

@@ -75,23 +75,20 @@ func (NoWitness) Read(context.Context) (Mark, bool, error) { return Mark{}, fals
 func (NoWitness) Write(context.Context, Mark) error { return nil }
 
 // consult refuses if the witness knows of an epoch that the copies at hand do
-// not. It says whether there was a mark at all.
-func (l *Ledger) consult(ctx context.Context, p *picture) (witnessed bool, err error) {
+// not. It says what the mark is, and whether there is one at all.
+func (l *Ledger) consult(ctx context.Context, p *picture) (mark Mark, witnessed bool, err error) {
 	mark, ok, err := l.places.Witness.Read(ctx)
 	if err != nil {
-		return false, fmt.Errorf("ask the witness of the state file: %w", err)
+		return Mark{}, false, fmt.Errorf("ask the witness of the state file: %w", err)
 	}
-	if !ok {
-		return false, nil
-	}
-	if p.best.text.knows(mark) {
-		return true, nil
+	if !ok || p.best.text.knows(mark) {
+		return mark, ok, nil
 	}
 	e := &OverruledError{Mark: mark}
 	for _, c := range p.members {
 		e.Files = append(e.Files, c.File())
 	}
-	return true, e
+	return mark, true, e
 }
 
 // knows says whether the mark's epoch is in the history of t, or was given up
@@ -121,18 +118,23 @@ func (l *Ledger) affirm(ctx context.Context, p *picture) error {
 	if !p.unconfirmed() || l.without.lacks(ruleConfirm) {
 		return nil
 	}
-	if _, err := l.consult(ctx, p); err != nil {
+	if _, _, err := l.consult(ctx, p); err != nil {
 		return err
 	}
 	return l.testify(ctx, p)
 }
 
-// doubt warns of a view that such a line may have made too small.
+// doubt warns of a view that such a line may have made too small: others went
+// on, or still may.
 func (l *Ledger) doubt(ctx context.Context, p *picture) {
 	if !p.unconfirmed() {
 		return
 	}
-	if _, err := l.consult(ctx, p); err != nil {
+	mark, ok, err := l.consult(ctx, p)
+	switch {
+	case err != nil:
 		p.warn("%v", err)
+	case ok && mark != p.epoch.mark(p.best.text.Ledger):
+		p.warn("the change of who keeps the state file, to epoch %d, is not confirmed: until something is written, a copy that is away may overrule it", p.epoch.N)
 	}
 }

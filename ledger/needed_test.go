@@ -1,0 +1,105 @@
+package ledger
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestEachRuleIsNeeded leaves out one rule after the other. Each time a few
+// kinds of steps are enough for the laws to be broken, and with the rule they
+// are not.
+func TestEachRuleIsNeeded(t *testing.T) {
+	tests := []struct {
+		rule   string
+		config config
+		bounds bounds
+		breaks string // what the broken law says
+	}{
+		{"present: mounted", config{disks: 2, without: ruleMounted},
+			bounds{lines: 5, only: "unmount mount alone join power"}, "healthy disks are refused"},
+		{"present: never made anew", config{disks: 2, repairs: true},
+			bounds{lines: 5, stray: 1, only: "update unmount mount alone replace"}, "were shown, now"},
+		{"present: one copy once", config{disks: 2, without: ruleTwins},
+			bounds{lines: 5, stray: 1, only: "update unmount alone mount twin read"}, "were shown, now"},
+
+		{"open: a torn end", config{disks: 2, without: ruleTorn},
+			bounds{lines: 4, only: "update power", kills: "update"}, "healthy disks are refused"},
+		{"open: epochs before lines", config{disks: 2, without: ruleEpochs},
+			bounds{lines: 4, only: "update alone unmount mount read", kills: "update alone"}, "healthy disks are refused"},
+		{"open: what a rewrite left out", config{disks: 2, without: ruleBase},
+			bounds{lines: 5, only: "update alone unmount mount tidy read"}, "healthy disks are refused"},
+		{"open: a dead tail", config{disks: 2, without: ruleTail},
+			bounds{lines: 4, only: "update alone unmount mount read", kills: "update"}, "healthy disks are refused"},
+		{"open: flushed before it is believed", config{disks: 2, without: ruleFlush},
+			bounds{lines: 3, only: "update read power", kills: "update"}, "were shown, now"},
+		{"open: a reader shows what all hold", config{disks: 2, without: ruleAll},
+			bounds{lines: 4, only: "update read unmount alone", kills: "update"}, "were shown, now"},
+		{"open: a writer refuses", config{disks: 2, without: ruleRefuse},
+			bounds{lines: 4, only: "update read unmount mount"}, "was acknowledged"},
+		{"open: shorter members are brought up", config{disks: 2, without: ruleRaise},
+			bounds{lines: 4, only: "update read", kills: "update"}, "were shown, now"},
+
+		{"append: to all members", config{disks: 2, without: ruleEvery}, bounds{lines: 4, only: "update read"}, "were shown, now"},
+		{"append: flushed", config{disks: 2, without: ruleSync}, bounds{lines: 4, only: "update read power"}, "were shown, now"},
+		{"append: an error is one", config{disks: 2, without: ruleFailed},
+			bounds{lines: 4, faults: true, only: "update read fail"}, "was acknowledged"},
+
+		{"alone: members only", config{disks: 2, spares: 1, without: ruleMember},
+			bounds{lines: 3, only: "update alone join unmount", kills: "join"}, "were shown, now"},
+		{"alone: the witness is asked", config{disks: 2, without: ruleAsk},
+			bounds{lines: 5, only: "update alone unmount mount"}, "witnessed as"},
+		{"alone: the epoch line first", config{disks: 2, without: ruleAlone},
+			bounds{lines: 4, only: "alone read unmount mount"}, "was acknowledged"},
+
+		{"join: set aside", config{disks: 2, without: ruleAside}, bounds{lines: 5, only: "alone unmount mount join"}, "is gone"},
+		{"join: the old members first", config{disks: 2, spares: 1, without: ruleOld},
+			bounds{lines: 3, only: "update unmount mount join", kills: "join"}, "healthy disks are refused"},
+
+		{"witness: asked behind an epoch line", config{disks: 2, without: ruleConfirm},
+			bounds{lines: 4, only: "update alone unmount mount", kills: "alone"}, "were shown, now"},
+		{"witness: told", config{disks: 2, without: ruleTell}, bounds{lines: 5, only: "update alone unmount mount"}, "were shown, now"},
+
+		{"rewrite: all are equal", config{disks: 2, without: ruleLevel},
+			bounds{lines: 4, only: "update alone unmount mount tidy", kills: "update"}, "healthy disks are refused"},
+		{"rewrite: what is live stays", config{disks: 2, without: ruleKeep}, bounds{lines: 4, only: "update tidy read"}, "healthy disks are refused"},
+		{"rewrite: a new file", config{disks: 2, without: ruleWhole},
+			bounds{lines: 4, only: "update tidy read", kills: "tidy"}, "healthy disks are refused"},
+		{"rewrite: history first", config{disks: 2, without: ruleHistory}, bounds{lines: 4, only: "update tidy"}, "history"},
+
+		{"create: no file", config{disks: 2, blind: true, without: ruleNoFile}, bounds{lines: 4, only: "create"}, "second ledger"},
+		{"create: no witness", config{disks: 1, without: ruleNoMark}, bounds{lines: 4, stray: 1, only: "create replace"}, "second ledger"},
+		{"create: all places", config{disks: 2, blind: true, without: ruleAllPlaces},
+			bounds{lines: 4, stray: 1, only: "create replace unmount"}, "second ledger"},
+
+		{"lock", config{disks: 2, without: ruleLock}, bounds{lines: 4, only: "two"}, "two processes write at once"},
+
+		{"keep: the epoch line", config{disks: 2, without: ruleEpochLine}, bounds{lines: 4, only: "keep"}, "after keep"},
+		{"keep: the others set aside", config{disks: 2, without: ruleGivenUp},
+			bounds{lines: 5, only: "update alone unmount mount keep", kills: "alone"}, "disagree"},
+	}
+	var tried rule
+	for _, test := range tests {
+		tried |= test.config.without
+		t.Run(test.rule, func(t *testing.T) {
+			t.Parallel()
+			from, err := newLab(test.config)
+			try(t, err)
+			x, err := explore(from, test.bounds, 4000)
+			if err == nil || !strings.Contains(err.Error(), test.breaks) {
+				t.Fatalf("without it, in %d states, %d deep, whole %v: %v", x.states, x.depth, x.whole, err)
+			}
+			t.Logf("%d steps: %.300v", x.steps, err)
+			test.config.without, test.config.repairs = 0, false
+			from, err = newLab(test.config)
+			try(t, err)
+			y, err := explore(from, test.bounds, max(x.states, 1))
+			if err != nil {
+				t.Errorf("with it: %v", err)
+			}
+			t.Logf("with it: %d states, %d steps", y.states, y.steps)
+		})
+	}
+	if tried != 1<<allRules-1 {
+		t.Errorf("not all rules were left out: %b", tried)
+	}
+}
