@@ -45,6 +45,7 @@ type Env struct {
 	watch     func(plan.Event)      // beside progress; nil: nobody
 	simDir    func() (string, bool) // the simulated sled's directory, if that is the host
 	sled      *sim.Sled
+	crash     *crashing // --crash-at; nil: none
 	book      *book
 }
 
@@ -55,13 +56,14 @@ type globalFlags struct {
 	timeout  time.Duration
 	degraded bool
 	wait     bool
+	crashAt  string
 }
 
 // NewEnv is the environment of one run.
 func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e := &Env{Streams: streams, Now: time.Now, environ: environ, version: version, started: time.Now(), draw: uuid.NewString}
 	e.progress = newProgress(streams)
-	e.Host = sync.OnceValues(e.openHost)
+	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
 	e.Config = sync.OnceValues(e.loadConfig)
 	e.simDir = e.simulated
 	e.book = &book{open: e.openLedger}

@@ -34,6 +34,7 @@ for, and never touches what is not sledctl's own.`)
 	flags.DurationVar(&env.flags.timeout, "timeout", 0, "bound on the whole command, as 90s or 5m; 0 is none")
 	flags.BoolVar(&env.flags.degraded, "degraded", false, "go on although a copy of the state file is missing")
 	flags.BoolVar(&env.flags.wait, "wait", false, "where another process is at work, wait for its end instead of exit 6")
+	flags.StringVar(&env.flags.crashAt, "crash-at", "", "simulated sleds only: die at the N-th change, N[:before|:after]")
 	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "say each step as it ends")
 	root.AddCommand(
 		newBootstrap(env), newBase(env), newVNIC(env), newZone(env), newPropolis(env), newInstance(env), newReap(env),
@@ -122,6 +123,9 @@ type runner func(ctx context.Context, args []string) error
 func (e *Env) run(r runner) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
+		if err := e.readCrashAt(); err != nil {
+			return err
+		}
 		if e.flags.timeout < 0 {
 			return &usageError{text: fmt.Sprintf("--timeout %s: want a duration above 0, as 90s", e.flags.timeout)}
 		}
@@ -131,6 +135,7 @@ func (e *Env) run(r runner) func(*cobra.Command, []string) error {
 			defer release()
 		}
 		err := r(ctx, args)
+		e.crash.report(e.progress)
 		if err != nil && errors.Is(context.Cause(ctx), errInterrupted) && errors.Is(err, context.Canceled) {
 			return fmt.Errorf("interrupted: %w", err)
 		}

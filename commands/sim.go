@@ -23,7 +23,7 @@ func newSim(env *Env) *cobra.Command {
 	cmd := group("sim", "The simulated sled: a machine to try everything on", `
 The simulated sled answers illumos' commands as the real ones do, in a directory of its own. --host sim:DIR says which;
 without, it is made on first use.`)
-	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimFault(env))
+	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env))
 	return cmd
 }
 
@@ -65,12 +65,14 @@ guest_link = "net0"
 // not there, with a configuration.
 func ensureSim(dir string, o sim.Options) (*sim.Sled, error) {
 	if _, err := os.Stat(dir); err == nil {
+		o.Image = []string{configFile}
 		return sim.Ensure(dir, o)
 	}
 	return initSim(dir, o)
 }
 
 func initSim(dir string, o sim.Options) (*sim.Sled, error) {
+	o.Image = []string{configFile} // whoever builds a RAM disk's image puts its configuration there
 	sled, err := sim.Init(dir, o)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, &existsError{what: "a simulated sled in " + dir, hint: "rm -r " + host.Quote(dir) + " removes it"}
@@ -128,8 +130,8 @@ func newSimInit(env *Env) *cobra.Command {
 func newSimShow(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show the simulated sled: zones, links, datasets, addresses, services",
-		Long: `Show the simulated sled: zones, links, pools, datasets, addresses, services. With -o json, counters, times and what is drawn anew
+		Short: "Show the simulated sled: zones, links, disks, datasets, addresses, services",
+		Long: `Show the simulated sled: zones, links, disks, pools, datasets, addresses, services. With -o json, counters, times and what is drawn anew
 for each thing are left out: two sleds on which the same things are print the same bytes.`,
 		Example: `  sledctl sim show
   sledctl sim show -o json > before`,
@@ -182,6 +184,9 @@ func things(s *sim.Snapshot) []shownThing {
 		}
 		all = append(all, shownThing{"link", l.Name, l.Class, strings.TrimSpace(detail + " " + prefixed("in zone ", l.Zone))})
 	}
+	for _, d := range s.Disks {
+		all = append(all, shownThing{"disk", d.Name, d.State, strings.TrimSpace(d.Kind + " " + d.Serial + " " + prefixed("with ", d.Pool))})
+	}
 	for _, p := range s.Pools {
 		all = append(all, shownThing{"pool", p.Name, p.Health, strings.Join(p.Vdevs, " ")})
 	}
@@ -211,8 +216,10 @@ func prefixed(prefix, s string) string {
 
 func newSimReboot(env *Env) *cobra.Command {
 	return &cobra.Command{
-		Use:     "reboot",
-		Short:   "Power-cycle the simulated sled: what was not persistent is gone",
+		Use:   "reboot",
+		Short: "Power-cycle the simulated sled: what was not persistent is gone",
+		Long: `Power-cycle the simulated sled. What was not persistent is gone: processes, what was made with -t, the keys of encrypted datasets,
+/var/run. The root of a sled made with --mode helios is a RAM disk: of it nothing is left but its configuration, and pools are not imported until somebody does.`,
 		Example: `  sledctl sim reboot`,
 		Args:    cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
@@ -235,9 +242,49 @@ func newSimFaultAdd(env *Env) *cobra.Command {
 	var f world.Fault
 	cmd := &cobra.Command{
 		Use:   "add NAME --match WORDS",
-		Short: "Arm a fault: " + orWords(world.FaultNames()),
+		Short: "Arm a fault, so that something goes wrong the next time",
+		Long: `Arm a fault. Most hit the next command whose words are those of --match, in their order, others between them or not; a word may be a
+pattern, as propolis_*. Those of services match the zone and the service.
+
+What befalls a command:
+
+    fail             ends with --exit and --stderr, and does nothing
+    busy             ends with the words of a thing in use
+    half             does its first part, then ends as fail
+    hang             does not go on until the fault is cleared, or for --delay
+    missed           does not notice what it waits for
+    killed           is killed half-way, as an installation that leaves its zone incomplete
+    kill             its caller is killed before it does anything
+    kill-during      its caller is killed, and it goes on
+    kill-after       its caller is killed when it has ended
+    lose-disk        the disk named by --stderr is gone from then on
+    fail-disk        the disk named by --stderr has I/O errors from then on
+
+What befalls zones:
+
+    hook             the brand's hook fails with --exit: 253, 254 or 255
+    boot             the zone gets ready, and then does not boot
+    down             a halt stops half-way, and leaves the zone down
+    shutdown-timeout the zone does not shut down by itself
+    list-race        a listing loses the zone named by --stderr
+
+What befalls links and addresses:
+
+    mtu-ignored      the mtu of create-vnic is not applied
+    slow-dad         an address stays tentative for --delay
+    no-lease         no DHCP server answers
+
+What befalls services (--match "ZONE FMRI"):
+
+    maintenance      its start method fails for good
+    slow-door        the zone's repository answers --delay later
+    slow-milestone   the zone's services start --delay later
+    slow-method      the service is in transition for --delay longer`,
 		Example: `  sledctl sim fault add fail --match "zoneadm clone" --times 1 --stderr "cannot create" --exit 1
-  sledctl sim fault add busy --match "dladm delete-vnic" --times 3`,
+  sledctl sim fault add busy --match "dladm delete-vnic" --times 3
+  sledctl sim fault add killed --match "zoneadm install"
+  sledctl sim fault add lose-disk --match "zfs create" --stderr c11t0d0
+  sledctl sim fault add slow-milestone --match "*" --delay 30s`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			f.Name = args[0]
@@ -248,7 +295,7 @@ func newSimFaultAdd(env *Env) *cobra.Command {
 	flags.StringVar(&f.Match, "match", "", "which commands: words of the command line, in order")
 	flags.IntVar(&f.Times, "times", 1, "how often; 0 is always")
 	flags.IntVar(&f.Skip, "skip", 0, "matches to let pass first")
-	flags.StringVar(&f.Text, "stderr", "", "what the command says")
+	flags.StringVar(&f.Text, "stderr", "", "what the command says; or the disk, or the zone")
 	flags.IntVar(&f.Exit, "exit", 1, "its exit code")
 	flags.DurationVar(&f.Delay, "delay", 0, "how long it takes more")
 	completeArgs(cmd, func(context.Context) []string { return world.FaultNames() })
@@ -267,6 +314,9 @@ func runSimFaultAdd(ctx context.Context, e *Env, f world.Fault) error {
 			hint = "did you mean: " + near
 		}
 		return &usageError{text: fmt.Sprintf("unknown fault %q", f.Name), hint: hint}
+	}
+	if world.Delays(f.Name) && f.Delay <= 0 {
+		return &usageError{text: "--delay is missing: how much longer it takes", hint: "--delay 10s"}
 	}
 	if f.Match == "" {
 		return &usageError{text: "--match is missing", hint: `--match "zoneadm clone"`}

@@ -44,6 +44,15 @@ func Crash(h Host, n int, mode CrashMode) *Crashing {
 	return &Crashing{host: h, crash: newCrash(n, mode)}
 }
 
+// Kill makes the crash a real one: at its point kill is called, which is to end
+// the process and does not return. It is set before the host is used. What a
+// command is about that runs within this process ends with it, so of the modes
+// CrashDuring means little there.
+func (c *Crashing) Kill(kill func()) *Crashing {
+	c.then = kill
+	return c
+}
+
 // Points tells how many there have been.
 func (c *crash) Points() int {
 	c.mu.Lock()
@@ -169,6 +178,7 @@ type crash struct {
 	mu     sync.Mutex
 	points int
 	drop   []func() // locks and connections
+	then   func()   // what the crash is instead; nil: the host plays dead
 }
 
 func newCrash(n int, mode CrashMode) *crash {
@@ -206,6 +216,9 @@ func (c *crash) point() fate {
 func (c *crash) die(f fate) {
 	if f == alive {
 		return
+	}
+	if c.then != nil {
+		c.then()
 	}
 	c.mu.Lock()
 	first := !c.Crashed()

@@ -16,6 +16,7 @@ type Snapshot struct {
 	Mode     string            `json:"mode"`
 	Zones    []ZoneSnapshot    `json:"zones"`
 	Links    []LinkSnapshot    `json:"links"`
+	Disks    []DiskSnapshot    `json:"disks"`
 	Pools    []PoolSnapshot    `json:"pools"`
 	Datasets []DatasetSnapshot `json:"datasets"`
 	Stacks   []StackSnapshot   `json:"stacks"`
@@ -51,6 +52,19 @@ type PoolSnapshot struct {
 	Vdevs    []string `json:"vdevs"`
 	Health   string   `json:"health"`
 	Imported bool     `json:"imported"`
+}
+
+// DiskSnapshot is a slot with the disk in it.
+type DiskSnapshot struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind"` // u2, m2
+	Slot   int    `json:"slot"`
+	Model  string `json:"model"`
+	Serial string `json:"serial"`
+	Size   uint64 `json:"size"`
+	Pool   string `json:"pool,omitempty"` // whose label it bears
+	State  string `json:"state"`          // see world.Tx.DiskState
+	Image  bool   `json:"image,omitempty"`
 }
 
 // DatasetSnapshot is a file system, volume or snapshot. GUID is 0 in what is
@@ -175,6 +189,12 @@ func (s *Snapshot) network(tx *world.Tx) {
 }
 
 func (s *Snapshot) storage(tx *world.Tx) {
+	for _, d := range tx.State.Disks {
+		s.Disks = append(s.Disks, DiskSnapshot{
+			Name: d.Name, Kind: d.Kind, Slot: d.Slot, Model: d.Model, Serial: d.Serial, Size: d.Size, Pool: d.Pool,
+			State: tx.DiskState(d), Image: d.Image != nil,
+		})
+	}
 	for _, p := range tx.State.Pools {
 		s.Pools = append(s.Pools, PoolSnapshot{Name: p.Name, Vdevs: slices.Clone(p.Vdevs), Health: p.Health, Imported: p.Imported})
 	}

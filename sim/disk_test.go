@@ -325,15 +325,29 @@ func TestAReplacedDiskIsBlank(t *testing.T) {
 	if err := s.World().Update(t.Context(), func(tx *world.Tx) error { return tx.ReplaceDisk(disk) }); err == nil {
 		t.Error("a disk was replaced under its pool")
 	}
-	must(t, s, "zpool", "export", pool)
-	update(t, s, func(tx *world.Tx) error { return tx.ReplaceDisk(disk) })
+	// Pulled, and another put in, while the system runs: the pool is lost for good.
+	update(t, s, func(tx *world.Tx) error { tx.LoseDisk(disk); return tx.ReplaceDisk(disk) })
 	update(t, s, func(tx *world.Tx) error { after = *tx.FindDisk(disk); return nil })
 	if after.Serial == before.Serial || after.Slot != before.Slot || after.Pool != "" || after.Layout != "" {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
-	got, err := s.Host().Run(t.Context(), host.Command{Program: "zpool", Args: []string{"import", pool}})
-	if err != nil || got.Exit != 1 || string(got.Stderr) != "cannot import '"+pool+"': no such pool available\n" {
-		t.Errorf("its old pool: exit %d, %q, %v", got.Exit, got.Stderr, err)
+	refused := func(want string, words ...string) {
+		t.Helper()
+		got, err := s.Host().Run(t.Context(), host.Command{Program: words[0], Args: words[1:]})
+		if err != nil || got.Exit != 1 || string(got.Stderr) != want {
+			t.Errorf("%q: exit %d, %q, %v", words, got.Exit, got.Stderr, err)
+		}
+	}
+	refused("cannot clear errors for '"+pool+"': I/O error\n", "zpool", "clear", pool)
+	refused("unknown_fstyp (no matches)\n", "fstyp", "-a", "/dev/rdsk/"+disk+"s0")
+	must(t, s, "zpool", "create", "other", disk)
+	if err := s.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	must(t, s, "zpool", "export", pool) // known from the cache, and nothing else
+	refused("cannot import '"+pool+"': no such pool available\n", "zpool", "import", pool)
+	if got := output(t, s, "zpool", "list", "-Ho", "health", "other"); got != "ONLINE\n" {
+		t.Errorf("the new pool: %q", got)
 	}
 }
 

@@ -96,6 +96,9 @@ func (s *Sled) command(
 // Root is the directory that stands for / on the sled in dir.
 func Root(dir string) string { return filepath.Join(dir, world.RootDir) }
 
+// Tools is the directory of the stand-in commands of the sled in dir, see LinkTools.
+func Tools(dir string) string { return filepath.Join(dir, world.BinDir) }
+
 // LinkTools makes a directory with a link to an executable for every command
 // of the sled in dir, and for each name of others, and returns it. In a shell
 // that has it in front of its PATH, and DirVariable set, the stand-ins take the

@@ -108,17 +108,27 @@ func (r *running) run(ctx context.Context, tool Tool) (Reply, error) {
 		}
 	}
 	for whole.Next != nil {
+		if fault != nil && fault.Name == world.FaultKilled && whole.Next.Lock == "" {
+			break
+		}
 		reply, err := r.next(ctx, whole.Next)
 		whole.add(reply)
 		if err != nil {
 			return whole, err
 		}
 	}
-	if fault != nil && fault.Name == world.FaultKillAfter {
+	switch {
+	case fault == nil:
+	case fault.Name == world.FaultKillAfter:
 		return whole, r.kill()
+	case fault.Name == world.FaultKilled:
+		return Reply{Stdout: whole.Stdout, Stderr: whole.Stderr, Exit: exitKilled}, nil
 	}
 	return whole, nil
 }
+
+// exitKilled is the exit code, as a shell has it, of a command that SIGKILL ended.
+const exitKilled = 128 + 9
 
 // suffer is what a fault does between transactions.
 func (r *running) suffer(ctx context.Context, f *world.Fault, tool Tool, so Reply) (Reply, error) {

@@ -10,8 +10,8 @@ import (
 // commandFaults are the faults that any command can suffer.
 func commandFaults() []string {
 	return []string{
-		world.FaultFail, world.FaultBusy, world.FaultHalf, world.FaultHang, world.FaultMissed, world.FaultLoseDisk,
-		world.FaultKill, world.FaultKillAfter, world.FaultKillDuring,
+		world.FaultFail, world.FaultBusy, world.FaultHalf, world.FaultHang, world.FaultMissed, world.FaultLoseDisk, world.FaultFailDisk,
+		world.FaultKilled, world.FaultKill, world.FaultKillAfter, world.FaultKillDuring,
 	}
 }
 
@@ -36,6 +36,8 @@ func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
 		return reply
 	case world.FaultLoseDisk:
 		tx.LoseDisk(f.Text)
+	case world.FaultFailDisk:
+		tx.FailDisk(f.Text)
 	case world.FaultHang, world.FaultKill:
 		return Reply{}
 	}

@@ -36,6 +36,8 @@ func (m *inside) Exec(ctx context.Context, c Call) (Reply, error) {
 	switch f.Name {
 	case world.FaultKill, world.FaultKillAfter, world.FaultKillDuring:
 		return Reply{}, ErrKilled
+	case world.FaultKilled:
+		return Reply{Exit: exitKilled}, nil
 	case world.FaultHang, world.FaultMissed:
 		if f.Delay == 0 {
 			return Reply{}, errBlocked

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -311,7 +312,11 @@ func (m *zoneadmd) bootUp() bool {
 	at := m.tx.ZonePathOf(m.zone.Name, m.brand.init)
 	shown := m.zone.Root() + m.brand.init
 	info, err := m.tx.Files.Stat(at)
+	fault := m.tx.TakeFault([]string{"zoneadm", "-z", m.zone.Name, "boot"}, world.FaultBoot)
 	switch {
+	case fault != nil:
+		// Guess: the words of zone_boot(2) in zone_bootup.
+		m.fail("%s", cmp.Or(fault.Text, "unable to boot zone"))
 	case err != nil:
 		m.fail("could not stat %s: %s", shown, errnoText(err))
 	case info.Mode&0o100 == 0:

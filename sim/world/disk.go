@@ -17,6 +17,20 @@ func (tx *Tx) FindDisk(name string) *Disk {
 	return tx.State.Disks[i]
 }
 
+// DiskState says what is the matter with a disk: gone, failing, full, or ok. Full
+// is one whose pool FillDisk has filled.
+func (tx *Tx) DiskState(d *Disk) string {
+	switch {
+	case d.Gone:
+		return "gone"
+	case d.Failing:
+		return "failing"
+	case slices.ContainsFunc(tx.poolsOn(d), func(p *Pool) bool { return p.Ballast > 0 }):
+		return "full"
+	}
+	return "ok"
+}
+
 // LoseDisk takes a disk out of the sled, by its name or serial number. A pool
 // that cannot do without it is suspended. False if there is no such disk.
 func (tx *Tx) LoseDisk(name string) bool {
@@ -82,7 +96,7 @@ func (tx *Tx) ReturnDisk(name string) bool {
 func (tx *Tx) poolsOn(d *Disk) []*Pool {
 	var found []*Pool
 	for _, p := range tx.State.Pools {
-		if slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && tx.DiskOf(v) == d }) {
+		if !p.Orphaned && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && tx.DiskOf(v) == d }) {
 			found = append(found, p)
 		}
 	}
@@ -111,15 +125,20 @@ func (tx *Tx) FillDisk(name string, free uint64) error {
 }
 
 // ReplaceDisk puts a new disk, which is blank, into the slot of another, which is
-// gone for good. It is an error if a pool on that is imported and not lost.
+// gone for good. A pool that the running system has open there stays suspended,
+// whatever zpool clear says, until it is exported or the system reboots. It is an
+// error while the old disk is in use.
 func (tx *Tx) ReplaceDisk(name string) error {
 	d := tx.FindDisk(name)
 	if d == nil {
 		return fmt.Errorf("there is no disk %s", name)
 	}
 	for _, p := range tx.poolsOn(d) {
-		if p.Imported {
-			return fmt.Errorf("pool %s on disk %s is imported: export it, or remove the disk and reboot the sled", p.Name, d.Name)
+		switch {
+		case p.Imported && !p.Lost():
+			return fmt.Errorf("disk %s is in use by pool %s: remove it first", d.Name, p.Name)
+		case p.Imported:
+			p.Orphaned = true
 		}
 	}
 	if err := tx.dropImage(d); err != nil {
@@ -130,16 +149,25 @@ func (tx *Tx) ReplaceDisk(name string) error {
 	}
 	tx.eraseDisk(d)
 	d.Serial, d.Gone, d.Failing = tx.serialNumber(), false, false
+	tx.notice()
 	return nil
 }
 
 // eraseTrees removes the contents of the file systems on a disk.
 func (tx *Tx) eraseTrees(d *Disk) error {
 	for _, p := range tx.poolsOn(d) {
-		for _, o := range tx.parkedOf(p) {
-			if err := removeTree(tx.Files, treeOf(o.id())); err != nil {
-				return err
-			}
+		if err := tx.eraseContents(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseContents removes those of a pool that is not imported.
+func (tx *Tx) eraseContents(p *Pool) error {
+	for _, d := range tx.parkedOf(p) {
+		if err := removeTree(tx.Files, treeOf(d.id())); err != nil {
+			return err
 		}
 	}
 	return nil

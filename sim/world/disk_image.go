@@ -81,7 +81,7 @@ func (tx *Tx) RestoreImage(name string) error {
 	}
 	for _, p := range tx.poolsOn(d) {
 		if p.Imported {
-			return fmt.Errorf("pool %s on disk %s is imported: export it, or remove the disk and reboot the sled", p.Name, d.Name)
+			return fmt.Errorf("pool %s on disk %s is imported: export it, or reboot the sled without the disk", p.Name, d.Name)
 		}
 	}
 	if err := tx.eraseTrees(d); err != nil {

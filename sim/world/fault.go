@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // The faults. What each does is up to whoever asks for it with TakeFault: the
@@ -16,6 +17,8 @@ const (
 	FaultHang      = "hang"       // does not go on until the fault is disarmed, or for Delay
 	FaultMissed    = "missed"     // what it waits for comes, and it does not notice
 	FaultLoseDisk  = "lose-disk"  // the disk named by Text is gone from then on
+	FaultFailDisk  = "fail-disk"  // the disk named by Text fails from then on
+	FaultKilled    = "killed"     // is killed itself, half-way: where it would take its time
 	FaultKill      = "kill"       // whoever called it is killed, before it does anything
 	FaultKillAfter = "kill-after" // whoever called it is killed, after it has ended
 
@@ -23,16 +26,39 @@ const (
 	FaultKillDuring = "kill-during"
 
 	FaultMaintenance = "maintenance" // a start method fails; words: zone, FMRI
+
+	// What takes Delay longer; words: zone, of a method also the FMRI.
+	FaultSlowDoor      = "slow-door"      // svc.configd answers later
+	FaultSlowMilestone = "slow-milestone" // services start later
+	FaultSlowMethod    = "slow-method"    // a service is in transition for longer
 )
 
 // FaultNames are the names that can be armed.
 func FaultNames() []string {
 	return []string{
-		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultLoseDisk, FaultKill, FaultKillAfter, FaultKillDuring,
-		FaultHook, FaultDown, FaultShutdownTimeout, FaultListRace,
+		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultKilled, FaultKill, FaultKillAfter, FaultKillDuring,
+		FaultLoseDisk, FaultFailDisk,
+		FaultHook, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
-		FaultMaintenance,
+		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 	}
+}
+
+// Delays says that a fault is nothing without a Delay.
+func Delays(name string) bool {
+	switch name {
+	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod:
+		return true
+	}
+	return false
+}
+
+// slower is how much longer a fault makes something take.
+func (tx *Tx) slower(name string, words ...string) time.Duration {
+	if f := tx.TakeFault(words, name); f != nil {
+		return f.Delay
+	}
+	return 0
 }
 
 // Arm adds a fault.

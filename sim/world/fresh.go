@@ -16,6 +16,10 @@ type Options struct {
 	M2, U2  int    // how many disks; 0: two and four; negative: none
 	Links   int    // how many physical links; 0: two; negative: none
 	Blank   bool   // the M.2 and U.2 disks carry no pools
+
+	// Image names files that whoever makes the sled adds to its system's image:
+	// they outlive a reboot also where the root does not.
+	Image []string
 }
 
 // Check refuses options that no sled can have.
@@ -45,6 +49,7 @@ func Fresh(o Options) *State {
 		Seed:     o.Seed,
 		Mode:     cmp.Or(o.Mode, OmniOS),
 		Latency:  cmp.Or(o.Latency, "none"),
+		Image:    o.Image,
 		Booted:   now,
 		Boots:    1,
 		Counters: map[string]uint64{},

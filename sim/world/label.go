@@ -66,6 +66,9 @@ func (tx *Tx) ReadLabel(d Device) (*Pool, int) {
 	}
 	at := d.vdev()
 	for _, p := range tx.State.Pools {
+		if p.Orphaned {
+			continue
+		}
 		if n := slices.Index(p.Vdevs, at); n >= 0 {
 			return p, n
 		}

@@ -95,6 +95,9 @@ func (tx *Tx) openable(p *Pool) bool {
 
 // measure works out the health from the devices as they are now.
 func (tx *Tx) measure(p *Pool) string {
+	if p.Orphaned {
+		return unavailable
+	}
 	health := online
 	for _, group := range vdevGroups(p.Vdevs) {
 		missing := 0

@@ -103,6 +103,15 @@ func (tx *Tx) relabel(vdevs []string, pool string) {
 	}
 }
 
+// bury takes away what the system still had of a pool that has no disk.
+func (tx *Tx) bury(p *Pool) error {
+	if err := tx.eraseContents(p); err != nil {
+		return err
+	}
+	tx.forgetPools(func(o *Pool) bool { return o == p })
+	return nil
+}
+
 // forgetPools takes away what nothing is left of.
 func (tx *Tx) forgetPools(lost func(*Pool) bool) {
 	tx.State.Pools = slices.DeleteFunc(tx.State.Pools, func(p *Pool) bool {
@@ -221,14 +230,17 @@ func (tx *Tx) DestroyPool(name string, force bool) error {
 
 // ExportPool makes a pool leave the sled, with its datasets.
 func (tx *Tx) ExportPool(name string, force bool) error {
-	p, err := tx.OpenPool(name)
-	if err != nil {
-		return err
+	p := tx.FindPool(name)
+	if p == nil {
+		return refuse("cannot open '%s': no such pool", name)
 	}
 	if err := tx.releasePool(p, force); err != nil {
 		return err
 	}
-	p.Exported = true
+	if p.Orphaned {
+		return tx.bury(p)
+	}
+	p.Exported, p.Unloaded = true, false
 	return tx.writeLabels(p)
 }
 

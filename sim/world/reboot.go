@@ -97,8 +97,27 @@ func (tx *Tx) wipe(dirs ...string) error {
 	return host.MkdirAll(tx.Files, "/var/run/zones", 0o755)
 }
 
+// imageFiles are the contents of the files of State.Image that are there.
+func (tx *Tx) imageFiles() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range tx.State.Image {
+		data, err := host.ReadFile(tx.Files, name)
+		switch {
+		case err == nil:
+			files[name] = data
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
 // discardRoot is a root on a RAM disk at the next boot: what the image has.
 func (tx *Tx) discardRoot() error {
+	image, err := tx.imageFiles()
+	if err != nil {
+		return err
+	}
 	if err := tx.DropZones(); err != nil {
 		return err
 	}
@@ -125,6 +144,11 @@ func (tx *Tx) discardRoot() error {
 	if err := LayRoot(tx.Files, Options{Mode: tx.State.Mode}); err != nil {
 		return err
 	}
+	for name, data := range image {
+		if err := put(tx.Files, name, data, 0o644); err != nil {
+			return err
+		}
+	}
 	tx.freshRoot()
 	if err := layMountpoints(tx.Files, tx.State); err != nil {
 		return err
@@ -141,7 +165,10 @@ func (tx *Tx) discardRoot() error {
 // are there to be imported.
 func (tx *Tx) leavePool(p *Pool) error {
 	if p.Name != rootPool {
-		return tx.releasePool(p, true)
+		if err := tx.releasePool(p, true); err != nil || !p.Orphaned {
+			return err
+		}
+		return tx.bury(p)
 	}
 	for _, d := range tx.Descendants(rootPool) {
 		if d.Mounted == "/" {

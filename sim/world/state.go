@@ -23,6 +23,10 @@ type State struct {
 	Boots   int       `json:"boots"`
 	Version uint64    `json:"version"` // raised by every transaction that changes something
 
+	// Image are files that are part of the system's image, beside those that every
+	// image has: a root on a RAM disk has them again after a reboot, as they were.
+	Image []string `json:"image,omitempty"`
+
 	// Counters never go back: zone ids, guids, transaction groups, draws.
 	Counters map[string]uint64 `json:"counters"`
 
@@ -179,6 +183,9 @@ type Pool struct {
 	// Unloaded is a pool that the system knows of, and could not open when it
 	// booted. Nothing of it can be reached.
 	Unloaded bool `json:"unloaded,omitempty"`
+	// Orphaned is a pool that the system goes on with although its disk was
+	// replaced: no label of it is left.
+	Orphaned bool `json:"orphaned,omitempty"`
 	// Ballast is what fills the pool beside its datasets, in bytes.
 	Ballast uint64 `json:"ballast,omitempty"`
 }

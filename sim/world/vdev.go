@@ -161,6 +161,9 @@ func (tx *Tx) overlap(p *Pool, vdev string) string {
 		return ""
 	}
 	disk := tx.DiskOf(vdev)
+	if p.Orphaned {
+		return ""
+	}
 	for _, v := range p.Vdevs {
 		switch {
 		case vdevWord(v) || strings.HasPrefix(v, "/") || tx.DiskOf(v) != disk:

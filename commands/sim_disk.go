@@ -1,0 +1,184 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newSimDisk(env *Env) *cobra.Command {
+	cmd := group("disk", "Disks of the simulated sled: list, remove, insert, fail, fill, heal, image", `
+What an operator's hands do to disks, and what befalls them. A disk is named by its name or its serial number. A pool whose disk is gone or fails is
+suspended; when the disk is well again, zpool clear resumes it.`)
+	cmd.AddCommand(newSimDiskList(env), newSimDiskRemove(env), newSimDiskInsert(env), newSimDiskFail(env), newSimDiskFill(env),
+		newSimDiskHeal(env), newSimDiskImage(env))
+	return cmd
+}
+
+func newSimDiskList(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the slots and the disks in them", Example: `  sledctl sim disk list`, Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runSimDiskList(ctx, env) }),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runSimDiskList(ctx context.Context, e *Env) error {
+	sled, _, err := e.simulatedSled()
+	if err != nil {
+		return err
+	}
+	s, err := sled.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	type column = terminal.Column[sim.DiskSnapshot]
+	list := terminal.List[sim.DiskSnapshot]{Kind: "Disk", Name: func(d sim.DiskSnapshot) string { return d.Name }, Columns: []column{
+		{Name: "name", Value: func(d sim.DiskSnapshot) string { return d.Name }},
+		{Name: "kind", Value: func(d sim.DiskSnapshot) string { return d.Kind }},
+		{Name: "slot", Value: func(d sim.DiskSnapshot) string { return strconv.Itoa(d.Slot) }, Right: true},
+		{Name: "serial", Value: func(d sim.DiskSnapshot) string { return d.Serial }},
+		{Name: "state", Value: func(d sim.DiskSnapshot) string { return d.State }},
+		{Name: "image", Value: func(d sim.DiskSnapshot) string { return map[bool]string{true: "yes"}[d.Image] }},
+		{Name: "pool", Value: func(d sim.DiskSnapshot) string { return d.Pool }},
+	}}
+	return list.Print(e.Streams.Out, e.output, s.Disks)
+}
+
+// onDisks is a command that does something to each of the disks it names, or to
+// none of them.
+func onDisks(env *Env, cmd *cobra.Command, do func(tx *world.Tx, disk string) error) *cobra.Command {
+	cmd.Args = cobra.MinimumNArgs(1)
+	cmd.RunE = env.run(func(ctx context.Context, args []string) error {
+		sled, _, err := env.simulatedSled()
+		if err != nil {
+			return err
+		}
+		return sled.World().Update(ctx, func(tx *world.Tx) error {
+			for _, name := range args {
+				if tx.FindDisk(name) == nil {
+					return unknownDisk(tx, name)
+				}
+			}
+			for _, name := range args {
+				err := do(tx, name)
+				if _, wrong := errors.AsType[*usageError](err); wrong {
+					return err
+				}
+				if err != nil {
+					return &refusedError{err: err}
+				}
+			}
+			return nil
+		})
+	})
+	completeArgs(cmd, func(ctx context.Context) []string {
+		sled, _, err := env.simulatedSled()
+		if err != nil {
+			return nil
+		}
+		s, err := sled.Snapshot(ctx)
+		if err != nil {
+			return nil
+		}
+		var names []string
+		for _, d := range s.Disks {
+			names = append(names, d.Name)
+		}
+		return names
+	})
+	return cmd
+}
+
+func unknownDisk(tx *world.Tx, name string) error {
+	var known []string
+	for _, d := range tx.State.Disks {
+		known = append(known, d.Name)
+	}
+	e := &usageError{text: fmt.Sprintf("there is no disk %q", name), hint: "sledctl sim disk list"}
+	if near := terminal.Nearest(name, known); near != "" {
+		e.hint = "did you mean: " + near
+	}
+	return e
+}
+
+func newSimDiskRemove(env *Env) *cobra.Command {
+	return onDisks(env, &cobra.Command{
+		Use: "remove DISK ...", Short: "Pull disks out of their slots",
+		Example: `  sledctl sim disk remove c11t0d0
+  sledctl sim disk remove c1t0d0 c2t0d0    # both M.2s`,
+	}, func(tx *world.Tx, disk string) error { tx.LoseDisk(disk); return nil })
+}
+
+func newSimDiskInsert(env *Env) *cobra.Command {
+	var blank, stale bool
+	cmd := onDisks(env, &cobra.Command{
+		Use: "insert DISK ...", Short: "Put disks into their slots: those that were pulled, or others",
+		Long: `Put disks into their slots. Those that were pulled come back as they were. With --blank it is another disk, with a serial number of its own and nothing
+on it. With --stale it comes back with what was on it when its image was taken (sim disk image); no pool on it may be imported then.`,
+		Example: `  sledctl sim disk insert c11t0d0
+  sledctl sim disk insert c11t0d0 --blank`,
+	}, func(tx *world.Tx, disk string) error {
+		switch {
+		case blank && stale:
+			return &usageError{text: "--blank and --stale exclude each other", hint: "sledctl sim disk insert --help"}
+		case blank:
+			return tx.ReplaceDisk(disk)
+		case stale:
+			return tx.RestoreImage(disk)
+		}
+		tx.InsertDisk(disk)
+		return nil
+	})
+	cmd.Flags().BoolVar(&blank, "blank", false, "another disk, with nothing on it")
+	cmd.Flags().BoolVar(&stale, "stale", false, "with the content of its image")
+	return cmd
+}
+
+func newSimDiskFail(env *Env) *cobra.Command {
+	return onDisks(env, &cobra.Command{
+		Use: "fail DISK ...", Short: "Make all input and output of disks end with I/O errors",
+		Example: `  sledctl sim disk fail c11t0d0`,
+	}, func(tx *world.Tx, disk string) error { tx.FailDisk(disk); return nil })
+}
+
+func newSimDiskFill(env *Env) *cobra.Command {
+	free := "0"
+	cmd := onDisks(env, &cobra.Command{
+		Use: "fill DISK ...", Short: "Fill the pools on disks",
+		Long:    `Fill the pools on disks, so that what is written ends with ENOSPC. Nothing is written for it; sim disk heal takes it back.`,
+		Example: `  sledctl sim disk fill c1t0d0 --free 64K`,
+	}, func(tx *world.Tx, disk string) error {
+		size, err := terminal.ParseSize(free)
+		if err != nil {
+			return &usageError{text: fmt.Sprintf("--free %q: %v", free, err), hint: "--free 64K"}
+		}
+		return tx.FillDisk(disk, size)
+	})
+	cmd.Flags().StringVar(&free, "free", free, "how much is left, as 64K")
+	return cmd
+}
+
+func newSimDiskHeal(env *Env) *cobra.Command {
+	return onDisks(env, &cobra.Command{
+		Use: "heal DISK ...", Short: "End what fail and fill did",
+		Example: `  sledctl sim disk heal c11t0d0`,
+	}, func(tx *world.Tx, disk string) error { tx.HealDisk(disk); return nil })
+}
+
+func newSimDiskImage(env *Env) *cobra.Command {
+	return onDisks(env, &cobra.Command{
+		Use: "image DISK ...", Short: "Remember what is on disks, for insert --stale",
+		Example: `  sledctl sim disk image c1t0d0
+  sledctl sim disk remove c1t0d0 && sledctl sim reboot
+  sledctl sim disk insert c1t0d0 --stale`,
+	}, func(tx *world.Tx, disk string) error { return tx.TakeImage(disk) })
+}
