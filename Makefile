@@ -7,13 +7,16 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build test demo bench lint cross docs soak race clean
+.PHONY: build test test-zfs demo bench lint cross docs soak race clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
 
 test: ## all tests, on the simulated sled
 	$(GO) test ./...
+
+test-zfs: ## the ZFS driver on a real ZFS, if there is one here; as root, with a pool in a file
+	SLEDCTL_REAL_ZFS=1 $(GO) test -count=1 -v -run TestRealZFS ./zfs
 
 race: ## all tests under the race detector
 	$(GO) test -race -short -timeout 20m ./...

@@ -27,6 +27,8 @@ func TestQueryLines(t *testing.T) {
 			"zfs get -Hp -o name,property,value,source refquota,volsize,zoned,encryption,keyformat,keystatus,encryptionroot tank/a",
 		},
 		{poolsCommand(), "zpool list -HpvP -o name,size,allocated,free,health,guid,failmode"},
+		{plainPoolsCommand(), "zpool list -H -o name,guid,health,failmode"},
+		{statusCommand(), "zpool status"},
 		{poolCommand("tank"), "zpool list -H -o name,guid tank"},
 		{attributesCommand([]string{"/zone", "/a b"}), "ls -d/v /zone '/a b'"},
 		{importableCommand(""), "zpool import"},

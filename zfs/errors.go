@@ -72,7 +72,7 @@ func rules() []rule {
 		{`create|set property for|inherit .+ for`, `'[^']+' (is readonly|must be .+|does not apply to datasets of this type)`, host.ErrRefused},
 		{`set property for`, `size is (greater|less) than .+`, host.ErrRefused},
 		{`destroy`, `(filesystem|volume) has children`, host.ErrRefused},
-		{`destroy`, `(filesystem|volume|snapshot) has dependent clones`, host.ErrRefused},
+		{`destroy`, `(filesystem|volume|snapshot) has dependent clones|snapshot is cloned`, host.ErrRefused}, // the latter of older ones
 		{`destroy`, `operation does not apply to pools`, host.ErrRefused},
 		{`open`, `operation not applicable to datasets of this type`, host.ErrRefused},
 
@@ -176,10 +176,10 @@ func failureOf(c host.Command, r host.Result, meant func(name string) bool) erro
 }
 
 // partOfPool says whether zpool refused a device because a pool is on it, be it
-// imported or not (check_in_use of usr/src/cmd/zpool/zpool_vdev.c; illumos, and
-// older).
+// imported or not (usr/src/cmd/zpool/zpool_vdev.c, now and in the words of
+// older ones).
 func partOfPool(r host.Result) bool {
-	of := regexp.MustCompile(`^.+ is part of (active|exported or potentially active) (ZFS )?pool .+$`)
+	of := regexp.MustCompile(`^.+ is part of (active|exported|potentially active|exported or potentially active) (ZFS )?pool .+$`)
 	for line := range strings.Lines(string(r.Stderr)) {
 		if of.MatchString(strings.TrimSuffix(line, "\n")) {
 			return true

@@ -50,6 +50,7 @@ func TestKindsOfFailures(t *testing.T) {
 		{"invalid vdev specification\nuse '-f' to override the following errors:\n" +
 			"/dev/dsk/c1t0d0s0 is part of exported or potentially active ZFS pool x. Please see zpool(8).\n", ErrInUse},
 		{"invalid vdev specification\nuse '-f' to override the following errors:\n/d is part of active pool 'x'\n", ErrInUse},
+		{"invalid vdev specification\nuse '-f' to override the following errors:\n/d is part of exported pool 'x'\n", ErrInUse},
 		{"invalid vdev specification\nuse '-f' to override the following errors:\n/dev/dsk/c1t0d0s0 contains a ufs filesystem.\n", host.ErrRefused},
 
 		{"cannot create 'tank/a': out of space\n", ErrSpace},
@@ -76,6 +77,7 @@ func TestKindsOfFailures(t *testing.T) {
 		{"cannot set property for 'tank/a': size is greater than available space\n", host.ErrRefused},
 		{"cannot set property for 'tank/a': 'guid' is readonly\n", host.ErrRefused},
 		{"cannot destroy 'tank/a': filesystem has children\nuse '-r' to destroy the following datasets:\ntank/a/b\n", host.ErrRefused},
+		{"cannot destroy 'tank/a': snapshot is cloned\nno snapshots destroyed\n", host.ErrRefused},
 		{"cannot destroy 'tank/a': snapshot has dependent clones\nuse '-R' to destroy the following datasets:\ntank/b\n", host.ErrRefused},
 		{"cannot destroy 'tank/a': operation does not apply to pools\nuse 'zfs destroy -r tank/a' to destroy all datasets in the pool\n", host.ErrRefused},
 

@@ -9,22 +9,54 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Pools lists the imported pools with their devices, in one command. Errors:
-// ErrSyntax; *LacksError where zpool cannot list them so; a *host.CommandError.
+// Pools lists the imported pools with their devices, in one command. A zpool
+// without exact listings (zfs-fuse) is asked in two, and tells no sizes. Errors:
+// ErrSyntax; a *host.CommandError.
 func Pools(ctx context.Context, h host.Host) ([]Pool, error) {
-	c := poolsCommand()
-	r, err := h.Run(ctx, c)
-	if err == nil && r.Exit != 0 {
-		err = failure(c, r)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list pools: %w", err)
-	}
-	pools, err := ParsePools(r.Stdout)
+	pools, err := listPools(ctx, h)
 	if err != nil {
 		return nil, fmt.Errorf("list pools: %w", err)
 	}
 	return pools, nil
+}
+
+// plainKey is where a host remembers that its zpool has no exact listings.
+type plainKey struct{}
+
+func listPools(ctx context.Context, h host.Host) ([]Pool, error) {
+	if plain, _ := host.Recall[bool](h, plainKey{}); plain {
+		return listPlainly(ctx, h)
+	}
+	out, err := ask(ctx, h, poolsCommand())
+	if isLacking(err) {
+		host.Remember(h, plainKey{}, true)
+		return listPlainly(ctx, h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParsePools(out)
+}
+
+func listPlainly(ctx context.Context, h host.Host) ([]Pool, error) {
+	list, err := ask(ctx, h, plainPoolsCommand())
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	status, err := ask(ctx, h, statusCommand())
+	if err != nil {
+		return nil, err
+	}
+	return parsePlainPools(list, status)
+}
+
+// ask gives what a query printed.
+func ask(ctx context.Context, h host.Host, c host.Command) ([]byte, error) {
+	r, err := h.Run(ctx, c)
+	if err == nil && r.Exit != 0 {
+		err = failure(c, r)
+	}
+	return r.Stdout, err
 }
 
 // FindImportable looks for pools that are not imported, on the devices of a

@@ -12,6 +12,16 @@ func poolsCommand() host.Command {
 	return host.Command{Program: "zpool", Args: []string{"list", "-HpvP", "-o", poolColumns}, ReadOnly: true}
 }
 
+// plainPoolsCommand lists all pools where that is not to be had, and
+// statusCommand their devices.
+func plainPoolsCommand() host.Command {
+	return host.Command{Program: "zpool", Args: []string{"list", "-H", "-o", "name,guid,health,failmode"}, ReadOnly: true}
+}
+
+func statusCommand() host.Command {
+	return host.Command{Program: "zpool", Args: []string{"status"}, ReadOnly: true}
+}
+
 // poolCommand looks at one pool, on any implementation.
 func poolCommand(pool string) host.Command {
 	return host.Command{Program: "zpool", Args: []string{"list", "-H", "-o", "name,guid", pool}, ReadOnly: true}

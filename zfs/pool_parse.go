@@ -102,6 +102,33 @@ func isState(s string) bool {
 	return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
+// parsePlainPools reads `zpool list -H -o name,guid,health,failmode`, and the
+// devices from `zpool status`. A pool that only one of them shows came or went
+// meanwhile, and is left out.
+func parsePlainPools(list, status []byte) ([]Pool, error) {
+	devices, err := parseParagraphs(status)
+	if err != nil {
+		return nil, err
+	}
+	var pools []Pool
+	for line := range strings.Lines(string(list)) {
+		text, ended := strings.CutSuffix(line, "\n")
+		fields := strings.Split(text, "\t")
+		if !ended || len(fields) != 4 || badPart(fields[0]) != "" || !isState(fields[2]) {
+			return nil, fmt.Errorf("pool listing: %q: %w", line, ErrSyntax)
+		}
+		if _, err := digits(fields[1]); err != nil {
+			return nil, fmt.Errorf("pool listing: %q: %w", line, err)
+		}
+		i := slices.IndexFunc(devices, func(d Importable) bool { return d.Name == fields[0] })
+		if i < 0 {
+			continue
+		}
+		pools = append(pools, Pool{Name: fields[0], GUID: fields[1], Health: fields[2], Failmode: orNone(fields[3]), Devices: devices[i].Devices})
+	}
+	return pools, nil
+}
+
 // parseOnePool reads `zpool list -H -o name,guid POOL`.
 func parseOnePool(out []byte, pool string) (guid string, err error) {
 	line, rest, ended := strings.Cut(string(out), "\n")
@@ -118,19 +145,33 @@ func parseOnePool(out []byte, pool string) (guid string, err error) {
 // tab, and then the tree of its devices (show_import and print_import_config of
 // usr/src/cmd/zpool/zpool_main.c). Errors are ErrSyntax.
 func ParseImportable(out []byte) ([]Importable, error) {
+	found, err := parseParagraphs(out)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range found {
+		if _, err := digits(i.GUID); err != nil {
+			return nil, fmt.Errorf("pool %q has no id: %w", i.Name, ErrSyntax)
+		}
+	}
+	return found, nil
+}
+
+// parseParagraphs reads what both zpool import and zpool status print of a pool.
+func parseParagraphs(out []byte) ([]Importable, error) {
 	p := importParser{}
 	for line := range strings.Lines(string(out)) {
 		line, ended := strings.CutSuffix(line, "\n")
 		if !ended {
-			return nil, fmt.Errorf("listing of importable pools is cut off: %w", ErrSyntax)
+			return nil, fmt.Errorf("pools and devices are cut off: %w", ErrSyntax)
 		}
 		if err := p.line(line); err != nil {
-			return nil, fmt.Errorf("listing of importable pools: %q: %w", line, err)
+			return nil, fmt.Errorf("pools and devices: %q: %w", line, err)
 		}
 	}
 	for _, i := range p.all {
-		if _, err := digits(i.GUID); err != nil || !isState(i.State) || len(i.Devices) == 0 {
-			return nil, fmt.Errorf("listing of importable pools: %q is not whole: %w", i.Name, ErrSyntax)
+		if !isState(i.State) || len(i.Devices) == 0 {
+			return nil, fmt.Errorf("pool %q is not whole: %w", i.Name, ErrSyntax)
 		}
 	}
 	return p.all, nil
@@ -206,8 +247,10 @@ func (p *importParser) field(key, text string) error {
 }
 
 func (p *importParser) device(line string) error {
-	if p.tree == treeAt { // the pool itself
-		p.tree = treeTop
+	if p.tree == treeAt { // the columns' names, which only zpool status has, and the pool itself
+		if !strings.HasPrefix(line, "\tNAME ") || !strings.Contains(line, " STATE ") {
+			p.tree = treeTop
+		}
 		return nil
 	}
 	m := regexp.MustCompile(`^\t( *)(.+?)(?:  +([A-Z]+)(?:  .*)?)?\t?$`).FindStringSubmatch(line)

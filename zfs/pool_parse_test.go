@@ -163,6 +163,59 @@ func TestParseImportable(t *testing.T) {
 	}
 }
 
+// What zfs-fuse 0.7.0 printed, and of a second pool what illumos does.
+const status = `  pool: tank
+ state: ONLINE
+ scrub: none requested
+config:
+
+	NAME              STATE     READ WRITE CKSUM
+	tank              ONLINE       0     0     0
+	  /var/t/d0.img   ONLINE       0     0     0
+
+errors: No known data errors
+
+  pool: two
+ state: DEGRADED
+status: One or more devices has been removed by the administrator.
+	Sufficient replicas exist for the pool to continue functioning in a
+	degraded state.
+action: Online the device using 'zpool online' or replace the device with
+	'zpool replace'.
+  scan: none requested
+config:
+
+	NAME        STATE     READ WRITE CKSUM
+	two         DEGRADED     0     0     0
+	  mirror-0  DEGRADED     0     0     0
+	    c1t0d0  ONLINE       0     0     0
+	    c1t1d0  REMOVED      0     0     0
+
+errors: No known data errors
+`
+
+func TestParsePlainPools(t *testing.T) {
+	got, err := parsePlainPools([]byte("tank\t3237232271474377096\tONLINE\twait\ntwo\t8\tDEGRADED\tcontinue\nnew\t9\tONLINE\twait\n"), []byte(status))
+	want := []Pool{
+		{Name: "tank", GUID: "3237232271474377096", Health: "ONLINE", Failmode: "wait", Devices: []Device{{Name: "/var/t/d0.img", State: "ONLINE"}}},
+		{
+			Name: "two", GUID: "8", Health: "DEGRADED", Failmode: "continue",
+			Devices: []Device{{Name: "c1t0d0", State: "ONLINE"}, {Name: "c1t1d0", State: "REMOVED"}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v: %s", err, diff)
+	}
+	for _, list := range []string{"tank\n", "tank\tx\tONLINE\twait\n", "tank\t1\tonline\twait\n", "a/b\t1\tONLINE\twait\n", "tank\t1\tONLINE\twait"} {
+		if got, err := parsePlainPools([]byte(list), []byte(status)); !errors.Is(err, ErrSyntax) || got != nil {
+			t.Errorf("%q: %v, %v", list, got, err)
+		}
+	}
+	if got, err := parsePlainPools(nil, []byte("no pools available\n")); !errors.Is(err, ErrSyntax) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestParseImportableRefuses(t *testing.T) {
 	const head = "   pool: a\n     id: 1\n  state: ONLINE\n"
 	for name, out := range map[string]string{

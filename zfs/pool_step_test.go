@@ -277,3 +277,37 @@ func TestWhatZFSLacksIsFoundOutOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAZpoolWithoutExactListingsIsAskedAnotherWay is how zfs-fuse 0.7.0 answers.
+func TestAZpoolWithoutExactListingsIsAskedAnotherWay(t *testing.T) {
+	f := &zpoolOfLinux{Illumos: host.NewIllumos(host.IllumosOptions{})}
+	for range 2 {
+		got, err := Pools(t.Context(), f)
+		if err != nil || len(got) != 1 || got[0].GUID != "7" || got[0].Size != 0 || len(got[0].Devices) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	want := []string{"list -HpvP", "list -H", "status", "list -H", "status"}
+	for i, c := range f.asked {
+		if !strings.HasPrefix(c, "zpool "+want[i]) {
+			t.Errorf("asked %q", f.asked)
+		}
+	}
+}
+
+type zpoolOfLinux struct {
+	*host.Illumos
+	asked []string
+}
+
+// Run is part of host.Host.
+func (f *zpoolOfLinux) Run(_ context.Context, c host.Command) (host.Result, error) {
+	f.asked = append(f.asked, c.Shell())
+	switch {
+	case c.Args[0] == "status":
+		return host.Result{Stdout: []byte(strings.Split(status, "\n  pool: two")[0])}, nil
+	case c.Args[1] == "-H":
+		return host.Result{Stdout: []byte("tank\t7\tONLINE\twait\n")}, nil
+	}
+	return host.Result{Exit: 2, Stderr: []byte("invalid option 'p'\nusage:\n\tlist [-H] …\n")}, nil
+}

@@ -122,6 +122,21 @@ func TestWhatIsBusyIsTriedAgain(t *testing.T) {
 		ran  int
 	}{
 		"unmount": {Unmount{"tank/a"}, func(t *testing.T) *fake { return newFake(t, tankA()).answer("unmount", busyMount(), busyMount()) }, 3},
+		"mount": {
+			Mount{"tank/a"},
+			func(t *testing.T) *fake {
+				return newFake(t, tankA()).answer("mount", answer{exit: 1, stderr: "cannot mount 'tank/a': mountpoint or dataset is busy\n"})
+			},
+			2,
+		},
+		"mount, and others do": {
+			Mount{"tank/a"},
+			func(t *testing.T) *fake {
+				return newFake(t, tankA()).answer("mount", answer{exit: 1, stderr: "cannot mount 'tank/a': mountpoint or dataset is busy\n"},
+					answer{exit: 1, stderr: "cannot mount 'tank/a': filesystem already mounted\n"})
+			},
+			2,
+		},
 		"destroy": {
 			Destroy{Dataset: "tank/a"},
 			func(t *testing.T) *fake {

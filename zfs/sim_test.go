@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,6 +36,9 @@ type rig struct {
 	sled   *sim.Sled
 	host   host.Host // traced
 	events []host.Event
+	// patient rigs compare a step that was repeated, because something was busy,
+	// as if it had not been: zfs-fuse calls every dataset busy at first.
+	patient bool
 }
 
 func simulated(t *testing.T) *rig {
@@ -65,7 +69,7 @@ func (r *rig) do(steps ...step) {
 func (r *rig) changes() []host.Line {
 	var lines []host.Line
 	for _, e := range r.events {
-		if e.Line.Mutates() {
+		if e.Line.Mutates() && !(r.patient && slices.Contains(lines, e.Line)) {
 			lines = append(lines, e.Line)
 		}
 	}
@@ -185,18 +189,6 @@ func TestLifeOfADataset(t *testing.T) {
 	if diff := cmp.Diff(before, r.look()); diff != "" {
 		t.Errorf("left behind: %s", diff)
 	}
-}
-
-// TestLifeOfADatasetOnARealPool runs where there is an OpenZFS or an illumos, on
-// the pool that SLEDCTL_TEST_POOL names. It makes and destroys POOL/sledctl-test.
-func TestLifeOfADatasetOnARealPool(t *testing.T) {
-	pool := os.Getenv("SLEDCTL_TEST_POOL")
-	if pool == "" {
-		t.Skip("SLEDCTL_TEST_POOL names no pool")
-	}
-	r := &rig{t: t}
-	r.host = host.Trace(host.NewIllumos(host.IllumosOptions{RunDir: t.TempDir()}), func(e host.Event) { r.events = append(r.events, e) })
-	lifecycle(r, pool, path.Join(t.TempDir(), "zone"))
 }
 
 func TestTheModeOfADatasetThatIsThereIsSet(t *testing.T) {

@@ -53,7 +53,8 @@ type Inherit struct {
 	Old           string // what Undo sets again; empty: nothing
 }
 
-// Mount mounts a file system that is not mounted (host.ErrState).
+// Mount mounts a file system that is not mounted (host.ErrState). While it or
+// its mountpoint is busy it is tried again, until the context ends.
 type Mount struct{ Dataset string }
 
 // Snapshot takes a snapshot of one dataset; Name is DATASET@SNAPSHOT.
@@ -282,6 +283,12 @@ func (s Set) Do(ctx context.Context, h host.Host) error {
 	return cleanUp(ctx, err, func(ctx context.Context) error { return undo.Do(ctx, h) })
 }
 
+// alreadyMounted tells that from other states in which nothing can be mounted.
+func alreadyMounted(err error) bool {
+	e, ok := errors.AsType[*host.CommandError](err)
+	return ok && strings.Contains(string(e.Result.Stderr), "filesystem already mounted")
+}
+
 // said finds a whole line in what a command said.
 func said(err error, line string) bool {
 	e, ok := errors.AsType[*host.CommandError](err)
@@ -304,7 +311,13 @@ func (s Inherit) Do(ctx context.Context, h host.Host) error {
 func (s Mount) Do(ctx context.Context, h host.Host) error {
 	d, err := Get(ctx, h, s.Dataset)
 	if err == nil {
-		err = run(ctx, h, mountCommand(s.Dataset), s.Dataset, d.Mountpoint)
+		err = patiently(ctx, func(attempt int) error {
+			err := run(ctx, h, mountCommand(s.Dataset), s.Dataset, d.Mountpoint)
+			if attempt > 0 && errors.Is(err, host.ErrState) && alreadyMounted(err) {
+				return nil // somebody else did meanwhile
+			}
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("mount dataset %s: %w", s.Dataset, err)
