@@ -58,8 +58,8 @@ func (f *mountedFiles) change(op, name string, more int, do func() error) error 
 	switch {
 	case m.readOnly:
 		return &fs.PathError{Op: op, Path: name, Err: syscall.EROFS}
-	case m.scarce && more > 0:
-		if err := f.mounts.room(f.full(name), more); err != nil {
+	case more > 0:
+		if err := f.mounts.room(m, f.full(name), more); err != nil {
 			return &fs.PathError{Op: op, Path: name, Err: err}
 		}
 	}

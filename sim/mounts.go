@@ -18,6 +18,7 @@ type mountTable struct {
 	mu      sync.Mutex
 	version uint64
 	mounts  map[string]mount // by directory
+	scarce  map[string]bool  // by directory: what is written there may not fit; as far as anybody asked
 	fixed   map[string]bool  // directories that are immutable
 }
 
@@ -27,7 +28,6 @@ type mount struct {
 	lost     bool // its pool has lost its disk
 	waits    bool // and whoever asks is to wait
 	readOnly bool
-	scarce   bool // what is written may not fit
 }
 
 // at is the file system that a name lies on.
@@ -59,8 +59,27 @@ func (t *mountTable) wait(name string) mount {
 	return t.at(name)
 }
 
-// room asks whether so many more bytes fit.
-func (t *mountTable) room(name string, more int) error {
+// room asks whether so many more bytes fit into a file system. The table is never
+// locked within a View: who brings it up to date takes them the other way round.
+func (t *mountTable) room(m mount, name string, more int) error {
+	t.mu.Lock()
+	scarce, known := t.scarce[m.dir]
+	t.mu.Unlock()
+	if !known {
+		var version uint64
+		_ = t.world.View(context.Background(), func(tx *world.Tx) error {
+			scarce, version = tx.Scarce(m.dir), tx.State.Version
+			return nil
+		})
+		t.mu.Lock()
+		if t.version == version {
+			t.scarce[m.dir] = scarce
+		}
+		t.mu.Unlock()
+	}
+	if !scarce {
+		return nil
+	}
 	return t.world.View(context.Background(), func(tx *world.Tx) error { return tx.Room(name, uint64(more)) })
 }
 
@@ -77,7 +96,7 @@ func (t *mountTable) current() {
 
 func (t *mountTable) refresh(tx *world.Tx) {
 	t.version, t.mounts = tx.State.Version, map[string]mount{"/": {dir: "/", device: 1}}
-	t.fixed = map[string]bool{}
+	t.fixed, t.scarce = map[string]bool{}, map[string]bool{}
 	pools := map[string]*world.Pool{}
 	for _, p := range tx.State.Pools {
 		if p.Imported {
@@ -90,7 +109,7 @@ func (t *mountTable) refresh(tx *world.Tx) {
 		}
 		pool, _, _ := strings.Cut(d.Name, "/")
 		// The kernel makes device numbers from the file system's id, too.
-		m := mount{dir: d.Mounted, device: d.GUID | 1<<63, readOnly: tx.MountedReadOnly(d), scarce: tx.Counted(d)}
+		m := mount{dir: d.Mounted, device: d.GUID | 1<<63, readOnly: tx.MountedReadOnly(d)}
 		if p := pools[pool]; p != nil {
 			m.lost, m.waits = p.Lost(), p.Waits()
 		}

@@ -15,14 +15,14 @@ const smallPool = 64 << 30
 
 // own is what is written to a dataset alone, in bytes.
 func (s *Survey) own(d *Dataset) uint64 {
-	if d.Kind() != TypeFilesystem || !s.tx.Counted(d) {
+	if d.Kind() != TypeFilesystem || !s.tx.counted(d) {
 		return d.Used
 	}
 	return d.Used + s.tx.fileBytes(d)
 }
 
-// Counted says whether a limit is near, so that what its files hold is counted.
-func (tx *Tx) Counted(d *Dataset) bool {
+// counted says whether a limit is near, so that what its files hold is counted.
+func (tx *Tx) counted(d *Dataset) bool {
 	if p := tx.FindPool(poolName(d.Name)); p != nil && (p.Size < smallPool && p.Name != rootPool || p.Ballast > 0) {
 		return true
 	}
@@ -32,6 +32,13 @@ func (tx *Tx) Counted(d *Dataset) bool {
 		}
 	}
 	return false
+}
+
+// Scarce says whether what is written to the file system that is mounted on a
+// directory may not fit.
+func (tx *Tx) Scarce(dir string) bool {
+	d := tx.MountedAt(dir)
+	return d != nil && tx.counted(d)
 }
 
 // fileBytes adds up the files of a file system, without what is mounted in it.
@@ -70,7 +77,7 @@ func (tx *Tx) treeBytes(dir string) uint64 {
 // usr/src/uts/common/fs/zfs/dsl_dir.c).
 func (tx *Tx) Room(name string, n uint64) error {
 	d := tx.DatasetOf(name)
-	if d == nil || !tx.Counted(d) {
+	if d == nil || !tx.counted(d) {
 		return nil
 	}
 	s := tx.Survey()
@@ -95,5 +102,6 @@ func (tx *Tx) MountedReadOnly(d *Dataset) bool {
 	if p := tx.FindPool(poolName(d.Name)); p != nil && p.ReadOnly() {
 		return true
 	}
-	return tx.word(d, "readonly") == "on"
+	value, _ := tx.nearest(d, "readonly")
+	return value == "on"
 }

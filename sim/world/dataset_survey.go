@@ -174,7 +174,11 @@ func (tx *Tx) capacity(pool string) uint64 {
 
 // number is a local size; 0 if it is not set.
 func (d *Dataset) number(property string) uint64 {
-	n, _ := strconv.ParseUint(d.Local[property], 10, 64)
+	v := d.Local[property]
+	if v == "" {
+		return 0
+	}
+	n, _ := strconv.ParseUint(v, 10, 64)
 	return n
 }
 
