@@ -96,7 +96,10 @@ func runLedgerHeal(ctx context.Context, e *Env, o healOptions) error {
 		moves, serr := e.settle(ctx, o.dryRun, "ledger heal")
 		done, err = append(done, showMoves(moves)...), serr
 	}
-	if len(done) == 0 && err == nil {
+	if err != nil && len(done) == 0 {
+		return err
+	}
+	if len(done) == 0 {
 		e.progress.say("nothing to do")
 	}
 	return errors.Join(err, healedList().Print(e.Streams.Out, e.output, done))

@@ -10,7 +10,9 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/zfs"
 )
 
 // How the state file is found, opened, made and moved.
@@ -93,8 +95,32 @@ func (e *Env) createLedger(ctx context.Context) error {
 			hint: "set paths.ledger in " + configFile + " to a directory that outlives a reboot",
 		}
 	}
+	e.book.forget()
+	if _, err := e.Ledger(ctx); errors.Is(err, ledger.ErrAbsent) {
+		if err := allImported(ctx, h); err != nil {
+			return err
+		}
+	}
 	defer e.book.forget()
 	return ledger.CreateOn(ctx, h.Files(), places, ledger.Creation{Who: e.who(), On: ledger.Home(places.Locations), Anew: e.newLedger})
+}
+
+// allImported refuses while a pool of the sled's is there and not imported: an
+// M.2's may hold the state file, and a U.2's may know that there is one.
+func allImported(ctx context.Context, h host.Host) error {
+	pools, err := zfs.FindImportable(ctx, h, "")
+	if err != nil {
+		return fmt.Errorf("look for pools that may hold the state file: %w", err)
+	}
+	for _, p := range pools {
+		if kind, _ := sled.ParsePool(p.Name); kind != sled.OtherPool {
+			return &refusedError{
+				err:  fmt.Errorf("no state file is made while pool %s is not imported: it may hold one, or know of one", p.Name),
+				hint: "zpool import " + p.Name,
+			}
+		}
+	}
+	return nil
 }
 
 // settleLedger makes the copies lie where they belong, and tells what it did.

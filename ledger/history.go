@@ -54,7 +54,7 @@ func past(ctx context.Context, files host.Files, places Places) (map[uint64][]by
 	defer unlock()
 	p, err := l.look(ctx)
 	if err != nil {
-		return nil, err
+		return nil, l.missed(ctx, err)
 	}
 	if len(p.members) == 0 {
 		return nil, p.missingError()

@@ -86,6 +86,15 @@ func (l *Ledger) copies(ctx context.Context) ([]*copyAt, error) {
 	if _, err := l.look(ctx); errors.Is(err, ErrDead) || ctx.Err() != nil {
 		return nil, err
 	}
+	copies, absent := l.readable()
+	if len(copies) == 0 {
+		return nil, l.missed(ctx, &AbsentError{Places: absent})
+	}
+	return copies, nil
+}
+
+// readable is what the last look found.
+func (l *Ledger) readable() ([]*copyAt, []Absence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []*copyAt
@@ -94,10 +103,7 @@ func (l *Ledger) copies(ctx context.Context) ([]*copyAt, error) {
 			out = append(out, c)
 		}
 	}
-	if len(out) == 0 {
-		return nil, &AbsentError{Places: l.absent}
-	}
-	return out, nil
+	return out, l.absent
 }
 
 // named is the one copy that a name means.
