@@ -64,6 +64,8 @@ func rules() []rule {
 		{`mount`, `dataset is exported to a local zone`, host.ErrState},
 		{`mount`, `encryption key not loaded`, ErrKeyNotLoaded},
 		{`create`, `encryption root's key is not loaded or provided`, ErrKeyNotLoaded},
+		{`create`, `Raw key too (short|long) \(expected 32\)\.`, ErrWrongKey},
+		{`create`, `Encryption feature not enabled\.`, host.ErrRefused},
 		{`mount`, `directory is not empty`, host.ErrState},
 
 		{`create`, `parent does not exist`, host.ErrRefused},

@@ -33,6 +33,9 @@ func TestKindsOfFailures(t *testing.T) {
 		{"cannot mount 'tank/a': encryption key not loaded\n", ErrKeyNotLoaded},
 		{"cannot create 'tank/a': encryption root's key is not loaded or provided\n", ErrKeyNotLoaded},
 
+		{"cannot create 'tank/a': Raw key too short (expected 32).\n", ErrWrongKey},
+		{"cannot create 'tank/a': Encryption feature not enabled.\n", host.ErrRefused},
+
 		{"cannot open 'tank': no such pool\n", nil}, // of another pool
 		{"cannot open 'p': no such pool\n", host.ErrNotFound},
 		{"cannot open '/d': No such file or directory\n", host.ErrNotFound},
@@ -141,8 +144,8 @@ func TestWhatAnImplementationLacksIsToldWithoutItsUsage(t *testing.T) {
 		"invalid option 'p'\nusage:\n\tlist [-H] …\n":                          "the zpool of this host has no option 'p' (zpool list -p)",
 		"unrecognized command 'load-key'\nusage: …\n":                          "the zpool of this host has no subcommand 'load-key' (zpool list -p)",
 		"cannot create 'tank/a': invalid property 'encryption'\n":              "the zpool of this host has no property 'encryption' (zpool list -p)",
-		"Key change error: Only keyformat, keylocation, and pbkdf2iters may be set with this command.\n": "the zpool of this host has no " +
-			"user properties to set with a key: \"Only keyformat, keylocation, and pbkdf2iters\" (zpool list -p)",
+		"Key change error: Only keyformat, keylocation and pbkdf2iters may be set with this command.\n": "the zpool of this host has no " +
+			"user properties to set with a key: \"Only keyformat, keylocation and pbkdf2iters\" (zpool list -p)",
 	} {
 		err := failure(c, host.Result{Exit: 2, Stderr: []byte(stderr)}, "tank/a")
 		if !isLacking(err) || err.Error() != want || !errors.Is(err, host.ErrRefused) || !isCommandError(err) {

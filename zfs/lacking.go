@@ -33,8 +33,8 @@ func (e *LacksError) Unwrap() error { return e.Err }
 
 // lacks finds out from the first line of a refusal what is lacking. The texts
 // are those of zprop_get_list (libzfs_util.c), usage and the getopt loops
-// (zfs_main.c, zpool_main.c), and of libzfs_crypto.c before it took user
-// properties.
+// (zfs_main.c, zpool_main.c), and of zfs_crypto_verify_rewrap_nvlist
+// (libzfs_crypto.c) where it takes no user properties, as OpenZFS does not.
 func lacks(r host.Result) (what string, ok bool) {
 	line, _, _ := strings.Cut(string(r.Stderr), "\n")
 	for _, form := range []struct{ pattern, what string }{
@@ -43,7 +43,7 @@ func lacks(r host.Result) (what string, ok bool) {
 		{`^unrecognized command '([^']+)'$`, "subcommand '%s'"},
 		{`^invalid option '([^']+)'$`, "option '%s'"},
 		{
-			`^Key change error: (Only keyformat, keylocation, and pbkdf2iters) may be set with this command\.$`,
+			`^Key change error: (Only keyformat, keylocation,? and pbkdf2iters) may be set with this command\.$`,
 			"user properties to set with a key: \"%s\"",
 		},
 	} {
