@@ -232,9 +232,10 @@ func (g glance) with(how string) string {
 }
 
 // unreachable says whether an error is that nobody answers at the address at
-// all: then its service tells more.
+// all: then its service tells more. Where the address is gone, the sled may also
+// wait in vain for somebody to have it.
 func unreachable(err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH)
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func judgeVM(r Record, g glance) Status {
