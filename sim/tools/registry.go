@@ -19,6 +19,8 @@ func Lookup(name string) (Tool, bool) {
 		return Netstat, true
 	case "pfexec":
 		return Pfexec, true
+	case "ps":
+		return Ps, true
 	case "prtconf":
 		return Prtconf, true
 	case "route":
@@ -63,7 +65,7 @@ func find(name string) (Tool, bool) {
 // CommonNames are the commands of the sled that every system has. They stand for
 // the real ones only where a program looks for the sled's commands, and not in a
 // shell, whose files are not the sled's.
-func CommonNames() []string { return []string{"chmod", "ls"} }
+func CommonNames() []string { return []string{"chmod", "ls", "ps"} }
 
 // Names are the other commands that the sled has.
 func Names() []string {
@@ -86,7 +88,7 @@ func programName(program string) (string, bool) {
 // programPath is where a command lies (the gate's usr/src/pkg/manifests).
 func programPath(name string) string {
 	switch name {
-	case "chmod", "ls", "netstat", "svcs", "svcprop", "uname", "zonename", "pfexec":
+	case "chmod", "ls", "netstat", "ps", "svcs", "svcprop", "uname", "zonename", "pfexec":
 		return "/usr/bin/" + name
 	case "rsrvrctl":
 		return "/usr/lib/" + name
