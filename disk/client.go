@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -45,7 +46,8 @@ type Vdevs struct {
 	Names []string
 }
 
-// Devices are disks that are configured by their devices.
+// Devices are disks that are configured by their devices. An M.2 among them has
+// the partitions of a sled's, or is the pool's as a whole.
 type Devices []Device
 
 // Device is one of them.
@@ -234,6 +236,9 @@ func (s Devices) look(ctx context.Context, h host.Host) ([]Disk, error) {
 			continue
 		}
 		d, err := nodes[i].disk(device.Kind, NoSlot)
+		if err == nil && device.Kind == M2 {
+			err = d.layAsFound(h.Files())
+		}
 		if err != nil {
 			unclear = errors.Join(unclear, fmt.Errorf("%s: %w", device.Path, err))
 			continue
@@ -241,4 +246,17 @@ func (s Devices) look(ctx context.Context, h host.Host) ([]Disk, error) {
 		disks = append(disks, d)
 	}
 	return disks, unclear
+}
+
+// layAsFound takes the partitions away again if there are not as many.
+func (d *Disk) layAsFound(files host.Files) error {
+	f, err := files.Open(d.PoolDevice, 0, 0)
+	switch {
+	case err == nil:
+		return f.Close()
+	case errors.Is(err, syscall.ENXIO), errors.Is(err, fs.ErrNotExist):
+		d.Partitions, d.PoolDevice = nil, d.Device
+		return nil
+	}
+	return err
 }

@@ -99,6 +99,36 @@ func TestADiskThatIsPulledIsNotListed(t *testing.T) {
 	}
 }
 
+// A configured M.2 may be one of a sled's, with six partitions, or any disk.
+func TestAConfiguredM2IsTakenAsItIs(t *testing.T) {
+	s := simulated(t, sim.Options{Blank: true})
+	all := look(t, s)
+	m2, u2 := all[0], all[2]
+	disks, err := disk.Look(t.Context(), s.Host(), disk.Devices{{Kind: disk.M2, Path: m2.Device}, {Kind: disk.M2, Path: u2.Device}})
+	if err != nil || len(disks) != 2 {
+		t.Fatal(disks, err)
+	}
+	if disks[1].Device == m2.Device {
+		disks[0], disks[1] = disks[1], disks[0]
+	}
+	if diff := cmp.Diff([]string{m2.PoolDevice, u2.Device}, []string{disks[0].PoolDevice, disks[1].PoolDevice}); diff != "" {
+		t.Error(diff)
+	}
+	if len(disks[0].Partitions) != 6 || disks[1].Partitions != nil {
+		t.Errorf("%+v", disks)
+	}
+	for _, d := range disks {
+		c, err := disk.Probe(t.Context(), s.Host(), d, nil)
+		if err != nil || c.State != disk.Blank {
+			t.Errorf("%s: %+v, %v", d.Name, c, err)
+		}
+		run(t, s, "zpool create p"+d.Name+" "+c.Device)
+		if c, err = disk.Probe(t.Context(), s.Host(), d, nil); err != nil || c.Pool.Name != "p"+d.Name {
+			t.Errorf("%s: %+v, %v", d.Name, c, err)
+		}
+	}
+}
+
 func TestContentsOfTheSimulatedDisks(t *testing.T) {
 	s := simulated(t, sim.Options{})
 	for _, d := range look(t, s) {
