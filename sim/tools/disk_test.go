@@ -215,3 +215,239 @@ $ fstyp /var/tmp/u2_0.vdev
 ! unknown_fstyp (no matches)
 = 1`)
 }
+
+// zpool destroy leaves the labels, with the state destroyed: fstyp knows none, and
+// yet the disk is not blank (fstyp_mod_ident in usr/src/cmd/fs.d/zfs/fstyp/fstyp.c).
+// zpool labelclear wipes them (zpool_do_labelclear in usr/src/cmd/zpool/zpool_main.c).
+func TestLabelsOutliveTheirPool(t *testing.T) {
+	tx := diskTx(t, world.Options{})
+	device, err := tx.OpenDevice("/dev/rdsk/c11t0d0s0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := func() bool {
+		t.Helper()
+		for _, at := range []int64{0, 256 << 10, tx.DeviceSize(device) - 512<<10, tx.DeviceSize(device) - 256<<10} {
+			data := make([]byte, 256<<10)
+			if err := tx.ReadDevice(device, data, at); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Trim(string(data), "\x00") != "" {
+				return false
+			}
+		}
+		return true
+	}
+	pool := tx.State.Disks[1].Pool
+	session(t, tx, strings.ReplaceAll(`$ zpool labelclear c11t0d0s0
+! /dev/dsk/c11t0d0s0 is a member (ACTIVE) of pool "POOL"
+= 1
+$ zpool destroy POOL
+$ fstyp -a /dev/dsk/c11t0d0s0
+! unknown_fstyp (no matches)
+= 1`, "POOL", pool))
+	if zeros() {
+		t.Error("zpool destroy has wiped the labels")
+	}
+	session(t, tx, `$ zpool labelclear /dev/rdsk/c11t0d0s0
+$ zpool labelclear /dev/rdsk/c11t0d0s0
+! failed to read label from /dev/rdsk/c11t0d0s0
+= 1`)
+	if !zeros() {
+		t.Error("zpool labelclear has left labels")
+	}
+	session(t, tx, `$ zpool create tank c11t0d0
+$ zpool export tank
+$ zpool labelclear c11t0d0s0
+! use '-f' to override the following error:
+! /dev/dsk/c11t0d0s0 is a member of exported pool "tank"
+= 1
+$ zpool labelclear -f c11t0d0s0
+$ zpool import tank
+! cannot import 'tank': no such pool available
+= 1`)
+}
+
+// What zpool(8) and zfs(8) say of a pool whose disk is gone: status_callback in
+// zpool_main.c, POOL_CHECK_SUSPENDED in zfs_ioctl.c, zfs_iter_root in
+// libzfs_iter.c, which passes over what cannot be opened.
+func TestASuspendedPool(t *testing.T) {
+	tx := zfsTx(t)
+	session(t, tx, `$ zfs create tank/a`)
+	tx.LoseDisk("c11t0d0")
+	session(t, tx, `$ zpool list -Ho name,health
+rpool→ONLINE
+tank→UNAVAIL
+$ zpool status -x
+  pool: tank
+ state: UNAVAIL
+status: One or more devices are faulted in response to IO failures.
+action: Make sure the affected devices are connected, then run 'zpool clear'.
+   see: http://illumos.org/msg/ZFS-8000-HC
+  scan: none requested
+config:
+
+	NAME        STATE     READ WRITE CKSUM
+	tank        UNAVAIL      0     0     0  insufficient replicas
+	  c11t0d0   UNAVAIL      0     0     0  cannot open
+
+errors: No known data errors
+$ zpool status -x rpool
+pool 'rpool' is healthy
+$ zfs list -Ho name
+rpool
+rpool/ROOT
+rpool/ROOT/omnios-r151056
+$ zfs list -Ho name tank/a
+! cannot open 'tank/a': pool I/O is currently suspended
+= 1
+$ zfs get -Hpo value used tank
+! cannot open 'tank': pool I/O is currently suspended
+= 1
+$ zpool clear tank
+! cannot clear errors for 'tank': I/O error
+= 1
+$ zpool clear tank c9t9d9
+! cannot clear errors for c9t9d9: no such device in pool
+= 1`)
+	if got := storage(tx, "zpool export tank"); got.Next == nil || got.Next.Until(tx) {
+		t.Errorf("exporting a suspended pool does not wait: %+v", got)
+	}
+	tx.InsertDisk("c11t0d0")
+	session(t, tx, `$ zfs list -Ho name tank/a
+! cannot open 'tank/a': pool I/O is currently suspended
+= 1
+$ zpool clear
+! missing pool name
+! usage
+= 2
+$ zpool clear tank
+$ zfs list -Ho name tank/a
+tank/a
+$ zpool status -x
+all pools are healthy`)
+}
+
+// A mirror can do without one of its devices, and shows that it does.
+func TestAMirrorThatLacksADisk(t *testing.T) {
+	tx := zfsTx(t)
+	session(t, tx, `$ zpool destroy tank
+$ zpool create -f m mirror c11t0d0 c12t0d0`)
+	tx.FailDisk("c12t0d0")
+	session(t, tx, `$ zpool status m
+  pool: m
+ state: DEGRADED
+status: One or more devices are faulted in response to persistent errors.
+	Sufficient replicas exist for the pool to continue functioning in a
+	degraded state.
+action: Replace the faulted device, or use 'zpool clear' to mark the device
+	repaired.
+   see: http://illumos.org/msg/ZFS-8000-K4
+  scan: none requested
+config:
+
+	NAME         STATE     READ WRITE CKSUM
+	m            DEGRADED     0     0     0
+	  mirror-0   DEGRADED     0     0     0
+	    c11t0d0  ONLINE       0     0     0
+	    c12t0d0  FAULTED      3     6     0  too many errors
+
+errors: No known data errors
+$ zfs create m/a
+$ zpool status -P m/a
+! cannot open 'm/a': no such pool
+= 1`)
+	tx.LoseDisk("c11t0d0")
+	session(t, tx, `$ zpool list -Ho health m
+UNAVAIL`)
+}
+
+// zpool import looks at disks, and with -d at the files of a directory; which pool
+// a file has is in the file (zpool_find_import_impl in zutil_import.c).
+func TestPoolsOnFilesAreImportedFromTheirDirectory(t *testing.T) {
+	tx := zfsTx(t)
+	if err := host.WriteFile(tx.Files, "/var/tmp/u2_0.vdev", make([]byte, 64<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	session(t, tx, `$ zpool create -o ashift=12 oxp /var/tmp/u2_0.vdev
+$ zfs create -o quota=1M oxp/a
+$ zpool list -HP -o name,health oxp
+oxp→ONLINE
+$ zpool export oxp
+$ zpool import oxp
+! cannot import 'oxp': no such pool available
+= 1
+$ zpool import -d /none
+! cannot open '/none': No such file or directory
+= 1
+$ zpool import -d /var/tmp
+   pool: oxp
+     id: GUID
+  state: ONLINE
+ action: The pool can be imported using its name or numeric identifier.
+ config:
+
+	oxp                   ONLINE
+	  /var/tmp/u2_0.vdev  ONLINE
+$ zpool import -d /var/tmp oxp
+$ zfs get -Ho value quota,mounted oxp/a
+1M
+yes
+$ zpool export oxp`)
+	if err := tx.Files.Rename("/var/tmp/u2_0.vdev", "/var/tmp/moved.vdev"); err != nil {
+		t.Fatal(err)
+	}
+	session(t, tx, `$ zpool import -d /var/tmp -N oxp
+$ zfs get -Ho value mounted oxp/a
+no
+$ zpool status -P oxp
+  pool: oxp
+ state: ONLINE
+  scan: none requested
+config:
+
+	NAME                   STATE     READ WRITE CKSUM
+	oxp                    ONLINE       0     0     0
+	  /var/tmp/moved.vdev  ONLINE       0     0     0
+
+errors: No known data errors
+$ zpool create other /var/tmp/moved.vdev
+! invalid vdev specification
+! use '-f' to override the following errors:
+! /var/tmp/moved.vdev is part of active ZFS pool oxp. Please see zpool(8).
+= 1
+$ zpool create other /var/tmp
+! cannot use '/var/tmp': must be a block device or regular file
+= 1
+$ zpool create other /dev/rdsk/c12t0d0s0
+! cannot use '/dev/rdsk/c12t0d0s0': must be a block device or regular file
+= 1
+$ zpool export oxp`)
+	if err := tx.Files.Remove("/var/tmp/moved.vdev"); err != nil {
+		t.Fatal(err)
+	}
+	session(t, tx, `$ zpool import -d /var/tmp oxp
+! cannot import 'oxp': no such pool available
+= 1`)
+}
+
+// The system that a RAM disk boots has another host id each time, so that pools
+// that were not exported seem to be another's (do_import in zpool_main.c).
+func TestARAMDiskImportsItsPoolsByForce(t *testing.T) {
+	tx := diskTx(t, world.Options{Mode: world.Helios})
+	pool := tx.State.Disks[1].Pool
+	if err := tx.Reboot(); err != nil {
+		t.Fatal(err)
+	}
+	got := storage(tx, "zpool import "+pool)
+	if got.Exit != 1 || !strings.HasPrefix(got.Stderr, "cannot import '"+pool+"': pool was previously in use from another system.\nLast accessed by sled (hostid=") {
+		t.Errorf("exit %d, %s", got.Exit, got.Stderr)
+	}
+	session(t, tx, strings.ReplaceAll(`$ zpool import -f POOL
+$ zpool import -f POOL
+! cannot import 'POOL': a pool with that name is already created/imported,
+! and no additional pools with that name were found
+= 1
+$ zpool export POOL
+$ zpool import POOL`, "POOL", pool))
+}

@@ -32,12 +32,12 @@ type zpool struct {
 func (z *zpool) commands() map[string]func([]string) int {
 	return map[string]func([]string) int{
 		"create": z.create, "destroy": z.destroy, "list": z.list, "status": z.status,
-		"import": z.importPool, "export": z.export, "get": z.get, "set": z.set, "clear": z.clear,
+		"import": z.importPool, "export": z.export, "get": z.get, "set": z.set, "clear": z.clear, "labelclear": z.labelClear,
 	}
 }
 
 // zpoolOthers are the subcommands of the real one that are not simulated.
-const zpoolOthers = " add remove labelclear checkpoint iostat online offline reopen attach detach replace split initialize " +
+const zpoolOthers = " add remove checkpoint iostat online offline reopen attach detach replace split initialize " +
 	"resilver scrub trim upgrade reguid history sync wait "
 
 func (z *zpool) run() int {
@@ -145,6 +145,8 @@ func zpoolUsage() [][2]string {
 		{"create", "\tcreate [-fnd] [-B] [-o property=value] ... \n\t    [-O file-system-property=value] ...\n" +
 			"\t    [-m mountpoint] [-R root] [-t tempname] <pool> <vdev> ...\n"},
 		{"destroy", "\tdestroy [-f] <pool>\n"},
+		{},
+		{"labelclear", "\tlabelclear [-f] <vdev>\n"},
 		{},
 		{"list", "\tlist [-gHLpPv] [-o property[,...]] [-T d|u] [pool] ... [interval [count]]\n"},
 		{"status", "\tstatus [-igLpPsvxD] [-T d|u] [pool] ... [interval [count]]\n"},

@@ -182,6 +182,47 @@ func (z *zpool) stuck(pools []string) bool {
 	return true
 }
 
+// labelClear wipes the label of a device that no active pool has
+// (zpool_do_labelclear).
+func (z *zpool) labelClear(args []string) int {
+	options, operands, bad := z.options(args, "f", "")
+	switch {
+	case bad:
+		return 2
+	case len(operands) == 0:
+		return z.usage("missing vdev name")
+	case len(operands) > 1:
+		return z.usage("too many arguments")
+	}
+	name := operands[0]
+	if !strings.HasPrefix(name, "/") {
+		name = "/dev/dsk/" + name
+	}
+	device, err := z.tx.OpenDevice(name)
+	if err != nil {
+		return z.fail("failed to open %s: %s", name, errnoText(err))
+	}
+	pool, _ := z.tx.ReadLabel(device)
+	switch {
+	case pool == nil && !z.tx.Scrap(device):
+		return z.fail("failed to read label from %s", name)
+	case pool == nil:
+	case pool.Imported:
+		return z.fail("%s is a member (ACTIVE) of pool \"%s\"", name, pool.Name)
+	case len(options) == 0:
+		state := "potentially active"
+		if pool.Exported {
+			state = "exported"
+		}
+		z.say("use '-f' to override the following error:")
+		return z.fail("%s is a member of %s pool \"%s\"", name, state, pool.Name)
+	}
+	if err := z.tx.ClearLabel(device); err != nil {
+		return z.fail("failed to clear label for %s", name)
+	}
+	return 0
+}
+
 // imports is what zpool import was told.
 type imports struct {
 	all, noMount, keys, force bool

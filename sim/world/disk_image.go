@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -33,7 +34,7 @@ func (tx *Tx) TakeImage(name string) error {
 	if err := tx.dropImage(d); err != nil {
 		return err
 	}
-	image := &Image{Layout: d.Layout, Serial: d.Serial}
+	image := &Image{Layout: d.Layout, Scraps: slices.Clone(d.Scraps), Serial: d.Serial}
 	if len(pools) == 1 {
 		if err := tx.copyPool(image, pools[0], imageOf(d)); err != nil {
 			return err
@@ -88,7 +89,7 @@ func (tx *Tx) RestoreImage(name string) error {
 		return err
 	}
 	tx.eraseDisk(d)
-	d.Layout, d.Serial, d.Gone = d.Image.Layout, d.Image.Serial, false
+	d.Layout, d.Scraps, d.Serial, d.Gone = d.Image.Layout, slices.Clone(d.Image.Scraps), d.Image.Serial, false
 	if d.Image.Pool != nil {
 		if err := tx.putPool(d); err != nil {
 			return err

@@ -149,6 +149,33 @@ func (tx *Tx) readFileLabel(name string) (*Pool, int) {
 	return nil, 0
 }
 
+// Scrap says whether the labels of a destroyed pool are left on a disk's slice.
+func (tx *Tx) Scrap(d Device) bool {
+	return d.Disk != nil && d.Minor < minorWhole && slices.Contains(d.Disk.Scraps, d.vdev())
+}
+
+// ClearLabel is zpool_clear_label: no label is left on the device, and no pool.
+func (tx *Tx) ClearLabel(d Device) error {
+	if d.Disk == nil {
+		f, err := tx.Files.Open(d.File, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(make([]byte, labelSize))
+		return errors.Join(err, f.Close())
+	}
+	pool, _ := tx.ReadLabel(d)
+	if pool != nil {
+		if err := tx.eraseContents(pool); err != nil {
+			return err
+		}
+		tx.forgetPools(func(p *Pool) bool { return p == pool })
+		d.Disk.Pool = ""
+	}
+	d.Disk.Scraps = slices.DeleteFunc(d.Disk.Scraps, func(s string) bool { return s == d.vdev() })
+	return nil
+}
+
 // DeviceSize is how much can be read from a device.
 func (tx *Tx) DeviceSize(d Device) int64 {
 	switch {
@@ -173,8 +200,17 @@ func (tx *Tx) ReadDevice(d Device, p []byte, offset int64) error {
 			copy(p[max(0, at-offset):], data[from:])
 		}
 	}
-	if pool, index := tx.ReadLabel(d); pool != nil {
-		show(pool.labelBytes(index, pool.LabelState()), 0)
+	pool, index := tx.ReadLabel(d)
+	if pool != nil || tx.Scrap(d) {
+		label := (&Pool{}).labelBytes(0, destroyed)
+		if pool != nil {
+			label = pool.labelBytes(index, pool.LabelState())
+		}
+		// Two at either end (vdev_label.c).
+		end := tx.DeviceSize(d)
+		for _, at := range []int64{0, labelSize, end - 2*labelSize, end - labelSize} {
+			show(label, at)
+		}
 	}
 	if d.Minor >= minorWhole && d.Disk.Layout != "" {
 		show([]byte("EFI PART"), 4096) // in the second block (UEFI, GPT header)

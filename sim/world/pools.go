@@ -91,7 +91,8 @@ func (tx *Tx) CreatePool(name string, vdevs []string, o PoolOptions) error {
 const minPoolDevice = 64 << 20
 
 // relabel writes the labels of devices: they belong to this pool now, and what
-// other pools had on them is lost.
+// other pools had on them is lost. Without a pool, they say that theirs was
+// destroyed.
 func (tx *Tx) relabel(vdevs []string, pool string) {
 	tx.forgetPools(func(p *Pool) bool {
 		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && slices.Contains(vdevs, v) })
@@ -99,6 +100,10 @@ func (tx *Tx) relabel(vdevs []string, pool string) {
 	for _, v := range vdevs {
 		if d := tx.DiskOf(v); d != nil {
 			d.Pool = pool
+			d.Scraps = slices.DeleteFunc(d.Scraps, func(s string) bool { return s == v })
+			if pool == "" {
+				d.Scraps = append(d.Scraps, v)
+			}
 		}
 	}
 }

@@ -151,6 +151,8 @@ type Disk struct {
 	Layout string `json:"layout,omitempty"`
 	// Failing is set while all its input and output ends with EIO.
 	Failing bool `json:"failing,omitempty"`
+	// Scraps are its slices on which the labels of a destroyed pool are left.
+	Scraps []string `json:"scraps,omitempty"`
 	// Image is what was on it at an earlier time.
 	Image *Image `json:"image,omitempty"`
 }
@@ -159,6 +161,7 @@ type Disk struct {
 // aside, see Dataset.Tree.
 type Image struct {
 	Layout   string     `json:"layout"`
+	Scraps   []string   `json:"scraps,omitempty"`
 	Serial   string     `json:"serial"` // of the disk that it is of
 	Pool     *Pool      `json:"pool,omitempty"`
 	Datasets []*Dataset `json:"datasets,omitempty"`

@@ -208,7 +208,7 @@ func (tx *Tx) eraseDisk(d *Disk) {
 	tx.forgetPools(func(p *Pool) bool {
 		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && tx.DiskOf(v) == d })
 	})
-	d.Layout, d.Pool = "", ""
+	d.Layout, d.Pool, d.Scraps = "", "", nil
 }
 
 // HostID is that of the system. One whose root forgets has another after every
