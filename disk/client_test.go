@@ -58,7 +58,8 @@ func TestDetect(t *testing.T) {
 		t.Errorf("%v: %s", err, diff)
 	}
 	model := strings.Replace(gimlet, "'NVMe'", "'ACME'", 1)
-	if got, err := Look(t.Context(), prints(model), Detect{}); err != nil || got[0].Identity.Model != "ACME WUS4C6432DSP3X3" || got[0].Identity.Vendor != "1b96" {
+	named := Identity{"1b96", "ACME WUS4C6432DSP3X3", "A079E3F8 "}
+	if got, err := Look(t.Context(), prints(model), Detect{}); err != nil || got[0].Identity != named {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -142,7 +142,8 @@ func TestParseContent(t *testing.T) {
 	for out, want := range map[string]file{
 		"ufs\n":                           {system: "ufs"},
 		"pcfs\nname: 'x'\npool_guid: 1\n": {system: "pcfs"},
-		"zfs\nversion: 5000\nname: 'oxp_1'\nstate: 0\npool_guid: 18446744073709551615\nhostname: 'a'\nvdev_tree:\n    name: 'inner'\n    pool_guid: 3\n": {
+		"zfs\nversion: 5000\nname: 'oxp_1'\nstate: 0\npool_guid: 18446744073709551615\nhostname: 'a'\n" +
+			"vdev_tree:\n    name: 'inner'\n    pool_guid: 3\n": {
 			system: "zfs", name: "oxp_1", guid: "18446744073709551615",
 		},
 	} {
@@ -152,7 +153,8 @@ func TestParseContent(t *testing.T) {
 		}
 	}
 	for _, out := range []string{
-		"", "\n", "zfs", "zfs\n", "zfs\nname: 'a'\n", "zfs\npool_guid: 1\n", "zfs\nname: 'a'\npool_guid: x\n", "Usage: fstyp\n", "unknown_fstyp (no matches)\n",
+		"", "\n", "zfs", "zfs\n", "zfs\nname: 'a'\n", "zfs\npool_guid: 1\n", "zfs\nname: 'a'\npool_guid: x\n", "Usage: fstyp\n",
+		"unknown_fstyp (no matches)\n",
 	} {
 		if got, err := parseContent([]byte(out)); !errors.Is(err, ErrSyntax) {
 			t.Errorf("%q: %v, %v", out, got, err)

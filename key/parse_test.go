@@ -17,7 +17,10 @@ func TestParseFile(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	seven, zero := got[7], got[0]
-	if seven.Epoch != 7 || [Size]byte(secretOf(seven)) != counting() || saltOf(seven) != unhex(t, ones) || [Size]byte(secretOf(zero)) != unhex(t, ones) {
+	if seven.Epoch != 7 || saltOf(seven) != unhex(t, ones) {
+		t.Error("not what the file says")
+	}
+	if [Size]byte(secretOf(seven)) != counting() || [Size]byte(secretOf(zero)) != unhex(t, ones) {
 		t.Error("not what the file says")
 	}
 	if got, err := parseFile([]byte("18446744073709551615 " + digits + "\n")); err != nil || saltOf(got[1<<64-1]) != [Size]byte{} {

@@ -157,7 +157,9 @@ func TestPoolsComeAndGo(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%+v, %v", found, err)
 	}
-	want := zfs.Importable{Name: p.Name, GUID: p.GUID, State: "ONLINE", Devices: []zfs.Device{{Name: zfs.ShortDevice(p.Devices[0].Name), State: "ONLINE"}}}
+	want := zfs.Importable{
+		Name: p.Name, GUID: p.GUID, State: "ONLINE", Devices: []zfs.Device{{Name: zfs.ShortDevice(p.Devices[0].Name), State: "ONLINE"}},
+	}
 	if diff := cmp.Diff(want, found[0]); diff != "" {
 		t.Error(diff)
 	}
