@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
@@ -56,6 +57,7 @@ type Inventory struct {
 
 	failed map[Part]error
 	index  index
+	lost   []string // pools
 }
 
 // Listings are what was listed already; a nil one was not looked at.
@@ -169,11 +171,47 @@ func lookPools(ctx context.Context, h host.Host, want Want, inv *Inventory, done
 	}
 	if want.any(Datasets) {
 		if err == nil {
-			inv.datasets, err = zfs.List(ctx, h, want.roots(inv.pools), want.User)
+			err = inv.lookDatasets(ctx, h, want.roots(inv.pools), want.User)
 		}
 		done(Datasets, err)
 	}
 }
+
+// lookDatasets lists datasets. A pool that could not be opened when the sled
+// booted is named by zpool list, and zfs list fails over it: then the others are
+// listed without those whose devices are away.
+func (inv *Inventory) lookDatasets(ctx context.Context, h host.Host, roots, user []string) error {
+	var err error
+	inv.datasets, err = zfs.List(ctx, h, roots, user)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	var there []string
+	for _, root := range roots {
+		if pool, _, _ := strings.Cut(root, "/"); inv.away(pool) {
+			inv.lost = append(inv.lost, pool)
+		} else {
+			there = append(there, root)
+		}
+	}
+	if len(inv.lost) == 0 {
+		return err
+	}
+	inv.datasets, err = zfs.List(ctx, h, there, user)
+	return err
+}
+
+// away says whether so many of a pool's devices are not there that nothing of
+// it can be read (zpoolconcepts(7)).
+func (inv *Inventory) away(pool string) bool {
+	return slices.ContainsFunc(inv.pools, func(p zfs.Pool) bool {
+		return p.Name == pool && (p.Health == "UNAVAIL" || p.Health == "FAULTED")
+	})
+}
+
+// Lost names the pools whose datasets could not be listed: what lies on them is
+// unknown, and none of it is among the Datasets.
+func (inv *Inventory) Lost() []string { return inv.lost }
 
 // roots are the datasets below which to look: none if there are no pools.
 func (w Want) roots(pools []zfs.Pool) []string {

@@ -1,0 +1,102 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEachKeepsToItsBoundAndTellsAllErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := strings.Fields("a b c d e f g h i j")
+		var now, most atomic.Int32
+		results, err := Each(t.Context(), names, strings.ToUpper, 3, func(_ context.Context, name string) (Result, error) {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			time.Sleep(time.Second)
+			if name == "c" || name == "h" {
+				return Result{}, errors.New("no " + name)
+			}
+			return Result{Record: Record{Name: name}}, nil
+		})
+		if most.Load() != 3 {
+			t.Errorf("%d at once", most.Load())
+		}
+		for i, r := range results {
+			if failed := names[i] == "c" || names[i] == "h"; (r.Record.Name != names[i]) != failed {
+				t.Errorf("%s: %q", names[i], r.Record.Name)
+			}
+		}
+		if err == nil || err.Error() != "2 of 10 instances: not done\n  C: no c\n  H: no h" {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestEachBeginsNoneWhenItsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("enough")
+		ctx, end := context.WithCancelCause(t.Context())
+		var begun []string
+		_, err := Each(ctx, []string{"a", "b", "c"}, strings.ToUpper, 1, func(_ context.Context, name string) (Result, error) {
+			begun = append(begun, name)
+			if name == "b" {
+				end(cause)
+			}
+			return Result{}, nil
+		})
+		if diff := cmp.Diff([]string{"a", "b"}, begun); diff != "" {
+			t.Errorf("begun: %s", diff)
+		}
+		some, ok := errors.AsType[*SomeError](err)
+		if !ok || len(some.Failures) != 1 || some.Failures[0].Name != "C" || !errors.Is(err, cause) {
+			t.Errorf("%v", err)
+		}
+	})
+	if _, err := Each(t.Context(), nil, strings.ToUpper, 0, func(context.Context, string) (Result, error) { return Result{}, nil }); err != nil {
+		t.Errorf("of none: %v", err)
+	}
+}
+
+// Died are those that ran since the sled was booted; WantedUp those too that a
+// reboot has ended.
+func TestWhoIsBroughtUp(t *testing.T) {
+	c := settings()
+	r := made(t, c, web(1))
+	earlier, begun, stopped, cleared := r, half(r), r, r
+	run := *r.Run
+	run.Boot = earlierBoot
+	earlier.Run = &run
+	stopped.Run, stopped.Wanted = nil, WantedStopped
+	cleared.Run = nil
+	leaving := r
+	leaving.Leaving = []Run{run}
+	for name, s := range map[string]struct {
+		instance     Instance
+		wanted, died bool
+	}{
+		"runs":                       {Instance{r, Status{State: Running}}, false, false},
+		"runs, the last one remains": {Instance{leaving, Status{State: Running}}, true, false},
+		"failed":                     {Instance{r, Status{State: Failed}}, true, true},
+		"was shut down by its guest": {Instance{r, Status{State: "destroyed"}}, true, true},
+		"its zone was removed":       {Instance{r, Status{State: Absent}}, true, true},
+		"the sled was rebooted":      {Instance{earlier, Status{State: Absent}}, true, false},
+		"was never finished":         {Instance{begun, Status{State: Creating}}, true, false},
+		"cannot be seen":             {Instance{r, Status{State: Unknown}}, true, false},
+		"is stopped":                 {Instance{stopped, Status{State: Stopped}}, false, false},
+		"was stopped with the sled":  {Instance{cleared, Status{State: Absent}}, true, false},
+	} {
+		if got := WantedUp(s.instance); got != s.wanted {
+			t.Errorf("%s: brought up: %v", name, got)
+		}
+		if got := s.instance.Died(thisBoot); got != s.died {
+			t.Errorf("%s: died: %v", name, got)
+		}
+	}
+}
