@@ -140,7 +140,8 @@ func TestNothingIsWrittenToWhatIsReadOnly(t *testing.T) {
 		_, open := files.Open("/"+pool+"/kept", os.O_WRONLY, 0)
 		return map[string]error{
 			"create": create, "open": open, "append": files.Append("/"+pool+"/kept", []byte("y")), "mkdir": files.Mkdir("/"+pool+"/d", 0o755),
-			"remove": files.Remove("/" + pool + "/kept"), "rename": files.Rename("/"+pool+"/kept", "/"+pool+"/k"), "chmod": files.Chmod("/"+pool+"/kept", 0o600),
+			"remove": files.Remove("/" + pool + "/kept"), "rename": files.Rename("/"+pool+"/kept", "/"+pool+"/k"),
+			"chmod": files.Chmod("/"+pool+"/kept", 0o600),
 		}
 	}
 	check := func(why string) {
@@ -209,6 +210,13 @@ func TestWritingEndsWhereTheRoomEnds(t *testing.T) {
 	update(t, s, func(tx *world.Tx) error { return tx.FillDisk(disk, 100<<10) })
 	if err := files.Append("/"+pool+"/free/big", block); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("in a full pool: %v", err)
+	}
+	update(t, s, func(tx *world.Tx) error { return tx.FillDisk(disk, 0) })
+	for _, words := range [][]string{{"create", pool + "/more"}, {"create", "-V", "1M", pool + "/vol"}, {"snapshot", pool + "/free@now"}} {
+		got, err := s.Host().Run(t.Context(), host.Command{Program: "zfs", Args: words})
+		if err != nil || got.Exit != 1 || !strings.HasSuffix(string(got.Stderr), ": out of space\n") {
+			t.Errorf("zfs %q: exit %d, %q, %v", words, got.Exit, got.Stderr, err)
+		}
 	}
 	if err := files.Remove("/" + pool + "/free/big"); err != nil {
 		t.Errorf("removing in a full pool: %v", err)

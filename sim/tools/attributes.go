@@ -103,7 +103,8 @@ func Ls(tx *world.Tx, c Call) Reply {
 }
 
 func lsUsage(why string) Reply {
-	return Reply{Stderr: "ls: " + why + "\nusage: ls -aAbcCdeEfFghHiklLmnopqrRsStuUwxvV1@/%[c | v]%[atime | crtime | ctime | mtime | all] [files]\n", Exit: 2}
+	const usage = "usage: ls -aAbcCdeEfFghHiklLmnopqrRsStuUwxvV1@/%[c | v]%[atime | crtime | ctime | mtime | all] [files]\n"
+	return Reply{Stderr: "ls: " + why + "\n" + usage, Exit: 2}
 }
 
 // list is what ls was told.

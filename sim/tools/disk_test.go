@@ -62,7 +62,8 @@ Oxide,Gimlet (driver name: rootnex)
                     Driver properties:
                         name='ddi-kernel-ioctl' type=boolean dev=none
 `,
-		"                        name='inquiry-serial-no' type=string items=1\n                            value='" + tx.State.Disks[1].Serial + "'\n",
+		"                        name='inquiry-serial-no' type=string items=1\n" +
+			"                            value='" + tx.State.Disks[1].Serial + "'\n",
 		"                        name='inquiry-product-id' type=string items=1\n                            value='WUS4C6432DSP3X3'\n",
 		"                        name='inquiry-vendor-id' type=string items=1\n                            value='NVMe'\n",
 		`                    Device Minor Nodes:
@@ -207,8 +208,11 @@ zfs`)
 	if data, err := host.ReadFile(tx.Files, name); err != nil || len(data) != 64<<20 || strings.Trim(string(data[:256<<10]), "\x00") == "" {
 		t.Errorf("%d bytes, without a label: %v", len(data), err)
 	}
-	if got := storage(tx, "fstyp -a "+name).Stdout; !strings.Contains(got, "    type: 'file'\n") || !strings.Contains(got, "\nname: 'tank'\n") {
-		t.Errorf("its label: %s", got)
+	got := storage(tx, "fstyp -a "+name).Stdout
+	for _, want := range []string{"\nname: 'tank'\n", "    type: 'file'\n", "    path: '" + name + "'\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("its label has no %q: %s", want, got)
+		}
 	}
 	session(t, tx, `$ zpool destroy tank
 $ fstyp /var/tmp/u2_0.vdev
@@ -440,7 +444,8 @@ func TestARAMDiskImportsItsPoolsByForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := storage(tx, "zpool import "+pool)
-	if got.Exit != 1 || !strings.HasPrefix(got.Stderr, "cannot import '"+pool+"': pool was previously in use from another system.\nLast accessed by sled (hostid=") {
+	want := "cannot import '" + pool + "': pool was previously in use from another system.\nLast accessed by sled (hostid="
+	if got.Exit != 1 || !strings.HasPrefix(got.Stderr, want) {
 		t.Errorf("exit %d, %s", got.Exit, got.Stderr)
 	}
 	session(t, tx, strings.ReplaceAll(`$ zpool import -f POOL

@@ -59,7 +59,7 @@ func (tx *Tx) create(name string, kind DatasetTypes, props map[string]string, ke
 	if err != nil {
 		return err
 	}
-	if err := c.writable(name); err != nil {
+	if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
 		return err
 	}
 	d := &Dataset{Name: name, Type: "filesystem", Used: ownBytes, Local: local}
@@ -170,7 +170,7 @@ func (tx *Tx) SnapshotAll(names []string, props map[string]string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := c.writable(name); err != nil {
+		if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
 			return err
 		}
 	}
@@ -234,7 +234,7 @@ func (tx *Tx) Clone(snapshot, name string, props map[string]string) error {
 	case tx.locked(head):
 		return c.refuse("encryption root's key is not loaded or provided")
 	}
-	if err := c.writable(name); err != nil {
+	if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
 		return err
 	}
 	// They are kept in the file system or volume itself.

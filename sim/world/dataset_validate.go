@@ -64,6 +64,19 @@ func (c *checker) writable(dataset string) error {
 	return nil
 }
 
+// fits refuses to make anything in a pool that is full: each new dataset takes a
+// little (dsl_sync_task_common in usr/src/uts/common/fs/zfs/dsl_synctask.c).
+func (c *checker) fits(dataset string) error {
+	p := c.tx.FindPool(poolName(dataset))
+	if p == nil || p.Ballast == 0 && p.Size >= smallPool {
+		return nil // Nobody here fills a pool of that size.
+	}
+	if c.tx.Survey().bytes(c.tx.State.Datasets[p.Name], "available") < ownBytes {
+		return c.refuse("out of space")
+	}
+	return nil
+}
+
 // check gives the settings in their stored form.
 func (c *checker) check(props map[string]string) (settings, error) {
 	out := settings{}

@@ -131,3 +131,50 @@ func TestAPoolOutlivesTheRAMDisk(t *testing.T) {
 		t.Errorf("read %q: %v", data, err)
 	}
 }
+
+// A file of the image is there again after a reboot, as it was; others of a RAM
+// disk's root are not.
+func TestFilesOfTheImageOutliveTheRAMDisk(t *testing.T) {
+	const kept, lost = "/etc/sledctl/config.toml", "/etc/other"
+	for mode, want := range map[Mode]bool{Helios: false, OmniOS: true} {
+		tx := busySled(t, Options{Mode: mode, Image: []string{kept, "/etc/never"}})
+		for _, name := range []string{kept, lost} {
+			must(t, put(tx.Files, name, []byte("x"), 0o644))
+		}
+		must(t, tx.Reboot())
+		if data, err := host.ReadFile(tx.Files, kept); err != nil || string(data) != "x" {
+			t.Errorf("%s: %q, %v", mode, data, err)
+		}
+		if tx.exists(lost) != want {
+			t.Errorf("%s: %s is there: %t", mode, lost, !want)
+		}
+	}
+}
+
+// A pool whose disk is away when the system boots is known from
+// /etc/zfs/zpool.cache, and opened when zpool clear finds the disk, or by a boot
+// that does (zfs_ioc_clear in usr/src/uts/common/fs/zfs/zfs_ioctl.c).
+func TestAPoolThatABootCannotOpen(t *testing.T) {
+	for how, open := range map[string]func(*Tx, string) error{
+		"clear":  func(tx *Tx, pool string) error { return tx.ClearPool(pool, "") },
+		"reboot": func(tx *Tx, _ string) error { return tx.Reboot() },
+	} {
+		tx := busySled(t, Options{})
+		d := tx.State.Disks[2]
+		must(t, tx.CreateFilesystem(d.Pool+"/a", nil))
+		tx.LoseDisk(d.Name)
+		must(t, tx.Reboot())
+		if value, _, _ := tx.Survey().PoolValue(tx.FindPool(d.Pool), "health", true); value != "FAULTED" {
+			t.Errorf("%s: the pool is %s", how, value)
+		}
+		_, err := tx.OpenDataset(d.Pool+"/a", TypeDataset)
+		refused(t, err, "cannot open '"+d.Pool+"/a': No such device or address")
+		_, err = tx.OpenPool(d.Pool)
+		refused(t, err, "cannot open '"+d.Pool+"': pool is currently unavailable")
+		refused(t, tx.ClearPool(d.Pool, ""), "cannot clear errors for '"+d.Pool+"': I/O error")
+		tx.InsertDisk(d.Name)
+		must(t, open(tx, d.Pool))
+		_, err = tx.OpenDataset(d.Pool+"/a", TypeDataset)
+		must(t, err)
+	}
+}
