@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -34,16 +35,8 @@ type bundler struct {
 	seed   string
 }
 
-func (s Settings) bundler(k known, got seen, at operation.Moment) bundler {
-	b := bundler{Settings: s.Bundles, places: got.places, bases: map[string]bool{}, now: at.Now, seed: at.ID}
-	zones, _ := got.inv.Zones()
-	for _, z := range zones {
-		config, _ := got.inv.Config(z.Name)
-		if k.isBase(z, config) {
-			b.bases[z.Name] = true
-		}
-	}
-	return b
+func (s Settings) bundler(f Findings, got seen, at operation.Moment) bundler {
+	return bundler{Settings: s.Bundles, places: got.places, bases: f.bases, now: at.Now, seed: at.ID}
 }
 
 // ofZone takes a bundle of a zone that goes.
@@ -61,13 +54,21 @@ func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action {
 }
 
 // ofRoot takes a bundle of a zone's root that has lost its zone, as after a
-// reboot of a sled that forgets its zones.
+// reboot of a sled that forgets its zones. A root that is not mounted is mounted
+// for it: it is unmounted when it is destroyed.
 func (b bundler) ofRoot(o Object, inv *inventory.Inventory) []plan.Action {
 	d, _ := inv.Dataset(o.Name)
-	if isBase(d) || !path.IsAbs(d.Mountpoint) || !d.Mounted {
+	if isBase(d) || !path.IsAbs(d.Mountpoint) || d.Canmount == "off" {
 		return nil
 	}
-	return b.ofZone(o, zone.Zone{Name: path.Base(d.Name), Path: d.Mountpoint, State: zone.Installed})
+	actions := b.ofZone(o, zone.Zone{Name: path.Base(d.Name), Path: d.Mountpoint, State: zone.Installed})
+	if len(actions) == 0 || d.Mounted {
+		return actions
+	}
+	step := zfs.Mount{Dataset: d.Name}
+	return append([]plan.Action{{
+		ID: step.Verb() + " " + d.Name, Object: o.key(), Why: "for the bundle", Change: plan.Modify, Courtesy: true, Step: step,
+	}}, actions...)
 }
 
 func causeOf(o Object) bundle.Cause {

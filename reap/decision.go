@@ -43,8 +43,8 @@ func (f Findings) removal(bundles bundler) operation.Decision {
 			going = append(going, &f.Objects[i])
 		}
 	}
-	b.planned = make(map[string]bool, 2*len(going))
-	b.decision.Plan.Actions = make([]plan.Action, 0, 2*len(going))
+	b.planned = make(map[string]bool, 4*len(going))
+	b.decision.Plan.Actions = make([]plan.Action, 0, 4*len(going))
 	b.decision.Intent.Removes = make([]operation.Object, 0, len(going))
 	for len(going) > 0 {
 		var left []*Object

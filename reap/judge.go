@@ -42,7 +42,8 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 	links = slices.SortedFunc(slices.Values(links), func(a, b vnic.Link) int { return strings.Compare(a.Name, b.Name) })
 	for _, bases := range []bool{false, true} {
 		for _, z := range zones {
-			if config, _ := inv.Config(z.Name); k.isBase(z, config) == bases {
+			if f.bases[z.Name] == bases {
+				config, _ := inv.Config(z.Name)
 				f.add(k.zone(z, config, f))
 			}
 		}
@@ -94,12 +95,15 @@ func (f *Findings) inOrder() {
 func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datasets []zfs.Dataset) {
 	f.clones, f.lies, f.nets = map[string][]string{}, map[string][]string{}, map[string]string{}
 	f.homes, f.left, f.over = map[string]string{}, map[string][]string{}, map[string][]string{}
-	f.taken, f.marks = map[string][]string{}, map[string]string{}
+	f.taken, f.bases, f.marks = map[string][]string{}, map[string]bool{}, map[string]string{}
 	for _, z := range zones {
 		for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
 			f.lies[dir] = append(f.lies[dir], z.Name)
 		}
 		config, _ := f.inv.Config(z.Name)
+		if k.isBase(z, config) {
+			f.bases[z.Name] = true
+		}
 		for _, n := range config.Nets {
 			f.nets[n.Physical] = z.Name
 		}

@@ -33,7 +33,7 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
 	case based:
 		o.Verdict, o.Reason, o.firm = k.base(b, z, f)
-	case k.isBase(z, config):
+	case f.bases[z.Name]:
 		o.Verdict, o.Reason = strayBase(z)
 	case recorded && died:
 		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+r.Name+", which did not end"

@@ -94,6 +94,7 @@ type Findings struct {
 	left   map[string][]string // datasets of bases, by snapshot that a clone took of them or below
 	taken  map[string][]string // snapshots in left, by the zone for which a clone took them
 	over   map[string][]string // VNICs by the link under them
+	bases  map[string]bool     // zones that are bases
 	marks  map[string]string   // zones in which processes may be, by the instance in their mark
 	goes   map[string]bool     // objects that go, by kind and name
 	first  map[string][]string // objects that must go before an object, all by kind and name

@@ -53,7 +53,7 @@ func (s Settings) ReapChosen(ctx context.Context, env operation.Env, choice Choi
 			if findings, err = judge(k, got.inv, choice); err != nil {
 				return operation.Decision{}, err
 			}
-			d := findings.removal(s.bundler(k, got, at))
+			d := findings.removal(s.bundler(findings, got, at))
 			findings.unbundled(got.nowhere)
 			d.After, err = k.forgets(findings)
 			return d, err

@@ -1,7 +1,10 @@
 package reap_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -333,6 +336,39 @@ func TestAZoneGoesWithoutItsBundleIfThatCannotBeTaken(t *testing.T) {
 				t.Errorf("told: %v, warned: %v", findings.Unbundled, warned)
 			}
 		})
+	}
+}
+
+// The root of a zone that the sled has forgotten is mounted for its bundle.
+func TestALostRootIsKeptABundleOf(t *testing.T) {
+	b := newBench(t)
+	b.mkdir("/crash")
+	clean := b.state()
+	name := "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000003"
+	b.run("zfs", "create", "-o", sled.PropertyInstance+"=x", "rpool/zone/"+name)
+	b.write("/zone/"+name+"/root/var/svc/log/last.log", "words")
+	b.run("zfs", "unmount", "rpool/zone/"+name)
+	if _, report, err := settings().Reap(t.Context(), b.env, false); err != nil {
+		t.Fatalf("%v, left: %v", err, report.Outcome.Left)
+	}
+	if d := cmp.Diff(clean, b.state()); d != "" {
+		t.Error(d)
+	}
+	got := b.bundles()
+	if len(got) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	data, err := host.ReadFile(b.env.Host.Files(), got[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(unzipped)
+	if err != nil || !bytes.Contains(text, []byte("last.log")) {
+		t.Errorf("%v, %s", err, text)
 	}
 }
 

@@ -44,7 +44,7 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 			if there = found; !found {
 				return operation.Decision{}, nil
 			}
-			return findings.one(z, whole, s.bundler(k, got, at))
+			return findings.one(z, whole, s.bundler(findings, got, at))
 		},
 	})
 	return there, report, err
