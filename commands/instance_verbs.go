@@ -17,8 +17,9 @@ func newInstanceList(env *Env) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the instances and their states",
-		Long: `List the instances and their states. States are made anew from the host each time: one listing of the zones, and a
-question to each running Propolis.`,
+		Long: `List the instances and their states. States are made anew from the host each time: one listing of the zones and of the
+links, and a question to each running Propolis. The reason also tells what others have done to an instance: its zone halted, removed or
+configured otherwise, its VNICs deleted, its Propolis started anew without its machine. After a reboot of the sled it tells which ran.`,
 		Example: `  sledctl instance list
   sledctl instance list -H --columns name,state,zone`,
 		Args: cobra.NoArgs,
