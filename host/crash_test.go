@@ -337,3 +337,32 @@ func TestCrashAtARequest(t *testing.T) {
 		})
 	}
 }
+
+// A crash that kills does so at its point, with what comes before done and the
+// locks still held.
+func TestCrashCanKill(t *testing.T) {
+	for name, want := range map[string]string{"before": "", "after": "x"} {
+		below := newFake()
+		put(t, below.files, "/a", "")
+		killed := 0
+		c := host.Crash(below, 2, crashModes[name]).Kill(func() {
+			killed++
+			_, err := below.files.Lock(t.Context(), "/lock", host.TryExclusive)
+			fails(t, err, host.ErrLocked)
+			data, err := host.ReadFile(below.files, "/a")
+			if err != nil || string(data) != want {
+				t.Errorf("%s: at the kill the file says %q, %v", name, data, err)
+			}
+		})
+		_, err := c.Files().Lock(t.Context(), "/lock", host.LockExclusive)
+		ok(t, err)
+		ok(t, c.Files().Mkdir("/d", 0o700))
+		if killed != 0 {
+			t.Errorf("%s: killed at the first point", name)
+		}
+		_ = c.Files().Append("/a", []byte("x"))
+		if killed != 1 {
+			t.Errorf("%s: killed %d times", name, killed)
+		}
+	}
+}
