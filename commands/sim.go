@@ -325,7 +325,13 @@ func runSimFaultAdd(ctx context.Context, e *Env, f world.Fault) error {
 	if err != nil {
 		return err
 	}
-	return sled.World().Update(ctx, func(tx *world.Tx) error { tx.Arm(f); return nil })
+	return sled.World().Update(ctx, func(tx *world.Tx) error {
+		if (f.Name == world.FaultLoseDisk || f.Name == world.FaultFailDisk) && tx.FindDisk(f.Text) == nil {
+			return unknownDisk(tx, f.Text)
+		}
+		tx.Arm(f)
+		return nil
+	})
 }
 
 func newSimFaultList(env *Env) *cobra.Command {
