@@ -94,6 +94,11 @@ func TestWhatRunsIsTheSameAgainAfterTheLedgerWasLost(t *testing.T) {
 		s.run("instance delete web9")
 		for line, says := range map[string]string{
 			"instance ensure web2":                               "instance adopt propolis_instance_",
+			"instance ensure web3":                               "instance adopt propolis_instance_",
+			"instance delete web2":                               "instance adopt propolis_instance_",
+			"instance stop web3":                                 "instance adopt propolis_instance_",
+			"instance start web1":                                "instance adopt propolis_instance_",
+			"instance reboot web1":                               "instance adopt propolis_instance_",
 			described3()["web3"]:                                 "instance adopt propolis_instance_",
 			"instance ensure web8 --disk rpool/volumes/web1":     "in use by zone propolis_instance_",
 			"instance ensure web8 --address 127.77.0.20/16":      "taken by zone propolis_instance_",

@@ -67,7 +67,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 		return Result{}, err
 	}
 	if c.Known && !known {
-		return Result{}, &NotFoundError{Name: c.Wanted.Ref}
+		return Result{}, s.missing(ctx, env, view, c.Wanted.Ref)
 	}
 	if known && c.Only == "" && s.isSo(ctx, env.Host, r, c.Wanted) {
 		if c.Protect != nil && *c.Protect != r.Protected {
@@ -190,7 +190,7 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 		return operation.Decision{}, old, err
 	}
 	for _, one := range choose.strangers {
-		if one.ID == id {
+		if one.ID == id || one.Name == name {
 			return operation.Decision{}, old, &UnadoptedError{Name: name, Zone: one.Zone.Name}
 		}
 	}

@@ -297,6 +297,9 @@ func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
 	if _, err := ensure(Wanted{Ref: "web2", NICs: []NIC{{MAC: r.Spec.NICs[0].MAC}}}); !is[*MACTakenError](err) {
 		t.Errorf("its MAC: %v", err)
 	}
+	if _, err := ensure(Wanted{Ref: otherID, Name: "web1"}); !is[*UnadoptedError](err) {
+		t.Errorf("its name: %v", err)
+	}
 	_, err := ensure(oneNIC())
 	if again, ok := errors.AsType[*UnadoptedError](err); !ok || again.Zone != r.Run.Zone {
 		t.Errorf("once more: %v", err)

@@ -89,7 +89,27 @@ func (s Settings) find(ctx context.Context, env operation.Env, ref string) (Reco
 	if err != nil {
 		return Record{}, err
 	}
-	return s.Find(view, ref)
+	r, err := s.Find(view, ref)
+	if _, ok := errors.AsType[*NotFoundError](err); ok {
+		err = s.missing(ctx, env, view, ref)
+	}
+	return r, err
+}
+
+// missing is the error for an instance that is not recorded: a *NotFoundError,
+// unless it runs all the same.
+func (s Settings) missing(ctx context.Context, env operation.Env, view ledger.View, ref string) error {
+	id, err := s.resolve(view, ref)
+	if err != nil {
+		return err
+	}
+	strangers, _ := s.Strangers(ctx, env, view) // without a listing, the ledger is all there is
+	for _, one := range strangers {
+		if one.ID == id || one.Name == ref {
+			return &UnadoptedError{Name: ref, Zone: one.Zone.Name}
+		}
+	}
+	return &NotFoundError{Name: ref}
 }
 
 // lookAt looks for an operation on a recorded instance.
