@@ -60,7 +60,7 @@ type Bundle struct {
 const (
 	suffix   = ".tar.gz"
 	topDir   = "bundle/zone"
-	lockName = "bundle"
+	lockName = "bundles" // no subject of an operation
 )
 
 // directory is where the bundles of a zone lie.

@@ -347,6 +347,10 @@ const intentPrefix = "intent/"
 
 func intentKey(id string) string { return intentPrefix + id }
 
+// Forget is the fact that ends an intent of a run that died: for whoever has
+// seen that nothing of it is left.
+func Forget(id string) ledger.Fact { return ledger.Fact{Key: intentKey(id)} }
+
 // OpenIntent is an intent without an outcome.
 type OpenIntent struct {
 	ID string

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -192,9 +193,41 @@ func (k known) records(f Findings) []Object {
 				Reason: "what it holds is not there, and the time is up"})
 		}
 	}
+	for _, died := range k.died {
+		if k.nobodyResumes(died) && !f.remains(died) {
+			gone = append(gone, Object{Kind: KindRecord, Name: recordOfIntent(died), Identity: died.ID, Verdict: StaleRec,
+				Reason: "of " + died.Verb + ", which did not end; nothing of it is left"})
+		}
+	}
 	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return gone
 }
+
+// nobodyResumes says whether an intent is of a run that no later one takes up:
+// one on a lone object, or on an instance that is deleted.
+func (k known) nobodyResumes(died operation.OpenIntent) bool {
+	id, ofInstance := strings.CutPrefix(died.Subject, "instance/")
+	_, recorded := k.instances[id]
+	return ofInstance && !recorded || died.Subject == "vnic" || died.Subject == bundleSubject
+}
+
+// remains says whether something that a run was making is there, and stays.
+func (f Findings) remains(died operation.OpenIntent) bool {
+	return slices.ContainsFunc(died.Makes, func(o operation.Object) bool {
+		var there bool
+		switch o.Kind {
+		case KindZone:
+			_, there = f.inv.Zone(o.Name)
+		case KindVNIC, KindEtherstub:
+			_, there = f.inv.Link(o.Name)
+		case KindDataset:
+			_, there = f.inv.Dataset(o.Name)
+		}
+		return there && !f.goes[o.Kind+" "+o.Name] && !f.leaves(o.Name)
+	})
+}
+
+func recordOfIntent(died operation.OpenIntent) string { return "intent/" + died.ID }
 
 func recordOfBase(b base.Record) string { return fmt.Sprintf("base/%s/%d", b.Pool, b.Generation) }
 

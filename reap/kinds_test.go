@@ -135,7 +135,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.intent(t, "vnic", false, operation.Intent{Makes: []operation.Object{
 				{Kind: "vnic", Name: "uplink7", Identity: "02:08:20:00:00:05"}, {Kind: "vnic", Name: "uplink8", Identity: "02:08:20:00:00:ff"},
 			}})
-		}, map[string]Verdict{"vnic uplink7": Orphan}},
+		}, map[string]Verdict{"vnic uplink7": Orphan}}, // uplink8 is another's, and the intent stays for it
 		"a VNIC on loan to a zone that is gone": {func(t *testing.T, s *scene) {
 			s.link("vnic_propolis0", "02:08:20:00:00:01", zone1)
 		}, map[string]Verdict{"vnic vnic_propolis0": Orphan}},
@@ -196,6 +196,21 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.hold(t, "vnic_propolis4", now().Add(-time.Minute))
 			s.hold(t, "vnic_propolis5", now().Add(time.Minute))
 		}, map[string]Verdict{"record base/rpool/1": StaleRec, "record hold/vnic/vnic_propolis4": StaleRec}},
+		"intents of runs that died": {func(t *testing.T, s *scene) {
+			made := func(name string) operation.Intent {
+				return operation.Intent{Makes: []operation.Object{{Kind: "vnic", Name: name, Identity: "02:08:20:00:00:05"}}}
+			}
+			s.intent(t, "vnic", false, made("uplink7"))         // nothing of it is there
+			s.intent(t, "instance/gone", false, made("other7")) // the instance is deleted
+			s.record(t, "web1")
+			s.intent(t, "instance/id of web1", false, made("web7")) // ensure goes on with it
+			s.intent(t, "sled", false, made("gz7"))                 // bootstrap does
+			s.intent(t, "bundle", true, operation.Intent{})         // alive
+		}, map[string]Verdict{"record intent/of vnic": StaleRec, "record intent/of instance/gone": StaleRec}},
+		"an intent of which something stays": {func(t *testing.T, s *scene) {
+			s.link("uplink7", "02:08:20:00:00:ff", "") // another by now: not ours to remove
+			s.intent(t, "vnic", false, operation.Intent{Makes: []operation.Object{{Kind: "vnic", Name: "uplink7", Identity: "02:08:20:00:00:05"}}})
+		}, map[string]Verdict{}},
 		"a base that the ledger does not know": {func(t *testing.T, s *scene) {
 			s.base(t, base1, 1, true)
 			s.base(t, base2, 1, true)

@@ -30,6 +30,7 @@ type known struct {
 	cloned    map[string]string          // who has begun to clone a base, by its zone name
 	cloning   map[string]busy            // living runs that clone a base, by its zone name
 	dead      map[string]made            // what runs that died were making, by kind and name
+	died      []operation.OpenIntent     // intents of runs that died
 	net       network.Record
 }
 
@@ -128,10 +129,11 @@ func (k known) learnHolds(view ledger.View) error {
 }
 
 // learnRuns tells runs that are at work from those that died.
-func (k known) learnRuns(view ledger.View, alive func(subject string) (operation.Holder, bool)) {
+func (k *known) learnRuns(view ledger.View, alive func(subject string) (operation.Holder, bool)) {
 	for _, open := range operation.Open(view) {
 		holder, living := alive(open.Subject)
 		if !living {
+			k.died = append(k.died, open)
 			for _, o := range open.Makes {
 				k.dead[o.Kind+" "+o.Name] = made{verb: open.Verb, identity: o.Identity}
 			}

@@ -140,5 +140,10 @@ func (k known) stale(o Object) []ledger.Fact {
 			return []ledger.Fact{network.Forget(h)}
 		}
 	}
+	for _, died := range k.died {
+		if recordOfIntent(died) == o.Name {
+			return []ledger.Fact{operation.Forget(died.ID)}
+		}
+	}
 	return nil
 }

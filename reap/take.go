@@ -11,6 +11,9 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
+// bundleSubject is what is locked while a bundle is taken on request.
+const bundleSubject = "bundle"
+
 // Bundle takes a bundle of one zone of ours because somebody asks for it, and
 // leaves the zone as it is. One that is not there is false. The error is a
 // *NeededError for a zone that is not ours, a *bundle.NowhereError without a
@@ -20,7 +23,7 @@ func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dr
 		s.Bundles.Max = bundle.DefaultMax
 	}
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
-		Verb: "zone bundle create", Subject: "bundle/" + name, Wait: true, DryRun: dryRun,
+		Verb: "zone bundle create", Subject: bundleSubject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env) },
 		Decide: func(_ ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
 			z, found := got.inv.Zone(name)

@@ -94,13 +94,13 @@ func TestVerdicts(t *testing.T) {
 			s.zone(zone1, zone.Incomplete)
 			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), unfinished))
-			s.intent(t, "instance/1", false, makesZone)
+			s.intent(t, "instance/id of web1", false, makesZone)
 		}, map[string]Verdict{"zone " + zone1: Orphan, "vnic vnic_propolis0": Orphan}, 2},
 		"what runs, though the run that made it died": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Running)
 			s.link("vnic_propolis0", "02:08:20:00:00:01", zone1)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), unfinished))
-			s.intent(t, "instance/1", false, makesZone)
+			s.intent(t, "instance/id of web1", false, makesZone)
 		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": InUse}, 2},
 		"VNICs": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Running)
