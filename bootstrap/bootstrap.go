@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/memory"
@@ -20,6 +22,7 @@ import (
 
 // Settings are those of the nouns.
 type Settings struct {
+	Storage storage.Settings
 	Memory  memory.Settings
 	Network network.Settings
 	Reap    reap.Settings
@@ -46,128 +49,194 @@ type Part struct {
 	Err      error
 }
 
-// Run does the parts in order. Storage, ledger and network must succeed for
-// what comes after; what reap or one pool's base cannot do does not keep the
+// Run does the parts in order. Ledger, memory and network must succeed for what
+// comes after. What one disk, reap or one pool's base cannot do does not keep the
 // others from being done, and is told at the end.
 func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Part, error) {
-	var parts []Part
-	begin := func(name string) {
-		if s.Begin != nil {
-			s.Begin(name)
+	r := &run{Settings: s, env: env, dryRun: dryRun}
+	for _, part := range []func(context.Context) (more bool){r.check, r.storage, r.memory, r.network, r.reap, r.bases} {
+		if !part(ctx) {
+			return r.parts, errors.Join(r.failed...)
 		}
 	}
-	end := func(p Part) error {
-		parts = append(parts, p)
-		if p.Err != nil {
-			return fmt.Errorf("%s: %w", p.Name, p.Err)
-		}
-		return nil
-	}
-
-	// What will fail at the end must not begin.
-	lacks := errors.Join(host.Privileged(env.Host), host.Lookup(env.Host, programs()...))
-	if dryRun {
-		lacks = nil
-	}
-	if err := errors.Join(lacks, s.Base.Check(env.Host.Files())); err != nil {
-		return nil, err
-	}
-	if err := s.finish(ctx, env, dryRun); err != nil {
-		return nil, err
-	}
-	begin("storage")
-	report, err := storage.Ensure(ctx, env, dryRun)
-	if err := end(Part{Name: "storage", Report: report, Err: err}); err != nil {
-		return parts, err
-	}
-	begin("ledger")
-	did, stop, err := s.ledger(ctx, env, dryRun)
-	if err != nil || stop {
-		return parts, end(Part{Name: "ledger", Err: err})
-	}
-	if did != "" {
-		parts = append(parts, Part{Name: "ledger", Did: did})
-	}
-	if s.Memory != (memory.Settings{}) {
-		begin("memory")
-		report, err := s.Memory.Ensure(ctx, env, dryRun)
-		if err := end(Part{Name: "memory", Report: report, Err: err}); err != nil {
-			return parts, err
-		}
-	}
-	begin("network")
-	report, err = s.Network.Ensure(ctx, env, dryRun)
-	if err := end(Part{Name: "network", Report: report, Err: err}); err != nil {
-		return parts, err
-	}
-	begin("reap")
-	findings, report, err := s.Reap.Reap(ctx, env, dryRun)
-	failed := []error{end(Part{Name: "reap", Report: report, Findings: findings, Err: err})}
-	if ctx.Err() != nil {
-		return parts, errors.Join(failed...)
-	}
-	pools, err := s.Pools(ctx)
-	if err != nil {
-		return parts, errors.Join(append(failed, err)...)
-	}
-	if len(pools) > 0 {
-		begin("base zones")
-	}
-	for _, p := range s.bases(ctx, env, pools, dryRun) {
-		failed = append(failed, end(p))
-	}
-	return parts, errors.Join(append(failed, context.Cause(ctx))...)
+	return r.parts, errors.Join(append(r.failed, context.Cause(ctx))...)
 }
 
-// programs are those of the host that the parts need, on one sled or another.
-func programs() []string {
-	return []string{"dladm", "ipadm", "route", "svccfg", "uname", "zfs", "zoneadm", "zonecfg", "zpool"}
+// run is one run. Each of its parts says whether the next may begin.
+type run struct {
+	Settings
+	env    operation.Env
+	dryRun bool
+
+	parts  []Part
+	failed []error
+}
+
+func (r *run) begin(name string) {
+	if r.Begin != nil {
+		r.Begin(name)
+	}
+}
+
+// end notes what became of a part.
+func (r *run) end(p Part) error {
+	r.parts = append(r.parts, p)
+	if p.Err != nil {
+		r.failed = append(r.failed, fmt.Errorf("%s: %w", p.Name, p.Err))
+	}
+	return p.Err
+}
+
+// check refuses at once what will fail at the end.
+func (r *run) check(context.Context) bool {
+	err := r.Base.Check(r.env.Host.Files())
+	if !r.dryRun {
+		err = errors.Join(host.Privileged(r.env.Host), host.Lookup(r.env.Host, programs()...), err)
+	}
+	if err != nil {
+		r.failed = append(r.failed, err)
+	}
+	return err == nil
+}
+
+// storage looks after the disks, and the ledger on them. Where the ledger is
+// not there with all its copies, the disks come first that it lies on: U.2s are
+// prepared by who can write down what is done to them, and with a key source
+// that may lie on an M.2 itself.
+func (r *run) storage(ctx context.Context) bool {
+	if r.whole(ctx) {
+		return r.prepare(ctx, disk.M2, disk.U2) && r.keep(ctx)
+	}
+	if r.dryRun { // all that can be told: where there is no ledger, it ends here
+		return r.prepare(ctx, disk.M2, disk.U2) && r.keep(ctx)
+	}
+	if !r.prepare(ctx, disk.M2) || !r.importAll(ctx) || !r.keep(ctx) {
+		return false
+	}
+	r.failed = nil // what is wrong with an M.2 is seen again
+	return r.prepare(ctx, disk.M2, disk.U2)
+}
+
+// importAll imports the pools of U.2s where there is no state file: they know
+// whether there was one.
+func (r *run) importAll(ctx context.Context) bool {
+	if _, err := r.env.Ledger(ctx); !errors.Is(err, ledger.ErrAbsent) {
+		return true
+	}
+	report, err := r.Storage.Import(ctx, r.env, []disk.Kind{disk.U2})
+	if err != nil || !report.Plan.Empty() {
+		err = r.end(Part{Name: "storage", Report: report, Err: err})
+	}
+	return err == nil
+}
+
+// keep sees to the ledger.
+func (r *run) keep(ctx context.Context) bool {
+	r.begin("ledger")
+	did, stop, err := r.ledger(ctx)
+	if err != nil || stop {
+		_ = r.end(Part{Name: "ledger", Err: err})
+		return false
+	}
+	if did != "" {
+		_ = r.end(Part{Name: "ledger", Did: did})
+	}
+	return true
+}
+
+// prepare looks after disks of these kinds. Disks that are locked, ill or
+// another's do not stop what comes after.
+func (r *run) prepare(ctx context.Context, kinds ...disk.Kind) bool {
+	r.begin("storage")
+	reports, err := r.Storage.Ensure(ctx, r.env, kinds, r.dryRun)
+	for i, report := range reports {
+		p := Part{Name: "storage", Report: report}
+		if i == len(reports)-1 {
+			p.Err = err
+		}
+		_ = r.end(p)
+	}
+	return ctx.Err() == nil && (err == nil || errors.As(err, new(*storage.PartlyError)))
+}
+
+// whole says whether the state file is there with all its copies.
+func (r *run) whole(ctx context.Context) bool {
+	l, err := r.env.Ledger(ctx)
+	if err != nil {
+		return false
+	}
+	view, err := l.Read(ctx)
+	return err == nil && !slices.ContainsFunc(view.Members(), func(m ledger.Member) bool { return m.Err != nil })
+}
+
+func (r *run) memory(ctx context.Context) bool {
+	if r.Memory == (memory.Settings{}) {
+		return true
+	}
+	r.begin("memory")
+	report, err := r.Memory.Ensure(ctx, r.env, r.dryRun)
+	return r.end(Part{Name: "memory", Report: report, Err: err}) == nil
+}
+
+func (r *run) network(ctx context.Context) bool {
+	r.begin("network")
+	report, err := r.Network.Ensure(ctx, r.env, r.dryRun)
+	return r.end(Part{Name: "network", Report: report, Err: err}) == nil
+}
+
+func (r *run) reap(ctx context.Context) bool {
+	r.begin("reap")
+	findings, report, err := r.Reap.Reap(ctx, r.env, r.dryRun)
+	_ = r.end(Part{Name: "reap", Report: report, Findings: findings, Err: err})
+	return ctx.Err() == nil
 }
 
 // bases makes the base zones side by side: they have nothing in common but the
 // time that an installation takes.
-func (s Settings) bases(ctx context.Context, env operation.Env, pools []string, dryRun bool) []Part {
+func (r *run) bases(ctx context.Context) bool {
+	pools, err := r.Pools(ctx)
+	if err != nil {
+		r.failed = append(r.failed, err)
+		return false
+	}
+	if len(pools) > 0 {
+		r.begin("base zones")
+	}
 	parts := make([]Part, len(pools))
 	var wg sync.WaitGroup
 	for i, pool := range pools {
 		wg.Go(func() {
-			record, report, err := s.Base.Ensure(ctx, env, pool, dryRun, false)
+			record, report, err := r.Base.Ensure(ctx, r.env, pool, r.dryRun, false)
 			parts[i] = Part{Name: "base " + pool, Report: report, Base: record, Err: err}
 		})
 	}
 	wg.Wait()
-	return parts
-}
-
-// finish ends a creation of the state file that was interrupted: until then a
-// copy is missing, and not even storage can be looked after. Where there is no
-// copy yet, storage comes first.
-func (s Settings) finish(ctx context.Context, env operation.Env, dryRun bool) error {
-	_, err := env.Ledger(ctx)
-	if dryRun || err != nil && !errors.Is(err, ledger.ErrMissing) {
-		return nil
+	for _, p := range parts {
+		_ = r.end(p)
 	}
-	if err := s.CreateLedger(ctx); !errors.Is(err, ledger.ErrExists) {
-		return err
-	}
-	return nil
+	return true
 }
 
 // ledger makes the state file if there is none, finishes a creation that was
 // interrupted, and makes copies where some belong. A dry run on a sled that has
 // none ends here: what follows needs what would have been made.
-func (s Settings) ledger(ctx context.Context, env operation.Env, dryRun bool) (did string, stop bool, err error) {
-	if !dryRun {
-		if err := s.CreateLedger(ctx); !errors.Is(err, ledger.ErrExists) {
+func (r *run) ledger(ctx context.Context) (did string, stop bool, err error) {
+	if !r.dryRun {
+		if err := r.CreateLedger(ctx); !errors.Is(err, ledger.ErrExists) {
 			return "", false, err
 		}
 	}
-	_, err = env.Ledger(ctx)
-	if dryRun && errors.Is(err, ledger.ErrAbsent) {
+	_, err = r.env.Ledger(ctx)
+	if r.dryRun && errors.Is(err, ledger.ErrAbsent) {
 		return "", true, nil
 	}
-	if err == nil && s.SettleLedger != nil {
-		did, err = s.SettleLedger(ctx, dryRun)
+	if err == nil && r.SettleLedger != nil {
+		did, err = r.SettleLedger(ctx, r.dryRun)
 	}
 	return did, false, err
+}
+
+// programs are those of the host that the parts need, on one sled or another.
+func programs() []string {
+	return []string{"dladm", "ipadm", "route", "svccfg", "uname", "zfs", "zoneadm", "zonecfg", "zpool"}
 }

@@ -15,8 +15,10 @@ import (
 
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/bootstrap"
+	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/key"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
@@ -25,6 +27,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/storage"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -61,6 +64,7 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 	}
 	names := sled.DefaultPrefixes()
 	return env, bootstrap.Settings{
+		Storage: storage.Settings{Disks: []disk.Source{disk.Detect{Board: "gimlet"}}, Keys: key.NewRing(key.Development{}, "/var/run/sledctl/key")},
 		Network: network.Settings{Names: names, Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("10.77.0.1/16"), MTU: 1500},
 		Reap:    reap.Settings{Names: names},
 		Base:    base.Settings{Names: names, Brand: "sparse", Packaging: packaging.Auto, Directory: "/opt/oxide/propolis-server"},
@@ -146,7 +150,7 @@ func (b *bench) valid() (good, bad int) {
 
 func TestAFreshSledIsPreparedOnce(t *testing.T) {
 	b := newBench(t, sim.Options{})
-	if got, want := names(b.prepared()), "storage network reap base base base base"; got != want {
+	if got, want := names(b.prepared()), "storage storage network reap base base base base"; got != want {
 		t.Errorf("parts: %s, want %s", got, want)
 	}
 	if good, bad := b.valid(); good != 4 || bad != 0 {
@@ -196,7 +200,7 @@ func TestTheSecondTimeNothingIsChanged(t *testing.T) {
 func TestASledWithoutM2sKeepsItsLedgerWhereItIsTold(t *testing.T) {
 	b := newBench(t, sim.Options{M2: -1, U2: -1})
 	b.directory = "/var/lib/sledctl"
-	if got := names(b.prepared()); got != "storage network reap base" {
+	if got := names(b.prepared()); got != "storage storage network reap base" {
 		t.Errorf("parts: %s", got)
 	}
 	if _, err := host.ReadFile(b.sled.Host().Files(), "/var/lib/sledctl/ledger.jsonl"); err != nil {
@@ -274,7 +278,7 @@ func TestOnePoolsBaseKeepsNoOtherFromBeingMade(t *testing.T) {
 }
 
 func TestWhatCannotBePreparedEndsThere(t *testing.T) {
-	for command, want := range map[string]string{"zpool list": "storage", "zfs create": "storage", "dladm create-etherstub": "storage network"} {
+	for command, want := range map[string]string{"zpool list": "storage", "zfs create": "storage", "dladm create-etherstub": "storage storage network"} {
 		t.Run(command, func(t *testing.T) {
 			b := newBench(t, sim.Options{U2: 1})
 			b.arm(world.Fault{Name: world.FaultFail, Match: command, Times: 1, Exit: 1, Text: "out of luck"})
@@ -354,7 +358,7 @@ func TestPartsAreToldBeforeTheyBegin(t *testing.T) {
 	if _, err := settings.Run(t.Context(), env, false); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"storage", "ledger", "network", "reap", "base zones"}; !slices.Equal(told, want) {
+	if want := []string{"storage", "ledger", "storage", "network", "reap", "base zones"}; !slices.Equal(told, want) {
 		t.Errorf("%q", told)
 	}
 }

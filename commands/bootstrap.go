@@ -16,9 +16,12 @@ func newBootstrap(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Prepare the sled: storage, the ledger, network, reap, base zones",
-		Long: `Prepare the sled, in this order: the datasets that its pools must have, the ledger on them, the network that control VNICs lie
-over, a reap of what earlier boots left, and a base zone on each pool that may hold zones. What is there and right stays; a sled that is
-prepared costs a look.
+		Long: `Prepare the sled, in this order: its disks, with the pool on each and the datasets that the pool must have; the ledger on the M.2s;
+the memory that is set aside for VMs, if so configured; the network that control VNICs lie over; a reap of what earlier boots left; and a base
+zone on each pool that may hold zones. What is there and right stays; a sled that is prepared costs a look.
+
+Pools are imported, and encrypted datasets unlocked. A blank disk is left alone unless --format-blank is given; sledctl storage format takes
+single ones. A disk that is locked, ill or another's does not stop the others: what is wrong with it is told at the end, with exit code 3.
 
 The state file gets a copy on each M.2: an M.2 that is new, or was away while the sled went on without it, is taken in, and a copy in paths.ledger
 is given up once it is on disks. Where the disks say that the sled had a state file and no copy is there, nothing is made: bring a disk back, or
@@ -30,6 +33,7 @@ begin anew with --new-ledger and take in what runs with sledctl instance adopt -
 	}
 	m.add(cmd, false)
 	cmd.Flags().BoolVar(&env.newLedger, "new-ledger", false, "begin a new state file although the sled's disks say that it had one: all copies are lost for good")
+	cmd.Flags().BoolVar(&env.formatBlank, "format-blank", false, "make pools on all disks that are proven blank")
 	env.addOutput(cmd)
 	return cmd
 }
@@ -79,6 +83,23 @@ func showPart(p bootstrap.Part) shownPart {
 	return s
 }
 
+// addPart adds a part to those shown. One that was done in several goes is
+// shown once, as it was in the end.
+func addPart(shown []shownPart, p shownPart) []shownPart {
+	for i, s := range shown {
+		if s.Part != p.Part {
+			continue
+		}
+		p.Actions += s.Actions
+		if p.Result == "ready" && p.Actions > 0 {
+			p.Result = "changed"
+		}
+		shown[i] = p
+		return shown
+	}
+	return append(shown, p)
+}
+
 func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	if err := partList().Check(e.output); err != nil {
 		return err
@@ -91,11 +112,13 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	if err != nil {
 		return err
 	}
+	e.warnOfKeys(s.Storage)
 	parts, err := s.Run(ctx, env, m.dry())
 	reports := make([]operation.Report, len(parts))
-	shown := make([]shownPart, len(parts))
+	var shown []shownPart
 	for i, p := range parts {
-		reports[i], shown[i] = p.Report, showPart(p)
+		reports[i] = p.Report
+		shown = addPart(shown, showPart(p))
 	}
 	if m.dry() {
 		if err != nil {

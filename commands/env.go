@@ -34,19 +34,20 @@ type Env struct {
 	Ledger  func(context.Context) (*ledger.Ledger, error)
 	Now     func() time.Time
 
-	environ   []string
-	version   string
-	started   time.Time
-	draw      func() string // a new random id
-	flags     globalFlags
-	newLedger bool // bootstrap makes one although the sled had another
-	output    terminal.Output
-	progress  *progress
-	watch     func(plan.Event)      // beside progress; nil: nobody
-	simDir    func() (string, bool) // the simulated sled's directory, if that is the host
-	sled      *sim.Sled
-	crash     *crashing // --crash-at; nil: none
-	book      *book
+	environ     []string
+	version     string
+	started     time.Time
+	draw        func() string // a new random id
+	flags       globalFlags
+	newLedger   bool // bootstrap makes one although the sled had another
+	formatBlank bool // bootstrap makes pools on blank disks
+	output      terminal.Output
+	progress    *progress
+	watch       func(plan.Event)      // beside progress; nil: nobody
+	simDir      func() (string, bool) // the simulated sled's directory, if that is the host
+	sled        *sim.Sled
+	crash       *crashing // --crash-at; nil: none
+	book        *book
 }
 
 // globalFlags are the flags of every command.

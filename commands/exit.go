@@ -61,7 +61,7 @@ func codeOf(err error) int {
 		return exitDifferences
 	case is[*operation.OutcomeError](err), isLedger(err):
 		return exitLedger
-	case is[*instance.SomeError](err):
+	case is[*instance.SomeError](err), is[*storage.PartlyError](err):
 		return exitPartial
 	case is[*operation.LockedError](err):
 		return exitLocked
@@ -100,6 +100,9 @@ func isLedger(err error) bool {
 }
 
 func isUsage(err error) bool {
+	if is[*storage.OwnError](err) {
+		return true
+	}
 	if link, ok := errors.AsType[*network.LinkError](err); ok {
 		return link.There
 	}
@@ -114,19 +117,32 @@ func isNotFound(err error) bool {
 	if input, ok := errors.AsType[*instance.InputError](err); ok {
 		return input.Absent
 	}
-	return is[*instance.NotFoundError](err) || is[*instance.RenamedError](err) || is[*instance.EarlierError](err) || is[*network.LinkError](err) || is[*notFoundError](err) || errors.Is(err, ledger.ErrNoCopy) || is[*base.UnknownError](err)
+	return is[*instance.NotFoundError](err) || is[*instance.RenamedError](err) || is[*instance.EarlierError](err) ||
+		is[*network.LinkError](err) ||
+		is[*notFoundError](err) ||
+		errors.Is(err, ledger.ErrNoCopy) ||
+		is[*base.UnknownError](err) ||
+		is[*storage.UnknownError](err)
 }
 
 func isConflict(err error) bool {
-	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) || is[*instance.DiskTakenError](err) ||
-		is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*instance.UnfitError](err) || is[*network.ConflictError](err) || is[*network.ExistsError](err) || is[*network.MACError](err) ||
-		is[*storage.ConflictError](err) || is[*existsError](err)
+	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) || is[*instance.DiskTakenError](err) || is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*instance.UnfitError](err) ||
+		is[*network.ConflictError](err) || is[*network.ExistsError](err) || is[*network.MACError](err) ||
+		is[*storage.ConflictError](err) ||
+		is[*existsError](err)
 }
 
 func isRefusal(err error) bool {
-	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) || errors.Is(err, ledger.ErrAbsent) ||
-		errors.Is(err, instance.ErrNoPool) || is[*terminal.RefusedError](err) || is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
-		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*inventory.RivalError](err) || is[*reap.NeededError](err) || is[*instance.NoBaseError](err) || is[*packaging.MissingError](err) || is[*packaging.ImageError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) ||
+	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) ||
+		errors.Is(err, ledger.ErrAbsent) ||
+		errors.Is(err, instance.ErrNoPool) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) ||
+		is[*terminal.RefusedError](err) ||
+		is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
+		is[*base.NotPreparedError](err) || is[*base.NeededError](err) ||
+		is[*inventory.RivalError](err) ||
+		is[*reap.NeededError](err) ||
+		is[*packaging.MissingError](err) || is[*packaging.ImageError](err) ||
 		is[*memory.SizeError](err) ||
+		is[*storage.NotBlankError](err) || is[*storage.LockedError](err) ||
 		is[*refusedError](err)
 }

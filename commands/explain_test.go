@@ -172,7 +172,8 @@ func (s *sled) changes(line string, r tracedRun) (n int) {
 			ledger, _ := path.Match("/pool/int/*/config/sledctl*", w)
 			return strings.HasPrefix(w, runDir) || ledger || strings.HasPrefix(w, path.Dir(w)+"/ledger.jsonl")
 		})
-		if e.Line.Kind != host.LineFile || !own {
+		witness := strings.HasPrefix(e.Line.Text, "zfs set sledctl:ledger=") // as the state file itself
+		if !witness && (e.Line.Kind != host.LineFile || !own) {
 			s.t.Errorf("sledctl %s: changed outside any action: %s", line, e.Line.Text)
 		}
 	}
@@ -186,10 +187,10 @@ type story struct {
 }
 
 func stories() map[string]story {
-	const net = "[network]\netherstub = \"propolis_stub0\"\ngz_vnic = \"propolis_gz0\"\nguest_link = \"net0\"\n"
+	const net = "[storage]\nslots = \"gimlet\"\nkey = \"development\"\n[network]\netherstub = \"propolis_stub0\"\ngz_vnic = \"propolis_gz0\"\nguest_link = \"net0\"\n"
 	return map[string]story{
 		"static": {flags: ""},
-		"dhcp":   {flags: "--nic over=net1", config: "[network]\ncontrol_link = \"net0\"\n"},
+		"dhcp":   {flags: "--nic over=net1", config: "[storage]\nslots = \"gimlet\"\nkey = \"development\"\n[network]\ncontrol_link = \"net0\"\n"},
 		"disks":  {flags: "--disk rpool/volumes/web1 --disk /data/web1.img --disk /data/cd.iso,readonly"},
 		"nics":   {flags: "--nic over=net0,mac=02:08:20:11:22:33 --nic over=net1,vlan=100"},
 		"mtu":    {flags: "--nic over=net0", config: net + "gz_address = \"10.77.0.1/16\"\nunderlay = \"10.77.0.0/16\"\nmtu = 1500\n"},

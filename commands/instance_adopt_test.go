@@ -219,6 +219,10 @@ func (s *sled) untouched(names []string) {
 
 // otherTool names things as the sled agent of today does.
 const otherTool = `
+[storage]
+slots = "gimlet"
+key = "development"
+
 [network]
 etherstub = "propolis_stub0"
 gz_vnic = "propolis_gz0"

@@ -53,6 +53,9 @@ type scene struct {
 
 // tuned has an MTU, so that making a VNIC takes two commands.
 const tuned = `
+[storage]
+slots = "gimlet"
+key = "development"
 [network]
 etherstub = "propolis_stub0"
 gz_vnic = "propolis_gz0"

@@ -91,8 +91,9 @@ func (e *Env) createLedger(ctx context.Context) error {
 	}
 	if len(places.Locations) == 0 {
 		return &refusedError{
-			err:  errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
-			hint: "set paths.ledger in " + configFile + " to a directory that outlives a reboot",
+			err: errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
+			hint: "sledctl bootstrap --format-blank makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + configFile +
+				" to a directory that outlives a reboot",
 		}
 	}
 	e.book.forget()

@@ -13,13 +13,12 @@ import (
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/instance"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/storage"
 )
 
 // How the configuration becomes the settings of the nouns.
@@ -120,8 +119,13 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 	if err != nil {
 		return bootstrap.Settings{}, err
 	}
+	disks, err := e.storage()
+	if err != nil {
+		return bootstrap.Settings{}, err
+	}
+	disks.FormatBlank = e.formatBlank
 	return bootstrap.Settings{
-		Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reapSettings(c), Base: baseSettings(c),
+		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reapSettings(c), Base: baseSettings(c),
 		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, Pools: e.zonePools,
 		Begin: func(part string) { e.progress.say("%s", part) },
 	}, nil
@@ -140,6 +144,5 @@ func (e *Env) zonePools(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	pools, err := zfs.Pools(ctx, h)
-	return inventory.ZonePools(pools), err
+	return storage.ZonePools(ctx, h)
 }

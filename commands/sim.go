@@ -59,6 +59,10 @@ gz_vnic = "propolis_gz0"       # the global zone's own
 gz_address = "127.77.0.1/16"
 underlay = "127.77.0.0/16"     # control addresses are taken from here; in sim shell they are real
 guest_link = "net0"
+
+[storage]
+slots = "gimlet"               # its disks are in an Oxide sled's slots, whatever system runs on it
+key = "development"            # no secret at all: for a sled whose disks hold nothing
 `
 
 // ensureSim opens the simulated sled in a directory, and makes one that is

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
@@ -33,8 +32,8 @@ const (
 // Want names the parts that the caller needs.
 type Want struct {
 	Parts []Part
-	// Roots picks the datasets below which to look, from the pools that are
-	// there. Nil: every pool. Used with Datasets, which implies Pools.
+	// Roots picks the datasets below which to look, from the pools that answer.
+	// Nil: all of these. Used with Datasets, which implies Pools.
 	Roots func([]zfs.Pool) []string
 	// User names the user properties to read with the datasets.
 	User []string
@@ -57,7 +56,6 @@ type Inventory struct {
 
 	failed map[Part]error
 	index  index
-	lost   []string // pools
 }
 
 // Listings are what was listed already; a nil one was not looked at.
@@ -171,47 +169,30 @@ func lookPools(ctx context.Context, h host.Host, want Want, inv *Inventory, done
 	}
 	if want.any(Datasets) {
 		if err == nil {
-			err = inv.lookDatasets(ctx, h, want.roots(inv.pools), want.User)
+			inv.datasets, err = zfs.List(ctx, h, want.roots(answering(inv.pools)), want.User)
 		}
 		done(Datasets, err)
 	}
 }
 
-// lookDatasets lists datasets. A pool that could not be opened when the sled
-// booted is named by zpool list, and zfs list fails over it: then the others are
-// listed without those whose devices are away.
-func (inv *Inventory) lookDatasets(ctx context.Context, h host.Host, roots, user []string) error {
-	var err error
-	inv.datasets, err = zfs.List(ctx, h, roots, user)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	var there []string
-	for _, root := range roots {
-		if pool, _, _ := strings.Cut(root, "/"); inv.away(pool) {
-			inv.lost = append(inv.lost, pool)
-		} else {
-			there = append(there, root)
-		}
-	}
-	if len(inv.lost) == 0 {
-		return err
-	}
-	inv.datasets, err = zfs.List(ctx, h, there, user)
-	return err
-}
-
-// away says whether so many of a pool's devices are not there that nothing of
-// it can be read (zpoolconcepts(7)).
-func (inv *Inventory) away(pool string) bool {
-	return slices.ContainsFunc(inv.pools, func(p zfs.Pool) bool {
-		return p.Name == pool && (p.Health == "UNAVAIL" || p.Health == "FAULTED")
-	})
+// answering are the pools that can be asked about their datasets. A pool that
+// could not be opened when the sled booted is named by zpool list all the same,
+// and zfs list fails over it; over one that is suspended it may wait for ever.
+func answering(pools []zfs.Pool) []zfs.Pool {
+	return slices.DeleteFunc(slices.Clone(pools), func(p zfs.Pool) bool { return !p.Answers() })
 }
 
 // Lost names the pools whose datasets could not be listed: what lies on them is
 // unknown, and none of it is among the Datasets.
-func (inv *Inventory) Lost() []string { return inv.lost }
+func (inv *Inventory) Lost() []string {
+	var lost []string
+	for _, p := range inv.pools {
+		if !p.Answers() {
+			lost = append(lost, p.Name)
+		}
+	}
+	return lost
+}
 
 // roots are the datasets below which to look: none if there are no pools.
 func (w Want) roots(pools []zfs.Pool) []string {

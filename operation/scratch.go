@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -16,15 +17,27 @@ type book interface {
 	Update(ctx context.Context, decide func(ledger.View) ([]ledger.Fact, error)) (ledger.View, error)
 }
 
-// bookOf is the ledger, or, for what must be done before there can be one, a
-// scratch book that keeps intents below the run directory and nothing else.
+// bookOf is the ledger, or, for what must be done before it can be written, a
+// scratch book that keeps intents below the run directory and nothing else: there
+// is none yet, or one of its copies is missing and may lie on what is to be made.
 func bookOf(ctx context.Context, env Env, beforeLedger bool) (book, error) {
+	own := scratch{files: env.Host.Files(), dir: path.Join(env.RunDir, "intent")}
 	l, err := env.Ledger(ctx)
-	if beforeLedger && errors.Is(err, ledger.ErrAbsent) {
-		return scratch{files: env.Host.Files(), dir: path.Join(env.RunDir, "intent")}, nil
+	switch {
+	case beforeLedger && errors.Is(err, ledger.ErrAbsent):
+		return own, nil
+	case err != nil:
+		return nil, err
+	case !beforeLedger:
+		return l, nil
 	}
+	view, err := l.Read(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(view.Members(), func(m ledger.Member) bool { return m.Err != nil }) {
+		own.view = view
+		return own, nil
 	}
 	return l, nil
 }
@@ -34,18 +47,19 @@ func bookOf(ctx context.Context, env Env, beforeLedger bool) (book, error) {
 type scratch struct {
 	files host.Files
 	dir   string
+	view  ledger.View // of a ledger that can only be read
 }
 
-func (s scratch) Read(context.Context) (ledger.View, error) { return ledger.View{}, nil }
+func (s scratch) Read(context.Context) (ledger.View, error) { return s.view, nil }
 
 func (s scratch) Update(_ context.Context, decide func(ledger.View) ([]ledger.Fact, error)) (ledger.View, error) {
-	facts, err := decide(ledger.View{})
+	facts, err := decide(s.view)
 	for _, f := range facts {
 		if id, ok := strings.CutPrefix(f.Key, intentPrefix); ok && err == nil {
 			err = s.write(path.Join(s.dir, id+".json"), f.Value)
 		}
 	}
-	return ledger.View{}, err
+	return s.view, err
 }
 
 func (s scratch) write(name string, value []byte) error {

@@ -2,132 +2,140 @@ package storage
 
 import (
 	"context"
-	"fmt"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// ConflictError is a dataset that is there and is otherwise than it must be, in
-// a way that is never changed: nothing that holds data is overwritten.
-type ConflictError struct{ Dataset, Property, Is, Wanted string }
-
-// Error shows both values.
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("dataset %s: %s is %s, wanted %s", e.Dataset, e.Property, e.Is, e.Wanted)
+// Ensure makes the disks of these kinds have what they must: their pools are
+// imported, or made if they may be; then their datasets are made, unlocked,
+// mended and mounted. What lies on a pool is seen once it is imported, so that a
+// run that imports is followed by another: there is one report for each.
+//
+// Of M.2s alone it may run before there is a ledger that can be written, because
+// the ledger lies on what it makes. Errors: *PartlyError if something is left that it does
+// not mend; those of operation.Run.
+func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Kind, dryRun bool) ([]operation.Report, error) {
+	var reports []operation.Report
+	for {
+		report, left, err := s.once(ctx, env, kinds, dryRun)
+		reports = append(reports, report)
+		if err == nil && !dryRun && imports(report.Outcome.Done) {
+			continue
+		}
+		if err == nil && len(left) > 0 {
+			err = &PartlyError{left}
+		}
+		return reports, err
+	}
 }
 
-// Ensure makes the expected datasets be there. It is the one operation that
-// may run before there is a ledger, because the ledger lies on what it makes.
-func Ensure(ctx context.Context, env operation.Env, dryRun bool) (operation.Report, error) {
-	return operation.Run(ctx, env, operation.Request[*inventory.Inventory]{
-		Verb: "bootstrap storage", Subject: "sled", DryRun: dryRun, BeforeLedger: true,
-		Look: Look,
-		Decide: func(_ ledger.View, inv *inventory.Inventory, _ operation.Moment) (operation.Decision, error) {
-			return decide(inv)
+// Import imports the pools of disks that may have them, and does no more: what
+// lies on them may be told then. It may run before there is a ledger.
+func (s Settings) Import(ctx context.Context, env operation.Env, kinds []disk.Kind) (operation.Report, error) {
+	return operation.Run(ctx, env, operation.Request[Seen]{
+		Verb: "bootstrap storage", Subject: "sled", BeforeLedger: true, Look: s.Look,
+		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			known, err := Records(view)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			c := s.compare(seen, known, at, kinds)
+			c.new, c.made = nil, nil
+			c.found = slices.DeleteFunc(c.found, func(d Difference) bool { return !imports(d.Mend) })
+			return c.decision()
 		},
 	})
 }
 
-// Look lists the pools and what lies on those that are the sled's.
-func Look(ctx context.Context, h host.Host) (*inventory.Inventory, error) {
-	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Rival, inventory.Pools, inventory.Datasets}, Roots: roots})
-	return inv, inv.Know(inventory.Rival, inventory.Pools, inventory.Datasets)
+func imports(done []plan.Action) bool {
+	return slices.ContainsFunc(done, func(a plan.Action) bool { _, ok := a.Step.(zfs.ImportPool); return ok })
 }
 
-func roots(pools []zfs.Pool) []string {
-	var names []string
-	for _, p := range pools {
-		if Of(p.Name) != nil {
-			names = append(names, p.Name)
-		}
+// lookWithKeys is Look, and then asks the key source, if anything that was seen
+// on U.2s needs a key: the source may lie on an M.2 that is not there before.
+func (s Settings) lookWithKeys(ctx context.Context, h host.Host, kinds []disk.Kind) (Seen, error) {
+	seen, err := s.Look(ctx, h)
+	if err == nil && slices.Contains(kinds, disk.U2) {
+		seen.Keys = s.ask(ctx, h, s.needs(seen))
 	}
-	home, _, _ := strings.Cut(Fallback().Dataset, "/")
-	if len(names) == 0 && slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == home }) {
-		names = append(names, home)
-	}
-	return names
+	return seen, err
 }
 
-// decide compares what is expected with what is there. It is pure.
-func decide(inv *inventory.Inventory) (operation.Decision, error) {
-	pools, err := inv.Pools()
-	if err != nil {
-		return operation.Decision{}, err
-	}
-	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
-	last := map[string]string{} // the action behind which a dataset is right
-	for _, want := range AllOf(pools) {
-		actions, err := want.actions(inv, last[path.Dir(want.Dataset)])
-		if err != nil {
-			return operation.Decision{}, err
-		}
-		for _, a := range actions {
-			d.Plan.Actions = append(d.Plan.Actions, a)
-			last[want.Dataset] = a.ID
-			if a.Change == plan.Create {
-				d.Intent.Makes = append(d.Intent.Makes, operation.Object{Kind: "dataset", Name: want.Dataset})
+// once is one look and what follows from it. Left is what it does not mend.
+func (s Settings) once(ctx context.Context, env operation.Env, kinds []disk.Kind, dryRun bool) (report operation.Report, left []Difference, err error) {
+	report, err = operation.Run(ctx, env, operation.Request[Seen]{
+		Verb: "bootstrap storage", Subject: "sled", DryRun: dryRun, BeforeLedger: dryRun || !slices.Contains(kinds, disk.U2),
+		Look: func(ctx context.Context, h host.Host) (Seen, error) { return s.lookWithKeys(ctx, h, kinds) },
+		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			known, err := Records(view)
+			if err != nil {
+				return operation.Decision{}, err
 			}
-		}
-	}
-	return d, nil
+			c := s.compare(seen, known, at, kinds)
+			for _, d := range c.found {
+				if d.Err != nil {
+					left = append(left, d)
+				}
+			}
+			return c.decision()
+		},
+	})
+	return report, left, err
 }
 
-func (e Expected) actions(inv *inventory.Inventory, before string) ([]plan.Action, error) {
-	object := "dataset " + e.Dataset
-	after := []string{}
-	if before != "" {
-		after = append(after, before)
+// decision is the plan that mends what can be mended. What fails on one disk
+// does not keep the others from theirs.
+func (c *comparison) decision() (operation.Decision, error) {
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue, Actions: wipe(c.seen.Left)}}
+	for _, found := range c.found {
+		d.Plan.Actions = append(d.Plan.Actions, found.Mend...)
 	}
-	is, there := inv.Dataset(e.Dataset)
-	if !there {
-		properties := append([]zfs.Property{{Name: "mountpoint", Value: e.Mountpoint}}, e.Properties...)
-		return []plan.Action{{
-			ID: "zfs.create " + e.Dataset, Object: object, Why: e.Why, Change: plan.Create, After: after,
-			Step: zfs.Create{Dataset: e.Dataset, Properties: properties},
-		}}, nil
-	}
-	if is.Type != "filesystem" {
-		return nil, &ConflictError{Dataset: e.Dataset, Property: "type", Is: is.Type, Wanted: "filesystem"}
-	}
-	if is.Mountpoint != e.Mountpoint {
-		return nil, &ConflictError{Dataset: e.Dataset, Property: "mountpoint", Is: is.Mountpoint, Wanted: e.Mountpoint}
-	}
-	var actions []plan.Action
-	for _, p := range e.Properties {
-		if value := current(is, p.Name); value != p.Value {
-			actions = append(actions, plan.Action{
-				ID: "zfs.set " + e.Dataset + " " + p.Name, Object: object, Why: p.Name + " is " + value + ", wanted " + p.Value, Change: plan.Modify, After: after,
-				Step: zfs.Set{Dataset: e.Dataset, Name: p.Name, Value: p.Value, Old: value},
-			})
+	behindWipes(d.Plan.Actions)
+	for _, a := range d.Plan.Actions {
+		kind, name, _ := strings.Cut(a.Object, " ")
+		object := operation.Object{Kind: kind, Name: name, Old: old(a.Step)}
+		switch a.Change {
+		case plan.Create:
+			d.Intent.Makes = append(d.Intent.Makes, object)
+		case plan.Remove:
+			d.Intent.Removes = append(d.Intent.Removes, object)
+		default:
+			d.Intent.Changes = append(d.Intent.Changes, object)
 		}
 	}
-	if !is.Mounted {
-		actions = append(actions, plan.Action{
-			ID: "zfs.mount " + e.Dataset, Object: object, Why: "is not mounted", Change: plan.Modify, After: after, Step: zfs.Mount{Dataset: e.Dataset},
-		})
+	var err error
+	if d.Before, err = facts(c.new); err == nil {
+		d.After, err = facts(c.made)
 	}
-	return actions, nil
+	return d, err
 }
 
-// current is the value that a dataset has of a property that we keep.
-func current(d zfs.Dataset, name string) string {
-	switch name {
-	case "compression":
-		return d.Compression
-	case "quota":
-		if d.Quota == 0 {
-			return "none"
-		}
-		return strconv.FormatUint(d.Quota, 10)
+// old is the value that a step changes.
+func old(s plan.Step) string {
+	switch s := s.(type) {
+	case zfs.Set:
+		return s.Name + "=" + s.Old
+	case zfs.SetPool:
+		return s.Name + "=" + s.Old
 	}
-	return d.User[name].Value
+	return ""
+}
+
+func facts(records []Record) ([]ledger.Fact, error) {
+	var all []ledger.Fact
+	for _, r := range records {
+		f, err := r.fact()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
 }

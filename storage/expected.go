@@ -1,8 +1,16 @@
-// Package storage is the noun for where things lie: the sled's pools and the
-// datasets that each must have.
+// Package storage is the noun for where things lie: the sled's disks, the pool
+// on each, and the datasets that each pool must have.
+//
+// What is there is compared with what must be, and each difference is told with
+// its reason. Of the differences, some are mended: a pool is imported, a dataset
+// made, a property set. The others are an operator's: nothing that holds data is
+// ever overwritten, and a disk is formatted only if it is proven blank and was
+// named.
 package storage
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/sled"
@@ -11,10 +19,13 @@ import (
 
 // Expected is a dataset that a pool must have.
 type Expected struct {
-	Dataset    string
+	Pool       string
+	Dataset    string // with the pool
 	Mountpoint string
 	Properties []zfs.Property // beside the mountpoint; only these are kept as they are here
-	Why        string
+	// Root says that it is encrypted with a key of its own: all below it is, too.
+	Root bool
+	Why  string
 }
 
 // kind is one row of the tables below.
@@ -48,20 +59,24 @@ func internal() []kind {
 }
 
 // external is what a U.2 holds (omicron, sled-storage/src/dataset.rs,
-// U2_EXPECTED_DATASETS). crypt is not encrypted yet.
+// U2_EXPECTED_DATASETS).
 func external() []kind {
 	return []kind{
-		{"crypt", nil, "parent of all that is to be encrypted"},
+		{encrypted, nil, "parent of all that is encrypted"},
 		{"crypt/zone", props("compression", "off"), "zone roots"},
 		{"crypt/debug", props("compression", "gzip-9", "quota", "107374182400"), "logs and dumps"},
 	}
 }
 
+// encrypted is the dataset of a U.2 below which everything is.
+const encrypted = "crypt"
+
 // Of lists what a pool must have, parents first; nothing for a pool that is
 // not the sled's.
-func Of(pool string) []Expected {
+func Of(pool string, own []Own) []Expected {
 	var kinds []kind
-	switch kind, _ := sled.ParsePool(pool); kind {
+	which, _ := sled.ParsePool(pool)
+	switch which {
 	case sled.ExternalPool:
 		kinds = external()
 	case sled.InternalPool:
@@ -71,9 +86,22 @@ func Of(pool string) []Expected {
 	var list []Expected
 	for _, k := range kinds {
 		list = append(list, Expected{
-			Dataset: root.Join(k.name).Dataset, Mountpoint: root.Join(k.name).Mountpoint, Properties: k.properties, Why: k.why,
+			Pool: pool, Dataset: root.Join(k.name).Dataset, Mountpoint: root.Join(k.name).Mountpoint, Properties: k.properties, Why: k.why,
+			Root: which == sled.ExternalPool && k.name == encrypted,
 		})
 	}
+	for _, o := range own {
+		if o.On != which {
+			continue
+		}
+		e := Expected{Pool: pool, Dataset: root.Join(o.Name).Dataset, Mountpoint: root.Join(o.Name).Mountpoint, Properties: o.Properties, Why: "configured"}
+		if o.Mountpoint != "" {
+			e.Mountpoint = o.Mountpoint
+		}
+		list = slices.DeleteFunc(list, func(old Expected) bool { return old.Dataset == e.Dataset })
+		list = append(list, e)
+	}
+	slices.SortStableFunc(list, func(a, b Expected) int { return strings.Count(a.Dataset, "/") - strings.Count(b.Dataset, "/") })
 	return list
 }
 
@@ -81,21 +109,12 @@ func Of(pool string) []Expected {
 // roots on its root pool.
 func Fallback() Expected {
 	parent, _ := sled.ZoneParent("rpool")
-	return Expected{Dataset: parent.Dataset, Mountpoint: parent.Mountpoint, Why: "zone roots"}
+	return Expected{Pool: "rpool", Dataset: parent.Dataset, Mountpoint: parent.Mountpoint, Why: "zone roots"}
 }
 
-// AllOf lists what the sled must have on its pools.
-func AllOf(pools []zfs.Pool) []Expected {
-	var list []Expected
-	zones := false
-	for _, p := range pools {
-		for _, e := range Of(p.Name) {
-			list = append(list, e)
-			zones = zones || strings.HasSuffix(e.Dataset, "/crypt/zone")
-		}
-	}
-	if !zones {
-		list = append(list, Fallback())
-	}
-	return list
+// inside says whether a dataset lies in the part of its pool that is encrypted.
+func (e Expected) inside() bool {
+	root := path.Join(e.Pool, encrypted)
+	which, _ := sled.ParsePool(e.Pool)
+	return which == sled.ExternalPool && (e.Dataset == root || strings.HasPrefix(e.Dataset, root+"/"))
 }

@@ -21,6 +21,10 @@ type Pool struct {
 	Devices  []Device
 }
 
+// Answers says whether it can be asked about its datasets. Of others zfs tells
+// nothing, or waits for a disk that may never come back.
+func (p Pool) Answers() bool { return p.Health == "ONLINE" || p.Health == "DEGRADED" }
+
 // Importable is a pool that was found on devices and is not imported.
 type Importable struct {
 	Name, GUID string

@@ -1,0 +1,92 @@
+package storage
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/plan"
+)
+
+// Difference is one thing that is otherwise than it must be. Either Mend lists
+// the actions that make it right, or Err says why nothing does; a disk that
+// waits to be named has neither.
+type Difference struct {
+	Object   string // "disk c1t0d0", "pool oxp_…", "dataset oxp_…/crypt"
+	Property string // what of it
+	Is       string
+	Wanted   string
+	Why      string
+	Mend     []plan.Action
+	Err      error
+}
+
+// PartlyError is storage that is not as it must be, though all that could be
+// done was done: disks that are locked, ill or another's do not stop the others.
+type PartlyError struct{ Differences []Difference }
+
+// Error names each object and its reason.
+func (e *PartlyError) Error() string {
+	var all []string
+	for _, d := range e.Differences {
+		all = append(all, fmt.Sprintf("%s: %v", d.Object, d.Err))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Unwrap gives the reasons.
+func (e *PartlyError) Unwrap() []error {
+	var all []error
+	for _, d := range e.Differences {
+		all = append(all, d.Err)
+	}
+	return all
+}
+
+// Hint is the first that a reason has.
+func (e *PartlyError) Hint() string {
+	for _, d := range e.Differences {
+		if h, ok := d.Err.(interface{ Hint() string }); ok {
+			return h.Hint()
+		}
+	}
+	return "sledctl storage check lists what differs and why"
+}
+
+// ConflictError is a thing that is there and is otherwise than it must be, in a
+// way that is never changed: nothing that holds data is overwritten.
+type ConflictError struct{ Object, Property, Is, Wanted string }
+
+// Error shows both values.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s: %s is %s, wanted %s", e.Object, e.Property, e.Is, e.Wanted)
+}
+
+// LockedError is an encrypted dataset whose key cannot be had.
+type LockedError struct {
+	Dataset string
+	Err     error
+}
+
+// Error says why.
+func (e *LockedError) Error() string { return fmt.Sprintf("%s stays locked: %v", e.Dataset, e.Err) }
+
+// Unwrap gives the reason.
+func (e *LockedError) Unwrap() error { return e.Err }
+
+// Hint names the setting.
+func (e *LockedError) Hint() string {
+	if e.Err == errNoSource {
+		return "set storage.key to where the sled's secrets are: file:/NAME, command:WORDS, or development"
+	}
+	return "sledctl bootstrap again when the key source answers"
+}
+
+// IllError is a disk or pool that does not work as it should.
+type IllError struct{ Is string }
+
+// Error says how it is.
+func (e *IllError) Error() string { return e.Is }
+
+// Unwrap says what kind of fault that is.
+func (e *IllError) Unwrap() error { return host.ErrState }

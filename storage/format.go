@@ -1,0 +1,129 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/sledctl/sledctl/disk"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// UnknownError is a word that no disk answers to.
+type UnknownError struct {
+	Word  string
+	Disks []string // those that there are
+}
+
+// Error lists the disks.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("no disk %s: there are %s", e.Word, strings.Join(e.Disks, ", "))
+}
+
+// Unwrap says that it was not found.
+func (e *UnknownError) Unwrap() error { return host.ErrNotFound }
+
+// NotBlankError is a disk that is not formatted, because it is not proven blank.
+type NotBlankError struct {
+	Disk string
+	Is   string // what is on it
+	Err  error  // why that is not known
+}
+
+// Error says what is on it.
+func (e *NotBlankError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("disk %s is not formatted: it cannot be told whether it is blank: %v", e.Disk, e.Err)
+	}
+	return fmt.Sprintf("disk %s is not formatted: it is not blank but holds %s", e.Disk, e.Is)
+}
+
+// Unwrap gives the reason.
+func (e *NotBlankError) Unwrap() error { return e.Err }
+
+// Hint says who can make it blank.
+func (e *NotBlankError) Hint() string {
+	return "sledctl overwrites nothing: where what it holds may go, zpool labelclear takes a pool's labels away"
+}
+
+// FormatDisks makes pools on the disks that s.Format names, and their datasets.
+// All of them must be blank, else nothing is done. Errors: *UnknownError,
+// *NotBlankError; those of Ensure.
+func (s Settings) FormatDisks(ctx context.Context, env operation.Env, dryRun bool) ([]operation.Report, error) {
+	seen, err := s.Look(ctx, host.ReadOnly(env.Host))
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[disk.Kind]bool{}
+	for _, word := range s.Format {
+		f, err := seen.disk(word)
+		if err != nil {
+			return nil, err
+		}
+		kinds[f.Kind] = true
+		switch {
+		case f.Pool != nil:
+			return nil, &NotBlankError{Disk: f.Name, Is: "pool " + f.Pool.Name}
+		case f.Importable != nil:
+			return nil, &NotBlankError{Disk: f.Name, Is: "pool " + f.Importable.Name + ", which is not imported"}
+		case f.Err != nil:
+			return nil, &NotBlankError{Disk: f.Name, Err: f.Err}
+		case f.Absent:
+			return nil, &NotBlankError{Disk: f.Name, Err: fmt.Errorf("%s is not there", f.Device)}
+		case !f.isBlank():
+			return nil, &NotBlankError{Disk: f.Name, Is: f.holds()}
+		}
+	}
+	var which []disk.Kind
+	for _, k := range everyKind() {
+		if kinds[k] {
+			which = append(which, k)
+		}
+	}
+	return s.Ensure(ctx, env, which, dryRun)
+}
+
+// disk finds a disk by an operator's word. Errors: *UnknownError.
+func (seen Seen) disk(word string) (Found, error) {
+	var names []string
+	for _, f := range seen.Disks {
+		if Is(f.Disk, word) {
+			return f, nil
+		}
+		names = append(names, f.Name)
+	}
+	if len(names) == 0 {
+		names = []string{"none"}
+	}
+	return Found{}, &UnknownError{Word: word, Disks: names}
+}
+
+// Forget drops the record of a disk: one that was taken out for good, or whose
+// pool was exchanged on purpose. Errors: *UnknownError.
+func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dryRun bool) (Record, error) {
+	var found Record
+	_, err := operation.Run(ctx, env, operation.Request[[]zfs.Pool]{
+		Verb: "storage forget", Subject: "sled", DryRun: dryRun,
+		Look: func(context.Context, host.Host) ([]zfs.Pool, error) { return nil, nil },
+		Decide: func(view ledger.View, _ []zfs.Pool, _ operation.Moment) (operation.Decision, error) {
+			known, err := Records(view)
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			unknown := &UnknownError{Word: word}
+			for _, r := range known {
+				if Is(disk.Disk{Name: r.Name, Kind: r.Kind, Slot: r.Slot, Identity: r.Identity()}, word) {
+					found = r
+					return operation.Decision{After: []ledger.Fact{{Key: path.Join(keyPrefix, text(r.Identity()))}}}, nil
+				}
+				unknown.Disks = append(unknown.Disks, r.Name)
+			}
+			return operation.Decision{}, unknown
+		},
+	})
+	return found, err
+}

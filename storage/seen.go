@@ -1,0 +1,195 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/sledctl/sledctl/disk"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/key"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// Settings is what the configuration says of the sled's storage, and what the
+// operator says of this run.
+type Settings struct {
+	Disks []disk.Source
+	Dir   string // of the files that stand for disks; empty: disks are disks
+	Own   []Own
+	Keys  *key.Ring // nil: no source is configured
+
+	Format      []string // disks that may be formatted if they are proven blank, by name, slot or serial number
+	FormatBlank bool     // every blank one may
+}
+
+// Seen is what Look saw.
+type Seen struct {
+	Inv   *inventory.Inventory // pools and datasets
+	Disks []Found
+	Keys  Keys     // for what has to be unlocked or made
+	Left  []string // key files of a run that was killed
+	// Unclear are disks that are there and cannot be made out: what is recorded
+	// and not seen is not known to be absent then.
+	Unclear error
+}
+
+// Found is a disk and what is on it.
+type Found struct {
+	disk.Disk
+	Pool       *zfs.Pool       // imported; else
+	Importable *zfs.Importable // not imported; else
+	Content    disk.Content    // what was found otherwise
+	Err        error           // why it is not known
+}
+
+// Look lists disks, pools and datasets, and looks closer at the disks that no
+// imported pool is on. What is on a disk that cannot be read is unknown; that
+// does not keep the rest from being seen.
+func (s Settings) Look(ctx context.Context, h host.Host) (Seen, error) {
+	seen := Seen{}
+	var disks []disk.Disk
+	var left error
+	var wg sync.WaitGroup
+	wg.Go(func() { disks, seen.Unclear = s.lookForDisks(ctx, h) })
+	if s.Keys != nil {
+		wg.Go(func() { seen.Left, left = key.Left(h.Files(), s.Keys.Dir()) })
+	}
+	inv := inventory.Look(ctx, h, inventory.Want{
+		Parts: []inventory.Part{inventory.Rival, inventory.Pools, inventory.Datasets}, Roots: roots,
+		User: append(zfs.Extended(), PropertyKeyID, PropertyEpoch, propertyAgentEpoch, propertyUUID),
+	})
+	wg.Wait()
+	if err := errors.Join(left, inv.Know(inventory.Rival, inventory.Pools, inventory.Datasets)); err != nil {
+		return Seen{}, err
+	}
+	seen.Inv = inv
+	pools, _ := inv.Pools()
+	bare := false
+	for _, d := range disks {
+		f := Found{Disk: d}
+		for _, p := range pools {
+			if bears(d, p.Devices) {
+				f.Pool = &p
+			}
+		}
+		bare = bare || f.Pool == nil && !d.Absent
+		seen.Disks = append(seen.Disks, f)
+	}
+	if bare {
+		s.lookCloser(ctx, h, pools, &seen)
+	}
+	return seen, nil
+}
+
+// lookForDisks asks all sources. A machine without slots has no disks in them.
+func (s Settings) lookForDisks(ctx context.Context, h host.Host) (all []disk.Disk, unclear error) {
+	for _, source := range s.Disks {
+		disks, err := disk.Look(ctx, h, source)
+		if !errors.Is(err, disk.ErrNoSlots) {
+			unclear = errors.Join(unclear, err)
+		}
+		all = append(all, disks...)
+	}
+	return all, unclear
+}
+
+// lookCloser finds out what is on disks without an imported pool: one listing
+// of pools that can be imported, and a look at each disk that none is on.
+func (s Settings) lookCloser(ctx context.Context, h host.Host, imported []zfs.Pool, seen *Seen) {
+	importable, err := zfs.FindImportable(ctx, h, s.Dir)
+	pools := listed(imported, importable)
+	var wg sync.WaitGroup
+	for i := range seen.Disks {
+		f := &seen.Disks[i]
+		if f.Pool != nil || f.Absent {
+			continue
+		}
+		for _, p := range importable {
+			if bears(f.Disk, p.Devices) {
+				f.Importable = &p
+			}
+		}
+		switch {
+		case f.Importable != nil:
+		case err != nil:
+			f.Err = err
+		default:
+			wg.Go(func() { f.Content, f.Err = disk.Probe(ctx, h, f.Disk, pools) })
+		}
+	}
+	wg.Wait()
+}
+
+// listed are all pools that zpool shows.
+func listed(imported []zfs.Pool, importable []zfs.Importable) []disk.Pool {
+	names := func(devices []zfs.Device) []string {
+		var all []string
+		for _, d := range devices {
+			all = append(all, d.Name)
+		}
+		return all
+	}
+	var all []disk.Pool
+	for _, p := range imported {
+		all = append(all, disk.Pool{Name: p.Name, GUID: p.GUID, Imported: true, Devices: names(p.Devices)})
+	}
+	for _, p := range importable {
+		all = append(all, disk.Pool{Name: p.Name, GUID: p.GUID, Devices: names(p.Devices)})
+	}
+	return all
+}
+
+// bears says whether a pool has a device of the disk.
+func bears(d disk.Disk, devices []zfs.Device) bool {
+	return slices.ContainsFunc(devices, func(v zfs.Device) bool { return d.Owns(v.Name) })
+}
+
+// roots are the datasets below which to look: the pools of the sled, or where
+// zones lie on one that has none.
+func roots(pools []zfs.Pool) []string {
+	var names []string
+	for _, p := range pools {
+		if kind, _ := sled.ParsePool(p.Name); kind != sled.OtherPool {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 && slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == Fallback().Pool }) {
+		names = append(names, Fallback().Pool)
+	}
+	return names
+}
+
+// isBlank says whether a disk is proven to hold nothing.
+func (f Found) isBlank() bool {
+	return f.Pool == nil && f.Importable == nil && f.Err == nil && f.Content.State == disk.Blank
+}
+
+// holds says what else is on a disk.
+func (f Found) holds() string {
+	if f.Content.State == disk.HasPool {
+		return "pool " + f.Content.Pool.Name + ", which zpool does not offer for import"
+	}
+	return f.Content.Other
+}
+
+// mayFormat says whether the operator lets a disk be formatted.
+func (s Settings) mayFormat(d disk.Disk) bool { return s.FormatBlank || s.named(d) }
+
+// ZonePools lists the pools that zones can be put on: those of U.2s where the
+// parent of zone roots is mounted, or rpool on a sled without such disks.
+func ZonePools(ctx context.Context, h host.Host) ([]string, error) {
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: roots})
+	if err := inv.Know(inventory.Pools, inventory.Datasets); err != nil {
+		return nil, err
+	}
+	pools, _ := inv.Pools()
+	return slices.DeleteFunc(inventory.ZonePools(pools), func(pool string) bool {
+		parent, _ := sled.ZoneParent(pool)
+		is, there := inv.Dataset(parent.Dataset)
+		return !there || !is.Mounted
+	}), nil
+}

@@ -1,0 +1,177 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/disk"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// Item is a disk, pool or dataset, with what differs.
+type Item struct {
+	Kind   string `json:"kind"` // disk, pool, dataset
+	Name   string `json:"name"`
+	State  string `json:"state"`  // ready, or what is wrong in a word: absent, locked, blank, differs …
+	On     string `json:"on"`     // a pool's disk, a disk's slot
+	Pool   string `json:"pool"`   // a disk's
+	Size   uint64 `json:"size"`   // bytes; of a dataset, what it uses
+	Free   uint64 `json:"free"`   // bytes
+	Serial string `json:"serial"` // a disk's
+	Reason string `json:"reason"`
+}
+
+// Drift is one difference as it is told.
+type Drift struct {
+	Kind     string `json:"kind"`
+	Name     string `json:"name"`
+	Property string `json:"property"`
+	Is       string `json:"is"`
+	Wanted   string `json:"wanted"`
+	Mended   string `json:"mended_by"` // bootstrap, or operator
+	Reason   string `json:"reason"`
+}
+
+// kinds of disks, in the order in which they are looked after.
+func everyKind() []disk.Kind { return []disk.Kind{disk.M2, disk.U2} }
+
+// see looks and compares, and changes nothing. The view may be empty.
+func (s Settings) see(ctx context.Context, h host.Host, view ledger.View) (*comparison, error) {
+	known, err := Records(view)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := s.lookWithKeys(ctx, host.ReadOnly(h), everyKind())
+	if err != nil {
+		return nil, err
+	}
+	return s.compare(seen, known, operation.Moment{Now: time.Time{}}, everyKind()), nil
+}
+
+// Check lists what is otherwise than it must be, and why.
+func (s Settings) Check(ctx context.Context, h host.Host, view ledger.View) ([]Drift, error) {
+	c, err := s.see(ctx, h, view)
+	if err != nil {
+		return nil, err
+	}
+	drifts := []Drift{}
+	for _, d := range c.found {
+		kind, name, _ := strings.Cut(d.Object, " ")
+		drift := Drift{Kind: kind, Name: name, Property: d.Property, Is: d.Is, Wanted: d.Wanted, Mended: "operator", Reason: d.reason()}
+		if len(d.Mend) > 0 {
+			drift.Mended = "bootstrap"
+		}
+		drifts = append(drifts, drift)
+	}
+	return drifts, nil
+}
+
+// reason is why it must be otherwise, or why nothing makes it so.
+func (d Difference) reason() string {
+	if d.Err != nil {
+		return d.Err.Error()
+	}
+	return d.Why
+}
+
+// List lists disks, their pools, and the datasets that these must have.
+func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]Item, error) {
+	c, err := s.see(ctx, h, view)
+	if err != nil {
+		return nil, err
+	}
+	items := []Item{}
+	for _, f := range c.seen.Disks {
+		item := Item{Kind: "disk", Name: f.Name, On: slot(f.Disk), Size: f.Size, Serial: f.Identity.Serial}
+		switch {
+		case f.Pool != nil:
+			item.Pool = f.Pool.Name
+		case f.Importable != nil:
+			item.Pool = f.Importable.Name
+		}
+		items = append(items, c.judged(item))
+	}
+	for _, d := range c.found {
+		if name, ok := strings.CutPrefix(d.Object, "disk "); ok && d.Property == "presence" {
+			items = append(items, c.judged(Item{Kind: "disk", Name: name}))
+		}
+	}
+	pools, _ := c.seen.Inv.Pools()
+	for _, p := range pools {
+		if Of(p.Name, nil) == nil && p.Name != Fallback().Pool {
+			continue
+		}
+		item := Item{Kind: "pool", Name: p.Name, Size: p.Size, Free: p.Free}
+		for _, f := range c.seen.Disks {
+			if f.Pool != nil && f.Pool.Name == p.Name {
+				item.On = f.Name
+			}
+		}
+		items = append(items, c.judged(item))
+	}
+	for _, p := range pools {
+		wanted := Of(p.Name, s.Own)
+		if p.Name == Fallback().Pool && len(c.seen.Disks) == 0 {
+			wanted = []Expected{Fallback()}
+		}
+		for _, want := range wanted {
+			is, _ := c.seen.Inv.Dataset(want.Dataset)
+			items = append(items, c.judged(Item{Kind: "dataset", Name: want.Dataset, Size: is.Used, Free: is.Available}))
+		}
+	}
+	return items, nil
+}
+
+// judged says how an item is.
+func (c *comparison) judged(i Item) Item {
+	i.State = "ready"
+	var reasons []string
+	for _, d := range c.found {
+		if d.Object != i.Kind+" "+i.Name {
+			continue
+		}
+		switch {
+		case d.Property == "presence":
+			i.State = "absent"
+		case d.Property == "key":
+			i.State = "locked"
+		case d.Property == "contents", d.Property == "health":
+			i.State = strings.ToLower(d.Is)
+		default:
+			i.State = "differs"
+		}
+		if d.Err != nil {
+			reasons = append(reasons, d.Err.Error())
+		} else {
+			reasons = append(reasons, d.Property+" is "+d.Is+", wanted "+d.Wanted)
+		}
+	}
+	if _, ok := c.find(i); i.Kind == "disk" && i.State == "ready" && !ok {
+		i.State = "exported"
+	}
+	i.Reason = strings.Join(slices.Compact(reasons), "; ")
+	return i
+}
+
+// find says whether a disk's pool is imported.
+func (c *comparison) find(i Item) (Found, bool) {
+	for _, f := range c.seen.Disks {
+		if f.Name == i.Name {
+			return f, f.Pool != nil
+		}
+	}
+	return Found{}, false
+}
+
+// slot is where a disk is, as an operator may name it: u2:3.
+func slot(d disk.Disk) string {
+	if d.Slot == disk.NoSlot {
+		return string(d.Kind)
+	}
+	return fmt.Sprintf("%s:%d", d.Kind, d.Slot)
+}
