@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -81,6 +82,9 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	if err := seen.Inv.Know(inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
 		return Seen{}, err
 	}
+	if err := answers(r, seen.Inv); err != nil {
+		return Seen{}, err
+	}
 	for _, d := range disks {
 		if _, volume := d.Volume(); !volume {
 			info, err := h.Files().Stat(d.Path)
@@ -104,6 +108,34 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 		seen.Mode = info.Mode.Perm()
 	}
 	return seen, s.lookInside(ctx, h, r, &seen)
+}
+
+// LostPoolError is a pool that does not answer: what an instance has on it can
+// neither be seen nor changed, and is not gone.
+type LostPoolError struct{ Pool, Health string }
+
+// Error says how the pool is.
+func (e *LostPoolError) Error() string {
+	return fmt.Sprintf("pool %s, on which its zone lies, is %s", e.Pool, e.Health)
+}
+
+// Hint says where to look.
+func (e *LostPoolError) Hint() string {
+	return "sledctl storage list tells of its disk; once that answers, sledctl bootstrap, and this again"
+}
+
+// answers refuses an instance whose pool does not answer.
+func answers(r Record, inv *inventory.Inventory) error {
+	if r.Run == nil {
+		return nil
+	}
+	pools, err := inv.Pools()
+	for _, p := range pools {
+		if strings.HasPrefix(r.Run.Dataset, p.Name+"/") && !p.Answers() {
+			return &LostPoolError{Pool: p.Name, Health: p.Health}
+		}
+	}
+	return err
 }
 
 // roots picks the datasets to look at: where zones lie, and the volumes that

@@ -2,6 +2,7 @@ package reap
 
 import (
 	"path"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/bundle"
@@ -30,13 +31,14 @@ func (s Settings) places(f host.Files, inv *inventory.Inventory) (ready []bundle
 type bundler struct {
 	bundle.Settings
 	places []bundle.Place
+	seen   *inventory.Inventory
 	bases  map[string]bool // zones of which none is taken: they never run
 	now    time.Time
 	seed   string
 }
 
 func (s Settings) bundler(f Findings, got seen, at operation.Moment) bundler {
-	return bundler{Settings: s.Bundles, places: got.places, bases: f.bases, now: at.Now, seed: at.ID}
+	return bundler{Settings: s.Bundles, places: got.places, seen: f.inv, bases: f.bases, now: at.Now, seed: at.ID}
 }
 
 // ofZone takes a bundle of a zone that goes.
@@ -48,9 +50,41 @@ func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action {
 	if !ok {
 		return nil
 	}
-	return []plan.Action{{
+	return append(b.mounts(z), plan.Action{
 		ID: step.Verb() + " " + z.Name, Object: "bundle " + step.ID, Why: "of zone " + z.Name + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
-	}}
+	})
+}
+
+// mounts makes the files of a zone be seen that does not run: its root is
+// mounted as long as it does, and not after a boot (unmount_active_ds of
+// omniosorg/pkg5 src/brand). The uninstallation takes the mount with it.
+func (b bundler) mounts(z zone.Zone) []plan.Action {
+	if z.State != zone.Installed || b.seen == nil {
+		return nil
+	}
+	at := b.datasetAt(z.Path)
+	for _, d := range b.seen.Below(path.Join(at, "ROOT")) {
+		direct := strings.Count(d.Name, "/") == strings.Count(at, "/")+2
+		if at == "" || !direct || d.Type != zfs.TypeFilesystem || d.Mountpoint != "legacy" || d.Mounted {
+			continue
+		}
+		step := zfs.MountLegacy{Dataset: d.Name, Directory: path.Join(z.Path, "root")}
+		return []plan.Action{{
+			ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: "for the bundle", Change: plan.Modify, Courtesy: true, Step: step,
+		}}
+	}
+	return nil
+}
+
+// datasetAt is the dataset that is mounted at a zonepath, or would be.
+func (b bundler) datasetAt(zonepath string) string {
+	datasets, _ := b.seen.Datasets()
+	for _, d := range datasets {
+		if d.Mountpoint == zonepath {
+			return d.Name
+		}
+	}
+	return ""
 }
 
 // ofRoot takes a bundle of a zone's root that has lost its zone, as after a

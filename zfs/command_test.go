@@ -147,3 +147,14 @@ func TestUndo(t *testing.T) {
 		}
 	}
 }
+
+func TestLegacyMountLines(t *testing.T) {
+	for want, c := range map[string]host.Command{
+		"mount -F zfs tank/z/ROOT/zbe /z/root": mountLegacyCommand("tank/z/ROOT/zbe", "/z/root"),
+		"umount /z/root":                       unmountLegacyCommand("/z/root"),
+	} {
+		if c.Shell() != want || c.ReadOnly {
+			t.Errorf("%s, want %s", c.Shell(), want)
+		}
+	}
+}

@@ -15,6 +15,8 @@ func Lookup(name string) (Tool, bool) {
 		return Fstyp, true
 	case "ipadm":
 		return Ipadm, true
+	case "mount":
+		return Mount, true
 	case "netstat":
 		return Netstat, true
 	case "pfexec":
@@ -35,6 +37,8 @@ func Lookup(name string) (Tool, bool) {
 		return Svcprop, true
 	case "svcs":
 		return Svcs, true
+	case "umount":
+		return Umount, true
 	case "uname":
 		return Uname, true
 	case "zfs":
@@ -70,7 +74,7 @@ func CommonNames() []string { return []string{"chmod", "ls", "ps"} }
 // Names are the other commands that the sled has.
 func Names() []string {
 	return []string{
-		"dladm", "fstyp", "ipadm", "netstat", "pfexec", "prtconf", "route", "rsrvrctl", "svcadm", "svccfg", "svcprop", "svcs", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
+		"dladm", "fstyp", "ipadm", "mount", "netstat", "pfexec", "prtconf", "route", "rsrvrctl", "svcadm", "svccfg", "svcprop", "svcs", "umount", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
 		"zonename", "zpool",
 	}
 }
