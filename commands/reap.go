@@ -134,7 +134,7 @@ func (e *Env) agreeToAll(ctx context.Context, s reap.Settings, env operation.Env
 		}
 	}
 	choice.Plan = agreed
-	question := fmt.Sprintf("Remove %d objects of sledctl's, among them %d running zones?", len(agreed), running)
+	question := fmt.Sprintf("Remove %d objects of sledctl's? Zones among them that run: %d.", len(agreed), running)
 	return choice, e.Streams.Confirm(ctx, what, question, false)
 }
 

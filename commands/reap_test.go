@@ -1,0 +1,72 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// onTerminal runs a command line for somebody who sits at a terminal of 80
+// columns and types this.
+func (s *sled) onTerminal(line, typed string) answer {
+	env, _, _ := commands.On(s.Host(), nil)
+	streams, out, errs := terminal.Buffers(terminal.Pretended{Terminal: true, Width: 80, In: typed})
+	*env.Streams = *streams
+	exit := commands.Run(s.t.Context(), env, strings.Fields(line))
+	return answer{exit, out.String(), errs.String()}
+}
+
+// reap --all asks whoever can be asked, and takes a no for a no.
+func TestReapingAllAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSled(t, small(), "")
+		s.run("bootstrap")
+		s.run("instance ensure web1")
+		running := func() string { return s.run("instance list -H --columns name,state") }
+		for _, typed := range []string{"", "n\n", "no\n", "all\n"} {
+			if a := s.onTerminal("reap --all", typed); a.exit != 8 || !strings.Contains(a.errs, "Zones among them that run: 1.") {
+				t.Errorf("%q: exit %d, %s", typed, a.exit, a.errs)
+			}
+		}
+		if got := running(); got != "web1\trunning\n" {
+			t.Fatalf("after a no: %s", got)
+		}
+		if a := s.onTerminal("reap --all", "y\n"); a.exit != 0 {
+			t.Errorf("exit %d, %s", a.exit, a.errs)
+		}
+		if got := running(); !strings.HasPrefix(got, "web1\tabsent") {
+			t.Errorf("after a yes: %s", got)
+		}
+	})
+}
+
+// At 80 columns every name is whole and no line of what is said is cut or
+// wrapped by the terminal.
+func TestReapIsReadableAt80Columns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSled(t, small(), "")
+		s.run("bootstrap")
+		s.run("instance ensure web1")
+		zone := s.value("instance get web1 -H --columns zone")
+		a := s.onTerminal("reap --dry-run", "")
+		lines := strings.Split(ansi.Strip(a.out), "\n")
+		said := false
+		for i, line := range lines {
+			if strings.Contains(line, "…") {
+				t.Errorf("cut: %s", line)
+			}
+			if strings.HasPrefix(line, " ") && ansi.StringWidth(line) > 80 {
+				t.Errorf("%d columns: %s", ansi.StringWidth(line), line)
+			}
+			said = said || line == "zone "+zone && lines[i+1] == "    in use: instance web1"
+		}
+		if a.exit != 0 || !said {
+			t.Errorf("exit %d\n%s%s", a.exit, a.out, a.errs)
+		}
+	})
+}
