@@ -67,8 +67,8 @@ func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
 	e.Config = sync.OnceValues(e.loadConfig)
 	e.simDir = e.simulated
-	e.book = &book{open: e.openLedger}
-	e.Ledger = e.book.get
+	e.book = &book{open: e.openLedger, tell: e.progress.warn}
+	e.Ledger = e.openedLedger
 	return e
 }
 
@@ -214,9 +214,7 @@ func (e *Env) view(ctx context.Context) (ledger.View, error) {
 		return ledger.View{}, err
 	}
 	view, err := book.Read(ctx)
-	for _, w := range view.Warnings() {
-		e.progress.warn(errors.New(w))
-	}
+	e.warnOf(view)
 	return view, err
 }
 

@@ -20,9 +20,25 @@ import (
 // book is the state file, opened by the first who needs it.
 type book struct {
 	open func(context.Context) (*ledger.Ledger, error)
+	tell func(error)
 
 	mu   sync.Mutex
 	here *ledger.Ledger
+	said map[string]bool // warnings
+}
+
+// warn tells something that is wrong with the state file, once.
+func (b *book) warn(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.said[text] {
+		return
+	}
+	if b.said == nil {
+		b.said = map[string]bool{}
+	}
+	b.said[text] = true
+	b.tell(errors.New(text))
 }
 
 func (b *book) get(ctx context.Context) (*ledger.Ledger, error) {
@@ -46,6 +62,24 @@ func (b *book) forget() {
 	b.here = nil
 }
 
+// openedLedger is the state file; whoever opens it hears what is wrong with it.
+func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
+	opened, err := e.book.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if view, err := opened.Read(ctx); err == nil {
+		e.warnOf(view)
+	}
+	return opened, nil
+}
+
+func (e *Env) warnOf(view ledger.View) {
+	for _, w := range view.Warnings() {
+		e.book.warn(w)
+	}
+}
+
 // places says where the ledger's copies may be.
 func (e *Env) places() (host.Host, ledger.Places, error) {
 	c, err := e.Config()
@@ -58,7 +92,7 @@ func (e *Env) places() (host.Host, ledger.Places, error) {
 	}
 	return h, ledger.Places{
 		Lock: path.Join(c.Paths.Run, "ledger.lock"), Locations: ledger.Find(h.Files(), c.Paths.Ledger),
-		Witness: storage.Witness{Host: h, Warn: e.progress.warn},
+		Witness: storage.Witness{Host: h, Warn: e.progress.warn}, Warn: e.book.warn,
 	}, nil
 }
 
@@ -103,7 +137,11 @@ func (e *Env) createLedger(ctx context.Context) error {
 		}
 	}
 	defer e.book.forget()
-	return ledger.CreateOn(ctx, h.Files(), places, ledger.Creation{Who: e.who(), On: ledger.Home(places.Locations), Anew: e.newLedger})
+	err = ledger.CreateOn(ctx, h.Files(), places, ledger.Creation{Who: e.who(), On: ledger.Home(places.Locations), Anew: e.newLedger})
+	if errors.Is(err, ledger.ErrNotMounted) && !errors.Is(err, ledger.ErrExists) {
+		return &refusedError{err: err, hint: "bring the disk back; if it is gone for good: sledctl bootstrap --new-ledger"}
+	}
+	return err
 }
 
 // allImported refuses while a pool of the sled's is there and not imported: an
@@ -143,9 +181,6 @@ func (e *Env) settle(ctx context.Context, dryRun bool, why string) (ledger.Moves
 	}
 	home := ledger.Home(places.Locations)
 	moves, err := opened.Moves(ctx, home)
-	for _, a := range moves.Away {
-		e.progress.warn(fmt.Errorf("no copy of the state file can be made in %v", a))
-	}
 	if err == nil && !dryRun {
 		moves, err = opened.Settle(ctx, home, e.who(), why)
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ type Creation struct {
 	// file either.
 	On []Location
 	// Anew makes a new ledger although the witness knows of one: its copies are
-	// lost, and with them all that was decided.
+	// lost, and with them all that was decided. Places that are not mounted are
+	// passed over.
 	Anew bool
 
 	without rule
@@ -57,22 +59,25 @@ func CreateOn(ctx context.Context, files host.Files, places Places, c Creation) 
 }
 
 func (l *Ledger) create(ctx context.Context, c Creation) error {
-	if err := l.makeRoom(&c); err != nil {
-		return err
+	if c.Anew {
+		l.places.Locations, c.On = l.atHand(l.places.Locations), l.atHand(c.On)
 	}
 	there, err := l.there()
-	if err != nil {
-		return err
-	}
 	if len(there) > 0 && !l.without.lacks(ruleNoFile) {
-		return l.finish(ctx, there, c.On)
+		return l.finish(ctx, there, c.On) // whatever is wrong elsewhere: this is no new sled
 	}
-	mark, ok, err := l.places.Witness.Read(ctx)
-	if err != nil {
-		return fmt.Errorf("ask its witness: %w", err)
+	mark, ok, werr := l.places.Witness.Read(ctx)
+	if werr != nil {
+		return fmt.Errorf("ask its witness: %w", werr)
 	}
 	if ok && !c.Anew && !l.without.lacks(ruleNoMark) {
 		return &OverruledError{Mark: mark}
+	}
+	if err == nil {
+		err = l.makeRoom(&c)
+	}
+	if err != nil {
+		return err
 	}
 	first := Epoch{N: 1, ID: newID(), Who: c.Who, Why: "created"}
 	if ok {
@@ -88,16 +93,15 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 	return l.begin(ctx, t, c.On)
 }
 
-// makeRoom makes the directories. Every place must be at hand, also those that
-// get no copy: what cannot be seen may hold one.
+// atHand is the locations whose dataset is mounted.
+func (l *Ledger) atHand(all []Location) []Location {
+	return slices.DeleteFunc(slices.Clone(all), func(at Location) bool { return mounted(l.files, at) != nil })
+}
+
+// makeRoom makes the directories.
 func (l *Ledger) makeRoom(c *Creation) error {
 	if l.without.lacks(ruleAllPlaces) {
-		c.On = slices.DeleteFunc(slices.Clone(c.On), func(at Location) bool { return mounted(l.files, at) != nil })
-	}
-	for _, at := range l.places.Locations {
-		if err := mounted(l.files, at); err != nil && !l.without.lacks(ruleMounted) && !l.without.lacks(ruleAllPlaces) {
-			return fmt.Errorf("%s: %w", at.File(), cause(err))
-		}
+		c.On = l.atHand(c.On)
 	}
 	for _, at := range c.On {
 		if err := l.ensureDirectory(at); err != nil {
@@ -137,19 +141,25 @@ func (l *Ledger) begin(ctx context.Context, first *text, locations []Location) e
 	return l.places.Witness.Write(ctx, first.epochs[0].mark(first.Ledger))
 }
 
-// there is the locations that hold a file.
+// there is the locations that hold a file. Every place must be at hand, also
+// those that get no copy: what cannot be seen may hold one.
 func (l *Ledger) there() ([]Location, error) {
 	var out []Location
+	var failed error
 	for _, at := range l.places.Locations {
-		found, err := exists(l.files, at.File())
-		if err != nil {
-			return nil, err
+		err := mounted(l.files, at)
+		if err != nil && !l.without.lacks(ruleMounted) && !l.without.lacks(ruleAllPlaces) {
+			failed = cmp.Or(failed, fmt.Errorf("%s: %w", at.File(), cause(err)))
+			continue
 		}
-		if found {
+		switch found, err := exists(l.files, at.File()); {
+		case err != nil:
+			failed = cmp.Or(failed, err)
+		case found:
 			out = append(out, at)
 		}
 	}
-	return out, nil
+	return out, failed
 }
 
 // finish completes a creation that was killed between two renames. It is one
@@ -168,8 +178,11 @@ func (l *Ledger) finish(ctx context.Context, there, on []Location) error {
 	var rest []Location
 	for _, at := range on {
 		name := at.File()
+		if err := mounted(l.files, at); err != nil {
+			return errors.Join(exist, err)
+		}
 		if ok, err := exists(l.files, name); err != nil {
-			return err
+			return errors.Join(exist, err)
 		} else if !ok {
 			name, rest = name+firstSuffix, append(rest, at)
 		}

@@ -258,7 +258,7 @@ func (e *UnsoundError) Hint() string {
 			return h.Hint()
 		}
 	}
-	return ""
+	return "`sledctl ledger heal` takes in what may be taken in"
 }
 
 // cause is the error without the name of the file, which stands beside it.

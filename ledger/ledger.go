@@ -56,6 +56,8 @@ type Places struct {
 	Lock      string
 	Locations []Location
 	Witness   Witness // nil: NoWitness
+	// Warn is told of what a writer goes on in spite of; may be nil.
+	Warn func(text string)
 }
 
 // Ledger is an open state file. It is safe for concurrent use, by goroutines

@@ -68,9 +68,12 @@ func (l *Ledger) decide() (*picture, error) {
 	return p, err
 }
 
-// warn is a warning of every later View.
+// warn is a warning of every later View, and told at once.
 func (l *Ledger) warn(text string) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.doubts = append(l.doubts, text)
+	l.mu.Unlock()
+	if l.places.Warn != nil {
+		l.places.Warn(text)
+	}
 }
