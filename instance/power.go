@@ -98,7 +98,7 @@ func (s Settings) powerActions(r Record, generation uint64, p powerChange) []pla
 	object, target := "propolis "+r.Name, s.target(r)
 	ask := propolis.ChangeState{Target: target, State: p.ask}
 	return plan.Chain(
-		plan.Action{ID: ask.Verb() + " " + r.Name, Object: object, Why: p.why, Change: plan.Modify, Step: ask},
+		plan.Action{ID: ask.Verb() + " " + r.Name, Object: object, Why: p.why, Change: plan.Modify, Step: ask, Lasting: true},
 		plan.Action{
 			ID: "propolis.await-state " + r.Name, Object: object, Change: plan.Wait,
 			Step: propolis.AwaitState{Target: target, States: []string{p.until}, After: generation},

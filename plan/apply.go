@@ -312,7 +312,7 @@ func (r *run) left() []string {
 		state := r.state[a.ID]
 		made := a.Change == Create && state == done && undoable(a) ||
 			a.Change == Create && state == broken && (r.stillRuns || r.half[a.ID])
-		kept := a.Change == Remove && state != done
+		kept := a.Change == Remove && state != done || a.Lasting && state == done
 		if (made || kept) && !slices.Contains(left, a.Object) {
 			left = append(left, a.Object)
 		}

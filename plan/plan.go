@@ -50,6 +50,9 @@ type Action struct {
 	// Courtesy is an action for which nothing else waits in earnest: when it
 	// fails, that is told, and those after it are done all the same.
 	Courtesy bool
+	// Lasting is a change that goes on by itself once it was asked for: where a
+	// later action fails, its object counts as left.
+	Lasting bool
 	// Beside takes away what the step makes beside its object: after its undo,
 	// and also when it fails.
 	Beside []Action

@@ -181,6 +181,19 @@ func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
 	})
 }
 
+func TestAChangeThatGoesOnByItselfIsLeftWhereTheNextActionFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, fails := range []error{nil, errBroken} {
+			asks := action(deed{name: "a", book: &diary{}})
+			asks.Change, asks.Lasting = plan.Modify, true
+			outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Stop, Actions: []plan.Action{asks, action(deed{name: "b", book: &diary{}, fails: fails}, "a")}}, plan.Options{})
+			if (len(outcome.Left) > 0) != (fails != nil) {
+				t.Errorf("%v: left %q", fails, outcome.Left)
+			}
+		}
+	})
+}
+
 func TestKeepLeavesWhatWasMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &diary{}
