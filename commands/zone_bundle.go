@@ -111,7 +111,9 @@ func (e *Env) bundles(ctx context.Context) ([]bundle.Bundle, error) {
 	}
 	var names []string
 	for _, p := range pools {
-		names = append(names, p.Name)
+		if p.Answers() {
+			names = append(names, p.Name)
+		}
 	}
 	ready, err := bundle.Ready(h.Files(), bundle.Places(c.Bundle.Directory, names))
 	if err != nil {

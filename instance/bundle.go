@@ -41,7 +41,9 @@ func (s Settings) places(f host.Files, inv *inventory.Inventory) []bundle.Place 
 	}
 	var names []string
 	for _, p := range pools {
-		names = append(names, p.Name)
+		if p.Answers() {
+			names = append(names, p.Name)
+		}
 	}
 	ready, _ := s.Bundles.Ready(f, names) // nowhere: reap tells it
 	return ready

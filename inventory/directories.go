@@ -56,8 +56,9 @@ func lookEntries(f host.Files, directories []string) ([]Entry, error) {
 	return all, nil
 }
 
-// lookHomes reads the directories in which the zones of these pools lie. What
-// is mounted is no plain directory: its device is not its parent's.
+// lookHomes reads the directories in which the zones of these pools lie, where
+// their dataset is mounted: what is under a mountpoint is nobody's zone. What is
+// mounted is no plain directory: its device is not its parent's.
 func lookHomes(f host.Files, pools []zfs.Pool) ([]Home, error) {
 	var homes []Home
 	for _, name := range ZonePools(pools) {
@@ -68,6 +69,9 @@ func lookHomes(f host.Files, pools []zfs.Pool) ([]Home, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if above, err := f.Stat(path.Dir(parent.Mountpoint)); err != nil || above.Device == own.Device {
+			continue
 		}
 		infos, err := f.ReadDir(parent.Mountpoint)
 		if err != nil {

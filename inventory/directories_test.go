@@ -62,6 +62,20 @@ func TestASledWithoutZonesHasNoPlainDirectories(t *testing.T) {
 	}
 }
 
+// What lies under a mountpoint is hidden as soon as its dataset is mounted, and
+// is no zone's.
+func TestDirectoriesUnderAMountpointAreNoHomes(t *testing.T) {
+	s := sim.New(sim.Options{M2: -1, U2: -1})
+	t.Cleanup(s.Close)
+	if err := host.MkdirAll(s.Host().Files(), "/zone/bare", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	inv := inventory.Look(t.Context(), s.Host(), inventory.Want{Parts: []inventory.Part{inventory.Homes}})
+	if homes, err := inv.Homes(); err != nil || len(homes) != 0 {
+		t.Errorf("%v, %v", homes, err)
+	}
+}
+
 func TestEntriesOfDirectories(t *testing.T) {
 	h := newSled(t).Host()
 	if err := host.MkdirAll(h.Files(), "/var/run/x", 0o700); err != nil {

@@ -163,7 +163,7 @@ func lookPools(ctx context.Context, h host.Host, want Want, inv *Inventory, done
 	if want.any(Homes) {
 		failed := err
 		if failed == nil {
-			inv.homes, failed = lookHomes(h.Files(), inv.pools)
+			inv.homes, failed = lookHomes(h.Files(), answering(inv.pools))
 		}
 		done(Homes, failed)
 	}

@@ -22,7 +22,9 @@ func (s Settings) places(f host.Files, inv *inventory.Inventory) (ready []bundle
 	}
 	var names []string
 	for _, p := range pools {
-		names = append(names, p.Name)
+		if p.Answers() {
+			names = append(names, p.Name)
+		}
 	}
 	return s.Bundles.Ready(f, names)
 }
@@ -32,13 +34,14 @@ type bundler struct {
 	bundle.Settings
 	places []bundle.Place
 	seen   *inventory.Inventory
-	bases  map[string]bool // zones of which none is taken: they never run
+	at     map[string]string // file systems by mountpoint
+	bases  map[string]bool   // zones of which none is taken: they never run
 	now    time.Time
 	seed   string
 }
 
 func (s Settings) bundler(f Findings, got seen, at operation.Moment) bundler {
-	return bundler{Settings: s.Bundles, places: got.places, seen: f.inv, bases: f.bases, now: at.Now, seed: at.ID}
+	return bundler{Settings: s.Bundles, places: got.places, seen: f.inv, at: f.at, bases: f.bases, now: at.Now, seed: at.ID}
 }
 
 // ofZone takes a bundle of a zone that goes.
@@ -59,13 +62,13 @@ func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action {
 // mounted as long as it does, and not after a boot (unmount_active_ds of
 // omniosorg/pkg5 src/brand). The uninstallation takes the mount with it.
 func (b bundler) mounts(z zone.Zone) []plan.Action {
-	if z.State != zone.Installed || b.seen == nil {
+	if z.State != zone.Installed || b.at[z.Path] == "" {
 		return nil
 	}
-	at := b.datasetAt(z.Path)
+	at := b.at[z.Path]
 	for _, d := range b.seen.Below(path.Join(at, "ROOT")) {
 		direct := strings.Count(d.Name, "/") == strings.Count(at, "/")+2
-		if at == "" || !direct || d.Type != zfs.TypeFilesystem || d.Mountpoint != "legacy" || d.Mounted {
+		if !direct || d.Type != zfs.TypeFilesystem || d.Mountpoint != "legacy" || d.Mounted {
 			continue
 		}
 		step := zfs.MountLegacy{Dataset: d.Name, Directory: path.Join(z.Path, "root")}
@@ -74,17 +77,6 @@ func (b bundler) mounts(z zone.Zone) []plan.Action {
 		}}
 	}
 	return nil
-}
-
-// datasetAt is the dataset that is mounted at a zonepath, or would be.
-func (b bundler) datasetAt(zonepath string) string {
-	datasets, _ := b.seen.Datasets()
-	for _, d := range datasets {
-		if d.Mountpoint == zonepath {
-			return d.Name
-		}
-	}
-	return ""
 }
 
 // ofRoot takes a bundle of a zone's root that has lost its zone, as after a

@@ -43,7 +43,7 @@ func empty() *scene {
 	return &scene{
 		Listings: inventory.Listings{
 			Zones: []zone.Zone{{Name: zone.Global, State: zone.Running, Path: "/"}}, Configs: map[string]zone.Config{},
-			Links: []vnic.Link{{Name: "net0", Class: "phys"}, {Name: "stub0", Class: "etherstub"}}, Pools: []zfs.Pool{{Name: "rpool"}},
+			Links: []vnic.Link{{Name: "net0", Class: "phys"}, {Name: "stub0", Class: "etherstub"}}, Pools: []zfs.Pool{{Name: "rpool", Health: "ONLINE"}},
 			Datasets: []zfs.Dataset{
 				{Name: "rpool", Type: zfs.TypeFilesystem, Mountpoint: "/rpool"},
 				{Name: "rpool/zone", Type: zfs.TypeFilesystem, Mountpoint: "/zone"},

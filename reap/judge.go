@@ -69,6 +69,7 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 		}
 	}
 	f.judgeRest(k)
+	f.judgeLost()
 	f.inOrder()
 	if choice.Plan != nil {
 		f.Changed = f.changes()
@@ -95,6 +96,11 @@ func (f *Findings) inOrder() {
 func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datasets []zfs.Dataset) {
 	f.clones, f.lies, f.nets = map[string][]string{}, map[string][]string{}, map[string]string{}
 	f.homes, f.left, f.over = map[string]string{}, map[string][]string{}, map[string][]string{}
+	f.at, f.health = make(map[string]string, len(datasets)), map[string]string{}
+	pools, _ := f.inv.Pools()
+	for _, p := range pools {
+		f.health[p.Name] = p.Health
+	}
 	f.taken, f.bases, f.marks = map[string][]string{}, map[string]bool{}, map[string]string{}
 	for _, z := range zones {
 		for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
@@ -126,6 +132,9 @@ func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datase
 		}
 		if marked(d) {
 			f.homes[d.Mountpoint] = d.Name
+		}
+		if d.Type == zfs.TypeFilesystem {
+			f.at[d.Mountpoint] = d.Name
 		}
 		if isBase(d) {
 			bases[d.Name] = true

@@ -25,6 +25,7 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 		return o, false
 	}
 	z, zoned := f.inv.Zone(l.Zone)
+	wired := f.nets[l.Name]
 	died = died && z.State != zone.Running
 	meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over
 	switch {
@@ -40,6 +41,8 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 		o.Verdict, o.Reason = Orphan, "zone "+l.Zone+" has it, and goes"
 	case zoned:
 		o.Verdict, o.Reason = InUse, "zone "+l.Zone+" has it"
+	case wired != "" && !f.goes["zone "+wired]:
+		o.Verdict, o.Reason = InUse, "zone "+wired+" is configured with it"
 	case held && k.now.Before(hold.Until):
 		o.Verdict, o.Reason = Held, "until "+hold.Until.UTC().Format(time.RFC3339)
 	case held:
@@ -56,7 +59,7 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	switch {
 	case recorded && meant && own.Protected && o.Verdict == InUse:
 		o.Reason, o.firm = o.Reason+", which is protected", true
-	case zoned && !f.goes["zone "+l.Zone]:
+	case zoned && !f.goes["zone "+l.Zone], !recorded && wired != "" && !f.goes["zone "+wired]:
 		o.firm = true // a zone that stays keeps its links
 	}
 	return o, true

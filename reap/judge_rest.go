@@ -180,7 +180,7 @@ func (k known) records(f Findings) []Object {
 		b := k.bases[name]
 		_, zoned := f.inv.Zone(name)
 		_, exists := f.inv.Dataset(b.Dataset)
-		if _, working := k.busy["zone "+name]; !zoned && !exists && !working {
+		if _, working := k.busy["zone "+name]; !zoned && !exists && !working && f.lost(b.Dataset) == "" {
 			gone = append(gone, Object{Kind: KindRecord, Name: recordOfBase(b), Identity: b.UUID, Verdict: StaleRec,
 				Reason: "neither its zone " + name + " nor its dataset is there"})
 		}

@@ -51,6 +51,15 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 	if recorded && r.Protected && !o.Verdict.Goes() && o.Verdict != InProgress {
 		o.Reason, o.firm = o.Reason+", which is protected", true
 	}
+	if o.Verdict != InProgress && z.State != zone.Running && z.State != zone.Configured {
+		dataset := r.run.Dataset
+		if based {
+			dataset = b.Dataset
+		}
+		if away := f.away(z.Path, dataset); away != "" {
+			o.Verdict, o.Reason, o.firm = Unknown, "its root cannot be seen: "+away, true
+		}
+	}
 	if home, there := f.inv.Dataset(f.homes[z.Path]); there && (o.Verdict.Goes() || f.choice.All) {
 		if need := f.needs(home, z.Name); need != "" {
 			o.Verdict, o.Reason, o.firm = InUse, need, true

@@ -19,8 +19,11 @@ import (
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
+
+const lostPool = "oxp_e4b4dc87-ab46-49fb-a4b4-d361ae214c03"
 
 func everyState() []zone.State {
 	return []zone.State{zone.Configured, zone.Incomplete, zone.Installed, zone.Ready, zone.Mounted, zone.Running, zone.ShuttingDown, zone.Down}
@@ -196,6 +199,25 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.hold(t, "vnic_propolis4", now().Add(-time.Minute))
 			s.hold(t, "vnic_propolis5", now().Add(time.Minute))
 		}, map[string]Verdict{"record base/rpool/1": StaleRec, "record hold/vnic/vnic_propolis4": StaleRec}},
+		"a VNIC that a zone which stays is configured with": {func(t *testing.T, s *scene) {
+			s.Zones = append(s.Zones, zone.Zone{Name: "mail", State: zone.Installed, Path: "/zone/mail"})
+			s.Configs["mail"] = zone.Config{Nets: []zone.Net{{Physical: "vnic_propolis0"}}}
+			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
+		}, map[string]Verdict{"vnic vnic_propolis0": InUse}},
+		"a pool that does not answer": {func(t *testing.T, s *scene) {
+			s.Pools = append(s.Pools, zfs.Pool{Name: lostPool, Health: "SUSPENDED"})
+			for i, name := range []string{zone1, zone2} {
+				state := []zone.State{zone.Installed, zone.Running}[i]
+				s.Zones = append(s.Zones, zone.Zone{Name: name, State: state, Path: sled.PoolRoot(lostPool).Mountpoint + "/crypt/zone/" + name, Brand: "sparse"})
+			}
+			s.Configs[zone1] = zone.Config{Nets: []zone.Net{{Physical: "vnic_propolis0"}}}
+			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
+			s.fact(t, "base/x/1", base.Record{Pool: lostPool, Generation: 1, Zone: base1, Dataset: lostPool + "/crypt/zone/" + base1, UUID: "u"})
+		}, map[string]Verdict{"zone " + zone1: Unknown, "zone " + zone2: Adoptable, "vnic vnic_propolis0": InUse, "dataset " + lostPool: Unknown}},
+		"a pool that is not imported": {func(t *testing.T, s *scene) {
+			s.Zones = append(s.Zones, zone.Zone{Name: zone1, State: zone.Incomplete, Path: sled.PoolRoot(lostPool).Mountpoint + "/crypt/zone/" + zone1})
+			s.fact(t, "base/x/1", base.Record{Pool: lostPool, Generation: 1, Zone: base1, Dataset: lostPool + "/crypt/zone/" + base1, UUID: "u"})
+		}, map[string]Verdict{"zone " + zone1: Unknown}},
 		"intents of runs that died": {func(t *testing.T, s *scene) {
 			made := func(name string) operation.Intent {
 				return operation.Intent{Makes: []operation.Object{{Kind: "vnic", Name: name, Identity: "02:08:20:00:00:05"}}}

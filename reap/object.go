@@ -95,6 +95,8 @@ type Findings struct {
 	taken  map[string][]string // snapshots in left, by the zone for which a clone took them
 	over   map[string][]string // VNICs by the link under them
 	bases  map[string]bool     // zones that are bases
+	at     map[string]string   // file systems by mountpoint
+	health map[string]string   // of pools that are imported, by name
 	marks  map[string]string   // zones in which processes may be, by the instance in their mark
 	goes   map[string]bool     // objects that go, by kind and name
 	first  map[string][]string // objects that must go before an object, all by kind and name

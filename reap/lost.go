@@ -1,0 +1,48 @@
+package reap
+
+import (
+	"strings"
+
+	"github.com/sledctl/sledctl/sled"
+)
+
+// What lies on a pool that is away, or does not answer, cannot be seen: it is
+// not gone, and nothing of it is removed or forgotten.
+
+// judgeLost tells of pools that do not answer.
+func (f *Findings) judgeLost() {
+	for _, pool := range f.inv.Lost() {
+		f.add(Object{Kind: KindDataset, Name: pool, Verdict: Unknown, firm: true,
+			Reason: "the pool is " + f.health[pool] + ": what lies on it cannot be seen"}, true)
+	}
+}
+
+// lost says how the pool of a dataset is, if that cannot be seen; else nothing.
+func (f Findings) lost(dataset string) string {
+	pool, _, _ := strings.Cut(dataset, "/")
+	if pool == "" {
+		return ""
+	}
+	health, imported := f.health[pool]
+	if !imported {
+		return "pool " + pool + " is not imported"
+	}
+	for _, lost := range f.inv.Lost() {
+		if lost == pool {
+			return "pool " + pool + " is " + health
+		}
+	}
+	return ""
+}
+
+// away says why the root of a zone cannot be seen; else nothing. Dataset is the
+// recorded one, if there is one.
+func (f Findings) away(zonepath, dataset string) string {
+	if dataset == "" {
+		dataset = f.at[zonepath]
+	}
+	if dataset == "" {
+		dataset = sled.PoolAt(zonepath)
+	}
+	return f.lost(dataset)
+}
