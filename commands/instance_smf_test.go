@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // manifest is what the tests read of docs/smf/sledctl.xml.
@@ -201,20 +204,40 @@ func TestTheServiceTakesASledDownAndBringsItUp(t *testing.T) {
 		}
 	}
 
-	// A pool is not there, and the sled was not shut down but lost its power.
+	// A disk is gone, and the sled was not shut down but lost its power.
 	pool := strings.TrimSpace(p.run("instance", "get", "web1", "-H", "--columns", "pool"))
+	p.loseDisk(pool)
 	p.run("sim", "reboot")
-	p.run("sim", "shell", "--", "zpool", "export", pool)
 	exit, log := p.method(start)
 	if exit != 0 || !strings.Contains(log, "web1: pool") || strings.Contains(log, "web2: ") {
-		t.Errorf("without a pool: exit %d: %s", exit, log)
+		t.Errorf("without a disk: exit %d: %s", exit, log)
 	}
 	if got := p.run("instance", "list", "-H", "--columns", "name,state"); got != "web1\tabsent\nweb2\trunning\nweb3\tstopped\n" {
-		t.Errorf("without a pool:\n%s", got)
+		t.Errorf("without a disk:\n%s", got)
 	}
 	if exit, log := p.shell("sledctl instance ensure --all"); exit != 3 {
-		t.Errorf("without a pool: exit %d: %s", exit, log)
+		t.Errorf("without a disk: exit %d: %s", exit, log)
 	}
-	p.run("sim", "shell", "--", "zpool", "import", pool)
-	p.run("instance", "ensure", "--all")
+}
+
+// loseDisk takes the disk of a pool out of the sled.
+func (p programs) loseDisk(pool string) {
+	p.t.Helper()
+	s, err := sim.Open(p.dir)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.World().Update(p.t.Context(), func(tx *world.Tx) error {
+		for _, have := range tx.State.Pools {
+			disk, _, _ := strings.Cut(have.Vdevs[0], "s") // of c1t0d0s0
+			if have.Name == pool && tx.LoseDisk(disk) {
+				return nil
+			}
+		}
+		return errors.New("no such pool")
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
 }
