@@ -26,14 +26,15 @@ type bounds struct {
 	places bool   // torn writes are cut in three places, not in one
 	faults bool   // disks that fail or are full
 	stray  int    // so many disks are replaced, or made copies of others
-	only   string // names of steps, if not all
+	only   string // names of steps, with commas, if not all: "join", "unmount 0"
 	kills  string // names of those that are killed, if only is set; else all are
 }
 
 // has says whether a step is to be tried.
 func (b bounds) has(s step) bool {
 	name, _, _ := strings.Cut(s.name, " ")
-	return b.only == "" || slices.Contains(strings.Fields(b.only), name)
+	some := strings.Split(b.only, ", ")
+	return b.only == "" || slices.Contains(some, name) || slices.Contains(some, s.name)
 }
 
 // steps lists what may happen next.
@@ -71,7 +72,7 @@ func (l *lab) stepsOf(i int, b bounds) []step {
 	join := step{name: named("join"), kills: true, do: on((*lab).join)}
 	if !d.mounted {
 		list := []step{{name: named("mount"), do: on(func(_ *lab, d *disk) error { d.mounted = true; return nil })}}
-		if l.seq() < b.lines {
+		if l.seq() < b.lines && l.asides(d) < 2 {
 			list = append(list, join) // it must not be done
 		}
 		return list
@@ -87,7 +88,9 @@ func (l *lab) stepsOf(i int, b bounds) []step {
 		list = append(list, step{name: named("tidy"), kills: true, do: on((*lab).tidy)})
 	}
 	if l.seq() < b.lines {
-		list = append(list, join)
+		if l.asides(d) < 2 {
+			list = append(list, join)
+		}
 		if d.at.Pool == "" {
 			list = append(list, step{name: named("leave"), kills: true, do: on((*lab).leave)})
 		}

@@ -202,6 +202,19 @@ func (l *lab) seq() uint64 {
 	return highest
 }
 
+// asides is how many files were set aside on a disk. Each join that was killed
+// may leave one, so there must be an end.
+func (l *lab) asides(d *disk) int {
+	infos, _ := d.files.ReadDir(strings.TrimPrefix(d.at.Directory, d.mount))
+	n := 0
+	for _, info := range infos {
+		if strings.HasPrefix(info.Name, "aside-") {
+			n++
+		}
+	}
+	return n
+}
+
 // away says whether a disk is not mounted.
 func (l *lab) away() bool {
 	return slices.ContainsFunc(l.sled.disks, func(d *disk) bool { return !d.mounted })

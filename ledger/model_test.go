@@ -333,7 +333,7 @@ func manyHistories(t *testing.T, count int, one func(*model)) tally {
 // Kills, power cuts and disks that come and go never need an operator: once
 // all disks are there, everything goes on.
 func TestHistoriesOfHealthyDisks(t *testing.T) {
-	sum := manyHistories(t, 1000, func(m *model) {
+	sum := manyHistories(t, 500, func(m *model) {
 		m.run(m.everyday())
 		if err := m.update(); err != nil {
 			m.Fatalf("with all disks there: %v", err)
@@ -347,7 +347,7 @@ func TestHistoriesOfHealthyDisks(t *testing.T) {
 // With operators who go on alone, join and leave at any time, a history may end
 // in a refusal. It never loses anything.
 func TestHistoriesOfChangingMembers(t *testing.T) {
-	sum := manyHistories(t, 2000, func(m *model) {
+	sum := manyHistories(t, 1000, func(m *model) {
 		m.run(m.drastic())
 		_ = m.update()
 		m.read()

@@ -1,0 +1,103 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// verdicts is what a check says of the disks.
+func verdicts(t *testing.T, s *sled) ([]Verdict, error) {
+	t.Helper()
+	x, err := Check(t.Context(), s, s.places())
+	try(t, err)
+	var out []Verdict
+	for _, p := range x.Places {
+		out = append(out, p.Verdict)
+	}
+	return out, x.Err()
+}
+
+func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
+	tests := map[string]struct {
+		make func(s *sled)
+		want []Verdict
+		kind error // nil: sound
+	}{
+		"sound":      {func(*sled) {}, []Verdict{IsMember, IsMember}, nil},
+		"unmounted":  {func(s *sled) { s.disks[1].mounted = false }, []Verdict{IsMember, IsMissing}, ErrMissing},
+		"blank":      {func(s *sled) { s.disks[1].format() }, []Verdict{IsMember, IsMissing}, ErrMissing},
+		"both blank": {func(s *sled) { s.disks[0].format(); s.disks[1].format() }, []Verdict{IsNone, IsNone}, ErrAbsent},
+		"torn":       {func(s *sled) { try(t, s.Append(s.disks[1].at.File(), []byte(`{"hash":"1`))) }, []Verdict{IsMember, IsBehind}, nil},
+		"behind": {func(s *sled) {
+			x := s.open1(t, s.disks[1])
+			s.put(t, s.disks[1].at.File(), x.data[:x.lines[len(x.lines)-2].end+1])
+		}, []Verdict{IsMember, IsBehind}, nil},
+		"broken": {func(s *sled) { s.put(t, s.disks[1].at.File(), []byte("x\n")) }, []Verdict{IsMember, IsMissing}, ErrMissing},
+		"twins":  {func(s *sled) { s.put(t, s.disks[1].at.File(), s.content(t, s.disks[0])) }, []Verdict{IsTwin, IsTwin}, ErrTwins},
+		"gone on alone": {func(s *sled) {
+			s.disks[1].mounted = false
+			set(t, s.degrade(t), fact("x", "1"))
+			s.disks[1].mounted = true
+		}, []Verdict{IsMember, IsUnused}, ErrMissing},
+		"overruled":        {func(s *sled) { s.witness.mark = &Mark{"other", 9, "other"} }, []Verdict{IsMember, IsMember}, ErrOverruled},
+		"another ledger's": {func(s *sled) { s.put(t, s.disks[1].at.File(), made(t).data) }, []Verdict{IsForked, IsForked}, ErrForked},
+		"history": {func(s *sled) {
+			l := s.open(t)
+			l.limit = 0
+			for n := range 20 {
+				set(t, l, fact("a", fmt.Sprint(n)))
+			}
+			for _, name := range s.names(t, s.disks[1]) {
+				if _, ok := historySeq(name); ok {
+					s.put(t, s.disks[1].on(name), []byte("x\n"))
+				}
+			}
+		}, []Verdict{IsMember, IsMember}, ErrBroken},
+	}
+	for name, test := range tests {
+		s := created(t, 2, false)
+		for n := range 3 {
+			set(t, s.open(t), fact("a", fmt.Sprint(n)))
+		}
+		test.make(s)
+		got, err := verdicts(t, s)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if test.kind == nil && err != nil || test.kind != nil && (!errors.Is(err, test.kind) || !errors.Is(err, ErrUnsound)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && (hint(err) == "" || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %q, hint %q", name, err, hint(err))
+		}
+	}
+}
+
+// A value is not looked at before it is asked for: the check does.
+func TestCheckReadsEveryValue(t *testing.T) {
+	s := created(t, 1, false)
+	x := s.open1(t, s.disks[0])
+	bad := encodeLine(x.head(), 1, noon, []Fact{{"a", []byte(`{"b":}`)}})
+	try(t, s.Append(s.disks[0].at.File(), bad))
+	must(t)(s.open(t).Read(t.Context()))
+	got, err := verdicts(t, s)
+	if got[0] != IsBroken || !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestCheckOfCopiesThatNobodyCanConfirm(t *testing.T) {
+	s := created(t, 2, true)
+	try(t, s.open(t).Leave(t.Context(), s.disks[0].at.Directory, "test", "test"))
+	for _, d := range s.disks[1:] {
+		d.mounted = false
+	}
+	got, err := verdicts(t, s)
+	if diff := cmp.Diff([]Verdict{IsUnproved, IsMissing, IsMissing}, got); diff != "" || !errors.Is(err, ErrMissing) {
+		t.Errorf("%v: %s", err, diff)
+	}
+}
