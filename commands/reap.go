@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -90,26 +91,35 @@ func runReap(ctx context.Context, e *Env, f reapFlags) error {
 			return err
 		}
 	}
+	if f.dryRun && !f.explain {
+		findings, err := s.Verdicts(ctx, env, choice)
+		if err = e.tellReap(f, findings, operation.Report{}, err); err == nil && f.detailed && findings.Going() > 0 {
+			return errDifferences
+		}
+		return err
+	}
 	findings, report, err := s.ReapChosen(ctx, env, choice, f.dry())
 	if f.explain && err == nil {
 		return e.printPlan(f.mutation, report)
 	}
-	if err == nil || findings.Objects != nil {
-		if perr := objectList().Print(e.Streams.Out, e.output, showObjects(findings, f.plan != "", report, f.dry())); perr != nil && err == nil {
-			err = perr
-		}
-		if findings.Unbundled != nil && !f.dry() {
-			e.progress.warn(fmt.Errorf("nothing was kept of the zones: %w", findings.Unbundled))
-		}
-		for _, changed := range findings.Changed {
-			e.progress.warn(fmt.Errorf("%s %s of the plan %s", changed.Kind, changed.Name, changed.Now))
-		}
-		e.progress.say("%d objects are of others", findings.Foreign)
+	return withReport(e.tellReap(f, findings, report, err), report)
+}
+
+// tellReap prints the objects, also of a reap that failed, and what else there
+// is to say. It gives the reap's error, or its own.
+func (e *Env) tellReap(f reapFlags, findings reap.Findings, report operation.Report, err error) error {
+	if err != nil && findings.Objects == nil {
+		return err
 	}
-	if err == nil && f.dry() && f.detailed && !report.Plan.Empty() {
-		return errDifferences
+	perr := objectList().Print(e.Streams.Out, e.output, showObjects(findings, f.plan != "", report, f.dry()))
+	if findings.Unbundled != nil {
+		e.progress.warn(fmt.Errorf("nothing was kept of the zones: %w", findings.Unbundled))
 	}
-	return withReport(err, report)
+	for _, changed := range findings.Changed {
+		e.progress.warn(fmt.Errorf("%s %s of the plan %s", changed.Kind, changed.Name, changed.Now))
+	}
+	e.progress.say("%d objects are of others", findings.Foreign)
+	return cmp.Or(err, perr)
 }
 
 // agreeToAll asks whether everything is to go, and how much that is. What is
@@ -119,7 +129,7 @@ func (e *Env) agreeToAll(ctx context.Context, s reap.Settings, env operation.Env
 	if !e.Streams.In.Terminal || !e.Streams.Err.Terminal {
 		return choice, e.Streams.Confirm(ctx, what, "", false)
 	}
-	findings, _, err := s.ReapChosen(ctx, env, choice, true)
+	findings, err := s.Verdicts(ctx, env, choice)
 	if err != nil {
 		return choice, err
 	}

@@ -118,6 +118,16 @@ func (f *Findings) add(o Object, ours bool) {
 	}
 }
 
+// Going counts the objects that go.
+func (f Findings) Going() (n int) {
+	for _, o := range f.Objects {
+		if o.Goes {
+			n++
+		}
+	}
+	return n
+}
+
 // Runs says whether a zone that was judged runs.
 func (f Findings) Runs(o Object) bool {
 	z, _ := f.inv.Zone(o.Name)

@@ -41,6 +41,17 @@ func (s Settings) Reap(ctx context.Context, env operation.Env, dryRun bool) (Fin
 
 // ReapChosen is Reap as far as the operator's choice goes.
 func (s Settings) ReapChosen(ctx context.Context, env operation.Env, choice Choice, dryRun bool) (Findings, operation.Report, error) {
+	return s.reap(ctx, env, choice, dryRun, true)
+}
+
+// Verdicts judges every object, and says what would be removed. It makes no
+// plan of how.
+func (s Settings) Verdicts(ctx context.Context, env operation.Env, choice Choice) (Findings, error) {
+	findings, _, err := s.reap(ctx, env, choice, true, false)
+	return findings, err
+}
+
+func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dryRun, planned bool) (Findings, operation.Report, error) {
 	var findings Findings
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "reap", Subject: subject, Wait: true, DryRun: dryRun,
@@ -50,7 +61,7 @@ func (s Settings) ReapChosen(ctx context.Context, env operation.Env, choice Choi
 			if err != nil {
 				return operation.Decision{}, err
 			}
-			if findings, err = judge(k, got.inv, choice); err != nil {
+			if findings, err = judge(k, got.inv, choice); err != nil || !planned {
 				return operation.Decision{}, err
 			}
 			d := findings.removal(s.bundler(findings, got, at))
