@@ -394,3 +394,42 @@ func warned(v View, words ...string) bool {
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(w, word) })
 	})
 }
+
+// meeting is a file system whose flushes wait for each other.
+type meeting struct {
+	host.Files
+	mu      sync.Mutex
+	flushes int
+	met     chan struct{}
+}
+
+func (m *meeting) Sync(name string) error {
+	m.mu.Lock()
+	m.flushes++
+	if m.flushes == 2 {
+		close(m.met)
+	}
+	m.mu.Unlock()
+	<-m.met
+	return m.Files.Sync(name)
+}
+
+// An append costs one write and one flush per copy, and the flushes are under
+// way at the same time: one after the other, the first would wait for ever.
+func TestAnAppendCostsTwoFlushesSideBySide(t *testing.T) {
+	s := created(t, 2, false)
+	m := &meeting{Files: s, met: make(chan struct{}), flushes: 2} // nobody waits yet
+	close(m.met)
+	l, err := Open(t.Context(), m, s.places())
+	try(t, err)
+	set(t, l, fact("a", "1"))
+	m.flushes, m.met = 0, make(chan struct{})
+	changes := map[string]int{}
+	for _, d := range s.disks {
+		d.note = func(op string) { m.mu.Lock(); changes[op]++; m.mu.Unlock() }
+	}
+	set(t, l, fact("a", "2"))
+	if diff := cmp.Diff(map[string]int{"append": 2, "sync": 2}, changes); diff != "" {
+		t.Error(diff)
+	}
+}
