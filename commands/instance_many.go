@@ -41,11 +41,12 @@ func (f manyFlags) check(command string, named bool) error {
 	return nil
 }
 
+// one does a verb with one of many instances.
+type one func(context.Context, instance.Settings, operation.Env, instance.Record) (instance.Result, error)
+
 // each does a verb with all instances that pick takes, and prints them as they
 // are then, also where some failed.
-func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot string) func(instance.Instance) bool,
-	do func(context.Context, instance.Settings, operation.Env, instance.Record) (instance.Result, error),
-) error {
+func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot string) func(instance.Instance) bool, do one) error {
 	if err := e.instanceList().Check(e.output); err != nil {
 		return err
 	}
@@ -82,8 +83,8 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 	}
 	if !m.dry() {
 		ids := make([]string, len(picked))
-		for i, one := range picked {
-			ids[i] = one.ID
+		for i, p := range picked {
+			ids[i] = p.ID
 		}
 		if err := e.printMany(context.WithoutCancel(ctx), s, env, ids); err != nil && failed == nil {
 			return err
@@ -103,8 +104,8 @@ func (e *Env) printMany(ctx context.Context, s instance.Settings, env operation.
 		return err
 	}
 	shown := make([]shownInstance, len(now))
-	for i, one := range now {
-		shown[i] = showInstance(one)
+	for i, n := range now {
+		shown[i] = showInstance(n)
 	}
 	return e.instanceList().Print(e.Streams.Out, e.output, shown)
 }
@@ -122,11 +123,11 @@ func runEnsureMany(ctx context.Context, e *Env, o ensureOptions) error {
 		}
 		return instance.WantedUp
 	}
-	return e.each(ctx, o.mutation, o.manyFlags, pick, func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
-		return e.step(ctx, s, env, instance.Change{
-			Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.dry(), Keep: o.keep,
-		})
-	})
+	var ensure one = func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
+		c := instance.Change{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.dry(), Keep: o.keep}
+		return e.step(ctx, s, env, c)
+	}
+	return e.each(ctx, o.mutation, o.manyFlags, pick, ensure)
 }
 
 // runStopAll takes away all that is on the sled of instances. What is wanted of
@@ -135,7 +136,9 @@ func runStopAll(ctx context.Context, e *Env, m mutation, f manyFlags) error {
 	pick := func(string) func(instance.Instance) bool {
 		return func(i instance.Instance) bool { return len(i.Runs()) > 0 }
 	}
-	return e.each(ctx, m, f, pick, func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
-		return s.Stop(ctx, env, instance.Change{Verb: "instance stop", Wanted: instance.Wanted{Ref: r.ID}, Evacuate: true, DryRun: m.dry()})
-	})
+	var stop one = func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
+		c := instance.Change{Verb: "instance stop", Wanted: instance.Wanted{Ref: r.ID}, Evacuate: true, DryRun: m.dry()}
+		return s.Stop(ctx, env, c)
+	}
+	return e.each(ctx, m, f, pick, stop)
 }

@@ -65,7 +65,9 @@ func (i Instance) Died(boot string) bool {
 // Each does one thing with each of many, instances or strangers, at most parallel of them at
 // once, in the order given. The error is a *SomeError; the results are those of
 // all, in their order. When ctx ends, no further one is begun.
-func Each[T any](ctx context.Context, all []T, name func(T) string, parallel int, do func(context.Context, T) (Result, error)) ([]Result, error) {
+func Each[T any](
+	ctx context.Context, all []T, name func(T) string, parallel int, do func(context.Context, T) (Result, error),
+) ([]Result, error) {
 	results, errs := make([]Result, len(all)), make([]error, len(all))
 	var wg sync.WaitGroup
 	gate := make(chan struct{}, max(parallel, 1))

@@ -59,7 +59,9 @@ func (s Settings) power(ctx context.Context, env operation.Env, c Change, p powe
 }
 
 // powerDecision is pure.
-func (s Settings) powerDecision(view ledger.View, old Record, seen Seen, at operation.Moment, verb string, p powerChange) (operation.Decision, Record, error) {
+func (s Settings) powerDecision(
+	view ledger.View, old Record, seen Seen, at operation.Moment, verb string, p powerChange,
+) (operation.Decision, Record, error) {
 	vm := seen.Inside.VM
 	if seen.Inside.Err != nil {
 		return operation.Decision{}, old, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
@@ -69,26 +71,40 @@ func (s Settings) powerDecision(view ledger.View, old Record, seen Seen, at oper
 	}
 	before, resumed := interrupted(view, verb, old)
 	resumed = resumed && vm.Generation > before // else it was never asked for: the machine is as it was
-	off := p.until == propolis.StateDestroyed
 	next := old
 	next.Generation, next.Updated = old.Generation+1, at.Now
 	switch {
-	case off && old.Run.Ensured && (vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || isNoInstance(vm.Err)):
+	case p.isSo(*old.Run, vm):
 		return operation.Decision{}, old, nil
 	case resumed && vm.State == p.until:
-		return s.powered(old, next, before, operation.Decision{})
-	case resumed && vm.State != "" && !propolis.Final(vm.State), off && (vm.State == propolis.StateStopping || vm.State == propolis.StateStopped):
-		actions := s.powerActions(old, before, p)
-		return s.powered(old, next, before, operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: withoutAfter(actions[1:])}})
+		return s.powered(old, next, before, nil)
+	case resumed && vm.State != "" && !propolis.Final(vm.State), p.comes(vm):
+		await := s.powerActions(old, before, p)[1]
+		await.After = nil
+		return s.powered(old, next, before, []plan.Action{await})
 	case vm.State != propolis.StateRunning:
 		return operation.Decision{}, old, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
 	}
-	return s.powered(old, next, vm.Generation, operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: s.powerActions(old, vm.Generation, p)}})
+	return s.powered(old, next, vm.Generation, s.powerActions(old, vm.Generation, p))
 }
 
-// powered completes a decision with what the intent must hold, and the record.
-func (s Settings) powered(old, next Record, generation uint64, d operation.Decision) (operation.Decision, Record, error) {
-	d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)}}
+// isSo says whether there is nothing to ask for: a machine that is off.
+func (p powerChange) isSo(run Run, vm VM) bool {
+	off := vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || isNoInstance(vm.Err)
+	return p.until == propolis.StateDestroyed && run.Ensured && off
+}
+
+// comes says whether it comes by itself: a machine that is going off.
+func (p powerChange) comes(vm VM) bool {
+	return p.until == propolis.StateDestroyed && (vm.State == propolis.StateStopping || vm.State == propolis.StateStopped)
+}
+
+// powered is the decision for these actions, with what its intent must hold.
+func (s Settings) powered(old, next Record, generation uint64, actions []plan.Action) (operation.Decision, Record, error) {
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: actions}}
+	d.Intent.Changes = []operation.Object{
+		{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)},
+	}
 	var err error
 	d.After, err = next.replaces(old)
 	return d, next, err
@@ -104,13 +120,6 @@ func (s Settings) powerActions(r Record, generation uint64, p powerChange) []pla
 			Step: propolis.AwaitState{Target: target, States: []string{p.until}, After: generation},
 		},
 	)
-}
-
-func withoutAfter(actions []plan.Action) []plan.Action {
-	for i := range actions {
-		actions[i].After = nil
-	}
-	return actions
 }
 
 // interrupted finds the run of the same verb on the same machine that died, and

@@ -67,7 +67,9 @@ func (s Settings) Brief(ctx context.Context, env operation.Env, view ledger.View
 	return s.get(ctx, env, view, ref, inventory.Zones)
 }
 
-func (s Settings) get(ctx context.Context, env operation.Env, view ledger.View, ref string, parts ...inventory.Part) (Instance, error) {
+func (s Settings) get(
+	ctx context.Context, env operation.Env, view ledger.View, ref string, parts ...inventory.Part,
+) (Instance, error) {
 	r, err := s.Find(view, ref)
 	if err != nil {
 		return Instance{}, err

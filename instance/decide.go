@@ -1,0 +1,230 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis/packaging"
+)
+
+// decide turns wanted, recorded and seen into a plan. It is pure.
+func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id string, c Change) (operation.Decision, Record, error) {
+	old, known, err := Load(view, id)
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	if err := s.ready(seen); err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	_, name, err := s.identity(view, c.Wanted)
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	choose := s.chooser(view, seen.Inv, at.ID, id)
+	if choose.strangers, err = s.strangers(view, seen.Inv); err != nil {
+		return operation.Decision{}, old, err
+	}
+	for _, one := range choose.strangers {
+		if one.ID == id || one.Name == name {
+			return operation.Decision{}, old, &UnadoptedError{Name: name, Zone: one.Zone.Name}
+		}
+	}
+	next, err := s.next(choose, old, known, id, name, c)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	if err := seen.checkDisks(next.Spec.Disks); err != nil {
+		return operation.Decision{}, old, err
+	}
+	return s.ways(choose, old, next, seen, at, c)
+}
+
+// ready says whether the host has what every instance needs.
+func (s Settings) ready(seen Seen) error {
+	if len(seen.Missing) > 0 {
+		return &MissingError{Files: seen.Missing}
+	}
+	if err := packaging.Check(s.Propolis.Packaging, seen.Packaging); err != nil {
+		return err
+	}
+	if _, ok := seen.Inv.Link(s.ControlLink); !ok {
+		return &NotPreparedError{Link: s.ControlLink}
+	}
+	return nil
+}
+
+// NotPreparedError is a sled without the link that control VNICs lie over: a
+// reboot takes the etherstub away, and bootstrap makes it.
+type NotPreparedError struct{ Link string }
+
+// Error names the link.
+func (e *NotPreparedError) Error() string {
+	return fmt.Sprintf("the control link %s is not there", e.Link)
+}
+
+// Hint says what makes it.
+func (e *NotPreparedError) Hint() string { return "sledctl bootstrap prepares the sled" }
+
+// MissingError is a host without Propolis' files.
+type MissingError struct{ Files []string }
+
+// Error names them.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("missing on the host: %s", orNone(e.Files))
+}
+
+// next is the record as it shall be, its run not yet chosen.
+func (s Settings) next(choose chooser, old Record, known bool, id, name string, c Change) (Record, error) {
+	next := old
+	if !known {
+		next = Record{ID: id, Control: choose.mac("control")}
+	}
+	next.Name, next.Wanted = name, WantedRunning
+	if c.Protect != nil {
+		next.Protected = *c.Protect
+	}
+	err := c.Wanted.validate()
+	if err != nil {
+		return Record{}, err
+	}
+	spec, err := choose.resolve(id, c.Wanted.apply(old.Spec))
+	if err != nil {
+		return Record{}, err
+	}
+	if slices.ContainsFunc(spec.NICs, func(n NIC) bool { return n.MAC == next.Control }) {
+		return Record{}, &MACTakenError{MAC: next.Control, By: "its own control VNIC"}
+	}
+	if len(differences(old.Spec, spec)) > 0 {
+		next.Spec = spec // else as it is written: an empty list is no list
+	}
+	return next, nil
+}
+
+// checkDisks refuses a disk that is not there.
+func (s Seen) checkDisks(disks []Disk) error {
+	for _, d := range disks {
+		volume, ok := d.Volume()
+		if !ok {
+			if err := s.Disks[d.Path]; err != nil {
+				return &InputError{Field: "disk", Value: d.Path, Want: "a file that exists on the sled, or a volume", Absent: true}
+			}
+			continue
+		}
+		if found, there := s.Inv.Dataset(volume); !there || found.Type != "volume" {
+			return &InputError{Field: "disk", Value: d.Path, Want: "a volume that exists (zfs create -V SIZE " + volume + ")", Absent: true}
+		}
+	}
+	return nil
+}
+
+// ways chooses between going on with the recorded run and beginning another,
+// and puts the plan together.
+func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation.Moment, c Change) (operation.Decision, Record, error) {
+	goOn, err := s.goesOn(old, next, seen, c)
+	if err == nil && !goOn && c.Only != "" && old.Run != nil && old.Run.Ensured {
+		err = &BrokenError{Name: old.Name, Status: s.status(old, seen)}
+	}
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	decision := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
+	clearing := leaving(old, seen)
+	if !goOn {
+		clearing, next.Leaving = s.down(old, seen, at), old.Runs()
+		if next.Run, err = choose.run(next, seen.Boot); err != nil {
+			return operation.Decision{}, old, err
+		}
+	}
+	var p progress
+	if goOn {
+		p = s.progress(next, seen)
+	} else {
+		p = progress{vnics: map[string]bool{}}
+	}
+	if goOn && seen.unreachable(*old.Run, p) {
+		p.ensured, decision.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
+	}
+	stages, err := s.up(next, p)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	actions, err := pick(stages, c.Only)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	decision.Plan.Actions = behind(clearing, actions)
+	decision.Intent.Removes = removes(next.Leaving, seen)
+	decision.Intent.Makes, decision.Intent.Base = next.makes(), next.Run.Base
+	return facts(decision, old, next, goOn, at, c)
+}
+
+// pick takes all stages, or the one that is asked for: those before it must
+// have nothing left to do.
+func pick(stages map[Stage][]plan.Action, only Stage) ([]plan.Action, error) {
+	var actions []plan.Action
+	for _, stage := range Stages() {
+		switch {
+		case only == "":
+			actions = append(actions, stages[stage]...)
+		case stage == only:
+			return stages[stage], nil
+		case len(stages[stage]) > 0:
+			return nil, &EarlierError{Stage: only, First: stage, Object: stages[stage][0].Object}
+		}
+	}
+	return actions, nil
+}
+
+// EarlierError is a single step whose earlier steps are not done.
+type EarlierError struct {
+	Stage, First Stage
+	Object       string
+}
+
+// Error names the step that comes first.
+func (e *EarlierError) Error() string {
+	return fmt.Sprintf("%s: %s is not there yet: %s comes first", e.Stage, e.Object, e.First)
+}
+
+// behind makes every action that could start at once wait for the clearing.
+func behind(clearing, actions []plan.Action) []plan.Action {
+	if len(clearing) == 0 {
+		return actions
+	}
+	ids := plan.IDs(clearing)
+	for i := range actions {
+		if len(actions[i].After) == 0 {
+			actions[i].After = ids
+		}
+	}
+	return append(clearing, actions...)
+}
+
+// facts writes down the record: before the work with its names, after it
+// finished, or as it was.
+func facts(d operation.Decision, old, next Record, goOn bool, at operation.Moment, c Change) (operation.Decision, Record, error) {
+	finished := next
+	run := *next.Run
+	run.Ensured = run.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
+	finished.Run, finished.Leaving = &run, nil
+	if d.Plan.Empty() && reflect.DeepEqual(finished, old) {
+		return d, old, nil
+	}
+	for _, r := range []*Record{&next, &finished} {
+		r.Generation, r.Updated = old.Generation+1, at.Now
+	}
+	before := old // what stands again when all was undone
+	if before.ID != "" && !goOn {
+		before.Run, before.Leaving = nil, nil
+	}
+	var errs [3]error
+	d.Before, errs[0] = next.replaces(old)
+	d.After, errs[1] = finished.replaces(next)
+	d.Undone, errs[2] = before.replaces(next)
+	return d, finished, errors.Join(errs[:]...)
+}
