@@ -74,9 +74,12 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 	results, failed := instance.Each(ctx, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
 		return do(ctx, s, env, i.Record)
 	})
-	reports := make([]operation.Report, len(results))
-	for i, r := range results {
-		reports[i] = r.Report
+	var reports, broken []operation.Report
+	for _, r := range results {
+		reports = append(reports, r.Report)
+		if r.Report.Outcome.Err() != nil { // what the others have made is not left: it is what was asked for
+			broken = append(broken, r.Report)
+		}
 	}
 	if m.dry() && failed == nil {
 		return e.printPlan(m, reports...)
@@ -90,7 +93,7 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 			return err
 		}
 	}
-	return withReport(failed, reports...)
+	return withReport(failed, broken...)
 }
 
 // printMany prints instances as they are now.
