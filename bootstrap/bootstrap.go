@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/storage"
 )
@@ -68,8 +69,9 @@ type run struct {
 	env    operation.Env
 	dryRun bool
 
-	parts  []Part
-	failed []error
+	parts    []Part
+	failed   []error
+	baseless error // why there are no base zones
 }
 
 func (r *run) begin(name string) {
@@ -90,6 +92,9 @@ func (r *run) end(p Part) error {
 // check refuses at once what will fail at the end.
 func (r *run) check(context.Context) bool {
 	err := r.Base.Check(r.env.Host.Files())
+	if errors.As(err, new(*packaging.ImageError)) {
+		r.baseless, err = err, nil // a zone image needs no base zone
+	}
 	if !r.dryRun {
 		err = errors.Join(host.Privileged(r.env.Host), host.Lookup(r.env.Host, programs()...), err)
 	}
@@ -194,6 +199,9 @@ func (r *run) reap(ctx context.Context) bool {
 // bases makes the base zones side by side: they have nothing in common but the
 // time that an installation takes.
 func (r *run) bases(ctx context.Context) bool {
+	if r.baseless != nil {
+		return true
+	}
 	pools, err := r.Pools(ctx)
 	if err != nil {
 		r.failed = append(r.failed, err)

@@ -219,19 +219,24 @@ func TestASledWithNoPlaceForALedgerIsRefused(t *testing.T) {
 	}
 }
 
+// Zones of an image need no base: the rest is prepared.
+func TestAHostThatMakesZonesOfImagesGetsNoBases(t *testing.T) {
+	b := newBench(t, sim.Options{Mode: world.Helios})
+	if got := names(b.prepared()); got != "storage storage network reap" {
+		t.Errorf("parts: %s", got)
+	}
+}
+
 // A host on which no base can be made is not half prepared.
 func TestAHostThatCannotHaveBasesIsRefusedBeforeAnythingIsDone(t *testing.T) {
 	for mode, words := range map[world.Mode]string{
-		world.Helios:  "/usr/lib/brand/sparse image",
 		world.SmartOS: "/usr/lib/brand/sparse /usr/bin/pkg /usr/lib/brand/omicron1",
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := newBench(t, sim.Options{Mode: mode})
 			before := b.state()
 			parts, err := b.bootstrap()
-			_, missing := errors.AsType[*packaging.MissingError](err)
-			_, image := errors.AsType[*packaging.ImageError](err)
-			if !missing && !image || len(parts) > 0 {
+			if _, missing := errors.AsType[*packaging.MissingError](err); !missing || len(parts) > 0 {
 				t.Fatalf("parts: %s, %v", names(parts), err)
 			}
 			for word := range strings.FieldsSeq(words) {
@@ -278,7 +283,7 @@ func TestOnePoolsBaseKeepsNoOtherFromBeingMade(t *testing.T) {
 }
 
 func TestWhatCannotBePreparedEndsThere(t *testing.T) {
-	for command, want := range map[string]string{"zpool list": "storage", "zfs create": "storage", "dladm create-etherstub": "storage storage network"} {
+	for command, want := range map[string]string{"zpool list": "storage", "dladm create-etherstub": "storage storage network"} {
 		t.Run(command, func(t *testing.T) {
 			b := newBench(t, sim.Options{U2: 1})
 			b.arm(world.Fault{Name: world.FaultFail, Match: command, Times: 1, Exit: 1, Text: "out of luck"})

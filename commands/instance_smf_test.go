@@ -11,9 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/sim/world"
 )
 
 // manifest is what the tests read of docs/smf/sledctl.xml.
@@ -204,40 +201,35 @@ func TestTheServiceTakesASledDownAndBringsItUp(t *testing.T) {
 		}
 	}
 
-	// A disk is gone, and the sled was not shut down but lost its power.
+	// A disk is not there, and the sled was not shut down but lost its power.
 	pool := strings.TrimSpace(p.run("instance", "get", "web1", "-H", "--columns", "pool"))
-	p.loseDisk(pool)
+	disk := p.diskOf(pool)
+	p.run("sim", "disk", "remove", disk)
 	p.run("sim", "reboot")
 	exit, log := p.method(start)
 	if exit != 0 || !strings.Contains(log, "web1: pool") || strings.Contains(log, "web2: ") {
-		t.Errorf("without a disk: exit %d: %s", exit, log)
+		t.Errorf("without a pool: exit %d: %s", exit, log)
 	}
 	if got := p.run("instance", "list", "-H", "--columns", "name,state"); got != "web1\tabsent\nweb2\trunning\nweb3\tstopped\n" {
-		t.Errorf("without a disk:\n%s", got)
+		t.Errorf("without a pool:\n%s", got)
 	}
 	if exit, log := p.shell("sledctl instance ensure --all"); exit != 3 {
-		t.Errorf("without a disk: exit %d: %s", exit, log)
+		t.Errorf("without a pool: exit %d: %s", exit, log)
 	}
+	p.run("sim", "disk", "insert", disk)
+	p.run("sim", "shell", "--", "zpool", "clear", pool)
+	p.run("bootstrap")
+	p.run("instance", "ensure", "--all")
 }
 
-// loseDisk takes the disk of a pool out of the sled.
-func (p programs) loseDisk(pool string) {
+// diskOf is the disk that a pool is on.
+func (p programs) diskOf(pool string) string {
 	p.t.Helper()
-	s, err := sim.Open(p.dir)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer s.Close()
-	err = s.World().Update(p.t.Context(), func(tx *world.Tx) error {
-		for _, have := range tx.State.Pools {
-			disk, _, _ := strings.Cut(have.Vdevs[0], "s") // of c1t0d0s0
-			if have.Name == pool && tx.LoseDisk(disk) {
-				return nil
-			}
+	for line := range strings.Lines(p.run("storage", "list", "-H", "--columns", "pool,name")) {
+		if disk, ok := strings.CutPrefix(strings.TrimSpace(line), pool+"\t"); ok {
+			return disk
 		}
-		return errors.New("no such pool")
-	})
-	if err != nil {
-		p.t.Fatal(err)
 	}
+	p.t.Fatalf("pool %s is on no disk", pool)
+	return ""
 }

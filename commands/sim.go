@@ -124,6 +124,7 @@ func newSimInit(env *Env) *cobra.Command {
 	flags.IntVar(&o.M2, "m2", 2, "M.2 disks")
 	flags.IntVar(&o.U2, "u2", 4, "U.2 disks")
 	flags.IntVar(&o.Links, "links", 2, "physical links")
+	flags.BoolVar(&o.Ramdisk, "ramdisk", false, "the root lies on a RAM disk, which a reboot makes anew, as on helios")
 	flags.BoolVar(&o.Blank, "blank", false, "disks without pools")
 	flags.Uint64Var(&o.Seed, "seed", 1, "of every number that the sled draws")
 	complete(cmd, "mode", func() []string { return []string{string(world.OmniOS), string(world.Helios), string(world.SmartOS)} })

@@ -45,7 +45,11 @@ func (s Settings) bundler(f Findings, got seen, at operation.Moment) bundler {
 }
 
 // ofZone takes a bundle of a zone that goes.
-func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action {
+func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action { return b.of(o, z, b.homeOf(z.Path)) }
+
+// of takes a bundle of a zone whose zonepath is a dataset that is mounted, or
+// will be.
+func (b bundler) of(o Object, z zone.Zone, home zfs.Dataset) []plan.Action {
 	if b.bases[z.Name] {
 		return nil
 	}
@@ -53,7 +57,7 @@ func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action {
 	if !ok {
 		return nil
 	}
-	return append(b.mounts(z), plan.Action{
+	return append(b.mounts(z, home), plan.Action{
 		ID: step.Verb() + " " + z.Name, Object: "bundle " + step.ID, Why: "of zone " + z.Name + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
 	})
 }
@@ -61,13 +65,12 @@ func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action {
 // mounts makes the files of a zone be seen that does not run: its root is
 // mounted as long as it does, and not after a boot (unmount_active_ds of
 // omniosorg/pkg5 src/brand). The uninstallation takes the mount with it.
-func (b bundler) mounts(z zone.Zone) []plan.Action {
-	if z.State != zone.Installed || b.at[z.Path] == "" {
+func (b bundler) mounts(z zone.Zone, home zfs.Dataset) []plan.Action {
+	if z.State != zone.Installed || home.Name == "" {
 		return nil
 	}
-	at := b.at[z.Path]
-	for _, d := range b.seen.Below(path.Join(at, "ROOT")) {
-		direct := strings.Count(d.Name, "/") == strings.Count(at, "/")+2
+	for _, d := range b.seen.Below(path.Join(home.Name, "ROOT")) {
+		direct := strings.Count(d.Name, "/") == strings.Count(home.Name, "/")+2
 		if !direct || d.Type != zfs.TypeFilesystem || d.Mountpoint != "legacy" || d.Mounted {
 			continue
 		}
@@ -79,6 +82,18 @@ func (b bundler) mounts(z zone.Zone) []plan.Action {
 	return nil
 }
 
+// homeOf is the dataset that is mounted at a zonepath.
+func (b bundler) homeOf(zonepath string) zfs.Dataset {
+	name := b.at[zonepath]
+	if name == "" {
+		return zfs.Dataset{}
+	}
+	if d, ok := b.seen.Dataset(name); ok && d.Mounted {
+		return d
+	}
+	return zfs.Dataset{}
+}
+
 // ofRoot takes a bundle of a zone's root that has lost its zone, as after a
 // reboot of a sled that forgets its zones. A root that is not mounted is mounted
 // for it: it is unmounted when it is destroyed.
@@ -87,7 +102,7 @@ func (b bundler) ofRoot(o Object, inv *inventory.Inventory) []plan.Action {
 	if isBase(d) || !path.IsAbs(d.Mountpoint) || d.Canmount == "off" {
 		return nil
 	}
-	actions := b.ofZone(o, zone.Zone{Name: path.Base(d.Name), Path: d.Mountpoint, State: zone.Installed})
+	actions := b.of(o, zone.Zone{Name: path.Base(d.Name), Path: d.Mountpoint, State: zone.Installed}, d)
 	if len(actions) == 0 || d.Mounted {
 		return actions
 	}

@@ -94,7 +94,7 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 	}
 	switch {
 	case f.Absent:
-		return ill("presence", "absent", "present", &IllError{"absent: " + f.Device + " is configured, and not there"})
+		return ill("presence", "absent", "present", &IllError{Is: "absent: " + f.Device + " is configured, and not there"})
 	case f.Pool != nil:
 		if err := c.belongs(f, f.Pool.Name); err != nil {
 			return ill("pool", f.Pool.Name, c.wanted(f), err)
@@ -106,7 +106,7 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 			return ill("pool", f.Importable.Name, c.wanted(f), err)
 		}
 		if state := f.Importable.State; state != "ONLINE" && state != "DEGRADED" {
-			return ill("pool", strings.ToLower(state), "imported", &IllError{fmt.Sprintf("pool %s cannot be imported: it is %s: %s", f.Importable.Name, state, f.Importable.Status)})
+			return ill("pool", strings.ToLower(state), "imported", &IllError{Is: fmt.Sprintf("pool %s cannot be imported: it is %s: %s", f.Importable.Name, state, f.Importable.Status)})
 		}
 		// A sled with a ramdisk root has a new host id after each boot: that its own
 		// slots hold its own pools is what the sled agent goes by, too (omicron,
@@ -221,7 +221,7 @@ func newUUID(intent, disk string) string {
 func (c *comparison) pool(p zfs.Pool) bool {
 	if !p.Answers() {
 		c.add(Difference{Object: "pool " + p.Name, Property: "health", Is: p.Health, Wanted: "ONLINE",
-			Err: &IllError{"pool is " + p.Health + ": its disk does not answer as it should"}})
+			Err: &IllError{Is: "pool is " + p.Health + ": its disk does not answer as it should", Clear: p.Name}})
 		return false
 	}
 	if p.Failmode != "" && p.Failmode != "continue" {
@@ -255,7 +255,7 @@ func (c *comparison) absent(kinds []disk.Kind) {
 	slices.SortFunc(gone, func(a, b Record) int { return strings.Compare(a.Name, b.Name) })
 	for _, r := range gone {
 		c.add(Difference{Object: "disk " + r.Name, Property: "presence", Is: "absent", Wanted: "present",
-			Err: &IllError{fmt.Sprintf("absent: serial number %s in slot %d, with pool %s", r.Serial, r.Slot, r.Pool)}})
+			Err: &IllError{Is: fmt.Sprintf("absent: serial number %s in slot %d, with pool %s", r.Serial, r.Slot, r.Pool)}})
 	}
 }
 

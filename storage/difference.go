@@ -83,10 +83,21 @@ func (e *LockedError) Hint() string {
 }
 
 // IllError is a disk or pool that does not work as it should.
-type IllError struct{ Is string }
+type IllError struct {
+	Is    string
+	Clear string // the pool that goes on when it is cleared
+}
 
 // Error says how it is.
 func (e *IllError) Error() string { return e.Is }
+
+// Hint says what may help.
+func (e *IllError) Hint() string {
+	if e.Clear == "" {
+		return "sledctl storage list shows the disks; sledctl storage forget tells that one is not waited for any more"
+	}
+	return "once the disk answers again: zpool clear " + e.Clear
+}
 
 // Unwrap says what kind of fault that is.
 func (e *IllError) Unwrap() error { return host.ErrState }

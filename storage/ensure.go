@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -26,6 +27,10 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Ki
 	for {
 		report, left, err := s.once(ctx, env, kinds, dryRun)
 		reports = append(reports, report)
+		if len(report.Outcome.Failed) > 0 && report.Outcome.Interrupted == nil && !errors.As(err, new(*operation.OutcomeError)) {
+			// What one disk could not give does not keep the others from theirs.
+			left, err = append(left, failed(report.Outcome.Failed)...), nil
+		}
 		if err == nil && !dryRun && imports(report.Outcome.Done) {
 			continue
 		}
@@ -52,6 +57,15 @@ func (s Settings) Import(ctx context.Context, env operation.Env, kinds []disk.Ki
 			return c.decision()
 		},
 	})
+}
+
+// failed are the actions that did not do what they should.
+func failed(steps []*plan.StepError) []Difference {
+	var all []Difference
+	for _, f := range steps {
+		all = append(all, Difference{Object: f.Action.Object, Property: f.Action.Step.Verb(), Wanted: "done", Why: f.Action.Why, Err: f})
+	}
+	return all
 }
 
 func imports(done []plan.Action) bool {

@@ -17,6 +17,9 @@ type Options struct {
 	Links   int    // how many physical links; 0: two; negative: none
 	Blank   bool   // the M.2 and U.2 disks carry no pools
 
+	// Ramdisk lets an OmniOS sled have its root on a RAM disk, as Helios has: what
+	// clones zones forgets them then.
+	Ramdisk bool
 	// Image names files that whoever makes the sled adds to its system's image:
 	// they outlive a reboot also where the root does not.
 	Image []string
@@ -50,6 +53,7 @@ func Fresh(o Options) *State {
 		Mode:     cmp.Or(o.Mode, OmniOS),
 		Latency:  cmp.Or(o.Latency, "none"),
 		Image:    o.Image,
+		Ramdisk:  o.Ramdisk,
 		Booted:   now,
 		Boots:    1,
 		Counters: map[string]uint64{},
@@ -82,7 +86,7 @@ func Now() time.Time { return time.Now().UTC().Round(0) }
 // RAM disk, on SmartOS the root is one too and the pool holds the rest.
 func (tx *Tx) freshRoot() {
 	vdev, size, root := "c0t0d0", uint64(240057409536), "rpool/ROOT/omnios-r151056"
-	if tx.State.Mode != OmniOS {
+	if tx.State.Mode != OmniOS || tx.State.Ramdisk {
 		vdev, size, root = "/devices/pseudo/ramdisk@1024:rpool", 4<<30, "rpool/ROOT/ramdisk"
 	}
 	tx.freshPool(rootPool, vdev, size)

@@ -32,7 +32,7 @@ func (tx *Tx) Reboot() error {
 	tx.ForgetKernelZones()
 	tx.RebootNetwork()
 	var err error
-	if tx.State.Mode == Helios {
+	if tx.Forgets() {
 		err = tx.discardRoot()
 	} else {
 		err = errors.Join(tx.leaveLost(), tx.RebootDatasets(), tx.wipe("/var/run", "/tmp", "/etc/svc/volatile"))
@@ -45,6 +45,9 @@ func (tx *Tx) Reboot() error {
 	tx.BootServices(GlobalZone)
 	return nil
 }
+
+// Forgets says whether the sled's root is on a RAM disk that a boot makes anew.
+func (tx *Tx) Forgets() bool { return tx.State.Mode == Helios || tx.State.Ramdisk }
 
 // leaveLost is what becomes of pools whose disks are away when the system
 // boots: it knows of them from /etc/zfs/zpool.cache, and cannot open them

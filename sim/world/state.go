@@ -16,9 +16,10 @@ const Format = 1
 // State is all that a simulated sled is. It is stored as one JSON document.
 type State struct {
 	Format  int       `json:"format"`
-	Seed    uint64    `json:"seed"`    // of every number that the sled draws
-	Mode    Mode      `json:"mode"`    // the distribution
-	Latency string    `json:"latency"` // none, helios2021, helios
+	Seed    uint64    `json:"seed"`              // of every number that the sled draws
+	Mode    Mode      `json:"mode"`              // the distribution
+	Latency string    `json:"latency"`           // none, helios2021, helios
+	Ramdisk bool      `json:"ramdisk,omitempty"` // the root is on one although the mode's is not; see Forgets
 	Booted  time.Time `json:"booted"`
 	Boots   int       `json:"boots"`
 	Version uint64    `json:"version"` // raised by every transaction that changes something

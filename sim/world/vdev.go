@@ -217,7 +217,7 @@ func (tx *Tx) eraseDisk(d *Disk) {
 // Guess: /etc/hostid of Helios is not kept.
 func (tx *Tx) HostID() uint32 {
 	id := tx.State.Seed + 1
-	if tx.State.Mode == Helios {
+	if tx.Forgets() {
 		id += uint64(tx.State.Boots) << 16
 	}
 	return uint32(id*0x9e3779b97f4a7c15>>40) | 1<<24

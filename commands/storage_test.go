@@ -1,0 +1,193 @@
+package commands_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hkdf"
+	"crypto/sha3"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/key"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// keyed is a sled with blank disks whose secrets are in a file.
+func keyed(t *testing.T) *sled {
+	t.Helper()
+	config := strings.Replace(commands.SimulatedConfig(), `key = "development"`, `key = "file:/secrets"`, 1)
+	if !strings.Contains(config, "/secrets") {
+		t.Fatal("the configuration has no key to replace")
+	}
+	s := newSled(t, sim.Options{Seed: 1, M2: 1, U2: 2, Blank: true}, config)
+	s.secrets(1)
+	return s
+}
+
+// secret is that of an epoch: bytes that occur nowhere by chance.
+func secret(epoch int) []byte { return bytes.Repeat([]byte{0xc3, 0x5a, 0x77, byte(epoch)}, 8) }
+
+// secrets writes the file with the secrets of epochs 0 to latest.
+func (s *sled) secrets(latest int) {
+	s.t.Helper()
+	text := ""
+	for epoch := range latest + 1 {
+		text += fmt.Sprintf("%d %x\n", epoch, secret(epoch))
+	}
+	s.secretFile(text)
+}
+
+func (s *sled) secretFile(text string) {
+	s.t.Helper()
+	files := s.Host().Files()
+	if err := files.Remove("/secrets"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	if err := host.WriteFile(files, "/secrets", []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// written is all that is in files of the sled, but in the file with the secrets.
+func (s *sled) written() []byte {
+	s.t.Helper()
+	var all bytes.Buffer
+	var walk func(dir string)
+	walk = func(dir string) {
+		infos, err := s.Host().Files().ReadDir(dir)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, info := range infos {
+			name := path.Join(dir, info.Name)
+			switch {
+			case info.Mode.IsDir():
+				walk(name)
+			case info.Mode.IsRegular() && name != "/secrets":
+				data, err := host.ReadFile(s.Host().Files(), name)
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				fmt.Fprintf(&all, "%s:\n%s\n", name, data)
+			}
+		}
+	}
+	walk("/")
+	return all.Bytes()
+}
+
+// A key or secret is in no file, argument, trace, message, error or fact.
+func TestNoKeyIsToldToAnybody(t *testing.T) {
+	s := keyed(t)
+	var told bytes.Buffer
+	listening := listener{s.Host(), &sync.Mutex{}, &told}
+	say := func(line string, exit int) {
+		t.Helper()
+		a := s.on(t.Context(), listening, line)
+		if a.exit != exit {
+			t.Errorf("sledctl %s: exit %d, want %d: %s", line, a.exit, exit, a.errs)
+		}
+		fmt.Fprintf(&told, "%s\n%s%s\n", line, a.out, a.errs)
+	}
+	say("bootstrap --format-blank --explain", 0)
+	say("bootstrap --format-blank -v", 0)
+	say("instance ensure web1 -o json", 0)
+	s.secrets(2)
+	say("storage rekey --explain", 0)
+	say("storage rekey -v", 0)
+	say("trace --list", 0)
+	say("trace -o json", 0)
+	say("history", 0)
+	say("ledger export", 0)
+	say("storage list -o json", 0)
+	if err := s.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.arm(world.Fault{Name: world.FaultFail, Match: "zfs load-key", Times: 1, Exit: 1, Text: "Key load error: no"})
+	say("bootstrap -o json", 3)
+	// The wrong secret, and one that is none.
+	s.secretFile(fmt.Sprintf("0 %x\n1 %x\n2 %x\n", secret(0), secret(1), secret(9)))
+	say("bootstrap", 3)
+	s.secretFile(fmt.Sprintf("2 %x\n", secret(2)[:31]))
+	say("bootstrap -o json", 3)
+	// Killed with the key's file in place: it is gone at the next start.
+	s.secrets(2)
+	for n := 1; len(s.keyFiles()) == 0; n++ {
+		if a := s.on(t.Context(), host.Crash(listening, n, host.CrashAfter), "bootstrap"); a.exit == 0 {
+			t.Fatal("no run died with a key's file in place")
+		}
+	}
+	say("bootstrap -v", 0)
+	say("storage check --detailed-exitcode", 0)
+
+	if left := s.keyFiles(); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	told.Write(s.written())
+	for what, secret := range s.keys() {
+		for form, text := range map[string][]byte{
+			"raw": secret, "hexadecimal": []byte(hex.EncodeToString(secret)), "upper case": []byte(strings.ToUpper(hex.EncodeToString(secret))),
+			"base64": []byte(base64.StdEncoding.EncodeToString(secret)), "half of it": secret[:16], "as numbers": []byte(strings.Trim(fmt.Sprint(secret), "[]")),
+		} {
+			if at := bytes.Index(told.Bytes(), text); at >= 0 {
+				t.Errorf("%s, %s: …%q", what, form, told.Bytes()[max(0, at-200):at])
+			}
+		}
+	}
+	if !bytes.Contains(told.Bytes(), []byte("sledctl:key-id")) || !bytes.Contains(told.Bytes(), []byte("zfs load-key")) || told.Len() < 100_000 {
+		t.Errorf("%d bytes were looked at, and keys were never in question", told.Len())
+	}
+}
+
+// keyFiles are those that lie where zfs reads keys from.
+func (s *sled) keyFiles() []string {
+	s.t.Helper()
+	left, err := key.Left(s.Host().Files(), "/var/run/sledctl/key")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return left
+}
+
+// keys are the secrets and what is derived from them.
+func (s *sled) keys() map[string][]byte {
+	s.t.Helper()
+	all := map[string][]byte{}
+	for epoch := range 3 {
+		all[fmt.Sprintf("secret of epoch %d", epoch)] = secret(epoch)
+		for _, pool := range s.pools("oxp_") {
+			id := strings.TrimSpace(s.raw("zfs", "get", "-Ho", "value", "sledctl:key-id", pool+"/crypt"))
+			derived, err := hkdf.Key(sha3.New256, secret(epoch), make([]byte, 32), "U.2-zfs-"+id, 32)
+			if err != nil || len(id) < 10 {
+				s.t.Fatalf("key id %q, %v", id, err)
+			}
+			all[fmt.Sprintf("key of %s, epoch %d", id, epoch)] = derived
+		}
+	}
+	return all
+}
+
+// listener hears what is typed at a host.
+type listener struct {
+	host.Host
+	mu   *sync.Mutex
+	told *bytes.Buffer
+}
+
+func (l listener) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	r, err := l.Host.Run(ctx, c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.told, "%s\n%s\n%s\n", c.Shell(), r.Stdout, r.Stderr)
+	return r, err
+}
