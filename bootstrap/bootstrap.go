@@ -34,6 +34,9 @@ type Settings struct {
 	// SettleLedger makes the copies of one that is there lie where they belong,
 	// and says what it did; in a dry run, what it would do. May be nil.
 	SettleLedger func(ctx context.Context, dryRun bool) (did string, err error)
+	// Attest tells the witness of the state file again, once there are more
+	// disks to tell. May be nil.
+	Attest func(context.Context) error
 	// Pools lists the pools that zones may be put on, once storage is ready.
 	Pools func(context.Context) ([]string, error)
 	// Begin is told of each part before it starts; may be nil.
@@ -55,7 +58,7 @@ type Part struct {
 // others from being done, and is told at the end.
 func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Part, error) {
 	r := &run{Settings: s, env: env, dryRun: dryRun}
-	for _, part := range []func(context.Context) (more bool){r.check, r.storage, r.memory, r.network, r.reap, r.bases} {
+	for _, part := range []func(context.Context) (more bool){r.check, r.storage, r.attest, r.memory, r.network, r.reap, r.bases} {
 		if !part(ctx) {
 			return r.parts, errors.Join(r.failed...)
 		}
@@ -120,6 +123,18 @@ func (r *run) storage(ctx context.Context) bool {
 	}
 	r.failed = nil // what is wrong with an M.2 is seen again
 	return r.prepare(ctx, disk.M2, disk.U2)
+}
+
+// attest tells pools that were just made which ledger the sled has. A sled on
+// which nothing was changed is not asked.
+func (r *run) attest(ctx context.Context) bool {
+	if r.Attest == nil || r.dryRun || !slices.ContainsFunc(r.parts, func(p Part) bool { return len(p.Report.Outcome.Done) > 0 }) {
+		return true
+	}
+	if err := r.Attest(ctx); err != nil {
+		return r.end(Part{Name: "ledger", Err: err}) == nil
+	}
+	return true
 }
 
 // importAll imports the pools of U.2s where there is no state file: they know

@@ -190,6 +190,15 @@ func (e *Env) settle(ctx context.Context, dryRun bool, why string) (ledger.Moves
 	return moves, err
 }
 
+// attest tells the U.2 pools which ledger the sled has; some may be new.
+func (e *Env) attest(ctx context.Context) error {
+	opened, err := e.Ledger(ctx)
+	if err != nil {
+		return err
+	}
+	return opened.Attest(ctx)
+}
+
 // tellMoves says what became of the copies, or would; empty for nothing.
 func tellMoves(m ledger.Moves, dryRun bool) string {
 	joins, leaves := "copy made in ", "no copy any more: "

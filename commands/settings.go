@@ -126,7 +126,7 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 	disks.FormatBlank = e.formatBlank
 	return bootstrap.Settings{
 		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reapSettings(c), Base: baseSettings(c),
-		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, Pools: e.zonePools,
+		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, Attest: e.attest, Pools: e.zonePools,
 		Begin: func(part string) { e.progress.say("%s", part) },
 	}, nil
 }

@@ -200,6 +200,9 @@ func runStorageFormat(ctx context.Context, e *Env, m mutation, disks []string, y
 	if m.dry() {
 		return e.printPlan(m, reports...)
 	}
+	if err := e.attest(ctx); err != nil && !errors.Is(err, ledger.ErrAbsent) {
+		e.progress.warn(err) // the disk is there; bootstrap tells it
+	}
 	return runStorageList(ctx, e)
 }
 

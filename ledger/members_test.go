@@ -387,3 +387,24 @@ func TestThreeCopiesLoseOneAfterTheOther(t *testing.T) {
 		t.Errorf("lost %v, warned %v", lost, v.Warnings())
 	}
 }
+
+// A sled may get its first witness after the ledger was made and written to.
+func TestANewWitnessIsToldOfWhatIsInForce(t *testing.T) {
+	s := created(t, 2, false)
+	set(t, s.open(t), fact("a", "1"))
+	s.witness.mark = nil
+	set(t, s.open(t), fact("a", "2"))
+	if s.witness.mark != nil {
+		t.Fatal("told without need")
+	}
+	try(t, s.open(t).Attest(t.Context()))
+	v := must(t)(s.open(t).Read(t.Context()))
+	if s.witness.mark == nil || s.witness.mark.Epoch != v.Epoch().ID {
+		t.Errorf("witnessed %v", s.witness.mark)
+	}
+	s.disks[1].mounted = false
+	explains(t, s.degrade(t).Attest(t.Context()), ErrMissing, "pool1")
+	s.disks[1].mounted = true
+	s.witness.mark = &Mark{"other", 4, "other"}
+	explains(t, s.open(t).Attest(t.Context()), ErrOverruled, "other")
+}

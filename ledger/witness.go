@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 // Mark says which epoch of which ledger was last in force. As JSON it is its
@@ -106,6 +108,28 @@ func (l *Ledger) testify(ctx context.Context, p *picture) error {
 		return fmt.Errorf("tell the witness of the state file: %w", err)
 	}
 	return nil
+}
+
+// Attest tells the witness which epoch is in force, as it is told when one
+// begins: it may have got disks since. The errors are those of Read, ErrMissing
+// if any member is missing, ErrOverruled, and the witness' own.
+func (l *Ledger) Attest(ctx context.Context) error {
+	unlock, err := l.lock(ctx, host.LockExclusive)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := l.writer(ctx)
+	if err != nil {
+		return err
+	}
+	if len(p.missing) > 0 {
+		return p.missingError() // nobody has gone on without it yet
+	}
+	if _, _, err := l.consult(ctx, p); err != nil {
+		return err
+	}
+	return l.testify(ctx, p)
 }
 
 // unconfirmed says whether nothing follows the last epoch line. Whoever wrote
