@@ -341,11 +341,35 @@ func (c *comparison) dataset(want Expected, before string) (after string, ok boo
 		}
 	}
 	if !is.Mounted && mounts(want) {
+		if a, ok := c.protect(want, after); ok {
+			c.add(Difference{Object: object, Property: "mountpoint", Is: "not protected", Wanted: "protected", Why: a.Why, Mend: []plan.Action{a}})
+			after = a.ID
+		}
 		mount := plan.Action{ID: "zfs.mount " + want.Dataset, Why: "is not mounted", Step: zfs.Mount{Dataset: want.Dataset}}
 		chain("mounted", "no", "yes", mount)
 		after = mount.ID
 	}
 	return after, true
+}
+
+// protect makes the directory below a mount immutable, so that nothing can be
+// written there while nothing is mounted: it would lie on the sled's ramdisk
+// (omicron#7874).
+func (c *comparison) protect(want Expected, before string) (plan.Action, bool) {
+	m, seen := c.seen.Under[want.Mountpoint]
+	_, coming := c.coming[want.Pool]
+	if _, above := c.seen.Inv.Dataset(path.Dir(want.Dataset)); coming || !above && !seen { // made in this run, and empty
+		m, seen = zfs.Mountpoint{Directory: want.Mountpoint}, true
+	}
+	if !seen || m.Protected() || !mounts(want) {
+		return plan.Action{}, false
+	}
+	step := m.Protect(newUUID(c.at.ID, want.Mountpoint)[:8])
+	a := plan.Action{ID: step.Verb() + " " + want.Mountpoint, Object: "directory " + want.Mountpoint, Why: "nothing is to be written below a mount", Change: plan.Modify, Step: step}
+	if before != "" {
+		a.After = []string{before}
+	}
+	return a, true
 }
 
 // mounts says whether a dataset is to be mounted by us.
@@ -371,10 +395,14 @@ func (c *comparison) create(want Expected, before string) (after string, ok bool
 		}
 		a.Step = step
 	}
-	if before != "" {
-		a.After = []string{before}
+	mend := []plan.Action{a}
+	if p, ok := c.protect(want, before); ok {
+		mend, before = []plan.Action{p, a}, p.ID
 	}
-	c.add(Difference{Object: a.Object, Property: "presence", Is: "absent", Wanted: "present", Why: want.Why, Mend: []plan.Action{a}})
+	if before != "" {
+		mend[len(mend)-1].After = []string{before}
+	}
+	c.add(Difference{Object: a.Object, Property: "presence", Is: "absent", Wanted: "present", Why: want.Why, Mend: mend})
 	return a.ID, true
 }
 

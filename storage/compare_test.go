@@ -281,8 +281,8 @@ func TestABlankDiskWaitsToBeNamed(t *testing.T) {
 			if formats != c.formats || refused != c.refused {
 				t.Errorf("formats %v, refused %v: %q", formats, refused, told(got))
 			}
-			if formats && len(d.Plan.Actions) != 5 {
-				t.Errorf("%d actions for a pool, its failmode and three datasets", len(d.Plan.Actions))
+			if formats && len(d.Plan.Actions) != 2+3*2 {
+				t.Errorf("%d actions for a pool, its failmode, and three datasets with their mountpoints", len(d.Plan.Actions))
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"sync"
 
@@ -32,6 +33,9 @@ type Seen struct {
 	Disks []Found
 	Keys  Keys     // for what has to be unlocked or made
 	Left  []string // key files of a run that was killed
+	// Under are the directories that something is to be mounted on, of datasets
+	// of imported pools, as far as they can be seen.
+	Under map[string]zfs.Mountpoint
 	// Unclear are disks that are there and cannot be made out: what is recorded
 	// and not seen is not known to be absent then.
 	Unclear error
@@ -82,7 +86,36 @@ func (s Settings) Look(ctx context.Context, h host.Host) (Seen, error) {
 	if bare {
 		s.lookCloser(ctx, h, pools, &seen)
 	}
-	return seen, nil
+	return seen, s.lookUnder(ctx, h, &seen)
+}
+
+// lookUnder looks at the directories of what is not mounted. Those that lie in
+// a file system which is not mounted itself cannot be seen.
+func (s Settings) lookUnder(ctx context.Context, h host.Host, seen *Seen) error {
+	pools, _ := seen.Inv.Pools()
+	var dirs []string
+	for _, p := range pools {
+		if !p.Answers() {
+			continue
+		}
+		for _, want := range Of(p.Name, s.Own) {
+			is, there := seen.Inv.Dataset(want.Dataset)
+			above, known := seen.Inv.Dataset(path.Dir(want.Dataset))
+			visible := path.Dir(want.Dataset) == want.Pool || known && above.Mounted
+			if visible && mounts(want) && (!there || !is.Mounted && is.Mountpoint == want.Mountpoint) {
+				dirs = append(dirs, want.Mountpoint)
+			}
+		}
+	}
+	if len(dirs) == 0 {
+		return nil
+	}
+	found, err := zfs.Mountpoints(ctx, h, dirs...)
+	seen.Under = map[string]zfs.Mountpoint{}
+	for _, m := range found {
+		seen.Under[m.Directory] = m
+	}
+	return err
 }
 
 // lookForDisks asks all sources. A machine without slots has no disks in them.
