@@ -2,6 +2,7 @@ package reap
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,8 @@ func (s Settings) bundler(f Findings, got seen, at operation.Moment) bundler {
 	return bundler{Settings: s.Bundles, places: got.places, seen: f.inv, at: f.at, bases: f.bases, now: at.Now, seed: at.ID}
 }
 
-// ofZone takes a bundle of a zone that goes.
+// ofZone takes a bundle of a zone that goes. In a zonepath that is not mounted
+// itself there is no directory to mount a root on.
 func (b bundler) ofZone(o Object, z zone.Zone) []plan.Action { return b.of(o, z, b.homeOf(z.Path)) }
 
 // of takes a bundle of a zone whose zonepath is a dataset that is mounted, or
@@ -110,6 +112,25 @@ func (b bundler) ofRoot(o Object, inv *inventory.Inventory) []plan.Action {
 	return append([]plan.Action{{
 		ID: step.Verb() + " " + d.Name, Object: o.key(), Why: "for the bundle", Change: plan.Modify, Courtesy: true, Step: step,
 	}}, actions...)
+}
+
+// unmounts ends the legacy mounts of a zone's root that has lost its zone: those
+// for its bundle, and what a reap left that was killed. zfs does not end them,
+// and destroys nothing that is mounted.
+func (f Findings) unmounts(name string, before []plan.Action) []plan.Action {
+	home, _ := f.inv.Dataset(name)
+	var actions []plan.Action
+	for _, d := range f.inv.Below(name + "/ROOT") {
+		mounts := func(a plan.Action) bool { m, ok := a.Step.(zfs.MountLegacy); return ok && m.Dataset == d.Name }
+		if d.Type != zfs.TypeFilesystem || d.Mountpoint != "legacy" || !d.Mounted && !slices.ContainsFunc(before, mounts) {
+			continue
+		}
+		step := zfs.UnmountLegacy{Dataset: d.Name, Directory: path.Join(home.Mountpoint, "root")}
+		actions = append(actions, plan.Action{
+			ID: step.Verb() + " " + d.Name, Object: KindDataset + " " + d.Name, Why: "is mounted", Change: plan.Modify, Courtesy: true, Step: step,
+		})
+	}
+	return actions
 }
 
 func causeOf(o Object) bundle.Cause {

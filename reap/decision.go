@@ -111,7 +111,8 @@ func (b *builder) actions(o Object) []plan.Action {
 	case KindAddress:
 		return b.address(o)
 	case KindDataset:
-		return plan.Chain(append(b.ofRoot(o, b.inv), b.dataset(o.Name, o.Reason)...)...)
+		kept := b.ofRoot(o, b.inv)
+		return plan.Chain(slices.Concat(kept, b.unmounts(o.Name, kept), b.dataset(o.Name, o.Reason))...)
 	case KindSnapshot:
 		return b.dataset(o.Name, o.Reason)
 	case KindDirectory:

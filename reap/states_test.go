@@ -339,37 +339,71 @@ func TestAZoneGoesWithoutItsBundleIfThatCannotBeTaken(t *testing.T) {
 	}
 }
 
-// The root of a zone that the sled has forgotten is mounted for its bundle.
+// The root of a zone that the sled has forgotten is mounted for its bundle,
+// whether it lies in the zonepath's dataset or in a boot environment of its own.
 func TestALostRootIsKeptABundleOf(t *testing.T) {
-	b := newBench(t)
-	b.mkdir("/crash")
-	clean := b.state()
 	name := "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000003"
-	b.run("zfs", "create", "-o", sled.PropertyInstance+"=x", "rpool/zone/"+name)
-	b.write("/zone/"+name+"/root/var/svc/log/last.log", "words")
-	b.run("zfs", "unmount", "rpool/zone/"+name)
-	if _, report, err := settings().Reap(t.Context(), b.env, false); err != nil {
-		t.Fatalf("%v, left: %v", err, report.Outcome.Left)
+	for kind, lay := range map[string]func(*bench){
+		"in the zonepath": func(b *bench) {
+			b.write("/zone/"+name+"/root/var/svc/log/last.log", "words")
+			b.run("zfs", "unmount", "rpool/zone/"+name)
+		},
+		"in a boot environment": func(b *bench) {
+			b.run("zfs", "create", "-o", "mountpoint=legacy", "-o", "zoned=on", "rpool/zone/"+name+"/ROOT")
+			b.run("zfs", "create", "-o", "canmount=noauto", "rpool/zone/"+name+"/ROOT/zbe")
+			b.mkdir("/zone/" + name + "/root")
+			b.run("mount", "-F", "zfs", "rpool/zone/"+name+"/ROOT/zbe", "/zone/"+name+"/root")
+			b.write("/zone/"+name+"/root/var/svc/log/last.log", "words")
+			b.run("umount", "/zone/"+name+"/root")
+		},
+		"in one that a reap left mounted which was killed": func(b *bench) {
+			b.run("zfs", "create", "-o", "mountpoint=legacy", "-o", "zoned=on", "rpool/zone/"+name+"/ROOT")
+			b.run("zfs", "create", "-o", "canmount=noauto", "rpool/zone/"+name+"/ROOT/zbe")
+			b.mkdir("/zone/" + name + "/root")
+			b.run("mount", "-F", "zfs", "rpool/zone/"+name+"/ROOT/zbe", "/zone/"+name+"/root")
+			b.write("/zone/"+name+"/root/var/svc/log/last.log", "words")
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				b.mkdir("/crash")
+				clean := b.state()
+				b.run("zfs", "create", "-o", sled.PropertyInstance+"=x", "rpool/zone/"+name)
+				lay(b)
+				if _, report, err := settings().Reap(t.Context(), b.env, false); err != nil {
+					t.Fatalf("%v, left: %v", err, report.Outcome.Left)
+				}
+				if d := cmp.Diff(clean, b.state()); d != "" {
+					t.Error(d)
+				}
+				got := b.bundles()
+				if len(got) != 1 {
+					t.Fatalf("%+v", got)
+				}
+				if text := b.unzipped(got[0]); !bytes.Contains(text, []byte("root/var/svc/log/last.log")) {
+					t.Errorf("%s", text)
+				}
+			})
+		})
 	}
-	if d := cmp.Diff(clean, b.state()); d != "" {
-		t.Error(d)
-	}
-	got := b.bundles()
-	if len(got) != 1 {
-		t.Fatalf("%+v", got)
-	}
-	data, err := host.ReadFile(b.env.Host.Files(), got[0].Path)
+}
+
+func (b *bench) unzipped(taken bundle.Bundle) []byte {
+	b.Helper()
+	data, err := host.ReadFile(b.env.Host.Files(), taken.Path)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	unzipped, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
 	text, err := io.ReadAll(unzipped)
-	if err != nil || !bytes.Contains(text, []byte("last.log")) {
-		t.Errorf("%v, %s", err, text)
+	if err != nil {
+		b.Fatal(err)
 	}
+	return text
 }
 
 // A bundle on request leaves the zone alone.
