@@ -1,0 +1,99 @@
+package network_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/network"
+)
+
+// Links of an earlier configuration are remembered until they are gone: no
+// prefix of ours tells whose they are.
+func TestFormerLinksAreRemembered(t *testing.T) {
+	env := newEnv(t)
+	ensure := func(change func(*network.Settings)) network.Record {
+		s := settings()
+		change(&s)
+		if _, err := s.Ensure(t.Context(), env, false); err != nil {
+			t.Fatal(err)
+		}
+		return record(t, env)
+	}
+	first := ensure(func(*network.Settings) {})
+	if len(first.Former) != 0 {
+		t.Errorf("at first: %+v", first.Former)
+	}
+	want := []network.Former{{Kind: "etherstub", Name: "stub0"}, {Kind: "vnic", Name: "gz0", MAC: first.GZMAC}}
+	for range 2 { // the second time nothing changes
+		second := ensure(func(s *network.Settings) { s.Etherstub, s.GZVNIC, s.ControlLink = "", "", "net0" })
+		if d := cmp.Diff(want, second.Former); d != "" {
+			t.Error(d)
+		}
+		if !second.FormerVNIC("gz0", first.GZMAC) || second.FormerVNIC("gz0", "02:08:20:00:00:ff") || !second.FormerEtherstub("stub0") || second.FormerEtherstub("gz0") {
+			t.Errorf("%+v", second)
+		}
+	}
+	if again := ensure(func(*network.Settings) {}); len(again.Former) != 0 {
+		t.Errorf("configured as at first, %+v are former", again.Former)
+	}
+}
+
+// A VNIC is held before it is made: if its making is killed, it goes when its
+// time is up, and its name is not given to another meanwhile.
+func TestAVNICIsHeldBeforeItIsMade(t *testing.T) {
+	env := newEnv(t)
+	if _, err := settings().Ensure(t.Context(), env, false); err != nil {
+		t.Fatal(err)
+	}
+	held := func() []network.Hold {
+		book, err := env.Ledger(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		view, err := book.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds, err := network.Holds(view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return holds
+	}
+	want := network.VNIC{Name: "uplink7", Over: "stub0", Hold: time.Hour}
+	made := 0
+	for point := 1; ; point++ {
+		dying := host.Crash(env.Host, point, host.CrashAfter)
+		broken := env
+		broken.Host = dying
+		broken.Ledger = func(ctx context.Context) (*ledger.Ledger, error) {
+			return ledger.Open(ctx, dying.Files(), ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}})
+		}
+		_, _, err := settings().CreateVNIC(t.Context(), broken, want, false, false)
+		dying.Wait()
+		_, there := link(t, env.Host, "uplink7")
+		if there && len(held()) != 1 {
+			t.Fatalf("killed after point %d: it is there, and held: %v", point, held())
+		}
+		if there {
+			made++
+			if r, err := env.Host.Run(t.Context(), host.Command{Program: "dladm", Args: []string{"delete-vnic", "uplink7"}}); err != nil || r.Exit != 0 {
+				t.Fatal(err, string(r.Stderr))
+			}
+		}
+		if !dying.Crashed() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if made < 2 {
+		t.Errorf("it was made %d times", made)
+	}
+}
