@@ -20,11 +20,11 @@ func TestEveryStateKeepsTheLaws(t *testing.T) {
 		bounds      bounds
 		limit, soak int // states
 	}{
-		{"two copies", config{disks: 2}, bounds{lines: 4, stray: 1, faults: true}, 400, 60_000},
-		{"two copies, few steps", config{disks: 2}, bounds{lines: 3, only: "read, update, alone, unmount, mount, join, power", kills: "update alone join"}, 300, 50_000},
-		{"three copies", config{disks: 3}, bounds{lines: 4, stray: 1, faults: true}, 60, 15_000},
-		{"a directory and a disk", config{disks: 1, plain: true}, bounds{lines: 4, stray: 1}, 100, 15_000},
-		{"two copies and a spare disk", config{disks: 3, spares: 1}, bounds{lines: 4}, 60, 15_000},
+		{"two copies", config{disks: 2}, bounds{lines: 4, asides: 1, stray: 1, faults: true}, 400, 60_000},
+		{"two copies, few steps", config{disks: 2}, bounds{lines: 3, asides: 1, only: "read, update, alone, unmount, mount, join, power", kills: "update alone join"}, 300, 50_000},
+		{"three copies", config{disks: 3}, bounds{lines: 4, asides: 1, stray: 1, faults: true}, 60, 15_000},
+		{"a directory and a disk", config{disks: 1, plain: true}, bounds{lines: 4, asides: 1, stray: 1}, 100, 15_000},
+		{"two copies and a spare disk", config{disks: 3, spares: 1}, bounds{lines: 4, asides: 1}, 60, 15_000},
 	}
 	soak := os.Getenv("SLEDCTL_SOAK") != ""
 	defer debug.SetGCPercent(debug.SetGCPercent(400))

@@ -26,6 +26,7 @@ type bounds struct {
 	places bool   // torn writes are cut in three places, not in one
 	faults bool   // disks that fail or are full
 	stray  int    // so many disks are replaced, or made copies of others
+	asides int    // so many files may have been set aside on a disk before a join
 	only   string // names of steps, with commas, if not all: "join", "unmount 0"
 	kills  string // names of those that are killed, if only is set; else all are
 }
@@ -72,7 +73,7 @@ func (l *lab) stepsOf(i int, b bounds) []step {
 	join := step{name: named("join"), kills: true, do: on((*lab).join)}
 	if !d.mounted {
 		list := []step{{name: named("mount"), do: on(func(_ *lab, d *disk) error { d.mounted = true; return nil })}}
-		if l.seq() < b.lines && l.asides(d) < 2 {
+		if l.seq() < b.lines && l.asides(d) <= b.asides {
 			list = append(list, join) // it must not be done
 		}
 		return list
@@ -88,7 +89,7 @@ func (l *lab) stepsOf(i int, b bounds) []step {
 		list = append(list, step{name: named("tidy"), kills: true, do: on((*lab).tidy)})
 	}
 	if l.seq() < b.lines {
-		if l.asides(d) < 2 {
+		if l.asides(d) <= b.asides {
 			list = append(list, join)
 		}
 		if d.at.Pool == "" {

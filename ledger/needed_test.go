@@ -89,6 +89,9 @@ func TestEachRuleIsNeeded(t *testing.T) {
 				t.Fatalf("without it, in %d states, %d deep, whole %v: %v", x.states, x.depth, x.whole, err)
 			}
 			t.Logf("%d steps: %.300v", x.steps, err)
+			if testing.Short() {
+				return
+			}
 			test.config.without, test.config.repairs = 0, false
 			from, err = newLab(test.config)
 			try(t, err)
