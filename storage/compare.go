@@ -358,7 +358,8 @@ func (c *comparison) dataset(want Expected, before string) (after string, ok boo
 func (c *comparison) protect(want Expected, before string) (plan.Action, bool) {
 	m, seen := c.seen.Under[want.Mountpoint]
 	_, coming := c.coming[want.Pool]
-	if _, above := c.seen.Inv.Dataset(path.Dir(want.Dataset)); coming || !above && !seen { // made in this run, and empty
+	parent := path.Dir(want.Dataset)
+	if _, above := c.seen.Inv.Dataset(parent); coming || parent != want.Pool && !above { // it is made in this run, and empty
 		m, seen = zfs.Mountpoint{Directory: want.Mountpoint}, true
 	}
 	if !seen || m.Protected() || !mounts(want) {
