@@ -151,6 +151,27 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, pool string, dr
 	return result, report, err
 }
 
+// Ready gives the bases of those pools about which nothing is to be done, by one
+// look for all of them, and without a lock.
+func (s Settings) Ready(ctx context.Context, h host.Host, view ledger.View, pools []string) (map[string]Record, error) {
+	seen, err := s.look(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	busy := map[string]bool{}
+	for _, open := range operation.Open(view) {
+		busy[open.Subject] = true
+	}
+	ready := map[string]Record{}
+	for _, pool := range pools {
+		d, r, err := s.decide(view, seen, pool)
+		if err == nil && d.Plan.Empty() && len(d.Before)+len(d.After) == 0 && !busy[Subject(pool)] {
+			ready[pool] = r
+		}
+	}
+	return ready, nil
+}
+
 // seal writes down the identities that the host chose.
 func (s Settings) seal(ctx context.Context, h host.Host, r *Record) ([]ledger.Fact, error) {
 	seen, err := s.look(ctx, h)

@@ -150,6 +150,19 @@ func (r *run) importAll(ctx context.Context) bool {
 	return err == nil
 }
 
+// ready are the bases that are as they must be: most often all are.
+func (r *run) ready(ctx context.Context, pools []string) (map[string]base.Record, error) {
+	l, err := r.env.Ledger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view, err := l.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.Base.Ready(ctx, r.env.Host, view, pools)
+}
+
 // keep sees to the ledger.
 func (r *run) keep(ctx context.Context) bool {
 	r.begin("ledger")
@@ -225,9 +238,18 @@ func (r *run) bases(ctx context.Context) bool {
 	if len(pools) > 0 {
 		r.begin("base zones")
 	}
+	ready, err := r.ready(ctx, pools)
+	if err != nil {
+		r.failed = append(r.failed, err)
+		return false
+	}
 	parts := make([]Part, len(pools))
 	var wg sync.WaitGroup
 	for i, pool := range pools {
+		if record, ok := ready[pool]; ok {
+			parts[i] = Part{Name: "base " + pool, Base: record}
+			continue
+		}
 		wg.Go(func() {
 			record, report, err := r.Base.Ensure(ctx, r.env, pool, r.dryRun, false)
 			parts[i] = Part{Name: "base " + pool, Report: report, Base: record, Err: err}
