@@ -68,6 +68,7 @@ func measure(ctx context.Context, binary string) ([]row, error) {
 		take func(context.Context) ([]row, error)
 	}{
 		{"start-up", b.startUp},
+		{"bootstrap", b.bootstrap},
 		{"instance ensure", b.fullEnsure},
 		{"instance ensure, nothing to do", b.idleEnsure},
 		{"waits", b.waits},

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/key"
@@ -190,4 +192,49 @@ func (l listener) Run(ctx context.Context, c host.Command) (host.Result, error) 
 	defer l.mu.Unlock()
 	fmt.Fprintf(l.told, "%s\n%s\n%s\n", c.Shell(), r.Stdout, r.Stderr)
 	return r, err
+}
+
+// counting counts listings, by program and subcommand.
+type counting struct {
+	host.Host
+	mu *sync.Mutex
+	n  map[string]int
+}
+
+func (c counting) Run(ctx context.Context, command host.Command) (host.Result, error) {
+	c.mu.Lock()
+	kind := command.Program
+	if command.Program != "uname" && command.Program != "prtconf" {
+		kind += " " + command.Args[0]
+	}
+	if !command.ReadOnly {
+		kind = "CHANGE " + kind
+	}
+	c.n[kind]++
+	c.mu.Unlock()
+	return c.Host.Run(ctx, command)
+}
+
+// A sled that is prepared costs a look of each part of bootstrap at each kind of
+// thing, however many disks there are; the disks themselves are listed once.
+func TestAPreparedSledCostsALook(t *testing.T) {
+	looks := func(u2 int) map[string]int {
+		s := newSled(t, sim.Options{Seed: 1, M2: 2, U2: u2}, "")
+		s.run("bootstrap")
+		c := counting{s.Host(), &sync.Mutex{}, map[string]int{}}
+		if a := s.on(t.Context(), c, "bootstrap"); a.exit != 0 {
+			t.Fatal(a.errs)
+		}
+		return c.n
+	}
+	few, many := looks(1), looks(10)
+	if diff := cmp.Diff(few, many); diff != "" {
+		t.Errorf("one U.2 and ten (-one +ten):\n%s", diff)
+	}
+	const parts = 4 // storage, network, reap, base
+	for kind, n := range many {
+		if n > parts || kind == "prtconf" && n > 1 || strings.HasPrefix(kind, "CHANGE") {
+			t.Errorf("%s: %d", kind, n)
+		}
+	}
 }

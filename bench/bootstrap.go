@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/sim"
+)
+
+// bootstrap measures one of a sled with twelve disks that is prepared.
+func (b bench) bootstrap(ctx context.Context) ([]row, error) {
+	const n = 31
+	s := machine{sim.New(sim.Options{Seed: 1, M2: 2, U2: 10})}
+	defer s.Close()
+	if err := s.configure(); err != nil {
+		return nil, err
+	}
+	var own times
+	changes := 0
+	for i := range n + 1 {
+		r, err := s.run(ctx, nil, "bootstrap")
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			own = append(own, r.own())
+			changes += r.counts().changes
+		}
+	}
+	const what = "bootstrap of a prepared sled, 12 disks: "
+	return []row{
+		timed(what+"own time", 50*time.Millisecond, own.median(), fmt.Sprintf("(n=%d)", n)),
+		{what: what + "changes", budget: "0", measured: fmt.Sprint(changes), judged: true, over: changes > 0},
+	}, nil
+}
