@@ -37,15 +37,17 @@ func TestEveryStateKeepsTheLaws(t *testing.T) {
 		case testing.Short():
 			limit /= 10
 		}
-		from, err := newLab(test.config)
-		try(t, err)
-		start := time.Now()
-		x, err := explore(from, test.bounds, limit)
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-		}
-		total.states, total.steps = total.states+x.states, total.steps+x.steps
-		t.Logf("%s: %d states, %d steps, all states %v, %d steps deep, %.1f s", test.name, x.states, x.steps, x.whole, x.depth, time.Since(start).Seconds())
+		t.Run(test.name, func(t *testing.T) {
+			from, err := newLab(test.config)
+			try(t, err)
+			start := time.Now()
+			x, err := explore(from, test.bounds, limit)
+			if err != nil {
+				t.Error(err)
+			}
+			total.states, total.steps = total.states+x.states, total.steps+x.steps
+			t.Logf("%d states, %d steps, all states %v, %d steps deep, %.1f s", x.states, x.steps, x.whole, x.depth, time.Since(start).Seconds())
+		})
 	}
 	t.Logf("in all %d states, %d steps", total.states, total.steps)
 }
