@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"time"
@@ -179,6 +180,9 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 	if !now.is(loss) {
 		return ErrChanged
 	}
+	if err := l.flushGone(); err != nil {
+		return err
+	}
 	kept, err := l.whole(ctx, l.at(loss.keep))
 	if err != nil {
 		return err
@@ -201,6 +205,21 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 		return err
 	}
 	return l.testify(ctx, p)
+}
+
+// flushGone makes sure that a file which is gone stays so: whoever set it aside
+// may have been killed before that was on disk.
+func (l *Ledger) flushGone() error {
+	_, absent := l.readable()
+	for _, a := range absent {
+		if !errors.Is(a.Err, errNoFile) {
+			continue
+		}
+		if err := l.files.SyncDir(path.Dir(a.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // whole is the copy without a torn end.
