@@ -135,6 +135,9 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	decision := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
 	clearing := leaving(old, seen)
 	if !goOn {
+		if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
+			return operation.Decision{}, old, err
+		}
 		clearing, next.Leaving = s.down(old, seen, at), old.Runs()
 		if next.Run, err = choose.run(next, seen.Boot); err != nil {
 			return operation.Decision{}, old, err

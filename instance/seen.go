@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/reservoir"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zfs"
@@ -42,6 +43,8 @@ type Seen struct {
 	Mode fs.FileMode
 	// Of the zone of the recorded run, when it is running:
 	Inside Inside
+	// Room is the VMM reservoir; nil where none is configured.
+	Room *reservoir.State
 	// Profile is what lies in the zone as its site profile; nil if none.
 	Profile []byte
 }
@@ -100,6 +103,9 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 		}
 	}
 	var err error
+	if seen.Room, err = s.lookForRoom(ctx, h); err != nil {
+		return seen, err
+	}
 	if seen.Packaging, err = packaging.Look(h.Files(), s.Propolis.Directory); err != nil || r.Run == nil {
 		return seen, err
 	}

@@ -35,6 +35,10 @@ type Settings struct {
 	// nil: every external pool, else the fallback.
 	Pools []string
 
+	// Reservoir says that memory is set aside, and no instance gets more than is
+	// free of it.
+	Reservoir bool
+
 	Propolis Propolis
 	RunDir   string
 

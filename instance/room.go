@@ -1,0 +1,54 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/reservoir"
+)
+
+// NoRoomError is memory that the VMM reservoir does not have: Propolis takes a
+// guest's memory from it when the VM is made, which would fail.
+type NoRoomError struct {
+	Memory uint64
+	State  reservoir.State
+}
+
+// Error shows what there is.
+func (e *NoRoomError) Error() string {
+	return fmt.Sprintf("memory is %d MiB, and of the VMM reservoir's %d MiB %d MiB are free", e.Memory>>20, e.State.Size()>>20, e.State.Free>>20)
+}
+
+// Unwrap says that it is refused.
+func (e *NoRoomError) Unwrap() error { return host.ErrRefused }
+
+// Hint says what would make room.
+func (e *NoRoomError) Hint() string {
+	return "stop another instance, ask for less memory, or give the reservoir more: instance.reservoir, then sledctl bootstrap"
+}
+
+// lookForRoom asks the reservoir, where one is configured.
+func (s Settings) lookForRoom(ctx context.Context, h host.Host) (*reservoir.State, error) {
+	if !s.Reservoir {
+		return nil, nil
+	}
+	state, err := reservoir.Query(ctx, h)
+	return &state, err
+}
+
+// fits says whether there is memory for a new life. What the instance's present
+// one has is given back first.
+func fits(spec Spec, room *reservoir.State, old Record, booted bool) error {
+	if room == nil {
+		return nil
+	}
+	free := room.Free
+	if booted && old.Run != nil && old.Run.Ensured {
+		free += old.Spec.Memory
+	}
+	if spec.Memory > free {
+		return &NoRoomError{Memory: spec.Memory, State: *room}
+	}
+	return nil
+}
