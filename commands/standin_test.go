@@ -44,7 +44,7 @@ func standIn(t *testing.T, o sim.Options, config string) (s *sled, newHost func(
 	s.write("/etc/sledctl/config.toml", config)
 	return s, func() host.Host {
 		return host.NewIllumos(host.IllumosOptions{
-			CommandPath: []string{bin}, Root: sim.Root(dir), Files: inner.Host().Files(), Environment: []string{sim.DirVariable, "GORACE"},
+			CommandPath: []string{bin, filepath.Join(bin, sim.CommonDir)}, Root: sim.Root(dir), Files: inner.Host().Files(), Environment: []string{sim.DirVariable, "GORACE"},
 		})
 	}
 }
