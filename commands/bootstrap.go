@@ -116,8 +116,11 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	parts, err := s.Run(ctx, env, m.dry())
 	reports := make([]operation.Report, len(parts))
 	var shown []shownPart
+	var failed []operation.Report // what is left is theirs: what the others made is to stay
 	for i, p := range parts {
-		reports[i] = p.Report
+		if reports[i] = p.Report; p.Err != nil {
+			failed = append(failed, p.Report)
+		}
 		shown = addPart(shown, showPart(p))
 	}
 	if m.dry() {
@@ -127,10 +130,10 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 		return e.printPlan(m, reports...)
 	}
 	if len(shown) == 0 {
-		return withReport(err, reports...)
+		return withReport(err, failed...)
 	}
 	if perr := partList().Print(e.Streams.Out, e.output, shown); perr != nil && err == nil {
 		err = perr
 	}
-	return withReport(err, reports...)
+	return withReport(err, failed...)
 }

@@ -326,7 +326,7 @@ func (c *comparison) dataset(want Expected, before string) (after string, ok boo
 	if want.Root && is.Keystatus == zfs.KeyUnavailable {
 		a, err := c.unlock(want, is)
 		if err != nil {
-			c.add(Difference{Object: object, Property: "key", Is: "not loaded", Wanted: "loaded", Why: want.Why, Err: &LockedError{want.Dataset, err}})
+			c.add(Difference{Object: object, Property: "key", Is: "not loaded", Wanted: "loaded", Why: want.Why, Err: &LockedError{err}})
 			return "", false
 		}
 		chain("key", "not loaded", "loaded", a)
@@ -391,7 +391,7 @@ func (c *comparison) create(want Expected, before string) (after string, ok bool
 	if want.Root {
 		step, err := c.createRoot(want, properties)
 		if err != nil {
-			c.add(Difference{Object: a.Object, Property: "presence", Is: "absent", Wanted: "encrypted", Why: want.Why, Err: &LockedError{want.Dataset, err}})
+			c.add(Difference{Object: a.Object, Property: "presence", Is: "absent", Wanted: "encrypted", Why: want.Why, Err: &LockedError{err}})
 			return "", false
 		}
 		a.Step = step

@@ -156,7 +156,7 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 				s.locked = true
 				s.change(crypt, func(d *zfs.Dataset) { d.Mounted, d.Keystatus = false, zfs.KeyUnavailable })
 			},
-			[]string{"dataset POOL1/crypt: key is not loaded, wanted loaded; refused: POOL1/crypt stays locked: no source of keys is configured"},
+			[]string{"dataset POOL1/crypt: key is not loaded, wanted loaded; refused: stays locked: no source of keys is configured"},
 		},
 		"another's mountpoint": {
 			func(s *scene) { s.change(crypt+"/zone", func(d *zfs.Dataset) { d.Mountpoint = "/elsewhere" }) },

@@ -62,14 +62,11 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: %s is %s, wanted %s", e.Object, e.Property, e.Is, e.Wanted)
 }
 
-// LockedError is an encrypted dataset whose key cannot be had.
-type LockedError struct {
-	Dataset string
-	Err     error
-}
+// LockedError is what is encrypted, and whose key cannot be had.
+type LockedError struct{ Err error }
 
 // Error says why.
-func (e *LockedError) Error() string { return fmt.Sprintf("%s stays locked: %v", e.Dataset, e.Err) }
+func (e *LockedError) Error() string { return fmt.Sprintf("stays locked: %v", e.Err) }
 
 // Unwrap gives the reason.
 func (e *LockedError) Unwrap() error { return e.Err }

@@ -28,7 +28,7 @@ func (s Settings) Rekey(ctx context.Context, env operation.Env, dryRun bool) (op
 				return seen, err
 			}
 			if s.Keys == nil {
-				return seen, &LockedError{"everything", errNoSource}
+				return seen, &LockedError{errNoSource}
 			}
 			latest, err = s.Keys.Latest(ctx, h)
 			seen.Keys = s.ask(ctx, h, rekeyNeeds(seen))
@@ -76,7 +76,7 @@ func rekey(seen Seen, latest uint64) (actions []plan.Action, left []Difference) 
 		}
 		if err != nil {
 			left = append(left, Difference{Object: "dataset " + is.Name, Property: "epoch", Is: is.User[PropertyEpoch].Value, Wanted: fmt.Sprint(latest),
-				Err: &LockedError{is.Name, err}})
+				Err: &LockedError{err}})
 			continue
 		}
 		was := "unknown"
