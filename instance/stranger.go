@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -98,9 +97,6 @@ func zonesOf(view ledger.View) (map[string]bool, error) {
 	}
 	return zones, nil
 }
-
-// called is how an operator knows a stranger.
-func (s Stranger) called() string { return cmp.Or(s.Name, s.ID, s.Zone.Name) }
 
 // address is the one that its zone says that it has.
 func (s Stranger) address() netip.Addr {

@@ -59,7 +59,7 @@ func (c *creation) checkBoard() error {
 		return errors.New("failed to create machine: Invalid argument (os error 22)")
 	}
 	if err := c.tx.TakeMemory(c.process.VM, c.machine.board.Memory<<20); err != nil {
-		return fmt.Errorf("failed to allocate guest memory: %w (os error 28)", err)
+		return errors.New("failed to allocate guest memory: No space left on device (os error 28)")
 	}
 	return nil
 }

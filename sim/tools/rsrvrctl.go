@@ -40,7 +40,7 @@ func Rsrvrctl(tx *world.Tx, c Call) Reply {
 		}
 		bytes := strtoul(value) << 20
 		if err := tx.SetReservoir(target(bytes)); err != nil {
-			return Reply{Stderr: fmt.Sprintf("rsrvrctl: "+failed+": %v\n", bytes, err), Exit: 1}, true
+			return Reply{Stderr: fmt.Sprintf("rsrvrctl: "+failed+": No space left on device\n", bytes), Exit: 1}, true
 		}
 		return Reply{}, true
 	}

@@ -13,10 +13,9 @@ const reservoirLimit = 1 << 40 / 5 * 4
 // Reservoir is what the kernel tells of it, in bytes.
 type Reservoir struct{ Free, Allocated, Transient, Limit uint64 }
 
-// Of the errors of setting a target.
-var (
-	ErrReservoirSpace = errors.New("No space left on device") // more than the limit, or less than guests have taken
-)
+// ErrReservoirSpace is ENOSPC: more than the limit, or less than guests have
+// taken.
+var ErrReservoirSpace = errors.New("no space left on device")
 
 // QueryReservoir is VMM_RESV_QUERY.
 func (tx *Tx) QueryReservoir() Reservoir {
