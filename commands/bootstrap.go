@@ -2,12 +2,14 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/bootstrap"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/storage"
 	"github.com/sledctl/sledctl/terminal"
 )
 
@@ -116,12 +118,17 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	parts, err := s.Run(ctx, env, m.dry())
 	reports := make([]operation.Report, len(parts))
 	var shown []shownPart
-	var failed []operation.Report // what is left is theirs: what the others made is to stay
+	left, partly := []operation.Report{}, true
 	for i, p := range parts {
-		if reports[i] = p.Report; p.Err != nil {
-			failed = append(failed, p.Report)
+		reports[i] = p.Report
+		if p.Err != nil {
+			left = append(left, p.Report)
+			partly = partly && errors.As(p.Err, new(*storage.PartlyError))
 		}
 		shown = addPart(shown, showPart(p))
+	}
+	if !partly { // it has ended half-way; else what the other parts made is as it must be
+		left = reports
 	}
 	if m.dry() {
 		if err != nil {
@@ -130,10 +137,10 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 		return e.printPlan(m, reports...)
 	}
 	if len(shown) == 0 {
-		return withReport(err, failed...)
+		return withReport(err, left...)
 	}
 	if perr := partList().Print(e.Streams.Out, e.output, shown); perr != nil && err == nil {
 		err = perr
 	}
-	return withReport(err, failed...)
+	return withReport(err, left...)
 }
