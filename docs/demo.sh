@@ -61,9 +61,13 @@ run reap --dry-run -o table
 
 say 'The sled is as it was when it was prepared.'
 "$sledctl" sim show -o json >"$dir/after"
-if cmp -s "$dir/prepared" "$dir/after"; then
+# A boot leaves the root of a base zone unmounted; whoever clones it needs no more.
+for state in prepared after; do
+	sed -e '/"mounted": /d' -e 's/,$//' "$dir/$state" >"$dir/$state.plain"
+done
+if cmp -s "$dir/prepared.plain" "$dir/after.plain"; then
 	echo 'not one zone, link, dataset, address or service more or less'
 else
-	diff "$dir/prepared" "$dir/after" || true
+	diff "$dir/prepared.plain" "$dir/after.plain" || true
 	exit 1
 fi
