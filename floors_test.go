@@ -60,7 +60,8 @@ func floors() map[string]room {
 
 		"storage": {floor: 3}, "network": {floor: 3}, "base": {floor: 3}, "instance": {floor: 3}, "nicsync": {floor: 3}, "memory": {floor: 3},
 
-		"operation": {floor: 2},
+		"operation":               {floor: 2},
+		"operation/operationtest": {imports: []string{"host", "ledger", "operation"}, by: []string{}}, // for tests
 
 		"plan": {floor: 1}, "inventory": {floor: 1}, "ledger": {floor: 1}, "bundle": {floor: 1},
 

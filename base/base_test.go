@@ -1,12 +1,9 @@
 package base_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
@@ -35,30 +33,11 @@ type bench struct {
 	env  operation.Env
 }
 
-func places() ledger.Places {
-	return ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}}
-}
-
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	s := sim.New(sim.Options{M2: -1, U2: -1})
 	t.Cleanup(s.Close)
-	h := s.Host()
-	for _, dir := range []string{"/state", "/var/run/sledctl"} {
-		if err := host.MkdirAll(h.Files(), dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := ledger.Create(t.Context(), h.Files(), places(), "test"); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	n := 0
-	b := &bench{T: t, sled: s, env: operation.Env{
-		Host: h, RunDir: "/var/run/sledctl", PID: 1,
-		Ledger: func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, h.Files(), places()) },
-		Draw:   func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
-	}}
+	b := &bench{T: t, sled: s, env: operationtest.New(t, s.Host())}
 	b.run("zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")
 	return b
 }
@@ -80,23 +59,10 @@ func (b *bench) ensure() base.Record {
 	return r
 }
 
-func (b *bench) view() ledger.View {
-	b.Helper()
-	l, err := b.env.Ledger(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	view, err := l.Read(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	return view
-}
-
 // statuses are those of all recorded bases, by zone: empty if valid.
 func (b *bench) statuses() map[string]string {
 	b.Helper()
-	all, err := settings().List(b.Context(), b.env.Host, b.view())
+	all, err := settings().List(b.Context(), b.env.Host, operationtest.View(b, b.env))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -137,7 +103,7 @@ func TestAPoolGetsAValidBaseOnce(t *testing.T) {
 	if d := cmp.Diff(map[string]string{first: ""}, b.statuses()); d != "" {
 		t.Error(d)
 	}
-	if now, ok := base.Current(b.view(), pool); !ok || now != r {
+	if now, ok := base.Current(operationtest.View(b, b.env), pool); !ok || now != r {
 		t.Errorf("on record: %+v", now)
 	}
 	zones, err := zone.List(t.Context(), b.env.Host)
@@ -151,9 +117,9 @@ func TestAPoolGetsAValidBaseOnce(t *testing.T) {
 			changes++
 		}
 	})
-	before, seq := b.state(), b.view().Seq()
+	before, seq := b.state(), operationtest.View(b, b.env).Seq()
 	again, report, err := settings().Ensure(t.Context(), env, pool, false, false)
-	if err != nil || again != r || !report.Plan.Empty() || changes > 0 || b.state() != before || b.view().Seq() != seq {
+	if err != nil || again != r || !report.Plan.Empty() || changes > 0 || b.state() != before || operationtest.View(b, b.env).Seq() != seq {
 		t.Errorf("the second time: %+v, %d changes, %v, %v", again, changes, report.Plan, err)
 	}
 }
@@ -209,7 +175,7 @@ func TestARetiredBaseLeavesNothingBehind(t *testing.T) {
 	if d := cmp.Diff(before, b.state()); d != "" {
 		t.Error(d)
 	}
-	if all, err := base.All(b.view()); err != nil || len(all) > 0 || len(operation.Open(b.view())) > 0 {
+	if all, err := base.All(operationtest.View(b, b.env)); err != nil || len(all) > 0 || len(operation.Open(operationtest.View(b, b.env))) > 0 {
 		t.Errorf("on record: %v, %v", all, err)
 	}
 	if _, err := settings().Retire(t.Context(), b.env, first, false); err == nil {
@@ -293,7 +259,7 @@ func TestAFailedBaseIsUndoneAndMadeTheNextTime(t *testing.T) {
 			if d := cmp.Diff(before, b.state()); d != "" {
 				t.Error(d)
 			}
-			if all, _ := base.All(b.view()); len(all) > 0 {
+			if all, _ := base.All(operationtest.View(b, b.env)); len(all) > 0 {
 				t.Errorf("on record: %+v", all)
 			}
 			if r := b.ensure(); r.Zone != first || b.statuses()[first] != "" {
@@ -340,10 +306,7 @@ func TestABaseIsMadeWhereverTheRunBeforeWasKilled(t *testing.T) {
 // dying is the bench as a process sees it that is killed at a point.
 func (b *bench) dying(point int, mode host.CrashMode) (operation.Env, *host.Crashing) {
 	dying := host.Crash(b.env.Host, point, mode)
-	env := b.env
-	env.Host = dying
-	env.Ledger = func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, dying.Files(), places()) }
-	return env, dying
+	return operationtest.On(b.env, dying), dying
 }
 
 func TestAPoolWithoutAPlaceForZonesIsRefused(t *testing.T) {
@@ -370,9 +333,9 @@ func TestAHostWithoutTheBrandIsRefused(t *testing.T) {
 
 func TestADryRunMakesNothing(t *testing.T) {
 	b := newBench(t)
-	before, seq := b.state(), b.view().Seq()
+	before, seq := b.state(), operationtest.View(b, b.env).Seq()
 	_, report, err := settings().Ensure(t.Context(), b.env, pool, true, false)
-	if err != nil || report.Plan.Empty() || b.state() != before || b.view().Seq() != seq {
+	if err != nil || report.Plan.Empty() || b.state() != before || operationtest.View(b, b.env).Seq() != seq {
 		t.Errorf("%v, %v", report.Plan, err)
 	}
 }

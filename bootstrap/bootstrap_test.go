@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sim"
@@ -95,15 +96,7 @@ func (b *bench) prepared() []bootstrap.Part {
 func (b *bench) view() ledger.View {
 	b.Helper()
 	env, _ := b.as(b.sled.Host())
-	l, err := env.Ledger(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	view, err := l.Read(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	return view
+	return operationtest.View(b, env)
 }
 
 func (b *bench) state() string {

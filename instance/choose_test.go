@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -43,7 +44,7 @@ func TestTheLowestFreeNumberIsTaken(t *testing.T) {
 			for _, l := range s.links {
 				here.Links = append(here.Links, vnic.Link{Name: l, Class: "vnic", Over: "net0", MAC: "02:08:20:00:00:01"})
 			}
-			_, r, err := here.decide(t, c, book(t, s.facts...), Change{Wanted: Wanted{Ref: "web1"}})
+			_, r, err := here.decide(t, c, operationtest.Book(t, s.facts...), Change{Wanted: Wanted{Ref: "web1"}})
 			if err != nil || r.Run.Control.Name != s.want {
 				t.Errorf("%v, %v", r.Run, err)
 			}
@@ -55,7 +56,7 @@ func TestTheNICsOfAnInstanceAreNumberedInARow(t *testing.T) {
 	c := settings()
 	here := prepared()
 	here.Links = append(here.Links, vnic.Link{Name: "vnic_propolis_guest1", Class: "vnic"})
-	_, r, err := here.decide(t, c, book(t), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
+	_, r, err := here.decide(t, c, operationtest.Book(t), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
 	if err != nil || r.Run.Guests[0].Name != "vnic_propolis_guest2" || r.Run.Guests[1].Name != "vnic_propolis_guest3" {
 		t.Errorf("%+v, %v", r.Run, err)
 	}
@@ -87,7 +88,7 @@ func TestTheLowestFreeAddressIsTaken(t *testing.T) {
 			for _, a := range s.taken {
 				facts = append(facts, ledger.Fact{Key: addressPrefix + a, Value: text(otherID)})
 			}
-			_, r, err := prepared().decide(t, c, book(t, facts...), Change{Wanted: Wanted{Ref: "web1"}})
+			_, r, err := prepared().decide(t, c, operationtest.Book(t, facts...), Change{Wanted: Wanted{Ref: "web1"}})
 			if (err != nil) != (s.want == "") || err == nil && r.Spec.Address.String() != s.want {
 				t.Errorf("%s, %v", r.Spec.Address, err)
 			}
@@ -115,12 +116,12 @@ func TestAMACThatIsTakenIsDrawnAgain(t *testing.T) {
 		if s.change != nil {
 			s.change(here)
 		}
-		_, r, err := here.decide(t, c, book(t, s.facts...), Change{Wanted: Wanted{Ref: "web1"}})
+		_, r, err := here.decide(t, c, operationtest.Book(t, s.facts...), Change{Wanted: Wanted{Ref: "web1"}})
 		if err != nil || r.Control != drawn("control", 1) {
 			t.Errorf("%s: %s, %v", name, r.Control, err)
 		}
 	}
-	if _, r, err := prepared().decide(t, c, book(t), Change{Wanted: Wanted{Ref: "web1"}}); err != nil || r.Control != first {
+	if _, r, err := prepared().decide(t, c, operationtest.Book(t), Change{Wanted: Wanted{Ref: "web1"}}); err != nil || r.Control != first {
 		t.Errorf("by nobody: %s, %v", r.Control, err)
 	}
 }
@@ -129,7 +130,7 @@ func TestAnInstanceKeepsTheMACsThatItHas(t *testing.T) {
 	c := settings()
 	r := made(t, c, Wanted{Ref: "web1", NICs: []NIC{{MAC: "02:08:20:00:00:07"}}})
 	here := prepared().bring(c, r, atRunning)
-	d, _, err := here.decide(t, c, book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: "2:8:20:0:0:7"}}}})
+	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: "2:8:20:0:0:7"}}}})
 	if err != nil || !d.Plan.Empty() {
 		t.Errorf("%q, %v", told(t, d, r.Run), err)
 	}
@@ -188,7 +189,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 					here.Pools[i] = s.change
 				}
 			}
-			choose := c.chooser(book(t, s.facts...), here.look().Inv, "i", someID)
+			choose := c.chooser(operationtest.Book(t, s.facts...), here.look().Inv, "i", someID)
 			if got, err := choose.pool(); err != nil || got != s.want {
 				t.Errorf("%s, %v", got, err)
 			}
@@ -196,7 +197,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 	}
 	c := settings()
 	c.Pools = []string{"tank"}
-	if _, err := c.chooser(book(t), prepared().look().Inv, "i", someID).pool(); !errors.Is(err, ErrNoPool) {
+	if _, err := c.chooser(operationtest.Book(t), prepared().look().Inv, "i", someID).pool(); !errors.Is(err, ErrNoPool) {
 		t.Errorf("without any: %v", err)
 	}
 }
@@ -205,7 +206,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 func TestTheSameIntentChoosesTheSame(t *testing.T) {
 	c := settings()
 	choose := func(id string) Record {
-		_, r, err := c.decide(book(t), prepared().look(), moment(id), c.ID("web1"), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
+		_, r, err := c.decide(operationtest.Book(t), prepared().look(), moment(id), c.ID("web1"), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +233,7 @@ func TestNoTwoInstancesGetTheSame(t *testing.T) {
 		for i := range rapid.IntRange(2, 8).Draw(t, "instances") {
 			w := web(i)
 			w.NICs = make([]NIC, rapid.IntRange(0, 2).Draw(t, "nics"))
-			d, r, err := c.decide(bookOf(t, facts), here.look(), moment(fmt.Sprint(i)), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+			d, r, err := c.decide(operationtest.Book(t, facts...), here.look(), moment(fmt.Sprint(i)), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/smf"
@@ -73,7 +74,7 @@ func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change Change
 
 func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 	c := settings()
-	d, r, err := prepared().decide(t, c, book(t), Change{Wanted: oneNIC()})
+	d, r, err := prepared().decide(t, c, operationtest.Book(t), Change{Wanted: oneNIC()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestWhatWasBegunIsFinished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old := half(r)
-			d, next, err := prepared().bring(c, old, s.point).decide(t, c, book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+			d, next, err := prepared().bring(c, old, s.point).decide(t, c, operationtest.Book(t, kept(t, old)...), Change{Wanted: oneNIC()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +143,7 @@ func TestWhatIsNotYetSoIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			here := prepared().bring(c, r, s.point)
 			s.change(here)
-			d, _, err := here.decide(t, c, book(t, kept(t, r)...), Change{Wanted: oneNIC()})
+			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: oneNIC()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +195,7 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 			old.Run.Ensured = true
 			here := prepared().bring(c, old, s.point)
 			s.change(here, &old)
-			d, next, err := here.decide(t, c, book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+			d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), Change{Wanted: oneNIC()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +226,7 @@ func TestAnAddressThatWasDeletedIsMadeAgain(t *testing.T) {
 	r := made(t, c, oneNIC())
 	here := prepared().bring(c, r, atRunning)
 	here.seen.Inside.Addresses, here.seen.Inside.VM = nil, VM{Err: errors.New("no route to host")}
-	d, next, err := here.decide(t, c, book(t, kept(t, r)...), Change{Wanted: oneNIC()})
+	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: oneNIC()})
 	if err != nil || next.Run.Zone != r.Run.Zone {
 		t.Fatalf("%v, %+v", err, next.Run)
 	}
@@ -297,7 +298,7 @@ func TestARunningMachineThatDiffersIsAConflict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			here := prepared().bring(c, r, atRunning)
 			s.change(here)
-			view := book(t, kept(t, r)...)
+			view := operationtest.Book(t, kept(t, r)...)
 			_, _, err := here.decide(t, c, view, Change{Wanted: s.wanted})
 			conflict, ok := errors.AsType[*ConflictError](err)
 			if !ok || !conflict.Recreate || conflict.Differences[0].Field != s.field {
@@ -327,7 +328,7 @@ func TestWhatCannotBeLookedIntoIsNotRebuilt(t *testing.T) {
 		for _, w := range []Wanted{oneNIC(), more} {
 			here := prepared().bring(c, r, atRunning)
 			change(here)
-			d, _, err := here.decide(t, c, book(t, kept(t, r)...), Change{Wanted: w})
+			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: w})
 			if _, ok := errors.AsType[*UnseenError](err); !ok {
 				t.Errorf("%s: %v, %q", name, err, told(t, d))
 			}
@@ -339,7 +340,7 @@ func TestAStoppedInstanceStartsWithTheAddressesThatItHad(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	r.Run, r.Wanted = nil, WantedStopped
-	d, next, err := prepared().decide(t, c, book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1"}})
+	d, next, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +365,7 @@ func TestOneStageDoesNoMore(t *testing.T) {
 		{StageStart, atAddress, up[10:13]}, {StageEnsure, atOnline, up[13:14]}, {StageRun, atEnsured, up[14:]},
 	} {
 		t.Run(string(s.stage), func(t *testing.T) {
-			d, next, err := prepared().bring(c, r, s.point).decide(t, c, book(t, kept(t, r)...), Change{Wanted: oneNIC(), Only: s.stage})
+			d, next, err := prepared().bring(c, r, s.point).decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: oneNIC(), Only: s.stage})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,7 +378,7 @@ func TestOneStageDoesNoMore(t *testing.T) {
 			if s.point == atNothing {
 				return
 			}
-			_, _, err = prepared().decide(t, c, book(t, kept(t, r)...), Change{Wanted: oneNIC(), Only: s.stage})
+			_, _, err = prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: oneNIC(), Only: s.stage})
 			if early, ok := errors.AsType[*EarlierError](err); !ok || early.First != StageVNIC {
 				t.Errorf("on nothing: %v", err)
 			}
@@ -431,7 +432,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 			if s.wanted.Ref == "" {
 				s.wanted.Ref = "web1"
 			}
-			d, _, err := here.decide(t, c, book(t, kept(t, other)...), Change{Wanted: s.wanted})
+			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, other)...), Change{Wanted: s.wanted})
 			input, ok := errors.AsType[*InputError](err)
 			if err == nil || ok != (s.field != "") || ok && input.Field != s.field || !d.Plan.Empty() || len(d.Before) > 0 {
 				t.Errorf("error: %v; plan: %v", err, d.Plan)
@@ -443,7 +444,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 func TestAnInstanceCannotUseItsControlMACForAGuest(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
-	_, _, err := prepared().decide(t, c, book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: r.Control}}}})
+	_, _, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: r.Control}}}})
 	if _, ok := errors.AsType[*MACTakenError](err); !ok {
 		t.Errorf("error: %v", err)
 	}
@@ -476,7 +477,7 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 			zfs.Dataset{Name: old.Run.Dataset + "x", Type: "filesystem"}, zfs.Dataset{Name: baseZone().Dataset + "@other_snap", Type: "snapshot"})
 
 		facts, _ := old.replaces(Record{})
-		d, next, err := c.decide(bookOf(t, facts), here.look(), moment("m"), id, Change{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
+		d, next, err := c.decide(operationtest.Book(t, facts...), here.look(), moment("m"), id, Change{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
 		if err != nil {
 			return // refused: nothing is touched
 		}

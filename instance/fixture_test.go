@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -11,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
@@ -180,12 +179,6 @@ func (s *scene) inside(c Settings, r Record, point int) {
 	}
 }
 
-// book is a ledger that holds these facts.
-func book(t testing.TB, facts ...ledger.Fact) ledger.View {
-	t.Helper()
-	return bookOf(t, facts)
-}
-
 func kept(t testing.TB, records ...Record) []ledger.Fact {
 	t.Helper()
 	var all []ledger.Fact
@@ -215,7 +208,7 @@ func moment(id string) operation.Moment {
 // made is an instance as an ensure on a prepared sled leaves its record.
 func made(t testing.TB, c Settings, w Wanted, others ...ledger.Fact) Record {
 	t.Helper()
-	_, r, err := c.decide(book(t, others...), prepared().look(), moment("made "+w.Ref), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+	_, r, err := c.decide(operationtest.Book(t, others...), prepared().look(), moment("made "+w.Ref), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,27 +226,3 @@ func half(r Record) Record {
 func web(n int) Wanted { return Wanted{Ref: fmt.Sprintf("web%d", n)} }
 
 func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
-
-// bookOf is book for properties.
-func bookOf(t fatal, facts []ledger.Fact) ledger.View {
-	ctx, files := context.Background(), host.Memory()
-	places := ledger.Places{Lock: "/lock", Locations: []ledger.Location{{Directory: "/state"}}}
-	err := host.MkdirAll(files, "/state", 0o755)
-	if err == nil {
-		err = ledger.Create(ctx, files, places, "test")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Open(ctx, files, places)
-	if err != nil {
-		t.Fatal(err)
-	}
-	view, err := l.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return facts, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return view
-}
-
-type fatal interface{ Fatal(...any) }

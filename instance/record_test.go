@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation/operationtest"
 )
 
 // written is what a ledger holds after these facts.
@@ -104,7 +105,7 @@ func TestARecordIsReadBackAsItWasWritten(t *testing.T) {
 func TestTheUserOfAVNICIsTheInstanceWhoseRunHasIt(t *testing.T) {
 	c := settings()
 	one := made(t, c, oneNIC())
-	view := book(t, kept(t, one)...)
+	view := operationtest.Book(t, kept(t, one)...)
 	for _, v := range one.Run.vnics() {
 		if user, used, err := UserOfVNIC(view, v.Name); err != nil || !used || user.ID != one.ID {
 			t.Errorf("%s: %v, %v, %v", v.Name, user.Name, used, err)
@@ -116,7 +117,7 @@ func TestTheUserOfAVNICIsTheInstanceWhoseRunHasIt(t *testing.T) {
 }
 
 func TestABrokenRecordIsAnError(t *testing.T) {
-	view := book(t, ledger.Fact{Key: recordPrefix + someID, Value: json.RawMessage(`{"id": 7}`)}, ledger.Fact{Key: namePrefix + "web1", Value: json.RawMessage(`7`)})
+	view := operationtest.Book(t, ledger.Fact{Key: recordPrefix + someID, Value: json.RawMessage(`{"id": 7}`)}, ledger.Fact{Key: namePrefix + "web1", Value: json.RawMessage(`7`)})
 	if _, _, err := Load(view, someID); err == nil {
 		t.Error("loaded")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled"
@@ -24,7 +25,7 @@ import (
 
 // sighted is what is seen of a record's instance while it runs, by a sledctl
 // whose ledger does not know it.
-func sighted(t fatal, c Settings, r Record) (*scene, sighting) {
+func sighted(t operationtest.T, c Settings, r Record) (*scene, sighting) {
 	here := prepared().bring(c, r, atRunning)
 	for i := range here.Datasets {
 		if here.Datasets[i].Name == r.Run.Dataset {
@@ -81,12 +82,12 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
 			}
 		}
-		_, want, err := c.decide(bookOf(t, nil), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		_, want, err := c.decide(operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, seen := sighted(t, c, want)
-		d, got, err := c.adoption(bookOf(t, nil), seen, moment("adopted"), "")
+		d, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +138,7 @@ func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
 			run := *r.Run
 			want.Run = &run
 			s.want(&want)
-			_, got, err := c.adoption(book(t), seen, moment("adopted"), "")
+			_, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +154,7 @@ func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
 }
 
 // here is the sled of a record, with a change.
-func here(t fatal, c Settings, r Record, change func(*scene)) *inventory.Inventory {
+func here(t operationtest.T, c Settings, r Record, change func(*scene)) *inventory.Inventory {
 	x, _ := sighted(t, c, r)
 	change(x)
 	return x.look().Inv
@@ -204,7 +205,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
 			s.change(&seen)
-			d, got, err := c.adoption(book(t, s.facts...), seen, moment("adopted"), "")
+			d, got, err := c.adoption(operationtest.Book(t, s.facts...), seen, moment("adopted"), "")
 			if err == nil || !strings.Contains(err.Error(), s.says) || len(d.After) > 0 {
 				t.Errorf("%v; adopted: %+v", err, got)
 			}
@@ -221,20 +222,20 @@ func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	_, seen := sighted(t, c, r)
-	if d, got, err := c.adoption(book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.After) > 0 || got.Generation != r.Generation {
+	if d, got, err := c.adoption(operationtest.Book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.After) > 0 || got.Generation != r.Generation {
 		t.Errorf("recorded: %v, %+v", err, d)
 	}
 	elsewhere := r
 	run := *r.Run
 	run.Zone = "propolis_instance_" + otherID
 	elsewhere.Run = &run
-	_, _, err := c.adoption(book(t, kept(t, elsewhere)...), seen, moment("adopted"), "")
+	_, _, err := c.adoption(operationtest.Book(t, kept(t, elsewhere)...), seen, moment("adopted"), "")
 	if _, ok := errors.AsType[*ConflictError](err); !ok {
 		t.Errorf("with another zone: %v", err)
 	}
 	stopped := r
 	stopped.Run, stopped.Wanted, stopped.Protected = nil, WantedStopped, true
-	_, got, err := c.adoption(book(t, kept(t, stopped)...), seen, moment("adopted"), "")
+	_, got, err := c.adoption(operationtest.Book(t, kept(t, stopped)...), seen, moment("adopted"), "")
 	if err != nil || got.Wanted != WantedRunning || !got.Protected || got.Generation != r.Generation+1 {
 		t.Errorf("as stopped: %v, %+v", err, got)
 	}
@@ -277,7 +278,7 @@ func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
 	r := made(t, c, w)
 	x, _ := sighted(t, c, r)
 	x.seen.Inside = Inside{}
-	view := book(t)
+	view := operationtest.Book(t)
 	ensure := func(w Wanted) (Record, error) {
 		_, got, err := c.decide(view, x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 		return got, err

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/operation/operationtest"
 )
 
 const someID, otherID = "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f", "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e60"
@@ -88,7 +90,7 @@ func TestAZeroThatIsAskedForIsNotTheDefault(t *testing.T) {
 func TestWhoIsMeant(t *testing.T) {
 	c := settings()
 	known := Record{ID: someID, Name: "db", Wanted: WantedStopped, Spec: Spec{Address: Address{Mode: DHCP}}}
-	view := book(t, kept(t, known)...)
+	view := operationtest.Book(t, kept(t, known)...)
 	for name, tc := range map[string]struct {
 		wanted   Wanted
 		id, name string

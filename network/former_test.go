@@ -1,15 +1,14 @@
 package network_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation/operationtest"
 )
 
 // Links of an earlier configuration are remembered until they are gone: no
@@ -51,15 +50,7 @@ func TestAVNICIsHeldBeforeItIsMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := func() []network.Hold {
-		book, err := env.Ledger(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		view, err := book.Read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		holds, err := network.Holds(view)
+		holds, err := network.Holds(operationtest.View(t, env))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,12 +60,7 @@ func TestAVNICIsHeldBeforeItIsMade(t *testing.T) {
 	made := 0
 	for point := 1; ; point++ {
 		dying := host.Crash(env.Host, point, host.CrashAfter)
-		broken := env
-		broken.Host = dying
-		broken.Ledger = func(ctx context.Context) (*ledger.Ledger, error) {
-			return ledger.Open(ctx, dying.Files(), ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}})
-		}
-		_, _, err := settings().CreateVNIC(t.Context(), broken, want, false, false)
+		_, _, err := settings().CreateVNIC(t.Context(), operationtest.On(env, dying), want, false, false)
 		dying.Wait()
 		_, there := link(t, env.Host, "uplink7")
 		if there && len(held()) != 1 {

@@ -1,9 +1,7 @@
 package network_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
@@ -23,23 +22,7 @@ func newEnv(t *testing.T) operation.Env {
 	t.Helper()
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	h := s.Host()
-	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}}
-	for _, dir := range []string{"/state", "/var/run/sledctl"} {
-		if err := host.MkdirAll(h.Files(), dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := ledger.Create(t.Context(), h.Files(), places, "test"); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	n := 0
-	return operation.Env{
-		Host: h, RunDir: "/var/run/sledctl", PID: 1,
-		Ledger: func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, h.Files(), places) },
-		Draw:   func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
-	}
+	return operationtest.New(t, s.Host())
 }
 
 func settings() network.Settings {
@@ -64,15 +47,7 @@ func link(t *testing.T, h host.Host, name string) (vnic.Link, bool) {
 
 func record(t *testing.T, env operation.Env) network.Record {
 	t.Helper()
-	l, err := env.Ledger(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	view, err := l.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, ok, err := network.Load(view)
+	r, ok, err := network.Load(operationtest.View(t, env))
 	if err != nil || !ok {
 		t.Fatalf("no record: %v", err)
 	}

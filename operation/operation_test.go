@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/plan"
 )
 
@@ -61,22 +62,9 @@ func fact(key, value string) ledger.Fact {
 
 func newEnv(t *testing.T) operation.Env {
 	t.Helper()
-	m := machine{files: host.Memory()}
-	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}}
-	for _, dir := range []string{"/state", "/var/run/sledctl"} {
-		if err := host.MkdirAll(m.files, dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := ledger.Create(t.Context(), m.files, places, "test"); err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	return operation.Env{
-		Host: m, RunDir: "/var/run/sledctl", PID: 7,
-		Ledger: func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, m.files, places) },
-		Draw:   func() string { n++; return fmt.Sprintf("draw-%d", n) },
-	}
+	env := operationtest.New(t, machine{files: host.Memory()})
+	env.PID = 7
+	return env
 }
 
 func request(actions []plan.Action, policy plan.Policy) operation.Request[struct{}] {

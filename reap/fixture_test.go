@@ -1,20 +1,19 @@
 package reap
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/base"
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -54,7 +53,7 @@ func empty() *scene {
 	}
 }
 
-func (s *scene) fact(t fatal, key string, value any) {
+func (s *scene) fact(t operationtest.T, key string, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +114,7 @@ func (s *scene) clone(name, origin string) {
 }
 
 // base puts a base zone on the sled and on record; generation 0 is unfinished.
-func (s *scene) base(t fatal, name string, generation int, finished bool) {
+func (s *scene) base(t operationtest.T, name string, generation int, finished bool) {
 	s.Zones = append(s.Zones, zone.Zone{Name: name, State: zone.Installed, Path: "/zone/" + name, Brand: "sparse", UUID: "uuid of " + name})
 	s.home(name, sled.PropertyBase)
 	s.dataset("rpool/zone/" + name + "/zbe")
@@ -138,7 +137,7 @@ func run(zoneName, link string) *instance.Run {
 	}
 }
 
-func (s *scene) record(t fatal, name string, runs ...*instance.Run) {
+func (s *scene) record(t operationtest.T, name string, runs ...*instance.Run) {
 	r := instance.Record{ID: "id of " + name, Name: name, Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}}
 	if len(runs) > 0 {
 		r.Run = runs[0]
@@ -150,7 +149,7 @@ func (s *scene) record(t fatal, name string, runs ...*instance.Run) {
 }
 
 // protectedFact is a record of an instance that is protected.
-func protectedFact(t fatal, name string, r *instance.Run) ledger.Fact {
+func protectedFact(t operationtest.T, name string, r *instance.Run) ledger.Fact {
 	record := instance.Record{ID: "id of " + name, Name: name, Run: r, Protected: true, Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}}
 	data, err := json.Marshal(record)
 	if err != nil {
@@ -159,20 +158,20 @@ func protectedFact(t fatal, name string, r *instance.Run) ledger.Fact {
 	return ledger.Fact{Key: "instance/" + record.ID, Value: data}
 }
 
-func (s *scene) hold(t fatal, name string, until time.Time) {
+func (s *scene) hold(t operationtest.T, name string, until time.Time) {
 	s.fact(t, "hold/vnic/"+name, network.Hold{Kind: "vnic", Name: name, Until: until})
 }
 
-func (s *scene) intent(t fatal, subject string, living bool, in operation.Intent) {
+func (s *scene) intent(t operationtest.T, subject string, living bool, in operation.Intent) {
 	in.Subject, in.Verb = subject, "instance ensure"
 	s.fact(t, "intent/of "+subject, in)
 	s.alive[subject] = living
 }
 
-func (s *scene) judge(t fatal) Findings { return s.judgeAs(t, Choice{}) }
+func (s *scene) judge(t operationtest.T) Findings { return s.judgeAs(t, Choice{}) }
 
-func (s *scene) judgeAs(t fatal, choice Choice) Findings {
-	k, err := know(sled.DefaultPrefixes(), bookOf(t, s.facts), thisBoot, now(), func(subject string) (operation.Holder, bool) {
+func (s *scene) judgeAs(t operationtest.T, choice Choice) Findings {
+	k, err := know(sled.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), func(subject string) (operation.Holder, bool) {
 		return operation.Holder{PID: 7, Verb: "instance ensure"}, s.alive[subject]
 	})
 	if err != nil {
@@ -183,30 +182,6 @@ func (s *scene) judgeAs(t fatal, choice Choice) Findings {
 		t.Fatal(err)
 	}
 	return f
-}
-
-type fatal interface{ Fatal(...any) }
-
-// bookOf is a ledger that holds these facts.
-func bookOf(t fatal, facts []ledger.Fact) ledger.View {
-	ctx, files := context.Background(), host.Memory()
-	places := ledger.Places{Lock: "/lock", Locations: []ledger.Location{{Directory: "/state"}}}
-	err := host.MkdirAll(files, "/state", 0o755)
-	if err == nil {
-		err = ledger.Create(ctx, files, places, "test")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Open(ctx, files, places)
-	if err != nil {
-		t.Fatal(err)
-	}
-	view, err := l.Update(ctx, func(ledger.View) ([]ledger.Fact, error) { return facts, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return view
 }
 
 // verdicts are those of a kind of object, by name.

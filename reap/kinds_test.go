@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
@@ -334,7 +335,7 @@ func TestFactsOfWhatGoesAreForgotten(t *testing.T) {
 	s.hold(t, "vnic_propolis4", now().Add(-time.Minute))
 	s.hold(t, "vnic_propolis5", now().Add(time.Minute))
 	s.fact(t, "base/rpool/9", base.Record{Pool: "rpool", Generation: 9, Zone: base2, Dataset: "rpool/zone/" + base2, UUID: "u"})
-	k, err := know(sled.DefaultPrefixes(), bookOf(t, s.facts), thisBoot, now(), func(string) (operation.Holder, bool) { return operation.Holder{}, false })
+	k, err := know(sled.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), func(string) (operation.Holder, bool) { return operation.Holder{}, false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -366,7 +367,7 @@ func TestASledWithUnreadableRecordsIsNotJudged(t *testing.T) {
 	for _, key := range []string{"instance/1", "base/rpool/1", "hold/vnic/x0", "network"} {
 		s := empty()
 		s.fact(t, key, []int{1})
-		_, err := know(sled.DefaultPrefixes(), bookOf(t, s.facts), thisBoot, now(), nil)
+		_, err := know(sled.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), nil)
 		if err == nil || errors.Is(err, host.ErrNotFound) {
 			t.Errorf("%s: %v", key, err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
@@ -18,7 +19,7 @@ import (
 )
 
 // behind lists, for each action, all that must be done before it.
-func behind(t fatal, p plan.Plan) map[string][]string {
+func behind(t operationtest.T, p plan.Plan) map[string][]string {
 	sorted, err := p.Sorted()
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestNothingThatIsNeededOrForeignIsEverInThePlan(t *testing.T) {
 		f := s.judge(t)
 		d := f.removal(bundler{})
 		before := behind(t, d.Plan) // fails if it cannot be done
-		records, err := instance.All(bookOf(t, s.facts))
+		records, err := instance.All(operationtest.Book(t, s.facts...))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,16 +1,13 @@
 package reap_test
 
 import (
-	"context"
-	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
@@ -33,23 +30,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	s := sim.New(sim.Options{M2: -1, U2: -1})
 	t.Cleanup(s.Close)
-	h := s.Host()
-	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}}
-	for _, dir := range []string{"/state", "/var/run/sledctl"} {
-		if err := host.MkdirAll(h.Files(), dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := ledger.Create(t.Context(), h.Files(), places, "test"); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	n := 0
-	b := &bench{T: t, sled: s, env: operation.Env{
-		Host: h, RunDir: "/var/run/sledctl", PID: 1,
-		Ledger: func(ctx context.Context) (*ledger.Ledger, error) { return ledger.Open(ctx, h.Files(), places) },
-		Draw:   func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
-	}}
+	b := &bench{T: t, sled: s, env: operationtest.New(t, s.Host())}
 	b.run("zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")
 	b.run("dladm", "create-vnic", "-t", "-l", "net0", "mail0")
 	b.run("zfs", "create", "rpool/zone/mail")
@@ -161,12 +142,7 @@ func TestAReapIsFinishedWhereverTheOneBeforeWasKilled(t *testing.T) {
 		clean = b.state()
 		b.litter()
 		dying := host.Crash(b.env.Host, point, mode)
-		env := b.env
-		env.Host = dying
-		env.Ledger = func(ctx context.Context) (*ledger.Ledger, error) {
-			return ledger.Open(ctx, dying.Files(), ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}})
-		}
-		_, _, err := reap.Settings{Names: sled.DefaultPrefixes()}.Reap(t.Context(), env, false)
+		_, _, err := reap.Settings{Names: sled.DefaultPrefixes()}.Reap(t.Context(), operationtest.On(b.env, dying), false)
 		dying.Wait()
 		if err != nil && !dying.Crashed() {
 			t.Fatal(err)

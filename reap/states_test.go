@@ -3,7 +3,6 @@ package reap_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"io"
 	"path"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled"
@@ -220,15 +220,7 @@ func TestEveryKindOfLitterGoes(t *testing.T) {
 	if d := cmp.Diff(want, gone); d != "" {
 		t.Error(d)
 	}
-	book, err := b.env.Ledger(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	view, err := book.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, _, err := network.Load(view); err != nil || len(r.Former) != 0 {
+	if r, _, err := network.Load(operationtest.View(t, b.env)); err != nil || len(r.Former) != 0 {
 		t.Errorf("former links are still recorded: %v, %v", r.Former, err)
 	}
 }
@@ -241,12 +233,7 @@ func TestEveryKindOfLitterGoesAlsoBehindOneThatWasKilled(t *testing.T) {
 		clean = b.state()
 		b.more()
 		dying := host.Crash(b.env.Host, point, mode)
-		env := b.env
-		env.Host = dying
-		env.Ledger = func(ctx context.Context) (*ledger.Ledger, error) {
-			return ledger.Open(ctx, dying.Files(), ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}})
-		}
-		_, _, err := settings().Reap(t.Context(), env, false)
+		_, _, err := settings().Reap(t.Context(), operationtest.On(b.env, dying), false)
 		dying.Wait()
 		if err != nil && !dying.Crashed() {
 			t.Fatal(err)
