@@ -68,8 +68,10 @@ func floors() map[string]room {
 		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "reservoir": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1},
 
+		"exchange": {floor: -1}, // one HTTP request over the boundary, for the neighbours of floor 0
+
 		// The one boundary, and the sled that is simulated behind it.
-		"host": {floor: -1, machine: all},
+		"host": {floor: -2, machine: all},
 		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest": {imports: []string{}, by: []string{}, machine: []use{useDial}}, // for tests
 	}

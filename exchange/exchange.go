@@ -1,0 +1,128 @@
+// Package exchange is one HTTP request and its answer over a connection that
+// the host opens. One connection per request: requests are rare and servers
+// near; a connection that was kept would have to be closed before the zone of
+// its server can be halted cleanly, and its silent end would look like a failed
+// request.
+package exchange
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// ErrReply is an answer that is not HTTP, or longer than the limit.
+var ErrReply = errors.New("not an HTTP answer")
+
+// Reply is an answer, whatever its status.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Send dials r.URL.Host, writes the request, and reads the answer of at most
+// limit bytes, head and body. Nothing is bounded in time but by the context. When
+// it returns, the connection is closed and nothing of it runs on. Errors: what
+// dialling gave (syscall.ECONNREFUSED where nobody listens); ErrReply;
+// io.ErrUnexpectedEOF for an answer that was broken off, also before it began;
+// the context's.
+func Send(ctx context.Context, h host.Host, r *http.Request, limit int) (Reply, error) {
+	r.Close = true
+	conn, err := h.Dial(ctx, "tcp", r.URL.Host)
+	if err != nil {
+		return Reply{}, cmp.Or(ctx.Err(), err)
+	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	written := make(chan error, 1)
+	go func() { written <- write(conn, r) }() // a server may answer before it has read all
+	reply, err := receive(conn, r, limit)
+	conn.Close()
+	werr := <-written
+	switch {
+	case err == nil:
+		return reply, nil
+	case ctx.Err() != nil:
+		return Reply{}, ctx.Err()
+	case werr != nil && !hungUp(werr):
+		return Reply{}, werr // which is why there was no answer
+	}
+	return Reply{}, err
+}
+
+// write writes the request. If it cannot, no answer need be waited for, unless
+// the server hung up: then it may have answered before.
+func write(conn net.Conn, r *http.Request) error {
+	err := r.Write(conn)
+	if err != nil && !hungUp(err) {
+		conn.Close()
+	}
+	return err
+}
+
+// hungUp says whether writing failed because either side closed the connection.
+func hungUp(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// receive reads the answer. If it is cut off, also before it began, the error is
+// io.ErrUnexpectedEOF; if it is not HTTP, ErrReply.
+func receive(conn net.Conn, r *http.Request, limit int) (reply Reply, err error) {
+	in := &source{conn: conn, limit: limit, left: limit}
+	a, err := answer(bufio.NewReader(in), r)
+	if err == nil {
+		defer a.Body.Close()
+		reply.Status, reply.Header = a.StatusCode, a.Header
+		reply.Body, err = io.ReadAll(a.Body)
+	}
+	switch {
+	case err == nil:
+		return reply, nil
+	case errors.Is(in.err, io.EOF):
+		return Reply{}, fmt.Errorf("the connection was broken off: %w", io.ErrUnexpectedEOF)
+	case in.err != nil:
+		return Reply{}, in.err
+	}
+	return Reply{}, fmt.Errorf("%w: %w", ErrReply, err)
+}
+
+// answer reads the head of the final answer, behind any interim ones.
+func answer(from *bufio.Reader, r *http.Request) (*http.Response, error) {
+	for {
+		a, err := http.ReadResponse(from, r)
+		if err != nil || a.StatusCode >= 200 || a.StatusCode == http.StatusSwitchingProtocols {
+			return a, err
+		}
+	}
+}
+
+// source reads a connection to a limit, and keeps the connection's own error
+// apart from what is wrong with what it said.
+type source struct {
+	conn  net.Conn
+	limit int
+	left  int
+	err   error
+}
+
+// Read is part of io.Reader.
+func (s *source) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		s.err = fmt.Errorf("%w: it is longer than %d bytes", ErrReply, s.limit)
+		return 0, s.err
+	}
+	n, err := s.conn.Read(p[:min(len(p), s.left)])
+	s.left -= n
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}
