@@ -112,9 +112,6 @@ func (e *Env) tellReap(f reapFlags, findings reap.Findings, report operation.Rep
 		return err
 	}
 	perr := objectList().Print(e.Streams.Out, e.output, showObjects(findings, f.plan != "", report, f.dry()))
-	if findings.Unbundled != nil {
-		e.progress.warn(fmt.Errorf("nothing was kept of the zones: %w", findings.Unbundled))
-	}
 	for _, changed := range findings.Changed {
 		e.progress.warn(fmt.Errorf("%s %s of the plan %s", changed.Kind, changed.Name, changed.Now))
 	}

@@ -2,10 +2,9 @@ package instance
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/sledctl/sledctl/bundle"
-	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/zone"
@@ -15,16 +14,12 @@ import (
 // went wrong with it: nobody asks what a healthy instance's logs said that is
 // stopped. It is a courtesy: a bundle that cannot be taken keeps no zone.
 func (s Settings) evidence(r Record, seen Seen, at operation.Moment) []plan.Action {
-	z, there := seen.Inv.Zone(r.Run.Zone)
-	status := s.status(r, seen)
-	cause := bundle.Failed
-	if r.Run.Boot != seen.Boot && z.State != zone.Running {
-		cause = bundle.StaleZone
-	}
-	if !there || cause == bundle.Failed && status.State != Failed {
+	cause, reason := s.wentWrong(r, seen)
+	if cause == "" {
 		return nil
 	}
-	step, ok := s.Bundles.Of(seen.Places, z, cause, cmp.Or(status.Reason, "the instance is "+status.State), at.Now, at.ID)
+	z, _ := seen.Inv.Zone(r.Run.Zone)
+	step, ok := s.Bundles.Of(seen.Places, z, cause, reason, at.Now, at.ID)
 	if !ok {
 		return nil
 	}
@@ -33,18 +28,30 @@ func (s Settings) evidence(r Record, seen Seen, at operation.Moment) []plan.Acti
 	}}
 }
 
-// places are where bundles can be written; none if there is no place.
-func (s Settings) places(f host.Files, inv *inventory.Inventory) []bundle.Place {
-	pools, err := inv.Pools()
-	if err != nil {
+// unkept says that there is no place for what a zone that goes could tell.
+func (s Settings) unkept(r Record, seen Seen) []error {
+	if cause, _ := s.wentWrong(r, seen); cause == "" || seen.Nowhere == nil {
 		return nil
 	}
-	var names []string
-	for _, p := range pools {
-		if p.Answers() {
-			names = append(names, p.Name)
-		}
+	return []error{fmt.Errorf("nothing is kept of zone %s: %w", r.Run.Zone, seen.Nowhere)}
+}
+
+// wentWrong is why a bundle of a run's zone is worth its room; no cause: it is
+// not, or there is no zone that was ever installed.
+func (s Settings) wentWrong(r Record, seen Seen) (bundle.Cause, string) {
+	if r.Run == nil {
+		return "", ""
 	}
-	ready, _ := s.Bundles.Ready(f, names) // nowhere: reap tells it
-	return ready
+	z, there := seen.Inv.Zone(r.Run.Zone)
+	status := s.status(r, seen)
+	reason := cmp.Or(status.Reason, "the instance is "+status.State)
+	switch {
+	case !there, z.State == zone.Configured:
+		return "", ""
+	case r.Run.Boot != seen.Boot && z.State != zone.Running:
+		return bundle.StaleZone, reason
+	case status.State == Failed:
+		return bundle.Failed, reason
+	}
+	return "", ""
 }

@@ -15,18 +15,22 @@ import (
 func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 	const pool = "oxp_e4b4dc87-ab46-49fb-a4b4-d361ae214c03"
 	debug, _ := sled.Debug(pool)
+	nowhere := &bundle.NowhereError{}
 	for name, c := range map[string]struct {
 		point  int
 		change func(*Seen, *Record)
 		want   bundle.Cause
+		told   int // warnings
 	}{
-		"a healthy one":               {atRunning, func(*Seen, *Record) {}, ""},
-		"one that is not made yet":    {atInstalled, func(_ *Seen, r *Record) { r.Run.Ensured = false }, ""},
-		"one whose VM failed":         {atRunning, func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, bundle.Failed},
-		"one of an earlier boot":      {atInstalled, func(s *Seen, r *Record) { r.Run.Ensured, r.Run.Boot = true, "earlier" }, bundle.StaleZone},
-		"one whose zone was halted":   {atInstalled, func(s *Seen, r *Record) { r.Run.Ensured = true }, bundle.Failed},
-		"one that is only configured": {atConfigured, func(s *Seen, r *Record) { r.Run.Ensured = true }, ""},
-		"a sled without a place":      {atRunning, func(s *Seen, _ *Record) { s.Inside.VM.State, s.Places = "Failed", nil }, ""},
+		"a healthy one":               {atRunning, func(*Seen, *Record) {}, "", 0},
+		"one that is not made yet":    {atInstalled, func(_ *Seen, r *Record) { r.Run.Ensured = false }, "", 0},
+		"one whose VM failed":         {atRunning, func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, bundle.Failed, 0},
+		"one of an earlier boot":      {atInstalled, func(s *Seen, r *Record) { r.Run.Ensured, r.Run.Boot = true, "earlier" }, bundle.StaleZone, 0},
+		"one whose zone was halted":   {atInstalled, func(s *Seen, r *Record) { r.Run.Ensured = true }, bundle.Failed, 0},
+		"one that is only configured": {atConfigured, func(s *Seen, r *Record) { r.Run.Ensured = true }, "", 0},
+		"a sled without a place":      {atRunning, func(s *Seen, _ *Record) { s.Inside.VM.State, s.Places, s.Nowhere = "Failed", nil, nowhere }, "", 1},
+		"no place, a healthy one":     {atRunning, func(s *Seen, _ *Record) { s.Places, s.Nowhere = nil, nowhere }, "", 0},
+		"no place, only configured":   {atConfigured, func(s *Seen, r *Record) { r.Run.Ensured, s.Places, s.Nowhere = true, nil, nowhere }, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()
@@ -43,6 +47,9 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 			p, err := plan.Plan{Actions: s.down(r, seen, moment("m"))}.Sorted()
 			if err != nil {
 				t.Fatal(err)
+			}
+			if told := s.unkept(r, seen); len(told) != c.told {
+				t.Errorf("told: %v", told)
 			}
 			var taken []bundle.Take
 			for i, a := range p.Actions {

@@ -38,7 +38,9 @@ type Seen struct {
 	// Propolis says what Propolis needs and is missing on the host.
 	Missing   []string
 	Packaging packaging.Seen // what the host lacks for each way into a zone
-	Places    []bundle.Place // where bundles can be written
+	// Places are where bundles can be written; Nowhere is why there is none.
+	Places  []bundle.Place
+	Nowhere error
 	// Mode is that of the recorded run's zonepath; 0 if it is not there.
 	Mode fs.FileMode
 	// Of the zone of the recorded run, when it is running:
@@ -109,7 +111,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	if seen.Packaging, err = packaging.Look(h.Files(), s.Propolis.Directory); err != nil || r.Run == nil {
 		return seen, err
 	}
-	seen.Places = s.places(h.Files(), seen.Inv)
+	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())
 	if info, err := h.Files().Stat(r.Run.Zonepath); err == nil {
 		seen.Mode = info.Mode.Perm()
 	}

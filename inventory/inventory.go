@@ -194,6 +194,15 @@ func (inv *Inventory) Lost() []string {
 	return lost
 }
 
+// Answering names the pools that answer.
+func (inv *Inventory) Answering() []string {
+	var names []string
+	for _, p := range answering(inv.pools) {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // roots are the datasets below which to look: none if there are no pools.
 func (w Want) roots(pools []zfs.Pool) []string {
 	if w.Roots != nil {

@@ -100,9 +100,7 @@ func holderOf(files host.Files, name string) Holder {
 
 // await waits until nobody holds a subject, and says for whom.
 func await(ctx context.Context, env Env, locked *LockedError) error {
-	if env.Warn != nil {
-		env.Warn(fmt.Errorf("waiting: %w", locked))
-	}
+	env.warn(fmt.Errorf("waiting: %w", locked))
 	l, err := env.Host.Files().Lock(ctx, LockName(env.RunDir, locked.Subject), host.LockShared)
 	if err != nil {
 		return fmt.Errorf("wait for %s: %w", locked.Subject, err)

@@ -35,6 +35,14 @@ type Env struct {
 	Warn    func(error)      // what went wrong and changes nothing; may be nil
 }
 
+func (env Env) warn(all ...error) {
+	for _, err := range all {
+		if env.Warn != nil {
+			env.Warn(err)
+		}
+	}
+}
+
 // Request is one change that is asked for. S is what its Look saw.
 type Request[S any] struct {
 	Verb    string // as the operator typed it: "instance ensure"
@@ -80,6 +88,8 @@ type Decision struct {
 	Undone []ledger.Fact
 	// Failed is appended instead when it failed and something is left.
 	Failed []ledger.Fact
+	// Warn is what is to be told and keeps nothing from being done.
+	Warn []error
 }
 
 // Intent is the value of an intent/<id> fact while its run is alive or dead
@@ -214,6 +224,9 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (Report, error) 
 		return opening(env, r.Verb, r.Subject, view, id, &decision)
 	})
 	report.Plan, report.View = decision.Plan, view
+	if err == nil {
+		env.warn(decision.Warn...)
+	}
 	if err != nil || decision.Plan.Empty() {
 		report.Elapsed = time.Since(report.Started)
 		return report, err
@@ -237,6 +250,9 @@ func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (R
 	}
 	decision, err := r.Decide(view, seen, Moment{ID: env.Draw(), Now: report.Started.UTC()})
 	report.Plan, report.View = decision.Plan, view
+	if err == nil {
+		env.warn(decision.Warn...)
+	}
 	report.Elapsed = time.Since(report.Started)
 	return report, err
 }
@@ -281,13 +297,11 @@ func apply(ctx context.Context, env Env, book book, keep bool, seal func(context
 	}
 	report.Outcome, report.Elapsed = outcome, time.Since(report.Started)
 	for _, p := range outcome.Passed {
-		if env.Warn != nil {
-			env.Warn(p)
-		}
+		env.warn(p)
 	}
 	defer func() {
-		if err := record.write(env.Host.Files(), env.RunDir, report); err != nil && env.Warn != nil {
-			env.Warn(fmt.Errorf("keep the trace: %w", err))
+		if err := record.write(env.Host.Files(), env.RunDir, report); err != nil {
+			env.warn(fmt.Errorf("keep the trace: %w", err))
 		}
 	}()
 

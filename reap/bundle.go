@@ -1,34 +1,19 @@
 package reap
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/bundle"
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
-
-// places looks where bundles can be written; nowhere is why there is no place.
-func (s Settings) places(f host.Files, inv *inventory.Inventory) (ready []bundle.Place, nowhere error) {
-	pools, err := inv.Pools()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, p := range pools {
-		if p.Answers() {
-			names = append(names, p.Name)
-		}
-	}
-	return s.Bundles.Ready(f, names)
-}
 
 // bundler plans bundles. It is pure; the zero one plans none.
 type bundler struct {
@@ -143,11 +128,11 @@ func causeOf(o Object) bundle.Cause {
 	return bundle.Removed
 }
 
-// unbundled notes that zones go, and nothing can be kept of them.
-func (f *Findings) unbundled(nowhere error) {
-	for _, o := range f.Objects {
-		if o.Goes && o.Kind == KindZone {
-			f.Unbundled = nowhere
-		}
+// unkept says that zones go, and there is no place for what they could tell.
+func (f Findings) unkept(nowhere error) []error {
+	zones := slices.ContainsFunc(f.Objects, func(o Object) bool { return o.Goes && o.Kind == KindZone })
+	if !zones || nowhere == nil {
+		return nil
 	}
+	return []error{fmt.Errorf("nothing is kept of the zones: %w", nowhere)}
 }

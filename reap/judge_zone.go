@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -43,7 +44,7 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 		o.Verdict, o.Reason = StaleZone, "of instance "+r.Name+", from an earlier boot of the sled, and not running"
 	case recorded:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+"; it is "+string(z.State)
-	case z.State == zone.Running:
+	case instance.Adoptable(k.names, z, config):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
 	default:
 		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"

@@ -79,9 +79,6 @@ type Findings struct {
 	Foreign int
 	// Changed is what a saved plan names and what is not any more as it was.
 	Changed []Change
-	// Unbundled is why zones go without a bundle of theirs being taken; nil if
-	// none does.
-	Unbundled error
 
 	choice  Choice
 	planned map[string]Object // of the choice's plan, by kind and name

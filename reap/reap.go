@@ -65,7 +65,7 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 				return operation.Decision{}, err
 			}
 			d := findings.removal(s.bundler(findings, got, at))
-			findings.unbundled(got.nowhere)
+			d.Warn = findings.unkept(got.nowhere)
 			d.After, err = k.forgets(findings)
 			return d, err
 		},
@@ -105,7 +105,7 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env) (see
 	if err := inv.Know(needed...); err != nil {
 		return seen{}, err
 	}
-	got.places, got.nowhere = s.places(h.Files(), inv)
+	got.places, got.nowhere = s.Bundles.Ready(h.Files(), inv.Answering())
 	return got, nil
 }
 
