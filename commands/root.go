@@ -28,6 +28,12 @@ for, and never touches what is not sledctl's own.`)
 	root.SetErr(env.Streams.Err)
 	root.SetIn(env.Streams.In)
 	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if env.flags.timeout < 0 {
+			return &usageError{text: fmt.Sprintf("--timeout %s: want a duration above 0, as 90s", env.flags.timeout)}
+		}
+		return nil
+	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&env.flags.host, "host", "", "which sled: illumos, sim, or sim:DIR (SLEDCTL_HOST)")
 	flags.StringVar(&env.flags.config, "config", "", "configuration file (SLEDCTL_CONFIG; default "+configFile+")")
@@ -125,9 +131,6 @@ func (e *Env) run(r runner) func(*cobra.Command, []string) error {
 		ctx := cmd.Context()
 		if err := e.readCrashAt(); err != nil {
 			return err
-		}
-		if e.flags.timeout < 0 {
-			return &usageError{text: fmt.Sprintf("--timeout %s: want a duration above 0, as 90s", e.flags.timeout)}
 		}
 		if e.flags.timeout > 0 {
 			var release context.CancelFunc
