@@ -133,3 +133,41 @@ func TestLockQueueIsFair(t *testing.T) {
 		}
 	})
 }
+
+// What becomes of a clone is not seen in what it was cloned from, and the other
+// way round, also through a file that was open.
+func TestAMemoryCloneGoesOnByItself(t *testing.T) {
+	f := host.Memory()
+	ok(t, host.MkdirAll(f, "/a/b", 0o755))
+	ok(t, f.SetDevice("/a", 7))
+	put(t, f, "/a/b/file", "both")
+	open, err := f.Open("/a/b/file", os.O_RDWR, 0)
+	ok(t, err)
+	held, err := f.Lock(t.Context(), "/a/lock", host.LockExclusive)
+	ok(t, err)
+	clone := f.Clone()
+	_, err = clone.Lock(t.Context(), "/a/lock", host.TryExclusive)
+	ok(t, err)
+	_, err = open.Write([]byte("this"))
+	ok(t, err)
+	ok(t, clone.Append("/a/b/file", []byte(" that")))
+	ok(t, f.Append("/a/b/file", []byte(" one")))
+	put(t, clone, "/a/b/new", "")
+	ok(t, f.Chmod("/a/b", 0o700))
+	ok(t, held.Unlock())
+	for file, want := range map[*host.MemoryFiles]string{f: "this one", clone: "both that"} {
+		data, err := host.ReadFile(file, "/a/b/file")
+		ok(t, err)
+		if string(data) != want {
+			t.Errorf("%q, want %q", data, want)
+		}
+	}
+	if _, err := f.Stat("/a/b/new"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file of the clone: %v", err)
+	}
+	info, err := clone.Stat("/a/b")
+	ok(t, err)
+	if info.Mode.Perm() != 0o755 || info.Device != 7 {
+		t.Errorf("%+v", info)
+	}
+}

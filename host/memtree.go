@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path"
@@ -27,6 +28,7 @@ type node struct {
 	inode   uint64
 	device  uint64 // 0: its parent's
 	data    []byte
+	shared  bool // data is also a clone's
 	entries map[string]*node
 	target  string
 	stile   turnstile // whoever locks the file
@@ -192,6 +194,9 @@ type patch struct {
 }
 
 func (n *node) change(keep bool, p patch) {
+	if n.shared {
+		n.data, n.shared = bytes.Clone(n.data), false
+	}
 	n.data = p.on(n.data)
 	n.time = time.Now()
 	if keep {

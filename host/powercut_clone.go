@@ -34,10 +34,13 @@ func (c cloner) of(n *node) *node {
 	if n == nil || c[n] != nil {
 		return c[n]
 	}
-	d := &node{mode: n.mode, time: n.time, inode: n.inode, device: n.device, target: n.target, data: slices.Clone(n.data)}
+	n.shared = true
+	d := &node{mode: n.mode, time: n.time, inode: n.inode, device: n.device, target: n.target, data: n.data, shared: true}
 	c[n] = d
-	d.flushed = &flushed{mode: n.flushed.mode, data: slices.Clone(n.flushed.data), patches: slices.Clone(n.flushed.patches)}
-	d.entries, d.flushed.entries = c.entries(n.entries), c.entries(n.flushed.entries)
+	d.entries = c.entries(n.entries)
+	if n.flushed != nil {
+		d.flushed = &flushed{mode: n.flushed.mode, data: slices.Clone(n.flushed.data), patches: slices.Clone(n.flushed.patches), entries: c.entries(n.flushed.entries)}
+	}
 	return d
 }
 

@@ -39,6 +39,10 @@ var ErrKilled = tools.ErrKilled
 // New makes a fresh sled in memory. It panics on options that Check refuses.
 func New(o Options) *Sled { return newSled(world.Memory(o)) }
 
+// Clone is a sled in memory as it is now: each of the two goes on by itself. No
+// command may be running. It panics on a sled in a directory, which cp clones.
+func (s *Sled) Clone() *Sled { return newSled(s.world.Clone()) }
+
 // Open opens the sled in a directory that Init or Ensure has made.
 func Open(dir string) (*Sled, error) { return opened(world.Open(dir)) }
 

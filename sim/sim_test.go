@@ -257,6 +257,42 @@ func TestComparableSeesThingsAndNotTheirHistory(t *testing.T) {
 	}
 }
 
+func TestACloneGoesOnByItself(t *testing.T) {
+	s := newSledFor(t, Options{})
+	must(t, s, "zfs", "create", "-o", "mountpoint=/data", "rpool/data")
+	must(t, s, "dladm", "create-vnic", "-l", "net0", "a0")
+	seen := func(s *Sled) string {
+		data, err := Comparable(t.Context(), s.World())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	before := seen(s)
+	clone := s.Clone()
+	defer clone.Close()
+	if diff := cmp.Diff(before, seen(clone)); diff != "" {
+		t.Error("the clone differs at once: ", diff)
+	}
+	must(t, clone, "zfs", "set", "quota=1G", "rpool/data")
+	must(t, clone, "dladm", "delete-vnic", "a0")
+	if err := host.WriteFile(clone.Host().Files(), "/data/file", []byte("x"), 0o600); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, seen(s)); diff != "" {
+		t.Error("the original has changed with its clone: ", diff)
+	}
+	if _, err := s.Host().Files().Stat("/data/file"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("a file of the clone: ", err)
+	}
+	changed := seen(clone)
+	must(t, s, "dladm", "create-vnic", "-l", "net0", "a1")
+	must(t, s, "zfs", "destroy", "rpool/data")
+	if diff := cmp.Diff(changed, seen(clone)); diff != "" {
+		t.Error("the clone has changed with its original: ", diff)
+	}
+}
+
 func TestToolsAreLinked(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Init(dir, Options{}); err != nil {

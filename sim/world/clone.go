@@ -1,0 +1,88 @@
+package world
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Clone is a sled in memory as it is now: each of the two goes on by itself.
+// Nobody holds a lock in the clone. It panics on a sled in a directory, which cp
+// clones.
+func (w *World) Clone() *World {
+	source, ok := w.store.(*memory)
+	if !ok {
+		panic("world: only a sled in memory is cloned")
+	}
+	source.mu.RLock()
+	defer source.mu.RUnlock()
+	return &World{
+		store:    &memory{state: source.state.clone(), changed: make(chan struct{})},
+		files:    w.files.(*host.MemoryFiles).Clone(),
+		locks:    w.locks.(*host.MemoryFiles).Clone(),
+		handlers: w.handlers,
+	}
+}
+
+func (s *State) clone() *State {
+	return deep(reflect.ValueOf(s)).Interface().(*State)
+}
+
+// deep copies all that a value leads to. A State is one JSON document, so it
+// leads nowhere twice and its fields are exported.
+func deep(v reflect.Value) reflect.Value {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return v
+		}
+		to := reflect.New(v.Type().Elem())
+		to.Elem().Set(deep(v.Elem()))
+		return to
+	case reflect.Slice:
+		if v.IsNil() {
+			return v
+		}
+		to := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		deepElements(to, v)
+		return to
+	case reflect.Map:
+		if v.IsNil() {
+			return v
+		}
+		to := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for entries := v.MapRange(); entries.Next(); {
+			to.SetMapIndex(entries.Key(), deep(entries.Value()))
+		}
+		return to
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return v
+		}
+		to := reflect.New(v.Type()).Elem()
+		for i := range v.NumField() {
+			to.Field(i).Set(deep(v.Field(i)))
+		}
+		return to
+	case reflect.Interface:
+		if v.IsNil() {
+			return v
+		}
+		to := reflect.New(v.Type()).Elem()
+		to.Set(deep(v.Elem()))
+		return to
+	}
+	return v
+}
+
+func deepElements(to, from reflect.Value) {
+	switch from.Type().Elem().Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct, reflect.Interface, reflect.Array:
+		for i := range from.Len() {
+			to.Index(i).Set(deep(from.Index(i)))
+		}
+	default:
+		reflect.Copy(to, from)
+	}
+}
