@@ -86,6 +86,7 @@ func libraries() map[string][]string {
 		"github.com/charmbracelet/lipgloss": {"terminal"},
 		"github.com/olekukonko/tablewriter": {"terminal"},
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
+		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"terminal", "commands"},
 		"github.com/getkin/kin-openapi":     {},
 		"github.com/rogpeppe/go-internal":   {},

@@ -284,12 +284,20 @@ What befalls services (--match "ZONE FMRI"):
     maintenance      its start method fails for good
     slow-door        the zone's repository answers --delay later
     slow-milestone   the zone's services start --delay later
-    slow-method      the service is in transition for --delay longer`,
+    slow-method      the service is in transition for --delay longer
+
+What befalls Propolis (--match "propolis ZONE METHOD PATH…", the path in words, as "propolis PUT instance state"):
+
+    fail             the request fails inside (500): --stderr is why, in the service's log
+    crash            the server dies of the request, and its machine with it
+    drop             the connection is broken off; that of a console while it is open, too
+    slow-create      making the machine takes --delay longer`,
 		Example: `  sledctl sim fault add fail --match "zoneadm clone" --times 1 --stderr "cannot create" --exit 1
   sledctl sim fault add busy --match "dladm delete-vnic" --times 3
   sledctl sim fault add killed --match "zoneadm install"
   sledctl sim fault add lose-disk --match "zfs create" --stderr c11t0d0
-  sledctl sim fault add slow-milestone --match "*" --delay 30s`,
+  sledctl sim fault add slow-milestone --match "*" --delay 30s
+  sledctl sim fault add crash --match "propolis PUT instance state"`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			f.Name = args[0]

@@ -44,7 +44,7 @@ func (c *call) ensure() (answer, error) {
 		if vm := p.VM; vm != nil && (tx.Now.Before(vm.Ready) || !finished(world.At(vm.Timeline, tx.Now).State)) {
 			return &fault{status: http.StatusConflict, code: "AlreadyInitialized", message: "instance already initialized"}
 		}
-		ready = tx.Now.Add(tx.Latency(StepCreate))
+		ready = tx.Now.Add(tx.Latency(StepCreate) + tx.Slower(world.FaultSlowCreate, c.words(p)...))
 		err := begin(tx, p, request, m, ready)
 		if errors.Is(err, errPanic) {
 			tx.Exit(p.PID)

@@ -1,53 +1,237 @@
 package propolis
 
 import (
-	"crypto/sha1"
-	"encoding/base64"
+	"context"
+	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
-	"strings"
 
-	"github.com/google/uuid"
+	"github.com/coder/websocket"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// The guest of a simulated machine prints nothing: consoles are silent, and
-// history is empty.
+// The serial console (bin/propolis-server/src/lib/server.rs and serial/mod.rs):
+// what the guest's first port has written, by request or as a stream.
 
-// live runs fn if the machine is live.
-func (c *call) live(fn func(*world.Tx, *world.Process) (answer, error)) (a answer, err error) {
-	err = c.view(func(tx *world.Tx, p *world.Process) (err error) {
-		if !active(tx, p) {
-			return noInstance()
-		}
-		a, err = fn(tx, p)
-		return err
-	})
-	return a, err
+// How much is told at once.
+const (
+	historyPage = 16 << 10 // of history, if the client does not say
+	outputChunk = 1 << 10  // of what the guest writes now
+)
+
+// offset is where somebody wants to read from.
+type offset struct {
+	from   uint64
+	recent bool // from counts backwards from the end
 }
 
-// serialHistory takes exactly one of from_start and most_recent.
-func (c *call) serialHistory() (answer, error) {
-	query := c.r.URL.Query()
-	for name, values := range query {
-		if _, err := strconv.ParseUint(values[0], 10, 64); err != nil {
-			return answer{}, badRequest("unable to parse query string: %s: invalid digit found in string", name)
-		}
+// at is the offset in a console.
+func (o offset) at(c world.Console, tx *world.Tx) uint64 {
+	if !o.recent {
+		return o.from
 	}
-	return c.live(func(*world.Tx, *world.Process) (answer, error) {
-		if query.Has("from_start") == query.Has("most_recent") {
+	total := c.Length(tx.Now)
+	return total - min(o.from, total)
+}
+
+// numbers reads the parameters of a query that are numbers.
+func numbers(query url.Values, names ...string) (map[string]uint64, error) {
+	all := map[string]uint64{}
+	for _, name := range names {
+		if !query.Has(name) {
+			continue
+		}
+		n, err := strconv.ParseUint(query.Get(name), 10, 64)
+		if err != nil {
+			return nil, badRequest("unable to parse query string: %s: invalid digit found in string", name)
+		}
+		all[name] = n
+	}
+	return all, nil
+}
+
+// offsetOf is the one offset that is given; ok is false if there is none, or
+// two.
+func offsetOf(given map[string]uint64) (o offset, ok bool) {
+	from, first := given["from_start"]
+	recent, last := given["most_recent"]
+	if first == last {
+		return offset{}, false
+	}
+	return offset{from: max(from, recent), recent: last}, true
+}
+
+// serialHistory answers with a page of what was written.
+func (c *call) serialHistory() (answer, error) {
+	given, err := numbers(c.r.URL.Query(), "from_start", "most_recent", "max_bytes")
+	if err != nil {
+		return answer{}, err
+	}
+	return c.live(func(tx *world.Tx, p *world.Process) (answer, error) {
+		o, ok := offsetOf(given)
+		if !ok {
 			return answer{}, badRequest("Exactly one of 'from_start' or 'most_recent' must be specified.")
 		}
-		return answer{http.StatusOK, map[string]any{"data": []int{}, "last_byte_offset": 0}}, nil
+		data, start, err := p.VM.Console.Read(tx.Now, o.at(p.VM.Console, tx))
+		if err != nil {
+			return answer{}, badRequest("%s", err)
+		}
+		limit, ok := given["max_bytes"]
+		if !ok {
+			limit = historyPage
+		}
+		data = data[:min(limit, uint64(len(data)))]
+		page := make([]int, len(data)) // an array of numbers, as serde writes bytes
+		for i, b := range data {
+			page[i] = int(b)
+		}
+		return answer{http.StatusOK, map[string]any{"data": page, "last_byte_offset": start + uint64(len(data))}}, nil
 	})
+}
+
+// streamSerial is a client of the console: first the history that it asks for,
+// then what is written. Without a live machine it is dropped, and at the end of
+// one it is told so (close code 1001). Text that it sends is passed over.
+func (c *call) streamSerial(conn *websocket.Conn) {
+	ctx, cancel := context.WithCancel(c.r.Context())
+	defer cancel()
+	given, _ := numbers(c.r.URL.Query(), "from_start", "most_recent") // they were read before the upgrade
+	o, replay := offsetOf(given)
+	var sent uint64
+	lived := false
+	err := c.view(func(tx *world.Tx, p *world.Process) error {
+		if lived = active(tx, p); !lived {
+			return nil
+		}
+		sent = p.VM.Console.Length(tx.Now)
+		if replay {
+			sent = min(sent, o.at(p.VM.Console, tx))
+		}
+		return nil
+	})
+	if err != nil || !lived {
+		return
+	}
+	typing := make(chan struct{})
+	go func() {
+		defer close(typing)
+		defer cancel()
+		c.takeInput(ctx, conn)
+	}()
+	c.sendOutput(ctx, conn, sent, replay)
+	_ = conn.CloseNow()
+	<-typing
+}
+
+// takeInput gives what a client sends to the guest.
+func (c *call) takeInput(ctx context.Context, conn *websocket.Conn) {
+	for {
+		kind, data, err := conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		if kind != websocket.MessageBinary {
+			continue
+		}
+		err = c.world.Update(ctx, func(tx *world.Tx) error {
+			p := find(tx, c.pid)
+			if p == nil {
+				return errGone
+			}
+			if p.VM != nil {
+				guest{tx, p.VM}.typed(data)
+			}
+			return nil
+		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// ending is why a stream ends.
+type ending struct {
+	gone, stopped, dropped bool
+	moved                  *world.Moved
+}
+
+// sendOutput sends what is written from an offset on, until the machine is not
+// live any more.
+func (c *call) sendOutput(ctx context.Context, conn *websocket.Conn, sent uint64, replay bool) {
+	chunk := outputChunk
+	if replay {
+		chunk = historyPage
+	}
+	for {
+		data, end, err := c.nextOutput(ctx, sent)
+		if err != nil {
+			return
+		}
+		for len(data) > 0 {
+			n := min(chunk, len(data))
+			if conn.Write(ctx, websocket.MessageBinary, data[:n]) != nil {
+				return
+			}
+			data, sent = data[n:], sent+uint64(n)
+		}
+		chunk = outputChunk
+		switch {
+		case end.gone || end.dropped:
+			return
+		case end.moved != nil:
+			_ = conn.Write(ctx, websocket.MessageText, encode(map[string]any{
+				"Migrating": map[string]any{"destination": end.moved.Destination, "from_start": end.moved.From},
+			}))
+			return
+		case end.stopped:
+			_ = conn.Close(websocket.StatusGoingAway, "VM stopped")
+			return
+		}
+	}
+}
+
+// nextOutput waits until something beyond an offset has been written, or the
+// stream ends. What is not kept any more ends it, too.
+func (c *call) nextOutput(ctx context.Context, sent uint64) (data []byte, end ending, err error) {
+	drops := false
+	var expired error
+	waited := c.world.Wait(ctx, func(tx *world.Tx) bool {
+		p := find(tx, c.pid)
+		data, end = nil, ending{}
+		if p == nil || p.VM == nil {
+			end.gone = true
+			return true
+		}
+		drops = drops || tx.Expects(c.words(p), world.FaultDrop)
+		data, _, expired = p.VM.Console.Read(tx.Now, sent)
+		if !active(tx, p) {
+			end.moved, end.stopped = p.VM.Moved, p.VM.Moved == nil
+		}
+		return drops || expired != nil || len(data) > 0 || end != ending{}
+	})
+	if drops && waited == nil {
+		end.dropped, waited = true, c.world.Update(ctx, func(tx *world.Tx) error {
+			if p := find(tx, c.pid); p != nil {
+				tx.TakeFault(c.words(p), world.FaultDrop)
+			}
+			return nil
+		})
+	}
+	return data, end, errors.Join(waited, expired)
 }
 
 // nmi is injected into the guest; what comes of it is not told.
 func (c *call) nmi() (answer, error) {
-	return c.live(func(*world.Tx, *world.Process) (answer, error) {
-		return answer{http.StatusOK, null{}}, nil
+	err := c.update(func(tx *world.Tx, p *world.Process) error {
+		if !active(tx, p) {
+			return noInstance()
+		}
+		guest{tx, p.VM}.nmi()
+		return nil
 	})
+	return answer{http.StatusOK, null{}}, err
 }
 
 // null is the JSON value.
@@ -55,80 +239,3 @@ type null struct{}
 
 // MarshalJSON is "null".
 func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
-
-// disk answers what asks a Crucible backend. No machine here has one.
-func (c *call) disk() (answer, error) {
-	if id, ok := c.params["snapshot_id"]; ok {
-		if _, err := uuid.Parse(id); err != nil {
-			return answer{}, badRequest("bad parameter in URL path: UUID parsing failed: %s", id)
-		}
-	}
-	return c.live(func(*world.Tx, *world.Process) (answer, error) {
-		return answer{}, &fault{status: http.StatusNotFound, message: "Not Found",
-			code: "crucible backend " + canonicalKey(c.params["id"]) + " not found"} // Guess: the sentence.
-	})
-}
-
-// serial upgrades first and looks at the machine afterwards: without one the
-// connection is dropped, not refused.
-func (c *call) serial() (answer, error)       { return c.websocket() }
-func (c *call) vnc() (answer, error)          { return c.websocket() }
-func (c *call) migrateStart() (answer, error) { return c.migrateUpgrade() }
-
-func (c *call) migrateUpgrade() (answer, error) {
-	if _, err := uuid.Parse(c.params["migration_id"]); err != nil {
-		return answer{}, badRequest("bad parameter in URL path: UUID parsing failed: %s", c.params["migration_id"])
-	}
-	return c.websocket()
-}
-
-// websocket checks the opening handshake (dropshot/src/websocket.rs).
-func (c *call) websocket() (answer, error) {
-	h := c.r.Header
-	has := func(name, word string) bool {
-		for _, w := range strings.Split(h.Get(name), ",") {
-			if strings.EqualFold(strings.TrimSpace(w), word) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case !has("Connection", "upgrade"):
-		return answer{}, badRequest("expected connection upgrade")
-	case !has("Upgrade", "websocket"):
-		return answer{}, badRequest("unexpected protocol for upgrade")
-	case h.Get("Sec-WebSocket-Version") != "13":
-		return answer{}, badRequest("missing or invalid websocket version")
-	case h.Get("Sec-WebSocket-Key") == "":
-		return answer{}, badRequest("missing websocket key")
-	}
-	return answer{status: http.StatusSwitchingProtocols}, nil
-}
-
-// upgrade takes the connection over and holds it as long as the machine lives;
-// at its end a console is told that the VM stopped (close code 1001).
-func (c *call) upgrade(w http.ResponseWriter, _ answer) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	sum := sha1.Sum([]byte(c.r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
-	reply := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
-		"Sec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(sum[:]) + "\r\nx-request-id: " + c.id + "\r\n\r\n"
-	if _, err := conn.Write([]byte(reply)); err != nil || !strings.HasSuffix(c.r.URL.Path, "/serial") {
-		return
-	}
-	lived := false
-	err = c.world.Wait(c.r.Context(), func(tx *world.Tx) bool {
-		p := find(tx, c.pid)
-		alive := p != nil && active(tx, p)
-		lived = lived || alive
-		return !alive
-	})
-	if err == nil && lived {
-		const reason = "VM stopped"
-		_, _ = conn.Write(append([]byte{0x88, byte(2 + len(reason)), 1001 >> 8, 1001 & 0xff}, reason...)) // it is being closed anyway
-	}
-}

@@ -95,6 +95,7 @@ func (q queue) run() error {
 			return nil
 		}
 		q.then("Running", end)
+		guest{q.tx, q.vm}.boots(end)
 	case stopping:
 		return denied("Instance is preparing to stop")
 	case stopped:
@@ -117,6 +118,7 @@ func (q queue) stop() error {
 	default:
 		q.then("Stopping", at)
 	}
+	q.vm.Console.Cut(at)
 	end := at.Add(q.tx.Latency(StepStop))
 	q.then("Stopped", end)
 	q.then("Destroyed", end)
@@ -135,7 +137,9 @@ func (q queue) reboot() error {
 		return denied("Instance has already halted")
 	case running:
 		q.then("Rebooting", q.tx.Now)
-		q.then("Running", q.tx.Now.Add(q.tx.Latency(StepReboot)))
+		end := q.tx.Now.Add(q.tx.Latency(StepReboot))
+		q.then("Running", end)
+		guest{q.tx, q.vm}.boots(end)
 	}
 	return nil
 }

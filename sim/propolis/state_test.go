@@ -205,7 +205,7 @@ func TestOtherRequestsOfALiveMachine(t *testing.T) {
 	const both = "Exactly one of 'from_start' or 'most_recent' must be specified."
 	r.wants(r.v5("GET", "/instance/serial/history", ""), 400, "", both)
 	r.wants(r.v5("GET", "/instance/serial/history?from_start=0&most_recent=1", ""), 400, "", both)
-	r.wants(r.v5("GET", "/instance/disk/back0/status", ""), 404, "crucible backend back0 not found", "Not Found")
+	r.wants(r.v5("GET", "/instance/disk/back0/status", ""), 404, "No crucible backend for id back0", "Not Found")
 	r.wants(r.v5("GET", "/instance/serial", ""), 400, "", "expected connection upgrade")
 }
 

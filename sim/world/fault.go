@@ -27,6 +27,12 @@ const (
 
 	FaultMaintenance = "maintenance" // a start method fails; words: zone, FMRI
 
+	// What befalls a propolis-server; words: propolis, zone, method, the words of
+	// the path. FaultFail lets a request fail inside, Text being the cause.
+	FaultCrash      = "crash"       // the server dies of the request, with its machine
+	FaultDrop       = "drop"        // the connection is broken off
+	FaultSlowCreate = "slow-create" // making the machine takes longer
+
 	// What takes Delay longer; words: zone, of a method also the FMRI.
 	FaultSlowDoor      = "slow-door"      // svc.configd answers later
 	FaultSlowMilestone = "slow-milestone" // services start later
@@ -41,20 +47,21 @@ func FaultNames() []string {
 		FaultHook, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
+		FaultCrash, FaultDrop, FaultSlowCreate,
 	}
 }
 
 // Delays says that a fault is nothing without a Delay.
 func Delays(name string) bool {
 	switch name {
-	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod:
+	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate:
 		return true
 	}
 	return false
 }
 
-// slower is how much longer a fault makes something take.
-func (tx *Tx) slower(name string, words ...string) time.Duration {
+// Slower is how much longer a fault makes something take.
+func (tx *Tx) Slower(name string, words ...string) time.Duration {
 	if f := tx.TakeFault(words, name); f != nil {
 		return f.Delay
 	}
@@ -96,6 +103,13 @@ func (tx *Tx) TakeFault(words []string, names ...string) *Fault {
 		return &taken
 	}
 	return nil
+}
+
+// Expects tells whether TakeFault would find a fault, and takes none.
+func (tx *Tx) Expects(words []string, names ...string) bool {
+	return slices.ContainsFunc(tx.State.Faults, func(f *Fault) bool {
+		return f.Times != spent && slices.Contains(names, f.Name) && f.matches(words)
+	})
 }
 
 // spent is the Times of a fault that matches nothing more but still holds those

@@ -43,7 +43,7 @@ func (tx *Tx) BootServices(zone string) {
 		tx.openDoor(zone)
 		return
 	}
-	tx.Schedule(share(tx.Latency(StepMilestone), doorShare)+tx.slower(FaultSlowDoor, zone), doorKind, zone, "")
+	tx.Schedule(share(tx.Latency(StepMilestone), doorShare)+tx.Slower(FaultSlowDoor, zone), doorKind, zone, "")
 }
 
 // HaltServices is the end of a zone's SMF: its processes are gone, and what
@@ -79,7 +79,7 @@ func (tx *Tx) openDoor(zone string) {
 		tx.earlyImport(zone)
 		return
 	}
-	tx.Schedule(tx.importTime(zone, repository)+tx.slower(FaultSlowMilestone, zone), importKind, zone, "")
+	tx.Schedule(tx.importTime(zone, repository)+tx.Slower(FaultSlowMilestone, zone), importKind, zone, "")
 }
 
 // importTime is how long early-manifest-import takes: most of it is spent on

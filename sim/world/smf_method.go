@@ -61,14 +61,14 @@ func (tx *Tx) start(zone string, s *Service) {
 	}
 	s.Contract = int(tx.Count("contract")) + 50
 	tx.touch(s)
-	tx.Schedule(tx.methodTime(zone, s.Start)+tx.slower(FaultSlowMethod, zone, s.FMRI), methodKind, zone, "start "+s.FMRI)
+	tx.Schedule(tx.methodTime(zone, s.Start)+tx.Slower(FaultSlowMethod, zone, s.FMRI), methodKind, zone, "start "+s.FMRI)
 }
 
 // stop begins the stop method of an instance that is on its way to a state.
 func (tx *Tx) stop(zone string, s *Service, next, auxiliary string, failure bool) {
 	state, _ := s.State(tx.Now)
 	tx.become(s, state, next, auxiliary)
-	tx.Schedule(tx.stopTime(zone, s.Stop)+tx.slower(FaultSlowMethod, zone, s.FMRI), methodKind, zone, "stop "+s.FMRI)
+	tx.Schedule(tx.stopTime(zone, s.Stop)+tx.Slower(FaultSlowMethod, zone, s.FMRI), methodKind, zone, "stop "+s.FMRI)
 	if failure {
 		tx.touch(s)
 	}

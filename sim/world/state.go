@@ -316,6 +316,8 @@ type Process struct {
 	Started time.Time `json:"started"`          // from when it listens
 	OSPID   int       `json:"os_pid,omitempty"` // of the stand-in process, if there is one
 	VM      *VM       `json:"vm,omitempty"`     // of a propolis-server
+	// Viewers counts those who have watched its screen; the last one still does.
+	Viewers uint64 `json:"viewers,omitempty"`
 }
 
 // VM is the machine inside a propolis-server. The propolis simulation owns
@@ -334,6 +336,17 @@ type VM struct {
 	// reservoir.
 	Memory   uint64 `json:"memory,omitempty"`
 	Reserved bool   `json:"reserved,omitempty"`
+	// Console is its first serial port.
+	Console Console `json:"console,omitzero"`
+	// Moved is where its console goes on, if it has migrated away.
+	Moved *Moved `json:"moved,omitempty"`
+}
+
+// Moved is what a server tells the clients of a console whose machine has
+// migrated away.
+type Moved struct {
+	Destination string `json:"destination"` // IP:PORT of the server
+	From        uint64 `json:"from"`        // the offset to go on from
 }
 
 // Event is something that happens at a time: a method that runs, a service

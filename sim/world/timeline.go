@@ -69,6 +69,9 @@ func (s *State) NextTime(now time.Time) (time.Time, bool) {
 		see(p.Started)
 		if p.VM != nil {
 			line(p.VM.Timeline)
+			for _, text := range p.VM.Console.Coming {
+				see(text.From)
+			}
 		}
 	}
 	return next, !next.IsZero()

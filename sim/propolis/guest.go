@@ -1,0 +1,146 @@
+package propolis
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// The guest of a simulated machine: it writes a boot log on its first serial
+// port, then gives a login prompt that echoes what is typed. Two words are
+// understood there, for what a real guest does by itself: poweroff and reboot.
+
+// guest is the machine's software, as far as it shows.
+type guest struct {
+	tx *world.Tx
+	vm *world.VM
+}
+
+// boots writes the boot log, from the moment at which the vCPUs run.
+func (g guest) boots(at time.Time) {
+	g.vm.Console.Typed = nil
+	g.vm.Console.Write(g.tx, at, []byte(g.bootLog()+g.prompt()))
+}
+
+// bootLog depends on nothing but the machine: the same one writes the same
+// bytes each time.
+func (g guest) bootLog() string {
+	var spec struct {
+		Board struct {
+			CPUs   uint64 `json:"cpus"`
+			Memory uint64 `json:"memory_mb"`
+		} `json:"board"`
+		Components map[string]struct {
+			Type string         `json:"type"`
+			Body map[string]any `json:"component"`
+		} `json:"components"`
+	}
+	_ = json.Unmarshal(g.vm.Spec, &spec) // our own
+	var lines []string
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	say("BdsDxe: starting Boot0001 of the simulated firmware")
+	say("[    0.000000] simulated guest %s", g.name())
+	say("[    0.000000] DMI: Oxide OxVM, BIOS v0.8")
+	say("[    0.010000] Memory: %d MiB available", spec.Board.Memory)
+	say("[    0.020000] smp: Brought up 1 node, %d CPUs", spec.Board.CPUs)
+	for i, key := range sortedKeys(spec.Components) {
+		c := spec.Components[key]
+		at, ok := c.Body["pci_path"].(map[string]any)
+		if ok {
+			say("[    0.%02d0000] pci %04d:%02x:%02x.%x: %s %s", 30+i, 0, int(number(at["bus"])), int(number(at["device"])), int(number(at["function"])),
+				strings.ReplaceAll(c.Type, "_", " "), key)
+		}
+	}
+	say("[    1.000000] console: ttyS0, 115200n8")
+	say("")
+	return strings.Join(lines, "\r\n") + "\r\n"
+}
+
+func number(v any) float64 { n, _ := v.(float64); return n }
+
+func (g guest) name() string {
+	var p struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(g.vm.Properties, &p) // our own
+	return cmp.Or(p.Name, "guest")
+}
+
+func (g guest) prompt() string { return g.name() + " login: " }
+
+// runs says whether the guest's vCPUs do.
+func (g guest) runs() bool { return world.At(g.vm.Timeline, g.tx.Now).State == "Running" }
+
+// typed takes what a client sends to the serial port. What comes while the
+// guest does not run is lost.
+func (g guest) typed(input []byte) {
+	for _, b := range input {
+		if !g.runs() {
+			return
+		}
+		g.key(b)
+	}
+}
+
+// The keys that are more than themselves.
+const (
+	keyInterrupt = 0x03
+	keyBackspace = 0x08
+	keyDelete    = 0x7f
+)
+
+func (g guest) key(b byte) {
+	c := &g.vm.Console
+	say := func(text string) { c.Write(g.tx, g.tx.Now, []byte(text)) }
+	switch {
+	case b == '\r' || b == '\n':
+		word := string(bytes.TrimSpace(c.Typed))
+		c.Typed = nil
+		say("\r\n")
+		g.command(word, say)
+	case b == keyInterrupt:
+		c.Typed = nil
+		say("^C\r\n" + g.prompt())
+	case b == keyBackspace || b == keyDelete:
+		if n := len(c.Typed); n > 0 {
+			c.Typed = c.Typed[:n-1]
+			say("\b \b")
+		}
+	case b >= ' ':
+		c.Typed = append(slices.Clip(c.Typed), b)
+		c.Write(g.tx, g.tx.Now, []byte{b})
+	}
+}
+
+// command is a line that was typed. A guest that powers itself off or resets is
+// to the server what Stop and Reboot are.
+func (g guest) command(word string, say func(string)) {
+	q := queue{tx: g.tx, vm: g.vm}
+	var err error
+	switch word {
+	case "poweroff":
+		say("The system is going down for power-off.\r\n")
+		err = q.stop()
+	case "reboot":
+		say("The system is going down for reboot.\r\n")
+		err = q.reboot()
+	default:
+		say(g.prompt())
+	}
+	if err != nil { // something else is under way: it is not done twice
+		say(g.prompt())
+	}
+}
+
+// nmi is a non-maskable interrupt: it is said, and nothing else comes of it.
+func (g guest) nmi() {
+	if g.runs() {
+		g.vm.Console.Write(g.tx, g.tx.Now, []byte("\r\nUhhuh. NMI received for unknown reason 20 on CPU 0.\r\nDazed and confused, but trying to continue\r\n"))
+	}
+}

@@ -1,0 +1,311 @@
+package propolis
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// listen lets the server answer on a real socket.
+func (r *rig) listen() string {
+	s := httptest.NewServer(Handler(r.world, pid))
+	r.t.Cleanup(s.Close)
+	return s.URL
+}
+
+// client is a websocket to the server.
+type client struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+func (r *rig) open(url, path string) client {
+	r.t.Helper()
+	conn, _, err := websocket.Dial(r.t.Context(), url+path, &websocket.DialOptions{HTTPHeader: http.Header{"Api-Version": {"5.0.0"}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	conn.SetReadLimit(maxMessage)
+	r.t.Cleanup(func() { _ = conn.CloseNow() })
+	return client{r.t, conn}
+}
+
+// reads reads n bytes of output.
+func (c client) reads(n int) string {
+	c.t.Helper()
+	var out bytes.Buffer
+	for out.Len() < n {
+		kind, data, err := c.conn.Read(c.t.Context())
+		if err != nil || kind != websocket.MessageBinary {
+			c.t.Fatalf("after %q: %v %v", out.String(), kind, err)
+		}
+		out.Write(data)
+	}
+	return out.String()
+}
+
+func (c client) types(text string) {
+	c.t.Helper()
+	if err := c.conn.Write(c.t.Context(), websocket.MessageBinary, []byte(text)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// ends wants the end of the connection: a close code, or -1 for none.
+func (c client) ends(code websocket.StatusCode, reason string) {
+	c.t.Helper()
+	_, data, err := c.conn.Read(c.t.Context())
+	if err == nil {
+		c.t.Fatalf("it goes on: %q", data)
+	}
+	if got := websocket.CloseStatus(err); got != code || !strings.Contains(err.Error(), reason) {
+		c.t.Errorf("%v, want code %d %q", err, code, reason)
+	}
+}
+
+// history is a page, and the offset at its end.
+func (r *rig) history(query string) (text string, end int) {
+	r.t.Helper()
+	got := r.v5("GET", "/instance/serial/history?"+query, "")
+	if got.status != 200 {
+		r.t.Fatalf("%s: %d %s", query, got.status, got.text)
+	}
+	for _, b := range got.body["data"].([]any) {
+		text += string(rune(b.(float64)))
+	}
+	return text, int(got.body["last_byte_offset"].(float64))
+}
+
+func (r *rig) run() {
+	r.t.Helper()
+	r.ensure()
+	if got := r.v5("PUT", "/instance/state", `"Run"`); got.status != 204 {
+		r.t.Fatalf("%d %s", got.status, got.text)
+	}
+}
+
+func TestHistory(t *testing.T) {
+	r := newRig(t, "none")
+	if got := r.v5("GET", "/instance/serial/history?from_start=0", ""); got.status != 424 {
+		t.Errorf("without a machine: %d", got.status)
+	}
+	r.run()
+	all, end := r.history("from_start=0")
+	if end != len(all) || !strings.HasPrefix(all, "BdsDxe: ") || !strings.HasSuffix(all, "\r\nweb-01 login: ") {
+		t.Errorf("%d %q", end, all)
+	}
+	for query, want := range map[string]struct {
+		text string
+		end  int
+	}{
+		"from_start=3&max_bytes=5":     {all[3:8], 8},
+		"from_start=3&max_bytes=0":     {"", 3},
+		"most_recent=7":                {all[end-7:], end},
+		"most_recent=7&max_bytes=3":    {all[end-7 : end-4], end - 4},
+		"most_recent=9999999":          {all, end},
+		"from_start=9999999":           {"", end},
+		fmt.Sprint("from_start=", end): {"", end},
+	} {
+		if text, at := r.history(query); text != want.text || at != want.end {
+			t.Errorf("%s: %q %d, want %q %d", query, text, at, want.text, want.end)
+		}
+	}
+	for query, want := range map[string]string{
+		"":                           "Exactly one of 'from_start' or 'most_recent' must be specified.",
+		"from_start=1&most_recent=1": "Exactly one of 'from_start' or 'most_recent' must be specified.",
+	} {
+		r.wants(r.v5("GET", "/instance/serial/history?"+query, ""), 400, "", want)
+	}
+	if got := r.v5("GET", "/instance/serial/history?from_start=x", ""); got.status != 400 || !strings.HasPrefix(got.body["message"].(string), "unable to parse query string: ") {
+		t.Errorf("%d %s", got.status, got.text)
+	}
+}
+
+// What is kept is the beginning and the end (history_buffer.rs).
+func TestHistoryThatIsNotKept(t *testing.T) {
+	r := newRig(t, "none")
+	r.run()
+	r.change(func(tx *world.Tx) {
+		vm := find(tx, pid).VM
+		vm.Console = world.Console{Kept: 10}
+		for i := range 5 {
+			vm.Console.Write(tx, tx.Now, []byte(strings.Repeat(fmt.Sprint(i), 6)))
+		}
+	})
+	for query, want := range map[string]struct {
+		text string
+		end  int
+	}{
+		"from_start=0":  {"0000001111", 10},
+		"from_start=8":  {"11", 10},
+		"from_start=20": {"3333444444", 30},
+		"from_start=28": {"44", 30},
+		"most_recent=3": {"444", 30},
+	} {
+		if text, at := r.history(query); text != want.text || at != want.end {
+			t.Errorf("%s: %q %d, want %q %d", query, text, at, want.text, want.end)
+		}
+	}
+	r.wants(r.v5("GET", "/instance/serial/history?from_start=12", ""), 400, "",
+		"Requested byte offset 12 (-18) is no longer cached: Only have first 10 + most recent 10 saved out of a total 30 of output")
+	c := r.open(r.listen(), "/instance/serial?from_start=0")
+	if got := c.reads(10); got != "0000001111" {
+		t.Errorf("%q", got)
+	}
+	c.ends(-1, "")
+}
+
+func TestConsole(t *testing.T) {
+	r := newRig(t, "none")
+	url := r.listen()
+	r.open(url, "/instance/serial").ends(-1, "") // 101, and then nothing: there is no machine
+	r.run()
+	all, _ := r.history("from_start=0")
+
+	replayed := r.open(url, "/instance/serial?from_start=0")
+	if got := replayed.reads(len(all)); got != all {
+		t.Errorf("%q, want %q", got, all)
+	}
+	live := r.open(url, "/instance/serial?from_start=0&most_recent=5") // both are none
+	recent := r.open(url, "/instance/serial?most_recent=7")
+	if got := recent.reads(7); got != all[len(all)-7:] {
+		t.Errorf("%q", got)
+	}
+	if err := live.conn.Write(t.Context(), websocket.MessageText, []byte("not for the guest")); err != nil {
+		t.Fatal(err)
+	}
+	recent.types("roox\x7ft\r") // all see what anybody types
+	want := "roox\b \bt\r\nweb-01 login: "
+	for name, c := range map[string]client{"replayed": replayed, "recent": recent, "live": live} {
+		if got := c.reads(len(want)); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := r.v5("POST", "/instance/nmi", ""); got.status != 200 || got.text != "null" {
+		t.Errorf("%d %s", got.status, got.text)
+	}
+	if got := recent.reads(20); !strings.Contains(got, "NMI received") {
+		t.Errorf("%q", got)
+	}
+	live.types("poweroff\r")
+	const bye = "poweroff\r\nThe system is going down for power-off.\r\n"
+	for _, c := range []client{replayed, live, recent} {
+		for text := ""; !strings.HasSuffix(text, bye); {
+			text += c.reads(1)
+		}
+		c.ends(websocket.StatusGoingAway, "VM stopped")
+	}
+	if got := r.state(); got != "6 Destroyed" {
+		t.Error(got)
+	}
+}
+
+func TestAGuestResets(t *testing.T) {
+	r := newRig(t, "none")
+	r.run()
+	once, _ := r.history("from_start=0")
+	c := r.open(r.listen(), "/instance/serial")
+	c.types("reboot\r")
+	want := "reboot\r\nThe system is going down for reboot.\r\n" + once
+	if got := c.reads(len(want)); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := r.state(); got != "5 Running" {
+		t.Error(got)
+	}
+}
+
+func TestAConsoleThatMovesAway(t *testing.T) {
+	r := newRig(t, "none")
+	r.run()
+	c := r.open(r.listen(), "/instance/serial")
+	r.change(func(tx *world.Tx) {
+		vm := find(tx, pid).VM
+		vm.Moved = &world.Moved{Destination: "[fd00::5]:12400", From: 77}
+		vm.Timeline = append(vm.Timeline, world.Timepoint{State: "Destroyed", Generation: 9, From: tx.Now})
+	})
+	kind, data, err := c.conn.Read(t.Context())
+	if err != nil || kind != websocket.MessageText || string(data) != `{"Migrating":{"destination":"[fd00::5]:12400","from_start":77}}` {
+		t.Errorf("%v %s %v", kind, data, err)
+	}
+	c.ends(-1, "")
+}
+
+func TestFaultsOfAServer(t *testing.T) {
+	r := newRig(t, "none")
+	url := r.listen()
+	r.run()
+	arm := func(name, match, text string) {
+		r.change(func(tx *world.Tx) { tx.Arm(world.Fault{Name: name, Match: match, Text: text, Times: 1}) })
+	}
+	c := r.open(url, "/instance/serial")
+	arm(world.FaultDrop, "propolis GET instance serial", "")
+	c.ends(-1, "")
+	arm(world.FaultDrop, "propolis instance spec", "")
+	if got := r.v5("GET", "/instance/spec", ""); got.status != 0 {
+		t.Errorf("%d", got.status)
+	}
+	arm(world.FaultFail, "propolis POST", "no such vCPU")
+	r.wants(r.v5("POST", "/instance/nmi", ""), 500, "Internal", "Internal Server Error")
+	arm(world.FaultCrash, "propolis global GET", "")
+	if got := r.v5("GET", "/instance", ""); got.status != 0 {
+		t.Errorf("%d", got.status)
+	}
+	if got := r.v5("GET", "/instance", ""); got.status != 0 {
+		t.Errorf("a dead server answers %d", got.status)
+	}
+}
+
+func TestScreen(t *testing.T) {
+	r := newRig(t, "none") // it needs no machine
+	url := r.listen()
+	watch := func() (io.ReadWriter, client) {
+		c := r.open(url, "/instance/vnc")
+		wire := websocket.NetConn(context.Background(), c.conn, websocket.MessageBinary)
+		say := func(b ...byte) {
+			if _, err := wire.Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hear := func(n int) []byte {
+			b := make([]byte, n)
+			if _, err := io.ReadFull(wire, b); err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		if got := string(hear(12)); got != rfbVersion {
+			t.Errorf("%q", got)
+		}
+		say([]byte(rfbVersion)...)
+		if got := hear(3); !bytes.Equal(got, []byte{2, 1, 2}) {
+			t.Errorf("%v", got)
+		}
+		say(rfbNone)
+		hear(4)
+		say(1)
+		if got := hear(24 + len(screenName)); binary.BigEndian.Uint16(got) != 800 || string(got[24:]) != screenName {
+			t.Errorf("%q", got)
+		}
+		say(rfbUpdate, 0, 0, 0, 0, 0, 3, 32, 2, 88)
+		if got := hear(16 + 800*600*4); got[3] != 1 {
+			t.Errorf("%v", got[:16])
+		}
+		return wire, c
+	}
+	first, _ := watch()
+	watch()
+	if _, err := first.Read(make([]byte, 1)); err == nil {
+		t.Error("two watch at once")
+	}
+}

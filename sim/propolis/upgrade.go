@@ -1,0 +1,72 @@
+package propolis
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+)
+
+// The endpoints that are websockets. They upgrade first and look at the machine
+// afterwards: without one the connection is dropped, not refused.
+
+func (c *call) serial() (answer, error) {
+	if _, err := numbers(c.r.URL.Query(), "from_start", "most_recent"); err != nil {
+		return answer{}, err
+	}
+	return c.websocket((*call).streamSerial)
+}
+
+func (c *call) vnc() (answer, error) { return c.websocket((*call).streamScreen) }
+
+func (c *call) migrateStart() (answer, error) {
+	if _, err := uuid.Parse(c.params["migration_id"]); err != nil {
+		return answer{}, badRequest("bad parameter in URL path: UUID parsing failed: %s", c.params["migration_id"])
+	}
+	return c.websocket(func(*call, *websocket.Conn) {})
+}
+
+// stream is what is said over a websocket; when it returns, the connection is
+// broken off if it has not been closed.
+type stream func(*call, *websocket.Conn)
+
+// websocket checks the opening handshake (dropshot/src/websocket.rs).
+func (c *call) websocket(s stream) (answer, error) {
+	h := c.r.Header
+	has := func(name, word string) bool {
+		for _, w := range strings.Split(h.Get(name), ",") {
+			if strings.EqualFold(strings.TrimSpace(w), word) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case !has("Connection", "upgrade"):
+		return answer{}, badRequest("expected connection upgrade")
+	case !has("Upgrade", "websocket"):
+		return answer{}, badRequest("unexpected protocol for upgrade")
+	case h.Get("Sec-WebSocket-Version") != "13":
+		return answer{}, badRequest("missing or invalid websocket version")
+	case h.Get("Sec-WebSocket-Key") == "":
+		return answer{}, badRequest("missing websocket key")
+	}
+	return answer{status: http.StatusSwitchingProtocols, body: s}, nil
+}
+
+// upgrade takes the connection over. Whatever protocol is offered, none is
+// chosen, and nothing is compressed.
+func (c *call) upgrade(w http.ResponseWriter, a answer) {
+	conn, err := websocket.Accept(w, c.r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		return // it has been answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	conn.SetReadLimit(maxMessage)
+	a.body.(stream)(c, conn)
+}
+
+// maxMessage is the longest message that a client may send, in bytes: 64 MiB in
+// tokio-tungstenite.
+const maxMessage = 64 << 20
