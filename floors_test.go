@@ -68,10 +68,11 @@ func floors() map[string]room {
 		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "reservoir": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1},
 
-		"exchange": {floor: -1}, // one HTTP request over the boundary, for the neighbours of floor 0
+		"dropshot": {floor: -1}, // what the servers of Propolis and of the control plane are made with
+		"exchange": {floor: -2}, // one HTTP request over the boundary, for the neighbours of floor 0
 
 		// The one boundary, and the sled that is simulated behind it.
-		"host": {floor: -2, machine: all},
+		"host": {floor: -3, machine: all},
 		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest": {imports: []string{}, by: []string{}, machine: []use{useDial}}, // for tests
 	}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 
 	"github.com/sledctl/sledctl/propolis/spec"
 )
@@ -57,28 +55,6 @@ func decodeStatus(data []byte, atLeast uint64) (Status, error) {
 	}
 	return s, nil
 }
-
-// decodeError reads an error, whatever its body is.
-func decodeError(method, path string, status int, data []byte) *Error {
-	e := &Error{Method: method, Path: path, Status: status}
-	var body struct {
-		RequestID string `json:"request_id"`
-		Code      string `json:"error_code"`
-		Message   string `json:"message"`
-	}
-	if json.Unmarshal(data, &body) == nil && body.Message != "" {
-		e.RequestID, e.Code, e.Message = body.RequestID, body.Code, body.Message
-		return e
-	}
-	e.Message = http.StatusText(status)
-	if words := strings.Join(strings.Fields(string(data)), " "); words != "" {
-		e.Message = strings.ToValidUTF8(words[:min(len(words), maxWords)], "")
-	}
-	return e
-}
-
-// maxWords is how much of a strange error is repeated, in bytes.
-const maxWords = 200
 
 // replyError is an answer that could not be used.
 func replyError(method, path string, err error) error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/sledctl/sledctl/dropshot"
 )
 
 // What a server's refusal means. They are found in an *Error by errors.Is.
@@ -23,39 +25,10 @@ var (
 // there, or it is of another version.
 var ErrReply = errors.New("not the answer of a Propolis server")
 
-// Error is a request that a server answered with an error.
-type Error struct {
-	Method, Path string
-	Status       int
-	// Code is one of the server's few codes (NoInstance, AlreadyInitialized,
-	// Internal), or prose, or empty.
-	Code    string
-	Message string
-	// RequestID is how the server's log calls the request. For a 500 the log
-	// is the only place that says why.
-	RequestID string
-}
-
-// Reason is what the server said that tells most: its message, or its code
-// where the message only repeats the status.
-func (e *Error) Reason() string {
-	if e.Code != "" && (e.Message == "" || e.Message == http.StatusText(e.Status)) && e.Status != http.StatusInternalServerError {
-		return e.Code
-	}
-	return e.Message
-}
-
-// Error is the reason, with the request's id where the log must be asked.
-func (e *Error) Error() string {
-	text := fmt.Sprintf("%s %s: %d", e.Method, e.Path, e.Status)
-	if reason := e.Reason(); reason != "" {
-		text += " " + reason
-	}
-	if e.Status >= 500 && e.RequestID != "" {
-		text += " (the server's log tells why: req_id " + e.RequestID + ")"
-	}
-	return text
-}
+// Error is a request that a server answered with an error. Its Code is one of
+// the server's few (NoInstance, AlreadyInitialized, Internal), or prose, or
+// empty. For a 500 the server's log is the only place that says why.
+type Error struct{ dropshot.Refusal }
 
 // Unwrap gives what it means, if that is known.
 func (e *Error) Unwrap() error {

@@ -1,13 +1,12 @@
 package propolis
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
+	"net/url"
 
+	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/exchange"
 )
 
@@ -22,32 +21,13 @@ func (c Client) do(ctx context.Context, method, path string, body []byte) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequest(method, path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+	to := &url.URL{Scheme: "http", Host: target.Address.String(), Path: path}
+	reply, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: to, Version: version, Body: body, Limit: maxReply})
+	if e, ok := errors.AsType[*dropshot.Refusal](err); ok {
+		return nil, &Error{*e}
 	}
-	r.URL.Scheme, r.URL.Host = "http", target.Address.String()
-	for _, line := range headers(body) {
-		name, value, _ := strings.Cut(line, ": ")
-		r.Header.Set(name, value)
-	}
-	reply, err := exchange.Send(ctx, c.Host, r, maxReply)
 	if errors.Is(err, exchange.ErrReply) {
 		err = fmt.Errorf("%w: %w", ErrReply, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	if reply.Status < 200 || reply.Status > 299 {
-		return nil, decodeError(method, path, reply.Status, reply.Body)
-	}
-	return reply.Body, nil
-}
-
-// headers of a request with this body, which is JSON if there is one.
-func headers(body []byte) []string {
-	if body == nil {
-		return []string{"api-version: " + version}
-	}
-	return []string{"api-version: " + version, "Content-Type: application/json"}
+	return reply, err
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
@@ -110,7 +111,7 @@ func (s AwaitState) Explain() []host.Line {
 }
 
 func (t Target) put(path string, body []byte) host.Line {
-	return host.RequestLine(http.MethodPut, t.url(path), headers(body), body)
+	return host.RequestLine(http.MethodPut, t.url(path), dropshot.Headers(version, body), body)
 }
 
 // Do asks for the machine.

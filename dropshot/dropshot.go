@@ -1,0 +1,120 @@
+// Package dropshot is how one talks to servers that are made with the dropshot
+// library, as Propolis, Nexus and the sled agent are: the version that a request
+// names, and what an answer says that is an error.
+package dropshot
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sledctl/sledctl/exchange"
+	"github.com/sledctl/sledctl/host"
+)
+
+// VersionHeader names the API version that a request speaks
+// (dropshot/src/versioning.rs).
+const VersionHeader = "api-version"
+
+// Request is one request.
+type Request struct {
+	Method string
+	URL    *url.URL // its Host is what is dialled
+	// Version is the API version that the request speaks, as 5.0.0.
+	Version string
+	Body    []byte // JSON; nil: none
+	Limit   int    // bytes of the answer, head and body
+}
+
+// Send sends a request over a connection of the host and gives the body of its
+// answer. Errors: a *Refusal for an answer that is none of 2xx; those of
+// exchange.Send.
+func Send(ctx context.Context, h host.Host, r Request) ([]byte, error) {
+	out, err := http.NewRequest(r.Method, r.URL.Path, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	out.URL = r.URL
+	for _, line := range Headers(r.Version, r.Body) {
+		name, value, _ := strings.Cut(line, ": ")
+		out.Header.Set(name, value)
+	}
+	reply, err := exchange.Send(ctx, h, out, r.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
+	}
+	if reply.Status < 200 || reply.Status > 299 {
+		return nil, decode(r.Method, r.URL.Path, reply.Status, reply.Body)
+	}
+	return reply.Body, nil
+}
+
+// Headers are the lines of a request's head with this body, which is JSON if
+// there is one.
+func Headers(version string, body []byte) []string {
+	lines := []string{VersionHeader + ": " + version}
+	if body != nil {
+		lines = append(lines, "Content-Type: application/json")
+	}
+	return lines
+}
+
+// Refusal is a request that was answered with an error.
+type Refusal struct {
+	Method, Path string
+	Status       int
+	Code         string // what programs go by; may be empty
+	Message      string // of a 404, 500 or 503 but the words of the status
+	RequestID    string // how the server's log calls the request
+}
+
+// Reason is what the server said that tells most: its message, or its code
+// where the message only repeats the status.
+func (e *Refusal) Reason() string {
+	if e.Code != "" && (e.Message == "" || e.Message == http.StatusText(e.Status)) && e.Status != http.StatusInternalServerError {
+		return e.Code
+	}
+	return e.Message
+}
+
+// Error is the reason, with the request's id where the log must be asked.
+func (e *Refusal) Error() string {
+	text := fmt.Sprintf("%s %s: %d", e.Method, e.Path, e.Status)
+	if reason := e.Reason(); reason != "" {
+		text += " " + reason
+	}
+	if e.Status >= 500 && e.RequestID != "" {
+		text += " (the server's log tells why: req_id " + e.RequestID + ")"
+	}
+	return text
+}
+
+// Body is the body of an answer that is an error (HttpErrorResponseBody of
+// dropshot/src/error.rs).
+type Body struct {
+	RequestID string `json:"request_id"`
+	Code      string `json:"error_code,omitempty"`
+	Message   string `json:"message"`
+}
+
+// maxWords is how much of a strange error is repeated, in bytes.
+const maxWords = 200
+
+// decode reads an error, whatever its body is.
+func decode(method, path string, status int, data []byte) *Refusal {
+	e := &Refusal{Method: method, Path: path, Status: status}
+	var body Body
+	if json.Unmarshal(data, &body) == nil && body.Message != "" {
+		e.RequestID, e.Code, e.Message = body.RequestID, body.Code, body.Message
+		return e
+	}
+	e.Message = http.StatusText(status)
+	if words := strings.Join(strings.Fields(string(data)), " "); words != "" {
+		e.Message = strings.ToValidUTF8(words[:min(len(words), maxWords)], "")
+	}
+	return e
+}
