@@ -1,0 +1,99 @@
+package inventory
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// Glance looks once at all that the wants name, and gives a host on which Look
+// answers from that: so that several who judge the sled ask for each kind of
+// thing once between them. It is for those who only judge: the host refuses what
+// would change something, so that what was seen cannot have been overtaken by
+// whoever saw it. Who changes something looks again, under its lock.
+func Glance(ctx context.Context, h host.Host, wants ...Want) host.Host {
+	all := union(wants)
+	g := glance{want: all, inv: Look(ctx, h, all)}
+	if all.any(Datasets) {
+		g.roots = all.roots(answering(g.inv.pools))
+	}
+	h = host.Remembering(host.ReadOnly(h))
+	host.Remember(h, glanceKey{}, g)
+	return h
+}
+
+// glanceKey is where a host remembers what was seen of it.
+type glanceKey struct{}
+
+type glance struct {
+	want  Want
+	inv   *Inventory
+	roots []string
+}
+
+// union is all that the wants name.
+func union(wants []Want) Want {
+	var all Want
+	for _, w := range wants {
+		all.Parts = append(all.Parts, w.Parts...)
+		all.User = append(all.User, w.User...)
+		all.Directories = append(all.Directories, w.Directories...)
+	}
+	for _, list := range []*[]string{&all.User, &all.Directories} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	slices.Sort(all.Parts)
+	all.Parts = slices.Compact(all.Parts)
+	all.Roots = func(pools []zfs.Pool) []string {
+		var roots []string
+		for _, w := range wants {
+			if w.any(Datasets) {
+				roots = append(roots, w.roots(pools)...)
+			}
+		}
+		slices.Sort(roots)
+		return slices.Compact(roots)
+	}
+	return all
+}
+
+// answer is what a Look would see, if all of it is in the glance.
+func (g glance) answer(want Want) (*Inventory, bool) {
+	var roots []string
+	if want.any(Datasets) {
+		roots = want.roots(answering(g.inv.pools))
+	}
+	if !within(want.Parts, g.want.Parts) || !within(want.User, g.want.User) || !within(want.Directories, g.want.Directories) ||
+		!within(roots, g.roots) {
+		return nil, false
+	}
+	inv := *g.inv
+	inv.failed = map[Part]error{}
+	for part, err := range g.inv.failed {
+		if inv.failed[part] = err; !want.any(part) && (part != Pools || !want.any(Datasets, Homes)) {
+			inv.failed[part] = errNotAsked
+		}
+	}
+	inv.datasets = slices.DeleteFunc(slices.Clone(g.inv.datasets), func(d zfs.Dataset) bool {
+		return !slices.ContainsFunc(roots, func(root string) bool { return below(d.Name, root) })
+	})
+	inv.entries = slices.DeleteFunc(slices.Clone(g.inv.entries), func(e Entry) bool {
+		return !slices.ContainsFunc(want.Directories, func(dir string) bool { return strings.HasPrefix(e.Path, dir+"/") })
+	})
+	inv.index = inv.indexed()
+	return &inv, true
+}
+
+// below says whether a dataset or snapshot is a root or lies below it.
+func below(name, root string) bool {
+	rest, ok := strings.CutPrefix(name, root)
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], "/@"))
+}
+
+func within[T comparable](some, all []T) bool {
+	return !slices.ContainsFunc(some, func(x T) bool { return !slices.Contains(all, x) })
+}
