@@ -17,16 +17,19 @@ func completeArgs(cmd *cobra.Command, words func(context.Context) []string) {
 	}
 }
 
-func complete(cmd *cobra.Command, flag string, words func() []string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words(), cobra.ShellCompDirectiveNoFileComp
-	}) // it fails only for a flag that does not exist
+// complete offers words for a flag. Only who completes is told: what cobra is
+// told it keeps for as long as the process lives.
+func (e *Env) complete(cmd *cobra.Command, flag string, words func() []string) {
+	e.completeFlag(cmd, flag, func(context.Context) []string { return words() })
 }
 
-func completeFlag(cmd *cobra.Command, flag string, words func(context.Context) []string) {
+func (e *Env) completeFlag(cmd *cobra.Command, flag string, words func(context.Context) []string) {
+	if !e.completing {
+		return
+	}
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return words(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
-	})
+	}) // it fails only for a flag that does not exist
 }
 
 // completePools offers the pools that zones may be put on.

@@ -48,6 +48,7 @@ type Env struct {
 	sled        *sim.Sled
 	crash       *crashing // --crash-at; nil: none
 	book        *book
+	completing  bool // a shell asks what could be typed
 }
 
 // globalFlags are the flags of every command.

@@ -17,8 +17,8 @@ func (e *Env) addOutput(cmd *cobra.Command) {
 	flags.StringVarP((*string)(&e.output.Format), "output", "o", "", "table, json, tsv or name (default: table on a terminal, else tsv)")
 	flags.BoolVarP(&e.output.NoHeader, "no-header", "H", false, "leave out the header line")
 	flags.StringSliceVar(&e.output.Columns, "columns", nil, "which columns, in which order")
-	complete(cmd, "output", func() []string { return terminal.Formats() })
-	complete(cmd, "columns", noWords)
+	e.complete(cmd, "output", func() []string { return terminal.Formats() })
+	e.complete(cmd, "columns", noWords)
 }
 
 // noWords offers nothing, where file names would be wrong.
@@ -151,9 +151,9 @@ func (f *specFlags) add(env *Env, cmd *cobra.Command, file bool) {
 	}}, "address", "of the control interface (default: the next free one of the underlay)")
 	flags.Var(funcFlag{"POOL", func(s string) error { w.Pool = &s; return nil }}, "pool", "where the zone lies (default: the pool with the fewest zones)")
 	flags.StringVar(&w.Name, "name", "", "with a UUID: the name that it shall have")
-	completeFlag(cmd, "pool", env.completePools)
+	env.completeFlag(cmd, "pool", env.completePools)
 	for _, name := range []string{"cpus", "memory", "nic", "address", "name"} {
-		complete(cmd, name, noWords)
+		env.complete(cmd, name, noWords)
 	}
 	if file {
 		flags.StringVarP(&f.file, "file", "f", "", "document that describes the instance; - is standard input")

@@ -41,7 +41,7 @@ sled. --keep asks on a terminal, and needs --yes elsewhere.`,
 	flags.StringVar(&o.keep, "keep", "", "believe this copy, and give up what only others say")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask")
 	flags.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would be done, and do nothing")
-	completeFlag(cmd, "keep", env.completeCopies)
+	env.completeFlag(cmd, "keep", env.completeCopies)
 	env.addOutput(cmd)
 	return cmd
 }

@@ -124,7 +124,7 @@ func newPropolisGet(env *Env) *cobra.Command {
 
 func addInstance(env *Env, cmd *cobra.Command, ref *string) {
 	cmd.Flags().StringVar(ref, "instance", "", "NAME|UUID of the instance")
-	completeFlag(cmd, "instance", env.completeInstances)
+	env.completeFlag(cmd, "instance", env.completeInstances)
 }
 
 func machine(ctx context.Context, client propolis.Client, r instance.Record) (shownMachine, error) {

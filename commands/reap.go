@@ -59,8 +59,8 @@ network stay. The records of the instances stay too: instance ensure makes them 
 	flags.StringVar(&f.plan, "plan", "", "only what this file lists (from -n -o json); - is standard input")
 	flags.StringArrayVar(&f.include, "include", nil, "only these: KIND or KIND/NAME, * fits anything; repeatable")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "not these: KIND or KIND/NAME, * fits anything; repeatable")
-	complete(cmd, "include", reap.Kinds)
-	complete(cmd, "exclude", reap.Kinds)
+	env.complete(cmd, "include", reap.Kinds)
+	env.complete(cmd, "exclude", reap.Kinds)
 	return cmd
 }
 

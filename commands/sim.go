@@ -127,8 +127,8 @@ func newSimInit(env *Env) *cobra.Command {
 	flags.BoolVar(&o.Ramdisk, "ramdisk", false, "the root lies on a RAM disk, which a reboot makes anew, as on helios")
 	flags.BoolVar(&o.Blank, "blank", false, "disks without pools")
 	flags.Uint64Var(&o.Seed, "seed", 1, "of every number that the sled draws")
-	complete(cmd, "mode", func() []string { return []string{string(world.OmniOS), string(world.Helios), string(world.SmartOS)} })
-	complete(cmd, "latency", func() []string { return []string{"none", "helios2021", "helios"} })
+	env.complete(cmd, "mode", func() []string { return []string{string(world.OmniOS), string(world.Helios), string(world.SmartOS)} })
+	env.complete(cmd, "latency", func() []string { return []string{"none", "helios2021", "helios"} })
 	return cmd
 }
 

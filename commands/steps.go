@@ -20,7 +20,7 @@ type stepOptions struct {
 
 func (o *stepOptions) add(env *Env, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.ref, "instance", "", "NAME|UUID of the instance that the step is for")
-	completeFlag(cmd, "instance", env.completeInstances)
+	env.completeFlag(cmd, "instance", env.completeInstances)
 	o.specFlags.add(env, cmd, false)
 	o.mutation.add(cmd, true)
 	env.addOutput(cmd)
