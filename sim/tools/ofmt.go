@@ -127,7 +127,7 @@ func (t *ofmtTable[R]) printParsable(row R) {
 	for i, c := range t.columns {
 		values[i] = c.value(row)
 		if len(t.columns) > 1 {
-			values[i] = strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(values[i])
+			values[i] = strings.ReplaceAll(strings.ReplaceAll(values[i], `\`, `\\`), ":", `\:`)
 		}
 	}
 	t.out.WriteString(strings.Join(values, ":") + "\n")

@@ -31,12 +31,21 @@ type smfHandle struct {
 	*scf.Repository
 }
 
+// changeSMF is bindSMF for those who change something of the repository.
+func changeSMF(tx *world.Tx, zone string) (*smfHandle, string) {
+	h, text := bindSMF(tx, zone)
+	if h != nil {
+		h.Repository = h.Clone()
+	}
+	return h, text
+}
+
 // bindSMF connects; the text is scf_strerror's if that fails.
 func bindSMF(tx *world.Tx, zone string) (*smfHandle, string) {
 	if !tx.DoorOpen(zone) {
 		return nil, scfNoServer
 	}
-	r, err := tx.LoadRepository(zone)
+	r, err := tx.ReadRepository(zone)
 	if err != nil {
 		return nil, scfNoServer
 	}

@@ -91,7 +91,7 @@ func (s *svcadm) inZone(tx *world.Tx, c Call, zoneName string, words []string) R
 		return Reply{}.die("svcadm", "invalid zone '%s'\n", zoneName)
 	}
 	var text string
-	if s.smfHandle, text = bindSMF(tx, zone); text != "" {
+	if s.smfHandle, text = changeSMF(tx, zone); text != "" {
 		return Reply{}.die("svcadm", "Couldn't bind to configuration repository: %s.\n", text)
 	}
 	switch words[0] {

@@ -96,7 +96,7 @@ func (s *svccfg) path(name string) string { return s.tx.ZonePathOf(s.zone, path.
 func (s *svccfg) open() error {
 	var err error
 	if s.private == "" {
-		h, text := bindSMF(s.tx, s.zone)
+		h, text := changeSMF(s.tx, s.zone)
 		if text != "" {
 			s.out.warn("svccfg", "Could not connect to repository server: %s.\n", text)
 			s.out.Exit = 1

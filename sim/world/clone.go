@@ -22,6 +22,7 @@ func (w *World) Clone() *World {
 		files:    w.files.(*host.MemoryFiles).Clone(),
 		locks:    w.locks.(*host.MemoryFiles).Clone(),
 		handlers: w.handlers,
+		decoded:  w.decoded,
 	}
 }
 

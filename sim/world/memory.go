@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
 // Memory makes a fresh sled that lives in this process. It works inside a
@@ -16,6 +17,8 @@ func Memory(o Options) *World {
 		store: &memory{state: s, changed: make(chan struct{})},
 		files: host.Memory(),
 		locks: host.Memory(),
+
+		decoded: &scf.Cache{},
 	}
 	if err := errors.Join(o.Check(), w.locks.Mkdir("/locks", 0o755), LayRoot(w.files, o), layMountpoints(w.files, s)); err != nil {
 		panic(err)

@@ -231,7 +231,7 @@ func (tx *Tx) contractEmpty(zone string, s *Service, why string) {
 // methodCall prepares a method: tokens of its exec expanded, and its context's
 // environment (smf_method(7)).
 func (tx *Tx) methodCall(zone, fmri, name string, m Method) (MethodCall, error) {
-	r, err := tx.LoadRepository(zone)
+	r, err := tx.ReadRepository(zone)
 	if err != nil {
 		return MethodCall{}, err
 	}

@@ -27,11 +27,24 @@ const (
 // an empty repository, as it is for svc.configd (backend_create in
 // usr/src/cmd/svc/configd/backend.c).
 func (tx *Tx) LoadRepository(zone string) (*scf.Repository, error) {
-	return LoadRepositoryFile(tx.Files, tx.ZonePathOf(zone, repositoryPath))
+	r, err := tx.ReadRepository(zone)
+	if err != nil {
+		return nil, err
+	}
+	return r.Clone(), nil
+}
+
+// ReadRepository is LoadRepository for those who change nothing of it.
+func (tx *Tx) ReadRepository(zone string) (*scf.Repository, error) {
+	return readRepository(tx.Files, tx.ZonePathOf(zone, repositoryPath), tx.decoded)
 }
 
 // LoadRepositoryFile reads a repository file by its name in the global zone.
 func LoadRepositoryFile(files host.Files, name string) (*scf.Repository, error) {
+	return readRepository(files, name, nil)
+}
+
+func readRepository(files host.Files, name string, decoded *scf.Cache) (*scf.Repository, error) {
 	data, err := host.ReadFile(files, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &scf.Repository{}, nil
@@ -39,7 +52,7 @@ func LoadRepositoryFile(files host.Files, name string) (*scf.Repository, error) 
 	if err != nil {
 		return nil, err
 	}
-	return scf.Decode(data)
+	return decoded.Decode(data)
 }
 
 // SaveRepository writes a zone's repository file.

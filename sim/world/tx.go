@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
 // Tx is one transaction: exclusive use of the state at one time. What a tool
@@ -14,7 +15,8 @@ type Tx struct {
 	Files host.Files // the sled's file system; "/" is the global zone's root
 	Write bool       // false in a View: the state must not be changed
 
-	moving bool // contents of file systems have been moved (dataset_trees.go)
+	decoded *scf.Cache // of repositories; nil: none is kept
+	moving  bool       // contents of file systems have been moved (dataset_trees.go)
 }
 
 // NewTx is a transaction that may write, for those who hold the state

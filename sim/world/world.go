@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
 // World is a simulated sled that others share: in this process (Memory) or
@@ -20,6 +21,7 @@ type World struct {
 	dir      string     // empty: in memory
 	handlers Handlers
 	after    AfterUpdate
+	decoded  *scf.Cache // clones share it
 
 	mu   sync.Mutex
 	next nextTime
@@ -81,6 +83,7 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	return w.store.update(ctx, func(s *State) error {
 		tx := NewTx(s, Now(), w.files)
+		tx.decoded = w.decoded
 		before := slices.Clone(s.Processes)
 		if err := tx.Settle(w.handlers); err != nil {
 			return err
@@ -104,7 +107,7 @@ func (w *World) View(ctx context.Context, fn func(*Tx) error) error {
 		}
 		due := false
 		err := w.store.view(ctx, func(s *State) error {
-			tx := &Tx{State: s, Now: Now(), Files: w.files}
+			tx := &Tx{State: s, Now: Now(), Files: w.files, decoded: w.decoded}
 			if due = tx.due(); due {
 				return nil
 			}

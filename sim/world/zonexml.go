@@ -69,6 +69,9 @@ func element(b *bytes.Buffer, indent, name string, inner []byte, attrs ...string
 }
 
 func xmlAttribute(s string) string {
+	if !strings.ContainsAny(s, "&<>\"\n\t") {
+		return s // a Replacer is dear to make
+	}
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\n", "&#10;", "\t", "&#9;").Replace(s)
 }
 

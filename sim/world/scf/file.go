@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // magic opens a repository file. A real one is an SQLite 2 database; this
@@ -34,4 +35,54 @@ func Decode(data []byte) (*Repository, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotRepository, err)
 	}
 	return r, nil
+}
+
+// Cache keeps the repositories that were decoded last, by their contents: most
+// commands read what the one before them has read. It is safe for concurrent
+// use; a nil one keeps nothing.
+type Cache struct {
+	mu      sync.Mutex
+	decoded map[string]*Repository
+}
+
+// cached is how many a Cache keeps at most.
+const cached = 64
+
+// Decode is as the function of this name, but others may have the same
+// repository: who wants to change it clones it.
+func (c *Cache) Decode(data []byte) (*Repository, error) {
+	if c == nil {
+		return Decode(data)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.decoded[string(data)]; r != nil {
+		return r, nil
+	}
+	r, err := Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if c.decoded == nil || len(c.decoded) >= cached {
+		c.decoded = map[string]*Repository{}
+	}
+	c.decoded[string(data)] = r
+	return r, nil
+}
+
+// Clone is a repository that shares nothing that anybody changes with this one.
+func (r *Repository) Clone() *Repository {
+	out := &Repository{Services: make([]*Service, len(r.Services))}
+	for n, s := range r.Services {
+		c := &Service{Name: s.Name, Groups: s.Groups.clone(), Instances: make([]*Instance, len(s.Instances))}
+		for m, i := range s.Instances {
+			ic := &Instance{Name: i.Name, Groups: i.Groups.clone()}
+			if i.Running != nil {
+				ic.Running = &Snapshot{Live: i.Running.Live, Groups: i.Running.Groups.clone()}
+			}
+			c.Instances[m] = ic
+		}
+		out.Services[n] = c
+	}
+	return out
 }
