@@ -72,13 +72,18 @@ func (s Settings) Check(files host.Files) error {
 	return packaging.Check(s.Packaging, seen)
 }
 
-// look lists zones and datasets and works out the mark of this system.
-func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
-	got := Look{Inv: inventory.Look(ctx, h, inventory.Want{
+// Wants is what bases are judged by.
+func (s Settings) Wants() inventory.Want {
+	return inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets},
 		Roots: inventory.ZonePools, User: []string{sled.PropertyBase},
-	})}
-	if err := got.Inv.Know(inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets); err != nil {
+	}
+}
+
+// look lists zones and datasets and works out the mark of this system.
+func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
+	got := Look{Inv: inventory.Look(ctx, h, s.Wants())}
+	if err := got.Inv.Know(s.Wants().Parts...); err != nil {
 		return Look{}, err
 	}
 	var err error

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
@@ -38,7 +39,7 @@ type Settings struct {
 	// disks to tell. May be nil.
 	Attest func(context.Context) error
 	// Pools lists the pools that zones may be put on, once storage is ready.
-	Pools func(context.Context) ([]string, error)
+	Pools func(context.Context, host.Host) ([]string, error)
 	// Begin is told of each part before it starts; may be nil.
 	Begin func(part string)
 }
@@ -56,14 +57,23 @@ type Part struct {
 // Run does the parts in order. Ledger, memory and network must succeed for what
 // comes after. What one disk, reap or one pool's base cannot do does not keep the
 // others from being done, and is told at the end.
+//
+// A sled that has been prepared before is first judged by one look for all
+// parts, without a lock: nothing to do means that nothing is locked and nothing
+// written. Else each part looks again, under its lock: others before it have
+// changed what that look has seen.
 func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Part, error) {
 	r := &run{Settings: s, env: env, dryRun: dryRun}
-	for _, part := range []func(context.Context) (more bool){r.check, r.storage, r.attest, r.memory, r.network, r.reap, r.bases} {
-		if !part(ctx) {
-			return r.parts, errors.Join(r.failed...)
+	if !r.check() {
+		return nil, errors.Join(r.failed...)
+	}
+	if dryRun || r.whole(ctx) {
+		if judged := r.judged(ctx); dryRun || judged.idle() {
+			return judged.parts, errors.Join(judged.failed...)
 		}
 	}
-	return r.parts, errors.Join(append(r.failed, context.Cause(ctx))...)
+	r.do(ctx)
+	return r.parts, errors.Join(r.failed...)
 }
 
 // run is one run. Each of its parts says whether the next may begin.
@@ -92,8 +102,46 @@ func (r *run) end(p Part) error {
 	return p.Err
 }
 
+// do does the parts, as far as each lets the next begin.
+func (r *run) do(ctx context.Context) {
+	for _, part := range []func(context.Context) (more bool){r.storage, r.attest, r.memory, r.network, r.reap, r.bases} {
+		if !part(ctx) {
+			return
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		r.failed = append(r.failed, err)
+	}
+}
+
+// judged is what a dry run finds, which takes one look.
+func (r *run) judged(ctx context.Context) *run {
+	j := &run{Settings: r.Settings, env: r.env, dryRun: true, baseless: r.baseless}
+	j.env.Host = inventory.Glance(ctx, r.env.Host, r.Storage.Wants(), r.Network.Wants(), r.Reap.Wants(), r.Base.Wants())
+	if !r.dryRun { // nobody sees what it would say and draw
+		j.Begin, j.env.Draw = nil, func() string { return "" }
+	}
+	j.do(ctx)
+	return j
+}
+
+// idle says whether a dry run has found all as it must be, but for disks about
+// which nothing can be done.
+func (r *run) idle() bool {
+	told := 0
+	for _, p := range r.parts {
+		if p.Err != nil {
+			told++
+		}
+		if !p.Report.Idle || p.Err != nil && !errors.As(p.Err, new(*storage.PartlyError)) {
+			return false
+		}
+	}
+	return told == len(r.failed)
+}
+
 // check refuses at once what will fail at the end.
-func (r *run) check(context.Context) bool {
+func (r *run) check() bool {
 	err := r.Base.Check(r.env.Host.Files())
 	if errors.As(err, new(*packaging.ImageError)) {
 		r.baseless, err = err, nil // a zone image needs no base zone
@@ -230,7 +278,7 @@ func (r *run) bases(ctx context.Context) bool {
 	if r.baseless != nil {
 		return true
 	}
-	pools, err := r.Pools(ctx)
+	pools, err := r.Pools(ctx, r.env.Host)
 	if err != nil {
 		r.failed = append(r.failed, err)
 		return false
@@ -247,7 +295,7 @@ func (r *run) bases(ctx context.Context) bool {
 	var wg sync.WaitGroup
 	for i, pool := range pools {
 		if record, ok := ready[pool]; ok {
-			parts[i] = Part{Name: "base " + pool, Base: record}
+			parts[i] = Part{Name: "base " + pool, Report: operation.Report{Verb: "base ensure", Subject: base.Subject(pool), Idle: true}, Base: record}
 			continue
 		}
 		wg.Go(func() {

@@ -17,7 +17,6 @@ import (
 	"github.com/sledctl/sledctl/bootstrap"
 	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/key"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
@@ -72,10 +71,7 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 		CreateLedger: func(ctx context.Context) error {
 			return ledger.Create(ctx, h.Files(), places(), "test")
 		},
-		Pools: func(ctx context.Context) ([]string, error) {
-			pools, err := zfs.Pools(ctx, h)
-			return inventory.ZonePools(pools), err
-		},
+		Pools: storage.ZonePools,
 	}
 }
 
@@ -359,4 +355,59 @@ func TestPartsAreToldBeforeTheyBegin(t *testing.T) {
 	if want := []string{"storage", "ledger", "storage", "network", "reap", "base zones"}; !slices.Equal(told, want) {
 		t.Errorf("%q", told)
 	}
+}
+
+// meddling is a host on which somebody else does something once, behind a
+// listing of ours.
+type meddling struct {
+	host.Host
+	behind string
+	once   *sync.Once
+	do     func()
+}
+
+func (m meddling) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	r, err := m.Host.Run(ctx, c)
+	if strings.HasPrefix(c.Shell(), m.behind) {
+		m.once.Do(m.do)
+	}
+	return r, err
+}
+
+// Whoever has something to do looks again under the lock: what was changed since
+// the sled was judged is seen.
+func TestWhatIsChangedBehindTheFirstLookIsSeen(t *testing.T) {
+	b := newBench(t, sim.Options{U2: 1})
+	b.prepared()
+	before := b.state()
+	raw := func(line string) {
+		words := strings.Fields(line)
+		if r, err := b.sled.Host().Run(t.Context(), host.Command{Program: words[0], Args: words[1:]}); err != nil || r.Exit != 0 {
+			t.Errorf("%s: %v %s", line, err, r.Stderr)
+		}
+	}
+	var parent string
+	for _, p := range b.pools() {
+		if kind, _ := sled.ParsePool(p.Name); kind == sled.ExternalPool {
+			parent = p.Name + "/crypt/zone"
+		}
+	}
+	raw("dladm set-linkprop -t -p mtu=1400 gz0")
+	looked := false
+	env, settings := b.as(meddling{b.sled.Host(), "zfs get", &sync.Once{}, func() { looked = true; raw("zfs set compression=on " + parent) }})
+	if _, err := settings.Run(t.Context(), env, false); err != nil || !looked {
+		t.Fatalf("%v, looked: %v", err, looked)
+	}
+	if d := cmp.Diff(before, b.state()); d != "" {
+		t.Error(d)
+	}
+}
+
+func (b *bench) pools() []zfs.Pool {
+	b.Helper()
+	pools, err := zfs.Pools(b.Context(), b.sled.Host())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return pools
 }

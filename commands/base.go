@@ -95,7 +95,7 @@ func runBaseEnsure(ctx context.Context, e *Env, m mutation, pools []string) erro
 		return err
 	}
 	if len(pools) == 0 {
-		if pools, err = e.zonePools(ctx); err != nil {
+		if pools, err = e.zonePools(ctx, env.Host); err != nil {
 			return err
 		}
 	}

@@ -131,6 +131,11 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 		left = reports
 	}
 	if m.dry() {
+		for _, p := range parts {
+			if p.Did != "" {
+				e.progress.say("%s", p.Did)
+			}
+		}
 		if err != nil {
 			return withReport(err, reports...)
 		}

@@ -34,7 +34,11 @@ func (e *Env) completeFlag(cmd *cobra.Command, flag string, words func(context.C
 
 // completePools offers the pools that zones may be put on.
 func (e *Env) completePools(ctx context.Context) []string {
-	pools, err := e.zonePools(ctx)
+	h, err := e.Host()
+	if err != nil {
+		return nil
+	}
+	pools, err := e.zonePools(ctx, h)
 	if err != nil {
 		return nil
 	}

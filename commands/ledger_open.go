@@ -184,9 +184,6 @@ func (e *Env) settle(ctx context.Context, dryRun bool, why string) (ledger.Moves
 	if err == nil && !dryRun {
 		moves, err = opened.Settle(ctx, home, e.who(), why)
 	}
-	if dryRun && !moves.None() {
-		e.progress.say("%s", tellMoves(moves, true))
-	}
 	return moves, err
 }
 

@@ -132,17 +132,13 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 }
 
 // zonePools lists the pools that zones may be put on.
-func (e *Env) zonePools(ctx context.Context) ([]string, error) {
+func (e *Env) zonePools(ctx context.Context, h host.Host) ([]string, error) {
 	c, err := e.Config()
 	if err != nil {
 		return nil, err
 	}
 	if len(c.Storage.ZonePools) > 0 {
 		return c.Storage.ZonePools, nil
-	}
-	h, err := e.Host()
-	if err != nil {
-		return nil, err
 	}
 	return storage.ZonePools(ctx, h)
 }

@@ -9,6 +9,7 @@ import "sync"
 type Memo struct {
 	mu    sync.Mutex
 	known map[any]any
+	above *Memo // of the host that this one lies over: what is not known here may be there
 }
 
 // remembering is a Host with a Memo, or one that lies over such a one.
@@ -17,13 +18,11 @@ type remembering interface{ memo() *Memo }
 // Recall gives what Remember was told under the key. A host without a memory
 // knows nothing.
 func Recall[T any](h Host, key any) (value T, known bool) {
-	m := memoOf(h)
-	if m == nil {
-		return value, false
+	for m := memoOf(h); m != nil && !known; m = m.above {
+		m.mu.Lock()
+		value, known = m.known[key].(T)
+		m.mu.Unlock()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	value, known = m.known[key].(T)
 	return value, known
 }
 
@@ -41,6 +40,18 @@ func Remember(h Host, key, value any) {
 	}
 	m.known[key] = value
 }
+
+// Remembering is h with a memory of its own: what it is told is forgotten with
+// it, and h does not learn of it.
+func Remembering(h Host) Host { return remembers{h, &Memo{above: memoOf(h)}} }
+
+type remembers struct {
+	Host
+	own *Memo
+}
+
+func (r remembers) memo() *Memo              { return r.own }
+func (r remembers) forAction(id string) Host { return remembers{ForAction(r.Host, id), r.own} }
 
 func memoOf(h Host) *Memo {
 	if r, ok := h.(remembering); ok {

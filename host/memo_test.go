@@ -26,6 +26,24 @@ func TestAMachineIsRememberedThroughEveryDecorator(t *testing.T) {
 	}
 }
 
+func TestAMemoryOfItsOwnIsForgottenWithItsHost(t *testing.T) {
+	for name, below := range map[string]host.Host{"a host with a memory": host.NewIllumos(host.IllumosOptions{}), "one without": newFake()} {
+		host.Remember(below, memoKey{}, "below")
+		over := host.Remembering(below)
+		host.Remember(host.ReadOnly(over), memoKey{}, 7)
+		if got, known := host.Recall[int](host.ForAction(over, "a"), memoKey{}); !known || got != 7 {
+			t.Errorf("%s: %d, %v", name, got, known)
+		}
+		if _, known := host.Recall[int](below, memoKey{}); known {
+			t.Errorf("%s has learned of it", name)
+		}
+		_, below := host.Recall[string](below, memoKey{})
+		if _, known := host.Recall[string](host.Remembering(over), memoKey{}); known != below {
+			t.Errorf("%s: what is known below is known: %v", name, known)
+		}
+	}
+}
+
 func TestAHostWithoutAMemoryKnowsNothing(t *testing.T) {
 	f := newFake()
 	host.Remember(f, memoKey{}, 7)

@@ -112,9 +112,8 @@ func (e *NoLinkError) Error() string {
 }
 
 type seen struct {
-	inv       *inventory.Inventory
-	addresses []ipadm.Address
-	route     string // link of the default route
+	inv   *inventory.Inventory
+	route string // link of the default route
 }
 
 // addressObject is the address object of the global zone's own VNIC.
@@ -136,17 +135,21 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, dryRun bool) (o
 	})
 }
 
+// Wants is what Ensure looks at.
+func (s Settings) Wants() inventory.Want {
+	want := inventory.Want{Parts: []inventory.Part{inventory.Links}}
+	if s.GZAddress.IsValid() {
+		want.Parts = append(want.Parts, inventory.Addresses)
+	}
+	return want
+}
+
 func (s Settings) look(ctx context.Context, h host.Host) (seen, error) {
-	got := seen{inv: inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Links}})}
-	if err := got.inv.Know(inventory.Links); err != nil {
+	got := seen{inv: inventory.Look(ctx, h, s.Wants())}
+	if err := got.inv.Know(s.Wants().Parts...); err != nil {
 		return seen{}, err
 	}
 	var err error
-	if s.GZAddress.IsValid() {
-		if got.addresses, err = ipadm.Addresses(ctx, h, ""); err != nil {
-			return seen{}, err
-		}
-	}
 	if s.ControlLink == "" && s.Etherstub == "" {
 		got.route, err = ipadm.DefaultLink(ctx, h)
 		if errors.Is(err, host.ErrNotFound) {
@@ -261,7 +264,8 @@ func createAddress(step ipadm.CreateAddress, why string) plan.Action {
 }
 
 func (s seen) address(object string) (ipadm.Address, bool) {
-	for _, a := range s.addresses {
+	addresses, _ := s.inv.Addresses()
+	for _, a := range addresses {
 		if a.Object == object {
 			return a, true
 		}

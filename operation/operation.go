@@ -134,6 +134,8 @@ type Report struct {
 	Plan    plan.Plan
 	Outcome plan.Outcome
 	Steps   []TraceStep // as they ended
+	// Idle is set if a dry run found nothing to do, and nothing to write down.
+	Idle    bool
 	View    ledger.View // as it is afterwards; of a dry run, as it was
 	Started time.Time
 	Elapsed time.Duration
@@ -254,6 +256,10 @@ func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (R
 		env.warn(decision.Warn...)
 	}
 	report.Elapsed = time.Since(report.Started)
+	if err == nil && decision.Plan.Empty() {
+		facts, err := opening(env, r.Verb, r.Subject, view, "", &decision)
+		report.Idle = err == nil && len(facts) == 0
+	}
 	return report, err
 }
 

@@ -87,22 +87,32 @@ func living(ctx context.Context, env operation.Env, dryRun bool) func(string) (o
 	}
 }
 
+// needed are the parts without which nothing is judged. Of the others, what
+// could not be seen is told.
+func needed() []inventory.Part {
+	return []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets}
+}
+
+// Wants is what reap looks at.
+func (s Settings) Wants() inventory.Want {
+	want := inventory.Want{
+		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
+		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertyBase}, Directories: []string{handles},
+	}
+	if s.Keys != "" {
+		want.Directories = append(want.Directories, s.Keys)
+	}
+	return want
+}
+
 func (s Settings) look(ctx context.Context, h host.Host, env operation.Env) (seen, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
 		return seen{}, err
 	}
-	needed := []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets}
-	directories := []string{handles}
-	if s.Keys != "" {
-		directories = append(directories, s.Keys)
-	}
-	inv := inventory.Look(ctx, h, inventory.Want{
-		Parts: append(needed, inventory.Addresses, inventory.Homes, inventory.Entries),
-		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertyBase}, Directories: directories,
-	})
+	inv := inventory.Look(ctx, h, s.Wants())
 	got := seen{inv: inv, boot: boot}
-	if err := inv.Know(needed...); err != nil {
+	if err := inv.Know(needed()...); err != nil {
 		return seen{}, err
 	}
 	got.places, got.nowhere = s.Bundles.Ready(h.Files(), inv.Answering())

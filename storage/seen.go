@@ -50,6 +50,14 @@ type Found struct {
 	Err        error           // why it is not known
 }
 
+// Wants is what storage looks at, beside the disks themselves.
+func (s Settings) Wants() inventory.Want {
+	return inventory.Want{
+		Parts: []inventory.Part{inventory.Rival, inventory.Pools, inventory.Datasets}, Roots: roots,
+		User: append(zfs.Extended(), PropertyKeyID, PropertyEpoch, propertyAgentEpoch, propertyUUID),
+	}
+}
+
 // Look lists disks, pools and datasets, and looks closer at the disks that no
 // imported pool is on. What is on a disk that cannot be read is unknown; that
 // does not keep the rest from being seen.
@@ -62,12 +70,9 @@ func (s Settings) Look(ctx context.Context, h host.Host) (Seen, error) {
 	if s.Keys != nil {
 		wg.Go(func() { seen.Left, left = key.Left(h.Files(), s.Keys.Dir()) })
 	}
-	inv := inventory.Look(ctx, h, inventory.Want{
-		Parts: []inventory.Part{inventory.Rival, inventory.Pools, inventory.Datasets}, Roots: roots,
-		User: append(zfs.Extended(), PropertyKeyID, PropertyEpoch, propertyAgentEpoch, propertyUUID),
-	})
+	inv := inventory.Look(ctx, h, s.Wants())
 	wg.Wait()
-	if err := errors.Join(left, inv.Know(inventory.Rival, inventory.Pools, inventory.Datasets)); err != nil {
+	if err := errors.Join(left, inv.Know(s.Wants().Parts...)); err != nil {
 		return Seen{}, err
 	}
 	seen.Inv = inv
