@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -48,7 +49,8 @@ type Env struct {
 	sled        *sim.Sled
 	crash       *crashing // --crash-at; nil: none
 	book        *book
-	completing  bool // a shell asks what could be typed
+	completing  bool            // a shell asks what could be typed
+	spoken      propolis.Spoken // which version of its API each Propolis takes
 }
 
 // globalFlags are the flags of every command.

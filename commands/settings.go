@@ -68,7 +68,7 @@ func (e *Env) instances(ctx context.Context) (instance.Settings, error) {
 	s := instance.Settings{
 		Names: prefixes(c), Namespace: sled.NamespaceID(namespace), ControlLink: net.ControlLink, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
 		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
-		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase,
+		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, Spoken: &e.spoken,
 	}
 	if c.Network.GZAddress.IsValid() {
 		s.Reserved = []netip.Addr{c.Network.GZAddress.Addr()}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
 )
@@ -40,7 +41,9 @@ type Settings struct {
 	Reservoir bool
 
 	Propolis Propolis
-	RunDir   string
+	// Spoken, if set, is what is known of the versions that Propolis servers take.
+	Spoken *propolis.Spoken
+	RunDir string
 
 	// Bundles says where what a failed instance's zone can tell goes.
 	Bundles bundle.Settings

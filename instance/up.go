@@ -254,7 +254,7 @@ func (s Settings) upPropolis(w *way, r Record, p progress, request spec.EnsureRe
 func (s Settings) Target(r Record) propolis.Target { return s.target(r) }
 
 func (s Settings) target(r Record) propolis.Target {
-	t := propolis.Target{Name: r.Name, Port: s.Propolis.Port}
+	t := propolis.Target{Name: r.Name, Port: s.Propolis.Port, Spoken: s.Spoken}
 	if r.Spec.Address.Mode == Static {
 		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), s.Propolis.Port)
 		return t

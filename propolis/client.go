@@ -49,13 +49,10 @@ func (c Client) Spec(ctx context.Context) (Description, error) {
 
 // Ensure makes the machine, which takes seconds per 10 GiB of its memory; it does
 // not run yet. A machine that is there, whichever, is ErrAlreadyInitialized.
-// When the context ends, the server goes on.
+// When the context ends, the server goes on. What the server's version cannot
+// express is a *spec.VersionError.
 func (c Client) Ensure(ctx context.Context, r spec.EnsureRequest) error {
-	body, err := r.Encode()
-	if err != nil {
-		return err
-	}
-	_, err = c.do(ctx, http.MethodPut, pathInstance, body)
+	_, err := c.speak(ctx, http.MethodPut, pathInstance, r.Needs(), r.Encode)
 	return err
 }
 

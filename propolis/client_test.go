@@ -28,7 +28,7 @@ type asked struct {
 
 func TestRequests(t *testing.T) {
 	ensure := request(t)
-	body, err := ensure.Encode()
+	body, err := ensure.Encode(spec.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}

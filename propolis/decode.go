@@ -25,14 +25,25 @@ func decodeDescription(data []byte) (Description, error) {
 	var reply struct {
 		Instance
 		Spec struct {
-			Type  string             `json:"type"`
-			Value *spec.InstanceSpec `json:"value"`
+			Type  string `json:"type"`
+			Value *struct {
+				spec.InstanceSpec
+				// Version 1 wraps it once more.
+				Version string             `json:"version"`
+				Spec    *spec.InstanceSpec `json:"spec"`
+			} `json:"value"`
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(data, &reply); err != nil {
 		return Description{}, err
 	}
-	d := Description{reply.Instance, reply.Spec.Value}
+	d := Description{Instance: reply.Instance}
+	if v := reply.Spec.Value; v != nil {
+		d.Spec = &v.InstanceSpec
+		if v.Version != "" {
+			d.Spec = v.Spec
+		}
+	}
 	switch {
 	case reply.Spec.Type == "WaitingForMigrationSource" && d.Spec == nil:
 	case reply.Spec.Type == "Present" && d.Spec != nil:

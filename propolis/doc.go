@@ -1,6 +1,6 @@
 // Package propolis speaks to propolis-server, the program that drives one
 // virtual machine from inside a zone (oxidecomputer/propolis): HTTP with JSON,
-// at API version 5.0.0.
+// at whichever version of the API the server takes.
 //
 // Three habits of the server shape everything here. A machine is made once: a
 // second request is refused, whatever it says, so looking comes before asking.

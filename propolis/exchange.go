@@ -8,21 +8,44 @@ import (
 
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/exchange"
+	"github.com/sledctl/sledctl/propolis/spec"
 )
 
 // maxReply bounds an answer, head and body, in bytes. The largest is a spec with
 // a blob disk, which went in by a request of at most 1 MiB.
 const maxReply = 4 << 20
 
-// do sends a request and returns the body of its answer; an answer that is an
-// error is an *Error.
+// do sends a request whose body is the same in each version, and returns the
+// body of its answer; an answer that is an error is an *Error.
 func (c Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	return c.speak(ctx, method, path, spec.Oldest, func(spec.Version) ([]byte, error) { return body, nil })
+}
+
+// speak sends a request in the newest version that the server takes.
+func (c Client) speak(ctx context.Context, method, path string, needs spec.Version, body func(spec.Version) ([]byte, error)) ([]byte, error) {
 	target, err := c.Target.at(ctx, c.Host)
 	if err != nil {
 		return nil, err
 	}
+	for v := target.Spoken.first(target.Address, needs); ; v-- {
+		data, err := body(v)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := c.send(ctx, target, v, method, path, data)
+		if err == nil {
+			target.Spoken.took(target.Address, v)
+		}
+		if v == spec.Oldest || !tooNew(err) {
+			return reply, err
+		}
+	}
+}
+
+// send sends a request in one version.
+func (c Client) send(ctx context.Context, target Target, v spec.Version, method, path string, body []byte) ([]byte, error) {
 	to := &url.URL{Scheme: "http", Host: target.Address.String(), Path: path}
-	reply, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: to, Version: version, Body: body, Limit: maxReply})
+	reply, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: to, Version: v.String(), Body: body, Limit: maxReply})
 	if e, ok := errors.AsType[*dropshot.Refusal](err); ok {
 		return nil, &Error{*e}
 	}

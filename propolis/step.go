@@ -85,11 +85,12 @@ func (s AwaitHTTP) Explain() []host.Line {
 
 // Explain is the request; nothing if Do would refuse it.
 func (s Ensure) Explain() []host.Line {
-	body, err := s.Request.Encode()
+	v := s.Target.Spoken.first(s.Target.Address, s.Request.Needs())
+	body, err := s.Request.Encode(v)
 	if err != nil {
 		return nil
 	}
-	return []host.Line{s.Target.put(pathInstance, body)}
+	return []host.Line{s.Target.put(pathInstance, v, body)}
 }
 
 // Explain is the request; nothing if Do would refuse it.
@@ -98,7 +99,7 @@ func (s ChangeState) Explain() []host.Line {
 	if err != nil {
 		return nil
 	}
-	return []host.Line{s.Target.put(pathState, body)}
+	return []host.Line{s.Target.put(pathState, s.Target.Spoken.first(s.Target.Address, spec.Oldest), body)}
 }
 
 // Explain is the wait.
@@ -110,8 +111,8 @@ func (s AwaitState) Explain() []host.Line {
 	return []host.Line{host.WaitLine(what)}
 }
 
-func (t Target) put(path string, body []byte) host.Line {
-	return host.RequestLine(http.MethodPut, t.url(path), dropshot.Headers(version, body), body)
+func (t Target) put(path string, v spec.Version, body []byte) host.Line {
+	return host.RequestLine(http.MethodPut, t.url(path), dropshot.Headers(v.String(), body), body)
 }
 
 // Do asks for the machine.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis/spec"
 )
 
 // step is what package plan expects of a step.
@@ -48,7 +49,7 @@ func TestStepsAreNamedAndHaveNoUndo(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	body, err := request(t).Encode()
+	body, err := request(t).Encode(spec.Latest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,6 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
-// version is sent with each request. A server takes what it knows and refuses
-// what is newer; with none it refuses everything.
-const version = "5.0.0"
-
 // The states of a machine. Stopped goes on to Destroyed by itself; Destroyed and
 // Failed are final.
 const (

@@ -85,11 +85,11 @@ func Build(d Description) (EnsureRequest, error) {
 	for i, nic := range d.NICs {
 		s.Components.addNIC(i, nic)
 	}
-	if err := s.Check(); err != nil {
+	if err := s.Check(Server{}); err != nil {
 		return EnsureRequest{}, err
 	}
 	r := EnsureRequest{Properties: d.properties(), Init: Init{Spec: &s}}
-	_, err := r.Encode()
+	_, err := r.Encode(Latest)
 	return r, err
 }
 

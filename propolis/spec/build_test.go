@@ -52,7 +52,7 @@ func built(t *testing.T, d Description) EnsureRequest {
 
 func encoded(t *testing.T, r EnsureRequest) []byte {
 	t.Helper()
-	body, err := r.Encode()
+	body, err := r.Encode(Latest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,18 +103,18 @@ func TestBuildRefuses(t *testing.T) {
 		"an id that is no UUID":            {func(d *Description) { d.ID = "web1" }, `id: "web1" is not a UUID`},
 		"no CPUs":                          {func(d *Description) { d.CPUs = 0 }, "cpus: 0 is not from 1 to 32"},
 		"CPUs that would fit after a wrap": {func(d *Description) { d.CPUs = 257 }, "cpus: 257 is not from 1 to 32"},
-		"no memory":                        {func(d *Description) { d.MemoryMiB = 0 }, "board: there is no memory"},
+		"no memory":                        {func(d *Description) { d.MemoryMiB = 0 }, "board.memory_mb: there is no memory"},
 		"a 13th disk":                      {func(d *Description) { d.Disks = make([]Disk, 13) }, "disks: 13 are more than 12"},
 		"a 9th NIC":                        {func(d *Description) { d.NICs = make([]NIC, 9) }, "nics: 9 are more than 8"},
-		"a disk with a relative name":      {func(d *Description) { d.Disks[0].Path = "web1.img" }, `disk0-backend: "web1.img" is not an absolute name`},
+		"a disk with a relative name":      {func(d *Description) { d.Disks[0].Path = "web1.img" }, `components.disk0-backend.component.path: "web1.img" is not an absolute name`},
 		"a disk whose name JSON cannot say": {
-			func(d *Description) { d.Disks[0].Path = "/vms/\xff" }, `disk0-backend: "/vms/\xff" is not an absolute name`,
+			func(d *Description) { d.Disks[0].Path = "/vms/\xff" }, `components.disk0-backend.component.path: "/vms/\xff" is not an absolute name`,
 		},
 		"one VNIC for two NICs": {
-			func(d *Description) { d.NICs[1].VNIC = d.NICs[0].VNIC }, "net1-backend: VNIC vnic_propolis_guest0 serves net0-backend",
+			func(d *Description) { d.NICs[1].VNIC = d.NICs[0].VNIC }, "components.net1-backend.component.vnic_name: VNIC vnic_propolis_guest0 serves net0-backend",
 		},
-		"a NIC without a VNIC":    {func(d *Description) { d.NICs[0].VNIC = "" }, `net0-backend: "" is no VNIC`},
-		"an interface id not one": {func(d *Description) { d.NICs[0].InterfaceID = "x" }, `net0: the interface id "x" is not a UUID`},
+		"a NIC without a VNIC":    {func(d *Description) { d.NICs[0].VNIC = "" }, `components.net0-backend.component.vnic_name: "" is no VNIC`},
+		"an interface id not one": {func(d *Description) { d.NICs[0].InterfaceID = "x" }, `components.net0.component.interface_id: "x" is not a UUID`},
 	} {
 		d := web1()
 		c.change(&d)

@@ -3,10 +3,12 @@ package spec
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Difference is a part of two specs that is not the same in both, as JSON;
@@ -80,12 +82,24 @@ func normalPart(part Component) Component {
 	switch p := part.(type) {
 	case NVMeDisk:
 		p.Backend = Key(p.Backend)
+		if p.WriteCache != nil && *p.WriteCache {
+			p.WriteCache = nil
+		}
 		return p
 	case VirtioDisk:
 		p.Backend = Key(p.Backend)
 		return p
 	case VirtioNIC:
 		p.Backend, p.Interface = Key(p.Backend), Key(p.Interface)
+		return p
+	case SoftNPUPort:
+		p.Backend = Key(p.Backend)
+		return p
+	case CrucibleStorage:
+		p.Request = digest(p.Request)
+		return p
+	case BlobStorage:
+		p.Base64 = digest(p.Base64)
 		return p
 	case BootSettings:
 		order := make([]BootEntry, len(p.Order))
@@ -97,25 +111,40 @@ func normalPart(part Component) Component {
 	return part
 }
 
+// digest stands for what is too long to print, or secret.
+func digest(s string) string {
+	return fmt.Sprintf("%d characters with the SHA-256 %x", len(s), sha256.Sum256([]byte(s)))
+}
+
 type differ struct{ found []Difference }
 
 func (d *differ) compare(path string, sent, got any) {
 	a, isA := sent.(map[string]any)
 	b, isB := got.(map[string]any)
 	if !isA || !isB {
-		if left, right := text(sent), text(got); left != right {
-			d.found = append(d.found, Difference{path, left, right})
-		}
+		d.compareLists(path, sent, got)
 		return
 	}
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
-		below := key
-		if path != "" {
-			below = path + "." + key
+		d.compare(join(path, key), a[key], b[key])
+	}
+}
+
+// compareLists compares what are no tables. Lists of tables of one length are
+// compared place by place.
+func (d *differ) compareLists(path string, sent, got any) {
+	a, isA := sent.([]any)
+	b, isB := got.([]any)
+	if isA && isB && len(a) == len(b) && !slices.ContainsFunc(slices.Concat(a, b), func(v any) bool { _, table := v.(map[string]any); return !table }) {
+		for i := range a {
+			d.compare(at(path, i), a[i], b[i])
 		}
-		d.compare(below, a[key], b[key])
+		return
+	}
+	if left, right := text(sent), text(got); left != right {
+		d.found = append(d.found, Difference{path, left, right})
 	}
 }
 
@@ -124,9 +153,28 @@ func text(v any) string {
 	if v == nil {
 		return ""
 	}
+	if list, ok := v.([]any); ok {
+		if s, ok := serialText(list); ok {
+			v = s
+		}
+	}
 	data, err := encode(v)
 	if err != nil {
 		return err.Error()
 	}
 	return string(data)
+}
+
+// serialText is a serial number as people read it; false for any other list.
+func serialText(list []any) (string, bool) {
+	var b []byte
+	for _, v := range list {
+		n, _ := v.(json.Number)
+		c, err := strconv.ParseUint(n.String(), 10, 8)
+		if err != nil || c < ' ' || c > '~' {
+			return "", false
+		}
+		b = append(b, byte(c))
+	}
+	return string(b), len(b) == len(SerialNumber{})
 }

@@ -52,6 +52,9 @@ type (
 		Backend string       `json:"backend_id"`
 		PCI     PCIPath      `json:"pci_path"`
 		Serial  SerialNumber `json:"serial_number"`
+		// WriteCache says whether the guest is told of a volatile write cache;
+		// nil: it is, as before version 6, which has the field.
+		WriteCache *bool `json:"has_write_cache,omitempty"`
 	}
 	// VirtioDisk is a virtio-blk device.
 	VirtioDisk struct {
@@ -126,9 +129,42 @@ type (
 	}
 )
 
-// Other is any other component, as it was read: those that only special builds
-// of the server take (its features falcon and failure-injection), and those of
-// later versions.
+// What only servers take that are built with the feature falcon.
+type (
+	// SoftNPUPCIPort is the PCI device of an emulated switch.
+	SoftNPUPCIPort struct {
+		PCI PCIPath `json:"pci_path"`
+	}
+	// SoftNPUPort is a port of that switch.
+	SoftNPUPort struct {
+		Link    string `json:"link_name"`
+		Backend string `json:"backend_id"`
+	}
+	// SoftNPUP9 shares the switch's files with the guest.
+	SoftNPUP9 struct {
+		PCI PCIPath `json:"pci_path"`
+	}
+	// P9FS shares a directory with the guest.
+	P9FS struct {
+		Source    string  `json:"source"` // on the host
+		Target    string  `json:"target"` // its tag in the guest
+		ChunkSize uint32  `json:"chunk_size"`
+		PCI       PCIPath `json:"pci_path"`
+	}
+	// DLPINetwork serves a SoftNPUPort over a VNIC of the server's zone.
+	DLPINetwork struct {
+		VNIC string `json:"vnic_name"`
+	}
+)
+
+// MigrationFailureInjector makes migrations fail. Only servers that are built
+// with the feature failure-injection take it.
+type MigrationFailureInjector struct {
+	Exports uint32 `json:"fail_exports"` // how many to fail
+	Imports uint32 `json:"fail_imports"`
+}
+
+// Other is any other component, as it was read: one of a later version.
 type Other struct {
 	Tag  string
 	Body json.RawMessage
@@ -174,4 +210,43 @@ func (Pvpanic) Type() string { return "qemu_pvpanic" }
 func (BootSettings) Type() string { return "boot_settings" }
 
 // Type is the tag.
+func (SoftNPUPCIPort) Type() string { return "soft_npu_pci_port" }
+
+// Type is the tag.
+func (SoftNPUPort) Type() string { return "soft_npu_port" }
+
+// Type is the tag.
+func (SoftNPUP9) Type() string { return "soft_npu_p9" }
+
+// Type is the tag.
+func (P9FS) Type() string { return "p9fs" }
+
+// Type is the tag.
+func (DLPINetwork) Type() string { return "dlpi_network_backend" }
+
+// Type is the tag.
+func (MigrationFailureInjector) Type() string { return "migration_failure_injector" }
+
+// Type is the tag.
 func (o Other) Type() string { return o.Tag }
+
+// kinds lists every component that is known, empty.
+func kinds() []Component {
+	return []Component{
+		NVMeDisk{}, VirtioDisk{}, FileStorage{}, BlobStorage{}, CrucibleStorage{}, VirtioNIC{}, VirtioNetwork{}, VirtioSocket{},
+		SerialPort{}, PCIBridge{}, Pvpanic{}, BootSettings{},
+		SoftNPUPCIPort{}, SoftNPUPort{}, SoftNPUP9{}, P9FS{}, DLPINetwork{}, MigrationFailureInjector{},
+	}
+}
+
+// feature is what a server must be built with to take a component; empty for
+// those that every server takes.
+func feature(c Component) string {
+	switch c.(type) {
+	case SoftNPUPCIPort, SoftNPUPort, SoftNPUP9, P9FS, DLPINetwork:
+		return FeatureFalcon
+	case MigrationFailureInjector:
+		return FeatureFailureInjection
+	}
+	return ""
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -21,12 +22,16 @@ func shared(t *testing.T, name ...string) []byte {
 	return data
 }
 
-// schema is a schema of the published document. A component's key is said to
-// be a UUID or a string, of which each UUID is both: that is repaired.
-func schema(t *testing.T, name string) *openapi3.Schema {
+// schema is a schema of the published document of a version. A component's key
+// is said to be a UUID or a string, of which each UUID is both: that is repaired.
+func schema(t *testing.T, v Version, name string) *openapi3.Schema {
 	t.Helper()
+	file := "propolis-server-" + v.String() + ".json"
+	if v == Proposed {
+		file = "propolis-server-" + v.String() + "-pr1178-unmerged.json"
+	}
 	var raw map[string]any
-	if err := json.Unmarshal(shared(t, "openapi", "propolis-server-5.0.0.json"), &raw); err != nil {
+	if err := json.Unmarshal(shared(t, "openapi", file), &raw); err != nil {
 		t.Fatal(err)
 	}
 	raw["components"].(map[string]any)["schemas"].(map[string]any)["SpecKey"] = map[string]any{"type": "string"}
@@ -52,21 +57,74 @@ func conforms(t *testing.T, s *openapi3.Schema, data []byte) {
 	}
 }
 
-func TestRequestsMatchThePublishedDocument(t *testing.T) {
-	s := schema(t, "InstanceEnsureRequest")
-	for _, d := range []Description{web1(), full(), bare()} {
-		conforms(t, s, encoded(t, built(t, d)))
+// everything is a spec with each component there is, and each optional part.
+func everything() InstanceSpec {
+	s := sound()
+	s.SMBIOS = &SMBIOS{Manufacturer: "Acme"}
+	s.Board.Hypervisor = &Hypervisor{HypervisorHyperV, &HyperV{[]string{ReferenceTSC}}}
+	s.Components["npu"] = SoftNPUPCIPort{PCIPath{0, 9, 0}}
+	s.Components["npu-p9"] = SoftNPUP9{PCIPath{0, 10, 0}}
+	s.Components["port"] = SoftNPUPort{"port", "port:backend"}
+	s.Components["port:backend"] = DLPINetwork{"tfport0"}
+	s.Components["src"] = P9FS{"/src", "src", 8192, PCIPath{0, 11, 0}}
+	s.Components["fails"] = MigrationFailureInjector{1, 2}
+	return s
+}
+
+// Each version's requests are what the document of that version wants; what it
+// cannot express is not sent.
+func TestRequestsMatchThePublishedDocuments(t *testing.T) {
+	for _, v := range Versions() {
+		schema := schema(t, v, "InstanceEnsureRequest")
+		request := func(s InstanceSpec) {
+			body, err := EnsureRequest{Properties: built(t, bare()).Properties, Init: Init{Spec: &s}}.Encode(v)
+			if err != nil {
+				t.Errorf("%s: %v", v, err)
+				return
+			}
+			conforms(t, schema, body)
+		}
+		for _, d := range []Description{web1(), full(), bare()} {
+			request(*built(t, d).Init.Spec)
+		}
+		s := everything()
+		if v < 2 {
+			s.SMBIOS = nil
+		}
+		if v < 3 {
+			delete(s.Components, "vsock")
+		}
+		request(s)
 	}
-	everything := sound()
-	everything.SMBIOS = &SMBIOS{Manufacturer: "Acme"}
-	everything.Board.Hypervisor = &Hypervisor{HypervisorHyperV, &HyperV{[]string{"reference_tsc"}}}
-	conforms(t, s, encoded(t, EnsureRequest{Properties: built(t, bare()).Properties, Init: Init{Spec: &everything}}))
+}
+
+// Of each version's document, the client knows each component: none is left to
+// be read as an unknown one.
+func TestEachComponentOfTheDocumentsIsKnown(t *testing.T) {
+	for _, v := range Versions() {
+		name := "Component"
+		if v < 3 {
+			name = "ComponentV0"
+		}
+		var tags []string
+		for _, one := range schema(t, v, name).OneOf {
+			tags = append(tags, one.Value.Properties["type"].Value.Enum[0].(string))
+		}
+		if len(tags) < 10 {
+			t.Fatalf("%s: %v", v, tags)
+		}
+		for _, tag := range tags {
+			if !slices.ContainsFunc(kinds(), func(c Component) bool { return c.Type() == tag }) {
+				t.Errorf("%s: %s", v, tag)
+			}
+		}
+	}
 }
 
 // The samples are understood whole: nothing is lost between reading and
 // writing.
 func TestSamplesSurvive(t *testing.T) {
-	s := schema(t, "InstanceEnsureRequest")
+	s := schema(t, Latest, "InstanceEnsureRequest")
 	for _, name := range []string{"ensure-spec-minimal.json", "ensure-spec-full.json", "ensure-migration-target.json"} {
 		sample := shared(t, "samples", "propolis", name)
 		var r EnsureRequest
@@ -117,7 +175,7 @@ func TestCheckOfTheSamples(t *testing.T) {
 		if err := json.Unmarshal(shared(t, "samples", "propolis", name), &r); err != nil {
 			t.Fatal(err)
 		}
-		err := r.Init.Spec.Check()
+		err := r.Init.Spec.Check(Server{})
 		if invalid, _ := err.(*InvalidError); (err == nil) != (problems == 0) || invalid != nil && len(invalid.Problems) != problems {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -13,6 +13,12 @@ func place(c Component) (PCIPath, bool) {
 		return p.PCI, true
 	case PCIBridge:
 		return p.PCI, true
+	case SoftNPUPCIPort:
+		return p.PCI, true
+	case SoftNPUP9:
+		return p.PCI, true
+	case P9FS:
+		return p.PCI, true
 	}
 	return PCIPath{}, false
 }
@@ -40,26 +46,46 @@ func (c *checker) places() {
 			continue
 		}
 		if other := buses[b.Downstream]; other != "" {
-			c.add(key, "bus %d is that of %s", b.Downstream, other)
+			c.add(bodyPath(key, "downstream_bus"), "bus %d is that of %s", b.Downstream, other)
 		}
 		buses[b.Downstream] = key
 	}
+	reached := c.reached()
 	taken := map[PCIPath]string{}
 	for _, key := range c.spec.Components.Keys() {
 		at, ok := place(c.spec.Components[key])
 		if !ok {
 			continue
 		}
+		where := bodyPath(key, "pci_path")
 		switch own := builtIn(at); {
 		case at.Device > 31 || at.Function > 7:
-			c.add(key, "there is no place %s: devices end at 31, functions at 7", at)
+			c.add(where, "there is no place %s: devices end at 31, functions at 7", at)
 		case own != "":
-			c.add(key, "at %s is %s", at, own)
+			c.add(where, "at %s is %s", at, own)
 		case buses[at.Bus] == "":
-			c.add(key, "no bridge makes bus %d", at.Bus)
+			c.add(where, "no bridge makes bus %d", at.Bus)
+		case !reached[at.Bus]:
+			c.add(where, "bus %d does not hang from bus 0", at.Bus)
 		case taken[at] != "":
-			c.add(key, "at %s is %s", at, taken[at])
+			c.add(where, "at %s is %s", at, taken[at])
 		}
-		taken[at] = key
+		if taken[at] == "" {
+			taken[at] = key
+		}
 	}
+}
+
+// reached are the buses that hang from the first, over however many bridges.
+func (c *checker) reached() map[uint8]bool {
+	reached := map[uint8]bool{0: true}
+	for more := true; more; {
+		more = false
+		for _, part := range c.spec.Components {
+			if b, ok := part.(PCIBridge); ok && reached[b.PCI.Bus] && !reached[b.Downstream] {
+				reached[b.Downstream], more = true, true
+			}
+		}
+	}
+	return reached
 }

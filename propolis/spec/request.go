@@ -49,8 +49,16 @@ type MigrationTarget struct {
 	Replace map[string]Replacement `json:"replace_components"`
 }
 
+// Needs is the first version that can express the request.
+func (r EnsureRequest) Needs() Version {
+	if r.Init.Spec == nil {
+		return Oldest
+	}
+	return r.Init.Spec.Needs()
+}
+
 // Replacement is a component that is another one on this side: a
-// VirtioNetwork or a CrucibleStorage.
+// VirtioNetwork, a CrucibleStorage or a MigrationFailureInjector.
 type Replacement struct{ Component }
 
 // The methods of Init.
@@ -110,6 +118,8 @@ func replacementTag(c Component) string {
 		return "VirtioNetworkBackend"
 	case CrucibleStorage:
 		return "CrucibleStorageBackend"
+	case MigrationFailureInjector:
+		return "MigrationFailureInjector"
 	}
 	return ""
 }
@@ -135,7 +145,7 @@ func (r *Replacement) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &wire); err != nil {
 		return err
 	}
-	for _, kind := range []Component{VirtioNetwork{}, CrucibleStorage{}} {
+	for _, kind := range []Component{VirtioNetwork{}, CrucibleStorage{}, MigrationFailureInjector{}} {
 		if replacementTag(kind) == wire.Tag {
 			part, err := decode(kind.Type(), wire.Body)
 			r.Component = part
@@ -157,9 +167,16 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the request has %d bytes: a Propolis server reads at most %d", e.Size, MaxRequest)
 }
 
-// Encode is the request as it is sent: the same bytes for the same request.
-// Errors: *TooLargeError.
-func (r EnsureRequest) Encode() ([]byte, error) {
+// Encode is the request as it is sent to a server that speaks a version: the
+// same bytes for the same request. Errors: *VersionError, *TooLargeError.
+func (r EnsureRequest) Encode(v Version) ([]byte, error) {
+	if r.Init.Spec != nil {
+		s, err := r.Init.Spec.At(v)
+		if err != nil {
+			return nil, err
+		}
+		r.Init.Spec = &s
+	}
 	body, err := encode(r)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)

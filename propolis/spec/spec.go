@@ -1,11 +1,12 @@
 // Package spec is the machine that a Propolis server is asked for: the instance
-// spec of oxidecomputer/propolis at API version 5.0.0, written down by hand.
+// spec of oxidecomputer/propolis, one for all versions of the API. At writes it
+// for the version that is spoken.
 //
 // A spec is a board and a bag of components under names that its author
 // chooses. A disk is two components, a device that the guest sees and a backend
-// that serves it; so is a NIC. Build makes a spec from a short description,
-// Check finds what the server would refuse or die of, and Compare tells whether
-// a server has the spec that it was sent.
+// that serves it; so is a NIC. Build makes a spec from a short description, Parse
+// reads one from a file, Check finds what the server would refuse or die of, and
+// Compare tells whether a server has the spec that it was sent.
 package spec
 
 // InstanceSpec is a virtual machine.
@@ -63,10 +64,13 @@ const (
 	HypervisorHyperV = "hyper_v"
 )
 
-// HyperV names the enlightenments that are on; "reference_tsc" is the only one.
+// HyperV names the enlightenments that are on.
 type HyperV struct {
 	Features []string `json:"features"`
 }
+
+// ReferenceTSC is the only enlightenment.
+const ReferenceTSC = "reference_tsc"
 
 // CPUID is a set of answers of the cpuid instruction.
 type CPUID struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // How things look on the wire where encoding/json needs to be told. Each enum
@@ -55,47 +56,20 @@ func (c *Components) UnmarshalJSON(data []byte) error {
 
 // decode reads the body of a component.
 func decode(tag string, body []byte) (Component, error) {
-	switch tag {
-	case "":
+	if tag == "" {
 		return nil, errors.New("it has no type")
-	case NVMeDisk{}.Type():
-		return read[NVMeDisk](body)
-	case VirtioDisk{}.Type():
-		return read[VirtioDisk](body)
-	case FileStorage{}.Type():
-		return read[FileStorage](body)
-	case BlobStorage{}.Type():
-		return read[BlobStorage](body)
-	case CrucibleStorage{}.Type():
-		return read[CrucibleStorage](body)
-	case VirtioNIC{}.Type():
-		return read[VirtioNIC](body)
-	case VirtioNetwork{}.Type():
-		return read[VirtioNetwork](body)
-	case VirtioSocket{}.Type():
-		return read[VirtioSocket](body)
-	case SerialPort{}.Type():
-		return read[SerialPort](body)
-	case PCIBridge{}.Type():
-		return read[PCIBridge](body)
-	case Pvpanic{}.Type():
-		return read[Pvpanic](body)
-	case BootSettings{}.Type():
-		return read[BootSettings](body)
 	}
-	if len(body) == 0 {
-		return nil, errors.New("it has no body")
-	}
-	return Other{tag, body}, nil
-}
-
-func read[C Component](body []byte) (Component, error) {
-	var c C
 	if len(body) == 0 || bytes.Equal(body, []byte("null")) {
 		return nil, errors.New("it has no body")
 	}
-	err := json.Unmarshal(body, &c)
-	return c, err
+	for _, kind := range kinds() {
+		if kind.Type() == tag {
+			part := reflect.New(reflect.TypeOf(kind))
+			err := json.Unmarshal(body, part.Interface())
+			return part.Elem().Interface().(Component), err
+		}
+	}
+	return Other{tag, body}, nil
 }
 
 // encode is JSON in one line, with nothing escaped for HTML: a path with "&"

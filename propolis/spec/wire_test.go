@@ -12,7 +12,7 @@ func TestASpecSurvivesTheWire(t *testing.T) {
 	sent := sound()
 	sent.SMBIOS = &SMBIOS{"Acme", "AcmeVM", "SN-1", 1 << 63}
 	sent.Board.Hypervisor = &Hypervisor{HypervisorHyperV, &HyperV{[]string{"reference_tsc"}}}
-	sent.Components["x"] = Other{"soft_npu_p9", json.RawMessage(`{"pci_path":{"bus":0,"device":9,"function":0}}`)}
+	sent.Components["x"] = Other{"newer_thing", json.RawMessage(`{"pci_path":{"bus":0,"device":9,"function":0}}`)}
 	data, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestWhatCannotBeSent(t *testing.T) {
 		"a component of none": {Init: Init{Spec: &InstanceSpec{Components: Components{"x": nil}}}},
 		"another replacement": {Init: Init{Migration: &MigrationTarget{Replace: map[string]Replacement{"x": {Pvpanic{}}}}}},
 	} {
-		if body, err := r.Encode(); err == nil {
+		if body, err := r.Encode(Latest); err == nil {
 			t.Errorf("%s: %s", name, body)
 		}
 	}
@@ -117,7 +117,7 @@ func FuzzInstanceSpec(f *testing.F) {
 		if json.Unmarshal(data, &s) != nil {
 			return
 		}
-		_ = s.Check()
+		_ = s.Check(Server{})
 		again, err := json.Marshal(s)
 		if err != nil {
 			if s.Components == nil {

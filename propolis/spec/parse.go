@@ -1,0 +1,234 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Document is a spec as somebody wrote it down: a complete one in JSON, or a
+// config in the TOML of propolis-cli.
+type Document struct {
+	Spec InstanceSpec
+	// CPUs and Memory say whether the document speaks of them. In a config it
+	// need not.
+	CPUs, Memory bool
+	// Warnings are what was read as it was meant, which is not as other tools
+	// read it, and what was passed over.
+	Warnings []Problem
+
+	source source
+	origin map[string]string // where parts of the spec come from, if not from their own path
+}
+
+// ParseOptions are what a config leaves open.
+type ParseOptions struct {
+	CPUID  string // which of its CPUID profiles to take; empty: what it says itself, else none
+	HyperV bool   // the guest is to see Hyper-V
+}
+
+// Parse reads a spec: JSON if it opens with '{', else TOML. All that is wrong
+// with it as a document is told at once, with the lines; what a server would not
+// take is left to Check. Errors: *InvalidError.
+func Parse(data []byte, o ParseOptions) (Document, error) {
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return parseSpec(data)
+	}
+	return parseConfig(data, o)
+}
+
+// Check is InstanceSpec.Check, with the document's own keys and lines.
+func (d Document) Check(on Server) error {
+	invalid, ok := d.Spec.Check(on).(*InvalidError)
+	if !ok {
+		return nil
+	}
+	return &InvalidError{d.Place(invalid.Problems)}
+}
+
+// Doubts is InstanceSpec.Doubts likewise, behind the warnings.
+func (d Document) Doubts() []Problem {
+	return append(slices.Clone(d.Warnings), d.Place(d.Spec.Doubts())...)
+}
+
+// Place puts problems of the spec where they stand in the document.
+func (d Document) Place(all []Problem) []Problem {
+	placed := make([]Problem, len(all))
+	for i, p := range all {
+		for path := p.Path; path != ""; path = above(path) {
+			if origin, ok := d.origin[path]; ok {
+				p.Path = origin
+				break
+			}
+		}
+		p.Line = d.source.line(p.Path)
+		placed[i] = p
+	}
+	return placed
+}
+
+// parseSpec reads a complete spec. It may lie in what it comes and goes in: a
+// request for a machine, an answer of a server, and what sledctl prints of it.
+func parseSpec(data []byte) (Document, error) {
+	s, err := parseJSON(data)
+	if err != nil {
+		return Document{}, err
+	}
+	r := reader{source: s}
+	path, table := r.unwrap()
+	d := Document{source: s, CPUs: true, Memory: true, origin: map[string]string{}}
+	r.fill(path, table, reflect.ValueOf(&d.Spec).Elem())
+	if path != "" {
+		d.nest(path)
+	}
+	sortByLine(r.problems)
+	return d, r.err()
+}
+
+// nest makes each place that is known one below path.
+func (d Document) nest(path string) {
+	for known := range d.source.lines {
+		if rest, ok := strings.CutPrefix(known, path+"."); ok {
+			d.origin[rest] = known
+		}
+	}
+}
+
+// unwrap finds the spec in the document.
+func (r *reader) unwrap() (path string, spec map[string]any) {
+	spec = r.root
+	for _, step := range []string{"init", "value", "spec", "value", "spec"} {
+		below, ok := spec[step].(map[string]any)
+		if _, is := spec["board"]; is || !ok {
+			continue
+		}
+		path, spec = join(path, step), below
+	}
+	return path, spec
+}
+
+// fill reads a value into a part of the spec as its type says: a key whose tag
+// says omitempty may be left out or null, all others are required, and no
+// others are known.
+func (r *reader) fill(path string, v any, to reflect.Value) {
+	switch to.Interface().(type) {
+	case Components:
+		r.components(path, v, to)
+		return
+	}
+	switch to.Kind() {
+	case reflect.Struct:
+		r.fillStruct(path, v, to)
+	case reflect.Pointer:
+		to.Set(reflect.New(to.Type().Elem()))
+		r.fill(path, v, to.Elem())
+	case reflect.Slice, reflect.Array:
+		r.fillList(path, v, to)
+	case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+		bits := to.Type().Bits()
+		n, ok := v.(json.Number)
+		u, err := strconv.ParseUint(n.String(), 10, bits)
+		if !ok || err != nil {
+			r.wrong(path, v, fmt.Sprintf("a whole number from 0 to %d", uint64(1)<<bits-1))
+			return
+		}
+		to.SetUint(u)
+	case reflect.String:
+		s, ok := v.(string)
+		if !ok {
+			r.wrong(path, v, "a text")
+		}
+		to.SetString(s)
+	case reflect.Bool:
+		b, ok := v.(bool)
+		if !ok {
+			r.wrong(path, v, "true or false")
+		}
+		to.SetBool(b)
+	default:
+		panic(fmt.Sprintf("a spec has no %s", to.Type()))
+	}
+}
+
+func (r *reader) fillStruct(path string, v any, to reflect.Value) {
+	table := r.table(path, v)
+	if table == nil {
+		return
+	}
+	var known []string
+	for i := range to.NumField() {
+		name, option, _ := strings.Cut(to.Type().Field(i).Tag.Get("json"), ",")
+		known = append(known, name)
+		value, there := table[name]
+		switch {
+		case !there && option == "":
+			r.add(join(path, name), "is missing")
+		case value == nil && option != "":
+		default:
+			r.fill(join(path, name), value, to.Field(i))
+		}
+	}
+	r.only(path, table, known...)
+}
+
+func (r *reader) fillList(path string, v any, to reflect.Value) {
+	list, ok := v.([]any)
+	switch {
+	case !ok:
+		r.wrong(path, v, "a list")
+		return
+	case to.Kind() == reflect.Slice:
+		to.Set(reflect.MakeSlice(to.Type(), len(list), len(list)))
+	case len(list) != to.Len():
+		r.add(path, "has %d elements: want %d", len(list), to.Len())
+		return
+	}
+	for i, value := range list {
+		r.fill(at(path, i), value, to.Index(i))
+	}
+}
+
+func (r *reader) components(path string, v any, to reflect.Value) {
+	table := r.table(path, v)
+	if table == nil {
+		return
+	}
+	parts := make(Components, len(table))
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		where := join(path, key)
+		part := r.table(where, table[key])
+		if part == nil {
+			continue
+		}
+		r.only(where, part, "type", "component")
+		if kind := r.kind(where, part); kind != nil {
+			read := reflect.New(reflect.TypeOf(kind)).Elem()
+			r.fill(where+".component", part["component"], read)
+			parts[key] = read.Interface().(Component)
+		}
+	}
+	to.Set(reflect.ValueOf(parts))
+}
+
+// kind is the type of a component; nil if there is none such.
+func (r *reader) kind(path string, part map[string]any) Component {
+	tag, ok := part["type"].(string)
+	var names []string
+	for _, kind := range kinds() {
+		if kind.Type() == tag {
+			return kind
+		}
+		names = append(names, kind.Type())
+	}
+	if !ok {
+		r.add(path+".type", "is missing: want %s", strings.Join(names, ", "))
+		return nil
+	}
+	r.add(path+".type", "there is no component %q: want %s", tag, strings.Join(names, ", "))
+	return nil
+}
