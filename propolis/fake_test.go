@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/sledctl/sledctl/exchange/exchangetest"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
@@ -43,15 +44,7 @@ func (f *fake) Dial(_ context.Context, network, address string) (net.Conn, error
 			return conn, err
 		}
 	}
-	ours, theirs := net.Pipe()
-	l := &oneConn{conn: theirs, closed: make(chan struct{})}
-	server := &http.Server{Handler: f.serve, ConnState: func(_ net.Conn, s http.ConnState) {
-		if s == http.StateClosed || s == http.StateHijacked {
-			l.Close()
-		}
-	}}
-	go func() { _ = server.Serve(l) }()
-	return ours, nil
+	return exchangetest.Connect(f.serve), nil
 }
 
 // attempts is how often somebody dialled.
@@ -60,29 +53,6 @@ func (f *fake) attempts() int {
 	defer f.mu.Unlock()
 	return len(f.dialled)
 }
-
-// oneConn is a listener for one connection.
-type oneConn struct {
-	conn   net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-// Accept is part of net.Listener.
-func (l *oneConn) Accept() (net.Conn, error) {
-	if c := l.conn; c != nil {
-		l.conn = nil
-		return c, nil
-	}
-	<-l.closed
-	return nil, net.ErrClosed
-}
-
-// Close is part of net.Listener.
-func (l *oneConn) Close() error { l.once.Do(func() { close(l.closed) }); return nil }
-
-// Addr is part of net.Listener.
-func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
 func address() netip.AddrPort { return netip.MustParseAddrPort("10.77.0.5:12400") }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -8,14 +9,26 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/propolis"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
 // Dial opens a connection to a process of the sled that listens on an address,
 // from the global zone. Without one the error is that of connect(2): a host
-// that is not there cannot be reached, one that is there refuses.
+// that is not there cannot be reached, one that is there refuses. The data
+// centre's NAPI is reached by the address that it is known by, a name or not.
 func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	known := false
+	if err := h.sled.world.View(ctx, func(tx *world.Tx) error {
+		known = tx.State.NAPI != nil && tx.State.NAPI.Address == address
+		return nil
+	}); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	if known {
+		return h.sled.connect(napi.Handler(h.sled.world), nil), nil
+	}
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "not an IP address and port", Addr: address}}
@@ -32,7 +45,7 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: net.TCPAddrFromAddrPort(to), Err: err}
 	}
-	return h.sled.connect(pid, to), nil
+	return h.sled.connect(propolis.Handler(h.sled.world, pid), net.TCPAddrFromAddrPort(to)), nil
 }
 
 // listener finds the process that a connection to an address reaches.
@@ -56,21 +69,21 @@ func listener(tx *world.Tx, to netip.AddrPort) (pid int, err error) {
 	return 0, syscall.ECONNREFUSED
 }
 
-// connect makes a connection to a process. Its handler breaks it off when the
-// process dies, and Close does.
-func (s *Sled) connect(pid int, to netip.AddrPort) net.Conn {
+// connect makes a connection to whoever answers by a handler. It may break it
+// off, as that of a process that dies does, and Close does.
+func (s *Sled) connect(answer http.Handler, to net.Addr) net.Conn {
 	client, server := net.Pipe()
 	far := &accepted{Conn: server, taken: make(chan struct{}, 1), ended: make(chan struct{})}
 	stop := context.AfterFunc(s.ctx, func() { _ = far.Close() })
 	srv := &http.Server{
-		Handler:     propolis.Handler(s.world, pid),
+		Handler:     answer,
 		BaseContext: func(net.Listener) context.Context { return s.ctx },
 	}
 	s.left.Go(func() {
 		defer stop()
 		_ = srv.Serve(oneConn{far})
 	})
-	return &dialed{Conn: client, remote: net.TCPAddrFromAddrPort(to)}
+	return &dialed{Conn: client, remote: to}
 }
 
 // accepted is the far end of a connection.
@@ -108,7 +121,7 @@ type dialed struct {
 	remote net.Addr
 }
 
-func (d *dialed) RemoteAddr() net.Addr { return d.remote }
+func (d *dialed) RemoteAddr() net.Addr { return cmp.Or(d.remote, d.Conn.RemoteAddr()) }
 
 // isUnderlay tells whether an address can be listened on by a stand-in server:
 // on Linux all of 127.0.0.0/8 is there without being configured.

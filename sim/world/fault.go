@@ -41,14 +41,14 @@ const (
 
 // FaultNames are the names that can be armed.
 func FaultNames() []string {
-	return []string{
+	return append([]string{
 		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultKilled, FaultKill, FaultKillAfter, FaultKillDuring,
 		FaultLoseDisk, FaultFailDisk,
 		FaultHook, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 		FaultCrash, FaultDrop, FaultSlowCreate,
-	}
+	}, napiFaults()...)
 }
 
 // Delays says that a fault is nothing without a Delay.

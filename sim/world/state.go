@@ -43,6 +43,8 @@ type State struct {
 	Faults    []*Fault               `json:"faults"`
 
 	Reservoir uint64 `json:"reservoir,omitempty"` // of the VMM, in bytes; see QueryReservoir
+
+	NAPI *NAPI `json:"napi,omitempty"` // of the data centre; nil: there is none
 }
 
 // Mode is a distribution: which brands, columns and habits the sled has.

@@ -1,0 +1,568 @@
+package napi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/exchange/exchangetest"
+	"github.com/sledctl/sledctl/host"
+)
+
+const (
+	ours   = "564d2cec-64ee-4aca-9e27-d71c02af3b6a"
+	theirs = "564df9cf-8c25-4111-a3b0-2f4dafdc1001"
+	vm     = "3c7f5393-7c69-4c7c-bc81-cb7aca031ff1"
+	mac1   = "90:b8:d0:00:00:01"
+)
+
+// fake is a machine that reaches one server.
+type fake struct {
+	serve http.HandlerFunc
+	files host.Files
+	fails error // of dialling
+	asked []string
+}
+
+func (f *fake) Run(context.Context, host.Command) (host.Result, error) {
+	panic("a client of NAPI runs no commands")
+}
+func (f *fake) Files() host.Files { return f.files }
+func (f *fake) Dial(_ context.Context, network, address string) (net.Conn, error) {
+	if f.fails != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: f.fails}
+	}
+	return exchangetest.Connect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		f.asked = append(f.asked, strings.TrimSpace(fmt.Sprint(address, " ", r.Method, " ", r.URL, " ", r.Header.Get("If-Match"), " ", string(body))))
+		f.serve(w, r)
+	})), nil
+}
+
+func client(serve http.HandlerFunc) Client {
+	return Client{Host: &fake{serve: serve, files: host.Memory()}, Server: "10.99.99.12:80"}
+}
+
+// replies is a server that says the same to everybody.
+func replies(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func sample(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "shared", "samples", "napi", name))
+	if err != nil {
+		t.Skip("shared/samples is not here")
+	}
+	return data
+}
+
+func TestParseMAC(t *testing.T) {
+	for given, want := range map[string]string{
+		"90:b8:d0:00:00:02": "90:b8:d0:00:00:02", "90b8d0000002": "90:b8:d0:00:00:02", "90-B8-d0-0-0-2": "90:b8:d0:00:00:02", "2:8:20:1a:2b:3c": "02:08:20:1a:2b:3c",
+		"": "", "90b8.d000.0002": "", "159123243827202": "", "90:b8-d0:00:00:02": "", "90:b8:d0:00:00:": "", "90:b8:d0:00:00:123": "", " 90b8d0000002": "", "+1:2:3:4:5:6": "",
+	} {
+		got, err := ParseMAC(given)
+		if _, typed := errors.AsType[*AddressError](err); got != want || typed != (want == "") {
+			t.Errorf("%q: %q, %v", given, got, err)
+		}
+	}
+	var vectors struct {
+		Accept [][2]string `json:"accept"`
+		Reject []string    `json:"reject"`
+		Key    [][2]string `json:"store_key"`
+	}
+	if err := json.Unmarshal(sample(t, "mac-vectors.json"), &vectors); err != nil || len(vectors.Accept) < 6 || len(vectors.Reject) < 11 {
+		t.Fatal(err, vectors)
+	}
+	for _, v := range vectors.Accept {
+		if got, err := ParseMAC(v[0]); got != v[1] || err != nil {
+			t.Errorf("%q: %q, %v", v[0], got, err)
+		}
+	}
+	for _, v := range vectors.Reject {
+		if got, err := ParseMAC(v); err == nil {
+			t.Errorf("%q: %q", v, got)
+		}
+	}
+	for _, v := range vectors.Key {
+		if n, err := strconv.ParseUint(bare(v[0]), 16, 64); err != nil || strconv.FormatUint(n, 10) != v[1] {
+			t.Errorf("%q: %d, %v", v[0], n, err)
+		}
+	}
+}
+
+func TestCheckUUID(t *testing.T) {
+	var vectors struct{ Accept, Reject []string }
+	if err := json.Unmarshal(sample(t, "uuid-vectors.json"), &vectors); err != nil || len(vectors.Accept) < 3 || len(vectors.Reject) < 6 {
+		t.Fatal(err, vectors)
+	}
+	for _, v := range vectors.Accept {
+		if err := CheckUUID(v); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, v := range vectors.Reject {
+		if CheckUUID(v) == nil {
+			t.Errorf("%q is taken", v)
+		}
+	}
+}
+
+func TestParseServer(t *testing.T) {
+	for given, want := range map[string]Server{
+		"http://10.99.99.12": "10.99.99.12:80", "http://10.99.99.12:8080/": "10.99.99.12:8080", "http://napi.dc.example.com": "napi.dc.example.com:80", "http://[fd00::1]": "[fd00::1]:80",
+		"": "", "https://10.99.99.12": "", "10.99.99.12": "", "http://": "", "http://a/nics": "", "http://a:0": "", "http://a:99999": "", "http://u@a": "", "http://a?b": "",
+	} {
+		got, err := ParseServer(given)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", given, got, err)
+		}
+	}
+}
+
+// Every exchange that was recorded with the real server is understood: records
+// as records, errors as what they mean.
+func TestTheRecordedExchanges(t *testing.T) {
+	sample(t, "live/ping.json")
+	names, err := filepath.Glob(filepath.Join("..", "..", "shared", "samples", "napi", "live", "*.json"))
+	if err != nil || len(names) < 100 {
+		t.Fatal(len(names), err)
+	}
+	nics, lists, refusals := 0, 0, 0
+	for _, name := range names {
+		var e struct {
+			Request  struct{ Method, Path string }
+			Response struct {
+				Status int
+				Body   json.RawMessage
+			}
+		}
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(data, &e)
+		}
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		body := e.Response.Body
+		if string(body) == "null" || e.Request.Method == http.MethodHead || e.Response.Status == 304 {
+			continue
+		}
+		about, _, _ := strings.Cut(e.Request.Path, "?")
+		switch {
+		case e.Response.Status >= 300:
+			refusals++
+			got := decodeError(e.Request.Method, e.Request.Path, e.Response.Status, body)
+			if got.Message == "" || got.Status == 422 && len(got.Errors) == 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+		case strings.HasPrefix(about, "/nics/"), about == "/nics" && e.Request.Method == http.MethodPost:
+			nics++
+			var is struct{ MAC string }
+			if err := json.Unmarshal(body, &is); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := decodeNIC(body, is.MAC); err != nil || n.Modified.IsZero() || n.OwnerUUID == "" {
+				t.Errorf("%s: %+v, %v", name, n, err)
+			}
+		case about == "/nics":
+			lists++
+			if _, err := decodePage(body); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case about == "/ping":
+			if h, err := decodeHealth(body); err != nil || !h.Healthy || h.Status != "OK" {
+				t.Errorf("%s: %+v, %v", name, h, err)
+			}
+		}
+	}
+	if nics < 20 || lists < 10 || refusals < 30 {
+		t.Errorf("%d records, %d lists, %d refusals", nics, lists, refusals)
+	}
+}
+
+// What each error body of the real server means.
+func TestWhatRefusalsMean(t *testing.T) {
+	var bodies map[string]json.RawMessage
+	if err := json.Unmarshal(sample(t, "error-bodies.json"), &bodies); err != nil {
+		t.Fatal(err)
+	}
+	kinds := []error{ErrNoRoute, ErrNoNIC, ErrNoFilter, ErrChanged, host.ErrTransient}
+	for name, c := range map[string]struct {
+		method, path string
+		want         error
+		text         string
+	}{
+		"unknown_route":                 {"GET", "/search/nics?cn_uuid=" + ours, ErrNoRoute, ": 404 ResourceNotFound: /search/nics does not exist"},
+		"nic_missing":                   {"GET", "/nics/90b8d0000001", ErrNoNIC, ": 404 ResourceNotFound: nic not found"},
+		"network_missing":               {"GET", "/networks/x", nil, ": 404 ResourceNotFound: network not found"},
+		"search_ips_none":               {"GET", "/search/ips", nil, "No networks found matching search criteria"},
+		"unknown_filter":                {"GET", "/nics", nil, "422 InvalidParameters: zork: Unknown parameters: zork"},
+		"cn_uuid_unsupported_2015_2017": {"GET", "/nics", ErrNoFilter, "422 InvalidParameters: cn_uuid: Unknown parameters: cn_uuid"},
+		"missing_params":                {"POST", "/nics", nil, "belongs_to_type: Missing parameter; belongs_to_uuid: Missing parameter; owner_uuid: Missing parameter"},
+		"ip_used":                       {"POST", "/nics", nil, `ip: IP in use by zone`},
+		"bad_uuid_array":                {"GET", "/nics", nil, "cn_uuid: invalid UUID"},
+		"if_match_stale":                {"DELETE", "/nics/90b8d0000001", ErrChanged, "412 PreconditionFailed: if-match '51800F2F' didn't match etag '92786C9C'"},
+		"initializing":                  {"GET", "/nics", host.ErrTransient, "503 ServiceUnavailableError: Server is still initializing"},
+		"subnet_full":                   {"POST", "/nics", nil, "507 SubnetFull: no more free IPs"},
+		"put_race":                      {"PUT", "/nics/90b8d0000001", ErrChanged, ": 500: napi_nics::"},
+		"method":                        {"PATCH", "/nics/90b8d0000001", nil, "405 MethodNotAllowedError: PATCH is not allowed"},
+	} {
+		var e struct {
+			Status int
+			Body   json.RawMessage
+		}
+		if err := json.Unmarshal(bodies[name], &e); err != nil {
+			t.Fatal(name, err)
+		}
+		got := decodeError(c.method, c.path, e.Status, e.Body)
+		for _, kind := range kinds {
+			if errors.Is(got, kind) != (kind == c.want) {
+				t.Errorf("%s: is %v: %v", name, kind, errors.Is(got, kind))
+			}
+		}
+		if !strings.Contains(got.Error(), c.text) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	// A 404 that is not NAPI's says nothing of records or routes, nor does one
+	// that is about another route.
+	for _, body := range []string{"", "<html>not found</html>", `{"message":"nic not found"}`, `{"code":"ResourceNotFound","message":"/nics does not exist"}`} {
+		if e := decodeError("GET", "/nics/90b8d0000001", 404, []byte(body)); errors.Is(e, ErrNoNIC) || errors.Is(e, ErrNoRoute) {
+			t.Errorf("%q: %v", body, e)
+		}
+	}
+}
+
+func record(mac, cn string) string {
+	return fmt.Sprintf(`{"mac":%q,"belongs_to_type":"zone","belongs_to_uuid":%q,"cn_uuid":%q,"owner_uuid":%q,"primary":true,"state":"running","modified_timestamp":"1970-01-01T00:00:00.000Z"}`, mac, vm, cn, vm)
+}
+
+// Answers that no list of this sled's records can be: none is relied on.
+func TestAnswersThatAreNoList(t *testing.T) {
+	one := record(mac1, ours)
+	for name, c := range map[string]struct {
+		body string
+		want error
+	}{
+		"nothing":             {"", ErrReply},
+		"HTML":                {"<html>", ErrReply},
+		"null":                {"null", ErrReply},
+		"cut":                 {"[" + one[:40], ErrReply},
+		"an object":           {`{"nics":[` + one + `]}`, ErrReply},
+		"two lists":           {"[] []", ErrReply},
+		"a text in it":        {`["x"]`, ErrReply},
+		"twice the same":      {"[" + one + "," + one + "]", ErrReply},
+		"no owner":            {"[" + strings.Replace(one, "belongs_to_uuid", "belongs_to", 1) + "]", ErrReply},
+		"an owner in capital": {"[" + strings.Replace(one, vm, strings.ToUpper(vm), 1) + "]", ErrReply},
+		"a strange state":     {"[" + strings.Replace(one, "running", "gone", 1) + "]", ErrReply},
+		"a strange type":      {"[" + strings.Replace(one, "zone", "vm", 1) + "]", ErrReply},
+		"no MAC":              {"[" + strings.Replace(one, mac1, "x", 1) + "]", ErrReply},
+		"a strange time":      {"[" + strings.Replace(one, "1970", "x", 1) + "]", ErrReply},
+		"another sled's":      {"[" + record(mac1, theirs) + "]", ErrNoFilter},
+		"nobody's":            {"[" + strings.Replace(one, `"cn_uuid":"`+ours+`",`, "", 1) + "]", ErrNoFilter},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got, err := client(replies(200, c.body)).List(t.Context(), RouteNICs, ours)
+			if !errors.Is(err, c.want) || !errors.Is(err, ErrReply) || got != nil {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+		})
+	}
+	for name, body := range map[string]string{"nothing": "", "another": record("90:b8:d0:00:00:09", ours), "a list": "[" + one + "]", "HTML": "<html>"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := client(replies(200, body))
+			_, gerr := c.Get(t.Context(), mac1)
+			_, uerr := c.Update(t.Context(), mac1, "", Change{State: StateRunning})
+			if !errors.Is(gerr, ErrReply) || !errors.Is(uerr, ErrReply) {
+				t.Errorf("%s: get %v, update %v", name, gerr, uerr)
+			}
+		})
+	}
+}
+
+// pages is a server of this many records that may change between requests.
+func pages(n int, between func(request int, all []string) []string) http.HandlerFunc {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("90:b8:d0:%02x:%02x:%02x", i>>16, i>>8&0xff, i&0xff))
+	}
+	requests := 0
+	return func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		if between != nil {
+			all = between(requests, all)
+		}
+		limit, _ := strconv.Atoi(r.FormValue("limit"))
+		offset, _ := strconv.Atoi(r.FormValue("offset"))
+		page := all[min(offset, len(all)):]
+		page = page[:min(limit, len(page))]
+		var list []string
+		for _, mac := range page {
+			list = append(list, record(mac, ours))
+		}
+		_, _ = io.WriteString(w, "["+strings.Join(list, ",")+"]")
+	}
+}
+
+func TestPaging(t *testing.T) {
+	for records, requests := range map[int]int{0: 1, 1: 1, 999: 1, 1000: 2, 1005: 2, 2000: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			c := client(pages(records, nil))
+			got, err := c.List(t.Context(), RouteSearch, ours)
+			asked := c.Host.(*fake).asked
+			if err != nil || len(got) != records || len(asked) != requests {
+				t.Errorf("%d records in %d requests, want %d in %d: %v", len(got), len(asked), records, requests, err)
+			}
+			if want := "10.99.99.12:80 GET /search/nics?cn_uuid=" + ours + "&limit=1000&offset=0"; asked[0] != want {
+				t.Errorf("asked %s", asked[0])
+			}
+		})
+	}
+}
+
+func TestPagesThatMove(t *testing.T) {
+	const fresh = "00:00:00:00:00:01"
+	synctest.Test(t, func(t *testing.T) {
+		got, err := client(pages(1500, func(request int, all []string) []string {
+			if request == 2 {
+				return append([]string{fresh}, all...)
+			}
+			return all
+		})).List(t.Context(), RouteNICs, ours)
+		if err != nil || len(got) != 1500 {
+			t.Errorf("after an insertion: %d records, %v", len(got), err)
+		}
+	})
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		want  error
+	}{
+		"the same page again and again": {func(w http.ResponseWriter, r *http.Request) {
+			r.URL.RawQuery = "limit=1000"
+			pages(1000, nil)(w, r)
+		}, ErrReply},
+		"more than was asked for": {func(w http.ResponseWriter, r *http.Request) {
+			r.URL.RawQuery = "limit=5000"
+			pages(1001, nil)(w, r)
+		}, ErrReply},
+		"no end": {pages(maxPages*pageSize+1, nil), ErrReply},
+		"an older server for the second page": {func(w http.ResponseWriter, r *http.Request) {
+			if r.FormValue("offset") == "0" {
+				pages(1500, nil)(w, r)
+				return
+			}
+			replies(422, `{"code":"InvalidParameters","message":"Invalid parameters","errors":[{"field":["cn_uuid"],"code":"UnknownParameters","message":"x"}]}`)(w, r)
+		}, ErrNoFilter},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got, err := client(c.serve).List(t.Context(), RouteNICs, ours)
+			if !errors.Is(err, c.want) || got != nil {
+				t.Errorf("%s: %d records, %v", name, len(got), err)
+			}
+		})
+	}
+}
+
+// What fails for a while is asked again, from the first page; writes are not.
+func TestAskingAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		c := client(func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			switch requests {
+			case 1:
+				replies(503, `{"code":"ServiceUnavailableError","message":"Server is still initializing"}`)(w, r)
+			case 3:
+				panic(http.ErrAbortHandler)
+			default:
+				pages(1000, nil)(w, r)
+			}
+		})
+		var waits []time.Duration
+		c.Again = func(n int, _ error) (time.Duration, bool) {
+			waits = append(waits, Backoff(n, func() float64 { return 0 }))
+			return waits[n], n < 5
+		}
+		began := time.Now()
+		got, err := c.List(t.Context(), RouteNICs, ours)
+		if err != nil || len(got) != 1000 || requests != 5 || time.Since(began) != 6*time.Second {
+			t.Errorf("%d records, %d requests, %v, %v", len(got), requests, time.Since(began), err)
+		}
+		requests = 0
+		if _, err := c.Update(t.Context(), mac1, "", Change{State: StateRunning}); !errors.Is(err, host.ErrTransient) || requests != 1 {
+			t.Errorf("an update: %d requests, %v", requests, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := client(nil)
+		c.Host.(*fake).fails = syscall.ECONNREFUSED
+		tries := 0
+		c.Again = func(n int, _ error) (time.Duration, bool) { tries++; return time.Second, n < 2 }
+		if _, err := c.Get(t.Context(), mac1); !errors.Is(err, host.ErrTransient) || !errors.Is(err, syscall.ECONNREFUSED) || tries != 3 {
+			t.Errorf("%d tries, %v", tries, err)
+		}
+	})
+}
+
+// A server that never answers is given up after a while.
+func TestDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := client(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }).Get(t.Context(), mac1)
+		if !errors.Is(err, host.ErrTransient) || time.Since(began) != perRequest {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+func TestBackoff(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for n, least := range []time.Duration{2, 4, 8, 16, 32, 32, 32} {
+		least *= time.Second
+		for range 1000 {
+			if d := Backoff(n, r.Float64); d < least || d >= 2*least {
+				t.Fatalf("%d: %v", n, d)
+			}
+		}
+	}
+}
+
+func TestRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := client(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Etag", "4DD569CB")
+			if r.Method == http.MethodDelete {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			replies(200, record(mac1, ours))(w, r)
+		})
+		r, err := c.Get(t.Context(), "90-B8-D0-0-0-1")
+		if err != nil || r.Etag != "4DD569CB" || r.MAC != mac1 || !r.Modified.IsZero() {
+			t.Errorf("%+v, %v", r, err)
+		}
+		_, uerr := c.Update(t.Context(), mac1, r.Etag, Change{CNUUID: ours, State: StateRunning})
+		derr := c.Delete(t.Context(), mac1, r.Etag)
+		if uerr != nil || derr != nil {
+			t.Error(uerr, derr)
+		}
+		want := []string{
+			"10.99.99.12:80 GET /nics/90b8d0000001",
+			`10.99.99.12:80 PUT /nics/90b8d0000001 4DD569CB {"check_owner":false,"cn_uuid":"` + ours + `","state":"running"}`,
+			"10.99.99.12:80 DELETE /nics/90b8d0000001 4DD569CB",
+		}
+		if diff := cmp.Diff(want, c.Host.(*fake).asked); diff != "" {
+			t.Error(diff)
+		}
+		// What the server says it did is compared with what was asked for.
+		_, err = c.Update(t.Context(), mac1, r.Etag, Change{State: StateStopped})
+		if ignored, ok := errors.AsType[*IgnoredError](err); !ok || ignored.Field != "state" || ignored.Got != "running" {
+			t.Error(err)
+		}
+	})
+}
+
+func TestDeletingWhatIsNotThere(t *testing.T) {
+	for body, ok := range map[string]bool{`{"code":"ResourceNotFound","message":"nic not found"}`: true, `{"code":"ResourceNotFound","message":"/nics/90b8d0000001 does not exist"}`: false, "<html>": false} {
+		synctest.Test(t, func(t *testing.T) {
+			if err := client(replies(404, body)).Delete(t.Context(), mac1, ""); (err == nil) != ok {
+				t.Errorf("%s: %v", body, err)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := client(replies(200, "{}")).Delete(t.Context(), mac1, ""); !errors.Is(err, ErrReply) {
+			t.Error(err)
+		}
+	})
+}
+
+// The steps do what they explain, and nothing while the barrier is there.
+func TestSteps(t *testing.T) {
+	steps := []struct {
+		do      func(context.Context, host.Host) error
+		explain []host.Line
+		want    string
+	}{
+		{UpdateNIC{Server: "h:80", MAC: mac1, Etag: "E", Change: Change{State: StateStopped}, Barrier: "/stop"}.Do, UpdateNIC{Server: "h:80", MAC: mac1, Etag: "E", Change: Change{State: StateStopped}}.Explain(),
+			`curl -sS -X PUT -H 'If-Match: E' -H 'Content-Type: application/json' --data '{"check_owner":false,"state":"stopped"}' http://h:80/nics/90b8d0000001`},
+		{DeleteNIC{Server: "h:80", MAC: mac1, Etag: "E", Barrier: "/stop"}.Do, DeleteNIC{Server: "h:80", MAC: mac1, Etag: "E"}.Explain(),
+			`curl -sS -X DELETE -H 'If-Match: E' http://h:80/nics/90b8d0000001`},
+	}
+	for _, s := range steps {
+		if len(s.explain) != 1 || s.explain[0].Text != s.want || !s.explain[0].Mutates() {
+			t.Errorf("%v, want %s", s.explain, s.want)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			c := client(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodDelete {
+					w.WriteHeader(http.StatusNoContent)
+				}
+				replies(200, strings.Replace(record(mac1, ours), "running", "stopped", 1))(w, r)
+			})
+			f := c.Host.(*fake)
+			if err := host.WriteFile(f.files, "/stop", []byte("\n moving web1 away\nmore\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			err := s.do(t.Context(), f)
+			barred, ok := errors.AsType[*BarredError](err)
+			if !ok || barred.Reason != "moving web1 away" || len(f.asked) != 0 {
+				t.Errorf("%v, asked %v", err, f.asked)
+			}
+			if err := errors.Join(f.files.Remove("/stop"), s.do(t.Context(), f)); err != nil || len(f.asked) != 1 {
+				t.Errorf("%v, asked %v", err, f.asked)
+			}
+		})
+	}
+}
+
+func TestABarrierThatCannotBeReadStands(t *testing.T) {
+	files := host.Memory()
+	if err := files.Mkdir("/stop", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Barrier("/stop").Check(files); !errors.Is(err, host.ErrRefused) {
+		t.Error(err)
+	}
+	if err := Barrier("").Check(files); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzAnswers(f *testing.F) {
+	for _, s := range []string{"", "[]", "[" + record(mac1, ours) + "]", record(mac1, ours), `{"code":"x","errors":[{"field":["a"]}]}`, `{"errors":[{"field":3}]}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		page, err := decodePage(data)
+		if err == nil && slices.ContainsFunc(page, func(n NIC) bool { return n.BelongsToUUID == "" || n.MAC == "" }) {
+			t.Errorf("%+v", page)
+		}
+		if n, err := decodeNIC(data, mac1); err == nil && n.MAC != mac1 {
+			t.Errorf("%+v", n)
+		}
+		_, _ = decodeHealth(data)
+		_ = decodeError("GET", "/nics", 422, data).Error()
+	})
+}

@@ -1,0 +1,91 @@
+package napi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Barrier is a file that forbids every write as long as it is there; empty: none.
+// It is looked at before each one.
+type Barrier string
+
+// Check fails with a *BarredError if the file is there, or if that cannot be
+// told.
+func (b Barrier) Check(files host.Files) error {
+	if b == "" {
+		return nil
+	}
+	data, err := host.ReadFile(files, string(b))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return &BarredError{File: string(b), Reason: err.Error()}
+	}
+	line, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
+	return &BarredError{File: string(b), Reason: strings.TrimSpace(string(line))}
+}
+
+// UpdateNIC changes a record, if it is still of this version: ErrChanged.
+type UpdateNIC struct {
+	Server  Server
+	MAC     string
+	Etag    string // empty: the server has none
+	Change  Change
+	Barrier Barrier
+}
+
+// DeleteNIC removes a record, if it is still of this version: ErrChanged. NAPI
+// frees its address, too.
+type DeleteNIC struct {
+	Server  Server
+	MAC     string
+	Etag    string // empty: the server has none
+	Barrier Barrier
+}
+
+// Verb names the step.
+func (UpdateNIC) Verb() string { return "napi.update" }
+
+// Verb names the step.
+func (DeleteNIC) Verb() string { return "napi.delete" }
+
+// Undo is nil: a change says what is so on the sled.
+func (UpdateNIC) Undo() any { return nil }
+
+// Undo is nil: a record cannot be made as it was.
+func (DeleteNIC) Undo() any { return nil }
+
+// Explain is the request.
+func (s UpdateNIC) Explain() []host.Line {
+	body := s.Change.body()
+	return []host.Line{host.RequestLine(http.MethodPut, s.Server.url(pathNIC(s.MAC)), headers(s.Etag, body), body)}
+}
+
+// Explain is the request.
+func (s DeleteNIC) Explain() []host.Line {
+	return []host.Line{host.RequestLine(http.MethodDelete, s.Server.url(pathNIC(s.MAC)), headers(s.Etag, nil), nil)}
+}
+
+// Do asks for it.
+func (s UpdateNIC) Do(ctx context.Context, h host.Host) error {
+	if err := s.Barrier.Check(h.Files()); err != nil {
+		return err
+	}
+	_, err := Client{Host: h, Server: s.Server}.Update(ctx, s.MAC, s.Etag, s.Change)
+	return err
+}
+
+// Do asks for it.
+func (s DeleteNIC) Do(ctx context.Context, h host.Host) error {
+	if err := s.Barrier.Check(h.Files()); err != nil {
+		return err
+	}
+	return Client{Host: h, Server: s.Server}.Delete(ctx, s.MAC, s.Etag)
+}

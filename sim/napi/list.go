@@ -1,0 +1,163 @@
+package napi
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// The filters of lists of NICs, by how their values are checked. Others are not
+// known.
+func uuidFilters() []string {
+	return []string{"owner_uuid", "belongs_to_uuid", "cn_uuid", "network_uuid"}
+}
+
+func textFilters() []string {
+	return []string{"belongs_to_type", "nic_tag", "nic_tags_provided", "state"}
+}
+
+const maxPage = 1000
+
+// query is a list's filters and page.
+type query struct {
+	filters       []func(*world.NAPI, *record) bool
+	limit, offset int
+}
+
+// storeSyntax is what the server's store makes of a filter without a value.
+func storeSyntax() *fault {
+	return &fault{status: http.StatusInternalServerError, Message: "expected '(', but found ')'"}
+}
+
+func (c *call) listNICs() (answer, error) {
+	q, err := c.query()
+	if err != nil {
+		return answer{}, err
+	}
+	list := []printedNIC{}
+	err = c.view(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
+		macs := sortedMACs(n, func(r *record) bool {
+			return !slices.ContainsFunc(q.filters, func(fits func(*world.NAPI, *record) bool) bool { return !fits(n, r) })
+		})
+		macs = macs[min(q.offset, len(macs)):]
+		macs = macs[:min(q.limit, len(macs))]
+		for _, mac := range macs {
+			list = append(list, c.printed(n, mac, n.NICs[mac]))
+		}
+		if n.Shuffled { // what needs no network is known at once
+			slices.SortStableFunc(list, func(a, b printedNIC) int { return strings.Compare(a.Network, b.Network) })
+		}
+		return nil
+	})
+	return answer{status: http.StatusOK, body: list}, err
+}
+
+// query reads the filters. Which are not known depends on the era: an early
+// server ignores them.
+func (c *call) query() (query, error) {
+	q := query{limit: maxPage}
+	loose := !c.era.strict
+	if err := c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error { loose = loose || n.Checking == "loose"; return nil }); err != nil {
+		return q, err
+	}
+	if !c.era.paging {
+		q.limit = int(^uint(0) >> 1)
+	}
+	values := c.r.URL.Query()
+	var unknown []string
+	var errs []fieldFault
+	for _, key := range keysInOrder(c.r.URL.RawQuery) {
+		given := strings.Split(strings.Join(values[key], ","), ",")
+		switch {
+		case slices.Contains(uuidFilters(), key) && (key != "cn_uuid" || c.era.cn):
+			if values.Get(key) == "" {
+				return q, storeSyntax()
+			}
+			if bad := slices.DeleteFunc(slices.Clone(given), isUUID); len(bad) > 0 {
+				errs = append(errs, fieldFault{Field: key, Code: "InvalidParameter", Message: "invalid UUID", Invalid: bad})
+			}
+			q.filters = append(q.filters, func(_ *world.NAPI, r *record) bool { return slices.Contains(given, uuidOf(r, key)) })
+		case slices.Contains(textFilters(), key):
+			q.filters = append(q.filters, textFilter(key, given))
+		case slices.Contains(flags(), key):
+			want := values.Get(key)
+			if want != "true" && want != "false" {
+				errs = append(errs, wrong(key, "must be a boolean value"))
+			}
+			q.filters = append(q.filters, func(_ *world.NAPI, r *record) bool { return slices.Contains(r.Allowed, key) == (want == "true") })
+		case c.era.paging && (key == "limit" || key == "offset"):
+			errs = append(errs, q.page(key, values.Get(key))...)
+		default:
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) > 0 && !loose {
+		errs = append(errs, fieldFault{Field: unknown, Code: "UnknownParameters", Message: "Unknown parameters: " + strings.Join(unknown, ", ")})
+	}
+	if len(errs) > 0 {
+		return q, invalid(errs...)
+	}
+	return q, nil
+}
+
+// page reads limit or offset.
+func (q *query) page(key, value string) []fieldFault {
+	n, err := strconv.Atoi(value)
+	switch {
+	case key == "limit" && (err != nil || n < 1 || n > maxPage):
+		return []fieldFault{wrong("limit", "invalid limit, must be an integer greater than 0 or less than or equal to 1000")}
+	case key == "offset" && (err != nil || n < 0):
+		return []fieldFault{wrong("offset", "invalid value, offset must be an integer greater than or equal to 0")}
+	case key == "limit":
+		q.limit = n
+	default:
+		q.offset = n
+	}
+	return nil
+}
+
+func textFilter(key string, given []string) func(*world.NAPI, *record) bool {
+	return func(n *world.NAPI, r *record) bool {
+		switch key {
+		case "belongs_to_type":
+			return slices.Contains(given, r.BelongsToType)
+		case "state":
+			return slices.Contains(given, r.State)
+		case "nic_tags_provided":
+			return slices.ContainsFunc(r.Provided, func(tag string) bool { return slices.Contains(given, tag) })
+		}
+		tag := r.Tag
+		if net := findNetwork(n, r.Network); net != nil && tag == "" {
+			tag = net.Tag
+		}
+		return slices.Contains(given, tag)
+	}
+}
+
+// keysInOrder are the keys of a query as they stand in it, each once.
+func keysInOrder(raw string) []string {
+	var keys []string
+	for pair := range strings.SplitSeq(raw, "&") {
+		key, _, _ := strings.Cut(pair, "=")
+		if name, err := url.QueryUnescape(key); err == nil && name != "" && !slices.Contains(keys, name) {
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}
+
+func uuidOf(r *record, key string) string {
+	switch key {
+	case "owner_uuid":
+		return r.OwnerUUID
+	case "belongs_to_uuid":
+		return r.BelongsToUUID
+	case "cn_uuid":
+		return r.CNUUID
+	}
+	return r.Network
+}

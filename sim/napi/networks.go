@@ -1,0 +1,238 @@
+package napi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// printedNetwork is a network as it is written.
+type printedNetwork struct {
+	Family      string            `json:"family"`
+	MTU         int               `json:"mtu"`
+	Tag         string            `json:"nic_tag"`
+	Name        string            `json:"name"`
+	End         string            `json:"provision_end_ip"`
+	Start       string            `json:"provision_start_ip"`
+	Subnet      string            `json:"subnet"`
+	UUID        string            `json:"uuid"`
+	VLAN        int               `json:"vlan_id"`
+	Fabric      bool              `json:"fabric,omitempty"`
+	VNet        int               `json:"vnet_id,omitempty"`
+	NAT         bool              `json:"internet_nat,omitempty"`
+	Provisioned *bool             `json:"gateway_provisioned,omitempty"`
+	Resolvers   []string          `json:"resolvers"`
+	Gateway     string            `json:"gateway,omitempty"`
+	Routes      map[string]string `json:"routes,omitempty"`
+	Owner       string            `json:"owner_uuid,omitempty"`
+	Netmask     string            `json:"netmask"`
+}
+
+func printNetwork(net *world.NAPINetwork) printedNetwork {
+	p := printedNetwork{
+		Family: "ipv4", MTU: net.MTU, Tag: net.Tag, Name: net.Name, Start: net.Start, End: net.End, Subnet: net.Subnet, UUID: net.UUID, VLAN: net.VLAN,
+		Resolvers: net.Resolvers, Gateway: net.Gateway, Routes: net.Routes, Owner: net.Owner, Netmask: netmask(net.Subnet),
+	}
+	if net.VNet != 0 {
+		no := false
+		p.Fabric, p.NAT, p.VNet, p.Provisioned = true, true, net.VNet, &no
+	}
+	return p
+}
+
+func (c *call) network(n *world.NAPI) (*world.NAPINetwork, error) {
+	if net := findNetwork(n, c.params["network"]); net != nil {
+		return net, nil
+	}
+	return nil, notFound("network not found")
+}
+
+func (c *call) tagged(etag string, body any) answer {
+	a := answer{status: http.StatusOK, body: body}
+	if c.era.etag {
+		a.etag = etag
+	}
+	return a
+}
+
+func (c *call) getNetwork() (a answer, err error) {
+	err = c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
+		net, err := c.network(n)
+		if err == nil {
+			a = c.tagged(net.Etag, printNetwork(net))
+		}
+		return err
+	})
+	return a, err
+}
+
+func (c *call) listNetworks() (answer, error) {
+	list := []printedNetwork{}
+	err := c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
+		for _, net := range n.Networks {
+			list = append(list, printNetwork(net))
+		}
+		return nil
+	})
+	return answer{status: http.StatusOK, body: list}, err
+}
+
+// createNetwork makes a network, or one of a fabric. Its own checks are those
+// without which it would be no network.
+func (c *call) createNetwork() (a answer, err error) {
+	var given printedNetwork
+	if err := json.Unmarshal(c.body, &given); err != nil {
+		return a, &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint(c.body, err)}
+	}
+	if _, err := netip.ParsePrefix(given.Subnet); err != nil || given.Name == "" {
+		return a, invalid(wrong("subnet", "Subnet must be in CIDR form"))
+	}
+	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
+		net := &world.NAPINetwork{
+			UUID: tx.UUID(), Etag: drawEtag(tx), Name: given.Name, Subnet: given.Subnet, Start: given.Start, End: given.End, Gateway: given.Gateway,
+			Resolvers: given.Resolvers, Routes: given.Routes, Tag: given.Tag, VLAN: given.VLAN, MTU: 1500,
+		}
+		if owner := c.params["owner"]; owner != "" {
+			vlan := findVLAN(n, owner, c.params["vlan"])
+			if vlan == nil {
+				return notFound("vlan not found")
+			}
+			net.Owner, net.VLAN, net.VNet, net.Tag, net.MTU = owner, vlan.VLAN, vlan.VNet, "sdc_overlay", 1400
+		}
+		if !hasTag(n, net.Tag) {
+			return invalid(wrong("nic_tag", "nic tag does not exist"))
+		}
+		n.Networks = append(n.Networks, net)
+		a = c.tagged(net.Etag, printNetwork(net))
+		return nil
+	})
+	return a, err
+}
+
+func findVLAN(n *world.NAPI, owner, id string) *world.NAPIVLAN {
+	for _, v := range n.VLANs {
+		if v.Owner == owner && strconv.Itoa(v.VLAN) == id {
+			return v
+		}
+	}
+	return nil
+}
+
+func (c *call) createVLAN() (a answer, err error) {
+	var given struct {
+		Name string `json:"name"`
+		VLAN int    `json:"vlan_id"`
+	}
+	if err := json.Unmarshal(c.body, &given); err != nil {
+		return a, &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint(c.body, err)}
+	}
+	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
+		const vnets = 1 << 24 // VXLAN's
+		v := &world.NAPIVLAN{Name: given.Name, Owner: c.params["owner"], VLAN: given.VLAN, VNet: int(tx.Draw("napi vnet")%(vnets-1)) + 1, Etag: drawEtag(tx)}
+		n.VLANs = append(n.VLANs, v)
+		a = c.tagged(v.Etag, map[string]any{"name": v.Name, "owner_uuid": v.Owner, "vlan_id": v.VLAN, "vnet_id": v.VNet})
+		return nil
+	})
+	return a, err
+}
+
+// printedIP is an address as it is written.
+type printedIP struct {
+	IP            string `json:"ip"`
+	Network       string `json:"network_uuid"`
+	Reserved      bool   `json:"reserved"`
+	Free          bool   `json:"free"`
+	BelongsToType string `json:"belongs_to_type,omitempty"`
+	BelongsToUUID string `json:"belongs_to_uuid,omitempty"`
+	OwnerUUID     string `json:"owner_uuid,omitempty"`
+}
+
+func printIP(n *world.NAPI, net *world.NAPINetwork, ip string) (printedIP, string) {
+	p := printedIP{IP: ip, Network: net.UUID, Free: true}
+	used := n.IPs[net.UUID+"/"+ip]
+	if used == nil {
+		return p, "00000000"
+	}
+	p.Reserved, p.BelongsToType, p.BelongsToUUID, p.OwnerUUID = used.Reserved, used.BelongsToType, used.BelongsToUUID, used.OwnerUUID
+	p.Free = used.BelongsToUUID == "" && !used.Reserved
+	return p, used.Etag
+}
+
+func (c *call) getIP() (a answer, err error) {
+	err = c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
+		net, err := c.network(n)
+		if err != nil {
+			return err
+		}
+		if !contains(net, c.params["ip"]) {
+			return notFound("IP not found")
+		}
+		p, etag := printIP(n, net, c.params["ip"])
+		a = c.tagged(etag, p)
+		return nil
+	})
+	return a, err
+}
+
+func (c *call) searchIPs() (a answer, err error) {
+	ip := c.r.URL.Query().Get("ip")
+	if ip == "" {
+		return a, invalid(missing("ip", "Missing parameter"))
+	}
+	err = c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
+		var found []printedIP
+		for _, net := range n.Networks {
+			if contains(net, ip) {
+				p, _ := printIP(n, net, ip)
+				found = append(found, p)
+			}
+		}
+		if found == nil {
+			return notFound("No networks found matching search criteria")
+		}
+		a = answer{status: http.StatusOK, body: found}
+		return nil
+	})
+	return a, err
+}
+
+// printedTag is a tag as it is written.
+type printedTag struct {
+	MTU  int    `json:"mtu"`
+	Name string `json:"name"`
+	UUID string `json:"uuid"`
+}
+
+func (c *call) listTags() (answer, error) {
+	list := []printedTag{}
+	err := c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
+		for _, t := range n.Tags {
+			list = append(list, printedTag{t.MTU, t.Name, t.UUID})
+		}
+		return nil
+	})
+	return answer{status: http.StatusOK, body: list}, err
+}
+
+func (c *call) createTag() (a answer, err error) {
+	var given printedTag
+	if err := json.Unmarshal(c.body, &given); err != nil {
+		return a, &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint(c.body, err)}
+	}
+	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
+		switch {
+		case given.Name == "":
+			return invalid(missing("name", "Missing parameter"))
+		case hasTag(n, given.Name):
+			return invalid(fieldFault{Field: "name", Code: "Duplicate", Message: "Already exists"})
+		}
+		t := &world.NAPITag{UUID: tx.UUID(), Name: given.Name, MTU: 1500}
+		n.Tags = append(n.Tags, t)
+		a = answer{status: http.StatusOK, body: printedTag{t.MTU, t.Name, t.UUID}}
+		return nil
+	})
+	return a, err
+}

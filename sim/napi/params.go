@@ -1,0 +1,214 @@
+package napi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// params are the checked parameters of a NIC. What was not given is not in them.
+type params map[string]any
+
+func (p params) text(name string) string { s, _ := p[name].(string); return s }
+
+// wrongFlag is what is said of a value that is neither true nor false.
+const wrongFlag = "must be a boolean value"
+
+// readBody reads what must be a JSON object.
+func (c *call) readBody() (map[string]any, error) {
+	var body any
+	if len(c.body) == 0 {
+		return map[string]any{}, nil
+	}
+	if err := json.Unmarshal(c.body, &body); err != nil {
+		return nil, &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint(c.body, err)}
+	}
+	object, ok := body.(map[string]any)
+	if !ok {
+		return nil, invalid(wrong("parameters", "Parameters must be objects"))
+	}
+	return object, nil
+}
+
+// complaint is about what node.js says of such a text.
+func complaint(body []byte, err error) string {
+	at := 0
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = int(syntax.Offset) - 1
+	}
+	if at < 0 || at >= len(body) || syntaxEnd(err) {
+		return "Unexpected end of JSON input"
+	}
+	if at > 0 && strings.TrimSpace(string(body[:at])) == "{" {
+		return fmt.Sprintf("Expected property name or '}' in JSON at position %d", at)
+	}
+	return fmt.Sprintf("Unexpected token %c in JSON at position %d", body[at], at)
+}
+
+func syntaxEnd(err error) bool { return strings.Contains(err.Error(), "unexpected end") }
+
+// nicParams checks the parameters of a NIC, each by itself. Others are dropped,
+// but where the checking is strict.
+func nicParams(n *world.NAPI, body map[string]any) (params, []fieldFault) {
+	p := params{}
+	var errs []fieldFault
+	var unknown []string
+	for _, name := range sortedKeys(body) {
+		check, known := nicChecks()[name]
+		if !known {
+			unknown = append(unknown, name)
+			continue
+		}
+		value, problem := check(n, name, body[name])
+		if problem != nil {
+			errs = append(errs, *problem)
+			continue
+		}
+		p[name] = value
+	}
+	if n.Checking == "strict" && len(unknown) > 0 {
+		errs = append(errs, fieldFault{Field: unknown, Code: "UnknownParameters", Message: "Unknown parameters: " + strings.Join(unknown, ", ")})
+	}
+	return p, errs
+}
+
+type check func(n *world.NAPI, name string, value any) (any, *fieldFault)
+
+func nicChecks() map[string]check {
+	all := map[string]check{
+		"belongs_to_type": oneOf("other", "server", "zone"), "state": oneOf("provisioning", "stopped", "running"),
+		"belongs_to_uuid": checkUUID, "owner_uuid": checkUUID, "cn_uuid": checkUUID, "network_uuid": checkNetwork,
+		"primary": checkFlag, "reserved": checkFlag, "check_owner": checkFlag,
+		"ip": checkIP, "mac": checkMAC, "model": checkText, "nic_tag": checkTag, "nic_tags_provided": checkTags, "vlan_id": checkVLAN,
+	}
+	for _, flag := range flags() {
+		all[flag] = checkFlag
+	}
+	return all
+}
+
+func bad(name, format string, args ...any) (any, *fieldFault) {
+	f := wrong(name, format, args...)
+	return nil, &f
+}
+
+func oneOf(words ...string) check {
+	return func(_ *world.NAPI, name string, value any) (any, *fieldFault) {
+		if s, ok := value.(string); ok && slices.Contains(words, s) {
+			return s, nil
+		}
+		quoted := make([]string, len(words))
+		for i, w := range words {
+			quoted[i] = strconv.Quote(w)
+		}
+		return bad(name, "must be one of: %s", strings.Join(quoted, ", "))
+	}
+}
+
+func checkUUID(_ *world.NAPI, name string, value any) (any, *fieldFault) {
+	if s, ok := value.(string); ok && isUUID(s) {
+		return s, nil
+	}
+	return bad(name, "invalid UUID")
+}
+
+func checkNetwork(n *world.NAPI, name string, value any) (any, *fieldFault) {
+	s, _ := value.(string)
+	net := findNetwork(n, s)
+	switch {
+	case !isUUID(s) && s != "admin":
+		return bad(name, "invalid UUID")
+	case net == nil:
+		return bad(name, "network does not exist") // guessed: not among what was recorded
+	}
+	return net.UUID, nil
+}
+
+func checkFlag(_ *world.NAPI, name string, value any) (any, *fieldFault) {
+	switch value {
+	case true, "true":
+		return true, nil
+	case false, "false":
+		return false, nil
+	}
+	return bad(name, wrongFlag)
+}
+
+func checkText(_ *world.NAPI, name string, value any) (any, *fieldFault) {
+	if s, ok := value.(string); ok {
+		return s, nil
+	}
+	return bad(name, "must be a string")
+}
+
+func checkIP(_ *world.NAPI, name string, value any) (any, *fieldFault) {
+	s, _ := value.(string)
+	a, err := netip.ParseAddr(s)
+	switch {
+	case err != nil:
+		return bad(name, "invalid IP address")
+	case !a.Is4():
+		return bad(name, "Invalid parameters") // so it says
+	}
+	return a.String(), nil
+}
+
+func checkMAC(_ *world.NAPI, name string, value any) (any, *fieldFault) {
+	s, _ := value.(string)
+	if mac, ok := parseMAC(s); ok {
+		return mac, nil
+	}
+	return bad(name, "invalid MAC address")
+}
+
+func hasTag(n *world.NAPI, name string) bool {
+	name, _, _ = strings.Cut(name, "/")
+	return slices.ContainsFunc(n.Tags, func(t *world.NAPITag) bool { return t.Name == name })
+}
+
+func checkTag(n *world.NAPI, name string, value any) (any, *fieldFault) {
+	if s, ok := value.(string); ok && hasTag(n, s) {
+		return s, nil
+	}
+	return bad(name, "nic tag does not exist")
+}
+
+func checkTags(n *world.NAPI, name string, value any) (any, *fieldFault) {
+	list, ok := value.([]any)
+	var tags, unknown []string
+	for _, e := range list {
+		s, _ := e.(string)
+		if !hasTag(n, s) {
+			unknown = append(unknown, s)
+		}
+		tags = append(tags, s)
+	}
+	if !ok || len(unknown) > 0 {
+		f := wrong(name, "nic tag does not exist")
+		f.Invalid = unknown
+		return nil, &f
+	}
+	return tags, nil
+}
+
+// checkVLAN takes 1 in spite of what it says (NAPI-364).
+func checkVLAN(_ *world.NAPI, name string, value any) (any, *fieldFault) {
+	n, ok := value.(float64)
+	if s, isText := value.(string); isText {
+		var err error
+		n, err = strconv.ParseFloat(s, 64)
+		ok = err == nil
+	}
+	if !ok || n != math.Trunc(n) || n < 0 || n > 4094 {
+		return bad(name, "VLAN ID must be a number between 0 and 4094, and not 1")
+	}
+	return int(n), nil
+}
