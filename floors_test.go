@@ -68,9 +68,9 @@ func floors() map[string]room {
 		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "reservoir": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1},
 
-		"dropshot":              {floor: -1},                           // what the servers of Propolis and of the control plane are made with
-		"exchange":              {floor: -2},                           // one HTTP request over the boundary, for the neighbours of floor 0
-		"exchange/exchangetest": {imports: []string{}, by: []string{}}, // for tests
+		"dropshot":              {floor: -1},                                 // what the servers of Propolis and of the control plane are made with
+		"exchange":              {floor: -2},                                 // one HTTP request over the boundary, for the neighbours of floor 0
+		"exchange/exchangetest": {imports: []string{"host"}, by: []string{}}, // for tests
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -3, machine: all},

@@ -3,9 +3,12 @@
 package exchangetest
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 // Connect gives a connection, at whose other end a handler answers. Nothing of it
@@ -20,6 +23,24 @@ func Connect(serve http.Handler) net.Conn {
 	}}
 	go func() { _ = server.Serve(l) }()
 	return ours
+}
+
+// Line is a host of which nothing is there but one server, whatever is dialled.
+type Line struct {
+	host.Host
+	Serve http.Handler
+	// Refuse, if set, is asked before each connection: its error is dialling's.
+	Refuse func() error
+}
+
+// Dial is part of host.Host.
+func (l Line) Dial(context.Context, string, string) (net.Conn, error) {
+	if l.Refuse != nil {
+		if err := l.Refuse(); err != nil {
+			return nil, err
+		}
+	}
+	return Connect(l.Serve), nil
 }
 
 // oneConn is a listener for one connection.
