@@ -1,0 +1,189 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Observation is what a run's machine was seen to be.
+type Observation struct {
+	Status
+	Migration propolis.Migrations
+}
+
+// Zones lists the sled's zones.
+type Zones func(context.Context) ([]zone.Zone, error)
+
+// SharedZones lists for many who ask at about the same time, as all monitors do
+// when a sled is in trouble: one listing is good for as long as age.
+func SharedZones(h host.Host, age time.Duration) Zones {
+	var mu sync.Mutex
+	var at time.Time
+	var all []zone.Zone
+	return func(ctx context.Context) ([]zone.Zone, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !at.IsZero() && time.Since(at) < age {
+			return all, nil
+		}
+		begun := time.Now()
+		fresh, err := zone.List(ctx, h)
+		if err == nil {
+			all, at = fresh, begun
+		}
+		return fresh, err
+	}
+}
+
+// How a monitor asks: a state may stand for months, so that a silent Propolis
+// is asked in between whether it is still there; one that cannot be reached is
+// asked again soon, then less often.
+const (
+	quiet        = time.Minute
+	firstRetry   = 50 * time.Millisecond
+	longestRetry = time.Second
+)
+
+// Monitor tells what the machine of a record with a run is, each time that it
+// changes, until it is final or ctx ends. It changes nothing. A machine that is
+// gone with its zone, or with its Propolis, is Failed, or destroyed if it was
+// stopping; one that cannot be reached keeps its state, and the reason says so.
+func (s Settings) Monitor(ctx context.Context, h host.Host, r Record, zones Zones, tell func(Observation)) {
+	m := monitor{client: propolis.Client{Host: h, Target: s.target(r)}, run: *r.Run, zones: zones, tell: tell}
+	m.last.State = Unknown
+	for pause := firstRetry; ctx.Err() == nil; {
+		status, err := m.poll(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			pause = firstRetry
+			m.next = status.Generation + 1
+			m.say(Observation{Status{State: strings.ToLower(status.State)}, status.Migration})
+			if propolis.Final(status.State) {
+				return
+			}
+			continue
+		case isNoInstance(err):
+			m.end("Propolis restarted and has lost its machine")
+			return
+		case m.gone(ctx, err):
+			return
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		pause = min(2*pause, longestRetry)
+	}
+}
+
+// monitor is one run that is watched.
+type monitor struct {
+	client propolis.Client
+	run    Run
+	zones  Zones
+	tell   func(Observation)
+	next   uint64 // the generation that is waited for
+	last   Observation
+}
+
+// poll waits for the next generation. What has been silent for long is asked
+// whether it is still there.
+func (m *monitor) poll(ctx context.Context) (propolis.Status, error) {
+	for {
+		waiting, cancel := context.WithTimeout(ctx, quiet)
+		status, err := m.client.Monitor(waiting, m.next)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return status, err
+		}
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
+		_, err = m.client.Get(asking)
+		cancel()
+		if err != nil {
+			return propolis.Status{}, err
+		}
+		m.reachable()
+	}
+}
+
+// gone tells why a machine could not be asked; true if it will never be there
+// again.
+func (m *monitor) gone(ctx context.Context, why error) bool {
+	all, err := m.zones(ctx)
+	if err != nil {
+		m.doubt("it cannot be told whether its zone runs: " + err.Error())
+		return false
+	}
+	i := slices.IndexFunc(all, func(z zone.Zone) bool { return z.Name == m.run.Zone })
+	switch {
+	case i < 0:
+		m.end("its zone " + m.run.Zone + " is gone")
+		return true
+	case all[i].State != zone.Running:
+		m.end("its zone is " + string(all[i].State) + ", not running")
+		return true
+	case errors.Is(why, context.DeadlineExceeded):
+		m.doubt("Propolis does not answer")
+	default:
+		m.doubt("Propolis cannot be reached: " + innermost(why).Error())
+	}
+	return false
+}
+
+// innermost is what an error says at last: of one that comes again and again,
+// each time by another request, the same.
+func innermost(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}
+
+// end tells that the machine is no more.
+func (m *monitor) end(reason string) {
+	if m.last.State == "stopping" || m.last.State == Stopped {
+		m.say(Observation{Status{State: "destroyed"}, m.last.Migration})
+		return
+	}
+	m.say(Observation{Status{State: Failed, Reason: reason}, m.last.Migration})
+}
+
+// doubt tells why nothing new is known.
+func (m *monitor) doubt(reason string) {
+	now := m.last
+	now.Reason = reason
+	m.say(now)
+}
+
+func (m *monitor) reachable() {
+	now := m.last
+	now.Reason = ""
+	m.say(now)
+}
+
+func (m *monitor) say(now Observation) {
+	if now.Status == m.last.Status && sameMigration(now.Migration.In, m.last.Migration.In) && sameMigration(now.Migration.Out, m.last.Migration.Out) {
+		return
+	}
+	m.last = now
+	m.tell(now)
+}
+
+func sameMigration(a, b *propolis.Migration) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}

@@ -1,0 +1,138 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sledctl/sledctl/exchange/exchangetest"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// pretended is a Propolis and the zone that it is in.
+type pretended struct {
+	mu     sync.Mutex
+	states []string // generation n is the n-th
+	lost   bool     // it has restarted without its machine
+	silent bool     // it takes connections and says nothing
+	away   error    // nobody can be reached
+	zone   zone.State
+	zones  error
+	change chan struct{}
+}
+
+func (p *pretended) do(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change()
+	close(p.change)
+	p.change = make(chan struct{})
+}
+
+func (p *pretended) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var asked struct{ Gen int }
+	_ = json.NewDecoder(r.Body).Decode(&asked)
+	_, _ = io.Copy(io.Discard, r.Body)
+	for {
+		p.mu.Lock()
+		states, lost, silent, changed := p.states, p.lost, p.silent, p.change
+		p.mu.Unlock()
+		switch {
+		case silent:
+		case lost:
+			w.WriteHeader(http.StatusFailedDependency)
+			_, _ = io.WriteString(w, `{"request_id":"r","error_code":"NoInstance","message":"no instance"}`)
+			return
+		case r.URL.Path == "/instance":
+			_, _ = io.WriteString(w, `{"instance":{"properties":{"id":"x"},"state":"Running"}}`)
+			return
+		case asked.Gen <= len(states):
+			_ = json.NewEncoder(w).Encode(map[string]any{"gen": len(states), "state": states[len(states)-1], "migration": map[string]any{}})
+			return
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// What a monitor tells, whatever becomes of the machine, its Propolis and its
+// zone, and whether it ends.
+func TestAMonitorTells(t *testing.T) {
+	say := func(states ...string) func(*pretended) {
+		return func(p *pretended) { p.states = append(p.states, states...) }
+	}
+	for name, c := range map[string]struct {
+		acts []func(*pretended)
+		want []string
+		ends bool
+	}{
+		"states":                      {[]func(*pretended){say("Starting"), say("Running")}, []string{"starting", "running"}, false},
+		"the last state only":         {[]func(*pretended){say("Rebooting", "Stopping")}, []string{"stopping"}, false},
+		"the end":                     {[]func(*pretended){say("Stopping"), say("Stopped"), say("Destroyed")}, []string{"stopping", "stopped", "destroyed"}, true},
+		"an end that nobody saw":      {[]func(*pretended){say("Stopping"), func(p *pretended) { p.away, p.zone = io.EOF, "" }}, []string{"stopping", "destroyed"}, true},
+		"a Propolis that restarted":   {[]func(*pretended){func(p *pretended) { p.lost = true }}, []string{"failed: Propolis restarted and has lost its machine"}, true},
+		"a zone that was halted":      {[]func(*pretended){func(p *pretended) { p.away, p.zone = io.EOF, zone.Installed }}, []string{"failed: its zone is installed, not running"}, true},
+		"a zone that vanished":        {[]func(*pretended){func(p *pretended) { p.away, p.zone = io.EOF, "" }}, []string{"failed: its zone ZONE is gone"}, true},
+		"a Propolis that hangs":       {[]func(*pretended){func(p *pretended) { p.silent = true }, func(p *pretended) { p.silent = false }}, []string{"running: Propolis does not answer", "running"}, false},
+		"a Propolis that is away":     {[]func(*pretended){func(p *pretended) { p.away = errors.New("refused") }, func(p *pretended) { p.away = nil }}, []string{"running: Propolis cannot be reached: refused", "running"}, false},
+		"zones that cannot be listed": {[]func(*pretended){func(p *pretended) { p.away, p.zones = io.EOF, errors.New("zoneadm: hangs") }}, []string{"running: it cannot be told whether its zone runs: zoneadm: hangs"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := settings()
+				r := made(t, s, oneNIC())
+				p := &pretended{states: []string{"Running"}, zone: zone.Running, change: make(chan struct{})}
+				h := exchangetest.Line{Serve: p, Refuse: func() error { p.mu.Lock(); defer p.mu.Unlock(); return p.away }}
+				zones := func(context.Context) ([]zone.Zone, error) {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					if p.zone == "" {
+						return nil, p.zones
+					}
+					return []zone.Zone{{Name: r.Run.Zone, State: p.zone}}, p.zones
+				}
+				var told []string
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					s.Monitor(ctx, h, r, zones, func(o Observation) {
+						text := o.State
+						if o.Reason != "" {
+							text += ": " + strings.ReplaceAll(o.Reason, r.Run.Zone, "ZONE")
+						}
+						told = append(told, text)
+					})
+				}()
+				synctest.Wait()
+				for _, act := range c.acts {
+					p.do(func() { act(p) })
+					time.Sleep(2*quiet + time.Second)
+				}
+				synctest.Wait()
+				ended := false
+				select {
+				case <-done:
+					ended = true
+				default:
+				}
+				cancel()
+				<-done
+				if want := append([]string{"running"}, c.want...); !slices.Equal(told, want) || ended != c.ends {
+					t.Errorf("told %q, ended: %v\nwant %q, %v", told, ended, want, c.ends)
+				}
+			})
+		})
+	}
+}
