@@ -29,6 +29,9 @@ type Settings struct {
 	Network network.Settings
 	Reap    reap.Settings
 	Base    base.Settings
+	// Reread gives the settings anew, once the M.2s are there: they may hold
+	// configuration. May be nil.
+	Reread func() (Settings, error)
 	// CreateLedger makes the state file where there is none; Env.Ledger finds
 	// it from then on.
 	CreateLedger func(context.Context) error
@@ -64,10 +67,11 @@ type Part struct {
 // changed what that look has seen.
 func (s Settings) Run(ctx context.Context, env operation.Env, dryRun bool) ([]Part, error) {
 	r := &run{Settings: s, env: env, dryRun: dryRun}
-	if !r.check() {
-		return nil, errors.Join(r.failed...)
+	whole := r.whole(ctx)
+	if !r.check(ctx, whole) {
+		return r.parts, errors.Join(r.failed...)
 	}
-	if dryRun || r.whole(ctx) {
+	if dryRun || whole {
 		if judged := r.judged(ctx); dryRun || judged.idle() {
 			return judged.parts, errors.Join(judged.failed...)
 		}
@@ -140,14 +144,28 @@ func (r *run) idle() bool {
 	return told == len(r.failed)
 }
 
-// check refuses at once what will fail at the end.
-func (r *run) check() bool {
-	err := r.Base.Check(r.env.Host.Files())
+// check refuses at once what will fail at the end. What the sled is configured
+// to be may stand on an M.2, and no state file without all its copies says that
+// they are there: then they are imported first.
+func (r *run) check(ctx context.Context, whole bool) bool {
+	var err error
+	if !r.dryRun {
+		err = errors.Join(host.Privileged(r.env.Host), host.Lookup(r.env.Host, programs()...))
+	}
+	if err == nil && r.Reread != nil && !whole && !r.dryRun {
+		if !r.importAll(ctx, disk.M2) {
+			return false
+		}
+		var again Settings
+		if again, err = r.Reread(); err == nil {
+			r.Settings = again
+		}
+	}
+	if err == nil {
+		err = r.Base.Check(r.env.Host.Files())
+	}
 	if errors.As(err, new(*packaging.ImageError)) {
 		r.baseless, err = err, nil // a zone image needs no base zone
-	}
-	if !r.dryRun {
-		err = errors.Join(host.Privileged(r.env.Host), host.Lookup(r.env.Host, programs()...), err)
 	}
 	if err != nil {
 		r.failed = append(r.failed, err)
@@ -166,7 +184,7 @@ func (r *run) storage(ctx context.Context) bool {
 	if r.dryRun { // all that can be told: where there is no ledger, it ends here
 		return r.prepare(ctx, disk.M2, disk.U2) && r.keep(ctx)
 	}
-	if !r.prepare(ctx, disk.M2) || !r.importAll(ctx) || !r.keep(ctx) {
+	if !r.prepare(ctx, disk.M2) || !r.askWitness(ctx) || !r.keep(ctx) {
 		return false
 	}
 	r.failed = nil // what is wrong with an M.2 is seen again
@@ -185,13 +203,22 @@ func (r *run) attest(ctx context.Context) bool {
 	return true
 }
 
-// importAll imports the pools of U.2s where there is no state file: they know
+// askWitness imports the pools of U.2s where there is no state file: they know
 // whether there was one.
-func (r *run) importAll(ctx context.Context) bool {
+func (r *run) askWitness(ctx context.Context) bool {
 	if _, err := r.env.Ledger(ctx); !errors.Is(err, ledger.ErrAbsent) {
 		return true
 	}
-	report, err := r.Storage.Import(ctx, r.env, []disk.Kind{disk.U2})
+	return r.importAll(ctx, disk.U2)
+}
+
+// importAll imports the pools of disks of a kind, and does no more. What fails on
+// one disk is told by who prepares it.
+func (r *run) importAll(ctx context.Context, kind disk.Kind) bool {
+	report, err := r.Storage.Import(ctx, r.env, []disk.Kind{kind})
+	if kind == disk.M2 && len(report.Outcome.Failed) > 0 && ctx.Err() == nil {
+		err = nil
+	}
 	if err != nil || !report.Plan.Empty() {
 		err = r.end(Part{Name: "storage", Report: report, Err: err})
 	}

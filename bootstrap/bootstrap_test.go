@@ -63,7 +63,7 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 		Draw: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
 	}
 	names := sled.DefaultPrefixes()
-	return env, bootstrap.Settings{
+	settings := bootstrap.Settings{
 		Storage: storage.Settings{Disks: []disk.Source{disk.Detect{Board: "gimlet"}}, Keys: key.NewRing(key.Development{}, "/var/run/sledctl/key")},
 		Network: network.Settings{Names: names, Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("10.77.0.1/16"), MTU: 1500},
 		Reap:    reap.Settings{Names: names},
@@ -73,6 +73,8 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 		},
 		Pools: storage.ZonePools,
 	}
+	settings.Reread = func() (bootstrap.Settings, error) { return settings, nil }
+	return env, settings
 }
 
 func (b *bench) bootstrap() ([]bootstrap.Part, error) {
@@ -348,6 +350,7 @@ func TestPartsAreToldBeforeTheyBegin(t *testing.T) {
 	b := newBench(t, sim.Options{U2: 1})
 	env, settings := b.as(b.sled.Host())
 	var told []string
+	settings.Reread = nil // it would give others
 	settings.Begin = func(part string) { told = append(told, part) }
 	if _, err := settings.Run(t.Context(), env, false); err != nil {
 		t.Fatal(err)

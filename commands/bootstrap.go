@@ -114,7 +114,6 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	if err != nil {
 		return err
 	}
-	e.warnOfKeys(s.Storage)
 	parts, err := s.Run(ctx, env, m.dry())
 	reports := make([]operation.Report, len(parts))
 	var shown []shownPart

@@ -1,11 +1,8 @@
 package commands
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -150,57 +147,24 @@ func (e *Env) openHost() (host.Host, error) {
 // standIn lets a real host's place be taken by a simulated sled: its commands
 // learn which sled they act on, and its files are shown with their mounts.
 func (e *Env) standIn(o *host.IllumosOptions, dir string) error {
+	if err := e.openStandIn(dir); err != nil {
+		return err
+	}
+	o.Files, o.Environment = e.sled.Host().Files(), []string{sim.DirVariable}
+	return nil
+}
+
+// openStandIn opens the sled of a sledctl sim shell.
+func (e *Env) openStandIn(dir string) error {
+	if e.sled != nil {
+		return nil
+	}
 	sled, err := sim.Open(dir)
 	if err != nil {
 		return &refusedError{err: err, hint: sim.DirVariable + " names the sled of a sledctl sim shell"}
 	}
 	e.sled = sled
-	o.Files, o.Environment = sled.Host().Files(), []string{sim.DirVariable}
 	return nil
-}
-
-// configFile is where the configuration of the sled lies.
-const configFile = "/etc/sledctl/config.toml"
-
-// loadConfig reads the configuration: flag, then SLEDCTL_*, then the file, then
-// defaults. A simulated sled has its own file, in its own root, so that it
-// never depends on the machine that it runs on.
-func (e *Env) loadConfig() (config.Config, error) {
-	source := config.Source{Env: e.environ, Nearest: terminal.Nearest, ParseSize: terminal.ParseSize}
-	name := e.flags.config
-	if name == "" {
-		name = e.variable("SLEDCTL_CONFIG")
-	}
-	switch {
-	case name != "":
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return config.Config{}, &usageError{text: fmt.Sprintf("--config: %v", err)}
-		}
-		source.File, source.FileName = data, name
-	default:
-		if err := e.defaultConfig(&source); err != nil {
-			return config.Config{}, err
-		}
-	}
-	return config.Load(source)
-}
-
-func (e *Env) defaultConfig(source *config.Source) error {
-	files := host.Dir(cmp.Or(e.variable("SLEDCTL_HOST_ROOT"), "/")) // the file cannot say where it lies itself
-	if _, ok := e.simDir(); ok {
-		h, err := e.Host()
-		if err != nil {
-			return err
-		}
-		files = h.Files()
-	}
-	data, err := host.ReadFile(files, configFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	source.File, source.FileName = data, configFile
-	return err
 }
 
 func (e *Env) who() string {

@@ -124,10 +124,12 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 		return bootstrap.Settings{}, err
 	}
 	disks.FormatBlank = e.formatBlank
+	e.warnOfKeys(disks)
 	return bootstrap.Settings{
 		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reapSettings(c), Base: baseSettings(c),
 		CreateLedger: e.createLedger, SettleLedger: e.settleLedger, Attest: e.attest, Pools: e.zonePools,
-		Begin: func(part string) { e.progress.say("%s", part) },
+		Reread: func() (bootstrap.Settings, error) { e.rereadConfig(); return e.bootstrapSettings() },
+		Begin:  func(part string) { e.progress.say("%s", part) },
 	}, nil
 }
 

@@ -368,6 +368,6 @@ func keys(c config.Config) *key.Ring {
 // warnOfKeys says what the operator must know of the key source.
 func (e *Env) warnOfKeys(s storage.Settings) {
 	if s.Keys != nil && s.Keys.Source().Warning() != "" {
-		e.progress.warn(errors.New(s.Keys.Source().Warning()))
+		e.book.warn(s.Keys.Source().Warning())
 	}
 }

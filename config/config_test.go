@@ -38,7 +38,7 @@ func nearest(word string, known []string) string {
 }
 
 func source(file string, env ...string) config.Source {
-	return config.Source{File: []byte(file), FileName: "sled.toml", Env: env, ParseSize: parseSize, Nearest: nearest}
+	return config.Source{Files: []config.File{{Name: "sled.toml", Data: []byte(file)}}, Env: env, ParseSize: parseSize, Nearest: nearest}
 }
 
 func compareIP(a, b netip.Prefix) bool { return a == b }
@@ -284,7 +284,7 @@ func TestLoadAcceptsLinkNamesAsDladmDoes(t *testing.T) {
 }
 
 func TestLoadWithoutHelpers(t *testing.T) {
-	_, err := config.Load(config.Source{File: []byte("[network]\nmtv = 1\n"), FileName: "f", ParseSize: parseSize})
+	_, err := config.Load(config.Source{Files: []config.File{{Name: "f", Data: []byte("[network]\nmtv = 1\n")}}, ParseSize: parseSize})
 	if err == nil || err.Error() != "f:2: network.mtv: unknown key" {
 		t.Errorf("got %v", err)
 	}
@@ -344,4 +344,26 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestOfSeveralFilesTheFirstThatHasASettingCounts(t *testing.T) {
+	s := source("[network]\nmtu = 1500\n")
+	s.Files = append(s.Files, config.File{Name: "disk.toml", Data: []byte("[network]\nmtu = 9000\nguest_link = \"net0\"\n"), Late: true})
+	c, err := config.Load(s)
+	if err != nil || c.Network.MTU != 1500 || c.Network.GuestLink != "net0" {
+		t.Errorf("MTU %d, guest link %q, %v", c.Network.MTU, c.Network.GuestLink, err)
+	}
+}
+
+func TestWhatIsNeededBeforeTheDisksAreThereCannotStandOnThem(t *testing.T) {
+	for _, key := range []string{"paths.run", "paths.ledger", "host.root", "host.command_path"} {
+		section, name, _ := strings.Cut(key, ".")
+		s := source("")
+		s.Files = append(s.Files, config.File{Name: "disk.toml", Data: []byte("[" + section + "]\n" + name + " = \"/a\"\n"), Late: true})
+		_, err := config.Load(s)
+		wrong, ok := errors.AsType[*config.Error](err)
+		if !ok || wrong.Key != key || wrong.Where != "disk.toml:2" || !strings.Contains(wrong.Problem, "/etc/sledctl/config.toml") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
 }

@@ -15,8 +15,7 @@ import (
 
 // Source is what the settings are made of.
 type Source struct {
-	File     []byte // TOML; nil: there is none
-	FileName string // for messages
+	Files []File // the first that has a setting counts
 	// Env is as os.Environ. SLEDCTL_SECTION_KEY sets section.key; an empty one
 	// counts as not set. Lists are separated by commas.
 	Env []string
@@ -27,18 +26,30 @@ type Source struct {
 	ParseSize func(string) (uint64, error)
 }
 
+// File is a configuration file.
+type File struct {
+	Name string // for messages
+	Data []byte // TOML
+	// Late says that it is found only once the sled's disks are there: what it
+	// takes to find them cannot stand in it.
+	Late bool
+}
+
+// early are the sections that count before the sled's disks are there.
+func early() []string { return []string{"host", "paths"} }
+
 // Load reads and checks the settings. Its errors are *Error, joined if there
 // are several.
 func Load(s Source) (Config, error) {
-	file, lines, err := readTOML(s.File, s.FileName)
-	if err != nil {
-		return Config{}, err
+	layers := []layer{defaults()}
+	for _, f := range slices.Backward(s.Files) {
+		values, lines, err := readTOML(f.Data, f.Name)
+		if err != nil {
+			return Config{}, err
+		}
+		layers = append(layers, layer{values: values, late: f.Late, where: func(key string) string { return fmt.Sprintf("%s:%d", f.Name, lines.of(key)) }})
 	}
-	layers := []layer{
-		defaults(),
-		{values: file, where: func(key string) string { return fmt.Sprintf("%s:%d", s.FileName, lines.of(key)) }},
-		{values: fromEnvironment(s.Env), where: variable},
-	}
+	layers = append(layers, layer{values: fromEnvironment(s.Env), where: variable})
 	l := loader{source: s, types: types(), where: map[string]string{}}
 	v := viper.New()
 	for _, layer := range layers {
@@ -53,7 +64,7 @@ func Load(s Source) (Config, error) {
 		return Config{}, errors.Join(l.problems...)
 	}
 	var c Config
-	err = v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" })
+	err := v.UnmarshalExact(&c, viper.DecodeHook(l.decode), func(d *mapstructure.DecoderConfig) { d.TagName = "toml" })
 	if err != nil {
 		return Config{}, fmt.Errorf("reading settings: %w", err)
 	}
@@ -65,6 +76,7 @@ func Load(s Source) (Config, error) {
 type layer struct {
 	values map[string]any
 	where  func(key string) string
+	late   bool
 }
 
 func defaults() layer {
@@ -134,6 +146,10 @@ func (l *loader) check(from layer, key string) {
 	}
 	if !known {
 		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "unknown key", Nearest: l.nearest(key)})
+		return
+	}
+	if section, _, _ := strings.Cut(key, "."); from.late && slices.Contains(early(), section) {
+		l.problems = append(l.problems, &Error{Key: key, Where: where, Problem: "counts before the sled's disks are there: it belongs in /etc/sledctl/config.toml"})
 		return
 	}
 	if _, err := l.parse(t, from.values[key]); err != nil {

@@ -38,9 +38,9 @@ func (c *copyAt) same(now host.Info) bool {
 	return c != nil && now.Device == c.info.Device && now.Inode == c.info.Inode
 }
 
-// mounted says whether the location's dataset is there: an unmounted one
-// leaves a directory behind that belongs to its parent's dataset.
-func mounted(files host.Files, at Location) error {
+// Mounted fails with ErrNotMounted unless the location's dataset is there: an
+// unmounted one leaves a directory behind that belongs to its parent's dataset.
+func (at Location) Mounted(files host.Files) error {
 	if at.Pool == "" {
 		return nil
 	}

@@ -95,7 +95,7 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 
 // atHand is the locations whose dataset is mounted.
 func (l *Ledger) atHand(all []Location) []Location {
-	return slices.DeleteFunc(slices.Clone(all), func(at Location) bool { return mounted(l.files, at) != nil })
+	return slices.DeleteFunc(slices.Clone(all), func(at Location) bool { return at.Mounted(l.files) != nil })
 }
 
 // makeRoom makes the directories.
@@ -147,7 +147,7 @@ func (l *Ledger) there() ([]Location, error) {
 	var out []Location
 	var failed error
 	for _, at := range l.places.Locations {
-		err := mounted(l.files, at)
+		err := at.Mounted(l.files)
 		if err != nil && !l.without.lacks(ruleMounted) && !l.without.lacks(ruleAllPlaces) {
 			failed = cmp.Or(failed, fmt.Errorf("%s: %w", at.File(), cause(err)))
 			continue
@@ -178,7 +178,7 @@ func (l *Ledger) finish(ctx context.Context, there, on []Location) error {
 	var rest []Location
 	for _, at := range on {
 		name := at.File()
-		if err := mounted(l.files, at); err != nil {
+		if err := at.Mounted(l.files); err != nil {
 			return errors.Join(exist, err)
 		}
 		if ok, err := exists(l.files, name); err != nil {

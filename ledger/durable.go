@@ -45,7 +45,7 @@ func rename(files host.Files, from, to string) error {
 // ensureDirectory makes the location's directory, durably, in a dataset that
 // is mounted.
 func (l *Ledger) ensureDirectory(at Location) error {
-	if err := mounted(l.files, at); err != nil && !l.without.lacks(ruleMounted) {
+	if err := at.Mounted(l.files); err != nil && !l.without.lacks(ruleMounted) {
 		return fmt.Errorf("%s: %w", at.File(), cause(err))
 	}
 	return makeDirectory(l.files, path.Clean(at.Directory))

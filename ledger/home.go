@@ -36,7 +36,7 @@ func (l *Ledger) moves(p *picture, home []Location) Moves {
 	for _, at := range home {
 		if p.member(at) != nil {
 			disks = disks || at.Pool != ""
-		} else if err := mounted(l.files, at); err != nil {
+		} else if err := at.Mounted(l.files); err != nil {
 			m.Away = append(m.Away, Absence{File: at.File(), Pool: at.Pool, Err: err})
 		} else {
 			m.Join = append(m.Join, at)

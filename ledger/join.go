@@ -31,7 +31,7 @@ func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string
 		return nil
 	}
 	for _, at := range newcomers {
-		if err := mounted(l.files, at); err != nil && !l.without.lacks(ruleMounted) {
+		if err := at.Mounted(l.files); err != nil && !l.without.lacks(ruleMounted) {
 			return fmt.Errorf("%s: %w", at.File(), cause(err))
 		}
 	}

@@ -23,7 +23,7 @@ type visit struct {
 
 // read fetches what is not known of the file.
 func (v *visit) read(files host.Files) {
-	if v.err = mounted(files, v.Location); v.err != nil && !v.without.lacks(ruleMounted) {
+	if v.err = v.Mounted(files); v.err != nil && !v.without.lacks(ruleMounted) {
 		return
 	}
 	if info, err := files.Stat(v.File()); err == nil && v.before.is(info) {
