@@ -35,7 +35,7 @@ func (s Settings) PowerOff(ctx context.Context, env operation.Env, c Change) (Re
 // power asks Propolis for a change of a machine's state and waits for what
 // comes of it.
 func (s Settings) power(ctx context.Context, env operation.Env, c Change, p powerChange) (Result, error) {
-	r, err := s.find(ctx, env, c.Wanted.Ref)
+	r, err := s.find(ctx, env, c)
 	if err != nil {
 		return Result{}, err
 	}

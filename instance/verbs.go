@@ -39,7 +39,7 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c Change) (Resu
 // takeDown is the operation behind stop and delete. The run's names stay
 // recorded until all of it is gone, so that a later try knows them.
 func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, becomes func(Record, operation.Moment) (Record, error)) (Result, error) {
-	r, err := s.find(ctx, env, c.Wanted.Ref)
+	r, err := s.find(ctx, env, c)
 	if err != nil {
 		return Result{}, err
 	}
@@ -80,15 +80,12 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 
 func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
 
-func (s Settings) find(ctx context.Context, env operation.Env, ref string) (Record, error) {
-	book, err := env.Ledger(ctx)
+func (s Settings) find(ctx context.Context, env operation.Env, c Change) (Record, error) {
+	view, err := decided(ctx, env, c.DryRun)
 	if err != nil {
 		return Record{}, err
 	}
-	view, err := book.Read(ctx)
-	if err != nil {
-		return Record{}, err
-	}
+	ref := c.Wanted.Ref
 	r, err := s.Find(view, ref)
 	if _, ok := errors.AsType[*NotFoundError](err); ok {
 		err = s.missing(ctx, env, view, ref)

@@ -141,6 +141,21 @@ func (l *Ledger) Read(ctx context.Context) (View, error) {
 	return p.view(p.shortest())
 }
 
+// Settled is Read for those who are about to change something, or to say that
+// there is nothing to change: a line that its writer did not live to
+// acknowledge is rolled forward first. Read does not show such a line, and the
+// next Update, whoever's it is, does. Its errors are those of Update.
+func (l *Ledger) Settled(ctx context.Context) (View, error) {
+	p, err := l.lookShared(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	if p.level() {
+		return p.view(p.shortest())
+	}
+	return l.Update(ctx, func(View) ([]Fact, error) { return nil, nil })
+}
+
 func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
 	unlock, err := l.lock(ctx, host.LockShared)
 	if err != nil {

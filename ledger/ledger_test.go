@@ -341,6 +341,33 @@ func TestAFailedWriteEndsTheHandle(t *testing.T) {
 	}
 }
 
+// What a writer that was killed left on one copy is not shown, but whoever is
+// to decide something by it is told: it will count.
+func TestWhatIsSettledStaysSo(t *testing.T) {
+	s := created(t, 2, false)
+	l := s.open(t)
+	set(t, l, fact("a", "1"))
+	s.disks[1].failing(0, errors.New("killed"), false)
+	if _, err := l.Update(t.Context(), always(fact("a", "2"))); err == nil {
+		t.Fatal("the write succeeded")
+	}
+	s.revive()
+	value := func(v View, err error) string { return all(must(t)(v, err))["a"] }
+	if a := value(s.open(t).Read(t.Context())); a != "1" {
+		t.Errorf("read: a is %s, which only one copy holds", a)
+	}
+	if a := value(s.open(t).Settled(t.Context())); a != "2" {
+		t.Errorf("settled: a is %s", a)
+	}
+	if a := value(s.open(t).Read(t.Context())); a != "2" {
+		t.Errorf("read again: a is %s", a)
+	}
+	before := s.content(t, s.disks[0])
+	if a := value(s.open(t).Settled(t.Context())); a != "2" || string(before) != string(s.content(t, s.disks[0])) {
+		t.Errorf("settled again: a is %s, or something was written", a)
+	}
+}
+
 func TestFindLooksAtNamesOnly(t *testing.T) {
 	f := host.Memory()
 	if got := Find(f, ""); len(got) != 0 {
