@@ -23,7 +23,7 @@ import (
 const pool = "rpool"
 
 func settings() base.Settings {
-	return base.Settings{Names: sled.DefaultPrefixes(), Brand: "sparse", Packaging: packaging.Auto, Directory: "/opt/oxide/propolis-server"}
+	return base.Settings{Names: sled.DefaultPrefixes(), Brand: "sparse", Packaging: packaging.Settings{Directory: "/opt/oxide/propolis-server", Images: []string{"/opt/oxide/propolis-server.tar.gz"}}}
 }
 
 // bench is a simulated sled with a place for zones, and a ledger.

@@ -28,9 +28,8 @@ import (
 type Settings struct {
 	Names sled.Prefixes
 	Brand string // sparse
-	// Packaging is how Propolis shall come into zones, from its Directory.
-	Packaging packaging.Kind
-	Directory string
+	// Packaging is how Propolis shall come into zones.
+	Packaging packaging.Settings
 }
 
 // FMRI is Propolis' service in a zone.
@@ -62,14 +61,16 @@ type Look struct {
 	Packaging packaging.Seen
 }
 
-// Check says whether this host can have base zones at all. Its errors are
-// those of packaging.Check.
-func (s Settings) Check(files host.Files) error {
-	seen, err := packaging.Look(files, s.Directory)
+// Needed says whether zones are cloned on this host: where they are installed
+// from images, there are no bases. Its error is a *packaging.MissingError where
+// no zone can be made.
+func (s Settings) Needed(files host.Files) (bool, error) {
+	seen, err := s.Packaging.Look(files)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return packaging.Check(s.Packaging, seen)
+	kind, err := s.Packaging.Decide(seen)
+	return kind == packaging.Lofs, err
 }
 
 // Wants is what bases are judged by.
@@ -87,7 +88,7 @@ func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
 		return Look{}, err
 	}
 	var err error
-	if got.Packaging, err = packaging.Look(h.Files(), s.Directory); err != nil {
+	if got.Packaging, err = s.Packaging.Look(h.Files()); err != nil {
 		return Look{}, err
 	}
 	got.Mark, err = s.mark(ctx, h)
@@ -221,7 +222,11 @@ func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.De
 			why, generation = fmt.Sprintf("generation %d %s", r.Generation, reason), r.Generation
 		}
 	}
-	if err := packaging.Check(s.Packaging, seen.Packaging); err != nil {
+	kind, err := s.Packaging.Decide(seen.Packaging)
+	if err == nil && kind == packaging.Image {
+		err = &UselessError{Pool: pool}
+	}
+	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
 	r := s.record(pool, s.free(seen, pool, generation+1, d.Intent.Removes), seen.Mark)
@@ -271,6 +276,20 @@ func (e *NotPreparedError) Error() string {
 	return fmt.Sprintf("pool %s is not prepared for zones: %s is not there or not mounted", e.Pool, e.Dataset)
 }
 
+// UselessError is a base that nothing would be cloned from: zones are installed
+// from images on this host.
+type UselessError struct{ Pool string }
+
+// Error says so.
+func (e *UselessError) Error() string {
+	return fmt.Sprintf("pool %s needs no base zone: on this host zones are installed from images (propolis.packaging)", e.Pool)
+}
+
+// Hint says what would make bases of use.
+func (e *UselessError) Hint() string {
+	return "propolis.packaging = \"lofs\" in the configuration has zones cloned from bases, where the host has the sparse brand"
+}
+
 func prepared(seen Look, pool string) error {
 	parent, holds := sled.ZoneParent(pool)
 	if d, ok := seen.Inv.Dataset(parent.Dataset); !holds || !ok || !d.Mounted {
@@ -291,7 +310,7 @@ func (s Settings) actions(r Record, why string) []plan.Action {
 		act(plan.Create, dataset, why, zfs.Create{Dataset: r.Dataset, Mountpoint: r.Zonepath, Mode: 0o700,
 			Properties: []zfs.Property{{Name: sled.PropertyBase, Value: "unfinished"}}}),
 		act(plan.Create, zoned, why, zone.Configure{Name: r.Zone, Config: s.config(r)}),
-		act(plan.Modify, zoned, "what Propolis needs and little else", zone.Install{Name: r.Zone}),
+		act(plan.Modify, zoned, "what Propolis needs and little else", zone.Install{Name: r.Zone, Zonepath: r.Zonepath}),
 		act(plan.Modify, zoned, "Propolis' start method", smf.WriteMethod{Root: root, Name: manifestDirectory + "/propolis-server", Content: method}),
 		act(plan.Modify, zoned, "Propolis' service, disabled", smf.WriteManifest{Root: root, Name: manifestDirectory + "/propolis-server.xml", Content: manifest}),
 		act(plan.Modify, zoned, "clones boot in a third of the time", smf.Seed{Root: root, Manifests: []string{systemManifests, manifestDirectory}}),

@@ -17,7 +17,6 @@ import (
 	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/storage"
 )
@@ -86,9 +85,9 @@ type run struct {
 	env    operation.Env
 	dryRun bool
 
-	parts    []Part
-	failed   []error
-	baseless error // why there are no base zones
+	parts  []Part
+	failed []error
+	cloned bool // zones are: the pools need bases
 }
 
 func (r *run) begin(name string) {
@@ -120,7 +119,7 @@ func (r *run) do(ctx context.Context) {
 
 // judged is what a dry run finds, which takes one look.
 func (r *run) judged(ctx context.Context) *run {
-	j := &run{Settings: r.Settings, env: r.env, dryRun: true, baseless: r.baseless}
+	j := &run{Settings: r.Settings, env: r.env, dryRun: true, cloned: r.cloned}
 	j.env.Host = inventory.Glance(ctx, r.env.Host, r.Storage.Wants(), r.Network.Wants(), r.Reap.Wants(), r.Base.Wants())
 	if !r.dryRun { // nobody sees what it would say and draw
 		j.Begin, j.env.Draw = nil, func() string { return "" }
@@ -162,10 +161,7 @@ func (r *run) check(ctx context.Context, whole bool) bool {
 		}
 	}
 	if err == nil {
-		err = r.Base.Check(r.env.Host.Files())
-	}
-	if errors.As(err, new(*packaging.ImageError)) {
-		r.baseless, err = err, nil // a zone image needs no base zone
+		r.cloned, err = r.Base.Needed(r.env.Host.Files())
 	}
 	if err != nil {
 		r.failed = append(r.failed, err)
@@ -302,7 +298,7 @@ func (r *run) reap(ctx context.Context) bool {
 // bases makes the base zones side by side: they have nothing in common but the
 // time that an installation takes.
 func (r *run) bases(ctx context.Context) bool {
-	if r.baseless != nil {
+	if !r.cloned {
 		return true
 	}
 	pools, err := r.Pools(ctx, r.env.Host)

@@ -67,7 +67,7 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 		Storage: storage.Settings{Disks: []disk.Source{disk.Detect{Board: "gimlet"}}, Keys: key.NewRing(key.Development{}, "/var/run/sledctl/key")},
 		Network: network.Settings{Names: names, Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("10.77.0.1/16"), MTU: 1500},
 		Reap:    reap.Settings{Names: names},
-		Base:    base.Settings{Names: names, Brand: "sparse", Packaging: packaging.Auto, Directory: "/opt/oxide/propolis-server"},
+		Base:    base.Settings{Names: names, Brand: "sparse", Packaging: packaging.Settings{Directory: "/opt/oxide/propolis-server", Images: []string{"/opt/oxide/propolis-server.tar.gz"}}},
 		CreateLedger: func(ctx context.Context) error {
 			return ledger.Create(ctx, h.Files(), places(), "test")
 		},

@@ -19,8 +19,8 @@ func newBootstrap(env *Env) *cobra.Command {
 		Use:   "bootstrap",
 		Short: "Prepare the sled: storage, the ledger, network, reap, base zones",
 		Long: `Prepare the sled, in this order: its disks, with the pool on each and the datasets that the pool must have; the ledger on the M.2s;
-the memory that is set aside for VMs, if so configured; the network that control VNICs lie over; a reap of what earlier boots left; and a base
-zone on each pool that may hold zones. What is there and right stays; a sled that is prepared costs a look.
+the memory that is set aside for VMs, if so configured; the network that control VNICs lie over; a reap of what earlier boots left; and, where
+zones are cloned and not installed from images, a base zone on each pool that may hold them. What is there and right stays; a sled that is prepared costs a look.
 
 Pools are imported, and encrypted datasets unlocked. A blank disk is left alone unless --format-blank is given; sledctl storage format takes
 single ones. A disk that is locked, ill or another's does not stop the others: what is wrong with it is told at the end, with exit code 3.

@@ -135,13 +135,13 @@ func isConflict(err error) bool {
 func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) ||
 		errors.Is(err, ledger.ErrAbsent) ||
-		errors.Is(err, instance.ErrNoPool) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) || is[*instance.LostPoolError](err) || is[*instance.NoRoomError](err) ||
+		errors.Is(err, instance.ErrNoPool) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) || is[*instance.LostPoolError](err) || is[*instance.NoRoomError](err) || is[*instance.NarrowLinkError](err) ||
 		is[*terminal.RefusedError](err) ||
 		is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
-		is[*base.NotPreparedError](err) || is[*base.NeededError](err) ||
+		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*base.UselessError](err) ||
 		is[*inventory.RivalError](err) ||
 		is[*reap.NeededError](err) ||
-		is[*packaging.MissingError](err) || is[*packaging.ImageError](err) ||
+		is[*packaging.MissingError](err) ||
 		is[*memory.SizeError](err) ||
 		is[*storage.NotBlankError](err) || is[*storage.LockedError](err) ||
 		is[*refusedError](err)

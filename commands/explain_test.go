@@ -184,6 +184,7 @@ func (s *sled) changes(line string, r tracedRun) (n int) {
 type story struct {
 	config string // instead of the simulated sled's
 	flags  string
+	image  bool // zones are installed from images
 }
 
 func stories() map[string]story {
@@ -196,6 +197,7 @@ func stories() map[string]story {
 		"mtu":    {flags: "--nic over=net0", config: net + "gz_address = \"10.77.0.1/16\"\nunderlay = \"10.77.0.0/16\"\nmtu = 1500\n"},
 		"gateway": {flags: "--nic over=propolis_stub0", config: net +
 			"gz_address = \"10.77.0.1/16\"\nunderlay = \"10.77.0.0/16\"\ngateway = \"10.77.0.1\"\n"},
+		"image": {flags: "--nic over=net0 --disk rpool/volumes/web1 --disk /data/cd.iso,readonly", config: imaged, image: true},
 		"ipv6": {flags: "--address fd00:1122:3344:101::17/64,gateway=fd00:1122:3344:101::1", config: net +
 			"gz_address = \"fd00:1122:3344:101::1/64\"\nunderlay = \"fd00:1122:3344:101::/64\"\n"},
 	}
@@ -210,7 +212,11 @@ func TestExplainIsWhatTheTraceShows(t *testing.T) {
 }
 
 func explainStory(t *testing.T, story story) {
-	s := newSled(t, small(), story.config)
+	options := small()
+	if story.image {
+		options = helios()
+	}
+	s := newSled(t, options, story.config)
 	s.disks()
 	n := s.explainsStorage()
 	say := func(lines ...string) {
@@ -220,6 +226,10 @@ func explainStory(t *testing.T, story story) {
 	}
 	say("bootstrap")
 	for _, step := range []string{"vnic create", "zone create", "zone boot", "zone address", "propolis start", "propolis ensure", "propolis run"} {
+		if story.image && (step == "zone address" || step == "propolis start") {
+			s.run(step + " --instance web1") // waits at most: the zone's own service does that
+			continue
+		}
 		say(step + " --instance web1 " + story.flags)
 	}
 	say(
@@ -228,7 +238,13 @@ func explainStory(t *testing.T, story story) {
 		"instance ensure web1 "+story.flags,
 	)
 	say("zone halt "+s.value("instance get web1 -H --columns zone"), "instance ensure web1", "instance delete web1")
-	s.explainsTheRest(say)
+	s.explainsTheRest(say, story.image)
+	if story.image {
+		s.explainsImages(say)
+	} else {
+		s.explainsBases(say)
+	}
+	say("instance ensure web1", "instance delete web1")
 	t.Logf("%d changes were explained", n)
 }
 
@@ -271,7 +287,7 @@ func (s *sled) arm(f world.Fault) {
 }
 
 // explainsTheRest is about what no instance needs.
-func (s *sled) explainsTheRest(say func(...string)) {
+func (s *sled) explainsTheRest(say func(...string), image bool) {
 	say("vnic create vnic_propolis7 --over net1 --vlan 7", "vnic delete vnic_propolis7")
 
 	// What a reboot leaves, and a VNIC that nobody took.
@@ -280,12 +296,30 @@ func (s *sled) explainsTheRest(say func(...string)) {
 	if err := s.Reboot(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
+	if image { // of its RAM disk nothing is left, and no pool is imported
+		s.write("/etc/sledctl/config.toml", imaged)
+		s.run("bootstrap")
+	}
 	s.run("vnic create --over net1 --hold 1ns")
 	time.Sleep(time.Second) // of the bubble: the hold ends
 	say("reap")
 	s.run("bootstrap")
 	s.run("instance delete web1 web2")
+}
 
+// explainsImages is about what an uninstall leaves: a brand that installs images
+// does not destroy the zonepath's dataset.
+func (s *sled) explainsImages(say func(...string)) {
+	s.t.Helper()
+	s.run("instance ensure web1")
+	zone := s.value("instance get web1 -H --columns zone")
+	s.command("zoneadm -z " + zone + " halt")
+	s.command("zoneadm -z " + zone + " uninstall -F")
+	s.command("zonecfg -z " + zone + " delete -F")
+	say("instance stop web1", "instance start web1", "instance delete web1")
+}
+
+func (s *sled) explainsBases(say func(...string)) {
 	// A zone that the ledger does not know.
 	base := s.value("base list -H -o name")
 	pool := s.value("base list -H --columns pool")
@@ -294,7 +328,6 @@ func (s *sled) explainsTheRest(say func(...string)) {
 
 	say("base retire "+base, "base ensure")
 	s.run("base retire " + s.value("base list -H -o name"))
-	say("instance ensure web1", "instance delete web1")
 }
 
 // stranger makes a running zone that is marked as sledctl's own, and of which

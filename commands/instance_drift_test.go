@@ -21,8 +21,12 @@ type interference struct {
 	litter bool   // what they made is left, for reap
 }
 
-func interferences() []interference {
-	const halt, propolis = "zoneadm -z Z halt", "svc:/site/sledctl/propolis-server:default"
+func interferences(image bool) []interference {
+	const halt = "zoneadm -z Z halt"
+	propolis, object, rebooted := "svc:/site/sledctl/propolis-server:default", "C/control", "its Propolis does not run"
+	if image { // Propolis' own service starts it with the zone
+		propolis, object, rebooted = "svc:/system/illumos/propolis-server:default", "C/omicron6", "Propolis restarted and has lost its machine"
+	}
 	return []interference{
 		{name: "the zone is halted", lines: []string{halt}, state: "failed", reason: "its zone is installed, not running"},
 		{
@@ -60,8 +64,8 @@ func interferences() []interference {
 			state: "failed", reason: "Propolis restarted and has lost its machine",
 		},
 		{name: "Propolis is switched off", lines: []string{"svcadm -z Z disable " + propolis}, state: "failed", reason: "its Propolis does not run"},
-		{name: "the zone is rebooted", lines: []string{"zoneadm -z Z reboot"}, state: "failed", reason: "its Propolis does not run"},
-		{name: "the address is deleted", lines: []string{"zlogin Z ipadm delete-addr C/control"}, state: "unknown", reason: "its address is gone", stays: true},
+		{name: "the zone is rebooted", lines: []string{"zoneadm -z Z reboot"}, state: "failed", reason: rebooted},
+		{name: "the address is deleted", lines: []string{"zlogin Z ipadm delete-addr " + object}, state: "unknown", reason: "its address is gone", stays: true},
 	}
 }
 
@@ -86,49 +90,56 @@ func described(t *testing.T, s *sled) (about []string, state, reason string) {
 // Whatever others do to an instance is seen at once, told with its reason, and
 // set right by ensure, with the same addresses and MACs; and nothing is left.
 func TestWhatOthersDoToAnInstanceIsSeenToldAndRepaired(t *testing.T) {
-	for _, i := range interferences() {
-		t.Run(i.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newSled(t, small(), "")
-				s.run("bootstrap")
-				before := s.world()
-				s.run("instance ensure web1 --cpus 4 --nic over=net0")
-				about, _, _ := described(t, s)
-				zone := s.value("instance get web1 -H --columns zone")
-				vnics := strings.Split(s.value("instance get web1 -H --columns vnics"), ",")
-				pool := s.value("instance get web1 -H --columns pool")
-				names := strings.NewReplacer(" Z", " "+zone, " D", " "+pool+"/crypt/zone/"+zone, " C", " "+vnics[0], " G", " "+vnics[1])
-				for _, line := range i.lines {
-					s.command(names.Replace(line))
-				}
-
-				_, state, reason := described(t, s)
-				if want := names.Replace(" " + i.reason)[1:]; state != i.state || !strings.Contains(reason, want) {
-					t.Errorf("get: %s, %q; want %s, %q", state, reason, i.state, want)
-				}
-				if row := s.value("instance list -H --columns state,reason"); row != state+"\t"+reason {
-					t.Errorf("list: %q; get: %s, %q", row, state, reason)
-				}
-
-				s.run("instance ensure web1 --cpus 4 --nic over=net0")
-				now, state, reason := described(t, s)
-				if diff := cmp.Diff(about, now); diff != "" {
-					t.Errorf("after ensure (-before +after):\n%s", diff)
-				}
-				if state != "running" || reason != "" && !i.stays {
-					t.Errorf("after ensure: %s, %q", state, reason)
-				}
-				if same := s.value("instance get web1 -H --columns zone") == zone; same != i.stays {
-					t.Errorf("the zone is the same: %v", same)
-				}
-				if out := s.run("reap --dry-run -H"); !i.litter && strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
-					t.Errorf("reap:\n%s", out)
-				}
-				s.run("instance delete web1")
-				s.run("reap")
-				s.same(before, "after delete and reap")
+	for _, image := range []bool{false, true} {
+		for _, i := range interferences(image) {
+			t.Run(map[bool]string{false: "", true: "from images: "}[image]+i.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { i.isRepaired(t, image) })
 			})
-		})
+		}
 	}
+}
+
+func (i interference) isRepaired(t *testing.T, image bool) {
+	s := newSled(t, small(), "")
+	if image {
+		s = newSled(t, helios(), imaged)
+	}
+	s.run("bootstrap")
+	before := s.world()
+	s.run("instance ensure web1 --cpus 4 --nic over=net0")
+	about, _, _ := described(t, s)
+	zone := s.value("instance get web1 -H --columns zone")
+	vnics := strings.Split(s.value("instance get web1 -H --columns vnics"), ",")
+	pool := s.value("instance get web1 -H --columns pool")
+	names := strings.NewReplacer(" Z", " "+zone, " D", " "+pool+"/crypt/zone/"+zone, " C", " "+vnics[0], " G", " "+vnics[1])
+	for _, line := range i.lines {
+		s.command(names.Replace(line))
+	}
+
+	_, state, reason := described(t, s)
+	if want := names.Replace(" " + i.reason)[1:]; state != i.state || !strings.Contains(reason, want) {
+		t.Errorf("get: %s, %q; want %s, %q", state, reason, i.state, want)
+	}
+	if row := s.value("instance list -H --columns state,reason"); row != state+"\t"+reason {
+		t.Errorf("list: %q; get: %s, %q", row, state, reason)
+	}
+
+	s.run("instance ensure web1 --cpus 4 --nic over=net0")
+	now, state, reason := described(t, s)
+	if diff := cmp.Diff(about, now); diff != "" {
+		t.Errorf("after ensure (-before +after):\n%s", diff)
+	}
+	if state != "running" || reason != "" && !i.stays {
+		t.Errorf("after ensure: %s, %q", state, reason)
+	}
+	if same := s.value("instance get web1 -H --columns zone") == zone; same != i.stays {
+		t.Errorf("the zone is the same: %v", same)
+	}
+	if out := s.run("reap --dry-run -H"); !i.litter && strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
+		t.Errorf("reap:\n%s", out)
+	}
+	s.run("instance delete web1")
+	s.run("reap")
+	s.same(before, "after delete and reap")
 }

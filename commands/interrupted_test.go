@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // What becomes of a verb that is killed, or whose host fails it, at every
@@ -25,6 +29,7 @@ type interruption struct {
 	ready  []string // command lines that lead to where the verb begins
 	line   string   // the verb
 	bare   bool     // begins on a sled that is not prepared
+	image  bool     // on a sled where zones are installed from images
 	litter bool     // begins on a sled with things of ours that nobody needs
 }
 
@@ -38,6 +43,8 @@ func interruptions() []interruption {
 		{name: "start", ready: []string{web1, "instance stop web1"}, line: "instance start web1"},
 		{name: "delete", ready: []string{web1}, line: "instance delete web1"},
 		{name: "reap", litter: true, line: "reap"},
+		{name: "ensure from images", image: true, line: web1},
+		{name: "stop of what images made", image: true, ready: []string{web1}, line: "instance stop web1"},
 	}
 }
 
@@ -65,9 +72,35 @@ guest_link = "net0"
 mtu = 1500
 `
 
+// imaged is a sled on which zone images suit.
+const imaged = `
+[storage]
+slots = "gimlet"
+key = "development"
+[network]
+etherstub = "propolis_stub0"
+gz_vnic = "propolis_gz0"
+gz_address = "fd00:1122:3344:101::1/64"
+underlay = "fd00:1122:3344:101::/64"
+gateway = "fd00:1122:3344:101::1"
+guest_link = "net0"
+`
+
+func helios() sim.Options {
+	o := small()
+	o.Mode = world.Helios
+	return o
+}
+
 func (i interruption) scene(t *testing.T) *scene {
-	s := &scene{sled: newSled(t, small(), tuned), interruption: i}
-	s.foreigners()
+	s := &scene{interruption: i}
+	if i.image {
+		s.sled = newSled(t, helios(), imaged)
+		s.foreigners("ipkg")
+	} else {
+		s.sled = newSled(t, small(), tuned)
+		s.foreigners("sparse")
+	}
 	if !i.bare {
 		s.run("bootstrap")
 	}
@@ -90,14 +123,14 @@ func (i interruption) scene(t *testing.T) *scene {
 
 // foreigners are what others have on the sled. They stand in every world that
 // is compared.
-func (s *sled) foreigners() {
+func (s *sled) foreigners(brand string) {
 	s.command("zfs create -o mountpoint=/zones rpool/zones")
 	s.command("zfs create rpool/zones/db1")
 	if err := s.Host().Files().Chmod("/zones/db1", 0o700); err != nil {
 		s.t.Fatal(err)
 	}
 	s.command("dladm create-vnic -l net1 db0")
-	s.command("zonecfg -z db1 create -b ; set brand=sparse ; set zonepath=/zones/db1 ; set ip-type=exclusive ; add net ; set physical=db0 ; end")
+	s.command("zonecfg -z db1 create -b ; set brand=" + brand + " ; set zonepath=/zones/db1 ; set ip-type=exclusive ; add net ; set physical=db0 ; end")
 	s.command("zoneadm -z db1 install")
 	s.command("zoneadm -z db1 boot")
 	s.write("/zones/db1/root/data", "precious")
@@ -172,14 +205,14 @@ func anonymous(t testing.TB, facts map[string]string, instances []shown) *string
 	if err := json.Unmarshal([]byte(facts["network"]), &network); err != nil {
 		t.Fatal(err)
 	}
-	pairs := []string{network.MAC, "GZMAC"}
+	pairs := []string{network.MAC, "GZMAC", linkLocal(t, network.MAC), "GZLL"}
 	for i, item := range instances {
 		if item.PropolisID != "" {
 			pairs = append(pairs, item.PropolisID, fmt.Sprint("PROPOLIS", i))
 		}
 		for n, v := range item.VNICs {
 			name := fmt.Sprint("VNIC", i, n)
-			pairs = append(pairs, v.MAC, fmt.Sprint("MAC", i, n), `"`+v.Name+`"`, `"`+name+`"`, v.Name+"/", name+"/", "/"+v.Name+"\n", "/"+name+"\n")
+			pairs = append(pairs, v.MAC, fmt.Sprint("MAC", i, n), linkLocal(t, v.MAC), fmt.Sprint("LL", i, n), `"`+v.Name+`"`, `"`+name+`"`, v.Name+"/", name+"/", "/"+v.Name+"\n", "/"+name+"\n")
 		}
 	}
 	for key := range facts {
@@ -188,6 +221,17 @@ func anonymous(t testing.TB, facts map[string]string, instances []shown) *string
 		}
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// linkLocal is the address that an interface gets from its MAC (RFC 4291,
+// appendix A).
+func linkLocal(t testing.TB, mac string) string {
+	t.Helper()
+	m, err := net.ParseMAC(mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return netip.AddrFrom16([16]byte{0: 0xfe, 0x80, 8: m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]}).String()
 }
 
 // again runs the verb again, sees that it leads to where it would have led, and

@@ -36,7 +36,11 @@ func networkSettings(c config.Config) network.Settings {
 const brand = "sparse"
 
 func baseSettings(c config.Config) base.Settings {
-	return base.Settings{Names: prefixes(c), Brand: brand, Packaging: packaging.Kind(c.Propolis.Packaging), Directory: c.Propolis.Directory}
+	return base.Settings{Names: prefixes(c), Brand: brand, Packaging: packagingSettings(c)}
+}
+
+func packagingSettings(c config.Config) packaging.Settings {
+	return packaging.Settings{Kind: packaging.Kind(c.Propolis.Packaging), Directory: c.Propolis.Directory, Images: c.Propolis.Images}
 }
 
 // instances are the settings of the instance noun, from the configuration and
@@ -80,13 +84,13 @@ func (e *Env) instances(ctx context.Context) (instance.Settings, error) {
 }
 
 func propolisSettings(c config.Config) instance.Propolis {
-	p := instance.Propolis{Directory: c.Propolis.Directory, Binary: c.Propolis.Binary, Bootrom: c.Propolis.Bootrom, LibraryPath: c.Propolis.LibraryPath, Port: c.Propolis.Port,
-		FMRI: base.FMRI, Packaging: packaging.Kind(c.Propolis.Packaging)}
+	p := instance.Propolis{Packaging: packagingSettings(c), Binary: c.Propolis.Binary, Bootrom: c.Propolis.Bootrom, LibraryPath: c.Propolis.LibraryPath, Port: c.Propolis.Port,
+		FMRI: base.FMRI}
 	below := func(name string) string {
 		if path.IsAbs(name) {
 			return name
 		}
-		return path.Join(p.Directory, name)
+		return path.Join(c.Propolis.Directory, name)
 	}
 	p.Binary, p.Bootrom = below(p.Binary), below(p.Bootrom)
 	return p

@@ -63,12 +63,13 @@ type Storage struct {
 
 // Propolis is how Propolis is run in a zone.
 type Propolis struct {
-	Packaging   string `toml:"packaging" default:"auto" doc:"lofs (a directory of the host), image (a zone image), or auto: what is there"`
-	Directory   string `toml:"directory" default:"/opt/oxide/propolis-server" doc:"mounted into zones under the same name, read-only"`
-	Binary      string `toml:"binary" default:"bin/propolis-server" doc:"the server, below the directory or absolute"`
-	Bootrom     string `toml:"bootrom" default:"blob/OVMF_CODE.fd" doc:"the guests' firmware, below the directory or absolute"`
-	LibraryPath string `toml:"library_path" default:"" doc:"LD_LIBRARY_PATH of the server; empty: none"`
-	Port        uint16 `toml:"port" default:"12400" doc:"TCP port of its HTTP server"`
+	Packaging   string   `toml:"packaging" default:"auto" doc:"how it comes into zones: lofs (a directory of the host), image (a zone image, on Helios), or auto: image where all that it needs is there, else lofs"`
+	Directory   string   `toml:"directory" default:"/opt/oxide/propolis-server" doc:"lofs: mounted into zones under the same name, read-only"`
+	Binary      string   `toml:"binary" default:"bin/propolis-server" doc:"lofs: the server, below the directory or absolute"`
+	Bootrom     string   `toml:"bootrom" default:"blob/OVMF_CODE.fd" doc:"lofs: the guests' firmware, below the directory or absolute"`
+	LibraryPath string   `toml:"library_path" default:"" doc:"lofs: LD_LIBRARY_PATH of the server; empty: none"`
+	Images      []string `toml:"images" default:"/opt/oxide/propolis-server.tar.gz,/opt/oxide/overlay.tar.gz" doc:"image: what zones are installed from, in this order"`
+	Port        uint16   `toml:"port" default:"12400" doc:"TCP port of its HTTP server"`
 }
 
 // Names are the prefixes that make objects ours: nobody else may use them on

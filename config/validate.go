@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // resolve makes the names of Propolis' files absolute.
@@ -137,7 +138,18 @@ func (p Propolis) validate(v *validator) {
 	for dir := range strings.SplitSeq(cmp.Or(p.LibraryPath, "/"), ":") {
 		v.absolute("propolis.library_path", dir)
 	}
+	v.want(len(p.Images) > 0, "propolis.images", "names no image")
+	for _, image := range p.Images {
+		v.absolute("propolis.images", image)
+		v.want(!strings.ContainsFunc(image, notPlain), "propolis.images", "%q has a character that zoneadm does not pass on as it is", image)
+	}
 	v.want(p.Port != 0, "propolis.port", "0 is not a port: 1 to 65535")
+}
+
+// notPlain says whether a character may mean something to the shell in which
+// zoneadm runs a brand's hook.
+func notPlain(r rune) bool {
+	return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%_+=:,./-", r)
 }
 
 func (n Names) validate(v *validator) {

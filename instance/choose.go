@@ -30,6 +30,7 @@ type chooser struct {
 	self    string          // id of the instance that is chosen for
 	taken   map[string]bool // what open intents make, by kind and name
 	leaving map[string]bool // what they remove
+	packing packing         // of a new life
 
 	// strangers are machines that run and of which the ledger does not know:
 	// what they have is as taken as what is recorded.
@@ -350,12 +351,18 @@ func (c chooser) checkPool(name string) error {
 
 // run chooses all names of a new life.
 func (c chooser) run(r Record, boot string) (*Run, error) {
-	base, ok := c.Base(c.view, r.Spec.Pool)
-	if !ok || !base.Planned && !c.valid(base) {
-		return nil, &NoBaseError{Pool: r.Spec.Pool}
+	if err := c.packing.suits(c.Settings, c.inv, r.Spec.Address); err != nil {
+		return nil, err
 	}
 	id := c.uuid("propolis")
-	run := &Run{PropolisID: id.String(), Base: base.Zone, BaseDataset: base.Dataset, Brand: base.Brand, Boot: boot, Guests: []VNIC{}}
+	run := &Run{PropolisID: id.String(), Brand: c.packing.brand, Boot: boot, Guests: []VNIC{}}
+	if len(c.packing.images) == 0 {
+		base, ok := c.Base(c.view, r.Spec.Pool)
+		if !ok || !base.Planned && !c.valid(base) {
+			return nil, &NoBaseError{Pool: r.Spec.Pool}
+		}
+		run.Base, run.BaseDataset, run.Brand = base.Zone, base.Dataset, base.Brand
+	}
 	run.Zone = c.Names.ZoneName(id)
 	at, _ := sled.Zone(r.Spec.Pool, run.Zone)
 	run.Zonepath, run.Dataset = at.Mountpoint, at.Dataset

@@ -18,7 +18,8 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
-	if err := s.ready(seen); err != nil {
+	kind, err := s.ready(seen)
+	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
 	_, name, err := s.identity(view, c.Wanted)
@@ -26,6 +27,7 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 		return operation.Decision{}, Record{}, err
 	}
 	choose := s.chooser(view, seen.Inv, at.ID, id)
+	choose.packing = s.packing(kind)
 	if choose.strangers, err = s.strangers(view, seen.Inv); err != nil {
 		return operation.Decision{}, old, err
 	}
@@ -44,18 +46,20 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	return s.ways(choose, old, next, seen, at, c)
 }
 
-// ready says whether the host has what every instance needs.
-func (s Settings) ready(seen Seen) error {
-	if len(seen.Missing) > 0 {
-		return &MissingError{Files: seen.Missing}
+// ready says whether the host has what every instance needs, and how Propolis
+// comes into zones that are made now.
+func (s Settings) ready(seen Seen) (packaging.Kind, error) {
+	kind, err := s.Propolis.Packaging.Decide(seen.Packaging)
+	if err != nil {
+		return "", err
 	}
-	if err := packaging.Check(s.Propolis.Packaging, seen.Packaging); err != nil {
-		return err
+	if kind == packaging.Lofs && len(seen.Missing) > 0 {
+		return "", &MissingError{Files: seen.Missing}
 	}
 	if _, ok := seen.Inv.Link(s.ControlLink); !ok {
-		return &NotPreparedError{Link: s.ControlLink}
+		return "", &NotPreparedError{Link: s.ControlLink}
 	}
-	return nil
+	return kind, nil
 }
 
 // NotPreparedError is a sled without the link that control VNICs lie over: a

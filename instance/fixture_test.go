@@ -36,12 +36,23 @@ func settings() Settings {
 		ControlLink: "stub0", GuestLink: "net0", MTU: 9000,
 		Underlay: netip.MustParsePrefix("10.77.0.0/24"), Reserved: []netip.Addr{netip.MustParseAddr("10.77.0.1")},
 		CPUs: 2, Memory: 1 << 30,
-		Propolis: Propolis{Directory: "/opt/p", Binary: "/opt/p/bin", Bootrom: "/opt/p/rom", Port: 12400, Packaging: packaging.Lofs, FMRI: "svc:/site/sledctl/propolis-server:default"},
+		Propolis: Propolis{
+			Packaging: packaging.Settings{Kind: packaging.Lofs, Directory: "/opt/p", Images: []string{"/opt/image.tar.gz", "/opt/overlay.tar.gz"}},
+			Binary:    "/opt/p/bin", Bootrom: "/opt/p/rom", Port: 12400, FMRI: "svc:/site/sledctl/propolis-server:default",
+		},
 		Base: func(_ ledger.View, pool string) (Base, bool) {
 			b := baseZone()
 			return b, b.Dataset == pool+"/zone/"+b.Zone
 		},
 	}
+}
+
+// imaged are the settings of a sled where zones are installed from images.
+func imaged() Settings {
+	c := settings()
+	c.Propolis.Packaging.Kind = packaging.Image
+	c.MTU, c.Underlay, c.Gateway, c.Reserved = 0, prefix("fd00:1::/64"), netip.MustParseAddr("fd00:1::1"), nil
+	return c
 }
 
 // scene is a sled as it would be seen, to be changed by a test.
@@ -115,7 +126,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 		for _, v := range run.vnics() {
 			l := vnic.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: 1500}
 			if v == run.Control {
-				l.MTU = c.MTU
+				l.MTU = c.packingOf(run).mtu
 			}
 			s.Links = append(s.Links, l)
 		}
@@ -134,6 +145,8 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 	z := zone.Zone{Name: run.Zone, State: zone.Configured, Path: run.Zonepath, Brand: run.Brand}
 	if point >= atInstalled {
 		z.State, z.UUID = zone.Installed, "z-uuid"
+	}
+	if point >= atInstalled && run.Base != "" {
 		s.Datasets = append(s.Datasets,
 			zfs.Dataset{Name: run.BaseDataset + "@" + cloneSnapshot(run), Type: "snapshot", GUID: "43"},
 			zfs.Dataset{Name: run.Dataset + "/zbe", Type: "filesystem", GUID: "44", Origin: run.BaseDataset + "@" + cloneSnapshot(run)})
@@ -158,17 +171,17 @@ func (s *scene) lend(link, zone string) {
 }
 
 func (s *scene) inside(c Settings, r Record, point int) {
-	if point >= atBooted {
-		s.seen.Inside.Services[c.Propolis.FMRI] = "disabled"
+	if point >= atBooted && !c.packingOf(*r.Run).byItself {
+		s.seen.Inside.Services[c.service(r)] = "disabled"
 	}
 	if point >= atSettled {
 		s.seen.Inside.Services[Milestone] = "online"
 	}
 	if point >= atAddress {
-		s.seen.Inside.Addresses = []ipadm.Address{{Object: addressObject(r), State: "ok", Address: r.Spec.Address.Prefix}}
+		s.seen.Inside.Addresses = []ipadm.Address{{Object: c.addressObject(r), State: "ok", Address: r.Spec.Address.Prefix}}
 	}
 	if point >= atOnline {
-		s.seen.Inside.Services[c.Propolis.FMRI] = "online"
+		s.seen.Inside.Services[c.service(r)] = "online"
 		s.seen.Inside.VM = VM{Err: propolis.ErrNoInstance}
 	}
 	if point >= atEnsured {

@@ -52,7 +52,7 @@ type Run struct {
 	Zone       string `json:"zone"`
 	Zonepath   string `json:"zonepath"`
 	Dataset    string `json:"dataset"` // of the zonepath
-	Base       string `json:"base"`    // the zone that was cloned
+	Base       string `json:"base"`    // the zone that was cloned; empty: it was installed from images
 	// BaseDataset is the base's zonepath dataset: clones leave snapshots there.
 	BaseDataset string `json:"base_dataset"`
 	Brand       string `json:"brand"`

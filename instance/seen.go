@@ -35,7 +35,7 @@ type Seen struct {
 	// Disks says of each file that the instance may use as a disk whether it
 	// is there; volumes are datasets.
 	Disks map[string]error
-	// Propolis says what Propolis needs and is missing on the host.
+	// Missing is what of Propolis is not on the host, where it is mounted from there.
 	Missing   []string
 	Packaging packaging.Seen // what the host lacks for each way into a zone
 	// Places are where bundles can be written; Nowhere is why there is none.
@@ -108,7 +108,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	if seen.Room, err = s.lookForRoom(ctx, h); err != nil {
 		return seen, err
 	}
-	if seen.Packaging, err = packaging.Look(h.Files(), s.Propolis.Directory); err != nil || r.Run == nil {
+	if seen.Packaging, err = s.Propolis.Packaging.Look(h.Files()); err != nil || r.Run == nil {
 		return seen, err
 	}
 	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())
@@ -241,11 +241,12 @@ func (s Settings) ask(ctx context.Context, h host.Host, r Record) VM {
 func (s Settings) progress(r Record, seen Seen) progress {
 	p := progress{vnics: map[string]bool{}}
 	run := *r.Run
+	k := s.packingOf(run)
 	for _, v := range run.vnics() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
 		if v == run.Control {
-			p.mtu = s.MTU == 0 || l.MTU == s.MTU || l.Zone != "" // in a zone it is what it was booted with
+			p.mtu = k.mtu == 0 || l.MTU == k.mtu || l.Zone != "" // in a zone it is what it was booted with
 		}
 	}
 	d, ok := seen.Inv.Dataset(run.Dataset)
@@ -265,7 +266,7 @@ func (s Settings) progress(r Record, seen Seen) progress {
 		switch a.Object {
 		case run.Control.Name + "/ll":
 			p.linkLocal = true
-		case addressObject(r):
+		case s.addressObject(r):
 			static := r.Spec.Address.Mode == Static
 			p.address = !static || a.Address == r.Spec.Address.Prefix
 			p.usable = p.usable || p.address && a.State == ipadm.OK && (static || a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast())
@@ -279,7 +280,7 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	if s.service(r) == ByHand && seen.Inside.VM.Err == nil {
 		state = "online"
 	}
-	p.enabled = state != "" && state != "disabled"
+	p.enabled = state != "disabled" && (state != "" || k.byItself) // it may not be imported yet
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID
 	p.running = p.ensured && seen.Inside.VM.State == "Running"

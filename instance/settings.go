@@ -65,15 +65,13 @@ type Base struct {
 
 // Propolis is how Propolis is run in a zone.
 type Propolis struct {
-	Directory   string // mounted into the zone, read-only
-	Binary      string // below it
+	Packaging packaging.Settings // how it comes into the zone
+	Port      uint16
+	// Where it is mounted from the host:
+	Binary      string
 	Bootrom     string
 	LibraryPath string // may be empty
-	Port        uint16
-	// FMRI is the service in the zone, config its property group.
-	FMRI string
-	// Packaging is how it comes into the zone.
-	Packaging packaging.Kind
+	FMRI        string // its service in the zone
 }
 
 // ID is the id that a name stands for on this sled: version 5 of its own

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/smf"
@@ -138,10 +139,11 @@ func (s Settings) read(seen sighting, propolisID uuid.UUID) (Record, error) {
 	r.Spec = Spec{CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{}, Address: s.addressOf(seen)}
 	r.Run = &Run{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
-		Control: vnicOf(control), Guests: []VNIC{}, Boot: seen.boot, Ensured: true, Service: s.serviceOf(seen),
+		Control: vnicOf(control), Guests: []VNIC{}, Boot: seen.boot, Ensured: true,
 	}
+	r.Run.Service = s.serviceOf(*r.Run, seen.services)
 	r.Run.Base, r.Run.BaseDataset = seen.base(home)
-	if addressObject(r) != seen.control.Object {
+	if s.addressObject(r) != seen.control.Object {
 		r.Run.Object = seen.control.Object
 	}
 	return r, seen.devices(&r)
@@ -275,17 +277,16 @@ func (s Settings) addressOf(seen sighting) Address {
 	return a
 }
 
-// oxideService is what Propolis is called in the zones of the sled agent
-// (propolis, packaging/smf/propolis-server/manifest.xml).
-const oxideService = "svc:/system/illumos/propolis-server:default"
-
-// serviceOf is what Propolis is called in its zone; empty: as in ours.
-func (s Settings) serviceOf(seen sighting) string {
-	switch {
-	case seen.services[s.Propolis.FMRI] == smf.Online:
+// serviceOf is what Propolis is called in its zone; empty: as in one that is
+// made this way here.
+func (s Settings) serviceOf(run Run, services map[string]string) string {
+	if services[s.packingOf(run).service] == smf.Online {
 		return ""
-	case seen.services[oxideService] == smf.Online:
-		return oxideService
+	}
+	for _, fmri := range []string{s.Propolis.FMRI, packaging.Service} {
+		if services[fmri] == smf.Online {
+			return fmri
+		}
 	}
 	return ByHand
 }

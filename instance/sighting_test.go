@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/smf"
@@ -39,15 +40,15 @@ func sighted(t operationtest.T, c Settings, r Record) (*scene, sighting) {
 	config := here.Configs[r.Run.Zone]
 	return here, sighting{
 		Stranger: Stranger{Zone: *here.zone(r.Run.Zone), Config: config, ID: attrsOf(config)[sled.AttrInstance], Name: attrsOf(config)[nameAttr]},
-		inv:      here.look().Inv, boot: thisBoot, services: map[string]string{c.Propolis.FMRI: smf.Online},
-		control: ipadm.Address{Object: addressObject(r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
+		inv:      here.look().Inv, boot: thisBoot, services: map[string]string{c.service(r): smf.Online},
+		control: ipadm.Address{Object: c.addressObject(r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
 		machine: propolis.Description{
 			Instance: propolis.Instance{Properties: asked.Properties, State: "Running"}, Spec: asked.Init.Spec,
 		},
 	}
 }
 
-func drawWanted(t *rapid.T) Wanted {
+func drawWanted(t *rapid.T, c Settings) Wanted {
 	w := web(rapid.IntRange(1, 9).Draw(t, "name"))
 	cpus, memory := rapid.IntRange(1, MaxCPUs).Draw(t, "cpus"), rapid.Uint64Range(1, 1<<20).Draw(t, "MiB")<<20
 	w.CPUs, w.Memory = &cpus, &memory
@@ -62,9 +63,10 @@ func drawWanted(t *rapid.T) Wanted {
 		w.NICs = append(w.NICs, NIC{VLAN: rapid.IntRange(0, 4094).Draw(t, "vlan")})
 	}
 	if rapid.Bool().Draw(t, "address") {
-		a := Address{Mode: Static, Prefix: netip.MustParsePrefix("10.77.0.20/24")}
+		network := c.Underlay.Masked()
+		a := Address{Mode: Static, Prefix: netip.PrefixFrom(network.Addr().Next().Next().Next(), network.Bits())}
 		if rapid.Bool().Draw(t, "gateway") {
-			a.Gateway = netip.MustParseAddr("10.77.0.9")
+			a.Gateway = a.Prefix.Addr().Next()
 		}
 		w.Address = &a
 	}
@@ -73,9 +75,9 @@ func drawWanted(t *rapid.T) Wanted {
 
 // Whatever was made is read back as what the ledger had said of it.
 func TestARecordIsReadBackFromTheSled(t *testing.T) {
-	c := settings()
 	rapid.Check(t, func(t *rapid.T) {
-		w := drawWanted(t)
+		c := rapid.SampledFrom([]func() Settings{settings, imaged}).Draw(t, "settings")()
+		w := drawWanted(t, c)
 		here := prepared()
 		for _, d := range w.Disks {
 			if volume, ok := d.Volume(); ok {
@@ -127,9 +129,9 @@ func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
 		"by dhcp, on an object of its own": {func(s *sighting) { s.control.Type, s.control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron" }, func(r *Record) {
 			r.Spec.Address, r.Run.Object, r.Run.Foreign = Address{Mode: DHCP}, r.Run.Control.Name+"/omicron", true
 		}},
-		"of the sled agent":        {func(s *sighting) { s.services = map[string]string{oxideService: "online"} }, func(r *Record) { r.Run.Service = oxideService }},
-		"started by hand":          {func(s *sighting) { s.services = nil }, func(r *Record) { r.Run.Service = ByHand }},
-		"installed and not cloned": {func(s *sighting) { s.inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" }) }, func(r *Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
+		"of the sled agent, in ours": {func(s *sighting) { s.services = map[string]string{packaging.Service: "online"} }, func(r *Record) { r.Run.Service = packaging.Service }},
+		"started by hand":            {func(s *sighting) { s.services = nil }, func(r *Record) { r.Run.Service = ByHand }},
+		"installed and not cloned":   {func(s *sighting) { s.inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" }) }, func(r *Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)

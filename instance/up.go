@@ -1,12 +1,12 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 	"path"
-	"strconv"
+	"slices"
+	"strings"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ipadm"
@@ -104,10 +104,11 @@ func (s Settings) up(r Record, p progress) (map[Stage][]plan.Action, error) {
 
 func (s Settings) upVNICs(w *way, r Record, p progress) []string {
 	var ids []string
+	k := s.packingOf(*r.Run)
 	for _, v := range r.Run.vnics() {
 		mtu, why := 0, "guest NIC"
 		if v == r.Run.Control {
-			mtu, why = s.MTU, "control VNIC"
+			mtu, why = k.mtu, "control VNIC"
 		}
 		ids = append(ids, w.add(StageVNIC, p.vnics[v.Name], plan.Action{
 			ID: "vnic.create " + v.Name, Object: "vnic " + v.Name, Why: why, Change: plan.Create,
@@ -117,7 +118,7 @@ func (s Settings) upVNICs(w *way, r Record, p progress) []string {
 	control := r.Run.Control
 	ids = append(ids, w.add(StageVNIC, p.mtu || !p.vnics[control.Name], plan.Action{
 		ID: "vnic.set-mtu " + control.Name, Object: "vnic " + control.Name, Why: "its making was cut short", Change: plan.Modify,
-		Step: vnic.SetMTU{Name: control.Name, Over: control.Over, MAC: control.MAC, MTU: s.MTU},
+		Step: vnic.SetMTU{Name: control.Name, Over: control.Over, MAC: control.MAC, MTU: k.mtu},
 	}))
 	return ids
 }
@@ -143,16 +144,29 @@ func (s Settings) upZone(w *way, r Record, p progress) string {
 		ID: "zone.configure " + run.Zone, Object: object, Why: "instance " + r.Name, Change: plan.Create, After: after(dataset),
 		Step: zone.Configure{Name: run.Zone, Config: s.zoneConfig(r)},
 	})
-	cloned := w.add(StageZone, p.installed, plan.Action{
-		ID: "zone.clone " + run.Zone, Object: object, Why: "from " + run.Base, Change: plan.Modify, After: after(dataset, configured),
-		Step:   zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
-		Beside: []plan.Action{removeSnapshots(run)},
-	})
+	installed := w.add(StageZone, p.installed, s.install(run, after(dataset, configured)))
 	profiled := w.add(StageZone, p.profiled, plan.Action{
-		ID: "smf.write-profile " + run.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(cloned),
+		ID: "smf.write-profile " + run.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(installed),
 		Step: smf.WriteProfile{Root: path.Join(run.Zonepath, "root"), Profile: s.profile(r)},
 	})
-	return lastOf(profiled, cloned, configured, dataset)
+	return lastOf(profiled, installed, configured, dataset)
+}
+
+// install gives a configured zone its root: a clone of the base, or the
+// contents of images.
+func (s Settings) install(run Run, before []string) plan.Action {
+	object := "zone " + run.Zone
+	if images := s.packingOf(run).images; len(images) > 0 {
+		return plan.Action{
+			ID: "zone.install " + run.Zone, Object: object, Why: "from " + strings.Join(images, " and "), Change: plan.Modify, After: before,
+			Step: zone.Install{Name: run.Zone, Zonepath: run.Zonepath, Args: images},
+		}
+	}
+	return plan.Action{
+		ID: "zone.clone " + run.Zone, Object: object, Why: "from " + run.Base, Change: plan.Modify, After: before,
+		Step:   zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
+		Beside: []plan.Action{removeSnapshots(run)},
+	}
 }
 
 func lastOf(ids ...string) string {
@@ -177,19 +191,13 @@ func (s Settings) upBoot(w *way, r Record, p progress, before []string) string {
 	return lastOf(settled, booted)
 }
 
-// objects of the control interface, as ipadm(8) names them.
-func addressObject(r Record) string {
-	switch {
-	case r.Run.Object != "":
-		return r.Run.Object
-	case r.Spec.Address.Mode == Static:
-		return r.Run.Control.Name + "/control"
-	}
-	return r.Run.Control.Name + "/" + r.Spec.Address.Mode
-}
-
+// upAddress makes the control address. Where Propolis' own service does that,
+// only what somebody has taken away since is made here.
 func (s Settings) upAddress(w *way, r Record, p progress, before string) string {
-	run, a, object := *r.Run, r.Spec.Address, addressObject(r)
+	run, a, object := *r.Run, r.Spec.Address, s.addressObject(r)
+	if s.packingOf(run).byItself && !p.online {
+		return before
+	}
 	thing := "address " + object
 	create := func(object, kind, address, why string, done bool, before ...string) string {
 		return w.add(StageAddress, done, plan.Action{
@@ -217,9 +225,6 @@ func (s Settings) upAddress(w *way, r Record, p progress, before string) string 
 	return lastOf(routed, usable, created, before)
 }
 
-// service is the FMRI under which the Propolis of the record's run is kept.
-func (s Settings) service(r Record) string { return cmp.Or(r.Run.Service, s.Propolis.FMRI) }
-
 // gateway is the default route of a control address: the address' own, else
 // the underlay's if it lies within.
 func (s Settings) gateway(a Address) netip.Addr {
@@ -239,9 +244,13 @@ func (s Settings) upPropolis(w *way, r Record, p progress, request spec.EnsureRe
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
 		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: thing, Why: why, Change: change, After: after(before), Step: step}), before)
 	}
-	fmri := s.service(r)
-	at := act(StageStart, p.enabled, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
+	fmri, byItself := s.service(r), s.packingOf(run).byItself
+	at := act(StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
 	at = act(StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait, smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at)
+	at = lastOf(w.add(StageStart, p.online || !byItself, plan.Action{
+		ID: "ipadm.await-address " + s.addressObject(r), Object: "address " + s.addressObject(r), Change: plan.Wait, After: after(at),
+		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: s.addressObject(r)},
+	}), at)
 	at = act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)
 	at = act(StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create, propolis.Ensure{Target: target, Request: request}, at)
 	at = act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"}, at)
@@ -260,7 +269,7 @@ func (s Settings) target(r Record) propolis.Target {
 		return t
 	}
 	t.Programs = []string{"zlogin"}
-	zoneName, object, port := r.Run.Zone, addressObject(r), s.Propolis.Port
+	zoneName, object, port := r.Run.Zone, s.addressObject(r), s.Propolis.Port
 	t.Find = func(ctx context.Context, h host.Host) (netip.AddrPort, error) {
 		all, err := ipadm.Addresses(ctx, h, zoneName)
 		if err != nil {
@@ -286,7 +295,7 @@ const (
 )
 
 // zoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
-// bhyve's devices, Propolis' own directory, and each disk as it is.
+// bhyve's devices, where Propolis' files are, and each disk as it is.
 func (s Settings) zoneConfig(r Record) zone.Config {
 	run := *r.Run
 	c := zone.Config{
@@ -296,7 +305,7 @@ func (s Settings) zoneConfig(r Record) zone.Config {
 			{Name: nameAttr, Type: "string", Value: r.Name},
 			{Name: addressAttr, Type: "string", Value: r.Spec.Address.String()},
 		},
-		FS:      []zone.FS{{Dir: s.Propolis.Directory, Special: s.Propolis.Directory, Type: "lofs", Options: []string{"ro"}}},
+		FS:      slices.Clone(s.packingOf(run).mounts),
 		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
 	}
 	for _, v := range run.vnics() {
@@ -314,23 +323,6 @@ func (s Settings) zoneConfig(r Record) zone.Config {
 		c.FS = append(c.FS, fs)
 	}
 	return c
-}
-
-// profile is what the zone's own service reads when it starts Propolis. It is
-// in place before the zone boots, so that nothing need be sent in afterwards.
-func (s Settings) profile(r Record) smf.Profile {
-	service, instance := smf.SplitFMRI(s.Propolis.FMRI)
-	return smf.Profile{Name: "sledctl", Services: []smf.ProfileService{{
-		Name: service, Instance: instance, Enabled: false,
-		Groups: []smf.ProfileGroup{{Name: "config", Type: "application", Properties: []smf.ProfileProperty{
-			{Name: "address_object", Type: "astring", Values: []string{addressObject(r)}},
-			{Name: "any_address", Type: "boolean", Values: []string{strconv.FormatBool(r.Spec.Address.Mode != Static)}},
-			{Name: "port", Type: "count", Values: []string{strconv.Itoa(int(s.Propolis.Port))}},
-			{Name: "binary", Type: "astring", Values: []string{s.Propolis.Binary}},
-			{Name: "bootrom", Type: "astring", Values: []string{s.Propolis.Bootrom}},
-			{Name: "library_path", Type: "astring", Values: []string{s.Propolis.LibraryPath}},
-		}}},
-	}}}
 }
 
 // request is the VM as Propolis is asked for it.

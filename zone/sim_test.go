@@ -127,7 +127,7 @@ func sparse(t *testing.T) rig {
 	r.run("zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")
 	r.run("dladm", "create-vnic", "-t", "-l", "net0", "vnic_propolis0")
 	r.dataset("base")
-	r.do(zone.Configure{Name: "base", Config: base("sparse")}, zone.Install{Name: "base"})
+	r.do(zone.Configure{Name: "base", Config: base("sparse")}, zone.Install{Name: "base", Zonepath: "/zone/base"})
 	r.dataset("web1")
 	r.do(zone.Configure{Name: "web1", Config: web1("sparse")})
 	return r
@@ -140,7 +140,7 @@ func TestLifeOfASparseZone(t *testing.T) {
 	before := r.look()
 
 	r.dataset("base")
-	r.do(zone.Configure{Name: "base", Config: base("sparse")}, zone.Install{Name: "base"})
+	r.do(zone.Configure{Name: "base", Config: base("sparse")}, zone.Install{Name: "base", Zonepath: "/zone/base"})
 	r.dataset("web1")
 	r.do(
 		zone.Configure{Name: "web1", Config: web1("sparse")},
@@ -172,7 +172,7 @@ func TestLifeOfAnOmicron1Zone(t *testing.T) {
 	r.dataset("web1")
 	r.do(
 		zone.Configure{Name: "web1", Config: web1("omicron1")},
-		zone.Install{Name: "web1", Args: []string{"/opt/oxide/propolis-server.tar.gz", "/opt/oxide/overlay.tar.gz"}},
+		zone.Install{Name: "web1", Zonepath: "/zone/web1", Args: []string{"/opt/oxide/propolis-server.tar.gz", "/opt/oxide/overlay.tar.gz"}},
 		zone.Boot{Name: "web1"},
 	)
 	if got := r.state("web1"); got != zone.Running {
@@ -191,7 +191,7 @@ func TestOmicron1CannotCloneAndLeavesNothing(t *testing.T) {
 	r.dataset("base")
 	r.do(
 		zone.Configure{Name: "base", Config: base("omicron1")},
-		zone.Install{Name: "base", Args: []string{"/opt/oxide/propolis-server.tar.gz"}},
+		zone.Install{Name: "base", Zonepath: "/zone/base", Args: []string{"/opt/oxide/propolis-server.tar.gz"}},
 	)
 	r.run("dladm", "create-vnic", "-t", "-l", "net0", "vnic_propolis0")
 	r.dataset("web1")
@@ -217,7 +217,7 @@ func TestErrorsOfTheSimulatedSledHaveTheirKinds(t *testing.T) {
 		{zone.Unmount{Name: "nobody"}, host.ErrNotFound},
 		{zone.Uninstall{Name: "nobody"}, host.ErrNotFound},
 		{zone.Delete{Name: "nobody"}, host.ErrNotFound},
-		{zone.Install{Name: "base"}, host.ErrState},
+		{zone.Install{Name: "base", Zonepath: "/zone/base"}, host.ErrState},
 	} {
 		err := c.step.Do(t.Context(), r.host)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
@@ -310,7 +310,7 @@ func TestUndoOnTheSimulatedSled(t *testing.T) {
 	r.run("zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")
 	r.run("dladm", "create-vnic", "-t", "-l", "net0", "vnic_propolis0")
 	r.dataset("base")
-	r.do(zone.Configure{Name: "base", Config: base("sparse")}, zone.Install{Name: "base"})
+	r.do(zone.Configure{Name: "base", Config: base("sparse")}, zone.Install{Name: "base", Zonepath: "/zone/base"})
 	r.dataset("web1")
 	before := r.state("web1")
 	steps := []step{

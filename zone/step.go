@@ -33,8 +33,9 @@ type Clone struct {
 // Install makes a configured zone bootable; Args are for its brand, without
 // blanks or characters special to a shell.
 type Install struct {
-	Name string
-	Args []string
+	Name     string
+	Zonepath string
+	Args     []string
 }
 
 // Boot boots an installed zone and waits until it runs under a zone id that it
@@ -161,19 +162,25 @@ func (s Clone) Do(ctx context.Context, h host.Host) error {
 	if err := makeInstalled(ctx, h, s.Name, cloneCommand(s.Name, s.Source), s.Source); err != nil {
 		return err
 	}
-	if err := rootIsThere(h.Files(), s.Zonepath); err != nil {
-		return cleanUp(ctx, err, func(ctx context.Context) error { return Uninstall{Name: s.Name}.Do(ctx, h) })
-	}
-	return nil
+	return proven(ctx, h, s.Name, s.Zonepath)
 }
 
-// ErrNoRoot is a cloned zone whose root is not mounted or is empty.
-var ErrNoRoot = errors.New("the zone's root is not the mounted clone")
+// proven uninstalls a zone again whose root is not there.
+func proven(ctx context.Context, h host.Host, name, zonepath string) error {
+	err := rootIsThere(h.Files(), zonepath)
+	if err == nil {
+		return nil
+	}
+	return cleanUp(ctx, err, func(ctx context.Context) error { return Uninstall{Name: name}.Do(ctx, h) })
+}
+
+// ErrNoRoot is a zone whose root is not on a mounted dataset or is empty.
+var ErrNoRoot = errors.New("the zone's root is not on its own dataset")
 
 // rootIsThere checks that ZONEPATH/root holds a system, and that it does not
 // lie on the file system of ZONEPATH's parent: the sparse, ipkg and lipkg
 // brands mount a dataset on ZONEPATH/root, the clone that is built into zoneadm
-// one on ZONEPATH.
+// one on ZONEPATH, and omicron1 makes a directory in the one on ZONEPATH.
 func rootIsThere(f host.Files, zonepath string) error {
 	root := path.Join(zonepath, "root")
 	info, err := f.Stat(root)
@@ -193,13 +200,16 @@ func rootIsThere(f host.Files, zonepath string) error {
 	return nil
 }
 
-// Do installs the zone.
+// Do installs the zone, and proves that its root is there, as Clone does.
 func (s Install) Do(ctx context.Context, h host.Host) error {
 	c, err := installCommand(s.Name, s.Args)
 	if err != nil {
 		return err
 	}
-	return makeInstalled(ctx, h, s.Name, c, s.Name)
+	if err := makeInstalled(ctx, h, s.Name, c, s.Name); err != nil {
+		return err
+	}
+	return proven(ctx, h, s.Name, s.Zonepath)
 }
 
 // makeInstalled runs an install or a clone of a configured zone and sees in a

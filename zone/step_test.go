@@ -26,7 +26,7 @@ func steps() []step {
 	return []step{
 		Configure{Name: "web1", Config: instance()},
 		Clone{Name: "web1", Source: "base", Zonepath: "/zone/web1"},
-		Install{Name: "web1", Args: []string{"/image.tar.gz"}},
+		Install{Name: "web1", Zonepath: "/zone/web1", Args: []string{"/image.tar.gz"}},
 		Boot{Name: "web1"},
 		Halt{Name: "web1"},
 		Unmount{Name: "web1"},
@@ -127,7 +127,7 @@ func TestStepsAreStrictAboutTheStateTheyFind(t *testing.T) {
 		{Clone{Name: "web1", Source: "base"}, "", host.ErrNotFound},
 		{Clone{Name: "web1", Source: "base"}, Installed, host.ErrState},
 		{Clone{Name: "web1", Source: "base"}, Incomplete, host.ErrState},
-		{Install{Name: "web1"}, Running, host.ErrState},
+		{Install{Name: "web1", Zonepath: "/zone/web1"}, Running, host.ErrState},
 		{Boot{Name: "web1"}, Running, host.ErrState},
 		{Boot{Name: "web1"}, ShuttingDown, host.ErrTransient},
 		{Boot{Name: "web1"}, Configured, host.ErrState},
@@ -491,7 +491,7 @@ func TestExplainOfAZoneThatCannotBeMadeIsEmpty(t *testing.T) {
 	if l := bad.Explain(); l != nil {
 		t.Errorf("%v", l)
 	}
-	if l := (Install{Name: "web1", Args: []string{";"}}).Explain(); l != nil {
+	if l := (Install{Name: "web1", Zonepath: "/zone/web1", Args: []string{";"}}).Explain(); l != nil {
 		t.Errorf("%v", l)
 	}
 }

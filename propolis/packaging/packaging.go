@@ -25,27 +25,43 @@ const (
 	Image Kind = "image"
 )
 
+// Settings are what the configuration says.
+type Settings struct {
+	Kind      Kind     // empty: Auto
+	Directory string   // lofs: Propolis' own on the host
+	Images    []string // image: what the brand installs a zone from, in this order
+}
+
 // Seen is what each way lacks on a host, as paths; nothing: it can be gone.
 type Seen struct{ Lofs, Image []string }
 
-// What the ways need. The image lies where the sled agent looks for it
-// (oxidecomputer/omicron, sled-agent/src/instance.rs); it is of the brand of
-// oxidecomputer/helios-omicron-brand. The sparse brand runs pkg(1) to install
-// (omniosorg/pkg5, src/brand/sparse).
+// What the ways need beside what the settings name. The sparse brand runs
+// pkg(1) to install (omniosorg/pkg5, src/brand/sparse).
 const (
-	sparse    = "/usr/lib/brand/sparse"
-	pkg       = "/usr/bin/pkg"
-	omicron1  = "/usr/lib/brand/omicron1"
-	zoneImage = "/opt/oxide/propolis-server.tar.gz"
+	sparse   = "/usr/lib/brand/sparse"
+	pkg      = "/usr/bin/pkg"
+	omicron1 = "/usr/lib/brand/" + Brand
 )
 
-// Look sees what there is. Directory is Propolis' own on the host.
-func Look(files host.Files, directory string) (Seen, error) {
-	lofs, err := missing(files, sparse, pkg, path.Clean(directory))
+// What a zone image brings with it: its brand (oxidecomputer/helios-omicron-brand),
+// and the service in it, which makes the control interface anew with an address
+// that it calls AddressObject, of the length that ipadm(8) gives an IPv6 address
+// by itself, and MTU bytes (propolis, packaging/smf).
+const (
+	Brand         = "omicron1"
+	Service       = "svc:/system/illumos/propolis-server:default"
+	AddressObject = "omicron6"
+	PrefixLength  = 64
+	MTU           = 9000
+)
+
+// Look sees what there is.
+func (s Settings) Look(files host.Files) (Seen, error) {
+	lofs, err := missing(files, sparse, pkg, path.Clean(s.Directory))
 	if err != nil {
 		return Seen{}, err
 	}
-	image, err := missing(files, omicron1, zoneImage)
+	image, err := missing(files, append([]string{omicron1}, s.Images...)...)
 	return Seen{Lofs: lofs, Image: image}, err
 }
 
@@ -65,24 +81,14 @@ func missing(files host.Files, names ...string) ([]string, error) {
 
 // Decide chooses the way: the wanted one, or for Auto image where it can be
 // gone, else lofs. It is pure. A way that cannot be gone is a *MissingError.
-func Decide(wanted Kind, seen Seen) (Kind, error) {
+func (s Settings) Decide(seen Seen) (Kind, error) {
 	switch {
-	case wanted != Lofs && len(seen.Image) == 0:
+	case s.Kind != Lofs && len(seen.Image) == 0:
 		return Image, nil
-	case wanted != Image && len(seen.Lofs) == 0:
+	case s.Kind != Image && len(seen.Lofs) == 0:
 		return Lofs, nil
 	}
-	return "", &MissingError{Wanted: wanted, Seen: seen}
-}
-
-// Check says whether zones can be made the wanted way on this host: a
-// *MissingError if something is missing, an *ImageError if it is by image.
-func Check(wanted Kind, seen Seen) error {
-	kind, err := Decide(wanted, seen)
-	if err == nil && kind == Image {
-		return &ImageError{Wanted: wanted, Lofs: seen.Lofs}
-	}
-	return err
+	return "", &MissingError{Wanted: s.Kind, Seen: seen}
 }
 
 // MissingError is a host on which the wanted way cannot be gone.
@@ -108,31 +114,8 @@ func (e *MissingError) Error() string {
 
 // Hint says what would be right.
 func (e *MissingError) Hint() string {
-	if slices.Contains(e.Seen.Lofs, sparse) {
-		return "zones of the sparse brand need OmniOS or another system that has it"
+	if e.Wanted != Image && slices.Contains(e.Seen.Lofs, sparse) && slices.Contains(e.Seen.Image, omicron1) {
+		return "zones of the sparse brand need OmniOS, and zone images Helios"
 	}
-	return "propolis.directory and propolis.packaging in the configuration say where Propolis is"
-}
-
-// ImageError is a host where the way is image, which sledctl cannot go yet.
-type ImageError struct {
-	Wanted Kind
-	Lofs   []string // what the other way lacks
-}
-
-// Error says so, and what the other way lacks.
-func (e *ImageError) Error() string {
-	text := "propolis.packaging is image on this host (" + omicron1 + " and " + zoneImage + "), and zones cannot be made from images yet"
-	if len(e.Lofs) > 0 {
-		text += "; lofs lacks " + strings.Join(e.Lofs, ", ")
-	}
-	return text
-}
-
-// Hint says what would be right.
-func (e *ImageError) Hint() string {
-	if len(e.Lofs) == 0 {
-		return "propolis.packaging = \"lofs\" in the configuration"
-	}
-	return "zones of the sparse brand need OmniOS or another system that has it"
+	return "propolis.packaging, propolis.directory and propolis.images in the configuration say how Propolis comes into zones"
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
@@ -29,7 +31,7 @@ func TestTheWayIsWhatIsWantedOrWhatThereIs(t *testing.T) {
 		"unset, which is auto": {"", packaging.Seen{Image: image}, packaging.Lofs, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := packaging.Decide(c.wanted, c.seen)
+			got, err := packaging.Settings{Kind: c.wanted}.Decide(c.seen)
 			_, missing := errors.AsType[*packaging.MissingError](err)
 			if got != c.want || missing != (c.names != "") {
 				t.Fatalf("%q, %v", got, err)
@@ -39,10 +41,6 @@ func TestTheWayIsWhatIsWantedOrWhatThereIs(t *testing.T) {
 					t.Errorf("%s is not named: %v", word, err)
 				}
 			}
-			_, byImage := errors.AsType[*packaging.ImageError](packaging.Check(c.wanted, c.seen))
-			if byImage != (c.want == packaging.Image) {
-				t.Errorf("checked: %v", packaging.Check(c.wanted, c.seen))
-			}
 		})
 	}
 }
@@ -51,24 +49,46 @@ func TestDistributionsDiffer(t *testing.T) {
 	for mode, want := range map[world.Mode]packaging.Kind{world.OmniOS: packaging.Lofs, world.Helios: packaging.Image, world.SmartOS: ""} {
 		s := sim.New(sim.Options{Mode: mode})
 		t.Cleanup(s.Close)
-		seen, err := packaging.Look(s.Host().Files(), "/opt/oxide/propolis-server")
+		settings := packaging.Settings{Kind: packaging.Auto, Directory: "/opt/oxide/propolis-server", Images: images()}
+		seen, err := settings.Look(s.Host().Files())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := packaging.Decide(packaging.Auto, seen); got != want {
+		if got, err := settings.Decide(seen); got != want {
 			t.Errorf("%s: %q, %v", mode, got, err)
 		}
 	}
 }
 
-func TestADirectoryThatIsNotThereIsNamed(t *testing.T) {
-	s := sim.New(sim.Options{})
-	t.Cleanup(s.Close)
-	seen, err := packaging.Look(s.Host().Files(), "/opt/nowhere")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := packaging.Check(packaging.Lofs, seen); err == nil || !strings.Contains(err.Error(), "/opt/nowhere") {
-		t.Errorf("error: %v", err)
+func images() []string {
+	return []string{"/opt/oxide/propolis-server.tar.gz", "/opt/oxide/overlay.tar.gz"}
+}
+
+// What a way lacks is named, and what sledctl does not need for it is not.
+func TestWhatIsNotThereIsNamed(t *testing.T) {
+	for mode, c := range map[world.Mode]struct {
+		settings packaging.Settings
+		want     packaging.Seen
+	}{
+		world.OmniOS: {packaging.Settings{Kind: packaging.Lofs, Directory: "/opt/nowhere"}, packaging.Seen{Lofs: []string{"/opt/nowhere"}, Image: []string{"/usr/lib/brand/omicron1"}}},
+		world.Helios: {
+			packaging.Settings{Kind: packaging.Image, Directory: "/opt/oxide/propolis-server", Images: []string{images()[0], "/opt/own.tar.gz"}},
+			packaging.Seen{Lofs: []string{"/usr/lib/brand/sparse"}, Image: []string{"/opt/own.tar.gz"}},
+		},
+	} {
+		s := sim.New(sim.Options{Mode: mode})
+		t.Cleanup(s.Close)
+		seen, err := c.settings.Look(s.Host().Files())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, seen); diff != "" {
+			t.Error(diff)
+		}
+		_, err = c.settings.Decide(seen)
+		lacks := map[packaging.Kind][]string{packaging.Lofs: seen.Lofs, packaging.Image: seen.Image}[c.settings.Kind]
+		if err == nil || !strings.HasSuffix(err.Error(), string(c.settings.Kind)+" lacks "+strings.Join(lacks, ", ")) {
+			t.Errorf("error: %v", err)
+		}
 	}
 }

@@ -1,0 +1,149 @@
+package instance
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// packing is what follows for an instance from how Propolis comes into its
+// zone. The planner reads these values; nothing else asks which way that is.
+type packing struct {
+	brand  string    // of the zone; empty: that of the base
+	images []string  // the zone is installed from these; none: it is cloned from a base
+	mounts []zone.FS // of Propolis' own files
+	mtu    int       // of the control VNIC; 0: what the link gives
+
+	service    string // FMRI under which Propolis runs
+	properties func(Record) []smf.ProfileProperty
+	// byItself: the service starts when the zone boots, and makes the control
+	// interface with its address, which it calls object.
+	byItself bool
+	object   string
+}
+
+// packing is that of a kind.
+func (s Settings) packing(kind packaging.Kind) packing {
+	if kind == packaging.Image {
+		return packing{
+			brand: packaging.Brand, images: s.Propolis.Packaging.Images, mtu: packaging.MTU,
+			service: packaging.Service, properties: s.imageProperties, byItself: true, object: packaging.AddressObject,
+		}
+	}
+	directory := s.Propolis.Packaging.Directory
+	return packing{
+		mounts: []zone.FS{{Dir: directory, Special: directory, Type: "lofs", Options: []string{"ro"}}}, mtu: s.MTU,
+		service: s.Propolis.FMRI, properties: s.lofsProperties,
+	}
+}
+
+// packingOf is that with which a run was made: the brand of its zone tells.
+func (s Settings) packingOf(run Run) packing {
+	if run.Brand == packaging.Brand {
+		return s.packing(packaging.Image)
+	}
+	return s.packing(packaging.Lofs)
+}
+
+// suits refuses what cannot be brought up this way.
+func (k packing) suits(s Settings, inv *inventory.Inventory, a Address) error {
+	if link, there := inv.Link(s.ControlLink); there && link.MTU != 0 && k.mtu > link.MTU {
+		return &NarrowLinkError{Link: link.Name, Is: link.MTU, Needed: k.mtu}
+	}
+	if !k.byItself {
+		return nil
+	}
+	if s.MTU != 0 && s.MTU != k.mtu {
+		return &InputError{Field: "network.mtu", Value: strconv.Itoa(s.MTU), Want: fmt.Sprintf("%d or 0: the service in the zone image sets it", k.mtu)}
+	}
+	if a.Mode != Static || !a.Prefix.Addr().Is6() || a.Prefix.Bits() != packaging.PrefixLength || !s.gateway(a).IsValid() {
+		want := fmt.Sprintf("an IPv6 address as fd00::5/%d with a gateway, which the service in the zone image wants (network.underlay and network.gateway give both)", packaging.PrefixLength)
+		return &InputError{Field: "address", Value: a.String(), Want: want}
+	}
+	return nil
+}
+
+// NarrowLinkError is a control link over which VNICs cannot have the MTU that
+// they must have.
+type NarrowLinkError struct {
+	Link       string
+	Is, Needed int
+}
+
+// Error shows both.
+func (e *NarrowLinkError) Error() string {
+	return fmt.Sprintf("the control link %s has an MTU of %d, and control VNICs need %d", e.Link, e.Is, e.Needed)
+}
+
+// Hint says what would be right.
+func (e *NarrowLinkError) Hint() string {
+	return "network.etherstub gives the sled a control network of its own; or dladm set-linkprop -p mtu=" + strconv.Itoa(e.Needed) + " " + e.Link
+}
+
+// service is the FMRI under which the Propolis of the record's run is kept.
+func (s Settings) service(r Record) string {
+	return cmp.Or(r.Run.Service, s.packingOf(*r.Run).service)
+}
+
+// addressObject is the control address as ipadm(8) names it.
+func (s Settings) addressObject(r Record) string {
+	name := s.packingOf(*r.Run).object
+	switch {
+	case r.Run.Object != "":
+		return r.Run.Object
+	case name != "":
+	case r.Spec.Address.Mode == Static:
+		name = "control"
+	default:
+		name = r.Spec.Address.Mode
+	}
+	return r.Run.Control.Name + "/" + name
+}
+
+// profile is what the zone's own service reads when it starts Propolis. It is
+// in place before the zone boots, so that nothing need be sent in afterwards.
+func (s Settings) profile(r Record) smf.Profile {
+	k := s.packingOf(*r.Run)
+	service, instance := smf.SplitFMRI(k.service)
+	return smf.Profile{Name: "sledctl", Services: []smf.ProfileService{{
+		Name: service, Instance: instance, Enabled: k.byItself,
+		Groups: []smf.ProfileGroup{{Name: "config", Type: "application", Properties: k.properties(r)}},
+	}}}
+}
+
+// lofsProperties are those of the service that a base zone carries.
+func (s Settings) lofsProperties(r Record) []smf.ProfileProperty {
+	return []smf.ProfileProperty{
+		{Name: "address_object", Type: "astring", Values: []string{s.addressObject(r)}},
+		{Name: "any_address", Type: "boolean", Values: []string{strconv.FormatBool(r.Spec.Address.Mode != Static)}},
+		{Name: "port", Type: "count", Values: []string{strconv.Itoa(int(s.Propolis.Port))}},
+		{Name: "binary", Type: "astring", Values: []string{s.Propolis.Binary}},
+		{Name: "bootrom", Type: "astring", Values: []string{s.Propolis.Bootrom}},
+		{Name: "library_path", Type: "astring", Values: []string{s.Propolis.LibraryPath}},
+	}
+}
+
+// imageProperties are those of the service in a zone image. Its default for
+// metric_addr is an address that the server does not understand (propolis,
+// packaging/smf and bin/propolis-server/src/main.rs).
+func (s Settings) imageProperties(r Record) []smf.ProfileProperty {
+	text := func(name, value string) smf.ProfileProperty {
+		return smf.ProfileProperty{Name: name, Type: "astring", Values: []string{value}}
+	}
+	gateway := ""
+	if g := s.gateway(r.Spec.Address); g.IsValid() {
+		gateway = g.String()
+	}
+	return []smf.ProfileProperty{
+		text("datalink", r.Run.Control.Name),
+		text("gateway", gateway),
+		text("listen_addr", r.Spec.Address.Prefix.Addr().String()),
+		text("listen_port", strconv.Itoa(int(s.Propolis.Port))),
+		text("metric_addr", "disable"),
+	}
+}
