@@ -1,0 +1,60 @@
+package propolis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/coder/websocket"
+)
+
+// Websockets of a server. It upgrades before it looks whether there is a
+// machine: without one the connection is broken off at once.
+
+// maxMessage bounds a message that is received, in bytes. A console's are at
+// most 16 KiB, a screen's some megabytes.
+const maxMessage = 64 << 20
+
+// dial opens a websocket. Errors are as Client's.
+func (c Client) dial(ctx context.Context, path string, query url.Values) (*websocket.Conn, error) {
+	target, err := c.Target.at(ctx, c.Host)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return c.Host.Dial(ctx, network, address)
+		},
+		DisableKeepAlives: true, DisableCompression: true,
+	}
+	header := http.Header{}
+	for _, line := range headers(nil) {
+		name, value, _ := strings.Cut(line, ": ")
+		header.Set(name, value)
+	}
+	at := url.URL{Scheme: "http", Host: target.Address.String(), Path: path, RawQuery: query.Encode()}
+	conn, reply, err := websocket.Dial(ctx, at.String(), &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: header, CompressionMode: websocket.CompressionDisabled,
+	})
+	switch {
+	case err == nil:
+		conn.SetReadLimit(maxMessage)
+		return conn, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case reply != nil && reply.StatusCode >= http.StatusBadRequest:
+		body, _ := io.ReadAll(reply.Body) // the beginning, which is what the library keeps
+		return nil, decodeError(http.MethodGet, path, reply.StatusCode, body)
+	case reply != nil:
+		return nil, replyError(http.MethodGet, path, err)
+	}
+	if dialled, ok := errors.AsType[*url.Error](err); ok { // its text repeats what ours says
+		err = dialled.Err
+	}
+	return nil, fmt.Errorf("%s %s: %w", http.MethodGet, path, err)
+}
