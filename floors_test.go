@@ -66,7 +66,7 @@ func floors() map[string]room {
 		"plan": {floor: 1}, "inventory": {floor: 1}, "ledger": {floor: 1}, "bundle": {floor: 1},
 
 		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "reservoir": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
-		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1},
+		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
 		"dropshot":              {floor: -1},                                 // what the servers of Propolis and of the control plane are made with
 		"exchange":              {floor: -2},                                 // one HTTP request over the boundary, for the neighbours of floor 0

@@ -18,7 +18,7 @@ func newInstance(env *Env) *cobra.Command {
 	cmd := group("instance", "Virtual machines, each in a zone of its own", "")
 	cmd.AddCommand(
 		newInstanceEnsure(env), newInstanceList(env), newInstanceGet(env), newInstanceStart(env), newInstanceStop(env),
-		newInstanceReboot(env), newInstanceDelete(env), newInstanceAdopt(env), newInstanceHistory(env),
+		newInstanceReboot(env), newInstanceDelete(env), newInstanceAdopt(env), newInstanceWait(env), newInstanceWatch(env), newInstanceConsole(env), newInstanceHistory(env),
 	)
 	return cmd
 }

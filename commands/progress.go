@@ -83,6 +83,13 @@ func (p *progress) say(format string, args ...any) {
 	}
 }
 
+// tell prints a line of narration, wherever it goes.
+func (p *progress) tell(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.line().Println("sledctl: " + text)
+}
+
 // warn prints what went wrong and changes nothing.
 func (p *progress) warn(err error) {
 	p.mu.Lock()

@@ -174,7 +174,8 @@ func newPropolisMonitor(env *Env) *cobra.Command {
 		Use:   "monitor --instance NAME",
 		Short: "Print each state that the machine comes to, until it is gone",
 		Long: `Print each state that the machine comes to, until it is destroyed or has failed. It is a long poll: nothing is asked twice, and
-a state that is passed through quickly may not be seen.`,
+a state that is passed through quickly may not be seen. A connection that breaks is made again; a server that was started anew without its machine
+is an error (exit 1). With -o json it is one object per line.`,
 		Example: `  sledctl propolis monitor --instance web1`,
 		Args:    cobra.NoArgs,
 		RunE:    env.run(func(ctx context.Context, _ []string) error { return runPropolisMonitor(ctx, env, ref) }),
@@ -192,23 +193,8 @@ func runPropolisMonitor(ctx context.Context, e *Env, ref string) error {
 	if err != nil {
 		return err
 	}
-	var generation uint64
-	for {
-		s, err := client.Monitor(ctx, generation)
-		if generation > 0 && errors.Is(err, propolis.ErrNoInstance) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		line := shownMachine{Instance: r.Name, ID: r.ID, State: strings.ToLower(s.State), Generation: s.Generation, Address: r.Spec.Address.String()}
-		if err := machineList().Print(e.Streams.Out, e.output, []shownMachine{line}); err != nil {
-			return err
-		}
-		e.output.NoHeader = true
-		if s.State == "Destroyed" || s.State == "Failed" {
-			return nil
-		}
-		generation = s.Generation + 1
-	}
+	print := machineList().Follow(e.Streams.Out, e.output)
+	return client.Follow(ctx, func(s propolis.Status) error {
+		return print(shownMachine{Instance: r.Name, ID: r.ID, State: strings.ToLower(s.State), Generation: s.Generation, Address: r.Spec.Address.String()})
+	})
 }

@@ -26,6 +26,8 @@ type Streams struct {
 type Input struct {
 	io.Reader
 	Terminal bool
+
+	file *os.File // if it is one
 }
 
 // Stream is one output.
@@ -55,7 +57,7 @@ func (s *Stream) Width() int {
 // (https://no-color.org) and TERM=dumb turn colour off.
 func System(in, out, err *os.File, environ []string) *Streams {
 	return &Streams{
-		In:  Input{Reader: in, Terminal: isTerminal(in)},
+		In:  Input{Reader: in, Terminal: isTerminal(in), file: in},
 		Out: systemStream(out, environ),
 		Err: systemStream(err, environ),
 	}

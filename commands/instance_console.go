@@ -1,0 +1,255 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/console"
+	"github.com/sledctl/sledctl/propolis/forward"
+)
+
+type consoleOptions struct {
+	history bool
+	since   string
+	escape  string
+	log     string
+	vnc     bool
+	listen  string
+}
+
+func newInstanceConsole(env *Env) *cobra.Command {
+	var o consoleOptions
+	cmd := &cobra.Command{
+		Use:   "console NAME|UUID",
+		Short: "Attach to an instance's serial console",
+		Long: `Attach to the serial console of an instance's machine: the last 16 KiB of what it wrote, then what it writes, and what is typed goes to
+it. All who are attached see the same, and may type.
+
+On a terminal every key is the guest's, ^C too, but for the sequences of the escape character, at the beginning of a line: "~." leaves, "~~" types it,
+"~?" lists them. Not on a terminal, output is printed as it comes, standard input is typed as it is, and its end changes nothing.
+
+Where the connection breaks, it is made again from the byte at which it broke: nothing is lost or shown twice. It ends with the machine (exit 0). A machine that
+migrates is followed.
+
+With --vnc, it is the screen: its address is printed, and clients of VNC that connect to a port of the loopback interface are forwarded there, until ^C. Propolis
+shows it to one client at a time, and asks for no password.`,
+		Example: `  sledctl instance console web1
+  sledctl instance console web1 --history > web1.log
+  sledctl instance console web1 --since-byte -2000 --log web1.log
+  sledctl instance console web1 --vnc --listen 127.0.0.1:5900`,
+		Args: cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceConsole(ctx, env, o, args[0]) }),
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.history, "history", false, "print what is kept of the output, and end")
+	flags.StringVar(&o.since, "since-byte", "", "begin at this byte since the machine was made; -N: N bytes back")
+	flags.StringVarP(&o.escape, "escape", "e", "~", `escape character; "none" for none`)
+	flags.StringVar(&o.log, "log", "", "also append the output to this file")
+	flags.BoolVar(&o.vnc, "vnc", false, "the screen: forward a port of the loopback interface to it")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "with --vnc: the address to listen on; port 0 is any that is free")
+	complete(cmd, "since-byte", noWords)
+	complete(cmd, "escape", noWords)
+	complete(cmd, "listen", noWords)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+func runInstanceConsole(ctx context.Context, e *Env, o consoleOptions, ref string) error {
+	since, err := o.place()
+	if err != nil {
+		return err
+	}
+	escape, err := o.escapeCharacter()
+	if err != nil {
+		return err
+	}
+	client, r, err := e.client(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if o.vnc {
+		return e.forwardScreen(ctx, o, client, r)
+	}
+	out, closeLog, err := o.output(e.Streams.Out)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	line := propolis.Serial{Client: client}
+	if o.history {
+		return e.noConsole(ctx, r, console.History(ctx, line, since, out, func(text string) { e.progress.warn(errors.New(text)) }))
+	}
+	s := console.Session{
+		Line: line, Out: out, Since: since, Patience: consolePatience,
+		Tell: e.progress.tell,
+		Follow: func(destination string) (console.Line, error) {
+			to, err := netip.ParseAddrPort(destination)
+			if err != nil {
+				return nil, fmt.Errorf("the machine has migrated to %q: %w", destination, err)
+			}
+			return propolis.Serial{Client: propolis.Client{Host: client.Host, Target: propolis.Target{Name: r.Name, Address: to}}}, nil
+		},
+	}
+	switch in := e.Streams.In; {
+	case in.Terminal && e.Streams.Out.Terminal:
+		s.In, s.Escape = in, escape
+		restore, err := e.raw()
+		if err != nil {
+			return err
+		}
+		defer restore()
+		s.Tell = func(text string) { fmt.Fprintf(e.Streams.Err, "\r\n[%s: %s]\r\n", r.Name, text) }
+		if escape != 0 {
+			s.Tell(fmt.Sprintf("%c. at the beginning of a line leaves, %[1]c? is help", escape))
+		}
+	case !in.Terminal:
+		s.In = in
+	}
+	err = s.Run(ctx)
+	if s.Escape != 0 { // behind what the guest left of a line
+		fmt.Fprint(e.Streams.Err, "\r\n")
+	}
+	if errors.Is(err, console.ErrStopped) {
+		s.Tell(err.Error())
+		return nil
+	}
+	return e.noConsole(ctx, r, err)
+}
+
+// consolePatience is for how long a connection that broke is tried again: as
+// long as a restart of Propolis can take, and with it the machine is gone.
+const consolePatience = 30 * time.Second
+
+// recentOutput is what is shown of earlier output unless told otherwise, in bytes.
+const recentOutput = 16 << 10
+
+func (o consoleOptions) place() (console.Place, error) {
+	if o.since == "" {
+		if o.history {
+			return console.Place{}, nil
+		}
+		return console.Place{Byte: recentOutput, Back: true}, nil
+	}
+	digits, back := strings.CutPrefix(o.since, "-")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return console.Place{}, &usageError{text: fmt.Sprintf("--since-byte %q: want a number of bytes", o.since), hint: "--since-byte 0 is the beginning, --since-byte -1000 the last 1000 bytes"}
+	}
+	return console.Place{Byte: n, Back: back}, nil
+}
+
+func (o consoleOptions) escapeCharacter() (byte, error) {
+	switch {
+	case o.escape == "none":
+		return 0, nil
+	case len(o.escape) == 1 && o.escape[0] > ' ' && o.escape[0] < 0x7f && o.escape != "." && o.escape != "?":
+		return o.escape[0], nil
+	}
+	return 0, &usageError{text: fmt.Sprintf("--escape %q: want one character, as ~ or %%, or none", o.escape)}
+}
+
+// output is where the console's is shown, and kept.
+func (o consoleOptions) output(out io.Writer) (io.Writer, func(), error) {
+	if o.log == "" {
+		return out, func() {}, nil
+	}
+	f, err := os.OpenFile(o.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, &usageError{text: "--log: " + err.Error()}
+	}
+	return io.MultiWriter(f, out), func() { _ = f.Close() }, nil
+}
+
+// noConsole says of a machine that is not there what the instance is.
+func (e *Env) noConsole(ctx context.Context, r instance.Record, err error) error {
+	if !errors.Is(err, console.ErrAbsent) && !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EHOSTUNREACH) {
+		return err
+	}
+	s, serr := e.instances(ctx)
+	op, operr := e.operation()
+	view, verr := e.view(ctx)
+	if errors.Join(serr, operr, verr) != nil {
+		return err
+	}
+	now, nerr := s.Brief(ctx, op, view, r.ID)
+	if nerr != nil || now.State == instance.Running {
+		return err
+	}
+	why := ""
+	if now.Reason != "" {
+		why = ": " + now.Reason
+	}
+	return fmt.Errorf("%w: instance %q is %s%s", &notFoundError{what: "the console of instance " + r.Name}, r.Name, now.State, why)
+}
+
+// raw takes the terminal's own keys away until restore is called, which happens
+// on every way out: signals end the process only behind it.
+func (e *Env) raw() (restore func(), err error) {
+	back, err := e.Streams.In.Raw()
+	if err != nil {
+		return nil, fmt.Errorf("set the terminal to raw mode: %w", err)
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM, os.Interrupt)
+	ended := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case sig := <-signals:
+				back()
+				if sig == syscall.SIGHUP || sig == syscall.SIGQUIT { // the others end the context
+					signal.Reset(sig)
+					_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
+				}
+			case <-ended:
+				return
+			}
+		}
+	}()
+	return func() {
+		back()
+		signal.Stop(signals)
+		close(ended)
+	}, nil
+}
+
+// forwardScreen lets clients of VNC reach the machine's screen.
+func (e *Env) forwardScreen(ctx context.Context, o consoleOptions, client propolis.Client, r instance.Record) error {
+	at, err := netip.ParseAddrPort(o.listen)
+	if err != nil || !at.Addr().IsLoopback() {
+		return &usageError{
+			text: fmt.Sprintf("--listen %q: want a loopback address with a port: the screen asks for no password", o.listen),
+			hint: "--listen 127.0.0.1:5900; from elsewhere, ssh -L 5900:127.0.0.1:5900",
+		}
+	}
+	if _, err := client.Get(ctx); err != nil && !errors.Is(err, propolis.ErrNoInstance) {
+		return e.noConsole(ctx, r, err)
+	}
+	url, err := client.ScreenURL(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := forward.Listen(ctx, at)
+	if err != nil {
+		return &refusedError{err: err, hint: "--listen 127.0.0.1:0 takes a port that is free"}
+	}
+	if _, err := fmt.Fprintf(e.Streams.Out, "%s\t%s\n", l.Addr(), url); err != nil {
+		_ = l.Close()
+		return err
+	}
+	e.progress.say("the screen of %s is forwarded until ^C", r.Name)
+	return forward.Serve(ctx, l, client.Screen, e.progress.warn)
+}

@@ -1,0 +1,72 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newInstanceWait(env *Env) *cobra.Command {
+	var goal string
+	cmd := &cobra.Command{
+		Use:   "wait NAME|UUID ... --for STATE",
+		Short: "Wait until instances are running, stopped, failed or absent",
+		Long: `Wait until all of the instances are in a state, and print them as they are then.
+
+    running   its machine runs
+    stopped   it was stopped, or its machine has ended by itself
+    failed    its machine failed, or was lost with its Propolis
+    absent    nothing of it is on the host, or it is not recorded at all
+
+It ends at once with exit 1 where one of them will not come to it: it has failed, or is deleted, and no other sledctl is at work on it. --timeout
+bounds the wait (exit 7).`,
+		Example: `  sledctl instance wait web1 web2 --for running --timeout 2m
+  sledctl propolis reboot --instance web1 && sledctl instance wait web1 --for running`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWait(ctx, env, goal, args) }),
+	}
+	cmd.Flags().StringVar(&goal, "for", "", orWords(instance.Goals()))
+	complete(cmd, "for", instance.Goals)
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+func runInstanceWait(ctx context.Context, e *Env, goal string, refs []string) error {
+	list := e.instanceList()
+	if err := list.Check(e.output); err != nil {
+		return err
+	}
+	switch {
+	case goal == "":
+		return &usageError{text: "--for is missing: which state?", hint: "--for " + orWords(instance.Goals())}
+	case !slices.Contains(instance.Goals(), goal):
+		hint := "one of " + orWords(instance.Goals())
+		if near := terminal.Nearest(goal, instance.Goals()); near != "" {
+			hint = "did you mean: --for " + near
+		}
+		return &usageError{text: fmt.Sprintf("--for %q cannot be waited for", goal), hint: hint}
+	}
+	s, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	op, err := e.operation()
+	if err != nil {
+		return err
+	}
+	now, err := s.Wait(ctx, op, refs, goal)
+	if err != nil {
+		return err
+	}
+	shown := make([]shownInstance, len(now))
+	for i, one := range now {
+		shown[i] = showInstance(one)
+	}
+	return list.Print(e.Streams.Out, e.output, shown)
+}

@@ -1,0 +1,60 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+)
+
+func newInstanceWatch(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch [NAME|UUID ...]",
+		Short: "Print the instances, and each change of their states as it comes",
+		Long: `Print the instances as they are, and then a line for each change of a state or of its reason, until ^C (exit 130) or --timeout (exit 7).
+Without names it is all of them, and those that are made meanwhile. One that is deleted is printed as absent.
+
+Running machines tell their states themselves, through a long poll each; a state that is passed through quickly may not be seen. What no Propolis can
+tell, as a zone that somebody halts before there is a machine, is seen within 2 s. With -o json it is one object per line.`,
+		Example: `  sledctl instance watch
+  sledctl instance watch -H --columns name,state | while read -r name state; do echo "$name is $state"; done`,
+		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWatch(ctx, env, args) }),
+	}
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+func runInstanceWatch(ctx context.Context, e *Env, refs []string) error {
+	list := e.instanceList()
+	if err := list.Check(e.output); err != nil {
+		return err
+	}
+	s, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	op, err := e.operation()
+	if err != nil {
+		return err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return err
+	}
+	var pick func(instance.Record) bool
+	if len(refs) > 0 {
+		picked := map[string]bool{}
+		for _, ref := range refs {
+			r, err := s.Find(view, ref)
+			if err != nil {
+				return err
+			}
+			picked[r.ID] = true
+		}
+		pick = func(r instance.Record) bool { return picked[r.ID] }
+	}
+	print := list.Follow(e.Streams.Out, e.output)
+	return s.Watch(ctx, op, pick, func(i instance.Instance) error { return print(showInstance(i)) })
+}

@@ -1,0 +1,133 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// Goals are the states that can be waited for.
+func Goals() []State { return []State{Running, Stopped, Failed, Absent} }
+
+// Wait waits until each of the instances is as wanted, one of Goals: stopped is
+// also a machine that has ended and whose zone is still there; absent is also
+// what is not recorded. It gives them as they are then. Errors: *NotFoundError;
+// a *HopelessError as soon as one will not come to it; the context's, with those
+// that are not there yet.
+func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, goal State) ([]Instance, error) {
+	wanted, err := s.awaited(ctx, env, refs, goal)
+	if err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	now := map[string]Instance{}
+	all := errors.New("all are")
+	err = s.Watch(ctx, env, func(r Record) bool { return slices.Contains(wanted, r.ID) }, func(i Instance) error {
+		now[i.ID] = i
+		if err := s.hopeless(ctx, env, i, goal); err != nil {
+			return err
+		}
+		for _, id := range wanted {
+			if one, told := now[id]; !told || !reached(one, goal) {
+				return nil
+			}
+		}
+		return all
+	})
+	var list []Instance
+	var missing []string
+	for _, id := range wanted {
+		i, told := now[id]
+		if told {
+			list = append(list, i)
+		}
+		if told && !reached(i, goal) {
+			missing = append(missing, i.Name+" is "+i.Status.String())
+		}
+	}
+	switch {
+	case errors.Is(err, all):
+		return list, nil
+	case ctx.Err() != nil && len(missing) > 0:
+		return list, fmt.Errorf("not yet %s: %s: %w", goal, strings.Join(missing, ", "), err)
+	}
+	return list, err
+}
+
+// String is the state with its reason.
+func (s Status) String() string {
+	if s.Reason == "" {
+		return s.State
+	}
+	return s.State + " (" + s.Reason + ")"
+}
+
+// awaited are the ids of the instances. Those that are not recorded are absent
+// already, and nothing else can be waited for of them.
+func (s Settings) awaited(ctx context.Context, env operation.Env, refs []string, goal State) ([]string, error) {
+	var ids []string
+	for _, ref := range refs {
+		r, err := s.find(ctx, env, ref)
+		if _, unknown := errors.AsType[*NotFoundError](err); unknown && goal == Absent {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(ids, r.ID) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids, nil
+}
+
+func reached(i Instance, goal State) bool {
+	return i.State == goal || goal == Stopped && i.State == strings.ToLower(propolis.StateDestroyed)
+}
+
+// hopeless says whether an instance will not come to a state by itself, and
+// nobody is at work on it.
+func (s Settings) hopeless(ctx context.Context, env operation.Env, i Instance, goal State) error {
+	deleted := i.State == Absent && i.Run == nil && i.Reason == reasonDeleted
+	if goal == Absent || reached(i, goal) || i.State != Failed && !deleted {
+		return nil
+	}
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return err
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return err
+	}
+	for _, open := range operation.Open(view) {
+		if open.Subject == Subject(i.ID) {
+			return nil
+		}
+	}
+	return &HopelessError{Name: i.Name, Status: i.Status, Goal: goal}
+}
+
+// HopelessError is a state that an instance will not come to.
+type HopelessError struct {
+	Name   string
+	Status Status
+	Goal   State
+}
+
+// Error says how it is instead.
+func (e *HopelessError) Error() string {
+	return fmt.Sprintf("instance %q will not be %s: it is %s", e.Name, e.Goal, e.Status)
+}
+
+// Hint says what builds it anew.
+func (e *HopelessError) Hint() string {
+	if e.Status.Reason == reasonDeleted {
+		return ""
+	}
+	return "sledctl instance ensure " + e.Name + " builds it anew"
+}

@@ -1,0 +1,216 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// Watching instances: a long poll per running machine tells its states as they
+// come. What no Propolis tells is looked for: decisions in the state file, which
+// costs next to nothing, and zones, by one listing for all instances.
+const (
+	watchBeat = 100 * time.Millisecond // how often the state file is looked at
+	watchLook = 2 * time.Second        // how often the zones are, while some instance has no machine that tells
+)
+
+// Watch tells each instance that pick takes (nil: every one), as it is, and
+// again whenever its state or the reason for it changes. One that is deleted is
+// told as absent. It lasts until the context ends, or tell has an error, which
+// it returns.
+func (s Settings) Watch(ctx context.Context, env operation.Env, pick func(Record) bool, tell func(Instance) error) error {
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := watch{
+		Settings: s, env: env, book: book, pick: pick, tell: tell,
+		told: map[string]Instance{}, listening: map[string]string{}, heard: make(chan heard),
+	}
+	defer w.polls.Wait()
+	defer cancel()
+	return w.run(ctx)
+}
+
+// watch is what is known while one goes on.
+type watch struct {
+	Settings
+	env       operation.Env
+	book      *ledger.Ledger
+	pick      func(Record) bool
+	tell      func(Instance) error
+	told      map[string]Instance // by id, as they were told last
+	listening map[string]string   // whose machines tell by themselves: the run's Propolis id by the instance's
+	heard     chan heard
+	polls     sync.WaitGroup
+	seq       uint64 // of the state file, when all were looked at last
+	looked    time.Time
+}
+
+// heard is what a machine tells: a state, or that it will tell no more.
+type heard struct {
+	id, run string
+	status  propolis.Status
+	over    bool
+}
+
+func (w *watch) run(ctx context.Context) error {
+	beat := time.NewTicker(watchBeat)
+	defer beat.Stop()
+	for due := true; ; {
+		if due {
+			if err := w.look(ctx); err != nil {
+				return errors.Join(ctx.Err(), err)
+			}
+		}
+		select {
+		case h := <-w.heard:
+			due = false
+			if err := w.hear(h); err != nil {
+				return err
+			}
+		case <-beat.C:
+			view, err := w.book.Read(ctx)
+			if err != nil {
+				return errors.Join(ctx.Err(), err)
+			}
+			due = view.Seq() != w.seq || w.silent() && time.Since(w.looked) >= watchLook
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// silent says whether some instance that was told of has no machine that tells.
+func (w *watch) silent() bool {
+	for id := range w.told {
+		if _, tells := w.listening[id]; !tells {
+			return true
+		}
+	}
+	return false
+}
+
+// look sees how those are that do not tell by themselves.
+func (w *watch) look(ctx context.Context) error {
+	view, err := w.book.Read(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := All(view)
+	if err != nil {
+		return err
+	}
+	w.seq, w.looked = view.Seq(), time.Now()
+	var silent []Record
+	there := map[string]bool{}
+	for _, r := range all {
+		if w.pick != nil && !w.pick(r) {
+			continue
+		}
+		there[r.ID] = true
+		if run, tells := w.listening[r.ID]; !tells || r.Run == nil || r.Run.PropolisID != run {
+			silent = append(silent, r)
+		} else if i := w.told[r.ID]; i.ID != "" {
+			i.Record = r
+			w.told[r.ID] = i
+		}
+	}
+	seen, err := w.observe(ctx, w.env, view, silent, inventory.Zones)
+	if err != nil {
+		return err
+	}
+	for _, i := range seen {
+		if err := w.show(i); err != nil {
+			return err
+		}
+		if i.tells() {
+			w.listen(ctx, i.Record)
+		}
+	}
+	return w.gone(there)
+}
+
+// tells says whether the instance has a machine that tells its states: it
+// answers, and what it answers is not its end.
+func (i Instance) tells() bool {
+	final := []State{Failed, Unknown, Absent, Stopped, strings.ToLower(propolis.StateDestroyed)}
+	return i.Run != nil && i.Run.Ensured && !slices.Contains(final, i.State)
+}
+
+// listen follows a machine until it will tell no more.
+func (w *watch) listen(ctx context.Context, r Record) {
+	if w.listening[r.ID] == r.Run.PropolisID {
+		return
+	}
+	w.listening[r.ID] = r.Run.PropolisID
+	client := propolis.Client{Host: w.env.Host, Target: w.target(r)}
+	w.polls.Go(func() {
+		say := func(h heard) error {
+			h.id, h.run = r.ID, r.Run.PropolisID
+			select {
+			case w.heard <- h:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		// Why it ends is seen by whoever looks at the instance then.
+		_ = client.Follow(ctx, func(s propolis.Status) error { return say(heard{status: s}) })
+		_ = say(heard{over: true})
+	})
+}
+
+// hear takes what a machine tells. One that tells no more is looked at with the
+// next look.
+func (w *watch) hear(h heard) error {
+	if w.listening[h.id] != h.run {
+		return nil // of an earlier run
+	}
+	if h.over {
+		delete(w.listening, h.id)
+		w.looked = time.Time{}
+		return nil
+	}
+	i := w.told[h.id]
+	i.Status = Status{State: strings.ToLower(h.status.State)}
+	return w.show(i)
+}
+
+// show tells of an instance if it is another than it was.
+func (w *watch) show(i Instance) error {
+	before, known := w.told[i.ID]
+	w.told[i.ID] = i
+	if known && before.Status == i.Status {
+		return nil
+	}
+	return w.tell(i)
+}
+
+// gone tells of those that are not there any more.
+func (w *watch) gone(there map[string]bool) error {
+	for id, i := range w.told {
+		if there[id] {
+			continue
+		}
+		delete(w.told, id)
+		delete(w.listening, id)
+		i.Status, i.Run = Status{State: Absent, Reason: reasonDeleted}, nil
+		if err := w.tell(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reasonDeleted is why an instance that was told of is absent.
+const reasonDeleted = "it was deleted"
