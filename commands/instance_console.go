@@ -60,9 +60,9 @@ shows it to one client at a time, and asks for no password.`,
 	flags.StringVar(&o.log, "log", "", "also append the output to this file")
 	flags.BoolVar(&o.vnc, "vnc", false, "the screen: forward a port of the loopback interface to it")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "with --vnc: the address to listen on; port 0 is any that is free")
-	complete(cmd, "since-byte", noWords)
-	complete(cmd, "escape", noWords)
-	complete(cmd, "listen", noWords)
+	env.complete(cmd, "since-byte", noWords)
+	env.complete(cmd, "escape", noWords)
+	env.complete(cmd, "listen", noWords)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
 }

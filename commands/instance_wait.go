@@ -31,7 +31,7 @@ bounds the wait (exit 7).`,
 		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWait(ctx, env, goal, args) }),
 	}
 	cmd.Flags().StringVar(&goal, "for", "", orWords(instance.Goals()))
-	complete(cmd, "for", instance.Goals)
+	env.complete(cmd, "for", instance.Goals)
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd

@@ -48,7 +48,7 @@ func Send(ctx context.Context, h host.Host, r Request) ([]byte, error) {
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
 	}
 	if reply.Status < 200 || reply.Status > 299 {
-		return nil, decode(r.Method, r.URL.Path, reply.Status, reply.Body)
+		return nil, Decode(r.Method, r.URL.Path, reply.Status, reply.Body)
 	}
 	return reply.Body, nil
 }
@@ -104,8 +104,8 @@ type Body struct {
 // maxWords is how much of a strange error is repeated, in bytes.
 const maxWords = 200
 
-// decode reads an error, whatever its body is.
-func decode(method, path string, status int, data []byte) *Refusal {
+// Decode reads an error, whatever its body is.
+func Decode(method, path string, status int, data []byte) *Refusal {
 	e := &Refusal{Method: method, Path: path, Status: status}
 	var body Body
 	if json.Unmarshal(data, &body) == nil && body.Message != "" {

@@ -18,7 +18,7 @@ func TestAnErrorSaysWhatTheServerSaid(t *testing.T) {
 		"no body":              {503, "", "PUT /x: 503 Service Unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := decode("PUT", "/x", c.status, []byte(c.body)).Error(); got != c.want {
+			if got := Decode("PUT", "/x", c.status, []byte(c.body)).Error(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -31,7 +31,7 @@ func FuzzErrors(f *testing.F) {
 		f.Add([]byte(text), 200)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, status int) {
-		if e := decode("GET", "/", status, data); e.Message == "" && json.Valid(data) && len(data) > 0 && status == 500 {
+		if e := Decode("GET", "/", status, data); e.Message == "" && json.Valid(data) && len(data) > 0 && status == 500 {
 			t.Errorf("%s: an error without a word", data)
 		}
 	})

@@ -69,9 +69,20 @@ func (s Status) String() string {
 // awaited are the ids of the instances. Those that are not recorded are absent
 // already, and nothing else can be waited for of them.
 func (s Settings) awaited(ctx context.Context, env operation.Env, refs []string, goal State) ([]string, error) {
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var ids []string
 	for _, ref := range refs {
-		r, err := s.find(ctx, env, ref)
+		r, err := s.Find(view, ref)
+		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
+			err = s.missing(ctx, env, view, ref)
+		}
 		if _, unknown := errors.AsType[*NotFoundError](err); unknown && goal == Absent {
 			continue
 		}

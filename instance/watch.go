@@ -35,6 +35,7 @@ func (s Settings) Watch(ctx context.Context, env operation.Env, pick func(Record
 	w := watch{
 		Settings: s, env: env, book: book, pick: pick, tell: tell,
 		told: map[string]Instance{}, listening: map[string]string{}, heard: make(chan heard),
+		zones: SharedZones(env.Host, watchBeat),
 	}
 	defer w.polls.Wait()
 	defer cancel()
@@ -51,6 +52,7 @@ type watch struct {
 	told      map[string]Instance // by id, as they were told last
 	listening map[string]string   // whose machines tell by themselves: the run's Propolis id by the instance's
 	heard     chan heard
+	zones     Zones
 	polls     sync.WaitGroup
 	seq       uint64 // of the state file, when all were looked at last
 	looked    time.Time
@@ -59,7 +61,7 @@ type watch struct {
 // heard is what a machine tells: a state, or that it will tell no more.
 type heard struct {
 	id, run string
-	status  propolis.Status
+	status  Status
 	over    bool
 }
 
@@ -153,20 +155,16 @@ func (w *watch) listen(ctx context.Context, r Record) {
 		return
 	}
 	w.listening[r.ID] = r.Run.PropolisID
-	client := propolis.Client{Host: w.env.Host, Target: w.target(r)}
 	w.polls.Go(func() {
-		say := func(h heard) error {
+		say := func(h heard) {
 			h.id, h.run = r.ID, r.Run.PropolisID
 			select {
 			case w.heard <- h:
-				return nil
 			case <-ctx.Done():
-				return ctx.Err()
 			}
 		}
-		// Why it ends is seen by whoever looks at the instance then.
-		_ = client.Follow(ctx, func(s propolis.Status) error { return say(heard{status: s}) })
-		_ = say(heard{over: true})
+		w.Monitor(ctx, w.env.Host, r, w.zones, func(o Observation) { say(heard{status: o.Status}) })
+		say(heard{over: true}) // how it is then, the next look sees
 	})
 }
 
@@ -182,7 +180,7 @@ func (w *watch) hear(h heard) error {
 		return nil
 	}
 	i := w.told[h.id]
-	i.Status = Status{State: strings.ToLower(h.status.State)}
+	i.Status = h.status
 	return w.show(i)
 }
 

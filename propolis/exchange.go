@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/exchange"
@@ -44,7 +45,8 @@ func (c Client) speak(ctx context.Context, method, path string, needs spec.Versi
 
 // send sends a request in one version.
 func (c Client) send(ctx context.Context, target Target, v spec.Version, method, path string, body []byte) ([]byte, error) {
-	to := &url.URL{Scheme: "http", Host: target.Address.String(), Path: path}
+	path, query, _ := strings.Cut(path, "?")
+	to := &url.URL{Scheme: "http", Host: target.Address.String(), Path: path, RawQuery: query}
 	reply, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: to, Version: v.String(), Body: body, Limit: maxReply})
 	if e, ok := errors.AsType[*dropshot.Refusal](err); ok {
 		return nil, &Error{*e}

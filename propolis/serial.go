@@ -112,7 +112,7 @@ func (s serialStream) Read(ctx context.Context) ([]byte, error) {
 		}
 	}
 	if err := json.Unmarshal(data, &control); err != nil || control.Migrating == nil {
-		return nil, replyError(http.MethodGet, pathSerial, cmp.Or(err, fmt.Errorf("a message %q", data[:min(len(data), maxWords)])))
+		return nil, replyError(http.MethodGet, pathSerial, cmp.Or(err, fmt.Errorf("a message that is not known: %q", data[:min(len(data), 100)])))
 	}
 	return nil, &console.MovedError{Destination: control.Migrating.Destination, Offset: control.Migrating.FromStart}
 }

@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/coder/websocket"
+
+	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/propolis/spec"
 )
 
 // Websockets of a server. It upgrades before it looks whether there is a
@@ -33,10 +35,7 @@ func (c Client) dial(ctx context.Context, path string, query url.Values) (*webso
 		DisableKeepAlives: true, DisableCompression: true,
 	}
 	header := http.Header{}
-	for _, line := range headers(nil) {
-		name, value, _ := strings.Cut(line, ": ")
-		header.Set(name, value)
-	}
+	header.Set(dropshot.VersionHeader, spec.Oldest.String()) // they are the same in each
 	at := url.URL{Scheme: "http", Host: target.Address.String(), Path: path, RawQuery: query.Encode()}
 	conn, reply, err := websocket.Dial(ctx, at.String(), &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: header, CompressionMode: websocket.CompressionDisabled,
@@ -49,7 +48,7 @@ func (c Client) dial(ctx context.Context, path string, query url.Values) (*webso
 		return nil, ctx.Err()
 	case reply != nil && reply.StatusCode >= http.StatusBadRequest:
 		body, _ := io.ReadAll(reply.Body) // the beginning, which is what the library keeps
-		return nil, decodeError(http.MethodGet, path, reply.StatusCode, body)
+		return nil, &Error{*dropshot.Decode(http.MethodGet, path, reply.StatusCode, body)}
 	case reply != nil:
 		return nil, replyError(http.MethodGet, path, err)
 	}

@@ -1,0 +1,219 @@
+package commands_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// watched is a command line that goes on, and what it has printed.
+type watched struct {
+	cancel context.CancelCauseFunc
+	done   chan answer
+	mu     sync.Mutex
+	lines  strings.Builder
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lines.Write(p)
+}
+
+// said is what was printed since the last time.
+func (w *watched) said() string {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.lines.String()
+	w.lines.Reset()
+	return s
+}
+
+// begin runs a command line beside the test.
+func (s *sled) begin(h host.Host, line string) *watched {
+	ctx, cancel := context.WithCancelCause(s.t.Context())
+	w := &watched{cancel: cancel, done: make(chan answer, 1)}
+	env, _, errs := commands.On(h, nil)
+	env.Streams.Out.Writer = w
+	go func() {
+		exit := commands.Run(ctx, env, strings.Fields(line))
+		w.done <- answer{exit: exit, errs: errs.String()}
+	}()
+	return w
+}
+
+// end stops it, as ^C does.
+func (w *watched) end() answer {
+	w.cancel(context.Canceled)
+	return <-w.done
+}
+
+func TestEachChangeOfAnInstanceIsPrinted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSled(t, small(), "")
+		s.run("bootstrap")
+		s.run("instance ensure web1")
+		w := s.begin(s.Host(), "instance watch -H --columns name,state,reason")
+		is := func(when, want string) {
+			t.Helper()
+			time.Sleep(3 * time.Second) // of the bubble's own
+			if got := w.said(); got != want {
+				t.Errorf("%s: %q, want %q", when, got, want)
+			}
+		}
+		is("at first", "web1\trunning\t-\n")
+		is("when nothing happens", "")
+		s.run("propolis stop --instance web1")
+		is("powered off", "web1\tdestroyed\t-\n")
+		s.run("instance ensure web1")
+		is("again", "web1\trunning\t-\n")
+		s.crash("web1")
+		is("its server has died", "web1\trunning\tPropolis cannot be reached: unexpected EOF\nweb1\tfailed\tPropolis restarted and has lost its machine\n")
+		s.run("instance ensure web1")
+		is("again", "web1\trunning\t-\n")
+		zone := strings.Fields(s.run("instance get web1 -H --columns zone"))[0]
+		s.command("zoneadm -z " + zone + " halt")
+		is("its zone was halted", "web1\tfailed\tits zone is installed, not running\n")
+		s.run("instance stop web1")
+		is("stopped", "web1\tstopped\t-\n")
+		s.run("instance ensure web2")
+		is("another one", "web2\trunning\t-\n")
+		s.run("instance delete web1 web2")
+		got := w.said()
+		time.Sleep(3 * time.Second)
+		got += w.said()
+		for _, want := range []string{"web1\tabsent\tit was deleted\n", "web2\tabsent\tit was deleted\n"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("deleted: %q", got)
+			}
+		}
+		if a := w.end(); a.exit != 130 {
+			t.Errorf("exit %d: %s", a.exit, a.errs)
+		}
+	})
+}
+
+// crash kills the Propolis of an instance; its service starts it anew.
+func (s *sled) crash(name string) {
+	s.t.Helper()
+	zone := strings.Fields(s.run("instance get " + name + " -H --columns zone"))[0]
+	err := s.World().Update(s.t.Context(), func(tx *world.Tx) error {
+		for _, p := range tx.State.Processes {
+			if p.Zone == zone {
+				tx.Exit(p.PID)
+				return nil
+			}
+		}
+		return errors.New("no Propolis in " + zone)
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSled(t, small(), "")
+		s.run("bootstrap")
+		s.run("instance ensure web1")
+		s.run("instance ensure web2")
+		s.run("instance wait web1 web2 --for running")
+		s.run("instance wait nobody --for absent")
+		for line, want := range map[string]answer{
+			"instance wait nobody --for running":                {exit: 4, errs: `no instance "nobody"`},
+			"instance wait web1 --for stopped --timeout 1m":     {exit: 7, errs: "not yet stopped: web1 is running"},
+			"instance wait web1 --for runing":                   {exit: 2, errs: "did you mean: --for running"},
+			"instance wait web1":                                {exit: 2, errs: "--for is missing"},
+			"instance wait web1 web2 --for absent --timeout 1s": {exit: 7, errs: "web1 is running, web2 is running"},
+		} {
+			if a := s.try(line); a.exit != want.exit || !strings.Contains(a.errs, want.errs) {
+				t.Errorf("%s: exit %d, %s", line, a.exit, a.errs)
+			}
+		}
+		ends := func(line string, exit int, meanwhile func()) {
+			t.Helper()
+			w := s.begin(s.Host(), line)
+			if time.Sleep(time.Minute); w.said() != "" || len(w.done) > 0 {
+				t.Fatalf("%s does not wait", line)
+			}
+			meanwhile()
+			begun := time.Now()
+			a := <-w.done
+			if a.exit != exit || time.Since(begun) > 3*time.Second {
+				t.Errorf("%s: exit %d after %s: %s", line, a.exit, time.Since(begun), a.errs)
+			}
+		}
+		ends("instance wait web1 web2 --for stopped", 0, func() {
+			s.run("propolis stop --instance web1")
+			s.run("instance stop web2")
+		})
+		ends("instance wait web1 --for running", 0, func() { s.run("instance ensure web1") })
+		ends("instance wait web1 --for failed", 0, func() { s.crash("web1") })
+		if a := s.try("instance wait web1 --for running"); a.exit != 1 || !strings.Contains(a.errs, "lost its machine") || !strings.Contains(a.errs, "sledctl instance ensure web1") {
+			t.Errorf("what has failed is waited for: exit %d %s", a.exit, a.errs)
+		}
+		s.run("instance ensure web1")
+		ends("instance wait web1 --for stopped", 1, func() { s.crash("web1") })
+		ends("instance wait web2 --for running", 1, func() { s.run("instance delete web2") })
+		ends("instance wait web1 --for absent", 0, func() { s.run("instance delete web1") })
+	})
+}
+
+// connections counts those that are open.
+type connections struct {
+	host.Host
+	open, most atomic.Int64
+}
+
+func (c *connections) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.Host.Dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	now := c.open.Add(1)
+	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
+	}
+	return &counted{Conn: conn, closed: sync.OnceFunc(func() { c.open.Add(-1) })}, nil
+}
+
+type counted struct {
+	net.Conn
+	closed func()
+}
+
+func (c *counted) Close() error { c.closed(); return c.Conn.Close() }
+
+// A crowd that is watched costs a connection each, and nothing else while
+// nothing happens.
+func TestACrowdIsWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 40
+		s := newSled(t, small(), "")
+		s.run("bootstrap")
+		s.crowd(n, func(name string) string { return "instance ensure " + name })
+		h := &connections{Host: s.Host()}
+		w := s.begin(h, "instance watch -H --columns name,state")
+		time.Sleep(10 * time.Second)
+		if lines := strings.Count(w.said(), "\trunning\n"); lines != n || h.open.Load() != n {
+			t.Errorf("%d instances, %d connections", lines, h.open.Load())
+		}
+		time.Sleep(time.Hour)
+		if said := w.said(); said != "" || h.most.Load() > 2*n {
+			t.Errorf("%q, %d connections at once", said, h.most.Load())
+		}
+		if a := w.end(); a.exit != 130 || h.open.Load() != 0 {
+			t.Errorf("exit %d, %d connections are left", a.exit, h.open.Load())
+		}
+	})
+}
