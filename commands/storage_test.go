@@ -27,12 +27,18 @@ import (
 // keyed is a sled with blank disks whose secrets are in a file.
 func keyed(t *testing.T) *sled {
 	t.Helper()
+	return keyedWith(t, 2, 1)
+}
+
+// keyedWith has so many U.2s, and secrets of the epochs 0 to latest.
+func keyedWith(t *testing.T, u2, latest int) *sled {
+	t.Helper()
 	config := strings.Replace(commands.SimulatedConfig(), `key = "development"`, `key = "file:/secrets"`, 1)
 	if !strings.Contains(config, "/secrets") {
 		t.Fatal("the configuration has no key to replace")
 	}
-	s := newSled(t, sim.Options{Seed: 1, M2: 1, U2: 2, Blank: true}, config)
-	s.secrets(1)
+	s := newSled(t, sim.Options{Seed: 1, M2: 1, U2: u2, Blank: true}, config)
+	s.secrets(latest)
 	return s
 }
 

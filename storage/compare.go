@@ -420,9 +420,9 @@ func (c *comparison) conflict(want Expected, is zfs.Dataset) *ConflictError {
 	case is.Mountpoint != want.Mountpoint:
 		return bad("mountpoint", is.Mountpoint, want.Mountpoint)
 	case want.inside() && is.Encryption == "":
-		return bad("encryption", "unknown", cipher) // this zfs cannot tell
-	case want.inside() && is.Encryption != cipher:
-		return bad("encryption", is.Encryption, cipher)
+		return bad("encryption", "unknown", zfs.Cipher) // this zfs cannot tell
+	case want.inside() && is.Encryption != zfs.Cipher:
+		return bad("encryption", is.Encryption, zfs.Cipher)
 	case want.inside() && is.EncryptionRoot != root:
 		return bad("encryptionroot", is.EncryptionRoot, root)
 	}

@@ -59,7 +59,7 @@ func whole(pool string) []zfs.Dataset {
 			}
 		}
 		if e.inside() {
-			d.Encryption, d.Keyformat, d.Keystatus, d.EncryptionRoot = cipher, "raw", zfs.KeyAvailable, pool+"/"+encrypted
+			d.Encryption, d.Keyformat, d.Keystatus, d.EncryptionRoot = zfs.Cipher, "raw", zfs.KeyAvailable, pool+"/"+encrypted
 		}
 		if e.Root {
 			d.User[PropertyKeyID], d.User[PropertyEpoch] = zfs.Value{Value: "was", Source: zfs.Local}, zfs.Value{Value: "0", Source: zfs.Local}
@@ -233,7 +233,7 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 			func(s *scene) {
 				s.Own = []Own{{On: sled.ExternalPool, Name: "crypt/x", Properties: props("canmount", "noauto", "reservation", "7")}}
 				s.datasets = append(s.datasets, zfs.Dataset{Name: crypt + "/x", Type: "filesystem", Canmount: "on", Reservation: 0,
-					Mountpoint: sled.PoolRoot(pool1).Join("crypt/x").Mountpoint, Encryption: cipher, EncryptionRoot: crypt})
+					Mountpoint: sled.PoolRoot(pool1).Join("crypt/x").Mountpoint, Encryption: zfs.Cipher, EncryptionRoot: crypt})
 			},
 			[]string{
 				"dataset POOL1/crypt/x: canmount is on, wanted noauto; zfs.set POOL1/crypt/x canmount",

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -73,6 +74,9 @@ func (e *LockedError) Unwrap() error { return e.Err }
 
 // Hint names the setting.
 func (e *LockedError) Hint() string {
+	if c, ok := errors.AsType[*ConflictError](e.Err); ok {
+		return fmt.Sprintf("bootstrap tries the key of each epoch, once the dataset names none: zfs inherit %s %s", c.Property, strings.TrimPrefix(c.Object, "dataset "))
+	}
 	if e.Err == errNoSource {
 		return "set storage.key to where the sled's secrets are: file:/NAME, command:WORDS, or development"
 	}

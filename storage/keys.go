@@ -22,13 +22,12 @@ const (
 	PropertyKeyID = "sledctl:key-id"
 	// PropertyEpoch keeps the epoch of the secret.
 	PropertyEpoch = "sledctl:epoch"
+	// PropertyNextEpoch is there while a key is changed on a zfs that cannot set
+	// PropertyEpoch with it: the key is of the one or of the other.
+	PropertyNextEpoch = "sledctl:next-epoch"
 	// propertyAgentEpoch is the sled agent's own (omicron, illumos-utils/src/zfs.rs).
 	propertyAgentEpoch = "oxide:epoch"
 )
-
-// cipher is what a U.2's crypt is encrypted with (omicron,
-// sled-storage/src/dataset.rs).
-const cipher = "aes-256-gcm"
 
 var (
 	errNoSource   = errors.New("no source of keys is configured")
@@ -36,58 +35,95 @@ var (
 )
 
 // need is a key that something seen needs: of a text, and of an epoch, or of the
-// latest one.
+// latest one, or of each.
 type need struct {
 	identity string
+	of       epochs
 	epoch    uint64
-	latest   bool
 }
+
+type epochs string
+
+const (
+	thatEpoch   epochs = ""
+	latestEpoch epochs = "latest"
+	everyEpoch  epochs = "every"
+)
 
 // Keys are the keys that were asked for, and why others could not be had.
 type Keys struct {
-	keys   map[need]key.Key
+	keys   map[need][]key.Key // the newest first
 	failed map[need]error
 }
 
-func (k Keys) get(n need) (key.Key, error) {
+func (k Keys) get(n need) ([]key.Key, error) {
 	if got, ok := k.keys[n]; ok {
 		return got, nil
 	}
 	if err := k.failed[n]; err != nil {
+		return nil, err
+	}
+	return nil, errNoSource
+}
+
+// latest is the key of the latest epoch.
+func (k Keys) latest(identity string) (key.Key, error) {
+	got, err := k.get(need{identity: identity, of: latestEpoch})
+	if err != nil {
 		return key.Key{}, err
 	}
-	return key.Key{}, errNoSource
+	return got[0], nil
 }
 
 // ask gets the keys from the source. What cannot be had fails where it is used.
 func (s Settings) ask(ctx context.Context, h host.Host, needs []need) Keys {
-	got := Keys{keys: map[need]key.Key{}, failed: map[need]error{}}
+	got := Keys{keys: map[need][]key.Key{}, failed: map[need]error{}}
 	for _, n := range needs {
 		if s.Keys == nil {
 			got.failed[n] = errNoSource
 			continue
 		}
-		k, err := s.key(ctx, h, n)
+		keys, err := s.keys(ctx, h, n)
 		if err != nil {
 			got.failed[n] = err
 			continue
 		}
-		got.keys[n] = k
+		got.keys[n] = keys
 	}
 	return got
 }
 
-func (s Settings) key(ctx context.Context, h host.Host, n need) (k key.Key, err error) {
-	epoch := n.epoch
+// mostTried bounds the epochs that are tried on a disk that does not say of which
+// its key is.
+const mostTried = 64
+
+func (s Settings) keys(ctx context.Context, h host.Host, n need) ([]key.Key, error) {
 	if n.identity == "" {
-		return k, errNoIdentity
+		return nil, errNoIdentity
 	}
-	if n.latest {
+	epoch := n.epoch
+	if n.of != thatEpoch {
+		var err error
 		if epoch, err = s.Keys.Latest(ctx, h); err != nil {
-			return k, err
+			return nil, err
 		}
 	}
-	return s.Keys.Key(ctx, h, epoch, n.identity)
+	newest, err := s.Keys.Key(ctx, h, epoch, n.identity)
+	if err != nil {
+		return nil, err
+	}
+	all := []key.Key{newest}
+	for n.of == everyEpoch && epoch > 0 && newest.Epoch-epoch+1 < mostTried {
+		epoch--
+		k, err := s.Keys.Key(ctx, h, epoch, n.identity)
+		switch {
+		case err == nil:
+			all = append(all, k)
+		case !errors.Is(err, key.ErrNoEpoch):
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // needs are the keys that it takes to make and unlock what is missing or locked.
@@ -95,13 +131,17 @@ func (s Settings) needs(seen Seen) []need {
 	var needs []need
 	for _, pool := range externalPools(seen) {
 		is, there := seen.Inv.Dataset(pool + "/" + encrypted)
-		if !there || is.Keystatus == zfs.KeyUnavailable {
-			needs = append(needs, needOf(seen, pool, is))
+		switch {
+		case !there:
+			needs = append(needs, need{identity: keyID(seen, pool, is), of: latestEpoch})
+		case is.Keystatus == zfs.KeyUnavailable:
+			may, _ := mayHave(seen, pool, is)
+			needs = append(needs, may...)
 		}
 	}
 	for _, f := range seen.Disks {
 		if f.Kind == disk.U2 && f.isBlank() && s.mayFormat(f.Disk) {
-			needs = append(needs, need{identity: identity(f.Disk), latest: true})
+			needs = append(needs, need{identity: identity(f.Disk), of: latestEpoch})
 		}
 	}
 	return needs
@@ -119,13 +159,31 @@ func externalPools(seen Seen) []string {
 	return names
 }
 
-// needOf is the key of a pool's encrypted dataset, which may not be there yet.
-func needOf(seen Seen, pool string, is zfs.Dataset) need {
-	n := need{identity: keyID(seen, pool, is), latest: true}
-	if epoch, ok := epochOf(is); ok {
-		n.epoch, n.latest = epoch, false
+// mayHave are the keys that a pool's encrypted dataset may have, the likeliest
+// first: while it is changed, the next one and the one before; where the epoch is
+// not told, that of each, as the sled agent tries them (omicron,
+// illumos-utils/src/zfs.rs). Errors: *ConflictError for an epoch that is no number.
+func mayHave(seen Seen, pool string, is zfs.Dataset) ([]need, error) {
+	id := keyID(seen, pool, is)
+	next, changing, err := epochIn(is, PropertyNextEpoch)
+	if err != nil {
+		return nil, err
 	}
-	return n
+	epoch, told, err := epochOf(is)
+	if err != nil {
+		return nil, err
+	}
+	var may []need
+	if changing {
+		may = append(may, need{identity: id, epoch: next})
+	}
+	switch {
+	case !told:
+		may = append(may, need{identity: id, of: everyEpoch})
+	case !changing || epoch != next:
+		may = append(may, need{identity: id, epoch: epoch})
+	}
+	return may, nil
 }
 
 // identity is the text that a disk's key is derived from.
@@ -147,43 +205,78 @@ func keyID(seen Seen, pool string, is zfs.Dataset) string {
 	return ""
 }
 
-// epochOf is the epoch of the secret that a dataset's key was derived from.
-func epochOf(d zfs.Dataset) (uint64, bool) {
-	for _, name := range []string{PropertyEpoch, propertyAgentEpoch} {
-		if v := d.User[name]; v.Source == zfs.Local {
-			epoch, err := strconv.ParseUint(v.Value, 10, 64)
-			return epoch, err == nil
-		}
+// epochOf is the epoch of the secret that a dataset's key was derived from, if it
+// says so. Errors: *ConflictError.
+func epochOf(d zfs.Dataset) (epoch uint64, told bool, err error) {
+	if epoch, told, err = epochIn(d, PropertyEpoch); told || err != nil {
+		return epoch, told, err
 	}
-	return 0, false
+	return epochIn(d, propertyAgentEpoch)
 }
 
-// marks are the properties that say which key it is.
-func marks(k key.Key) []zfs.Property {
-	return props(PropertyKeyID, k.Identity(), PropertyEpoch, fmt.Sprint(k.Epoch))
+func epochIn(d zfs.Dataset, property string) (epoch uint64, told bool, err error) {
+	v := d.User[property]
+	if v.Source != zfs.Local {
+		return 0, false, nil
+	}
+	if epoch, err = strconv.ParseUint(v.Value, 10, 64); err != nil {
+		return 0, false, &ConflictError{Object: "dataset " + d.Name, Property: property, Is: strconv.Quote(v.Value), Wanted: "a number"}
+	}
+	return epoch, true, nil
 }
 
-// unlock loads the key of an encrypted dataset that is there.
+// marks are the properties that say which key it is. A dataset that the sled
+// agent marks is marked as the sled agent does, too: it may get the disk back.
+func marks(k key.Key, is zfs.Dataset) []zfs.Property {
+	all := props(PropertyKeyID, k.Identity(), PropertyEpoch, fmt.Sprint(k.Epoch))
+	if is.User[propertyAgentEpoch].Source == zfs.Local {
+		all = append(all, zfs.Property{Name: propertyAgentEpoch, Value: fmt.Sprint(k.Epoch)})
+	}
+	return all
+}
+
+// unlock loads the key of an encrypted dataset that is there, or finds out which
+// it is.
 func (c *comparison) unlock(want Expected, is zfs.Dataset) (plan.Action, error) {
-	k, err := c.seen.Keys.get(needOf(c.seen, want.Pool, is))
+	may, err := mayHave(c.seen, want.Pool, is)
 	if err != nil {
 		return plan.Action{}, err
 	}
-	return plan.Action{ID: "zfs.load-key " + want.Dataset, Why: "is locked", Step: zfs.LoadKey{Dataset: want.Dataset, Key: k}}, nil
+	find := zfs.FindKey{Dataset: want.Dataset}
+	if is.User[PropertyNextEpoch].Source == zfs.Local {
+		find.Drop = []string{PropertyNextEpoch}
+	}
+	var failed []error
+	for _, n := range may {
+		keys, err := c.seen.Keys.get(n)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		for _, k := range keys {
+			find.Keys = append(find.Keys, zfs.Candidate{Key: k, Properties: marks(k, is)})
+		}
+	}
+	if len(find.Keys) == 0 {
+		return plan.Action{}, errors.Join(failed...)
+	}
+	if len(may) == 1 && may[0].of == thatEpoch && find.Drop == nil {
+		return plan.Action{ID: "zfs.load-key " + want.Dataset, Why: "is locked", Step: zfs.LoadKey{Dataset: want.Dataset, Key: find.Keys[0].Key}}, nil
+	}
+	return plan.Action{ID: "zfs.find-key " + want.Dataset, Why: "is locked, and does not say for sure which key it has", Step: find}, nil
 }
 
-// createRoot makes an encrypted dataset. disk is set where the pool is to be
-// made first.
+// createRoot makes an encrypted dataset, on a disk that is known or, where the pool
+// is to be made first, coming.
 func (c *comparison) createRoot(want Expected, properties []zfs.Property) (plan.Step, error) {
-	n := needOf(c.seen, want.Pool, zfs.Dataset{})
+	id := keyID(c.seen, want.Pool, zfs.Dataset{})
 	if d, coming := c.coming[want.Pool]; coming {
-		n.identity = identity(d)
+		id = identity(d)
 	}
-	k, err := c.seen.Keys.get(n)
+	k, err := c.seen.Keys.latest(id)
 	if err != nil {
 		return nil, err
 	}
-	return zfs.Create{Dataset: want.Dataset, Properties: slices.Concat(properties, marks(k)), Key: k}, nil
+	return zfs.Create{Dataset: want.Dataset, Properties: slices.Concat(properties, marks(k, zfs.Dataset{})), Key: k}, nil
 }
 
 // wipe takes away key files that a killed run has left.
@@ -208,7 +301,7 @@ func behindWipes(actions []plan.Action) {
 	for i, a := range actions {
 		uses := false
 		switch step := a.Step.(type) {
-		case zfs.LoadKey, zfs.ChangeKey:
+		case zfs.LoadKey, zfs.FindKey, zfs.ChangeKey:
 			uses = true
 		case zfs.Create:
 			uses = step.Key != nil

@@ -57,7 +57,7 @@ func rekeyNeeds(seen Seen) []need {
 	var needs []need
 	for _, pool := range externalPools(seen) {
 		is, _ := seen.Inv.Dataset(pool + "/" + encrypted)
-		needs = append(needs, need{identity: keyID(seen, pool, is), latest: true})
+		needs = append(needs, need{identity: keyID(seen, pool, is), of: latestEpoch})
 	}
 	return needs
 }
@@ -66,28 +66,41 @@ func rekeyNeeds(seen Seen) []need {
 func rekey(seen Seen, latest uint64) (actions []plan.Action, left []Difference) {
 	for _, pool := range externalPools(seen) {
 		is, there := seen.Inv.Dataset(pool + "/" + encrypted)
-		epoch, known := epochOf(is)
-		if !there || is.Encryption != cipher || known && epoch == latest {
+		if !there || is.Encryption != zfs.Cipher {
 			continue
 		}
-		k, err := seen.Keys.get(need{identity: keyID(seen, pool, is), latest: true})
-		if is.Keystatus != zfs.KeyAvailable {
-			err = errors.New("its present key must be loaded first")
+		epoch, told, err := epochOf(is)
+		changing := is.User[PropertyNextEpoch].Source == zfs.Local
+		if told && epoch == latest && !changing {
+			continue
+		}
+		k, kerr := seen.Keys.latest(keyID(seen, pool, is))
+		switch {
+		case err != nil:
+		case is.Keystatus != zfs.KeyAvailable:
+			err = &LockedError{errors.New("its present key must be loaded first")}
+		case kerr != nil:
+			err = &LockedError{kerr}
 		}
 		if err != nil {
-			left = append(left, Difference{Object: "dataset " + is.Name, Property: "epoch", Is: is.User[PropertyEpoch].Value, Wanted: fmt.Sprint(latest),
-				Err: &LockedError{err}})
+			left = append(left, Difference{Object: "dataset " + is.Name, Property: "epoch", Is: is.User[PropertyEpoch].Value, Wanted: fmt.Sprint(latest), Err: err})
 			continue
 		}
 		was := "unknown"
-		if known {
+		if told {
 			was = fmt.Sprint(epoch)
 		}
 		actions = append(actions, plan.Action{
 			ID: "zfs.change-key " + is.Name, Object: "dataset " + is.Name, Change: plan.Modify,
 			Why:  fmt.Sprintf("its key is of epoch %s, the latest is %d", was, latest),
-			Step: zfs.ChangeKey{Dataset: is.Name, Key: k, Properties: marks(k)},
+			Step: zfs.ChangeKey{Dataset: is.Name, Key: k, Properties: marks(k, is), Coming: props(PropertyNextEpoch, fmt.Sprint(k.Epoch))},
 		})
+		if changing {
+			actions = append(actions, plan.Action{
+				ID: "zfs.inherit " + is.Name + " " + PropertyNextEpoch, Object: "dataset " + is.Name, Change: plan.Modify, After: []string{"zfs.change-key " + is.Name},
+				Why: "a change of its key that was interrupted has left it", Step: zfs.Inherit{Dataset: is.Name, Name: PropertyNextEpoch},
+			})
+		}
 	}
 	return actions, left
 }

@@ -54,7 +54,7 @@ type Found struct {
 func (s Settings) Wants() inventory.Want {
 	return inventory.Want{
 		Parts: []inventory.Part{inventory.Rival, inventory.Pools, inventory.Datasets}, Roots: roots,
-		User: append(zfs.Extended(), PropertyKeyID, PropertyEpoch, propertyAgentEpoch, propertyUUID),
+		User: append(zfs.Extended(), PropertyKeyID, PropertyEpoch, PropertyNextEpoch, propertyAgentEpoch, propertyUUID),
 	}
 }
 

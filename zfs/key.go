@@ -2,7 +2,6 @@ package zfs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/sledctl/sledctl/host"
@@ -22,13 +21,13 @@ type Key interface {
 	Around() (before, after []host.Line)
 }
 
-// cipher is how file systems are encrypted, as the sled agent does it
+// Cipher is how file systems are encrypted, as the sled agent does it
 // (oxidecomputer/omicron illumos-utils/src/zfs.rs).
-const cipher = "aes-256-gcm"
+const Cipher = "aes-256-gcm"
 
 // encrypting are the properties that make a new file system an encryption root.
 func encrypting(k Key) []Property {
-	return []Property{{"encryption", cipher}, {"keyformat", "raw"}, {"keylocation", k.Location()}}
+	return []Property{{"encryption", Cipher}, {"keyformat", "raw"}, {"keylocation", k.Location()}}
 }
 
 // with explains commands that need the key.
@@ -63,27 +62,11 @@ type UnloadKey struct {
 	Key     Key // for Undo; may be nil
 }
 
-// ChangeKey gives an encryption root another key, and sets user properties with
-// it, such as the key's epoch, in the same command: there is no moment at which
-// the one is new and the other old. The old key must be loaded
-// (ErrKeyNotLoaded).
-type ChangeKey struct {
-	Dataset    string
-	Key        Key
-	Properties []Property // user properties
-	// Old and its properties are what Undo goes back to; nil: nothing.
-	Old           Key
-	OldProperties []Property
-}
-
 // Verb names the step.
 func (LoadKey) Verb() string { return "zfs.load-key" }
 
 // Verb names the step.
 func (UnloadKey) Verb() string { return "zfs.unload-key" }
-
-// Verb names the step.
-func (ChangeKey) Verb() string { return "zfs.change-key" }
 
 // Undo is UnloadKey.
 func (s LoadKey) Undo() any { return UnloadKey(s) }
@@ -96,14 +79,6 @@ func (s UnloadKey) Undo() any {
 	return LoadKey(s)
 }
 
-// Undo is ChangeKey, or nil if the old key is not known.
-func (s ChangeKey) Undo() any {
-	if s.Old == nil {
-		return nil
-	}
-	return ChangeKey{Dataset: s.Dataset, Key: s.Old, Properties: s.OldProperties, Old: s.Key, OldProperties: s.Properties}
-}
-
 // Explain is the zfs load-key, between what is done with the key's file.
 func (s LoadKey) Explain() []host.Line {
 	return with(s.Key, host.CommandLine(loadKeyCommand(s.Dataset, s.Key)))
@@ -112,11 +87,6 @@ func (s LoadKey) Explain() []host.Line {
 // Explain is the zfs unload-key.
 func (s UnloadKey) Explain() []host.Line {
 	return []host.Line{host.CommandLine(unloadKeyCommand(s.Dataset))}
-}
-
-// Explain is the zfs change-key, between what is done with the key's file.
-func (s ChangeKey) Explain() []host.Line {
-	return with(s.Key, host.CommandLine(changeKeyCommand(s.Dataset, s.Key, s.Properties)))
 }
 
 // Do loads it.
@@ -150,34 +120,4 @@ func (s UnloadKey) Do(ctx context.Context, h host.Host) error {
 		return fmt.Errorf("unload the key of dataset %s: %w", s.Dataset, err)
 	}
 	return nil
-}
-
-// Do changes it.
-func (s ChangeKey) Do(ctx context.Context, h host.Host) error {
-	changed := false
-	err := s.check()
-	if err == nil {
-		err = lend(ctx, h, s.Key, func() error {
-			err := run(ctx, h, changeKeyCommand(s.Dataset, s.Key, s.Properties), s.Dataset)
-			changed = err == nil
-			return err
-		})
-	}
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("change the key of dataset %s: %w", s.Dataset, err)
-	if !changed {
-		return err
-	}
-	return &host.LeftError{Cause: err, Err: errors.New("the key is changed all the same")}
-}
-
-func (s ChangeKey) check() error {
-	for _, p := range s.Properties {
-		if !userProperty(p.Name) {
-			return &NameError{What: "property", Name: p.Name, Reason: "is no user property: it has no ':'"}
-		}
-	}
-	return errors.Join(ValidateName(s.Dataset), validateProperties(s.Properties))
 }

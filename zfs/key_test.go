@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -202,6 +203,98 @@ func TestStepsWithAKeyThatFail(t *testing.T) {
 	}
 }
 
+// OpenZFS sets no user properties with a key. It says so once, and what it is
+// asked then leaves at no moment a dataset that says nothing of the key it has.
+func TestWhereAKeyTakesNoPropertiesItIsAnnounced(t *testing.T) {
+	refusal := answer{exit: 255, stderr: "Key change error: Only keyformat, keylocation, and pbkdf2iters may be set with this command.\n"}
+	busy := answer{exit: 1, stderr: "cannot set property for 'tank/a': dataset is busy\n"}
+	announced := []string{"set sledctl:next=4", "change-key", "set sledctl:epoch=4", "inherit sledctl:next"}
+	for name, c := range map[string]struct {
+		answers map[string][]answer
+		want    []string
+		left    bool
+		fails   bool
+	}{
+		"all goes well":             {want: announced},
+		"it cannot be announced":    {answers: map[string][]answer{"set": {busy}}, want: announced[:1], fails: true},
+		"it cannot be changed":      {answers: map[string][]answer{"change-key": {refusal, {exit: 255, stderr: "no\n"}}}, want: announced[:2], fails: true},
+		"what it is cannot be said": {answers: map[string][]answer{"set": {{}, busy}}, want: announced[:3], fails: true, left: true},
+	} {
+		f := newKeyed(t, tankA())
+		for subcommand, all := range c.answers {
+			f.answer(subcommand, all...)
+		}
+		if len(c.answers["change-key"]) == 0 {
+			f.answer("change-key", refusal)
+		}
+		h := host.Remembering(f)
+		step := ChangeKey{Dataset: "tank/a", Key: testKey{name: "a", secret: "secret"}, Properties: []Property{{"sledctl:epoch", "4"}}, Coming: []Property{{"sledctl:next", "4"}}}
+		err := step.Do(t.Context(), h)
+		_, left := errors.AsType[*host.LeftError](err)
+		if (err != nil) != c.fails || left != c.left {
+			t.Errorf("%s: %v, left: %v", name, err, left)
+		}
+		ran := func() []string {
+			var all []string
+			for _, line := range f.ran {
+				words := strings.Fields(line)
+				if words[1] == "change-key" {
+					words[2] = ""
+				}
+				all = append(all, strings.TrimSpace(words[1]+" "+words[2]))
+			}
+			return all
+		}
+		if diff := cmp.Diff(append([]string{"change-key"}, c.want...), ran()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if c.fails {
+			continue
+		}
+		f.ran = nil
+		if err := step.Do(t.Context(), h); err != nil {
+			t.Errorf("%s, again: %v", name, err)
+		}
+		if diff := cmp.Diff(announced, ran()); diff != "" {
+			t.Errorf("%s, again: it does not remember: %s", name, diff)
+		}
+	}
+}
+
+func TestTheKeyThatFitsIsFound(t *testing.T) {
+	wrong := answer{exit: 255, stderr: "Key load error: Incorrect key provided for 'tank/a'.\n"}
+	keys := []Candidate{
+		{Key: testKey{name: "a", secret: "new"}, Properties: []Property{{"sledctl:epoch", "2"}}},
+		{Key: testKey{name: "a", secret: "old"}, Properties: []Property{{"sledctl:epoch", "1"}}},
+	}
+	for name, c := range map[string]struct {
+		load  []answer
+		want  []string
+		wrong bool
+	}{
+		"the first":  {nil, []string{"load-key: new", "set: nothing", "inherit: nothing"}, false},
+		"the second": {[]answer{wrong}, []string{"load-key: new", "load-key: old", "set: nothing", "inherit: nothing"}, false},
+		"none":       {[]answer{wrong, wrong}, []string{"load-key: new", "load-key: old"}, true},
+		"who knows":  {[]answer{{err: host.ErrStillRunning}}, []string{"load-key: new"}, false},
+	} {
+		f := newKeyed(t, tankA())
+		f.answer("load-key", c.load...)
+		err := FindKey{Dataset: "tank/a", Keys: keys, Drop: []string{"sledctl:next"}}.Do(t.Context(), f)
+		if errors.Is(err, ErrWrongKey) != c.wrong || errors.Is(err, host.ErrStillRunning) != (name == "who knows") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(c.want, f.seen); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	// What it cannot write down it does not leave unlocked.
+	f := newKeyed(t, tankA())
+	f.answer("set", answer{exit: 1, stderr: "cannot set property for 'tank/a': out of space\n"})
+	if err := (FindKey{Dataset: "tank/a", Keys: keys}).Do(t.Context(), f); err == nil || !slices.Contains(f.seen, "unload-key: nothing") {
+		t.Errorf("%v, %q", err, f.seen)
+	}
+}
+
 func TestUndoOfKeys(t *testing.T) {
 	k, l := testKey{name: "a"}, testKey{name: "b"}
 	three, four := []Property{{"sledctl:epoch", "3"}}, []Property{{"sledctl:epoch", "4"}}
@@ -212,8 +305,8 @@ func TestUndoOfKeys(t *testing.T) {
 		"loading":                {LoadKey{"tank/a", k}, UnloadKey{"tank/a", k}},
 		"unloading":              {UnloadKey{"tank/a", k}, LoadKey{"tank/a", k}},
 		"unloading what is lost": {UnloadKey{"tank/a", nil}, nil},
-		"a change":               {ChangeKey{"tank/a", k, four, l, three}, ChangeKey{"tank/a", l, three, k, four}},
-		"a change from nowhere":  {ChangeKey{"tank/a", k, four, nil, nil}, nil},
+		"a change":               {ChangeKey{Dataset: "tank/a", Key: k, Properties: four, Old: l, OldProperties: three}, ChangeKey{Dataset: "tank/a", Key: l, Properties: three, Old: k, OldProperties: four}},
+		"a change from nowhere":  {ChangeKey{Dataset: "tank/a", Key: k, Properties: four, Old: nil, OldProperties: nil}, nil},
 	} {
 		if diff := cmp.Diff(c.want, c.step.Undo(), cmp.AllowUnexported(testKey{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)

@@ -1,0 +1,119 @@
+package commands_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// openZFS is a host whose zfs takes no user properties with a key, as OpenZFS
+// does not (zfs_crypto_verify_rewrap_nvlist of lib/libzfs/libzfs_crypto.c).
+type openZFS struct{ host.Host }
+
+func (z openZFS) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	for i, word := range c.Args {
+		if c.Args[0] == "change-key" && word == "-o" && strings.Contains(c.Args[i+1], ":") && strings.Index(c.Args[i+1], ":") < strings.Index(c.Args[i+1], "=") {
+			return host.Result{Exit: 255, Stderr: []byte("Key change error: Only keyformat, keylocation, and pbkdf2iters may be set with this command.\n")}, nil
+		}
+	}
+	return z.Host.Run(ctx, c)
+}
+
+// epochs are the epochs of the keys that the disks say they have, and those that
+// they may be getting.
+func (s *sled) epochs() string {
+	s.t.Helper()
+	return strings.Join(strings.Fields(s.raw("zfs", "get", "-rHo", "name,property,value", "-s", "local", "-t", "filesystem",
+		"sledctl:epoch,sledctl:next-epoch", s.pools("oxp_")[0])), " ")
+}
+
+// A rekey may be killed between any two commands, and the sled reboot before
+// anybody looks: the disk is unlocked, and the rekey is finished. So it is, too,
+// where zfs cannot change a key and say so in one command.
+func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
+	for name, zfs := range map[string]func(host.Host) host.Host{
+		"in one command": func(h host.Host) host.Host { return h },
+		"in several":     func(h host.Host) host.Host { return openZFS{h} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			prepared := keyedWith(t, 1, 0)
+			prepared.run("bootstrap --format-blank")
+			prepared.secrets(3)
+			clone := func() *sled {
+				s := &sled{Sled: prepared.Clone(), t: t}
+				t.Cleanup(s.Close)
+				return s
+			}
+			whole := clone()
+			count := host.Crash(zfs(whole.Host()), 0, host.CrashBefore)
+			if a := whole.on(t.Context(), count, "storage rekey"); a.exit != 0 {
+				t.Fatal(a.errs)
+			}
+			for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter} {
+				for point := 1; point <= count.Points(); point++ {
+					s := clone()
+					s.on(t.Context(), host.Crash(zfs(s.Host()), point, mode), "storage rekey")
+					if point%2 == 0 { // the other half goes on without a boot between
+						if err := s.Reboot(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for _, line := range []string{"bootstrap", "storage rekey", "storage check --detailed-exitcode"} {
+						if a := s.on(t.Context(), zfs(s.Host()), line); a.exit != 0 {
+							t.Fatalf("at %d, %s: exit %d: %s%s", point, line, a.exit, a.out, a.errs)
+						}
+					}
+					if got := s.epochs(); !strings.HasSuffix(got, "/crypt sledctl:epoch 3") {
+						t.Errorf("at %d: %s", point, got)
+					}
+				}
+			}
+			t.Logf("%d points", count.Points())
+		})
+	}
+}
+
+// A disk that says of no epoch, because another tool made it, is tried with the
+// keys of each, and says so from then on.
+func TestADiskThatDoesNotSayWhichKeyItHasIsTried(t *testing.T) {
+	s := keyed(t)
+	s.run("bootstrap --format-blank")
+	crypt := s.pools("oxp_")[0] + "/crypt"
+	s.secrets(4)
+	s.command("zfs inherit sledctl:epoch " + crypt)
+	s.command("zfs inherit sledctl:key-id " + crypt)
+	if err := s.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plan := s.run("bootstrap -n")
+	if !strings.Contains(plan, "zfs.find-key") && !strings.Contains(plan, "does not say for sure which key it has") {
+		t.Errorf("the plan says nothing of it:\n%s", plan)
+	}
+	s.run("bootstrap")
+	s.run("storage check --detailed-exitcode")
+	if got := strings.TrimSpace(s.raw("zfs", "get", "-Ho", "value", "sledctl:epoch", crypt)); got != "1" {
+		t.Errorf("it says that its key is of epoch %s", got)
+	}
+
+	// None fits: it stays locked, and nothing is written.
+	s.command("zfs inherit sledctl:epoch " + crypt)
+	s.secretFile("5 " + strings.Repeat("ab", 32) + "\n")
+	if err := s.Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.try("bootstrap"); a.exit != 3 || !strings.Contains(a.errs, "none of 1 fits") {
+		t.Errorf("exit %d: %s", a.exit, a.errs)
+	}
+	if got := strings.TrimSpace(s.raw("zfs", "get", "-Ho", "value", "sledctl:epoch", crypt)); got != "-" {
+		t.Errorf("it says that its key is of epoch %s", got)
+	}
+
+	// An epoch that is none is not passed over.
+	s.secrets(4)
+	s.command("zfs set sledctl:epoch=one " + crypt)
+	if a := s.try("bootstrap"); a.exit != 3 || !strings.Contains(a.errs, `sledctl:epoch is "one", wanted a number`) || !strings.Contains(a.errs, "zfs inherit sledctl:epoch "+crypt) {
+		t.Errorf("exit %d: %s", a.exit, a.errs)
+	}
+}
