@@ -65,6 +65,21 @@ func list(ctx context.Context, h host.Host) ([]Link, bool, error) {
 	return links, fits, nil
 }
 
+// Addresses lists the addresses of the physical links, of each link its name and
+// MAC: List has them for VNICs only. A link may have several. Errors: ErrSyntax,
+// a *host.CommandError.
+func Addresses(ctx context.Context, h host.Host) ([]Link, error) {
+	out, err := run(ctx, h, listAddressesCommand(), "")
+	var links []Link
+	if err == nil {
+		links, err = ParseAddresses(out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list addresses of links: %w", err)
+	}
+	return links, nil
+}
+
 // run gives what a command printed, or its typed error; link is the one that it
 // is about.
 func run(ctx context.Context, h host.Host, c host.Command, link string) ([]byte, error) {

@@ -26,6 +26,10 @@ func listZonesCommand() host.Command {
 	return query("show-linkprop", "-c", "-p", "zone", "-o", "LINK,VALUE")
 }
 
+func listAddressesCommand() host.Command {
+	return query("show-phys", "-m", "-p", "-o", "link,address")
+}
+
 func showLinkCommand(name string) host.Command {
 	return query("show-link", "-p", "-o", "link,class", name)
 }

@@ -102,6 +102,24 @@ func ParseVNICs(out []byte) ([]Link, error) {
 	return links, nil
 }
 
+// ParseAddresses reads show-phys -m -p -o link,address: one line for each address
+// of a link, of each only what is asked there. Errors are ErrSyntax.
+func ParseAddresses(out []byte) ([]Link, error) {
+	rows, err := parseRows(out, 2)
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, row := range rows {
+		mac, err := padMAC(row[1])
+		if err = errors.Join(name(row[0]), err); err != nil {
+			return nil, err
+		}
+		links = append(links, Link{Name: row[0], MAC: mac})
+	}
+	return links, nil
+}
+
 // ParseZones reads show-linkprop -c -p zone -o LINK,VALUE: names and zones.
 // Errors are ErrSyntax.
 func ParseZones(out []byte) ([]Link, error) {

@@ -29,6 +29,19 @@ func TestParseVNICs(t *testing.T) {
 	}
 }
 
+func TestParseAddresses(t *testing.T) {
+	got, err := ParseAddresses([]byte("net0:a8\\:40\\:25\\:0\\:7\\:1\nnet0:2\\:8\\:20\\:0\\:0\\:1\n"))
+	want := []Link{{Name: "net0", MAC: "a8:40:25:00:07:01"}, {Name: "net0", MAC: "02:08:20:00:00:01"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+	for _, bad := range []string{"net0\n", "net0:x\n", ":a8\\:40\\:25\\:0\\:7\\:1\n", "net0:a8\\:40\\:25\\:0\\:7\\:1"} {
+		if got, err := ParseAddresses([]byte(bad)); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%q: %+v, %v", bad, got, err)
+		}
+	}
+}
+
 func TestParseZones(t *testing.T) {
 	got, err := ParseZones([]byte("net0:\nv0:z1\n"))
 	want := []Link{{Name: "net0"}, {Name: "v0", Zone: "z1"}}

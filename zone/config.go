@@ -48,6 +48,9 @@ type Net struct {
 	Physical       string // the link's name
 	AllowedAddress string // the only address that the link may use; empty: any
 	Defrouter      string // only together with AllowedAddress
+	// MAC is what brands that make their links themselves keep of them, as
+	// zonecfg writes it; it is only read, and not compared.
+	MAC string
 }
 
 // ValueError is a value that cannot be given to zonecfg.

@@ -166,6 +166,7 @@ type document struct {
 		Physical       string `xml:"physical,attr"`
 		AllowedAddress string `xml:"allowed-address,attr"`
 		Defrouter      string `xml:"defrouter,attr"`
+		MAC            string `xml:"mac-addr,attr"`
 	} `xml:"network"`
 	Devices []struct {
 		Match string `xml:"match,attr"`

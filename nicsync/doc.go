@@ -1,0 +1,12 @@
+// Package nicsync makes the NIC records that Triton's networking API has of this
+// sled tell the truth, as RFD 58 describes it: the sled is the source of truth.
+// Records without cn_uuid of NICs that are here get it (backfill), records of VMs
+// that are gone go (reap), and records that say another state than their VM is in
+// get that (state). None is ever made.
+//
+// What is here and what NAPI says are looked at; the verdicts are a pure function
+// of both. What could not be seen is unknown, and then nothing is written. A
+// record goes only if everything says that nobody has it: it is this sled's, its
+// VM is in no listing, two times, its MAC is on no link and in no configuration,
+// it is not being provisioned, and it is still the version that was judged.
+package nicsync

@@ -1,0 +1,80 @@
+package nicsync
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/napi"
+)
+
+// UnknownError is a sled that could not be seen whole: nothing is written.
+type UnknownError struct{ Err error }
+
+// Error gives the reason.
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("what is on the sled is not known, and no record is judged: %v", e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *UnknownError) Unwrap() error { return e.Err }
+
+// UnsupportedError is a NAPI that cannot say which records are this sled's. It
+// may be upgraded, so it is asked again after hours.
+type UnsupportedError struct {
+	Err     error
+	Allowed bool // GET /nics was allowed, and was asked
+}
+
+// Error gives the reason.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("this NAPI does not say which records are this sled's, and none is changed: %v", e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *UnsupportedError) Unwrap() error { return e.Err }
+
+// Hint says what else could be asked.
+func (e *UnsupportedError) Hint() string {
+	if e.Allowed {
+		return "it is older than January 2017, when NAPI learned it (NAPI-404)"
+	}
+	return "--allow-nics-endpoint (nics.allow_nics_endpoint) asks GET /nics?cn_uuid= instead, which NAPIs since January 2017 answer"
+}
+
+// MovingError is a sled on which a VM is being moved, where that forbids every
+// write.
+type MovingError struct{ VM, Why string }
+
+// Error names the VM.
+func (e *MovingError) Error() string {
+	return fmt.Sprintf("no NIC record is changed while a VM is being moved: %s: %s", e.VM, e.Why)
+}
+
+// Hint says what to do about it.
+func (e *MovingError) Hint() string {
+	return "run it again when the VM has arrived; without --disable-during-migration the records of other VMs are changed"
+}
+
+// Unwrap says that it was refused.
+func (e *MovingError) Unwrap() error { return host.ErrRefused }
+
+// TooManyError is a sync that would remove more records than it may.
+type TooManyError struct{ Going, Limit, Records int }
+
+// Error gives the numbers.
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("%d of this sled's %d records would go, and at most %d may: nothing was changed", e.Going, e.Records, e.Limit)
+}
+
+// Hint says what to do about it.
+func (e *TooManyError) Hint() string {
+	return fmt.Sprintf("nics list shows them; if all of them are leaked, --max-delete %d", e.Going)
+}
+
+// Unwrap says that it was refused.
+func (e *TooManyError) Unwrap() error { return host.ErrRefused }
+
+// changed says whether a write failed because the record is another version by
+// now.
+func changed(err error) bool { return errors.Is(err, napi.ErrChanged) || errors.Is(err, napi.ErrNoNIC) }

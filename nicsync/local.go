@@ -1,0 +1,257 @@
+package nicsync
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// VM is a VM that exists on the sled, in whatever state: a zone that is listed,
+// or only configured, or an instance that is only recorded.
+type VM struct {
+	Name string
+	IDs  []string // what records may call it, in lower case
+	// State is what its records should say: napi.StateRunning, napi.StateStopped,
+	// or empty while it is neither, as one that is being made.
+	State string
+	// Moving says why its records are left alone; empty: they are not.
+	Moving string
+	NICs   []NIC
+}
+
+// NIC is a NIC that is here.
+type NIC struct {
+	MAC  string
+	Link string // or what it is known from, if no link is there
+}
+
+// Local is what is on the sled.
+type Local struct {
+	VMs  []VM
+	Own  []NIC // the sled's own: physical links and VNICs of the global zone
+	byID map[string]int
+	byVM map[string][]int // the VMs with a MAC
+	own  map[string]NIC   // by MAC
+}
+
+// newLocal indexes what is on the sled. VMs that share an id are one.
+func newLocal(vms []VM, own []NIC) Local {
+	l := Local{Own: own, byID: map[string]int{}, byVM: map[string][]int{}, own: map[string]NIC{}}
+	for _, vm := range vms {
+		at := len(l.VMs)
+		for _, id := range vm.IDs {
+			if i, known := l.byID[id]; known {
+				at = i
+			}
+		}
+		if at == len(l.VMs) {
+			l.VMs = append(l.VMs, vm)
+		} else {
+			l.VMs[at] = l.VMs[at].and(vm)
+		}
+		for _, id := range vm.IDs {
+			l.byID[id] = at
+		}
+	}
+	for i, vm := range l.VMs {
+		for _, n := range vm.NICs {
+			if !slices.Contains(l.byVM[n.MAC], i) {
+				l.byVM[n.MAC] = append(l.byVM[n.MAC], i)
+			}
+		}
+	}
+	for _, n := range own {
+		if len(l.byVM[n.MAC]) == 0 {
+			l.own[n.MAC] = n
+		}
+	}
+	return l
+}
+
+// and is one VM that was seen twice. What was seen first says its state, unless
+// that is unknown.
+func (vm VM) and(other VM) VM {
+	if vm.State == "" {
+		vm.State = other.State
+	}
+	if vm.Moving == "" {
+		vm.Moving = other.Moving
+	}
+	vm.IDs = append(slices.Clip(vm.IDs), other.IDs...)
+	vm.NICs = slices.Clip(vm.NICs)
+	for _, n := range other.NICs {
+		if !slices.ContainsFunc(vm.NICs, func(have NIC) bool { return have.MAC == n.MAC }) {
+			vm.NICs = append(vm.NICs, n)
+		}
+	}
+	return vm
+}
+
+// vm finds a VM by what a record calls it.
+func (l Local) vm(id string) (VM, bool) {
+	i, ok := l.byID[id]
+	if !ok {
+		return VM{}, false
+	}
+	return l.VMs[i], true
+}
+
+// with are the VMs that have a MAC.
+func (l Local) with(mac string) []VM {
+	var all []VM
+	for _, i := range l.byVM[mac] {
+		all = append(all, l.VMs[i])
+	}
+	return all
+}
+
+// macs are all addresses that are here, sorted.
+func (l Local) macs() []string {
+	all := make([]string, 0, len(l.byVM)+len(l.own))
+	for mac := range l.byVM {
+		all = append(all, mac)
+	}
+	for mac := range l.own {
+		all = append(all, mac)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// moving is a VM that is being moved, and why.
+func (l Local) moving() (VM, bool) {
+	i := slices.IndexFunc(l.VMs, func(vm VM) bool { return vm.Moving != "" })
+	if i < 0 {
+		return VM{}, false
+	}
+	return l.VMs[i], true
+}
+
+// look looks at the sled. A listing that fails, or lacks what is always there, is
+// an error: what is not seen then may be there.
+func (s Settings) look(ctx context.Context, h host.Host, view ledger.View) (Local, error) {
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links}})
+	addresses, err := vnic.Addresses(ctx, h)
+	if kerr := inv.Know(inventory.Zones, inventory.Configs, inventory.Links); kerr != nil {
+		err = kerr
+	}
+	if err != nil {
+		return Local{}, &UnknownError{Err: err}
+	}
+	zones, _ := inv.Zones()
+	configs, _ := inv.Configs()
+	links, _ := inv.Links()
+	if len(links) == 0 { // a sled without a link could not have asked
+		return Local{}, &UnknownError{Err: fmt.Errorf("dladm lists no link")}
+	}
+	var recorded []VM
+	if s.Recorded != nil {
+		if recorded, err = s.Recorded(view); err != nil {
+			return Local{}, &UnknownError{Err: err}
+		}
+	}
+	return here(s.Names, zones, configs, append(slices.Clip(links), addresses...), recorded), nil
+}
+
+// here joins the listings.
+func here(names sled.Prefixes, zones []zone.Zone, configs map[string]zone.Config, links []vnic.Link, recorded []VM) Local {
+	var vms []VM
+	lent := map[string]bool{} // names of links that are VMs', wherever they are now
+	seen := map[string]bool{zone.Global: true}
+	for _, z := range zones {
+		if z.Name != zone.Global {
+			seen[z.Name] = true
+			vms = append(vms, vmOf(names, z, configs[z.Name], links, lent))
+		}
+	}
+	for name, c := range configs { // one that appeared between the listings
+		if !seen[name] {
+			vms = append(vms, vmOf(names, zone.Zone{Name: name, State: zone.Configured}, c, links, lent))
+		}
+	}
+	for _, vm := range recorded {
+		for _, n := range vm.NICs {
+			lent[n.Link] = true
+		}
+	}
+	vms = append(vms, recorded...)
+	var own []NIC
+	for _, l := range links {
+		if l.MAC != "" && l.Zone == "" && !lent[l.Name] {
+			own = append(own, NIC{MAC: l.MAC, Link: l.Name})
+		}
+	}
+	return newLocal(vms, own)
+}
+
+// vmOf is a zone as a VM. Its NICs are those of its configuration, which it has
+// from before it is installed, and the links that are lent to it.
+func vmOf(names sled.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, lent map[string]bool) VM {
+	vm := VM{Name: z.Name, State: stateOf(z.State), Moving: moving(c)}
+	add := func(id string) {
+		if id = strings.ToLower(id); napi.CheckUUID(id) == nil && !slices.Contains(vm.IDs, id) {
+			vm.IDs = append(vm.IDs, id)
+		}
+	}
+	add(z.UUID)
+	add(z.Name)
+	if propolis, ok := names.ParseZoneName(z.Name); ok {
+		add(propolis.String())
+	}
+	for _, a := range c.Attrs {
+		if a.Name == sled.AttrInstance {
+			add(a.Value)
+		}
+	}
+	for _, n := range c.Nets {
+		if mac, err := napi.ParseMAC(n.MAC); err == nil {
+			vm.NICs = append(vm.NICs, NIC{MAC: mac, Link: n.Physical})
+		}
+	}
+	for _, l := range links {
+		// Names of links are the zone's own on SmartOS: net0 is in each. One that
+		// is lent to another zone is that zone's.
+		configured := slices.ContainsFunc(c.Nets, func(n zone.Net) bool { return n.Physical == l.Name })
+		if l.MAC == "" || l.Zone != z.Name && (l.Zone != "" || !configured) {
+			continue
+		}
+		lent[l.Name] = true
+		if !slices.ContainsFunc(vm.NICs, func(n NIC) bool { return n.MAC == l.MAC }) {
+			vm.NICs = append(vm.NICs, NIC{MAC: l.MAC, Link: l.Name})
+		}
+	}
+	return vm
+}
+
+// stateOf is what records say of a zone's state. One that is being installed,
+// booted or halted is neither: it is asked again.
+func stateOf(s zone.State) string {
+	switch s {
+	case zone.Running:
+		return napi.StateRunning
+	case zone.Installed:
+		return napi.StateStopped
+	}
+	return ""
+}
+
+// moving reads the marks of a VM that is on its way to another sled. Triton marks
+// it do_not_inventory (TRITON-1814), in its configuration as do-not-inventory.
+func moving(c zone.Config) string {
+	for _, a := range c.Attrs {
+		name := strings.ReplaceAll(a.Name, "_", "-")
+		if name == "do-not-inventory" && a.Value != "false" && a.Value != "0" {
+			return "it is marked " + a.Name
+		}
+	}
+	return ""
+}

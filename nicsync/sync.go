@@ -1,0 +1,316 @@
+package nicsync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+)
+
+// Options say what a sync may do.
+type Options struct {
+	Backfill, Reap, State bool
+	// MaxDelete is how many records may go; more, and nothing is done. Negative: a
+	// quarter of the sled's, and at least 8.
+	MaxDelete int
+	// ConfirmTwice is how long after the first look the second one is at those that
+	// would go; 0: they are looked at once more, at once.
+	ConfirmTwice time.Duration
+	// DisableDuringMigration forbids every write while any VM of the sled is being
+	// moved.
+	DisableDuringMigration bool
+	DryRun                 bool
+}
+
+// What becomes of a finding.
+const (
+	ToChange = "to change"
+	ToRemove = "to remove"
+	Changed  = "changed"
+	Removed  = "removed"
+	Left     = "left" // it should have been changed or removed, and was not
+)
+
+// Outcome is what a sync has found and done.
+type Outcome struct {
+	Findings []Finding
+	Results  map[string]string // by MAC; absent: nothing was to be done
+	Reports  []operation.Report
+}
+
+// subject is what is locked: a sled never has two writers of one record.
+const subject = "nics"
+
+// List judges the records and the NICs of the sled, and changes nothing.
+func (s Settings) List(ctx context.Context, env operation.Env) ([]Finding, error) {
+	view, err := viewOf(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.lookAtAll(ctx, host.ReadOnly(env.Host), view, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.findings(found), nil
+}
+
+func viewOf(ctx context.Context, env operation.Env) (ledger.View, error) {
+	l, err := env.Ledger(ctx)
+	if err != nil {
+		return ledger.View{}, err
+	}
+	return l.Read(ctx)
+}
+
+// rounds is how often a record that somebody else changed is looked at again.
+const rounds = 3
+
+// part is what one operation of a sync writes.
+type part int
+
+const (
+	both part = iota // only in dry runs: nothing is written
+	changes
+	removals
+)
+
+// Sync makes the records tell the truth, as far as the options allow: first what
+// is changed, then what goes. Records that others change meanwhile are read and
+// judged again. The outcome tells what was found and done also when there is an
+// error: *UnknownError, *UnsupportedError, *MovingError, *TooManyError,
+// *napi.BarredError, those of napi.Client, and operation's.
+func (s Settings) Sync(ctx context.Context, env operation.Env, o Options) (Outcome, error) {
+	outcome := Outcome{Results: map[string]string{}}
+	if o.DryRun {
+		_, err := s.once(ctx, env, o, both, nil, &outcome)
+		return outcome, err
+	}
+	err := s.write(ctx, env, o, changes, nil, &outcome)
+	var going []string
+	for _, f := range outcome.Findings {
+		if f.Goes && o.Reap {
+			going = append(going, f.MAC)
+		}
+	}
+	if len(going) == 0 || err != nil && !goesOn(err) {
+		return outcome, err
+	}
+	return outcome, errors.Join(err, s.write(ctx, env, o, removals, going, &outcome))
+}
+
+// goesOn says whether what failed was the write of single records, which keeps no
+// other one from being removed.
+func goesOn(err error) bool {
+	_, single := errors.AsType[*plan.StepError](err)
+	return single && !errors.Is(err, host.ErrRefused)
+}
+
+// write does one part, with macs of these records only, and again for those that
+// were another version by then.
+func (s Settings) write(ctx context.Context, env operation.Env, o Options, what part, macs []string, outcome *Outcome) error {
+	var failures []error
+	for round := range rounds {
+		report, err := s.once(ctx, env, o, what, macs, outcome)
+		if err == nil || len(report.Outcome.Failed) == 0 || report.Outcome.Interrupted != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		macs = nil
+		for _, f := range report.Outcome.Failed {
+			if !changed(f.Err) || round == rounds-1 {
+				failures = append(failures, f)
+				continue
+			}
+			macs = append(macs, macOf(f.Action.Step))
+			if env.Warn != nil {
+				env.Warn(fmt.Errorf("record %s is read and judged again: %w", macOf(f.Action.Step), f.Err))
+			}
+		}
+		if macs == nil {
+			break
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// once is one look, and the writes that follow from it. With macs only these
+// records are looked at.
+func (s Settings) once(ctx context.Context, env operation.Env, o Options, what part, macs []string, outcome *Outcome) (operation.Report, error) {
+	if !o.DryRun {
+		if err := s.Barrier.Check(env.Host.Files()); err != nil {
+			return operation.Report{}, err
+		}
+	}
+	var wait func(context.Context) error
+	if what == removals {
+		wait = func(ctx context.Context) error { return sleep(ctx, o.ConfirmTwice) }
+	}
+	var findings []Finding
+	report, err := operation.Run(ctx, env, operation.Request[seen]{
+		Verb: "nics sync", Subject: subject, DryRun: o.DryRun,
+		Look: func(ctx context.Context, h host.Host) (seen, error) {
+			view, err := viewOf(ctx, env)
+			switch {
+			case err != nil:
+				return seen{}, err
+			case macs != nil:
+				return s.lookAt(ctx, h, view, macs, wait)
+			}
+			return s.lookAtAll(ctx, h, view, wait)
+		},
+		Decide: func(_ ledger.View, found seen, _ operation.Moment) (operation.Decision, error) {
+			findings = s.findings(found)
+			if macs != nil {
+				findings = slices.DeleteFunc(findings, func(f Finding) bool { return !slices.Contains(macs, f.MAC) })
+			}
+			return s.decide(o, what, found, findings)
+		},
+	})
+	outcome.merge(findings, report)
+	return report, err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return cmp.Or(context.Cause(ctx), ctx.Err())
+	}
+}
+
+// findings judges what was seen. A record goes only if it was leaked at the first
+// look and at the last, and was the same record both times.
+func (s Settings) findings(found seen) []Finding {
+	first := map[string]bool{}
+	for _, f := range Judge(s.Whose, found.first, found.records) {
+		first[f.MAC] = f.Goes
+	}
+	all := Judge(s.Whose, found.local, found.records)
+	for i := range all {
+		f := &all[i]
+		if !f.Goes {
+			continue
+		}
+		now, read := found.again[f.MAC]
+		switch {
+		case !first[f.MAC]:
+			f.keep("it was not a moment ago")
+		case found.again != nil && !read:
+			f.keep("and gone by now")
+		case found.again != nil && now != *f.Record:
+			f.keep("the record was changed meanwhile")
+		case f.Record.Etag == "" && !s.WithoutEtag:
+			f.keep("kept: this NAPI has no conditional requests (--without-etag)")
+		}
+	}
+	return all
+}
+
+// keep lets a leaked record stay.
+func (f *Finding) keep(why string) {
+	f.Goes = false
+	f.Reason += "; " + why
+}
+
+// decide makes the plan of a part: of each record one write. It is a pure
+// function.
+func (s Settings) decide(o Options, what part, found seen, findings []Finding) (operation.Decision, error) {
+	if vm, moves := found.local.moving(); moves && o.DisableDuringMigration && !o.DryRun {
+		return operation.Decision{}, &MovingError{VM: vm.Name, Why: vm.Moving}
+	}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue}}
+	going := 0
+	var last []plan.Action
+	for _, f := range findings {
+		change := o.allowed(f.Change)
+		switch {
+		case f.Goes && o.Reap:
+			going++
+			if what != changes {
+				last = append(last, s.removal(f))
+				d.Intent.Removes = append(d.Intent.Removes, operation.Object{Kind: "nic", Name: f.MAC, Identity: f.Record.Etag, Old: f.Record.BelongsToUUID})
+			}
+		case !change.Empty() && what != removals:
+			d.Plan.Actions = append(d.Plan.Actions, s.change(f, change))
+			d.Intent.Changes = append(d.Intent.Changes, operation.Object{Kind: "nic", Name: f.MAC, Identity: f.Record.Etag, Old: f.Record.State})
+		}
+	}
+	limit := o.MaxDelete
+	if limit < 0 {
+		limit = max(8, found.own/4)
+	}
+	if what != removals && going > limit { // the number is known before anything is written
+		return operation.Decision{}, &TooManyError{Going: going, Limit: limit, Records: found.own}
+	}
+	d.Plan.Actions = append(d.Plan.Actions, last...)
+	return d, nil
+}
+
+func (s Settings) removal(f Finding) plan.Action {
+	step := napi.DeleteNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Barrier: s.Barrier}
+	return plan.Action{ID: step.Verb() + " " + f.MAC, Object: "nic " + f.MAC, Why: why(f), Change: plan.Remove, Step: step}
+}
+
+func (s Settings) change(f Finding, change napi.Change) plan.Action {
+	step := napi.UpdateNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Change: change, Barrier: s.Barrier}
+	return plan.Action{ID: step.Verb() + " " + f.MAC, Object: "nic " + f.MAC, Why: why(f), Change: plan.Modify, Step: step}
+}
+
+func why(f Finding) string { return string(f.Verdict) + ": " + f.Reason }
+
+// allowed is the part of a change that the options allow.
+func (o Options) allowed(c napi.Change) napi.Change {
+	if !o.Backfill {
+		c.CNUUID = ""
+	}
+	if !o.State {
+		c.State, c.BelongsToType, c.BelongsToUUID = "", "", ""
+	}
+	return c
+}
+
+func macOf(s plan.Step) string {
+	switch s := s.(type) {
+	case napi.DeleteNIC:
+		return s.MAC
+	case napi.UpdateNIC:
+		return s.MAC
+	}
+	return ""
+}
+
+// merge adds a round: what it has found of a record is newer.
+func (o *Outcome) merge(findings []Finding, report operation.Report) {
+	if o.Findings == nil {
+		o.Findings = findings
+	} else {
+		for _, f := range findings {
+			if i := slices.IndexFunc(o.Findings, func(old Finding) bool { return old.MAC == f.MAC }); i >= 0 {
+				o.Findings[i] = f
+			}
+		}
+	}
+	o.Reports = append(o.Reports, report)
+	for _, a := range report.Plan.Actions {
+		mac, done := macOf(a.Step), Changed
+		result := ToChange
+		if a.Change == plan.Remove {
+			done, result = Removed, ToRemove
+		}
+		if report.ID != "" {
+			result = Left
+			if slices.ContainsFunc(report.Outcome.Done, func(d plan.Action) bool { return d.ID == a.ID }) {
+				result = done
+			}
+		}
+		o.Results[mac] = result
+	}
+}
