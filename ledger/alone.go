@@ -17,8 +17,8 @@ func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
 	if l.without.lacks(ruleAlone) {
 		return p, nil
 	}
-	_, witnessed, err := l.consult(ctx, p)
-	if err != nil && !l.without.lacks(ruleAsk) {
+	witnessed, err := l.confirm(ctx, p)
+	if err != nil {
 		return nil, err
 	}
 	if !witnessed {
@@ -38,17 +38,14 @@ func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
 
 // change begins an epoch: its line goes to the first copies, then to the
 // others, then the witness is told. A copy among the others has what the first
-// have.
+// have. Who changes the members has had the last change confirmed.
 func (l *Ledger) change(ctx context.Context, p *picture, e Epoch, first, others []*copyAt) (*picture, error) {
-	if err := l.affirm(ctx, p); err != nil {
-		return nil, err
-	}
 	line := encodeLine(p.best.text.head(), e.N, time.Now(), []Fact{e.fact()})
 	if l.without.lacks(ruleOld) {
 		first, others = others, first
 	}
 	for _, copies := range [][]*copyAt{first, others} {
-		if err := l.write(copies, line); err != nil {
+		if err := l.write(copies, line, ruleSure); err != nil {
 			return nil, l.kill(err, false)
 		}
 	}

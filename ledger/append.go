@@ -28,7 +28,9 @@ func (l *Ledger) Update(ctx context.Context, decide func(View) ([]Fact, error)) 
 	if err != nil {
 		return View{}, err
 	}
-	l.doubt(ctx, p)
+	if err := l.doubt(ctx, p); err != nil {
+		return View{}, err
+	}
 	view, err := p.view(p.members[0])
 	if err != nil {
 		return View{}, err
@@ -57,12 +59,23 @@ func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture
 	if err := l.affirm(ctx, p); err != nil {
 		return nil, err
 	}
+	if l.without.lacks(ruleOneLine) && len(facts) > 1 {
+		var err error
+		if p, err = l.append(ctx, p, facts[:1]); err != nil {
+			return nil, err
+		}
+		facts = facts[1:]
+	}
 	members := p.members
 	if l.without.lacks(ruleEvery) {
 		members = members[:1]
 	}
 	line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)
-	if err := l.write(members, line); err != nil && !l.without.lacks(ruleFailed) {
+	err := l.write(members, line, ruleSync)
+	if err != nil && l.without.lacks(ruleOnce) {
+		err = l.write(members, line, ruleSync)
+	}
+	if err != nil && !l.without.lacks(ruleFailed) {
 		return nil, l.kill(err, true)
 	}
 	return l.settle()
@@ -76,14 +89,14 @@ func (l *Ledger) settle() (*picture, error) {
 }
 
 // write appends a line to copies that are equal: to all of them, then each is
-// flushed.
-func (l *Ledger) write(copies []*copyAt, line []byte) error {
+// flushed. Sure is the rule that says so where it is called.
+func (l *Ledger) write(copies []*copyAt, line []byte, sure rule) error {
 	for _, c := range copies {
 		if err := l.files.Append(c.File(), line); err != nil {
 			return err
 		}
 	}
-	if err := l.flush(copies); err != nil {
+	if err := l.flush(copies, sure); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -98,8 +111,8 @@ func (l *Ledger) write(copies []*copyAt, line []byte) error {
 	return nil
 }
 
-func (l *Ledger) flush(copies []*copyAt) error {
-	if l.without.lacks(ruleSync) {
+func (l *Ledger) flush(copies []*copyAt, sure rule) error {
+	if l.without.lacks(sure) {
 		return nil
 	}
 	var group errgroup.Group
@@ -130,6 +143,9 @@ func (c *copyAt) with(files host.Files, line []byte) (*copyAt, error) {
 func (l *Ledger) kill(err error, unknown bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dead = &WriteError{Err: err, Unknown: unknown}
-	return l.dead
+	dead := &WriteError{Err: err, Unknown: unknown}
+	if !l.without.lacks(ruleDead) {
+		l.dead = dead
+	}
+	return dead
 }

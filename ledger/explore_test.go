@@ -47,10 +47,11 @@ func (l *lab) steps(b bounds) []step {
 	}
 	if l.seq() < b.lines {
 		list = append(list,
-			step{name: "update", kills: true, do: func(l *lab) error { return l.update(false, nil) }},
-			step{name: "two", do: func(l *lab) error { return l.update(false, l.meanwhile) }})
+			step{name: "update", kills: true, do: func(l *lab) error { return l.update(l.process(), false, nil) }},
+			step{name: "late", do: (*lab).late},
+			step{name: "two", do: func(l *lab) error { return l.update(l.process(), false, l.meanwhile) }})
 		if l.away() || len(l.stray) > 0 {
-			list = append(list, step{name: "alone", kills: true, do: func(l *lab) error { return l.update(true, nil) }})
+			list = append(list, step{name: "alone", kills: true, do: func(l *lab) error { return l.update(l.process(), true, nil) }})
 		}
 	}
 	for i := range l.sled.disks {

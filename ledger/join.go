@@ -36,11 +36,11 @@ func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string
 		}
 	}
 	if len(p.missing) > 0 {
-		if p, err = l.goAlone(ctx, p); err != nil {
-			return err
-		}
+		p, err = l.goAlone(ctx, p)
+	} else {
+		_, err = l.confirm(ctx, p)
 	}
-	if err := l.affirm(ctx, p); err != nil {
+	if err != nil {
 		return err // before anything is set aside
 	}
 	return l.add(ctx, p, newcomers, reason{who, why})
@@ -68,7 +68,7 @@ func (l *Ledger) plant(at Location, t *text) error {
 	if err := l.setAside(at); err != nil {
 		return err
 	}
-	if err := l.replace(at, t.as(newID()), ruleWhole); err != nil {
+	if err := l.replace(at, t.as(newID()), rulePlanted); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -77,6 +77,11 @@ func (l *Ledger) plant(at Location, t *text) error {
 		l.places.Locations = append(slices.Clip(l.places.Locations), at)
 	}
 	return nil
+}
+
+// planted says whether the copy is one that no epoch line has named yet.
+func (t *text) planted() bool {
+	return !slices.ContainsFunc(t.epochs, func(e Epoch) bool { return e.seated(t.Copy) })
 }
 
 // setAside renames the file of a location, if there is one.
@@ -96,7 +101,7 @@ func (l *Ledger) admit(ctx context.Context, p *picture, newcomers []Location, by
 	var others []*copyAt
 	for _, at := range newcomers {
 		c := l.at(at)
-		if c == nil || c.text.lags(p.best.text) {
+		if c == nil || p.lags(c) {
 			return fmt.Errorf("the copy that was just written cannot be used: %w", p.why(at))
 		}
 		others, seats = append(others, c), append(seats, c.seat())
@@ -137,6 +142,9 @@ func (l *Ledger) Leave(ctx context.Context, directory string, who, why string) e
 		return p.missingError()
 	case len(p.members) == 1:
 		return fmt.Errorf("%s is the only copy of the state file", leaver.File())
+	}
+	if _, err := l.confirm(ctx, p); err != nil {
+		return err
 	}
 	stay := slices.DeleteFunc(slices.Clone(p.members), func(c *copyAt) bool { return c == leaver })
 	seats := slices.DeleteFunc(slices.Clone(p.epoch.Copies), func(s Seat) bool { return s.Copy == leaver.text.Copy })

@@ -187,11 +187,26 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 	if err != nil {
 		return err
 	}
-	if !l.without.lacks(ruleEpochLine) {
-		if err := l.claim(ctx, kept, by); err != nil {
-			return err
-		}
+	claim := func() error { return l.claim(ctx, kept, by) }
+	giveUp := func() error { return l.giveUp(loss) }
+	if l.without.lacks(ruleFirst) {
+		claim, giveUp = giveUp, claim
 	}
+	if err := claim(); err != nil {
+		return err
+	}
+	if err := giveUp(); err != nil {
+		return err
+	}
+	p, err := l.look(ctx)
+	if err != nil {
+		return err
+	}
+	return l.testify(ctx, p)
+}
+
+// giveUp sets the others aside.
+func (l *Ledger) giveUp(loss Loss) error {
 	for _, other := range loss.Others {
 		if l.without.lacks(ruleGivenUp) {
 			break
@@ -200,11 +215,7 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 			return l.kill(err, false)
 		}
 	}
-	p, err := l.look(ctx)
-	if err != nil {
-		return err
-	}
-	return l.testify(ctx, p)
+	return nil
 }
 
 // flushGone makes sure that a file which is gone stays so: whoever set it aside
@@ -247,6 +258,9 @@ func (s Loss) is(other Loss) bool {
 // claim writes the epoch line that makes kept the only member. Its number is
 // higher than any that is known, so that no other epoch can overrule it.
 func (l *Ledger) claim(ctx context.Context, kept *copyAt, by reason) error {
+	if l.without.lacks(ruleEpochLine) {
+		return nil
+	}
 	mark, ok, err := l.places.Witness.Read(ctx)
 	if err != nil {
 		return fmt.Errorf("ask the witness of the state file: %w", err)
@@ -268,7 +282,7 @@ func (l *Ledger) claim(ctx context.Context, kept *copyAt, by reason) error {
 		e.N = max(e.N, c.text.epoch().N+1)
 	}
 	line := encodeLine(kept.text.head(), e.N, time.Now(), []Fact{e.fact()})
-	if err := l.write([]*copyAt{kept}, line); err != nil {
+	if err := l.write([]*copyAt{kept}, line, ruleSure); err != nil {
 		return l.kill(err, false)
 	}
 	return nil

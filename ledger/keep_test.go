@@ -253,3 +253,28 @@ func TestAMarkIsWrittenAsItIsRead(t *testing.T) {
 		t.Errorf("of none: %v, %v", ok, err)
 	}
 }
+
+// A copy that was away when it was given up does not know it. Before it changes
+// the members it asks; and beside the kept copy it is refused.
+func TestACopyThatWasGivenUpWhileAwayChangesNoMembers(t *testing.T) {
+	s := created(t, 3, false)
+	kept, away, blank := s.disks[0], s.disks[1], s.disks[2]
+	try(t, s.open(t).Leave(t.Context(), blank.at.Directory, "test", "two are enough"))
+	set(t, s.open(t), fact("a", "1"))
+	kept.mounted = false
+	set(t, s.degrade(t), fact("a", "2"))
+	kept.mounted, away.mounted = true, false
+	blank.format()
+	loss, err := Lose(t.Context(), s, s.places(), kept.at.File())
+	try(t, err)
+	try(t, Keep(t.Context(), s, s.places(), loss, "operator", "the other is gone"))
+	kept.mounted, away.mounted = false, true
+	err = s.open(t).Join(t.Context(), []Location{blank.at}, "test", "test")
+	explains(t, err, ErrOverruled, away.at.File(), "epoch 4")
+	if names, err := s.ReadDir(blank.at.Directory); err == nil {
+		t.Errorf("%v was made", names)
+	}
+	kept.mounted = true
+	_, err = Open(t.Context(), s, s.places())
+	explains(t, err, ErrForked, kept.at.File(), away.at.File())
+}

@@ -253,9 +253,9 @@ func (l *lab) read() error {
 	return l.see(v, l.strict())
 }
 
-// update appends something as a writer does.
-func (l *lab) update(degrade bool, meanwhile func() error) error {
-	p := l.process()
+// update appends something as a writer does, with a new process or one that
+// has looked before.
+func (l *lab) update(p *Ledger, degrade bool, meanwhile func() error) error {
 	if l.repairs {
 		l.repair(p)
 	}
@@ -303,7 +303,13 @@ func (l *lab) update(degrade bool, meanwhile func() error) error {
 	if degrade && decided {
 		l.belief = l.belief.changing()
 	}
-	if w, ok := errors.AsType[*WriteError](err); ok && w.Unknown {
+	w, failed := errors.AsType[*WriteError](err)
+	if failed {
+		if _, after := p.Read(context.Background()); !errors.Is(after, ErrDead) {
+			return fmt.Errorf("a process goes on after %v", w) // no %w: a disk that failed is not what is wrong
+		}
+	}
+	if failed && w.Unknown {
 		return nil
 	}
 	l.refused, l.maybe = refused, before
@@ -325,14 +331,30 @@ func (l *lab) repair(p *Ledger) {
 	}
 }
 
-// fail appends something while a disk fails from its nth change on; half says
-// that it takes half of that one.
-func (l *lab) fail(d *disk, n int, half bool) error {
-	d.budget, d.fault = n, func() error { return syscall.EIO }
-	if half {
-		d.fault = func() error { return errHalf }
+// late appends something with a process that looked before another one wrote.
+func (l *lab) late() error {
+	p := l.process()
+	if _, err := p.Read(context.Background()); err != nil {
+		return l.refusal(err)
 	}
-	err := l.update(false, nil)
+	if err := l.update(l.process(), false, nil); err != nil {
+		return err
+	}
+	return l.update(p, false, nil)
+}
+
+// fail appends something while a disk fails in its nth change, and works again
+// after it; half says that it takes half of that one.
+func (l *lab) fail(d *disk, n int, half bool) error {
+	fault := error(syscall.EIO)
+	if half {
+		fault = errHalf
+	}
+	d.budget, d.fault = n, func() error {
+		d.working()
+		return fault
+	}
+	err := l.update(l.process(), false, nil)
 	l.sled.revive()
 	if errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) {
 		return nil // it says so
@@ -360,7 +382,7 @@ func (l *lab) join(d *disk) error {
 	if err != nil {
 		return l.refusal(err)
 	}
-	before, there := l.file(d, path.Base(d.at.File()))
+	before, there := d.file(path.Base(d.at.File()))
 	member := look.member(d.at) != nil
 	p := l.process()
 	p.Degrade("lab", "join")
@@ -379,7 +401,8 @@ func (l *lab) join(d *disk) error {
 	return l.refusal(err)
 }
 
-func (l *lab) file(d *disk, name string) ([]byte, bool) {
+// file is a file in the disk's directory, mounted or not.
+func (d *disk) file(name string) ([]byte, bool) {
 	data, err := host.ReadFile(d.files, path.Join(strings.TrimPrefix(d.at.Directory, d.mount), name))
 	return data, err == nil
 }
@@ -388,7 +411,7 @@ func (l *lab) file(d *disk, name string) ([]byte, bool) {
 func (l *lab) keeps(d *disk, data []byte) bool {
 	infos, _ := d.files.ReadDir(strings.TrimPrefix(d.at.Directory, d.mount))
 	return slices.ContainsFunc(infos, func(info host.Info) bool {
-		now, _ := l.file(d, info.Name)
+		now, _ := d.file(info.Name)
 		return bytes.Equal(now, data)
 	})
 }
@@ -430,22 +453,45 @@ func (l *lab) history() int {
 	return n
 }
 
-// keep gives all copies up but one.
-func (l *lab) keep(d *disk) error {
-	ctx := context.Background()
-	p := l.process()
-	loss, err := p.lose(ctx, d.at.File())
-	if err != nil {
-		return nil // there is no copy
+// bargain is what it would cost to keep a copy, and the appends that it holds.
+func (p *Ledger) bargain(d *disk) (loss Loss, kept []int, err error) {
+	if loss, err = p.lose(context.Background(), d.at.File()); err != nil {
+		return Loss{}, nil, err
 	}
 	facts, err := p.at(d.at).text.facts()
 	if err != nil {
-		return err
+		return Loss{}, nil, err
 	}
-	kept, err := listed(View{index: facts})
+	kept, err = listed(View{index: facts})
+	return loss, kept, err
+}
+
+// gone makes disks that a keep does not see disks that nobody brings back: what
+// comes in their place is blank. It names their pools. To bring one back is to
+// go on with what was given up, of which no copy that is there can know.
+func (s *sled) gone(loss Loss) []string {
+	var pools []string
+	for _, d := range s.disks {
+		seen := loss.Kept == d.at.File() || slices.ContainsFunc(loss.Others, func(g Given) bool { return g.File == d.at.File() })
+		if _, there := d.file(path.Base(d.at.File())); there && !(seen && d.mounted) {
+			d.format()
+			pools = append(pools, d.at.Pool)
+		}
+	}
+	return pools
+}
+
+// keep gives all copies up but one.
+func (l *lab) keep(d *disk) error {
+	ctx := context.Background()
+	loss, kept, err := l.process().bargain(d)
+	if errors.Is(err, ErrNoCopy) || errors.Is(err, ErrAbsent) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
+	l.stray = slices.Concat(l.stray, l.sled.gone(loss))
 	l.ifNot, l.ifUnknown = l.belief, l.belief.changing()
 	l.ifUnknown.waver(kept)
 	if err := l.process().keep(ctx, loss, reason{"lab", "keep"}); err != nil {
@@ -463,9 +509,6 @@ func (l *lab) keep(d *disk) error {
 		return fmt.Errorf("after keep: %w", err)
 	}
 	l.unfinished = 0
-	if l.away() {
-		l.unfinished++ // what is away may not have heard of it
-	}
 	return nil
 }
 

@@ -65,9 +65,10 @@ func list(ops []int) Fact {
 // see checks a view that anyone sees. A reader may see less than a writer who
 // could not tell has written; it never sees less than was shown. What is seen
 // while a member is missing comes with a warning, since that member may know
-// more, and does not count as shown; nor does what the witness overrules, or
-// has not heard of. With
-// strict members that are missing are only away for a while.
+// more, and does not count as shown; nor does what is seen behind a change of
+// the members of which the witness has not heard, which comes with a warning
+// too. With strict members that are missing are only away for a while, and
+// nobody has changed them.
 func (w *laws) see(v View, strict bool) error {
 	ops, err := listed(v)
 	if err != nil {
@@ -80,7 +81,11 @@ func (w *laws) see(v View, strict bool) error {
 	if missing != warned(v, "missing") {
 		return fmt.Errorf("members %v, warned %v", v.Members(), v.Warnings())
 	}
-	if !strict && (missing || warned(v, "of which nothing is known") || warned(v, "is not confirmed")) {
+	doubted := warned(v, "is not confirmed")
+	if strict && doubted {
+		return fmt.Errorf("healthy disks are doubted: %v", v.Warnings())
+	}
+	if !strict && (missing || doubted) {
 		return nil
 	}
 	if len(ops) < len(w.shown) || !slices.Equal(ops[:len(w.shown)], w.shown) {

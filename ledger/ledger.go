@@ -128,8 +128,8 @@ func cleaned(locations []Location) []Location {
 
 // Read is what all present members hold. A missing member is a warning of the
 // View. The errors are ErrAbsent, ErrMissing (no member is present at all),
-// ErrForked, ErrTwins, ErrBroken, ErrDead, and the context's while waiting for
-// a writer.
+// ErrForked, ErrTwins, ErrBroken, ErrOverruled, ErrDead, and the context's while
+// waiting for a writer.
 func (l *Ledger) Read(ctx context.Context) (View, error) {
 	p, err := l.lookShared(ctx)
 	if err != nil {
@@ -169,8 +169,7 @@ func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
 	if len(p.members) == 0 {
 		return nil, p.missingError()
 	}
-	l.doubt(ctx, p)
-	return p, nil
+	return p, l.doubt(ctx, p)
 }
 
 // missed adds to the news that there is no copy what the witness knows of one.

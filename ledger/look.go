@@ -16,6 +16,9 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if l.without.lacks(ruleAgain) && len(l.seen) > 0 {
+		return l.decide()
+	}
 	visits := make([]*visit, len(l.places.Locations))
 	for i, at := range l.places.Locations {
 		visits[i] = &visit{Location: at, before: l.seen[at.Directory], without: l.without}

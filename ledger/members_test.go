@@ -130,22 +130,60 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	first.mounted, second.mounted = false, true
 	set(t, s.degrade(t), fact("a", "2"))
 	first.mounted, second.mounted = true, false
-	_, err = s.open(t).Update(t.Context(), always(fact("a", "3")))
+	_, err = s.unread(t).Update(t.Context(), always(fact("a", "3")))
 	explains(t, err, ErrOverruled, first.at.File())
 	third := newDisk(OnPool("third"), "/pool/int/third/config", 9)
 	s.disks = append(s.disks, third)
 	try(t, s.ram.Mkdir("/pool/int/third", 0o755))
-	err = s.open(t).Join(t.Context(), []Location{third.at}, "test", "test")
+	err = s.unread(t).Join(t.Context(), []Location{third.at}, "test", "test")
 	explains(t, err, ErrOverruled, first.at.File())
 	if _, err := s.Stat(third.at.File()); err == nil {
 		t.Error("a copy was made")
 	}
-	if v := must(t)(s.open(t).Read(t.Context())); !warned(v, first.at.File(), "went on with other copies") {
-		t.Errorf("a reader is warned %v", v.Warnings())
-	}
+	_, err = Open(t.Context(), s, s.places())
+	explains(t, err, ErrOverruled, first.at.File())
 	second.mounted = true
 	_, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, first.at.File(), second.at.File(), "both sides")
+}
+
+// unread is the ledger as one opens it who changes its members.
+func (s *sled) unread(t *testing.T) *Ledger {
+	t.Helper()
+	l, err := unopened(s, s.places())
+	try(t, err)
+	return l
+}
+
+// A reader behind an epoch line that the witness has not heard of is told that
+// others may overrule it, as long as one may: a member of the epoch before is
+// away or has not got what is shown. Without a witness that is all that can be
+// known.
+func TestAReaderIsToldOfAnEpochThatMayBeOverruled(t *testing.T) {
+	s := created(t, 2, false)
+	set(t, s.open(t), fact("a", "1"))
+	mark := *s.witness.mark
+	s.disks[1].mounted = false
+	l := s.degrade(t)
+	l.places.Witness = deaf{s.witness}
+	if _, err := l.Update(t.Context(), always(fact("a", "2"))); err == nil {
+		t.Fatal("went on without the witness")
+	}
+	for _, test := range []struct {
+		witness      *Mark
+		away, doubts bool
+	}{{&mark, true, true}, {&mark, false, true}, {nil, true, true}, {nil, false, true}} {
+		s.witness.mark, s.disks[1].mounted = test.witness, !test.away
+		if v := must(t)(s.open(t).Read(t.Context())); warned(v, "is not confirmed") != test.doubts || all(v)["a"] != "1" {
+			t.Errorf("%+v: %v, warned %v", test, all(v), v.Warnings())
+		}
+	}
+	s.witness.mark, s.disks[1].mounted = nil, true
+	try(t, s.open(t).Join(t.Context(), []Location{s.disks[1].at}, "test", "again"))
+	s.witness.mark = nil
+	if v := must(t)(s.open(t).Read(t.Context())); len(v.Warnings()) > 0 {
+		t.Errorf("all know of it, and are there: %v", v.Warnings())
+	}
 }
 
 // deaf is a witness that cannot be told anything.
@@ -179,7 +217,7 @@ func TestWithoutAWitnessGoingOnAloneSaysSo(t *testing.T) {
 func TestNobodyLeavesBehindAnOverruledLine(t *testing.T) {
 	s := created(t, 2, true)
 	s.witness.mark = &Mark{Ledger: "other", N: 1, Epoch: "other"}
-	err := s.open(t).Leave(t.Context(), s.disks[0].at.Directory, "test", "test")
+	err := s.unread(t).Leave(t.Context(), s.disks[0].at.Directory, "test", "test")
 	explains(t, err, ErrOverruled, s.disks[0].at.File(), s.disks[1].at.File())
 }
 

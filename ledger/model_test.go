@@ -32,6 +32,7 @@ type tally struct {
 	histories                                int
 	acknowledged, unknown, refused, shown    int // appends, and views
 	forked, tails, epochs, degraded, rewrote int // views that met these, or refusals
+	kept                                     int // copies, the others given up
 }
 
 // check is called with every view that anyone sees.
@@ -79,7 +80,7 @@ func (m *model) refusal(err error) bool {
 	case errors.Is(err, ErrForked):
 		m.tally.forked++
 	case errors.Is(err, ErrAbsent), errors.Is(err, ErrMissing), errors.Is(err, ErrOverruled), errors.Is(err, ErrDead):
-	case errors.Is(err, errKilled), errors.Is(err, ErrNotMounted):
+	case errors.Is(err, errKilled), errors.Is(err, ErrNotMounted), errors.Is(err, ErrNoCopy), errors.Is(err, ErrChanged):
 	default:
 		m.Fatalf("unexpected: %v", err)
 	}
@@ -224,10 +225,15 @@ func (m *model) drastic() map[string]func(*rapid.T) {
 				d.mounted = !d.mounted
 			}
 		},
-		"join":                              func(*rapid.T) { m.join() },
-		"join, killed":                      func(*rapid.T) { m.faulty(m.join) },
-		"leave":                             func(*rapid.T) { m.leave() },
-		"leave, killed":                     func(*rapid.T) { m.faulty(m.leave) },
+		"join":          func(*rapid.T) { m.join() },
+		"join, killed":  func(*rapid.T) { m.faulty(m.join) },
+		"leave":         func(*rapid.T) { m.leave() },
+		"leave, killed": func(*rapid.T) { m.faulty(m.leave) },
+		"keep": func(*rapid.T) {
+			if m.pick(4, "rarely") == 0 {
+				m.keepAtLast()
+			}
+		},
 		"replace a disk, go on alone, join": func(*rapid.T) { m.replace() },
 		"mount all": func(*rapid.T) {
 			for _, d := range m.sled.disks {
@@ -261,6 +267,39 @@ func (m *model) leave() {
 			m.refusal(err)
 		}
 		m.handle = nil
+	}
+}
+
+// keepAtLast is an operator who may have to do it again until it is done.
+func (m *model) keepAtLast() {
+	d := m.disk("kept")
+	if rapid.Bool().Draw(m.T, "killed") {
+		m.faulty(func() { m.keep(d) })
+		if rapid.Bool().Draw(m.T, "power") {
+			m.sled.powerCut(m.choose)
+		}
+	}
+	m.keep(d)
+}
+
+// keep gives all copies up but one. Those that cannot be read then are gone for
+// good.
+func (m *model) keep(d *disk) {
+	l, err := unopened(m.sled, m.sled.places())
+	try(m, err)
+	loss, kept, err := l.bargain(d)
+	if m.refusal(err) {
+		return
+	}
+	m.sled.gone(loss)
+	m.handle = nil
+	if m.refusal(l.keep(m.Context(), loss, reason{"model", "random"})) {
+		m.waver(kept)
+		return
+	}
+	m.tally.kept++
+	if v, err := l.Read(m.Context()); !m.refusal(err) {
+		try(m, m.laws.keep(v))
 	}
 }
 
@@ -325,8 +364,8 @@ func manyHistories(t *testing.T, count int, one func(*model)) tally {
 	var sum tally
 	rapid.Check(t, func(r *rapid.T) { one(&model{T: r, tally: &sum}) })
 	t.Logf("%d histories: %d appends acknowledged, %d unknown, %d refused; %d views, of these %d of later epochs, %d of degraded ones, "+
-		"%d beside a dead tail; %d refusals of forked copies; %d copies rewritten", sum.histories, sum.acknowledged, sum.unknown,
-		sum.refused, sum.shown, sum.epochs, sum.degraded, sum.tails, sum.forked, sum.rewrote)
+		"%d beside a dead tail; %d refusals of forked copies; %d copies kept alone; %d copies rewritten", sum.histories, sum.acknowledged,
+		sum.unknown, sum.refused, sum.shown, sum.epochs, sum.degraded, sum.tails, sum.forked, sum.kept, sum.rewrote)
 	return sum
 }
 
@@ -352,7 +391,7 @@ func TestHistoriesOfChangingMembers(t *testing.T) {
 		_ = m.update()
 		m.read()
 	})
-	if sum.acknowledged < sum.histories || sum.unknown == 0 || sum.degraded == 0 {
+	if sum.acknowledged < sum.histories || sum.unknown == 0 || sum.degraded == 0 || sum.kept == 0 {
 		t.Errorf("%+v", sum)
 	}
 	if rare := sum.histories >= 10000; rare && (sum.tails == 0 || sum.forked == 0) {

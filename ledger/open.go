@@ -9,11 +9,13 @@ import (
 // picture is what a look at all places amounts to.
 type picture struct {
 	best     *copyAt
+	copies   []*copyAt // all that are there
 	epoch    Epoch     // the best copy's last: it says who the members are
 	members  []*copyAt // that are present, in the order of the epoch line
 	missing  []Member
 	absent   []Absence
 	warnings []string
+	without  rule
 }
 
 // choose decides which copies to believe. Not a vote: the copy with the most
@@ -26,7 +28,7 @@ func choose(copies []*copyAt, absent []Absence, without rule) (*picture, error) 
 	if err := twins(copies); err != nil && !without.lacks(ruleTwins) {
 		return nil, err
 	}
-	p := &picture{best: best(copies, without), absent: absent}
+	p := &picture{best: best(copies, without), copies: copies, absent: absent, without: without}
 	p.epoch = p.best.text.epoch()
 	for _, c := range copies {
 		relation, why := relate(p.best.text, c.text, without)
@@ -52,7 +54,7 @@ func choose(copies []*copyAt, absent []Absence, without rule) (*picture, error) 
 func best(copies []*copyAt, without rule) *copyAt {
 	found := copies[0]
 	for _, c := range copies[1:] {
-		if c.text.better(found.text) && !without.lacks(ruleEpochs) || without.lacks(ruleEpochs) && c.text.head().Seq > found.text.head().Seq {
+		if c.text.better(found.text, without) {
 			found = c
 		}
 	}
@@ -83,11 +85,11 @@ func twins(copies []*copyAt) error {
 // epoch is the text's last.
 func (t *text) epoch() Epoch { return t.epochs[len(t.epochs)-1] }
 
-func (t *text) better(than *text) bool {
-	if len(t.epochs) != len(than.epochs) {
+func (t *text) better(than *text, without rule) bool {
+	if len(t.epochs) != len(than.epochs) && !without.lacks(ruleEpochs) {
 		return len(t.epochs) > len(than.epochs)
 	}
-	return t.head().Seq > than.head().Seq
+	return t.head().Seq > than.head().Seq && !without.lacks(ruleLongest)
 }
 
 // relation is what a copy is to the best one.
@@ -108,7 +110,7 @@ func relate(best, c *text, without rule) (relation, string) {
 		return forked, fmt.Sprintf("they are of two ledgers, %s and %s", best.Ledger, c.Ledger)
 	case at == best.head():
 		return equal, ""
-	case best.holds(at):
+	case best.holds(at) && !without.lacks(ruleBehind):
 		return behind, ""
 	case !sameEpochs(c.epochs, best.epochs):
 		return forked, "their members were changed on both sides"
@@ -156,7 +158,9 @@ func (p *picture) seat(copies []*copyAt) {
 		}
 		m := Member{Seat: s, Err: p.whyMissing(s)}
 		p.missing = append(p.missing, m)
-		p.warn("%v of the state file is missing: %v", s, cause(m.Err))
+		if !p.without.lacks(ruleWarn) {
+			p.warn("%v of the state file is missing: %v", s, cause(m.Err))
+		}
 	}
 	for _, s := range p.epoch.Lost {
 		e := lostIn(p.best.text.epochs, s)

@@ -74,10 +74,10 @@ func TestMoreEpochsAreBetterThanMoreLines(t *testing.T) {
 	x := made(t, []Fact{fact("a", "1")})
 	tail := grown(t, grown(t, other(t, x), fact("a", "7")), fact("a", "8"))
 	alone := ended(t, x, x.epochs[0].Copies[0])
-	if !alone.better(tail) || tail.better(alone) {
+	if !alone.better(tail, 0) || tail.better(alone, 0) {
 		t.Error("lines counted more")
 	}
-	if !grown(t, x, fact("b", "1")).better(x) || x.better(x) {
+	if !grown(t, x, fact("b", "1")).better(x, 0) || x.better(x, 0) {
 		t.Error("lines do not count")
 	}
 }

@@ -53,10 +53,12 @@ func (l *Ledger) degraded() *reason {
 // level says whether all present members hold what the best copy holds, and
 // can be appended to.
 func (p *picture) level() bool {
-	return !slices.ContainsFunc(p.members, func(c *copyAt) bool { return c.text.lags(p.best.text) })
+	return !slices.ContainsFunc(p.members, p.lags)
 }
 
-func (t *text) lags(best *text) bool { return t.torn > 0 || t.head() != best.head() }
+func (p *picture) lags(c *copyAt) bool {
+	return c.text.torn > 0 && !p.without.lacks(ruleCut) || c.text.head() != p.best.text.head()
+}
 
 // raise brings shorter members up to the best copy: one line is appended, more
 // are written with the whole file. A torn end is cut by writing the file anew.
@@ -64,7 +66,7 @@ func (l *Ledger) raise(p *picture) error {
 	best := p.best.text
 	for _, c := range p.members {
 		switch {
-		case !c.text.lags(best):
+		case !p.lags(c):
 			continue
 		case c.text.torn == 0 && best.follows(c.text.head()):
 			if err := l.files.Append(c.File(), append(slices.Clip(best.line(len(best.lines)-1)), '\n')); err != nil {
@@ -72,7 +74,7 @@ func (l *Ledger) raise(p *picture) error {
 			}
 			// The look that follows flushes it.
 		default:
-			if err := l.replace(c.Location, best.as(c.text.Copy), ruleWhole); err != nil {
+			if err := l.replace(c.Location, best.as(c.text.Copy), ruleRaised); err != nil {
 				return err
 			}
 		}

@@ -111,7 +111,7 @@ func (t *text) split(without rule) (kept, left []int, err error) {
 	}
 	mentioned := map[string]bool{} // by lines that stay
 	for i := range t.lines {
-		stays := x.live[i] > 0 && !without.lacks(ruleKeep)
+		stays := x.live[i] > 0 && !without.lacks(t.staying(i))
 		for key := range t.keys(i) {
 			last, gone := removed[key]
 			stays = stays || gone && last == i && mentioned[key]
@@ -126,6 +126,14 @@ func (t *text) split(without rule) (kept, left []int, err error) {
 		}
 	}
 	return kept, left, nil
+}
+
+// staying is the rule by which line i stays, if it holds anything live.
+func (t *text) staying(i int) rule {
+	if f, _ := cutLine(t.line(i)); isEpochLine(f.facts) && t.epoch().Seq != f.seq {
+		return ruleStay
+	}
+	return ruleKeep
 }
 
 // keys is the keys of line i, which has been indexed. The ledger's own is not

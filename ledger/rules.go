@@ -9,38 +9,51 @@ const (
 	// What is there.
 	ruleMounted rule = 1 << iota // a dataset that is not mounted holds nothing
 	ruleTwins                    // one copy twice is an error
+	ruleOneLine                  // an append is one line and one write, however many facts it holds
 
 	// Open.
-	ruleTorn   // a torn last line is ignored, and cut by writers
-	ruleEpochs // the best copy is that with the most epoch lines
-	ruleBase   // what a rewrite of the best copy has left out may be another's head
-	ruleTail   // what was never acknowledged does not count, and is in nobody's way
-	ruleFlush  // what is believed is flushed first
-	ruleAll    // a reader reports what all present members hold
-	ruleRefuse // a writer refuses while a member is missing
-	ruleRaise  // a writer brings shorter members up
+	ruleTorn    // a torn last line is ignored
+	ruleCut     // and cut by writers
+	ruleEpochs  // the best copy is that with the most epoch lines
+	ruleLongest // and, of those, the one with the highest number
+	ruleBehind  // a copy that the best one has been is in nobody's way
+	ruleBase    // what a rewrite of the best copy has left out may be another's head
+	ruleTail    // what was never acknowledged does not count, and is in nobody's way
+	ruleFlush   // what is believed is flushed first
+	ruleAll     // a reader reports what all present members hold
+	ruleWarn    // and warns of those that are missing
+	ruleRefuse  // a writer refuses while a member is missing
+	ruleRaise   // a writer brings shorter members up
+	ruleRaised  // by a new file, flushed, then renamed, if by more than a line
 
 	// Append.
+	ruleAgain  // after what is there was looked at again
 	ruleEvery  // to all members
 	ruleSync   // flushed before success is reported
 	ruleFailed // after an error nothing is reported as written
+	ruleOnce   // and nothing is tried again in place
+	ruleDead   // and the handle is dead
 
 	// Alone.
 	ruleMember // only those that are members by their own last epoch line
-	ruleAsk    // only if the witness knows of nothing else
+	ruleAsk    // no change of the members if the witness knows of another
 	ruleAlone  // the epoch line comes before any fact
+	ruleSure   // an epoch line is on disk before the witness hears of it
 
 	// Join.
-	ruleAside // a file that is there is renamed, not overwritten
-	ruleOld   // the old members hear of it first
+	ruleAside   // a file that is there is renamed, not overwritten
+	rulePlanted // a new copy is on disk before it counts
+	ruleOld     // the old members hear of it first
 
 	// Witness.
 	ruleConfirm // asked before anything follows an epoch line
 	ruleTell    // told of each epoch
+	ruleDoubt   // readers do not rely on an epoch that others may overrule
 
 	// Rewrite.
 	ruleLevel   // only while all members are present and equal
-	ruleKeep    // epoch lines and live facts stay
+	ruleKeep    // live facts stay
+	ruleStay    // epoch lines stay
 	ruleWhole   // a new file, flushed, then renamed
 	ruleHistory // dead lines go to history first
 
@@ -51,7 +64,8 @@ const (
 
 	ruleLock      // one writer at a time
 	ruleGivenUp   // keep: the others are set aside
-	ruleEpochLine // keep: an epoch line first
+	ruleEpochLine // keep: an epoch line says so
+	ruleFirst     // keep: and is written before anything is set aside
 
 	allRules = iota
 )

@@ -100,7 +100,7 @@ func (v *visit) verify(known *text) {
 // flush makes sure that what was read is on disk: whoever wrote it may have
 // been killed before it was. That is free when it is so already.
 func (v *visit) flush(files host.Files) {
-	if v.found == nil || v.found == v.before || v.without.lacks(ruleFlush) {
+	if v.found == nil || v.found == v.before || v.without.lacks(ruleFlush) || v.without.lacks(rulePlanted) && v.found.text.planted() {
 		return
 	}
 	err := files.Sync(v.File())

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -57,8 +58,9 @@ func Latest(marks ...Mark) (latest Mark, ok bool, err error) {
 
 // Witness keeps a Mark outside the copies, so that a copy which slept while
 // others went on is known for what it is. It is asked before the ledger is
-// created, before a sled goes on alone, and before anything is read or appended
-// directly behind an epoch line; it is told of each epoch once that is on disk.
+// created, before its members are changed, and before anything is read or
+// appended directly behind an epoch line; it is told of each epoch once that is
+// on disk.
 type Witness interface {
 	// Read returns the mark with the highest N, false if there is none. Marks of
 	// one N that differ otherwise are an error.
@@ -148,17 +150,46 @@ func (l *Ledger) affirm(ctx context.Context, p *picture) error {
 	return l.testify(ctx, p)
 }
 
-// doubt warns of a view that such a line may have made too small: others went
-// on, or still may.
-func (l *Ledger) doubt(ctx context.Context, p *picture) {
-	if !p.unconfirmed() {
-		return
+// confirm does what must be done before the members are changed, whatever the
+// last line is: a copy that was given up while it was away does not know it.
+func (l *Ledger) confirm(ctx context.Context, p *picture) (witnessed bool, err error) {
+	_, witnessed, err = l.consult(ctx, p)
+	if err != nil && !l.without.lacks(ruleAsk) {
+		return witnessed, err
 	}
-	mark, ok, err := l.consult(ctx, p)
+	return witnessed, l.affirm(ctx, p)
+}
+
+// doubt refuses a view behind such a line if others are known to have gone on,
+// and warns of one that they still may overrule: it is a view with a member
+// missing, who counted until that line was written. What such a view holds may
+// be lost; to refuse it would keep healthy disks from being read after any
+// change of the members was killed. Nothing is ever done on its strength:
+// whoever does something writes first, and that asks the witness and tells it.
+func (l *Ledger) doubt(ctx context.Context, p *picture) error {
+	if !p.unconfirmed() || l.without.lacks(ruleDoubt) {
+		return nil
+	}
+	mark, witnessed, err := l.consult(ctx, p)
 	switch {
+	case errors.Is(err, ErrOverruled):
+		return err
 	case err != nil:
 		p.warn("%v", err)
-	case ok && mark != p.epoch.mark(p.best.text.Ledger):
+	case witnessed && mark != p.epoch.mark(p.best.text.Ledger), !witnessed && p.rivalled():
 		p.warn("the change of who keeps the state file, to epoch %d, is not confirmed: until something is written, a copy that is away may overrule it", p.epoch.N)
 	}
+	return nil
+}
+
+// rivalled says whether a member of the epoch before is away, or does not hold
+// what is shown: then it may go on without it.
+func (p *picture) rivalled() bool {
+	epochs, shown := p.best.text.epochs, p.shortest().text.head()
+	if len(epochs) == 1 {
+		return false
+	}
+	return slices.ContainsFunc(epochs[len(epochs)-2].Copies, func(s Seat) bool {
+		return !slices.ContainsFunc(p.copies, func(c *copyAt) bool { return c.text.Copy == s.Copy && c.text.holds(shown) })
+	})
 }
