@@ -80,6 +80,15 @@ func (e *Env) warnOf(view ledger.View) {
 	}
 }
 
+// stateFile says what keeps the state file from being read, nil if nothing does.
+// Commands that show what is on the host, and do not need it for that, end with
+// it: after a boot of a root on a RAM disk nothing is there until bootstrap has
+// imported the pools, and an empty list would be taken for an empty sled.
+func (e *Env) stateFile(ctx context.Context) error {
+	_, err := e.view(ctx)
+	return err
+}
+
 // places says where the ledger's copies may be.
 func (e *Env) places() (host.Host, ledger.Places, error) {
 	c, err := e.Config()

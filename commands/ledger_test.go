@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sim"
@@ -79,6 +83,58 @@ func (s *sled) ledgers() []string {
 	return found
 }
 
+// stateless are the commands that run without a state file, with the reason.
+var stateless = map[string]string{
+	"bootstrap":      "it is what brings the state file back",
+	"storage list":   "the state file lies on what it lists",
+	"storage check":  "the state file lies on what it checks",
+	"storage format": "the state file will lie on what it makes",
+	"sim":            "it is about the simulation, not about the sled",
+	"version":        "it is about the program",
+	"completion":     "it is about the program",
+	"exit-codes":     "it is about the program",
+}
+
+// statefully is a command line of every other command.
+func statefully() []string {
+	const uuid = "11111111-1111-4111-8111-111111111111"
+	zone := "propolis_instance_" + uuid
+	return []string{
+		"base list", "base ensure", "base retire propolis_base_11111111_1",
+		"history", "trace", "trace --list", "trace " + uuid,
+		"instance list", "instance get a", "instance ensure a", "instance ensure --all", "instance start a", "instance stop a", "instance stop --all",
+		"instance reboot a", "instance delete a", "instance adopt --all", "instance history a", "instance ensure a --degraded",
+		"ledger show", "ledger show instance/", "ledger export", "ledger check", "ledger heal", "ledger heal --keep " + uuid + " --yes",
+		"ledger heal --degraded",
+		"propolis get --instance a", "propolis start --instance a", "propolis ensure --instance a", "propolis run --instance a",
+		"propolis stop --instance a", "propolis reboot --instance a", "propolis monitor --instance a",
+		"reap", "reap -n", "storage forget c1t0d0 --yes", "storage rekey",
+		"vnic list", "vnic list --all", "vnic create --over net0", "vnic create --instance a", "vnic delete vnic_propolis0",
+		"zone list", "zone list --all", "zone list -o json", "zone create --instance a", "zone boot --instance a", "zone address --instance a",
+		"zone halt " + zone, "zone delete " + zone, "zone exec " + zone + " -- true",
+		"zone bundle list", "zone bundle create " + zone, "zone bundle get " + zone,
+	}
+}
+
+// No command is forgotten, whoever adds one.
+func TestEveryCommandNeedsTheStateFileOrSaysWhyNot(t *testing.T) {
+	lines := statefully()
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		name := strings.TrimPrefix(cmd.CommandPath(), "sledctl ")
+		if stateless[name] != "" {
+			return
+		}
+		for _, c := range cmd.Commands() {
+			visit(c)
+		}
+		if !cmd.HasSubCommands() && !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line+" ", name+" ") }) {
+			t.Errorf("nobody tries %s without a state file", name)
+		}
+	}
+	visit(commands.Root())
+}
+
 // After a reboot of a sled whose root is a RAM disk no pool is imported. What
 // needs the state file says so, and nothing begins a second one.
 func TestNothingBeginsASecondHistoryAfterAReboot(t *testing.T) {
@@ -88,16 +144,9 @@ func TestNothingBeginsASecondHistoryAfterAReboot(t *testing.T) {
 	if err := s.Reboot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	uuid := "11111111-1111-4111-8111-111111111111"
-	commands := []string{
-		"instance list", "instance get a", "instance ensure a", "instance start a", "instance stop a", "instance reboot a", "instance delete a",
-		"instance history a", "base list", "base ensure", "reap", "reap -n", "history", "vnic create --over net0", "vnic create --instance a",
-		"zone create --instance a", "propolis get --instance a", "ledger show", "ledger show instance/", "ledger export", "ledger check", "ledger heal",
-		"ledger heal --keep " + uuid + " --yes", "instance ensure a --degraded", "ledger heal --degraded",
-	}
 	refuse := func(when string, exits ...int) {
 		t.Helper()
-		for _, line := range commands {
+		for _, line := range statefully() {
 			a := s.try(line)
 			good := false
 			for _, exit := range exits {

@@ -268,6 +268,9 @@ func runStorageRekey(ctx context.Context, e *Env, m mutation) error {
 	if err != nil {
 		return err
 	}
+	if err := e.stateFile(ctx); err != nil {
+		return err // whatever else is missing too
+	}
 	e.warnOfKeys(s)
 	report, err := s.Rekey(ctx, env, m.dry())
 	if err != nil {

@@ -50,7 +50,7 @@ func newTrace(env *Env) *cobra.Command {
 	return cmd
 }
 
-func runTrace(_ context.Context, e *Env, o traceOptions) error {
+func runTrace(ctx context.Context, e *Env, o traceOptions) error {
 	c, err := e.Config()
 	if err != nil {
 		return err
@@ -65,6 +65,11 @@ func runTrace(_ context.Context, e *Env, o traceOptions) error {
 	heads, err := operation.TraceList(h.Files(), c.Paths.Run)
 	if err != nil {
 		return err
+	}
+	if len(heads) == 0 { // a bootstrap that failed before there was a state file has left some
+		if err := e.stateFile(ctx); err != nil {
+			return err
+		}
 	}
 	if o.list {
 		return e.printTraceHeads(heads)

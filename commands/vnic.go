@@ -65,7 +65,10 @@ func runVNICList(ctx context.Context, e *Env, all bool) error {
 	if err != nil {
 		return err
 	}
-	return vnicList().Print(e.Streams.Out, e.output, byName(shown, func(v shownVNIC) string { return v.Name }))
+	if err := vnicList().Print(e.Streams.Out, e.output, byName(shown, func(v shownVNIC) string { return v.Name })); err != nil {
+		return err
+	}
+	return e.stateFile(ctx)
 }
 
 func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -76,7 +77,10 @@ func newZoneList(env *Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return zoneList().Print(env.Streams.Out, env.output, byName(shown, func(z shownZone) string { return z.Name }))
+			if err := zoneList().Print(env.Streams.Out, env.output, byName(shown, func(z shownZone) string { return z.Name })); err != nil {
+				return err
+			}
+			return env.stateFile(ctx)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "those of others too")
@@ -279,7 +283,7 @@ func runZoneExec(ctx context.Context, e *Env, name string, argv []string) error 
 		known = known || z.Name == name
 	}
 	if !known || len(argv) == 0 {
-		return &notFoundError{what: fmt.Sprintf("a zone of sledctl's called %q", name)}
+		return cmp.Or[error](e.stateFile(ctx), &notFoundError{what: fmt.Sprintf("a zone of sledctl's called %q", name)})
 	}
 	h, err := e.Host()
 	if err != nil {

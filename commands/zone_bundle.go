@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,10 @@ func newBundleList(env *Env) *cobra.Command {
 					shown = append(shown, showBundle(b))
 				}
 			}
-			return env.bundleList().Print(env.Streams.Out, env.output, shown)
+			if err := env.bundleList().Print(env.Streams.Out, env.output, shown); err != nil {
+				return err
+			}
+			return env.stateFile(ctx)
 		}),
 	}
 	env.addOutput(cmd)
@@ -117,7 +121,7 @@ func (e *Env) bundles(ctx context.Context) ([]bundle.Bundle, error) {
 	}
 	ready, err := bundle.Ready(h.Files(), bundle.Places(c.Bundle.Directory, names))
 	if err != nil {
-		return nil, noPlace(err)
+		return nil, cmp.Or(e.stateFile(ctx), noPlace(err))
 	}
 	return bundle.List(h.Files(), ready)
 }
@@ -182,7 +186,7 @@ func (e *Env) bundle(ctx context.Context, ref string) (bundle.Bundle, error) {
 	}
 	b, found := bundle.Newest(all, ref)
 	if !found {
-		return bundle.Bundle{}, &notFoundError{what: "bundle " + ref}
+		return bundle.Bundle{}, cmp.Or[error](e.stateFile(ctx), &notFoundError{what: "bundle " + ref})
 	}
 	return b, nil
 }
