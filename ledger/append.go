@@ -19,15 +19,15 @@ import (
 // Degrade), ErrOverruled, and ErrDead after which l is of no use; decide's own
 // are returned as they are.
 func (l *Ledger) Update(ctx context.Context, decide func(View) ([]Fact, error)) (View, error) {
-	unlock, err := l.lock(ctx, host.LockExclusive)
-	if err != nil {
-		return View{}, err
-	}
-	defer unlock()
-	p, err := l.writer(ctx)
-	if err != nil {
-		return View{}, err
-	}
+	var view View
+	err := l.writing(ctx, func(p *picture) (err error) {
+		view, err = l.update(ctx, p, decide)
+		return err
+	})
+	return view, err
+}
+
+func (l *Ledger) update(ctx context.Context, p *picture, decide func(View) ([]Fact, error)) (View, error) {
 	if err := l.doubt(ctx, p); err != nil {
 		return View{}, err
 	}

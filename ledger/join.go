@@ -6,8 +6,6 @@ import (
 	"path"
 	"slices"
 	"time"
-
-	"github.com/sledctl/sledctl/host"
 )
 
 // Join makes copies in the given locations and members of them. A location
@@ -17,16 +15,11 @@ import (
 //
 // The errors are those of Update, and ErrNotMounted.
 func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string) error {
-	unlock, err := l.lock(ctx, host.LockExclusive)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	p, err := l.writer(ctx)
-	if err != nil {
-		return err
-	}
-	newcomers = slices.DeleteFunc(cleaned(newcomers), func(at Location) bool { return p.member(at) != nil })
+	return l.writing(ctx, func(p *picture) error { return l.join(ctx, p, cleaned(newcomers), reason{who, why}) })
+}
+
+func (l *Ledger) join(ctx context.Context, p *picture, newcomers []Location, by reason) error {
+	newcomers = slices.DeleteFunc(newcomers, func(at Location) bool { return p.member(at) != nil })
 	if len(newcomers) == 0 {
 		return nil
 	}
@@ -35,6 +28,7 @@ func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string
 			return fmt.Errorf("%s: %w", at.File(), cause(err))
 		}
 	}
+	var err error
 	if len(p.missing) > 0 {
 		p, err = l.goAlone(ctx, p)
 	} else {
@@ -43,7 +37,7 @@ func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string
 	if err != nil {
 		return err // before anything is set aside
 	}
-	return l.add(ctx, p, newcomers, reason{who, why})
+	return l.add(ctx, p, newcomers, by)
 }
 
 // add makes the copies, then members of them.
@@ -125,15 +119,10 @@ func replaced(lost []Seat, pool string) []Seat {
 // the line that says so. At least one member must remain; a directory that
 // holds no member is no error. The errors are those of Update.
 func (l *Ledger) Leave(ctx context.Context, directory string, who, why string) error {
-	unlock, err := l.lock(ctx, host.LockExclusive)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	p, err := l.writer(ctx)
-	if err != nil {
-		return err
-	}
+	return l.writing(ctx, func(p *picture) error { return l.leave(ctx, p, directory, reason{who, why}) })
+}
+
+func (l *Ledger) leave(ctx context.Context, p *picture, directory string, by reason) error {
 	leaver := p.member(Location{Directory: directory})
 	switch {
 	case leaver == nil:
@@ -148,7 +137,7 @@ func (l *Ledger) Leave(ctx context.Context, directory string, who, why string) e
 	}
 	stay := slices.DeleteFunc(slices.Clone(p.members), func(c *copyAt) bool { return c == leaver })
 	seats := slices.DeleteFunc(slices.Clone(p.epoch.Copies), func(s Seat) bool { return s.Copy == leaver.text.Copy })
-	_, err = l.change(ctx, p, p.epoch.next(seats, p.epoch.Lost, reason{who, why}), stay, []*copyAt{leaver})
+	_, err := l.change(ctx, p, p.epoch.next(seats, p.epoch.Lost, by), stay, []*copyAt{leaver})
 	return err
 }
 

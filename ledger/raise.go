@@ -4,7 +4,23 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/sledctl/sledctl/host"
 )
+
+// writing lets do change what writer has found. Nobody else writes meanwhile.
+func (l *Ledger) writing(ctx context.Context, do func(*picture) error) error {
+	unlock, err := l.lock(ctx, host.LockExclusive)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := l.writer(ctx)
+	if err != nil {
+		return err
+	}
+	return do(p)
+}
 
 // writer is a look at all places by someone who holds the lock alone and wants
 // to write: no member may be missing (unless the sled may go on without), and

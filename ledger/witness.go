@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/sledctl/sledctl/host"
 )
 
 // Mark says which epoch of which ledger was last in force. As JSON it is its
@@ -116,22 +114,15 @@ func (l *Ledger) testify(ctx context.Context, p *picture) error {
 // begins: it may have got disks since. The errors are those of Read, ErrMissing
 // if any member is missing, ErrOverruled, and the witness' own.
 func (l *Ledger) Attest(ctx context.Context) error {
-	unlock, err := l.lock(ctx, host.LockExclusive)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	p, err := l.writer(ctx)
-	if err != nil {
-		return err
-	}
-	if len(p.missing) > 0 {
-		return p.missingError() // nobody has gone on without it yet
-	}
-	if _, _, err := l.consult(ctx, p); err != nil {
-		return err
-	}
-	return l.testify(ctx, p)
+	return l.writing(ctx, func(p *picture) error {
+		if len(p.missing) > 0 {
+			return p.missingError() // nobody has gone on without it yet
+		}
+		if _, _, err := l.consult(ctx, p); err != nil {
+			return err
+		}
+		return l.testify(ctx, p)
+	})
 }
 
 // unconfirmed says whether nothing follows the last epoch line. Whoever wrote
