@@ -52,7 +52,7 @@ func floors() map[string]room {
 		"config":        {by: []string{"commands"}, imports: []string{"host", "sled"}, machine: []use{useFiles}},
 		"terminal":      {by: []string{"commands"}, imports: []string{"host"}, machine: []use{useFiles}},
 
-		"agent":        {floor: 6},
+		"agent":        {floor: 6, machine: []use{useFiles}},
 		"agent/client": {floor: 6, below: 1},
 		"agent/api":    {floor: 6, below: 2},
 		"bootstrap":    {floor: 5},

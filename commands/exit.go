@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
@@ -144,5 +145,6 @@ func isRefusal(err error) bool {
 		is[*packaging.MissingError](err) ||
 		is[*memory.SizeError](err) ||
 		is[*storage.NotBlankError](err) || is[*storage.LockedError](err) ||
+		is[*agent.ExposedError](err) ||
 		is[*refusedError](err)
 }

@@ -44,7 +44,7 @@ for, and never touches what is not sledctl's own.`)
 	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "say each step as it ends")
 	root.AddCommand(
 		newBootstrap(env), newStorage(env), newBase(env), newVNIC(env), newZone(env), newPropolis(env), newInstance(env), newReap(env),
-		newHistory(env), newTrace(env), newLedger(env), newSim(env), newVersion(env), newCompletion(env), newExitCodes(),
+		newAgent(env), newHistory(env), newTrace(env), newLedger(env), newSim(env), newVersion(env), newCompletion(env), newExitCodes(),
 	)
 	strict(root)
 	return root

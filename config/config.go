@@ -4,8 +4,10 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"path"
+	"time"
 
 	"github.com/sledctl/sledctl/sled"
 )
@@ -21,6 +23,8 @@ type Config struct {
 	Names    Names    `toml:"names"`
 	Instance Instance `toml:"instance"`
 	Bundle   Bundle   `toml:"bundle"`
+	Agent    Agent    `toml:"agent"`
+	Nexus    Nexus    `toml:"nexus"`
 }
 
 // Host is the machine that sledctl runs on.
@@ -100,6 +104,34 @@ type Bundle struct {
 	Directory string `toml:"directory" default:"" doc:"where bundles of zones lie; empty: the debug datasets of the U.2s, else of the M.2s"`
 	MaxSize   Size   `toml:"max_size" default:"1G" doc:"what all bundles of one place may take, the oldest give way; 0: none are taken by themselves"`
 }
+
+// Agent is how sledctl agent answers.
+type Agent struct {
+	Listen       []string `toml:"listen" default:"" doc:"where it listens: unix:/NAME, tcp:ADDRESS:PORT; empty: unix: and agent.sock in paths.run"`
+	TombstoneTTL Duration `toml:"tombstone_ttl" default:"24h" doc:"how long a VM that is gone can be read, if the control plane does not read it before"`
+}
+
+// Nexus is the control plane that the agent tells of changes.
+type Nexus struct {
+	URL  string `toml:"url" default:"" doc:"of its internal API, http://ADDRESS:PORT; empty: nobody is told"`
+	Mode string `toml:"mode" default:"auto" doc:"how: doorbell (come and ask), upcall (the state in the body, as older ones want it), auto (the doorbell, else the upcall), off"`
+}
+
+// Duration is a time, written as 90s, 5m or 24h.
+type Duration time.Duration
+
+// UnmarshalText is part of encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil || parsed <= 0 {
+		return fmt.Errorf("%q is not a time above 0", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// String is the time as it is written.
+func (d Duration) String() string { return time.Duration(d).String() }
 
 // Size is a number of bytes, written with zfs(8)'s units: 2G.
 type Size uint64

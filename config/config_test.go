@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -63,6 +64,8 @@ func usual() config.Config {
 		},
 		Instance: config.Instance{CPUs: 2, Memory: 2 << 30},
 		Bundle:   config.Bundle{MaxSize: 1 << 30},
+		Agent:    config.Agent{TombstoneTTL: config.Duration(24 * time.Hour)},
+		Nexus:    config.Nexus{Mode: "auto"},
 	}
 }
 
@@ -131,6 +134,12 @@ reservoir = "64G"
 [bundle]
 directory = "/var/crash/zones"
 max_size = "3G"
+[agent]
+listen = ["unix:/a.sock", "tcp:127.0.0.1:1"]
+tombstone_ttl = "90s"
+[nexus]
+url = "http://10.0.0.1:12221"
+mode = "doorbell"
 `
 
 func all() config.Config {
@@ -151,6 +160,8 @@ func all() config.Config {
 		Names:    config.Names{ZonePrefix: "z_", BasePrefix: "b_", VNICPrefix: "v_", GuestPrefix: "g_"},
 		Instance: config.Instance{CPUs: 4, Memory: 8 << 30, Reservoir: 64 << 30},
 		Bundle:   config.Bundle{Directory: "/var/crash/zones", MaxSize: 3 << 30},
+		Agent:    config.Agent{Listen: []string{"unix:/a.sock", "tcp:127.0.0.1:1"}, TombstoneTTL: config.Duration(90 * time.Second)},
+		Nexus:    config.Nexus{URL: "http://10.0.0.1:12221", Mode: "doorbell"},
 	}
 }
 
@@ -232,35 +243,38 @@ func TestLoadRefuses(t *testing.T) {
 		"a negative size":         {"[instance]\nmemory = -1", "", `sled.toml:2: instance.memory: -1 is not a size: "2G"`},
 		"a port too high":         {"", "SLEDCTL_PROPOLIS_PORT=65536", `SLEDCTL_PROPOLIS_PORT: propolis.port: 65536 is not between 0 and 65535`},
 
-		"no port":              {"[propolis]\nport = 0", "", `sled.toml:2: propolis.port: 0 is not a port: 1 to 65535`},
-		"a relative path":      {"[paths]\nrun = \"run\"", "", `sled.toml:2: paths.run: "run" is not an absolute name: /a/b`},
-		"a path with dots":     {"[paths]\nledger = \"/a/../b\"", "", `sled.toml:2: paths.ledger: "/a/../b" is not an absolute name: /a/b`},
-		"run in the root":      {"[paths]\nrun = \"/\"", "", `sled.toml:2: paths.run: must be a directory of its own`},
-		"no command path":      {"[host]\ncommand_path = []", "", `sled.toml:2: host.command_path: is empty: want at least one directory`},
-		"a relative command":   {"", "SLEDCTL_HOST_COMMAND_PATH=/usr/bin,bin", `SLEDCTL_HOST_COMMAND_PATH: host.command_path: "bin" is not an absolute name: /a/b`},
-		"a relative library":   {"[propolis]\nlibrary_path = \"/a:b\"", "", `sled.toml:2: propolis.library_path: "b" is not an absolute name: /a/b`},
-		"a link":               {"[network]\ncontrol_link = \"net-0\"", "", `sled.toml:2: network.control_link: "net-0" is not the name of a link: letters, digits, _ and ., a number last, as in net0`},
-		"an address alone":     {"[network]\ngz_address = \"fd00::1/64\"", "", `sled.toml:2: network.gz_address: needs network.gz_vnic, which would carry it`},
-		"an underlay address":  {"[network]\nunderlay = \"10.0.0.1/24\"", "", `sled.toml:2: network.underlay: 10.0.0.1/24 is an address: the network is 10.0.0.0/24`},
-		"an underlay of one":   {"[network]\nunderlay = \"10.0.0.0/31\"", "", `sled.toml:2: network.underlay: 10.0.0.0/31 has no room for addresses`},
-		"a gateway alone":      {"[network]\ngateway = \"10.0.0.1\"", "", `sled.toml:2: network.gateway: needs network.underlay: with DHCP the router comes with the address`},
-		"a gateway elsewhere":  {"[network]\nunderlay = \"10.0.0.0/24\"\ngateway = \"10.0.1.1\"", "", `sled.toml:3: network.gateway: 10.0.1.1 is not in network.underlay, 10.0.0.0/24`},
-		"a small MTU":          {"[network]\nmtu = 1279", "", `sled.toml:2: network.mtu: 1279 is not between 1280 and 65535, nor 0`},
-		"a pool":               {"[storage]\nzone_pools = [\"rpool/zone\"]", "", `sled.toml:2: storage.zone_pools: "rpool/zone" is not the name of a pool`},
-		"a pool twice":         {"[storage]\nzone_pools = [\"a\", \"a\"]", "", `sled.toml:2: storage.zone_pools: "a" is there twice`},
-		"slots of no board":    {"[storage]\nslots = \"gimlt\"", "", `sled.toml:2: storage.slots: "gimlt" is none of auto, gimlet, cosmo, none`},
-		"no file for a disk":   {"[storage]\nvdevs = [\"disk0\"]", "", `sled.toml:2: storage.vdevs: "disk0" is not the name of such a file: m2_0.vdev or u2_0.vdev`},
-		"a disk of no kind":    {"[storage]\ndevices = [\"/dev/dsk/c3t0d0\"]", "", `sled.toml:2: storage.devices: "/dev/dsk/c3t0d0" is not a disk: u2:/dev/dsk/c3t0d0`},
-		"keys from nowhere":    {"[storage]\nkey = \"/k\"", "", `sled.toml:2: storage.key: "/k" is not file:/NAME, command:WORDS, or development`},
-		"a key file anywhere":  {"[storage]\nkey = \"file:k\"", "", `sled.toml:2: storage.key: "k" is not an absolute name: /a/b`},
-		"no image":             {"[propolis]\nimages = []", "", `sled.toml:2: propolis.images: names no image`},
-		"a relative image":     {"[propolis]\nimages = [\"p.tar.gz\"]", "", `sled.toml:2: propolis.images: "p.tar.gz" is not an absolute name: /a/b`},
-		"an image with blanks": {"[propolis]\nimages = [\"/a b\"]", "", `sled.toml:2: propolis.images: "/a b" has a character that zoneadm does not pass on as it is`},
-		"a packaging":          {"[propolis]\npackaging = \"rpm\"", "", `sled.toml:2: propolis.packaging: "rpm" is not auto, lofs or image`},
-		"prefixes":             {"[names]\nvnic_prefix = \"v1\"", "", `sled.toml:2: names: VNIC prefix "v1" ends in a digit, which would run into the number`},
-		"no CPUs":              {"[instance]\ncpus = 0", "", `sled.toml:2: instance.cpus: 0 is not between 1 and 254`},
-		"half a MiB":           {"[instance]\nmemory = 524288", "", `sled.toml:2: instance.memory: 524288 bytes is not a whole number of MiB`},
-		"two things":           {"[instance]\ncpus = 0\nmemory = 1", "", "sled.toml:2: instance.cpus: 0 is not between 1 and 254\nsled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},
+		"no port":                        {"[propolis]\nport = 0", "", `sled.toml:2: propolis.port: 0 is not a port: 1 to 65535`},
+		"a relative path":                {"[paths]\nrun = \"run\"", "", `sled.toml:2: paths.run: "run" is not an absolute name: /a/b`},
+		"a path with dots":               {"[paths]\nledger = \"/a/../b\"", "", `sled.toml:2: paths.ledger: "/a/../b" is not an absolute name: /a/b`},
+		"run in the root":                {"[paths]\nrun = \"/\"", "", `sled.toml:2: paths.run: must be a directory of its own`},
+		"no command path":                {"[host]\ncommand_path = []", "", `sled.toml:2: host.command_path: is empty: want at least one directory`},
+		"a relative command":             {"", "SLEDCTL_HOST_COMMAND_PATH=/usr/bin,bin", `SLEDCTL_HOST_COMMAND_PATH: host.command_path: "bin" is not an absolute name: /a/b`},
+		"a relative library":             {"[propolis]\nlibrary_path = \"/a:b\"", "", `sled.toml:2: propolis.library_path: "b" is not an absolute name: /a/b`},
+		"a link":                         {"[network]\ncontrol_link = \"net-0\"", "", `sled.toml:2: network.control_link: "net-0" is not the name of a link: letters, digits, _ and ., a number last, as in net0`},
+		"an address alone":               {"[network]\ngz_address = \"fd00::1/64\"", "", `sled.toml:2: network.gz_address: needs network.gz_vnic, which would carry it`},
+		"an underlay address":            {"[network]\nunderlay = \"10.0.0.1/24\"", "", `sled.toml:2: network.underlay: 10.0.0.1/24 is an address: the network is 10.0.0.0/24`},
+		"an underlay of one":             {"[network]\nunderlay = \"10.0.0.0/31\"", "", `sled.toml:2: network.underlay: 10.0.0.0/31 has no room for addresses`},
+		"a gateway alone":                {"[network]\ngateway = \"10.0.0.1\"", "", `sled.toml:2: network.gateway: needs network.underlay: with DHCP the router comes with the address`},
+		"a gateway elsewhere":            {"[network]\nunderlay = \"10.0.0.0/24\"\ngateway = \"10.0.1.1\"", "", `sled.toml:3: network.gateway: 10.0.1.1 is not in network.underlay, 10.0.0.0/24`},
+		"a small MTU":                    {"[network]\nmtu = 1279", "", `sled.toml:2: network.mtu: 1279 is not between 1280 and 65535, nor 0`},
+		"a pool":                         {"[storage]\nzone_pools = [\"rpool/zone\"]", "", `sled.toml:2: storage.zone_pools: "rpool/zone" is not the name of a pool`},
+		"a pool twice":                   {"[storage]\nzone_pools = [\"a\", \"a\"]", "", `sled.toml:2: storage.zone_pools: "a" is there twice`},
+		"slots of no board":              {"[storage]\nslots = \"gimlt\"", "", `sled.toml:2: storage.slots: "gimlt" is none of auto, gimlet, cosmo, none`},
+		"no file for a disk":             {"[storage]\nvdevs = [\"disk0\"]", "", `sled.toml:2: storage.vdevs: "disk0" is not the name of such a file: m2_0.vdev or u2_0.vdev`},
+		"a disk of no kind":              {"[storage]\ndevices = [\"/dev/dsk/c3t0d0\"]", "", `sled.toml:2: storage.devices: "/dev/dsk/c3t0d0" is not a disk: u2:/dev/dsk/c3t0d0`},
+		"keys from nowhere":              {"[storage]\nkey = \"/k\"", "", `sled.toml:2: storage.key: "/k" is not file:/NAME, command:WORDS, or development`},
+		"a key file anywhere":            {"[storage]\nkey = \"file:k\"", "", `sled.toml:2: storage.key: "k" is not an absolute name: /a/b`},
+		"no image":                       {"[propolis]\nimages = []", "", `sled.toml:2: propolis.images: names no image`},
+		"a relative image":               {"[propolis]\nimages = [\"p.tar.gz\"]", "", `sled.toml:2: propolis.images: "p.tar.gz" is not an absolute name: /a/b`},
+		"an image with blanks":           {"[propolis]\nimages = [\"/a b\"]", "", `sled.toml:2: propolis.images: "/a b" has a character that zoneadm does not pass on as it is`},
+		"a packaging":                    {"[propolis]\npackaging = \"rpm\"", "", `sled.toml:2: propolis.packaging: "rpm" is not auto, lofs or image`},
+		"prefixes":                       {"[names]\nvnic_prefix = \"v1\"", "", `sled.toml:2: names: VNIC prefix "v1" ends in a digit, which would run into the number`},
+		"no CPUs":                        {"[instance]\ncpus = 0", "", `sled.toml:2: instance.cpus: 0 is not between 1 and 254`},
+		"a time without a unit":          {"[agent]\ntombstone_ttl = \"5\"", "", `sled.toml:2: agent.tombstone_ttl: 5 is not a time above 0: "90s", "5m", "24h"`},
+		"a control plane without a port": {"[nexus]\nurl = \"http://fd00::1\"", "", `sled.toml:2: nexus.url: "http://fd00::1": want http://ADDRESS:PORT`},
+		"a way that is none":             {"[nexus]\nmode = \"bell\"", "", `sled.toml:2: nexus.mode: "bell": want doorbell, upcall, auto or off`},
+		"half a MiB":                     {"[instance]\nmemory = 524288", "", `sled.toml:2: instance.memory: 524288 bytes is not a whole number of MiB`},
+		"two things":                     {"[instance]\ncpus = 0\nmemory = 1", "", "sled.toml:2: instance.cpus: 0 is not between 1 and 254\nsled.toml:3: instance.memory: 1 bytes is not a whole number of MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Load(source(c.file, c.env))

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strconv"
 	"strings"
@@ -123,8 +124,11 @@ func unmarshalled(t reflect.Type, value any) (any, error) {
 }
 
 func example(t reflect.Type) string {
-	if t.Name() == "Prefix" {
+	switch t {
+	case reflect.TypeFor[netip.Prefix]():
 		return `an address with the length of its prefix: "fd00:1::1/64"`
+	case reflect.TypeFor[Duration]():
+		return `a time above 0: "90s", "5m", "24h"`
 	}
 	return `an IP address: "fd00:1::1"`
 }

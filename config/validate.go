@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func (c Config) validate(where map[string]string) error {
 	c.Propolis.validate(v)
 	c.Names.validate(v)
 	c.Instance.validate(v)
+	c.Nexus.validate(v)
 	return errors.Join(v.problems...)
 }
 
@@ -178,4 +180,10 @@ func (i Instance) validate(v *validator) {
 	v.want(i.CPUs >= 1 && i.CPUs <= maxCPUs, "instance.cpus", "%d is not between 1 and %d", i.CPUs, maxCPUs)
 	v.want(i.Memory > 0 && i.Memory%(1<<20) == 0, "instance.memory", "%d bytes is not a whole number of MiB", i.Memory)
 	v.want(i.Reservoir%(1<<20) == 0, "instance.reservoir", "%d bytes is not a whole number of MiB", i.Reservoir)
+}
+
+func (n Nexus) validate(v *validator) {
+	at, err := url.Parse(n.URL)
+	v.want(n.URL == "" || err == nil && at.Scheme == "http" && at.Port() != "" && at.User == nil && at.RawQuery == "", "nexus.url", "%q: want http://ADDRESS:PORT", n.URL)
+	v.want(slices.Contains([]string{"doorbell", "upcall", "auto", "off"}, n.Mode), "nexus.mode", "%q: want doorbell, upcall, auto or off", n.Mode)
 }

@@ -71,7 +71,9 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 				result = old
 				return d, nil
 			}
-			d.After, err = next.replaces(old)
+			if d.After, err = next.replaces(old); err == nil {
+				err = s.mourn(view, r.ID, &d, seen, at.Now)
+			}
 			return d, err
 		},
 	})

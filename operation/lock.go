@@ -55,6 +55,13 @@ func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) 
 	return host.WithStart(host.WithLock(ctx, l), say.started), func() { l.Unlock() }, nil
 }
 
+// Hold locks a subject for as long as its holder runs. The error is a
+// *LockedError if another does.
+func Hold(ctx context.Context, env Env, verb, subject string) (release func(), err error) {
+	_, release, err = lockSubject(ctx, env, verb, subject, false)
+	return release, err
+}
+
 // sign is what a lock's file says.
 type sign struct {
 	lock   host.Lock

@@ -1,0 +1,257 @@
+// Package agent watches the VMs of a sled as long as it runs, answers over HTTP
+// what they are, and tells the control plane when one changes. It keeps no
+// second truth: what exists is in the state file, and what it is, its Propolis
+// says. It ends no VM, whatever becomes of the agent itself.
+//
+// follow.go reads from the state file which VMs there are; a monitor of each
+// (instance.Monitor) says what becomes of it; board.go is what all of them are
+// now; server.go answers from the board, and bells.go tell the control plane
+// that it should ask. What a VM that is gone was at last, its tombstone says.
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/nexus"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// Settings are those of one agent.
+type Settings struct {
+	Instance instance.Settings
+	Nexus    *url.URL // the control plane; nil: nobody is told
+	Mode     string   // how it is told: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
+	// TombstoneTTL is how long a VM that is gone can be read, if the control
+	// plane does not read it before.
+	TombstoneTTL time.Duration
+	Listen       []Address
+	TLS          *tls.Config // how clients on TCP are told apart; nil: not at all
+	Open         bool        // listen also where everybody can come, though clients are not told apart
+	Log          *slog.Logger
+}
+
+// How often the agent looks.
+const (
+	followEvery = 100 * time.Millisecond // at the state file
+	sweepEvery  = 10 * time.Minute       // for VMs of which the control plane should have heard
+	buryEvery   = time.Minute            // for tombstones whose time is up
+	zonesAge    = 100 * time.Millisecond // how old a listing of the zones may be
+)
+
+// subject is what an agent locks: there is one on a sled.
+const subject = "agent"
+
+// Run watches and answers until ctx ends. Ready is called once requests are
+// answered: when all that is recorded has been looked at; who comes before
+// waits. Errors: *operation.LockedError where another agent runs; *ExposedError;
+// the ledger's.
+func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) error {
+	release, err := operation.Hold(ctx, env, "agent", subject)
+	if err != nil {
+		return err
+	}
+	defer release()
+	listeners, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	}()
+	epoch, err := raise(ctx, env)
+	if err != nil {
+		return err
+	}
+	a := s.agent(env, epoch)
+	group, ctx := errgroup.WithContext(ctx)
+	if err := a.begin(ctx); err != nil {
+		return err
+	}
+	group.Go(func() error { return a.follow(ctx) })
+	group.Go(func() error { a.every(ctx, sweepEvery, func() { a.bells.Sweep(ctx) }); return nil })
+	group.Go(func() error { a.every(ctx, buryEvery, func() { a.expire(ctx, time.Now()) }); return nil })
+	group.Go(func() error { a.gravedig(ctx); return nil })
+	for _, l := range listeners {
+		server := a.http()
+		context.AfterFunc(ctx, func() { _ = server.Close() }) // streams would never end
+		group.Go(func() error {
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+			}
+			return nil
+		})
+	}
+	ready()
+	err = group.Wait()
+	a.monitors.Wait()
+	a.bells.Wait()
+	return err
+}
+
+func (s Settings) listen(ctx context.Context) ([]net.Listener, error) {
+	var all []net.Listener
+	for _, at := range s.Listen {
+		l, err := Listen(ctx, at, s.TLS, s.Open)
+		if err != nil {
+			for _, l := range all {
+				_ = l.Close()
+			}
+			return nil, fmt.Errorf("listen on %s: %w", at, err)
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// agent is one start of it.
+type agent struct {
+	Settings
+	env   operation.Env
+	board *board
+	bells *bells
+	zones instance.Zones
+	read  chan VM // final ones that the control plane has read
+
+	seq      uint64 // of the state file, as far as it was followed
+	monitors sync.WaitGroup
+
+	mu      sync.Mutex // of those who write watched, which is one, or read it beside him
+	watched map[uuid.UUID]*watched
+}
+
+func (s Settings) agent(env operation.Env, epoch uint64) *agent {
+	a := &agent{
+		Settings: s, env: env, board: newBoard(epoch), zones: instance.SharedZones(env.Host, zonesAge),
+		read: make(chan VM, 64), watched: map[uuid.UUID]*watched{},
+	}
+	a.bells = newBells(a.board, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not told", "cause", err) })
+	return a
+}
+
+// teller is how the control plane is told of one VM.
+func (a *agent) teller() func(context.Context, VM) error {
+	if a.Nexus == nil || a.Mode == ModeOff {
+		return func(context.Context, VM) error { return nil }
+	}
+	r := &ringer{client: nexus.Client{Host: a.env.Host, URL: a.Nexus}, mode: a.Mode, body: func(v VM) ([]byte, error) { return json.Marshal(v.wire()) }}
+	return r.Tell
+}
+
+// raise counts this start in the state file.
+func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, err = book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
+		if value, ok := view.Get(instance.KeyEpoch); ok {
+			if err := json.Unmarshal(value, &epoch); err != nil {
+				return nil, fmt.Errorf("%s in the state file: %w", instance.KeyEpoch, err)
+			}
+		}
+		if epoch++; epoch > maxEpoch {
+			return nil, fmt.Errorf("%s in the state file is %d: no generation can be above it", instance.KeyEpoch, epoch-1)
+		}
+		return []ledger.Fact{{Key: instance.KeyEpoch, Value: json.RawMessage(strconv.FormatUint(epoch, 10))}}, nil
+	})
+	return epoch, err
+}
+
+// http is a server whose clients cannot hold it up.
+func (a *agent) http() *http.Server {
+	return &http.Server{
+		Handler:           &server{board: a.board, read: a.readBy, log: a.Log, draw: uuid.NewString},
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// readBy notes that the control plane has read a VM. Nobody waits: should there
+// be too many at once, it reads them again.
+func (a *agent) readBy(v VM) {
+	if !v.State.Final() {
+		return
+	}
+	select {
+	case a.read <- v:
+	default:
+	}
+}
+
+// gravedig takes away what the control plane has read.
+func (a *agent) gravedig(ctx context.Context) {
+	for {
+		select {
+		case v := <-a.read:
+			a.bury(ctx, v)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// expire takes away what nobody has read for so long.
+func (a *agent) expire(ctx context.Context, now time.Time) {
+	for _, v := range a.board.List() {
+		if v.State.Final() && now.Sub(v.Updated) > a.TombstoneTTL {
+			a.bury(ctx, v)
+		}
+	}
+}
+
+// bury forgets a VM that is gone, first in the state file. One that is still
+// recorded, as an instance that failed is until somebody sees to it, stays.
+func (a *agent) bury(ctx context.Context, v VM) {
+	if a.recorded(v.ID) {
+		return
+	}
+	book, err := a.env.Ledger(ctx)
+	if err == nil {
+		_, err = book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
+			if stone := instance.ForgetTombstone(v.ID.String()); has(view, stone.Key) {
+				return []ledger.Fact{stone}, nil
+			}
+			return nil, nil
+		})
+	}
+	if err != nil {
+		a.Log.Warn("a VM that is gone could not be forgotten", "vm", v.ID, "cause", err)
+		return
+	}
+	a.board.Forget(v)
+}
+
+func has(view ledger.View, key string) bool { _, ok := view.Get(key); return ok }
+
+// every does something again and again until ctx ends.
+func (a *agent) every(ctx context.Context, pause time.Duration, do func()) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/sledctl/sledctl/dropshot"
+)
+
+// The codes by which the control plane tells errors apart (omicron
+// sled-agent/src/sim/http_entrypoints.rs and sled-agent/src/instance.rs).
+const (
+	CodeNoSuchInstance = "NO_SUCH_INSTANCE"
+	CodeInternal       = "Internal"
+)
+
+// Error is an answer that is an error.
+type Error struct {
+	Status int
+	Code   string // may be empty
+	// Message is for people. Of a 404, 500 and 503 only the words of the status
+	// are told; why is in the log.
+	Message string
+	Cause   error // for the log; may be nil
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+// Body is what is sent of it.
+func (e *Error) Body(requestID string) dropshot.Body {
+	return dropshot.Body{RequestID: requestID, Code: e.Code, Message: e.Message}
+}
+
+// BadRequest is a request that cannot be understood.
+func BadRequest(message string) *Error {
+	return &Error{Status: http.StatusBadRequest, Message: message}
+}
+
+// Silent is an error of which only the status is told.
+func Silent(status int, code string, cause error) *Error {
+	return &Error{Status: status, Code: code, Message: http.StatusText(status), Cause: cause}
+}
+
+// NoSuchInstance is a VM of which nothing is known: the control plane takes it
+// for gone.
+func NoSuchInstance() *Error { return Silent(http.StatusNotFound, CodeNoSuchInstance, nil) }
+
+// Internal is a failure of ours.
+func Internal(cause error) *Error { return Silent(http.StatusInternalServerError, CodeInternal, cause) }

@@ -1,0 +1,138 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/agent/api"
+)
+
+// VM is one VM as it was at one generation. It never changes.
+type VM struct {
+	ID       uuid.UUID // its Propolis'
+	Instance string    // id of the instance that it is a run of
+	Name     string
+	State    api.VMState
+	Reason   string
+	In, Out  *api.Migration
+	Gen      uint64
+	Updated  time.Time
+}
+
+// same says whether two say the same, at whatever generations.
+func (v VM) same(w VM) bool {
+	return v.ID == w.ID && v.Instance == w.Instance && v.Name == w.Name && v.State == w.State && v.Reason == w.Reason &&
+		sameMigration(v.In, w.In) && sameMigration(v.Out, w.Out)
+}
+
+func sameMigration(a, b *api.Migration) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.ID == b.ID && a.State == b.State
+}
+
+// epochBits are those of a generation that count within one start of the agent:
+// the bits above, up to the 53 that every JSON reader can tell apart, count the
+// starts.
+const (
+	epochBits = 32
+	maxEpoch  = 1<<(53-epochBits) - 1
+)
+
+// board is what every VM is now. Whoever reads waits for nobody; whoever follows
+// sees every VM's last state, and may miss those between.
+type board struct {
+	all sync.Map // uuid.UUID -> *VM
+
+	mu   sync.Mutex // of those who change it
+	gen  uint64     // the last one that was given
+	last *change
+}
+
+// change is the last one, until there is another.
+type change struct {
+	vm    *VM
+	next  *change
+	ready chan struct{} // closed when there is a next one
+}
+
+// newBoard is that of one start of the agent. Its generations are above those of
+// all earlier ones.
+func newBoard(epoch uint64) *board {
+	return &board{gen: epoch << epochBits, last: &change{ready: make(chan struct{})}}
+}
+
+// Publish makes v what its VM is now, at a new generation, unless it is that
+// already, or was final before.
+func (b *board) Publish(v VM) (now VM, changed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if old, ok := b.Get(v.ID); ok && (old.State.Final() || old.same(v)) {
+		return old, false
+	}
+	b.gen++
+	v.Gen, v.Updated = b.gen, time.Now().UTC()
+	b.all.Store(v.ID, &v)
+	next := &change{vm: &v, ready: make(chan struct{})}
+	b.last.next = next
+	close(b.last.ready)
+	b.last = next
+	return v, true
+}
+
+// Get is what a VM is now; false: nothing is known of it.
+func (b *board) Get(id uuid.UUID) (VM, bool) {
+	v, ok := b.all.Load(id)
+	if !ok {
+		return VM{}, false
+	}
+	return *v.(*VM), true
+}
+
+// Forget takes a VM off the board, if it is still what was last said of it.
+func (b *board) Forget(v VM) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now, ok := b.Get(v.ID); ok && now.Gen == v.Gen {
+		b.all.Delete(v.ID)
+	}
+}
+
+// List is what all VMs are now, by their ids.
+func (b *board) List() []VM {
+	var all []VM
+	b.all.Range(func(_, v any) bool { all = append(all, *v.(*VM)); return true })
+	slices.SortFunc(all, func(x, y VM) int { return slices.Compare(x.ID[:], y.ID[:]) })
+	return all
+}
+
+// Follow gives what all VMs are that changed after a generation, in the order of
+// their generations, and each later change, until ctx ends. Whoever comes again
+// with the last generation that he has seen misses no VM's last state.
+func (b *board) Follow(ctx context.Context, after uint64) iter.Seq[VM] {
+	return func(yield func(VM) bool) {
+		b.mu.Lock()
+		at, all := b.last, b.List()
+		b.mu.Unlock()
+		slices.SortFunc(all, func(x, y VM) int { return cmp.Compare(x.Gen, y.Gen) })
+		for _, v := range all {
+			if v.Gen > after && !yield(v) {
+				return
+			}
+		}
+		for {
+			select {
+			case <-at.ready:
+			case <-ctx.Done():
+				return
+			}
+			if at = at.next; !yield(*at.vm) {
+				return
+			}
+		}
+	}
+}

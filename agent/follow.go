@@ -1,0 +1,238 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// watched is a VM that is recorded.
+type watched struct {
+	record  instance.Record
+	cancel  context.CancelFunc // of its monitor; nil: its machine is not made yet
+	ended   chan struct{}      // closed when the monitor is
+	sighted chan struct{}      // closed when the monitor has told anything
+	once    sync.Once
+}
+
+// firstLook is how long the agent waits, before it answers, for those VMs whose
+// Propolis does not answer at once.
+const firstLook = 5 * time.Second
+
+// begin looks at all that is recorded, before anybody may ask: to answer that a
+// VM is not known is to say that it is lost.
+func (a *agent) begin(ctx context.Context) error {
+	if err := a.look(ctx); err != nil {
+		return err
+	}
+	deadline := time.NewTimer(firstLook)
+	defer deadline.Stop()
+	for id, w := range a.watched {
+		if w.cancel == nil {
+			continue
+		}
+		select {
+		case <-w.sighted:
+		case <-deadline.C:
+			deadline.Reset(0) // and so for all others
+			a.say(ctx, w.record, id, instance.Observation{Status: instance.Status{State: instance.Unknown, Reason: "its Propolis has not answered yet"}})
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// follow looks at the state file until ctx ends. While it cannot be read, what
+// was known stands.
+func (a *agent) follow(ctx context.Context) error {
+	failing := false
+	a.every(ctx, followEvery, func() {
+		err := a.look(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			a.Log.Warn("the state file cannot be read", "cause", err)
+		}
+		failing = err != nil
+	})
+	return nil
+}
+
+// look takes in what has changed in the state file since the last time.
+func (a *agent) look(ctx context.Context) error {
+	book, err := a.env.Ledger(ctx)
+	if err != nil {
+		return err
+	}
+	view, err := book.Read(ctx)
+	if err != nil || view.Seq() == a.seq {
+		return err
+	}
+	records, err := instance.All(view)
+	if err != nil {
+		return err
+	}
+	a.bring(ctx, records)
+	if err := a.mourn(ctx, view); err != nil {
+		return err
+	}
+	a.seq = view.Seq()
+	return nil
+}
+
+// bring begins to watch what is new in the records, and ends to watch what they
+// do not name any more.
+func (a *agent) bring(ctx context.Context, records []instance.Record) {
+	there := map[uuid.UUID]bool{}
+	for _, r := range records {
+		for _, run := range r.Runs() {
+			if id, err := uuid.Parse(run.PropolisID); err == nil {
+				there[id] = true
+			}
+		}
+		if r.Run == nil {
+			continue
+		}
+		id, err := uuid.Parse(r.Run.PropolisID)
+		if err != nil {
+			continue
+		}
+		if w := a.watched[id]; w == nil || w.cancel == nil {
+			a.watch(ctx, id, r)
+		} else {
+			w.record.Name = r.Name
+		}
+	}
+	for id, w := range a.watched {
+		if !there[id] {
+			a.unwatch(ctx, id, w)
+		}
+	}
+}
+
+// watch begins to watch one VM. One whose machine is not made yet is starting.
+func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
+	w := &watched{record: r, ended: make(chan struct{}), sighted: make(chan struct{})}
+	a.mu.Lock()
+	a.watched[id] = w
+	a.mu.Unlock()
+	if !r.Run.Ensured {
+		a.say(ctx, r, id, instance.Observation{Status: instance.Status{State: instance.Creating, Reason: "it is being made"}})
+		return
+	}
+	monitored, cancel := context.WithCancel(ctx)
+	w.cancel = cancel
+	a.monitors.Go(func() {
+		defer close(w.ended)
+		a.Instance.Monitor(monitored, a.env.Host, r, a.zones, func(o instance.Observation) {
+			a.say(ctx, r, id, o)
+			w.once.Do(func() { close(w.sighted) })
+		})
+	})
+}
+
+// unwatch ends to watch a VM that is not recorded any more: its run has ended,
+// and what its tombstone says, mourn takes in. One that never had its machine
+// has none.
+func (a *agent) unwatch(ctx context.Context, id uuid.UUID, w *watched) {
+	if w.cancel != nil {
+		w.cancel()
+		<-w.ended
+	} else {
+		a.say(ctx, w.record, id, instance.Observation{Status: instance.Status{State: instance.Failed, Reason: "it could not be made"}})
+	}
+	a.mu.Lock()
+	delete(a.watched, id)
+	a.mu.Unlock()
+}
+
+// recorded says whether a VM is.
+func (a *agent) recorded(id uuid.UUID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.watched[id] != nil
+}
+
+// mourn takes in the tombstones.
+func (a *agent) mourn(ctx context.Context, view ledger.View) error {
+	stones, err := instance.Tombstones(view)
+	if err != nil {
+		return err
+	}
+	for _, stone := range stones {
+		if id, err := uuid.Parse(stone.PropolisID); err == nil {
+			record := instance.Record{ID: stone.Instance, Name: stone.Name}
+			a.say(ctx, record, id, instance.Observation{Status: instance.Status{State: stone.State, Reason: stone.Reason}})
+		}
+	}
+	return nil
+}
+
+// say puts what was seen of a VM on the board, and rings.
+func (a *agent) say(ctx context.Context, r instance.Record, id uuid.UUID, o instance.Observation) {
+	now := VM{ID: id, Instance: r.ID, Name: r.Name, State: stateOf(o.State), Reason: o.Reason}
+	old, _ := a.board.Get(id)
+	now.In, now.Out = migration(old.In, o.Migration.In, now.State), migration(old.Out, o.Migration.Out, now.State)
+	if o.State == instance.Unknown && old.State != "" {
+		now.State = old.State
+	}
+	if v, changed := a.board.Publish(now); changed {
+		a.Log.Info("VM changed", "vm", id, "instance", r.ID, "state", v.State, "generation", v.Gen, "reason", v.Reason)
+		a.bells.Notify(ctx, id)
+	}
+}
+
+// stateOf is the control plane's word for a state of an instance (omicron
+// common/src/instance.rs). One that cannot be asked was complete once, and runs
+// for all that is known.
+func stateOf(s instance.State) api.VMState {
+	switch s {
+	case instance.Creating, "starting":
+		return api.Starting
+	case "stopping", instance.Stopped: // nothing can be started before all of it is gone
+		return api.Stopping
+	case "rebooting":
+		return api.Rebooting
+	case "migrating":
+		return api.Migrating
+	case instance.Failed, instance.Absent:
+		return api.Failed
+	case "destroyed":
+		return api.Destroyed
+	}
+	return api.Running
+}
+
+// migration is what becomes of a migration: its generation grows when its state
+// changes, from 2, as the control plane has made it at 1; one that is not over
+// when its VM is, has failed (omicron common/src/instance.rs).
+func migration(old *api.Migration, seen *propolis.Migration, vm api.VMState) *api.Migration {
+	if seen == nil {
+		return old
+	}
+	id, err := uuid.Parse(seen.ID)
+	if err != nil {
+		return old
+	}
+	state := api.MigrationInProgress
+	switch {
+	case seen.State == "Finish":
+		state = api.MigrationCompleted
+	case seen.State == "Error", vm.Final():
+		state = api.MigrationFailed
+	}
+	now := api.Migration{ID: id, State: state, Gen: 2, TimeUpdated: time.Now().UTC()}
+	if old != nil && old.ID == id {
+		if old.State == state {
+			return old
+		}
+		now.Gen = old.Gen + 1
+	}
+	return &now
+}

@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/dropshot"
+)
+
+// maxBody bounds a request's body, in bytes, as omicron's sled agent does.
+const maxBody = 1 << 20
+
+// server answers over HTTP from the board. It asks nobody and waits for nobody.
+type server struct {
+	board *board
+	// read is told that the control plane has read a VM at a generation.
+	read func(VM)
+	log  *slog.Logger
+	draw func() string // a new request id
+}
+
+// call is one request.
+type call struct {
+	*http.Request
+	id string
+}
+
+// handler answers one call: with a value that is sent as JSON (nil: nothing,
+// 204), or an error.
+type handler func(call) (any, *api.Error)
+
+// ServeHTTP is part of http.Handler.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := call{r, s.draw()}
+	w.Header().Set("x-request-id", c.id)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if r.Method == http.MethodGet && (r.URL.Path == "/events" || strings.HasPrefix(r.URL.Path, "/vmms/") && strings.HasSuffix(r.URL.Path, "/events")) {
+		if err := s.events(w, c); err != nil {
+			s.refuse(w, c, err)
+		}
+		return
+	}
+	answer, err := s.dispatch(c)
+	if err != nil {
+		s.refuse(w, c, err)
+		return
+	}
+	if answer == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	data, merr := json.Marshal(answer)
+	if merr != nil {
+		s.refuse(w, c, api.Internal(merr))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	_, _ = w.Write(data)
+}
+
+func (s *server) refuse(w http.ResponseWriter, c call, err *api.Error) {
+	if err.Cause != nil {
+		s.log.Warn("request failed", "request_id", c.id, "method", c.Method, "path", c.URL.Path, "status", err.Status, "cause", err.Cause)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(err.Status)
+	_ = json.NewEncoder(w).Encode(err.Body(c.id))
+}
+
+// dispatch finds who answers. As with dropshot, the version is looked at before
+// the path.
+func (s *server) dispatch(c call) (any, *api.Error) {
+	if c.URL.Path == "/healthz" {
+		return s.health(c)
+	}
+	if _, err := api.Spoken(c.Header.Get(dropshot.VersionHeader)); err != nil {
+		return nil, err
+	}
+	methods, err := s.route(c.URL.Path)
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := methods[c.Method]
+	if !ok {
+		return nil, &api.Error{Status: http.StatusMethodNotAllowed, Message: http.StatusText(http.StatusMethodNotAllowed)}
+	}
+	return answer(c)
+}
+
+func (s *server) route(path string) (map[string]handler, *api.Error) {
+	switch parts := strings.Split(strings.TrimPrefix(path, "/"), "/"); {
+	case path == "/vmms":
+		return map[string]handler{http.MethodGet: s.list}, nil
+	case len(parts) == 3 && parts[0] == "vmms" && parts[2] == "state":
+		return map[string]handler{http.MethodGet: s.state(parts[1])}, nil
+	}
+	return nil, api.Silent(http.StatusNotFound, "", nil)
+}
+
+func (s *server) health(call) (any, *api.Error) {
+	return map[string]any{"status": "ok", "vmms": len(s.board.List())}, nil
+}
+
+// state is what a VM is now. A final one that was told is known to the control
+// plane: its tombstone may go.
+func (s *server) state(id string) handler {
+	return func(call) (any, *api.Error) {
+		v, err := s.find(id)
+		if err != nil {
+			return nil, err
+		}
+		s.read(v)
+		return v.wire(), nil
+	}
+}
+
+func (s *server) find(id string) (VM, *api.Error) {
+	propolis, err := uuid.Parse(id)
+	if err != nil || len(id) != len(propolis.String()) {
+		return VM{}, api.BadRequest(fmt.Sprintf("bad parameter in URL path: %q is not a UUID", id))
+	}
+	v, ok := s.board.Get(propolis)
+	if !ok {
+		return VM{}, api.NoSuchInstance()
+	}
+	return v, nil
+}
+
+// wire is a VM as the sled agent's API has it.
+func (v VM) wire() api.SledVMState {
+	return api.SledVMState{
+		Runtime:     api.Runtime{State: v.State, Gen: v.Gen, TimeUpdated: v.Updated},
+		MigrationIn: v.In, MigrationOut: v.Out,
+	}
+}
+
+// shown is a VM as sledctl's own parts of the API have it.
+func (v VM) shown() api.VM {
+	return api.VM{PropolisID: v.ID, InstanceID: v.Instance, Name: v.Name, State: v.State, Reason: v.Reason, Generation: v.Gen, TimeUpdated: v.Updated}
+}
+
+// The sizes of pages of GET /vmms.
+const (
+	usualPage = 100
+	maxPage   = 10_000
+)
+
+// list is a page of the VMs, by their ids: at most limit of them behind
+// page_token, of those that have the name, the instance or the state.
+func (s *server) list(c call) (any, *api.Error) {
+	query := c.URL.Query()
+	limit, after := usualPage, uuid.Nil
+	for key, values := range query {
+		value := values[len(values)-1]
+		switch key {
+		case "limit":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 || n > maxPage {
+				return nil, api.BadRequest(fmt.Sprintf("limit %q: want a number from 1 to %d", value, maxPage))
+			}
+			limit = n
+		case "page_token":
+			id, err := uuid.Parse(value)
+			if err != nil {
+				return nil, api.BadRequest("page_token: want the next_page of an earlier answer")
+			}
+			after = id
+		case "name", "instance_id", "state":
+		default:
+			return nil, api.BadRequest(fmt.Sprintf("query %q: want limit, page_token, name, instance_id or state", key))
+		}
+	}
+	page := api.Page{Items: []api.VM{}}
+	for _, v := range s.board.List() {
+		shown := v.shown()
+		wanted := func(key, is string) bool { return !query.Has(key) || query.Get(key) == is }
+		if !wanted("name", shown.Name) || !wanted("instance_id", shown.InstanceID) || !wanted("state", string(shown.State)) || !later(v.ID, after) {
+			continue
+		}
+		if len(page.Items) == limit {
+			page.NextPage = page.Items[limit-1].PropolisID.String()
+			break
+		}
+		page.Items = append(page.Items, shown)
+	}
+	return page, nil
+}
+
+func later(id, than uuid.UUID) bool { return strings.Compare(string(id[:]), string(than[:])) > 0 }
+
+// patience is how long a reader of events may take for one of them.
+const patience = 30 * time.Second
+
+// events streams what VMs are and become (server-sent events, HTML 9.2): each
+// with its generation as id, so that whoever comes again with Last-Event-ID, or
+// after=GENERATION, misses no VM's last state.
+func (s *server) events(w http.ResponseWriter, c call) *api.Error {
+	var only uuid.UUID
+	if id := strings.TrimSuffix(strings.TrimPrefix(c.URL.Path, "/vmms/"), "/events"); c.URL.Path != "/events" {
+		v, err := s.find(id)
+		if err != nil {
+			return err
+		}
+		only = v.ID
+	}
+	last := c.Header.Get("Last-Event-ID")
+	if c.URL.Query().Has("after") {
+		last = c.URL.Query().Get("after")
+	}
+	after, err := strconv.ParseUint(last, 10, 64)
+	if last != "" && err != nil {
+		return api.BadRequest(fmt.Sprintf("after %q: want a generation", last))
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
+	if err := out.Flush(); err != nil {
+		return api.Internal(err)
+	}
+	for v := range s.board.Follow(c.Context(), after) {
+		if only != uuid.Nil && v.ID != only {
+			continue
+		}
+		data, err := json.Marshal(v.shown())
+		if err == nil {
+			err = errors.Join(out.SetWriteDeadline(time.Now().Add(patience)))
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "id: %d\nevent: vmm\ndata: %s\n\n", v.Gen, data)
+		}
+		if err == nil {
+			err = out.Flush()
+		}
+		if err != nil || only != uuid.Nil && v.State.Final() {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package commands
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sim"
+)
+
+type agentOptions struct {
+	listen []string
+	tls    agent.TLS
+	open   bool
+}
+
+func newAgent(env *Env) *cobra.Command {
+	var o agentOptions
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Watch the VMs, answer over HTTP what they are, and tell the control plane",
+		Long: `Watch the VMs of the sled until interrupted, answer over HTTP what they are, as Oxide's sled agent does, and tell the control
+plane when one changes. What commands do beside it, it sees; commands do not need it. It ends no VM, whatever becomes of it.
+
+  GET /vmms                   all VMs: limit, page_token, name, instance_id, state
+  GET /vmms/ID/state          one VM, by its Propolis id, as the control plane reads it
+  GET /events                 what all VMs are and become, as server-sent events; after=GENERATION resumes
+  GET /vmms/ID/events         the same of one VM
+  GET /healthz                that it answers
+
+Requests name the version of the API that they speak in the header api-version; /healthz and the events need none.`,
+		Example: `  sledctl agent
+  curl --unix-socket /var/run/sledctl/agent.sock -H 'api-version: 48.0.0' http://sled/vmms
+  sledctl agent --listen tcp:127.0.0.1:12345`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runAgent(ctx, env, o) }),
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.listen, "listen", nil, "where: unix:/NAME or tcp:ADDRESS:PORT; may be repeated (agent.listen)")
+	flags.StringVar(&o.tls.Cert, "tls-cert", "", "on TCP: our certificate, a PEM file")
+	flags.StringVar(&o.tls.Key, "tls-key", "", "on TCP: its key, a PEM file")
+	flags.StringVar(&o.tls.ClientCA, "tls-client-ca", "", "on TCP: who has signed the certificates of those who may come, a PEM file")
+	flags.BoolVar(&o.open, "insecure-listen", false, "listen where everybody can come, without certificates")
+	return cmd
+}
+
+func runAgent(ctx context.Context, e *Env, o agentOptions) error {
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	env, err := e.operation()
+	if err != nil {
+		return err
+	}
+	instances, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := e.agentSettings(c, instances, o)
+	if err != nil {
+		return err
+	}
+	s.Log = slog.New(slog.NewTextHandler(e.Streams.Err, nil))
+	err = s.Run(ctx, env, func() {
+		for _, at := range s.Listen {
+			s.Log.Info("listening", "address", at.String())
+		}
+	})
+	if ctx.Err() != nil && context.Cause(ctx) == errInterrupted {
+		return nil // that is how an agent ends
+	}
+	return err
+}
+
+// agentSettings are those of the flags, else of the configuration.
+func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agentOptions) (agent.Settings, error) {
+	s := agent.Settings{Instance: instances, Mode: c.Nexus.Mode, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Open: o.open}
+	listen, flag := o.listen, "--listen"
+	if len(listen) == 0 {
+		listen, flag = c.Agent.Listen, "agent.listen"
+	}
+	if len(listen) == 0 {
+		listen = []string{"unix:" + filepath.Join(e.root(c), c.Paths.Run, "agent.sock")}
+	}
+	for _, text := range listen {
+		at, err := agent.ParseAddress(text)
+		if err != nil {
+			return s, &usageError{text: flag + ": " + err.Error()}
+		}
+		s.Listen = append(s.Listen, at)
+	}
+	var err error
+	if s.TLS, err = o.tls.Config(); err != nil {
+		return s, &usageError{text: err.Error()}
+	}
+	if c.Nexus.URL != "" {
+		s.Nexus, err = url.Parse(c.Nexus.URL)
+	}
+	return s, err
+}
+
+// root is the directory of this machine that stands for the sled's /.
+func (e *Env) root(c config.Config) string {
+	if dir, ok := e.simDir(); ok {
+		return sim.Root(dir)
+	}
+	return c.Host.Root
+}

@@ -1,0 +1,109 @@
+package instance
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// KeyEpoch counts the starts of agents on the sled. From the first on, each run
+// of an instance that ends leaves a tombstone, whoever ends it: a control plane
+// reads a VM that is merely unknown as lost (omicron#10290).
+const KeyEpoch = "agent/epoch"
+
+// tombstonePrefix is what the keys of tombstones open with, before the Propolis
+// id.
+const tombstonePrefix = "tombstone/"
+
+// Tombstone is what is left of a run that ended.
+type Tombstone struct {
+	PropolisID string    `json:"-"`
+	Instance   string    `json:"instance"`
+	Name       string    `json:"name"`
+	State      State     `json:"state"` // destroyed, failed
+	Reason     string    `json:"reason,omitempty"`
+	Time       time.Time `json:"time"`
+}
+
+// Tombstones are those that nobody has taken away yet.
+func Tombstones(view ledger.View) ([]Tombstone, error) {
+	var all []Tombstone
+	for key, value := range view.All(tombstonePrefix) {
+		t := Tombstone{PropolisID: strings.TrimPrefix(key, tombstonePrefix)}
+		if err := json.Unmarshal(value, &t); err != nil {
+			return nil, fmt.Errorf("%s in the state file: %w", key, err)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// ForgetTombstone is the fact that takes the tombstone of a run away.
+func ForgetTombstone(propolisID string) ledger.Fact {
+	return ledger.Fact{Key: tombstonePrefix + propolisID}
+}
+
+// epitaphs are the tombstones of the runs that facts end: of those that the
+// record of an instance had before and has not afterwards. What was seen says
+// how the present run ended; those that were being taken away already were
+// destroyed.
+func (s Settings) epitaphs(view ledger.View, id string, facts []ledger.Fact, seen Seen, now time.Time) ([]ledger.Fact, error) {
+	if _, watched := view.Get(KeyEpoch); !watched {
+		return nil, nil
+	}
+	old, known, err := Load(view, id)
+	if err != nil || !known {
+		return nil, err
+	}
+	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == recordPrefix+id })
+	if i < 0 {
+		return nil, nil
+	}
+	var left []Run
+	if facts[i].Value != nil {
+		next, err := decode(facts[i].Value)
+		if err != nil {
+			return nil, err
+		}
+		left = next.Runs()
+	}
+	var graves []ledger.Fact
+	for _, run := range old.Runs() {
+		if !run.Ensured || slices.ContainsFunc(left, func(r Run) bool { return r.PropolisID == run.PropolisID }) {
+			continue
+		}
+		t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
+		if old.Run != nil && run.PropolisID == old.Run.PropolisID {
+			if status := s.status(old, seen); status.State == Failed || status.State == Absent {
+				t.State, t.Reason = Failed, status.Reason
+			}
+		}
+		value, err := json.Marshal(t)
+		if err != nil {
+			return nil, err
+		}
+		graves = append(graves, ledger.Fact{Key: tombstonePrefix + run.PropolisID, Value: value})
+	}
+	return graves, nil
+}
+
+// mourn adds epitaphs to what is written when all was done, and when all was
+// taken back.
+func (s Settings) mourn(view ledger.View, id string, d *operation.Decision, seen Seen, now time.Time) error {
+	for _, facts := range []*[]ledger.Fact{&d.After, &d.Undone} {
+		if len(*facts) == 0 {
+			continue
+		}
+		graves, err := s.epitaphs(view, id, *facts, seen, now)
+		if err != nil {
+			return err
+		}
+		*facts = append(*facts, graves...)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package instance
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation/operationtest"
+)
+
+// A run that ends leaves a tombstone where an agent watches, and says how it
+// ended.
+func TestARunThatEndsLeavesATombstone(t *testing.T) {
+	epoch := ledger.Fact{Key: KeyEpoch, Value: json.RawMessage("1")}
+	for name, c := range map[string]struct {
+		change func(*Seen, *Record)
+		facts  func(t *testing.T, r Record) []ledger.Fact
+		agent  bool
+		want   State // empty: no tombstone
+	}{
+		"one that is stopped":               {func(*Seen, *Record) {}, stopped, true, "destroyed"},
+		"one that is deleted":               {func(*Seen, *Record) {}, gone, true, "destroyed"},
+		"one that had failed":               {func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, gone, true, Failed},
+		"one that a reboot of the sled met": {func(s *Seen, r *Record) { r.Run.Boot = "earlier"; s.Boot = "now"; s.Inv = prepared().look().Inv }, gone, true, Failed},
+		"one that never had its machine":    {func(_ *Seen, r *Record) { r.Run.Ensured = false }, gone, true, ""},
+		"one that goes on":                  {func(*Seen, *Record) {}, unchanged, true, ""},
+		"one of which nobody wants to know": {func(*Seen, *Record) {}, gone, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settings()
+			r := made(t, s, oneNIC())
+			run := *r.Run
+			run.Ensured = true
+			r.Run = &run
+			seen := prepared().bring(s, r, atRunning).look()
+			c.change(&seen, &r)
+			facts := kept(t, r)
+			if c.agent {
+				facts = append(facts, epoch)
+			}
+			got, err := s.epitaphs(operationtest.Book(t, facts...), r.ID, c.facts(t, r), seen, moment("m").Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := Tombstones(operationtest.Book(t, got...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "" {
+				if len(all) != 0 {
+					t.Errorf("%+v", all)
+				}
+				return
+			}
+			if len(all) != 1 || all[0].State != c.want || all[0].PropolisID != run.PropolisID || all[0].Instance != r.ID || all[0].Name != r.Name {
+				t.Errorf("%+v, want one that is %s", all, c.want)
+			}
+		})
+	}
+}
+
+func stopped(t *testing.T, r Record) []ledger.Fact {
+	next := r
+	next.Run = nil
+	return change(t, next, r)
+}
+
+func gone(t *testing.T, r Record) []ledger.Fact { return change(t, Record{}, r) }
+
+func unchanged(t *testing.T, r Record) []ledger.Fact { return change(t, r, r) }
+
+func change(t *testing.T, next, old Record) []ledger.Fact {
+	facts, err := next.replaces(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
