@@ -40,6 +40,9 @@ func Forget(r Record) ledger.Fact { return ledger.Fact{Key: r.key()} }
 
 func (r Record) key() string { return key(r.Pool, r.Generation) }
 
+// Key is the key of a base's record in the ledger.
+func Key(r Record) string { return r.key() }
+
 func key(pool string, generation int) string {
 	return recordPrefix + pool + "/" + strconv.Itoa(generation)
 }

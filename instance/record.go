@@ -3,6 +3,7 @@ package instance
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/netip"
 	"net/url"
 	"time"
@@ -126,6 +127,17 @@ func All(view ledger.View) ([]Record, error) {
 		}
 	}
 	return records, nil
+}
+
+// IDs are the ids of all recorded instances.
+func IDs(view ledger.View) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range view.All(recordPrefix) {
+			if !yield(key[len(recordPrefix):]) {
+				return
+			}
+		}
+	}
 }
 
 // Names lists the names of all instances, for completion.

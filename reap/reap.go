@@ -2,6 +2,7 @@ package reap
 
 import (
 	"context"
+	"time"
 
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/bundle"
@@ -28,6 +29,8 @@ type Settings struct {
 type seen struct {
 	inv  *inventory.Inventory
 	boot string
+	// before is what the ledger said when the look began.
+	before ledger.View
 	// places are where bundles can be written; nowhere is why there is none.
 	places  []bundle.Place
 	nowhere error
@@ -57,7 +60,7 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 		Verb: "reap", Subject: subject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env) },
 		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
-			k, err := know(s.Names, view, got.boot, at.Now, living(ctx, env, dryRun))
+			k, err := s.know(view, got, at.Now, living(ctx, env, dryRun))
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -71,6 +74,15 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 		},
 	})
 	return findings, report, err
+}
+
+// know arranges what the ledger says, of now and of when the sled was looked at.
+func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
+	k, err := know(s.Names, view, got.boot, now, alive)
+	if err != nil {
+		return known{}, err
+	}
+	return k, k.learnSince(got.before, view)
 }
 
 // subject is what a reap locks: one at a time.
@@ -110,8 +122,16 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env) (see
 	if err != nil {
 		return seen{}, err
 	}
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	before, err := book.Read(ctx)
+	if err != nil {
+		return seen{}, err
+	}
 	inv := inventory.Look(ctx, h, s.Wants())
-	got := seen{inv: inv, boot: boot}
+	got := seen{inv: inv, boot: boot, before: before}
 	if err := inv.Know(needed()...); err != nil {
 		return seen{}, err
 	}

@@ -32,7 +32,7 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 		Verb: verb, Subject: subject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env) },
 		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
-			k, err := know(s.Names, view, got.boot, at.Now, living(ctx, env, dryRun))
+			k, err := s.know(view, got, at.Now, living(ctx, env, dryRun))
 			if err != nil {
 				return operation.Decision{}, err
 			}
