@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -144,7 +145,12 @@ func (e *Env) changeInstance(ctx context.Context, m mutation, change func(contex
 	if m.dry() {
 		return e.printPlan(m, result.Report)
 	}
-	return e.printInstance(context.WithoutCancel(ctx), s, result.Record.ID, instance.Settings.Brief)
+	err = e.printInstance(context.WithoutCancel(ctx), s, result.Record.ID, instance.Settings.Brief)
+	if _, gone := errors.AsType[*instance.NotFoundError](err); gone { // what was asked for was done; that it is gone is another's doing
+		i := instance.Instance{Record: result.Record, Status: instance.Status{State: instance.Absent, Reason: "deleted since, by another run"}}
+		return e.instanceList().PrintOne(e.Streams.Out, e.output, showInstance(i))
+	}
+	return err
 }
 
 // completeInstances offers the names of the instances that exist.
