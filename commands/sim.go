@@ -23,7 +23,7 @@ func newSim(env *Env) *cobra.Command {
 	cmd := group("sim", "The simulated sled: a machine to try everything on", `
 The simulated sled answers illumos' commands as the real ones do, in a directory of its own. --host sim:DIR says which;
 without, it is made on first use.`)
-	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env))
+	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env), newSimConnect(env))
 	return cmd
 }
 
@@ -291,7 +291,12 @@ What befalls Propolis (--match "propolis ZONE METHOD PATH…", the path in words
     fail             the request fails inside (500): --stderr is why, in the service's log
     crash            the server dies of the request, and its machine with it
     drop             the connection is broken off; that of a console while it is open, too
-    slow-create      making the machine takes --delay longer`,
+    slow-create      making the machine takes --delay longer
+
+What befalls a migration, on either side (--match "propolis ZONE migrate STAGE", as RamPush, Pause, Device, Finish):
+
+    slow-migrate     the stage takes --delay longer
+    fail, drop       the migration fails in it`,
 		Example: `  sledctl sim fault add fail --match "zoneadm clone" --times 1 --stderr "cannot create" --exit 1
   sledctl sim fault add busy --match "dladm delete-vnic" --times 3
   sledctl sim fault add killed --match "zoneadm install"

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -33,40 +34,38 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 	if err != nil || network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "not an IP address and port", Addr: address}}
 	}
-	var pid int
-	var refusal error
-	err = h.sled.world.View(ctx, func(tx *world.Tx) error {
-		pid, refusal = listener(tx, to)
-		return nil
-	})
-	if err == nil {
-		err = refusal
-	}
+	at, pid, err := h.sled.reach(ctx, to)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: net.TCPAddrFromAddrPort(to), Err: err}
 	}
-	return h.sled.connect(propolis.Handler(h.sled.world, pid), net.TCPAddrFromAddrPort(to)), nil
+	return h.sled.connect(propolis.Handler(at, pid), net.TCPAddrFromAddrPort(to)), nil
 }
 
-// listener finds the process that a connection to an address reaches.
-func listener(tx *world.Tx, to netip.AddrPort) (pid int, err error) {
-	zone, ok := world.GlobalZone, to.Addr().IsLoopback() && !isUnderlay(to.Addr())
-	if !ok {
-		zone, ok = tx.AddressOwner(to.Addr())
-	}
-	if !ok {
-		return 0, syscall.EHOSTUNREACH
-	}
-	for _, p := range tx.State.Processes {
-		own, err := netip.ParseAddrPort(p.Listen)
-		if err != nil || p.Zone != zone || own.Port() != to.Port() || p.Started.After(tx.Now) {
-			continue
+// reach finds the process that a connection to an address reaches, on this sled
+// or on one of its neighbours.
+func (s *Sled) reach(ctx context.Context, to netip.AddrPort) (at *world.World, pid int, err error) {
+	err = s.world.View(ctx, func(tx *world.Tx) (err error) {
+		if to.Addr().IsLoopback() && !world.IsUnderlay(to.Addr()) {
+			pid, err = tx.ListenerIn(world.GlobalZone, to)
+		} else {
+			pid, err = tx.Listener(to)
 		}
-		if own.Addr().WithZone("") == to.Addr().WithZone("") || own.Addr().IsUnspecified() {
-			return p.PID, nil
+		return err
+	})
+	if !errors.Is(err, syscall.EHOSTUNREACH) {
+		return s.world, pid, err
+	}
+	near, nerr := s.world.Neighbours(ctx)
+	if nerr != nil {
+		return nil, 0, nerr
+	}
+	for _, n := range near {
+		nerr := n.World.View(ctx, func(tx *world.Tx) (err error) { pid, err = tx.Listener(to); return err })
+		if !errors.Is(nerr, syscall.EHOSTUNREACH) {
+			return n.World, pid, nerr
 		}
 	}
-	return 0, syscall.ECONNREFUSED
+	return nil, 0, err
 }
 
 // connect makes a connection to whoever answers by a handler. It may break it
@@ -122,7 +121,3 @@ type dialed struct {
 }
 
 func (d *dialed) RemoteAddr() net.Addr { return cmp.Or(d.remote, d.Conn.RemoteAddr()) }
-
-// isUnderlay tells whether an address can be listened on by a stand-in server:
-// on Linux all of 127.0.0.0/8 is there without being configured.
-func isUnderlay(a netip.Addr) bool { return a.Is4() && a.As4()[0] == 127 && a.As4()[1] == 77 }

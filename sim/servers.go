@@ -86,13 +86,13 @@ func listenOn(tx *world.Tx, p *world.Process) []netip.AddrPort {
 		return nil
 	}
 	var all []netip.AddrPort
-	if isUnderlay(own.Addr()) {
+	if world.IsUnderlay(own.Addr()) {
 		all = append(all, own)
 	}
 	if stack := tx.State.Stacks[p.Zone]; stack != nil && own.Addr().IsUnspecified() {
 		for _, a := range stack.Addresses {
 			prefix, err := netip.ParsePrefix(a.Address)
-			if err == nil && isUnderlay(prefix.Addr()) && world.At(a.Timeline, tx.Now).State == "ok" {
+			if err == nil && world.IsUnderlay(prefix.Addr()) && world.At(a.Timeline, tx.Now).State == "ok" {
 				all = append(all, netip.AddrPortFrom(prefix.Addr(), own.Port()))
 			}
 		}

@@ -117,3 +117,7 @@ func (s *Sled) Reboot(ctx context.Context) error {
 	wg.Wait()
 	return ctx.Err()
 }
+
+// Connect makes two sleds reach each other's addresses, and their machines move
+// between them. Both live in memory, or both in directories.
+func Connect(ctx context.Context, a, b *Sled) error { return world.Connect(ctx, a.world, b.world) }

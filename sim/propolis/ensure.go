@@ -30,19 +30,20 @@ func (c *call) ensure() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var m machine
-	if request.spec != nil {
-		if m, err = convert(request.spec); err != nil {
-			return answer{}, badRequest("failed to generate internal instance spec: %s", err)
-		}
-		if request.spec.Board.CPUID == nil {
-			request.spec.Board.CPUID = hostCPUID()
-		}
+	if request.spec == nil {
+		return c.migrateIn(request)
+	}
+	m, err := convert(request.spec)
+	if err != nil {
+		return answer{}, badRequest("failed to generate internal instance spec: %s", err)
+	}
+	if request.spec.Board.CPUID == nil {
+		request.spec.Board.CPUID = hostCPUID()
 	}
 	var ready time.Time
 	err = c.update(func(tx *world.Tx, p *world.Process) error {
-		if vm := p.VM; vm != nil && (tx.Now.Before(vm.Ready) || !finished(world.At(vm.Timeline, tx.Now).State)) {
-			return &fault{status: http.StatusConflict, code: "AlreadyInitialized", message: "instance already initialized"}
+		if err := free(tx, p); err != nil {
+			return err
 		}
 		ready = tx.Now.Add(tx.Latency(StepCreate) + tx.Slower(world.FaultSlowCreate, c.words(p)...))
 		err := begin(tx, p, request, m, ready)
@@ -65,18 +66,18 @@ func (c *call) ensure() (answer, error) {
 	return answer{http.StatusCreated, map[string]any{"migrate": nil}}, nil
 }
 
+// free refuses a server that has a machine, also one that is being made.
+func free(tx *world.Tx, p *world.Process) error {
+	if vm := p.VM; vm != nil && (tx.Now.Before(vm.Ready) || !finished(world.At(vm.Timeline, tx.Now).State)) {
+		return &fault{status: http.StatusConflict, code: "AlreadyInitialized", message: "instance already initialized"}
+	}
+	return nil
+}
+
 // begin writes the machine down with its future: Creating, and Failed if it
 // cannot be made.
 func begin(tx *world.Tx, p *world.Process, request ensureRequest, m machine, ready time.Time) error {
-	p.VM = &world.VM{Properties: request.properties, Ready: ready}
-	if request.spec == nil {
-		// Guess: no server here ever answers a migration target, which then fails
-		// as it does when it cannot reach its source.
-		p.VM.Migration = request.migration
-		p.VM.Timeline = []world.Timepoint{{State: "Migrating", Generation: 1, From: tx.Now}, {State: "Failed", Generation: 2, From: ready}}
-		return internal("VM initialization failed: couldn't establish migration connection to source instance")
-	}
-	p.VM.Spec = encode(request.spec)
+	p.VM = &world.VM{Properties: request.properties, Spec: encode(request.spec), Ready: ready}
 	p.VM.Timeline = []world.Timepoint{{State: "Creating", Generation: 1, From: tx.Now}}
 	links, err := (&creation{tx: tx, process: p, machine: m}).create()
 	switch {

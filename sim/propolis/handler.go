@@ -115,6 +115,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handle, err := c.dispatch(w)
 	var a answer
 	if err == nil {
+		err = c.settle(r.Context())
+	}
+	if err == nil {
 		err = c.disturbed()
 	}
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -87,8 +88,9 @@ func (c *call) monitor() (answer, error) {
 		return answer{}, err
 	}
 	var point world.Timepoint
-	var migration string
+	var migration map[string]any
 	err = errGone
+	defer c.follow()()
 	waited := c.world.Wait(c.r.Context(), func(tx *world.Tx) bool {
 		p := find(tx, c.pid)
 		if p == nil {
@@ -99,7 +101,7 @@ func (c *call) monitor() (answer, error) {
 			err = noInstance()
 			return true
 		}
-		point, migration = world.At(p.VM.Timeline, tx.Now), p.VM.Migration
+		point, migration = world.At(p.VM.Timeline, tx.Now), migrations(p.VM, tx.Now)
 		reached := point.Generation >= gen
 		over := finished(point.State) && len(p.VM.Timeline) > 2
 		err = nil
@@ -115,18 +117,20 @@ func (c *call) monitor() (answer, error) {
 	case err != nil:
 		return answer{}, err
 	}
-	return answer{http.StatusOK, map[string]any{"gen": point.Generation, "state": point.State, "migration": migrations(migration)}}, nil
+	return answer{http.StatusOK, map[string]any{"gen": point.Generation, "state": point.State, "migration": migration}}, nil
 }
 
-// migrations tells of the migration that a machine comes from.
-func migrations(id string) map[string]any {
+// migrations tells of the latest ones in each direction.
+func migrations(vm *world.VM, now time.Time) map[string]any {
 	out := map[string]any{"migration_in": nil, "migration_out": nil}
-	if id != "" {
-		out["migration_in"] = map[string]any{"id": id, "state": "Sync"}
+	for key, m := range map[string]*world.Migration{"migration_in": vm.In, "migration_out": vm.Out} {
+		if m != nil {
+			out[key] = map[string]any{"id": m.ID, "state": m.At(now)}
+		}
 	}
 	return out
 }
 
 func (c *call) migrationStatus() (answer, error) {
-	return c.known(func(_ *world.Tx, vm *world.VM) (any, error) { return migrations(vm.Migration), nil })
+	return c.known(func(tx *world.Tx, vm *world.VM) (any, error) { return migrations(vm, tx.Now), nil })
 }

@@ -11,6 +11,9 @@ type ensureRequest struct {
 	id         string
 	spec       *instanceSpec // nil: the VM comes from another server
 	migration  string        // id of the migration
+	source     netip.AddrPort
+	// replacements are the components that it exchanges, by their keys.
+	replacements map[string]replacement
 }
 
 // instanceSpec is a spec in the form in which it is given back.
@@ -100,14 +103,16 @@ func (d *decoder) init(v any, spoken version, e *ensureRequest) {
 		return
 	}
 	e.migration = d.uuid(value["migration_id"], at+".value.migration_id")
-	if _, err := netip.ParseAddrPort(d.str(value["src_addr"], at+".value.src_addr")); err != nil {
+	var err error
+	if e.source, err = netip.ParseAddrPort(d.str(value["src_addr"], at+".value.src_addr")); err != nil {
 		d.fail(at+".value.src_addr", "invalid socket address syntax")
 	}
-	d.replacements(value["replace_components"], at+".value.replace_components")
+	e.replacements = d.replacements(value["replace_components"], at+".value.replace_components")
 }
 
 // replacements are the components that a migration target may exchange.
-func (d *decoder) replacements(v any, path string) {
+func (d *decoder) replacements(v any, path string) map[string]replacement {
+	all := map[string]replacement{}
 	m, ok := v.(map[string]any)
 	if !ok {
 		d.wrong(path, v, "a map")
@@ -116,17 +121,18 @@ func (d *decoder) replacements(v any, path string) {
 		at := path + "." + key
 		r := d.object(m[key], at, "ReplacementComponent", false, "component", "spec")
 		if d.fault != "" {
-			return
+			return nil
 		}
 		kinds := map[string]string{"MigrationFailureInjector": "migration_failure_injector",
 			"CrucibleStorageBackend": "crucible_storage_backend", "VirtioNetworkBackend": "virtio_network_backend"}
 		kind := d.variant(r["component"], at+".component", "MigrationFailureInjector", "CrucibleStorageBackend", "VirtioNetworkBackend")
 		for _, t := range componentTypes() {
 			if t.name == kinds[kind] {
-				d.body(r["spec"], at+".spec", t)
+				all[canonicalKey(key)] = replacement{kind, component{t.name, d.body(r["spec"], at+".spec", t)}}
 			}
 		}
 	}
+	return all
 }
 
 // spec reads an instance spec. In version 1 it has no SMBIOS part and refuses

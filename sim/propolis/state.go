@@ -36,7 +36,7 @@ func (c *call) putState() (answer, error) {
 
 // active says whether a machine is live: made, and not torn down.
 func active(tx *world.Tx, p *world.Process) bool {
-	return p.VM != nil && !tx.Now.Before(p.VM.Ready) && !finished(world.At(p.VM.Timeline, tx.Now).State)
+	return p.VM != nil && p.VM.Spec != nil && !tx.Now.Before(p.VM.Ready) && !finished(world.At(p.VM.Timeline, tx.Now).State)
 }
 
 // queue is the request queue of a machine
@@ -55,6 +55,8 @@ const (
 	starting
 	running
 	rebooting
+	arriving // comes from another server, and does not run yet
+	leaving  // goes to another server
 	stopping // a stop is queued or at work
 	stopped  // over, but not yet torn down
 )
@@ -63,6 +65,12 @@ func (q queue) phase() phase {
 	now := world.At(q.vm.Timeline, q.tx.Now).State
 	if now == "Stopped" {
 		return stopped
+	}
+	switch {
+	case q.vm.Out.Flows(q.tx.Now):
+		return leaving
+	case q.vm.In.Flows(q.tx.Now):
+		return arriving
 	}
 	for _, point := range q.vm.Timeline {
 		if point.State == "Stopping" || point.State == "Stopped" {
@@ -110,6 +118,17 @@ func (q queue) stop() error {
 	switch q.phase() {
 	case stopping, stopped:
 		return nil
+	case leaving: // it is over by then, unless the migration fails
+		q.vm.Out.Stop = true
+		if q.vm.Out.Fails && !q.vm.Out.End.IsZero() {
+			at = q.vm.Out.End
+			q.then("Stopping", at)
+			break
+		}
+		return nil
+	case arriving: // Guess: it waits until the machine runs.
+		at = q.vm.Timeline[len(q.vm.Timeline)-1].From
+		q.then("Stopping", at)
 	case starting:
 		q.vm.Timeline = q.vm.Timeline[:len(q.vm.Timeline)-1]
 	case rebooting:
@@ -129,8 +148,10 @@ func (q queue) reboot() error {
 	switch q.phase() {
 	case unstarted:
 		return denied("Operation requires an active instance")
-	case starting:
+	case starting, arriving:
 		return denied("Instance is currently starting")
+	case leaving:
+		return denied("Operation cannot be performed on a migration source")
 	case stopping:
 		return denied("Instance is preparing to stop")
 	case stopped:
@@ -142,6 +163,15 @@ func (q queue) reboot() error {
 		guest{q.tx, q.vm}.boots(end)
 	}
 	return nil
+}
+
+// migrates says whether a request to migrate away is accepted.
+func (q queue) migrates() bool {
+	switch q.phase() {
+	case starting, running, rebooting:
+		return true
+	}
+	return false
 }
 
 // then publishes a state, with the next generation.

@@ -90,3 +90,20 @@ func (c Console) Read(now time.Time, from uint64) (data []byte, start uint64, er
 	return nil, start, fmt.Errorf("Requested byte offset %d (-%d) is no longer cached: Only have first %d + most recent %d saved out of a total %d of output",
 		start, back, head, tail, c.Total)
 }
+
+// Clone is a console that goes on by itself.
+func (c *Console) Clone() Console {
+	out := *c
+	out.Head, out.Tail, out.Typed = slices.Clone(c.Head), slices.Clone(c.Tail), slices.Clone(c.Typed)
+	out.Coming = slices.Clone(c.Coming)
+	return out
+}
+
+// End is the offset behind all that has been and will be written.
+func (c *Console) End() uint64 {
+	end := c.Total
+	for _, text := range c.Coming {
+		end += uint64(len(text.Text))
+	}
+	return end
+}

@@ -33,6 +33,10 @@ const (
 	FaultDrop       = "drop"        // the connection is broken off
 	FaultSlowCreate = "slow-create" // making the machine takes longer
 
+	// A stage of a migration takes longer; words: propolis, zone, migrate, stage.
+	// With the same words FaultFail and FaultDrop let the migration fail in it.
+	FaultSlowMigrate = "slow-migrate"
+
 	// What takes Delay longer; words: zone, of a method also the FMRI.
 	FaultSlowDoor      = "slow-door"      // svc.configd answers later
 	FaultSlowMilestone = "slow-milestone" // services start later
@@ -47,14 +51,14 @@ func FaultNames() []string {
 		FaultHook, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
-		FaultCrash, FaultDrop, FaultSlowCreate,
+		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowMigrate,
 	}, napiFaults()...)
 }
 
 // Delays says that a fault is nothing without a Delay.
 func Delays(name string) bool {
 	switch name {
-	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate:
+	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowMigrate:
 		return true
 	}
 	return false

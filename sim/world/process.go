@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Spawn is what a program does that a shell of a zone executes: one that keeps
@@ -168,6 +169,35 @@ func (tx *Tx) hasDevice(zone, device string) bool {
 			})
 		})
 	})
+}
+
+// IsUnderlay tells whether an address can be listened on by a stand-in server:
+// on Linux all of 127.0.0.0/8 is there without being configured.
+func IsUnderlay(a netip.Addr) bool { return a.Is4() && a.As4()[0] == 127 && a.As4()[1] == 77 }
+
+// Listener finds the process of this sled that a connection from elsewhere
+// reaches. Without one the error is that of connect(2): a host that is not there
+// cannot be reached, one that is there refuses.
+func (tx *Tx) Listener(to netip.AddrPort) (pid int, err error) {
+	zone, ok := tx.AddressOwner(to.Addr())
+	if !ok || to.Addr().IsLoopback() && !IsUnderlay(to.Addr()) {
+		return 0, syscall.EHOSTUNREACH
+	}
+	return tx.ListenerIn(zone, to)
+}
+
+// ListenerIn finds it among the processes of a zone.
+func (tx *Tx) ListenerIn(zone string, to netip.AddrPort) (pid int, err error) {
+	for _, p := range tx.State.Processes {
+		own, err := netip.ParseAddrPort(p.Listen)
+		if err != nil || p.Zone != zone || own.Port() != to.Port() || p.Started.After(tx.Now) {
+			continue
+		}
+		if own.Addr().WithZone("") == to.Addr().WithZone("") || own.Addr().IsUnspecified() {
+			return p.PID, nil
+		}
+	}
+	return 0, syscall.ECONNREFUSED
 }
 
 // Exit is the death of a process. svc.startd notices when it was the last one

@@ -44,6 +44,11 @@ type State struct {
 
 	Reservoir uint64 `json:"reservoir,omitempty"` // of the VMM, in bytes; see QueryReservoir
 
+	// Neighbours are the directories of the sleds that can be reached, and Broken
+	// the migrations of which a side that was here ended too early.
+	Neighbours []string          `json:"neighbours,omitempty"`
+	Broken     []BrokenMigration `json:"broken,omitempty"`
+
 	NAPI *NAPI `json:"napi,omitempty"` // of the data centre; nil: there is none
 }
 
@@ -332,8 +337,9 @@ type VM struct {
 	Ready time.Time `json:"ready"`
 	// Links are the datalinks of the zone that the VM holds open.
 	Links []string `json:"links,omitempty"`
-	// Migration is the id of the migration that it comes from.
-	Migration string `json:"migration,omitempty"`
+	// In and Out are the latest migrations in each direction.
+	In  *Migration `json:"migration_in,omitempty"`
+	Out *Migration `json:"migration_out,omitempty"`
 	// Memory is what it has taken, in bytes; Reserved says whether from the
 	// reservoir.
 	Memory   uint64 `json:"memory,omitempty"`

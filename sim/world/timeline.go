@@ -69,6 +69,12 @@ func (s *State) NextTime(now time.Time) (time.Time, bool) {
 		see(p.Started)
 		if p.VM != nil {
 			line(p.VM.Timeline)
+			for _, m := range []*Migration{p.VM.In, p.VM.Out} {
+				if m != nil {
+					line(m.Phases)
+					see(m.End)
+				}
+			}
 			for _, text := range p.VM.Console.Coming {
 				see(text.From)
 			}

@@ -25,6 +25,7 @@ type World struct {
 
 	mu   sync.Mutex
 	next nextTime
+	near []*World // in memory: the sleds that can be reached
 }
 
 // nextTime is what State.NextTime said of a version: all who wait ask for it.
@@ -88,7 +89,9 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 		if err := tx.Settle(w.handlers); err != nil {
 			return err
 		}
+		flowing := tx.flowing()
 		err := fn(tx)
+		tx.breakEnded(flowing)
 		if serr := tx.Settle(w.handlers); err == nil {
 			err = serr
 		}
@@ -204,7 +207,9 @@ func (tx *Tx) Settle(h Handlers) error {
 		}
 		tx.State.Due = slices.Delete(tx.State.Due, 0, 1)
 		tx.Now = e.At
+		flowing := tx.flowing()
 		handle(tx, e)
+		tx.breakEnded(flowing)
 		tx.Now = now
 	}
 	return nil

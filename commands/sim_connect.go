@@ -1,0 +1,34 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/sim"
+)
+
+func newSimConnect(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "connect DIR",
+		Short: "Let another simulated sled and this one reach each other",
+		Long: `Let the simulated sled in a directory and this one reach each other's addresses, as two sleds of one rack do. Their machines can then
+move from one to the other. Two sleds should have underlays of their own: an address that both have is one's own on each.`,
+		Example: `  sledctl --host sim:/tmp/sled1 sim connect /tmp/sled2`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    env.run(func(ctx context.Context, args []string) error { return runSimConnect(ctx, env, args[0]) }),
+	}
+}
+
+func runSimConnect(ctx context.Context, e *Env, dir string) error {
+	here, _, err := e.simulatedSled()
+	if err != nil {
+		return err
+	}
+	there, err := sim.Open(dir)
+	if err != nil {
+		return &refusedError{err: err, hint: "sledctl --host sim:" + dir + " sim init makes a sled there"}
+	}
+	defer there.Close()
+	return sim.Connect(ctx, here, there)
+}

@@ -1,0 +1,388 @@
+package propolis
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// A machine that comes from another server. The two servers speak to each other
+// by transactions, never of both sleds at once: the source takes the migration
+// on and gives its spec; the target makes the machine and writes down what will
+// become of the migration; the source writes down the same. What comes between,
+// as the end of a server, is found in settle.go.
+
+// StepMigrate and a stage, as vm-migrate-RamPush, are how long that stage takes.
+const StepMigrate = "vm-migrate-"
+
+// stage is a part of a migration, with what each side publishes in it
+// (bin/propolis-server/src/lib/migrate/{source,destination}.rs).
+type stage struct {
+	name    string
+	in, out []string
+}
+
+func stages() []stage {
+	return []stage{
+		{"Sync", []string{"Sync"}, []string{"Sync"}},
+		{"RamPush", []string{"RamPush"}, []string{"RamPush"}},
+		{"Pause", []string{"Pause"}, []string{"Pause", "Pause"}},
+		{"RamPushDirty", []string{"RamPushDirty", "Pause"}, []string{"RamPushDirty", "Pause"}},
+		{"Device", []string{"Device"}, []string{"Device"}},
+		{"RamPull", []string{"RamPull"}, []string{"RamPush", "Pause", "RamPushDirty"}},
+		{"Server", []string{"Server"}, []string{"Server"}},
+		{"Finish", []string{"Finish"}, []string{"Finish"}},
+	}
+}
+
+// noConnection is what a target says of a source that it cannot reach, or that
+// does not take the migration on: it has been upgraded to a websocket before
+// that is decided.
+var errNoConnection = errors.New("couldn't establish migration connection to source instance")
+
+// migrateIn answers PUT /instance for a machine that comes from another server:
+// when the machine's parts exist, before its memory moves.
+func (c *call) migrateIn(request ensureRequest) (answer, error) {
+	var ready time.Time
+	err := c.update(func(tx *world.Tx, p *world.Process) error {
+		if err := free(tx, p); err != nil {
+			return err
+		}
+		ready = tx.Now.Add(tx.Latency(StepCreate) + tx.Slower(world.FaultSlowCreate, c.words(p)...))
+		tx.Begin(request.migration)
+		p.VM = &world.VM{Properties: request.properties, Ready: ready, In: &world.Migration{ID: request.migration}}
+		publish(p.VM, p.VM.In, "Migrating", "Sync", tx.Now)
+		return nil
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	failed := c.bringIn(request, ready)
+	if errors.Is(failed, errGone) {
+		return answer{}, failed
+	}
+	if err := c.until(ready); err != nil {
+		return answer{}, err
+	}
+	if failed != nil {
+		return answer{}, internal("VM initialization failed: " + failed.Error())
+	}
+	return answer{http.StatusCreated, map[string]any{"migrate": map[string]any{"migration_id": request.migration}}}, nil
+}
+
+// bringIn does all that is done before the answer. Its error is why the machine
+// could not be made.
+func (c *call) bringIn(request ensureRequest, ready time.Time) error {
+	source, name, err := c.source(request.source)
+	if err == nil {
+		err = c.update(func(_ *world.Tx, p *world.Process) error { p.VM.In.Peer = name; return nil })
+	}
+	var offer offer
+	if err == nil {
+		offer, err = source.takeOn(c, request.migration)
+	}
+	if err != nil {
+		return c.give(err, "", ready)
+	}
+	failed := c.receive(request, offer, ready)
+	_ = source.settle(c.r.Context()) // whatever came of it, the source learns now
+	return failed
+}
+
+// give ends a machine that cannot be made, publishing a phase before if there
+// is one to.
+func (c *call) give(why error, phase string, at time.Time) error {
+	err := c.update(func(_ *world.Tx, p *world.Process) error {
+		if !p.VM.In.End.IsZero() {
+			return nil // it has been found out already
+		}
+		if phase != "" {
+			publish(p.VM, p.VM.In, "Migrating", phase, at)
+		}
+		publish(p.VM, nil, "Failed", "", at)
+		p.VM.In.End, p.VM.In.Fails = at, true
+		return nil
+	})
+	return errors.Join(err, why)
+}
+
+// publish writes down the next publication of a machine: its state, and the
+// phase of a migration.
+func publish(vm *world.VM, m *world.Migration, state, phase string, at time.Time) {
+	next := uint64(1)
+	if n := len(vm.Timeline); n > 0 {
+		next = vm.Timeline[n-1].Generation + 1
+	}
+	vm.Timeline = append(vm.Timeline, world.Timepoint{State: state, Generation: next, From: at})
+	if m != nil {
+		m.Phases = append(m.Phases, world.Timepoint{State: phase, Generation: next, From: at})
+	}
+}
+
+// source finds the server that listens on an address of another sled.
+func (c *call) source(at netip.AddrPort) (*server, string, error) {
+	near, err := c.world.Neighbours(c.r.Context())
+	if err != nil {
+		return nil, "", err
+	}
+	for _, n := range near {
+		var pid int
+		err := n.World.View(c.r.Context(), func(tx *world.Tx) (err error) { pid, err = tx.Listener(at); return err })
+		if err == nil {
+			return &server{world: n.World, pid: pid}, n.Name, nil
+		}
+		if !errors.Is(err, syscall.EHOSTUNREACH) {
+			break
+		}
+	}
+	return nil, "", errNoConnection
+}
+
+// offer is what a source gives a target before its memory moves.
+type offer struct {
+	spec     []byte // in the form of version 1, which has no SMBIOS part and no vsock device
+	console  world.Console
+	from     time.Time          // when the source can begin
+	troubles map[string]trouble // by stage
+}
+
+// trouble is what befalls a stage.
+type trouble struct {
+	slower time.Duration
+	fails  string // why; empty: it does not
+}
+
+// takeOn is the source's part of Sync.
+func (s *server) takeOn(target *call, id string) (offer, error) {
+	ctx := target.r.Context()
+	peer, err := s.world.NameOf(ctx, target.world)
+	if err != nil || peer == "" {
+		return offer{}, errors.Join(err, errNoConnection)
+	}
+	var o offer
+	err = s.world.Update(ctx, func(tx *world.Tx) error {
+		p := find(tx, s.pid)
+		if p == nil || !active(tx, p) || !(queue{tx, p.VM}).migrates() {
+			return errNoConnection
+		}
+		if (queue{tx, p.VM}).phase() == starting {
+			tx.Abort(s.pid, "thread 'tokio-runtime-worker' panicked: internal error: entered unreachable code\n")
+			return errNoConnection
+		}
+		tx.Begin(id)
+		p.VM.Out = &world.Migration{ID: id, Peer: peer}
+		from := tx.Now
+		if last := p.VM.Timeline[len(p.VM.Timeline)-1].From; last.After(from) {
+			from = last // a reboot ends first
+		}
+		publish(p.VM, p.VM.Out, "Migrating", "Sync", from)
+		publish(p.VM, p.VM.Out, "Migrating", "Sync", from)
+		o = offer{spec: p.VM.Spec, console: p.VM.Console.Clone(), from: from, troubles: troubles(tx, p)}
+		if why := immovable(p.VM.Spec); why != "" {
+			t := o.troubles["Device"]
+			t.fails = why
+			o.troubles["Device"] = t
+		}
+		return nil
+	})
+	return o, err
+}
+
+// troubles takes the faults that await the stages on one side. Their words are
+// "propolis", the zone, "migrate" and the stage.
+func troubles(tx *world.Tx, p *world.Process) map[string]trouble {
+	all := map[string]trouble{}
+	for _, s := range stages() {
+		words := []string{"propolis", p.Zone, "migrate", s.name}
+		t := trouble{slower: tx.Slower(world.FaultSlowMigrate, words...)}
+		if f := tx.TakeFault(words, world.FaultFail, world.FaultDrop); f != nil {
+			t.fails = "a fault of the simulated sled"
+			if f.Name == world.FaultDrop {
+				t.fails = "connection reset by peer"
+			}
+		}
+		if t != (trouble{}) {
+			all[s.name] = t
+		}
+	}
+	return all
+}
+
+// immovable says which component has no form in which it could be sent.
+func immovable(spec []byte) string {
+	var parts struct {
+		Components map[string]struct {
+			Type string `json:"type"`
+		} `json:"components"`
+	}
+	_ = json.Unmarshal(spec, &parts) // our own
+	for _, key := range sortedKeys(parts.Components) {
+		switch kind := parts.Components[key].Type; kind {
+		case "pci_pci_bridge", "virtio_socket", "p9fs", "soft_npu_pci_port", "soft_npu_port", "soft_npu_p9":
+			return fmt.Sprintf("device %s cannot be migrated", key)
+		}
+	}
+	return ""
+}
+
+// receive makes the machine from what the source gave, and writes down what
+// will become of the migration.
+func (c *call) receive(request ensureRequest, o offer, ready time.Time) error {
+	spec, m, err := amended(o.spec, request.replacements)
+	if err != nil {
+		if err := c.update(func(tx *world.Tx, p *world.Process) error {
+			publish(p.VM, p.VM.In, "Migrating", "Sync", tx.Now)
+			return nil
+		}); err != nil {
+			return err
+		}
+		return c.give(fmt.Errorf("instance specs incompatible: instance specs incompatible: %w", err), "Error", ready)
+	}
+	if o.from.After(ready) {
+		ready = o.from
+	}
+	var failed error
+	err = c.update(func(tx *world.Tx, p *world.Process) error {
+		if failed = errNoConnection; !p.VM.In.End.IsZero() {
+			return nil // the source's sled is gone
+		}
+		publish(p.VM, p.VM.In, "Migrating", "Sync", tx.Now)
+		links, err := (&creation{tx: tx, process: p, machine: m}).create()
+		if errors.Is(err, errPanic) {
+			tx.Exit(p.PID)
+			return errGone
+		}
+		if err == nil && tx.TakeFault([]string{"propolis", "create"}, world.FaultFail) != nil {
+			err = errors.New("failed to allocate guest memory: Not enough space (os error 12)")
+		}
+		if failed = err; failed != nil {
+			return nil
+		}
+		p.VM.Spec, p.VM.Links, p.VM.Console = encode(spec), links, o.console
+		p.VM.In.Stages, p.VM.In.Fails = course(tx, ready, o.troubles, troubles(tx, p))
+		p.VM.In.Listen, p.VM.In.From = p.Listen, o.console.End()
+		playIn(p.VM)
+		return nil
+	})
+	if err != nil || failed == nil {
+		return err
+	}
+	return c.give(failed, "", ready)
+}
+
+// course is when each stage behind Sync begins, and last when the migration
+// ends; and whether it fails, at the end of the stage before.
+func course(tx *world.Tx, at time.Time, all ...map[string]trouble) (course []world.Timepoint, fails bool) {
+	for _, s := range stages()[1:] {
+		course = append(course, world.Timepoint{State: s.name, From: at})
+		at = at.Add(tx.Latency(StepMigrate + s.name))
+		for _, side := range all {
+			at, fails = at.Add(side[s.name].slower), fails || side[s.name].fails != ""
+		}
+		if fails {
+			break
+		}
+	}
+	return append(course, world.Timepoint{State: "end", From: at}), fails
+}
+
+// playIn writes the course into the target's future.
+func playIn(vm *world.VM) {
+	m := vm.In
+	play(vm, m, func(s stage) []string { return s.in })
+	if m.Fails {
+		publish(vm, m, "Migrating", "Error", m.End)
+		publish(vm, nil, "Failed", "", m.End)
+		publish(vm, nil, "Failed", "", m.End) // once more when it is torn down
+		return
+	}
+	publish(vm, nil, "Running", "", m.End)
+}
+
+// playOut writes the course into the source's future.
+func playOut(vm *world.VM) {
+	m := vm.Out
+	play(vm, m, func(s stage) []string { return s.out })
+	if m.Fails {
+		goOn(vm)
+		return
+	}
+	publish(vm, nil, "Stopping", "", m.End)
+	publish(vm, nil, "Destroyed", "", m.End)
+	vm.Console.Cut(m.End)
+	vm.Moved = &world.Moved{Destination: m.Listen, From: m.From}
+}
+
+// goOn is the source after a migration that failed.
+func goOn(vm *world.VM) {
+	m := vm.Out
+	publish(vm, m, "Migrating", "Error", m.End)
+	publish(vm, nil, "Running", "", m.End)
+	if m.Stop {
+		publish(vm, nil, "Stopping", "", m.End)
+		publish(vm, nil, "Stopped", "", m.End)
+		publish(vm, nil, "Destroyed", "", m.End)
+		vm.Console.Cut(m.End)
+	}
+}
+
+func play(vm *world.VM, m *world.Migration, published func(stage) []string) {
+	for _, point := range m.Stages {
+		m.End = point.From
+		i := slices.IndexFunc(stages(), func(s stage) bool { return s.name == point.State })
+		if i < 0 {
+			continue // the end
+		}
+		for _, phase := range published(stages()[i]) {
+			publish(vm, m, "Migrating", phase, point.From)
+		}
+	}
+}
+
+// replacement is a component that a target exchanges.
+type replacement struct {
+	kind string // as the request has it
+	part component
+}
+
+// amended is the spec of the source as the target makes it
+// (crates/propolis-api-types-versions, ReplacementComponent, and the target's
+// preamble).
+func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, machine, error) {
+	wire, err := speak(sent, version{major: 1})
+	if err != nil {
+		return nil, machine{}, err
+	}
+	body := encode(wire.(map[string]any)["spec"])
+	var spec *instanceSpec
+	err = parse(body, func(d *decoder, v any) { spec = d.spec(v, ".spec", version{major: 1}) })
+	if err != nil {
+		return nil, machine{}, err
+	}
+	nouns := map[string]string{"CrucibleStorageBackend": "a crucible backend", "VirtioNetworkBackend": "a viona backend"}
+	for _, key := range sortedKeys(replacements) {
+		r := replacements[key]
+		had, there := spec.Components[key]
+		switch {
+		case r.kind == "MigrationFailureInjector":
+			return nil, machine{}, fmt.Errorf("replacing migration failure injector %s is impossible because the feature is compiled out", key)
+		case !there:
+			return nil, machine{}, fmt.Errorf("replacement component %s not in source spec", key)
+		case had.Type != r.part.Type:
+			return nil, machine{}, fmt.Errorf("component %s is not %s in the source spec", key, nouns[r.kind])
+		}
+		spec.Components[key] = r.part
+	}
+	m, err := convert(spec)
+	if err != nil {
+		return nil, machine{}, fmt.Errorf("failed to parse preamble: %w", err)
+	}
+	return spec, m, nil
+}
