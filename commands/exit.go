@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/storage"
 	"github.com/sledctl/sledctl/terminal"
@@ -110,7 +111,7 @@ func isUsage(err error) bool {
 	if input, ok := errors.AsType[*instance.InputError](err); ok {
 		return !input.Absent
 	}
-	return is[*usageError](err) || is[*instance.DocumentError](err) || is[*config.Error](err) ||
+	return is[*usageError](err) || is[*spec.InvalidError](err) || is[*spec.TooLargeError](err) || is[*instance.DocumentError](err) || is[*config.Error](err) ||
 		is[*vnic.NameError](err) || is[*vnic.MACError](err) || is[*zone.NameError](err) || is[*terminal.ColumnError](err) || is[*terminal.FormatError](err)
 }
 
@@ -120,7 +121,7 @@ func isNotFound(err error) bool {
 	}
 	return is[*instance.NotFoundError](err) || is[*instance.RenamedError](err) || is[*instance.EarlierError](err) ||
 		is[*network.LinkError](err) ||
-		is[*notFoundError](err) ||
+		is[*notFoundError](err) || is[*notSentError](err) ||
 		errors.Is(err, ledger.ErrNoCopy) ||
 		is[*base.UnknownError](err) ||
 		is[*storage.UnknownError](err)
@@ -136,7 +137,7 @@ func isConflict(err error) bool {
 func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) ||
 		errors.Is(err, ledger.ErrAbsent) ||
-		errors.Is(err, instance.ErrNoPool) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) || is[*instance.LostPoolError](err) || is[*instance.NoRoomError](err) || is[*instance.NarrowLinkError](err) ||
+		errors.Is(err, instance.ErrNoPool) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) || is[*instance.LostPoolError](err) || is[*instance.NoRoomError](err) || is[*instance.NarrowLinkError](err) || is[*instance.BootromError](err) || is[*spec.VersionError](err) ||
 		is[*terminal.RefusedError](err) ||
 		is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
 		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*base.UselessError](err) ||

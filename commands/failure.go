@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/terminal"
 )
 
@@ -82,8 +83,10 @@ type failure struct {
 	Elapsed int64      `json:"elapsed_ms"`
 	Message string     `json:"message"`
 	Host    *hostWords `json:"host,omitempty"`
-	Left    []string   `json:"left"`
-	Hint    string     `json:"hint,omitempty"`
+	// Problems are all that is wrong with a spec that cannot be used.
+	Problems []spec.Problem `json:"problems,omitempty"`
+	Left     []string       `json:"left"`
+	Hint     string         `json:"hint,omitempty"`
 
 	changed bool   // an operation had begun to change the host
 	trace   string // its id
@@ -110,6 +113,9 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	}
 	if cmd, ok := errors.AsType[*host.CommandError](err); ok {
 		f.Host = &hostWords{Argv: cmd.Command.Argv(), Exit: cmd.Result.Exit, Stderr: strings.TrimSpace(string(cmd.Result.Stderr))}
+	}
+	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
+		f.Problems = invalid.Problems
 	}
 	f.Exit = exitCode(err, f.Left)
 	f.Cause = causeOf(f.Exit)
@@ -183,7 +189,12 @@ func (f failure) print(w *terminal.Stream, format terminal.Format) {
 	line := func(style terminal.Style, what, text string) {
 		fmt.Fprintf(w, "sledctl: %s %s\n", w.Style(style, what+":"), text)
 	}
-	line(terminal.Bad, "error", f.Message)
+	line(terminal.Bad, "error", f.briefly())
+	if len(f.Problems) > 1 {
+		for _, p := range f.Problems {
+			line(terminal.Bad, "problem", p.String())
+		}
+	}
 	if f.Step != "" {
 		line(terminal.Plain, "step", fmt.Sprintf("%s, after %s", f.Step, terminal.Elapsed(time.Duration(f.Elapsed)*time.Millisecond)))
 	}
@@ -200,6 +211,16 @@ func (f failure) print(w *terminal.Stream, format terminal.Format) {
 	if f.Hint != "" {
 		line(terminal.Plain, "hint", f.Hint)
 	}
+}
+
+// briefly is the message, where there are problems to be listed below without
+// them.
+func (f failure) briefly() string {
+	all := &spec.InvalidError{Problems: f.Problems}
+	if len(f.Problems) < 2 {
+		return f.Message
+	}
+	return strings.Replace(f.Message, all.Error(), all.Summary(), 1)
 }
 
 func (f failure) hostLine(_ io.Writer, line func(terminal.Style, string, string)) {

@@ -128,6 +128,7 @@ func (f funcFlag) Set(s string) error { return f.set(s) }
 type specFlags struct {
 	wanted instance.Wanted
 	file   string
+	spec   string
 }
 
 func (f *specFlags) add(env *Env, cmd *cobra.Command, file bool) {
@@ -155,6 +156,7 @@ func (f *specFlags) add(env *Env, cmd *cobra.Command, file bool) {
 	for _, name := range []string{"cpus", "memory", "nic", "address", "name"} {
 		env.complete(cmd, name, noWords)
 	}
+	flags.StringVar(&f.spec, "spec", "", "the machine as a whole: a spec of Propolis in JSON or a config in TOML; - is standard input")
 	if file {
 		flags.StringVarP(&f.file, "file", "f", "", "document that describes the instance; - is standard input")
 	}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/terminal"
 )
 
@@ -37,6 +39,7 @@ only those that were complete in this boot of the sled and run no more. What one
 coming up: it is told, and the exit code is 3.`,
 		Example: `  sledctl instance ensure web1 --cpus 4 --memory 8G --disk rpool/volumes/web1 --nic over=net0,vlan=100
   sledctl instance ensure -f web1.toml
+  sledctl instance ensure web1 --spec machine.json --nic over=net0
   sledctl instance ensure web1 --explain
   sledctl instance ensure --all`,
 		Args: cobra.MaximumNArgs(1),
@@ -91,30 +94,67 @@ func (e *Env) ensure(ctx context.Context, m mutation, change instance.Change) er
 	})
 }
 
-// wanted joins flags and document, the flags over the document.
+// wanted joins flags and documents, the flags over the documents.
 func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
-	if f.file == "" {
-		return f.wanted, nil
+	w, file := f.wanted, f.spec
+	if f.file != "" {
+		data, err := e.document("--file", f.file)
+		if err != nil {
+			return instance.Wanted{}, err
+		}
+		below, err := instance.ParseDocument(data, terminal.ParseSize)
+		if err != nil {
+			return instance.Wanted{}, documentError(f.file, err)
+		}
+		if w = w.Over(below); file == "" {
+			file = beside(f.file, w.MachineFile)
+		}
 	}
-	data, err := e.document(f.file)
+	w.MachineFile = ""
+	if file == "" {
+		return w, nil
+	}
+	if file == "-" && f.file == "-" {
+		return instance.Wanted{}, &usageError{text: "--file and --spec cannot both be standard input"}
+	}
+	d, err := e.machine("--spec", file, spec.ParseOptions{})
+	w.Machine = &d
+	return w, err
+}
+
+// beside is a file that a document names: its place is that of the document.
+func beside(document, name string) string {
+	if name == "" || filepath.IsAbs(name) || document == "-" {
+		return name
+	}
+	return filepath.Join(filepath.Dir(document), name)
+}
+
+// machine reads a spec or config, and tells of what in it may not be meant.
+func (e *Env) machine(flag, file string, o spec.ParseOptions) (spec.Document, error) {
+	data, err := e.document(flag, file)
 	if err != nil {
-		return instance.Wanted{}, err
+		return spec.Document{}, err
 	}
-	below, err := instance.ParseDocument(data, terminal.ParseSize)
-	if err != nil {
-		return instance.Wanted{}, documentError(f.file, err)
+	d, err := spec.Parse(data, o)
+	for _, w := range d.Warnings {
+		e.progress.warn(fmt.Errorf("%s: %s", file, w))
 	}
-	return f.wanted.Over(below), nil
+	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
+		invalid.File = file
+	}
+	d.File = file
+	return d, err
 }
 
 // document reads a file, or standard input for "-".
-func (e *Env) document(name string) ([]byte, error) {
+func (e *Env) document(flag, name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(e.Streams.In)
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, &usageError{text: fmt.Sprintf("--file: %v", err)}
+		return nil, &usageError{text: fmt.Sprintf("%s: %v", flag, err)}
 	}
 	return data, nil
 }

@@ -30,6 +30,7 @@ func newPropolis(env *Env) *cobra.Command {
 		newPropolisVerb(env, instance.Settings.PowerOff, &cobra.Command{Use: "stop --instance NAME", Short: "Power the machine off; its zone stays"}),
 		newPropolisVerb(env, instance.Settings.Reboot, &cobra.Command{Use: "reboot --instance NAME", Short: "Reset the machine, and wait until it runs again"}),
 		newPropolisMonitor(env),
+		newPropolisSpec(env),
 	)
 	return cmd
 }
@@ -129,17 +130,23 @@ func addInstance(env *Env, cmd *cobra.Command, ref *string) {
 
 func machine(ctx context.Context, client propolis.Client, r instance.Record) (shownMachine, error) {
 	got, err := client.Get(ctx)
-	if errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, propolis.ErrNoInstance) {
-		return shownMachine{}, fmt.Errorf("%w: %w", &notFoundError{what: "the machine of instance " + r.Name}, err)
-	}
 	if err != nil {
-		return shownMachine{}, err
+		return shownMachine{}, absentMachine(err, r)
 	}
 	now, err := client.Monitor(ctx, 0)
 	if err != nil {
 		return shownMachine{}, err
 	}
 	return shownMachine{Instance: r.Name, ID: got.Properties.ID, State: strings.ToLower(now.State), Generation: now.Generation, Address: r.Spec.Address.String()}, nil
+}
+
+// absentMachine is an error for a machine that is not there, and any other as it
+// is.
+func absentMachine(err error, r instance.Record) error {
+	if errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, propolis.ErrNoInstance) {
+		return fmt.Errorf("%w: %w", &notFoundError{what: "the machine of instance " + r.Name}, err)
+	}
+	return err
 }
 
 // newPropolisVerb changes the state of a machine by hand. What is wanted of the

@@ -40,7 +40,11 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	if o.ref == "" {
 		return &usageError{text: string(stage) + ": --instance is missing", hint: "sledctl " + string(stage) + " --instance NAME"}
 	}
-	o.wanted.Ref = o.ref
+	wanted, err := e.wanted(o.specFlags)
+	if err != nil {
+		return err
+	}
+	wanted.Ref = o.ref
 	s, err := e.instances(ctx)
 	if err != nil {
 		return err
@@ -49,7 +53,7 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	if err != nil {
 		return err
 	}
-	result, err := e.step(ctx, s, env, instance.Change{Verb: string(stage), Wanted: o.wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
+	result, err := e.step(ctx, s, env, instance.Change{Verb: string(stage), Wanted: wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
 	if err != nil {
 		return withReport(err, result.Report)
 	}

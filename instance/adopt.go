@@ -80,7 +80,7 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Strange
 			return d, err
 		},
 	})
-	if differs := seen.differs(result); err == nil && env.Warn != nil && differs != "" {
+	if differs := s.differs(seen, result); err == nil && env.Warn != nil && differs != "" {
 		env.Warn(fmt.Errorf("instance %q is another machine when it is built anew: %s", result.Name, differs))
 	}
 	return Result{Record: result, Report: report, State: strings.ToLower(seen.machine.State)}, err
@@ -161,15 +161,15 @@ func (s Settings) unreserved(view ledger.View, r Record) error {
 }
 
 // differs says in what the machine is another than sledctl would have built.
-func (s sighting) differs(r Record) string {
-	if r.Run == nil || s.machine.Spec == nil {
+func (s Settings) differs(seen sighting, r Record) string {
+	if r.Run == nil || seen.machine.Spec == nil {
 		return ""
 	}
-	built, err := request(r)
+	built, err := s.request(r)
 	if err != nil {
 		return err.Error()
 	}
-	all := spec.Compare(*built.Init.Spec, *s.machine.Spec)
+	all := spec.Compare(*built.Init.Spec, *seen.machine.Spec)
 	var said []string
 	for _, d := range all[:min(len(all), 3)] {
 		said = append(said, d.Path)

@@ -36,7 +36,7 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 			return operation.Decision{}, old, &UnadoptedError{Name: name, Zone: one.Zone.Name}
 		}
 	}
-	next, err := s.next(choose, old, known, id, name, c)
+	next, err := s.next(choose, seen, old, known, id, name, c)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
@@ -55,6 +55,9 @@ func (s Settings) ready(seen Seen) (packaging.Kind, error) {
 	}
 	if kind == packaging.Lofs && len(seen.Missing) > 0 {
 		return "", &MissingError{Files: seen.Missing}
+	}
+	if kind == packaging.Lofs && seen.Bootrom != nil {
+		return "", seen.Bootrom
 	}
 	if _, ok := seen.Inv.Link(s.ControlLink); !ok {
 		return "", &NotPreparedError{Link: s.ControlLink}
@@ -82,8 +85,34 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("missing on the host: %s", orNone(e.Files))
 }
 
+// BootromError is a bootrom of which a Propolis server dies.
+type BootromError struct {
+	File string
+	Size int64 // bytes
+}
+
+// maxBootrom bounds a bootrom, which lies below 4 GiB, in bytes
+// (bin/propolis-server/src/lib/initializer.rs).
+const maxBootrom = 2 << 20
+
+// checkBootrom wants whole pages.
+func checkBootrom(file string, size int64) error {
+	if size > 0 && size <= maxBootrom && size%4096 == 0 {
+		return nil
+	}
+	return &BootromError{file, size}
+}
+
+// Error says what is wrong with it.
+func (e *BootromError) Error() string {
+	return fmt.Sprintf("the bootrom %s has %d bytes: a Propolis server dies of one that is not whole pages of 4096 bytes, at most %d", e.File, e.Size, maxBootrom)
+}
+
+// Hint says where it is set.
+func (e *BootromError) Hint() string { return "propolis.bootrom says which file it is" }
+
 // next is the record as it shall be, its run not yet chosen.
-func (s Settings) next(choose chooser, old Record, known bool, id, name string, c Change) (Record, error) {
+func (s Settings) next(choose chooser, seen Seen, old Record, known bool, id, name string, c Change) (Record, error) {
 	next := old
 	if !known {
 		next = Record{ID: id, Control: choose.mac("control")}
@@ -96,7 +125,11 @@ func (s Settings) next(choose chooser, old Record, known bool, id, name string, 
 	if err != nil {
 		return Record{}, err
 	}
-	spec, err := choose.resolve(id, c.Wanted.apply(old.Spec))
+	wanted := c.Wanted.apply(old.Spec)
+	if err := s.checkMachine(c.Wanted, wanted, seen); err != nil {
+		return Record{}, err
+	}
+	spec, err := choose.resolve(id, wanted)
 	if err != nil {
 		return Record{}, err
 	}
@@ -112,18 +145,26 @@ func (s Settings) next(choose chooser, old Record, known bool, id, name string, 
 // checkDisks refuses a disk that is not there.
 func (s Seen) checkDisks(disks []Disk) error {
 	for _, d := range disks {
-		volume, ok := d.Volume()
-		if !ok {
-			if err := s.Disks[d.Path]; err != nil {
-				return &InputError{Field: "disk", Value: d.Path, Want: "a file that exists on the sled, or a volume", Absent: true}
-			}
-			continue
-		}
-		if found, there := s.Inv.Dataset(volume); !there || found.Type != "volume" {
-			return &InputError{Field: "disk", Value: d.Path, Want: "a volume that exists (zfs create -V SIZE " + volume + ")", Absent: true}
+		if want := s.lacks(d); want != "" {
+			return &InputError{Field: "disk", Value: d.Path, Want: want, Absent: true}
 		}
 	}
 	return nil
+}
+
+// lacks is what a disk should be and is not; empty if it is.
+func (s Seen) lacks(d Disk) (want string) {
+	volume, ok := d.Volume()
+	if !ok {
+		if s.Disks[d.Path] != nil {
+			return "a file that exists on the sled, or a volume"
+		}
+		return ""
+	}
+	if found, there := s.Inv.Dataset(volume); !there || found.Type != "volume" {
+		return "a volume that exists (zfs create -V SIZE " + volume + ")"
+	}
+	return ""
 }
 
 // ways chooses between going on with the recorded run and beginning another,
@@ -167,7 +208,7 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	decision.Plan.Actions = behind(clearing, actions)
 	decision.Intent.Removes = removes(next.Leaving, seen)
 	decision.Intent.Makes, decision.Intent.Base = next.makes(), next.Run.Base
-	return facts(decision, old, next, goOn, at, c)
+	return facts(choose.view, decision, old, next, goOn, at, c)
 }
 
 // pick takes all stages, or the one that is asked for: those before it must
@@ -214,7 +255,7 @@ func behind(clearing, actions []plan.Action) []plan.Action {
 
 // facts writes down the record: before the work with its names, after it
 // finished, or as it was.
-func facts(d operation.Decision, old, next Record, goOn bool, at operation.Moment, c Change) (operation.Decision, Record, error) {
+func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, at operation.Moment, c Change) (operation.Decision, Record, error) {
 	finished := next
 	run := *next.Run
 	run.Ensured = run.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
@@ -229,9 +270,10 @@ func facts(d operation.Decision, old, next Record, goOn bool, at operation.Momen
 	if before.ID != "" && !goOn {
 		before.Run, before.Leaving = nil, nil
 	}
-	var errs [3]error
+	var errs [4]error
 	d.Before, errs[0] = next.replaces(old)
 	d.After, errs[1] = finished.replaces(next)
 	d.Undone, errs[2] = before.replaces(next)
+	errs[3] = keepSent(view, &d, next, before.ID == "", at)
 	return d, finished, errors.Join(errs[:]...)
 }

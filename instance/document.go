@@ -27,12 +27,13 @@ type document struct {
 	NICs    []NIC    `json:"nics" toml:"nics"`
 	Address *Address `json:"address" toml:"address"`
 	Pool    *string  `json:"pool" toml:"pool"`
+	Spec    string   `json:"spec" toml:"spec"` // a file with the whole machine
 }
 
 // The keys of a document and of its tables.
 func documentKeys() map[string][]string {
 	return map[string][]string{
-		"":      {"id", "name", "cpus", "memory", "disks", "nics", "address", "pool"},
+		"":      {"id", "name", "cpus", "memory", "disks", "nics", "address", "pool", "spec"},
 		"disks": {"path", "readonly"},
 		"nics":  {"over", "mac", "vlan"},
 	}
@@ -76,7 +77,7 @@ func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (Wanted,
 }
 
 func (d document) wanted(parseSize func(string) (uint64, error)) (Wanted, error) {
-	w := Wanted{Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs}
+	w := Wanted{Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs, MachineFile: d.Spec}
 	if d.ID != "" {
 		id, err := uuid.Parse(d.ID)
 		if err != nil {

@@ -97,6 +97,7 @@ const (
 	addressPrefix = "address/" // address/<ip> -> id
 	nicPrefix     = "nic/"     // nic/<mac> -> id
 	diskPrefix    = "disk/"    // disk/<path> -> id, of those that are written to
+	sentPrefix    = "sent/"    // sent/<id> -> what its Propolis was last asked for
 )
 
 // Load reads the record of an instance.
@@ -232,6 +233,9 @@ func (r Record) replaces(old Record) ([]ledger.Fact, error) {
 	}
 	if old.ID == "" {
 		return facts, nil
+	}
+	if r.ID == "" {
+		facts = append(facts, ledger.Fact{Key: sentPrefix + old.ID})
 	}
 	for _, key := range append([]string{recordPrefix + old.ID}, old.reserves()...) {
 		if !kept[key] {

@@ -37,6 +37,7 @@ type Seen struct {
 	Disks map[string]error
 	// Missing is what of Propolis is not on the host, where it is mounted from there.
 	Missing   []string
+	Bootrom   error          // what is wrong with the one that is there
 	Packaging packaging.Seen // what the host lacks for each way into a zone
 	// Places are where bundles can be written; Nowhere is why there is none.
 	Places  []bundle.Place
@@ -79,7 +80,7 @@ const askTimeout = time.Second
 // configurations, links, pools and datasets, the files named as disks, and, if
 // its zone runs, what is inside.
 func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk, boot string) (Seen, error) {
-	seen := Seen{Boot: boot, Disks: map[string]error{}}
+	seen := Seen{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
 	seen.Inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
 		Roots: s.roots(disks), User: []string{sled.PropertyInstance, sled.PropertyBase},
@@ -90,18 +91,12 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	if err := answers(r, seen.Inv); err != nil {
 		return Seen{}, err
 	}
-	for _, d := range disks {
-		if _, volume := d.Volume(); !volume {
-			info, err := h.Files().Stat(d.Path)
-			if err == nil && info.Mode.IsDir() {
-				err = syscall.EISDIR
-			}
-			seen.Disks[d.Path] = err
-		}
-	}
 	for _, file := range []string{s.Propolis.Binary, s.Propolis.Bootrom} {
-		if _, err := h.Files().Stat(file); err != nil {
+		info, err := h.Files().Stat(file)
+		if err != nil {
 			seen.Missing = append(seen.Missing, file)
+		} else if file == s.Propolis.Bootrom {
+			seen.Bootrom = checkBootrom(file, info.Size)
 		}
 	}
 	var err error
@@ -116,6 +111,21 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 		seen.Mode = info.Mode.Perm()
 	}
 	return seen, s.lookInside(ctx, h, r, &seen)
+}
+
+// lookAtFiles says of each disk that is a file whether it is there.
+func lookAtFiles(files host.Files, disks []Disk) map[string]error {
+	found := map[string]error{}
+	for _, d := range disks {
+		if _, volume := d.Volume(); !volume {
+			info, err := files.Stat(d.Path)
+			if err == nil && info.Mode.IsDir() {
+				err = syscall.EISDIR
+			}
+			found[d.Path] = err
+		}
+	}
+	return found
 }
 
 // LostPoolError is a pool that does not answer: what an instance has on it can

@@ -115,8 +115,25 @@ func (s Settings) record(seen sighting, name string, propolisID uuid.UUID) (Reco
 		return Record{}, &UnfitError{Zone: seen.Zone.Name, Reason: err.Error()}
 	}
 	r.Name = name
+	if s.differs(seen, r) != "" {
+		r = s.asItIs(seen, r)
+	}
 	r.Run.Foreign = len(zone.Compare(s.zoneConfig(r), seen.Config)) > 0
 	return r, nil
+}
+
+// asItIs keeps the machine of a record as it is, where sledctl would build
+// another from disks and NICs: its guest knows it so. What CPUID set it was asked
+// for cannot be seen, as a server that was asked for none fills one in.
+func (s Settings) asItIs(seen sighting, r Record) Record {
+	machine := seen.machine.Spec.Clone()
+	machine.Board.CPUID = nil
+	as := r
+	as.Spec = r.Spec.take(spec.Document{Spec: machine})
+	if _, err := s.request(as); err != nil {
+		return r
+	}
+	return as
 }
 
 // read is the record but for what it is called.

@@ -33,7 +33,7 @@ func sighted(t operationtest.T, c Settings, r Record) (*scene, sighting) {
 			here.Datasets[i].Mounted = true
 		}
 	}
-	asked, err := request(r)
+	asked, err := c.request(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +93,8 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen.differs(got) != "" {
-			t.Errorf("another machine: %s", seen.differs(got))
+		if c.differs(seen, got) != "" {
+			t.Errorf("another machine: %s", c.differs(seen, got))
 		}
 		if len(differences(want.Spec, got.Spec)) > 0 {
 			t.Errorf("%+v", differences(want.Spec, got.Spec))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/vnic"
 )
 
@@ -29,6 +30,9 @@ type Spec struct {
 	NICs    []NIC   `json:"nics"`
 	Address Address `json:"address"`
 	Pool    string  `json:"pool"`
+	// Machine is the machine as somebody wrote it down; nil: it is built from
+	// the other fields. See machine.go.
+	Machine *spec.InstanceSpec `json:"machine,omitempty"`
 }
 
 // Disk is a volume or a file of the host that the guest sees as a disk.
@@ -237,6 +241,7 @@ func (s Spec) validate() error {
 		return cpusError(s.CPUs)
 	case s.Memory < 1<<20 || s.Memory%(1<<20) != 0:
 		return memoryError(s.Memory)
+	case s.Machine != nil: // bounded by its places
 	case len(s.NICs) > 8:
 		return &InputError{Field: "nics", Value: strconv.Itoa(len(s.NICs)), Want: "at most 8 NICs"}
 	case len(s.Disks) > 8:

@@ -89,7 +89,7 @@ func after(ids ...string) []string {
 // up lists what is still to do from here to a running VM, by stage. It fails
 // if Propolis would refuse the machine.
 func (s Settings) up(r Record, p progress) (map[Stage][]plan.Action, error) {
-	request, err := request(r)
+	request, err := s.request(r)
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +326,10 @@ func (s Settings) zoneConfig(r Record) zone.Config {
 }
 
 // request is the VM as Propolis is asked for it.
-func request(r Record) (spec.EnsureRequest, error) {
+func (s Settings) request(r Record) (spec.EnsureRequest, error) {
+	if r.Spec.Machine != nil {
+		return spec.Request(r.ID, r.Name, r.Spec.machine(r.Run.Guests), s.server(r.Spec.Address))
+	}
 	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20}
 	for _, disk := range r.Spec.Disks {
 		d.Disks = append(d.Disks, spec.Disk{Path: disk.Path, ReadOnly: disk.ReadOnly})

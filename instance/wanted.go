@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/propolis/spec"
 )
 
 // Wanted is what a command asks for: a name or id, and those parts of the spec
@@ -25,6 +26,11 @@ type Wanted struct {
 	NICs    []NIC
 	Address *Address
 	Pool    *string
+	// Machine is the machine, written down whole: its disks and NICs are there.
+	Machine *spec.Document
+	// MachineFile is where an instance document says that Machine is to be read
+	// from: whoever read the document knows where that lies.
+	MachineFile string
 }
 
 // Over returns w with what it leaves open taken from below: flags over a file.
@@ -55,6 +61,9 @@ func (w Wanted) Over(below Wanted) Wanted {
 	if w.Pool == nil {
 		w.Pool = below.Pool
 	}
+	if w.Machine == nil && w.MachineFile == "" {
+		w.Machine, w.MachineFile = below.Machine, below.MachineFile
+	}
 	return w
 }
 
@@ -74,12 +83,18 @@ func (w Wanted) validate() error {
 	if w.Memory != nil && *w.Memory == 0 {
 		return memoryError(0)
 	}
+	if w.Machine != nil && w.Disks != nil {
+		return &InputError{Field: "disks", Value: diskText(w.Disks), Want: "none beside a spec, which has its own"}
+	}
 	return nil
 }
 
 // apply puts what is wanted over a spec. A NIC that leaves its link or MAC
 // open takes those that the same position had.
 func (w Wanted) apply(s Spec) Spec {
+	if w.Machine != nil {
+		s = s.take(*w.Machine)
+	}
 	if w.CPUs != nil {
 		s.CPUs = *w.CPUs
 	}
@@ -143,7 +158,18 @@ func differences(is, wanted Spec) []Difference {
 	}
 	compare("cpus", strconv.Itoa(is.CPUs), strconv.Itoa(wanted.CPUs))
 	compare("memory", sizeText(is.Memory), sizeText(wanted.Memory))
-	compare("disks", diskText(is.Disks), diskText(wanted.Disks))
+	if is.Machine == nil || wanted.Machine == nil {
+		compare("spec", machineText(is.Machine), machineText(wanted.Machine))
+		compare("disks", diskText(is.Disks), diskText(wanted.Disks))
+	} else {
+		machine := spec.Compare(*is.Machine, *wanted.Machine)
+		for _, d := range machine {
+			compare(d.Path, cmp.Or(d.Sent, "absent"), cmp.Or(d.Got, "absent"))
+		}
+		if len(machine) == 0 { // else they are the machine's
+			compare("disks", diskText(is.Disks), diskText(wanted.Disks))
+		}
+	}
 	compare("nics", nicText(is.NICs), nicText(wanted.NICs))
 	compare("address", is.Address.String(), wanted.Address.String())
 	compare("pool", is.Pool, wanted.Pool)

@@ -85,12 +85,7 @@ func Build(d Description) (EnsureRequest, error) {
 	for i, nic := range d.NICs {
 		s.Components.addNIC(i, nic)
 	}
-	if err := s.Check(Server{}); err != nil {
-		return EnsureRequest{}, err
-	}
-	r := EnsureRequest{Properties: d.properties(), Init: Init{Spec: &s}}
-	_, err := r.Encode(Latest)
-	return r, err
+	return Request(d.ID, d.Name, s, Server{})
 }
 
 // check is for what a spec cannot even say.
@@ -114,10 +109,10 @@ func (d Description) check() error {
 // properties leave the metadata empty: it labels metrics, which nobody collects
 // here. Guess: that empty texts and nil UUIDs do no harm; the server does not
 // check them.
-func (d Description) properties() Properties {
+func properties(id, name string) Properties {
 	none := uuid.Nil.String()
 	return Properties{
-		ID: Key(d.ID), Name: d.Name, Description: description,
+		ID: Key(id), Name: name, Description: description,
 		Metadata: Metadata{SiloID: none, ProjectID: none, SledID: none},
 	}
 }

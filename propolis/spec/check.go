@@ -305,7 +305,7 @@ func (c *checker) bootSettings() {
 				c.add(where, "%s is not a disk", e.ID)
 				continue
 			}
-			if p, _ := place(part); p.Bus != 0 {
+			if p, _ := Place(part); p.Bus != 0 {
 				c.add(where, "%s is on bus %d: only those on bus 0 are booted from", e.ID, p.Bus)
 			}
 		}

@@ -228,8 +228,9 @@ func (c *config) device(path, name, driver string, device map[string]any) {
 	switch driver {
 	case driverBlock:
 		known("block_dev", pci)
+		at := c.pciPath(path, device)
 		if backend, ok := c.backend(path, name, device); ok {
-			c.put(name, path, VirtioDisk{Backend: backend, PCI: c.pciPath(path, device)}, "pci_path", pci, "backend_id", "block_dev")
+			c.put(name, path, VirtioDisk{Backend: backend, PCI: at}, "pci_path", pci, "backend_id", "block_dev")
 		}
 	case driverNVMe:
 		known("block_dev", pci, "has_write_cache")

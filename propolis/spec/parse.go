@@ -14,6 +14,7 @@ import (
 // Document is a spec as somebody wrote it down: a complete one in JSON, or a
 // config in the TOML of propolis-cli.
 type Document struct {
+	File string // its name, for messages; may be empty
 	Spec InstanceSpec
 	// CPUs and Memory say whether the document speaks of them. In a config it
 	// need not.
@@ -48,7 +49,15 @@ func (d Document) Check(on Server) error {
 	if !ok {
 		return nil
 	}
-	return &InvalidError{d.Place(invalid.Problems)}
+	return d.Invalid(d.Place(invalid.Problems))
+}
+
+// Invalid is the error of these problems; nil if there is none.
+func (d Document) Invalid(all []Problem) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return &InvalidError{d.File, all}
 }
 
 // Doubts is InstanceSpec.Doubts likewise, behind the warnings.

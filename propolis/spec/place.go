@@ -1,7 +1,7 @@
 package spec
 
-// place is where a device sits; backends sit nowhere.
-func place(c Component) (PCIPath, bool) {
+// Place is where a device sits; backends sit nowhere.
+func Place(c Component) (PCIPath, bool) {
 	switch p := c.(type) {
 	case NVMeDisk:
 		return p.PCI, true
@@ -53,7 +53,7 @@ func (c *checker) places() {
 	reached := c.reached()
 	taken := map[PCIPath]string{}
 	for _, key := range c.spec.Components.Keys() {
-		at, ok := place(c.spec.Components[key])
+		at, ok := Place(c.spec.Components[key])
 		if !ok {
 			continue
 		}

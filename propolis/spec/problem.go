@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,10 @@ func (p Problem) String() string {
 }
 
 // InvalidError is a spec with problems: all of them, in a fixed order.
-type InvalidError struct{ Problems []Problem }
+type InvalidError struct {
+	File     string // that it was read from, if it was
+	Problems []Problem
+}
 
 // Error lists them all.
 func (e *InvalidError) Error() string {
@@ -40,10 +44,11 @@ func (e *InvalidError) Error() string {
 
 // Summary is the error without the problems.
 func (e *InvalidError) Summary() string {
+	name := cmp.Or(e.File, "instance spec")
 	if len(e.Problems) == 1 {
-		return "instance spec"
+		return name
 	}
-	return fmt.Sprintf("instance spec: %d problems", len(e.Problems))
+	return fmt.Sprintf("%s: %d problems", name, len(e.Problems))
 }
 
 type problems []Problem
@@ -56,5 +61,5 @@ func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
-	return &InvalidError{slices.Clone(p)}
+	return &InvalidError{Problems: slices.Clone(p)}
 }

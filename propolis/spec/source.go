@@ -35,7 +35,7 @@ func parseJSON(data []byte) (source, error) {
 		p.fail(errors.New("there is more behind the document"))
 	}
 	if p.failed != nil {
-		return source{}, &InvalidError{[]Problem{*p.failed}}
+		return source{}, &InvalidError{Problems: []Problem{*p.failed}}
 	}
 	table, ok := root.(map[string]any)
 	if !ok {
@@ -123,10 +123,10 @@ func parseTOML(data []byte) (source, error) {
 	err := toml.Unmarshal(data, &t.root)
 	if broken, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, _ := broken.Position()
-		return source{}, &InvalidError{[]Problem{{Line: line, What: strings.TrimPrefix(broken.Error(), "toml: ")}}}
+		return source{}, &InvalidError{Problems: []Problem{{Line: line, What: strings.TrimPrefix(broken.Error(), "toml: ")}}}
 	}
 	if err != nil {
-		return source{}, &InvalidError{[]Problem{{What: strings.TrimPrefix(err.Error(), "toml: ")}}}
+		return source{}, &InvalidError{Problems: []Problem{{What: strings.TrimPrefix(err.Error(), "toml: ")}}}
 	}
 	if t.root == nil {
 		t.root = map[string]any{}

@@ -65,6 +65,15 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("version %s of the Propolis API cannot express it: %s", e.Version, strings.Join(all, "; "))
 }
 
+// Needs is the first version that can express all of it.
+func (e *VersionError) Needs() Version {
+	first := e.Version
+	for _, l := range e.Lacks {
+		first = max(first, l.Since)
+	}
+	return first
+}
+
 // needs lists what not all versions have, by path.
 func (s InstanceSpec) needs() []Lack {
 	var all []Lack

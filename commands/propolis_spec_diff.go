@@ -1,0 +1,126 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+type specDiffOptions struct{ detailed bool }
+
+func newSpecDiff(env *Env) *cobra.Command {
+	var o specDiffOptions
+	cmd := &cobra.Command{
+		Use:   "diff NAME|UUID [FILE]",
+		Short: "Compare the machine that was asked for with the one that runs, or with a spec",
+		Long: `Compare the machine that an instance's Propolis was asked for with the one that it has; or, with a FILE, with the one that instance ensure --spec FILE would
+ask for. Specs are compared by what they mean: what a server fills in, and how it spells UUIDs, is no difference.
+
+Secrets and contents of disks are not printed: their lengths and hashes stand for them.`,
+		Example: `  sledctl propolis spec diff web1
+  sledctl propolis spec diff web1 web1.toml --detailed-exitcode`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runSpecDiff(ctx, env, args, o) }),
+	}
+	cmd.Flags().BoolVar(&o.detailed, "detailed-exitcode", false, "exit 10 if there is a difference")
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+// shownDifference is a part of a machine that is not as it was asked for. Null
+// and "-" stand for one that is not there.
+type shownDifference struct {
+	Path string  `json:"path"`
+	Sent *string `json:"sent"`
+	Got  *string `json:"got"`
+}
+
+func differenceList(other string) terminal.List[shownDifference] {
+	type column = terminal.Column[shownDifference]
+	shown := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	return terminal.List[shownDifference]{Kind: "Difference", Name: func(d shownDifference) string { return d.Path }, Columns: []column{
+		{Name: "path", Value: func(d shownDifference) string { return d.Path }, Whole: true},
+		{Name: "sent", Value: func(d shownDifference) string { return shown(d.Sent) }},
+		{Name: other, Value: func(d shownDifference) string { return shown(d.Got) }},
+	}}
+}
+
+func runSpecDiff(ctx context.Context, e *Env, args []string, o specDiffOptions) error {
+	list, look := differenceList("running"), e.runningMachine
+	if len(args) == 2 {
+		list, look = differenceList("wanted"), e.wantedMachine
+	}
+	if err := list.Check(e.output); err != nil {
+		return err
+	}
+	sent, err := e.sentSpec(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	got, err := look(ctx, sent, args)
+	if err != nil {
+		return err
+	}
+	var all []shownDifference
+	for _, d := range spec.Compare(sent.Spec, got) {
+		row := shownDifference{Path: d.Path}
+		if d.Sent != "" {
+			row.Sent = &d.Sent
+		}
+		if d.Got != "" {
+			row.Got = &d.Got
+		}
+		all = append(all, row)
+	}
+	if len(all) == 0 && e.output.Format != terminal.FormatJSON {
+		e.progress.say("no difference")
+		return nil
+	}
+	if err := list.Print(e.Streams.Out, e.output, all); err != nil || !o.detailed || len(all) == 0 {
+		return err
+	}
+	return errDifferences
+}
+
+func (e *Env) runningMachine(ctx context.Context, sent shownSpec, _ []string) (spec.InstanceSpec, error) {
+	running, err := e.runningSpec(ctx, sent.ID)
+	return running.Spec, err
+}
+
+// wantedMachine is what the instance would be made of with the spec of a file.
+func (e *Env) wantedMachine(ctx context.Context, sent shownSpec, args []string) (spec.InstanceSpec, error) {
+	w, err := e.wanted(specFlags{spec: args[1]})
+	if err != nil {
+		return spec.InstanceSpec{}, err
+	}
+	s, err := e.instances(ctx)
+	if err != nil {
+		return spec.InstanceSpec{}, err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return spec.InstanceSpec{}, err
+	}
+	r, err := s.Find(view, sent.ID)
+	if err != nil {
+		return spec.InstanceSpec{}, err
+	}
+	// What the file cannot leave open is checked by its own keys.
+	d := *w.Machine
+	d.Spec.Board.CPUs, d.Spec.Board.MemoryMiB = cmp.Or(d.Spec.Board.CPUs, sent.Spec.Board.CPUs), cmp.Or(d.Spec.Board.MemoryMiB, sent.Spec.Board.MemoryMiB)
+	if err := d.Check(s.ServerHere()); err != nil {
+		return spec.InstanceSpec{}, err
+	}
+	return s.Asked(r, instance.Wanted{Machine: w.Machine}, sent.Spec)
+}

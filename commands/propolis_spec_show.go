@@ -1,0 +1,213 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+type specShowOptions struct {
+	running bool
+	version spec.Version
+}
+
+func newSpecShow(env *Env) *cobra.Command {
+	var o specShowOptions
+	cmd := &cobra.Command{
+		Use:   "show NAME|UUID",
+		Short: "Show the machine that an instance's Propolis was asked for",
+		Long: `Show the machine that an instance's Propolis was last asked for, as it was sent; it is kept in the state file as long as the instance. With --running, show
+the machine that Propolis says it has.
+
+With --api-version the spec is printed as that version writes it, in JSON and with nothing around it: other tools read it, and instance ensure
+--spec does. What the version cannot express is an error that names it.`,
+		Example: `  sledctl propolis spec show web1
+  sledctl propolis spec show web1 --api-version 5 > web1.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runSpecShow(ctx, env, args[0], o) }),
+	}
+	cmd.Flags().BoolVar(&o.running, "running", false, "the machine that Propolis has, not that which it was asked for")
+	addVersion(env, cmd, &o.version, "print the spec as this version of the API writes it")
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+// shownSpec is a spec with where it comes from.
+type shownSpec struct {
+	Instance   string            `json:"instance"`
+	ID         string            `json:"id"`
+	PropolisID string            `json:"propolis_id"`
+	Source     string            `json:"source"` // sent, running
+	Time       *time.Time        `json:"time,omitempty"`
+	Spec       spec.InstanceSpec `json:"spec"`
+}
+
+func runSpecShow(ctx context.Context, e *Env, ref string, o specShowOptions) error {
+	if err := componentList().Check(e.output); err != nil {
+		return err
+	}
+	look := e.sentSpec
+	if o.running {
+		look = e.runningSpec
+	}
+	s, err := look(ctx, ref)
+	switch {
+	case err != nil:
+		return err
+	case o.version != 0:
+		return e.printSpec(s.Spec, o.version)
+	case e.output.Format == terminal.FormatJSON:
+		return terminal.List[shownSpec]{Kind: "Spec"}.PrintOne(e.Streams.Out, e.output, s)
+	}
+	return componentList().Print(e.Streams.Out, e.output, componentsOf(s.Spec))
+}
+
+// sentSpec is what the instance's Propolis was last asked for.
+func (e *Env) sentSpec(ctx context.Context, ref string) (shownSpec, error) {
+	s, err := e.instances(ctx)
+	if err != nil {
+		return shownSpec{}, err
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return shownSpec{}, err
+	}
+	r, err := s.Find(view, ref)
+	if err != nil {
+		return shownSpec{}, err
+	}
+	sent, known, err := instance.LoadSent(view, r.ID)
+	if err != nil {
+		return shownSpec{}, err
+	}
+	if !known {
+		return shownSpec{}, &notSentError{r.Name}
+	}
+	return shownSpec{Instance: r.Name, ID: r.ID, PropolisID: sent.PropolisID, Source: "sent", Time: &sent.Time, Spec: sent.Spec}, nil
+}
+
+// notSentError is an instance whose Propolis was asked for nothing: it did not
+// come so far, or another tool has made it.
+type notSentError struct{ name string }
+
+func (e *notSentError) Error() string {
+	return fmt.Sprintf("instance %q: nothing is recorded of what its Propolis was asked for", e.name)
+}
+
+// Hint says how else its machine can be seen.
+func (e *notSentError) Hint() string {
+	return "sledctl propolis spec show " + e.name + " --running asks Propolis for its machine"
+}
+
+// runningSpec is what the instance's Propolis has.
+func (e *Env) runningSpec(ctx context.Context, ref string) (shownSpec, error) {
+	client, r, err := e.client(ctx, ref)
+	if err != nil {
+		return shownSpec{}, err
+	}
+	d, err := client.Spec(ctx)
+	if err != nil {
+		return shownSpec{}, absentMachine(err, r)
+	}
+	if d.Spec == nil {
+		return shownSpec{}, fmt.Errorf("the machine of instance %s waits for the source of its migration", r.Name)
+	}
+	return shownSpec{Instance: r.Name, ID: d.Properties.ID, PropolisID: r.Run.PropolisID, Source: "running", Spec: *d.Spec}, nil
+}
+
+// shownComponent is a part of a spec in one line.
+type shownComponent struct {
+	Key     string
+	Type    string
+	Place   string
+	Backend string
+	Details string
+}
+
+func componentList() terminal.List[shownComponent] {
+	type column = terminal.Column[shownComponent]
+	return terminal.List[shownComponent]{Kind: "Component", Name: func(p shownComponent) string { return p.Key }, Columns: []column{
+		{Name: "key", Value: func(p shownComponent) string { return p.Key }, Whole: true},
+		{Name: "type", Value: func(p shownComponent) string { return p.Type }},
+		{Name: "pci", Value: func(p shownComponent) string { return p.Place }},
+		{Name: "backend", Value: func(p shownComponent) string { return p.Backend }},
+		{Name: "details", Value: func(p shownComponent) string { return p.Details }},
+	}}
+}
+
+func componentsOf(s spec.InstanceSpec) []shownComponent {
+	board := []string{fmt.Sprintf("%d CPUs", s.Board.CPUs), fmt.Sprintf("%d MiB", s.Board.MemoryMiB), s.Board.Chipset.Type}
+	if s.Board.Chipset.Value.PCIe {
+		board = append(board, "PCIe")
+	}
+	if h := s.Board.Hypervisor; h != nil {
+		board = append(board, h.Type)
+	}
+	if s.Board.CPUID != nil {
+		board = append(board, fmt.Sprintf("%d CPUID entries", len(s.Board.CPUID.Entries)))
+	}
+	parts := []shownComponent{{Key: "board", Type: "board", Details: strings.Join(board, ", ")}}
+	for _, key := range s.Components.Keys() {
+		parts = append(parts, componentOf(key, s.Components[key]))
+	}
+	if t := s.SMBIOS; t != nil {
+		parts = append(parts, shownComponent{Key: "smbios", Type: "smbios", Details: fmt.Sprintf("%s %s, serial number %s", t.Manufacturer, t.Product, t.Serial)})
+	}
+	return parts
+}
+
+func componentOf(key string, c spec.Component) shownComponent {
+	p := shownComponent{Key: key, Type: c.Type()}
+	if at, ok := spec.Place(c); ok {
+		p.Place = at.String()
+	}
+	readOnly := func(what string, only bool) string {
+		if only {
+			return what + ", read-only"
+		}
+		return what
+	}
+	switch c := c.(type) {
+	case spec.NVMeDisk:
+		p.Backend, p.Details = c.Backend, "serial number "+strings.TrimRight(string(c.Serial[:]), " \x00")
+	case spec.VirtioDisk:
+		p.Backend = c.Backend
+	case spec.FileStorage:
+		p.Details = readOnly(c.Path, c.ReadOnly)
+	case spec.BlobStorage:
+		p.Details = readOnly(fmt.Sprintf("%d characters of base64", len(c.Base64)), c.ReadOnly)
+	case spec.CrucibleStorage:
+		p.Details = readOnly("a Crucible volume", c.ReadOnly)
+	case spec.VirtioNIC:
+		p.Backend = c.Backend
+	case spec.VirtioNetwork:
+		p.Details = c.VNIC
+	case spec.DLPINetwork:
+		p.Details = c.VNIC
+	case spec.SoftNPUPort:
+		p.Backend, p.Details = c.Backend, c.Link
+	case spec.VirtioSocket:
+		p.Details = fmt.Sprintf("CID %d", c.CID)
+	case spec.SerialPort:
+		p.Details = c.Number
+	case spec.PCIBridge:
+		p.Details = fmt.Sprintf("bus %d", c.Downstream)
+	case spec.P9FS:
+		p.Details = c.Source + " as " + c.Target
+	case spec.BootSettings:
+		var order []string
+		for _, e := range c.Order {
+			order = append(order, e.ID)
+		}
+		p.Details = strings.Join(order, ", ")
+	}
+	return p
+}

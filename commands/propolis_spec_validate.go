@@ -1,0 +1,133 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+type specValidateOptions struct {
+	offline  bool
+	features []string
+	version  spec.Version
+}
+
+func newSpecValidate(env *Env) *cobra.Command {
+	var o specValidateOptions
+	cmd := &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Tell all that is wrong with a spec or a config, before a server dies of it",
+		Long: `Tell all that is wrong with a spec in JSON or a config in TOML (- is standard input): unknown keys, what a Propolis server would refuse, what would end
+it, and files and volumes that are not on this sled. Each problem comes with the path of its key, and its line. Exit 1 if there is one.`,
+		Example: `  sledctl propolis spec validate web1.json
+  sledctl propolis spec validate --offline --api-version 2 - < web1.toml`,
+		Args: cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runSpecValidate(ctx, env, args[0], o) }),
+	}
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "look at the document alone, not at the files and volumes that it names")
+	addFeatures(env, cmd, &o.features)
+	addVersion(env, cmd, &o.version, "it must be expressible in this version of the API (default: any)")
+	env.addOutput(cmd)
+	return cmd
+}
+
+func addFeatures(env *Env, cmd *cobra.Command, features *[]string) {
+	cmd.Flags().StringSliceVar(features, "feature", nil, "the servers are built with this: falcon, failure-injection")
+	env.complete(cmd, "feature", spec.Features)
+}
+
+// invalidError is a document with problems, which were printed.
+type invalidError struct {
+	file string
+	n    int
+}
+
+func (e *invalidError) Error() string {
+	if e.n == 1 {
+		return e.file + ": 1 problem"
+	}
+	return fmt.Sprintf("%s: %d problems", e.file, e.n)
+}
+
+func runSpecValidate(ctx context.Context, e *Env, file string, o specValidateOptions) error {
+	if err := problemList().Check(e.output); err != nil {
+		return err
+	}
+	problems, d, err := e.validate(ctx, file, o)
+	if err != nil {
+		return err
+	}
+	for _, doubt := range d.Place(d.Spec.Doubts()) {
+		e.progress.warn(fmt.Errorf("%s: %s", file, doubt))
+	}
+	if len(problems) == 0 {
+		e.progress.say("%s: no problem; API version %s and later can express it", file, d.Spec.Needs())
+	}
+	if len(problems) > 0 || e.output.Format == terminal.FormatJSON {
+		if err := problemList().Print(e.Streams.Out, e.output, problems); err != nil {
+			return err
+		}
+	}
+	if len(problems) > 0 {
+		return &invalidError{file, len(problems)}
+	}
+	return nil
+}
+
+// validate finds all problems of a document, in the order of its lines.
+func (e *Env) validate(ctx context.Context, file string, o specValidateOptions) ([]spec.Problem, spec.Document, error) {
+	d, err := e.machine("validate", file, spec.ParseOptions{})
+	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
+		return invalid.Problems, d, nil
+	}
+	if err == nil {
+		err = e.board(&d, instance.Wanted{})
+	}
+	if err != nil {
+		return nil, d, err
+	}
+	server, err := e.serverHere()
+	if err != nil {
+		return nil, d, err
+	}
+	server.Features = o.features
+	var problems []spec.Problem
+	if invalid, ok := errors.AsType[*spec.InvalidError](d.Check(server)); ok {
+		problems = invalid.Problems
+	}
+	if o.version != 0 {
+		_, err := d.Spec.At(o.version)
+		if lacking, ok := errors.AsType[*spec.VersionError](err); ok {
+			for _, l := range lacking.Lacks {
+				problems = append(problems, d.Place([]spec.Problem{{Path: l.Path, What: fmt.Sprintf("%s needs API version %s", l.What, l.Since)}})...)
+			}
+		}
+	}
+	if !o.offline {
+		h, err := e.Host()
+		if err != nil {
+			return nil, d, err
+		}
+		lost, err := instance.Settings{}.Lost(ctx, h, d.Spec)
+		if err != nil {
+			return nil, d, err
+		}
+		problems = append(problems, d.Place(lost)...)
+	}
+	slices.SortStableFunc(problems, func(a, b spec.Problem) int { return a.Line - b.Line })
+	return problems, d, nil
+}
+
+// serverHere is what is known of the Propolis servers of this sled without a
+// look at it.
+func (e *Env) serverHere() (spec.Server, error) {
+	c, err := e.Config()
+	return instance.Settings{Underlay: c.Network.Underlay}.ServerHere(), err
+}

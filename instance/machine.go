@@ -1,0 +1,175 @@
+package instance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/propolis/spec"
+)
+
+// A machine that was written down whole, as a spec of Propolis, is kept in
+// Spec.Machine but for what sledctl has a say in: CPUs and memory stand in Spec,
+// where flags may change them, and each NIC has a VNIC that sledctl makes, under
+// whichever name. Spec's disks and NICs are those of the machine, in the order of
+// their places on the PCI bus: by them the zone is configured, and what an
+// instance has is its alone.
+
+// take makes the machine of a document that of the spec. NICs keep what those at
+// their position had.
+func (s Spec) take(d spec.Document) Spec {
+	m := d.Spec.Clone()
+	if d.CPUs {
+		s.CPUs = int(m.Board.CPUs)
+	}
+	if d.Memory {
+		s.Memory = min(m.Board.MemoryMiB, 1<<40) << 20 // what is more is refused as it is
+	}
+	m.Board.CPUs, m.Board.MemoryMiB = 0, 0
+	s.Disks = []Disk{}
+	for _, key := range m.Files() {
+		file := m.Components[key].(spec.FileStorage)
+		disk := Disk{Path: file.Path, ReadOnly: file.ReadOnly}
+		if normal, err := disk.normal(); err == nil {
+			disk = normal
+		}
+		file.Path = disk.Path
+		m.Components[key] = file
+		if !disk.ReadOnly || !hasDisk(s.Disks, disk) {
+			s.Disks = append(s.Disks, disk)
+		}
+	}
+	networks := m.Networks()
+	nics := make([]NIC, len(networks))
+	copy(nics, s.NICs)
+	for i, key := range networks {
+		m.Components[key] = spec.VirtioNetwork{VNIC: "nic" + strconv.Itoa(i)}
+	}
+	s.NICs, s.Machine = nics, &m
+	return s
+}
+
+func hasDisk(disks []Disk, d Disk) bool {
+	for _, other := range disks {
+		if other == d {
+			return true
+		}
+	}
+	return false
+}
+
+// machine is the spec's machine with all that was taken out of it.
+func (s Spec) machine(guests []VNIC) spec.InstanceSpec {
+	m := s.Machine.Clone()
+	m.Board.CPUs, m.Board.MemoryMiB = uint8(s.CPUs), s.Memory>>20
+	for i, key := range m.Networks()[:len(guests)] {
+		m.Components[key] = spec.VirtioNetwork{VNIC: guests[i].Name}
+	}
+	return m
+}
+
+// server is what is known of the Propolis of an instance with this address.
+func (s Settings) server(a Address) spec.Server {
+	ip := a.Prefix.Addr()
+	if a.Mode == "" {
+		ip = s.Underlay.Addr()
+	}
+	return spec.Server{IPv6: !ip.Is4()} // where others give the address, it listens on [::]
+}
+
+// checkMachine finds all that is wrong with a machine that is asked for, as it
+// was written: what a server would not take, and disks that are not there.
+// Errors: *spec.InvalidError, *InputError.
+func (s Settings) checkMachine(w Wanted, wanted Spec, seen Seen) error {
+	if wanted.Machine == nil {
+		return nil
+	}
+	if n := len(wanted.Machine.Networks()); len(wanted.NICs) != n {
+		return &InputError{Field: "nics", Value: strconv.Itoa(len(wanted.NICs)), Want: fmt.Sprintf("one for each of the spec's, %d", n)}
+	}
+	if w.Disks != nil {
+		return &InputError{Field: "disks", Value: diskText(w.Disks), Want: "those of its spec: another spec has others"}
+	}
+	if w.Machine == nil {
+		return nil
+	}
+	d := *w.Machine
+	if !d.CPUs || w.CPUs != nil {
+		d.Spec.Board.CPUs = uint8(min(max(cmp.Or(wanted.CPUs, s.CPUs), 0), 255))
+	}
+	if !d.Memory || w.Memory != nil {
+		d.Spec.Board.MemoryMiB = cmp.Or(wanted.Memory, s.Memory) >> 20
+	}
+	problems := d.Place(seen.lost(d.Spec))
+	if err, ok := errors.AsType[*spec.InvalidError](d.Check(s.server(wanted.Address))); ok {
+		problems = append(err.Problems, problems...)
+	}
+	return d.Invalid(problems)
+}
+
+// lost are the files and volumes of a machine that are not there.
+func (s Seen) lost(m spec.InstanceSpec) []spec.Problem {
+	var problems []spec.Problem
+	for _, key := range m.Files() {
+		file := m.Components[key].(spec.FileStorage)
+		disk, err := Disk{Path: file.Path}.normal()
+		what := ""
+		if bad, ok := errors.AsType[*InputError](err); ok {
+			what = "want " + bad.Want
+		} else if want := s.lacks(disk); want != "" {
+			what = "want " + want
+		}
+		if what != "" {
+			problems = append(problems, spec.Problem{Path: spec.Path(key, "path"), What: fmt.Sprintf("%q: %s", file.Path, what)})
+		}
+	}
+	return problems
+}
+
+// Lost looks for the files and volumes of a machine that are not on the sled.
+func (s Settings) Lost(ctx context.Context, h host.Host, m spec.InstanceSpec) ([]spec.Problem, error) {
+	disks := Spec{}.take(spec.Document{Spec: m}).Disks
+	seen := Seen{Disks: lookAtFiles(h.Files(), disks), Inv: inventory.Look(ctx, h, inventory.Want{
+		Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: s.roots(disks),
+	})}
+	if err := seen.Inv.Know(inventory.Pools, inventory.Datasets); err != nil {
+		return nil, err
+	}
+	return seen.lost(m), nil
+}
+
+// Asked is the machine that an instance would be made of, if it were as wanted.
+// Its VNICs are called as those of the machine that it is to be like.
+func (s Settings) Asked(r Record, w Wanted, like spec.InstanceSpec) (spec.InstanceSpec, error) {
+	r.Spec = w.apply(r.Spec)
+	r.Run = &Run{Guests: make([]VNIC, len(r.Spec.NICs))}
+	for i := range r.Run.Guests {
+		r.Run.Guests[i].Name = "nic" + strconv.Itoa(i)
+	}
+	for i, key := range like.Networks() {
+		if name := like.Components[key].(spec.VirtioNetwork).VNIC; i < len(r.Run.Guests) {
+			r.Run.Guests[i].Name = name
+		}
+	}
+	request, err := s.request(r)
+	if err != nil {
+		return spec.InstanceSpec{}, err
+	}
+	return *request.Init.Spec, nil
+}
+
+// ServerHere is what is known of the Propolis of instances whose address the
+// sled gives.
+func (s Settings) ServerHere() spec.Server { return s.server(Address{}) }
+
+// machineText stands for a machine in a comparison with none.
+func machineText(m *spec.InstanceSpec) string {
+	if m == nil {
+		return "none"
+	}
+	return fmt.Sprintf("one of %d components", len(m.Components))
+}

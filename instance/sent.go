@@ -1,0 +1,55 @@
+package instance
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
+)
+
+// Sent is the machine that the Propolis of an instance was last asked for. It is
+// kept apart from the record, which a listing reads, and as long.
+type Sent struct {
+	PropolisID string            `json:"propolis_id"`
+	Time       time.Time         `json:"time"` // when it was decided
+	Spec       spec.InstanceSpec `json:"spec"`
+}
+
+// LoadSent reads what was sent for an instance; false if nothing was, as for one
+// that another tool has made.
+func LoadSent(view ledger.View, id string) (Sent, bool, error) {
+	value, ok := view.Get(sentPrefix + id)
+	if !ok {
+		return Sent{}, false, nil
+	}
+	var s Sent
+	if err := json.Unmarshal(value, &s); err != nil {
+		return Sent{}, false, fmt.Errorf("what was sent for instance %s: %w", id, err)
+	}
+	return s, true, nil
+}
+
+// keepSent writes down the request of a plan that sends one, before it is sent.
+// Undone, what was sent before stands again; gone, where the instance is new.
+func keepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at operation.Moment) error {
+	for _, a := range d.Plan.Actions {
+		step, ok := a.Step.(propolis.Ensure)
+		if !ok {
+			continue
+		}
+		value, err := json.Marshal(Sent{PropolisID: r.Run.PropolisID, Time: at.Now, Spec: *step.Request.Init.Spec})
+		if err != nil {
+			return err
+		}
+		key := sentPrefix + r.ID
+		d.Before = append(d.Before, ledger.Fact{Key: key, Value: value})
+		if before, _ := view.Get(key); !gone {
+			d.Undone = append(d.Undone, ledger.Fact{Key: key, Value: before})
+		}
+	}
+	return nil
+}
