@@ -33,16 +33,20 @@ func sample(t *testing.T, name string) string {
 	return string(shared(t, filepath.Join("samples", "propolis"), name))
 }
 
-// document is the published API. A component's key is said to be a UUID or a
-// string, of which each UUID is both: that is repaired.
-func document(t *testing.T) routers.Router {
+// document is the published API of a version. A component's key is said to be a
+// UUID or a string, of which each UUID is both: that is repaired.
+func document(t *testing.T, v spec.Version) routers.Router {
 	t.Helper()
+	name := "propolis-server-" + v.String() + ".json"
+	if v == spec.Proposed {
+		name = "propolis-server-" + v.String() + "-pr1178-unmerged.json"
+	}
 	var raw map[string]any
-	if err := json.Unmarshal(shared(t, "openapi", "propolis-server-5.0.0.json"), &raw); err != nil {
+	if err := json.Unmarshal(shared(t, "openapi", name), &raw); err != nil {
 		t.Fatal(err)
 	}
-	if got := raw["info"].(map[string]any)["version"]; got != spec.Latest.String() {
-		t.Errorf("the document is of version %v, the client speaks %s", got, spec.Latest)
+	if got := raw["info"].(map[string]any)["version"]; got != v.String() {
+		t.Errorf("the document is of version %v, the client speaks %s", got, v)
 	}
 	raw["components"].(map[string]any)["schemas"].(map[string]any)["SpecKey"] = map[string]any{"type": "string"}
 	data, err := json.Marshal(raw)
@@ -89,7 +93,7 @@ func conforming(t *testing.T, router routers.Router, status int, reply string) h
 // Requests and samples of replies against the document, and the samples
 // through the client.
 func TestContract(t *testing.T) {
-	router := document(t)
+	router := document(t, spec.Latest)
 	at := func(t *testing.T, status int, name string) Client {
 		reply := ""
 		if name != "" {
@@ -146,6 +150,45 @@ func TestContract(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			})
+		})
+	}
+}
+
+// Of a server that speaks no newer version than its own, each request is as its
+// document says.
+func TestContractOfEachVersion(t *testing.T) {
+	for _, v := range spec.Versions() {
+		router := document(t, v)
+		ensured, asked := sample(t, "ensure-response.json"), sample(t, "state-monitor-response.json")
+		bubble(t, func(t *testing.T) {
+			c := client(func(w http.ResponseWriter, r *http.Request) {
+				if got := r.Header.Get("api-version"); got > v.String() {
+					w.WriteHeader(http.StatusBadRequest)
+					_, _ = io.WriteString(w, `{"request_id":"r","message":"server does not support this API version: `+got+`"}`)
+					return
+				}
+				switch r.Method + " " + r.URL.Path {
+				case "PUT /instance":
+					conforming(t, router, http.StatusCreated, ensured)(w, r)
+				case "GET /instance/state-monitor":
+					conforming(t, router, http.StatusOK, asked)(w, r)
+				default:
+					conforming(t, router, http.StatusNoContent, "")(w, r)
+				}
+			})
+			r := request(t)
+			if v == spec.Proposed {
+				r.Init.Spec.Components["d"] = spec.NVMeDisk{Backend: "d-backend", WriteCache: new(false)}
+			}
+			if err := c.Ensure(t.Context(), r); err != nil {
+				t.Errorf("%s: %v", v, err)
+			}
+			if err := c.PutState(t.Context(), Run); err != nil {
+				t.Errorf("%s: %v", v, err)
+			}
+			if _, err := c.Monitor(t.Context(), 3); err != nil {
+				t.Errorf("%s: %v", v, err)
+			}
 		})
 	}
 }
