@@ -64,6 +64,7 @@ func TestADocumentSaysTheSameInBothForms(t *testing.T) {
 		"memory as a number":         {`{"memory": 4294967296}`, `memory = 4294967296`, Wanted{Memory: &mem}},
 		"no disks is not: as it was": {`{"disks": []}`, `disks = []`, Wanted{Disks: []Disk{}}},
 		"dhcp":                       {`{"address": "dhcp"}`, `address = "dhcp"`, Wanted{Address: &Address{Mode: DHCP}}},
+		"a spec":                     {`{"spec": "web1.json"}`, `spec = "web1.json"`, Wanted{MachineFile: "web1.json"}},
 		"blanks around":              {" \n\t{\"name\": \"web1\"}\n", "\n\nname = \"web1\"\n\n", Wanted{Ref: "web1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
