@@ -88,8 +88,9 @@ type failure struct {
 	Left     []string       `json:"left"`
 	Hint     string         `json:"hint,omitempty"`
 
-	changed bool   // an operation had begun to change the host
-	trace   string // its id
+	invalid *spec.InvalidError // what the problems are of
+	changed bool               // an operation had begun to change the host
+	trace   string             // its id
 }
 
 type hostWords struct {
@@ -115,7 +116,7 @@ func failureOf(err error, started time.Time, _ bool) failure {
 		f.Host = &hostWords{Argv: cmd.Command.Argv(), Exit: cmd.Result.Exit, Stderr: strings.TrimSpace(string(cmd.Result.Stderr))}
 	}
 	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
-		f.Problems = invalid.Problems
+		f.Problems, f.invalid = invalid.Problems, invalid
 	}
 	f.Exit = exitCode(err, f.Left)
 	f.Cause = causeOf(f.Exit)
@@ -216,11 +217,10 @@ func (f failure) print(w *terminal.Stream, format terminal.Format) {
 // briefly is the message, where there are problems to be listed below without
 // them.
 func (f failure) briefly() string {
-	all := &spec.InvalidError{Problems: f.Problems}
 	if len(f.Problems) < 2 {
 		return f.Message
 	}
-	return strings.Replace(f.Message, all.Error(), all.Summary(), 1)
+	return strings.Replace(f.Message, f.invalid.Error(), f.invalid.Summary(), 1)
 }
 
 func (f failure) hostLine(_ io.Writer, line func(terminal.Style, string, string)) {
