@@ -95,9 +95,6 @@ func runLedgerHeal(ctx context.Context, e *Env, o healOptions) error {
 	if o.keep == "" || !o.dryRun { // what joins once one copy is kept, nobody can look at before
 		moves, serr := e.settle(ctx, o.dryRun, "ledger heal")
 		done, err = append(done, showMoves(moves)...), serr
-		if o.dryRun && !moves.None() {
-			e.progress.say("%s", tellMoves(moves, true))
-		}
 		if serr == nil && !o.dryRun {
 			err = e.attest(ctx)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -98,7 +99,10 @@ func (e *MissingError) Hint() string {
 		}
 	}
 	if len(e.Present) == 0 {
-		return "bring a disk back that holds one of the missing copies"
+		return "bring a disk back that holds one of the missing copies; `sledctl bootstrap` mounts it"
+	}
+	if slices.ContainsFunc(e.Missing, func(m Member) bool { return errors.Is(m.Err, ErrNotMounted) }) {
+		return "bring the disk back, `sledctl bootstrap` mounts it; or go on without it: --degraded"
 	}
 	return "bring the disk back, or go on without it: --degraded; `sledctl ledger heal --degraded` takes a new disk in"
 }

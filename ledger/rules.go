@@ -3,6 +3,19 @@ package ledger
 // rule is one of the rules that are known to be needed because the check of
 // this package finds what goes wrong without it. A Ledger without a rule exists
 // in that check only.
+//
+// Some have no switch, since nothing that the check knows breaks without them:
+//
+//   - A line's hash finds bytes that changed on the disk, which do not happen in
+//     the check; tests change every byte and see it found.
+//   - A line that one member holds is rolled forward. Dropped, it would be missed
+//     only by who has read it while the other members were away, and was warned.
+//   - Readers lock. Without, they see what they see when a writer was killed.
+//   - One copy is rewritten after the other, and ten histories stay: a file is
+//     replaced whole, and its dead lines are in the others' history too.
+//   - The highest mark counts, and two of one number are an error: that is the
+//     witness's own, and tested where it lives.
+//   - Nothing joins as a side effect: the check has writers that do it.
 type rule uint64
 
 const (
