@@ -84,7 +84,7 @@ func (s *sled) gone(loss Loss) []string {
 // keep gives all copies up but one.
 func (l *lab) keep(d *disk) error {
 	ctx := context.Background()
-	loss, kept, err := l.process().bargain(d)
+	loss, kept, err := l.clone().process().bargain(d) // what is flushed by looking is no step of the keep
 	if errors.Is(err, ErrNoCopy) || errors.Is(err, ErrAbsent) {
 		return nil
 	}
