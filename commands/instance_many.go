@@ -58,7 +58,8 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 	if err != nil {
 		return err
 	}
-	view, err := e.view(ctx)
+	view, err := operation.Decided(ctx, env, m.dry())
+	e.warnOf(view)
 	if err != nil {
 		return err
 	}

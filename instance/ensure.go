@@ -42,7 +42,7 @@ type Result struct {
 // Ensure makes the instance be there, run, and be as wanted. One that already
 // is costs a look: nothing is locked and nothing written.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	view, err := decided(ctx, env, c.DryRun)
+	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
@@ -147,20 +147,6 @@ func untouched(ctx context.Context, env operation.Env, view ledger.View, self st
 
 // Subject is what an instance is locked as.
 func Subject(id string) string { return recordPrefix + id }
-
-// decided is what the ledger says to who changes something: also what a run
-// that was killed has decided last, so that nobody is told that an instance is
-// not there which then is.
-func decided(ctx context.Context, env operation.Env, dryRun bool) (ledger.View, error) {
-	book, err := env.Ledger(ctx)
-	switch {
-	case err != nil:
-		return ledger.View{}, err
-	case dryRun, host.Privileged(env.Host) != nil:
-		return book.Read(ctx)
-	}
-	return book.Settled(ctx)
-}
 
 // recorded is the record as it stands. While the subject is locked, nobody else
 // changes it.

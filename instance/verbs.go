@@ -83,7 +83,7 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
 
 func (s Settings) find(ctx context.Context, env operation.Env, c Change) (Record, error) {
-	view, err := decided(ctx, env, c.DryRun)
+	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
 		return Record{}, err
 	}

@@ -88,6 +88,9 @@ func (s *sign) started(group int, c host.Command) {
 func lock(ctx context.Context, env Env, subject string, mode host.LockMode) (host.Lock, error) {
 	name := LockName(env.RunDir, subject)
 	l, err := env.Host.Files().Lock(ctx, name, mode)
+	if mode == host.TryExclusive && errors.Is(err, host.ErrLocked) {
+		l, err = behindLookers(ctx, env, name)
+	}
 	switch {
 	case errors.Is(err, host.ErrLocked):
 		return nil, &LockedError{Subject: subject, Holder: holderOf(env.Host.Files(), name)}
@@ -95,6 +98,27 @@ func lock(ctx context.Context, env Env, subject string, mode host.LockMode) (hos
 		return nil, fmt.Errorf("lock %s: %w", subject, err)
 	}
 	return l, nil
+}
+
+// glimpse is how long those who only ask whether a lock is held may have it.
+const glimpse = time.Second
+
+// behindLookers takes a lock that others share for the moment in which they ask
+// whether it is held (Alive): they are no run. One that a run holds is
+// host.ErrLocked.
+func behindLookers(ctx context.Context, env Env, name string) (host.Lock, error) {
+	l, err := env.Host.Files().Lock(ctx, name, host.TryShared)
+	if err != nil {
+		return nil, err
+	}
+	l.Unlock()
+	short, cancel := context.WithTimeout(ctx, glimpse)
+	defer cancel()
+	l, err = env.Host.Files().Lock(short, name, host.LockExclusive)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, host.ErrLocked // a run was quicker
+	}
+	return l, err
 }
 
 func holderOf(files host.Files, name string) Holder {

@@ -237,6 +237,21 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (Report, error) 
 	return apply(ctx, env, book, r.Keep, r.Seal, decision, report)
 }
 
+// Decided is what the ledger says to those who change something: also what a run
+// that was killed has decided last. So nobody is told that there is nothing to
+// do, by what counts no more with the next change. A dry run writes nothing, and
+// reads as others do.
+func Decided(ctx context.Context, env Env, dryRun bool) (ledger.View, error) {
+	book, err := env.Ledger(ctx)
+	switch {
+	case err != nil:
+		return ledger.View{}, err
+	case dryRun, host.Privileged(env.Host) != nil:
+		return book.Read(ctx)
+	}
+	return book.Settled(ctx)
+}
+
 func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (Report, error) {
 	seen, err := r.Look(ctx, host.ReadOnly(env.Host))
 	if err != nil {

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"path"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -204,6 +207,30 @@ func TestALockedSubjectNamesItsHolder(t *testing.T) {
 	}
 	if _, living := operation.Alive(t.Context(), env, "thing/1"); living {
 		t.Error("the lock is still held")
+	}
+}
+
+func TestWhoOnlyAsksForALockIsInNobodysWay(t *testing.T) {
+	for _, asked := range []time.Duration{10 * time.Millisecond, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			env := newEnv(t)
+			r := request([]plan.Action{action(deed{name: "a"})}, plan.Undo)
+			name := operation.LockName(env.RunDir, r.Subject)
+			if err := host.MkdirAll(env.Host.Files(), path.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			l, err := env.Host.Files().Lock(t.Context(), name, host.LockShared)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asks := make(chan struct{})
+			go func() { time.Sleep(asked); l.Unlock(); close(asks) }()
+			_, err = operation.Run(t.Context(), env, r)
+			<-asks
+			if _, locked := errors.AsType[*operation.LockedError](err); locked != (asked == time.Hour) || !locked && err != nil {
+				t.Errorf("asked for %s: %v", asked, err)
+			}
+		})
 	}
 }
 
