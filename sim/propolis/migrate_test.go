@@ -427,3 +427,35 @@ func TestAStopWaitsForTheEndOfAMigration(t *testing.T) {
 		})
 	}
 }
+
+// Whoever answers for a target may die before it has said what becomes of the
+// migration: the source waits a while, and goes on.
+func TestASourceIsNotKeptWaitingByATargetThatSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		p.runs()
+		p.target.change(func(tx *world.Tx) {
+			vm := &world.VM{Properties: []byte(`{}`), In: &world.Migration{ID: migrationID, Peer: "0"}}
+			publish(vm, vm.In, "Migrating", "Sync", tx.Now)
+			tx.State.Processes[0].VM = vm
+		})
+		target := &call{server: &server{world: p.target.world, pid: pid}, r: httptest.NewRequestWithContext(t.Context(), "PUT", "/instance", nil)}
+		if _, err := (&server{world: p.source.world, pid: pid}).takeOn(target, migrationID); err != nil {
+			t.Fatal(err)
+		}
+		for side, want := range map[*rig]string{p.source: "5 Migrating out:Sync", p.target: "1 Migrating in:Sync"} {
+			if got := side.now(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		if got := p.target.v5("PUT", "/instance/state", `"Stop"`); got.status != 424 {
+			t.Errorf("a machine that is not made yet: %+v", got)
+		}
+		time.Sleep(patience + time.Second)
+		for side, want := range map[*rig]string{p.source: "7 Running out:Error", p.target: "4 Failed in:Error"} {
+			if got := side.now(); got != want {
+				t.Errorf("later: %s, want %s", got, want)
+			}
+		}
+	})
+}
