@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -197,7 +198,7 @@ func stories() map[string]story {
 		"mtu":    {flags: "--nic over=net0", config: net + "gz_address = \"10.77.0.1/16\"\nunderlay = \"10.77.0.0/16\"\nmtu = 1500\n"},
 		"gateway": {flags: "--nic over=propolis_stub0", config: net +
 			"gz_address = \"10.77.0.1/16\"\nunderlay = \"10.77.0.0/16\"\ngateway = \"10.77.0.1\"\n"},
-		"image": {flags: "--nic over=net0 --disk rpool/volumes/web1 --disk /data/cd.iso,readonly", config: imaged, image: true},
+		"image": {flags: "--nic over=net0 --disk rpool/volumes/web1 --disk /data/cd.iso,readonly", image: true},
 		"ipv6": {flags: "--address fd00:1122:3344:101::17/64,gateway=fd00:1122:3344:101::1", config: net +
 			"gz_address = \"fd00:1122:3344:101::1/64\"\nunderlay = \"fd00:1122:3344:101::/64\"\n"},
 	}
@@ -297,7 +298,7 @@ func (s *sled) explainsTheRest(say func(...string), image bool) {
 		s.t.Fatal(err)
 	}
 	if image { // of its RAM disk nothing is left, and no pool is imported
-		s.write("/etc/sledctl/config.toml", imaged)
+		s.write("/etc/sledctl/config.toml", commands.SimulatedConfigOf(world.Helios))
 		s.run("bootstrap")
 	}
 	s.run("vnic create --over net1 --hold 1ns")

@@ -1,5 +1,10 @@
 package commands
 
+import "github.com/sledctl/sledctl/sim/world"
+
 // Draw replaces the source of random ids, so that a dry run and the run after
 // it can be made to choose the same.
 func (e *Env) Draw(draw func() string) { e.draw = draw }
+
+// SimulatedConfigOf is what a fresh simulated sled of a mode is given.
+func SimulatedConfigOf(mode world.Mode) string { return simConfig(mode) }

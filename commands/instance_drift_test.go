@@ -103,7 +103,7 @@ func TestWhatOthersDoToAnInstanceIsSeenToldAndRepaired(t *testing.T) {
 func (i interference) isRepaired(t *testing.T, image bool) {
 	s := newSled(t, small(), "")
 	if image {
-		s = newSled(t, helios(), imaged)
+		s = newSled(t, helios(), "")
 	}
 	s.run("bootstrap")
 	before := s.world()

@@ -72,20 +72,7 @@ guest_link = "net0"
 mtu = 1500
 `
 
-// imaged is a sled on which zone images suit.
-const imaged = `
-[storage]
-slots = "gimlet"
-key = "development"
-[network]
-etherstub = "propolis_stub0"
-gz_vnic = "propolis_gz0"
-gz_address = "fd00:1122:3344:101::1/64"
-underlay = "fd00:1122:3344:101::/64"
-gateway = "fd00:1122:3344:101::1"
-guest_link = "net0"
-`
-
+// helios is a sled on which zones are installed from images.
 func helios() sim.Options {
 	o := small()
 	o.Mode = world.Helios
@@ -95,7 +82,7 @@ func helios() sim.Options {
 func (i interruption) scene(t *testing.T) *scene {
 	s := &scene{interruption: i}
 	if i.image {
-		s.sled = newSled(t, helios(), imaged)
+		s.sled = newSled(t, helios(), "")
 		s.foreigners("ipkg")
 	} else {
 		s.sled = newSled(t, small(), tuned)

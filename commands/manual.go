@@ -24,4 +24,4 @@ func Settings() []Setting { return config.Keys() }
 
 // SimulatedConfig is the configuration that a fresh simulated sled is given,
 // for the manual: an example that runs.
-func SimulatedConfig() string { return simConfig }
+func SimulatedConfig() string { return simConfig("") }

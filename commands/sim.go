@@ -47,23 +47,40 @@ func (e *Env) simulatedSled() (*sim.Sled, string, error) {
 	return sled, dir, nil
 }
 
-// simConfig is the configuration that a fresh simulated sled is given, as an
-// operator would write it: an etherstub, and an underlay on it. The underlay is
-// one of loopback addresses: what runs in the shell of sim shell listens on
-// them really, and nothing that is sent to one can leave the machine.
-const simConfig = `# The configuration of this simulated sled.
+// simConfig is the configuration that a fresh simulated sled of a mode is given,
+// as an operator would write it: an etherstub, an underlay on it, and the disks.
+func simConfig(mode world.Mode) string {
+	underlay := loopbackUnderlay
+	if mode == world.Helios {
+		underlay = rackUnderlay
+	}
+	return "# The configuration of this simulated sled.\n\n[network]\n" + simLinks + underlay + simStorage
+}
 
-[network]
-etherstub = "propolis_stub0"   # control VNICs lie over it
+const (
+	simLinks = `etherstub = "propolis_stub0"   # control VNICs lie over it
 gz_vnic = "propolis_gz0"       # the global zone's own
-gz_address = "127.77.0.1/16"
-underlay = "127.77.0.0/16"     # control addresses are taken from here; in sim shell they are real
 guest_link = "net0"
-
+`
+	simStorage = `
 [storage]
 slots = "gimlet"               # its disks are in an Oxide sled's slots, whatever system runs on it
 key = "development"            # no secret at all: for a sled whose disks hold nothing
 `
+)
+
+// An underlay is one of loopback addresses: what runs in the shell of sim shell
+// listens on them really, and nothing that is sent to one can leave the machine.
+// Zones that are installed from images take none but IPv6.
+const (
+	loopbackUnderlay = `gz_address = "127.77.0.1/16"
+underlay = "127.77.0.0/16"     # control addresses are taken from here; in sim shell they are real
+`
+	rackUnderlay = `gz_address = "fd00:1122:3344:101::1/64"
+underlay = "fd00:1122:3344:101::/64"    # control addresses are taken from here
+gateway = "fd00:1122:3344:101::1"       # the zone image's own service wants one
+`
+)
 
 // ensureSim opens the simulated sled in a directory, and makes one that is
 // not there, with a configuration.
@@ -88,7 +105,7 @@ func initSim(dir string, o sim.Options) (*sim.Sled, error) {
 	if err := host.MkdirAll(files, filepath.Dir(configFile), 0o755); err != nil {
 		return nil, err
 	}
-	return sled, host.WriteFile(files, configFile, []byte(simConfig), 0o644)
+	return sled, host.WriteFile(files, configFile, []byte(simConfig(o.Mode)), 0o644)
 }
 
 func newSimInit(env *Env) *cobra.Command {

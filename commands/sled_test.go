@@ -34,7 +34,7 @@ func newSled(t testing.TB, o sim.Options, config string) *sled {
 	s := &sled{Sled: sim.New(o), t: t}
 	t.Cleanup(s.Close)
 	if config == "" {
-		config = commands.SimulatedConfig()
+		config = commands.SimulatedConfigOf(o.Mode)
 	}
 	s.write("/etc/sledctl/config.toml", config)
 	return s
