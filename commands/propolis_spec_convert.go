@@ -47,7 +47,7 @@ What a server would not take is an error. Files and volumes are not looked for: 
 }
 
 func runSpecConvert(e *Env, file string, o specConvertOptions) error {
-	d, err := e.machine("convert", file, o.parse)
+	d, err := e.machine("FILE", file, o.parse)
 	if err != nil {
 		return err
 	}

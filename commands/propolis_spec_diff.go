@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -118,7 +117,12 @@ func (e *Env) wantedMachine(ctx context.Context, sent shownSpec, args []string) 
 	}
 	// What the file cannot leave open is checked by its own keys.
 	d := *w.Machine
-	d.Spec.Board.CPUs, d.Spec.Board.MemoryMiB = cmp.Or(d.Spec.Board.CPUs, sent.Spec.Board.CPUs), cmp.Or(d.Spec.Board.MemoryMiB, sent.Spec.Board.MemoryMiB)
+	if !d.CPUs {
+		d.Spec.Board.CPUs = sent.Spec.Board.CPUs
+	}
+	if !d.Memory {
+		d.Spec.Board.MemoryMiB = sent.Spec.Board.MemoryMiB
+	}
 	if err := d.Check(s.ServerHere()); err != nil {
 		return spec.InstanceSpec{}, err
 	}

@@ -39,7 +39,13 @@ it, and files and volumes that are not on this sled. Each problem comes with the
 }
 
 func addFeatures(env *Env, cmd *cobra.Command, features *[]string) {
-	cmd.Flags().StringSliceVar(features, "feature", nil, "the servers are built with this: falcon, failure-injection")
+	cmd.Flags().Var(funcFlag{"FEATURE", func(s string) error {
+		if !slices.Contains(spec.Features(), s) {
+			return fmt.Errorf("want %s", orWords(spec.Features()))
+		}
+		*features = append(*features, s)
+		return nil
+	}}, "feature", "the servers are built with this: falcon or failure-injection; repeatable")
 	env.complete(cmd, "feature", spec.Features)
 }
 
@@ -83,7 +89,7 @@ func runSpecValidate(ctx context.Context, e *Env, file string, o specValidateOpt
 
 // validate finds all problems of a document, in the order of its lines.
 func (e *Env) validate(ctx context.Context, file string, o specValidateOptions) ([]spec.Problem, spec.Document, error) {
-	d, err := e.machine("validate", file, spec.ParseOptions{})
+	d, err := e.machine("FILE", file, spec.ParseOptions{})
 	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
 		return invalid.Problems, d, nil
 	}

@@ -77,6 +77,7 @@ func (c *checker) places() {
 }
 
 // reached are the buses that hang from the first, over however many bridges.
+// Guess: that a server cannot do with a bridge that hangs from itself.
 func (c *checker) reached() map[uint8]bool {
 	reached := map[uint8]bool{0: true}
 	for more := true; more; {
