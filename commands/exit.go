@@ -12,7 +12,9 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/memory"
+	"github.com/sledctl/sledctl/napi"
 	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/nicsync"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis/packaging"
@@ -145,6 +147,7 @@ func isRefusal(err error) bool {
 		is[*reap.NeededError](err) ||
 		is[*packaging.MissingError](err) ||
 		is[*memory.SizeError](err) ||
+		is[*nicsync.UnsupportedError](err) || is[*nicsync.MovingError](err) || is[*nicsync.TooManyError](err) || is[*napi.BarredError](err) ||
 		is[*storage.NotBlankError](err) || is[*storage.LockedError](err) ||
 		is[*agent.ExposedError](err) ||
 		is[*refusedError](err)

@@ -43,7 +43,7 @@ for, and never touches what is not sledctl's own.`)
 	flags.StringVar(&env.flags.crashAt, "crash-at", "", "simulated sleds only: die at the N-th change, N[:before|:after]")
 	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "say each step as it ends")
 	root.AddCommand(
-		newBootstrap(env), newStorage(env), newBase(env), newVNIC(env), newZone(env), newPropolis(env), newInstance(env), newReap(env),
+		newBootstrap(env), newStorage(env), newBase(env), newVNIC(env), newZone(env), newPropolis(env), newInstance(env), newReap(env), newNICs(env),
 		newAgent(env), newHistory(env), newTrace(env), newLedger(env), newSim(env), newVersion(env), newCompletion(env), newExitCodes(),
 	)
 	strict(root)

@@ -23,7 +23,7 @@ func newSim(env *Env) *cobra.Command {
 	cmd := group("sim", "The simulated sled: a machine to try everything on", `
 The simulated sled answers illumos' commands as the real ones do, in a directory of its own. --host sim:DIR says which;
 without, it is made on first use.`)
-	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env), newSimConnect(env))
+	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env), newSimConnect(env), newSimNAPI(env))
 	return cmd
 }
 
@@ -66,6 +66,10 @@ guest_link = "net0"
 [storage]
 slots = "gimlet"               # its disks are in an Oxide sled's slots, whatever system runs on it
 key = "development"            # no secret at all: for a sled whose disks hold nothing
+
+[nics]
+url = "http://127.77.255.1:8081" # sledctl sim napi init puts a NAPI there
+cn_uuid = "564d2cec-64ee-4aca-9e27-d71c02af3b6a"
 `
 )
 
@@ -313,13 +317,30 @@ What befalls Propolis (--match "propolis ZONE METHOD PATH…", the path in words
 What befalls a migration, on either side (--match "propolis ZONE migrate STAGE", as RamPush, Pause, Device, Finish):
 
     slow-migrate     the stage takes --delay longer
-    fail, drop       the migration fails in it`,
+    fail, drop       the migration fails in it
+
+What befalls NAPI (--match "napi METHOD PATH", the path without its query; see sim napi):
+
+    napi-down        breaks the connection off without an answer
+    napi-restart     the same; it is starting for --delay, and of the era --stderr then, if that is set
+    napi-era         is of the era --stderr from then on
+    napi-fail        answers with the status --exit and the message --stderr
+    napi-empty       answers 200, with nothing
+    napi-html        answers 200, with a proxy's page
+    napi-truncated   leaves out the second half of the answer
+    napi-object      answers with an object instead of a list
+    napi-foreign     lists a record of another sled, too
+    napi-twice       lists one record twice
+    napi-ownerless   lists a record of nobody
+    napi-touch       somebody changes the record once it was read
+    napi-race        somebody changes the record between the check of a write and the write`,
 		Example: `  sledctl sim fault add fail --match "zoneadm clone" --times 1 --stderr "cannot create" --exit 1
   sledctl sim fault add busy --match "dladm delete-vnic" --times 3
   sledctl sim fault add killed --match "zoneadm install"
   sledctl sim fault add lose-disk --match "zfs create" --stderr c11t0d0
   sledctl sim fault add slow-milestone --match "*" --delay 30s
-  sledctl sim fault add crash --match "propolis PUT instance state"`,
+  sledctl sim fault add crash --match "propolis PUT instance state"
+  sledctl sim fault add napi-foreign --match "GET /nics"`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			f.Name = args[0]

@@ -25,6 +25,7 @@ type Config struct {
 	Bundle   Bundle   `toml:"bundle"`
 	Agent    Agent    `toml:"agent"`
 	Nexus    Nexus    `toml:"nexus"`
+	NICs     NICs     `toml:"nics"`
 }
 
 // Host is the machine that sledctl runs on.
@@ -132,6 +133,16 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // String is the time as it is written.
 func (d Duration) String() string { return time.Duration(d).String() }
+
+// NICs are the NIC records of the sled in Triton's networking API.
+type NICs struct {
+	URL               string `toml:"url" default:"" doc:"where NAPI answers: http://10.99.99.12; empty: there is none"`
+	CNUUID            string `toml:"cn_uuid" default:"" doc:"the sled's UUID in Triton, as sysinfo prints it, in lower case"`
+	AdminUUID         string `toml:"admin_uuid" default:"" doc:"UUID of Triton's administrator, in whose name the boot server makes records of the sled's links; empty: those are left alone"`
+	AllowNICsEndpoint bool   `toml:"allow_nics_endpoint" default:"false" doc:"where NAPI has no /search/nics, ask GET /nics?cn_uuid="`
+	WithoutEtag       bool   `toml:"without_etag" default:"false" doc:"remove leaked records also where NAPI has no conditional requests"`
+	LockFile          string `toml:"lock_file" default:"/etc/sledctl/nics.lock" doc:"while this file is there, no record is changed; its first line says why; empty: none"`
+}
 
 // Size is a number of bytes, written with zfs(8)'s units: 2G.
 type Size uint64

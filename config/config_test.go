@@ -66,6 +66,7 @@ func usual() config.Config {
 		Bundle:   config.Bundle{MaxSize: 1 << 30},
 		Agent:    config.Agent{TombstoneTTL: config.Duration(24 * time.Hour)},
 		Nexus:    config.Nexus{Mode: "auto"},
+		NICs:     config.NICs{LockFile: "/etc/sledctl/nics.lock"},
 	}
 }
 
@@ -140,6 +141,13 @@ tombstone_ttl = "90s"
 [nexus]
 url = "http://10.0.0.1:12221"
 mode = "doorbell"
+[nics]
+url = "http://10.99.99.12:8080"
+cn_uuid = "564d2cec-64ee-4aca-9e27-d71c02af3b6a"
+admin_uuid = "930896af-bf8c-48d4-885c-6573a94b1853"
+allow_nics_endpoint = true
+without_etag = true
+lock_file = "/moving"
 `
 
 func all() config.Config {
@@ -162,6 +170,10 @@ func all() config.Config {
 		Bundle:   config.Bundle{Directory: "/var/crash/zones", MaxSize: 3 << 30},
 		Agent:    config.Agent{Listen: []string{"unix:/a.sock", "tcp:127.0.0.1:1"}, TombstoneTTL: config.Duration(90 * time.Second)},
 		Nexus:    config.Nexus{URL: "http://10.0.0.1:12221", Mode: "doorbell"},
+		NICs: config.NICs{
+			URL: "http://10.99.99.12:8080", CNUUID: "564d2cec-64ee-4aca-9e27-d71c02af3b6a", AdminUUID: "930896af-bf8c-48d4-885c-6573a94b1853",
+			AllowNICsEndpoint: true, WithoutEtag: true, LockFile: "/moving",
+		},
 	}
 }
 
@@ -217,6 +229,10 @@ func TestLoadRefuses(t *testing.T) {
 		file, env string
 		want      string
 	}{
+		"a NAPI that is none":    {"[nics]\nurl = \"napi\"\ncn_uuid = \"564d2cec-64ee-4aca-9e27-d71c02af3b6a\"", "", `sled.toml:2: nics.url: "napi" is not the address of a NAPI: http://10.99.99.12`},
+		"a NAPI, and no sled":    {"[nics]\nurl = \"http://a\"", "", `default: nics.cn_uuid: is not set, and NAPI must be asked for somebody's records`},
+		"a UUID in capitals":     {"[nics]\ncn_uuid = \"564D2CEC-64EE-4ACA-9E27-D71C02AF3B6A\"", "", `sled.toml:2: nics.cn_uuid: "564D2CEC-64EE-4ACA-9E27-D71C02AF3B6A" is not a UUID in lower case: 564d2cec-64ee-4aca-9e27-d71c02af3b6a`},
+		"a flag that is none":    {"[nics]\nwithout_etag = 1", "", `sled.toml:2: nics.without_etag: 1 is neither true nor false`},
 		"an unknown key":         {"[network]\n\nmtv = 1500", "", `sled.toml:3: network.mtv: unknown key: did you mean "network.mtu"?`},
 		"the wrong section":      {"[host]\nmtu = 1500", "", `sled.toml:2: host.mtu: unknown key: did you mean "network.mtu"?`},
 		"no section":             {"# top\ncpus = 1500", "", `sled.toml:2: cpus: unknown key: did you mean "instance.cpus"?`},

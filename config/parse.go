@@ -39,6 +39,8 @@ func (l *loader) parse(t reflect.Type, value any) (any, error) {
 			err = fmt.Errorf("%d is not between 0 and 65535", n)
 		}
 		return uint16(n), err
+	case reflect.TypeFor[bool]():
+		return flag(value)
 	case reflect.TypeFor[Size]():
 		return l.size(value)
 	}
@@ -51,6 +53,17 @@ func text(value any) (string, error) {
 		return "", fmt.Errorf("%v is not text: put it in quotes", value)
 	}
 	return s, nil
+}
+
+// flag reads true and false.
+func flag(value any) (bool, error) {
+	switch value {
+	case true, "true":
+		return true, nil
+	case false, "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("%v is neither true nor false", value)
 }
 
 // list reads an array of the file, or words separated by commas.

@@ -32,6 +32,7 @@ func (c Config) validate(where map[string]string) error {
 	c.Names.validate(v)
 	c.Instance.validate(v)
 	c.Nexus.validate(v)
+	c.NICs.validate(v)
 	return errors.Join(v.problems...)
 }
 
@@ -186,4 +187,29 @@ func (n Nexus) validate(v *validator) {
 	at, err := url.Parse(n.URL)
 	v.want(n.URL == "" || err == nil && at.Scheme == "http" && at.Port() != "" && at.User == nil && at.RawQuery == "", "nexus.url", "%q: want http://ADDRESS:PORT", n.URL)
 	v.want(slices.Contains([]string{"doorbell", "upcall", "auto", "off"}, n.Mode), "nexus.mode", "%q: want doorbell, upcall, auto or off", n.Mode)
+}
+
+func (n NICs) validate(v *validator) {
+	u, err := url.Parse(n.URL)
+	ok := n.URL == "" || err == nil && u.Scheme == "http" && u.Hostname() != "" && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.User == nil
+	v.want(ok, "nics.url", "%q is not the address of a NAPI: http://10.99.99.12", n.URL)
+	const want = "%q is not a UUID in lower case: 564d2cec-64ee-4aca-9e27-d71c02af3b6a"
+	v.want(n.CNUUID == "" || isUUID(n.CNUUID), "nics.cn_uuid", want, n.CNUUID)
+	v.want(n.AdminUUID == "" || isUUID(n.AdminUUID), "nics.admin_uuid", want, n.AdminUUID)
+	v.want(n.URL == "" || n.CNUUID != "", "nics.cn_uuid", "is not set, and NAPI must be asked for somebody's records")
+	if n.LockFile != "" {
+		v.absolute("nics.lock_file", n.LockFile)
+	}
+}
+
+// isUUID is what NAPI takes: lower case (sdc-napi lib/util/validate.js).
+func isUUID(s string) bool {
+	for i, want := range []int{8, 4, 4, 4, 12} {
+		group, rest, more := strings.Cut(s, "-")
+		if len(group) != want || strings.Trim(group, "0123456789abcdef") != "" || more != (i < 4) {
+			return false
+		}
+		s = rest
+	}
+	return true
 }

@@ -140,5 +140,10 @@ func (e *BarredError) Error() string {
 	return text
 }
 
+// Hint says what to do about it.
+func (e *BarredError) Hint() string {
+	return "remove the file once that is over; nics list and nics sync -n only look"
+}
+
 // Unwrap says that it was refused.
 func (e *BarredError) Unwrap() error { return host.ErrRefused }

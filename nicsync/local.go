@@ -78,8 +78,9 @@ func newLocal(vms []VM, own []NIC) Local {
 }
 
 // and is one VM that was seen twice. What was seen first says its state, unless
-// that is unknown.
+// that is unknown; what comes later, its name: a zone's is hard to say.
 func (vm VM) and(other VM) VM {
+	vm.Name = other.Name
 	if vm.State == "" {
 		vm.State = other.State
 	}
@@ -112,6 +113,12 @@ func (l Local) with(mac string) []VM {
 		all = append(all, l.VMs[i])
 	}
 	return all
+}
+
+// has says whether the VM that a record calls by this id has the MAC.
+func (l Local) has(id, mac string) bool {
+	i, ok := l.byID[id]
+	return ok && slices.Contains(l.byVM[mac], i)
 }
 
 // macs are all addresses that are here, sorted.
@@ -233,7 +240,8 @@ func vmOf(names sled.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, le
 }
 
 // stateOf is what records say of a zone's state. One that is being installed,
-// booted or halted is neither: it is asked again.
+// booted or halted is neither: it is asked again. Guess: that holds for the VM
+// in the zone, too.
 func stateOf(s zone.State) string {
 	switch s {
 	case zone.Running:
@@ -245,7 +253,8 @@ func stateOf(s zone.State) string {
 }
 
 // moving reads the marks of a VM that is on its way to another sled. Triton marks
-// it do_not_inventory (TRITON-1814), in its configuration as do-not-inventory.
+// it do_not_inventory (TRITON-1814). Guess: in its configuration that is the
+// attr do-not-inventory.
 func moving(c zone.Config) string {
 	for _, a := range c.Attrs {
 		name := strings.ReplaceAll(a.Name, "_", "-")

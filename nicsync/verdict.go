@@ -113,7 +113,7 @@ func (f *Finding) judgeZone(whose Whose, local Local) {
 	if exists {
 		f.of(vm)
 	}
-	has := exists && slices.ContainsFunc(holders, func(h VM) bool { return h.Name == vm.Name })
+	has := local.has(r.BelongsToUUID, f.MAC)
 	moves := append(slices.Clip(holders), vm)
 	m := slices.IndexFunc(moves, func(vm VM) bool { return vm.Moving != "" })
 	switch {

@@ -168,7 +168,7 @@ func (c *call) getIP() (a answer, err error) {
 			return err
 		}
 		if !contains(net, c.params["ip"]) {
-			return notFound("IP not found")
+			return notFound("IP not found") // Guess: it is not among what was recorded
 		}
 		p, etag := printIP(n, net, c.params["ip"])
 		a = c.tagged(etag, p)

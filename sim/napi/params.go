@@ -127,7 +127,7 @@ func checkNetwork(n *world.NAPI, name string, value any) (any, *fieldFault) {
 	case !isUUID(s) && s != "admin":
 		return bad(name, "invalid UUID")
 	case net == nil:
-		return bad(name, "network does not exist") // guessed: not among what was recorded
+		return bad(name, "network does not exist") // Guess: it is not among what was recorded
 	}
 	return net.UUID, nil
 }

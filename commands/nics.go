@@ -1,0 +1,196 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/nicsync"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newNICs(env *Env) *cobra.Command {
+	cmd := group("nics", "The NIC records that Triton's networking API has of this sled", `
+The sled knows which VMs and NICs are on it; Triton's networking API (NAPI) keeps a record of each NIC, and its address is taken as long as the
+record is there. Where they disagree, the sled is right (RFD 58). docs/nics.md tells what is done about it.`)
+	cmd.AddCommand(newNICsList(env), newNICsSync(env))
+	return cmd
+}
+
+// nicFlags are those of how NAPI may be asked.
+type nicFlags struct{ allow, withoutEtag bool }
+
+func (f *nicFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.allow, "allow-nics-endpoint", false, "where NAPI has no /search/nics, ask GET /nics?cn_uuid= (nics.allow_nics_endpoint)")
+	flags.BoolVar(&f.withoutEtag, "without-etag", false, "leaked records go also where NAPI has no conditional requests (nics.without_etag)")
+}
+
+// asks is how often a question is repeated that fails.
+const asks = 3
+
+// nicSettings are what nicsync takes from the configuration.
+func (e *Env) nicSettings(f nicFlags) (nicsync.Settings, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nicsync.Settings{}, err
+	}
+	if c.NICs.URL == "" {
+		return nicsync.Settings{}, &refusedError{err: errors.New("nics.url is not set: no NAPI is known"), hint: "set nics.url and nics.cn_uuid in " + configFile}
+	}
+	server, err := napi.ParseServer(c.NICs.URL)
+	if err != nil {
+		return nicsync.Settings{}, &usageError{text: "nics.url: " + err.Error()}
+	}
+	return nicsync.Settings{
+		Whose: nicsync.Whose{CN: c.NICs.CNUUID, Admin: c.NICs.AdminUUID}, Server: server, Names: prefixes(c),
+		AllowNICs: c.NICs.AllowNICsEndpoint || f.allow, WithoutEtag: c.NICs.WithoutEtag || f.withoutEtag,
+		Barrier: napi.Barrier(c.NICs.LockFile), Recorded: recordedVMs,
+		Again: func(n int, err error) (time.Duration, bool) {
+			wait := napi.Backoff(n, rand.Float64)
+			if n >= asks {
+				return 0, false
+			}
+			e.progress.warn(fmt.Errorf("%w; asked again in %s", err, terminal.Elapsed(wait)))
+			return wait, true
+		},
+	}, nil
+}
+
+// recordedVMs are the instances of the state file: one that is stopped has no
+// zone, and exists all the same.
+func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
+	records, err := instance.All(view)
+	if err != nil {
+		return nil, err
+	}
+	vms := make([]nicsync.VM, 0, len(records))
+	for _, r := range records {
+		vm := nicsync.VM{Name: r.Name, IDs: []string{strings.ToLower(r.ID)}}
+		if r.Run == nil && len(r.Leaving) == 0 && r.Wanted == instance.WantedStopped {
+			vm.State = napi.StateStopped
+		}
+		add := func(v instance.VNIC) {
+			if v.MAC != "" && !slices.ContainsFunc(vm.NICs, func(n nicsync.NIC) bool { return n.MAC == v.MAC }) {
+				vm.NICs = append(vm.NICs, nicsync.NIC{MAC: v.MAC, Link: v.Name})
+			}
+		}
+		for _, run := range r.Runs() {
+			vm.IDs = append(vm.IDs, strings.ToLower(run.PropolisID))
+			add(run.Control)
+			for _, v := range run.Guests {
+				add(v)
+			}
+		}
+		add(instance.VNIC{MAC: r.Control})
+		for _, n := range r.Spec.NICs {
+			add(instance.VNIC{MAC: n.MAC})
+		}
+		vms = append(vms, vm)
+	}
+	return vms, nil
+}
+
+// shownNIC is a finding, and what became of it.
+type shownNIC struct {
+	MAC         string            `json:"mac"`
+	VM          string            `json:"vm"`    // that has it here; empty: none
+	Link        string            `json:"link"`  // or where the MAC was found
+	State       string            `json:"state"` // of the VM
+	Verdict     nicsync.Verdict   `json:"verdict"`
+	Reason      string            `json:"reason"`
+	Result      string            `json:"result"`            // empty: nothing is to be done
+	Record      *shownRecord      `json:"record,omitempty"`  // nil: NAPI has none
+	Changes     map[string]string `json:"changes,omitempty"` // what the record should say
+	RecordState string            `json:"-"`
+}
+
+// shownRecord is what NAPI says.
+type shownRecord struct {
+	BelongsToType string    `json:"belongs_to_type"`
+	BelongsToUUID string    `json:"belongs_to_uuid"`
+	OwnerUUID     string    `json:"owner_uuid"`
+	CNUUID        string    `json:"cn_uuid,omitempty"`
+	State         string    `json:"state"`
+	IP            string    `json:"ip,omitempty"`
+	NetworkUUID   string    `json:"network_uuid,omitempty"`
+	Modified      time.Time `json:"modified,omitzero"`
+	Etag          string    `json:"etag,omitempty"`
+}
+
+func showNICs(findings []nicsync.Finding, results map[string]string) []shownNIC {
+	shown := make([]shownNIC, 0, len(findings))
+	for _, f := range findings {
+		s := shownNIC{MAC: f.MAC, VM: f.VM, Link: f.Link, State: f.State, Verdict: f.Verdict, Reason: f.Reason, Result: results[f.MAC]}
+		if r := f.Record; r != nil {
+			s.RecordState = r.State
+			s.Record = &shownRecord{
+				BelongsToType: r.BelongsToType, BelongsToUUID: r.BelongsToUUID, OwnerUUID: r.OwnerUUID, CNUUID: r.CNUUID, State: r.State,
+				IP: r.IP, NetworkUUID: r.NetworkUUID, Modified: r.Modified, Etag: r.Etag,
+			}
+		}
+		for field, value := range map[string]string{
+			"cn_uuid": f.Change.CNUUID, "state": f.Change.State, "belongs_to_type": f.Change.BelongsToType, "belongs_to_uuid": f.Change.BelongsToUUID,
+		} {
+			if value == "" {
+				continue
+			}
+			if s.Changes == nil {
+				s.Changes = map[string]string{}
+			}
+			s.Changes[field] = value
+		}
+		shown = append(shown, s)
+	}
+	return shown
+}
+
+func (s shownNIC) ip() string {
+	if s.Record == nil {
+		return ""
+	}
+	return s.Record.IP
+}
+
+func nicList(results bool) terminal.List[shownNIC] {
+	type column = terminal.Column[shownNIC]
+	style := func(s shownNIC) terminal.Style {
+		switch s.Verdict {
+		case nicsync.Leaked, nicsync.Conflict:
+			return terminal.Bad
+		case nicsync.NeedsCN, nicsync.Stuck, nicsync.WrongState, nicsync.Unclaimed, nicsync.Migrating:
+			return terminal.Warn
+		}
+		return terminal.Plain
+	}
+	columns := []column{
+		{Name: "mac", Value: func(s shownNIC) string { return s.MAC }, Whole: true},
+		{Name: "vm", Value: func(s shownNIC) string { return s.VM }},
+		{Name: "link", Value: func(s shownNIC) string { return s.Link }},
+		{Name: "record", Value: func(s shownNIC) string { return s.RecordState }},
+		{Name: "verdict", Value: func(s shownNIC) string { return string(s.Verdict) }, Style: style},
+	}
+	if results {
+		columns = append(columns, column{Name: "result", Value: func(s shownNIC) string { return s.Result }})
+	}
+	columns = append(columns,
+		column{Name: "reason", Value: func(s shownNIC) string { return s.Reason }},
+		column{Name: "ip", Value: shownNIC.ip, Extra: true},
+	)
+	return terminal.List[shownNIC]{
+		Kind: "NIC", Name: func(s shownNIC) string { return s.MAC }, Columns: columns,
+		Tall: &terminal.Tall[shownNIC]{
+			Head:   func(s shownNIC) string { return strings.TrimSpace(s.MAC + " " + s.VM) },
+			Detail: func(s shownNIC) string { return string(s.Verdict) + prefixed(", ", s.Result) + ": " + s.Reason },
+			Style:  style,
+		},
+	}
+}
