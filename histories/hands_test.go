@@ -1,0 +1,109 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+const propolisService = "svc:/site/sledctl/propolis-server:default"
+
+func alien(n int) string { return fmt.Sprint("alien", n) }
+
+// interfere does what somebody beside sledctl does. A command that the host
+// refuses was not done.
+func (p *player) interfere(a act) error {
+	p.model = p.model.clone()
+	m, it, is := p.model, p.model.vms[a.name], p.seen[a.name]
+	switch a.hand {
+	case "power":
+		p.log = append(p.log, "sledctl sim reboot")
+		if err := p.sled.Reboot(context.Background()); err != nil {
+			return err
+		}
+		m.ground, m.lame = bare, m.pulled || m.lame
+		for _, it := range m.each() {
+			if it.life != none && it.life != unclear {
+				it.life = outlived
+			}
+		}
+	case "pull":
+		p.log = append(p.log, "sledctl sim disk remove "+m2)
+		m.pulled = true
+		if err := p.change(func(tx *world.Tx) bool { return tx.LoseDisk(m2) }); err != nil {
+			return err
+		}
+	case "insert":
+		if !m.pulled {
+			return nil
+		}
+		p.log = append(p.log, "sledctl sim disk insert "+m2)
+		m.pulled = false
+		if err := p.change(func(tx *world.Tx) bool { return tx.InsertDisk(m2) }); err != nil {
+			return err
+		}
+		p.tried("zpool clear " + p.pool())
+	case "alien":
+		for _, line := range foreign(alien(m.aliens)) {
+			p.log = append(p.log, line)
+			if err := p.must(line); err != nil {
+				return err
+			}
+		}
+		m.aliens++
+	default:
+		p.onZone(a.hand, it, is)
+	}
+	return p.look()
+}
+
+// onZone does something to the zone of an instance.
+func (p *player) onZone(hand string, it *vm, is shown) {
+	if is.Zone == "" {
+		return
+	}
+	switch hand {
+	case "halt":
+		if p.tried("zoneadm -z "+is.Zone+" halt") && it.life != unclear && it.life != outlived {
+			it.life = halted
+		}
+	case "remove":
+		if it.life == up || it.life == lost {
+			p.tried("zoneadm -z " + is.Zone + " halt")
+		}
+		if p.tried("zoneadm -z " + is.Zone + " uninstall -F"); p.tried("zonecfg -z "+is.Zone+" delete -F") && it.life != unclear && it.life != outlived {
+			it.life = removed
+		}
+	case "unlink":
+		if n := len(is.VNICs); n > 0 {
+			p.tried("dladm delete-vnic " + is.VNICs[n-1].Name)
+		}
+	case "destroy":
+		p.tried("zfs destroy -r " + is.Pool + "/crypt/zone/" + is.Zone)
+	case "restart":
+		if p.tried("svcadm -z "+is.Zone+" restart "+propolisService) && it.life == up {
+			it.life = lost
+			time.Sleep(time.Second) // until it has
+		}
+	}
+}
+
+// tried runs a command of the host, and says whether the host let it.
+func (p *player) tried(line string) bool {
+	exit, _, _, err := p.run(p.sled.Host(), line)
+	p.log = append(p.log, fmt.Sprint(line, " # exit ", exit))
+	return err == nil && exit == 0
+}
+
+// pool is that of the disk that is pulled.
+func (p *player) pool() string {
+	name := ""
+	_ = p.sled.World().View(context.Background(), func(tx *world.Tx) error {
+		name = tx.FindDisk(m2).Pool
+		return nil
+	})
+	return strings.TrimSpace(name)
+}

@@ -1,0 +1,385 @@
+package histories
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// model is what the manual says that a sled is like after a history: no zones,
+// no files, no ledger, just what an operator may rely on.
+type model struct {
+	vms    map[string]*vm
+	ground ground
+	// pulled: an M.2 is out of its slot. After a reboot without it, putting it
+	// back is not enough: a pool that was not there then is not imported.
+	pulled, lame bool
+	careless     bool // for a test: it thinks that a machine that runs can be given CPUs
+	aliens       int  // zones that somebody else has made
+}
+
+// ground is whether bootstrap has prepared the sled since it was booted.
+type ground string
+
+const (
+	prepared ground = "prepared"
+	bare     ground = "bare"
+	unsure   ground = "unsure" // it was killed over it
+)
+
+// vm is an instance as the operator knows it.
+type vm struct {
+	recorded  bool
+	wanted    string // running, stopped
+	cpus      int
+	nics      int
+	protected bool
+	life      life
+	// maybe is what else it may be: what a verb that was killed was about to
+	// make of it. What a kill left on one copy of the state file counts from the
+	// next change on, whoever makes it.
+	maybe *vm
+}
+
+// life is what of an instance is on the sled.
+type life string
+
+const (
+	none     life = "none"     // nothing
+	up       life = "up"       // a machine that runs
+	halted   life = "halted"   // a zone, and nothing in it runs
+	removed  life = "removed"  // its zone was removed by hand
+	lost     life = "lost"     // its Propolis was started anew, and has no machine
+	outlived life = "outlived" // it is of an earlier boot of the sled
+	unclear  life = "unclear"  // a verb was killed over it
+)
+
+// states are the words that may be said of each.
+func (v *vm) states() []string {
+	switch v.life {
+	case none:
+		if v.wanted == "stopped" {
+			return []string{"stopped"}
+		}
+		return []string{"absent"}
+	case up:
+		return []string{"running"}
+	case halted, lost:
+		return []string{"failed"}
+	case removed, outlived:
+		return []string{"absent"}
+	}
+	return nil // anything
+}
+
+func (v *vm) clone() *vm {
+	c := *v
+	if v.maybe != nil {
+		c.maybe = v.maybe.clone()
+	}
+	return &c
+}
+
+// all are what it may be, each by itself, the likeliest first.
+func (v *vm) all() []vm {
+	var all []vm
+	for ; v != nil; v = v.maybe {
+		one := *v
+		one.maybe = nil
+		all = append(all, one)
+	}
+	return all
+}
+
+// either is an instance that is one of these, the likeliest first.
+func either(all []vm) *vm {
+	var head *vm
+	for i := len(all) - 1; i >= 0; i-- {
+		if !slices.Contains(all[:i], all[i]) {
+			one := all[i]
+			one.maybe, head = head, &one
+		}
+	}
+	return head
+}
+
+// each are the instances, and what else they may be.
+func (m *model) each() []*vm {
+	var all []*vm
+	for _, it := range m.vms {
+		for ; it != nil; it = it.maybe {
+			all = append(all, it)
+		}
+	}
+	return all
+}
+
+func (m *model) clone() *model {
+	c := *m
+	c.vms = map[string]*vm{}
+	for name, v := range m.vms {
+		c.vms[name] = v.clone()
+	}
+	return &c
+}
+
+func (v *vm) String() string {
+	if !v.recorded {
+		return "not recorded"
+	}
+	return fmt.Sprintf("wanted %s, cpus %d, nics %d, protected %v, %s", v.wanted, v.cpus, v.nics, v.protected, v.life)
+}
+
+// what instance ensure makes of an instance of which nothing was said.
+const usualCPUs = 2
+
+// outcomes are the exit codes that a verb may have, and what is so after each.
+type outcomes map[int]*model
+
+// same adds an exit code after which nothing has changed.
+func (o outcomes) same(m *model, exits ...int) outcomes {
+	for _, e := range exits {
+		if o[e] == nil {
+			o[e] = m
+		}
+	}
+	return o
+}
+
+// after is the model with one of its instances changed.
+func (m *model) after(name string, change func(*vm)) *model {
+	c := m.clone()
+	change(c.vms[name])
+	return c
+}
+
+// expect says what may become of a verb.
+func (m *model) expect(v verb) outcomes {
+	if v.name == "" || m.vms[v.name].maybe == nil {
+		return m.certain(v)
+	}
+	out := outcomes{}
+	for _, is := range m.vms[v.name].all() {
+		for exit, after := range m.after(v.name, func(it *vm) { *it = is }).certain(v) {
+			if out[exit] != nil {
+				after.vms[v.name] = either(append(out[exit].vms[v.name].all(), after.vms[v.name].all()...))
+			}
+			out[exit] = after
+		}
+	}
+	return out
+}
+
+func (m *model) certain(v verb) outcomes {
+	out := m.healthy(v)
+	if m.pulled || m.lame {
+		// "With a copy missing, what changes something refuses."
+		out.same(m, exitLedger)
+		if m.pulled {
+			for exit, after := range out {
+				if exit == 0 && !m.equal(after) && !m.open(v) {
+					delete(out, exit)
+				}
+			}
+		}
+	}
+	if v.dry {
+		for exit := range out {
+			out[exit] = m
+		}
+		out.same(m, 0)
+	}
+	return out
+}
+
+// open says whether a verb that was killed may have done already what v is to do.
+func (m *model) open(v verb) bool {
+	for name, it := range m.vms {
+		if it.life == unclear && name == cmp.Or(v.name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	exitPart     = 3
+	exitMissing  = 4
+	exitConflict = 5
+	exitRefused  = 8
+	exitLedger   = 9
+)
+
+func (m *model) healthy(v verb) outcomes {
+	it := m.vms[v.name]
+	switch v.word {
+	case "ensure":
+		return m.ensure(v)
+	case "start":
+		if !it.recorded {
+			return outcomes{exitMissing: m}
+		}
+		return m.bringUp(v.name, func(*vm) {})
+	case "stop":
+		if !it.recorded {
+			return outcomes{exitMissing: m}
+		}
+		return outcomes{0: m.after(v.name, func(it *vm) { it.wanted, it.life = "stopped", none })}
+	case "delete":
+		if it.recorded && it.protected && !v.yes {
+			return outcomes{exitRefused: m}
+		}
+		return outcomes{0: m.after(v.name, func(it *vm) { *it = vm{life: none} })}
+	case "reboot":
+		switch {
+		case !it.recorded:
+			return outcomes{exitMissing: m}
+		case it.life == up:
+			return outcomes{0: m}
+		case it.life == unclear:
+			return outcomes{0: m}.same(m, exitConflict, exitMissing)
+		}
+		return outcomes{exitConflict: m}
+	case "ensure --all":
+		return m.ensureAll()
+	case "stop --all":
+		c := m.clone()
+		for _, it := range c.each() {
+			if it.recorded {
+				it.life = none
+			}
+		}
+		return outcomes{0: c}
+	case "reap", "hold":
+		out := outcomes{0: m}
+		if v.word == "hold" && m.ground != prepared {
+			out.same(m, exitRefused)
+		}
+		return out
+	case "bootstrap":
+		c := m.clone()
+		c.ground, c.lame = prepared, false
+		out := outcomes{0: c}
+		if m.pulled || m.lame {
+			half := m.clone() // what it could do is done, or not
+			half.lame = true
+			if m.ground == bare {
+				half.ground = unsure
+			}
+			out.same(half, exitPart, exitLedger)
+		}
+		return out
+	}
+	panic("no verb " + v.word)
+}
+
+func (m *model) ensure(v verb) outcomes {
+	it := m.vms[v.name]
+	asked := func(it *vm) {
+		if !it.recorded {
+			*it = vm{recorded: true, cpus: usualCPUs}
+		}
+		if v.cpus != 0 {
+			it.cpus = v.cpus
+		}
+		if v.nics != 0 {
+			it.nics = v.nics
+		}
+		switch v.protect {
+		case "--protect":
+			it.protected = true
+		case "--no-protect":
+			it.protected = false
+		}
+		it.wanted = "running"
+	}
+	wanted := it.clone()
+	asked(wanted)
+	differs := it.recorded && (wanted.cpus != it.cpus || wanted.nics != it.nics)
+	switch {
+	case differs && it.life == up && !v.recreate && !m.careless:
+		return outcomes{exitConflict: m}
+	case differs && it.life == unclear && !v.recreate:
+		return m.bringUp(v.name, asked).same(m, exitConflict)
+	}
+	return m.bringUp(v.name, asked)
+}
+
+// bringUp is ensure where nothing is in its way.
+func (m *model) bringUp(name string, asked func(*vm)) outcomes {
+	out := outcomes{}
+	if m.ground != prepared {
+		out.same(m, exitRefused) // no machine outlives a reboot, so there is something to do
+	}
+	if m.ground == bare {
+		return out
+	}
+	return out.same(m.after(name, func(it *vm) {
+		asked(it)
+		it.wanted, it.life = "running", up
+	}), 0)
+}
+
+func (m *model) ensureAll() outcomes {
+	c := m.clone()
+	todo := false
+	for _, it := range c.each() {
+		if it.recorded && it.wanted == "running" {
+			todo = true
+			it.life = up
+		}
+	}
+	if m.ground == bare && todo {
+		return outcomes{exitRefused: m, exitPart: m}
+	}
+	out := outcomes{0: c}
+	if m.ground == unsure {
+		out.same(m, exitRefused, exitPart)
+	}
+	if m.pulled {
+		out.same(m, exitPart)
+	}
+	return out
+}
+
+// equal says whether two models promise the same.
+func (m *model) equal(other *model) bool { return m.String() == other.String() }
+
+func (m *model) String() string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(m.vms)) {
+		lines = append(lines, name+": "+m.vms[name].String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// killed is what may be so after a verb was killed: what was before, or what
+// was to be, of each instance by itself; and what of it is on the sled is open.
+func (m *model) killed(v verb) *model {
+	c := m.clone()
+	outcomes := m.expect(v)
+	for name, it := range c.vms {
+		all := it.all()
+		for _, exit := range exits(outcomes) {
+			if v.name == "" || v.name == name {
+				all = append(all, outcomes[exit].vms[name].all()...)
+			}
+		}
+		changes := either(all).maybe != nil || name == v.name && slices.Contains(onInstances, v.word)
+		for i := range all {
+			if changes && all[i].recorded {
+				all[i].life = unclear // a way up and a way down may end where they began
+			}
+		}
+		c.vms[name] = either(all)
+	}
+	if v.word == "bootstrap" && m.ground == bare {
+		c.ground = unsure
+	}
+	return c
+}
+
+// onInstances are the verbs that are about one.
+var onInstances = []string{"ensure", "start", "stop", "delete", "reboot"}

@@ -1,0 +1,70 @@
+package histories
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// The test of the test: a sledctl with a defect, and a model that is wrong, are
+// found by a few stories, and what is told of them is as short as it can be.
+
+// deaf is a host on which some of sledctl's commands are lost: as if it had
+// forgotten to run them.
+type deaf struct {
+	host.Host
+	lost func(host.Command) bool
+}
+
+func (d deaf) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	if d.lost(c) {
+		return host.Result{}, nil
+	}
+	return d.Host.Run(ctx, c)
+}
+
+func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
+	lost := func(program string, words ...string) func(*player) {
+		return func(p *player) {
+			p.behind = func(h host.Host) host.Host {
+				return deaf{h, func(c host.Command) bool {
+					return c.Program == program && strings.HasPrefix(strings.Join(c.Args, " "), strings.Join(words, " "))
+				}}
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		plant func(*player)
+		acts  []string // what it comes down to
+		says  string
+	}{
+		"VNICs are left":        {lost("dladm", "delete-vnic"), []string{"ensure"}, "vnic_propolis"},
+		"a model that is wrong": {func(p *player) { p.model.careless = true }, []string{"ensure", "ensure"}, "exit 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := prepareOnce(t)
+			c.plant(root)
+			var played counts
+			for number := range uint64(50) {
+				bad := root.story(t, number, &played)
+				if bad == nil {
+					continue
+				}
+				short, log := shrink(t, root, bad)
+				t.Logf("after %d histories, of %d acts %d are left:\n\t%s", played.histories.Load(), len(bad.acts), len(short.acts), strings.Join(log, "\n\t"))
+				if len(short.acts) != len(c.acts) || !strings.Contains(short.err.Error(), c.says) {
+					t.Errorf("%v\n%s", short.err, script(short.acts))
+				}
+				for i, word := range c.acts {
+					if i < len(short.acts) && short.acts[i].verb.word != word {
+						t.Errorf("act %d is %+v, want %s", i, short.acts[i], word)
+					}
+				}
+				return
+			}
+			t.Errorf("nothing was found in %d histories", played.histories.Load())
+		})
+	}
+}

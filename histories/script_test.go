@@ -1,0 +1,175 @@
+package histories
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/sim"
+)
+
+// preamble makes the sled that every history begins on. What the script prints
+// are the exit codes of sledctl and, at the end, what it says of the instances.
+const preamble = `#!/bin/sh
+# A history of a simulated sled. It wants sledctl on PATH, and makes its sled in
+# the directory that it is given, which must not be there.
+SLEDCTL_HOST=sim:${1:-$(mktemp -d)/sled}; export SLEDCTL_HOST
+host() { sledctl sim shell -- "$@"; }
+run() { sledctl "$@" >/dev/null; echo "$? sledctl $*"; }
+of() { sledctl instance get "$2" -H --columns "$1" 2>/dev/null; }
+last() { of vnics "$1" | tr , '\n' | tail -n 1; }
+pool() { sledctl sim disk list -H --columns name,pool | awk -v d="$1" '$1 == d { print $2 }'; }
+sledctl sim init --m2 2 --u2 1 >/dev/null || exit
+`
+
+// script is a history as a shell script.
+func script(acts []act) string {
+	var b strings.Builder
+	b.WriteString(preamble)
+	for _, line := range foreign("db1") {
+		b.WriteString(hosts(line) + "\n")
+	}
+	b.WriteString("sledctl bootstrap >/dev/null || exit\n\n")
+	aliens := 0
+	for _, a := range acts {
+		for _, line := range a.shell(aliens) {
+			b.WriteString(line + "\n")
+		}
+		if a.hand == "alien" {
+			aliens++
+		}
+	}
+	b.WriteString("\nsledctl instance list -H --columns " + listed + "\n")
+	return b.String()
+}
+
+// listed are the columns in which two runs of one history may be compared.
+const listed = "name,state,wanted,cpus,protected"
+
+// hosts is a command of the host's, each word quoted.
+func hosts(line string) string {
+	words := strings.Fields(line)
+	for i, w := range words {
+		if strings.ContainsAny(w, ";$'\"*") {
+			words[i] = "'" + w + "'"
+		}
+	}
+	return "host " + strings.Join(words, " ")
+}
+
+// shell are the lines that do what an act does.
+func (a act) shell(aliens int) []string {
+	zone := fmt.Sprintf(`"$(of zone %s)"`, a.name)
+	switch a.hand {
+	case "":
+		return []string{"run " + a.verb.line()}
+	case "power":
+		return []string{"sledctl sim reboot"}
+	case "pull":
+		return []string{"sledctl sim disk remove " + m2}
+	case "insert":
+		return []string{"sledctl sim disk insert " + m2, `host zpool clear "$(pool ` + m2 + `)"`}
+	case "alien":
+		var lines []string
+		for _, line := range foreign(alien(aliens)) {
+			lines = append(lines, hosts(line))
+		}
+		return lines
+	case "halt":
+		return []string{"host zoneadm -z " + zone + " halt"}
+	case "remove":
+		return []string{"zone=" + zone, `host zoneadm -z "$zone" halt`, `host zoneadm -z "$zone" uninstall -F`, `host zonecfg -z "$zone" delete -F`}
+	case "unlink":
+		return []string{`host dladm delete-vnic "$(last ` + a.name + `)"`}
+	case "destroy":
+		return []string{`host zfs destroy -r "$(of pool ` + a.name + `)/crypt/zone/$(of zone ` + a.name + `)"`}
+	case "restart":
+		return []string{"host svcadm -z " + zone + " restart " + propolisService, "sleep 1"}
+	}
+	panic("no hand " + a.hand)
+}
+
+func TestMain(m *testing.M) {
+	if name := filepath.Base(os.Args[0]); name == "sledctl" || sim.IsStandIn(name) {
+		os.Exit(commands.Main(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ(), "v0.0.0-test"))
+	}
+	os.Exit(m.Run())
+}
+
+// What a script says is what was played: the same exit codes, and the same
+// instances in the end.
+func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
+	verbs := func(words ...string) []act {
+		var acts []act
+		for _, w := range words {
+			word, name, _ := strings.Cut(w, " ")
+			acts = append(acts, act{verb: verb{word: word, name: name}})
+		}
+		return acts
+	}
+	killed := func(n int, before bool, a act) act { a.verb.crash, a.verb.before = n, before; return a }
+	up, nic := verbs("ensure a")[0], act{verb: verb{word: "ensure", name: "a", nics: 1, cpus: 4, recreate: true, protect: "--protect"}}
+	hand := func(hand string) act { return act{hand: hand, name: "a"} }
+	for name, acts := range map[string][]act{
+		"verbs":  append(verbs("ensure a", "ensure a", "stop a", "start a", "ensure b", "delete b", "reboot a", "reap", "start c"), nic, verbs("delete a")[0]),
+		"hands":  {up, hand("halt"), hand("unlink"), hand("destroy"), nic, hand("alien"), hand("restart"), verbs("reap")[0], hand("remove")},
+		"kills":  {killed(3, true, up), killed(9, false, up), verbs("reap")[0], up, killed(7, false, verbs("stop a")[0]), verbs("ensure b")[0]},
+		"reboot": {up, hand("power"), verbs("start a")[0], verbs("bootstrap")[0], hand("pull"), verbs("stop a")[0], hand("insert"), act{verb: verb{word: "ensure --all"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want []string
+			prepareOnce(t).inBubble(t, func(p *player) {
+				for _, a := range acts {
+					if err := p.play(a); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				for _, line := range p.log {
+					if line, exit, ok := strings.Cut(line, " # exit "); ok && strings.HasPrefix(line, "sledctl") {
+						want = append(want, exit+" "+line)
+					} else if line, ok := strings.CutSuffix(line, " # killed"); ok {
+						want = append(want, "137 "+line)
+					}
+				}
+				_, out, _, err := p.run(p.sled.Host(), "sledctl instance list -H --columns "+listed)
+				if err != nil {
+					t.Error(err)
+				}
+				want = append(want, strings.Split(strings.TrimSpace(out), "\n")...)
+			})
+			got, err := runScript(t, script(acts))
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%v (-played +script):\n%s\n%s", err, diff, script(acts))
+			}
+		})
+	}
+}
+
+// runScript runs a script with this test binary as sledctl, and gives the
+// lines that it prints.
+func runScript(t *testing.T, text string) ([]string, error) {
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(dir, "sledctl"))
+	}
+	file := filepath.Join(dir, "history.sh")
+	if err == nil {
+		err = os.WriteFile(file, []byte(text), 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", file, filepath.Join(dir, "sled"))
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLEDCTL_CONFIG=", "GORACE=atexit_sleep_ms=0")
+	out, err := cmd.Output()
+	return strings.Split(strings.TrimSpace(string(out)), "\n"), err
+}

@@ -1,0 +1,112 @@
+package histories
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// act is one thing of a history: a verb of sledctl's, or somebody's hand.
+type act struct {
+	verb verb   // if hand is empty
+	hand string // see hands
+	name string // on which instance
+}
+
+// verb is a command line of sledctl.
+type verb struct {
+	word string // ensure, start, stop, delete, reboot, ensure --all, stop --all, reap, bootstrap, hold
+	name string // the instance, if it is about one
+
+	cpus, nics int
+	protect    string
+	recreate   bool
+	yes        bool
+	dry        bool
+
+	crash  int  // at which change it is killed; 0: never
+	before bool // and not after it
+}
+
+// line is the command line without the program's name.
+func (v verb) line() string {
+	words := []string{"instance", v.word, v.name}
+	switch v.word {
+	case "reap", "bootstrap":
+		words = []string{v.word}
+	case "hold":
+		words = strings.Fields("vnic create --over net1 --hold 1ns")
+	}
+	add := func(is bool, flag string) {
+		if is {
+			words = append(words, flag)
+		}
+	}
+	add(v.cpus != 0, fmt.Sprint("--cpus ", v.cpus))
+	for range v.nics {
+		words = append(words, "--nic over=net0")
+	}
+	add(v.protect != "", v.protect)
+	add(v.recreate, "--recreate")
+	add(v.yes, "--yes")
+	add(v.dry, "--dry-run")
+	if v.crash != 0 {
+		words = append(words, fmt.Sprintf("--crash-at %d:%s", v.crash, map[bool]string{true: "before", false: "after"}[v.before]))
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+func names() []string { return []string{"a", "b", "c"} }
+
+// draw draws one of several, each as often as its weight says.
+func draw[T comparable](r *rand.Rand, weights []weight[T]) T {
+	total := 0
+	for _, w := range weights {
+		total += w.often
+	}
+	at := r.IntN(total)
+	for _, w := range weights {
+		if at -= w.often; at < 0 {
+			return w.what
+		}
+	}
+	panic("unreachable")
+}
+
+type weight[T any] struct {
+	what  T
+	often int
+}
+
+// drawAct draws what happens next.
+func drawAct(r *rand.Rand) act {
+	name := draw(r, []weight[string]{{"a", 5}, {"b", 3}, {"c", 1}})
+	hand := draw(r, []weight[string]{
+		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"power", 5}, {"pull", 2}, {"insert", 3},
+	})
+	if hand != "" {
+		return act{hand: hand, name: name}
+	}
+	v := verb{name: name, word: draw(r, []weight[string]{
+		{"ensure", 24}, {"start", 8}, {"stop", 9}, {"delete", 9}, {"reboot", 3}, {"ensure --all", 5}, {"stop --all", 3}, {"reap", 7}, {"bootstrap", 6}, {"hold", 2},
+	})}
+	some := func(n int) bool { return r.IntN(n) == 0 }
+	switch v.word {
+	case "ensure":
+		v.cpus = draw(r, []weight[int]{{0, 3}, {2, 1}, {4, 2}})
+		v.nics = draw(r, []weight[int]{{0, 3}, {1, 3}, {2, 1}})
+		v.protect = draw(r, []weight[string]{{"", 8}, {"--protect", 1}, {"--no-protect", 1}})
+		v.recreate = some(4)
+	case "delete":
+		v.yes = some(2)
+	case "start", "stop", "reboot":
+	default:
+		v.name = ""
+	}
+	v.dry = v.word != "reboot" && v.word != "hold" && v.word != "bootstrap" && some(16)
+	if !v.dry && some(3) {
+		v.crash, v.before = 1+min(r.IntN(24), r.IntN(24)), some(2) // more of the early ones: not every way is long
+	}
+	return act{verb: v}
+}
