@@ -250,13 +250,44 @@ func (s Devices) look(ctx context.Context, h host.Host) ([]Disk, error) {
 
 // layAsFound takes the partitions away again if there are not as many.
 func (d *Disk) layAsFound(files host.Files) error {
+	err := d.partitioned(files)
+	if _, none := errors.AsType[*PartitionError](err); none {
+		d.Partitions, d.PoolDevice = nil, d.Device
+		return nil
+	}
+	return err
+}
+
+// PartitionError is an M.2 that has no partition for its pool. Sledctl makes
+// none, as the sled agent does not: the others are the boot image's and the dump
+// device's (oxidecomputer/omicron sled-hardware/src/illumos/partitions.rs).
+type PartitionError struct {
+	Disk   string
+	Device string // of the partition
+	Err    error
+}
+
+// Error says what there should be.
+func (e *PartitionError) Error() string {
+	return fmt.Sprintf("disk %s has no partition %s: an M.2 has %d, and the last holds the pool", e.Disk, path.Base(e.Device), m2Partitions)
+}
+
+// Unwrap gives the host's error.
+func (e *PartitionError) Unwrap() error { return e.Err }
+
+// Hint says who makes them.
+func (e *PartitionError) Hint() string {
+	return "give it the partitions of the other M.2, which prtvtoc shows, with format(8); sledctl partitions no disk"
+}
+
+// partitioned fails with a *PartitionError if the pool's partition is not there.
+func (d Disk) partitioned(files host.Files) error {
 	f, err := files.Open(d.PoolDevice, 0, 0)
 	switch {
 	case err == nil:
 		return f.Close()
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, fs.ErrNotExist):
-		d.Partitions, d.PoolDevice = nil, d.Device
-		return nil
+		return &PartitionError{Disk: d.Name, Device: d.PoolDevice, Err: err}
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func (d Disk) where(files host.Files) (device string, size uint64, err error) {
 		return d.Device, d.Size, nil
 	}
 	if len(d.Partitions) > 0 {
-		return d.PoolDevice, 0, nil
+		return d.PoolDevice, 0, d.partitioned(files)
 	}
 	head, err := read(files, d.Device, 0, 2*largestBlock)
 	if err != nil {

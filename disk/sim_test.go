@@ -238,3 +238,23 @@ func TestContentsOfSimulatedFiles(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An M.2 that somebody bought has no partitions; one from the factory has. What
+// has none is neither blank nor readable: it is told what it lacks.
+func TestAnM2WithoutPartitionsSaysSo(t *testing.T) {
+	s := simulated(t, sim.Options{Blank: true})
+	d := look(t, s)[0]
+	change(t, s, func(tx *world.Tx) {
+		if err := tx.ReplaceDisk(d.Name); err != nil {
+			t.Error(err)
+		}
+	})
+	if c, err := disk.Probe(t.Context(), s.Host(), d, nil); d.Kind != disk.M2 || err != nil || c.State != disk.Blank {
+		t.Errorf("from the factory: %+v, %v", c, err)
+	}
+	change(t, s, func(tx *world.Tx) { tx.FindDisk(d.Name).Layout = "" })
+	_, err := disk.Probe(t.Context(), s.Host(), d, nil)
+	if lacks, ok := errors.AsType[*disk.PartitionError](err); !ok || !strings.Contains(lacks.Error(), "disk "+d.Name+" has no partition "+d.Name+"s5") {
+		t.Errorf("without partitions: %v", err)
+	}
+}

@@ -148,6 +148,9 @@ func (tx *Tx) ReplaceDisk(name string) error {
 		return err
 	}
 	tx.eraseDisk(d)
+	if d.Kind == "m2" {
+		d.Layout = LayoutM2 // it comes from the factory, as the first one did
+	}
 	d.Serial, d.Gone, d.Failing = tx.serialNumber(), false, false
 	tx.notice()
 	return nil
