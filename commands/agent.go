@@ -56,11 +56,7 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 	if err != nil {
 		return err
 	}
-	env, err := e.operation()
-	if err != nil {
-		return err
-	}
-	instances, err := e.instances(ctx)
+	instances, env, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}

@@ -46,11 +46,7 @@ func runBaseList(ctx context.Context, e *Env) error {
 	if err := baseList().Check(e.output); err != nil {
 		return err
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	h, err := e.Host()
+	c, h, err := e.reach()
 	if err != nil {
 		return err
 	}
@@ -86,11 +82,7 @@ func runBaseEnsure(ctx context.Context, e *Env, m mutation, pools []string) erro
 	if err := baseList().Check(e.output); err != nil {
 		return err
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	c, env, err := e.operation()
 	if err != nil {
 		return err
 	}
@@ -121,11 +113,7 @@ func newBaseRetire(env *Env) *cobra.Command {
 		Example: `  sledctl base retire propolis_base_11111111_1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
-			c, err := env.Config()
-			if err != nil {
-				return err
-			}
-			op, err := env.operation()
+			c, op, err := env.operation()
 			if err != nil {
 				return err
 			}

@@ -110,7 +110,7 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	if err != nil {
 		return err
 	}
-	env, err := e.operation()
+	_, env, err := e.operation()
 	if err != nil {
 		return err
 	}

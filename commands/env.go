@@ -185,17 +185,24 @@ func (e *Env) view(ctx context.Context) (ledger.View, error) {
 	return view, err
 }
 
-// operation is what the nouns work with.
-func (e *Env) operation() (operation.Env, error) {
-	h, err := e.Host()
-	if err != nil {
-		return operation.Env{}, err
-	}
+// reach is the sled, and what it is configured to be.
+func (e *Env) reach() (config.Config, host.Host, error) {
 	c, err := e.Config()
 	if err != nil {
-		return operation.Env{}, err
+		return c, nil, err
 	}
-	return operation.Env{
+	h, err := e.Host()
+	return c, h, err
+}
+
+// operation is what the nouns work with, and the configuration that their
+// settings are made of.
+func (e *Env) operation() (config.Config, operation.Env, error) {
+	c, h, err := e.reach()
+	if err != nil {
+		return c, operation.Env{}, err
+	}
+	return c, operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), Wait: e.flags.wait,
 		Draw: e.draw, Observe: e.observe, Warn: e.progress.warn,
 	}, nil

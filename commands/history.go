@@ -115,7 +115,7 @@ func newInstanceHistory(env *Env) *cobra.Command {
 		Example: `  sledctl instance history web1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
-			s, err := env.instances(ctx)
+			s, _, err := env.instances(ctx)
 			if err != nil {
 				return err
 			}

@@ -109,11 +109,7 @@ func (e *Env) instanceList() terminal.List[shownInstance] {
 type status func(instance.Settings, context.Context, operation.Env, ledger.View, string) (instance.Instance, error)
 
 // printInstance prints an instance as it is.
-func (e *Env) printInstance(ctx context.Context, s instance.Settings, ref string, look status) error {
-	env, err := e.operation()
-	if err != nil {
-		return err
-	}
+func (e *Env) printInstance(ctx context.Context, s instance.Settings, env operation.Env, ref string, look status) error {
 	view, err := e.view(ctx)
 	if err != nil {
 		return err
@@ -130,11 +126,7 @@ func (e *Env) changeInstance(ctx context.Context, m mutation, change func(contex
 	if err := e.instanceList().Check(e.output); err != nil {
 		return err
 	}
-	s, err := e.instances(ctx)
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,7 +137,7 @@ func (e *Env) changeInstance(ctx context.Context, m mutation, change func(contex
 	if m.dry() {
 		return e.printPlan(m, result.Report)
 	}
-	err = e.printInstance(context.WithoutCancel(ctx), s, result.Record.ID, instance.Settings.Brief)
+	err = e.printInstance(context.WithoutCancel(ctx), s, env, result.Record.ID, instance.Settings.Brief)
 	if _, gone := errors.AsType[*instance.NotFoundError](err); gone { // what was asked for was done; that it is gone is another's doing
 		i := instance.Instance{Record: result.Record, Status: instance.Status{State: instance.Absent, Reason: "deleted since, by another run"}}
 		return e.instanceList().PrintOne(e.Streams.Out, e.output, showInstance(i))

@@ -51,11 +51,7 @@ func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string
 	if err := e.instanceList().Check(e.output); err != nil {
 		return err
 	}
-	s, err := e.instances(ctx)
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,7 +85,7 @@ func (e *Env) adoptOne(ctx context.Context, s instance.Settings, env operation.E
 	one, err := s.FindStranger(ctx, env, strangers, ref)
 	if is[*instance.NotFoundError](err) {
 		if r, known := e.recorded(ctx, s, ref); known {
-			return e.printInstance(ctx, s, r.ID, instance.Settings.Get)
+			return e.printInstance(ctx, s, env, r.ID, instance.Settings.Get)
 		}
 	}
 	if err != nil {
@@ -151,11 +147,7 @@ func (e *Env) printAdopted(ctx context.Context, s instance.Settings, env operati
 
 // completeStrangers offers the zones that can be adopted.
 func (e *Env) completeStrangers(ctx context.Context) []string {
-	s, err := e.instances(ctx)
-	if err != nil {
-		return nil
-	}
-	env, err := e.operation()
+	s, env, err := e.instances(ctx)
 	if err != nil {
 		return nil
 	}

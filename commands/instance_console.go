@@ -178,10 +178,9 @@ func (e *Env) noConsole(ctx context.Context, r instance.Record, err error) error
 	if !errors.Is(err, console.ErrAbsent) && !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EHOSTUNREACH) {
 		return err
 	}
-	s, serr := e.instances(ctx)
-	op, operr := e.operation()
+	s, op, serr := e.instances(ctx)
 	view, verr := e.view(ctx)
-	if errors.Join(serr, operr, verr) != nil {
+	if errors.Join(serr, verr) != nil {
 		return err
 	}
 	now, nerr := s.Brief(ctx, op, view, r.ID)

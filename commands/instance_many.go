@@ -50,11 +50,7 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 	if err := e.instanceList().Check(e.output); err != nil {
 		return err
 	}
-	s, err := e.instances(ctx)
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}

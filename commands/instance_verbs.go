@@ -34,11 +34,7 @@ func runInstanceList(ctx context.Context, e *Env) error {
 	if err := list.Check(e.output); err != nil {
 		return err
 	}
-	s, err := e.instances(ctx)
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,11 +63,11 @@ func newInstanceGet(env *Env) *cobra.Command {
 			if err := env.instanceList().Check(env.output); err != nil {
 				return err
 			}
-			s, err := env.instances(ctx)
+			s, op, err := env.instances(ctx)
 			if err != nil {
 				return err
 			}
-			return env.printInstance(ctx, s, args[0], instance.Settings.Get)
+			return env.printInstance(ctx, s, op, args[0], instance.Settings.Get)
 		}),
 	}
 	env.addOutput(cmd)
@@ -184,11 +180,7 @@ asked, --yes is needed.`,
 
 // runInstanceDelete tries every one, and tells all that went wrong.
 func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist, yes bool, refs []string) error {
-	s, err := e.instances(ctx)
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}

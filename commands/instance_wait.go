@@ -52,11 +52,7 @@ func runInstanceWait(ctx context.Context, e *Env, goal string, refs []string) er
 		}
 		return &usageError{text: fmt.Sprintf("--for %q cannot be waited for", goal), hint: hint}
 	}
-	s, err := e.instances(ctx)
-	if err != nil {
-		return err
-	}
-	op, err := e.operation()
+	s, op, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,7 @@ func runInstanceWatch(ctx context.Context, e *Env, refs []string) error {
 	if err := list.Check(e.output); err != nil {
 		return err
 	}
-	s, err := e.instances(ctx)
-	if err != nil {
-		return err
-	}
-	op, err := e.operation()
+	s, op, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}

@@ -91,11 +91,7 @@ func (e *Env) stateFile(ctx context.Context) error {
 
 // places says where the ledger's copies may be.
 func (e *Env) places() (host.Host, ledger.Places, error) {
-	c, err := e.Config()
-	if err != nil {
-		return nil, ledger.Places{}, err
-	}
-	h, err := e.Host()
+	c, h, err := e.reach()
 	if err != nil {
 		return nil, ledger.Places{}, err
 	}

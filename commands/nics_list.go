@@ -43,7 +43,7 @@ func runNICsList(ctx context.Context, e *Env, f nicFlags) error {
 	if err != nil {
 		return err
 	}
-	env, err := e.operation()
+	_, env, err := e.operation()
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func runNICsSync(ctx context.Context, e *Env, f nicsSyncFlags) error {
 	if err != nil {
 		return err
 	}
-	env, err := e.operation()
+	_, env, err := e.operation()
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (e *Env) client(ctx context.Context, ref string) (propolis.Client, instance
 	if ref == "" {
 		return propolis.Client{}, instance.Record{}, errNoInstanceFlag()
 	}
-	s, err := e.instances(ctx)
+	s, env, err := e.instances(ctx)
 	if err != nil {
 		return propolis.Client{}, instance.Record{}, err
 	}
@@ -92,8 +92,7 @@ func (e *Env) client(ctx context.Context, ref string) (propolis.Client, instance
 	if r.Run == nil {
 		return propolis.Client{}, r, &notFoundError{what: "Propolis of instance " + r.Name}
 	}
-	h, err := e.Host()
-	return propolis.Client{Host: h, Target: s.Target(r)}, r, err
+	return propolis.Client{Host: env.Host, Target: s.Target(r)}, r, nil
 }
 
 func newPropolisGet(env *Env) *cobra.Command {

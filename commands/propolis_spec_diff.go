@@ -103,7 +103,7 @@ func (e *Env) wantedMachine(ctx context.Context, sent shownSpec, args []string) 
 	if err != nil {
 		return spec.InstanceSpec{}, err
 	}
-	s, err := e.instances(ctx)
+	s, _, err := e.instances(ctx)
 	if err != nil {
 		return spec.InstanceSpec{}, err
 	}

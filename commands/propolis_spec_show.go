@@ -72,7 +72,7 @@ func runSpecShow(ctx context.Context, e *Env, ref string, o specShowOptions) err
 
 // sentSpec is what the instance's Propolis was last asked for.
 func (e *Env) sentSpec(ctx context.Context, ref string) (shownSpec, error) {
-	s, err := e.instances(ctx)
+	s, _, err := e.instances(ctx)
 	if err != nil {
 		return shownSpec{}, err
 	}

@@ -77,11 +77,7 @@ func runReap(ctx context.Context, e *Env, f reapFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	c, env, err := e.operation()
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/storage"
@@ -43,17 +44,19 @@ func packagingSettings(c config.Config) packaging.Settings {
 	return packaging.Settings{Kind: packaging.Kind(c.Propolis.Packaging), Directory: c.Propolis.Directory, Images: c.Propolis.Images}
 }
 
-// instances are the settings of the instance noun, from the configuration and
-// from what the network noun has recorded.
-func (e *Env) instances(ctx context.Context) (instance.Settings, error) {
-	c, err := e.Config()
+// instances is the instance noun, and what it works with.
+func (e *Env) instances(ctx context.Context) (instance.Settings, operation.Env, error) {
+	c, env, err := e.operation()
 	if err != nil {
-		return instance.Settings{}, err
+		return instance.Settings{}, env, err
 	}
-	h, err := e.Host()
-	if err != nil {
-		return instance.Settings{}, err
-	}
+	s, err := e.instanceSettings(ctx, c, env.Host)
+	return s, env, err
+}
+
+// instanceSettings are made of the configuration, and of what the network noun
+// has recorded.
+func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host) (instance.Settings, error) {
 	view, err := e.view(ctx)
 	if err != nil {
 		return instance.Settings{}, err
@@ -123,7 +126,7 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 	if err != nil {
 		return bootstrap.Settings{}, err
 	}
-	disks, err := e.storage()
+	disks, err := storageSettings(c)
 	if err != nil {
 		return bootstrap.Settings{}, err
 	}

@@ -45,11 +45,7 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 		return err
 	}
 	wanted.Ref = o.ref
-	s, err := e.instances(ctx)
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}

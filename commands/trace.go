@@ -51,11 +51,7 @@ func newTrace(env *Env) *cobra.Command {
 }
 
 func runTrace(ctx context.Context, e *Env, o traceOptions) error {
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	h, err := e.Host()
+	c, h, err := e.reach()
 	if err != nil {
 		return err
 	}

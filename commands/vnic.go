@@ -72,11 +72,7 @@ func runVNICList(ctx context.Context, e *Env, all bool) error {
 }
 
 func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {
-	h, err := e.Host()
-	if err != nil {
-		return nil, err
-	}
-	c, err := e.Config()
+	c, h, err := e.reach()
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +148,7 @@ func runVNICCreate(ctx context.Context, e *Env, o vnicOptions) error {
 	if err := checkVNIC(&o.VNIC); err != nil {
 		return err
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	c, env, err := e.operation()
 	if err != nil {
 		return err
 	}
@@ -232,11 +224,7 @@ func runVNICDelete(ctx context.Context, e *Env, m mutation, name string, mustExi
 	if err := vnic.ValidateName(name); err != nil {
 		return err
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	c, env, err := e.operation()
 	if err != nil {
 		return err
 	}

@@ -91,11 +91,7 @@ func newZoneList(env *Env) *cobra.Command {
 // zones lists the zones with the instances that they are of, as their marks
 // and the ledger tell.
 func (e *Env) zones(ctx context.Context, all bool) ([]shownZone, error) {
-	h, err := e.Host()
-	if err != nil {
-		return nil, err
-	}
-	c, err := e.Config()
+	c, h, err := e.reach()
 	if err != nil {
 		return nil, err
 	}
@@ -230,11 +226,7 @@ func runZoneRemoval(ctx context.Context, e *Env, m mutation, name string, whole,
 	if err := zone.ValidateName(name); err != nil {
 		return err
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	c, env, err := e.operation()
 	if err != nil {
 		return err
 	}

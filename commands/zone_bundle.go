@@ -101,11 +101,7 @@ func showBundle(b bundle.Bundle) shownBundle {
 
 // bundles lists those of all places that are there.
 func (e *Env) bundles(ctx context.Context) ([]bundle.Bundle, error) {
-	c, err := e.Config()
-	if err != nil {
-		return nil, err
-	}
-	h, err := e.Host()
+	c, h, err := e.reach()
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +150,7 @@ func runBundleCreate(ctx context.Context, e *Env, m mutation, name string) error
 	if err := errors.Join(zone.ValidateName(name), e.bundleList().Check(e.output)); err != nil {
 		return err
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	env, err := e.operation()
+	c, env, err := e.operation()
 	if err != nil {
 		return err
 	}

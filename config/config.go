@@ -62,6 +62,7 @@ type Storage struct {
 	VdevDir   string   `toml:"vdev_dir" default:"/var/tmp" doc:"directory of files that stand for disks"`
 	Vdevs     []string `toml:"vdevs" default:"" doc:"these files: m2_NAME.vdev, u2_NAME.vdev"`
 	Key       string   `toml:"key" default:"" doc:"where the secrets of encrypted disks are: file:/NAME, command:WORDS, or development (known to everybody); empty: nowhere"`
+	Salt      string   `toml:"salt" default:"" doc:"what the keys of a command's secrets are salted with, 64 hexadecimal digits: of a sled agent's disks SHA3-256 of the rack's id; empty: zeros. A key file has its own"`
 	Datasets  []string `toml:"datasets" default:"" doc:"datasets of your own on each disk: u2:NAME or m2:NAME, then quota=, reservation=, compression=, canmount=, mountpoint=, uuid= as needed"`
 	ZonePools []string `toml:"zone_pools" default:"" doc:"pools that zones may be put on, best first; empty: every U.2 pool, else rpool"`
 }

@@ -279,6 +279,8 @@ func TestLoadRefuses(t *testing.T) {
 		"no file for a disk":             {"[storage]\nvdevs = [\"disk0\"]", "", `sled.toml:2: storage.vdevs: "disk0" is not the name of such a file: m2_0.vdev or u2_0.vdev`},
 		"a disk of no kind":              {"[storage]\ndevices = [\"/dev/dsk/c3t0d0\"]", "", `sled.toml:2: storage.devices: "/dev/dsk/c3t0d0" is not a disk: u2:/dev/dsk/c3t0d0`},
 		"keys from nowhere":              {"[storage]\nkey = \"/k\"", "", `sled.toml:2: storage.key: "/k" is not file:/NAME, command:WORDS, or development`},
+		"a short salt":                   {"[storage]\nkey = \"command:k\"\nsalt = \"00ff\"", "", `sled.toml:3: storage.salt: "00ff" is not 64 hexadecimal digits`},
+		"a salt of a key file":           {"[storage]\nkey = \"file:/k\"\nsalt = \"" + strings.Repeat("0f", 32) + "\"", "", `sled.toml:3: storage.salt: is for the secrets of a command, and storage.key is "file:/k"`},
 		"a key file anywhere":            {"[storage]\nkey = \"file:k\"", "", `sled.toml:2: storage.key: "k" is not an absolute name: /a/b`},
 		"no image":                       {"[propolis]\nimages = []", "", `sled.toml:2: propolis.images: names no image`},
 		"a relative image":               {"[propolis]\nimages = [\"p.tar.gz\"]", "", `sled.toml:2: propolis.images: "p.tar.gz" is not an absolute name: /a/b`},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -121,6 +122,9 @@ func (s Storage) validate(v *validator) {
 	default:
 		v.want(how == "command" && strings.TrimSpace(what) != "", "storage.key", "%q is not file:/NAME, command:WORDS, or development", s.Key)
 	}
+	_, err := hex.DecodeString(s.Salt)
+	v.want(s.Salt == "" || err == nil && len(s.Salt) == 64, "storage.salt", "%q is not 64 hexadecimal digits", s.Salt)
+	v.want(s.Salt == "" || how == "command", "storage.salt", "is for the secrets of a command, and storage.key is %q", s.Key)
 	seen := map[string]bool{}
 	for _, pool := range s.ZonePools {
 		v.want(pool != "" && !strings.ContainsAny(pool, "/@# \t"), "storage.zone_pools", "%q is not the name of a pool", pool)

@@ -77,7 +77,7 @@ func (e *LockedError) Hint() string {
 	if c, ok := errors.AsType[*ConflictError](e.Err); ok {
 		return fmt.Sprintf("bootstrap tries the key of each epoch, once the dataset names none: zfs inherit %s %s", c.Property, strings.TrimPrefix(c.Object, "dataset "))
 	}
-	if e.Err == errNoSource {
+	if errors.Is(e.Err, errNoSource) {
 		return "set storage.key to where the sled's secrets are: file:/NAME, command:WORDS, or development"
 	}
 	return "sledctl bootstrap again when the key source answers"

@@ -257,7 +257,7 @@ func (c *comparison) unlock(want Expected, is zfs.Dataset) (plan.Action, error) 
 		}
 	}
 	if len(find.Keys) == 0 {
-		return plan.Action{}, errors.Join(failed...)
+		return plan.Action{}, failed[0]
 	}
 	if len(may) == 1 && may[0].of == thatEpoch && find.Drop == nil {
 		return plan.Action{ID: "zfs.load-key " + want.Dataset, Why: "is locked", Step: zfs.LoadKey{Dataset: want.Dataset, Key: find.Keys[0].Key}}, nil

@@ -19,12 +19,20 @@ type Item struct {
 	Name   string `json:"name"`
 	State  string `json:"state"`  // ready, or what is wrong in a word: absent, locked, blank, differs …
 	On     string `json:"on"`     // a pool's disk, a disk's slot
-	Pool   string `json:"pool"`   // a disk's
+	Pool   string `json:"pool"`   // a disk's, or a dataset's
 	Size   uint64 `json:"size"`   // bytes; of a dataset, what it uses
 	Free   uint64 `json:"free"`   // bytes
 	Serial string `json:"serial"` // a disk's
-	Reason string `json:"reason"`
+	// Mountpoint is where a dataset must be mounted.
+	Mountpoint string `json:"mountpoint,omitempty"`
+	Reason     string `json:"reason"`
 }
+
+// Kinds are those of items.
+func Kinds() []string { return []string{"disk", "pool", "dataset"} }
+
+// Encrypted says whether it is a dataset with a key of its own.
+func (i Item) Encrypted() bool { return i.Kind == "dataset" && i.Name == i.Pool+"/"+encrypted }
 
 // Drift is one difference as it is told.
 type Drift struct {
@@ -121,7 +129,7 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]It
 		}
 		for _, want := range wanted {
 			is, _ := c.seen.Inv.Dataset(want.Dataset)
-			items = append(items, c.judged(Item{Kind: "dataset", Name: want.Dataset, Size: is.Used, Free: is.Available}))
+			items = append(items, c.judged(Item{Kind: "dataset", Name: want.Dataset, Pool: want.Pool, Mountpoint: want.Mountpoint, Size: is.Used, Free: is.Available}))
 		}
 	}
 	return items, nil

@@ -1,0 +1,65 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func driftList() terminal.List[storage.Drift] {
+	type column = terminal.Column[storage.Drift]
+	style := func(d storage.Drift) terminal.Style {
+		if d.Mended == "bootstrap" {
+			return terminal.Warn
+		}
+		return terminal.Bad
+	}
+	return terminal.List[storage.Drift]{Kind: "Difference", Name: func(d storage.Drift) string { return d.Name }, Columns: []column{
+		{Name: "kind", Value: func(d storage.Drift) string { return d.Kind }},
+		{Name: "name", Value: func(d storage.Drift) string { return d.Name }, Whole: true},
+		{Name: "property", Value: func(d storage.Drift) string { return d.Property }},
+		{Name: "is", Value: func(d storage.Drift) string { return d.Is }},
+		{Name: "wanted", Value: func(d storage.Drift) string { return d.Wanted }},
+		{Name: "mended_by", Value: func(d storage.Drift) string { return d.Mended }, Style: style},
+		{Name: "reason", Value: func(d storage.Drift) string { return d.Reason }},
+	}}
+}
+
+func newStorageCheck(env *Env) *cobra.Command {
+	detailed := false
+	cmd := &cobra.Command{
+		Use: "check", Short: "List what is otherwise than it must be, and who mends it",
+		Long: `List what is otherwise than it must be: on which disk, pool or dataset, what it is and what it must be, and whether bootstrap
+mends it or an operator must. Nothing is changed.`,
+		Example: `  sledctl storage check --detailed-exitcode || sledctl bootstrap`,
+		Args:    cobra.NoArgs,
+		RunE:    env.run(func(ctx context.Context, _ []string) error { return runStorageCheck(ctx, env, detailed) }),
+	}
+	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit 10 if there are differences")
+	env.addOutput(cmd)
+	return cmd
+}
+
+func runStorageCheck(ctx context.Context, e *Env, detailed bool) error {
+	if err := driftList().Check(e.output); err != nil {
+		return err
+	}
+	s, env, err := e.storage()
+	if err != nil {
+		return err
+	}
+	drifts, err := s.Check(ctx, env.Host, e.maybeView(ctx))
+	if err != nil {
+		return err
+	}
+	if err := driftList().Print(e.Streams.Out, e.output, drifts); err != nil {
+		return err
+	}
+	if detailed && len(drifts) > 0 {
+		return errDifferences
+	}
+	return nil
+}

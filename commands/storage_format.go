@@ -1,0 +1,66 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/storage"
+)
+
+func newStorageFormat(env *Env) *cobra.Command {
+	var m mutation
+	yes := false
+	cmd := &cobra.Command{
+		Use: "format DISK ...", Short: "Make a pool, and its datasets, on disks that are proven blank",
+		Long: `Make a pool, and the datasets that it must have, on disks that are named by their name, slot (u2:3) or serial number. A disk
+that is not proven blank is refused, whatever is said: sledctl overwrites nothing.`,
+		Example: `  sledctl storage format u2:3
+  sledctl storage format c14t0d0 --yes`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: env.run(func(ctx context.Context, disks []string) error { return runStorageFormat(ctx, env, m, disks, yes) }),
+	}
+	m.add(cmd, false)
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeDisks)
+	return cmd
+}
+
+func runStorageFormat(ctx context.Context, e *Env, m mutation, disks []string, yes bool) error {
+	if err := itemList("disk").Check(e.output); err != nil {
+		return err
+	}
+	s, env, err := e.storage()
+	if err != nil {
+		return err
+	}
+	s.Format = disks
+	e.warnOfKeys(s)
+	if !m.dry() {
+		if _, err := s.FormatDisks(ctx, env, true); err != nil {
+			return err
+		}
+		what := "formatting " + strings.Join(disks, ", ")
+		if err := e.Streams.Confirm(ctx, what, "Format "+strings.Join(disks, ", ")+"?", yes); err != nil {
+			return err
+		}
+	}
+	reports, err := s.FormatDisks(ctx, env, m.dry())
+	if err != nil {
+		return withReport(err, reports...)
+	}
+	if m.dry() {
+		return e.printPlan(m, reports...)
+	}
+	if err := e.attest(ctx); err != nil && !errors.Is(err, ledger.ErrAbsent) {
+		e.progress.warn(err) // the disk is there; bootstrap tells it
+	}
+	return e.printItems(ctx, "disk", func(i storage.Item) bool {
+		return i.Kind == "disk" && slices.ContainsFunc(disks, func(word string) bool { return word == i.Name || word == i.On || word == i.Serial })
+	})
+}
