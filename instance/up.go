@@ -257,13 +257,16 @@ func (s Settings) upPropolis(w *way, r Record, p progress, request spec.EnsureRe
 	act(StageRun, p.running, "propolis.await-state "+r.Name, "", plan.Wait, propolis.AwaitState{Target: target, States: []string{"Running"}}, at)
 }
 
-// target is where the instance's Propolis answers. An address that others give
-// is read from the zone when it is needed.
 // Target is where the Propolis of a record with a run answers.
 func (s Settings) Target(r Record) propolis.Target { return s.target(r) }
 
+// target is Target. An address that others give is read from the zone when it is
+// needed.
 func (s Settings) target(r Record) propolis.Target {
 	t := propolis.Target{Name: r.Name, Port: s.Propolis.Port, Spoken: s.Spoken}
+	if r.Run != nil {
+		t.Log = propolis.Log{Root: path.Join(r.Run.Zonepath, "root"), File: smf.LogFile(s.service(r))}
+	}
 	if r.Spec.Address.Mode == Static {
 		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), s.Propolis.Port)
 		return t

@@ -28,7 +28,19 @@ var ErrReply = errors.New("not the answer of a Propolis server")
 // Error is a request that a server answered with an error. Its Code is one of
 // the server's few (NoInstance, AlreadyInitialized, Internal), or prose, or
 // empty. For a 500 the server's log is the only place that says why.
-type Error struct{ dropshot.Refusal }
+type Error struct {
+	dropshot.Refusal
+	// Cause is what the log says of a 500; empty if it could not be read.
+	Cause string
+}
+
+// Error is the reason, with the cause where there is one.
+func (e *Error) Error() string {
+	if e.Cause == "" {
+		return e.Refusal.Error()
+	}
+	return fmt.Sprintf("%s %s: %d: %s", e.Method, e.Path, e.Status, e.Cause)
+}
 
 // Unwrap gives what it means, if that is known.
 func (e *Error) Unwrap() error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -49,7 +51,16 @@ func (c Client) send(ctx context.Context, target Target, v spec.Version, method,
 	to := &url.URL{Scheme: "http", Host: target.Address.String(), Path: path, RawQuery: query}
 	reply, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: to, Version: v.String(), Body: body, Limit: maxReply})
 	if e, ok := errors.AsType[*dropshot.Refusal](err); ok {
-		return nil, &Error{*e}
+		refused := &Error{Refusal: *e}
+		if e.Status == http.StatusInternalServerError && e.RequestID != "" {
+			refused.Cause = target.Log.why(ctx, c.Host, causeOf(e.RequestID))
+		}
+		return nil, refused
+	}
+	if method != http.MethodGet && errors.Is(err, io.ErrUnexpectedEOF) {
+		if words := target.Log.why(ctx, c.Host, lastWords); words != "" {
+			err = fmt.Errorf("%w: the server died: %s", err, words)
+		}
 	}
 	if errors.Is(err, exchange.ErrReply) {
 		err = fmt.Errorf("%w: %w", ErrReply, err)

@@ -22,6 +22,8 @@ type Target struct {
 	Programs []string
 	// Spoken, if set, is what is known of the versions that servers take.
 	Spoken *Spoken
+	// Log is where the server says why a request failed.
+	Log Log
 	// Port is that of an address that Find gives, for Explain; 0: not said.
 	Port uint16
 }

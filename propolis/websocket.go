@@ -48,7 +48,7 @@ func (c Client) dial(ctx context.Context, path string, query url.Values) (*webso
 		return nil, ctx.Err()
 	case reply != nil && reply.StatusCode >= http.StatusBadRequest:
 		body, _ := io.ReadAll(reply.Body) // the beginning, which is what the library keeps
-		return nil, &Error{*dropshot.Decode(http.MethodGet, path, reply.StatusCode, body)}
+		return nil, &Error{Refusal: *dropshot.Decode(http.MethodGet, path, reply.StatusCode, body)}
 	case reply != nil:
 		return nil, replyError(http.MethodGet, path, err)
 	}

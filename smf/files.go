@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -100,4 +101,11 @@ func writeFile(h host.Host, root, name string, content []byte, mode fs.FileMode)
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return host.WriteFile(in, name, content, mode)
+}
+
+// LogFile is where svc.startd keeps what the methods of an instance say, and
+// what they start does (svc.startd(8)).
+func LogFile(fmri string) string {
+	name := strings.TrimPrefix(fmri, "svc:/")
+	return "/var/svc/log/" + strings.ReplaceAll(name, "/", "-") + ".log"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"time"
@@ -48,7 +49,7 @@ func (c *call) ensure() (answer, error) {
 		ready = tx.Now.Add(tx.Latency(StepCreate) + tx.Slower(world.FaultSlowCreate, c.words(p)...))
 		err := begin(tx, p, request, m, ready)
 		if errors.Is(err, errPanic) {
-			tx.Exit(p.PID)
+			tx.Abort(p.PID, fmt.Sprintf("thread 'tokio-runtime-worker' %s\n", err))
 			return errGone
 		}
 		return err
