@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -132,12 +133,12 @@ func runEnsureMany(ctx context.Context, e *Env, o ensureOptions) error {
 
 // runStopAll takes away all that is on the sled of instances. What is wanted of
 // them stays.
-func runStopAll(ctx context.Context, e *Env, m mutation, f manyFlags) error {
+func runStopAll(ctx context.Context, e *Env, m mutation, f manyFlags, grace time.Duration) error {
 	pick := func(string) func(instance.Instance) bool {
 		return func(i instance.Instance) bool { return len(i.Runs()) > 0 }
 	}
 	var stop one = func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
-		c := instance.Change{Verb: "instance stop", Wanted: instance.Wanted{Ref: r.ID}, Evacuate: true, DryRun: m.dry()}
+		c := instance.Change{Verb: "instance stop", Wanted: instance.Wanted{Ref: r.ID}, Evacuate: true, DryRun: m.dry(), Grace: &grace}
 		return s.Stop(ctx, env, c)
 	}
 	return e.each(ctx, m, f, pick, stop)

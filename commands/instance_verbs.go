@@ -101,11 +101,15 @@ type down func(instance.Settings, context.Context, operation.Env, instance.Chang
 func newInstanceStop(env *Env) *cobra.Command {
 	var m mutation
 	var f manyFlags
+	grace := instance.StopTime
 	cmd := &cobra.Command{
 		Use:   "stop [NAME|UUID]",
 		Short: "Power an instance off and take its zone away",
 		Long: `Power an instance off and take its zone, VNICs and datasets away. Its record stays, with address and MACs: start brings it
 up again. Stopping what is stopped does nothing.
+
+Propolis is asked to stop the machine, started or not, and has --grace for it; a machine that has not ended then, or whose Propolis does not answer, ends
+with its zone, and that is told. The guest itself is not asked: shut it down first where it matters. --grace 0 asks nobody.
 
 With --all, all that is on the sled of any instance is taken away, and what is wanted stays: instance ensure --all brings up again
 those that were wanted running. So a sled is shut down.`,
@@ -116,22 +120,27 @@ those that were wanted running. So a sled is shut down.`,
 			if err := f.check("instance stop", len(args) > 0); err != nil {
 				return err
 			}
-			if f.many() {
-				return runStopAll(ctx, env, m, f)
+			if grace < 0 {
+				return &usageError{text: fmt.Sprintf("--grace %s: want a duration, as 30s; 0 is none", grace)}
 			}
-			return env.takeDown(ctx, m, instance.Settings.Stop, "instance stop", args[0])
+			if f.many() {
+				return runStopAll(ctx, env, m, f, grace)
+			}
+			return env.takeDown(ctx, m, instance.Settings.Stop, instance.Change{Verb: "instance stop", Wanted: instance.Wanted{Ref: args[0]}, Grace: &grace})
 		}),
 	}
 	m.add(cmd, false)
+	cmd.Flags().DurationVar(&grace, "grace", grace, "how long the machine may take to end before its zone is halted under it")
 	f.add(cmd, "all that is on the sled of any instance; what is wanted stays")
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
 }
 
-func (e *Env) takeDown(ctx context.Context, m mutation, verb down, name, ref string) error {
+func (e *Env) takeDown(ctx context.Context, m mutation, verb down, c instance.Change) error {
+	c.DryRun = m.dry()
 	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
-		return verb(s, ctx, op, instance.Change{Verb: name, Wanted: instance.Wanted{Ref: ref}, DryRun: m.dry()})
+		return verb(s, ctx, op, c)
 	})
 }
 
@@ -144,7 +153,7 @@ func newInstanceReboot(env *Env) *cobra.Command {
 		Example: `  sledctl instance reboot web1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
-			return env.takeDown(ctx, m, instance.Settings.Reboot, "instance reboot", args[0])
+			return env.takeDown(ctx, m, instance.Settings.Reboot, instance.Change{Verb: "instance reboot", Wanted: instance.Wanted{Ref: args[0]}})
 		}),
 	}
 	m.add(cmd, false)

@@ -29,6 +29,8 @@ func newPropolis(env *Env) *cobra.Command {
 		step(instance.StageRun, "Start the machine and wait until it runs", "sledctl propolis run --instance web1"),
 		newPropolisVerb(env, instance.Settings.PowerOff, &cobra.Command{Use: "stop --instance NAME", Short: "Power the machine off; its zone stays"}),
 		newPropolisVerb(env, instance.Settings.Reboot, &cobra.Command{Use: "reboot --instance NAME", Short: "Reset the machine, and wait until it runs again"}),
+		newPropolisVerb(env, instance.Settings.NMI, &cobra.Command{Use: "nmi --instance NAME", Short: "Send the guest a non-maskable interrupt", Long: `Send the guest a non-maskable interrupt, to its first CPU: what a guest that hangs is told to write a dump by, if it was set up for that. Propolis says
+nothing of what comes of it; the console may.`}),
 		newPropolisMonitor(env),
 		newPropolisSpec(env),
 	)

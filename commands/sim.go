@@ -313,6 +313,7 @@ What befalls Propolis (--match "propolis ZONE METHOD PATH…", the path in words
     crash            the server dies of the request, and its machine with it
     drop             the connection is broken off; that of a console while it is open, too
     slow-create      making the machine takes --delay longer
+    slow-stop        stopping it takes --delay longer (--match "propolis stop")
 
 What befalls a migration, on either side (--match "propolis ZONE migrate STAGE", as RamPush, Pause, Device, Finish):
 

@@ -44,7 +44,7 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 				r.Run.Ensured = true
 			}
 			c.change(&seen, &r)
-			p, err := plan.Plan{Actions: s.down(r, seen, moment("m"))}.Sorted()
+			p, err := plan.Plan{Actions: s.down(r, seen, moment("m"), StopTime)}.Sorted()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -167,7 +167,7 @@ func TestTheDatasetOfAnImageIsDestroyedBehindItsZone(t *testing.T) {
 		} else {
 			here.zone(r.Run.Zone).State = state
 		}
-		d := operation.Decision{Plan: plan.Plan{Actions: c.down(r, here.look(), moment("down"))}}
+		d := operation.Decision{Plan: plan.Plan{Actions: c.down(r, here.look(), moment("down"), StopTime)}}
 		got := told(t, d, r.Run)
 		slices.Sort(got)
 		slices.Sort(want)
@@ -319,7 +319,7 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 		"Propolis has lost its machine":       {atOnline, func(*scene, *Record) {}, slices.Concat(halt, links, remove, left)},
 		"the machine failed":                  {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Failed" }, slices.Concat(halt, links, remove, left)},
 		"the machine is destroyed":            {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Destroyed" }, slices.Concat(halt, links, remove, left)},
-		"the guest has powered off":           {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.await-state web1"}, halt, links, remove, left)},
+		"the guest has powered off":           {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.power-off web1"}, halt, links, remove, left)},
 		"a VNIC of an unfinished run is gone": {atSettled, func(s *scene, r *Record) { r.Run.Ensured = false; s.dropLink(r.Run.Guests[0].Name) }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
 		"a VNIC was replaced by another's":    {atSettled, func(s *scene, r *Record) { r.Run.Ensured = false; s.Links[2].MAC = "02:08:20:ff:ff:ff" }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
 		"the configuration was edited, the zone not booted": {atProfiled, func(s *scene, r *Record) { s.Configs[r.Run.Zone] = zone.Config{Brand: "sparse"} },
@@ -377,7 +377,7 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	for _, point := range []int{atConfigured, atInstalled, atBooted, atRunning} {
-		p, err := plan.Plan{Actions: c.down(r, prepared().bring(c, r, point).look(), operation.Moment{})}.Sorted()
+		p, err := plan.Plan{Actions: c.down(r, prepared().bring(c, r, point).look(), operation.Moment{}, StopTime)}.Sorted()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -393,8 +393,7 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 			}
 		}
 		zoneName := r.Run.Zone
-		follows("propolis.await-state web1 Destroyed", "propolis.stop web1")
-		follows("zone.halt "+zoneName, "propolis.await-state web1 Destroyed")
+		follows("zone.halt "+zoneName, "propolis.power-off web1")
 		follows("zone.uninstall "+zoneName, "zone.halt "+zoneName)
 		follows("zone.delete "+zoneName, "zone.uninstall "+zoneName)
 		for _, v := range r.Run.vnics() {
@@ -443,7 +442,7 @@ func TestARunningMachineThatDiffersIsAConflict(t *testing.T) {
 			if err != nil || next.Run.Zone == r.Run.Zone {
 				t.Fatalf("recreated: %v, %+v", err, next.Run)
 			}
-			if lines := told(t, d, next.Run, r.Run); lines[0] != "propolis.stop web1" {
+			if lines := told(t, d, next.Run, r.Run); lines[0] != "propolis.power-off web1" {
 				t.Errorf("does not begin with the power-off: %q", lines)
 			}
 		})

@@ -3,6 +3,7 @@ package instance
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -16,12 +17,12 @@ import (
 // the VM, the zone, its VNICs, its datasets, and the snapshots that its clone
 // left on the base. What is not there needs nothing. What a zone that failed
 // can tell is kept first.
-func (s Settings) down(r Record, seen Seen, at operation.Moment) []plan.Action {
+func (s Settings) down(r Record, seen Seen, at operation.Moment, grace time.Duration) []plan.Action {
 	actions := leaving(r, seen)
 	if r.Run == nil {
 		return actions
 	}
-	kept, vm := s.evidence(r, seen, at), s.downVM(r, seen)
+	kept, vm := s.evidence(r, seen, at), s.downVM(r, seen, grace)
 	if len(kept) > 0 && len(vm) > 0 {
 		vm[0].After = append(vm[0].After, kept[0].ID)
 	}
@@ -64,26 +65,25 @@ func downRun(run Run, others []VNIC, seen Seen, before string) []plan.Action {
 	return append(actions, downDatasets(run, seen, gone)...)
 }
 
+// StopTime is how long a machine may take to end before its zone is halted
+// under it: what the sled agent allows (omicron, sled-agent/src/instance.rs).
+const StopTime = 10 * time.Minute
+
 // downVM stops a machine that still is one, so that its disks are flushed by
-// the device models before the zone's processes are killed.
-func (s Settings) downVM(r Record, seen Seen) []plan.Action {
+// the device models before the zone's processes are killed. One that does not
+// stop in time, or cannot be asked to, is ended with its zone.
+func (s Settings) downVM(r Record, seen Seen, grace time.Duration) []plan.Action {
 	switch seen.Inside.VM.State {
-	case "", "Destroyed", "Failed":
+	case "", propolis.StateDestroyed, propolis.StateFailed:
 		return nil
 	}
-	object, target := "propolis "+r.Name, s.target(r)
-	actions := []plan.Action{{
-		ID: "propolis.await-state " + r.Name + " Destroyed", Object: object, Change: plan.Wait,
-		Step: propolis.AwaitState{Target: target, States: []string{"Destroyed", "Failed"}},
+	if grace == 0 {
+		return nil
+	}
+	step := propolis.PowerOff{Target: s.target(r), Limit: grace}
+	return []plan.Action{{
+		ID: step.Verb() + " " + r.Name, Object: "propolis " + r.Name, Why: "a hard power-off", Change: plan.Modify, Courtesy: true, Step: step,
 	}}
-	if seen.Inside.VM.State == "Stopping" || seen.Inside.VM.State == "Stopped" {
-		return actions
-	}
-	stop := plan.Action{
-		ID: "propolis.stop " + r.Name, Object: object, Why: "a hard power-off", Change: plan.Modify,
-		Step: propolis.ChangeState{Target: target, State: "Stop"},
-	}
-	return plan.Chain(stop, actions[0])
 }
 
 // downZone removes a zone by the steps that its state needs. It returns the

@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
@@ -25,10 +26,20 @@ type Change struct {
 	// Evacuate lets stop leave it as wanted as it is: the instance comes up again
 	// with the sled.
 	Evacuate bool
+	// Grace is how long the machine may take to end before its zone is halted
+	// under it; nil: as long as is usual.
+	Grace *time.Duration
 	// Yes lets delete take away what is protected.
 	Yes    bool
 	DryRun bool
 	Keep   bool
+}
+
+func (c Change) grace() time.Duration {
+	if c.Grace == nil {
+		return StopTime
+	}
+	return *c.Grace
 }
 
 // Result is an instance after a verb, and what the verb did.

@@ -82,7 +82,7 @@ func (s Settings) powerDecision(
 		await := s.powerActions(old, before, p)[1]
 		await.After = nil
 		return s.powered(old, next, before, []plan.Action{await})
-	case vm.State != propolis.StateRunning:
+	case !p.allowed(vm):
 		return operation.Decision{}, old, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
 	}
 	return s.powered(old, next, vm.Generation, s.powerActions(old, vm.Generation, p))
@@ -92,6 +92,13 @@ func (s Settings) powerDecision(
 func (p powerChange) isSo(run Run, vm VM) bool {
 	off := vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || isNoInstance(vm.Err)
 	return p.until == propolis.StateDestroyed && run.Ensured && off
+}
+
+// allowed says whether Propolis can be asked for it: a stop also of a machine
+// that was never started, or is about to run.
+func (p powerChange) allowed(vm VM) bool {
+	before := []string{propolis.StateCreating, propolis.StateStarting, propolis.StateRebooting}
+	return vm.State == propolis.StateRunning || p.ask == propolis.Stop && slices.Contains(before, vm.State)
 }
 
 // comes says whether it comes by itself: a machine that is going off.

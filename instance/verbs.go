@@ -64,7 +64,7 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 			}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
 			if len(old.Runs()) > 0 {
-				d.Plan.Actions, d.Intent.Removes, d.Warn = s.down(old, seen, at), removes(old.Runs(), seen), s.unkept(old, seen)
+				d.Plan.Actions, d.Intent.Removes, d.Warn = s.down(old, seen, at, c.grace()), removes(old.Runs(), seen), s.unkept(old, seen)
 			}
 			result = next
 			if d.Plan.Empty() && len(old.Runs()) == 0 && next.Wanted == old.Wanted && next.ID != "" {

@@ -201,8 +201,12 @@ func (r *run) do(ctx, waits context.Context, a Action) ending {
 			defer release()
 		}
 	}
-	stepCtx, release := context.WithTimeout(parent, limit.deadline)
-	defer release()
+	stepCtx := parent
+	if limit.deadline > 0 {
+		var release context.CancelFunc
+		stepCtx, release = context.WithTimeout(parent, limit.deadline)
+		defer release()
+	}
 	start := time.Now()
 	err := attempt(stepCtx, host.ForAction(r.h, a.ID), a.Step)
 	return ending{action: a, elapsed: time.Since(start), err: err}

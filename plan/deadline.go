@@ -2,8 +2,8 @@ package plan
 
 import "time"
 
-// limit is how long a step of a verb may take and whether it only waits. A
-// step that only waits is abandoned at once when the run ends early; one that
+// limit is how long a step of a verb may take (0: as long as the operator
+// allows) and whether it only waits. A step that only waits is abandoned at once when the run ends early; one that
 // changes the host is let finish.
 type limit struct {
 	deadline time.Duration
@@ -22,9 +22,12 @@ func limitOf(verb string) limit {
 		return limit{deadline: 5 * time.Minute}
 	case "zone.boot", "zone.halt":
 		return limit{deadline: 3 * time.Minute}
-	case "propolis.ensure":
-		return limit{deadline: 5 * time.Minute}
-	case "smf.await", "propolis.await-http", "propolis.await-state":
+	case "propolis.ensure", "propolis.run", "propolis.await-state", "propolis.power-off":
+		// How long a machine takes is its own affair: a terabyte of memory took more
+		// than a minute (omicron#7918). The server goes on whatever we do, so that
+		// nobody need wait for its answer. The last has a limit of its own.
+		return limit{waits: true}
+	case "smf.await", "propolis.await-http":
 		return limit{deadline: 3 * time.Minute, waits: true}
 	case "ipadm.await-address":
 		return limit{deadline: 2 * time.Minute, waits: true}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis/console"
 )
 
 // How AwaitHTTP asks: soon again, since asking costs next to nothing, and not
@@ -67,3 +68,35 @@ func passing(err error) bool {
 		host.ErrTransient, // no address
 	}, func(kind error) bool { return errors.Is(err, kind) })
 }
+
+// awaitMade waits until a machine that is being made is live, and says whether
+// one is. Nothing tells when it is: the state is Creating before and behind
+// (bin/propolis-server/src/lib/vm/mod.rs in oxidecomputer/propolis), so that a
+// question is asked again which only a live one answers.
+func (c Client) awaitMade(ctx context.Context) (live bool, err error) {
+	for pause := firstPause; ; pause = min(2*pause, longestLive) {
+		i, err := c.Get(ctx)
+		switch {
+		case isNoInstance(err):
+			return false, nil
+		case err != nil:
+			return false, err
+		case i.State != StateCreating:
+			return !Final(i.State) && i.State != StateMigrating, nil
+		}
+		_, err = Serial{c}.Find(ctx, console.Place{})
+		if err == nil || !isNoInstance(err) {
+			return err == nil, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false, ctx.Err()
+		}
+	}
+}
+
+// longestLive is the longest pause of awaitMade: making a machine takes seconds.
+const longestLive = 200 * time.Millisecond

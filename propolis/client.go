@@ -25,6 +25,7 @@ const (
 	pathSpec     = "/instance/spec"
 	pathState    = "/instance/state"
 	pathMonitor  = "/instance/state-monitor"
+	pathNMI      = "/instance/nmi"
 )
 
 // Get asks for the machine, live or over. There may be none: ErrNoInstance.

@@ -270,3 +270,137 @@ func TestACrashAtARequest(t *testing.T) {
 		})
 	}
 }
+
+func (r rig) arm(name, match string, delay time.Duration) {
+	r.t.Helper()
+	r.change(func(tx *world.Tx) { tx.Arm(world.Fault{Name: name, Match: match, Times: 1, Delay: delay}) })
+}
+
+// A client that is killed leaves a server that goes on: whoever comes next finds
+// a machine that is being made, and cannot do anything with it yet.
+func TestAMachineThatIsBeingMadeIsWaitedFor(t *testing.T) {
+	for state, want := range map[string]string{propolis.Run: propolis.StateRunning, propolis.Stop: propolis.StateDestroyed} {
+		simulated(t, 0, func(t *testing.T, r rig) {
+			r.arm(world.FaultSlowCreate, "propolis PUT", 90*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := propolis.Ensure{Target: target(), Request: r.request()}.Do(ctx, r.host)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			if err := (propolis.Ensure{Target: target(), Request: r.request()}).Do(t.Context(), r.host); !errors.Is(err, propolis.ErrAlreadyInitialized) {
+				t.Error(err)
+			}
+			begun := time.Now()
+			must(t, ask(state).Do(t.Context(), r.host)) // which asks again: the first time is refused
+			r.do(await(want))
+			if took := time.Since(begun); took < 89*time.Second || took > 90*time.Second {
+				t.Errorf("%s after %s", want, took)
+			}
+		})
+	}
+}
+
+func TestAMachineThatFailsWhileItIsMadeIsNotWaitedForForEver(t *testing.T) {
+	simulated(t, 0, func(t *testing.T, r rig) {
+		must(t, r.host.Files().Remove(disk))
+		r.arm(world.FaultSlowCreate, "propolis PUT", 90*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = propolis.Ensure{Target: target(), Request: r.request()}.Do(ctx, r.host)
+		if err := ask(propolis.Run).Do(t.Context(), r.host); !errors.Is(err, propolis.ErrNoInstance) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPowerOff(t *testing.T) {
+	off := propolis.PowerOff{Target: target(), Limit: time.Minute}
+	for name, before := range map[string]func(r rig){
+		"that runs":             func(r rig) { r.run() },
+		"that never ran":        func(r rig) { r.do(propolis.Ensure{Target: target(), Request: r.request()}) },
+		"that is being started": func(r rig) { r.do(propolis.Ensure{Target: target(), Request: r.request()}, ask(propolis.Run)) },
+		"that takes its time": func(r rig) {
+			r.run()
+			r.arm(world.FaultSlowStop, "propolis stop", 59*time.Second)
+		},
+		"that is stopping": func(r rig) {
+			r.run()
+			r.arm(world.FaultSlowStop, "propolis stop", 10*time.Second)
+			r.do(ask(propolis.Stop))
+		},
+	} {
+		simulated(t, 0, func(t *testing.T, r rig) {
+			before(r)
+			r.do(off)
+			if s, err := r.client().Get(t.Context()); err != nil || s.State != propolis.StateDestroyed {
+				t.Errorf("%s: %+v, %v", name, s, err)
+			}
+		})
+	}
+	simulated(t, 0, func(t *testing.T, r rig) {
+		if err := off.Do(t.Context(), r.host); err != nil {
+			t.Errorf("no machine: %v", err)
+		}
+		r.run()
+		r.arm(world.FaultSlowStop, "propolis stop", time.Hour)
+		err := off.Do(t.Context(), r.host)
+		if e, ok := errors.AsType[*propolis.LimitError](err); !ok || e.Limit != time.Minute {
+			t.Errorf("one that hangs: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := off.Do(ctx, r.host); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the operator's own deadline: %v", err)
+		}
+	})
+}
+
+func TestAMachineIsFollowed(t *testing.T) {
+	simulated(t, 0, func(t *testing.T, r rig) {
+		r.do(propolis.Ensure{Target: target(), Request: r.request()})
+		states := make(chan string, 20)
+		done := make(chan error, 1)
+		go func() {
+			done <- r.client().Follow(t.Context(), func(s propolis.Status) error {
+				states <- s.State
+				return nil
+			})
+		}()
+		next := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			if got := <-states; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		next(propolis.StateCreating)
+		r.arm(world.FaultDrop, "propolis GET state-monitor", 0) // of the next request
+		r.do(ask(propolis.Run))
+		next(propolis.StateRunning)
+		r.arm(world.FaultSlowStop, "propolis stop", time.Second)
+		r.do(ask(propolis.Stop))
+		next(propolis.StateStopping)
+		next(propolis.StateDestroyed)
+		if err := <-done; err != nil || len(states) > 0 {
+			t.Errorf("%v, %d more", err, len(states))
+		}
+	})
+	simulated(t, 0, func(t *testing.T, r rig) {
+		r.run()
+		err := r.client().Follow(t.Context(), func(propolis.Status) error {
+			r.change(func(tx *world.Tx) {
+				p := *tx.State.Processes[0]
+				p.VM = nil
+				tx.State.Processes = []*world.Process{&p}
+			})
+			return nil
+		})
+		if !errors.Is(err, propolis.ErrLost) {
+			t.Errorf("a machine that is lost: %v", err)
+		}
+		if err := r.client().Follow(t.Context(), nil); !errors.Is(err, propolis.ErrNoInstance) || errors.Is(err, propolis.ErrLost) {
+			t.Errorf("no machine: %v", err)
+		}
+	})
+}

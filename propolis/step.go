@@ -1,11 +1,13 @@
 package propolis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host"
@@ -40,6 +42,84 @@ type AwaitState struct {
 	// After is a generation that must be passed, so that a state that lasts
 	// since before a change does not count; 0: none.
 	After uint64
+}
+
+// PowerOff stops the machine and waits for its end. It need not have been
+// started. One that is being made is waited for, too. Errors: *LimitError, and
+// what asking for it gave; no machine at all is its end.
+type PowerOff struct {
+	Target Target
+	// Limit is for how long; 0: as long as it takes.
+	Limit time.Duration
+}
+
+// LimitError is a machine that did not come to its end in time.
+type LimitError struct{ Limit time.Duration }
+
+// Error names the time.
+func (e *LimitError) Error() string { return "the machine has not stopped within " + e.Limit.String() }
+
+// InjectNMI sends the guest a non-maskable interrupt. That it was taken says
+// nothing of the guest. Errors: ErrNoInstance.
+type InjectNMI struct{ Target Target }
+
+// Verb names the step.
+func (InjectNMI) Verb() string { return "propolis.nmi" }
+
+// Undo is nil.
+func (InjectNMI) Undo() any { return nil }
+
+// Needs is what finds the address.
+func (s InjectNMI) Needs() []string { return s.Target.needs() }
+
+// Explain is the request.
+func (s InjectNMI) Explain() []host.Line {
+	return []host.Line{host.RequestLine(http.MethodPost, s.Target.url(pathNMI), dropshot.Headers(spec.Latest.String(), nil), nil)}
+}
+
+// Do sends it.
+func (s InjectNMI) Do(ctx context.Context, h host.Host) error {
+	_, err := Client{Host: h, Target: s.Target}.do(ctx, http.MethodPost, pathNMI, nil)
+	return err
+}
+
+// Verb names the step.
+func (PowerOff) Verb() string { return "propolis.power-off" }
+
+// Undo is nil.
+func (PowerOff) Undo() any { return nil }
+
+// Needs is what finds the address.
+func (s PowerOff) Needs() []string { return s.Target.needs() }
+
+// Explain is the request and the wait.
+func (s PowerOff) Explain() []host.Line {
+	lines := ChangeState{Target: s.Target, State: Stop}.Explain()
+	what := "the machine of " + s.Target.Name + " is gone"
+	if s.Limit > 0 {
+		what += ", at most " + s.Limit.String()
+	}
+	return append(lines, host.WaitLine(what))
+}
+
+// Do stops it and waits.
+func (s PowerOff) Do(ctx context.Context, h host.Host) error {
+	limited, release := ctx, context.CancelFunc(func() {})
+	if s.Limit > 0 {
+		limited, release = context.WithTimeout(ctx, s.Limit)
+	}
+	defer release()
+	err := ChangeState{Target: s.Target, State: Stop}.Do(limited, h)
+	if err == nil || errors.Is(err, ErrForbidden) { // it is over already, and not yet gone
+		err = AwaitState{Target: s.Target, States: []string{StateDestroyed, StateFailed}}.Do(limited, h)
+	}
+	switch {
+	case isNoInstance(err):
+		return nil
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return &LimitError{s.Limit}
+	}
+	return err
 }
 
 // Verb names the step.
@@ -124,9 +204,18 @@ func (s Ensure) Do(ctx context.Context, h host.Host) error {
 	return err
 }
 
-// Do asks for the state.
+// Do asks for the state. A machine that is still being made answers as none
+// does, and is waited for.
 func (s ChangeState) Do(ctx context.Context, h host.Host) error {
-	return Client{Host: h, Target: s.Target}.PutState(ctx, s.State)
+	c := Client{Host: h, Target: s.Target}
+	err := c.PutState(ctx, s.State)
+	if !isNoInstance(err) {
+		return err
+	}
+	if live, lerr := c.awaitMade(ctx); lerr != nil || !live {
+		return cmp.Or(lerr, err)
+	}
+	return c.PutState(ctx, s.State)
 }
 
 // Do waits.

@@ -138,7 +138,7 @@ func (q queue) stop() error {
 		q.then("Stopping", at)
 	}
 	q.vm.Console.Cut(at)
-	end := at.Add(q.tx.Latency(StepStop))
+	end := at.Add(q.tx.Latency(StepStop) + q.tx.Slower(world.FaultSlowStop, "propolis", "stop"))
 	q.then("Stopped", end)
 	q.then("Destroyed", end)
 	return nil

@@ -32,6 +32,7 @@ const (
 	FaultCrash      = "crash"       // the server dies of the request, with its machine
 	FaultDrop       = "drop"        // the connection is broken off
 	FaultSlowCreate = "slow-create" // making the machine takes longer
+	FaultSlowStop   = "slow-stop"   // stopping it does; words: propolis, stop
 
 	// A stage of a migration takes longer; words: propolis, zone, migrate, stage.
 	// With the same words FaultFail and FaultDrop let the migration fail in it.
@@ -51,14 +52,14 @@ func FaultNames() []string {
 		FaultHook, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
-		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowMigrate,
+		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,
 	}, napiFaults()...)
 }
 
 // Delays says that a fault is nothing without a Delay.
 func Delays(name string) bool {
 	switch name {
-	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowMigrate:
+	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate:
 		return true
 	}
 	return false

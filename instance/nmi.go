@@ -1,0 +1,44 @@
+package instance
+
+import (
+	"context"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// NMI sends the guest of a running machine a non-maskable interrupt. Nothing of
+// the instance is changed by it, as far as anybody here can tell. One that is
+// not running is a *StateError.
+func (s Settings) NMI(ctx context.Context, env operation.Env, c Change) (Result, error) {
+	r, err := s.find(ctx, env, c)
+	if err != nil {
+		return Result{}, err
+	}
+	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
+		Look: s.lookAt(env, r.ID),
+		Decide: func(view ledger.View, seen Seen, _ operation.Moment) (operation.Decision, error) {
+			old, known, err := Load(view, r.ID)
+			switch {
+			case err != nil:
+				return operation.Decision{}, err
+			case !known:
+				return operation.Decision{}, &NotFoundError{Name: c.Wanted.Ref}
+			case seen.Inside.Err != nil:
+				return operation.Decision{}, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
+			case old.Run == nil || seen.Inside.VM.State != propolis.StateRunning:
+				return operation.Decision{}, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
+			}
+			step := propolis.InjectNMI{Target: s.target(old)}
+			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
+				ID: step.Verb() + " " + old.Name, Object: "propolis " + old.Name, Why: "to vCPU 0", Change: plan.Modify, Step: step,
+			}}}}
+			d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID}}
+			return d, nil
+		},
+	})
+	return Result{Record: r, Report: report}, err
+}
