@@ -75,7 +75,8 @@ func floors() map[string]room {
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -3, machine: all},
 		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/napi": sim, "sim/nexus": sim,
-		"sim/simtest": {imports: []string{}, by: []string{}, machine: []use{useDial}}, // for tests
+		"sim/simtest/contract": {imports: []string{"sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
+		"sim/simtest":          {imports: []string{}, by: []string{}, machine: []use{useDial}},       // for tests
 	}
 }
 
@@ -90,7 +91,7 @@ func libraries() map[string][]string {
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"terminal", "commands"},
-		"github.com/getkin/kin-openapi":     {},
+		"github.com/getkin/kin-openapi":     {"sim/simtest/contract"},
 		"github.com/rogpeppe/go-internal":   {},
 		"github.com/google/go-cmp":          {},
 		"pgregory.net/rapid":                {},

@@ -125,6 +125,9 @@ func (e *Env) openHost() (host.Host, error) {
 			return nil, &refusedError{err: err, hint: "sledctl sim init --host sim:DIR makes another one"}
 		}
 		e.sled = sled
+		if name := e.variable(sim.ExchangesVariable); name != "" {
+			sled.Observe = sim.Record(name)
+		}
 		sled.Kill = func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) } // a fault that kills the caller means it
 		return sled.Host(), nil
 	}

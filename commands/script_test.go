@@ -3,6 +3,8 @@ package commands_test
 import (
 	"errors"
 	"flag"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest"
+	"github.com/sledctl/sledctl/sim/simtest/contract"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -28,7 +31,39 @@ func TestMain(m *testing.M) {
 		// environment that would tell it not to is kept from host commands.
 		syscall.Exit(commands.Main(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ(), "v0.0.0-test"))
 	}
-	testscript.Main(m, map[string]func(){"sledctl": sledctl})
+	testscript.Main(conforming{m}, map[string]func(){"sledctl": sledctl})
+}
+
+// conforming are the tests, and behind them a look at all that was said to the
+// simulated Propolis in the scripts, and answered: it must be as published.
+type conforming struct{ *testing.M }
+
+// exchanges is the variable that the scripts' programs find the file by.
+const exchanges = "TEST_EXCHANGES"
+
+func (c conforming) Run() int {
+	published, err := contract.Open()
+	if err != nil {
+		return c.M.Run()
+	}
+	dir, err := os.MkdirTemp("", "exchanges")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "exchanges")
+	os.Setenv(exchanges, file)
+	code := c.M.Run()
+	n, err := published.File(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // no script was run
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "FAIL: what was said to Propolis in the scripts: %v\n", err)
+		return 1
+	case testing.Verbose():
+		fmt.Printf("%d exchanges with Propolis in the scripts are as published\n", n)
+	}
+	return code
 }
 
 func sledctl() {
@@ -46,6 +81,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SLEDCTL_HOST", "sim:"+filepath.Join(env.WorkDir, "sled"))
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv(sim.ExchangesVariable, os.Getenv(exchanges))
 			env.Setenv("TZ", "UTC")
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a binary with the race detector otherwise sleeps a second when it ends
 			return ownUnderlay(env)

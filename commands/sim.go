@@ -22,7 +22,8 @@ import (
 func newSim(env *Env) *cobra.Command {
 	cmd := group("sim", "The simulated sled: a machine to try everything on", `
 The simulated sled answers illumos' commands as the real ones do, in a directory of its own. --host sim:DIR says which;
-without, it is made on first use.`)
+without, it is made on first use. What its Propolis servers are asked and answer is appended to the file that SLEDCTL_SIM_EXCHANGES names, one JSON object
+per line.`)
 	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env), newSimConnect(env), newSimNAPI(env))
 	return cmd
 }

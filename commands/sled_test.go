@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/simtest/contract"
 )
 
 // sled is a simulated sled in memory, on which command lines are run in this
@@ -32,6 +33,7 @@ type sled struct {
 func newSled(t testing.TB, o sim.Options, config string) *sled {
 	t.Helper()
 	s := &sled{Sled: sim.New(o), t: t}
+	contract.Watch(t, s.Sled)
 	t.Cleanup(s.Close)
 	if config == "" {
 		config = commands.SimulatedConfigOf(o.Mode)

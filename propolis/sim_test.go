@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -43,6 +44,7 @@ func simulated(t *testing.T, after time.Duration, test func(t *testing.T, r rig)
 	synctest.Test(t, func(t *testing.T) {
 		s := sim.New(sim.Options{Latency: "helios2021"})
 		defer s.Close()
+		contract.Watch(t, s)
 		r := rig{t, s, s.Host()}
 		must(t, host.MkdirAll(r.host.Files(), "/vms", 0o755))
 		must(t, host.WriteFile(r.host.Files(), disk, nil, 0o644))

@@ -163,7 +163,7 @@ func (s *Sled) serve(ctx context.Context, args []string) error {
 	if err := s.world.Wait(ctx, func(tx *world.Tx) bool { p := served(tx, pid); return p == nil || !p.Started.After(tx.Now) }); err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: propolis.Handler(s.world, pid), ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{Handler: s.observed(propolis.Handler(s.world, pid)), ReadHeaderTimeout: time.Minute}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer srv.Close()

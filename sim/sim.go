@@ -25,6 +25,9 @@ type Sled struct {
 	// Kill is what happens when a fault kills the caller of a command. Nil:
 	// the command's error is ErrKilled. It is set before the sled is used.
 	Kill func()
+	// Observe is told of what the sled's servers are asked and answer, from many
+	// goroutines. Nil: nobody is. It is set before the sled is used.
+	Observe func(Exchange)
 
 	world *world.World
 	files *mountedFiles

@@ -45,6 +45,9 @@ func StandIn(ctx context.Context, name string, args []string, stdin io.Reader, s
 		return 1
 	}
 	defer s.Close()
+	if name := variables[ExchangesVariable]; name != "" {
+		s.Observe = Record(name)
+	}
 	s.world.AfterUpdate(s.tend)
 	switch name {
 	case serverName:

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+)
+
+// Exchange is a request to a server of the sled, and its answer.
+type Exchange struct {
+	Method string      `json:"method"`
+	URI    string      `json:"uri"` // path and query
+	Header http.Header `json:"header"`
+	Body   []byte      `json:"body,omitempty"`
+	// Status is 0 where the connection was broken off, 101 where it became a
+	// websocket, of which nothing more is told.
+	Status      int         `json:"status"`
+	ReplyHeader http.Header `json:"reply_header,omitempty"`
+	Reply       []byte      `json:"reply,omitempty"`
+}
+
+// ExchangesVariable names the environment variable that names a file to which
+// every exchange is appended, one JSON object per line.
+const ExchangesVariable = "SLEDCTL_SIM_EXCHANGES"
+
+// Record appends exchanges to a file. What cannot be written is lost: the sled
+// goes on.
+func Record(name string) func(Exchange) {
+	return func(e Exchange) {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return
+		}
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		_, _ = f.Write(append(data, '\n'))
+	}
+}
+
+// observed tells Observe of what a handler is asked and answers.
+func (s *Sled) observed(h http.Handler) http.Handler {
+	if s.Observe == nil {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := &bytes.Buffer{}
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(r.Body, body), r.Body}
+		reply := &observedReply{ResponseWriter: w}
+		e := Exchange{Method: r.Method, URI: r.URL.RequestURI(), Header: r.Header.Clone()}
+		defer func() {
+			e.Body = body.Bytes()
+			if e.Status = reply.status; e.Status != 0 {
+				e.ReplyHeader, e.Reply = w.Header().Clone(), reply.body.Bytes()
+			}
+			s.Observe(e)
+		}()
+		h.ServeHTTP(reply, r)
+	})
+}
+
+// observedReply keeps what is answered.
+type observedReply struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+// WriteHeader keeps the status.
+func (r *observedReply) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write keeps the body.
+func (r *observedReply) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	r.body.Write(p)
+	return r.ResponseWriter.Write(p)
+}
+
+// Unwrap leads to what can be taken over by a websocket.
+func (r *observedReply) Unwrap() http.ResponseWriter { return r.ResponseWriter }
