@@ -38,7 +38,7 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: net.TCPAddrFromAddrPort(to), Err: err}
 	}
-	return h.sled.connect(propolis.Handler(at, pid), net.TCPAddrFromAddrPort(to)), nil
+	return h.sled.connect(h.sled.observed(propolis.Handler(at, pid)), net.TCPAddrFromAddrPort(to)), nil
 }
 
 // reach finds the process that a connection to an address reaches, on this sled
