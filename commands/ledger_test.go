@@ -91,8 +91,11 @@ var stateless = map[string]string{
 	"storage format": "the state file will lie on what it makes",
 	"sim":            "it is about the simulation, not about the sled",
 	"version":        "it is about the program",
-	"completion":     "it is about the program",
-	"exit-codes":     "it is about the program",
+
+	"propolis spec validate": "it is about a document",
+	"propolis spec convert":  "it is about a document",
+	"completion":             "it is about the program",
+	"exit-codes":             "it is about the program",
 }
 
 // statefully is a command line of every other command.
@@ -108,6 +111,7 @@ func statefully() []string {
 		"ledger heal --degraded",
 		"propolis get --instance a", "propolis start --instance a", "propolis ensure --instance a", "propolis run --instance a",
 		"propolis stop --instance a", "propolis reboot --instance a", "propolis monitor --instance a",
+		"propolis spec show a", "propolis spec show a --running", "propolis spec diff a",
 		"reap", "reap -n", "storage forget c1t0d0 --yes", "storage rekey",
 		"vnic list", "vnic list --all", "vnic create --over net0", "vnic create --instance a", "vnic delete vnic_propolis0",
 		"zone list", "zone list --all", "zone list -o json", "zone create --instance a", "zone boot --instance a", "zone address --instance a",
