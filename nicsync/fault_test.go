@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
@@ -317,6 +318,22 @@ func TestInterruption(t *testing.T) {
 		began := time.Now()
 		if _, err := r.settings.Sync(ctx, r.env, o); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second || r.has(3) == "gone" {
 			t.Errorf("%v after %v, %s", err, time.Since(began), r.state())
+		}
+	})
+}
+
+// An instance that is recorded while the sync waits is here.
+func TestAnInstanceThatIsRecordedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := disturbed(t)
+		defer r.sled.Close()
+		recorded := []VM(nil)
+		r.settings.Recorded = func(ledger.View) ([]VM, error) { return recorded, nil }
+		o := all()
+		o.ConfirmTwice = time.Minute
+		time.AfterFunc(time.Second, func() { recorded = []VM{{Name: "web3", IDs: []string{id(3)}}} })
+		if _, err := r.sync(o); err != nil || r.has(3) != "ours running" {
+			t.Errorf("%s, %v", r.state(), err)
 		}
 	})
 }

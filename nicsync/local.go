@@ -143,9 +143,16 @@ func (l Local) moving() (VM, bool) {
 	return l.VMs[i], true
 }
 
+// book reads the state file as it is now.
+type book func(context.Context) (ledger.View, error)
+
 // look looks at the sled. A listing that fails, or lacks what is always there, is
 // an error: what is not seen then may be there.
-func (s Settings) look(ctx context.Context, h host.Host, view ledger.View) (Local, error) {
+func (s Settings) look(ctx context.Context, h host.Host, read book) (Local, error) {
+	view, err := read(ctx)
+	if err != nil {
+		return Local{}, err
+	}
 	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links}})
 	addresses, err := vnic.Addresses(ctx, h)
 	if kerr := inv.Know(inventory.Zones, inventory.Configs, inventory.Links); kerr != nil {
@@ -172,7 +179,7 @@ func (s Settings) look(ctx context.Context, h host.Host, view ledger.View) (Loca
 // here joins the listings.
 func here(names sled.Prefixes, zones []zone.Zone, configs map[string]zone.Config, links []vnic.Link, recorded []VM) Local {
 	var vms []VM
-	lent := map[string]bool{} // names of links that are VMs', wherever they are now
+	lent := map[string]bool{} // NAME MAC of links that are VMs', wherever they are now
 	seen := map[string]bool{zone.Global: true}
 	for _, z := range zones {
 		if z.Name != zone.Global {
@@ -187,13 +194,13 @@ func here(names sled.Prefixes, zones []zone.Zone, configs map[string]zone.Config
 	}
 	for _, vm := range recorded {
 		for _, n := range vm.NICs {
-			lent[n.Link] = true
+			lent[n.Link+" "+n.MAC] = true
 		}
 	}
 	vms = append(vms, recorded...)
 	var own []NIC
 	for _, l := range links {
-		if l.MAC != "" && l.Zone == "" && !lent[l.Name] {
+		if l.MAC != "" && l.Zone == "" && !lent[l.Name+" "+l.MAC] {
 			own = append(own, NIC{MAC: l.MAC, Link: l.Name})
 		}
 	}
@@ -225,13 +232,17 @@ func vmOf(names sled.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, le
 		}
 	}
 	for _, l := range links {
-		// Names of links are the zone's own on SmartOS: net0 is in each. One that
-		// is lent to another zone is that zone's.
-		configured := slices.ContainsFunc(c.Nets, func(n zone.Net) bool { return n.Physical == l.Name })
+		// Names of links are the zone's own on SmartOS: net0 is in each, and in the
+		// global zone. One that is lent to another zone is that zone's, and one with
+		// another MAC than the configuration says is another link.
+		configured := slices.ContainsFunc(c.Nets, func(n zone.Net) bool {
+			mac, err := napi.ParseMAC(n.MAC)
+			return n.Physical == l.Name && (err != nil || mac == l.MAC)
+		})
 		if l.MAC == "" || l.Zone != z.Name && (l.Zone != "" || !configured) {
 			continue
 		}
-		lent[l.Name] = true
+		lent[l.Name+" "+l.MAC] = true
 		if !slices.ContainsFunc(vm.NICs, func(n NIC) bool { return n.MAC == l.MAC }) {
 			vm.NICs = append(vm.NICs, NIC{MAC: l.MAC, Link: l.Name})
 		}

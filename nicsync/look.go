@@ -101,8 +101,8 @@ type seen struct {
 // lookAtAll looks at the sled, at NAPI, and at the sled again: a VM that came
 // while NAPI was asked is here. Records that would change are read by themselves:
 // lists have no tags, and a list is old when its last page is read.
-func (s Settings) lookAtAll(ctx context.Context, h host.Host, view ledger.View, wait func(context.Context) error) (seen, error) {
-	local, err := s.look(ctx, h, view)
+func (s Settings) lookAtAll(ctx context.Context, h host.Host, read book, wait func(context.Context) error) (seen, error) {
+	local, err := s.look(ctx, h, read)
 	if err != nil {
 		return seen{}, err
 	}
@@ -139,12 +139,12 @@ func (s Settings) lookAtAll(ctx context.Context, h host.Host, view ledger.View, 
 		delete(records, mac)
 	}
 	maps.Copy(records, fresh)
-	return s.lookAgain(ctx, h, view, seen{first: local, records: values(records), own: len(listed)}, wait)
+	return s.lookAgain(ctx, h, read, seen{first: local, records: values(records), own: len(listed)}, wait)
 }
 
 // lookAt looks at some records only, which somebody else has changed.
-func (s Settings) lookAt(ctx context.Context, h host.Host, view ledger.View, macs []string, wait func(context.Context) error) (seen, error) {
-	local, err := s.look(ctx, h, view)
+func (s Settings) lookAt(ctx context.Context, h host.Host, read book, macs []string, wait func(context.Context) error) (seen, error) {
+	local, err := s.look(ctx, h, read)
 	if err != nil {
 		return seen{}, err
 	}
@@ -152,11 +152,11 @@ func (s Settings) lookAt(ctx context.Context, h host.Host, view ledger.View, mac
 	if err != nil {
 		return seen{}, err
 	}
-	return s.lookAgain(ctx, h, view, seen{first: local, records: values(records)}, wait)
+	return s.lookAgain(ctx, h, read, seen{first: local, records: values(records)}, wait)
 }
 
 // lookAgain is the second look, at the sled and at those records that would go.
-func (s Settings) lookAgain(ctx context.Context, h host.Host, view ledger.View, was seen, wait func(context.Context) error) (seen, error) {
+func (s Settings) lookAgain(ctx context.Context, h host.Host, read book, was seen, wait func(context.Context) error) (seen, error) {
 	var going []string
 	for _, f := range Judge(s.Whose, was.first, was.records) {
 		if f.Goes {
@@ -172,7 +172,7 @@ func (s Settings) lookAgain(ctx context.Context, h host.Host, view ledger.View, 
 			return was, err
 		}
 	}
-	was.local, err = s.look(ctx, h, view)
+	was.local, err = s.look(ctx, h, read)
 	return was, err
 }
 

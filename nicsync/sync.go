@@ -51,23 +51,21 @@ const subject = "nics"
 
 // List judges the records and the NICs of the sled, and changes nothing.
 func (s Settings) List(ctx context.Context, env operation.Env) ([]Finding, error) {
-	view, err := viewOf(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.lookAtAll(ctx, host.ReadOnly(env.Host), view, nil)
+	found, err := s.lookAtAll(ctx, host.ReadOnly(env.Host), bookOf(env), nil)
 	if err != nil {
 		return nil, err
 	}
 	return s.findings(found), nil
 }
 
-func viewOf(ctx context.Context, env operation.Env) (ledger.View, error) {
-	l, err := env.Ledger(ctx)
-	if err != nil {
-		return ledger.View{}, err
+func bookOf(env operation.Env) book {
+	return func(ctx context.Context) (ledger.View, error) {
+		l, err := env.Ledger(ctx)
+		if err != nil {
+			return ledger.View{}, err
+		}
+		return l.Read(ctx)
 	}
-	return l.Read(ctx)
 }
 
 // rounds is how often a record that somebody else changed is looked at again.
@@ -156,14 +154,10 @@ func (s Settings) once(ctx context.Context, env operation.Env, o Options, what p
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "nics sync", Subject: subject, DryRun: o.DryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) {
-			view, err := viewOf(ctx, env)
-			switch {
-			case err != nil:
-				return seen{}, err
-			case macs != nil:
-				return s.lookAt(ctx, h, view, macs, wait)
+			if macs != nil {
+				return s.lookAt(ctx, h, bookOf(env), macs, wait)
 			}
-			return s.lookAtAll(ctx, h, view, wait)
+			return s.lookAtAll(ctx, h, bookOf(env), wait)
 		},
 		Decide: func(_ ledger.View, found seen, _ operation.Moment) (operation.Decision, error) {
 			findings = s.findings(found)
