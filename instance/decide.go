@@ -192,7 +192,7 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	if goOn {
 		p = s.progress(next, seen)
 	} else {
-		p = progress{vnics: map[string]bool{}}
+		p = progress{vnics: map[string]bool{}, wide: s.wide(*next.Run, seen.Inv)}
 	}
 	if goOn && seen.unreachable(*old.Run, p) {
 		p.ensured, decision.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does

@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -142,6 +143,24 @@ func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// An MTU that the link below gives is not set once more: what is made whole by
+// one command cannot be cut short.
+func TestAnMTUThatTheLinkGivesIsNotSet(t *testing.T) {
+	c := imaged()
+	for link, want := range map[int]int{0: packaging.MTU, packaging.MTU: 0} {
+		here := prepared()
+		here.Links[1].MTU = link
+		d, r, err := here.decide(t, c, operationtest.Book(t), Change{Wanted: oneNIC()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(d.Plan.Actions, func(a plan.Action) bool { return a.ID == "vnic.create "+r.Run.Control.Name })
+		if got := d.Plan.Actions[i].Step.(vnic.Create).MTU; got != want {
+			t.Errorf("over a link of %d: %d, want %d", link, got, want)
+		}
 	}
 }
 

@@ -68,6 +68,13 @@ func (k packing) suits(s Settings, inv *inventory.Inventory, a Address) error {
 	return nil
 }
 
+// wide says whether the link under the control VNIC gives it the MTU that it
+// shall have: a VNIC that is told nothing has that of the link below.
+func (s Settings) wide(run Run, inv *inventory.Inventory) bool {
+	link, there := inv.Link(run.Control.Over)
+	return there && link.MTU != 0 && link.MTU == s.packingOf(run).mtu
+}
+
 // NarrowLinkError is a control link over which VNICs cannot have the MTU that
 // they must have.
 type NarrowLinkError struct {

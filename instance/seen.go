@@ -249,8 +249,8 @@ func (s Settings) ask(ctx context.Context, h host.Host, r Record) VM {
 
 // progress compares what was seen with what the record says shall be.
 func (s Settings) progress(r Record, seen Seen) progress {
-	p := progress{vnics: map[string]bool{}}
 	run := *r.Run
+	p := progress{vnics: map[string]bool{}, wide: s.wide(run, seen.Inv)}
 	k := s.packingOf(run)
 	for _, v := range run.vnics() {
 		l, ok := seen.Inv.Link(v.Name)

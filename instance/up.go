@@ -44,6 +44,7 @@ func Stages() []Stage {
 type progress struct {
 	vnics      map[string]bool // by name
 	mtu        bool            // of the control VNIC
+	wide       bool            // the control link gives its VNICs that MTU by itself
 	dataset    bool
 	private    bool // the dataset's mountpoint has its mode
 	configured bool
@@ -109,6 +110,9 @@ func (s Settings) upVNICs(w *way, r Record, p progress) []string {
 		mtu, why := 0, "guest NIC"
 		if v == r.Run.Control {
 			mtu, why = k.mtu, "control VNIC"
+			if p.wide {
+				mtu = 0
+			}
 		}
 		ids = append(ids, w.add(StageVNIC, p.vnics[v.Name], plan.Action{
 			ID: "vnic.create " + v.Name, Object: "vnic " + v.Name, Why: why, Change: plan.Create,
