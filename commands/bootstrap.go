@@ -59,7 +59,15 @@ func partList() terminal.List[shownPart] {
 		}
 		return terminal.Good
 	}
-	return terminal.List[shownPart]{Kind: "BootstrapPart", Name: func(p shownPart) string { return p.Part }, Columns: []column{
+	detail := func(p shownPart) string {
+		said := p.Result + ": " + fmt.Sprintf("%d actions", p.Actions)
+		if p.Detail != "" {
+			said += ", " + p.Detail
+		}
+		return said
+	}
+	tall := &terminal.Tall[shownPart]{Head: func(p shownPart) string { return p.Part }, Detail: detail, Style: style}
+	return terminal.List[shownPart]{Kind: "BootstrapPart", Name: func(p shownPart) string { return p.Part }, Tall: tall, Columns: []column{
 		{Name: "part", Value: func(p shownPart) string { return p.Part }, Whole: true},
 		{Name: "result", Value: func(p shownPart) string { return p.Result }, Style: style},
 		{Name: "actions", Value: func(p shownPart) string { return fmt.Sprint(p.Actions) }, Right: true},

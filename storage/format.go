@@ -10,7 +10,6 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/zfs"
 )
 
 // UnknownError is a word that no disk answers to.
@@ -106,10 +105,10 @@ func (seen Seen) disk(word string) (Found, error) {
 // pool was exchanged on purpose. Errors: *UnknownError.
 func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dryRun bool) (Record, error) {
 	var found Record
-	_, err := operation.Run(ctx, env, operation.Request[[]zfs.Pool]{
+	_, err := operation.Run(ctx, env, operation.Request[struct{}]{
 		Verb: "storage forget", Subject: "sled", DryRun: dryRun,
-		Look: func(context.Context, host.Host) ([]zfs.Pool, error) { return nil, nil },
-		Decide: func(view ledger.View, _ []zfs.Pool, _ operation.Moment) (operation.Decision, error) {
+		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil }, // the record alone is in question
+		Decide: func(view ledger.View, _ struct{}, _ operation.Moment) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
 				return operation.Decision{}, err
