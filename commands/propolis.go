@@ -44,6 +44,7 @@ type shownMachine struct {
 	State      string `json:"state"`
 	Generation uint64 `json:"generation"`
 	Address    string `json:"address"`
+	VNC        string `json:"vnc,omitempty"` // where its screen is, if it was asked
 }
 
 func machineList() terminal.List[shownMachine] {
@@ -54,6 +55,7 @@ func machineList() terminal.List[shownMachine] {
 		{Name: "generation", Value: func(m shownMachine) string { return strconv.FormatUint(m.Generation, 10) }, Right: true},
 		{Name: "address", Value: func(m shownMachine) string { return m.Address }},
 		{Name: "id", Value: func(m shownMachine) string { return m.ID }, Extra: true},
+		{Name: "vnc", Value: func(m shownMachine) string { return m.VNC }, Extra: true},
 	}}
 }
 
@@ -138,7 +140,8 @@ func machine(ctx context.Context, client propolis.Client, r instance.Record) (sh
 	if err != nil {
 		return shownMachine{}, err
 	}
-	return shownMachine{Instance: r.Name, ID: got.Properties.ID, State: strings.ToLower(now.State), Generation: now.Generation, Address: r.Spec.Address.String()}, nil
+	screen, err := client.ScreenURL(ctx)
+	return shownMachine{Instance: r.Name, ID: got.Properties.ID, State: strings.ToLower(now.State), Generation: now.Generation, Address: r.Spec.Address.String(), VNC: screen}, err
 }
 
 // absentMachine is an error for a machine that is not there, and any other as it
