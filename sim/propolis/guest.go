@@ -121,7 +121,7 @@ func (g guest) key(b byte) {
 // command is a line that was typed. A guest that powers itself off or resets is
 // to the server what Stop and Reboot are.
 func (g guest) command(word string, say func(string)) {
-	q := queue{tx: g.tx, vm: g.vm}
+	q := queue(g)
 	var err error
 	switch word {
 	case "poweroff":

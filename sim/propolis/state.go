@@ -103,7 +103,7 @@ func (q queue) run() error {
 			return nil
 		}
 		q.then("Running", end)
-		guest{q.tx, q.vm}.boots(end)
+		guest(q).boots(end)
 	case stopping:
 		return denied("Instance is preparing to stop")
 	case stopped:
@@ -160,7 +160,7 @@ func (q queue) reboot() error {
 		q.then("Rebooting", q.tx.Now)
 		end := q.tx.Now.Add(q.tx.Latency(StepReboot))
 		q.then("Running", end)
-		guest{q.tx, q.vm}.boots(end)
+		guest(q).boots(end)
 	}
 	return nil
 }
