@@ -3,6 +3,7 @@ package operation
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ type book interface {
 // scratch book that keeps intents below the run directory and nothing else: there
 // is none yet, or one of its copies is missing and may lie on what is to be made.
 func bookOf(ctx context.Context, env Env, beforeLedger bool) (book, error) {
-	own := scratch{files: env.Host.Files(), dir: path.Join(env.RunDir, "intent")}
+	own := &scratch{files: env.Host.Files(), dir: path.Join(env.RunDir, "intent")}
 	l, err := env.Ledger(ctx)
 	switch {
 	case beforeLedger && errors.Is(err, ledger.ErrAbsent):
@@ -48,26 +49,56 @@ type scratch struct {
 	files host.Files
 	dir   string
 	view  ledger.View // of a ledger that can only be read
+	open  bool        // this run's intent is there
 }
 
-func (s scratch) Read(context.Context) (ledger.View, error) { return s.view, nil }
+func (s *scratch) Read(context.Context) (ledger.View, error) { return s.view, nil }
 
-func (s scratch) Update(_ context.Context, decide func(ledger.View) ([]ledger.Fact, error)) (ledger.View, error) {
+// Update writes the intent of a run, or ends it, and with it those of the runs
+// that died: all of them had the lock that this one has. One that has nothing to
+// do ends them too.
+func (s *scratch) Update(_ context.Context, decide func(ledger.View) ([]ledger.Fact, error)) (ledger.View, error) {
 	facts, err := decide(s.view)
+	if err != nil {
+		return s.view, err
+	}
+	ended := !s.open
 	for _, f := range facts {
-		if id, ok := strings.CutPrefix(f.Key, intentPrefix); ok && err == nil {
-			err = s.write(path.Join(s.dir, id+".json"), f.Value)
+		id, ok := strings.CutPrefix(f.Key, intentPrefix)
+		switch {
+		case !ok:
+		case f.Value == nil:
+			ended = true
+		default:
+			s.open, ended = true, false
+			if err := s.write(path.Join(s.dir, id+".json"), f.Value); err != nil {
+				return s.view, err
+			}
 		}
+	}
+	if ended {
+		err = s.sweep()
 	}
 	return s.view, err
 }
 
-func (s scratch) write(name string, value []byte) error {
-	if value == nil {
-		return s.files.Remove(name)
-	}
+func (s *scratch) write(name string, value []byte) error {
 	if err := host.MkdirAll(s.files, s.dir, 0o755); err != nil {
 		return err
 	}
 	return host.WriteFile(s.files, name, value, 0o644)
+}
+
+// sweep removes all intents, and what is left of those that were being written.
+func (s *scratch) sweep() error {
+	infos, err := s.files.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, i := range infos {
+		if err == nil {
+			err = s.files.Remove(path.Join(s.dir, i.Name))
+		}
+	}
+	return err
 }
