@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 )
 
@@ -81,5 +83,45 @@ func TestAVNICIsHeldBeforeItIsMade(t *testing.T) {
 	}
 	if made < 2 {
 		t.Errorf("it was made %d times", made)
+	}
+}
+
+// Run again, it finds what it has made: also where it was killed between the
+// making and the MTU. One that is asked for otherwise is a conflict.
+func TestAVNICThatIsMadeIsNotMadeAgain(t *testing.T) {
+	env := newEnv(t)
+	if _, err := settings().Ensure(t.Context(), env, false); err != nil {
+		t.Fatal(err)
+	}
+	want := network.VNIC{Name: "uplink7", Over: "net0", VLAN: 7, MTU: 1400, Hold: time.Hour}
+	for point := 1; ; point++ {
+		dying := host.Crash(env.Host, point, host.CrashAfter)
+		_, _, _ = settings().CreateVNIC(t.Context(), operationtest.On(env, dying), want, false, false)
+		dying.Wait()
+		made, _, err := settings().CreateVNIC(t.Context(), env, want, false, false)
+		if err != nil {
+			t.Fatalf("killed %s: %v", dying.Where(), err)
+		}
+		again, report, err := settings().CreateVNIC(t.Context(), env, want, false, false)
+		if err != nil || report.ID != "" || again != made {
+			t.Errorf("once more: %v, intent %q, %+v, want %+v", err, report.ID, again, made)
+		}
+		if l, there := link(t, env.Host, "uplink7"); !there || l.MTU != 1400 || l.MAC != made.MAC {
+			t.Errorf("killed %s: %+v, want MAC %s", dying.Where(), l, made.MAC)
+		}
+		if open := operation.Open(operationtest.View(t, env)); len(open) > 0 {
+			t.Errorf("killed %s: %+v is open", dying.Where(), open)
+		}
+		other := want
+		other.VLAN = 8
+		if _, _, err := settings().CreateVNIC(t.Context(), env, other, false, false); err == nil {
+			t.Error("one with another VLAN is taken for it")
+		}
+		if _, _, err := settings().DeleteVNIC(t.Context(), env, "uplink7", func(ledger.View, string) error { return nil }, false); err != nil {
+			t.Fatal(err)
+		}
+		if !dying.Crashed() {
+			return
+		}
 	}
 }

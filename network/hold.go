@@ -60,13 +60,18 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("link %s exists: a %s over %s", e.Link.Name, e.Link.Class, e.Link.Over)
 }
 
-// CreateVNIC makes one VNIC that belongs to no instance, and holds it.
+// CreateVNIC makes one VNIC that belongs to no instance, and holds it. One that
+// it has made before is done already.
 func (s Settings) CreateVNIC(ctx context.Context, env operation.Env, want VNIC, dryRun, keep bool) (Hold, operation.Report, error) {
 	var held Hold
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "vnic create", Subject: "vnic", Wait: true, DryRun: dryRun, Keep: keep,
 		Look: lookLinks,
 		Decide: func(view ledger.View, seen seen, at operation.Moment) (operation.Decision, error) {
+			if h, l, ok := want.there(view, seen); ok {
+				held = h
+				return held.again(l, want, at)
+			}
 			var err error
 			held, err = s.choose(want, view, seen, at)
 			if err != nil {
@@ -76,6 +81,41 @@ func (s Settings) CreateVNIC(ctx context.Context, env operation.Env, want VNIC, 
 		},
 	})
 	return held, report, err
+}
+
+// there finds the VNIC that is asked for, made by an earlier run that was asked
+// for the same, whether that run saw its end or not.
+func (want VNIC) there(view ledger.View, seen seen) (Hold, vnic.Link, bool) {
+	var h Hold
+	value, held := view.Get(sled.KeyHeldVNIC + want.Name)
+	l, there := seen.inv.Link(want.Name)
+	if want.Name == "" || !held || !there || json.Unmarshal(value, &h) != nil {
+		return Hold{}, vnic.Link{}, false
+	}
+	made := l.Class == "vnic" && l.Over == h.Over && l.MAC == h.MAC && l.VLAN == h.VLAN
+	asked := want.Over == h.Over && want.VLAN == h.VLAN && (want.MAC == "" || want.MAC == h.MAC)
+	return h, l, made && asked
+}
+
+// again is what is left to do for a VNIC that is there: its MTU, which is set
+// after it is made, and a hold that has run out.
+func (h *Hold) again(l vnic.Link, want VNIC, at operation.Moment) (d operation.Decision, err error) {
+	if !h.Until.After(at.Now) {
+		h.Until = at.Now.Add(want.Hold)
+		value, err := json.Marshal(h)
+		if err != nil {
+			return d, err
+		}
+		d.Before = []ledger.Fact{{Key: h.key(), Value: value}}
+	}
+	if want.MTU != 0 && l.MTU != want.MTU {
+		d.Plan = plan.Plan{Policy: plan.Undo, Actions: []plan.Action{{
+			ID: "vnic.set-mtu " + h.Name, Object: "vnic " + h.Name, Why: fmt.Sprintf("mtu is %d, wanted %d", l.MTU, want.MTU), Change: plan.Modify,
+			Step: vnic.SetMTU{Name: h.Name, MAC: h.MAC, Over: h.Over, MTU: want.MTU},
+		}}}
+		d.Intent = operation.Intent{Changes: []operation.Object{{Kind: "vnic", Name: h.Name, Identity: h.MAC, Old: fmt.Sprint("mtu ", l.MTU)}}}
+	}
+	return d, nil
 }
 
 func lookLinks(ctx context.Context, h host.Host) (seen, error) {
