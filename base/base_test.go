@@ -169,7 +169,7 @@ func TestARetiredBaseLeavesNothingBehind(t *testing.T) {
 	b := newBench(t)
 	before := b.state()
 	b.ensure()
-	if _, err := settings().Retire(t.Context(), b.env, first, false); err != nil {
+	if _, _, err := settings().Retire(t.Context(), b.env, first, false); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(before, b.state()); d != "" {
@@ -178,8 +178,8 @@ func TestARetiredBaseLeavesNothingBehind(t *testing.T) {
 	if all, err := base.All(operationtest.View(b, b.env)); err != nil || len(all) > 0 || len(operation.Open(operationtest.View(b, b.env))) > 0 {
 		t.Errorf("on record: %v, %v", all, err)
 	}
-	if _, err := settings().Retire(t.Context(), b.env, first, false); err == nil {
-		t.Error("it was retired twice")
+	if there, _, err := settings().Retire(t.Context(), b.env, first, false); there || err != nil {
+		t.Errorf("once more: %v, %v", there, err)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestARetiredBaseMayBeHalfGone(t *testing.T) {
 			before := b.state()
 			b.ensure()
 			change(b)
-			if _, err := settings().Retire(t.Context(), b.env, first, false); err != nil {
+			if _, _, err := settings().Retire(t.Context(), b.env, first, false); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(before, b.state()); d != "" {
@@ -234,16 +234,16 @@ func TestABaseThatIsNeededIsNotRetired(t *testing.T) {
 			b.ensure()
 			need(b)
 			before := b.state()
-			_, err := settings().Retire(t.Context(), b.env, first, false)
+			_, _, err := settings().Retire(t.Context(), b.env, first, false)
 			if _, ok := errors.AsType[*base.NeededError](err); !ok || b.state() != before {
 				t.Errorf("error: %v", err)
 			}
 		})
 	}
 	b := newBench(t)
-	_, err := settings().Retire(t.Context(), b.env, "propolis_base_rpool_7", false)
-	if _, ok := errors.AsType[*base.UnknownError](err); !ok {
-		t.Errorf("one that is not there: %v", err)
+	there, _, err := settings().Retire(t.Context(), b.env, "propolis_base_rpool_7", false)
+	if there || err != nil {
+		t.Errorf("one that is not there: %v, %v", there, err)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestABaseIsMadeWhereverTheRunBeforeWasKilled(t *testing.T) {
 					t.Errorf("at %d, %v: %v", point, err, b.statuses())
 				}
 				for name := range b.statuses() {
-					if _, err := settings().Retire(t.Context(), b.env, name, false); err != nil {
+					if _, _, err := settings().Retire(t.Context(), b.env, name, false); err != nil {
 						t.Errorf("at %d: retire %s: %v", point, name, err)
 					}
 				}

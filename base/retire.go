@@ -62,31 +62,26 @@ type NeededError struct {
 // Error says why.
 func (e *NeededError) Error() string { return fmt.Sprintf("base %s: %s", e.Zone, e.Reason) }
 
-// UnknownError is a base that the ledger does not know.
-type UnknownError struct{ Zone string }
-
-// Error names it.
-func (e *UnknownError) Error() string { return fmt.Sprintf("no base %q", e.Zone) }
-
-// Retire removes a base that nothing is cloned from.
-func (s Settings) Retire(ctx context.Context, env operation.Env, name string, dryRun bool) (operation.Report, error) {
+// Retire removes a base that nothing is cloned from. One that the ledger does not
+// know is done already: there is false then.
+func (s Settings) Retire(ctx context.Context, env operation.Env, name string, dryRun bool) (there bool, report operation.Report, err error) {
 	book, err := env.Ledger(ctx)
 	if err != nil {
-		return operation.Report{}, err
+		return false, report, err
 	}
 	view, err := book.Read(ctx)
 	if err != nil {
-		return operation.Report{}, err
+		return false, report, err
 	}
-	r, err := find(view, name)
-	if err != nil {
-		return operation.Report{}, err
+	r, there, err := find(view, name)
+	if err != nil || !there {
+		return false, report, err
 	}
-	return operation.Run(ctx, env, operation.Request[Look]{
+	report, err = operation.Run(ctx, env, operation.Request[Look]{
 		Verb: "base retire", Subject: Subject(r.Pool), DryRun: dryRun, Look: s.look,
 		Decide: func(view ledger.View, seen Look, _ operation.Moment) (operation.Decision, error) {
-			r, err := find(view, name)
-			if err != nil {
+			r, there, err := find(view, name)
+			if err != nil || !there {
 				return operation.Decision{}, err
 			}
 			if err := r.needed(view, seen); err != nil {
@@ -95,18 +90,19 @@ func (s Settings) Retire(ctx context.Context, env operation.Env, name string, dr
 			return r.removal(seen), nil
 		},
 	})
+	return true, report, err
 }
 
-func find(view ledger.View, name string) (Record, error) {
+func find(view ledger.View, name string) (r Record, there bool, err error) {
 	all, err := All(view)
 	if err != nil {
-		return Record{}, err
+		return Record{}, false, err
 	}
 	i := slices.IndexFunc(all, func(r Record) bool { return r.Zone == name })
 	if i < 0 {
-		return Record{}, &UnknownError{Zone: name}
+		return Record{}, false, nil
 	}
-	return all[i], nil
+	return all[i], true, nil
 }
 
 func (r Record) needed(view ledger.View, seen Look) error {

@@ -107,6 +107,7 @@ func runBaseEnsure(ctx context.Context, e *Env, m mutation, pools []string) erro
 
 func newBaseRetire(env *Env) *cobra.Command {
 	var m mutation
+	var mustExist bool
 	cmd := &cobra.Command{
 		Use:     "retire ZONE",
 		Short:   "Remove a base zone that nothing is cloned from",
@@ -117,15 +118,21 @@ func newBaseRetire(env *Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := baseSettings(c).Retire(ctx, op, args[0], m.dry())
-			if err == nil && m.dry() {
+			there, report, err := baseSettings(c).Retire(ctx, op, args[0], m.dry())
+			switch {
+			case err != nil:
+				return withReport(err, report)
+			case !there && mustExist:
+				return &notFoundError{what: "base " + args[0]}
+			case m.dry():
 				return env.printPlan(m, report)
 			}
-			return withReport(err, report)
+			return nil
 		}),
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
 	completeArgs(cmd, func(ctx context.Context) []string {
 		view, err := env.view(ctx)
 		if err != nil {

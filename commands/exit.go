@@ -125,7 +125,6 @@ func isNotFound(err error) bool {
 		is[*network.LinkError](err) ||
 		is[*notFoundError](err) || is[*notSentError](err) ||
 		errors.Is(err, ledger.ErrNoCopy) ||
-		is[*base.UnknownError](err) ||
 		is[*storage.UnknownError](err)
 }
 
