@@ -245,8 +245,17 @@ func (s Settings) upPropolis(w *way, r Record, p progress, request spec.EnsureRe
 	run := *r.Run
 	thing := "propolis " + r.Name
 	target := s.target(r)
+	// What a server was told goes with its zone, if this run takes that back; in
+	// one that was there before it lasts.
+	told := func(step plan.Step) bool {
+		switch step.(type) {
+		case propolis.Ensure, propolis.ChangeState:
+			return p.booted
+		}
+		return false
+	}
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
-		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: thing, Why: why, Change: change, After: after(before), Step: step}), before)
+		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: thing, Why: why, Change: change, After: after(before), Step: step, Lasting: told(step)}), before)
 	}
 	fmri, byItself := s.service(r), s.packingOf(run).byItself
 	at := act(StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)

@@ -181,13 +181,36 @@ func (s CreateAddress) check() error {
 	return fmt.Errorf("address object %s: no type %q: %s, %s or %s", s.Object, s.Type, Static, DHCP, Addrconf)
 }
 
-// Do makes it. What ipadm cannot make it takes back itself.
+// Do makes it. What ipadm cannot make it takes back itself; where it says that it
+// failed and the object is there all the same, it is removed.
 func (s CreateAddress) Do(ctx context.Context, h host.Host) error {
 	err := s.check()
 	if err == nil {
 		_, err = run(ctx, h, createAddressCommand(s))
+		err = s.cleanUp(ctx, h, err)
 	}
 	return about(err, "create address", s.Object, s.Zone)
+}
+
+// cleanupTime is how long removing what is half made may take.
+const cleanupTime = 10 * time.Second
+
+// cleanUp removes what a command made that failed, in time of its own. What it
+// found there is another's.
+func (s CreateAddress) cleanUp(ctx context.Context, h host.Host, cause error) error {
+	if cause == nil || errors.Is(cause, host.ErrExists) || errors.Is(cause, host.ErrStillRunning) {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	_, err := show(ctx, h, s.Zone, s.Object)
+	if err == nil {
+		err = DeleteAddress{Zone: s.Zone, Object: s.Object, Unplumb: true}.Do(ctx, h)
+	}
+	if err != nil && !errors.Is(err, host.ErrNotFound) {
+		return &host.LeftError{Cause: cause, Err: err}
+	}
+	return cause
 }
 
 // awaitPause lies between two looks. There is nothing to wait on: ipadm has no

@@ -315,7 +315,7 @@ func (r *run) left() []string {
 	for _, a := range r.plan.Actions {
 		state := r.state[a.ID]
 		made := a.Change == Create && state == done && undoable(a) ||
-			a.Change == Create && state == broken && (r.stillRuns || r.half[a.ID])
+			state == broken && (r.half[a.ID] || a.Change == Create && r.stillRuns)
 		kept := a.Change == Remove && state != done || a.Lasting && state == done
 		if (made || kept) && !slices.Contains(left, a.Object) {
 			left = append(left, a.Object)

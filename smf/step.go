@@ -2,6 +2,8 @@ package smf
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -41,10 +43,27 @@ func (s Disable) Explain() []host.Line {
 	return []host.Line{host.CommandLine(disableCommand(s.Zone, s.FMRI, s.Temporary))}
 }
 
+// cleanupTime is how long taking back what failed may take.
+const cleanupTime = 10 * time.Second
+
 // Do enables the instance. Errors: host.ErrNotFound, host.ErrTransient while
-// the zone's svc.configd does not answer, ErrNoZone.
+// the zone's svc.configd does not answer, ErrNoZone. Where svcadm says that it
+// failed and the instance is not disabled all the same, it is again.
 func (s Enable) Do(ctx context.Context, h host.Host) error {
-	return change(ctx, h, enableCommand(s.Zone, s.FMRI, s.Temporary))
+	cause := change(ctx, h, enableCommand(s.Zone, s.FMRI, s.Temporary))
+	if cause == nil || errors.Is(cause, host.ErrStillRunning) {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	state, err := State(ctx, h, s.Zone, s.FMRI)
+	if err == nil && state != "disabled" {
+		err = change(ctx, h, disableCommand(s.Zone, s.FMRI, s.Temporary))
+	}
+	if err != nil && !errors.Is(err, host.ErrNotFound) && !errors.Is(err, ErrNoZone) {
+		return &host.LeftError{Cause: cause, Err: err}
+	}
+	return cause
 }
 
 // Do disables the instance, with the errors of Enable.
