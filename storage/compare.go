@@ -180,7 +180,7 @@ func (c *comparison) blank(f Found) (pool, after string, ok bool) {
 	d.Why = "blank, and to be formatted"
 	create := "zpool.create " + pool
 	d.Mend = []plan.Action{
-		{ID: create, Object: "pool " + pool, Why: "disk " + f.Name + " is blank, and to be formatted", Change: plan.Create,
+		{ID: create, Object: "pool " + pool, Why: "disk " + f.Name + " is blank, and to be formatted", Change: plan.Create, Lasting: true,
 			Step: zfs.CreatePool{Name: pool, Device: f.Content.Device, Properties: props("ashift", "12")}},
 		c.failmode(pool, "", create),
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
@@ -129,7 +130,13 @@ func (w Witness) look(ctx context.Context) ([]pool, error) {
 	return seen, nil
 }
 
+// witnessTime is how long a pool may take: one that hangs must not keep the others
+// from being told.
+const witnessTime = time.Minute
+
 func (w Witness) set(ctx context.Context, p pool, m ledger.Mark) error {
+	ctx, cancel := context.WithTimeout(ctx, witnessTime)
+	defer cancel()
 	set := zfs.Set{Dataset: p.name, Name: sled.PropertyLedger, Value: m.String()}
 	if p.marked {
 		set.Old, set.OldSource = p.mark.String(), zfs.Local
