@@ -13,7 +13,9 @@ build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
 
 test: ## all tests, on the simulated sled
-	$(GO) test ./...
+	@mkdir -p bin
+	SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix $(GO) test ./...
+	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./commands says how many cases'
 
 test-zfs: ## the ZFS driver on a real ZFS, if there is one here; as root, with a pool in a file
 	SLEDCTL_REAL_ZFS=1 $(GO) test -count=1 -v -run TestRealZFS ./zfs

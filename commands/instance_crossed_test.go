@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,7 +22,6 @@ type crossing struct {
 }
 
 func crossings() []crossing {
-	const web1 = "instance ensure web1 --nic over=net0 --nic over=net1,vlan=7"
 	return []crossing{
 		{name: "ensure, then delete", line: web1, then: []string{"instance delete web1"}},
 		{name: "ensure, then stop, start", line: web1, then: []string{"instance stop web1", "instance start web1", "instance delete web1"}},
@@ -50,49 +48,37 @@ func TestAVerbThatIsKilledIsAnsweredForByAnother(t *testing.T) {
 	for _, c := range crossings() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			points := 0
-			synctest.Test(t, func(t *testing.T) {
-				s := c.scene(t)
-				count := host.Crash(s.Host(), 0, host.CrashBefore)
-				if a := s.on(t.Context(), count, c.line); a.exit != 0 {
-					t.Fatalf("exit %d: %s", a.exit, a.errs)
-				}
-				points = count.Points()
-			})
+			var g *stage
+			files := t.TempDir()
+			synctest.Test(t, func(t *testing.T) { g = row{name: c.name, ready: c.ready, line: c.line}.stage(t, files) })
 			cases := 0
-			for n := 1; n <= points; n++ {
+			for n := 1; n <= g.points[change]; n++ {
 				for m, mode := range modes {
-					if n%len(modes) != m || testing.Short() && n%2 == 0 {
+					if !soak() && (n%len(modes) != m || testing.Short() && n%4 != 0) {
 						continue // a point is cut in one way, the ways in turn
 					}
 					cases++
-					synctest.Test(t, func(t *testing.T) { c.cross(t, fmt.Sprintf("killed in way %d at %d of %d", m, n, points), n, mode) })
+					synctest.Test(t, func(t *testing.T) { g.open(t).cross(c, n, mode) })
 				}
 			}
-			t.Logf("%d points, %d cases", points, cases)
+			t.Logf("%d points, %d cases", g.points[change], cases)
 		})
 	}
 }
 
-func (c crossing) scene(t *testing.T) *scene {
-	return interruption{name: c.name, ready: c.ready, line: c.line}.scene(t)
-}
-
-func (c crossing) cross(t *testing.T, point string, n int, mode host.CrashMode) {
-	s := c.scene(t)
-	dying := host.Crash(s.Host(), n, mode)
-	s.on(t.Context(), dying, c.line)
-	dying.Wait()
+func (s *scene) cross(c crossing, n int, mode host.CrashMode) {
+	at, _ := s.kill(n, mode)
 	for _, line := range c.then {
 		a := s.try(line)
 		early := a.exit == 4 && strings.HasPrefix(line, "instance st") // nothing was begun yet
 		if a.exit != 0 && !early {
-			t.Fatalf("%s: sledctl %s: exit %d: %s", point, line, a.exit, a.errs)
+			s.t.Fatalf("%s: sledctl %s: exit %d: %s", at, line, a.exit, a.errs)
 		}
 	}
 	s.run("reap")
-	s.same(s.first, point+": in the end")
-	if diff := cmp.Diff(s.keys, slices.Sorted(maps.Keys(s.ledger()))); diff != "" {
-		t.Errorf("%s: in the end, the ledger (-first +now):\n%s", point, diff)
+	s.same(s.first, at+": in the end")
+	if diff := cmp.Diff(s.firstKeys, slices.Sorted(maps.Keys(s.ledger()))); diff != "" {
+		s.t.Errorf("%s: in the end, the ledger (-first +now):\n%s", at, diff)
 	}
+	s.foreign(at + ": in the end")
 }

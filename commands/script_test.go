@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 		// environment that would tell it not to is kept from host commands.
 		syscall.Exit(commands.Main(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ(), "v0.0.0-test"))
 	}
+	debug.SetGCPercent(400) // each of thousands of sleds is garbage soon
 	testscript.Main(conforming{m}, map[string]func(){"sledctl": sledctl})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // sled is a simulated sled in memory, on which command lines are run in this
@@ -45,6 +46,13 @@ func newSled(t testing.TB, o sim.Options, config string) *sled {
 // small is a sled with one M.2 and one U.2 disk: enough for what happens on one
 // pool, and half as long to prepare.
 func small() sim.Options { return sim.Options{Seed: 1, M2: 1, U2: 1} }
+
+// helios is a small sled on which zones are installed from images.
+func helios() sim.Options {
+	o := small()
+	o.Mode = world.Helios
+	return o
+}
 
 func (s *sled) write(name, content string) {
 	s.t.Helper()

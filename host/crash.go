@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 )
 
@@ -60,6 +61,17 @@ func (c *crash) Points() int {
 	return c.points
 }
 
+// Where tells at which point it has happened, for messages: its number, and what
+// was done there.
+func (c *crash) Where() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.what == "" {
+		return "nowhere"
+	}
+	return fmt.Sprintf("%s point %d (%s)", []string{"before", "after", "in the middle of"}[c.mode], c.at, c.what)
+}
+
 // Crashed says whether it has happened.
 func (c *crash) Crashed() bool { return c.dead.Err() != nil }
 
@@ -78,7 +90,7 @@ func (c *Crashing) forAction(id string) Host { return &Crashing{ForAction(c.host
 func (c *Crashing) Run(ctx context.Context, cmd Command) (Result, error) {
 	fate := alive
 	if !cmd.ReadOnly {
-		fate = c.point()
+		fate = c.point(cmd.Program + " " + strings.Join(cmd.Args, " "))
 	}
 	if fate == before || c.Crashed() {
 		c.die(fate)
@@ -177,6 +189,7 @@ type crash struct {
 
 	mu     sync.Mutex
 	points int
+	what   string   // happened at the crash's point
 	drop   []func() // locks and connections
 	then   func()   // what the crash is instead; nil: the host plays dead
 }
@@ -198,8 +211,8 @@ const (
 	during
 )
 
-// point counts one.
-func (c *crash) point() fate {
+// point counts one, at which this happens.
+func (c *crash) point(what string) fate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead.Err() != nil {
@@ -209,6 +222,7 @@ func (c *crash) point() fate {
 	if c.points != c.at {
 		return alive
 	}
+	c.what = what
 	return before + fate(c.mode)
 }
 

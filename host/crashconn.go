@@ -26,7 +26,7 @@ func newCrashConn(conn net.Conn, c *crash) *crashConn {
 
 func (c *crashConn) asked(h httpHead) bool {
 	if !h.safe() {
-		if f := c.point(); f != alive {
+		if f := c.point(h.first); f != alive {
 			c.fate = f
 		}
 	}

@@ -18,7 +18,7 @@ func (f *crashFiles) error(op, name string) error {
 
 // change is a point: do is what happens there.
 func (f *crashFiles) change(op, name string, do func() error) error {
-	fate := f.point()
+	fate := f.point(op + " " + name)
 	var err error
 	if fate != before {
 		err = do()
@@ -74,7 +74,7 @@ func (f *crashFiles) Append(name string, data []byte) error {
 
 // write is a change that can be done by half.
 func (f *crashFiles) write(op, name string, data []byte, do func([]byte) error) error {
-	fate := f.point()
+	fate := f.point(op + " " + name)
 	var err error
 	switch fate {
 	case alive, after:

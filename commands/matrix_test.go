@@ -1,0 +1,312 @@
+package commands_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// The kill matrix: every verb that changes something (the rows, here), disturbed
+// at every point of it in every way (matrix_modes_test.go), is held against four
+// laws (matrix_laws_test.go). Where each verb begins is made once and cloned for
+// each case. Time is not real: deadlines and pauses cost nothing.
+
+// row is a verb, and the sled on which it is disturbed.
+type row struct {
+	name    string
+	m2, u2  int          // disks; 0: one
+	blank   bool         // and they are
+	mode    world.Mode   // empty: OmniOS
+	config  string       // empty: tuned, or what suits the mode
+	bare    bool         // begins on a sled that is not prepared
+	ready   []string     // command lines that lead to where the verb begins; REBOOT is one
+	early   func(*scene) // what comes before all
+	prepare func(*scene) // what else leads there, after ready
+	line    string       // the verb
+	ends    []string     // what takes all away again, before a reap; nil: instance delete web1
+	stays   bool         // what the verb does is to outlive that
+	restart []string     // what prepares the sled again after a reboot; nil: bootstrap
+	adds    bool         // takes nothing away: what was there before need not be told to be left
+	mortal  bool         // what the verb is about does not outlive a reboot
+	alters  bool         // sets and mounts what is there
+	noBoot  bool         // a boot would change what it is about
+	plain   bool         // prints nothing
+	then    []string     // what it takes beside running it again
+	may     int          // an exit code that may be instead of 0 after it was disturbed: it was done, and is no more to be done
+}
+
+const web1 = "instance ensure web1 --nic over=net0 --nic over=net1,vlan=7"
+
+// rows are the verbs. TestEveryVerbIsInTheMatrix sees that none is missing.
+func rows() []row {
+	const spare = "vnic create spare0 --over net0 --mac 02:08:20:00:00:07"
+	steps := []string{
+		"vnic create --instance web1 --nic over=net0 --nic over=net1,vlan=7", "zone create --instance web1", "zone boot --instance web1",
+		"zone address --instance web1", "propolis start --instance web1", "propolis ensure --instance web1", "propolis run --instance web1",
+	}
+	all := []row{
+		{name: "bootstrap", line: "bootstrap", bare: true},
+		{name: "bootstrap after a reboot", adds: true, alters: true, ready: []string{web1, "REBOOT"}, line: "bootstrap"},
+		{name: "ensure", line: web1},
+		{name: "ensure from images", noBoot: true, mode: world.Helios, line: web1},
+		{name: "stop of what images made", noBoot: true, mode: world.Helios, ready: []string{web1}, line: "instance stop web1"},
+		{name: "recreate", ready: []string{web1}, line: "instance ensure web1 --cpus 4 --recreate"},
+		{name: "protect", ready: []string{web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
+		{name: "ensure all", adds: true, ready: []string{web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
+		{name: "stop", ready: []string{web1}, line: "instance stop web1"},
+		{name: "stop all", ready: []string{web1, "instance ensure web2"}, line: "instance stop --all", ends: []string{"instance delete web1 web2"}},
+		{name: "start", ready: []string{web1, "instance stop web1"}, line: "instance start web1"},
+		{name: "reboot", adds: true, mortal: true, ready: []string{web1}, line: "instance reboot web1"},
+		{name: "delete", ready: []string{web1}, line: "instance delete web1"},
+		{name: "adopt", adds: true, mortal: true, stays: true, ready: []string{web1}, prepare: (*scene).forget, line: "instance adopt --all"},
+		{name: "power off", adds: true, mortal: true, ready: []string{web1}, line: "propolis stop --instance web1"},
+		{name: "power cycle", adds: true, mortal: true, ready: []string{web1}, line: "propolis reboot --instance web1"},
+		{name: "nmi", adds: true, mortal: true, ready: []string{web1}, line: "propolis nmi --instance web1"},
+		{name: "a VNIC", line: spare, ends: []string{"vnic delete spare0"}},
+		{name: "no VNIC", ready: []string{spare}, line: "vnic delete spare0", ends: []string{}},
+		{name: "halt", adds: true, mortal: true, ready: []string{web1}, line: "zone halt ZONE"},
+		{name: "no zone", adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
+		{name: "bundle", adds: true, mortal: true, ready: []string{web1}, line: "zone bundle create ZONE"},
+		{name: "base", prepare: (*scene).noBase, line: "base ensure", ends: []string{}, stays: true},
+		{name: "no base", noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
+		{name: "reap", prepare: (*scene).scatter, line: "reap"},
+		{name: "reap after a reboot", mortal: true, ready: []string{web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
+		{name: "reap all", ready: []string{web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
+		{name: "reap a plan", prepare: (*scene).scatterAndPlan, line: "reap --plan PLAN", then: []string{"reap"}},
+		{name: "heal", m2: 2, restart: []string{"bootstrap --degraded"}, prepare: func(s *scene) { s.removeLedger(1) }, line: "ledger heal --degraded", ends: []string{}, stays: true},
+		// A pool that a killed run has made is not blank any more: bootstrap goes on with it.
+		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
+		{name: "rekey", alters: true, config: secretTuned(), prepare: func(s *scene) { s.secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
+		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true, may: 4},
+	}
+	for n, line := range steps {
+		all = append(all, row{name: strings.Join(strings.Fields(line)[:2], " "), adds: true, mortal: n > 0, ready: steps[:n:n], line: line})
+	}
+	return all
+}
+
+// tuned has an MTU, so that making a VNIC takes two commands.
+const tuned = `
+[storage]
+slots = "gimlet"
+key = "development"
+[network]
+etherstub = "propolis_stub0"
+gz_vnic = "propolis_gz0"
+gz_address = "10.77.0.1/16"
+underlay = "10.77.0.0/16"
+guest_link = "net0"
+mtu = 1500
+`
+
+// secretTuned is tuned with keys from a file.
+func secretTuned() string { return strings.Replace(tuned, `"development"`, `"file:/secrets"`, 1) }
+
+// unchanging are the commands that change nothing on a sled.
+func unchanging() []string {
+	return strings.Fields(`
+		storage-list storage-check base-list vnic-list zone-list zone-exec zone-bundle-list zone-bundle-get nics-list propolis-get propolis-monitor propolis-spec-show propolis-spec-diff propolis-spec-validate propolis-spec-convert
+		instance-list instance-get instance-history instance-console instance-wait instance-watch history trace ledger-show ledger-check ledger-export version completion`)
+}
+
+// A verb that is new is in no row: it is not forgotten for long.
+func TestEveryVerbIsInTheMatrix(t *testing.T) {
+	missing := map[string]bool{}
+	var walk func(cmd *cobra.Command, words []string)
+	walk = func(cmd *cobra.Command, words []string) {
+		for _, c := range cmd.Commands() {
+			walk(c, append(words[:len(words):len(words)], c.Name()))
+		}
+		if len(cmd.Commands()) == 0 && cmd.RunE != nil {
+			missing[strings.Join(words, "-")] = true
+		}
+	}
+	walk(commands.Root(), nil)
+	for _, name := range unchanging() {
+		if !missing[name] {
+			t.Errorf("%s is no command, or named twice", name)
+		}
+		delete(missing, name)
+	}
+	for _, r := range rows() {
+		words := strings.Fields(r.line)
+		for n := range words {
+			delete(missing, strings.Join(words[:n+1], "-"))
+		}
+	}
+	for name := range missing {
+		if name == "agent" || name == "nics-sync" || strings.HasPrefix(name, "sim-") {
+			continue // a server, and what changes records elsewhere or the simulation: tested where they are
+		}
+		t.Errorf("sledctl %s changes something, or is new: it is in no row of the kill matrix, nor among what changes nothing", strings.ReplaceAll(name, "-", " "))
+	}
+}
+
+// tally counts what was run of the matrix.
+type tally struct {
+	mu       sync.Mutex
+	run, all map[string]int // by mode
+}
+
+func (m *tally) add(mode string, run, all int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.run[mode] += run
+	m.all[mode] += all
+}
+
+// print tells what was run, on one line that says what it came to.
+func (m *tally) print(t *testing.T) {
+	run, all := 0, 0
+	for _, mode := range modes() {
+		t.Logf("%-55s %5d of %5d", mode.name, m.run[mode.name], m.all[mode.name])
+		run, all = run+m.run[mode.name], all+m.all[mode.name]
+	}
+	if t.Failed() {
+		t.Logf("%d cases of %d, and what is told above", run, all)
+		return
+	}
+	line := fmt.Sprintf("kill matrix: %d cases, 0 leaks (%d verbs, %d ways, one in %.1f of all %d cases)\n", run, len(rows()), len(modes()), float64(all)/float64(max(run, 1)), all)
+	fmt.Print(line)
+	if name := os.Getenv("SLEDCTL_KILL_MATRIX"); name != "" { // go test hides what a package prints that passes
+		if err := os.WriteFile(name, []byte(line), 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// soak says whether time is no matter.
+func soak() bool { return os.Getenv("SLEDCTL_SOAK") != "" }
+
+func TestKillMatrix(t *testing.T) {
+	count := &tally{run: map[string]int{}, all: map[string]int{}}
+	t.Run("rows", func(t *testing.T) {
+		for _, r := range rows() {
+			t.Run(r.name, func(t *testing.T) {
+				t.Parallel()
+				r.matrix(t, count)
+			})
+		}
+	})
+	count.print(t)
+}
+
+// matrix runs the cases of one verb.
+func (r row) matrix(t *testing.T, count *tally) {
+	var g, twin *stage
+	files := t.TempDir()
+	synctest.Test(t, func(t *testing.T) { g = r.stage(t, files) })
+	if r.m2 == 0 && r.u2 == 0 { // where a copy of the state file can be missing
+		r.m2 = 2
+		synctest.Test(t, func(t *testing.T) { twin = r.stage(t, files) })
+	}
+	exits := map[string]map[int]int{}
+	for m, mode := range modes() {
+		g := g
+		if mode.name == string(loses) {
+			if g = twin; g == nil {
+				continue
+			}
+		}
+		exits[mode.name] = map[int]int{}
+		t.Run(mode.name, func(t *testing.T) {
+			run, points := 0, g.points[mode.of]
+			if mode.name == "power cut" && r.noBoot {
+				points = 0
+			}
+			for n := 1; n <= points; n++ {
+				if share := mode.share(testing.Short()); (n+m+len(r.name))%share != 0 {
+					continue
+				}
+				run++
+				synctest.Test(t, func(t *testing.T) { exits[mode.name][mode.disturb(g.open(t), n)]++ })
+			}
+			count.add(mode.name, run, points)
+		})
+	}
+	t.Logf("points: %v; exit codes by mode: %v", g.points, exits)
+}
+
+// The places of the sled that only the sled itself knows the names of.
+func (s *scene) fill(line string) string {
+	zone, base := "", ""
+	for _, z := range s.zones() {
+		switch {
+		case strings.HasPrefix(z, "propolis_instance_"):
+			zone = z
+		case strings.HasPrefix(z, "propolis_base_"):
+			base = z
+		}
+	}
+	return strings.NewReplacer("ZONE", zone, "BASE", base, "PLAN", s.plan).Replace(line)
+}
+
+func (s *sled) zones() (names []string) {
+	err := s.World().View(s.t.Context(), func(tx *world.Tx) error {
+		for _, z := range tx.State.Zones {
+			names = append(names, z.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// disk does something to a disk.
+func (s *sled) disk(do func(*world.Tx, string) bool, name string) {
+	s.t.Helper()
+	err := s.World().Update(s.t.Context(), func(tx *world.Tx) error {
+		if !do(tx, name) {
+			return fmt.Errorf("there is no disk %s", name)
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// forget loses the state file, and begins another.
+func (s *scene) forget() {
+	s.loseLedger()
+	s.run("bootstrap --new-ledger")
+	s.run("bootstrap")
+}
+
+// scatter makes a zone and a VNIC that only reap takes away.
+func (s *scene) scatter() {
+	zone := s.stranger(s.value("base list -H --columns pool"), s.value("base list -H -o name"))
+	s.command("zoneadm -z " + zone + " halt")
+	s.run("vnic create --over net1 --hold 1ns")
+	time.Sleep(time.Second) // of the bubble: the hold ends
+}
+
+// scatterAndPlan also has a plan made that takes them away.
+func (s *scene) scatterAndPlan() {
+	s.scatter()
+	s.plan = fmt.Sprint(s.files, "/plan", s.m2, ".json")
+	if err := os.WriteFile(s.plan, []byte(s.run("reap --dry-run -o json")), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) noBase() { s.run("base retire " + s.value("base list -H -o name")) }
+
+// noDisk takes a U.2 disk out.
+func (s *scene) noDisk() { s.disk((*world.Tx).LoseDisk, "c12t0d0") }
+
+// aDisk puts it in again.
+func (s *scene) aDisk() { s.disk((*world.Tx).InsertDisk, "c12t0d0") }
