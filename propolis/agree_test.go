@@ -66,7 +66,7 @@ func TestCheckAgreesWithTheServer(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	sound, unsound := 0, 0
 	for n := range samples {
-		simulated(t, 0, func(t *testing.T, r rig) {
+		unwatched(t, 0, func(t *testing.T, r rig) {
 			r.change(func(tx *world.Tx) { must(t, tx.CreateVNIC(world.VNIC{Name: "guest1", Over: "net0", Temporary: true})) })
 			request := r.request()
 			s := request.Init.Spec

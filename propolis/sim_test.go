@@ -41,10 +41,18 @@ type rig struct {
 // listen after a while.
 func simulated(t *testing.T, after time.Duration, test func(t *testing.T, r rig)) {
 	t.Helper()
+	unwatched(t, after, func(t *testing.T, r rig) {
+		contract.Watch(t, r.sled)
+		test(t, r)
+	})
+}
+
+// unwatched is simulated for a test that also says what no document knows.
+func unwatched(t *testing.T, after time.Duration, test func(t *testing.T, r rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := sim.New(sim.Options{Latency: "helios2021"})
 		defer s.Close()
-		contract.Watch(t, s)
 		r := rig{t, s, s.Host()}
 		must(t, host.MkdirAll(r.host.Files(), "/vms", 0o755))
 		must(t, host.WriteFile(r.host.Files(), disk, nil, 0o644))
