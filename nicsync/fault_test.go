@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -327,11 +328,16 @@ func TestAnInstanceThatIsRecordedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := disturbed(t)
 		defer r.sled.Close()
-		recorded := []VM(nil)
-		r.settings.Recorded = func(ledger.View) ([]VM, error) { return recorded, nil }
+		var recorded atomic.Bool
+		r.settings.Recorded = func(ledger.View) ([]VM, error) {
+			if recorded.Load() {
+				return []VM{{Name: "web3", IDs: []string{id(3)}}}, nil
+			}
+			return nil, nil
+		}
 		o := all()
 		o.ConfirmTwice = time.Minute
-		time.AfterFunc(time.Second, func() { recorded = []VM{{Name: "web3", IDs: []string{id(3)}}} })
+		time.AfterFunc(time.Second, func() { recorded.Store(true) })
 		if _, err := r.sync(o); err != nil || r.has(3) != "ours running" {
 			t.Errorf("%s, %v", r.state(), err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,12 +82,16 @@ func TestWhenASledLooks(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		events := make(chan struct{})
+		var mu sync.Mutex
 		var looks []time.Duration
 		var fails error
 		go Pace{Random: func() float64 { return 0.5 }}.Run(ctx, events, func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
 			looks = append(looks, time.Since(began))
 			return fails
 		})
+		answer := func(err error) { mu.Lock(); defer mu.Unlock(); fails = err }
 		at := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
 		happen := func(d time.Duration) { at(d); events <- struct{}{} }
 		happen(time.Minute) // the first look is at 6 minutes all the same
@@ -94,17 +99,19 @@ func TestWhenASledLooks(t *testing.T) {
 		happen(10*time.Minute + 3*time.Second)
 		happen(10*time.Minute + 4*time.Second)
 		at(11 * time.Minute)
-		fails = &UnsupportedError{}
+		answer(&UnsupportedError{})
 		happen(20 * time.Minute) // that look finds an old NAPI: the next is 90 minutes later
 		happen(30 * time.Minute)
 		at(100 * time.Minute)
-		fails = nil
+		answer(nil)
 		at(4 * time.Hour)
 		want := []time.Duration{
 			6 * time.Minute, 10*time.Minute + 5*time.Second, 20*time.Minute + 5*time.Second, 110*time.Minute + 5*time.Second,
 			170*time.Minute + 5*time.Second, 230*time.Minute + 5*time.Second,
 		}
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		if fmt.Sprint(looks) != fmt.Sprint(want) {
 			t.Errorf("looks at %v, want %v", looks, want)
 		}
