@@ -43,7 +43,7 @@ func (s *sled) pools(prefix string) []string {
 // ramdisk is a sled whose root is a RAM disk, with a state file on its M.2s.
 func ramdisk(t *testing.T) (s *sled, m2 []string) {
 	t.Helper()
-	s = newSled(t, sim.Options{Seed: 1, M2: 2, U2: 2, Mode: world.Helios}, "")
+	s = newSled(t, sim.Options{Seed: 1, M2: 2, U2: 2, Mode: world.Helios, Image: []string{"/etc/sledctl/config.toml"}}, "")
 	files := s.Host().Files()
 	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Witness: storage.Witness{Host: s.Host()}}
 	for _, pool := range s.pools("oxi_") {
@@ -103,6 +103,7 @@ func statefully() []string {
 	const uuid = "11111111-1111-4111-8111-111111111111"
 	zone := "propolis_instance_" + uuid
 	return []string{
+		"agent --listen unix:/nowhere/agent.sock", "nics list", "nics sync",
 		"base list", "base ensure", "base retire propolis_base_11111111_1",
 		"history", "trace", "trace --list", "trace " + uuid,
 		"instance list", "instance get a", "instance ensure a", "instance ensure --all", "instance start a", "instance stop a", "instance stop --all",
@@ -110,7 +111,7 @@ func statefully() []string {
 		"ledger show", "ledger show instance/", "ledger export", "ledger check", "ledger heal", "ledger heal --keep " + uuid + " --yes",
 		"ledger heal --degraded",
 		"propolis get --instance a", "propolis start --instance a", "propolis ensure --instance a", "propolis run --instance a",
-		"propolis stop --instance a", "propolis reboot --instance a", "propolis monitor --instance a",
+		"propolis stop --instance a", "propolis reboot --instance a", "propolis monitor --instance a", "propolis nmi --instance a",
 		"propolis spec show a", "propolis spec show a --running", "propolis spec diff a",
 		"reap", "reap -n", "storage forget c1t0d0 --yes", "storage rekey",
 		"vnic list", "vnic list --all", "vnic create --over net0", "vnic create --instance a", "vnic delete vnic_propolis0",

@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -125,11 +126,14 @@ func stdoutToEnv(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], out)
 }
 
-// ownUnderlay gives scripts in which servers really listen a network that no
-// other test uses: NET is its first three bytes.
+// ownUnderlay gives the standin scripts, and others that speak of $NET, a network
+// that no other test uses, nor an operator's own sled: NET is its first three
+// bytes. Those need it in which servers really listen, as they do in sim shell.
 func ownUnderlay(env *testscript.Env) error {
-	if !strings.HasPrefix(filepath.Base(env.WorkDir), "script-standin") {
-		return nil
+	name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
+	script, err := os.ReadFile(filepath.Join("testdata", "script", name+".txtar"))
+	if err != nil || !strings.HasPrefix(name, "standin") && !bytes.Contains(script, []byte("$NET")) {
+		return err
 	}
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
