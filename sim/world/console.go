@@ -87,8 +87,16 @@ func (c Console) Read(now time.Time, from uint64) (data []byte, start uint64, er
 	case start < head:
 		return c.Head[start:], start, nil
 	}
-	return nil, start, fmt.Errorf("Requested byte offset %d (-%d) is no longer cached: Only have first %d + most recent %d saved out of a total %d of output",
-		start, back, head, tail, c.Total)
+	return nil, start, &UncachedError{Offset: start, Back: back, Head: head, Tail: tail, Total: c.Total}
+}
+
+// UncachedError is output that is not kept any more.
+type UncachedError struct{ Offset, Back, Head, Tail, Total uint64 }
+
+// Error is what the server says (history_buffer.rs).
+func (e *UncachedError) Error() string {
+	return fmt.Sprintf("Requested byte offset %d (-%d) is no longer cached: Only have first %d + most recent %d saved out of a total %d of output",
+		e.Offset, e.Back, e.Head, e.Tail, e.Total)
 }
 
 // Clone is a console that goes on by itself.
