@@ -187,10 +187,11 @@ func (r *run) storage(ctx context.Context) bool {
 	return r.prepare(ctx, disk.M2, disk.U2)
 }
 
-// attest tells pools that were just made which ledger the sled has. A sled on
-// which nothing was changed is not asked.
+// attest tells pools that do not know it which ledger the sled has: those that
+// were just made, and those that could not be told then. A sled on which nothing
+// is to be done is not asked.
 func (r *run) attest(ctx context.Context) bool {
-	if r.Attest == nil || r.dryRun || !slices.ContainsFunc(r.parts, func(p Part) bool { return len(p.Report.Outcome.Done) > 0 }) {
+	if r.Attest == nil || r.dryRun {
 		return true
 	}
 	if err := r.Attest(ctx); err != nil {

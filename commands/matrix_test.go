@@ -84,7 +84,7 @@ func rows() []row {
 		{name: "reap all", ready: []string{web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
 		{name: "reap a plan", prepare: (*scene).scatterAndPlan, line: "reap --plan PLAN", then: []string{"reap"}},
 		{name: "heal", m2: 2, restart: []string{"bootstrap --degraded"}, prepare: func(s *scene) { s.removeLedger(1) }, line: "ledger heal --degraded", ends: []string{}, stays: true},
-		// A pool that a killed run has made is not blank any more: bootstrap goes on with it.
+		// Once it is done, the disk is not blank any more.
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
 		{name: "rekey", alters: true, config: secretTuned(), prepare: func(s *scene) { s.secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
 		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true, may: 4},

@@ -34,6 +34,7 @@ func (e *Env) storage() (storage.Settings, operation.Env, error) {
 		return storage.Settings{}, env, err
 	}
 	s, err := storageSettings(c)
+	s.Attest = e.attest
 	return s, env, err
 }
 

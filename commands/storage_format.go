@@ -2,13 +2,11 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/storage"
 )
 
@@ -18,7 +16,8 @@ func newStorageFormat(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "format DISK ...", Short: "Make a pool, and its datasets, on disks that are proven blank",
 		Long: `Make a pool, and the datasets that it must have, on disks that are named by their name, slot (u2:3) or serial number. A disk
-that is not proven blank is refused, whatever is said: sledctl overwrites nothing.`,
+that is not proven blank is refused, whatever is said: sledctl overwrites nothing. Where a run was killed that was making a
+pool, running it again finishes that one.`,
 		Example: `  sledctl storage format u2:3
   sledctl storage format c14t0d0 --yes`,
 		Args: cobra.MinimumNArgs(1),
@@ -56,9 +55,6 @@ func runStorageFormat(ctx context.Context, e *Env, m mutation, disks []string, y
 	}
 	if m.dry() {
 		return e.printPlan(m, reports...)
-	}
-	if err := e.attest(ctx); err != nil && !errors.Is(err, ledger.ErrAbsent) {
-		e.progress.warn(err) // the disk is there; bootstrap tells it
 	}
 	return e.printItems(ctx, "disk", func(i storage.Item) bool {
 		return i.Kind == "disk" && slices.ContainsFunc(disks, func(word string) bool { return word == i.Name || word == i.On || word == i.Serial })

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
@@ -87,6 +88,36 @@ func (s *scratch) write(name string, value []byte) error {
 		return err
 	}
 	return host.WriteFile(s.files, name, value, 0o644)
+}
+
+// Unfinished lists the open intents of a subject, also of what was begun before
+// there was a ledger that could be written. Who does not hold the subject's lock
+// may see those of a run that lives.
+func Unfinished(ctx context.Context, env Env, subject string) ([]OpenIntent, error) {
+	var open []OpenIntent
+	l, err := env.Ledger(ctx)
+	if err == nil {
+		var view ledger.View
+		if view, err = l.Read(ctx); err == nil {
+			open = Open(view)
+		}
+	}
+	if err != nil && !errors.Is(err, ledger.ErrAbsent) {
+		return nil, err
+	}
+	dir := path.Join(env.RunDir, "intent")
+	infos, err := env.Host.Files().ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, i := range infos {
+		var in Intent
+		data, err := host.ReadFile(env.Host.Files(), path.Join(dir, i.Name))
+		if err == nil && json.Unmarshal(data, &in) == nil { // else it is one that was being written: nothing was done
+			open = append(open, OpenIntent{ID: strings.TrimSuffix(i.Name, ".json"), Intent: in})
+		}
+	}
+	return slices.DeleteFunc(open, func(o OpenIntent) bool { return o.Subject != subject }), nil
 }
 
 // sweep removes all intents, and what is left of those that were being written.

@@ -103,6 +103,9 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 		if err := c.belongs(f, f.Importable.Name); err != nil {
 			return ill("pool", f.Importable.Name, c.wanted(f), err)
 		}
+		if c.seen.Begun[f.Importable.Name] {
+			c.remember(f, f.Importable.Name) // the intent ends with the import
+		}
 		if state := f.Importable.State; state != "ONLINE" && state != "DEGRADED" {
 			return ill("pool", strings.ToLower(state), "imported", &IllError{Is: fmt.Sprintf("pool %s cannot be imported: it is %s: %s", f.Importable.Name, state, f.Importable.Status)})
 		}
@@ -131,13 +134,15 @@ func (c *comparison) wanted(f Found) string {
 }
 
 // belongs says whether a pool is one that may be on the disk: the one that the
-// ledger has for it, or, for a disk that the ledger does not know, one of its
+// ledger has for it, or that a run which died was making on it, or, for a disk that the ledger does not know, one of its
 // kind that no other disk here has.
 func (c *comparison) belongs(f Found, pool string) error {
 	kind, _ := sled.ParsePool(pool)
 	r, known := c.known[f.Identity]
 	conflict := &ConflictError{Object: "disk " + f.Name, Property: "pool", Is: pool, Wanted: c.wanted(f)}
 	switch {
+	case c.seen.Begun[pool] && kindOn(kind) == f.Kind:
+		return nil
 	case known && r.Pool != pool, !known && kindOn(kind) != f.Kind:
 		return conflict
 	case known:

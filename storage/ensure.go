@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -24,6 +25,13 @@ import (
 // not mend; those of operation.Run.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Kind, dryRun bool) ([]operation.Report, error) {
 	var reports []operation.Report
+	unfinished, err := begun(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	if len(unfinished) > 0 && !dryRun { // before their intents end: whoever is killed then has done all
+		s.attest(ctx, env)
+	}
 	for {
 		report, left, err := s.once(ctx, env, kinds, dryRun)
 		reports = append(reports, report)
@@ -41,11 +49,14 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Ki
 	}
 }
 
+// subject is what is locked.
+const subject = "sled"
+
 // Import imports the pools of disks that may have them, and does no more: what
 // lies on them may be told then. It may run before there is a ledger.
 func (s Settings) Import(ctx context.Context, env operation.Env, kinds []disk.Kind) (operation.Report, error) {
 	return operation.Run(ctx, env, operation.Request[Seen]{
-		Verb: "bootstrap storage", Subject: "sled", BeforeLedger: true, Look: s.Look,
+		Verb: "bootstrap storage", Subject: subject, BeforeLedger: true, Look: s.Look,
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
@@ -84,9 +95,16 @@ func (s Settings) lookWithKeys(ctx context.Context, h host.Host, kinds []disk.Ki
 
 // once is one look and what follows from it. Left is what it does not mend.
 func (s Settings) once(ctx context.Context, env operation.Env, kinds []disk.Kind, dryRun bool) (report operation.Report, left []Difference, err error) {
+	var actions []plan.Action
 	report, err = operation.Run(ctx, env, operation.Request[Seen]{
-		Verb: "bootstrap storage", Subject: "sled", DryRun: dryRun, BeforeLedger: dryRun || !slices.Contains(kinds, disk.U2),
-		Look: func(ctx context.Context, h host.Host) (Seen, error) { return s.lookWithKeys(ctx, h, kinds) },
+		Verb: "bootstrap storage", Subject: subject, DryRun: dryRun, BeforeLedger: dryRun || !slices.Contains(kinds, disk.U2),
+		Look: func(ctx context.Context, h host.Host) (Seen, error) {
+			seen, err := s.lookWithKeys(ctx, h, kinds)
+			if err == nil {
+				seen.Begun, err = begun(ctx, env)
+			}
+			return seen, err
+		},
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
@@ -98,10 +116,56 @@ func (s Settings) once(ctx context.Context, env operation.Env, kinds []disk.Kind
 					left = append(left, d)
 				}
 			}
-			return c.decision()
+			d, err := c.decision()
+			actions = d.Plan.Actions
+			return d, err
+		},
+		Seal: func(ctx context.Context, _ host.Host) ([]ledger.Fact, error) {
+			if slices.ContainsFunc(actions, bringsZones) {
+				s.attest(ctx, env)
+			}
+			return nil, nil
 		},
 	})
 	return report, left, err
+}
+
+// bringsZones says whether an action makes or imports a pool of a U.2.
+func bringsZones(a plan.Action) bool {
+	name := ""
+	switch step := a.Step.(type) {
+	case zfs.CreatePool:
+		name = step.Name
+	case zfs.ImportPool:
+		name = step.Name
+	}
+	kind, _ := sled.ParsePool(name)
+	return kind == sled.ExternalPool
+}
+
+// attest marks the pools that have come. Without it they are as good: the next
+// epoch marks them.
+func (s Settings) attest(ctx context.Context, env operation.Env) {
+	if s.Attest == nil {
+		return
+	}
+	if err := s.Attest(ctx); err != nil && !errors.Is(err, ledger.ErrAbsent) && env.Warn != nil {
+		env.Warn(err)
+	}
+}
+
+// begun are the pools that runs which did not end have begun to make.
+func begun(ctx context.Context, env operation.Env) (map[string]bool, error) {
+	open, err := operation.Unfinished(ctx, env, subject)
+	pools := map[string]bool{}
+	for _, intent := range open {
+		for _, o := range intent.Makes {
+			if o.Kind == "pool" {
+				pools[o.Name] = true
+			}
+		}
+	}
+	return pools, err
 }
 
 // decision is the plan that mends what can be mended. What fails on one disk

@@ -50,10 +50,15 @@ func (e *NotBlankError) Hint() string {
 }
 
 // FormatDisks makes pools on the disks that s.Format names, and their datasets.
-// All of them must be blank, else nothing is done. Errors: *UnknownError,
+// All of them must be blank, or have a pool that a run which died was making
+// there, else nothing is done. Errors: *UnknownError,
 // *NotBlankError; those of Ensure.
 func (s Settings) FormatDisks(ctx context.Context, env operation.Env, dryRun bool) ([]operation.Report, error) {
 	seen, err := s.Look(ctx, host.ReadOnly(env.Host))
+	if err != nil {
+		return nil, err
+	}
+	unfinished, err := begun(ctx, env)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +70,7 @@ func (s Settings) FormatDisks(ctx context.Context, env operation.Env, dryRun boo
 		}
 		kinds[f.Kind] = true
 		switch {
+		case f.Pool != nil && unfinished[f.Pool.Name], f.Importable != nil && unfinished[f.Importable.Name]:
 		case f.Pool != nil:
 			return nil, &NotBlankError{Disk: f.Name, Is: "pool " + f.Pool.Name}
 		case f.Importable != nil:
@@ -106,7 +112,7 @@ func (seen Seen) disk(word string) (Found, error) {
 func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dryRun bool) (Record, error) {
 	var found Record
 	_, err := operation.Run(ctx, env, operation.Request[struct{}]{
-		Verb: "storage forget", Subject: "sled", DryRun: dryRun,
+		Verb: "storage forget", Subject: subject, DryRun: dryRun,
 		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil }, // the record alone is in question
 		Decide: func(view ledger.View, _ struct{}, _ operation.Moment) (operation.Decision, error) {
 			known, err := Records(view)

@@ -21,7 +21,7 @@ func (s Settings) Rekey(ctx context.Context, env operation.Env, dryRun bool) (op
 	var left []Difference
 	var latest uint64
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
-		Verb: "storage rekey", Subject: "sled", DryRun: dryRun,
+		Verb: "storage rekey", Subject: subject, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (Seen, error) {
 			seen, err := s.Look(ctx, h)
 			if err != nil {

@@ -25,6 +25,10 @@ type Settings struct {
 
 	Format      []string // disks that may be formatted if they are proven blank, by name, slot or serial number
 	FormatBlank bool     // every blank one may
+
+	// Attest puts the mark of the ledger on pools that do not have it yet; nil:
+	// there is none to put.
+	Attest func(context.Context) error
 }
 
 // Seen is what Look saw.
@@ -33,6 +37,9 @@ type Seen struct {
 	Disks []Found
 	Keys  Keys     // for what has to be unlocked or made
 	Left  []string // key files of a run that was killed
+	// Begun are the pools that runs which died have begun to make, by their
+	// intents: who runs again finishes them.
+	Begun map[string]bool
 	// Under are the directories that something is to be mounted on, of datasets
 	// of imported pools, as far as they can be seen.
 	Under map[string]zfs.Mountpoint
