@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -161,9 +162,12 @@ func TestARunningZoneIsAsked(t *testing.T) {
 	h := newSled(t)
 	s := take(0)
 	s.Running = true
+	var mu sync.Mutex
 	asked := map[string]bool{}
 	answers := answering{Host: h, answer: func(c host.Command) (host.Result, error) {
+		mu.Lock()
 		asked[c.Program] = c.ReadOnly
+		mu.Unlock()
 		switch c.Program {
 		case "svcs":
 			return host.Result{Stdout: []byte("online svc:/milestone/single-user:default\n")}, nil
