@@ -135,6 +135,9 @@ func ownUnderlay(env *testscript.Env) error {
 	if err != nil || !strings.HasPrefix(name, "standin") && !bytes.Contains(script, []byte("$NET")) {
 		return err
 	}
+	if testing.Short() && strings.HasPrefix(name, "standin") {
+		env.T().Skip("many short processes, of which the race detector sees nothing")
+	}
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
 		env.T().Skip("loopback addresses are not there by themselves: ", err)

@@ -119,7 +119,7 @@ func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
 	for name, acts := range map[string][]act{
 		"verbs":  append(verbs("ensure a", "ensure a", "stop a", "start a", "ensure b", "delete b", "reboot a", "reap", "start c"), nic, verbs("delete a")[0]),
 		"hands":  {up, hand("halt"), hand("unlink"), hand("destroy"), nic, hand("alien"), hand("restart"), verbs("reap")[0], hand("remove")},
-		"kills":  {killed(3, true, up), killed(9, false, up), verbs("reap")[0], up, killed(7, false, verbs("stop a")[0]), verbs("ensure b")[0]},
+		"kills":  {killed(3, true, up), killed(9, false, up), verbs("reap")[0], up, killed(7, false, verbs("stop a")[0]), verbs("ensure b")[0], up},
 		"reboot": {up, hand("power"), verbs("start a")[0], verbs("bootstrap")[0], hand("pull"), verbs("stop a")[0], hand("insert"), act{verb: verb{word: "ensure --all"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
