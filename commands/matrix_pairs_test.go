@@ -1,0 +1,76 @@
+package commands_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// A crash while the sled recovers from a crash: the verb is killed at each of its
+// points, then the second run at each of its own, and the third must lead where
+// one would have led. It takes many minutes: make soak.
+func TestKillPairs(t *testing.T) {
+	if !soak() {
+		t.Skip("takes many minutes: SLEDCTL_SOAK=1 runs it")
+	}
+	var pairs atomic.Int64
+	t.Run("rows", func(t *testing.T) {
+		for _, r := range rows() {
+			t.Run(r.name, func(t *testing.T) {
+				t.Parallel()
+				r.pairs(t, &pairs)
+			})
+		}
+	})
+	if t.Failed() {
+		t.Logf("%d pairs, and what is told above", pairs.Load())
+		return
+	}
+	fmt.Printf("kill matrix: %d pairs, 0 leaks\n", pairs.Load())
+}
+
+// pairs runs the pairs of one verb. The ways of being killed take turns, so that
+// each comes behind each.
+func (r row) pairs(t *testing.T, count *atomic.Int64) {
+	var g *stage
+	files := t.TempDir()
+	synctest.Test(t, func(t *testing.T) { g = r.stage(t, files) })
+	ways := []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring}
+	for n := 1; n <= g.points[change]; n++ {
+		half := *g
+		first := ""
+		synctest.Test(t, func(t *testing.T) {
+			s := g.open(t)
+			first, _ = s.kill(n, ways[n%len(ways)])
+			half.saved, half.at = s.Clone(), time.Now()
+		})
+		for m, more := 1, !t.Failed(); more; m++ {
+			synctest.Test(t, func(t *testing.T) { more = half.open(t).again(first, m, ways[(n/len(ways)+m)%len(ways)]) })
+			if more {
+				count.Add(1)
+			}
+			more = more && !t.Failed()
+		}
+	}
+}
+
+// again kills the second run, and holds what the third does against the laws. It
+// is false if the second has fewer points.
+func (s *scene) again(first string, m int, how host.CrashMode) bool {
+	s.t.Helper()
+	witness := s.witness(s.Host())
+	dying := host.Crash(witness, m, how)
+	s.on(s.t.Context(), dying, s.line)
+	dying.Wait()
+	if !dying.Crashed() {
+		return false
+	}
+	at := fmt.Sprintf("%s, then killed %s", first, dying.Where())
+	witness.law(s.t, at)
+	s.laws(at)
+	return true
+}
