@@ -326,3 +326,29 @@ func TestUndoOnTheSimulatedSled(t *testing.T) {
 		t.Errorf("the zone is %q", got)
 	}
 }
+
+// A zonecfg that is killed between the configuration and the index leaves a zone
+// that exists for zonecfg alone. One's own is written over, another's is not.
+func TestAConfigurationThatNoIndexNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		left zone.Config
+		own  bool
+	}{"one's own": {web1("sparse"), true}, "another's": {base("sparse"), false}} {
+		t.Run(name, func(t *testing.T) {
+			r := simulated(t, sim.Options{})
+			r.do(zone.Configure{Name: "web1", Config: c.left})
+			xml, err := host.ReadFile(r.host.Files(), "/etc/zones/web1.xml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.do(zone.Delete{Name: "web1"})
+			if err := host.WriteFile(r.host.Files(), "/etc/zones/web1.xml", xml, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			err = zone.Configure{Name: "web1", Config: web1("sparse")}.Do(t.Context(), r.host)
+			if c.own != (err == nil) || !c.own && !errors.Is(err, host.ErrExists) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,10 @@ import (
 
 // Configure writes a zone's configuration: zonecfg create -b and all resources,
 // attrs first, in one process. A zone of that name must not exist
-// (host.ErrExists). What was written is read back (*MismatchError).
+// (host.ErrExists). What was written is read back (*MismatchError). A zonecfg that
+// was killed between the configuration and the index (zonecfg_save of
+// usr/src/lib/libzonecfg) leaves a zone that no listing has and that exists for
+// zonecfg all the same: where its configuration is this one, it is written over.
 type Configure struct {
 	Name   string
 	Config Config
@@ -113,6 +117,8 @@ func (s Configure) Do(ctx context.Context, h host.Host) error {
 		return err
 	case found:
 		return fmt.Errorf("zone %s %w", s.Name, host.ErrExists)
+	case s.readBack(h.Files()) == nil:
+		c.Args = slices.Insert(c.Args, slices.Index(c.Args, "create")+1, "-F")
 	}
 	r, err := h.Run(ctx, c)
 	if err != nil {
