@@ -91,10 +91,10 @@ func (tx *Tx) AddZone(name string, c Config) (*Zone, error) {
 // files stay where they are.
 func (tx *Tx) RemoveZone(z *Zone) error {
 	tx.State.Zones = slices.DeleteFunc(tx.State.Zones, func(other *Zone) bool { return other == z })
-	if err := removeFile(tx.Files, zoneFile(z.Name)); err != nil {
+	if err := tx.writeIndex(map[string]string{}); err != nil {
 		return err
 	}
-	return tx.writeIndex(map[string]string{})
+	return removeFile(tx.Files, zoneFile(z.Name)) // last: a line without its file breaks every listing
 }
 
 // RenameZone gives a zone another name, in place.
