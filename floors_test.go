@@ -74,7 +74,7 @@ func floors() map[string]room {
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -3, machine: all},
-		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/napi": sim, "sim/nexus": sim,
+		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
 		"sim/simtest":          {imports: []string{}, by: []string{}, machine: []use{useDial}},       // for tests
 	}

@@ -69,24 +69,30 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	}
 	defer release()
 	listeners, err := s.listen(ctx)
-	if err != nil {
-		return err
-	}
 	defer func() {
 		for _, l := range listeners {
 			_ = l.Close()
 		}
 	}()
+	if err != nil {
+		return err
+	}
 	epoch, err := raise(ctx, env)
 	if err != nil {
 		return err
 	}
 	a := s.agent(env, epoch)
 	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() { // also where it does not come to answering
+		cancel()
+		a.monitors.Wait()
+		a.bells.Wait()
+	}()
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
-	group.Go(func() error { return a.follow(ctx) })
+	group.Go(func() error { a.follow(ctx); return nil })
 	group.Go(func() error { a.every(ctx, sweepEvery, func() { a.bells.Sweep(ctx) }); return nil })
 	group.Go(func() error { a.every(ctx, buryEvery, func() { a.expire(ctx, time.Now()) }); return nil })
 	group.Go(func() error { a.gravedig(ctx); return nil })
@@ -101,21 +107,15 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 		})
 	}
 	ready()
-	err = group.Wait()
-	a.monitors.Wait()
-	a.bells.Wait()
-	return err
+	return group.Wait()
 }
 
-func (s Settings) listen(ctx context.Context) ([]net.Listener, error) {
-	var all []net.Listener
+// listen gives the listeners, also those before one that could not be opened.
+func (s Settings) listen(ctx context.Context) (all []net.Listener, err error) {
 	for _, at := range s.Listen {
 		l, err := Listen(ctx, at, s.TLS, s.Open)
 		if err != nil {
-			for _, l := range all {
-				_ = l.Close()
-			}
-			return nil, fmt.Errorf("listen on %s: %w", at, err)
+			return all, fmt.Errorf("listen on %s: %w", at, err)
 		}
 		all = append(all, l)
 	}

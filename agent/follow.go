@@ -52,7 +52,7 @@ func (a *agent) begin(ctx context.Context) error {
 
 // follow looks at the state file until ctx ends. While it cannot be read, what
 // was known stands.
-func (a *agent) follow(ctx context.Context) error {
+func (a *agent) follow(ctx context.Context) {
 	failing := false
 	a.every(ctx, followEvery, func() {
 		err := a.look(ctx)
@@ -61,7 +61,6 @@ func (a *agent) follow(ctx context.Context) error {
 		}
 		failing = err != nil
 	})
-	return nil
 }
 
 // look takes in what has changed in the state file since the last time.
@@ -105,8 +104,6 @@ func (a *agent) bring(ctx context.Context, records []instance.Record) {
 		}
 		if w := a.watched[id]; w == nil || w.cancel == nil {
 			a.watch(ctx, id, r)
-		} else {
-			w.record.Name = r.Name
 		}
 	}
 	for id, w := range a.watched {

@@ -1,8 +1,8 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -196,7 +196,7 @@ func (s *server) list(c call) (any, *api.Error) {
 	return page, nil
 }
 
-func later(id, than uuid.UUID) bool { return strings.Compare(string(id[:]), string(than[:])) > 0 }
+func later(id, than uuid.UUID) bool { return bytes.Compare(id[:], than[:]) > 0 }
 
 // patience is how long a reader of events may take for one of them.
 const patience = 30 * time.Second
@@ -233,7 +233,7 @@ func (s *server) events(w http.ResponseWriter, c call) *api.Error {
 		}
 		data, err := json.Marshal(v.shown())
 		if err == nil {
-			err = errors.Join(out.SetWriteDeadline(time.Now().Add(patience)))
+			err = out.SetWriteDeadline(time.Now().Add(patience))
 		}
 		if err == nil {
 			_, err = fmt.Fprintf(w, "id: %d\nevent: vmm\ndata: %s\n\n", v.Gen, data)

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/url"
 	"path/filepath"
@@ -70,7 +71,7 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 			s.Log.Info("listening", "address", at.String())
 		}
 	})
-	if ctx.Err() != nil && context.Cause(ctx) == errInterrupted {
+	if errors.Is(context.Cause(ctx), errInterrupted) {
 		return nil // that is how an agent ends
 	}
 	return err

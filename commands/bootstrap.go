@@ -2,14 +2,12 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/bootstrap"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/storage"
 	"github.com/sledctl/sledctl/terminal"
 )
 
@@ -125,18 +123,11 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	parts, err := s.Run(ctx, env, m.dry())
 	reports := make([]operation.Report, len(parts))
 	var shown []shownPart
-	left, partly := []operation.Report{}, true
 	for i, p := range parts {
 		reports[i] = p.Report
-		if p.Err != nil {
-			left = append(left, p.Report)
-			partly = partly && errors.As(p.Err, new(*storage.PartlyError))
-		}
 		shown = addPart(shown, showPart(p))
 	}
-	if !partly { // it has ended half-way; else what the other parts made is as it must be
-		left = reports
-	}
+	left := bootstrap.Left(parts)
 	if m.dry() {
 		for _, p := range parts {
 			if p.Did != "" {

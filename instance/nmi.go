@@ -21,12 +21,10 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c Change) (Result,
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
 		Look: s.lookAt(env, r.ID),
 		Decide: func(view ledger.View, seen Seen, _ operation.Moment) (operation.Decision, error) {
-			old, known, err := Load(view, r.ID)
+			old, err := recordOf(view, r.ID, c.Wanted.Ref)
 			switch {
 			case err != nil:
 				return operation.Decision{}, err
-			case !known:
-				return operation.Decision{}, &NotFoundError{Name: c.Wanted.Ref}
 			case seen.Inside.Err != nil:
 				return operation.Decision{}, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
 			case old.Run == nil || seen.Inside.VM.State != propolis.StateRunning:

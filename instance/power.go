@@ -43,10 +43,7 @@ func (s Settings) power(ctx context.Context, env operation.Env, c Change, p powe
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
 		Look: s.lookAt(env, r.ID),
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
-			old, known, err := Load(view, r.ID)
-			if err == nil && !known {
-				err = &NotFoundError{Name: c.Wanted.Ref}
-			}
+			old, err := recordOf(view, r.ID, c.Wanted.Ref)
 			if err != nil {
 				return operation.Decision{}, err
 			}

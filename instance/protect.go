@@ -28,12 +28,9 @@ func (s Settings) protect(ctx context.Context, env operation.Env, id string, c C
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
 		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
 		Decide: func(view ledger.View, _ struct{}, at operation.Moment) (operation.Decision, error) {
-			old, known, err := Load(view, id)
+			old, err := recordOf(view, id, c.Wanted.Ref)
 			if err != nil {
 				return operation.Decision{}, err
-			}
-			if !known {
-				return operation.Decision{}, &NotFoundError{Name: c.Wanted.Ref}
 			}
 			result = old
 			result.Protected, result.Generation, result.Updated = *c.Protect, old.Generation+1, at.Now

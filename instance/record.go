@@ -113,6 +113,16 @@ func Load(view ledger.View, id string) (Record, bool, error) {
 	return r, true, nil
 }
 
+// recordOf is the record of an instance that the operator called ref. The error
+// is a *NotFoundError if there is none.
+func recordOf(view ledger.View, id, ref string) (Record, error) {
+	r, known, err := Load(view, id)
+	if err == nil && !known {
+		err = &NotFoundError{Name: ref}
+	}
+	return r, err
+}
+
 // All reads every record, ordered by id.
 func All(view ledger.View) ([]Record, error) {
 	var keys []string

@@ -51,12 +51,9 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 			if err := s.free(ctx, env, view, r.ID); err != nil {
 				return operation.Decision{}, err
 			}
-			old, known, err := Load(view, r.ID)
+			old, err := recordOf(view, r.ID, c.Wanted.Ref)
 			if err != nil {
 				return operation.Decision{}, err
-			}
-			if !known {
-				return operation.Decision{}, &NotFoundError{Name: c.Wanted.Ref}
 			}
 			next, err := becomes(old, at)
 			if err != nil {

@@ -2,6 +2,7 @@ package zone
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 
 // Where these lines differ from the sled agent's, it is on purpose. zonecfg
 // gets create -b without -F, because -F would overwrite a zone that somebody
-// else made, and every value is quoted, because words such as net, name or fs
+// else made (but see overwriting), and every value is quoted, because words such as net, name or fs
 // are keywords when they are not. The sled agent lists with -cip; -i adds
 // nothing to -c.
 
@@ -91,6 +92,13 @@ func configureCommand(name string, c Config) (host.Command, error) {
 		b.add("dataset", [2]string{"name", d})
 	}
 	return host.Command{Program: "zonecfg", Args: b}, nil
+}
+
+// overwriting is a configureCommand for where the same configuration is there
+// already, and no index names it.
+func overwriting(c host.Command) host.Command {
+	c.Args = slices.Insert(slices.Clone(c.Args), slices.Index(c.Args, "create")+1, "-F")
+	return c
 }
 
 // batch is the argv of a zonecfg with several statements, which zonecfg joins

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -118,7 +117,7 @@ func (s Configure) Do(ctx context.Context, h host.Host) error {
 	case found:
 		return fmt.Errorf("zone %s %w", s.Name, host.ErrExists)
 	case s.readBack(h.Files()) == nil:
-		c.Args = slices.Insert(c.Args, slices.Index(c.Args, "create")+1, "-F")
+		c = overwriting(c)
 	}
 	r, err := h.Run(ctx, c)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -82,7 +83,7 @@ func mangle(f *world.Fault, status int, data []byte) (int, []byte) {
 			delete(list[len(list)-1], "belongs_to_uuid")
 		}
 	}
-	return status, encode(list)
+	return status, serve.JSON(list)
 }
 
 // afterwards is what somebody else does once the answer is known: the record that
@@ -100,7 +101,7 @@ func (s *server) afterwards(ctx context.Context, r *http.Request, f *world.Fault
 // touch changes the record of a path, or all of them, as an operator who sets
 // what is set already.
 func touch(tx *world.Tx, n *world.NAPI, path string) {
-	params, one := match("/nics/{mac}", path)
+	params, one := serve.Match("/nics/{mac}", path)
 	mac, _ := parseMAC(params["mac"])
 	for _, key := range slices.Sorted(maps.Keys(n.NICs)) {
 		if !one || key == mac {

@@ -5,9 +5,7 @@
 package napi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -158,7 +157,7 @@ func (s *server) answer(r *http.Request, body []byte) (answer, error) {
 		return answer{}, err
 	}
 	for _, route := range routes() {
-		params, ok := match(route.path, r.URL.Path)
+		params, ok := serve.Match(route.path, r.URL.Path)
 		if !ok || route.only != nil && !route.only(c.era) {
 			continue
 		}
@@ -179,24 +178,6 @@ func (s *server) answer(r *http.Request, body []byte) (answer, error) {
 		return route.methods[i].answer(c)
 	}
 	return answer{}, notFound("%s does not exist", r.URL.Path)
-}
-
-// match compares a path with a route.
-func match(pattern, path string) (map[string]string, bool) {
-	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
-	if len(want) != len(got) {
-		return nil, false
-	}
-	params := map[string]string{}
-	for i, w := range want {
-		switch {
-		case strings.HasPrefix(w, "{") && got[i] != "":
-			params[strings.Trim(w, "{}")] = got[i]
-		case w != got[i]:
-			return nil, false
-		}
-	}
-	return params, true
 }
 
 // view shows what the server keeps, and update lets it be changed.
@@ -224,7 +205,7 @@ func write(w http.ResponseWriter, a answer, disturbed *world.Fault) {
 	}
 	var data []byte
 	if a.body != nil {
-		data = encode(a.body)
+		data = serve.JSON(a.body)
 	}
 	if disturbed != nil {
 		a.status, data = mangle(disturbed, a.status, data)
@@ -236,17 +217,6 @@ func write(w http.ResponseWriter, a answer, disturbed *world.Fault) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
 	_, _ = w.Write(data) // who has left does not hear it
-}
-
-// encode is JSON as node.js writes it: compact, nothing escaped for HTML.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // only our own structs come here
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 func (c *call) ping() (answer, error) {

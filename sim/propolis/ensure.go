@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -78,7 +79,7 @@ func free(tx *world.Tx, p *world.Process) error {
 // begin writes the machine down with its future: Creating, and Failed if it
 // cannot be made.
 func begin(tx *world.Tx, p *world.Process, request ensureRequest, m machine, ready time.Time) error {
-	p.VM = &world.VM{Properties: request.properties, Spec: encode(request.spec), Ready: ready}
+	p.VM = &world.VM{Properties: request.properties, Spec: serve.JSON(request.spec), Ready: ready}
 	p.VM.Timeline = []world.Timepoint{{State: "Creating", Generation: 1, From: tx.Now}}
 	links, err := (&creation{tx: tx, process: p, machine: m}).create()
 	switch {

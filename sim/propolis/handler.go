@@ -5,8 +5,6 @@
 package propolis
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -145,7 +144,7 @@ func (c *call) dispatch(w http.ResponseWriter) (func(*call) (answer, error), err
 		return nil, err
 	}
 	for _, route := range routes() {
-		params, ok := match(route.path, c.r.URL.EscapedPath())
+		params, ok := serve.Match(route.path, c.r.URL.EscapedPath())
 		if !ok {
 			continue
 		}
@@ -214,24 +213,6 @@ func (c *call) readBody() error {
 	return nil
 }
 
-// match compares a path with a route.
-func match(pattern, path string) (map[string]string, bool) {
-	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
-	if len(want) != len(got) {
-		return nil, false
-	}
-	params := map[string]string{}
-	for i, w := range want {
-		switch {
-		case strings.HasPrefix(w, "{") && got[i] != "":
-			params[strings.Trim(w, "{}")] = got[i]
-		case w != got[i]:
-			return nil, false
-		}
-	}
-	return params, true
-}
-
 func write(w http.ResponseWriter, a answer) {
 	if a.body == nil {
 		w.WriteHeader(a.status)
@@ -239,7 +220,7 @@ func write(w http.ResponseWriter, a answer) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
-	w.Write(encode(a.body))
+	w.Write(serve.JSON(a.body))
 }
 
 func writeFault(w http.ResponseWriter, id string, f *fault) {
@@ -248,17 +229,6 @@ func writeFault(w http.ResponseWriter, id string, f *fault) {
 		ErrorCode string `json:"error_code,omitempty"`
 		Message   string `json:"message"`
 	}{id, f.code, f.message}})
-}
-
-// encode is JSON as serde_json writes it: compact, nothing escaped for HTML.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // only values of this package are encoded
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // view shows the process and its VM, nil if it has none.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -265,7 +266,7 @@ func (c *call) receive(request ensureRequest, o offer, ready time.Time) error {
 		if failed = err; failed != nil {
 			return nil
 		}
-		p.VM.Spec, p.VM.Links, p.VM.Console = encode(spec), links, o.console
+		p.VM.Spec, p.VM.Links, p.VM.Console = serve.JSON(spec), links, o.console
 		p.VM.In.Stages, p.VM.In.Fails = course(tx, ready, o.troubles, troubles(tx, p))
 		p.VM.In.Listen, p.VM.In.From = p.Listen, o.console.End()
 		playIn(p.VM)
@@ -360,7 +361,7 @@ func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, m
 	if err != nil {
 		return nil, machine{}, err
 	}
-	body := encode(wire.(map[string]any)["spec"])
+	body := serve.JSON(wire.(map[string]any)["spec"])
 	var spec *instanceSpec
 	err = parse(body, func(d *decoder, v any) { spec = d.spec(v, ".spec", version{major: 1}) })
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -369,7 +370,7 @@ func (r *rig) causes(want string) {
 	r.t.Helper()
 	r.change(func(tx *world.Tx) {
 		data, err := host.ReadFile(tx.Files, logName(""))
-		if err != nil || !strings.Contains(string(data), string(encode(want))) {
+		if err != nil || !strings.Contains(string(data), string(serve.JSON(want))) {
 			r.t.Errorf("log: %v, %s; want %s", err, data, want)
 		}
 	})

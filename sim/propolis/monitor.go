@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -64,7 +65,7 @@ func speak(stored []byte, v version) (any, error) {
 			delete(components, key)
 		}
 	}
-	spec["components"] = encode(components)
+	spec["components"] = serve.JSON(components)
 	if !v.before(2) {
 		return spec, nil
 	}

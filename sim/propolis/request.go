@@ -3,6 +3,8 @@ package propolis
 import (
 	"encoding/json"
 	"net/netip"
+
+	"github.com/sledctl/sledctl/sim/serve"
 )
 
 // ensureRequest is the body of PUT /instance.
@@ -82,7 +84,7 @@ func (d *decoder) properties(v any) (json.RawMessage, string) {
 		known[f] = d.str(meta[f], at+".metadata."+f)
 	}
 	out["metadata"] = known
-	return encode(out), id
+	return serve.JSON(out), id
 }
 
 func (d *decoder) init(v any, spoken version, e *ensureRequest) {

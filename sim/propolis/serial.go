@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -181,7 +182,7 @@ func (c *call) sendOutput(ctx context.Context, conn *websocket.Conn, sent uint64
 		case end.gone || end.dropped:
 			return
 		case end.moved != nil:
-			_ = conn.Write(ctx, websocket.MessageText, encode(map[string]any{
+			_ = conn.Write(ctx, websocket.MessageText, serve.JSON(map[string]any{
 				"Migrating": map[string]any{"destination": end.moved.Destination, "from_start": end.moved.From},
 			}))
 			return

@@ -94,7 +94,7 @@ func (tx *Tx) RemoveZone(z *Zone) error {
 	if err := tx.writeIndex(map[string]string{}); err != nil {
 		return err
 	}
-	return removeFile(tx.Files, zoneFile(z.Name)) // last: a line without its file breaks every listing
+	return removeFile(tx.Files, zoneFile(z.Name)) // as zonecfg_destroy does: the index first
 }
 
 // RenameZone gives a zone another name, in place.
