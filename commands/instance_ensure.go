@@ -117,7 +117,11 @@ func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
 	if file == "-" && f.file == "-" {
 		return instance.Wanted{}, &usageError{text: "--file and --spec cannot both be standard input"}
 	}
-	d, err := e.machine("--spec", file, spec.ParseOptions{})
+	server, err := e.serverHere()
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	d, err := e.machine("--spec", file, spec.ParseOptions{}, server)
 	w.Machine = &d
 	return w, err
 }
@@ -130,8 +134,10 @@ func beside(document, name string) string {
 	return filepath.Join(filepath.Dir(document), name)
 }
 
-// machine reads a spec or config, and tells of what in it may not be meant.
-func (e *Env) machine(flag, file string, o spec.ParseOptions) (spec.Document, error) {
+// machine reads a spec or config, and tells of what in it may not be meant. If it
+// cannot be read as it was meant, the error tells what the server would not take
+// as well.
+func (e *Env) machine(flag, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
 	data, err := e.document(flag, file)
 	if err != nil {
 		return spec.Document{}, err
@@ -140,10 +146,10 @@ func (e *Env) machine(flag, file string, o spec.ParseOptions) (spec.Document, er
 	for _, w := range d.Warnings {
 		e.progress.warn(fmt.Errorf("%s: %s", file, w))
 	}
-	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
-		invalid.File = file
-	}
 	d.File = file
+	if err != nil {
+		err = d.Check(on)
+	}
 	return d, err
 }
 

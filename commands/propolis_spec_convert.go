@@ -47,14 +47,15 @@ What a server would not take is an error. Files and volumes are not looked for: 
 }
 
 func runSpecConvert(e *Env, file string, o specConvertOptions) error {
-	d, err := e.machine("FILE", file, o.parse)
+	server := spec.Server{Features: o.features}
+	d, err := e.machine("FILE", file, o.parse, server)
 	if err != nil {
 		return err
 	}
 	if err := e.board(&d, o.wanted); err != nil {
 		return err
 	}
-	if err := d.Check(spec.Server{Features: o.features}); err != nil {
+	if err := d.Check(server); err != nil {
 		return err
 	}
 	err = e.printSpec(d.Spec, o.version)

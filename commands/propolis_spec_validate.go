@@ -89,24 +89,22 @@ func runSpecValidate(ctx context.Context, e *Env, file string, o specValidateOpt
 
 // validate finds all problems of a document, in the order of its lines.
 func (e *Env) validate(ctx context.Context, file string, o specValidateOptions) ([]spec.Problem, spec.Document, error) {
-	d, err := e.machine("FILE", file, spec.ParseOptions{})
-	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
-		return invalid.Problems, d, nil
-	}
-	if err == nil {
-		err = e.board(&d, instance.Wanted{})
-	}
-	if err != nil {
-		return nil, d, err
-	}
 	server, err := e.serverHere()
 	if err != nil {
-		return nil, d, err
+		return nil, spec.Document{}, err
 	}
 	server.Features = o.features
+	d, err := e.machine("FILE", file, spec.ParseOptions{}, server)
+	if err == nil {
+		if err = e.board(&d, instance.Wanted{}); err == nil {
+			err = d.Check(server)
+		}
+	}
 	var problems []spec.Problem
-	if invalid, ok := errors.AsType[*spec.InvalidError](d.Check(server)); ok {
+	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
 		problems = invalid.Problems
+	} else if err != nil {
+		return nil, d, err
 	}
 	if o.version != 0 {
 		_, err := d.Spec.At(o.version)

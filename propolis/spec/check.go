@@ -34,18 +34,27 @@ func Features() []string { return []string{FeatureFalcon, FeatureFailureInjectio
 // client that is a broken connection without a reason (crates and
 // bin/propolis-server/src/lib/{spec,initializer.rs} of oxidecomputer/propolis).
 // The error is an *InvalidError.
-func (s InstanceSpec) Check(on Server) error {
-	c := checker{spec: s, on: on, used: map[string]string{}, link: map[string]string{}}
+func (s InstanceSpec) Check(on Server) error { return s.check(on, gaps{}).err() }
+
+// gaps are what of a spec could not be read as it was meant.
+type gaps struct {
+	keys  map[string]bool // components that are not all there
+	parts bool            // components are missing, or not all there
+}
+
+// check says nothing of what was not read, and nothing that it might make good.
+func (s InstanceSpec) check(on Server, unread gaps) problems {
+	c := checker{spec: s, on: on, unread: unread, used: map[string]string{}, link: map[string]string{}}
 	c.board()
 	c.names()
-	for _, key := range s.Components.Keys() {
+	for _, key := range c.keys() {
 		c.component(key, s.Components[key])
 	}
 	c.ports()
 	c.bootSettings()
 	c.places()
 	c.leftovers()
-	return c.problems.err()
+	return c.problems
 }
 
 // Keys lists the components as the server takes them: UUIDs before names.
@@ -64,10 +73,23 @@ func (c Components) Keys() []string {
 
 type checker struct {
 	problems
-	spec InstanceSpec
-	on   Server
-	used map[string]string // which device uses a backend, by Key
-	link map[string]string // which backend uses a VNIC
+	spec   InstanceSpec
+	on     Server
+	unread gaps
+	used   map[string]string // which device uses a backend, by Key
+	link   map[string]string // which backend uses a VNIC
+}
+
+// keys are those of the components that were read.
+func (c *checker) keys() []string {
+	return slices.DeleteFunc(c.spec.Components.Keys(), func(key string) bool { return c.unread.keys[key] })
+}
+
+// lacks adds a problem that one more component could solve.
+func (c *checker) lacks(path, format string, args ...any) {
+	if !c.unread.parts {
+		c.add(path, format, args...)
+	}
 }
 
 // maxMemory bounds guest memory, in MiB: guest-physical addresses end at 16 TiB,
@@ -211,7 +233,7 @@ func (c *checker) takes(key, backend string, fits func(Component) bool) {
 	part, ok := c.find(backend)
 	switch user := c.used[Key(backend)]; {
 	case !ok:
-		c.add(where, "there is no backend %s", backend)
+		c.lacks(where, "there is no backend %s", backend)
 	case !fits(part):
 		c.add(where, "%s, a %s, cannot be its backend", backend, part.Type())
 	case user != "":
@@ -265,7 +287,7 @@ func (c *checker) blob(key string, b BlobStorage) {
 // one pvpanic, one boot order and one vsock device.
 func (c *checker) ports() {
 	seen := map[string]string{}
-	for _, key := range c.spec.Components.Keys() {
+	for _, key := range c.keys() {
 		what, where := "", componentPath(key)
 		switch p := c.spec.Components[key].(type) {
 		case SerialPort:
@@ -284,25 +306,29 @@ func (c *checker) ports() {
 		seen[what] = key
 	}
 	if seen["com1"] == "" {
-		c.add("components", "there is no serial port com1, without which a Propolis server dies")
+		c.lacks("components", "there is no serial port com1, without which a Propolis server dies")
 	}
 }
 
 // bootSettings wants disks, on the first bus, and not two beside a vsock device
 // of a server on IPv6: what attests the guest there takes the one boot disk.
 func (c *checker) bootSettings() {
-	for _, key := range c.spec.Components.Keys() {
+	for _, key := range c.keys() {
 		order, ok := c.spec.Components[key].(BootSettings)
 		if !ok {
 			continue
 		}
 		for i, e := range order.Order {
 			where := at(bodyPath(key, "order"), i) + ".id"
-			part, _ := c.find(e.ID)
+			part, there := c.find(e.ID)
 			switch part.(type) {
 			case NVMeDisk, VirtioDisk:
 			default:
-				c.add(where, "%s is not a disk", e.ID)
+				tell := c.add
+				if !there {
+					tell = c.lacks
+				}
+				tell(where, "%s is not a disk", e.ID)
 				continue
 			}
 			if p, _ := Place(part); p.Bus != 0 {
@@ -316,10 +342,10 @@ func (c *checker) bootSettings() {
 }
 
 func (c *checker) leftovers() {
-	for _, key := range c.spec.Components.Keys() {
+	for _, key := range c.keys() {
 		part := c.spec.Components[key]
 		if (isNetwork(part) || isStorage(part)) && c.used[Key(key)] == "" {
-			c.add(componentPath(key), "no device uses this backend")
+			c.lacks(componentPath(key), "no device uses this backend")
 		}
 	}
 }

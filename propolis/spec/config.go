@@ -35,12 +35,12 @@ const (
 func parseConfig(data []byte, o ParseOptions) (Document, error) {
 	s, err := parseTOML(data)
 	if err != nil {
-		return Document{}, err
+		return illegible(err), err
 	}
 	c := config{
 		reader: reader{source: s}, used: map[string]string{},
 		spec:     InstanceSpec{Board: Board{Chipset: Chipset{Type: ChipsetI440FX}}, Components: Components{}},
-		document: Document{source: s, origin: map[string]string{}},
+		document: Document{source: s, origin: map[string]string{}, board: []string{"chipset", "cpuid", "main.cpus", "main.memory", "main.cpuid_profile"}},
 	}
 	c.only("", c.root, "main", "chipset", "pci_bridge", deviceTable, backendTable, "cpuid", "cloudinit", "bootrom", "bootrom_version")
 	for _, name := range []string{"bootrom", "bootrom_version", "cloudinit"} {
@@ -60,7 +60,7 @@ func parseConfig(data []byte, o ParseOptions) (Document, error) {
 	}
 	sortByLine(c.problems)
 	sortByLine(c.document.Warnings)
-	c.document.Spec = c.spec
+	c.document.Spec, c.document.unread = c.spec, c.problems
 	return c.document, c.err()
 }
 

@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -25,6 +26,8 @@ type Document struct {
 
 	source source
 	origin map[string]string // where parts of the spec come from, if not from their own path
+	unread []Problem         // what could not be read as it was meant
+	board  []string          // the paths that hold nothing of any component
 }
 
 // ParseOptions are what a config leaves open.
@@ -33,9 +36,10 @@ type ParseOptions struct {
 	HyperV bool   // the guest is to see Hyper-V
 }
 
-// Parse reads a spec: JSON if it opens with '{', else TOML. All that is wrong
-// with it as a document is told at once, with the lines; what a server would not
-// take is left to Check. Errors: *InvalidError.
+// Parse reads a spec: JSON if it opens with '{', else TOML. The error tells all
+// that is wrong with it as a document, with the lines; Check, of a document with
+// such an error too, tells that and all that a server would not take. Errors:
+// *InvalidError.
 func Parse(data []byte, o ParseOptions) (Document, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return parseSpec(data)
@@ -43,13 +47,32 @@ func Parse(data []byte, o ParseOptions) (Document, error) {
 	return parseConfig(data, o)
 }
 
-// Check is InstanceSpec.Check, with the document's own keys and lines.
+// Check is InstanceSpec.Check, with the document's own keys and lines, and in
+// front of it all that is wrong with the document itself. Of what could not be
+// read no more is said, nor is anything said to be missing that may be in there.
 func (d Document) Check(on Server) error {
-	invalid, ok := d.Spec.Check(on).(*InvalidError)
-	if !ok {
-		return nil
+	if d.source.root == nil {
+		return d.Invalid(d.unread)
 	}
-	return d.Invalid(d.Place(invalid.Problems))
+	all := append(slices.Clone(d.unread), d.Place(d.Spec.check(on, d.gaps()))...)
+	if len(d.unread) > 0 {
+		sortByLine(all)
+	}
+	return d.Invalid(all)
+}
+
+// gaps are what the problems of reading leave of the spec.
+func (d Document) gaps() gaps {
+	g := gaps{keys: map[string]bool{}}
+	for _, u := range d.unread {
+		g.parts = g.parts || !slices.ContainsFunc(d.board, func(path string) bool { return within(u.Path, path) })
+		for key := range d.Spec.Components {
+			if within(u.Path, d.from(componentPath(key))) {
+				g.keys[key] = true
+			}
+		}
+	}
+	return g
 }
 
 // Invalid is the error of these problems; nil if there is none.
@@ -65,38 +88,58 @@ func (d Document) Doubts() []Problem {
 	return append(slices.Clone(d.Warnings), d.Place(d.Spec.Doubts())...)
 }
 
-// Place puts problems of the spec where they stand in the document.
+// Place puts problems of the spec where they stand in the document. Of one that
+// could not be read, it leaves out those of the parts that were not, and of the
+// board's that the document leaves open.
 func (d Document) Place(all []Problem) []Problem {
-	placed := make([]Problem, len(all))
-	for i, p := range all {
-		for path := p.Path; path != ""; path = above(path) {
-			if origin, ok := d.origin[path]; ok {
-				p.Path = origin
-				break
-			}
-		}
+	var placed []Problem
+	for _, p := range all {
+		open := len(d.unread) > 0 && (p.Path == "board.cpus" && !d.CPUs || p.Path == "board.memory_mb" && !d.Memory)
+		p.Path = d.from(p.Path)
 		p.Line = d.source.line(p.Path)
-		placed[i] = p
+		if !open && !slices.ContainsFunc(d.unread, func(u Problem) bool { return within(p.Path, u.Path) || within(u.Path, p.Path) }) {
+			placed = append(placed, p)
+		}
 	}
 	return placed
+}
+
+// from is where a path of the spec, or the nearest above it, comes from.
+func (d Document) from(path string) string {
+	for part := path; part != ""; part = above(part) {
+		if origin, ok := d.origin[part]; ok {
+			return origin
+		}
+	}
+	return path
 }
 
 // parseSpec reads a complete spec. It may lie in what it comes and goes in: a
 // request for a machine, an answer of a server, and what sledctl prints of it.
 func parseSpec(data []byte) (Document, error) {
 	s, err := parseJSON(data)
-	if err != nil {
-		return Document{}, err
+	if s.root == nil {
+		return illegible(err), err
 	}
 	r := reader{source: s}
+	if twice, ok := errors.AsType[*InvalidError](err); ok {
+		r.problems = twice.Problems
+	}
 	path, table := r.unwrap()
-	d := Document{source: s, CPUs: true, Memory: true, origin: map[string]string{}}
+	d := Document{source: s, CPUs: true, Memory: true, origin: map[string]string{}, board: []string{join(path, "board"), join(path, "smbios")}}
 	r.fill(path, table, reflect.ValueOf(&d.Spec).Elem())
 	if path != "" {
 		d.nest(path)
 	}
 	sortByLine(r.problems)
+	d.unread = r.problems
 	return d, r.err()
+}
+
+// illegible is a document that is not even one.
+func illegible(err error) Document {
+	invalid, _ := errors.AsType[*InvalidError](err)
+	return Document{unread: invalid.Problems}
 }
 
 // nest makes each place that is known one below path.

@@ -277,3 +277,77 @@ func forbidden(s InstanceSpec) string {
 	}
 	return ""
 }
+
+// What could not be read, and what a server would not take, is told together;
+// nothing is said to be missing that may be in what could not be read.
+func TestWhatCannotBeReadAndWhatIsWrongAreToldAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"a CPU that is none, and no memory": {
+			`{"board": {"cpus": "four", "memory_mb": 0, "chipset": {"type": "i440_fx", "value": {"enable_pcie": false}}}, "components": {}}`,
+			[]string{
+				`line 1: board.cpus: is the text "four": want a whole number from 0 to 255`, "line 1: board.memory_mb: there is no memory",
+				"line 1: components: there is no serial port com1, without which a Propolis server dies",
+			},
+		},
+		"a disk that cannot be read beside a backend with a fault of its own": {
+			small(`"d": {"type": "nvme_disk", "component": {"backend_id": "b"}},
+    "b": {"type": "file_storage_backend", "component": {"path": "x", "readonly": false, "block_size": 512}},
+    "n": {"type": "virtio_network_backend", "component": {"vnic_name": ""}}`),
+			[]string{
+				"line 5: components.d.component.pci_path: is missing", "line 5: components.d.component.serial_number: is missing",
+				`line 6: components.b.component.path: "x" is not an absolute name`, `line 7: components.n.component.vnic_name: "" is no VNIC`,
+			},
+		},
+		"a disk of a backend that is of no known kind": {
+			small(`"b": {"type": "zvol", "component": {}},
+    "d": {"type": "virtio_disk", "component": {"backend_id": "b", "pci_path": {"bus": 0, "device": 0, "function": 0}}}`),
+			[]string{
+				`line 5: components.b.type: there is no component "zvol": want ` + strings.Join(tags(), ", "),
+				"line 6: components.d.component.pci_path: at 0.0.0 is the host bridge",
+			},
+		},
+		"a key twice, and a place that is taken": {
+			small(`"com1": {"type": "serial_port", "component": {"num": "com1"}},
+    "p": {"type": "pci_pci_bridge", "component": {"downstream_bus": 0, "pci_path": {"bus": 0, "device": 1, "function": 0}}}`),
+			[]string{
+				"line 5: components.com1: is there twice", "line 6: components.p.component.downstream_bus: bus 0 is that of the host bridge",
+				"line 6: components.p.component.pci_path: at 0.1.0 is the LPC bridge",
+			},
+		},
+		"a config": {
+			`[main]
+cpus = "four"
+memory = 0
+boot_order = ["disk", "lost"]
+[dev.disk]
+driver = "pci-nvme"
+pci-path = "0.4.0.1"
+block_dev = "data"
+[dev.net]
+driver = "pci-virtio-viona"
+pci-path = "0.1.0"
+vnic = ""
+[block_dev.data]
+type = "file"
+path = "data.img"
+`,
+			[]string{
+				`line 2: main.cpus: is the text "four": want a whole number from 1 to 255`, "line 3: main.memory: is 0: want a whole number from 1 to 4611686018427387904",
+				`line 7: dev.disk.pci-path: failed to parse PCI path the text "0.4.0.1": want BUS.DEVICE.FUNCTION, up to 255.31.7`,
+				"line 11: dev.net.pci-path: at 0.1.0 is the LPC bridge", `line 12: dev.net.vnic: "" is no VNIC`,
+				`line 15: block_dev.data.path: "data.img" is not an absolute name`,
+			},
+		},
+	} {
+		d, err := Parse([]byte(c.text), ParseOptions{})
+		if err == nil {
+			t.Errorf("%s: it could be read", name)
+		}
+		if diff := cmp.Diff(c.want, lines(d.Check(Server{}))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -47,6 +47,12 @@ func above(path string) string {
 	return path[:end]
 }
 
+// within says that a path is another, or lies below it.
+func within(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (other == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
 func componentPath(key string) string { return join("components", key) }
 
 // bodyPath is a field of a component.

@@ -40,7 +40,7 @@ func builtIn(p PCIPath) string {
 // places wants each device on a bus that is there, in a place of its own.
 func (c *checker) places() {
 	buses := map[uint8]string{0: "the host bridge"}
-	for _, key := range c.spec.Components.Keys() {
+	for _, key := range c.keys() {
 		b, ok := c.spec.Components[key].(PCIBridge)
 		if !ok {
 			continue
@@ -52,7 +52,7 @@ func (c *checker) places() {
 	}
 	reached := c.reached()
 	taken := map[PCIPath]string{}
-	for _, key := range c.spec.Components.Keys() {
+	for _, key := range c.keys() {
 		at, ok := Place(c.spec.Components[key])
 		if !ok {
 			continue
@@ -64,9 +64,9 @@ func (c *checker) places() {
 		case own != "":
 			c.add(where, "at %s is %s", at, own)
 		case buses[at.Bus] == "":
-			c.add(where, "no bridge makes bus %d", at.Bus)
+			c.lacks(where, "no bridge makes bus %d", at.Bus)
 		case !reached[at.Bus]:
-			c.add(where, "bus %d does not hang from bus 0", at.Bus)
+			c.lacks(where, "bus %d does not hang from bus 0", at.Bus)
 		case taken[at] != "":
 			c.add(where, "at %s is %s", at, taken[at])
 		}

@@ -26,7 +26,8 @@ type source struct {
 const maxDepth = 64
 
 // parseJSON reads a document of JSON whose root is an object. Numbers are
-// json.Number. Errors: *InvalidError.
+// json.Number. With an error there is a source too, if all that is wrong is that
+// keys are there twice: the last ones count. Errors: *InvalidError.
 func parseJSON(data []byte) (source, error) {
 	p := jsonParser{data: data, decoder: json.NewDecoder(bytes.NewReader(data)), source: source{lines: map[string]int{}}}
 	p.decoder.UseNumber()
