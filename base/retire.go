@@ -65,11 +65,7 @@ func (e *NeededError) Error() string { return fmt.Sprintf("base %s: %s", e.Zone,
 // Retire removes a base that nothing is cloned from. One that the ledger does not
 // know is done already: there is false then.
 func (s Settings) Retire(ctx context.Context, env operation.Env, name string, dryRun bool) (there bool, report operation.Report, err error) {
-	book, err := env.Ledger(ctx)
-	if err != nil {
-		return false, report, err
-	}
-	view, err := book.Read(ctx)
+	view, err := operation.Decided(ctx, env, dryRun)
 	if err != nil {
 		return false, report, err
 	}

@@ -58,7 +58,7 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 	var findings Findings
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "reap", Subject: subject, Wait: true, DryRun: dryRun,
-		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env) },
+		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env, dryRun) },
 		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
 			k, err := s.know(view, got, at.Now, living(ctx, env, dryRun))
 			if err != nil {
@@ -117,16 +117,14 @@ func (s Settings) Wants() inventory.Want {
 	return want
 }
 
-func (s Settings) look(ctx context.Context, h host.Host, env operation.Env) (seen, error) {
+func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryRun bool) (seen, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
 		return seen{}, err
 	}
-	book, err := env.Ledger(ctx)
-	if err != nil {
-		return seen{}, err
-	}
-	before, err := book.Read(ctx)
+	// With what a run that was killed has decided last: else it would look as if
+	// that run had ended during the look.
+	before, err := operation.Decided(ctx, env, dryRun)
 	if err != nil {
 		return seen{}, err
 	}
