@@ -41,6 +41,7 @@ type Settings struct {
 	// TombstoneTTL is how long a VM that is gone can be read, if the control
 	// plane does not read it before.
 	TombstoneTTL time.Duration
+	NICs         *NICs // their records in NAPI; nil: they are not looked after
 	Listen       []Address
 	TLS          *tls.Config // how clients on TCP are told apart; nil: not at all
 	Open         bool        // listen also where everybody can come, though clients are not told apart
@@ -96,6 +97,7 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	group.Go(func() error { a.every(ctx, sweepEvery, func() { a.bells.Sweep(ctx) }); return nil })
 	group.Go(func() error { a.every(ctx, buryEvery, func() { a.expire(ctx, time.Now()) }); return nil })
 	group.Go(func() error { a.gravedig(ctx); return nil })
+	group.Go(func() error { a.nics(ctx); return nil })
 	for _, l := range listeners {
 		server := a.http()
 		context.AfterFunc(ctx, func() { _ = server.Close() }) // streams would never end

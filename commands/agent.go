@@ -28,7 +28,8 @@ func newAgent(env *Env) *cobra.Command {
 		Use:   "agent",
 		Short: "Watch the VMs, answer over HTTP what they are, and tell the control plane",
 		Long: `Watch the VMs of the sled until interrupted, answer over HTTP what they are, as Oxide's sled agent does, and tell the control
-plane when one changes. What commands do beside it, it sees; commands do not need it. It ends no VM, whatever becomes of it.
+plane when one changes. What commands do beside it, it sees; commands do not need it. It ends no VM, whatever becomes of it. Where
+nics.url is set, it keeps the NIC records of the sled in Triton's NAPI, as nics sync does (nics.agent).
 
   GET /vmms                   all VMs: limit, page_token, name, instance_id, state
   GET /vmms/ID/state          one VM, by its Propolis id, as the control plane reads it
@@ -99,9 +100,24 @@ func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agen
 		return s, &usageError{text: err.Error()}
 	}
 	if c.Nexus.URL != "" {
-		s.Nexus, err = url.Parse(c.Nexus.URL)
+		if s.Nexus, err = url.Parse(c.Nexus.URL); err != nil {
+			return s, err
+		}
 	}
+	s.NICs, err = e.agentNICs(c.NICs)
 	return s, err
+}
+
+// agentNICs are as nics sync has them without options. What fails is asked again
+// by the agent, at its own pace.
+func (e *Env) agentNICs(c config.NICs) (*agent.NICs, error) {
+	if c.URL == "" || !c.Agent {
+		return nil, nil
+	}
+	s, err := e.nicSettings(nicFlags{})
+	s.Again = nil
+	o := nicsSyncFlags{maxDelete: usualMaxDelete, confirmTwice: usualConfirmTwice, migration: c.DisableDuringMigration}.options()
+	return &agent.NICs{Settings: s, Options: o, FirstLook: time.Duration(c.FirstLook)}, err
 }
 
 // root is the directory of this machine that stands for the sled's /.

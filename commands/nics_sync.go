@@ -26,6 +26,9 @@ type nicsSyncFlags struct {
 // written anew, several times over (sdc-net-agent AGENT-878).
 const usualConfirmTwice = 5 * time.Second
 
+// usualMaxDelete is a quarter of the sled's records, and at least 8.
+const usualMaxDelete = -1
+
 func newNICsSync(env *Env) *cobra.Command {
 	var f nicsSyncFlags
 	cmd := &cobra.Command{
@@ -58,9 +61,9 @@ was not filtered, or cannot be understood, is not relied on (exit 8 or 1).`,
 	flags.BoolVar(&f.backfill, "backfill", false, "cn_uuid of records that say no sled, of NICs that are here")
 	flags.BoolVar(&f.reap, "reap", false, "remove records of VMs that are not here")
 	flags.BoolVar(&f.state, "state", false, "state of records whose VM is in another one; claim records of the sled's own links")
-	flags.IntVar(&f.maxDelete, "max-delete", -1, "refuse if more records would go; -1 is a quarter of the sled's, and at least 8")
+	flags.IntVar(&f.maxDelete, "max-delete", usualMaxDelete, "refuse if more records would go; -1 is a quarter of the sled's, and at least 8")
 	flags.DurationVar(&f.confirmTwice, "confirm-twice", usualConfirmTwice, "how long after the first look the second is at what would go")
-	flags.BoolVar(&f.migration, "disable-during-migration", false, "change nothing while any VM of the sled is being moved")
+	flags.BoolVar(&f.migration, "disable-during-migration", false, "change nothing while any VM of the sled is being moved (nics.disable_during_migration)")
 	return cmd
 }
 
@@ -80,7 +83,7 @@ func runNICsSync(ctx context.Context, e *Env, f nicsSyncFlags) error {
 	switch err := list.Check(e.output); {
 	case err != nil:
 		return err
-	case f.maxDelete < -1:
+	case f.maxDelete < usualMaxDelete:
 		return &usageError{text: fmt.Sprintf("--max-delete %d: want a number of records, or -1", f.maxDelete)}
 	case f.confirmTwice < 0:
 		return &usageError{text: fmt.Sprintf("--confirm-twice %s: want a duration, as 30s, or 0", f.confirmTwice)}
@@ -89,10 +92,11 @@ func runNICsSync(ctx context.Context, e *Env, f nicsSyncFlags) error {
 	if err != nil {
 		return err
 	}
-	_, env, err := e.operation()
+	c, env, err := e.operation()
 	if err != nil {
 		return err
 	}
+	f.migration = f.migration || c.NICs.DisableDuringMigration
 	outcome, err := s.Sync(ctx, env, f.options())
 	if f.explain && err == nil {
 		return e.printPlan(f.mutation, outcome.Reports...)

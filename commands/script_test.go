@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -90,7 +93,7 @@ func TestScripts(t *testing.T) {
 			return ownUnderlay(env)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitCode, "stdout2env": stdoutToEnv, "fenced": fenced,
+			"exitcode": exitCode, "stdout2env": stdoutToEnv, "fenced": fenced, "request": request,
 		},
 	})
 }
@@ -124,6 +127,30 @@ func stdoutToEnv(ts *testscript.TestScript, neg bool, args []string) {
 		out = out[:len(out)-1]
 	}
 	ts.Setenv(args[0], out)
+}
+
+// request METHOD URL [BODY] asks a server as curl does, from as soon as it
+// listens, and prints the status with the Etag, and the body.
+func request(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: request METHOD URL [BODY]")
+	}
+	args = append(args, "")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		r, err := http.NewRequest(args[0], args[1], strings.NewReader(args[2]))
+		ts.Check(err)
+		r.Close = true
+		reply, err := http.DefaultClient.Do(r)
+		if errors.Is(err, syscall.ECONNREFUSED) && time.Now().Before(deadline) {
+			continue
+		}
+		ts.Check(err)
+		defer reply.Body.Close()
+		body, err := io.ReadAll(reply.Body)
+		ts.Check(err)
+		fmt.Fprintf(ts.Stdout(), "%d %s\n%s\n", reply.StatusCode, reply.Header.Get("Etag"), body)
+		return
+	}
 }
 
 // ownUnderlay gives the standin scripts, and others that speak of $NET, a network

@@ -143,6 +143,10 @@ type NICs struct {
 	AllowNICsEndpoint bool   `toml:"allow_nics_endpoint" default:"false" doc:"where NAPI has no /search/nics, ask GET /nics?cn_uuid="`
 	WithoutEtag       bool   `toml:"without_etag" default:"false" doc:"remove leaked records also where NAPI has no conditional requests"`
 	LockFile          string `toml:"lock_file" default:"/etc/sledctl/nics.lock" doc:"while this file is there, no record is changed; its first line says why; empty: none"`
+	// DisableDuringMigration is as nics sync's option, for it and for the agent.
+	DisableDuringMigration bool     `toml:"disable_during_migration" default:"false" doc:"change no record while any VM of the sled is being moved"`
+	Agent                  bool     `toml:"agent" default:"true" doc:"where url is set, sledctl agent does what nics sync does, by itself"`
+	FirstLook              Duration `toml:"first_look" default:"10m" doc:"when the agent first does, at the latest: at a random time from a fifth of this on, so that the sleds of a data centre do not ask at once"`
 }
 
 // Size is a number of bytes, written with zfs(8)'s units: 2G.

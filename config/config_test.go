@@ -66,7 +66,7 @@ func usual() config.Config {
 		Bundle:   config.Bundle{MaxSize: 1 << 30},
 		Agent:    config.Agent{TombstoneTTL: config.Duration(24 * time.Hour)},
 		Nexus:    config.Nexus{Mode: "auto"},
-		NICs:     config.NICs{LockFile: "/etc/sledctl/nics.lock"},
+		NICs:     config.NICs{LockFile: "/etc/sledctl/nics.lock", Agent: true, FirstLook: config.Duration(10 * time.Minute)},
 	}
 }
 
@@ -148,6 +148,9 @@ admin_uuid = "930896af-bf8c-48d4-885c-6573a94b1853"
 allow_nics_endpoint = true
 without_etag = true
 lock_file = "/moving"
+disable_during_migration = true
+agent = false
+first_look = "1h"
 `
 
 func all() config.Config {
@@ -172,7 +175,7 @@ func all() config.Config {
 		Nexus:    config.Nexus{URL: "http://10.0.0.1:12221", Mode: "doorbell"},
 		NICs: config.NICs{
 			URL: "http://10.99.99.12:8080", CNUUID: "564d2cec-64ee-4aca-9e27-d71c02af3b6a", AdminUUID: "930896af-bf8c-48d4-885c-6573a94b1853",
-			AllowNICsEndpoint: true, WithoutEtag: true, LockFile: "/moving",
+			AllowNICsEndpoint: true, WithoutEtag: true, LockFile: "/moving", DisableDuringMigration: true, FirstLook: config.Duration(time.Hour),
 		},
 	}
 }

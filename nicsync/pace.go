@@ -1,6 +1,7 @@
 package nicsync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -14,21 +15,27 @@ import (
 // a VM; every hour; and rarely where NAPI cannot tell what is this sled's.
 type Pace struct {
 	Random func() float64 // from 0 to below 1
+	// Within is how long after its start a sled first looks at the latest; 0: 10
+	// minutes.
+	Within time.Duration
 }
 
-// The times. The first delay is RFD 58's.
+// The times. The first delay is RFD 58's: 2 to 10 minutes.
 const (
-	firstLeast = 2 * time.Minute
 	firstMost  = 10 * time.Minute
+	firstLeast = 5 // of the most, the fifth part
 	debounce   = 5 * time.Second
 	fullLook   = time.Hour
 	longLeast  = time.Hour
 	longMost   = 8 * time.Hour
 )
 
-// First is how long after its start a sled first looks: 2 to 10 minutes.
+// First is how long after its start a sled first looks: 2 to 10 minutes, or a
+// fifth of Within to all of it.
 func (p Pace) First() time.Duration {
-	return firstLeast + time.Duration(p.Random()*float64(firstMost-firstLeast))
+	most := cmp.Or(p.Within, firstMost)
+	least := most / firstLeast
+	return least + time.Duration(p.Random()*float64(most-least))
 }
 
 // Next is how long after a look the next one is, and whether what happens to VMs
@@ -41,10 +48,18 @@ func (p Pace) Next(err error, failures int) (wait time.Duration, eager bool) {
 	case unsupported:
 		least := min(longLeast<<min(max(failures-1, 0), 8), longMost/2)
 		return least + time.Duration(p.Random()*float64(least)), false
-	case errors.Is(err, host.ErrTransient):
+	case passing(err):
 		return napi.Backoff(failures-1, p.Random), false
 	}
 	return time.Duration((0.9 + 0.2*p.Random()) * float64(fullLook)), true
+}
+
+// passing says whether the next look may go better although nothing happens to a
+// VM: nobody answered, or not as a NAPI does, the sled could not be seen, or
+// somebody else was changing a record.
+func passing(err error) bool {
+	_, unknown := errors.AsType[*UnknownError](err)
+	return unknown || errors.Is(err, host.ErrTransient) || errors.Is(err, napi.ErrReply) || errors.Is(err, napi.ErrChanged)
 }
 
 // Run looks until the context ends. Something that happens to a VM is looked at 5
