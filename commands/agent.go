@@ -83,10 +83,7 @@ func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agen
 	s := agent.Settings{Instance: instances, Mode: c.Nexus.Mode, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Open: o.open}
 	listen, flag := o.listen, "--listen"
 	if len(listen) == 0 {
-		listen, flag = c.Agent.Listen, "agent.listen"
-	}
-	if len(listen) == 0 {
-		listen = []string{"unix:" + filepath.Join(e.root(c), c.Paths.Run, "agent.sock")}
+		listen, flag = e.agentListens(c), "agent.listen"
 	}
 	for _, text := range listen {
 		at, err := agent.ParseAddress(text)
@@ -118,6 +115,14 @@ func (e *Env) agentNICs(c config.NICs) (*agent.NICs, error) {
 	s.Again = nil
 	o := nicsSyncFlags{maxDelete: usualMaxDelete, confirmTwice: usualConfirmTwice, migration: c.DisableDuringMigration}.options()
 	return &agent.NICs{Settings: s, Options: o, FirstLook: time.Duration(c.FirstLook)}, err
+}
+
+// agentListens is where an agent of the sled listens that is not told.
+func (e *Env) agentListens(c config.Config) []string {
+	if len(c.Agent.Listen) > 0 {
+		return c.Agent.Listen
+	}
+	return []string{"unix:" + filepath.Join(e.root(c), c.Paths.Run, "agent.sock")}
 }
 
 // root is the directory of this machine that stands for the sled's /.

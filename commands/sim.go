@@ -24,7 +24,7 @@ func newSim(env *Env) *cobra.Command {
 The simulated sled answers illumos' commands as the real ones do, in a directory of its own. --host sim:DIR says which;
 without, it is made on first use. What its Propolis servers are asked and answer is appended to the file that SLEDCTL_SIM_EXCHANGES names, one JSON object
 per line.`)
-	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env), newSimConnect(env), newSimNAPI(env))
+	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env), newSimConnect(env), newSimNAPI(env), newSimNexus(env))
 	return cmd
 }
 
@@ -335,7 +335,16 @@ What befalls NAPI (--match "napi METHOD PATH", the path without its query; see s
     napi-twice       lists one record twice
     napi-ownerless   lists a record of nobody
     napi-touch       somebody changes the record once it was read
-    napi-race        somebody changes the record between the check of a write and the write`,
+    napi-race        somebody changes the record between the check of a write and the write
+
+What befalls the control plane (--match "nexus METHOD PATH", as "nexus POST /vmms/*/doorbell"; see sim nexus):
+
+    nexus-down       breaks the connection off without an answer
+    nexus-fail       answers with the status --exit and the message --stderr
+    nexus-html       something else answers: 200, with a page
+    nexus-talk       what answers is not HTTP
+    nexus-slow       answers --delay later
+    nexus-lost       answers as if it had heard, and does nothing`,
 		Example: `  sledctl sim fault add fail --match "zoneadm clone" --times 1 --stderr "cannot create" --exit 1
   sledctl sim fault add busy --match "dladm delete-vnic" --times 3
   sledctl sim fault add killed --match "zoneadm install"

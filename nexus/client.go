@@ -56,7 +56,10 @@ func (c Client) Put(ctx context.Context, propolisID uuid.UUID, state json.RawMes
 func (c Client) send(ctx context.Context, method, path, version string, body []byte) error {
 	to := *c.URL
 	to.Path = strings.TrimSuffix(to.Path, "/") + path
-	_, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: &to, Version: version, Body: body, Limit: maxReply})
+	reply, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: &to, Version: version, Body: body, Limit: maxReply})
+	if err == nil && len(reply) > 0 {
+		return fmt.Errorf("%s %s: %d bytes came where a control plane answers with none: it is something else that listens at %s", method, path, len(reply), to.Host)
+	}
 	return err
 }
 

@@ -46,6 +46,7 @@ func TestADoorbell(t *testing.T) {
 		"is refused":                   {answering(403, `{"request_id":"r","error_code":"Forbidden","message":"no"}`), false, false, true},
 		"server is in trouble":         {answering(500, `{"request_id":"r","error_code":"Internal","message":"Internal Server Error"}`), false, true, true},
 		"gateway answers instead":      {answering(502, "<html>"), false, true, true},
+		"proxy shows its page":         {answering(200, "<html>"), false, true, true},
 		"nobody answers":               {exchangetest.Line{Refuse: func() error { return errors.New("connection refused") }}, false, true, true},
 		"something else answers there": {exchangetest.Line{Serve: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { hang(w, "SSH-2.0-OpenSSH\r\n") })}, false, true, true},
 	} {

@@ -18,17 +18,23 @@ import (
 // Dial opens a connection to a process of the sled that listens on an address,
 // from the global zone. Without one the error is that of connect(2): a host
 // that is not there cannot be reached, one that is there refuses. The data
-// centre's NAPI is reached by the address that it is known by, a name or not.
+// centre's NAPI and the control plane are reached by the address that each is
+// known by, a name or not.
 func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	known := false
+	var near http.Handler
 	if err := h.sled.world.View(ctx, func(tx *world.Tx) error {
-		known = tx.State.NAPI != nil && tx.State.NAPI.Address == address
+		switch {
+		case tx.State.NAPI != nil && tx.State.NAPI.Address == address:
+			near = napi.Handler(h.sled.world)
+		case tx.State.Nexus != nil && tx.State.Nexus.Address == address:
+			near = h.sled.plane()
+		}
 		return nil
 	}); err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	if known {
-		return h.sled.connect(napi.Handler(h.sled.world), nil), nil
+	if near != nil {
+		return h.sled.connect(near, nil), nil
 	}
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp" && network != "tcp4" && network != "tcp6" {

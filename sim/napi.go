@@ -89,11 +89,5 @@ func (s *Sled) ServeNAPI(ctx context.Context, ready func(address string)) error 
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: napi.Handler(s.world)}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	ready(l.Addr().String())
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveOn(ctx, l, napi.Handler(s.world), ready)
 }

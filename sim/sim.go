@@ -10,6 +10,7 @@ package sim
 
 import (
 	"context"
+	"net"
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
@@ -28,6 +29,10 @@ type Sled struct {
 	// Observe is told of what the sled's servers are asked and answer, from many
 	// goroutines. Nil: nobody is. It is set before the sled is used.
 	Observe func(Exchange)
+	// Agent opens a connection to where an agent of a sled answers, for the control
+	// plane: unix:/NAME or tcp:HOST:PORT. Nil: it dials. It is set before the sled
+	// is used.
+	Agent func(ctx context.Context, address string) (net.Conn, error)
 
 	world *world.World
 	files *mountedFiles

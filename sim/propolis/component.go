@@ -57,7 +57,7 @@ func componentTypes() []componentType {
 func (d *decoder) component(v any, path string, spoken version) component {
 	m := d.object(v, path, "Component", false, "type", "component")
 	var names []string
-	types := slices.DeleteFunc(componentTypes(), func(t componentType) bool { return t.from > 1 && spoken.before(t.from) })
+	types := slices.DeleteFunc(componentTypes(), func(t componentType) bool { return t.from > 1 && spoken.Before(t.from) })
 	for _, t := range types {
 		names = append(names, t.name)
 	}

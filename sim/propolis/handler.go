@@ -29,6 +29,13 @@ func Handler(w *world.World, pid int) http.Handler {
 	return &server{world: w, pid: pid}
 }
 
+// version is one of the API.
+type version = serve.Version
+
+// latest is the newest version that the server speaks
+// (crates/propolis-server-api in oxidecomputer/propolis).
+func latest() version { return version{Major: 5} }
+
 type server struct {
 	world *world.World
 	pid   int
@@ -150,14 +157,14 @@ func (c *call) dispatch(w http.ResponseWriter) (func(*call) (answer, error), err
 		}
 		c.params = params
 		i := slices.IndexFunc(route.methods, func(m method) bool {
-			return m.name == c.r.Method && !c.version.before(m.from)
+			return m.name == c.r.Method && !c.version.Before(m.from)
 		})
 		if i >= 0 {
 			return route.methods[i].answer, c.readBody()
 		}
 		var allowed bool
 		for _, m := range route.methods {
-			if !c.version.before(m.from) {
+			if !c.version.Before(m.from) {
 				w.Header().Add("Allow", m.name)
 				allowed = true
 			}
@@ -170,22 +177,9 @@ func (c *call) dispatch(w http.ResponseWriter) (func(*call) (answer, error), err
 }
 
 func (c *call) readVersion() error {
-	values := c.r.Header.Values("api-version")
-	if len(values) == 0 {
-		return badRequest(`missing expected header "api-version"`)
-	}
-	text := values[0]
-	for i := range len(text) {
-		if text[i] > 0x7e || text[i] < 0x20 {
-			return badRequest(`bad value for header "api-version": not ASCII: %q`, text)
-		}
-	}
-	v, complaint := parseVersion(text)
-	switch {
-	case complaint != "":
-		return badRequest(`bad value for header "api-version": %s: %s`, complaint, text)
-	case v.compare(latest()) > 0:
-		return badRequest("server does not support this API version: %s", text)
+	v, complaint := serve.Spoken(c.r.Header, latest())
+	if complaint != "" {
+		return badRequest("%s", complaint)
 	}
 	c.version = v
 	return nil
@@ -224,11 +218,7 @@ func write(w http.ResponseWriter, a answer) {
 }
 
 func writeFault(w http.ResponseWriter, id string, f *fault) {
-	write(w, answer{f.status, struct {
-		RequestID string `json:"request_id"`
-		ErrorCode string `json:"error_code,omitempty"`
-		Message   string `json:"message"`
-	}{id, f.code, f.message}})
+	write(w, answer{f.status, serve.Refusal{RequestID: id, Code: f.code, Message: f.message}})
 }
 
 // view shows the process and its VM, nil if it has none.

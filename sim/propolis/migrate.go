@@ -357,13 +357,13 @@ type replacement struct {
 // (crates/propolis-api-types-versions, ReplacementComponent, and the target's
 // preamble).
 func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, machine, error) {
-	wire, err := speak(sent, version{major: 1})
+	wire, err := speak(sent, version{Major: 1})
 	if err != nil {
 		return nil, machine{}, err
 	}
 	body := serve.JSON(wire.(map[string]any)["spec"])
 	var spec *instanceSpec
-	err = parse(body, func(d *decoder, v any) { spec = d.spec(v, ".spec", version{major: 1}) })
+	err = parse(body, func(d *decoder, v any) { spec = d.spec(v, ".spec", version{Major: 1}) })
 	if err != nil {
 		return nil, machine{}, err
 	}

@@ -61,12 +61,12 @@ func speak(stored []byte, v version) (any, error) {
 		if err := json.Unmarshal(data, &part); err != nil {
 			return nil, err
 		}
-		if part.Type == "virtio_socket" && v.before(3) {
+		if part.Type == "virtio_socket" && v.Before(3) {
 			delete(components, key)
 		}
 	}
 	spec["components"] = serve.JSON(components)
-	if !v.before(2) {
+	if !v.Before(2) {
 		return spec, nil
 	}
 	delete(spec, "smbios")

@@ -141,10 +141,10 @@ func (d *decoder) replacements(v any, path string) map[string]replacement {
 // fields that it does not know; later it lets them pass.
 func (d *decoder) spec(v any, path string, spoken version) *instanceSpec {
 	fields := []string{"board", "components", "smbios?"}
-	if spoken.before(2) {
+	if spoken.Before(2) {
 		fields = fields[:2]
 	}
-	m := d.object(v, path, "InstanceSpec", spoken.before(2), fields...)
+	m := d.object(v, path, "InstanceSpec", spoken.Before(2), fields...)
 	if d.fault != "" {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (d *decoder) spec(v any, path string, spoken version) *instanceSpec {
 	for _, key := range sortedKeys(components) {
 		s.Components[canonicalKey(key)] = d.component(components[key], path+".components."+key, spoken)
 	}
-	if !spoken.before(2) {
+	if !spoken.Before(2) {
 		s.SMBIOS = d.smbios(m["smbios"], path+".smbios")
 	}
 	return s

@@ -39,3 +39,11 @@ func JSON(v any) []byte {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
+
+// Refusal is the body of an answer that is an error, of servers that are made
+// with dropshot (HttpErrorResponseBody in dropshot/src/error.rs).
+type Refusal struct {
+	RequestID string `json:"request_id"`
+	Code      string `json:"error_code,omitempty"`
+	Message   string `json:"message"`
+}

@@ -53,13 +53,13 @@ func FaultNames() []string {
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,
-	}, napiFaults()...)
+	}, append(napiFaults(), nexusFaults()...)...)
 }
 
 // Delays says that a fault is nothing without a Delay.
 func Delays(name string) bool {
 	switch name {
-	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate:
+	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate, FaultNexusSlow:
 		return true
 	}
 	return false

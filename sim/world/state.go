@@ -49,7 +49,8 @@ type State struct {
 	Neighbours []string          `json:"neighbours,omitempty"`
 	Broken     []BrokenMigration `json:"broken,omitempty"`
 
-	NAPI *NAPI `json:"napi,omitempty"` // of the data centre; nil: there is none
+	NAPI  *NAPI  `json:"napi,omitempty"`  // of the data centre; nil: there is none
+	Nexus *Nexus `json:"nexus,omitempty"` // the control plane; nil: there is none
 }
 
 // Mode is a distribution: which brands, columns and habits the sled has.

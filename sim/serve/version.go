@@ -1,38 +1,59 @@
-package propolis
+package serve
 
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 )
 
-// version is a semantic version, as the api-version header has one.
-type version struct {
-	major, minor, patch uint64
-	pre                 string
+// Version is a semantic version, as the api-version header of servers that are
+// made with dropshot has one.
+type Version struct {
+	Major, Minor, Patch uint64
+	Pre                 string
 }
 
-// latest is the newest version that the server speaks
-// (crates/propolis-server-api in oxidecomputer/propolis).
-func latest() version { return version{major: 5} }
-
-// before says whether v comes before major.0.0.
-func (v version) before(major uint64) bool { return v.compare(version{major: major}) < 0 }
+// Before says whether v comes before major.0.0.
+func (v Version) Before(major uint64) bool { return v.compare(Version{Major: major}) < 0 }
 
 // compare orders versions; a pre-release comes before its release. Two
 // pre-releases of one version are equal here: no range ends between them.
-func (v version) compare(w version) int {
-	order := cmp.Or(cmp.Compare(v.major, w.major), cmp.Compare(v.minor, w.minor), cmp.Compare(v.patch, w.patch))
-	if order == 0 && (v.pre == "") != (w.pre == "") {
-		return cmp.Compare(w.pre, v.pre)
+func (v Version) compare(w Version) int {
+	order := cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch))
+	if order == 0 && (v.Pre == "") != (w.Pre == "") {
+		return cmp.Compare(w.Pre, v.Pre)
 	}
 	return order
 }
 
+// Spoken is the version that a request names, or what is wrong with it, in the
+// words of a server whose newest is latest (dropshot/src/versioning.rs).
+func Spoken(header http.Header, latest Version) (v Version, complaint string) {
+	values := header.Values("api-version")
+	if len(values) == 0 {
+		return v, `missing expected header "api-version"`
+	}
+	text := values[0]
+	for i := range len(text) {
+		if text[i] > 0x7e || text[i] < 0x20 {
+			return v, fmt.Sprintf(`bad value for header "api-version": not ASCII: %q`, text)
+		}
+	}
+	v, complaint = parseVersion(text)
+	switch {
+	case complaint != "":
+		return v, fmt.Sprintf(`bad value for header "api-version": %s: %s`, complaint, text)
+	case v.compare(latest) > 0:
+		return v, "server does not support this API version: " + text
+	}
+	return v, ""
+}
+
 // parseVersion reads a version as Rust's semver crate does; the error is its
 // text.
-func parseVersion(text string) (v version, complaint string) {
+func parseVersion(text string) (v Version, complaint string) {
 	if text == "" {
 		return v, "empty string, expected a semver version"
 	}
@@ -40,7 +61,7 @@ func parseVersion(text string) (v version, complaint string) {
 	for i, part := range []struct {
 		name string
 		to   *uint64
-	}{{"major", &v.major}, {"minor", &v.minor}, {"patch", &v.patch}} {
+	}{{"major", &v.Major}, {"minor", &v.Minor}, {"patch", &v.Patch}} {
 		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
 		rest = rest[len(digits):]
 		switch {
@@ -70,7 +91,7 @@ func parseVersion(text string) (v version, complaint string) {
 	return parsePreRelease(v, rest)
 }
 
-func parsePreRelease(v version, rest string) (version, string) {
+func parsePreRelease(v Version, rest string) (Version, string) {
 	rest, build, hasBuild := strings.Cut(rest, "+")
 	pre, ok := strings.CutPrefix(rest, "-")
 	switch {
@@ -81,6 +102,6 @@ func parsePreRelease(v version, rest string) (version, string) {
 	case hasBuild && build == "":
 		return v, "empty identifier segment in build metadata"
 	}
-	v.pre = pre
+	v.Pre = pre
 	return v, ""
 }

@@ -1,0 +1,193 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/terminal"
+)
+
+func newSimNexus(env *Env) *cobra.Command {
+	cmd := group("nexus", "Oxide's control plane near the simulated sled", `
+A simulated control plane: it hears doorbells and upcalls, comes and asks the agents of its sleds what their VMs are, and judges what comes of it as
+Nexus does. The agent of the sled reaches it at the address of nexus.url; sledctl sim fault disturbs it.`)
+	cmd.AddCommand(newSimNexusInit(env), newSimNexusList(env), newSimNexusServe(env), newSimNexusSweep(env), newSimNexusWatch(env))
+	return cmd
+}
+
+func newSimNexusInit(env *Env) *cobra.Command {
+	var o sim.NexusOptions
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Put a control plane near the simulated sled, or upgrade the one that is there",
+		Long: `Put a control plane near the simulated sled. One that is there already becomes what is asked for, and keeps what it knows of VMs. The
+eras, by the ways to be told of a VM that it has:
+
+  upcall    that of today: the upcall, with the state in its body
+  both      the release after: the doorbell; an upcall is taken for one, whatever is in its body
+  doorbell  the one after that: no upcall any more
+
+Rung at, it asks the agent from within the doorbell's request, and answers when it knows; with --later, it answers first. Of a VM that it has never heard of, it
+asks each sled.`,
+		Example: `  SLEDCTL_NEXUS_URL=http://127.77.255.2:12221 sledctl sim nexus init
+  sledctl sim nexus init --address 127.77.255.2:12221 --era both --agent tcp:127.0.0.1:12345`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runSimNexusInit(ctx, env, o) }),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Address, "address", "", "HOST:PORT where it answers (default: that of nexus.url)")
+	flags.StringVar(&o.Era, "era", "both", "which releases it is like: "+orWords(sim.NexusEras()))
+	flags.StringArrayVar(&o.Sleds, "agent", nil, "where the agent of one of its sleds listens; may be repeated (default: where that of this sled does)")
+	flags.BoolVar(&o.Later, "later", false, "answer a doorbell first, and ask the sled then")
+	env.complete(cmd, "era", sim.NexusEras)
+	return cmd
+}
+
+func runSimNexusInit(ctx context.Context, e *Env, o sim.NexusOptions) error {
+	if !slices.Contains(sim.NexusEras(), o.Era) {
+		err := &usageError{text: fmt.Sprintf("--era %q: want %s", o.Era, orWords(sim.NexusEras()))}
+		if near := terminal.Nearest(o.Era, sim.NexusEras()); near != "" {
+			err.hint = "did you mean: --era " + near
+		}
+		return err
+	}
+	for _, at := range o.Sleds {
+		if _, err := agent.ParseAddress(at); err != nil {
+			return &usageError{text: "--agent: " + err.Error()}
+		}
+	}
+	sled, _, err := e.simulatedSled()
+	if err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	if o.Address == "" {
+		at, err := url.Parse(c.Nexus.URL)
+		if err != nil || at.Host == "" {
+			return &usageError{text: "where it answers is not told", hint: "--address HOST:PORT, or nexus.url in " + configFile}
+		}
+		o.Address = at.Host
+	}
+	if len(o.Sleds) == 0 {
+		o.Sleds = e.agentListens(c)
+	}
+	if err := sled.InitNexus(ctx, o); err != nil {
+		return err
+	}
+	e.progress.say("a control plane of era %s answers at %s", o.Era, o.Address)
+	return nil
+}
+
+// noNexus says how to get one.
+func noNexus(err error) error {
+	if errors.Is(err, sim.ErrNoNexus) {
+		return &refusedError{err: err, hint: "sledctl sim nexus init makes one"}
+	}
+	return err
+}
+
+// planeVMs is how VMs are printed as the control plane knows them.
+func planeVMs(now func() time.Time) terminal.List[sim.NexusVM] {
+	type vm = sim.NexusVM
+	return terminal.List[vm]{Kind: "VM", Name: func(v vm) string { return v.ID }, Columns: []terminal.Column[vm]{
+		{Name: "id", Value: func(v vm) string { return v.ID }, Whole: true},
+		{Name: "state", Value: func(v vm) string { return v.State }},
+		{Name: "generation", Value: func(v vm) string { return strconv.FormatUint(v.Gen, 10) }, Right: true},
+		{Name: "check", Value: func(v vm) string { return v.Check }},
+		{Name: "by", Value: func(v vm) string { return v.By }},
+		{Name: "time", Value: func(v vm) string { return v.Time.Format(time.RFC3339Nano) }, Human: func(v vm) string { return terminal.Ago(now(), v.Time) }},
+		{Name: "sled", Value: func(v vm) string { return v.Sled }, Extra: true},
+	}}
+}
+
+func newSimNexusList(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the VMs as the control plane knows them",
+		Long: `List the VMs as the control plane knows them: the state and the generation that it took over last, what made it look (doorbell, upcall or sweep), and what
+came of asking last: success; no_such_instance, for which it takes a VM for failed; unreachable, client_error or a status, which tell it nothing.`,
+		Example: `  sledctl sim nexus list`, Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			sled, _, err := env.simulatedSled()
+			if err != nil {
+				return err
+			}
+			all, err := sled.NexusVMs(ctx)
+			if err != nil {
+				return noNexus(err)
+			}
+			return planeVMs(env.Now).Print(env.Streams.Out, env.output, all)
+		}),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+func newSimNexusSweep(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "sweep",
+		Short:   "Have the control plane ask once for every VM that it knows, as its instance watcher does",
+		Example: `  sledctl sim nexus sweep`, Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			sled, _, err := env.simulatedSled()
+			if err != nil {
+				return err
+			}
+			return noNexus(sled.SweepNexus(ctx))
+		}),
+	}
+}
+
+func newSimNexusWatch(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Sweep every 30 s, and print all that the control plane comes to know",
+		Long: `Print the VMs as the control plane knows them, and then a line for all that it comes to know, until ^C (exit 130) or --timeout (exit 7). Meanwhile it asks
+every 30 s for each VM that has not ended, as its instance watcher does; without this command, it asks only when it is rung at. With -o json it is one object per line.`,
+		Example: `  sledctl sim nexus watch`, Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			list := planeVMs(env.Now)
+			if err := list.Check(env.output); err != nil {
+				return err
+			}
+			sled, _, err := env.simulatedSled()
+			if err != nil {
+				return err
+			}
+			return noNexus(sled.WatchNexus(ctx, list.Follow(env.Streams.Out, env.output)))
+		}),
+	}
+	env.addOutput(cmd)
+	return cmd
+}
+
+func newSimNexusServe(env *Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Listen where the simulated control plane answers, for programs outside",
+		Long: `Listen where the simulated control plane answers, until it is interrupted: for curl, and for an agent in the shell of sim shell, which opens real
+connections. It is the same control plane as the one that an agent with --host sim:DIR reaches.`,
+		Example: `  sledctl sim nexus serve &
+  curl -s -X POST -H 'api-version: 2.0.0' http://127.77.255.2:12221/vmms/$ID/doorbell`,
+		Args: cobra.NoArgs,
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			sled, _, err := env.simulatedSled()
+			if err != nil {
+				return err
+			}
+			return noNexus(sled.ServeNexus(ctx, func(address string) { env.progress.say("listening on %s", address) }))
+		}),
+	}
+}

@@ -1,0 +1,194 @@
+package nexus
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/serve"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// askTime bounds a question to a sled's agent, as the clients that are generated
+// for it do.
+const askTime = 15 * time.Second
+
+// agentVersion is the version of the agent's API that is asked in: the newest
+// that is known here (omicron openapi/sled-agent).
+const agentVersion = "48.0.0"
+
+// What comes of asking for a VM, in the words of the instance watcher (omicron
+// nexus/src/app/background/tasks/instance_watcher.rs); of any other status it is
+// the status.
+const (
+	checkOK          = "success"
+	checkGone        = "no_such_instance" // the sled does not know it: it has failed
+	checkUnreachable = "unreachable"
+	checkClient      = "client_error" // what came is no answer
+)
+
+// vmState is what an agent says of a VM (SledVmmState).
+type vmState struct {
+	VM  runtime    `json:"vmm_state"`
+	In  *migration `json:"migration_in"`
+	Out *migration `json:"migration_out"`
+}
+
+type runtime struct {
+	State   string    `json:"state"`
+	Gen     uint64    `json:"gen"`
+	Updated time.Time `json:"time_updated"`
+}
+
+type migration struct {
+	ID      string    `json:"migration_id"`
+	State   string    `json:"state"`
+	Gen     uint64    `json:"gen"`
+	Updated time.Time `json:"time_updated"`
+}
+
+// parse reads a state as strictly as its makers' clients do: all that is required
+// is there, and words are among those that are known. What else there is, is
+// passed over.
+func parse(data []byte) (vmState, error) {
+	var shape struct {
+		VM *struct {
+			State, Gen, Updated *json.RawMessage
+		} `json:"vmm_state"`
+	}
+	var v vmState
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(data, &shape); err != nil || shape.VM == nil {
+		return v, errors.New("missing field `vmm_state`")
+	}
+	known := []string{"starting", "running", "stopping", "stopped", "rebooting", "migrating", "failed", "destroyed"}
+	switch {
+	case !slices.Contains(known, v.VM.State):
+		return v, fmt.Errorf("unknown variant `%s`", v.VM.State)
+	case v.VM.Gen == 0:
+		return v, errors.New("missing field `gen`")
+	case v.VM.Updated.IsZero():
+		return v, errors.New("missing field `time_updated`")
+	}
+	for _, m := range []*migration{v.In, v.Out} {
+		if m != nil && (m.ID == "" || m.Gen == 0 || m.Updated.IsZero() || !slices.Contains([]string{"pending", "in_progress", "failed", "completed"}, m.State)) {
+			return v, errors.New("a migration that is none")
+		}
+	}
+	return v, nil
+}
+
+// ended says whether no other state can follow.
+func ended(state string) bool { return state == "failed" || state == "destroyed" }
+
+// get asks the agent of a sled what a VM is. The check says what came of it; a
+// state is there if it is checkOK.
+func (p Plane) get(ctx context.Context, sled, id string) (v vmState, check string) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://sled/vmms/"+id+"/state", nil)
+	if err != nil {
+		return v, checkClient
+	}
+	request.Header.Set("api-version", agentVersion)
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx, sled) }}
+	reply, err := transport.RoundTrip(request)
+	if err != nil {
+		return v, checkUnreachable
+	}
+	defer reply.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(reply.Body, maxBody))
+	if err != nil {
+		return v, checkUnreachable
+	}
+	switch {
+	case reply.StatusCode == http.StatusOK:
+		if v, err = parse(body); err != nil {
+			return v, checkClient
+		}
+		return v, checkOK
+	case reply.StatusCode < 400:
+		return v, checkClient
+	}
+	var refusal serve.Refusal
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&refusal) != nil || refusal.Message == "" || refusal.RequestID == "" {
+		return v, checkClient // an answer that is none of the agent's
+	}
+	if reply.StatusCode == http.StatusNotFound && refusal.Code == "NO_SUCH_INSTANCE" {
+		return v, checkGone
+	}
+	return v, strconv.Itoa(reply.StatusCode)
+}
+
+// home is what is known of a VM, and the sled that it is on: of one that is not
+// known, which a real control plane has made itself, all of them.
+func (p Plane) home(ctx context.Context, id string) (known world.NexusVM, sleds []string, err error) {
+	err = p.view(ctx, func(_ *world.Tx, n *world.Nexus) error {
+		if vm := n.VMs[id]; vm != nil {
+			known, sleds = *vm, []string{vm.Sled}
+			return nil
+		}
+		sleds = slices.Clone(n.Sleds)
+		return nil
+	})
+	return known, sleds, err
+}
+
+// pull asks for a VM and takes over what comes of it. The error is what whoever
+// rang is answered; nil: it was taken over, or is nothing new.
+func (p Plane) pull(ctx context.Context, id, by string) error {
+	known, sleds, err := p.home(ctx, id)
+	if err != nil || ended(known.State) {
+		return err // its record is gone with it: whatever is told of it is old
+	}
+	var refused error = notFound(id)
+	for _, sled := range sleds {
+		v, check := p.get(ctx, sled, id)
+		switch {
+		case check == checkGone && known.Sled == "":
+			continue // some other sled's
+		case check == checkOK || check == checkGone:
+			return p.take(ctx, id, by, sled, v, check)
+		}
+		refused = &fault{status: http.StatusInternalServerError, code: "Internal", message: "Internal Server Error"}
+		if err := p.take(ctx, id, by, sled, v, check); err != nil {
+			return err
+		}
+	}
+	return refused
+}
+
+// take takes over what came of asking for a VM. A state counts if its generation
+// is above the one that is known; a VM that its sled does not know has failed, at
+// a generation of our own; of all else the VM's state is nothing the worse.
+func (p Plane) take(ctx context.Context, id, by, sled string, v vmState, check string) error {
+	return p.update(ctx, func(tx *world.Tx, n *world.Nexus) error {
+		vm := world.NexusVM{Sled: sled}
+		if old := n.VMs[id]; old != nil {
+			vm = *old
+		} else if check != checkOK {
+			return nil
+		}
+		switch {
+		case ended(vm.State):
+			return nil
+		case check == checkOK && v.VM.Gen > vm.Gen:
+			vm.State, vm.Gen, vm.Updated = v.VM.State, v.VM.Gen, v.VM.Updated
+		case check == checkGone:
+			vm.State, vm.Gen, vm.Updated = "failed", vm.Gen+1, tx.Now.UTC()
+		}
+		vm.Check = check
+		n.Told(tx.Now.UTC(), id, by, vm)
+		return nil
+	})
+}

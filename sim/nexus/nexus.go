@@ -1,0 +1,91 @@
+// Package nexus is a simulated control plane of Oxide's (omicron's nexus), as far
+// as sleds tell it of VMs: its internal API answers the upcall, the doorbell or
+// both (handler.go), it asks sleds for the states of VMs and judges what comes of
+// it (ask.go), and sweeps all that it knows as its instance watcher does
+// (sweep.go). It keeps nothing of its own: what it knows is in the world of the
+// sled that it is near.
+package nexus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/serve"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// The eras: which ways to be told of a VM it has. The second and third are not
+// published but as a plan (omicron#10290).
+const (
+	EraUpcall   = "upcall"   // of today: the upcall, whose body it believes
+	EraBoth     = "both"     // the next release: the doorbell, too; an upcall is a doorbell
+	EraDoorbell = "doorbell" // the one after: no upcall any more
+)
+
+// Eras are the names of all.
+func Eras() []string { return []string{EraUpcall, EraBoth, EraDoorbell} }
+
+// era is what a control plane of it does.
+type era struct {
+	newest           serve.Version // of its internal API
+	upcall, doorbell bool
+	believes         bool // what is in an upcall's body
+}
+
+func eraOf(name string) (era, error) {
+	switch name {
+	case EraUpcall:
+		return era{newest: serve.Version{Major: 1}, upcall: true, believes: true}, nil
+	case EraBoth:
+		return era{newest: serve.Version{Major: 2}, upcall: true, doorbell: true}, nil
+	case EraDoorbell:
+		return era{newest: serve.Version{Major: 2}, doorbell: true}, nil
+	}
+	return era{}, fmt.Errorf("no era %q: %s", name, strings.Join(Eras(), ", "))
+}
+
+// New is a control plane that knows no VM. The sleds are where their agents
+// answer: unix:/NAME or tcp:HOST:PORT.
+func New(address, eraName string, sleds []string) (*world.Nexus, error) {
+	if _, err := eraOf(eraName); err != nil {
+		return nil, err
+	}
+	if len(sleds) == 0 {
+		return nil, errors.New("a control plane without sleds")
+	}
+	return &world.Nexus{Address: address, Era: eraName, Sleds: sleds, VMs: map[string]*world.NexusVM{}}, nil
+}
+
+// Plane is what a control plane works with.
+type Plane struct {
+	World *world.World
+	// Dial opens a connection to the agent of a sled.
+	Dial func(ctx context.Context, sled string) (net.Conn, error)
+	// Go runs what outlives the request that it comes from, until ctx ends.
+	Go func(func(context.Context))
+}
+
+var _ http.Handler = Plane{}
+
+// errGone is a control plane that does not answer.
+var errGone = errors.New("the control plane is gone")
+
+// view shows what it keeps, and update lets it be changed.
+func (p Plane) view(ctx context.Context, fn func(*world.Tx, *world.Nexus) error) error {
+	return p.World.View(ctx, func(tx *world.Tx) error { return present(tx, fn) })
+}
+
+func (p Plane) update(ctx context.Context, fn func(*world.Tx, *world.Nexus) error) error {
+	return p.World.Update(ctx, func(tx *world.Tx) error { return present(tx, fn) })
+}
+
+func present(tx *world.Tx, fn func(*world.Tx, *world.Nexus) error) error {
+	if tx.State.Nexus == nil {
+		return errGone
+	}
+	return fn(tx, tx.State.Nexus)
+}

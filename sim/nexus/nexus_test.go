@@ -1,0 +1,316 @@
+package nexus_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"github.com/sledctl/sledctl/exchange/exchangetest"
+	"github.com/sledctl/sledctl/sim/nexus"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+const vm = "a8d0f0c4-0e5f-4a44-a5bd-5b3b3e1f6a01"
+
+// agents are those of sleds, by their addresses. A nil one is not reached.
+type agents map[string]http.HandlerFunc
+
+// plane is a control plane of an era with the agents of its sleds.
+func plane(t *testing.T, era string, agents agents, sleds ...string) nexus.Plane {
+	t.Helper()
+	w := world.Memory(world.Options{Seed: 1, M2: 1, U2: 1})
+	made, err := nexus.New("10.99.0.1:12221", era, sleds)
+	if err == nil {
+		err = w.Update(t.Context(), func(tx *world.Tx) error { tx.State.Nexus = made; return nil })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nexus.Plane{World: w, Go: func(do func(context.Context)) { go do(t.Context()) }, Dial: func(_ context.Context, sled string) (net.Conn, error) {
+		if agents[sled] == nil {
+			return nil, errors.New("connection refused")
+		}
+		return exchangetest.Connect(agents[sled]), nil
+	}}
+}
+
+// says is an agent that knows the VM.
+func says(state string, gen uint64) http.HandlerFunc {
+	return answers(200, fmt.Sprintf(`{"vmm_state":{"state":%q,"gen":%d,"time_updated":"2026-11-22T10:00:00Z"},"migration_in":null,"migration_out":null}`, state, gen))
+}
+
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+const gone = `{"request_id":"r","error_code":"NO_SUCH_INSTANCE","message":"Not Found"}`
+
+// send sends a request to the control plane.
+func send(p nexus.Plane, method, path, version, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("api-version", version)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w
+}
+
+func ring(p nexus.Plane) int { return send(p, "POST", "/vmms/"+vm+"/doorbell", "2.0.0", "").Code }
+
+// known is what the control plane knows of the VM.
+func known(t *testing.T, p nexus.Plane) string {
+	t.Helper()
+	text := "nothing"
+	err := p.World.View(t.Context(), func(tx *world.Tx) error {
+		if v := tx.State.Nexus.VMs[vm]; v != nil {
+			text = fmt.Sprintf("%s at %d on %s: %s", v.State, v.Gen, v.Sled, v.Check)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+const upcallBody = `{"vmm_state":{"state":"migrating","gen":7,"time_updated":"2026-11-22T10:00:00Z"}}`
+
+// Which ways there are in which era, and what an upcall's body is worth there.
+func TestEras(t *testing.T) {
+	for _, c := range []struct {
+		era          string
+		rung, called int
+		believes     string
+	}{
+		{nexus.EraUpcall, 400, 204, "migrating at 7 on s1: success"},
+		{nexus.EraBoth, 204, 204, "running at 3 on s1: success"},
+		{nexus.EraDoorbell, 204, 404, "nothing"},
+	} {
+		rung := ring(plane(t, c.era, agents{"s1": says("running", 3)}, "s1"))
+		p := plane(t, c.era, agents{"s1": says("running", 3)}, "s1")
+		called := send(p, "PUT", "/vmms/"+vm, "1.0.0", upcallBody).Code
+		if rung != c.rung || called != c.called || known(t, p) != c.believes {
+			t.Errorf("%s: the doorbell %d, the upcall %d, by which it knows %s; want %d, %d, %s", c.era, rung, called, known(t, p), c.rung, c.called, c.believes)
+		}
+	}
+}
+
+// What comes of asking, as the instance watcher judges it, and what whoever rang
+// is told.
+func TestWhatComesOfAsking(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent http.HandlerFunc
+		rung  int
+		knows string // of a VM that was running at 3
+	}{
+		"a newer state":             {says("stopping", 4), 204, "stopping at 4 on s1: success"},
+		"an older one":              {says("starting", 2), 204, "running at 3 on s1: success"},
+		"its end":                   {says("destroyed", 9), 204, "destroyed at 9 on s1: success"},
+		"nothing is known of it":    {answers(404, gone), 204, "failed at 4 on s1: no_such_instance"},
+		"404 without the code":      {answers(404, `{"request_id":"r","message":"Not Found"}`), 500, "running at 3 on s1: 404"},
+		"410":                       {answers(410, `{"request_id":"r","error_code":"NO_SUCH_INSTANCE","message":"Gone"}`), 500, "running at 3 on s1: 410"},
+		"503":                       {answers(503, `{"request_id":"r","error_code":"INSTANCE_CHANNEL_FULL","message":"Service Unavailable"}`), 500, "running at 3 on s1: 503"},
+		"nobody is there":           {nil, 500, "running at 3 on s1: unreachable"},
+		"a page":                    {answers(404, "<html>"), 500, "running at 3 on s1: client_error"},
+		"half an answer":            {answers(200, `{"vmm_state":{"state":"stopping"`), 500, "running at 3 on s1: client_error"},
+		"no generation":             {answers(200, `{"vmm_state":{"state":"stopping","time_updated":"2026-11-22T10:00:00Z"}}`), 500, "running at 3 on s1: client_error"},
+		"a state that is none":      {says("repairing", 4), 500, "running at 3 on s1: client_error"},
+		"a migration that is none":  {answers(200, `{"vmm_state":{"state":"running","gen":4,"time_updated":"2026-11-22T10:00:00Z"},"migration_in":{}}`), 500, "running at 3 on s1: client_error"},
+		"a VM without its state":    {answers(200, `{}`), 500, "running at 3 on s1: client_error"},
+		"a redirection of somebody": {answers(302, ""), 500, "running at 3 on s1: client_error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := agents{"s1": says("running", 3)}
+			p := plane(t, nexus.EraBoth, a, "s1")
+			if code := ring(p); code != 204 {
+				t.Fatalf("%d", code)
+			}
+			a["s1"] = c.agent
+			if code := ring(p); code != c.rung || known(t, p) != c.knows {
+				t.Errorf("told %d, knows %s; want %d, %s", code, known(t, p), c.rung, c.knows)
+			}
+		})
+	}
+}
+
+// A VM is on the sled that knows it; where no sled does, whoever rings is told
+// so, unless one could not be asked.
+func TestWhoseVMItIs(t *testing.T) {
+	for _, c := range []struct {
+		second http.HandlerFunc
+		rung   int
+		knows  string
+	}{
+		{says("running", 3), 204, "running at 3 on s2: success"},
+		{answers(404, gone), 404, "nothing"},
+		{nil, 500, "nothing"},
+	} {
+		p := plane(t, nexus.EraBoth, agents{"s1": answers(404, gone), "s2": c.second}, "s1", "s2")
+		if code := ring(p); code != c.rung || known(t, p) != c.knows {
+			t.Errorf("told %d, knows %s; want %d, %s", code, known(t, p), c.rung, c.knows)
+		}
+	}
+}
+
+// What has ended is not asked for again, and nothing is believed of it any more.
+func TestAnEndIsTheEnd(t *testing.T) {
+	var asked atomic.Int32
+	a := agents{"s1": says("destroyed", 9)}
+	p := plane(t, nexus.EraBoth, a, "s1")
+	ring(p)
+	a["s1"] = func(w http.ResponseWriter, r *http.Request) { asked.Add(1); says("running", 10)(w, r) }
+	code := ring(p)
+	if err := p.Sweep(t.Context()); err != nil || code != 204 || asked.Load() != 0 {
+		t.Errorf("%d, asked %d times, %v", code, asked.Load(), err)
+	}
+	if got := known(t, p); got != "destroyed at 9 on s1: success" {
+		t.Error(got)
+	}
+}
+
+// The instance watcher finds within 30 s what no doorbell told.
+func TestTheWatcherSweeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := agents{"s1": says("running", 3)}
+		p := plane(t, nexus.EraBoth, a, "s1")
+		ring(p)
+		ctx, cancel := context.WithCancel(t.Context())
+		watched := make(chan error, 1)
+		go func() { watched <- p.Watch(ctx) }()
+		synctest.Wait()
+		for _, next := range []struct {
+			agent http.HandlerFunc
+			knows string
+		}{
+			{nil, "running at 3 on s1: unreachable"},
+			{says("running", 3), "running at 3 on s1: success"},
+			{says("stopping", 4), "stopping at 4 on s1: success"},
+			{answers(404, gone), "failed at 5 on s1: no_such_instance"},
+		} {
+			before := known(t, p)
+			a["s1"] = next.agent
+			time.Sleep(nexus.Period - time.Second)
+			synctest.Wait()
+			if got := known(t, p); got != before {
+				t.Errorf("too early: %s", got)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if got := known(t, p); got != next.knows {
+				t.Errorf("%s, want %s", got, next.knows)
+			}
+		}
+		cancel()
+		if err := <-watched; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
+// Later answers first, and asks then.
+func TestLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		p := plane(t, nexus.EraBoth, agents{"s1": func(w http.ResponseWriter, r *http.Request) { <-release; says("running", 3)(w, r) }}, "s1")
+		if err := p.World.Update(t.Context(), func(tx *world.Tx) error { tx.State.Nexus.Later = true; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if code := ring(p); code != 204 || known(t, p) != "nothing" {
+			t.Errorf("%d, %s", code, known(t, p))
+		}
+		close(release)
+		synctest.Wait()
+		if got := known(t, p); got != "running at 3 on s1: success" {
+			t.Error(got)
+		}
+	})
+}
+
+// What its makers have published of the internal API holds for what it answers,
+// whatever befalls it.
+func TestTheAnswersConform(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "openapi", "nexus-internal-1.0.0.json"))
+	if err != nil {
+		t.Skip("shared/openapi is not here")
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc.Servers = nil
+	router, err := legacy.NewRouter(doc, openapi3.DisableSchemaPatternValidation()) // Go has no lookahead
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		version, body string
+		agent         http.HandlerFunc
+		fault         world.Fault
+		want          int
+		says          string
+	}{
+		{"1.0.0", upcallBody, says("running", 3), world.Fault{}, 204, ""},
+		{"2.0.0", upcallBody, says("running", 3), world.Fault{}, 400, "server does not support this API version: 2.0.0"},
+		{"1", upcallBody, says("running", 3), world.Fault{}, 400, `bad value for header`},
+		{"1.0.0", `{"vmm_state":{}}`, says("running", 3), world.Fault{}, 400, "unable to parse JSON body"},
+		{"1.0.0", upcallBody, nil, world.Fault{Name: world.FaultNexusFail, Exit: 500, Text: "Internal Server Error"}, 500, `"error_code":"Internal"`},
+		{"1.0.0", upcallBody, nil, world.Fault{Name: world.FaultNexusFail, Exit: 404, Text: "Not Found"}, 404, `"error_code":"ObjectNotFound"`},
+	} {
+		p := plane(t, nexus.EraUpcall, agents{"s1": c.agent}, "s1")
+		if c.fault.Name != "" {
+			c.fault.Match, c.fault.Times = "nexus PUT /vmms/*", 1
+			if err := p.World.Update(t.Context(), func(tx *world.Tx) error { tx.Arm(c.fault); return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reply := send(p, "PUT", "/vmms/"+vm, c.version, c.body)
+		if reply.Code != c.want || !strings.Contains(reply.Body.String(), c.says) {
+			t.Errorf("%s %s: %d %s, want %d %s", c.version, c.body, reply.Code, reply.Body, c.want, c.says)
+		}
+		conforms(t, router, reply)
+	}
+}
+
+func conforms(t *testing.T, router routers.Router, reply *httptest.ResponseRecorder) {
+	t.Helper()
+	r := httptest.NewRequest("PUT", "/vmms/"+vm, nil)
+	route, params, err := router.FindRoute(r)
+	if err == nil {
+		err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
+			Status:                 reply.Code, Header: reply.Header(), Body: io.NopCloser(bytes.NewReader(reply.Body.Bytes())),
+		})
+	}
+	if err != nil {
+		t.Errorf("%d %s: %v", reply.Code, reply.Body, err)
+	}
+	var body struct {
+		RequestID string `json:"request_id"`
+	}
+	if reply.Code >= 400 && (json.Unmarshal(reply.Body.Bytes(), &body) != nil || body.RequestID != reply.Header().Get("x-request-id")) {
+		t.Errorf("the id of the request is %q, in %s", reply.Header().Get("x-request-id"), reply.Body)
+	}
+}

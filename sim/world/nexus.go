@@ -1,0 +1,72 @@
+package world
+
+import (
+	"slices"
+	"time"
+)
+
+// Nexus is a control plane of Oxide's that the sled can reach: its settings, and
+// what it keeps of VMs. It is a machine of its own, and a reboot of the sled is
+// nothing to it.
+type Nexus struct {
+	Address string `json:"address"` // HOST:PORT, where its internal API answers
+	// Era is which releases it is like, see package nexus beside this one.
+	Era string `json:"era"`
+	// Later lets it answer a doorbell first, and ask the sled then.
+	Later bool `json:"later,omitempty"`
+	// Sleds are where their agents answer: unix:/NAME or tcp:HOST:PORT.
+	Sleds []string            `json:"sleds"`
+	VMs   map[string]*NexusVM `json:"vms"` // by Propolis id
+	Seq   uint64              `json:"seq"` // of the last change
+	News  []*NexusChange      `json:"news,omitempty"`
+}
+
+// NexusVM is what it knows of a VM.
+type NexusVM struct {
+	Sled    string    `json:"sled"` // one of Sleds
+	State   string    `json:"state"`
+	Gen     uint64    `json:"generation"`
+	Updated time.Time `json:"time_updated"`
+	// Check is what came of asking for it last, as the instance watcher calls it.
+	Check string `json:"check"`
+}
+
+// NexusChange is a line of its history of a VM: what it took over, or that
+// asking came to something else than before.
+type NexusChange struct {
+	Seq  uint64    `json:"seq"`
+	Time time.Time `json:"time"`
+	ID   string    `json:"id"`
+	By   string    `json:"by"` // what made it look: doorbell, upcall, sweep
+	NexusVM
+}
+
+// keptNews is how many changes are kept.
+const keptNews = 1000
+
+// Told notes what is known of a VM now, if that is new.
+func (n *Nexus) Told(now time.Time, id, by string, vm NexusVM) {
+	if old := n.VMs[id]; old != nil && *old == vm {
+		return
+	}
+	n.VMs[id] = &vm
+	n.Seq++
+	n.News = append(n.News, &NexusChange{Seq: n.Seq, Time: now, ID: id, By: by, NexusVM: vm})
+	n.News = slices.Delete(n.News, 0, max(0, len(n.News)-keptNews))
+}
+
+// The faults of a control plane. Their words are its name, the method and the
+// path: "nexus POST /vmms/*/doorbell".
+const (
+	FaultNexusDown = "nexus-down" // breaks the connection off without an answer
+	FaultNexusFail = "nexus-fail" // answers with the status Exit and the message Text
+	FaultNexusHTML = "nexus-html" // something else answers: 200, with a proxy's page
+	FaultNexusTalk = "nexus-talk" // answers what is not HTTP
+	FaultNexusSlow = "nexus-slow" // answers Delay later
+	FaultNexusLost = "nexus-lost" // answers as if it had heard, and does nothing
+)
+
+// nexusFaults are their names.
+func nexusFaults() []string {
+	return []string{FaultNexusDown, FaultNexusFail, FaultNexusHTML, FaultNexusTalk, FaultNexusSlow, FaultNexusLost}
+}
