@@ -128,10 +128,40 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
 	a.monitors.Go(func() {
 		defer close(w.ended)
 		a.Instance.Monitor(monitored, a.env.Host, r, a.zones, func(o instance.Observation) {
+			if o.State == instance.Failed {
+				o.Status = a.ended(monitored, *r.Run, o.Status)
+			}
+			if monitored.Err() != nil {
+				return // it is not recorded any more: its tombstone tells
+			}
 			a.say(ctx, r, id, o)
 			w.once.Do(func() { close(w.sighted) })
 		})
 	})
+}
+
+// ended is how a run ended whose machine is gone: as the state file says, if
+// somebody takes the run away, and otherwise as it was seen. What cannot be read
+// is waited for: whoever takes a run away has written it down before.
+func (a *agent) ended(ctx context.Context, run instance.Run, seen instance.Status) instance.Status {
+	for {
+		var view ledger.View
+		book, err := a.env.Ledger(ctx)
+		if err == nil {
+			view, err = book.Read(ctx)
+		}
+		if err == nil {
+			if told, ok := instance.Ended(view, run); ok {
+				return told
+			}
+			return seen
+		}
+		select {
+		case <-time.After(followEvery):
+		case <-ctx.Done():
+			return seen
+		}
+	}
 }
 
 // unwatch ends to watch a VM that is not recorded any more: its run has ended,

@@ -48,6 +48,24 @@ func ForgetTombstone(propolisID string) ledger.Fact {
 	return ledger.Fact{Key: tombstonePrefix + propolisID}
 }
 
+// Ended is what the state file says of how a run ended, for whoever finds its
+// machine gone: what its tombstone says; or that it was destroyed, if its zone is
+// what somebody takes away, or has begun to. False: it says nothing.
+func Ended(view ledger.View, run Run) (Status, bool) {
+	if value, ok := view.Get(tombstonePrefix + run.PropolisID); ok {
+		var t Tombstone
+		if json.Unmarshal(value, &t) == nil {
+			return Status{State: t.State, Reason: t.Reason}, true
+		}
+	}
+	for _, in := range operation.Open(view) {
+		if slices.ContainsFunc(in.Removes, func(o operation.Object) bool { return o.Kind == "zone" && o.Name == run.Zone }) {
+			return Status{State: "destroyed"}, true
+		}
+	}
+	return Status{}, false
+}
+
 // epitaphs are the tombstones of the runs that facts end: of those that the
 // record of an instance had before and has not afterwards. What was seen says
 // how the present run ended; those that were being taken away already were
@@ -79,7 +97,8 @@ func (s Settings) epitaphs(view ledger.View, id string, facts []ledger.Fact, see
 		}
 		t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
 		if old.Run != nil && run.PropolisID == old.Run.PropolisID {
-			if status := s.status(old, seen); status.State == Failed || status.State == Absent {
+			_, taken := Ended(view, run) // by one that was killed, and before whom it ran
+			if status := s.status(old, seen); status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
 				t.State, t.Reason = Failed, status.Reason
 			}
 		}

@@ -2,9 +2,11 @@ package instance
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 )
 
@@ -18,13 +20,16 @@ func TestARunThatEndsLeavesATombstone(t *testing.T) {
 		agent  bool
 		want   State // empty: no tombstone
 	}{
-		"one that is stopped":               {func(*Seen, *Record) {}, stopped, true, "destroyed"},
-		"one that is deleted":               {func(*Seen, *Record) {}, gone, true, "destroyed"},
-		"one that had failed":               {func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, gone, true, Failed},
-		"one that a reboot of the sled met": {func(s *Seen, r *Record) { r.Run.Boot = "earlier"; s.Boot = "now"; s.Inv = prepared().look().Inv }, gone, true, Failed},
-		"one that never had its machine":    {func(_ *Seen, r *Record) { r.Run.Ensured = false }, gone, true, ""},
-		"one that goes on":                  {func(*Seen, *Record) {}, unchanged, true, ""},
-		"one of which nobody wants to know": {func(*Seen, *Record) {}, gone, false, ""},
+		"one that is stopped":                            {func(*Seen, *Record) {}, stopped, true, "destroyed"},
+		"one that is deleted":                            {func(*Seen, *Record) {}, gone, true, "destroyed"},
+		"one that had failed":                            {func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, gone, true, Failed},
+		"one that a reboot of the sled met":              {func(s *Seen, r *Record) { r.Run.Boot = "earlier"; s.Boot = "now"; s.Inv = prepared().look().Inv }, gone, true, Failed},
+		"one whose stop was killed":                      {func(s *Seen, _ *Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopping, true, "destroyed"},
+		"one whose zone is gone":                         {func(s *Seen, _ *Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopped, true, Failed},
+		"one that had failed, and whose stop was killed": {func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, stopping, true, Failed},
+		"one that never had its machine":                 {func(_ *Seen, r *Record) { r.Run.Ensured = false }, gone, true, ""},
+		"one that goes on":                               {func(*Seen, *Record) {}, unchanged, true, ""},
+		"one of which nobody wants to know":              {func(*Seen, *Record) {}, gone, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()
@@ -38,7 +43,13 @@ func TestARunThatEndsLeavesATombstone(t *testing.T) {
 			if c.agent {
 				facts = append(facts, epoch)
 			}
-			got, err := s.epitaphs(operationtest.Book(t, facts...), r.ID, c.facts(t, r), seen, moment("m").Now)
+			does := c.facts(t, r)
+			for _, f := range does {
+				if strings.HasPrefix(f.Key, "intent/") {
+					facts = append(facts, f)
+				}
+			}
+			got, err := s.epitaphs(operationtest.Book(t, facts...), r.ID, does, seen, moment("m").Now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,6 +74,12 @@ func stopped(t *testing.T, r Record) []ledger.Fact {
 	next := r
 	next.Run = nil
 	return change(t, next, r)
+}
+
+// stopping are the facts of a stop behind another, which was killed.
+func stopping(t *testing.T, r Record) []ledger.Fact {
+	removes := operation.Intent{Verb: "instance stop", Subject: Subject(r.ID), Removes: []operation.Object{{Kind: "zone", Name: r.Run.Zone}}}
+	return append(stopped(t, r), intent(t, "dead", removes))
 }
 
 func gone(t *testing.T, r Record) []ledger.Fact { return change(t, Record{}, r) }
