@@ -73,7 +73,7 @@ func execute(ctx context.Context, root *cobra.Command) (err error) {
 // Run runs one command line on the streams of env and returns its exit code.
 func Run(ctx context.Context, env *Env, args []string) int {
 	env.completing = len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
-	root := newRoot(env)
+	root := newRoot(env, args...)
 	root.SetArgs(args)
 	err := execute(ctx, root)
 	env.progress.close()

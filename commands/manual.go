@@ -13,7 +13,17 @@ import (
 // until one of them runs.
 func Root() *cobra.Command {
 	streams := terminal.System(os.Stdin, os.Stdout, os.Stderr, nil)
-	return newRoot(NewEnv(streams, nil, ""))
+	root := newRoot(NewEnv(streams, nil, ""))
+	wrapAll(root)
+	return root
+}
+
+// wrapAll wraps the texts as help does.
+func wrapAll(cmd *cobra.Command) {
+	cmd.Long = wrap(cmd.Long, helpWidth)
+	for _, c := range cmd.Commands() {
+		wrapAll(c)
+	}
 }
 
 // Setting is one setting, for the manual.

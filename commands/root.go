@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,25 @@ import (
 	"github.com/sledctl/sledctl/terminal"
 )
 
-func newRoot(env *Env) *cobra.Command {
+// nouns are what a command line begins with, in the order of the manual.
+func nouns() []noun {
+	return []noun{
+		{"bootstrap", newBootstrap}, {"storage", newStorage}, {"base", newBase}, {"vnic", newVNIC}, {"zone", newZone}, {"propolis", newPropolis},
+		{"instance", newInstance}, {"reap", newReap}, {"nics", newNICs}, {"agent", newAgent}, {"history", newHistory}, {"trace", newTrace},
+		{"ledger", newLedger}, {"sim", newSim}, {"version", newVersion}, {"completion", newCompletion}, {"exit-codes", newExitCodes},
+	}
+}
+
+// noun is a command right below the root, and what makes it with all that is
+// below it.
+type noun struct {
+	name string
+	make func(*Env) *cobra.Command
+}
+
+// newRoot is the tree of all commands; of a command line that begins with a
+// noun, of that one alone: to make them all takes longer than many a command.
+func newRoot(env *Env, args ...string) *cobra.Command {
 	root := group("sledctl", "Prepare an illumos sled, bring up VMs on it, and leave nothing behind", `
 sledctl does on one sled, step by step and in the open, what it takes to run virtual machines in zones. Any of its
 commands may be killed at any instant: running it again, or sledctl reap, brings the sled to the state that was asked
@@ -42,10 +61,20 @@ for, and never touches what is not sledctl's own.`)
 	flags.BoolVar(&env.flags.wait, "wait", false, "where another process is at work, wait for its end instead of exit 6")
 	flags.StringVar(&env.flags.crashAt, "crash-at", "", "simulated sleds only: die at the N-th change, N[:before|:after]")
 	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "say each step as it ends")
-	root.AddCommand(
-		newBootstrap(env), newStorage(env), newBase(env), newVNIC(env), newZone(env), newPropolis(env), newInstance(env), newReap(env), newNICs(env),
-		newAgent(env), newHistory(env), newTrace(env), newLedger(env), newSim(env), newVersion(env), newCompletion(env), newExitCodes(),
-	)
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long = wrap(cmd.Long, helpWidth)
+		help(cmd, args)
+	})
+	all := nouns()
+	if len(args) > 0 {
+		if at := slices.IndexFunc(all, func(n noun) bool { return n.name == args[0] }); at >= 0 {
+			all = all[at : at+1]
+		}
+	}
+	for _, n := range all {
+		root.AddCommand(n.make(env))
+	}
 	strict(root)
 	return root
 }
@@ -86,10 +115,8 @@ func subcommands(cmd *cobra.Command) []string {
 // helpWidth suits the narrowest terminal that is in use.
 const helpWidth = 79
 
-// strict makes every wrong number of arguments a usage error in our words, and
-// wraps the texts of help.
+// strict makes every wrong number of arguments a usage error in our words.
 func strict(cmd *cobra.Command) {
-	cmd.Long = wrap(cmd.Long, helpWidth)
 	if args := cmd.Args; args != nil && cmd.Run == nil {
 		cmd.Args = func(cmd *cobra.Command, given []string) error {
 			err := args(cmd, given)

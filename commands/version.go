@@ -32,7 +32,7 @@ func (e *Env) versionText() string {
 	return "devel"
 }
 
-func newExitCodes() *cobra.Command {
+func newExitCodes(*Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
 		Short: "What each exit code means",

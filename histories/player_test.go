@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -393,16 +392,34 @@ func (p *player) world() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := witness.ReplaceAllString(string(data), `$1"WITNESS"`)
-	return mounted.ReplaceAllString(text, ""), nil
+	return unmarked(string(data)), nil
 }
 
-// What a sled that is as it was may have otherwise: the witness names what the
-// ledger drew, and a boot leaves unmounted what nobody needs: those of a base, and of a pool that comes late.
-var (
-	witness = regexp.MustCompile(`("sledctl:ledger": )"[^"]*"`)
-	mounted = regexp.MustCompile(`,\n\s*"mounted": "(/ox[ip]_[^/"]*|[^"]*propolis_base[^"]*)"`)
-)
+// unmarked leaves out of a world what a sled that is as it was may have otherwise:
+// the witness names what the ledger drew, and a boot leaves unmounted what nobody
+// needs: those of a base, and of a pool that comes late.
+func unmarked(text string) string {
+	lines := strings.Split(text, "\n")
+	kept := lines[:0]
+	for _, line := range lines {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch {
+		case key == `"sledctl:ledger"`:
+			line = key
+		case key == `"mounted"` && late(value):
+			last := &kept[len(kept)-1] // it is the last of its dataset
+			*last = strings.TrimSuffix(*last, ",")
+			continue
+		}
+		kept = append(kept, line)
+	}
+	return strings.Join(kept, "\n")
+}
+
+func late(mountpoint string) bool {
+	pool := strings.HasPrefix(mountpoint, `"/oxi_`) || strings.HasPrefix(mountpoint, `"/oxp_`)
+	return pool && strings.Count(mountpoint, "/") == 1 || strings.Contains(mountpoint, "propolis_base")
+}
 
 // change does something to the sled that no command does.
 func (p *player) change(do func(tx *world.Tx) bool) error {

@@ -76,9 +76,9 @@ func (m *MemoryFiles) Symlink(target, name string) error {
 func (m *MemoryFiles) full(name string) string {
 	full := "/"
 	for _, view := range m.views {
-		full = path.Join(full, path.Clean("/"+view))
+		full = path.Join(full, absolute(view))
 	}
-	return path.Join(full, path.Clean("/"+name))
+	return path.Join(full, absolute(name))
 }
 
 func (m *MemoryFiles) fail(op, name string) error {

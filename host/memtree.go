@@ -100,17 +100,24 @@ func (p place) info(name string) Info {
 	return Info{Name: name, Size: int64(size), Mode: n.mode, Time: n.time, Device: p.device(), Inode: n.inode}
 }
 
+// absolute is a name from the top, clean.
+func absolute(name string) string {
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	return path.Clean(name)
+}
+
 // find walks from the last of dirs, which cannot be left. In a view (confined)
 // links that would leave it are errors.
 func find(dirs []*node, confined bool, name string, follow bool) (place, error) {
 	floor := len(dirs)
-	dirs = append([]*node(nil), dirs...)
-	todo := strings.Split(path.Clean("/"+name), "/")
-	links := 0
-	for len(todo) > 0 {
+	dirs = append(make([]*node, 0, floor+8), dirs...)
+	todo, links := absolute(name), 0
+	for more := true; more; {
 		at := dirs[len(dirs)-1]
-		step := todo[0]
-		todo = todo[1:]
+		var step string
+		step, todo, more = strings.Cut(todo, "/")
 		switch {
 		case step == "" || step == ".":
 			continue
@@ -124,7 +131,7 @@ func find(dirs []*node, confined bool, name string, follow bool) (place, error) 
 			}
 			continue
 		}
-		next, last := at.entries[step], len(todo) == 0
+		next, last := at.entries[step], !more
 		switch {
 		case next != nil && next.target != "" && (follow || !last):
 			if links++; links > maxLinks {
@@ -136,7 +143,10 @@ func find(dirs []*node, confined bool, name string, follow bool) (place, error) 
 				}
 				dirs = dirs[:1]
 			}
-			todo = append(strings.Split(next.target, "/"), todo...)
+			if more {
+				todo = "/" + todo
+			}
+			todo, more = next.target+todo, true
 		case last:
 			return place{dirs: dirs, base: step, node: next}, nil
 		case next == nil:

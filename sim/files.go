@@ -27,7 +27,12 @@ var _ host.Files = (*mountedFiles)(nil)
 // hidden is where the world keeps the contents of what is not mounted.
 const hidden = "/.datasets"
 
-func (f *mountedFiles) full(name string) string { return path.Join("/", f.dir, name) }
+func (f *mountedFiles) full(name string) string {
+	if f.dir == "" && strings.HasPrefix(name, "/") {
+		return path.Clean(name)
+	}
+	return path.Join("/", f.dir, name)
+}
 
 // check refuses what is not part of the sled's file system, and what lies on a
 // pool that has lost its disk. With failmode=wait it waits for zpool clear

@@ -86,6 +86,9 @@ func parseDevice(line, use string) (Device, error) {
 // headed is the word over the devices of one use: "log", "cache", "spare", or a
 // class; empty for other lines.
 func headed(line string) string {
+	if !strings.HasSuffix(line, " -") {
+		return "" // as most lines are: no need to look closely
+	}
 	if m := regexp.MustCompile(`^ ?([a-z]+) *( +-){6,9}$`).FindStringSubmatch(line); m != nil {
 		return strings.TrimSuffix(m[1], "s")
 	}

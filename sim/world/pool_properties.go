@@ -113,7 +113,7 @@ func (s *Survey) PoolValue(p *Pool, property string, literal bool) (value, sourc
 		}
 		return "enabled", SourceLocal, true
 	}
-	d := FindPoolProperty(property)
+	d := s.describe(property)
 	switch {
 	case d == nil:
 		return "-", SourceNone, false
@@ -173,13 +173,26 @@ func (s *Survey) poolFigure(p *Pool, property string, literal bool) string {
 // allocated is what the datasets of a pool have written; what is only reserved
 // does not count.
 func (s *Survey) allocated(p *Pool) uint64 {
-	total := p.Ballast
-	for _, d := range s.All() {
-		if poolName(d.Name) == p.Name {
-			total += s.own(d)
+	if s.allocation == nil {
+		s.allocation = map[string]uint64{}
+		for _, d := range s.All() {
+			s.allocation[poolName(d.Name)] += s.own(d)
 		}
 	}
-	return total
+	return p.Ballast + s.allocation[p.Name]
+}
+
+// describe is FindPoolProperty for many pools.
+func (s *Survey) describe(property string) *PoolProperty {
+	d, asked := s.described[property]
+	if !asked {
+		if s.described == nil {
+			s.described = map[string]*PoolProperty{}
+		}
+		d = FindPoolProperty(property)
+		s.described[property] = d
+	}
+	return d
 }
 
 // SetPoolProperty is zpool set.

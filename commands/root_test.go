@@ -1,0 +1,28 @@
+package commands
+
+import (
+	"os"
+	"testing"
+
+	"github.com/sledctl/sledctl/terminal"
+)
+
+// Of a command line that begins with a noun only that is made: what it is called
+// in the table is what it calls itself.
+func TestNounsAreMadeByTheirNames(t *testing.T) {
+	env := NewEnv(terminal.System(os.Stdin, os.Stdout, os.Stderr, nil), nil, "")
+	for _, n := range nouns() {
+		cmd := n.make(env)
+		if cmd.Name() != n.name || len(cmd.Aliases) > 0 {
+			t.Errorf("%q makes %q, also called %q", n.name, cmd.Name(), cmd.Aliases)
+		}
+		if alone := newRoot(env, n.name, "list").Commands(); len(alone) != 1 || alone[0].Name() != n.name {
+			t.Errorf("sledctl %s: %d commands were made", n.name, len(alone))
+		}
+	}
+	for _, words := range [][]string{nil, {"--host", "sim", "instance"}, {"instnace"}, {"__complete", "instance", ""}, {"help", "instance"}} {
+		if all := newRoot(env, words...).Commands(); len(all) != len(nouns()) {
+			t.Errorf("sledctl %q: %d commands were made, want all", words, len(all))
+		}
+	}
+}
