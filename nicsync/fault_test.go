@@ -3,6 +3,7 @@ package nicsync
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -109,6 +110,46 @@ func TestFaultsBetweenPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// NAPI is upgraded or downgraded between any two requests: nothing that is here
+// goes, nothing of another sled is touched, and what is left undone is told; the
+// next look, at a NAPI of today, mends all.
+func TestAnotherNAPIBetweenTwoRequests(t *testing.T) {
+	turns := 0
+	for _, from := range simnapi.Eras() {
+		for _, to := range simnapi.Eras() {
+			for _, match := range []string{"GET /search/nics", "GET /nics", "GET /nics/*", "PUT", "DELETE"} {
+				for skip := range 2 {
+					if from == to {
+						continue
+					}
+					turns++
+					synctest.Test(t, func(t *testing.T) {
+						r := disturbed(t, world.Fault{Name: world.FaultNAPIEra, Match: match, Times: 1, Skip: skip, Text: to})
+						defer r.sled.Close()
+						r.record(5, theirs, "running")
+						r.change(func(tx *world.Tx) { tx.State.NAPI.Era = from })
+						_, err := r.sync(all())
+						turn := fmt.Sprintf("from %s to %s at %s, %d passed", from, to, match, skip)
+						for n, is := range []string{r.has(1), r.has(2), r.has(4), r.has(5)} {
+							if is == "gone" || n == 3 && is != "theirs running" {
+								t.Errorf("%s: %s and %s, %v", turn, r.state(), r.has(5), err)
+							}
+						}
+						if r.state() == untouched && err == nil {
+							t.Errorf("%s: nothing was done, and nobody is told", turn)
+						}
+						r.change(func(tx *world.Tx) { tx.State.Faults = nil; tx.State.NAPI.Era = simnapi.EraD })
+						if _, err := r.sync(all()); err != nil || r.state() != truth || r.has(5) != "theirs running" {
+							t.Errorf("%s, afterwards: %s, %v", turn, r.state(), err)
+						}
+					})
+				}
+			}
+		}
+	}
+	t.Logf("%d turns", turns)
 }
 
 // A record that others change is read and judged again; one that is another

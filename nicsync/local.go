@@ -37,7 +37,7 @@ type NIC struct {
 // Local is what is on the sled.
 type Local struct {
 	VMs  []VM
-	Own  []NIC // the sled's own: physical links and VNICs of the global zone
+	Own  []NIC // the sled's own: physical links, aggregations, and VNICs of the global zone
 	byID map[string]int
 	byVM map[string][]int // the VMs with a MAC
 	own  map[string]NIC   // by MAC
@@ -154,16 +154,16 @@ func (s Settings) look(ctx context.Context, h host.Host, read book) (Local, erro
 		return Local{}, err
 	}
 	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links}})
-	addresses, err := vnic.Addresses(ctx, h)
-	if kerr := inv.Know(inventory.Zones, inventory.Configs, inventory.Links); kerr != nil {
-		err = kerr
-	}
-	if err != nil {
+	if err := inv.Know(inventory.Zones, inventory.Configs, inventory.Links); err != nil {
 		return Local{}, &UnknownError{Err: err}
 	}
 	zones, _ := inv.Zones()
 	configs, _ := inv.Configs()
 	links, _ := inv.Links()
+	addresses, err := vnic.Addresses(ctx, h, links)
+	if err != nil {
+		return Local{}, &UnknownError{Err: err}
+	}
 	if len(links) == 0 { // a sled without a link could not have asked
 		return Local{}, &UnknownError{Err: fmt.Errorf("dladm lists no link")}
 	}

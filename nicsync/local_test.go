@@ -81,6 +81,43 @@ func TestWhatIsHere(t *testing.T) {
 	}
 }
 
+// An aggregation's own address is the sled's, by its name and not by that of the
+// port that it has it from, or another one that was given to it.
+func TestAggregations(t *testing.T) {
+	for _, address := range []string{"a8:40:25:00:00:01", "02:08:20:00:00:07"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, t.Context(), simnapi.EraD)
+			defer r.sled.Close()
+			r.change(func(tx *world.Tx) {
+				tx.State.Links[0].MAC = "a8:40:25:00:00:01"
+				tx.State.Links = append(tx.State.Links, &world.Link{Name: "aggr0", Class: "aggr", Over: "net0", MAC: address, Up: true})
+				simnapi.Add(tx, address, world.NAPINIC{BelongsToType: "server", BelongsToUUID: ours, OwnerUUID: admin, State: "provisioning"})
+			})
+			outcome, err := r.sync(all())
+			state := ""
+			r.see(func(tx *world.Tx) { state = tx.State.NAPI.NICs[address].State })
+			if err != nil || state != napi.StateRunning || outcome.Results[address] != Changed {
+				t.Errorf("%s: %s, %v, %v", address, state, outcome.Results, err)
+			}
+			findings, err := r.settings.List(r.ctx, r.env)
+			for _, f := range findings {
+				if f.MAC == address && (f.Verdict != InUse || f.Link != "aggr0") {
+					t.Errorf("%+v", f)
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			r.change(func(tx *world.Tx) {
+				tx.Arm(world.Fault{Name: world.FaultFail, Match: "dladm show-aggr", Exit: 1, Text: "dladm: no", Times: 1})
+			})
+			if _, err := r.sync(all()); err == nil {
+				t.Error("aggregations that cannot be listed are not told")
+			}
+		})
+	}
+}
+
 // Neither clock is asked: a NAPI whose clock is years away is as good as any.
 func TestClockSkew(t *testing.T) {
 	for _, skew := range []time.Duration{-20 * 365 * 24 * time.Hour, 20 * 365 * 24 * time.Hour} {

@@ -3,6 +3,7 @@ package vnic
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -65,19 +66,28 @@ func list(ctx context.Context, h host.Host) ([]Link, bool, error) {
 	return links, fits, nil
 }
 
-// Addresses lists the addresses of the physical links, of each link its name and
-// MAC: List has them for VNICs only. A link may have several. Errors: ErrSyntax,
-// a *host.CommandError.
-func Addresses(ctx context.Context, h host.Host) ([]Link, error) {
-	out, err := run(ctx, h, listAddressesCommand(), "")
-	var links []Link
-	if err == nil {
-		links, err = ParseAddresses(out)
+// Addresses lists the addresses of the physical links, and of the aggregations
+// among these links, of each its name and MAC: List has them for VNICs only. A
+// physical link may have several. Errors: ErrSyntax, a *host.CommandError.
+func Addresses(ctx context.Context, h host.Host, among []Link) ([]Link, error) {
+	links, err := addresses(ctx, h, listAddressesCommand(), ParseAddresses)
+	if err == nil && slices.ContainsFunc(among, func(l Link) bool { return l.Class == "aggr" }) {
+		var more []Link
+		more, err = addresses(ctx, h, listAggregationsCommand(), ParseAggregations)
+		links = append(links, more...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list addresses of links: %w", err)
 	}
 	return links, nil
+}
+
+func addresses(ctx context.Context, h host.Host, c host.Command, parse func([]byte) ([]Link, error)) ([]Link, error) {
+	out, err := run(ctx, h, c, "")
+	if err != nil {
+		return nil, err
+	}
+	return parse(out)
 }
 
 // run gives what a command printed, or its typed error; link is the one that it

@@ -30,6 +30,12 @@ func listAddressesCommand() host.Command {
 	return query("show-phys", "-m", "-p", "-o", "link,address")
 }
 
+// listAggregationsCommand: no shorter form of show-aggr has the address of one
+// that takes its from a port.
+func listAggregationsCommand() host.Command {
+	return query("show-aggr", "-x", "-p", "-o", "link,port,address")
+}
+
 func showLinkCommand(name string) host.Command {
 	return query("show-link", "-p", "-o", "link,class", name)
 }

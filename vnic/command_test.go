@@ -17,6 +17,7 @@ func TestCommandLines(t *testing.T) {
 		"dladm show-vnic -p -o link,over,macaddress,vid":             listVNICsCommand(),
 		"dladm show-linkprop -c -p zone -o LINK,VALUE":               listZonesCommand(),
 		"dladm show-phys -m -p -o link,address":                      listAddressesCommand(),
+		"dladm show-aggr -x -p -o link,port,address":                 listAggregationsCommand(),
 		"dladm show-link -p -o link,class v0":                        showLinkCommand("v0"),
 		"dladm show-vnic -p -o over,macaddress v0":                   showVNICCommand("v0"),
 		"dladm show-linkprop -c -p mtu -o value v0":                  showMTUCommand("v0"),

@@ -120,6 +120,28 @@ func ParseAddresses(out []byte) ([]Link, error) {
 	return links, nil
 }
 
+// ParseAggregations reads show-aggr -x -p -o link,port,address: one line for each
+// aggregation, without a port, and one for each of its ports, which are left out;
+// of each only what is asked there. Errors are ErrSyntax.
+func ParseAggregations(out []byte) ([]Link, error) {
+	rows, err := parseRows(out, 3)
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, row := range rows {
+		if row[1] != "" {
+			continue
+		}
+		mac, err := padMAC(row[2])
+		if err = errors.Join(name(row[0]), err); err != nil {
+			return nil, err
+		}
+		links = append(links, Link{Name: row[0], MAC: mac})
+	}
+	return links, nil
+}
+
 // ParseZones reads show-linkprop -c -p zone -o LINK,VALUE: names and zones.
 // Errors are ErrSyntax.
 func ParseZones(out []byte) ([]Link, error) {

@@ -42,6 +42,19 @@ func TestParseAddresses(t *testing.T) {
 	}
 }
 
+func TestParseAggregations(t *testing.T) {
+	got, err := ParseAggregations([]byte("aggr0::a8\\:40\\:25\\:0\\:7\\:1\naggr0:net0:a8\\:40\\:25\\:0\\:7\\:1\naggr0:net1:a8\\:40\\:25\\:0\\:7\\:2\n"))
+	want := []Link{{Name: "aggr0", MAC: "a8:40:25:00:07:01"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+	for _, bad := range []string{"aggr0:\n", "aggr0::x\n", "::a8\\:40\\:25\\:0\\:7\\:1\n"} {
+		if got, err := ParseAggregations([]byte(bad)); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%q: %+v, %v", bad, got, err)
+		}
+	}
+}
+
 func TestParseZones(t *testing.T) {
 	got, err := ParseZones([]byte("net0:\nv0:z1\n"))
 	want := []Link{{Name: "net0"}, {Name: "v0", Zone: "z1"}}

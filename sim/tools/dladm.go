@@ -39,6 +39,8 @@ func dladmCommands() []dladmCommand {
 		{"reset-linkprop", (*dladmCall).resetLinkprop, "    reset-linkprop   [-t] [-p <prop>,...] <name>"},
 		{"show-linkprop", (*dladmCall).showLinkprop,
 			"    show-linkprop    [-cP] [-o <field>,...] [-p <prop>,...] <name>\n"},
+		{"show-aggr", (*dladmCall).showAggr,
+			"    show-aggr        [-pPLx] [-o <field>,..] [-s [-i <interval>]] [<link>]\n"},
 		{"show-phys", (*dladmCall).showPhys,
 			"    show-phys        [-m | -H | -P] [[-p] [-o <field>[,...]] [<link>]\n"},
 		{"create-vnic", (*dladmCall).createVNIC,
@@ -55,7 +57,7 @@ func dladmCommands() []dladmCommand {
 }
 
 // unsimulatedDladm are real subcommands that the simulated sled does not have.
-const unsimulatedDladm = " create-aggr delete-aggr add-aggr remove-aggr modify-aggr show-aggr up-aggr scan-wifi connect-wifi" +
+const unsimulatedDladm = " create-aggr delete-aggr add-aggr remove-aggr modify-aggr up-aggr scan-wifi connect-wifi" +
 	" disconnect-wifi show-wifi show-ether create-secobj delete-secobj show-secobj create-vlan delete-vlan show-vlan" +
 	" create-iptun delete-iptun modify-iptun show-iptun delete-phys create-part delete-part show-part show-ib" +
 	" create-simnet delete-simnet modify-simnet show-simnet create-bridge delete-bridge modify-bridge add-bridge" +
@@ -136,9 +138,12 @@ func (d *dladmCall) mayChange() error {
 	return nil
 }
 
-// over is the name of the lower link as this zone sees it.
+// over is the name of the lower link as this zone sees it; an aggregation's are
+// its ports.
 func (d *dladmCall) over(l *world.Link) string {
 	switch {
+	case l.Class == "aggr":
+		return l.Over
 	case l.Class != "vnic":
 		return ""
 	case d.zone != world.GlobalZone || d.tx.FindLink(l.Over) == nil:
@@ -150,7 +155,7 @@ func (d *dladmCall) over(l *world.Link) string {
 // speed is in Mb/s: what the lower link has, 0 over an etherstub.
 func (d *dladmCall) speed(l *world.Link) string {
 	lower := d.tx.FindLink(l.Over)
-	if l.Class == "phys" || lower != nil && lower.Class == "phys" {
+	if l.Class == "phys" || l.Class == "aggr" || lower != nil && (lower.Class == "phys" || lower.Class == "aggr") {
 		return "1000"
 	}
 	return strconv.Itoa(0)

@@ -95,6 +95,37 @@ func TestDladmParsableFaults(t *testing.T) {
 	}
 }
 
+// An aggregation is made by nobody here, and shown as dladm shows one.
+func TestDladmShowsAggregations(t *testing.T) {
+	n := newNetwork(t, world.OmniOS)
+	n.prints("global", "dladm show-aggr -x -p -o link,port,address", "")
+	n.tx.State.Links = append(n.tx.State.Links, &world.Link{Name: "aggr0", Class: "aggr", Over: "net0,net1", MAC: "a8:40:25:00:07:01", Up: true})
+	n.prints("global", "dladm show-link -p -o link,class,over aggr0", "aggr0:aggr:net0,net1\n")
+	n.prints("global", "dladm show-aggr -x -p -o link,port,address",
+		`aggr0::a8\:40\:25\:0\:7\:1`+"\n"+`aggr0:net0:a8\:40\:25\:0\:7\:1`+"\n"+`aggr0:net1:a8\:40\:25\:0\:7\:2`+"\n")
+	n.prints("global", "dladm show-aggr -x aggr0", ""+
+		"LINK        PORT           SPEED DUPLEX   STATE     ADDRESS            PORTSTATE\n"+
+		"aggr0       --             1000Mb full    up        a8:40:25:0:7:1     --\n"+
+		"            net0           1000Mb full    up        a8:40:25:0:7:1     attached\n"+
+		"            net1           1000Mb full    up        a8:40:25:0:7:2     attached\n")
+	n.prints("global", "dladm show-phys -p -o link", "net0\nnet1\n")
+	for line, text := range map[string]string{
+		"-x -p":           "-p requires -o",
+		"-x -p -o all":    "\"-o all\" is invalid with -p",
+		"-x -P":           "the option -P cannot be used with -x",
+		"-x -L":           "the option -L cannot be used with -x",
+		"-x -i 1":         "the option -i can be used only with -s",
+		"-x nope0":        "non-existent aggregation 'nope0'",
+		"-x net0":         "failed to show aggr net0: invalid argument",
+		"aggr0":           "show-aggr: the simulated sled has it with -x only",
+		"-x -p -o policy": "",
+	} {
+		if r := n.run("dladm show-aggr " + line); r.Exit != 1 || r.Stdout != "" || !strings.HasPrefix(r.Stderr, "dladm: "+text) {
+			t.Errorf("show-aggr %s: %+v, want %q", line, r, text)
+		}
+	}
+}
+
 func TestDladmUsageFaultsExit1(t *testing.T) {
 	n := newNetwork(t, world.OmniOS)
 	for line, opens := range map[string]string{

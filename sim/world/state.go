@@ -128,8 +128,8 @@ type Property struct {
 // Link is a datalink.
 type Link struct {
 	Name       string            `json:"name"`
-	Class      string            `json:"class"`          // phys, vnic, etherstub, …
-	Over       string            `json:"over,omitempty"` // of a VNIC
+	Class      string            `json:"class"`          // phys, aggr, vnic, etherstub
+	Over       string            `json:"over,omitempty"` // of a VNIC; of an aggregation its ports, with commas
 	MAC        string            `json:"mac,omitempty"`  // padded, lower case
 	MACType    string            `json:"mac_type,omitempty"`
 	VLAN       int               `json:"vlan,omitempty"`
