@@ -32,6 +32,9 @@ func (b Barrier) Check(files host.Files) error {
 	return &BarredError{File: string(b), Reason: strings.TrimSpace(string(line))}
 }
 
+// Guard is asked right before each write whether it may be made.
+type Guard interface{ Check(host.Files) error }
+
 // UpdateNIC changes a record, if it is still of this version: ErrChanged.
 type UpdateNIC struct {
 	Server  Server
@@ -39,6 +42,7 @@ type UpdateNIC struct {
 	Etag    string // empty: the server has none
 	Change  Change
 	Barrier Barrier
+	Guard   Guard // nil: none but the barrier
 }
 
 // DeleteNIC removes a record, if it is still of this version: ErrChanged. NAPI
@@ -48,6 +52,7 @@ type DeleteNIC struct {
 	MAC     string
 	Etag    string // empty: the server has none
 	Barrier Barrier
+	Guard   Guard // nil: none but the barrier
 }
 
 // Verb names the step.
@@ -75,7 +80,7 @@ func (s DeleteNIC) Explain() []host.Line {
 
 // Do asks for it.
 func (s UpdateNIC) Do(ctx context.Context, h host.Host) error {
-	if err := s.Barrier.Check(h.Files()); err != nil {
+	if err := allowed(h.Files(), s.Barrier, s.Guard); err != nil {
 		return err
 	}
 	_, err := Client{Host: h, Server: s.Server}.Update(ctx, s.MAC, s.Etag, s.Change)
@@ -84,8 +89,16 @@ func (s UpdateNIC) Do(ctx context.Context, h host.Host) error {
 
 // Do asks for it.
 func (s DeleteNIC) Do(ctx context.Context, h host.Host) error {
-	if err := s.Barrier.Check(h.Files()); err != nil {
+	if err := allowed(h.Files(), s.Barrier, s.Guard); err != nil {
 		return err
 	}
 	return Client{Host: h, Server: s.Server}.Delete(ctx, s.MAC, s.Etag)
+}
+
+// allowed asks who may forbid a write.
+func allowed(files host.Files, b Barrier, g Guard) error {
+	if err := b.Check(files); err != nil || g == nil {
+		return err
+	}
+	return g.Check(files)
 }

@@ -75,6 +75,11 @@ func (e *TooManyError) Hint() string {
 // Unwrap says that it was refused.
 func (e *TooManyError) Unwrap() error { return host.ErrRefused }
 
+// errMoves is a record whose VM is being moved since the look.
+var errMoves = errors.New("its VM is being moved by now")
+
 // changed says whether a write failed because the record is another version by
-// now.
-func changed(err error) bool { return errors.Is(err, napi.ErrChanged) || errors.Is(err, napi.ErrNoNIC) }
+// now, or its VM is.
+func changed(err error) bool {
+	return errors.Is(err, napi.ErrChanged) || errors.Is(err, napi.ErrNoNIC) || errors.Is(err, errMoves)
+}

@@ -262,6 +262,36 @@ func TestMoving(t *testing.T) {
 	})
 }
 
+// Somebody begins to move a VM when all was looked at and nothing is written yet:
+// its record is left alone, or all are.
+func TestMovingSinceTheLook(t *testing.T) {
+	for disable, want := range map[bool]string{false: "ours running, ours running, gone, ours running", true: untouched} {
+		synctest.Test(t, func(t *testing.T) {
+			r := disturbed(t)
+			defer r.sled.Close()
+			looks := 0
+			r.env.Host = host.Trace(r.env.Host, func(e host.Event) {
+				if !strings.HasPrefix(e.Line.Text, "dladm show-phys") {
+					return
+				}
+				if looks++; looks == 2 { // the last that is asked before anything is decided
+					r.vm(4, "installed", "do-not-inventory")
+				}
+			})
+			o := all()
+			o.DisableDuringMigration = disable
+			_, err := r.sync(o)
+			moves, is := errors.AsType[*MovingError](err)
+			if r.state() != want || is != disable || is && moves.VM != id(4) || !is && err != nil || !disable && len(r.told) == 0 {
+				t.Errorf("disabled %v: %s, told %q, %v", disable, r.state(), r.told, err)
+			}
+			if disable && len(writes(r.requests())) > 0 {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
 // What cannot be seen of the sled is unknown, and then nothing is written.
 func TestTheSledCannotBeSeen(t *testing.T) {
 	for name, f := range map[string]world.Fault{

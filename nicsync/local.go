@@ -26,6 +26,7 @@ type VM struct {
 	// Moving says why its records are left alone; empty: they are not.
 	Moving string
 	NICs   []NIC
+	zones  []string // that are it
 }
 
 // NIC is a NIC that is here.
@@ -88,6 +89,7 @@ func (vm VM) and(other VM) VM {
 		vm.Moving = other.Moving
 	}
 	vm.IDs = append(slices.Clip(vm.IDs), other.IDs...)
+	vm.zones = append(slices.Clip(vm.zones), other.zones...)
 	vm.NICs = slices.Clip(vm.NICs)
 	for _, n := range other.NICs {
 		if !slices.ContainsFunc(vm.NICs, func(have NIC) bool { return have.MAC == n.MAC }) {
@@ -210,7 +212,7 @@ func here(names sled.Prefixes, zones []zone.Zone, configs map[string]zone.Config
 // vmOf is a zone as a VM. Its NICs are those of its configuration, which it has
 // from before it is installed, and the links that are lent to it.
 func vmOf(names sled.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, lent map[string]bool) VM {
-	vm := VM{Name: z.Name, State: stateOf(z.State), Moving: moving(c)}
+	vm := VM{Name: z.Name, State: stateOf(z.State), Moving: moving(c), zones: []string{z.Name}}
 	add := func(id string) {
 		if id = strings.ToLower(id); napi.CheckUUID(id) == nil && !slices.Contains(vm.IDs, id) {
 			vm.IDs = append(vm.IDs, id)

@@ -229,11 +229,11 @@ func (s Settings) decide(o Options, what part, found seen, findings []Finding) (
 		case f.Goes && o.Reap:
 			going++
 			if what != changes {
-				last = append(last, s.removal(f))
+				last = append(last, s.removal(f, o.guard(f)))
 				d.Intent.Removes = append(d.Intent.Removes, operation.Object{Kind: "nic", Name: f.MAC, Identity: f.Record.Etag, Old: f.Record.BelongsToUUID})
 			}
 		case !change.Empty() && what != removals:
-			d.Plan.Actions = append(d.Plan.Actions, s.change(f, change))
+			d.Plan.Actions = append(d.Plan.Actions, s.change(f, change, o.guard(f)))
 			d.Intent.Changes = append(d.Intent.Changes, operation.Object{Kind: "nic", Name: f.MAC, Identity: f.Record.Etag, Old: f.Record.State})
 		}
 	}
@@ -248,13 +248,13 @@ func (s Settings) decide(o Options, what part, found seen, findings []Finding) (
 	return d, nil
 }
 
-func (s Settings) removal(f Finding) plan.Action {
-	step := napi.DeleteNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Barrier: s.Barrier}
+func (s Settings) removal(f Finding, g napi.Guard) plan.Action {
+	step := napi.DeleteNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Barrier: s.Barrier, Guard: g}
 	return plan.Action{ID: step.Verb() + " " + f.MAC, Object: "nic " + f.MAC, Why: why(f), Change: plan.Remove, Step: step}
 }
 
-func (s Settings) change(f Finding, change napi.Change) plan.Action {
-	step := napi.UpdateNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Change: change, Barrier: s.Barrier}
+func (s Settings) change(f Finding, change napi.Change, g napi.Guard) plan.Action {
+	step := napi.UpdateNIC{Server: s.Server, MAC: f.MAC, Etag: f.Record.Etag, Change: change, Barrier: s.Barrier, Guard: g}
 	return plan.Action{ID: step.Verb() + " " + f.MAC, Object: "nic " + f.MAC, Why: why(f), Change: plan.Modify, Step: step}
 }
 

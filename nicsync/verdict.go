@@ -40,6 +40,7 @@ type Finding struct {
 	// should be removed.
 	Change napi.Change
 	Goes   bool
+	zones  []string // those of the VMs that it is about
 }
 
 // Whose are this sled, and the data centre's administrator.
@@ -115,6 +116,9 @@ func (f *Finding) judgeZone(whose Whose, local Local) {
 	}
 	has := local.has(r.BelongsToUUID, f.MAC)
 	moves := append(slices.Clip(holders), vm)
+	for _, vm := range moves {
+		f.zones = append(f.zones, vm.zones...)
+	}
 	m := slices.IndexFunc(moves, func(vm VM) bool { return vm.Moving != "" })
 	switch {
 	case m >= 0:
