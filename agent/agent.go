@@ -1,12 +1,13 @@
 // Package agent watches the VMs of a sled as long as it runs, answers over HTTP
 // what they are, and tells the control plane when one changes. It keeps no
 // second truth: what exists is in the state file, and what it is, its Propolis
-// says. It ends no VM, whatever becomes of the agent itself.
+// says. No VM ends because the agent does.
 //
 // follow.go reads from the state file which VMs there are; a monitor of each
 // (instance.Monitor) says what becomes of it; board.go is what all of them are
-// now; server.go answers from the board, and bells.go tell the control plane
-// that it should ask. What a VM that is gone was at last, its tombstone says.
+// now; server.go answers from the board, work.go does what is asked for, and
+// bells.go tell the control plane that it should ask. What a VM that is gone was
+// at last, its tombstone says.
 package agent
 
 import (
@@ -36,8 +37,11 @@ import (
 // Settings are those of one agent.
 type Settings struct {
 	Instance instance.Settings
-	Nexus    *url.URL // the control plane; nil: nobody is told
-	Mode     string   // how it is told: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
+	// Up brings an instance up, with what it needs: instance.Settings.Ensure, and
+	// a base zone where there is none.
+	Up    func(context.Context, operation.Env, instance.Change) (instance.Result, error)
+	Nexus *url.URL // the control plane; nil: nobody is told
+	Mode  string   // how it is told: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
 	// TombstoneTTL is how long a VM that is gone can be read, if the control
 	// plane does not read it before.
 	TombstoneTTL time.Duration
@@ -53,6 +57,7 @@ const (
 	followEvery = 100 * time.Millisecond // at the state file
 	sweepEvery  = 10 * time.Minute       // for VMs of which the control plane should have heard
 	buryEvery   = time.Minute            // for tombstones whose time is up
+	resumeEvery = time.Minute            // for what is owed to the control plane and could not be done
 	zonesAge    = 100 * time.Millisecond // how old a listing of the zones may be
 )
 
@@ -82,18 +87,21 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	if err != nil {
 		return err
 	}
-	a := s.agent(env, epoch)
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
+	a := s.agent(ctx, env, epoch)
 	defer func() { // also where it does not come to answering
 		cancel()
 		a.monitors.Wait()
 		a.bells.Wait()
+		a.work.group.Wait()
 	}()
 	if err := a.begin(ctx); err != nil {
 		return err
 	}
+	a.work.resume(ctx)
 	group.Go(func() error { a.follow(ctx); return nil })
+	group.Go(func() error { a.every(ctx, resumeEvery, func() { a.work.resume(ctx) }); return nil })
 	group.Go(func() error { a.every(ctx, sweepEvery, func() { a.bells.Sweep(ctx) }); return nil })
 	group.Go(func() error { a.every(ctx, buryEvery, func() { a.expire(ctx, time.Now()) }); return nil })
 	group.Go(func() error { a.gravedig(ctx); return nil })
@@ -130,6 +138,7 @@ type agent struct {
 	env   operation.Env
 	board *board
 	bells *bells
+	work  *work
 	zones instance.Zones
 	read  chan VM // final ones that the control plane has read
 
@@ -140,13 +149,27 @@ type agent struct {
 	watched map[uuid.UUID]*watched
 }
 
-func (s Settings) agent(env operation.Env, epoch uint64) *agent {
+func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *agent {
 	a := &agent{
 		Settings: s, env: env, board: newBoard(epoch), zones: instance.SharedZones(env.Host, zonesAge),
 		read: make(chan VM, 64), watched: map[uuid.UUID]*watched{},
 	}
 	a.bells = newBells(a.board, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not told", "cause", err) })
+	a.work = a.worker(ctx)
 	return a
+}
+
+// worker does what is asked of VMs. It waits where commands are at work on them.
+func (a *agent) worker(ctx context.Context) *work {
+	env := a.env
+	env.Wait, env.Observe = true, nil
+	env.Warn = func(err error) { a.Log.Warn("at work on a VM", "cause", err) }
+	return &work{
+		instances: a.Instance, up: a.Up, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
+		say: func(r instance.Record, id uuid.UUID, now instance.Status) {
+			a.say(ctx, r, id, instance.Observation{Status: now})
+		},
+	}
 }
 
 // teller is how the control plane is told of one VM.
@@ -181,7 +204,7 @@ func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 // http is a server whose clients cannot hold it up.
 func (a *agent) http() *http.Server {
 	return &http.Server{
-		Handler:           &server{board: a.board, read: a.readBy, log: a.Log, draw: uuid.NewString},
+		Handler:           &server{endpoints: endpoints(), board: a.board, work: a.work, read: a.readBy, log: a.Log, draw: uuid.NewString},
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
 	}

@@ -21,13 +21,14 @@ type VM struct {
 	State    api.VMState
 	Reason   string
 	In, Out  *api.Migration
+	Seen     uint64 // its Propolis' generation; 0: it was not asked
 	Gen      uint64
 	Updated  time.Time
 }
 
 // same says whether two say the same, at whatever generations.
 func (v VM) same(w VM) bool {
-	return v.ID == w.ID && v.Instance == w.Instance && v.Name == w.Name && v.State == w.State && v.Reason == w.Reason &&
+	return v.ID == w.ID && v.Instance == w.Instance && v.Name == w.Name && v.State == w.State && v.Reason == w.Reason && v.Seen == w.Seen &&
 		sameMigration(v.In, w.In) && sameMigration(v.Out, w.Out)
 }
 
@@ -99,6 +100,23 @@ func (b *board) Forget(v VM) {
 	defer b.mu.Unlock()
 	if now, ok := b.Get(v.ID); ok && now.Gen == v.Gen {
 		b.all.Delete(v.ID)
+	}
+}
+
+// Past waits until a VM is past a generation, or ctx ends.
+func (b *board) Past(ctx context.Context, id uuid.UUID, gen uint64) {
+	for {
+		b.mu.Lock()
+		at := b.last
+		b.mu.Unlock()
+		if v, ok := b.Get(id); !ok || v.Gen > gen {
+			return
+		}
+		select {
+		case <-at.ready:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

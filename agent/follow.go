@@ -77,10 +77,10 @@ func (a *agent) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.bring(ctx, records)
-	if err := a.mourn(ctx, view); err != nil {
+	if err := a.mourn(ctx, view); err != nil { // first: it says more of those that are not recorded any more
 		return err
 	}
+	a.bring(ctx, records)
 	a.seq = view.Seq()
 	return nil
 }
@@ -95,13 +95,11 @@ func (a *agent) bring(ctx context.Context, records []instance.Record) {
 				there[id] = true
 			}
 		}
-		if r.Run == nil {
-			continue
-		}
-		id, err := uuid.Parse(r.Run.PropolisID)
+		id, err := uuid.Parse(r.VM())
 		if err != nil {
 			continue
 		}
+		there[id] = true
 		if w := a.watched[id]; w == nil || w.cancel == nil {
 			a.watch(ctx, id, r)
 		}
@@ -113,14 +111,16 @@ func (a *agent) bring(ctx context.Context, records []instance.Record) {
 	}
 }
 
-// watch begins to watch one VM. One whose machine is not made yet is starting.
+// watch begins to watch one VM. One whose machine is not made yet is starting. Of
+// one that is the control plane's nobody hears that it has ended before nothing
+// of it is left: what it had is given to others then.
 func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
 	w := &watched{record: r, ended: make(chan struct{}), sighted: make(chan struct{})}
 	a.mu.Lock()
 	a.watched[id] = w
 	a.mu.Unlock()
-	if !r.Run.Ensured {
-		a.say(ctx, r, id, instance.Observation{Status: instance.Status{State: instance.Creating, Reason: "it is being made"}})
+	if r.Run == nil || !r.Run.Ensured {
+		a.say(ctx, r, id, instance.Observation{Status: unmade(r)})
 		return
 	}
 	monitored, cancel := context.WithCancel(ctx)
@@ -128,8 +128,12 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
 	a.monitors.Go(func() {
 		defer close(w.ended)
 		a.Instance.Monitor(monitored, a.env.Host, r, a.zones, func(o instance.Observation) {
-			if o.State == instance.Failed {
-				o.Status = a.ended(monitored, *r.Run, o.Status)
+			switch {
+			case r.VMM != nil && stateOf(o.State).Final():
+				a.work.Ended(r.ID, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
+				o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is taken away"}
+			case o.State == instance.Failed:
+				o.Status = a.ended(monitored, r, o.Status)
 			}
 			if monitored.Err() != nil {
 				return // it is not recorded any more: its tombstone tells
@@ -143,7 +147,7 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
 // ended is how a run ended whose machine is gone: as the state file says, if
 // somebody takes the run away, and otherwise as it was seen. What cannot be read
 // is waited for: whoever takes a run away has written it down before.
-func (a *agent) ended(ctx context.Context, run instance.Run, seen instance.Status) instance.Status {
+func (a *agent) ended(ctx context.Context, r instance.Record, seen instance.Status) instance.Status {
 	for {
 		var view ledger.View
 		book, err := a.env.Ledger(ctx)
@@ -151,7 +155,7 @@ func (a *agent) ended(ctx context.Context, run instance.Run, seen instance.Statu
 			view, err = book.Read(ctx)
 		}
 		if err == nil {
-			if told, ok := instance.Ended(view, run); ok {
+			if told, ok := instance.Ended(view, r); ok {
 				return told
 			}
 			return seen
@@ -162,6 +166,17 @@ func (a *agent) ended(ctx context.Context, run instance.Run, seen instance.Statu
 			return seen
 		}
 	}
+}
+
+// unmade is what a VM is that has no machine yet.
+func unmade(r instance.Record) instance.Status {
+	switch {
+	case r.Ending != nil:
+		return instance.Status{State: "stopping"}
+	case r.Run == nil:
+		return instance.Status{State: instance.Creating, Reason: "it is registered"}
+	}
+	return instance.Status{State: instance.Creating, Reason: "it is being made"}
 }
 
 // unwatch ends to watch a VM that is not recorded any more: its run has ended,
@@ -203,9 +218,12 @@ func (a *agent) mourn(ctx context.Context, view ledger.View) error {
 
 // say puts what was seen of a VM on the board, and rings.
 func (a *agent) say(ctx context.Context, r instance.Record, id uuid.UUID, o instance.Observation) {
-	now := VM{ID: id, Instance: r.ID, Name: r.Name, State: stateOf(o.State), Reason: o.Reason}
+	now := VM{ID: id, Instance: r.ID, Name: r.Name, State: stateOf(o.State), Reason: o.Reason, Seen: o.Generation}
 	old, _ := a.board.Get(id)
 	now.In, now.Out = migration(old.In, o.Migration.In, now.State), migration(old.Out, o.Migration.Out, now.State)
+	if now.Seen == 0 {
+		now.Seen = old.Seen
+	}
 	if o.State == instance.Unknown && old.State != "" {
 		now.State = old.State
 	}

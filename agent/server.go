@@ -7,21 +7,22 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/dropshot"
 )
 
 // maxBody bounds a request's body, in bytes, as omicron's sled agent does.
 const maxBody = 1 << 20
 
-// server answers over HTTP from the board. It asks nobody and waits for nobody.
+// server answers over HTTP: what is asked, from the board, which waits for
+// nobody; what is to be done, work does.
 type server struct {
-	board *board
+	endpoints []endpoint
+	board     *board
+	work      *work
 	// read is told that the control plane has read a VM at a generation.
 	read func(VM)
 	log  *slog.Logger
@@ -31,41 +32,47 @@ type server struct {
 // call is one request.
 type call struct {
 	*http.Request
-	id string
+	id      string
+	version api.Version       // that it speaks; zero where none is needed
+	params  map[string]string // of its path
 }
-
-// handler answers one call: with a value that is sent as JSON (nil: nothing,
-// 204), or an error.
-type handler func(call) (any, *api.Error)
 
 // ServeHTTP is part of http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := call{r, s.draw()}
+	c := call{Request: r, id: s.draw()}
 	w.Header().Set("x-request-id", c.id)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if r.Method == http.MethodGet && (r.URL.Path == "/events" || strings.HasPrefix(r.URL.Path, "/vmms/") && strings.HasSuffix(r.URL.Path, "/events")) {
-		if err := s.events(w, c); err != nil {
-			s.refuse(w, c, err)
-		}
-		return
+	e, refused := s.route(&c)
+	switch {
+	case refused != nil:
+	case e.stream != nil:
+		refused = e.stream(s, w, c)
+	default:
+		refused = s.answer(w, c, e)
 	}
-	answer, err := s.dispatch(c)
+	if refused != nil {
+		s.refuse(w, c, refused)
+	}
+}
+
+// answer sends what an endpoint gives as JSON; nothing is 204.
+func (s *server) answer(w http.ResponseWriter, c call, e endpoint) *api.Error {
+	answer, err := e.serve(s, c)
 	if err != nil {
-		s.refuse(w, c, err)
-		return
+		return err
 	}
 	if answer == nil {
 		w.WriteHeader(http.StatusNoContent)
-		return
+		return nil
 	}
 	data, merr := json.Marshal(answer)
 	if merr != nil {
-		s.refuse(w, c, api.Internal(merr))
-		return
+		return api.Internal(merr)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	_, _ = w.Write(data)
+	return nil
 }
 
 func (s *server) refuse(w http.ResponseWriter, c call, err *api.Error) {
@@ -77,59 +84,28 @@ func (s *server) refuse(w http.ResponseWriter, c call, err *api.Error) {
 	_ = json.NewEncoder(w).Encode(err.Body(c.id))
 }
 
-// dispatch finds who answers. As with dropshot, the version is looked at before
-// the path.
-func (s *server) dispatch(c call) (any, *api.Error) {
-	if c.URL.Path == "/healthz" {
-		return s.health(c)
-	}
-	if _, err := api.Spoken(c.Header.Get(dropshot.VersionHeader)); err != nil {
-		return nil, err
-	}
-	methods, err := s.route(c.URL.Path)
-	if err != nil {
-		return nil, err
-	}
-	answer, ok := methods[c.Method]
-	if !ok {
-		return nil, &api.Error{Status: http.StatusMethodNotAllowed, Message: http.StatusText(http.StatusMethodNotAllowed)}
-	}
-	return answer(c)
-}
-
-func (s *server) route(path string) (map[string]handler, *api.Error) {
-	switch parts := strings.Split(strings.TrimPrefix(path, "/"), "/"); {
-	case path == "/vmms":
-		return map[string]handler{http.MethodGet: s.list}, nil
-	case len(parts) == 3 && parts[0] == "vmms" && parts[2] == "state":
-		return map[string]handler{http.MethodGet: s.state(parts[1])}, nil
-	}
-	return nil, api.Silent(http.StatusNotFound, "", nil)
-}
-
 func (s *server) health(call) (any, *api.Error) {
-	return map[string]any{"status": "ok", "vmms": len(s.board.List())}, nil
+	return api.Health{Status: "ok", VMs: len(s.board.List())}, nil
 }
 
 // state is what a VM is now. A final one that was told is known to the control
 // plane: its tombstone may go.
-func (s *server) state(id string) handler {
-	return func(call) (any, *api.Error) {
-		v, err := s.find(id)
-		if err != nil {
-			return nil, err
-		}
-		s.read(v)
-		return v.wire(), nil
+func (s *server) state(c call) (any, *api.Error) {
+	v, err := s.find(c)
+	if err != nil {
+		return nil, err
 	}
+	s.read(v)
+	return v.wire(), nil
 }
 
-func (s *server) find(id string) (VM, *api.Error) {
-	propolis, err := uuid.Parse(id)
-	if err != nil || len(id) != len(propolis.String()) {
-		return VM{}, api.BadRequest(fmt.Sprintf("bad parameter in URL path: %q is not a UUID", id))
+// find is the VM that a path names.
+func (s *server) find(c call) (VM, *api.Error) {
+	id, err := c.uuid("propolis_id")
+	if err != nil {
+		return VM{}, err
 	}
-	v, ok := s.board.Get(propolis)
+	v, ok := s.board.Get(id)
 	if !ok {
 		return VM{}, api.NoSuchInstance()
 	}
@@ -137,8 +113,8 @@ func (s *server) find(id string) (VM, *api.Error) {
 }
 
 // wire is a VM as the sled agent's API has it.
-func (v VM) wire() api.SledVMState {
-	return api.SledVMState{
+func (v VM) wire() *api.SledVMState {
+	return &api.SledVMState{
 		Runtime:     api.Runtime{State: v.State, Gen: v.Gen, TimeUpdated: v.Updated},
 		MigrationIn: v.In, MigrationOut: v.Out,
 	}
@@ -206,8 +182,8 @@ const patience = 30 * time.Second
 // after=GENERATION, misses no VM's last state.
 func (s *server) events(w http.ResponseWriter, c call) *api.Error {
 	var only uuid.UUID
-	if id := strings.TrimSuffix(strings.TrimPrefix(c.URL.Path, "/vmms/"), "/events"); c.URL.Path != "/events" {
-		v, err := s.find(id)
+	if _, one := c.params["propolis_id"]; one {
+		v, err := s.find(c)
 		if err != nil {
 			return err
 		}

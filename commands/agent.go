@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/sim"
 )
 
@@ -28,11 +29,13 @@ func newAgent(env *Env) *cobra.Command {
 		Use:   "agent",
 		Short: "Watch the VMs, answer over HTTP what they are, and tell the control plane",
 		Long: `Watch the VMs of the sled until interrupted, answer over HTTP what they are, as Oxide's sled agent does, and tell the control
-plane when one changes. What commands do beside it, it sees; commands do not need it. It ends no VM, whatever becomes of it. Where
+plane when one changes. What commands do beside it, it sees; commands do not need it. No VM ends because the agent does. Where
 nics.url is set, it keeps the NIC records of the sled in Triton's NAPI, as nics sync does (nics.agent).
 
   GET /vmms                   all VMs: limit, page_token, name, instance_id, state
   GET /vmms/ID/state          one VM, by its Propolis id, as the control plane reads it
+  PUT /vmms/ID/state          have it run, stopped or reset
+  DELETE /vmms/ID             take it away
   GET /events                 what all VMs are and become, as server-sent events; after=GENERATION resumes
   GET /vmms/ID/events         the same of one VM
   GET /healthz                that it answers
@@ -80,7 +83,7 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 
 // agentSettings are those of the flags, else of the configuration.
 func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agentOptions) (agent.Settings, error) {
-	s := agent.Settings{Instance: instances, Mode: c.Nexus.Mode, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Open: o.open}
+	s := agent.Settings{Instance: instances, Up: e.up(instances), Mode: c.Nexus.Mode, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Open: o.open}
 	listen, flag := o.listen, "--listen"
 	if len(listen) == 0 {
 		listen, flag = e.agentListens(c), "agent.listen"
@@ -123,6 +126,13 @@ func (e *Env) agentListens(c config.Config) []string {
 		return c.Agent.Listen
 	}
 	return []string{"unix:" + filepath.Join(e.root(c), c.Paths.Run, "agent.sock")}
+}
+
+// up brings instances up as instance ensure does.
+func (e *Env) up(s instance.Settings) func(context.Context, operation.Env, instance.Change) (instance.Result, error) {
+	return func(ctx context.Context, env operation.Env, c instance.Change) (instance.Result, error) {
+		return e.step(ctx, s, env, c)
+	}
 }
 
 // root is the directory of this machine that stands for the sled's /.

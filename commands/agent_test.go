@@ -62,7 +62,13 @@ func (s *sled) agent(t *testing.T, h host.Host) *agentOf {
 // ask sends a request with a version, and gives status and body.
 func (r *agentOf) ask(method, path, version string) (int, string) {
 	r.t.Helper()
-	request, err := http.NewRequestWithContext(r.t.Context(), method, "http://sled"+path, nil)
+	return r.send(method, path, version, "")
+}
+
+// send is ask with a body.
+func (r *agentOf) send(method, path, version, body string) (int, string) {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), method, "http://sled"+path, strings.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -74,17 +80,17 @@ func (r *agentOf) ask(method, path, version string) (int, string) {
 		r.t.Fatal(err)
 	}
 	defer reply.Body.Close()
-	body, err := io.ReadAll(reply.Body)
+	data, err := io.ReadAll(reply.Body)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	var failed struct {
 		RequestID string `json:"request_id"`
 	}
-	if reply.StatusCode >= 400 && (json.Unmarshal(body, &failed) != nil || failed.RequestID != reply.Header.Get("x-request-id") || failed.RequestID == "") {
-		r.t.Errorf("%s %s: the id of the request is %q, in the body: %s", method, path, reply.Header.Get("x-request-id"), body)
+	if reply.StatusCode >= 400 && (json.Unmarshal(data, &failed) != nil || failed.RequestID != reply.Header.Get("x-request-id") || failed.RequestID == "") {
+		r.t.Errorf("%s %s: the id of the request is %q, in the body: %s", method, path, reply.Header.Get("x-request-id"), data)
 	}
-	return reply.StatusCode, string(body)
+	return reply.StatusCode, string(data)
 }
 
 // state is what the control plane reads of a VM.
@@ -222,7 +228,7 @@ func TestWhatTheAgentAnswers(t *testing.T) {
 		{"GET", "/vmms?page_token=x", "48.0.0", 400, `page_token`},
 		{"GET", state, "48.0.0", 404, `"error_code":"NO_SUCH_INSTANCE","message":"Not Found"`},
 		{"GET", state, "", 400, `missing expected header`},
-		{"GET", "/vmms/web1/state", "48.0.0", 400, `\"web1\" is not a UUID`},
+		{"GET", "/vmms/web1/state", "48.0.0", 400, `UUID parsing failed: \"web1\"`},
 		{"DELETE", state, "48.0.0", 405, `"message":"Method Not Allowed"`},
 		{"GET", "/vm", "48.0.0", 404, `"message":"Not Found"`},
 		{"GET", "/events?after=x", "", 400, `want a generation`},

@@ -349,12 +349,15 @@ func (c chooser) checkPool(name string) error {
 	return &InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + orNone(names), Absent: true}
 }
 
-// run chooses all names of a new life.
-func (c chooser) run(r Record, boot string) (*Run, error) {
+// run chooses all names of a new life; its id is drawn, unless it is chosen.
+func (c chooser) run(r Record, chosen, boot string) (*Run, error) {
 	if err := c.packing.suits(c.Settings, c.inv, r.Spec.Address); err != nil {
 		return nil, err
 	}
 	id := c.uuid("propolis")
+	if chosen != "" {
+		id = uuid.MustParse(chosen)
+	}
 	run := &Run{PropolisID: id.String(), Brand: c.packing.brand, Boot: boot, Guests: []VNIC{}}
 	if len(c.packing.images) == 0 {
 		base, ok := c.Base(c.view, r.Spec.Pool)

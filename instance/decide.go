@@ -117,7 +117,10 @@ func (s Settings) next(choose chooser, seen Seen, old Record, known bool, id, na
 	if !known {
 		next = Record{ID: id, Control: choose.mac("control")}
 	}
-	next.Name, next.Wanted = name, WantedRunning
+	if old.Ending != nil && old.VMM != nil {
+		return Record{}, &EndingError{Name: old.Name}
+	}
+	next.Name, next.Wanted, next.Ending = name, WantedRunning, nil
 	if c.Protect != nil {
 		next.Protected = *c.Protect
 	}
@@ -174,6 +177,9 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	if err == nil && !goOn && c.Only != "" && old.Run != nil && old.Run.Ensured {
 		err = &BrokenError{Name: old.Name, Status: s.status(old, seen)}
 	}
+	if err == nil && !goOn && old.VMM != nil && old.Run != nil && !old.Run.Ensured {
+		err = &UnmadeError{Name: old.Name}
+	}
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
@@ -184,8 +190,11 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 			return operation.Decision{}, old, err
 		}
 		clearing, next.Leaving, decision.Warn = s.down(old, seen, at, c.grace()), old.Runs(), s.unkept(old, seen)
-		if next.Run, err = choose.run(next, seen.Boot); err != nil {
+		if next.Run, err = choose.run(next, old.chosen(), seen.Boot); err != nil {
 			return operation.Decision{}, old, err
+		}
+		if next.VMM != nil && next.Run.PropolisID != next.VMM.PropolisID {
+			next.VMM = nil // of the run that is taken away: this one is the operator's
 		}
 	}
 	var p progress
@@ -268,6 +277,9 @@ func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, 
 	}
 	before := old // what stands again when all was undone
 	if before.ID != "" && !goOn {
+		if before.chosen() == "" {
+			before.VMM = nil
+		}
 		before.Run, before.Leaving = nil, nil
 	}
 	var errs [4]error

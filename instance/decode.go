@@ -46,11 +46,51 @@ func (c *cursor) record() (r Record) {
 			r.Run = &run
 		case "leaving":
 			r.Leaving = list(c, c.run)
+		case "vmm":
+			vmm := c.vmm()
+			r.VMM = &vmm
+		case "ending":
+			ending := c.ending()
+			r.Ending = &ending
 		default:
 			c.expect(false)
 		}
 	})
 	return r
+}
+
+func (c *cursor) vmm() (v VMM) {
+	c.object(func(key string) {
+		switch key {
+		case "propolis_id":
+			v.PropolisID = c.text()
+		case "boot":
+			v.Boot = c.text()
+		case "silo_id":
+			v.SiloID = c.text()
+		case "project_id":
+			v.ProjectID = c.text()
+		default:
+			c.expect(false)
+		}
+	})
+	return v
+}
+
+func (c *cursor) ending() (e Ending) {
+	c.object(func(key string) {
+		switch key {
+		case "propolis_id":
+			e.PropolisID = c.text()
+		case "state":
+			e.State = c.text()
+		case "reason":
+			e.Reason = c.text()
+		default:
+			c.expect(false)
+		}
+	})
+	return e
 }
 
 func (c *cursor) spec() (s Spec) {

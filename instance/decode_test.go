@@ -66,6 +66,12 @@ func drawRecord(t *rapid.T) Record {
 	if rapid.Bool().Draw(t, "leaving") {
 		r.Leaving = []Run{drawRun(t)}
 	}
+	if rapid.Bool().Draw(t, "the control plane's") {
+		r.VMM = &VMM{PropolisID: text.Draw(t, "vm"), Boot: text.Draw(t, "boot"), SiloID: text.Draw(t, "silo"), ProjectID: text.Draw(t, "project")}
+	}
+	if rapid.Bool().Draw(t, "ending") {
+		r.Ending = &Ending{PropolisID: text.Draw(t, "vm"), State: text.Draw(t, "state"), Reason: text.Draw(t, "reason")}
+	}
 	return r
 }
 

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -74,7 +75,13 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 		}
 		return Result{Record: r, Report: operation.Report{Verb: c.Verb, View: view}}, nil
 	}
-	return s.change(ctx, env, id, c)
+	result, err := s.change(ctx, env, id, c)
+	if _, unmade := errors.AsType[*UnmadeError](err); unmade {
+		if result, err = s.clear(ctx, env, c); err == nil && !c.DryRun {
+			result, err = s.change(ctx, env, id, c)
+		}
+	}
+	return result, err
 }
 
 // isSo is the cheap look: the record is finished and equal to what is wanted,

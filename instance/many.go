@@ -51,15 +51,16 @@ func (e *SomeError) Unwrap() []error {
 }
 
 // WantedUp picks the instances that are wanted running and are not known to.
+// Those of the control plane may run on another sled.
 func WantedUp(i Instance) bool {
-	return i.Wanted == WantedRunning && (i.State != Running || len(i.Leaving) > 0)
+	return i.Wanted == WantedRunning && i.VMM == nil && (i.State != Running || len(i.Leaving) > 0)
 }
 
 // Died picks the instances that were complete in this boot of the sled and do
 // not run any more, though they are wanted to.
 func (i Instance) Died(boot string) bool {
 	ended := []State{Failed, Absent, Stopped, "destroyed"}
-	return i.Wanted == WantedRunning && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)
+	return i.Wanted == WantedRunning && i.VMM == nil && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)
 }
 
 // Each does one thing with each of many, instances or strangers, at most parallel of them at

@@ -17,6 +17,9 @@ import (
 type Observation struct {
 	Status
 	Migration propolis.Migrations
+	// Generation is Propolis' own: where only it grows, the machine was in
+	// another state in between, and nobody saw it there.
+	Generation uint64
 }
 
 // Zones lists the sled's zones.
@@ -67,7 +70,7 @@ func (s Settings) Monitor(ctx context.Context, h host.Host, r Record, zones Zone
 		case err == nil:
 			pause = firstRetry
 			m.next = status.Generation + 1
-			m.say(Observation{Status{State: strings.ToLower(status.State)}, status.Migration})
+			m.say(Observation{Status{State: strings.ToLower(status.State)}, status.Migration, status.Generation})
 			if propolis.Final(status.State) {
 				return
 			}
@@ -157,10 +160,10 @@ func innermost(err error) error {
 // end tells that the machine is no more.
 func (m *monitor) end(reason string) {
 	if m.last.State == "stopping" || m.last.State == Stopped {
-		m.say(Observation{Status{State: "destroyed"}, m.last.Migration})
+		m.say(Observation{Status{State: "destroyed"}, m.last.Migration, m.last.Generation})
 		return
 	}
-	m.say(Observation{Status{State: Failed, Reason: reason}, m.last.Migration})
+	m.say(Observation{Status{State: Failed, Reason: reason}, m.last.Migration, m.last.Generation})
 }
 
 // doubt tells why nothing new is known.
@@ -177,7 +180,7 @@ func (m *monitor) reachable() {
 }
 
 func (m *monitor) say(now Observation) {
-	if now.Status == m.last.Status && sameMigration(now.Migration.In, m.last.Migration.In) && sameMigration(now.Migration.Out, m.last.Migration.Out) {
+	if now.Status == m.last.Status && now.Generation == m.last.Generation && sameMigration(now.Migration.In, m.last.Migration.In) && sameMigration(now.Migration.Out, m.last.Migration.Out) {
 		return
 	}
 	m.last = now

@@ -29,6 +29,10 @@ type Record struct {
 	// Leaving are earlier runs that were being taken away for this one and may
 	// still be there: whatever is done next, they go first.
 	Leaving []Run `json:"leaving,omitempty"`
+	// VMM is set while the instance is the control plane's, and Ending once it is
+	// decided that its run ends: see vmm.go.
+	VMM    *VMM    `json:"vmm,omitempty"`
+	Ending *Ending `json:"ending,omitempty"`
 }
 
 // Runs lists what may be on the host of an instance: its run, and earlier ones

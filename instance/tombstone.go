@@ -48,28 +48,32 @@ func ForgetTombstone(propolisID string) ledger.Fact {
 	return ledger.Fact{Key: tombstonePrefix + propolisID}
 }
 
-// Ended is what the state file says of how a run ended, for whoever finds its
-// machine gone: what its tombstone says; or that it was destroyed, if its zone is
-// what somebody takes away, or has begun to. False: it says nothing.
-func Ended(view ledger.View, run Run) (Status, bool) {
-	if value, ok := view.Get(tombstonePrefix + run.PropolisID); ok {
+// Ended is what the state file says of how the run of a record ended, for whoever
+// finds its machine gone: what its tombstone says, or what was decided; or that
+// it was destroyed, if its zone is what somebody takes away, or has begun to.
+// False: it says nothing.
+func Ended(view ledger.View, r Record) (Status, bool) {
+	if value, ok := view.Get(tombstonePrefix + r.Run.PropolisID); ok {
 		var t Tombstone
 		if json.Unmarshal(value, &t) == nil {
 			return Status{State: t.State, Reason: t.Reason}, true
 		}
 	}
+	if now, _, err := Load(view, r.ID); err == nil && now.Ending != nil && now.Ending.PropolisID == r.Run.PropolisID {
+		return Status{State: now.Ending.State, Reason: now.Ending.Reason}, true
+	}
 	for _, in := range operation.Open(view) {
-		if slices.ContainsFunc(in.Removes, func(o operation.Object) bool { return o.Kind == "zone" && o.Name == run.Zone }) {
+		if slices.ContainsFunc(in.Removes, func(o operation.Object) bool { return o.Kind == "zone" && o.Name == r.Run.Zone }) {
 			return Status{State: "destroyed"}, true
 		}
 	}
 	return Status{}, false
 }
 
-// epitaphs are the tombstones of the runs that facts end: of those that the
-// record of an instance had before and has not afterwards. What was seen says
-// how the present run ended; those that were being taken away already were
-// destroyed.
+// epitaphs are the tombstones of the VMs that facts end: of those that the
+// record of an instance had before and has not afterwards. How one ended, was
+// decided, or what was seen of the present run says it; those that were being
+// taken away already were destroyed.
 func (s Settings) epitaphs(view ledger.View, id string, facts []ledger.Fact, seen Seen, now time.Time) ([]ledger.Fact, error) {
 	if _, watched := view.Get(KeyEpoch); !watched {
 		return nil, nil
@@ -82,33 +86,55 @@ func (s Settings) epitaphs(view ledger.View, id string, facts []ledger.Fact, see
 	if i < 0 {
 		return nil, nil
 	}
-	var left []Run
+	var left []string
 	if facts[i].Value != nil {
 		next, err := decode(facts[i].Value)
 		if err != nil {
 			return nil, err
 		}
-		left = next.Runs()
+		left = next.vms(func(Run) bool { return true })
 	}
 	var graves []ledger.Fact
-	for _, run := range old.Runs() {
-		if !run.Ensured || slices.ContainsFunc(left, func(r Run) bool { return r.PropolisID == run.PropolisID }) {
+	for _, vm := range old.vms(func(r Run) bool { return r.Ensured }) {
+		if slices.Contains(left, vm) {
 			continue
 		}
-		t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
-		if old.Run != nil && run.PropolisID == old.Run.PropolisID {
-			_, taken := Ended(view, run) // by one that was killed, and before whom it ran
-			if status := s.status(old, seen); status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
-				t.State, t.Reason = Failed, status.Reason
-			}
-		}
-		value, err := json.Marshal(t)
+		value, err := json.Marshal(s.epitaph(view, old, vm, seen, now))
 		if err != nil {
 			return nil, err
 		}
-		graves = append(graves, ledger.Fact{Key: tombstonePrefix + run.PropolisID, Value: value})
+		graves = append(graves, ledger.Fact{Key: tombstonePrefix + vm, Value: value})
 	}
 	return graves, nil
+}
+
+// vms are the Propolis ids of the runs that count, and those that the control
+// plane knows of besides.
+func (r Record) vms(counts func(Run) bool) []string {
+	var all []string
+	for _, run := range r.Runs() {
+		if counts(run) {
+			all = append(all, run.PropolisID)
+		}
+	}
+	if r.VMM != nil && !slices.Contains(all, r.VMM.PropolisID) {
+		all = append(all, r.VMM.PropolisID)
+	}
+	return all
+}
+
+func (s Settings) epitaph(view ledger.View, old Record, vm string, seen Seen, now time.Time) Tombstone {
+	t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
+	switch {
+	case old.Ending != nil && old.Ending.PropolisID == vm:
+		t.State, t.Reason = old.Ending.State, old.Ending.Reason
+	case old.Run != nil && old.Run.PropolisID == vm:
+		_, taken := Ended(view, old) // by one that was killed, and before whom it ran
+		if status := s.status(old, seen); status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
+			t.State, t.Reason = Failed, status.Reason
+		}
+	}
+	return t
 }
 
 // mourn adds epitaphs to what is written when all was done, and when all was

@@ -343,6 +343,14 @@ func (s Settings) zoneConfig(r Record) zone.Config {
 
 // request is the VM as Propolis is asked for it.
 func (s Settings) request(r Record) (spec.EnsureRequest, error) {
+	request, err := s.machineRequest(r)
+	if r.VMM != nil {
+		request.Properties.Metadata.SiloID, request.Properties.Metadata.ProjectID = r.VMM.SiloID, r.VMM.ProjectID
+	}
+	return request, err
+}
+
+func (s Settings) machineRequest(r Record) (spec.EnsureRequest, error) {
 	if r.Spec.Machine != nil {
 		return spec.Request(r.ID, r.Name, r.Spec.machine(r.Run.Guests), s.server(r.Spec.Address))
 	}

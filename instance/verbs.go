@@ -15,12 +15,10 @@ import (
 // Stopping what is stopped does nothing.
 func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result, error) {
 	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) (Record, error) {
-		stopped := old
-		stopped.Run, stopped.Leaving = nil, nil
-		if !c.Evacuate {
-			stopped.Wanted = WantedStopped
+		stopped := old.stopped(at)
+		if c.Evacuate && old.VMM == nil && old.Ending == nil {
+			stopped.Wanted = old.Wanted
 		}
-		stopped.Generation, stopped.Updated = old.Generation+1, at.Now
 		return stopped, nil
 	})
 }

@@ -11,6 +11,7 @@ import (
 const (
 	CodeNoSuchInstance = "NO_SUCH_INSTANCE"
 	CodeInternal       = "Internal"
+	CodeChannelFull    = "INSTANCE_CHANNEL_FULL"
 )
 
 // Error is an answer that is an error.

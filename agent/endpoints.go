@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sledctl/sledctl/agent/api"
+)
+
+// endpoint is one operation of the API.
+type endpoint struct {
+	method string
+	path   string // with {parameters}
+	parts  []string
+	// id and summary are what its document says of it.
+	id, summary string
+	since       api.Version // the first version that has it
+	// body is what is to be sent, and reply what is answered: values of the types;
+	// nil: nothing.
+	body, reply any
+	query       []string // the keys that it takes
+	serve       func(*server, call) (any, *api.Error)
+	// stream, instead, answers by itself, and may go on.
+	stream func(*server, http.ResponseWriter, call) *api.Error
+	// open ones need no version: they are asked by people and by probes.
+	open bool
+}
+
+// endpoints are all of them. Those below /vmms that have an id with vmm_ are
+// omicron's (sled-agent/api/src/lib.rs), the others are sledctl's own.
+func endpoints() []endpoint {
+	first := api.Version{Major: 1}
+	all := []endpoint{
+		{method: "GET", path: "/vmms", id: "vmm_list", summary: "All VMs, a page at a time", since: first, reply: api.Page{},
+			query: []string{"limit", "page_token", "name", "instance_id", "state"}, serve: (*server).list},
+		{method: "DELETE", path: "/vmms/{propolis_id}", id: "vmm_unregister", summary: "Take a VM away, without a word to its guest", since: first,
+			reply: api.Unregistered{}, serve: (*server).unregister},
+		{method: "GET", path: "/vmms/{propolis_id}/state", id: "vmm_get_state", summary: "What a VM is now", since: first, reply: api.SledVMState{}, serve: (*server).state},
+		{method: "PUT", path: "/vmms/{propolis_id}/state", id: "vmm_put_state", summary: "Have a VM run, stopped or reset", since: first,
+			body: api.PutState{}, reply: api.StatePut{}, serve: (*server).putState},
+		{method: "GET", path: "/vmms/{propolis_id}/events", id: "vmm_events", summary: "What a VM is and becomes, as server-sent events", reply: api.VM{},
+			query: []string{"after"}, stream: (*server).events, open: true},
+		{method: "GET", path: "/events", id: "events", summary: "What all VMs are and become, as server-sent events", reply: api.VM{},
+			query: []string{"after"}, stream: (*server).events, open: true},
+		{method: "GET", path: "/healthz", id: "health", summary: "That it answers", reply: api.Health{}, serve: (*server).health, open: true},
+	}
+	for i := range all {
+		all[i].parts = strings.Split(all[i].path, "/")
+	}
+	return all
+}
+
+// match says whether the parts of a path are those of the endpoint.
+func (e endpoint) match(path []string) bool {
+	if len(e.parts) != len(path) {
+		return false
+	}
+	for i, part := range e.parts {
+		if part != path[i] && (part == "" || part[0] != '{' || path[i] == "") {
+			return false
+		}
+	}
+	return true
+}
+
+// params are what stands for the parameters of the endpoint in a path that
+// matches.
+func (e endpoint) params(path []string) map[string]string {
+	params := make(map[string]string, 2)
+	for i, part := range e.parts {
+		if name, is := strings.CutPrefix(part, "{"); is {
+			params[strings.TrimSuffix(name, "}")], _ = url.PathUnescape(path[i]) // net/http has read it before
+		}
+	}
+	return params
+}
+
+// route finds the endpoint of a request. As with dropshot, the version is looked
+// at before the path, and an endpoint that a version has not is not there.
+func (s *server) route(c *call) (endpoint, *api.Error) {
+	spoken, refused := api.Spoken(c.Header.Get(api.VersionHeader))
+	path, there := strings.Split(c.URL.EscapedPath(), "/"), false
+	for _, e := range s.endpoints {
+		if !e.match(path) || !e.open && (refused != nil || spoken.Less(e.since)) {
+			continue
+		}
+		if there = true; e.method == c.Method {
+			c.params, c.version = e.params(path), spoken
+			return e, nil
+		}
+	}
+	switch {
+	case there:
+		return endpoint{}, &api.Error{Status: http.StatusMethodNotAllowed, Message: http.StatusText(http.StatusMethodNotAllowed)}
+	case refused != nil:
+		return endpoint{}, refused
+	}
+	return endpoint{}, api.Silent(http.StatusNotFound, "", nil)
+}

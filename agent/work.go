@@ -1,0 +1,430 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// work is what is done to VMs because the control plane asks for it: one thing
+// at a time to each, by the operations that commands run. What takes longer than
+// anybody waits for an answer is written down before it is promised, and goes on
+// when the answer is given. What an agent that was killed owes, the next one
+// does (resume).
+type work struct {
+	instances instance.Settings
+	up        func(context.Context, operation.Env, instance.Change) (instance.Result, error)
+	env       operation.Env
+	board     *board
+	say       func(instance.Record, uuid.UUID, instance.Status)
+	log       *slog.Logger
+	ctx       context.Context // the agent's: who asked may have gone
+
+	mu    sync.Mutex
+	lanes map[uuid.UUID]*lane
+	group sync.WaitGroup
+}
+
+// lane is what is going on with one VM.
+type lane struct {
+	turn    chan struct{} // held by the request that has its turn
+	waiting int           // requests that have their turn or wait for it
+	job     *job          // the last that was begun; nil: nothing is being done
+}
+
+// job is one thing that is done to a VM, behind those that were begun before.
+type job struct {
+	kind    kind
+	cancel  context.CancelFunc
+	done    chan struct{}
+	earlier *job // nil: there is none, or it is done
+}
+
+// kind is what a job is for.
+type kind int
+
+const (
+	rising kind = iota // there is no sense in it once an end is decided
+	ending             // it does what was decided
+)
+
+// maxWaiting is how many requests may wait for one VM, as omicron's sled agent
+// has it (QUEUE_SIZE of sled-agent/src/instance.rs).
+const maxWaiting = 32
+
+// enter waits for a request's turn with a VM. A full queue is 503.
+func (w *work) enter(ctx context.Context, vm uuid.UUID, urgent bool) (leave func(), refused *api.Error) {
+	w.mu.Lock()
+	l := w.lane(vm)
+	if l.waiting >= maxWaiting && !urgent {
+		w.mu.Unlock()
+		return nil, api.Silent(http.StatusServiceUnavailable, api.CodeChannelFull, nil)
+	}
+	l.waiting++
+	w.mu.Unlock()
+	gone := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		l.waiting--
+		w.forget(vm, l)
+	}
+	select {
+	case l.turn <- struct{}{}:
+		return func() { <-l.turn; gone() }, nil
+	case <-ctx.Done():
+		gone()
+		return nil, answer(context.Cause(ctx))
+	}
+}
+
+// lane gives the lane of a VM. The lock is held.
+func (w *work) lane(vm uuid.UUID) *lane {
+	l := w.lanes[vm]
+	if l == nil {
+		l = &lane{turn: make(chan struct{}, 1)}
+		w.lanes[vm] = l
+	}
+	return l
+}
+
+// forget drops a lane that nobody uses. The lock is held.
+func (w *work) forget(vm uuid.UUID, l *lane) {
+	if l.waiting == 0 && l.job == nil {
+		delete(w.lanes, vm)
+	}
+}
+
+// begin does something to a VM, once what is being done to it has ended.
+func (w *work) begin(vm uuid.UUID, k kind, do func(context.Context)) *job {
+	ctx, cancel := context.WithCancel(w.ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := w.lane(vm)
+	earlier := l.job
+	j := &job{kind: k, cancel: cancel, done: make(chan struct{}), earlier: earlier}
+	l.job = j
+	w.group.Go(func() {
+		defer cancel()
+		if earlier != nil {
+			<-earlier.done
+		}
+		if ctx.Err() == nil {
+			do(ctx)
+		}
+		w.over(vm, l, j)
+	})
+	return j
+}
+
+// over ends a job.
+func (w *work) over(vm uuid.UUID, l *lane, j *job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j.earlier = nil
+	if l.job == j {
+		l.job = nil
+	}
+	close(j.done)
+	w.forget(vm, l)
+}
+
+// interrupt ends what is being done to a VM, of these kinds, and waits for it.
+func (w *work) interrupt(ctx context.Context, vm uuid.UUID, kinds ...kind) error {
+	for _, j := range w.jobs(vm) {
+		if !slices.Contains(kinds, j.kind) {
+			continue
+		}
+		j.cancel()
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// jobs is what is being done to a VM, in the order in which it was begun.
+func (w *work) jobs(vm uuid.UUID) []*job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []*job
+	if l := w.lanes[vm]; l != nil {
+		for j := l.job; j != nil; j = j.earlier {
+			all = append(all, j)
+		}
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// busy says whether something is being done to a VM.
+func (w *work) busy(vm uuid.UUID) bool { return len(w.jobs(vm)) > 0 }
+
+// Run has a VM run. That is begun when it returns, and what becomes of it its
+// state tells.
+func (w *work) Run(ctx context.Context, v VM) *api.Error {
+	leave, refused := w.enter(ctx, v.ID, false)
+	if refused != nil {
+		return refused
+	}
+	defer leave()
+	r, err := w.instances.Want(ctx, w.env, v.Instance, v.ID.String())
+	if err != nil {
+		return answer(err)
+	}
+	w.begin(v.ID, rising, func(ctx context.Context) { w.bringUp(ctx, r.Record, v.ID) })
+	return nil
+}
+
+// bringUp is what Run begins. If it fails, the VM of the control plane has.
+func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
+	_, err := w.up(ctx, w.env, instance.Change{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true})
+	if err == nil || ctx.Err() != nil {
+		return // whoever has interrupted it knows what for, and what is owed stands in the state file
+	}
+	w.log.Warn("a VM could not be brought up", "vm", vm, "instance", r.ID, "cause", err)
+	if r.VMM != nil {
+		w.finish(ctx, r.ID, instance.Ending{PropolisID: vm.String(), State: instance.Failed, Reason: err.Error()}, 0)
+	}
+}
+
+// Stop powers a VM off and takes it away. That is decided when it returns.
+func (w *work) Stop(ctx context.Context, v VM) *api.Error {
+	leave, refused := w.enter(ctx, v.ID, false)
+	if refused != nil {
+		return refused
+	}
+	defer leave()
+	if err := w.interrupt(ctx, v.ID, rising); err != nil {
+		return answer(err)
+	}
+	e := instance.Ending{PropolisID: v.ID.String(), State: "destroyed"}
+	r, err := w.instances.Condemn(ctx, w.env, v.Instance, e)
+	if err != nil {
+		return answer(err)
+	}
+	if len(r.Record.Runs()) > 0 {
+		w.say(r.Record, v.ID, instance.Status{State: "stopping"})
+	}
+	if w.busy(v.ID) {
+		return nil // it is being taken away
+	}
+	j := w.begin(v.ID, ending, func(ctx context.Context) { w.finish(ctx, v.Instance, e, instance.StopTime) })
+	if len(r.Record.Runs()) == 0 { // that takes no time
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// Remove takes a VM away, without a word to its guest. It has gone when it
+// returns; where ctx ends before, it goes nevertheless.
+func (w *work) Remove(ctx context.Context, v VM) *api.Error {
+	leave, refused := w.enter(ctx, v.ID, true)
+	if refused != nil {
+		return refused
+	}
+	defer leave()
+	if err := w.interrupt(ctx, v.ID, rising, ending); err != nil {
+		return answer(err)
+	}
+	e := instance.Ending{PropolisID: v.ID.String(), State: instance.Failed, Reason: "it was unregistered"}
+	r, err := w.instances.Condemn(ctx, w.env, v.Instance, e)
+	if err != nil {
+		return answer(err)
+	}
+	j := w.begin(v.ID, ending, func(ctx context.Context) { err = w.end(ctx, r.Record, 0) })
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+		return answer(context.Cause(ctx))
+	}
+	if err != nil {
+		return answer(err)
+	}
+	return nil
+}
+
+// rebootShown is how long a VM that was reset may take to show it.
+const rebootShown = 5 * time.Second
+
+// Reboot resets a VM. That is accepted by its Propolis when it returns.
+func (w *work) Reboot(ctx context.Context, v VM) *api.Error {
+	leave, refused := w.enter(ctx, v.ID, false)
+	if refused != nil {
+		return refused
+	}
+	defer leave()
+	env := w.env
+	accepted := make(chan error, 1)
+	env.Observe = func(e plan.Event) {
+		if _, asks := e.Action.Step.(propolis.ChangeState); asks && e.Kind == plan.Finished {
+			accepted <- nil
+		}
+	}
+	w.begin(v.ID, rising, func(ctx context.Context) {
+		_, err := w.instances.Reboot(ctx, env, instance.Change{Verb: "vm reboot", Wanted: instance.Wanted{Ref: v.Instance}})
+		select {
+		case accepted <- err:
+		default:
+		}
+	})
+	var err error
+	select {
+	case err = <-accepted:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if state, ok := errors.AsType[*instance.StateError](err); ok && (state.State == instance.Failed || state.State == instance.Absent) {
+		w.lost(v, state.Error())
+		return nil // that it has failed is the answer
+	}
+	if err != nil {
+		return answer(err)
+	}
+	shown, cancel := context.WithTimeout(ctx, rebootShown)
+	defer cancel()
+	w.board.Past(shown, v.ID, v.Gen)
+	return nil
+}
+
+// lost says that a VM has failed, and takes away what is left of it if it is the
+// control plane's.
+func (w *work) lost(v VM, reason string) {
+	w.say(instance.Record{ID: v.Instance, Name: v.Name}, v.ID, instance.Status{State: instance.Failed, Reason: reason})
+	w.Ended(v.Instance, v.ID, instance.Ending{PropolisID: v.ID.String(), State: instance.Failed, Reason: reason})
+}
+
+// Ended takes away what is left of a VM that has ended by itself, if it is the
+// control plane's.
+func (w *work) Ended(id string, vm uuid.UUID, e instance.Ending) {
+	w.begin(vm, ending, func(ctx context.Context) {
+		r, err := w.record(ctx, id)
+		if err == nil && r.VMM != nil && r.VM() == e.PropolisID {
+			w.finish(ctx, id, e, 0)
+		}
+	})
+}
+
+// finish decides how a VM ends, and takes it away.
+func (w *work) finish(ctx context.Context, id string, e instance.Ending, grace time.Duration) {
+	r, err := w.instances.Condemn(ctx, w.env, id, e)
+	if err == nil {
+		err = w.end(ctx, r.Record, grace)
+	}
+	if _, gone := errors.AsType[*instance.NotFoundError](err); err != nil && !gone && ctx.Err() == nil {
+		w.log.Warn("a VM is not taken away yet", "vm", e.PropolisID, "instance", id, "cause", err)
+	}
+}
+
+// end takes away a VM whose end is decided, and says that it is gone.
+func (w *work) end(ctx context.Context, r instance.Record, grace time.Duration) error {
+	_, err := w.instances.End(ctx, w.env, r.ID, grace)
+	if _, gone := errors.AsType[*instance.NotFoundError](err); err != nil && !gone {
+		return err
+	}
+	if vm, perr := uuid.Parse(r.Ending.PropolisID); perr == nil {
+		w.say(r, vm, instance.Status{State: r.Ending.State, Reason: r.Ending.Reason})
+	}
+	return nil
+}
+
+func (w *work) record(ctx context.Context, id string) (instance.Record, error) {
+	book, err := w.env.Ledger(ctx)
+	if err != nil {
+		return instance.Record{}, err
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return instance.Record{}, err
+	}
+	r, known, err := instance.Load(view, id)
+	if err == nil && !known {
+		err = &instance.NotFoundError{Name: id}
+	}
+	return r, err
+}
+
+// resume begins all that is owed and that nobody is at.
+func (w *work) resume(ctx context.Context) {
+	book, err := w.env.Ledger(ctx)
+	if err != nil {
+		return // follow tells of it
+	}
+	view, err := book.Read(ctx)
+	if err != nil {
+		return
+	}
+	boot, err := operation.Boot(w.env)
+	if err != nil {
+		return
+	}
+	all, err := instance.All(view)
+	if err != nil {
+		return
+	}
+	for _, r := range all {
+		w.owe(r, r.Owed(boot))
+	}
+}
+
+// owe begins what is owed of one instance.
+func (w *work) owe(r instance.Record, owed instance.Owed) {
+	vm, err := uuid.Parse(r.VM())
+	if r.Ending != nil {
+		vm, err = uuid.Parse(r.Ending.PropolisID)
+	}
+	if err != nil || owed == instance.OwedNothing || w.busy(vm) {
+		return
+	}
+	switch owed {
+	case instance.OwedUp:
+		w.begin(vm, rising, func(ctx context.Context) { w.bringUp(ctx, r, vm) })
+	case instance.OwedLost:
+		e := instance.Ending{PropolisID: r.VM(), State: instance.Failed, Reason: "the sled was rebooted"}
+		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, e, 0) })
+	case instance.OwedDown:
+		grace := instance.StopTime
+		if r.Ending.State == instance.Failed {
+			grace = 0
+		}
+		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, *r.Ending, grace) })
+	}
+}
+
+// answer is the answer to a request that an operation did not carry out. What a
+// Propolis refuses, is refused with its words (omicron sled-agent/src/instance.rs).
+func answer(err error) *api.Error {
+	if refused, ok := errors.AsType[*propolis.Error](err); ok && (refused.Status/100 == 4 || refused.Status == http.StatusServiceUnavailable) {
+		return &api.Error{Status: refused.Status, Message: refused.Reason(), Cause: err}
+	}
+	if state, ok := errors.AsType[*instance.StateError](err); ok && state.State != instance.Creating {
+		return &api.Error{Status: http.StatusForbidden, Message: state.Error(), Cause: err} // as its Propolis would
+	}
+	if _, ok := errors.AsType[*instance.NotFoundError](err); ok {
+		return api.NoSuchInstance()
+	}
+	if _, ok := errors.AsType[*instance.EndingError](err); ok {
+		return api.Silent(http.StatusGone, api.CodeNoSuchInstance, err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return api.Silent(http.StatusServiceUnavailable, "", fmt.Errorf("it goes on, but its end was not waited for: %w", err))
+	}
+	return api.Internal(err)
+}
