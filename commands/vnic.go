@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,11 +90,17 @@ func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {
 	return shown, nil
 }
 
+// completeVNICs offers those that may be deleted: not the global zone's own.
 func (e *Env) completeVNICs(ctx context.Context) []string {
 	shown, err := e.vnics(ctx, false)
 	if err != nil {
 		return nil
 	}
+	c, err := e.Config()
+	if err != nil {
+		return nil
+	}
+	shown = slices.DeleteFunc(shown, func(v shownVNIC) bool { return v.Name == c.Network.GZVNIC })
 	var names []string
 	for _, v := range shown {
 		names = append(names, v.Name)

@@ -65,7 +65,7 @@ func (e *DocumentError) Error() string {
 func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (Wanted, error) {
 	var d document
 	var err error
-	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+	if isJSON(data) {
 		err = decodeJSON(data, &d)
 	} else {
 		err = decodeTOML(data, &d)
@@ -73,31 +73,46 @@ func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (Wanted,
 	if err != nil {
 		return Wanted{}, err
 	}
-	return d.wanted(parseSize)
+	w, err := d.wanted(parseSize)
+	if place, ok := errors.AsType[*valueError](err); ok {
+		return Wanted{}, &DocumentError{Line: lineOf(data, place.key, place.row), Key: place.key, Message: place.err.Error()}
+	}
+	return w, err
 }
+
+// valueError is a value that the document may not have: of a key, or in a row of a
+// table; -1: there are none.
+type valueError struct {
+	key string
+	row int
+	err error
+}
+
+// Error gives the reason.
+func (e *valueError) Error() string { return e.err.Error() }
 
 func (d document) wanted(parseSize func(string) (uint64, error)) (Wanted, error) {
 	w := Wanted{Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs, MachineFile: d.Spec}
 	if d.ID != "" {
 		id, err := uuid.Parse(d.ID)
 		if err != nil {
-			return Wanted{}, &DocumentError{Key: "id", Message: fmt.Sprintf("%q is not a UUID", d.ID)}
+			return Wanted{}, &valueError{"id", -1, fmt.Errorf("%q is not a UUID", d.ID)}
 		}
 		w.Ref, w.Name = id.String(), d.Name
 	}
 	memory, err := d.memory(parseSize)
 	if err != nil {
-		return Wanted{}, &DocumentError{Key: "memory", Message: err.Error()}
+		return Wanted{}, &valueError{"memory", -1, err}
 	}
 	w.Memory = memory
 	for i := range w.Disks {
 		if w.Disks[i], err = w.Disks[i].normal(); err != nil {
-			return Wanted{}, err
+			return Wanted{}, &valueError{"disks", i, err}
 		}
 	}
 	for i := range w.NICs {
 		if w.NICs[i], err = w.NICs[i].normal(); err != nil {
-			return Wanted{}, err
+			return Wanted{}, &valueError{"nics", i, err}
 		}
 	}
 	return w, nil

@@ -104,6 +104,30 @@ func TestAnUnknownKeyIsNamedWithItsLine(t *testing.T) {
 	}
 }
 
+func TestAWrongValueIsNamedWithItsLine(t *testing.T) {
+	for text, want := range map[string]struct {
+		line int
+		key  string
+	}{
+		"cpus = 2\nid = \"x\"":          {2, "id"},
+		"{\n\"cpus\":2,\n\"id\":\"x\"}": {3, "id"},
+		"cpus = 2\n\nmemory = \"4Q\"":   {3, "memory"},
+		"{\"name\":\"memory\",\n\"nics\":[{\"over\":\"memory\"}],\n\n\"memory\":\"4Q\"}":         {4, "memory"},
+		"[[nics]]\nover = \"net0\"\n[[disks]]\npath = \"a/b\"\n[[nics]]\nvlan = 4095":            {5, "nics"},
+		"[[disks]]\npath = \"a/b\"\n\n[[disks]]\npath = \"x\"":                                   {4, "disks"},
+		"name = \"nics\"\nnics = [{over = \"net0\"},\n{vlan = 9999}]":                            {2, "nics"},
+		"{\"nics\":[{\"over\":\"net0\"},\n{\"vlan\":4095}]}":                                     {2, "nics"},
+		"{\"nics\":[{\"over\":\"net0\"}],\n\"disks\":[\n{\"path\":\"a/b\"},\n{\"path\":\"x\"}]}": {4, "disks"},
+		"{\"nics\":[{\"mac\":\"zz\"}]}":                                                          {1, "nics"},
+	} {
+		_, err := ParseDocument([]byte(text), sizes)
+		d, ok := errors.AsType[*DocumentError](err)
+		if !ok || d.Line != want.line || d.Key != want.key {
+			t.Errorf("%s: %v, want line %d, key %s", text, err, want.line, want.key)
+		}
+	}
+}
+
 func TestADocumentOfTheWrongTypesIsRefusedWithTheLine(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
