@@ -81,6 +81,9 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 			result, err = s.change(ctx, env, id, c)
 		}
 	}
+	if err != nil && !known {
+		return s.elsewhere(ctx, env, id, c, result, err)
+	}
 	return result, err
 }
 

@@ -1,0 +1,35 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// mostElsewhere bounds how many addresses are tried: each costs the boot of a
+// zone.
+const mostElsewhere = 8
+
+// elsewhere makes a new instance with another address, as long as another host
+// turns out to have the one that was chosen for it: who else is on the underlay,
+// only duplicate address detection tells. One that was asked for, or that an
+// instance has had before, is not changed.
+func (s Settings) elsewhere(ctx context.Context, env operation.Env, id string, c Change, result Result, err error) (Result, error) {
+	for range mostElsewhere {
+		taken := result.Record.Spec.Address
+		_, left, lerr := Load(result.Report.View, id)
+		if !errors.Is(err, ipadm.ErrDuplicate) || c.Wanted.Address != nil || taken.Mode != Static || left || lerr != nil || ctx.Err() != nil {
+			return result, err
+		}
+		if env.Warn != nil {
+			env.Warn(fmt.Errorf("another host has %s, and nothing is left of %s: it is made with another address", taken.Prefix.Addr(), result.Record.Name))
+		}
+		s.Reserved = append(append([]netip.Addr(nil), s.Reserved...), taken.Prefix.Addr())
+		result, err = s.change(ctx, env, id, c)
+	}
+	return result, err
+}
