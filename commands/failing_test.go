@@ -20,6 +20,7 @@ const (
 	doubles howFails = "does and denies the command" // it does it, and says that it did not
 	halves  howFails = "does half of the command"    // and says that it did not
 	broken  howFails = "refuses from the command"    // neither this one nor any after it
+	dies    howFails = "kills the command"           // half-way, where it is more than one change
 	hangs   howFails = "hangs in the command"        // and goes on when go is closed
 	full    howFails = "has no room for the change of a file"
 	silent  howFails = "cannot be dialled from the call" // no connection comes to be any more
@@ -45,6 +46,7 @@ type failing struct {
 	at  int // 0: none, to count them
 
 	half func(host.Command) // sees to it that half of a command is done
+	end  func(host.Command) // sees to it that a command is killed
 	lose func()             // takes the disk away
 	let  chan struct{}      // closed: what hangs goes on
 	hung sync.WaitGroup     // what hangs
@@ -73,7 +75,7 @@ func (f *failing) Run(ctx context.Context, c host.Command) (host.Result, error) 
 	if f.fails(either, loses) {
 		f.lose()
 	}
-	if !f.fails(command, refuses, doubles, halves, broken, hangs) {
+	if !f.fails(command, refuses, doubles, halves, dies, broken, hangs) {
 		return f.Host.Run(ctx, c)
 	}
 	switch f.how {
@@ -81,6 +83,9 @@ func (f *failing) Run(ctx context.Context, c host.Command) (host.Result, error) 
 		return f.hang(ctx, c)
 	case halves:
 		f.half(c)
+		return f.Host.Run(ctx, c)
+	case dies:
+		f.end(c)
 		return f.Host.Run(ctx, c)
 	case doubles:
 		if r, err := f.Host.Run(ctx, c); err != nil || r.Exit != 0 {

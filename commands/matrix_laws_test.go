@@ -442,7 +442,24 @@ func (s *scene) finish(at string) string {
 	}
 	time.Sleep(2 * time.Hour) // of the bubble: all that is held is so no more
 	s.run("reap")
+	s.named(at)
 	return s.settled()
+}
+
+// named is the law that no configuration is left of a zone that no index names.
+func (s *scene) named(at string) {
+	s.t.Helper()
+	infos, err := s.Host().Files().ReadDir("/etc/zones")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	zones := s.zones()
+	for _, i := range infos {
+		name, ok := strings.CutSuffix(i.Name, ".xml")
+		if ok && strings.HasPrefix(name, "propolis_") && !slices.Contains(zones, name) {
+			s.t.Errorf("%s: the configuration of %s is left, which no index names", at, name)
+		}
+	}
 }
 
 // witnessing sees that what changes the host is written down, and flushed, before.

@@ -35,6 +35,7 @@ func modes() []mode {
 		{string(broken), command, 3, 16, fails(broken)},
 		{string(doubles), command, 2, 16, fails(doubles)},
 		{string(halves), command, 3, 16, fails(halves)},
+		{string(dies), command, 3, 16, fails(dies)},
 		{string(hangs), command, 3, 16, hung},
 		{string(full), file, 3, 16, fails(full)},
 		{string(silent), call, 2, 16, fails(silent)},
@@ -124,7 +125,7 @@ func fails(how howFails) func(*scene, int) int {
 	return func(s *scene, n int) int {
 		at := fmt.Sprintf("sledctl %s at a host that %s %d", s.line, how, n)
 		witness := s.witness(s.Host())
-		h := &failing{Host: witness, at: n, how: how, half: s.half}
+		h := &failing{Host: witness, at: n, how: how, half: s.half, end: s.killCommand}
 		a := s.on(s.t.Context(), h, s.told())
 		witness.law(s.t, at)
 		s.truth(at, a, how)
@@ -136,6 +137,11 @@ func fails(how howFails) func(*scene, int) int {
 // half has the next command do its first half.
 func (s *scene) half(c host.Command) {
 	s.arm(world.Fault{Name: world.FaultHalf, Match: strings.Join(append([]string{c.Program}, c.Args...), " "), Times: 1, Exit: 1, Text: c.Program + ": the injected failure"})
+}
+
+// killCommand has the next command be killed.
+func (s *scene) killCommand(c host.Command) {
+	s.arm(world.Fault{Name: world.FaultKilled, Match: strings.Join(append([]string{c.Program}, c.Args...), " "), Times: 1})
 }
 
 // hung is a command that does not end as long as anybody waits. Its lock is held
@@ -229,7 +235,7 @@ func (s *scene) truth(at string, a answer, how howFails) {
 		// It went on with the others, and what those made is to stay.
 	case a.exit == 3 && len(told) == 0 && s.alters: // some are done, some are not
 	case a.exit == 3 && (len(told) > 0 || strings.Contains(s.line, "--all")):
-		s.exactly(at, told, how == doubles || how == halves)
+		s.exactly(at, told, how == doubles || how == halves || how == dies)
 	default:
 		s.t.Fatalf("%s: exit %d, left %q: %s", at, a.exit, told, a.errs)
 	}

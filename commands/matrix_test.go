@@ -286,10 +286,11 @@ func (s *scene) forget() {
 	s.run("bootstrap")
 }
 
-// scatter makes a zone and a VNIC that only reap takes away.
+// scatter makes a zone, a configuration and a VNIC that only reap takes away.
 func (s *scene) scatter() {
 	zone := s.stranger(s.value("base list -H --columns pool"), s.value("base list -H -o name"))
 	s.command("zoneadm -z " + zone + " halt")
+	s.write("/etc/zones/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000009.xml", "<zone/>")
 	s.run("vnic create --over net1 --hold 1ns")
 	time.Sleep(time.Second) // of the bubble: the hold ends
 }

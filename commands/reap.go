@@ -29,8 +29,8 @@ func newReap(env *Env) *cobra.Command {
 		Use:   "reap",
 		Short: "Find what is on the sled that should not be, say why, and remove it",
 		Long: `Give every object of sledctl's a verdict and one reason, and remove those that nobody needs: zones of an earlier boot and zones
-without an instance, VNICs, etherstubs and addresses of an earlier configuration, datasets, snapshots that clones left, plain directories and
-key files that runs left which were killed. All are tried, all errors are told. What is not sledctl's is not touched; a VM that runs is never
+without an instance, VNICs, etherstubs and addresses of an earlier configuration, datasets, snapshots that clones left, plain directories,
+key files and configurations of zones that runs left which were killed. All are tried, all errors are told. What is not sledctl's is not touched; a VM that runs is never
 killed, and a VM handle below /dev/vmm never destroyed.
 
   in use        an instance has it               orphan        made by us, needed by nobody: removed

@@ -25,8 +25,10 @@ type player struct {
 	config func() (config.Config, error) // read once
 	first  string                        // the world before the history
 	keys   []string                      // of the ledger before it
-	seen   map[string]shown              // the instances as they were last seen
-	acts   []act                         // what was drawn so far
+	// configured are the files in /etc/zones before it.
+	configured []string
+	seen       map[string]shown // the instances as they were last seen
+	acts       []act            // what was drawn so far
 	// behind, if set, comes between sledctl and the sled.
 	behind func(host.Host) host.Host
 	// killed: the last verb was.
@@ -69,7 +71,10 @@ func prepare() (*player, error) {
 	if p.first, err = p.world(); err != nil {
 		return nil, err
 	}
-	p.keys, err = p.ledger()
+	if p.keys, err = p.ledger(); err != nil {
+		return nil, err
+	}
+	p.configured, err = p.configurations()
 	return p, err
 }
 
@@ -361,7 +366,22 @@ func (p *player) finish() error {
 	if diff := cmp.Diff(p.keys, keys); diff != "" {
 		return fmt.Errorf("after delete and reap, the ledger (-first +now):\n%s", diff)
 	}
+	configurations, err := p.configurations()
+	if diff := cmp.Diff(p.configured, configurations); diff != "" || err != nil {
+		return fmt.Errorf("after delete and reap, the configurations of zones (-first +now): %w\n%s", err, diff)
+	}
 	return nil
+}
+
+// configurations are the files that zones have, or templates, or nobody.
+func (p *player) configurations() ([]string, error) {
+	infos, err := p.sled.Host().Files().ReadDir("/etc/zones")
+	var names []string
+	for _, i := range infos {
+		names = append(names, i.Name)
+	}
+	slices.Sort(names)
+	return names, err
 }
 
 // ledger are the keys of the state file that have values.

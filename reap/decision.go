@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/ipadm"
@@ -117,6 +118,9 @@ func (b *builder) actions(o Object) []plan.Action {
 		return b.dataset(o.Name, o.Reason)
 	case KindDirectory:
 		return []plan.Action{remove(o, zone.RemoveHome{Path: o.Name})}
+	case KindConfig:
+		inode, _ := strconv.ParseUint(o.Identity, 10, 64)
+		return []plan.Action{remove(o, zone.RemoveConfig{Name: o.Name, Inode: inode})}
 	case KindKey:
 		return []plan.Action{remove(o, key.Wipe{File: o.Name})}
 	}

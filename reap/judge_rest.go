@@ -37,12 +37,16 @@ func (f *Findings) judgeRest(k known) {
 	f.unseen(KindDirectory, err)
 	entries, err := f.inv.Entries()
 	for _, e := range entries {
-		if path.Dir(e.Path) == handles {
+		switch path.Dir(e.Path) {
+		case handles:
 			f.add(k.handle(e, *f))
-		} else {
+		case zone.Dir:
+			f.add(k.config(e, *f), true)
+		default:
 			f.add(k.key(e))
 		}
 	}
+	f.unseen(KindConfig, err)
 	f.unseen(KindKey, err)
 	f.unseen(KindVM, err)
 	for _, o := range k.records(*f) {
@@ -127,6 +131,28 @@ func (f Findings) pools() []string {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// config judges a configuration that no index names: zoneadm does not know its
+// zone. What has no name of ours may be a template (create -t in zonecfg(8)): it
+// belongs to nobody who is counted.
+func (k known) config(e inventory.Entry, f Findings) Object {
+	name, ok := zone.ConfigOf(e.Path)
+	if _, zoned := f.inv.Zone(name); !ok || zoned || k.names.WhoseZone(name, nil).Evidence < sled.ByName {
+		return Object{}
+	}
+	o := Object{Identity: strconv.FormatUint(e.Inode, 10)}.as(KindConfig, name)
+	work, working := k.busy["zone "+name]
+	half, begun := k.dead["zone "+name]
+	switch {
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case begun:
+		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end; no index names the zone"
+	default:
+		o.Verdict, o.Reason = Orphan, "no index names the zone"
+	}
+	return o
 }
 
 // key judges a file that holds the key of a disk. It is there only while a run

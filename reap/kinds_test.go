@@ -105,6 +105,23 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 		set  func(*testing.T, *scene)
 		want map[string]Verdict
 	}{
+		"a configuration that no index names": {func(_ *testing.T, s *scene) {
+			entry(s, "/etc/zones/"+zone1+".xml")
+		}, map[string]Verdict{"configuration " + zone1: Orphan}},
+		"a configuration of a run that died": {func(t *testing.T, s *scene) {
+			entry(s, "/etc/zones/"+zone1+".xml")
+			s.intent(t, "instance/x", false, operation.Intent{Verb: "instance ensure", Makes: []operation.Object{{Kind: "zone", Name: zone1}}})
+		}, map[string]Verdict{"configuration " + zone1: Orphan, "record intent/of instance/x": StaleRec}},
+		"a configuration whose index is about to be written": {func(t *testing.T, s *scene) {
+			entry(s, "/etc/zones/"+zone1+".xml")
+			s.intent(t, "instance/x", true, operation.Intent{Makes: []operation.Object{{Kind: "zone", Name: zone1}}})
+		}, map[string]Verdict{"configuration " + zone1: InProgress}},
+		"configurations of zones, templates, and what else lies there": {func(_ *testing.T, s *scene) {
+			s.zone(zone2, zone.Running)
+			for _, name := range []string{zone2 + ".xml", "SUNWblank.xml", "mail.xml", "index", zone1 + ".xml.new"} {
+				entry(s, "/etc/zones/"+name)
+			}
+		}, map[string]Verdict{"zone " + zone2: Adoptable}},
 		"the sled's network": {func(t *testing.T, s *scene) {
 			s.fact(t, "network", network.Record{Etherstub: "stub0", GZVNIC: "gz0"})
 			s.link("gz0", "02:08:20:00:00:07", "")
@@ -285,7 +302,7 @@ func TestWhatCannotBeSeenIsToldAndTheRestIsJudged(t *testing.T) {
 	s.zone(zone1, zone.Installed)
 	s.Addresses, s.Homes, s.Entries = nil, nil, nil
 	f := s.judge(t)
-	want := map[string]Verdict{"zone " + zone1: Orphan, "address all": Unknown, "directory all": Unknown, "key all": Unknown, "vm all": Unknown}
+	want := map[string]Verdict{"zone " + zone1: Orphan, "address all": Unknown, "directory all": Unknown, "configuration all": Unknown, "key all": Unknown, "vm all": Unknown}
 	if d := cmp.Diff(want, verdicts(f)); d != "" {
 		t.Error(d)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // Settings is what reap takes from the configuration.
@@ -109,7 +110,7 @@ func needed() []inventory.Part {
 func (s Settings) Wants() inventory.Want {
 	want := inventory.Want{
 		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
-		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertyBase}, Directories: []string{handles},
+		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertyBase}, Directories: []string{handles, zone.Dir},
 	}
 	if s.Keys != "" {
 		want.Directories = append(want.Directories, s.Keys)

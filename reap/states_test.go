@@ -175,6 +175,8 @@ func (b *bench) more() {
 	b.write("/zone/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000006/precious", "data")
 	b.write("/var/run/sledctl/key/disk1.key", "thirty-two bytes that nobody sees")
 	b.write("/dev/vmm/a-vm", "")
+	b.write("/etc/zones/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000004.xml", "<zone/>")
+	b.write("/etc/zones/others.xml", "<zone/>")
 }
 
 // clear says what is wrong with a sled after a reap.
@@ -186,6 +188,7 @@ func (b *bench) clear(clean string) string {
 	for name, want := range map[string]bool{
 		"/zone/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000005": false, "/zone/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000006/precious": true,
 		"/var/run/sledctl/key/disk1.key": false, "/dev/vmm/a-vm": true,
+		"/etc/zones/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000004.xml": false, "/etc/zones/others.xml": true,
 	} {
 		if b.there(name) != want {
 			return name + " is there, or is not, as it should not"
@@ -216,7 +219,7 @@ func TestEveryKindOfLitterGoes(t *testing.T) {
 			gone[o.Kind]++
 		}
 	}
-	want := map[string]int{reap.KindZone: 1, reap.KindVNIC: 4, reap.KindEtherstub: 1, reap.KindAddress: 2, reap.KindDataset: 1, reap.KindDirectory: 1, reap.KindKey: 1}
+	want := map[string]int{reap.KindZone: 1, reap.KindVNIC: 4, reap.KindEtherstub: 1, reap.KindAddress: 2, reap.KindDataset: 1, reap.KindDirectory: 1, reap.KindConfig: 1, reap.KindKey: 1}
 	if d := cmp.Diff(want, gone); d != "" {
 		t.Error(d)
 	}

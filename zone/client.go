@@ -180,7 +180,7 @@ func readIndex(f host.Files) ([]Entry, error) {
 // ReadConfig reads one zone's configuration from its file. Errors are
 // *ConfigErrors, of fs.ErrNotExist if there is no file.
 func ReadConfig(f host.Files, name string) (Config, error) {
-	data, err := host.ReadFile(f, path.Join(Dir, name+".xml"))
+	data, err := host.ReadFile(f, configFile(name))
 	if err != nil {
 		return Config{}, &ConfigError{Zone: name, Err: err}
 	}

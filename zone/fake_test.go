@@ -3,7 +3,9 @@ package zone
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path"
@@ -105,6 +107,9 @@ func (f *fake) Run(ctx context.Context, c host.Command) (host.Result, error) {
 		f.set(name, Running)
 	case "zonecfg delete":
 		f.zones = slices.DeleteFunc(f.zones, func(z Zone) bool { return z.Name == name })
+		if err := f.files.Remove(configFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.t.Error(err)
+		}
 	default:
 		f.t.Errorf("nobody expected %s", c.Shell())
 	}

@@ -193,6 +193,9 @@ func (s Delete) Do(ctx context.Context, h host.Host) error {
 	if err == nil && !gone {
 		err = fmt.Errorf("zone %s is still there after zonecfg delete: %w", s.Name, host.ErrState)
 	}
+	if err == nil {
+		err = removeUnnamed(h.Files(), s.Name) // a zonecfg that was killed may have left it
+	}
 	if err != nil {
 		return firstOf(failed, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -329,6 +330,68 @@ func TestUndoOnTheSimulatedSled(t *testing.T) {
 
 // A zonecfg that is killed between the configuration and the index leaves a zone
 // that exists for zonecfg alone. One's own is written over, another's is not.
+// A zonecfg that is killed leaves nothing where whoever ran it is alive.
+func TestAZonecfgThatIsKilledLeavesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		match string
+		step  step
+	}{
+		"making":   {"zonecfg create", zone.Configure{Name: "web1", Config: web1("sparse")}},
+		"deleting": {"zonecfg delete", zone.Delete{Name: "web1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := simulated(t, sim.Options{})
+			if name == "deleting" {
+				r.do(zone.Configure{Name: "web1", Config: web1("sparse")})
+			}
+			if err := r.sled.World().Update(t.Context(), func(tx *world.Tx) error {
+				tx.Arm(world.Fault{Name: world.FaultKilled, Match: c.match, Times: 1})
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			err := c.step.Do(t.Context(), r.host)
+			if deletes := name == "deleting"; deletes != (err == nil) {
+				t.Error(err)
+			}
+			if _, err := r.host.Files().Stat("/etc/zones/web1.xml"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("its configuration is left: %v", err)
+			}
+		})
+	}
+}
+
+// What is removed is what was looked at, and no zone's.
+func TestAConfigurationIsRemovedIfNoIndexNamesIt(t *testing.T) {
+	const file = "/etc/zones/web1.xml"
+	r := simulated(t, sim.Options{})
+	inode := func() uint64 {
+		info, err := r.host.Files().Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Inode
+	}
+	r.do(zone.Configure{Name: "web1", Config: web1("sparse")})
+	if err := (zone.RemoveConfig{Name: "web1", Inode: inode()}).Do(t.Context(), r.host); !errors.Is(err, host.ErrRefused) {
+		t.Errorf("of a zone that is there: %v", err)
+	}
+	r.do(zone.Delete{Name: "web1"})
+	if err := (zone.RemoveConfig{Name: "web1", Inode: 1}).Do(t.Context(), r.host); !errors.Is(err, host.ErrNotFound) {
+		t.Errorf("of none: %v", err)
+	}
+	if err := host.WriteFile(r.host.Files(), file, []byte("<zone/>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := (zone.RemoveConfig{Name: "web1", Inode: inode() + 1}).Do(t.Context(), r.host); !errors.Is(err, host.ErrRefused) {
+		t.Errorf("of another: %v", err)
+	}
+	r.do(zone.RemoveConfig{Name: "web1", Inode: inode()})
+	if _, err := r.host.Files().Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is there: %v", err)
+	}
+}
+
 func TestAConfigurationThatNoIndexNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		left zone.Config

@@ -130,8 +130,11 @@ func (s Configure) Do(ctx context.Context, h host.Host) error {
 		return err // ErrExists: somebody else's zone since the listing
 	}
 	return cleanUp(ctx, err, func(ctx context.Context) error {
-		if _, found, err := Find(ctx, h, s.Name); err != nil || !found {
+		switch _, found, err := Find(ctx, h, s.Name); {
+		case err != nil:
 			return err
+		case !found:
+			return removeUnnamed(h.Files(), s.Name)
 		}
 		return Delete{Name: s.Name}.Do(ctx, h)
 	})

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -38,10 +39,32 @@ func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
 		tx.LoseDisk(f.Text)
 	case world.FaultFailDisk:
 		tx.FailDisk(f.Text)
+	case world.FaultKilled:
+		if c.Tool == "zonecfg" {
+			return killedSaving(tx, tool, c)
+		}
 	case world.FaultHang, world.FaultKill:
 		return Reply{}
 	}
 	return tool(tx, c)
+}
+
+// killedSaving is a zonecfg that SIGKILL ends between a zone's file and the index:
+// of a zone that it makes the file is there already, of one that it deletes there
+// still (zonecfg_save, zonecfg_destroy in usr/src/lib/libzonecfg/common/libzonecfg.c).
+func killedSaving(tx *world.Tx, tool Tool, c Call) Reply {
+	before := slices.Clone(tx.State.Zones)
+	reply := tool(tx, c)
+	after := slices.Clone(tx.State.Zones)
+	for _, z := range slices.Concat(before, after) {
+		if slices.Contains(before, z) == slices.Contains(after, z) {
+			continue
+		}
+		if err := tx.LeaveZoneFile(z); err != nil {
+			reply.Stderr += err.Error() + "\n"
+		}
+	}
+	return reply
 }
 
 // failure is how a command ends that a fault makes fail.

@@ -207,6 +207,10 @@ func (s *cfgSession) delete(st cfgStatement) {
 		return
 	}
 	switch z := s.tx.FindZone(s.zone); {
+	case z == nil && s.config != nil:
+		// zonecfg_destroy compares a state that nobody has set. Guess: it is one
+		// that is refused.
+		s.fail("%s: %s", s.zone, zBadState)
 	case z == nil:
 		s.fail("%s: %s", s.zone, zNoZone)
 	case world.ZoneRank(z.Current()) > world.ZoneRank(world.ZoneInstalled):

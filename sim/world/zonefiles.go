@@ -28,6 +28,14 @@ func (tx *Tx) SaveZone(z *Zone) error {
 	return tx.writeIndex(nil)
 }
 
+// LeaveZoneFile leaves of a zone its file alone, which no index names.
+func (tx *Tx) LeaveZoneFile(z *Zone) error {
+	if err := tx.RemoveZone(z); err != nil {
+		return err
+	}
+	return replaceFile(tx.Files, zoneFile(z.Name), ZoneXML(z.Name, z.Config), 0o644)
+}
+
 // writeIndex brings the index up to date: comments and the global zone's line
 // stay, the line of a zone is replaced where it stands, that of a zone that is
 // gone is dropped, and new zones are added at the end (putzoneent in
