@@ -7,7 +7,7 @@
 // (instance.Monitor) says what becomes of it; board.go is what all of them are
 // now; server.go answers from the board, work.go does what is asked for, and
 // bells.go tell the control plane that it should ask. What a VM that is gone was
-// at last, its tombstone says.
+// at last, its tombstone says, until it has been read (graves.go).
 package agent
 
 import (
@@ -47,8 +47,9 @@ type Settings struct {
 	TombstoneTTL time.Duration
 	NICs         *NICs // their records in NAPI; nil: they are not looked after
 	Listen       []Address
-	TLS          *tls.Config // how clients on TCP are told apart; nil: not at all
-	Open         bool        // listen also where everybody can come, though clients are not told apart
+	Listener     func(context.Context, Address) (net.Listener, error) // opens each; nil: Listen does
+	TLS          *tls.Config                                          // how clients on TCP are told apart; nil: not at all
+	Open         bool                                                 // listen also where everybody can come, though clients are not told apart
 	Log          *slog.Logger
 }
 
@@ -104,7 +105,6 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	group.Go(func() error { a.every(ctx, resumeEvery, func() { a.work.resume(ctx) }); return nil })
 	group.Go(func() error { a.every(ctx, sweepEvery, func() { a.bells.Sweep(ctx) }); return nil })
 	group.Go(func() error { a.every(ctx, buryEvery, func() { a.expire(ctx, time.Now()) }); return nil })
-	group.Go(func() error { a.gravedig(ctx); return nil })
 	group.Go(func() error { a.nics(ctx); return nil })
 	for _, l := range listeners {
 		server := a.http()
@@ -122,8 +122,12 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 
 // listen gives the listeners, also those before one that could not be opened.
 func (s Settings) listen(ctx context.Context) (all []net.Listener, err error) {
+	open := s.Listener
+	if open == nil {
+		open = func(ctx context.Context, at Address) (net.Listener, error) { return Listen(ctx, at, s.TLS, s.Open) }
+	}
 	for _, at := range s.Listen {
-		l, err := Listen(ctx, at, s.TLS, s.Open)
+		l, err := open(ctx, at)
 		if err != nil {
 			return all, fmt.Errorf("listen on %s: %w", at, err)
 		}
@@ -135,12 +139,12 @@ func (s Settings) listen(ctx context.Context) (all []net.Listener, err error) {
 // agent is one start of it.
 type agent struct {
 	Settings
-	env   operation.Env
-	board *board
-	bells *bells
-	work  *work
-	zones instance.Zones
-	read  chan VM // final ones that the control plane has read
+	env    operation.Env
+	board  *board
+	bells  *bells
+	work   *work
+	zones  instance.Zones
+	graves graves
 
 	seq      uint64 // of the state file, as far as it was followed
 	monitors sync.WaitGroup
@@ -152,7 +156,7 @@ type agent struct {
 func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *agent {
 	a := &agent{
 		Settings: s, env: env, board: newBoard(epoch), zones: instance.SharedZones(env.Host, zonesAge),
-		read: make(chan VM, 64), watched: map[uuid.UUID]*watched{},
+		watched: map[uuid.UUID]*watched{},
 	}
 	a.bells = newBells(a.board, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not told", "cause", err) })
 	a.work = a.worker(ctx)
@@ -204,68 +208,11 @@ func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 // http is a server whose clients cannot hold it up.
 func (a *agent) http() *http.Server {
 	return &http.Server{
-		Handler:           &server{endpoints: endpoints(), board: a.board, work: a.work, read: a.readBy, log: a.Log, draw: uuid.NewString},
+		Handler:           &server{endpoints: endpoints(), board: a.board, work: a.work, read: a.graves.note, log: a.Log, draw: uuid.NewString},
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
 	}
 }
-
-// readBy notes that the control plane has read a VM. Nobody waits: should there
-// be too many at once, it reads them again.
-func (a *agent) readBy(v VM) {
-	if !v.State.Final() {
-		return
-	}
-	select {
-	case a.read <- v:
-	default:
-	}
-}
-
-// gravedig takes away what the control plane has read.
-func (a *agent) gravedig(ctx context.Context) {
-	for {
-		select {
-		case v := <-a.read:
-			a.bury(ctx, v)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// expire takes away what nobody has read for so long.
-func (a *agent) expire(ctx context.Context, now time.Time) {
-	for _, v := range a.board.List() {
-		if v.State.Final() && now.Sub(v.Updated) > a.TombstoneTTL {
-			a.bury(ctx, v)
-		}
-	}
-}
-
-// bury forgets a VM that is gone, first in the state file. One that is still
-// recorded, as an instance that failed is until somebody sees to it, stays.
-func (a *agent) bury(ctx context.Context, v VM) {
-	if a.recorded(v.ID) {
-		return
-	}
-	book, err := a.env.Ledger(ctx)
-	if err == nil {
-		_, err = book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
-			if stone := instance.ForgetTombstone(v.ID.String()); has(view, stone.Key) {
-				return []ledger.Fact{stone}, nil
-			}
-			return nil, nil
-		})
-	}
-	if err != nil {
-		a.Log.Warn("a VM that is gone could not be forgotten", "vm", v.ID, "cause", err)
-		return
-	}
-	a.board.Forget(v)
-}
-
-func has(view ledger.View, key string) bool { _, ok := view.Get(key); return ok }
 
 // every does something again and again until ctx ends.
 func (a *agent) every(ctx context.Context, pause time.Duration, do func()) {

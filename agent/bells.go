@@ -108,13 +108,17 @@ func (b *bells) insist(ctx context.Context, id uuid.UUID) (said uint64, ok bool)
 // state, as far as we know: what was refused or lost on the way is made good.
 func (b *bells) Sweep(ctx context.Context) {
 	for _, v := range b.board.List() {
-		b.mu.Lock()
-		behind := b.told[v.ID] < v.Gen
-		b.mu.Unlock()
-		if behind {
+		if !b.Told(v) {
 			b.Notify(ctx, v.ID)
 		}
 	}
+}
+
+// Told says whether the control plane has heard of a VM as it is.
+func (b *bells) Told(v VM) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.told[v.ID] >= v.Gen
 }
 
 // Wait returns when no bell rings any more: after the end of its context.

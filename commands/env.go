@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
@@ -46,8 +48,9 @@ type Env struct {
 	sled        *sim.Sled
 	crash       *crashing // --crash-at; nil: none
 	book        *book
-	completing  bool            // a shell asks what could be typed
-	spoken      propolis.Spoken // which version of its API each Propolis takes
+	listen      func(context.Context, agent.Address) (net.Listener, error) // of the agent; nil: where it is told to
+	completing  bool                                                       // a shell asks what could be typed
+	spoken      propolis.Spoken                                            // which version of its API each Propolis takes
 }
 
 // globalFlags are the flags of every command.

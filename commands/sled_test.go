@@ -27,6 +27,8 @@ type sled struct {
 	draws func() string
 	// observe hears what becomes of each action; nil: nobody.
 	observe func(plan.Event)
+	// lobby is where its agents answer; nil: on sockets of this machine.
+	lobby *lobby
 }
 
 // newSled is a fresh sled with a configuration: that of every simulated sled if
@@ -77,6 +79,9 @@ func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
 	env, out, errs := commands.On(h, s.observe)
 	if s.draws != nil {
 		env.Draw(s.draws)
+	}
+	if s.lobby != nil {
+		env.Listen(s.lobby.listen)
 	}
 	exit := commands.Run(ctx, env, strings.Fields(line))
 	return answer{exit, out.String(), errs.String()}

@@ -1,0 +1,290 @@
+package commands_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// life is a VM's, by commands that are run beside the agent.
+func life() []string {
+	return []string{
+		"instance ensure web1", "instance reboot web1", "instance ensure web1 --cpus 4 --recreate", "instance stop web1", "instance start web1", "instance delete web1",
+	}
+}
+
+// watchman runs agents one after the other on a sled, and notes what each
+// generation was given for, whoever was told of it.
+type watchman struct {
+	*sled
+	agent   *agentOf
+	gone    context.CancelFunc // ends those who listen to it
+	stopped sync.WaitGroup
+
+	mu   sync.Mutex
+	said map[uint64]string // by generation
+	odd  []string
+}
+
+// start runs an agent on a host.
+func (w *watchman) start(t *testing.T, h host.Host) {
+	t.Helper()
+	w.agent = w.sled.agent(t, h)
+	var ctx context.Context
+	ctx, w.gone = context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://sled/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := w.agent.http.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.stopped.Go(func() {
+		defer reply.Body.Close()
+		for lines := bufio.NewScanner(reply.Body); lines.Scan(); {
+			var v struct {
+				ID         string `json:"propolis_id"`
+				State      string
+				Generation uint64
+			}
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &v) == nil {
+				w.note(v.Generation, v.ID, v.State)
+			}
+		}
+	})
+}
+
+// kill ends the agent, as far as it is not dead already. What it held is free.
+func (w *watchman) kill() {
+	w.gone()
+	w.agent.stop()
+	w.stopped.Wait()
+}
+
+// note notes what a generation was given for: one state of one VM.
+func (w *watchman) note(gen uint64, id, state string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := id + " " + state
+	if before, ok := w.said[gen]; ok && before != now {
+		w.odd = append(w.odd, fmt.Sprintf("generation %d was given for %s and for %s", gen, before, now))
+	}
+	w.said[gen] = now
+}
+
+// laws are those of an agent that was killed: the control plane's view is the
+// truth in the end, no generation was given twice, no VM has died of it.
+func (w *watchman) laws(at, other string) {
+	w.t.Helper()
+	time.Sleep(15 * time.Minute)
+	err := w.World().View(w.t.Context(), func(tx *world.Tx) error {
+		for _, c := range tx.State.Nexus.News {
+			w.note(c.Gen, c.ID, c.State)
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.neverMissing()
+	truth := map[string]string{}
+	for _, said := range w.said { // whatever was ever said to be
+		id, _, _ := strings.Cut(said, " ")
+		truth[id] = "destroyed"
+	}
+	truth[other] = "running"
+	if got := w.knows(); !maps.Equal(got, truth) {
+		w.t.Errorf("%s: the control plane knows %v, and the truth is %v", at, got, truth)
+	}
+	if state := w.value("instance get other -H --columns state"); state != "running" {
+		w.t.Errorf("%s: the other VM is %s", at, state)
+	}
+	for _, odd := range w.odd {
+		w.t.Errorf("%s: %s", at, odd)
+	}
+}
+
+// killedStage is where a VM's life begins beside an agent.
+type killedStage struct {
+	saved *sim.Sled
+	at    time.Time
+	other string // a VM that goes on, whatever befalls the agent
+}
+
+func newKilledStage(t *testing.T) *killedStage {
+	s := nearNexus(t, sim.NexusOptions{Era: "both"}, "")
+	s.run("instance ensure other")
+	s.faults(func(tx *world.Tx) { tx.State.Latency = "helios2021" }) // else whole lives pass between two looks
+	return &killedStage{saved: s.Sled.Clone(), at: time.Now(), other: s.value("instance get other -H --columns propolis_id")}
+}
+
+func (g *killedStage) open(t *testing.T) *watchman {
+	s := &sled{Sled: g.saved.Clone(), t: t, lobby: &lobby{}}
+	s.Agent = s.lobby.dial
+	t.Cleanup(s.Close)
+	time.Sleep(time.Until(g.at))
+	return &watchman{sled: s, said: map[uint64]string{}}
+}
+
+// live runs the life; then is done after each command, and when the agent has
+// had its time with what came of it.
+func (w *watchman) live(then func()) {
+	for _, line := range life() {
+		w.run(line)
+		time.Sleep(time.Second)
+		then()
+	}
+	time.Sleep(5 * time.Minute) // until what has ended is forgotten
+	then()
+}
+
+// The agent is killed at each thing that it does: what it writes, and each ring.
+// The next one starts when the command that runs meanwhile has ended.
+func TestTheAgentIsKilledAtAllThatItDoes(t *testing.T) {
+	var g *killedStage
+	points := 0
+	synctest.Test(t, func(t *testing.T) {
+		g = newKilledStage(t)
+		w := g.open(t)
+		counting := host.Crash(w.Host(), 0, host.CrashBefore)
+		w.start(t, counting)
+		w.live(func() {})
+		w.kill()
+		w.laws("undisturbed", g.other)
+		points = counting.Points()
+	})
+	if points < 10 {
+		t.Errorf("an agent that watches a VM's life does only %d things", points)
+	}
+	cases := 0
+	for m, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
+		for n := 1; n <= points; n++ {
+			if every := share(3, 9); (n+m)%every != 0 {
+				continue
+			}
+			cases++
+			synctest.Test(t, func(t *testing.T) { g.killedAt(t, n, mode) })
+		}
+	}
+	t.Logf("%d cases of %d", cases, 3*points)
+}
+
+// share is one in how many cases is taken.
+func share(usual, short int) int {
+	switch {
+	case soak():
+		return 1
+	case testing.Short():
+		return short
+	}
+	return usual
+}
+
+func (g *killedStage) killedAt(t *testing.T, n int, mode host.CrashMode) {
+	w := g.open(t)
+	dying := host.Crash(w.Host(), n, mode)
+	w.startDying(t, dying)
+	again := false
+	w.live(func() {
+		if dying.Crashed() && !again {
+			again = true
+			w.kill()
+			dying.Wait()
+			w.start(t, w.Host())
+		}
+	})
+	at := "killed " + dying.Where()
+	if !again {
+		t.Fatalf("%s: it was not", at)
+	}
+	w.laws(at, g.other)
+	w.kill()
+}
+
+// startDying runs an agent that may die before it answers anybody.
+func (w *watchman) startDying(t *testing.T, dying *host.Crashing) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan answer, 1)
+	go func() { done <- w.on(ctx, dying, "agent --listen unix:/agent.sock") }()
+	w.gone = func() {}
+	w.agent = &agentOf{t: t, sled: w.sled, stop: sync.OnceValue(func() answer { cancel(); return <-done })}
+	time.Sleep(6 * time.Second)
+}
+
+// The agent is killed at each step of a VM's life: at each command, request and
+// write of those who live it. The next one starts when that command has ended, or
+// at the next step.
+func TestTheAgentIsKilledAtEachStepOfALife(t *testing.T) {
+	var g *killedStage
+	steps := map[string]int{}
+	synctest.Test(t, func(t *testing.T) {
+		g = newKilledStage(t)
+		w := g.open(t)
+		for _, line := range life() {
+			counting := host.Crash(w.Host(), 0, host.CrashBefore)
+			if a := w.on(t.Context(), counting, line); a.exit != 0 {
+				t.Fatalf("%s: %s", line, a.errs)
+			}
+			steps[line] = counting.Points()
+		}
+	})
+	cases, all := 0, 0
+	for l, line := range life() {
+		for n := 1; n <= steps[line]; n++ {
+			all++
+			if every := share(6, 24); (n+l)%every != 0 {
+				continue
+			}
+			cases++
+			synctest.Test(t, func(t *testing.T) { g.killedDuring(t, line, n) })
+		}
+	}
+	t.Logf("%d cases of %d: %v", cases, all, steps)
+}
+
+func (g *killedStage) killedDuring(t *testing.T, at string, n int) {
+	w := g.open(t)
+	w.start(t, w.Host())
+	for _, line := range life() {
+		if line != at {
+			w.run(line)
+			time.Sleep(time.Second)
+			continue
+		}
+		var mu sync.Mutex
+		points := 0
+		watched := host.Trace(w.Host(), func(e host.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if slices.Contains([]host.LineKind{host.LineRun, host.LineFile, host.LineRequest}, e.Line.Kind) {
+				if points++; points == n {
+					w.kill()
+				}
+			}
+		})
+		if a := w.on(t.Context(), watched, line); a.exit != 0 {
+			t.Fatalf("%s: exit %d: %s", line, a.exit, a.errs)
+		}
+		if points < n {
+			w.kill()
+		}
+		w.start(t, w.Host())
+		time.Sleep(time.Second)
+	}
+	w.laws(fmt.Sprintf("killed at step %d of %s", n, at), g.other)
+	w.kill()
+}
