@@ -163,7 +163,10 @@ func (m *model) expect(v verb) outcomes {
 	out := outcomes{}
 	for _, is := range m.vms[v.name].all() {
 		for exit, after := range m.after(v.name, func(it *vm) { *it = is }).certain(v) {
-			if out[exit] != nil {
+			switch {
+			case v.dry: // what it says of one copy, the next change may belie
+				after = m
+			case out[exit] != nil:
 				after.vms[v.name] = either(append(out[exit].vms[v.name].all(), after.vms[v.name].all()...))
 			}
 			out[exit] = after
@@ -332,7 +335,11 @@ func (m *model) ensureAll() outcomes {
 		}
 	}
 	if m.ground == bare && todo {
-		return outcomes{exitRefused: m, exitPart: m}
+		out := outcomes{exitRefused: m, exitPart: m}
+		if !m.certainly("running") {
+			out.same(m, 0) // what was killed may not have come to that
+		}
+		return out
 	}
 	out := outcomes{0: c}
 	if m.ground == unsure {
@@ -342,6 +349,17 @@ func (m *model) ensureAll() outcomes {
 		out.same(m, exitPart)
 	}
 	return out
+}
+
+// certainly says whether an instance is recorded and wanted so, whatever a verb
+// that was killed has made of it.
+func (m *model) certainly(wanted string) bool {
+	for _, it := range m.vms {
+		if !slices.ContainsFunc(it.all(), func(v vm) bool { return !v.recorded || v.wanted != wanted }) {
+			return true
+		}
+	}
+	return false
 }
 
 // equal says whether two models promise the same.

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -10,6 +11,7 @@ import (
 func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 	root := prepareOnce(t)
 	for name, c := range map[string]struct {
+		first  []act
 		killed verb
 		points int
 		then   []act
@@ -17,13 +19,33 @@ func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 		// The outcome lies on one copy of the state file, and the next reap rolls
 		// it forward: it took the run for one that had ended while it looked.
 		"a VNIC whose time is up is left": {killed: verb{word: "hold"}, points: 8},
+		// zfs destroy was killed behind its unmount.
+		"a dataset that is not mounted is in the way": {
+			first:  []act{{verb: verb{word: "ensure", name: "b", crash: 6, before: true}}},
+			killed: verb{word: "delete", name: "b"}, points: 8,
+			then: []act{{verb: verb{word: "ensure", name: "b"}}},
+		},
+		// zoneadm knows nothing of datasets: it lists the zone as installed.
+		"an installed zone without a dataset is gone on with": {
+			killed: verb{word: "ensure", name: "a"}, points: 16,
+			then: []act{{hand: "destroy", name: "a"}, {verb: verb{word: "ensure", name: "a"}}},
+		},
+		"what may not have come to be is taken for wanted": {
+			killed: verb{word: "ensure", name: "c"}, points: 2,
+			then: []act{{hand: "power"}, {verb: verb{word: "ensure --all"}}},
+		},
+		// The intent lies on one copy, and who looks first does not see it.
+		"what is not there yet is taken for what is not": {
+			killed: verb{word: "ensure", name: "b"}, points: 4,
+			then: []act{{verb: verb{word: "stop", name: "b", dry: true}}, {verb: verb{word: "reap"}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; n <= c.points; n++ {
 				for _, before := range []bool{true, false} {
 					v := c.killed
 					v.crash, v.before = n, before
-					acts := append([]act{{verb: v}}, c.then...)
+					acts := slices.Concat(c.first, []act{{verb: v}}, c.then)
 					if bad, log := root.replay(t, acts); bad != nil {
 						t.Errorf("%v\n%s", bad.err, fmt.Sprint(log))
 					}

@@ -236,12 +236,16 @@ func (p *player) look() error {
 		return err
 	}
 	users := map[string]string{}
+	var gone []string // perhaps: what is there next under the name may be another
 	for name, it := range p.model.vms {
 		was, known := p.seen[name]
 		is, recorded := seen[name]
 		if it.maybe != nil {
 			all := it.all()
-			known = known && !slices.ContainsFunc(all, func(v vm) bool { return !v.recorded })
+			if slices.ContainsFunc(all, func(v vm) bool { return !v.recorded }) {
+				known = false
+				gone = append(gone, name)
+			}
 			// A copy of the state file that returns may know less: all stay possible.
 			slices.SortStableFunc(all, func(a, b vm) int { return agreement(b, is, recorded) - agreement(a, is, recorded) })
 			it = either(all)
@@ -276,6 +280,9 @@ func (p *player) look() error {
 		if p.model.vms[name] == nil {
 			return fmt.Errorf("an instance %s is listed that nobody made", name)
 		}
+	}
+	for _, name := range gone {
+		delete(seen, name)
 	}
 	p.seen = seen
 	return nil

@@ -292,7 +292,9 @@ func TestWhatIsNotYetSoIsWaitedFor(t *testing.T) {
 		"another address on the object": {atAddress, func(s *scene) { s.seen.Inside.Addresses[0].Address = prefix("10.77.0.99/24") },
 			from("ipadm.create-address C/control")},
 		"a service that is starting": {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "offline*" }, from("smf.await web1")},
-		"a profile of other words":   {atProfiled, func(s *scene) { s.seen.Profile = append(s.seen.Profile, ' ') }, from("smf.write-profile Z")},
+		"a dataset that is not mounted": {atDataset, func(s *scene) { s.Datasets[len(s.Datasets)-1].Mounted, s.seen.Mode = false, 0 },
+			append([]string{"zfs.mount D", "zfs.set-mode D"}, from("zone.configure Z")...)},
+		"a profile of other words": {atProfiled, func(s *scene) { s.seen.Profile = append(s.seen.Profile, ' ') }, from("smf.write-profile Z")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			here := prepared().bring(c, r, s.point)

@@ -134,7 +134,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 	if point >= atDataset {
 		s.seen.Mode = zonepathMode
 		s.Datasets = append(s.Datasets, zfs.Dataset{
-			Name: run.Dataset, Type: "filesystem", Mountpoint: run.Zonepath, GUID: "42",
+			Name: run.Dataset, Type: "filesystem", Mountpoint: run.Zonepath, Mounted: true, GUID: "42",
 			User: map[string]zfs.Value{sled.PropertyInstance: {Value: r.ID, Source: "local"}},
 		})
 	}

@@ -46,7 +46,7 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 			seen.Inside.Services[s.service(old)] == smf.Maintenance
 		return p.installed && !lost && p.linksThere(), nil
 	case z.State == zone.Installed:
-		return p.installed && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
+		return p.installed && p.dataset && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	default:
 		return z.State == zone.Configured && p.configured && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	}

@@ -265,7 +265,8 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	config, configured := seen.Inv.Config(run.Zone)
 	p.configured = there && configured && sameConfig(config, s.zoneConfig(r))
 	p.installed = p.configured && (z.State == zone.Installed || z.State == zone.Running)
-	p.private = seen.Mode == zonepathMode || p.installed // zoneadm has seen to it
+	p.mounted = d.Mounted
+	p.private = p.mounted && seen.Mode == zonepathMode || p.installed // zoneadm has seen to it
 	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(s.profile(r)))
 	p.booted = p.installed && z.State == zone.Running
 	if !p.booted {

@@ -46,7 +46,8 @@ type progress struct {
 	mtu        bool            // of the control VNIC
 	wide       bool            // the control link gives its VNICs that MTU by itself
 	dataset    bool
-	private    bool // the dataset's mountpoint has its mode
+	mounted    bool // the dataset is, on the zonepath
+	private    bool // its mountpoint has its mode
 	configured bool
 	installed  bool
 	profiled   bool
@@ -140,8 +141,12 @@ func (s Settings) upZone(w *way, r Record, p progress) string {
 			Properties: []zfs.Property{{Name: sled.PropertyInstance, Value: r.ID}},
 		},
 	})
+	dataset = lastOf(w.add(StageZone, p.mounted || !p.dataset, plan.Action{
+		ID: "zfs.mount " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its removal was cut short", Change: plan.Modify,
+		Step: zfs.Mount{Dataset: run.Dataset},
+	}), dataset)
 	dataset = lastOf(w.add(StageZone, p.private || !p.dataset, plan.Action{
-		ID: "zfs.set-mode " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its making was cut short", Change: plan.Modify,
+		ID: "zfs.set-mode " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its making was cut short", Change: plan.Modify, After: after(dataset),
 		Step: zfs.SetMode{Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode},
 	}), dataset)
 	configured := w.add(StageZone, p.configured, plan.Action{
