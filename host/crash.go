@@ -75,6 +75,16 @@ func (c *crash) Where() string {
 // Crashed says whether it has happened.
 func (c *crash) Crashed() bool { return c.dead.Err() != nil }
 
+// Die is the crash, wherever the program is.
+func (c *crash) Die() {
+	c.mu.Lock()
+	if c.what == "" {
+		c.what = "from outside"
+	}
+	c.mu.Unlock()
+	c.die(before)
+}
+
 // Wait returns when the commands that outlived the crash have ended, and the
 // locks and connections are dropped.
 func (c *crash) Wait() {

@@ -24,6 +24,7 @@ const (
 	LineFile    LineKind = "file"    // a file written, removed, renamed or chmodded
 	LineRequest LineKind = "request" // an HTTP request that changes something
 	LineWait    LineKind = "wait"    // a comment: "# waits until …"
+	LineRemote  LineKind = "remote"  // a command that changes something on another sled
 )
 
 // Mutates says whether the line changes something.

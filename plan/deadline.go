@@ -22,7 +22,7 @@ func limitOf(verb string) limit {
 		return limit{deadline: 5 * time.Minute}
 	case "zone.boot", "zone.halt":
 		return limit{deadline: 3 * time.Minute}
-	case "propolis.ensure", "propolis.run", "propolis.await-state", "propolis.power-off":
+	case "propolis.ensure", "propolis.run", "propolis.await-state", "propolis.power-off", "propolis.arrive", "instance.send":
 		// How long a machine takes is its own affair: a terabyte of memory took more
 		// than a minute (omicron#7918). The server goes on whatever we do, so that
 		// nobody need wait for its answer. The last has a limit of its own.

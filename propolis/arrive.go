@@ -1,0 +1,164 @@
+package propolis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis/spec"
+)
+
+// Arrive has a machine come from another server, and waits until it runs here.
+// Nothing can call a migration back once its target has been asked for: it goes
+// on whoever watches. So where it cannot be told what became of it, the error is
+// an *UndecidedError, and nothing may be taken away for it. A *MigrationError is
+// one that has failed for good: the machine is at its source, as it was.
+type Arrive struct {
+	Target Target
+	// Request asks for it. Without an Init.Migration nothing is asked: the server
+	// has it already, and is waited for.
+	Request spec.EnsureRequest
+	ID      string // of the migration
+	// Machine is what it is here: the source's, with what the request replaces.
+	Machine spec.InstanceSpec
+	// Tell hears of each phase that the migration comes to; may be nil.
+	Tell func(phase string)
+}
+
+// MigrationError is a migration that has failed: its target has no machine.
+type MigrationError struct {
+	ID  string
+	Err error // what the target said
+}
+
+// Error is what the target said.
+func (e *MigrationError) Error() string {
+	return fmt.Sprintf("migration %s failed: %v", e.ID, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *MigrationError) Unwrap() error { return e.Err }
+
+// UndecidedError is a migration that may go on, or may have succeeded.
+type UndecidedError struct {
+	ID  string
+	Err error // why it cannot be told
+}
+
+// Error says that it goes on.
+func (e *UndecidedError) Error() string {
+	return fmt.Sprintf("migration %s may go on by itself: %v", e.ID, e.Err)
+}
+
+// Unwrap says that something still runs, and why nobody waits for it.
+func (e *UndecidedError) Unwrap() []error { return []error{host.ErrStillRunning, e.Err} }
+
+// phaseSync is the first phase: the target gets the machine's spec and makes it.
+const phaseSync = "Sync"
+
+// Verb names the step.
+func (Arrive) Verb() string { return "propolis.arrive" }
+
+// Undo is nil: what has arrived is the only one there is.
+func (Arrive) Undo() any { return nil }
+
+// Needs is what finds the address.
+func (s Arrive) Needs() []string { return s.Target.needs() }
+
+// Explain is the request and the wait.
+func (s Arrive) Explain() []host.Line {
+	wait := host.WaitLine("the machine of " + s.Target.Name + " is Running, by migration " + s.ID)
+	if s.Request.Init.Migration == nil {
+		return []host.Line{wait}
+	}
+	v := s.Target.Spoken.first(s.Target.Address, s.Request.Needs())
+	body, err := s.Request.Encode(v)
+	if err != nil {
+		return nil
+	}
+	return []host.Line{host.RequestLine(http.MethodPut, s.Target.url(pathInstance), dropshot.Headers(v.String(), body), body), wait}
+}
+
+// Do asks and waits.
+func (s Arrive) Do(ctx context.Context, h host.Host) error {
+	target, err := s.Target.at(ctx, h)
+	if err != nil {
+		return err
+	}
+	c := Client{Host: h, Target: target}
+	if s.Request.Init.Migration == nil {
+		return s.await(ctx, c, nil)
+	}
+	s.tell(Status{Migration: Migrations{In: &Migration{s.ID, phaseSync}}})
+	err = c.Ensure(ctx, s.Request)
+	refused, answered := errors.AsType[*Error](err)
+	switch {
+	case err == nil, errors.Is(err, ErrAlreadyInitialized): // the latter: of a run that died while it asked
+		return s.await(ctx, c, nil)
+	case answered && refused.Status != http.StatusInternalServerError: // it was never begun
+		return err
+	case ctx.Err() != nil:
+		return &UndecidedError{s.ID, err}
+	}
+	return s.await(ctx, c, err)
+}
+
+// await waits for the machine. Said is what the request was answered with, where
+// that says more than the machine's state.
+func (s Arrive) await(ctx context.Context, c Client, said error) error {
+	failed := func(how string) error {
+		return &MigrationError{s.ID, cmp.Or(said, errors.New(how))}
+	}
+	if err := s.answers(ctx, c); err != nil {
+		return &UndecidedError{s.ID, err}
+	}
+	done := errors.New("it is here")
+	err := c.Follow(ctx, func(now Status) error {
+		s.tell(now)
+		in := now.Migration.In
+		switch {
+		case now.State == StateFailed:
+			return failed("the machine of its target has " + stage(in))
+		case in == nil || in.ID != s.ID:
+			return &UndecidedError{s.ID, fmt.Errorf("the server has another machine, which is %s", now.State)}
+		case now.State == StateMigrating, now.State == StateCreating:
+			return nil
+		}
+		return done // and whatever its guest has done since
+	})
+	_, lost := errors.AsType[*MigrationError](err)
+	_, unclear := errors.AsType[*UndecidedError](err)
+	switch {
+	case errors.Is(err, done), err == nil:
+		return nil
+	case lost, unclear:
+		return err
+	case isNoInstance(err), errors.Is(err, ErrLost):
+		return failed("the server of its target was started anew, without a machine")
+	}
+	return &UndecidedError{s.ID, err}
+}
+
+// answers waits for a server that may just be started anew.
+func (s Arrive) answers(ctx context.Context, c Client) error {
+	ctx, cancel := context.WithTimeout(ctx, againPatience)
+	defer cancel()
+	return AwaitHTTP{Target: c.Target}.Do(ctx, c.Host)
+}
+
+func stage(m *Migration) string {
+	if m == nil {
+		return "failed"
+	}
+	return "failed, in the phase " + m.State
+}
+
+func (s Arrive) tell(now Status) {
+	if in := now.Migration.In; s.Tell != nil && in != nil && in.ID == s.ID {
+		s.Tell(in.State)
+	}
+}
