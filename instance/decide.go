@@ -18,6 +18,9 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
+	if err := s.passes(old, known, seen, c); err != nil {
+		return operation.Decision{}, old, err
+	}
 	kind, err := s.ready(seen)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -121,6 +124,7 @@ func (s Settings) next(choose chooser, seen Seen, old Record, known bool, id, na
 		return Record{}, &EndingError{Name: old.Name}
 	}
 	next.Name, next.Wanted, next.Ending = name, WantedRunning, nil
+	next.Migration, next.Run = s.arriving(old, seen, c)
 	if c.Protect != nil {
 		next.Protected = *c.Protect
 	}
@@ -206,7 +210,11 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	if goOn && seen.unreachable(*old.Run, p) {
 		p.ensured, decision.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
 	}
-	stages, err := s.up(next, p)
+	arrive, err := s.arrival(next, seen, p, c)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	stages, err := s.up(next, p, arrive)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
@@ -268,6 +276,9 @@ func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, 
 	finished := next
 	run := *next.Run
 	run.Ensured = run.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
+	if finished.Migration != nil {
+		run.Migration, finished.Migration = finished.Migration.ID, nil
+	}
 	finished.Run, finished.Leaving = &run, nil
 	if d.Plan.Empty() && reflect.DeepEqual(finished, old) {
 		return d, old, nil
@@ -281,6 +292,9 @@ func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, 
 			before.VMM = nil
 		}
 		before.Run, before.Leaving = nil, nil
+	}
+	if before.Migration.arrives() {
+		before.Migration = next.Migration // of a try that failed again
 	}
 	var errs [4]error
 	d.Before, errs[0] = next.replaces(old)

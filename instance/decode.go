@@ -176,6 +176,8 @@ func (c *cursor) run() (r Run) {
 			r.Object = c.text()
 		case "service":
 			r.Service = c.text()
+		case "migration":
+			r.Migration = c.text()
 		default:
 			c.expect(false)
 		}

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -31,7 +32,16 @@ type Change struct {
 	// under it; nil: as long as is usual.
 	Grace *time.Duration
 	// Yes lets delete take away what is protected.
-	Yes    bool
+	Yes bool
+	// From, if set, has the machine come from another sled; its ID and Source are.
+	From *Migration
+	// Arrival, if set, lets delete take away nothing but what is arriving by the
+	// migration of that id, and has not arrived.
+	Arrival string
+	// departed takes away what a migration has left here.
+	departed bool
+	// Tell hears of the phases of a migration; may be nil.
+	Tell   func(phase string)
 	DryRun bool
 	Keep   bool
 }
@@ -69,7 +79,8 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 	if c.Known && !known {
 		return Result{}, s.missing(ctx, env, view, c.Wanted.Ref)
 	}
-	if known && c.Only == "" && s.isSo(ctx, env.Host, r, c.Wanted) {
+	came := c.From == nil || known && r.Run != nil && r.Run.Migration == c.From.ID
+	if known && c.Only == "" && came && s.isSo(ctx, env.Host, r, c.Wanted) {
 		if c.Protect != nil && *c.Protect != r.Protected {
 			return s.protect(ctx, env, id, c)
 		}
@@ -82,15 +93,15 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 		}
 	}
 	if err != nil && !known {
-		return s.elsewhere(ctx, env, id, c, result, err)
+		result, err = s.elsewhere(ctx, env, id, c, result, err)
 	}
-	return result, err
+	return s.unarrived(ctx, env, id, c, result, err)
 }
 
 // isSo is the cheap look: the record is finished and equal to what is wanted,
 // its zone runs, and its Propolis runs its machine. Any doubt is a no.
 func (s Settings) isSo(ctx context.Context, h host.Host, r Record, w Wanted) bool {
-	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
+	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Migration != nil || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
 	if len(differences(r.Spec, w.apply(r.Spec))) > 0 {
@@ -114,7 +125,11 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 			if err != nil {
 				return Seen{}, err
 			}
-			return s.Look(ctx, h, r, c.Wanted.apply(r.Spec).Disks, boot)
+			seen, err := s.Look(ctx, h, r, c.Wanted.apply(r.Spec).Disks, boot)
+			if from := cmp.Or(c.From, r.Migration); err == nil && from.arrives() {
+				seen.Source = s.askSource(ctx, h, from.Source)
+			}
+			return seen, err
 		},
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
 			if err := s.free(ctx, env, view, id); err != nil {

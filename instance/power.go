@@ -63,6 +63,9 @@ func (s Settings) powerDecision(
 	if seen.Inside.Err != nil {
 		return operation.Decision{}, old, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
 	}
+	if old.Migration != nil {
+		return operation.Decision{}, old, &MigratingError{Name: old.Name, Migration: *old.Migration}
+	}
 	if old.Run == nil {
 		return operation.Decision{}, old, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
 	}

@@ -33,6 +33,9 @@ type Record struct {
 	// decided that its run ends: see vmm.go.
 	VMM    *VMM    `json:"vmm,omitempty"`
 	Ending *Ending `json:"ending,omitempty"`
+	// Migration is set from before its machine's Propolis is asked for it until it
+	// is known on which sled it ended.
+	Migration *Migration `json:"migration,omitempty"`
 }
 
 // Runs lists what may be on the host of an instance: its run, and earlier ones
@@ -74,6 +77,9 @@ type Run struct {
 	Foreign bool   `json:"foreign,omitempty"`
 	Object  string `json:"object,omitempty"`
 	Service string `json:"service,omitempty"`
+	// Migration is the id of the one by which the machine came; empty: it was made
+	// here.
+	Migration string `json:"migration,omitempty"`
 }
 
 // ByHand is the Service of a Propolis that no service of its zone has started.

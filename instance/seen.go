@@ -50,6 +50,8 @@ type Seen struct {
 	Room *reservoir.State
 	// Profile is what lies in the zone as its site profile; nil if none.
 	Profile []byte
+	// Source is what an arrival's source says; zero where nothing arrives.
+	Source peer
 }
 
 // Inside is what was seen inside a running zone.
@@ -67,6 +69,7 @@ type VM struct {
 	State      string
 	ID         string
 	Generation uint64 // of the state
+	Migration  propolis.Migrations
 	// Err is why it could not be asked. errors.Is(Err, propolis.ErrNoInstance)
 	// means that it answered, and has none.
 	Err error
@@ -202,23 +205,24 @@ func (s Settings) lookInside(ctx context.Context, h host.Host, r Record, seen *S
 	if service := s.service(r); states[service] == "online" || service == ByHand {
 		seen.Inside.VM = s.ask(ctx, h, r)
 		if seen.Inside.VM.State != "" {
-			seen.Inside.VM.Generation = s.generation(ctx, h, r)
+			now := s.statusOf(ctx, h, r)
+			seen.Inside.VM.Generation, seen.Inside.VM.Migration = now.Generation, now.Migration
 		}
 	}
 	return nil
 }
 
-// generation is that of the machine's state; 0 if it cannot be told. Who waits
-// for the state to pass does so from there.
-func (s Settings) generation(ctx context.Context, h host.Host, r Record) uint64 {
+// statusOf is the machine's state with its generation and its migrations; zero if
+// it cannot be told. Who waits for the state to pass does so from there.
+func (s Settings) statusOf(ctx context.Context, h host.Host, r Record) propolis.Status {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
 	client := propolis.Client{Host: h, Target: s.target(r)}
 	now, err := client.Monitor(ctx, 0)
 	if err != nil {
-		return 0
+		return propolis.Status{}
 	}
-	return now.Generation
+	return now
 }
 
 // readProfile reads the site profile through a view that cannot leave the

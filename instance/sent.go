@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
@@ -37,11 +38,11 @@ func LoadSent(view ledger.View, id string) (Sent, bool, error) {
 // Undone, what was sent before stands again; gone, where the instance is new.
 func keepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at operation.Moment) error {
 	for _, a := range d.Plan.Actions {
-		step, ok := a.Step.(propolis.Ensure)
+		m, ok := sends(a.Step)
 		if !ok {
 			continue
 		}
-		value, err := json.Marshal(Sent{PropolisID: r.Run.PropolisID, Time: at.Now, Spec: *step.Request.Init.Spec})
+		value, err := json.Marshal(Sent{PropolisID: r.Run.PropolisID, Time: at.Now, Spec: m})
 		if err != nil {
 			return err
 		}
@@ -52,4 +53,15 @@ func keepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at o
 		}
 	}
 	return nil
+}
+
+// sends is the machine that a step asks Propolis for.
+func sends(step plan.Step) (spec.InstanceSpec, bool) {
+	switch step := step.(type) {
+	case propolis.Ensure:
+		return *step.Request.Init.Spec, true
+	case propolis.Arrive:
+		return step.Machine, step.Request.Init.Migration != nil
+	}
+	return spec.InstanceSpec{}, false
 }

@@ -89,8 +89,9 @@ func after(ids ...string) []string {
 }
 
 // up lists what is still to do from here to a running VM, by stage. It fails
-// if Propolis would refuse the machine.
-func (s Settings) up(r Record, p progress) (map[Stage][]plan.Action, error) {
+// if Propolis would refuse the machine. With arrive, that is how the machine
+// comes.
+func (s Settings) up(r Record, p progress, arrive *propolis.Arrive) (map[Stage][]plan.Action, error) {
 	request, err := s.request(r)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,8 @@ func (s Settings) up(r Record, p progress) (map[Stage][]plan.Action, error) {
 	zoned := s.upZone(&w, r, p)
 	booted := s.upBoot(&w, r, p, append(links, zoned))
 	addressed := s.upAddress(&w, r, p, booted)
-	s.upPropolis(&w, r, p, request, addressed)
+	started := s.upPropolis(&w, r, p, addressed)
+	s.upMachine(&w, r, p, request, arrive, started)
 	return w.actions, nil
 }
 
@@ -246,9 +248,25 @@ func (s Settings) gateway(a Address) netip.Addr {
 	return netip.Addr{}
 }
 
-func (s Settings) upPropolis(w *way, r Record, p progress, request spec.EnsureRequest, before string) {
+// upPropolis starts the server.
+func (s Settings) upPropolis(w *way, r Record, p progress, before string) string {
 	run := *r.Run
-	thing := "propolis " + r.Name
+	target := s.target(r)
+	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
+		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step}), before)
+	}
+	fmri, byItself := s.service(r), s.packingOf(run).byItself
+	at := act(StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
+	at = act(StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait, smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at)
+	at = lastOf(w.add(StageStart, p.online || !byItself, plan.Action{
+		ID: "ipadm.await-address " + s.addressObject(r), Object: "address " + s.addressObject(r), Change: plan.Wait, After: after(at),
+		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: s.addressObject(r)},
+	}), at)
+	return act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)
+}
+
+// upMachine gives the server its machine, and runs it.
+func (s Settings) upMachine(w *way, r Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
 	target := s.target(r)
 	// What a server was told goes with its zone, if this run takes that back; in
 	// one that was there before it lasts.
@@ -260,16 +278,12 @@ func (s Settings) upPropolis(w *way, r Record, p progress, request spec.EnsureRe
 		return false
 	}
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
-		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: thing, Why: why, Change: change, After: after(before), Step: step, Lasting: told(step)}), before)
+		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step, Lasting: told(step)}), before)
 	}
-	fmri, byItself := s.service(r), s.packingOf(run).byItself
-	at := act(StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
-	at = act(StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait, smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at)
-	at = lastOf(w.add(StageStart, p.online || !byItself, plan.Action{
-		ID: "ipadm.await-address " + s.addressObject(r), Object: "address " + s.addressObject(r), Change: plan.Wait, After: after(at),
-		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: s.addressObject(r)},
-	}), at)
-	at = act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)
+	if arrive != nil {
+		act(StageEnsure, p.running, "propolis.arrive "+r.Name, "from "+r.Migration.Source, plan.Create, *arrive, at)
+		return
+	}
 	at = act(StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create, propolis.Ensure{Target: target, Request: request}, at)
 	at = act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"}, at)
 	act(StageRun, p.running, "propolis.await-state "+r.Name, "", plan.Wait, propolis.AwaitState{Target: target, States: []string{"Running"}}, at)

@@ -57,6 +57,10 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 			if err != nil {
 				return operation.Decision{}, err
 			}
+			if spared, err := s.spares(old, next, seen, c); spared || err != nil {
+				result = old
+				return operation.Decision{}, err
+			}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
 			if len(old.Runs()) > 0 {
 				d.Plan.Actions, d.Intent.Removes, d.Warn = s.down(old, seen, at, c.grace()), removes(old.Runs(), seen), s.unkept(old, seen)
@@ -117,6 +121,10 @@ func (s Settings) lookAt(env operation.Env, id string) func(context.Context, hos
 		if err != nil {
 			return Seen{}, err
 		}
-		return s.Look(ctx, h, r, r.Spec.Disks, boot)
+		seen, err := s.Look(ctx, h, r, r.Spec.Disks, boot)
+		if err == nil && r.Migration.arrives() {
+			seen.Source = s.askSource(ctx, h, r.Migration.Source)
+		}
+		return seen, err
 	}
 }

@@ -1,0 +1,163 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// The target's side of a migration: the way up, but that the machine comes from
+// another sled instead of being made. From before Propolis is asked for it until
+// it runs here, the record says that it arrives.
+
+// NotArrivedError is a migration that has not brought the machine here: it is at
+// its source. What there was of it here is taken away.
+type NotArrivedError struct {
+	Name      string
+	Migration Migration
+	Err       error // why, where that is known
+}
+
+// Error says where the machine is.
+func (e *NotArrivedError) Error() string {
+	text := fmt.Sprintf("instance %q has not arrived: its machine is where it was, at %s", e.Name, e.Migration.Source)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap gives the cause.
+func (e *NotArrivedError) Unwrap() error { return e.Err }
+
+// Hint says where to go on.
+func (e *NotArrivedError) Hint() string {
+	return "on the source, sledctl instance migrate " + e.Name + " tries it again"
+}
+
+// passes says whether a verb on the way up may go on, as far as migrations go.
+// Errors: *MigratingError; *MovedError; *NotArrivedError for an arrival that is
+// none; *ConflictError for one of what is here already.
+func (s Settings) passes(old Record, known bool, seen Seen, c Change) error {
+	m := old.Migration
+	switch {
+	case !known:
+		return nil
+	case m.departs():
+		return &MigratingError{Name: old.Name, Migration: *m}
+	case m == nil && c.From != nil && (old.Run == nil || old.Run.Migration != c.From.ID):
+		is := Difference{Field: "instance", Is: "on this sled already", Wanted: "to arrive by migration " + c.From.ID}
+		return &ConflictError{Name: old.Name, Differences: []Difference{is}}
+	case m == nil:
+		if id, left := seen.left(old); left && !c.Recreate {
+			return &MovedError{old.Name, id}
+		}
+		return nil
+	case c.Only != "":
+		return &MigratingError{Name: old.Name, Migration: *m}
+	}
+	at := s.arrived(old, seen)
+	another := c.From != nil && c.From.ID != m.ID
+	switch {
+	case another && (at == onTheWay || at == atTarget):
+		return &MigratingError{old.Name, *m, "and not by migration " + c.From.ID}
+	case c.From != nil, at == onTheWay, at == atTarget:
+		return nil // what the source says is looked at before it is asked for anything
+	case at == atSource:
+		return &NotArrivedError{Name: old.Name, Migration: *m}
+	}
+	return &MigratingError{old.Name, *m, "its machine is not here, and the source cannot be asked"}
+}
+
+// arriving is the migration and the run that the next record has. A machine that
+// has come is as any other from then on.
+func (s Settings) arriving(old Record, seen Seen, c Change) (*Migration, *Run) {
+	m := old.Migration
+	switch {
+	case m.arrives() && old.Run != nil && s.arrived(old, seen) == atTarget:
+		run := *old.Run
+		run.Migration = m.ID
+		return nil, &run
+	case c.From != nil && (old.Run == nil || old.Run.Migration != c.From.ID):
+		return c.From, old.Run
+	}
+	return m, old.Run
+}
+
+// arrival is the step by which the machine comes; nil for one that is made here.
+func (s Settings) arrival(next Record, seen Seen, p progress, c Change) (*propolis.Arrive, error) {
+	if !next.Migration.arrives() {
+		return nil, nil
+	}
+	step := &propolis.Arrive{Target: s.target(next), ID: next.Migration.ID, Tell: c.Tell}
+	if p.ensured {
+		return step, nil
+	}
+	return step, s.incoming(next, seen.Source, step)
+}
+
+// spares says whether what would be taken away is left alone: with c.Arrival, all
+// but that arrival. A machine that is on its way, or may be the only one, is no
+// verb's to end. Departed is what is left of one that is gone.
+func (s Settings) spares(old, next Record, seen Seen, c Change) (bool, error) {
+	m := old.Migration
+	switch {
+	case c.Arrival != "" && (!m.arrives() || m.ID != c.Arrival):
+		return true, nil
+	case m == nil, m.departs() && m.Departed && c.departed:
+		return false, nil
+	case m.departs():
+		return false, &MigratingError{Name: old.Name, Migration: *m}
+	}
+	vm := seen.Inside.VM
+	unseen := seen.Inside.Err != nil || vm.Err != nil && !isNoInstance(vm.Err)
+	switch at := s.arrived(old, seen); {
+	case at == onTheWay:
+		return false, &MigratingError{old.Name, *m, "its memory moves, and nothing calls it back"}
+	case at == atTarget && c.Arrival != "":
+		return false, &MigratingError{old.Name, *m, "it has arrived"}
+	case at == atTarget:
+		return false, nil
+	case at == unclear && unseen:
+		return false, &MigratingError{old.Name, *m, "it cannot be told whether its machine runs here"}
+	case next.ID != "":
+		return false, &MigratingError{old.Name, *m, "it has not arrived: only delete ends that, and leaves it to its source"}
+	}
+	return false, nil
+}
+
+// unarrived takes away what there is of an arrival that has come to nothing.
+func (s Settings) unarrived(ctx context.Context, env operation.Env, id string, c Change, result Result, err error) (Result, error) {
+	not, known := errors.AsType[*NotArrivedError](err)
+	failed, ended := errors.AsType[*propolis.MigrationError](err)
+	if !known && !ended || c.DryRun || c.Keep {
+		return result, err
+	}
+	migration := ""
+	if known {
+		migration = not.Migration.ID
+	} else {
+		migration = failed.ID
+	}
+	gone, gerr := s.Delete(ctx, env, Change{Verb: c.Verb, Wanted: Wanted{Ref: id}, Arrival: migration, Yes: true})
+	if _, none := errors.AsType[*NotFoundError](gerr); gerr != nil && !none {
+		return gone, errors.Join(err, gerr)
+	}
+	if ended {
+		return result, &NotArrivedError{Name: result.Record.Name, Migration: Migration{ID: migration, Source: source(c, result)}, Err: err}
+	}
+	return gone, err
+}
+
+func source(c Change, result Result) string {
+	switch m := result.Record.Migration; {
+	case c.From != nil:
+		return c.From.Source
+	case m != nil:
+		return m.Source
+	}
+	return "its source"
+}

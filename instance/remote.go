@@ -1,0 +1,198 @@
+package instance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Another sled's sledctl, as a migration's source speaks to it: by a command line,
+// an instance document, and what it prints with -o json. An exit code alone is
+// believed in nothing.
+
+// Remote runs another sled's sledctl by these words, the program first. When ctx ends
+// it is asked to end with care, and waited for. The error is one of not having
+// run it at all.
+type Remote func(ctx context.Context, words []string, stdin []byte) (Answer, error)
+
+// ssh is the program that gives its words to a shell on the other side.
+const ssh = "ssh"
+
+// commandLine are the words that run a sledctl elsewhere with these arguments.
+func commandLine(target, args []string) []string {
+	line := slices.Clone(target)
+	for _, a := range args {
+		if path.Base(target[0]) == ssh {
+			a = host.Quote(a)
+		}
+		line = append(line, a)
+	}
+	return line
+}
+
+// Answer is what another sled's sledctl printed.
+type Answer struct {
+	Exit           int // -1: it did not end by itself
+	Stdout, Stderr []byte
+}
+
+// RemoteError is another sled's sledctl that did not do what it was to do.
+type RemoteError struct {
+	Peer    string // the words that ran it
+	Exit    int
+	Message string
+	// Left is what it said that is left on its host. Said is set where it spoke at
+	// all: else nothing is known of what became of it.
+	Left []string
+	Said bool
+	Hint string
+	Err  error // why it could not be run
+}
+
+// Error tells whose words they are.
+func (e *RemoteError) Error() string {
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("%s: %v", e.Peer, e.Err)
+	case !e.Said && e.Message == "":
+		return fmt.Sprintf("%s: ended with %d, and said nothing", e.Peer, e.Exit)
+	}
+	return fmt.Sprintf("%s: %s", e.Peer, e.Message)
+}
+
+// Unwrap gives the cause.
+func (e *RemoteError) Unwrap() error { return e.Err }
+
+// clean says that it told its end, and left nothing, or was never begun.
+func (e *RemoteError) clean() bool {
+	return e.Err != nil && e.Exit < 0 || e.Said && len(e.Left) == 0 && e.Exit != exitLocked
+}
+
+// exitLocked is the exit code of a sledctl that found another one at work.
+const exitLocked = 6
+
+// refusalOf reads what a sledctl that failed has said: its last line, in JSON.
+func refusalOf(peer string, a Answer, err error) *RemoteError {
+	e := &RemoteError{Peer: peer, Exit: a.Exit, Err: err}
+	lines := strings.Split(strings.TrimSpace(string(a.Stderr)), "\n")
+	e.Message = lines[len(lines)-1]
+	var told struct {
+		Kind    string   `json:"kind"`
+		Exit    int      `json:"exit"`
+		Message string   `json:"message"`
+		Left    []string `json:"left"`
+		Hint    string   `json:"hint"`
+	}
+	if json.Unmarshal([]byte(e.Message), &told) == nil && told.Kind == "Error" && told.Exit == a.Exit && told.Left != nil {
+		e.Message, e.Left, e.Hint, e.Said = told.Message, told.Left, told.Hint, true
+	}
+	return e
+}
+
+// errForeign is an answer that no sledctl gives to what it was asked.
+var errForeign = errors.New("what it printed is not the instance that was asked for")
+
+// arrivalOf reads what a sledctl that succeeded has said: the instance, arrived by
+// the migration.
+func arrivalOf(a Answer, id, migration string) error {
+	var told struct {
+		Kind      string `json:"kind"`
+		ID        string `json:"id"`
+		State     string `json:"state"`
+		Migration *struct {
+			ID    string `json:"id"`
+			State string `json:"state"`
+		} `json:"migration"`
+	}
+	d := json.NewDecoder(bytes.NewReader(a.Stdout))
+	if err := d.Decode(&told); err != nil {
+		return fmt.Errorf("%w: %w", errForeign, err)
+	}
+	if d.More() || told.Kind != "Instance" || told.ID != id || told.State == "" || told.Migration == nil {
+		return errForeign
+	}
+	if told.Migration.ID != migration || told.Migration.State != Arrived {
+		return fmt.Errorf("%w: its migration is %s, %s", errForeign, told.Migration.ID, told.Migration.State)
+	}
+	return nil
+}
+
+// planned says whether a sledctl has told what it would do.
+func planned(a Answer) error {
+	var told struct {
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(a.Stdout, &told); err != nil || told.Kind != "ActionList" {
+		return errForeign
+	}
+	return nil
+}
+
+// How a migration stands with an instance of this sled.
+const (
+	Arriving  = "arriving"
+	Arrived   = "arrived"
+	Departing = "departing"
+)
+
+// Migrating tells the migration that an instance is in, or came by; false: none.
+func (r Record) Migrating() (id, state, peer string, any bool) {
+	switch m := r.Migration; {
+	case m.arrives():
+		return m.ID, Arriving, m.Peer(), true
+	case m.departs():
+		return m.ID, Departing, m.Peer(), true
+	case r.Run != nil && r.Run.Migration != "":
+		return r.Run.Migration, Arrived, "", true
+	}
+	return "", "", "", false
+}
+
+// Document describes an instance to another sled: what it is, without what is this
+// sled's own. A link is left to the other sled where it is this one's default.
+func (s Settings) Document(r Record) ([]byte, error) {
+	type nic struct {
+		Over string `json:"over,omitempty"`
+		MAC  string `json:"mac"`
+		VLAN int    `json:"vlan,omitempty"`
+	}
+	d := struct {
+		ID      string          `json:"id"`
+		Name    string          `json:"name"`
+		CPUs    int             `json:"cpus"`
+		Memory  uint64          `json:"memory"`
+		Disks   []Disk          `json:"disks,omitempty"`
+		NICs    []nic           `json:"nics"`
+		Machine json.RawMessage `json:"spec,omitempty"`
+	}{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, Memory: r.Spec.Memory, NICs: []nic{}}
+	for _, n := range r.Spec.NICs {
+		if n.Over == s.GuestLink {
+			n.Over = ""
+		}
+		d.NICs = append(d.NICs, nic{n.Over, n.MAC, n.VLAN})
+	}
+	if r.Spec.Machine == nil {
+		d.Disks = r.Spec.Disks
+	} else {
+		request, err := s.request(r)
+		if err == nil {
+			d.Machine, err = json.Marshal(request.Init.Spec)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(d)
+	return b.Bytes(), err
+}
