@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -43,8 +44,9 @@ type Env struct {
 	formatBlank bool // bootstrap makes pools on blank disks
 	output      terminal.Output
 	progress    *progress
-	watch       func(plan.Event)      // beside progress; nil: nobody
-	simDir      func() (string, bool) // the simulated sled's directory, if that is the host
+	watch       func(plan.Event)                                                                 // beside progress; nil: nobody
+	remote      func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) // runs another sled's sledctl
+	simDir      func() (string, bool)                                                            // the simulated sled's directory, if that is the host
 	sled        *sim.Sled
 	crash       *crashing // --crash-at; nil: none
 	book        *book
@@ -70,6 +72,7 @@ func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
 	e.Config = sync.OnceValues(e.loadConfig)
 	e.simDir = e.simulated
+	e.remote = e.runProgram
 	e.book = &book{open: e.openLedger, tell: e.progress.warn}
 	e.Ledger = e.openedLedger
 	return e

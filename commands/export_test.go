@@ -3,10 +3,20 @@ package commands
 import (
 	"context"
 	"net"
+	"strings"
 
 	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim/world"
 )
+
+// Remote replaces how another sled's sledctl is run.
+func (e *Env) Remote(run func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error)) {
+	e.remote = run
+}
+
+// Input is what is read from standard input.
+func (e *Env) Input(text []byte) { e.Streams.In.Reader = strings.NewReader(string(text)) }
 
 // Draw replaces the source of random ids, so that a dry run and the run after
 // it can be made to choose the same.

@@ -19,7 +19,7 @@ func newInstance(env *Env) *cobra.Command {
 	cmd := group("instance", "Virtual machines, each in a zone of its own", "")
 	cmd.AddCommand(
 		newInstanceEnsure(env), newInstanceList(env), newInstanceGet(env), newInstanceStart(env), newInstanceStop(env),
-		newInstanceReboot(env), newInstanceDelete(env), newInstanceAdopt(env), newInstanceWait(env), newInstanceWatch(env), newInstanceConsole(env), newInstanceHistory(env),
+		newInstanceReboot(env), newInstanceMigrate(env), newInstanceDelete(env), newInstanceAdopt(env), newInstanceWait(env), newInstanceWatch(env), newInstanceConsole(env), newInstanceHistory(env),
 	)
 	return cmd
 }
@@ -42,12 +42,23 @@ type shownInstance struct {
 	Pool       string          `json:"pool"`
 	Generation uint64          `json:"generation"`
 	Updated    time.Time       `json:"time_updated"`
+	Migration  *shownMigration `json:"migration"` // null: it was made here, and is in none
+}
+
+// shownMigration is the migration that an instance is in, or came by.
+type shownMigration struct {
+	ID    string `json:"id"`
+	State string `json:"state"` // arriving, arrived, departing
+	Peer  string `json:"peer"`  // the other sled's Propolis, or what runs its sledctl; empty: it is over
 }
 
 func showInstance(i instance.Instance) shownInstance {
 	s := shownInstance{
 		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.String(), VNICs: []shownVNIC{},
 		CPUs: i.Spec.CPUs, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, Generation: i.Generation, Updated: i.Updated,
+	}
+	if id, state, peer, migrating := i.Migrating(); migrating {
+		s.Migration = &shownMigration{id, state, peer}
 	}
 	if s.Disks == nil {
 		s.Disks = []instance.Disk{}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/instance"
@@ -22,6 +24,7 @@ type ensureOptions struct {
 	manyFlags
 	recreate           bool
 	protect, unprotect bool
+	from, migration    string
 }
 
 func newInstanceEnsure(env *Env) *cobra.Command {
@@ -36,7 +39,10 @@ this run made is taken back, unless --keep; if it is killed, running it again go
 
 With --all it brings up every instance that is wanted running, as it is recorded: after a reboot of the sled, for one. With --failed
 only those that were complete in this boot of the sled and run no more. What one of them lacks, its pool for one, keeps no other from
-coming up: it is told, and the exit code is 3.`,
+coming up: it is told, and the exit code is 3.
+
+With --migrate-from and --migration-id its machine comes from another sled, as it runs: so instance migrate calls it there (docs/migration.md). Without
+them, an instance whose arrival was interrupted is waited for where it is on its way, and taken away where it stayed at its source.`,
 		Example: `  sledctl instance ensure web1 --cpus 4 --memory 8G --disk rpool/volumes/web1 --nic over=net0,vlan=100
   sledctl instance ensure -f web1.toml
   sledctl instance ensure web1 --spec machine.json --nic over=net0
@@ -60,6 +66,10 @@ coming up: it is told, and the exit code is 3.`,
 	cmd.Flags().BoolVar(&o.failed, "failed", false, "every instance that ran since the sled was booted, and died")
 	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all leaves it")
 	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "take the protection off")
+	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the Propolis that has its machine: it comes from there, as it runs (instance migrate)")
+	cmd.Flags().StringVar(&o.migration, "migration-id", "", "UUID of that migration, new with each try")
+	env.complete(cmd, "migrate-from", noWords)
+	env.complete(cmd, "migration-id", noWords)
 	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone where a difference needs it: the VM is powered off")
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
@@ -70,13 +80,37 @@ func runInstanceEnsure(ctx context.Context, e *Env, o ensureOptions) error {
 	if o.protect && o.unprotect {
 		return &usageError{text: "instance ensure: --protect and --no-protect exclude each other"}
 	}
+	from, err := o.migrateFrom()
+	if err != nil {
+		return err
+	}
 	wanted, err := e.wanted(o.specFlags)
 	if err != nil {
 		return err
 	}
 	return e.ensure(ctx, o.mutation, instance.Change{
 		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, Protect: o.protection(), DryRun: o.dry(), Keep: o.keep,
+		From: from, Tell: func(phase string) { e.progress.phase("instance "+wanted.Ref, phase) },
 	})
+}
+
+// migrateFrom is nil where the machine is made here.
+func (o ensureOptions) migrateFrom() (*instance.Migration, error) {
+	if o.from == "" && o.migration == "" {
+		return nil, nil
+	}
+	at, err := netip.ParseAddrPort(o.from)
+	if err != nil || at.Port() == 0 {
+		return nil, &usageError{text: fmt.Sprintf("--migrate-from %q: want IP:PORT, as 10.77.0.2:12400", o.from)}
+	}
+	id, err := uuid.Parse(o.migration)
+	if err != nil {
+		return nil, &usageError{text: fmt.Sprintf("--migration-id %q: want a UUID", o.migration)}
+	}
+	if o.recreate {
+		return nil, &usageError{text: "instance ensure: --recreate and --migrate-from exclude each other"}
+	}
+	return &instance.Migration{ID: id.String(), Source: at.String()}, nil
 }
 
 // protection is nil where it shall stay as it is.

@@ -165,6 +165,7 @@ func newInstanceReboot(env *Env) *cobra.Command {
 func newInstanceDelete(env *Env) *cobra.Command {
 	var m mutation
 	var mustExist, yes bool
+	var migration string
 	cmd := &cobra.Command{
 		Use:     "delete NAME|UUID ...",
 		Aliases: []string{"rm"},
@@ -176,19 +177,21 @@ asked, --yes is needed.`,
   sledctl instance delete web1 --dry-run`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
-			return runInstanceDelete(ctx, env, m, mustExist, yes, args)
+			return runInstanceDelete(ctx, env, m, mustExist, instance.Change{Yes: yes, Arrival: migration}, args)
 		}),
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
 	cmd.Flags().BoolVar(&yes, "yes", false, "also what is protected")
+	cmd.Flags().StringVar(&migration, "migration-id", "", "only what is arriving by this migration, and has not arrived")
+	env.complete(cmd, "migration-id", noWords)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
 }
 
 // runInstanceDelete tries every one, and tells all that went wrong.
-func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist, yes bool, refs []string) error {
+func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist bool, c instance.Change, refs []string) error {
 	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
@@ -196,7 +199,9 @@ func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist, yes b
 	var failed []error
 	var reports, dry []operation.Report
 	for _, ref := range refs {
-		result, err := e.deleteInstance(ctx, s, env, instance.Change{Verb: "instance delete", Wanted: instance.Wanted{Ref: ref}, Yes: yes, DryRun: m.dry()})
+		result, err := e.deleteInstance(ctx, s, env, instance.Change{
+			Verb: "instance delete", Wanted: instance.Wanted{Ref: ref}, Yes: c.Yes, Arrival: c.Arrival, DryRun: m.dry(),
+		})
 		switch {
 		case is[*instance.NotFoundError](err) && !mustExist:
 			e.progress.say("no instance %q: nothing to do", ref)

@@ -37,6 +37,7 @@ type stage struct {
 	row
 	line      string // the row's, with names
 	saved     *sim.Sled
+	other     *sim.Sled // nil: there is none
 	at        time.Time
 	files     string            // a directory of this machine's
 	plan      string            // a file there
@@ -69,8 +70,15 @@ func (r row) stage(t *testing.T, files string) *stage {
 	}
 	g := &stage{row: r, files: files, line: r.line}
 	s := &scene{newSled(t, sim.Options{Seed: 1, M2: max(r.m2, 1), U2: max(r.u2, 1), Blank: r.blank, Mode: r.mode}, r.config), g}
+	if r.pair {
+		s.meet(newSled(t, small(), otherNetwork()))
+		s.there.run("bootstrap")
+	}
 	s.begin()
 	g.saved, g.at = s.Sled.Clone(), time.Now()
+	if r.pair {
+		g.other = s.there.Clone()
+	}
 	s = g.open(t)
 	witness := s.witness(s.Host())
 	dying := host.Crash(witness, 0, host.CrashBefore)
@@ -154,7 +162,21 @@ func (g *stage) open(t *testing.T) *scene {
 	s := &scene{&sled{Sled: g.saved.Clone(), t: t}, g}
 	t.Cleanup(s.Close)
 	time.Sleep(time.Until(g.at)) // each bubble begins at the same time
+	if g.other != nil {
+		other := &sled{Sled: g.other.Clone(), t: t}
+		t.Cleanup(other.Close)
+		s.meet(other)
+	}
 	return s
+}
+
+// meet connects the sled with another one.
+func (s *sled) meet(other *sled) {
+	s.t.Helper()
+	if err := sim.Connect(s.t.Context(), s.Sled, other.Sled); err != nil {
+		s.t.Fatal(err)
+	}
+	s.there, other.there = other, s
 }
 
 // foreigners are what others have on the sled. They stand in every world that
@@ -383,7 +405,23 @@ func (s *scene) laws(at string, recover ...string) {
 		s.t.Fatalf("%s: again (-uninterrupted +resumed):\n%s", at, cmp.Diff(strings.Split(s.want, "\n"), strings.Split(now, "\n")))
 	}
 	s.closed(at + ": again")
+	s.alone(at)
 	s.over(at)
+}
+
+// alone sees that a machine that moves is on one sled, and that nothing of it is
+// on the other.
+func (s *scene) alone(at string) {
+	s.t.Helper()
+	if s.there == nil {
+		return
+	}
+	if n := s.runningMachines() + s.there.runningMachines(); n != 1 {
+		s.t.Fatalf("%s: %d machines run", at, n)
+	}
+	if out := s.there.run("reap --dry-run -H --columns kind,name,verdict"); strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
+		s.t.Errorf("%s: on the other sled there is %s", at, out)
+	}
 }
 
 // isDone says whether no intent is open: what was to be done was, and its outcome

@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -42,6 +43,7 @@ type row struct {
 	noBoot  bool         // a boot would change what it is about
 	plain   bool         // prints nothing
 	then    []string     // what it takes beside running it again
+	pair    bool         // takes another sled
 	may     int          // an exit code that may be instead of 0 after it was disturbed: it was done, and is no more to be done
 }
 
@@ -50,6 +52,7 @@ const web1 = "instance ensure web1 --nic over=net0 --nic over=net1,vlan=7"
 // rows are the verbs. TestEveryVerbIsInTheMatrix sees that none is missing.
 func rows() []row {
 	const spare = "vnic create spare0 --over net0 --mac 02:08:20:00:00:07"
+	const arrive = "instance ensure -f DOCUMENT --migrate-from 10.78.0.2:12400 --migration-id 66666666-6666-4666-8666-666666666666"
 	steps := []string{
 		"vnic create --instance web1 --nic over=net0 --nic over=net1,vlan=7", "zone create --instance web1", "zone boot --instance web1",
 		"zone address --instance web1", "propolis start --instance web1", "propolis ensure --instance web1", "propolis run --instance web1",
@@ -68,6 +71,8 @@ func rows() []row {
 		{name: "start", ready: []string{web1, "instance stop web1"}, line: "instance start web1"},
 		{name: "reboot", adds: true, mortal: true, ready: []string{web1}, line: "instance reboot web1"},
 		{name: "delete", ready: []string{web1}, line: "instance delete web1"},
+		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{web1}, line: migrateWeb1, ends: []string{}, may: 4},
+		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},
 		{name: "adopt", adds: true, mortal: true, stays: true, ready: []string{web1}, prepare: (*scene).forget, line: "instance adopt --all"},
 		{name: "power off", adds: true, mortal: true, ready: []string{web1}, line: "propolis stop --instance web1"},
 		{name: "power cycle", adds: true, mortal: true, ready: []string{web1}, line: "propolis reboot --instance web1"},
@@ -248,7 +253,7 @@ func (s *scene) fill(line string) string {
 			base = z
 		}
 	}
-	return strings.NewReplacer("ZONE", zone, "BASE", base, "PLAN", s.plan).Replace(line)
+	return strings.NewReplacer("ZONE", zone, "BASE", base, "PLAN", s.plan, "DOCUMENT", s.plan).Replace(line)
 }
 
 func (s *sled) zones() (names []string) {
@@ -284,6 +289,29 @@ func (s *scene) forget() {
 	s.loseLedger()
 	s.run("bootstrap --new-ledger")
 	s.run("bootstrap")
+}
+
+// elsewhere has the machine run on the other sled, and describes it.
+func (s *scene) elsewhere() {
+	s.there.run(web1)
+	var i struct {
+		ID    string
+		VNICs []struct {
+			Over, MAC string
+			VLAN      int
+		}
+	}
+	if err := json.Unmarshal([]byte(s.there.run("instance get web1 -o json")), &i); err != nil {
+		s.t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"id": i.ID, "name": "web1", "cpus": 2, "memory": "2G", "nics": i.VNICs[1:]})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.plan = fmt.Sprint(s.files, "/document", s.m2, ".json")
+	if err := os.WriteFile(s.plan, []byte(strings.NewReplacer("Over", "over", "MAC", "mac", "VLAN", "vlan").Replace(string(text))), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // scatter makes a zone, a configuration and a VNIC that only reap takes away.

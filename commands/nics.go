@@ -78,6 +78,9 @@ func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
 		if r.Run == nil && len(r.Leaving) == 0 && r.Wanted == instance.WantedStopped {
 			vm.State = napi.StateStopped
 		}
+		if _, state, peer, _ := r.Migrating(); peer != "" {
+			vm.Moving = "it is " + state + ", of a migration with " + peer
+		}
 		add := func(v instance.VNIC) {
 			if v.MAC != "" && !slices.ContainsFunc(vm.NICs, func(n nicsync.NIC) bool { return n.MAC == v.MAC }) {
 				vm.NICs = append(vm.NICs, nicsync.NIC{MAC: v.MAC, Link: v.Name})

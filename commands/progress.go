@@ -74,6 +74,17 @@ func (p *progress) ended(e plan.Event) string {
 	return text
 }
 
+// phase shows how far a migration has come.
+func (p *progress) phase(what, phase string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.verbose {
+		_ = p.line().Println("sledctl: " + what + ": " + phase)
+		return
+	}
+	p.line().Set(what + ": " + phase)
+}
+
 // say prints a line of narration, on a terminal only.
 func (p *progress) say(format string, args ...any) {
 	if p.streams.Err.Terminal {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
@@ -29,6 +30,8 @@ type sled struct {
 	observe func(plan.Event)
 	// lobby is where its agents answer; nil: on sockets of this machine.
 	lobby *lobby
+	// there is another sled, to which machines move: "there" runs its sledctl.
+	there *sled
 }
 
 // newSled is a fresh sled with a configuration: that of every simulated sled if
@@ -83,8 +86,24 @@ func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
 	if s.lobby != nil {
 		env.Listen(s.lobby.listen)
 	}
+	if s.there != nil {
+		env.Remote(func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+			if c, ok := h.(*host.Crashing); ok && c.Crashed() {
+				return instance.Answer{Exit: -1}, host.ErrCrashed
+			}
+			return s.there.answers(ctx, s.there.Host(), words[1:], stdin), nil
+		})
+	}
 	exit := commands.Run(ctx, env, strings.Fields(line))
 	return answer{exit, out.String(), errs.String()}
+}
+
+// answers runs a command line as another sled's sledctl does.
+func (s *sled) answers(ctx context.Context, h host.Host, words []string, stdin []byte) instance.Answer {
+	env, out, errs := commands.On(h, nil)
+	env.Input(stdin)
+	exit := commands.Run(ctx, env, words)
+	return instance.Answer{Exit: exit, Stdout: out.Bytes(), Stderr: errs.Bytes()}
 }
 
 // try runs a command line, however it ends.

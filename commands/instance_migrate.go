@@ -1,0 +1,138 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/plan"
+)
+
+type migrateOptions struct {
+	mutation
+	to, command    string
+	shared, cancel bool
+	yes            bool
+}
+
+func newInstanceMigrate(env *Env) *cobra.Command {
+	var o migrateOptions
+	cmd := &cobra.Command{
+		Use:   "migrate NAME|UUID --to TARGET",
+		Short: "Move an instance to another sled as it runs",
+		Long: `Move an instance to another sled as it runs. The target's sledctl is run by ssh TARGET sledctl, or by the words of --to-command, which are split at
+their blanks. It makes the instance's zone and VNICs there, with the same MACs, asks both Propolis servers whether the machine can move, and has it move;
+what is left here then goes. docs/migration.md tells what can be moved, and what to do when it fails.
+
+Until the machine runs on the target, the source keeps it: whatever fails, it runs on one sled. While that is not decided, nothing else changes the
+instance here; the same command again asks both sides what became of it, and goes on. --cancel takes a migration back that has not moved the machine.`,
+		Example: `  sledctl instance migrate web1 --to sled2
+  sledctl instance migrate web1 --to-command 'ssh root@sled2 /opt/sledctl/bin/sledctl'
+  sledctl instance migrate web1                # goes on with one that was interrupted`,
+		Args: cobra.ExactArgs(1),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceMigrate(ctx, env, o, args[0]) }),
+	}
+	o.mutation.add(cmd, false)
+	flags := cmd.Flags()
+	flags.StringVar(&o.to, "to", "", "the target, as ssh knows it")
+	flags.StringVar(&o.command, "to-command", "", "words that run the target's sledctl, instead of ssh TARGET sledctl")
+	flags.BoolVar(&o.shared, "shared-disks", false, "the files that are its disks are the same files on both sleds")
+	flags.BoolVar(&o.cancel, "cancel", false, "take back one that was interrupted and has not moved the machine")
+	flags.BoolVar(&o.yes, "yes", false, "with --cancel: without the target's word, where it is off for good")
+	env.complete(cmd, "to", noWords)
+	env.complete(cmd, "to-command", noWords)
+	env.addOutput(cmd)
+	completeArgs(cmd, env.completeInstances)
+	return cmd
+}
+
+// words run the target's sledctl; nil: as they were before.
+func (o migrateOptions) words() ([]string, error) {
+	switch {
+	case o.yes && !o.cancel:
+		return nil, &usageError{text: "instance migrate: --yes is for --cancel"}
+	case o.to != "" && o.command != "":
+		return nil, &usageError{text: "instance migrate: --to and --to-command exclude each other"}
+	case strings.HasPrefix(o.to, "-"):
+		return nil, &usageError{text: "--to " + o.to + ": want the name of a sled"}
+	case o.to != "":
+		return []string{"ssh", o.to, "sledctl"}, nil
+	}
+	if words := strings.Fields(o.command); len(words) > 0 {
+		return words, nil
+	}
+	return nil, nil
+}
+
+func runInstanceMigrate(ctx context.Context, e *Env, o migrateOptions, ref string) error {
+	words, err := o.words()
+	if err != nil {
+		return err
+	}
+	if err := e.instanceList().Check(e.output); err != nil {
+		return err
+	}
+	s, env, err := e.instances(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := s.Migrate(ctx, env, instance.Departure{
+		Verb: "instance migrate", Ref: ref, Target: words, Run: e.remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.dry(),
+		Tell: func(phase string) { e.progress.phase("instance "+ref, phase) },
+	})
+	switch {
+	case errors.Is(err, instance.ErrNoTarget):
+		return &usageError{text: "instance migrate: --to is missing: which sled?", hint: "sledctl instance migrate " + ref + " --to TARGET"}
+	case err != nil:
+		return withReport(err, done.Reports...)
+	case o.dry():
+		return e.printPlan(o.mutation, done.Reports...)
+	case o.cancel:
+		return e.printInstance(context.WithoutCancel(ctx), s, env, done.Record.ID, instance.Settings.Brief)
+	}
+	return e.printDeparted(done)
+}
+
+// printDeparted prints an instance as the target told of it.
+func (e *Env) printDeparted(d instance.Departed) error {
+	shown := showInstance(instance.Instance{Record: d.Record, Status: instance.Status{State: instance.Absent, Reason: "migrated to " + d.Peer}})
+	if d.There != nil {
+		shown = shownInstance{}
+		if err := json.Unmarshal(d.There, &shown); err != nil {
+			return err
+		}
+	}
+	return e.instanceList().PrintOne(e.Streams.Out, e.output, shown)
+}
+
+// endTime is how long a program is waited for that was told to end: a sledctl
+// takes back what it has made.
+const endTime = plan.UndoTime + 30*time.Second
+
+// runProgram runs another sled's sledctl, as a process of this one. What it says
+// meanwhile is passed on.
+func (e *Env) runProgram(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Env = e.environ
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &errs
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = endTime
+	err := cmd.Run()
+	answer := instance.Answer{Exit: -1, Stdout: out.Bytes(), Stderr: errs.Bytes()}
+	if cmd.ProcessState != nil {
+		answer.Exit = cmd.ProcessState.ExitCode()
+	}
+	if _, ended := errors.AsType[*exec.ExitError](err); ended || cmd.ProcessState != nil && ctx.Err() != nil {
+		err = nil
+	}
+	return answer, err
+}
