@@ -77,6 +77,7 @@ func (e *Env) step(ctx context.Context, s instance.Settings, env operation.Env, 
 	if err != nil {
 		return instance.Result{Report: report}, err
 	}
+	s.Pools = []string{missing.Pool} // by its new base it has one zone more, and another might be chosen
 	if change.DryRun {
 		s.Base = func(ledger.View, string) (instance.Base, bool) {
 			b := instanceBase(made)
