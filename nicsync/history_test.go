@@ -112,6 +112,9 @@ func (h *history) check(t *testing.T) {
 	o := all()
 	o.ConfirmTwice = 2 * time.Minute
 	_, err := h.sync(o)
+	if len(h.strayed) > 0 {
+		h.fail(t, "firewalls, networks, addresses and pools are nobody's business here: %q", h.strayed)
+	}
 	after := h.existing()
 	for n := range vms {
 		_, was := before[n]

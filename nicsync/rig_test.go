@@ -39,6 +39,7 @@ type rig struct {
 	mu       sync.Mutex
 	asked    []string
 	told     []string // warnings
+	strayed  []string // lines that who keeps NIC records has no business with
 	runs     int      // commands
 }
 
@@ -58,13 +59,30 @@ func newRig(t operationtest.T, ctx context.Context, era string) *rig {
 func (r *rig) hear(e host.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	method, _, _ := strings.Cut(e.Line.Text, " ")
+	method, rest, _ := strings.Cut(e.Line.Text, " ")
+	if strays(e.Line, method, rest) {
+		r.strayed = append(r.strayed, e.Line.Text)
+	}
 	if !slices.Contains([]string{"GET", "PUT", "DELETE", "POST"}, method) {
 		r.runs++
 		return
 	}
 	text := strings.NewReplacer("cn_uuid="+ours, "cn", "&limit=1000", "", "&offset=0", "", "90b8d0", "").Replace(e.Line.Text)
 	r.asked = append(r.asked, fmt.Sprint(text, " ", e.Status))
+}
+
+// strays says whether this is neither a look at zones and links, nor a question or
+// write about NICs, nor a file of the operation's own.
+func strays(l host.Line, word, rest string) bool {
+	switch {
+	case l.Kind == host.LineFile:
+		return strings.Contains(l.Text, "/etc/")
+	case word == "GET":
+		return !strings.HasPrefix(rest, "/nics") && !strings.HasPrefix(rest, "/search/nics?")
+	case word == "PUT" || word == "DELETE":
+		return !strings.HasPrefix(rest, "/nics/")
+	}
+	return l.Mutates() || !(word == "zoneadm" && strings.HasPrefix(rest, "list ") || word == "dladm" && strings.HasPrefix(rest, "show-"))
 }
 
 // requests are those since the last call; reads of single records come in any
