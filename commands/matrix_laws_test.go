@@ -49,6 +49,7 @@ type stage struct {
 	want      string            // what the verb leads to
 	end       string            // and what delete and reap do then
 	points    map[point]int     // how many there are in the verb
+	real      bool              // its time is
 }
 
 // scene is the sled of one case.
@@ -62,12 +63,7 @@ func (r row) stage(t *testing.T, files string) *stage {
 	if r.config == "" && r.mode == "" {
 		r.config = tuned
 	}
-	if r.ends == nil {
-		r.ends = []string{"instance delete web1"}
-	}
-	if r.restart == nil && !r.bare {
-		r.restart = []string{"bootstrap"}
-	}
+	r = r.whole()
 	g := &stage{row: r, files: files, line: r.line}
 	s := &scene{newSled(t, sim.Options{Seed: 1, M2: max(r.m2, 1), U2: max(r.u2, 1), Blank: r.blank, Mode: r.mode}, r.config), g}
 	if r.pair {
@@ -104,6 +100,17 @@ func (r row) stage(t *testing.T, files string) *stage {
 	return g
 }
 
+// whole is the row with what it does not say.
+func (r row) whole() row {
+	if r.ends == nil {
+		r.ends = []string{"instance delete web1"}
+	}
+	if r.restart == nil && !r.bare {
+		r.restart = []string{"bootstrap"}
+	}
+	return r
+}
+
 // world is what is on the sled, but for what a boot leaves unmounted: the roots
 // of the bases, which nobody needs mounted.
 func (s *scene) world() string {
@@ -124,6 +131,12 @@ func (s *scene) same(before, when string) {
 
 // begin leads to where the verb begins.
 func (s *scene) begin() {
+	s.ground()
+	s.lead()
+}
+
+// ground prepares the sled, on which others have something, too.
+func (s *scene) ground() {
 	if s.mode == world.Helios {
 		s.foreigners("ipkg")
 	} else {
@@ -141,6 +154,10 @@ func (s *scene) begin() {
 	case !s.bare:
 		s.run("bootstrap")
 	}
+}
+
+// lead leads from there to where the verb begins.
+func (s *scene) lead() {
 	s.first, s.firstKeys = s.world(), slices.Sorted(maps.Keys(s.ledger()))
 	for _, line := range s.ready {
 		if line != "REBOOT" {
@@ -401,6 +418,13 @@ func (s *scene) laws(at string, recover ...string) {
 		}
 		again.law(s.t, at+": again")
 	}
+	s.led(at)
+}
+
+// led sees that the verb led where it would have led undisturbed, and that all can
+// be taken away.
+func (s *scene) led(at string) {
+	s.t.Helper()
 	if now := s.settled(); now != s.want {
 		s.t.Fatalf("%s: again (-uninterrupted +resumed):\n%s", at, cmp.Diff(strings.Split(s.want, "\n"), strings.Split(now, "\n")))
 	}
@@ -478,7 +502,9 @@ func (s *scene) finish(at string) string {
 			s.t.Fatalf("%s: sledctl %s: exit %d: %s", at, line, a.exit, a.errs)
 		}
 	}
-	time.Sleep(2 * time.Hour) // of the bubble: all that is held is so no more
+	if !s.real {
+		time.Sleep(2 * time.Hour) // of the bubble: all that is held is so no more
+	}
 	s.run("reap")
 	s.named(at)
 	return s.settled()

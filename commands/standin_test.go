@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,6 +64,13 @@ func removeSled(t *testing.T, dir string) {
 // other test.
 func ownNetwork(t *testing.T) string {
 	t.Helper()
+	config, _ := ownNetworkOf(t)
+	return config
+}
+
+// ownNetworkOf also tells the network.
+func ownNetworkOf(t *testing.T) (string, netip.Prefix) {
+	t.Helper()
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
 		t.Skip("loopback addresses are not there by themselves: ", err)
@@ -76,7 +84,7 @@ func ownNetwork(t *testing.T) string {
 	if strings.Contains(own, "127.77.0.") || own == config {
 		t.Fatalf("the configuration names other addresses:\n%s", config)
 	}
-	return own
+	return own, network
 }
 
 // TestTheExecPath runs the same command lines on the simulated sled in this

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 // The third bytes of the networks that tests use. An operator's own sled begins
@@ -35,6 +36,17 @@ func Underlay() (network netip.Prefix, release func(), err error) {
 		_ = claim.Close()
 	}
 	return netip.Prefix{}, nil, fmt.Errorf("no network from 127.77.%d.0 to 127.77.%d.0 is free: %w", firstNetwork, lastNetwork, err)
+}
+
+// Silent waits until nobody listens any more on the addresses of a network that a
+// sled's servers get first: those of a sled that is gone notice it by themselves.
+func Silent(network netip.Prefix, limit time.Duration) error {
+	for end := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {
+		err := silent(network.Addr().Next())
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // silent fails if a server of an earlier test has not noticed yet that its sled
