@@ -46,11 +46,14 @@ type Settings struct {
 	// plane does not read it before.
 	TombstoneTTL time.Duration
 	NICs         *NICs // their records in NAPI; nil: they are not looked after
-	Listen       []Address
-	Listener     func(context.Context, Address) (net.Listener, error) // opens each; nil: Listen does
-	TLS          *tls.Config                                          // how clients on TCP are told apart; nil: not at all
-	Open         bool                                                 // listen also where everybody can come, though clients are not told apart
-	Log          *slog.Logger
+	// FlatNetwork lets VMs in that have NICs in VPCs: they are put on the guest
+	// link as they are, without what a VPC is.
+	FlatNetwork bool
+	Listen      []Address
+	Listener    func(context.Context, Address) (net.Listener, error) // opens each; nil: Listen does
+	TLS         *tls.Config                                          // how clients on TCP are told apart; nil: not at all
+	Open        bool                                                 // listen also where everybody can come, though clients are not told apart
+	Log         *slog.Logger
 }
 
 // How often the agent looks.
@@ -208,7 +211,7 @@ func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 // http is a server whose clients cannot hold it up.
 func (a *agent) http() *http.Server {
 	return &http.Server{
-		Handler:           &server{endpoints: endpoints(), board: a.board, work: a.work, read: a.graves.note, log: a.Log, draw: uuid.NewString},
+		Handler:           &server{endpoints: endpoints(), board: a.board, work: a.work, flat: a.FlatNetwork, read: a.graves.note, log: a.Log, draw: uuid.NewString},
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
 	}

@@ -34,6 +34,8 @@ func endpoints() []endpoint {
 	all := []endpoint{
 		{method: "GET", path: "/vmms", id: "vmm_list", summary: "All VMs, a page at a time", since: first, reply: api.Page{},
 			query: []string{"limit", "page_token", "name", "instance_id", "state"}, serve: (*server).list},
+		{method: "PUT", path: "/vmms/{propolis_id}", id: "vmm_register", summary: "Make a VM known, so that it can be run", since: first,
+			body: api.Register{}, reply: api.SledVMState{}, serve: (*server).register},
 		{method: "DELETE", path: "/vmms/{propolis_id}", id: "vmm_unregister", summary: "Take a VM away, without a word to its guest", since: first,
 			reply: api.Unregistered{}, serve: (*server).unregister},
 		{method: "GET", path: "/vmms/{propolis_id}/state", id: "vmm_get_state", summary: "What a VM is now", since: first, reply: api.SledVMState{}, serve: (*server).state},
@@ -45,6 +47,7 @@ func endpoints() []endpoint {
 			query: []string{"after"}, stream: (*server).events, open: true},
 		{method: "GET", path: "/healthz", id: "health", summary: "That it answers", reply: api.Health{}, serve: (*server).health, open: true},
 	}
+	all = withVMs(all)
 	for i := range all {
 		all[i].parts = strings.Split(all[i].path, "/")
 	}

@@ -22,6 +22,7 @@ const maxBody = 1 << 20
 type server struct {
 	endpoints []endpoint
 	board     *board
+	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
 	// read is told that the control plane has read a VM at a generation.
 	read func(VM)

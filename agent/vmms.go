@@ -76,17 +76,28 @@ func (c call) uuid(param string) (uuid.UUID, *api.Error) {
 	return id, nil
 }
 
-// decode reads the body, which is one JSON value.
-func (c call) decode(to any) *api.Error {
-	if media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil && c.Header.Get("Content-Type") != "" || err == nil && media != "application/json" {
-		return api.BadRequest(fmt.Sprintf("expected content type %q, got %q", "application/json", c.Header.Get("Content-Type")))
+// read gives the body.
+func (c call) read() ([]byte, *api.Error) {
+	if kind := c.Header.Get("Content-Type"); kind != "" {
+		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
+			return nil, api.BadRequest(fmt.Sprintf("expected content type %q, got %q", "application/json", kind))
+		}
 	}
 	data, err := io.ReadAll(c.Body)
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return api.BadRequest(fmt.Sprintf("request body exceeded maximum size of %d bytes", maxBody))
+		return nil, api.BadRequest(fmt.Sprintf("request body exceeded maximum size of %d bytes", maxBody))
 	}
 	if err != nil {
-		return api.BadRequest("the body was broken off: " + err.Error())
+		return nil, api.BadRequest("the body was broken off: " + err.Error())
+	}
+	return data, nil
+}
+
+// decode reads the body, which is one JSON value.
+func (c call) decode(to any) *api.Error {
+	data, refused := c.read()
+	if refused != nil {
+		return refused
 	}
 	if err := json.Unmarshal(data, to); err != nil {
 		return api.BadRequest("unable to parse JSON body: " + err.Error())

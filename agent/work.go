@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
 )
 
 // work is what is done to VMs because the control plane asks for it: one thing
@@ -174,6 +175,22 @@ func (w *work) jobs(vm uuid.UUID) []*job {
 // busy says whether something is being done to a VM.
 func (w *work) busy(vm uuid.UUID) bool { return len(w.jobs(vm)) > 0 }
 
+// Register makes a VM known.
+func (w *work) Register(ctx context.Context, vm uuid.UUID, r instance.Registration) (VM, *api.Error) {
+	leave, refused := w.enter(ctx, vm, false)
+	if refused != nil {
+		return VM{}, refused
+	}
+	defer leave()
+	result, err := w.instances.Register(ctx, w.env, r)
+	if err != nil {
+		return VM{}, answer(err)
+	}
+	w.say(result.Record, vm, unmade(result.Record))
+	v, _ := w.board.Get(vm)
+	return v, nil
+}
+
 // Run has a VM run. That is begun when it returns, and what becomes of it its
 // state tells.
 func (w *work) Run(ctx context.Context, v VM) *api.Error {
@@ -304,6 +321,22 @@ func (w *work) Reboot(ctx context.Context, v VM) *api.Error {
 	return nil
 }
 
+// Snapshot has the Propolis of a VM take one of a disk.
+func (w *work) Snapshot(ctx context.Context, v VM, disk, snapshot uuid.UUID) *api.Error {
+	r, err := w.record(ctx, v.Instance)
+	if err == nil && (r.Run == nil || !r.Run.Ensured || r.VM() != v.ID.String()) {
+		err = errors.New("it has no machine")
+	}
+	if err != nil {
+		return api.Internal(err)
+	}
+	client := propolis.Client{Host: w.env.Host, Target: w.instances.Target(r)}
+	if err := client.Snapshot(ctx, disk, snapshot); err != nil {
+		return answer(err)
+	}
+	return nil
+}
+
 // lost says that a VM has failed, and takes away what is left of it if it is the
 // control plane's.
 func (w *work) lost(v VM, reason string) {
@@ -414,7 +447,7 @@ func answer(err error) *api.Error {
 	if refused, ok := errors.AsType[*propolis.Error](err); ok && (refused.Status/100 == 4 || refused.Status == http.StatusServiceUnavailable) {
 		return &api.Error{Status: refused.Status, Message: refused.Reason(), Cause: err}
 	}
-	if state, ok := errors.AsType[*instance.StateError](err); ok && state.State != instance.Creating {
+	if state, ok := errors.AsType[*instance.StateError](err); ok && state.State != instance.Creating && state.State != instance.Stopped {
 		return &api.Error{Status: http.StatusForbidden, Message: state.Error(), Cause: err} // as its Propolis would
 	}
 	if _, ok := errors.AsType[*instance.NotFoundError](err); ok {
@@ -423,8 +456,30 @@ func answer(err error) *api.Error {
 	if _, ok := errors.AsType[*instance.EndingError](err); ok {
 		return api.Silent(http.StatusGone, api.CodeNoSuchInstance, err)
 	}
+	if status := wrong(err); status != 0 {
+		return &api.Error{Status: status, Message: err.Error(), Cause: err}
+	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return api.Silent(http.StatusServiceUnavailable, "", fmt.Errorf("it goes on, but its end was not waited for: %w", err))
 	}
 	return api.Internal(err)
+}
+
+// wrong is the status of what is asked for and cannot be, or is another's; 0 of
+// anything else.
+func wrong(err error) int {
+	if _, bad := errors.AsType[*instance.InputError](err); bad {
+		return http.StatusBadRequest
+	}
+	if _, bad := errors.AsType[*spec.InvalidError](err); bad {
+		return http.StatusBadRequest
+	}
+	var registered *instance.RegisteredError
+	var address *instance.AddressTakenError
+	var mac *instance.MACTakenError
+	var disk *instance.DiskTakenError
+	if errors.As(err, &registered) || errors.As(err, &address) || errors.As(err, &mac) || errors.As(err, &disk) {
+		return http.StatusConflict
+	}
+	return 0
 }

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/sledctl/sledctl/exchange/exchangetest"
 	"github.com/sledctl/sledctl/host"
 )
@@ -25,7 +23,9 @@ type agentOf struct {
 	t    *testing.T
 	sled *sled
 	http *http.Client
-	stop func() answer // ends the agent, and gives what it came to
+	// socket is where it listens.
+	socket string
+	stop   func() answer // ends the agent, and gives what it came to
 }
 
 // agent starts an agent and waits until it answers.
@@ -49,7 +49,7 @@ func (s *sled) agent(t *testing.T, h host.Host) *agentOf {
 		return <-done
 	})
 	t.Cleanup(func() { stop() })
-	r := &agentOf{t: t, sled: s, http: &http.Client{Transport: transport}, stop: stop}
+	r := &agentOf{t: t, sled: s, socket: socket, http: &http.Client{Transport: transport}, stop: stop}
 	for {
 		if reply, err := r.http.Get("http://sled/healthz"); err == nil {
 			reply.Body.Close()
@@ -193,41 +193,6 @@ func TestASecondAgentIsRefused(t *testing.T) {
 	s.agent(t, s.Host())
 	if a := s.try("agent --listen unix:" + filepath.Join(t.TempDir(), "s")); a.exit != 6 {
 		t.Errorf("exit %d: %s", a.exit, a.errs)
-	}
-}
-
-// What a request gets, by its path, its version, and the cause.
-func TestWhatTheAgentAnswers(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
-	a := s.agent(t, s.Host())
-	state := "/vmms/" + uuid.NewString() + "/state"
-	for _, c := range []struct {
-		method, path, version string
-		status                int
-		says                  string
-	}{
-		{"GET", "/healthz", "", 200, `"status":"ok"`},
-		{"GET", "/vmms", "48.0.0", 200, `"items":[]`},
-		{"GET", "/vmms", "1.0.0", 200, `"items":[]`},
-		{"GET", "/vmms", "", 400, `missing expected header`},
-		{"GET", "/vmms", "48", 400, `want three numbers`},
-		{"GET", "/vmms", "49.0.0", 400, `server does not support this API version`},
-		{"GET", "/vmms?limit=0", "48.0.0", 400, `limit \"0\": want a number from 1 to 10000`},
-		{"GET", "/vmms?sort=name", "48.0.0", 400, `query \"sort\"`},
-		{"GET", "/vmms?page_token=x", "48.0.0", 400, `page_token`},
-		{"GET", state, "48.0.0", 404, `"error_code":"NO_SUCH_INSTANCE","message":"Not Found"`},
-		{"GET", state, "", 400, `missing expected header`},
-		{"GET", "/vmms/web1/state", "48.0.0", 400, `UUID parsing failed: \"web1\"`},
-		{"DELETE", state, "48.0.0", 405, `"message":"Method Not Allowed"`},
-		{"GET", "/vm", "48.0.0", 404, `"message":"Not Found"`},
-		{"GET", "/events?after=x", "", 400, `want a generation`},
-		{"GET", "/vmms/" + uuid.NewString() + "/events", "", 404, `NO_SUCH_INSTANCE`},
-	} {
-		status, body := a.ask(c.method, c.path, c.version)
-		if status != c.status || !strings.Contains(body, c.says) {
-			t.Errorf("%s %s in version %q: %d %s, want %d and %q", c.method, c.path, c.version, status, body, c.status, c.says)
-		}
 	}
 }
 

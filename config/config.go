@@ -110,6 +110,7 @@ type Bundle struct {
 // Agent is how sledctl agent answers.
 type Agent struct {
 	Listen       []string `toml:"listen" default:"" doc:"where it listens: unix:/NAME, tcp:ADDRESS:PORT; empty: unix: and agent.sock in paths.run"`
+	FlatNetwork  bool     `toml:"flat_network" default:"false" doc:"let VMs in that have NICs in VPCs: the NICs are put on the guest link as they are, without addresses, firewall and separation"`
 	TombstoneTTL Duration `toml:"tombstone_ttl" default:"24h" doc:"how long a VM that is gone can be read, if the control plane does not read it before"`
 }
 

@@ -21,23 +21,9 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	if err := s.passes(old, known, seen, c); err != nil {
 		return operation.Decision{}, old, err
 	}
-	kind, err := s.ready(seen)
+	choose, name, err := s.begin(view, seen, at, id, c)
 	if err != nil {
-		return operation.Decision{}, Record{}, err
-	}
-	_, name, err := s.identity(view, c.Wanted)
-	if err != nil {
-		return operation.Decision{}, Record{}, err
-	}
-	choose := s.chooser(view, seen.Inv, at.ID, id)
-	choose.packing = s.packing(kind)
-	if choose.strangers, err = s.strangers(view, seen.Inv); err != nil {
 		return operation.Decision{}, old, err
-	}
-	for _, one := range choose.strangers {
-		if one.ID == id || one.Name == name {
-			return operation.Decision{}, old, &UnadoptedError{Name: name, Zone: one.Zone.Name}
-		}
 	}
 	next, err := s.next(choose, seen, old, known, id, name, c)
 	if err != nil {
@@ -47,6 +33,30 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 		return operation.Decision{}, old, err
 	}
 	return s.ways(choose, old, next, seen, at, c)
+}
+
+// begin is where every way up begins: who chooses, and what the instance is
+// called. One that runs and is not recorded is an *UnadoptedError.
+func (s Settings) begin(view ledger.View, seen Seen, at operation.Moment, id string, c Change) (chooser, string, error) {
+	kind, err := s.ready(seen)
+	if err != nil {
+		return chooser{}, "", err
+	}
+	_, name, err := s.identity(view, c.Wanted)
+	if err != nil {
+		return chooser{}, "", err
+	}
+	choose := s.chooser(view, seen.Inv, at.ID, id)
+	choose.packing = s.packing(kind)
+	if choose.strangers, err = s.strangers(view, seen.Inv); err != nil {
+		return chooser{}, "", err
+	}
+	for _, one := range choose.strangers {
+		if one.ID == id || one.Name == name {
+			return chooser{}, "", &UnadoptedError{Name: name, Zone: one.Zone.Name}
+		}
+	}
+	return choose, name, nil
 }
 
 // ready says whether the host has what every instance needs, and how Propolis

@@ -81,6 +81,79 @@ func (e *EndingError) Error() string {
 	return fmt.Sprintf("instance %q is ending, as the control plane has asked", e.Name)
 }
 
+// Registration is a VM that the control plane registers.
+type Registration struct {
+	Instance, VM  string // ids
+	Silo, Project string
+	Wanted        Wanted
+}
+
+// RegisteredError is an instance that is there already, and not as this VM.
+type RegisteredError struct{ Name, VM string }
+
+// Error says what it is.
+func (e *RegisteredError) Error() string {
+	if e.VM == "" {
+		return fmt.Sprintf("instance %q is an operator's, and stopped", e.Name)
+	}
+	return fmt.Sprintf("instance %q is there as VM %s", e.Name, e.VM)
+}
+
+// Register makes the record of an instance that the control plane will run, with
+// all that it reserves; nothing is made on the host. One that is registered as
+// this VM stays as it is. Errors: those of a decision on the way up;
+// *RegisteredError.
+func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
+	var result Record
+	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+		Verb: "vm register", Subject: Subject(r.Instance),
+		Look: func(ctx context.Context, h host.Host) (Seen, error) {
+			boot, err := operation.Boot(env)
+			if err != nil {
+				return Seen{}, err
+			}
+			return s.Look(ctx, h, Record{}, r.Wanted.apply(Spec{}).Disks, boot)
+		},
+		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+			old, known, err := Load(view, r.Instance)
+			switch {
+			case err != nil:
+				return operation.Decision{}, err
+			case known && old.VM() == r.VM && old.VMM != nil && old.Ending == nil:
+				result = old
+				return operation.Decision{}, nil
+			case known:
+				return operation.Decision{}, &RegisteredError{Name: old.Name, VM: old.VM()}
+			}
+			var d operation.Decision
+			d, result, err = s.registered(view, seen, at, r)
+			return d, err
+		},
+	})
+	return Result{Record: result, Report: report}, err
+}
+
+// registered is pure.
+func (s Settings) registered(view ledger.View, seen Seen, at operation.Moment, r Registration) (operation.Decision, Record, error) {
+	c := Change{Verb: "vm register", Wanted: r.Wanted}
+	choose, name, err := s.begin(view, seen, at, r.Instance, c)
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	next, err := s.next(choose, seen, Record{}, false, r.Instance, name, c)
+	if err == nil {
+		err = seen.checkDisks(next.Spec.Disks)
+	}
+	if err != nil {
+		return operation.Decision{}, Record{}, err
+	}
+	next.Wanted, next.Generation, next.Updated = WantedStopped, 1, at.Now
+	next.VMM = &VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
+	var d operation.Decision
+	d.After, err = next.replaces(Record{})
+	return d, next, err
+}
+
 // write is an operation on one recorded instance that changes its record and
 // nothing else.
 func (s Settings) write(ctx context.Context, env operation.Env, verb, id string, change func(Record) (Record, error)) (Result, error) {

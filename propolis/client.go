@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
@@ -73,6 +75,13 @@ func stateBody(state string) ([]byte, error) {
 		return nil, fmt.Errorf("state %q cannot be asked for: want %s, %s or %s", state, Run, Stop, Reboot)
 	}
 	return json.Marshal(state)
+}
+
+// Snapshot takes a snapshot of a disk on Crucible, whose backend has the disk's
+// id as its key. A disk of any other kind is an *Error.
+func (c Client) Snapshot(ctx context.Context, disk, snapshot uuid.UUID) error {
+	_, err := c.do(ctx, http.MethodPost, "/instance/disk/"+disk.String()+"/snapshot/"+snapshot.String(), nil)
+	return err
 }
 
 // Monitor waits until the machine has come to a generation, and gives its state

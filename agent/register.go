@@ -1,0 +1,167 @@
+package agent
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/propolis/spec"
+)
+
+// register makes a VM known, so that it can be run. One that is known already is
+// what it is: nobody looks at what the body says of it (omicron
+// sled-agent/src/instance_manager.rs).
+func (s *server) register(c call) (any, *api.Error) {
+	id, refused := c.uuid("propolis_id")
+	if refused != nil {
+		return nil, refused
+	}
+	data, refused := c.read()
+	if refused != nil {
+		return nil, refused
+	}
+	body, refused := api.ParseRegister(c.version, data)
+	if refused != nil {
+		return nil, refused
+	}
+	if v, known := s.board.Get(id); known {
+		switch {
+		case v.Instance != body.Instance.String():
+			return nil, api.Internal(fmt.Errorf("VM %s is of instance %s", id, v.Instance))
+		case v.State.Final():
+			return nil, api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil)
+		}
+		s.read(v)
+		return v.wire(), nil
+	}
+	r, refused := s.registration(id, c.version, body)
+	if refused != nil {
+		return nil, refused
+	}
+	v, refused := s.work.Register(c.Context(), id, r)
+	if refused != nil {
+		return nil, refused
+	}
+	return v.wire(), nil
+}
+
+// registration is a body as instances have it: what a sled of sledctl does not
+// have is refused, not passed over.
+func (s *server) registration(id uuid.UUID, v api.Version, body api.Register) (instance.Registration, *api.Error) {
+	r := instance.Registration{
+		Instance: body.Instance.String(), VM: id.String(), Silo: body.Metadata.Silo.String(), Project: body.Metadata.Project.String(),
+		Wanted: instance.Wanted{Ref: body.Instance.String()},
+	}
+	at := netip.MustParseAddrPort(body.Address) // as was parsed
+	switch {
+	case !api.ValidHostname(body.Local.Hostname):
+		return r, api.Internal(fmt.Errorf("the hostname %q is none", body.Local.Hostname))
+	case body.Migration != nil || body.Runtime.State == api.Migrating:
+		return r, api.BadRequest("this sled takes no VMs in by migration")
+	case body.Runtime.State != api.Starting:
+		return r, api.BadRequest(fmt.Sprintf("vmm_runtime: state %q: a VM is registered as starting", body.Runtime.State))
+	case body.Runtime.Gen >= 1<<epochBits:
+		return r, api.BadRequest(fmt.Sprintf("vmm_runtime: gen %d: want one below %d, which this sled's are above", body.Runtime.Gen, uint64(1)<<epochBits))
+	case at.Port() != s.work.instances.Propolis.Port:
+		return r, api.BadRequest(fmt.Sprintf("propolis_addr %s: on this sled, Propolis servers listen on port %d", at, s.work.instances.Propolis.Port))
+	case len(body.Local.NICs) > 0 && !s.flat:
+		return r, api.BadRequest("nics: this sled has no VPCs, no firewall and no external addresses (OPTE); where agent.flat_network is set, NICs are put on its guest link as they are")
+	}
+	bits := 64
+	if at.Addr().Is4() {
+		bits = 24
+	}
+	if underlay := s.work.instances.Underlay; underlay.IsValid() {
+		bits = underlay.Bits()
+	}
+	r.Wanted.Address = &instance.Address{Mode: instance.Static, Prefix: netip.PrefixFrom(at.Addr(), bits)}
+	machine, refused := machineOf(v, body)
+	if refused != nil {
+		return r, refused
+	}
+	r.Wanted.Machine = &machine
+	var err *api.Error
+	r.Wanted.NICs, err = nicsOf(machine, body.Local.NICs)
+	if err == nil {
+		err = checkZvols(machine, body.Local.Zvols)
+	}
+	return r, err
+}
+
+// machineOf is the spec of a body, which may have in it what its version knows
+// (omicron sled-agent/types/versions): 29 brought sockets and SMBIOS tables, 44
+// the write cache of NVMe disks, and wants it of each.
+func machineOf(v api.Version, body api.Register) (spec.Document, *api.Error) {
+	d, err := spec.Parse(body.Spec, spec.ParseOptions{})
+	if err != nil {
+		return d, api.BadRequest("vmm_spec: " + err.Error())
+	}
+	most := spec.Proposed
+	switch {
+	case v.Less(api.Version{Major: 29}):
+		most = spec.Oldest
+	case v.Less(api.Version{Major: 44}):
+		most = spec.Latest
+	default:
+		for key, part := range d.Spec.Components {
+			if disk, ok := part.(spec.NVMeDisk); ok && disk.WriteCache == nil {
+				return d, api.BadRequest(fmt.Sprintf("vmm_spec: components: %s: missing field `has_write_cache`", key))
+			}
+		}
+	}
+	if needs := d.Spec.Needs(); needs > most {
+		_, err := d.Spec.At(most)
+		return d, api.BadRequest(fmt.Sprintf("vmm_spec: version %s has not all of it: %v", v, err))
+	}
+	return d, nil
+}
+
+// nicsOf are the NICs in the order of the machine's, each by the id that is the
+// key of its backend.
+func nicsOf(d spec.Document, nics []api.NIC) ([]instance.NIC, *api.Error) {
+	networks := d.Spec.Networks()
+	if len(networks) != len(nics) {
+		return nil, api.BadRequest(fmt.Sprintf("nics: there are %d, and the spec has %d", len(nics), len(networks)))
+	}
+	all := make([]instance.NIC, len(networks))
+	for i, key := range networks {
+		found := false
+		for _, n := range nics {
+			if n.ID.String() == spec.Key(key) {
+				all[i], found = instance.NIC{MAC: n.MAC}, true
+			}
+		}
+		if !found {
+			return nil, api.BadRequest(fmt.Sprintf("nics: none has the id %s, which is the key of a backend of the spec", key))
+		}
+	}
+	return all, nil
+}
+
+// checkZvols wants each volume that a VM is given to be a disk of its machine:
+// its disks are what a zone is given.
+func checkZvols(d spec.Document, zvols []api.Zvol) *api.Error {
+	has := map[string]bool{}
+	for _, key := range d.Spec.Files() {
+		has[d.Spec.Components[key].(spec.FileStorage).Path] = true
+	}
+	for _, z := range zvols {
+		name := "oxp_" + z.Pool.String()
+		switch z.Type {
+		case "local_storage_unencrypted":
+			name += "/local_storage_unencrypted/"
+		case "local_storage_encrypted":
+			name += "/crypt/local_storage/"
+		default:
+			return api.BadRequest(fmt.Sprintf("delegated_zvols: unknown variant `%s`", z.Type))
+		}
+		if device := "/dev/zvol/rdsk/" + name + z.Dataset.String() + "/vol"; !has[device] {
+			return api.BadRequest(fmt.Sprintf("delegated_zvols: %s is no disk of the spec", device))
+		}
+	}
+	return nil
+}

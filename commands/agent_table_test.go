@@ -1,0 +1,172 @@
+package commands_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// What a request gets, by endpoint, version and cause: status, and code or words
+// (the table of omicron's sled agent, sled-agent/src/http_entrypoints.rs).
+func TestWhatTheAgentAnswers(t *testing.T) {
+	s := newSled(t, small(), flat)
+	s.run("bootstrap")
+	a := s.agent(t, s.Host())
+	idle, gone, over := uuid.NewString(), uuid.NewString(), uuid.NewString()
+	for n, vm := range []string{idle, gone} {
+		if status, answer := a.send("PUT", "/vmms/"+vm, latest, vmBody(t, 48, []string{uuid.NewString(), over}[n], n+1).text(t)); status != 200 {
+			t.Fatalf("register: %d %s", status, answer)
+		}
+	}
+	s.run("instance delete " + over)
+	a.until(0, "vm-"+over+" destroyed") // and still to be read
+	const (
+		ephemeral = `{"type":"ephemeral","value":"203.0.113.9"}`
+		join      = `{"join":{"group_ip":"224.0.0.1","sources":[]}}`
+		leave     = `{"leave":{"group_ip":"224.0.0.1","sources":[]}}`
+		subnet    = `{"kind":"vpc","subnet":"10.1.0.0/16"}`
+		running   = `{"state":{"type":"running"}}`
+		snapshot  = `{"snapshot_id":"7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99"}`
+		notThere  = `"error_code":"NO_SUCH_INSTANCE","message":"Not Found"`
+		isOver    = `"error_code":"NO_SUCH_INSTANCE","message":"Gone"`
+		internal  = `"error_code":"Internal","message":"Internal Server Error"`
+		notFound  = `"message":"Not Found"`
+		noOPTE    = `this sled has no OPTE`
+	)
+	unknown := uuid.NewString()
+	disk := "/disks/" + uuid.NewString() + "/snapshot"
+	big := `{"state":` + strings.Repeat(" ", 1<<20) + `}`
+	for _, c := range []struct {
+		method, path, version, body string
+		status                      int
+		says                        string
+	}{
+		{"GET", "/healthz", "", "", 200, `"status":"ok"`},
+		{"GET", "/vmms", latest, "", 200, `"items":[`},
+		{"GET", "/vmms", "1.0.0", "", 200, `"items":[`},
+		{"GET", "/vmms", "", "", 400, `missing expected header`},
+		{"GET", "/vmms", "48", "", 400, `want three numbers`},
+		{"GET", "/vmms", "49.0.0", "", 400, `server does not support this API version`},
+		{"GET", "/vmms", "0.9.0", "", 404, notFound},
+		{"GET", "/vmms?limit=0", latest, "", 400, `limit \"0\": want a number from 1 to 10000`},
+		{"GET", "/vmms?sort=name", latest, "", 400, `query \"sort\"`},
+		{"GET", "/vmms?page_token=x", latest, "", 400, `page_token`},
+		{"GET", "/vm", latest, "", 404, notFound},
+		{"GET", "/vmms/x/y/z", latest, "", 404, notFound},
+		{"GET", "/vmms/" + idle, latest, "", 405, `"message":"Method Not Allowed"`},
+		{"GET", "/events?after=x", "", "", 400, `want a generation`},
+		{"GET", "/vmms/" + unknown + "/events", "", "", 404, notThere},
+
+		{"GET", "/vmms/" + idle + "/state", "1.0.0", "", 200, `"state":"starting"`},
+		{"GET", "/vmms/" + unknown + "/state", latest, "", 404, notThere},
+		{"GET", "/vmms/" + unknown + "/state", "", "", 400, `missing expected header`},
+		{"GET", "/vmms/web1/state", latest, "", 400, `UUID parsing failed: \"web1\"`},
+		{"GET", "/vmms/..%2f..%2fetc/state", latest, "", 400, `UUID parsing failed`},
+		{"GET", "/vmms/%7B" + unknown + "%7D/state", latest, "", 400, `UUID parsing failed`},
+		{"POST", "/vmms/" + idle + "/state", latest, "", 405, `Method Not Allowed`},
+
+		{"PUT", "/vmms/" + unknown + "/state", latest, running, 404, notThere},
+		{"PUT", "/vmms/" + gone + "/state", latest, running, 410, isOver},
+		{"PUT", "/vmms/" + idle + "/state", latest, `{"state":{"type":"paused"}}`, 400, `want running, stopped, reboot, migration_target`},
+		{"PUT", "/vmms/" + idle + "/state", latest, `{"state":{"type":"migration_target"}}`, 400, `src_propolis_addr`},
+		{"PUT", "/vmms/" + idle + "/state", latest, `{"state":{"type":"migration_target","value":{"src_propolis_addr":"[::1]:1"}}}`, 400, `by migration`},
+		{"PUT", "/vmms/" + idle + "/state", latest, `{}`, 400, "missing field `state`"},
+		{"PUT", "/vmms/" + idle + "/state", latest, `{`, 400, `unable to parse JSON body`},
+		{"PUT", "/vmms/" + idle + "/state", latest, big, 400, `request body exceeded maximum size of 1048576 bytes`},
+		{"PUT", "/vmms/" + idle + "/state", latest, `{"state":{"type":"reboot"}}`, 500, internal},
+		{"PUT", "/vmms/x/state", latest, running, 400, `UUID parsing failed`},
+
+		{"PUT", "/vmms/x", latest, `{}`, 400, `UUID parsing failed`},
+		{"PUT", "/vmms/" + unknown, latest, `{}`, 400, "missing field `local_config`"},
+		{"PUT", "/vmms/" + unknown, latest, big, 400, `request body exceeded`},
+		{"PUT", "/vmms/" + unknown, "", `{}`, 400, `missing expected header`},
+		{"DELETE", "/vmms/x", latest, "", 400, `UUID parsing failed`},
+		{"DELETE", "/vmms/" + unknown, latest, "", 200, `{"updated_runtime":null}`},
+
+		{"PUT", "/vmms/" + idle + "/external-ip", "1.0.0", ephemeral, 400, noOPTE},
+		{"PUT", "/vmms/" + unknown + "/external-ip", latest, ephemeral, 500, internal},
+		{"PUT", "/vmms/" + idle + "/external-ip", latest, `{"type":"other","value":"203.0.113.9"}`, 400, `want ephemeral or floating`},
+		{"DELETE", "/vmms/" + idle + "/external-ip", "1.0.0", ephemeral, 204, ""},
+		{"DELETE", "/vmms/" + unknown + "/external-ip", latest, ephemeral, 500, internal},
+
+		{"PUT", "/vmms/" + idle + "/multicast-group", "6.9.9", join, 404, notFound},
+		{"PUT", "/vmms/" + idle + "/multicast-group", "7.0.0", join, 400, noOPTE},
+		{"PUT", "/vmms/" + idle + "/multicast-group", latest, leave, 204, ""},
+		{"DELETE", "/vmms/" + idle + "/multicast-group", latest, leave, 204, ""},
+		{"DELETE", "/vmms/" + idle + "/multicast-group", latest, `{}`, 400, `want either join or leave`},
+		{"DELETE", "/vmms/" + unknown + "/multicast-group", latest, leave, 500, internal},
+
+		{"PUT", "/vmms/" + idle + "/attached-subnets", "17.0.0", `{"subnets":[]}`, 404, notFound},
+		{"PUT", "/vmms/" + idle + "/attached-subnets", "18.0.0", `{"subnets":[]}`, 204, ""},
+		{"PUT", "/vmms/" + idle + "/attached-subnets", latest, `{"subnets":[` + subnet + `]}`, 400, noOPTE},
+		{"POST", "/vmms/" + idle + "/attached-subnets", latest, subnet, 400, noOPTE},
+		{"POST", "/vmms/" + idle + "/attached-subnets", latest, `{"kind":"other","subnet":"10.1.0.0/16"}`, 400, `want vpc or external`},
+		{"DELETE", "/vmms/" + idle + "/attached-subnets", latest, "", 204, ""},
+		{"DELETE", "/vmms/" + unknown + "/attached-subnets", latest, "", 500, internal},
+		{"DELETE", "/vmms/" + idle + "/attached-subnets/10.1.0.0%2F16", latest, "", 204, ""},
+		{"DELETE", "/vmms/" + idle + "/attached-subnets/10.1.0.0", latest, "", 400, `is not a subnet`},
+		{"DELETE", "/vmms/" + idle + "/attached-subnets/10.1.0.0%2F16", "17.0.0", "", 404, notFound},
+
+		{"POST", "/vmms/" + idle + disk, "1.0.0", snapshot, 500, internal},
+		{"POST", "/vmms/" + unknown + disk, latest, snapshot, 500, internal},
+		{"POST", "/vmms/" + idle + "/disks/x/snapshot", latest, snapshot, 400, `UUID parsing failed`},
+		{"POST", "/vmms/" + idle + disk, latest, `{"snapshot_id":"x"}`, 400, `unable to parse JSON body`},
+	} {
+		status, body := a.send(c.method, c.path, c.version, c.body)
+		if status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s %s in version %q with %.60q: %d %s, want %d and %q", c.method, c.path, c.version, c.body, status, body, c.status, c.says)
+		}
+	}
+	if state, _ := a.state(gone); state != "destroyed" {
+		t.Errorf("the one that is over is %s", state)
+	}
+}
+
+// Nobody but its owner may use the socket, and nobody comes from elsewhere
+// without a certificate.
+func TestWhoMayComeToTheAgent(t *testing.T) {
+	s := newSled(t, small(), "")
+	s.run("bootstrap")
+	a := s.agent(t, s.Host())
+	if info, err := os.Stat(a.socket); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	a.stop()
+	if _, err := os.Stat(a.socket); !os.IsNotExist(err) {
+		t.Errorf("the socket stays: %v", err)
+	}
+	for line, want := range map[string]int{
+		"agent --listen tcp:0.0.0.0:0":                8,
+		"agent --listen tcp:[::]:0":                   8,
+		"agent --listen tcp:192.0.2.1:0":              8,
+		"agent --listen tcp:127.0.0.1:0 --tls-cert x": 2,
+		"agent --listen unix:agent.sock":              2,
+		"agent --listen tcp:localhost:1":              2,
+	} {
+		if answer := s.try(line); answer.exit != want {
+			t.Errorf("%s: exit %d, want %d: %s", line, answer.exit, want, answer.errs)
+		}
+	}
+}
+
+// Those who never end their requests keep nobody else from being answered.
+func TestManyWhoSpeakHalf(t *testing.T) {
+	s := newSled(t, small(), "")
+	s.run("bootstrap")
+	a := s.agent(t, s.Host())
+	for range 64 { // none of them ever ends its request
+		conn, err := net.Dial("unix", a.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "PUT /vmms/%s/state HTTP/1.1\r\nHost: sled\r\napi-version: %s\r\nContent-Length: 100\r\n\r\n{", uuid.NewString(), latest)
+	}
+	if status, _ := a.ask("GET", "/vmms", latest); status != 200 {
+		t.Errorf("others are not answered: %d", status)
+	}
+}
