@@ -148,6 +148,7 @@ type agent struct {
 	work   *work
 	zones  instance.Zones
 	graves graves
+	meter  meter
 
 	seq      uint64 // of the state file, as far as it was followed
 	monitors sync.WaitGroup
@@ -163,6 +164,7 @@ func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *a
 	}
 	a.bells = newBells(a.board, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not told", "cause", err) })
 	a.work = a.worker(ctx)
+	a.meter.more = a.measure
 	return a
 }
 
@@ -211,7 +213,7 @@ func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 // http is a server whose clients cannot hold it up.
 func (a *agent) http() *http.Server {
 	return &http.Server{
-		Handler:           &server{endpoints: endpoints(), board: a.board, work: a.work, flat: a.FlatNetwork, read: a.graves.note, log: a.Log, draw: uuid.NewString},
+		Handler:           &server{endpoints: endpoints(), board: a.board, work: a.work, flat: a.FlatNetwork, read: a.graves.note, meter: &a.meter, log: a.Log, draw: uuid.NewString},
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
 	}

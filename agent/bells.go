@@ -27,25 +27,25 @@ type bells struct {
 	warn func(error)
 
 	mu      sync.Mutex
-	ringing map[uuid.UUID]bool
-	told    map[uuid.UUID]uint64 // the last generation of each that was told
+	ringing map[uuid.UUID]time.Time // since when
+	told    map[uuid.UUID]uint64    // the last generation of each that was told
 	group   sync.WaitGroup
 
-	attempts, refused, lost atomic.Uint64
+	heard, refused, lost atomic.Uint64 // attempts
 }
 
 func newBells(b *board, tell func(context.Context, VM) error, draw func() float64, warn func(error)) *bells {
-	return &bells{board: b, tell: tell, draw: draw, warn: warn, ringing: map[uuid.UUID]bool{}, told: map[uuid.UUID]uint64{}}
+	return &bells{board: b, tell: tell, draw: draw, warn: warn, ringing: map[uuid.UUID]time.Time{}, told: map[uuid.UUID]uint64{}}
 }
 
 // Notify has a VM's state told. It returns at once.
 func (b *bells) Notify(ctx context.Context, id uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ringing[id] || ctx.Err() != nil {
+	if !b.ringing[id].IsZero() || ctx.Err() != nil {
 		return
 	}
-	b.ringing[id] = true
+	b.ringing[id] = time.Now()
 	b.group.Go(func() { b.ring(ctx, id) })
 }
 
@@ -78,12 +78,12 @@ func (b *bells) insist(ctx context.Context, id uuid.UUID) (said uint64, ok bool)
 		if !there {
 			return 0, false
 		}
-		b.attempts.Add(1)
 		attempt, cancel := context.WithTimeout(ctx, attemptTime)
 		err := b.tell(attempt, v)
 		cancel()
 		switch {
 		case err == nil:
+			b.heard.Add(1)
 			return v.Gen, true
 		case ctx.Err() != nil:
 			return 0, false
@@ -119,6 +119,16 @@ func (b *bells) Told(v VM) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.told[v.ID] >= v.Gen
+}
+
+// pending is of how many VMs is being told, and how long the first has waited.
+func (b *bells) pending(now time.Time) (n int, longest time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, since := range b.ringing {
+		longest = max(longest, now.Sub(since))
+	}
+	return len(b.ringing), longest
 }
 
 // Wait returns when no bell rings any more: after the end of its context.

@@ -132,6 +132,8 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
 			case r.VMM != nil && stateOf(o.State).Final():
 				a.work.Ended(r.ID, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
 				o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is taken away"}
+			case o.Reason != "" && o.State != instance.Failed:
+				a.meter.doubts.Add(1)
 			case o.State == instance.Failed:
 				o.Status = a.ended(monitored, r, o.Status)
 			}

@@ -25,9 +25,10 @@ type server struct {
 	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
 	// read is told that the control plane has read a VM at a generation.
-	read func(VM)
-	log  *slog.Logger
-	draw func() string // a new request id
+	read  func(VM)
+	log   *slog.Logger
+	meter *meter
+	draw  func() string // a new request id
 }
 
 // call is one request.
@@ -54,6 +55,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refused != nil {
 		s.refuse(w, c, refused)
 	}
+	s.meter.count(e, c.Method, refused)
 }
 
 // answer sends what an endpoint gives as JSON; nothing is 204.
@@ -204,6 +206,8 @@ func (s *server) events(w http.ResponseWriter, c call) *api.Error {
 	if err := out.Flush(); err != nil {
 		return api.Internal(err)
 	}
+	s.meter.streams.Add(1)
+	defer s.meter.streams.Add(-1)
 	for v := range s.board.Follow(c.Context(), after) {
 		if only != uuid.Nil && v.ID != only {
 			continue

@@ -39,6 +39,7 @@ nics.url is set, it keeps the NIC records of the sled in Triton's NAPI, as nics 
   GET /events                 what all VMs are and become, as server-sent events; after=GENERATION resumes
   GET /vmms/ID/events         the same of one VM
   GET /healthz                that it answers
+  GET /metrics                figures about it, as Prometheus reads them
 
 Requests name the version of the API that they speak in the header api-version; /healthz and the events need none.`,
 		Example: `  sledctl agent

@@ -1,0 +1,152 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sledctl/sledctl/agent/api"
+)
+
+// meter counts what is not known otherwise, for GET /metrics.
+type meter struct {
+	requests sync.Map      // request -> *atomic.Uint64
+	streams  atomic.Int64  // of events, that are open
+	doubts   atomic.Uint64 // times that a Propolis was found not to answer
+	// more are the figures of all others.
+	more func(*exposition)
+}
+
+// request is what requests are counted by.
+type request struct {
+	endpoint, method string
+	status           int
+}
+
+// count counts a request that was answered: with an error, or as its endpoint
+// does. Whatever has no endpoint counts as one.
+func (m *meter) count(e endpoint, method string, refused *api.Error) {
+	if m == nil {
+		return
+	}
+	r := request{cmp.Or(e.path, "none"), method, http.StatusOK}
+	switch {
+	case refused != nil:
+		r.status = refused.Status
+	case e.reply == nil && e.stream == nil:
+		r.status = http.StatusNoContent
+	}
+	if e.path == "" {
+		r.method = "any" // a stranger's words are no labels
+	}
+	n, ok := m.requests.Load(r)
+	if !ok {
+		n, _ = m.requests.LoadOrStore(r, new(atomic.Uint64))
+	}
+	n.(*atomic.Uint64).Add(1)
+}
+
+// metrics answers in Prometheus' text format 0.0.4
+// (prometheus.io/docs/instrumenting/exposition_formats).
+func (s *server) metrics(w http.ResponseWriter, _ call) *api.Error {
+	var out exposition
+	states := map[api.VMState]int{}
+	for _, state := range []api.VMState{api.Starting, api.Running, api.Stopping, api.Rebooting, api.Migrating, api.Failed, api.Destroyed} {
+		states[state] = 0
+	}
+	for _, v := range s.board.List() {
+		states[v.State]++
+	}
+	out.family("sledctl_vms", "gauge", "VMs by state; failed and destroyed ones are kept until the control plane has read them.")
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		out.sample("sledctl_vms", float64(states[state]), "state", string(state))
+	}
+	s.meter.write(&out)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write([]byte(out.text.String()))
+	return nil
+}
+
+func (m *meter) write(out *exposition) {
+	counts := map[request]uint64{}
+	m.requests.Range(func(k, n any) bool { counts[k.(request)] = n.(*atomic.Uint64).Load(); return true })
+	out.family("sledctl_http_requests_total", "counter", "Requests that were answered, by endpoint, method and status.")
+	for _, r := range slices.SortedFunc(maps.Keys(counts), func(a, b request) int {
+		return cmp.Or(cmp.Compare(a.endpoint, b.endpoint), cmp.Compare(a.method, b.method), cmp.Compare(a.status, b.status))
+	}) {
+		out.sample("sledctl_http_requests_total", float64(counts[r]), "endpoint", r.endpoint, "method", r.method, "status", strconv.Itoa(r.status))
+	}
+	out.one("sledctl_event_streams", "gauge", "Streams of events that are open.", float64(m.streams.Load()))
+	out.one("sledctl_propolis_unreachable_total", "counter", "Times that the Propolis of a VM was found not to answer, its zone running.", float64(m.doubts.Load()))
+	if m.more != nil {
+		m.more(out)
+	}
+}
+
+// measure gives the figures of the agent's other parts.
+func (a *agent) measure(out *exposition) {
+	a.mu.Lock()
+	monitors := 0
+	for _, w := range a.watched {
+		if w.cancel != nil {
+			monitors++
+		}
+	}
+	a.mu.Unlock()
+	out.one("sledctl_monitors", "gauge", "VMs whose Propolis is watched.", float64(monitors))
+	out.one("sledctl_operations_running", "gauge", "VMs to which something is being done because the control plane asked for it.", float64(a.work.running()))
+	b := a.bells
+	out.family("sledctl_doorbells_total", "counter", "Attempts to tell the control plane: heard, lost (tried again), refused.")
+	lost, refused := b.lost.Load(), b.refused.Load()
+	out.sample("sledctl_doorbells_total", float64(b.heard.Load()), "result", "heard")
+	out.sample("sledctl_doorbells_total", float64(lost), "result", "lost")
+	out.sample("sledctl_doorbells_total", float64(refused), "result", "refused")
+	pending, age := b.pending(time.Now())
+	out.one("sledctl_doorbells_pending", "gauge", "VMs of which the control plane is being told.", float64(pending))
+	out.one("sledctl_doorbells_pending_age_seconds", "gauge", "How long the one that waits longest has waited.", age.Seconds())
+}
+
+// running is to how many VMs something is being done.
+func (w *work) running() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.lanes {
+		if l.job != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// exposition is a page of figures.
+type exposition struct{ text strings.Builder }
+
+// family opens the figures of one name.
+func (e *exposition) family(name, kind, help string) {
+	fmt.Fprintf(&e.text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+}
+
+// sample is one figure, with names and values of labels.
+func (e *exposition) sample(name string, value float64, labels ...string) {
+	e.text.WriteString(name)
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	for i := 0; i+1 < len(labels); i += 2 {
+		fmt.Fprintf(&e.text, `%s%s="%s"`, map[bool]string{true: "{", false: ","}[i == 0], labels[i], escape.Replace(labels[i+1]))
+	}
+	if len(labels) > 0 {
+		e.text.WriteByte('}')
+	}
+	fmt.Fprintf(&e.text, " %s\n", strconv.FormatFloat(value, 'g', -1, 64))
+}
+
+func (e *exposition) one(name, kind, help string, value float64) {
+	e.family(name, kind, help)
+	e.sample(name, value)
+}
