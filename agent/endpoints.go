@@ -45,6 +45,7 @@ func endpoints() []endpoint {
 			query: []string{"after"}, stream: (*server).events, open: true},
 		{method: "GET", path: "/events", id: "events", summary: "What all VMs are and become, as server-sent events", reply: api.VM{},
 			query: []string{"after"}, stream: (*server).events, open: true},
+		{method: "GET", path: documentPath, id: "openapi", summary: "This document", serve: (*server).describe, open: true},
 		{method: "GET", path: "/healthz", id: "health", summary: "That it answers", reply: api.Health{}, serve: (*server).health, open: true},
 		{method: "GET", path: "/metrics", id: "metrics", summary: "Figures about the agent, as Prometheus reads them", stream: (*server).metrics, open: true},
 	}

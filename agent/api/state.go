@@ -25,6 +25,11 @@ const (
 	Destroyed VMState = "destroyed"
 )
 
+// VMStates are all of them.
+func VMStates() []VMState {
+	return []VMState{Starting, Running, Stopping, Stopped, Rebooting, Migrating, Failed, Destroyed}
+}
+
 // Final says whether no other state can follow.
 func (s VMState) Final() bool { return s == Failed || s == Destroyed }
 
@@ -45,6 +50,11 @@ const (
 	MigrationFailed     MigrationState = "failed"
 	MigrationCompleted  MigrationState = "completed"
 )
+
+// MigrationStates are all of them.
+func MigrationStates() []MigrationState {
+	return []MigrationState{MigrationPending, MigrationInProgress, MigrationFailed, MigrationCompleted}
+}
 
 // Migration is a migration into a sled or out of it.
 type Migration struct {

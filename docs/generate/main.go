@@ -1,5 +1,6 @@
 // Generate writes the part of the manual that the program itself knows: one
-// page per command, below commands/, and the settings, as config.md.
+// page per command, below commands/, the settings, as config.md, and the document
+// of what the agent answers, as agent-openapi.json.
 //
 // usage: go run ./docs/generate DIR
 package main
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/commands"
 )
 
@@ -27,6 +29,13 @@ func main() {
 func generate(dir string) error {
 	settings := settingsPage(commands.Settings(), commands.SimulatedConfig())
 	if err := os.WriteFile(filepath.Join(dir, "config.md"), settings, 0o644); err != nil {
+		return err
+	}
+	described, err := agent.OpenAPI()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "agent-openapi.json"), append(described, '\n'), 0o644); err != nil {
 		return err
 	}
 	return replace(filepath.Join(dir, "commands"), pages(commands.Root()))
