@@ -87,12 +87,12 @@ func rows() []row {
 		{name: "reap", prepare: (*scene).scatter, line: "reap"},
 		{name: "reap after a reboot", mortal: true, ready: []string{web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
 		{name: "reap all", ready: []string{web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
-		{name: "reap a plan", prepare: (*scene).scatterAndPlan, line: "reap --plan PLAN", then: []string{"reap"}},
+		{name: "reap a plan", prepare: (*scene).scatterAndPlan, line: "reap --plan PLAN"},
 		{name: "heal", m2: 2, restart: []string{"bootstrap --degraded"}, prepare: func(s *scene) { s.removeLedger(1) }, line: "ledger heal --degraded", ends: []string{}, stays: true},
 		// Once it is done, the disk is not blank any more.
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
 		{name: "rekey", alters: true, config: secretTuned(), prepare: func(s *scene) { s.secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
-		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true, may: 4},
+		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true},
 	}
 	for n, line := range steps {
 		all = append(all, row{name: strings.Join(strings.Fields(line)[:2], " "), adds: true, mortal: n > 0, ready: steps[:n:n], line: line})

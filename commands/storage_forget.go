@@ -2,13 +2,17 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/storage"
 )
 
 func newStorageForget(env *Env) *cobra.Command {
-	yes := false
+	var yes, mustExist bool
 	cmd := &cobra.Command{
 		Use: "forget DISK", Short: "Expect a disk no more: it was taken out, or its pool was exchanged on purpose",
 		Long: `Drop the record of a disk. As long as there is one, its absence is reported, and any pool on it but the recorded one is
@@ -16,20 +20,25 @@ refused. The disk itself is not touched.`,
 		Example: `  sledctl storage forget u2:3 --yes`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, disks []string) error {
-			return runStorageForget(ctx, env, disks[0], yes)
+			return runStorageForget(ctx, env, disks[0], yes, mustExist)
 		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if there is no record of it")
 	completeArgs(cmd, env.completeDisks)
 	return cmd
 }
 
-func runStorageForget(ctx context.Context, e *Env, disk string, yes bool) error {
+func runStorageForget(ctx context.Context, e *Env, disk string, yes, mustExist bool) error {
 	s, env, err := e.storage()
 	if err != nil {
 		return err
 	}
 	r, err := s.Forget(ctx, env, disk, true)
+	if unknown, ok := errors.AsType[*storage.UnknownError](err); ok && !mustExist {
+		env.Warn(unknown) // it is done already, or a typing error
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -37,5 +46,8 @@ func runStorageForget(ctx context.Context, e *Env, disk string, yes bool) error 
 		return err
 	}
 	_, err = s.Forget(ctx, env, disk, false)
+	if errors.Is(err, host.ErrNotFound) {
+		return nil // somebody else has, since
+	}
 	return err
 }

@@ -2,8 +2,11 @@ package reap
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/operation"
 )
 
 // Choice is what the operator lets a reap remove. The zero value: all that
@@ -21,12 +24,57 @@ type Choice struct {
 
 // takes says whether a judged object goes.
 func (f Findings) takes(o Object) bool {
-	if f.choice.Plan != nil {
-		if p, planned := f.planned[o.key()]; !planned || p.Identity != o.Identity {
-			return false
-		}
+	if f.choice.Plan != nil && !f.plans(o.key(), o.Identity) && !f.plansWhole(o) && !f.continues(o) {
+		return false
 	}
 	return f.choice.wants(o) && f.choice.lets(o)
+}
+
+// plans says whether the saved plan names this very object.
+func (f Findings) plans(key, identity string) bool {
+	p, planned := f.planned[key]
+	return planned && p.Identity == identity
+}
+
+// plansWhole says whether a record goes with a saved plan that does not name it:
+// the plan names what it was of. That is gone, and whoever removed it did not live
+// to say so.
+func (f Findings) plansWhole(o Object) bool {
+	for key, identity := range o.about {
+		if p, planned := f.planned[key]; planned && (identity == "" || p.Identity == identity) {
+			return true
+		}
+	}
+	return false
+}
+
+// begins notes which zones of the saved plan a reap that died was removing.
+func (f *Findings) begins(died []operation.OpenIntent) {
+	f.begun = map[string]bool{}
+	for _, run := range died {
+		for _, o := range run.Removes {
+			if run.Subject == subject && o.Kind == KindZone && f.plans(o.Kind+" "+o.Name, o.Identity) {
+				f.begun[o.Name] = true
+			}
+		}
+	}
+}
+
+// continues says whether an object is what is left of a zone that the saved plan
+// names and whose removal was begun: a zone that is uninstalled has no uuid any
+// more, and its dataset and the snapshots of its clone may outlive it.
+func (f Findings) continues(o Object) bool {
+	switch o.Kind {
+	case KindZone:
+		return f.begun[o.Name]
+	case KindDataset, KindDirectory:
+		return f.begun[path.Base(o.Name)]
+	case KindSnapshot:
+		_, snapshot, _ := strings.Cut(o.Name, "@")
+		zone, ok := cloneOf(snapshot)
+		return ok && f.begun[zone]
+	}
+	return false
 }
 
 // wants says whether the object would go if nothing was left out.
@@ -114,6 +162,7 @@ func (f Findings) changes() []Change {
 		switch o, there := now[p.Kind+" "+p.Name]; {
 		case !there:
 			changed = append(changed, Change{p, "is not there any more, or goes with another object"})
+		case o.Goes:
 		case o.Identity != p.Identity:
 			changed = append(changed, Change{p, fmt.Sprintf("is another one: %s, and the plan has %s", orNone(o.Identity), orNone(p.Identity))})
 		case !o.Goes && !f.choice.lets(o):

@@ -21,6 +21,7 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 	for _, o := range choice.Plan {
 		f.planned[o.Kind+" "+o.Name] = o
 	}
+	f.begins(k.died)
 	zones, err := inv.Zones()
 	if err != nil {
 		return f, err

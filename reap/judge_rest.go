@@ -208,6 +208,7 @@ func (k known) records(f Findings) []Object {
 		_, exists := f.inv.Dataset(b.Dataset)
 		if _, working := k.busy["zone "+name]; !zoned && !exists && !working && f.lost(b.Dataset) == "" {
 			gone = append(gone, Object{Kind: KindRecord, Name: recordOfBase(b), Identity: b.UUID, Verdict: StaleRec,
+				about:  map[string]string{"zone " + name: b.UUID},
 				Reason: "neither its zone " + name + " nor its dataset is there"})
 		}
 	}
@@ -216,12 +217,17 @@ func (k known) records(f Findings) []Object {
 		_, there := f.inv.Link(h.Name)
 		if _, working := k.busy[key]; h.Kind == KindVNIC && !there && !working && !k.now.Before(h.Until) {
 			gone = append(gone, Object{Kind: KindRecord, Name: recordOfHold(h), Identity: h.MAC, Verdict: StaleRec,
+				about:  map[string]string{key: h.MAC},
 				Reason: "what it holds is not there, and the time is up"})
 		}
 	}
 	for _, died := range k.died {
 		if k.nobodyResumes(died) && !f.remains(died) {
-			gone = append(gone, Object{Kind: KindRecord, Name: recordOfIntent(died), Identity: died.ID, Verdict: StaleRec,
+			about := map[string]string{}
+			for _, o := range died.Makes {
+				about[o.Kind+" "+o.Name] = o.Identity
+			}
+			gone = append(gone, Object{Kind: KindRecord, Name: recordOfIntent(died), Identity: died.ID, Verdict: StaleRec, about: about,
 				Reason: "of " + died.Verb + ", which did not end; nothing of it is left"})
 		}
 	}

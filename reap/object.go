@@ -63,6 +63,9 @@ type Object struct {
 	// firm is a verdict that stands even if everything is to go.
 	firm bool
 	id   string // kind and name
+	// about, of a record: what it was of, by kind and name, with the identity if
+	// one is known.
+	about map[string]string
 }
 
 // key names the object among all, by kind and name.
@@ -83,6 +86,7 @@ type Findings struct {
 
 	choice  Choice
 	planned map[string]Object // of the choice's plan, by kind and name
+	begun   map[string]bool   // zones of that plan whose removal was begun, by a reap that died
 
 	inv    *inventory.Inventory
 	clones map[string][]string // datasets by the snapshot that they were cloned from
