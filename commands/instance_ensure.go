@@ -144,8 +144,9 @@ func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
 			file = beside(f.file, w.MachineFile)
 		}
 	}
-	w.MachineFile = ""
-	if file == "" {
+	text := w.MachineText
+	w.MachineFile, w.MachineText = "", nil
+	if file == "" && text == nil {
 		return w, nil
 	}
 	if file == "-" && f.file == "-" {
@@ -155,7 +156,12 @@ func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
 	if err != nil {
 		return instance.Wanted{}, err
 	}
-	d, err := e.machine("--spec", file, spec.ParseOptions{}, server)
+	var d spec.Document
+	if file == "" {
+		d, err = e.machineOf(text, "spec of "+f.file, spec.ParseOptions{}, server)
+	} else {
+		d, err = e.machine("--spec", file, spec.ParseOptions{}, server)
+	}
 	w.Machine = &d
 	return w, err
 }
@@ -168,14 +174,19 @@ func beside(document, name string) string {
 	return filepath.Join(filepath.Dir(document), name)
 }
 
-// machine reads a spec or config, and tells of what in it may not be meant. If it
-// cannot be read as it was meant, the error tells what the server would not take
-// as well.
+// machine reads a spec or config from a file, as machineOf does.
 func (e *Env) machine(flag, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
 	data, err := e.document(flag, file)
 	if err != nil {
 		return spec.Document{}, err
 	}
+	return e.machineOf(data, file, o, on)
+}
+
+// machineOf reads a spec or config, and tells of what in it may not be meant. If it
+// cannot be read as it was meant, the error tells what the server would not take
+// as well.
+func (e *Env) machineOf(data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
 	d, err := spec.Parse(data, o)
 	for _, w := range d.Warnings {
 		e.progress.warn(fmt.Errorf("%s: %s", file, w))

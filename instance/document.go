@@ -27,7 +27,28 @@ type document struct {
 	NICs    []NIC    `json:"nics" toml:"nics"`
 	Address *Address `json:"address" toml:"address"`
 	Pool    *string  `json:"pool" toml:"pool"`
-	Spec    string   `json:"spec" toml:"spec"` // a file with the whole machine
+	Spec    machine  `json:"spec" toml:"spec"`
+}
+
+// machine is the whole machine: in a file, or, where the document is JSON, itself.
+type machine struct {
+	file string
+	text []byte
+}
+
+// UnmarshalText reads the name of a file.
+func (m *machine) UnmarshalText(text []byte) error {
+	m.file = string(text)
+	return nil
+}
+
+// UnmarshalJSON reads either.
+func (m *machine) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("{")) {
+		m.text = bytes.Clone(data)
+		return nil
+	}
+	return json.Unmarshal(data, &m.file)
 }
 
 // The keys of a document and of its tables.
@@ -92,7 +113,7 @@ type valueError struct {
 func (e *valueError) Error() string { return e.err.Error() }
 
 func (d document) wanted(parseSize func(string) (uint64, error)) (Wanted, error) {
-	w := Wanted{Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs, MachineFile: d.Spec}
+	w := Wanted{Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs, MachineFile: d.Spec.file, MachineText: d.Spec.text}
 	if d.ID != "" {
 		id, err := uuid.Parse(d.ID)
 		if err != nil {
@@ -253,6 +274,11 @@ func checkKeys(data []byte) error {
 					return &DocumentError{Line: lineAt(data, decoder.InputOffset()), Key: strings.Join(append(path, name), "."), Message: "is there twice"}
 				}
 				seen[name] = true
+				if len(path) == 0 && name == "spec" { // its keys are Propolis'
+					var machine json.RawMessage
+					_ = decoder.Decode(&machine)
+					continue
+				}
 				path = append(path, name)
 				if err := walk(name); err != nil {
 					return err

@@ -43,6 +43,14 @@ func (m Migration) Peer() string {
 	return strings.Join(m.Target, " ")
 }
 
+// way says which way the machine goes.
+func (m Migration) way() string {
+	if m.Source != "" {
+		return "it arrives by a migration from " + m.Source
+	}
+	return "it departs by a migration to " + m.Peer()
+}
+
 func (m *Migration) arrives() bool { return m != nil && m.Source != "" }
 func (m *Migration) departs() bool { return m != nil && m.Source == "" }
 

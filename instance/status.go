@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -177,6 +178,14 @@ var errNotServing = errors.New("its service is not online")
 
 // judge joins what is recorded with what is seen.
 func (s Settings) judge(r Record, g glance) Status {
+	status := s.judgeRun(r, g)
+	if r.Migration != nil {
+		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.way(), status.Reason}, func(s string) bool { return s == "" }), "; ")
+	}
+	return status
+}
+
+func (s Settings) judgeRun(r Record, g glance) Status {
 	run := r.Run
 	switch {
 	case run == nil && r.Wanted == WantedStopped:

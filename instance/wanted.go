@@ -31,6 +31,8 @@ type Wanted struct {
 	// MachineFile is where an instance document says that Machine is to be read
 	// from: whoever read the document knows where that lies.
 	MachineFile string
+	// MachineText is Machine as an instance document has it.
+	MachineText []byte
 }
 
 // Over returns w with what it leaves open taken from below: flags over a file.
@@ -61,8 +63,8 @@ func (w Wanted) Over(below Wanted) Wanted {
 	if w.Pool == nil {
 		w.Pool = below.Pool
 	}
-	if w.Machine == nil && w.MachineFile == "" {
-		w.Machine, w.MachineFile = below.Machine, below.MachineFile
+	if w.Machine == nil && w.MachineFile == "" && w.MachineText == nil {
+		w.Machine, w.MachineFile, w.MachineText = below.Machine, below.MachineFile, below.MachineText
 	}
 	return w
 }
