@@ -52,6 +52,8 @@ func (d document) operation(e endpoint) object {
 	failed := object{"description": "It was not done.", "content": jsonOf(d.schema(reflect.TypeFor[dropshot.Body]()))}
 	answers := object{"4XX": failed, "5XX": failed}
 	switch {
+	case e.stream != nil && e.reply == nil:
+		answers["200"] = object{"description": "A page of text.", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}
 	case e.stream != nil:
 		answers["200"] = object{"description": "A stream of events, each with such data.", "content": object{"text/event-stream": object{"schema": d.schema(reflect.TypeOf(e.reply))}}}
 	case e.reply != nil:

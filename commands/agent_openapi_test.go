@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,6 +86,9 @@ func (d openAPI) hold(t *testing.T, r *http.Request, body string, reply *http.Re
 		t.Errorf("%s %s is not in the document: %v", r.Method, r.URL.Path, err)
 		return ""
 	}
+	for name, value := range params {
+		params[name], _ = url.PathUnescape(value)
+	}
 	input := &openapi3filter.RequestValidationInput{Request: asked, PathParams: params, Route: route}
 	if err := openapi3filter.ValidateRequest(t.Context(), input); err != nil {
 		t.Errorf("%s %s: the request: %v", r.Method, r.URL.Path, err)
@@ -156,6 +160,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 		snapshot = `{"snapshot_id":"7b1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99"}`
 	)
 	call("GET", "/healthz", "", 200)
+	call("GET", "/metrics", "", 200)
 	call("GET", "/openapi.json", "", 200)
 	call("PUT", vm, vmBody(t, 48, uuid.NewString(), 1).text(t), 200)
 	call("GET", "/vmms", "", 200)
