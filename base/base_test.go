@@ -169,7 +169,7 @@ func TestARetiredBaseLeavesNothingBehind(t *testing.T) {
 	b := newBench(t)
 	before := b.state()
 	b.ensure()
-	if _, _, err := settings().Retire(t.Context(), b.env, first, false); err != nil {
+	if _, _, err := settings().Retire(t.Context(), b.env, first, nobody, false); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(before, b.state()); d != "" {
@@ -178,7 +178,7 @@ func TestARetiredBaseLeavesNothingBehind(t *testing.T) {
 	if all, err := base.All(operationtest.View(b, b.env)); err != nil || len(all) > 0 || len(operation.Open(operationtest.View(b, b.env))) > 0 {
 		t.Errorf("on record: %v, %v", all, err)
 	}
-	if there, _, err := settings().Retire(t.Context(), b.env, first, false); there || err != nil {
+	if there, _, err := settings().Retire(t.Context(), b.env, first, nobody, false); there || err != nil {
 		t.Errorf("once more: %v, %v", there, err)
 	}
 }
@@ -204,13 +204,29 @@ func TestARetiredBaseMayBeHalfGone(t *testing.T) {
 			before := b.state()
 			b.ensure()
 			change(b)
-			if _, _, err := settings().Retire(t.Context(), b.env, first, false); err != nil {
+			if _, _, err := settings().Retire(t.Context(), b.env, first, nobody, false); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(before, b.state()); d != "" {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// nobody has cloned a base.
+func nobody(ledger.View, ledger.View, string) (string, error) { return "", nil }
+
+// The sled is looked at before the ledger is locked: a clone that was made, and
+// finished, in between is in no listing and in no intent.
+func TestABaseThatWasClonedMeanwhileIsNotRetired(t *testing.T) {
+	b := newBench(t)
+	b.ensure()
+	before := b.state()
+	cloned := func(_, _ ledger.View, base string) (string, error) { return "instance of " + base, nil }
+	_, _, err := settings().Retire(t.Context(), b.env, first, cloned, false)
+	if needed, ok := errors.AsType[*base.NeededError](err); !ok || !strings.Contains(needed.Reason, "instance of "+first) || b.state() != before {
+		t.Errorf("error: %v", err)
 	}
 }
 
@@ -234,14 +250,14 @@ func TestABaseThatIsNeededIsNotRetired(t *testing.T) {
 			b.ensure()
 			need(b)
 			before := b.state()
-			_, _, err := settings().Retire(t.Context(), b.env, first, false)
+			_, _, err := settings().Retire(t.Context(), b.env, first, nobody, false)
 			if _, ok := errors.AsType[*base.NeededError](err); !ok || b.state() != before {
 				t.Errorf("error: %v", err)
 			}
 		})
 	}
 	b := newBench(t)
-	there, _, err := settings().Retire(t.Context(), b.env, "propolis_base_rpool_7", false)
+	there, _, err := settings().Retire(t.Context(), b.env, "propolis_base_rpool_7", nobody, false)
 	if there || err != nil {
 		t.Errorf("one that is not there: %v, %v", there, err)
 	}
@@ -290,7 +306,7 @@ func TestABaseIsMadeWhereverTheRunBeforeWasKilled(t *testing.T) {
 					t.Errorf("at %d, %v: %v", point, err, b.statuses())
 				}
 				for name := range b.statuses() {
-					if _, _, err := settings().Retire(t.Context(), b.env, name, false); err != nil {
+					if _, _, err := settings().Retire(t.Context(), b.env, name, nobody, false); err != nil {
 						t.Errorf("at %d: retire %s: %v", point, name, err)
 					}
 				}

@@ -62,14 +62,18 @@ type NeededError struct {
 // Error says why.
 func (e *NeededError) Error() string { return fmt.Sprintf("base %s: %s", e.Zone, e.Reason) }
 
-// Retire removes a base that nothing is cloned from. One that the ledger does not
-// know is done already: there is false then.
-func (s Settings) Retire(ctx context.Context, env operation.Env, name string, dryRun bool) (there bool, report operation.Report, err error) {
-	view, err := operation.Decided(ctx, env, dryRun)
+// Cloned names who has cloned a base between two views, by the name of its zone;
+// empty: nobody has.
+type Cloned func(before, now ledger.View, base string) (name string, err error)
+
+// Retire removes a base that nothing is cloned from, also not since the sled was
+// looked at. One that the ledger does not know is done already: there is false then.
+func (s Settings) Retire(ctx context.Context, env operation.Env, name string, cloned Cloned, dryRun bool) (there bool, report operation.Report, err error) {
+	before, err := operation.Decided(ctx, env, dryRun)
 	if err != nil {
 		return false, report, err
 	}
-	r, there, err := find(view, name)
+	r, there, err := find(before, name)
 	if err != nil || !there {
 		return false, report, err
 	}
@@ -82,6 +86,12 @@ func (s Settings) Retire(ctx context.Context, env operation.Env, name string, dr
 			}
 			if err := r.needed(view, seen); err != nil {
 				return operation.Decision{}, err
+			}
+			switch user, err := cloned(before, view, name); {
+			case err != nil:
+				return operation.Decision{}, err
+			case user != "":
+				return operation.Decision{}, &NeededError{Zone: name, Reason: user + " was cloned from it meanwhile"}
 			}
 			return r.removal(seen), nil
 		},

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -118,7 +119,7 @@ func newBaseRetire(env *Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			there, report, err := baseSettings(c).Retire(ctx, op, args[0], m.dry())
+			there, report, err := baseSettings(c).Retire(ctx, op, args[0], instance.ClonedSince, m.dry())
 			switch {
 			case err != nil:
 				return withReport(err, report)

@@ -1,11 +1,13 @@
 package instance
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/ledger"
@@ -280,6 +282,27 @@ func owner(view ledger.View, key string) string {
 
 func addressOwner(view ledger.View, ip netip.Addr) string {
 	return owner(view, addressPrefix+ip.String())
+}
+
+// ClonedSince names an instance whose record has changed between two views and that
+// is, or was to be, cloned from a base: what was seen of the sled between them may
+// lack its clone. Empty: there is none.
+func ClonedSince(before, now ledger.View, base string) (name string, err error) {
+	for id := range IDs(now) {
+		was, _ := before.Get(Subject(id))
+		is, _ := now.Get(Subject(id))
+		if bytes.Equal(was, is) {
+			continue
+		}
+		r, _, err := Load(now, id)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(r.Runs(), func(run Run) bool { return run.Base == base }) {
+			return r.Name, nil
+		}
+	}
+	return "", nil
 }
 
 // UserOfVNIC is the record of the instance whose run a VNIC belongs to.

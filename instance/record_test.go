@@ -116,6 +116,32 @@ func TestTheUserOfAVNICIsTheInstanceWhoseRunHasIt(t *testing.T) {
 	}
 }
 
+func TestWhoWasClonedFromABaseSince(t *testing.T) {
+	fact := func(id, base string, ensured bool) ledger.Fact {
+		value, err := json.Marshal(Record{ID: id, Name: "i" + id, Spec: Spec{Address: Address{Mode: DHCP}}, Run: &Run{Zone: "z" + id, Base: base, Ensured: ensured}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ledger.Fact{Key: Subject(id), Value: value}
+	}
+	one, other := fact("1", "b1", false), fact("2", "b2", true)
+	for name, c := range map[string]struct {
+		before, now []ledger.Fact
+		want        string
+	}{
+		"nobody":             {nil, []ledger.Fact{other}, ""},
+		"one that was there": {[]ledger.Fact{one}, []ledger.Fact{one, other}, ""},
+		"one that is new":    {[]ledger.Fact{other}, []ledger.Fact{one, other}, "i1"},
+		"one that was made":  {[]ledger.Fact{one}, []ledger.Fact{fact("1", "b1", true)}, "i1"},
+		"one that is gone":   {[]ledger.Fact{one}, nil, ""},
+	} {
+		got, err := ClonedSince(operationtest.Book(t, c.before...), operationtest.Book(t, c.now...), "b1")
+		if got != c.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+}
+
 func TestABrokenRecordIsAnError(t *testing.T) {
 	view := operationtest.Book(t, ledger.Fact{Key: recordPrefix + someID, Value: json.RawMessage(`{"id": 7}`)}, ledger.Fact{Key: namePrefix + "web1", Value: json.RawMessage(`7`)})
 	if _, _, err := Load(view, someID); err == nil {
