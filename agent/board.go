@@ -133,12 +133,19 @@ func (b *board) List() []VM {
 // with the last generation that he has seen misses no VM's last state.
 func (b *board) Follow(ctx context.Context, after uint64) iter.Seq[VM] {
 	return func(yield func(VM) bool) {
+		var missed []*VM
 		b.mu.Lock()
-		at, all := b.last, b.List()
+		at := b.last
+		b.all.Range(func(_, v any) bool {
+			if v := v.(*VM); v.Gen > after {
+				missed = append(missed, v)
+			}
+			return true
+		})
 		b.mu.Unlock()
-		slices.SortFunc(all, func(x, y VM) int { return cmp.Compare(x.Gen, y.Gen) })
-		for _, v := range all {
-			if v.Gen > after && !yield(v) {
+		slices.SortFunc(missed, func(x, y *VM) int { return cmp.Compare(x.Gen, y.Gen) })
+		for _, v := range missed {
+			if !yield(*v) {
 				return
 			}
 		}

@@ -125,25 +125,36 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
 	}
 	monitored, cancel := context.WithCancel(ctx)
 	w.cancel = cancel
+	watch := a.Instance.Monitor(a.env.Host, r, a.zones, func(o instance.Observation) {
+		told := make(chan struct{})
+		go func() { // not on the stack of who waits for months: it would stay as large
+			defer close(told)
+			a.sight(ctx, monitored, w, id, o)
+		}()
+		<-told
+	})
 	a.monitors.Go(func() {
 		defer close(w.ended)
-		a.Instance.Monitor(monitored, a.env.Host, r, a.zones, func(o instance.Observation) {
-			switch {
-			case r.VMM != nil && stateOf(o.State).Final():
-				a.work.Ended(r.ID, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
-				o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is taken away"}
-			case o.Reason != "" && o.State != instance.Failed:
-				a.meter.doubts.Add(1)
-			case o.State == instance.Failed:
-				o.Status = a.ended(monitored, r, o.Status)
-			}
-			if monitored.Err() != nil {
-				return // it is not recorded any more: its tombstone tells
-			}
-			a.say(ctx, r, id, o)
-			w.once.Do(func() { close(w.sighted) })
-		})
+		watch(monitored)
 	})
+}
+
+// sight takes in what a monitor has seen of a VM, as long as it is monitored.
+func (a *agent) sight(ctx, monitored context.Context, w *watched, id uuid.UUID, o instance.Observation) {
+	switch r := w.record; {
+	case r.VMM != nil && stateOf(o.State).Final():
+		a.work.Ended(r.ID, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
+		o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is taken away"}
+	case o.Reason != "" && o.State != instance.Failed:
+		a.meter.doubts.Add(1)
+	case o.State == instance.Failed:
+		o.Status = a.ended(monitored, r, o.Status)
+	}
+	if monitored.Err() != nil {
+		return // it is not recorded any more: its tombstone tells
+	}
+	a.say(ctx, w.record, id, o)
+	w.once.Do(func() { close(w.sighted) })
 }
 
 // ended is how a run ended whose machine is gone: as the state file says, if

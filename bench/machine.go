@@ -33,12 +33,14 @@ func inDirectory(ctx context.Context, dir string) (machine, error) {
 	return s, s.prepare(ctx)
 }
 
-func (s machine) configure() error {
+func (s machine) configure() error { return s.configureAs(commands.SimulatedConfig()) }
+
+func (s machine) configureAs(config string) error {
 	files := s.Host().Files()
 	if err := host.MkdirAll(files, "/etc/sledctl", 0o755); err != nil {
 		return err
 	}
-	return host.WriteFile(files, "/etc/sledctl/config.toml", []byte(commands.SimulatedConfig()), 0o644)
+	return host.WriteFile(files, "/etc/sledctl/config.toml", []byte(config), 0o644)
 }
 
 func (s machine) prepare(ctx context.Context) error {

@@ -76,6 +76,7 @@ func measure(ctx context.Context, binary string) ([]row, error) {
 		{"instance list", b.lists},
 		{"reap", b.reap},
 		{"64 at once", b.crowd},
+		{"agent", b.agents},
 		{"host commands", b.counts},
 	} {
 		start := time.Now()

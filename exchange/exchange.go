@@ -77,7 +77,7 @@ func hungUp(err error) bool {
 // io.ErrUnexpectedEOF; if it is not HTTP, ErrReply.
 func receive(conn net.Conn, r *http.Request, limit int) (reply Reply, err error) {
 	in := &source{conn: conn, limit: limit, left: limit}
-	a, err := answer(bufio.NewReader(in), r)
+	a, err := answer(bufio.NewReaderSize(in, 512), r)
 	if err == nil {
 		defer a.Body.Close()
 		reply.Status, reply.Header = a.StatusCode, a.Header

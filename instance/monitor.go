@@ -55,13 +55,20 @@ const (
 	longestRetry = time.Second
 )
 
-// Monitor tells what the machine of a record with a run is, each time that it
-// changes, until it is final or ctx ends. It changes nothing. A machine that is
-// gone with its zone, or with its Propolis, is Failed, or destroyed if it was
-// stopping; one that cannot be reached keeps its state, and the reason says so.
-func (s Settings) Monitor(ctx context.Context, h host.Host, r Record, zones Zones, tell func(Observation)) {
-	m := monitor{client: propolis.Client{Host: h, Target: s.target(r)}, run: *r.Run, zones: zones, tell: tell}
+// Monitor gives what tells what the machine of a record with a run is, each time
+// that it changes, until it is final or its context ends. It changes nothing. A
+// machine that is gone with its zone, or with its Propolis, is Failed, or
+// destroyed if it was stopping; one that cannot be reached keeps its state, and
+// the reason says so.
+func (s Settings) Monitor(h host.Host, r Record, zones Zones, tell func(Observation)) func(context.Context) {
+	m := &monitor{client: propolis.Client{Host: h, Target: s.target(r)}, zone: r.Run.Zone, zones: zones, tell: tell}
 	m.last.State = Unknown
+	return m.watch
+}
+
+// watch is for a goroutine of its own, of which there may be ten thousand: what
+// lies on its stack is kept small.
+func (m *monitor) watch(ctx context.Context) {
 	for pause := firstRetry; ctx.Err() == nil; {
 		status, err := m.poll(ctx)
 		switch {
@@ -94,7 +101,7 @@ func (s Settings) Monitor(ctx context.Context, h host.Host, r Record, zones Zone
 // monitor is one run that is watched.
 type monitor struct {
 	client propolis.Client
-	run    Run
+	zone   string
 	zones  Zones
 	tell   func(Observation)
 	next   uint64 // the generation that is waited for
@@ -129,10 +136,10 @@ func (m *monitor) gone(ctx context.Context, why error) bool {
 		m.doubt("it cannot be told whether its zone runs: " + err.Error())
 		return false
 	}
-	i := slices.IndexFunc(all, func(z zone.Zone) bool { return z.Name == m.run.Zone })
+	i := slices.IndexFunc(all, func(z zone.Zone) bool { return z.Name == m.zone })
 	switch {
 	case i < 0:
-		m.end("its zone " + m.run.Zone + " is gone")
+		m.end("its zone " + m.zone + " is gone")
 		return true
 	case all[i].State != zone.Running:
 		m.end("its zone is " + string(all[i].State) + ", not running")

@@ -107,13 +107,14 @@ func TestAMonitorTells(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					s.Monitor(ctx, h, r, zones, func(o Observation) {
+					watch := s.Monitor(h, r, zones, func(o Observation) {
 						text := o.State
 						if o.Reason != "" {
 							text += ": " + strings.ReplaceAll(o.Reason, r.Run.Zone, "ZONE")
 						}
 						told = append(told, text)
 					})
+					watch(ctx)
 				}()
 				synctest.Wait()
 				for _, act := range c.acts {

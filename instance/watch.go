@@ -163,7 +163,7 @@ func (w *watch) listen(ctx context.Context, r Record) {
 			case <-ctx.Done():
 			}
 		}
-		w.Monitor(ctx, w.env.Host, r, w.zones, func(o Observation) { say(heard{status: o.Status}) })
+		w.Monitor(w.env.Host, r, w.zones, func(o Observation) { say(heard{status: o.Status}) })(ctx)
 		say(heard{over: true}) // how it is then, the next look sees
 	})
 }
