@@ -53,7 +53,7 @@ func floors() map[string]room {
 		"terminal":      {by: []string{"commands"}, imports: []string{"host"}, machine: []use{useFiles}},
 
 		"agent":        {floor: 6, machine: []use{useFiles}},
-		"agent/client": {floor: 6, below: 1},
+		"agent/client": {floor: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
 		"agent/api":    {floor: 6, below: 2},
 		"bootstrap":    {floor: 5},
 		"reap":         {floor: 4},

@@ -39,9 +39,12 @@ type Settings struct {
 	Instance instance.Settings
 	// Up brings an instance up, with what it needs: instance.Settings.Ensure, and
 	// a base zone where there is none.
-	Up    func(context.Context, operation.Env, instance.Change) (instance.Result, error)
-	Nexus *url.URL // the control plane; nil: nobody is told
-	Mode  string   // how it is told: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
+	Up func(context.Context, operation.Env, instance.Change) (instance.Result, error)
+	// Failure is what a command says of an error: a status, a code, and the body
+	// that it prints.
+	Failure func(error, ...operation.Report) (status int, code string, said json.RawMessage)
+	Nexus   *url.URL // the control plane; nil: nobody is told
+	Mode    string   // how it is told: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
 	// TombstoneTTL is how long a VM that is gone can be read, if the control
 	// plane does not read it before.
 	TombstoneTTL time.Duration
@@ -174,7 +177,7 @@ func (a *agent) worker(ctx context.Context) *work {
 	env.Wait, env.Observe = true, nil
 	env.Warn = func(err error) { a.Log.Warn("at work on a VM", "cause", err) }
 	return &work{
-		instances: a.Instance, up: a.Up, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
+		instances: a.Instance, up: a.Up, failure: a.Failure, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
 		say: func(r instance.Record, id uuid.UUID, now instance.Status) {
 			a.say(ctx, r, id, instance.Observation{Status: now})
 		},

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
@@ -28,6 +30,7 @@ import (
 type work struct {
 	instances instance.Settings
 	up        func(context.Context, operation.Env, instance.Change) (instance.Result, error)
+	failure   func(error, ...operation.Report) (int, string, json.RawMessage)
 	env       operation.Env
 	board     *board
 	say       func(instance.Record, uuid.UUID, instance.Status)
@@ -378,12 +381,17 @@ func (w *work) end(ctx context.Context, r instance.Record, grace time.Duration) 
 	return nil
 }
 
-func (w *work) record(ctx context.Context, id string) (instance.Record, error) {
+// view is what the state file says now.
+func (w *work) view(ctx context.Context) (ledger.View, error) {
 	book, err := w.env.Ledger(ctx)
 	if err != nil {
-		return instance.Record{}, err
+		return ledger.View{}, err
 	}
-	view, err := book.Read(ctx)
+	return book.Read(ctx)
+}
+
+func (w *work) record(ctx context.Context, id string) (instance.Record, error) {
+	view, err := w.view(ctx)
 	if err != nil {
 		return instance.Record{}, err
 	}
@@ -396,13 +404,9 @@ func (w *work) record(ctx context.Context, id string) (instance.Record, error) {
 
 // resume begins all that is owed and that nobody is at.
 func (w *work) resume(ctx context.Context) {
-	book, err := w.env.Ledger(ctx)
+	view, err := w.view(ctx)
 	if err != nil {
 		return // follow tells of it
-	}
-	view, err := book.Read(ctx)
-	if err != nil {
-		return
 	}
 	boot, err := operation.Boot(w.env)
 	if err != nil {

@@ -181,6 +181,14 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("PUT", vm+"/state", `{"state":{"type":"reboot"}}`, 200)
 	call("PUT", vm+"/state", `{"state":{"type":"stopped"}}`, 200)
 	call("DELETE", vm, "", 200)
+
+	s.run("instance ensure web1")
+	call("GET", "/instances", "", 200)
+	call("GET", "/instances/web1", "", 200)
+	call("GET", "/instances/web9", "", 404)
+	call("PUT", "/instances/web1/state", `{"state":"stopped"}`, 200)
+	call("PUT", "/instances/web1/state?wait=true", `{"state":"running"}`, 200)
+	call("DELETE", "/instances/web1", "", 200)
 	for _, d := range documents {
 		for path, item := range d.doc.Paths.Map() {
 			for method, operation := range item.Operations() {

@@ -100,6 +100,9 @@ type hostWords struct {
 }
 
 func failureOf(err error, started time.Time, _ bool) failure {
+	if f, ok := saidByAgent(err); ok {
+		return f
+	}
 	f := failure{Kind: "Error", Message: err.Error(), Left: []string{}, Elapsed: time.Since(started).Milliseconds()}
 	if r, ok := errors.AsType[*reported](err); ok {
 		for _, report := range r.reports {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
@@ -24,57 +25,13 @@ func newInstance(env *Env) *cobra.Command {
 	return cmd
 }
 
-// shownInstance is an instance as it is printed. Keys are only ever added.
-type shownInstance struct {
-	ID         string          `json:"id"`
-	Name       string          `json:"name"`
-	PropolisID string          `json:"propolis_id"`
-	State      string          `json:"state"`
-	Reason     string          `json:"reason"`
-	Wanted     string          `json:"wanted"`
-	Protected  bool            `json:"protected"`
-	Zone       string          `json:"zone"`
-	Address    string          `json:"address"`
-	VNICs      []shownVNIC     `json:"vnics"`
-	CPUs       int             `json:"cpus"`
-	Memory     uint64          `json:"memory"`
-	Disks      []instance.Disk `json:"disks"`
-	Pool       string          `json:"pool"`
-	Generation uint64          `json:"generation"`
-	Updated    time.Time       `json:"time_updated"`
-	Migration  *shownMigration `json:"migration"` // null: it was made here, and is in none
-}
+// What is printed of an instance, here and by the agent.
+type (
+	shownInstance  = api.Instance
+	shownMigration = api.Moving
+)
 
-// shownMigration is the migration that an instance is in, or came by.
-type shownMigration struct {
-	ID    string `json:"id"`
-	State string `json:"state"` // arriving, arrived, departing
-	Peer  string `json:"peer"`  // the other sled's Propolis, or what runs its sledctl; empty: it is over
-}
-
-func showInstance(i instance.Instance) shownInstance {
-	s := shownInstance{
-		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.String(), VNICs: []shownVNIC{},
-		CPUs: i.Spec.CPUs, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, Generation: i.Generation, Updated: i.Updated,
-	}
-	if id, state, peer, migrating := i.Migrating(); migrating {
-		s.Migration = &shownMigration{id, state, peer}
-	}
-	if s.Disks == nil {
-		s.Disks = []instance.Disk{}
-	}
-	if i.Spec.Address.Mode == instance.Static {
-		s.Address = i.Spec.Address.Prefix.String()
-	}
-	if i.Run == nil {
-		return s
-	}
-	s.PropolisID, s.Zone = i.Run.PropolisID, i.Run.Zone
-	for _, v := range append([]instance.VNIC{i.Run.Control}, i.Run.Guests...) {
-		s.VNICs = append(s.VNICs, shownVNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
-	}
-	return s
-}
+func showInstance(i instance.Instance) shownInstance { return api.InstanceOf(i) }
 
 func stateStyle(s shownInstance) terminal.Style {
 	switch s.State {

@@ -7,12 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/terminal"
 )
 
 func newInstanceList(env *Env) *cobra.Command {
+	var far remote
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -23,16 +25,29 @@ configured otherwise, its VNICs deleted, its Propolis started anew without its m
 		Example: `  sledctl instance list
   sledctl instance list -H --columns name,state,zone`,
 		Args: cobra.NoArgs,
-		RunE: env.run(func(ctx context.Context, _ []string) error { return runInstanceList(ctx, env) }),
+		RunE: env.run(func(ctx context.Context, _ []string) error { return runInstanceList(ctx, env, far) }),
 	}
+	far.add(cmd)
 	env.addOutput(cmd)
 	return cmd
 }
 
-func runInstanceList(ctx context.Context, e *Env) error {
+func runInstanceList(ctx context.Context, e *Env, far remote) error {
 	list := e.instanceList()
 	if err := list.Check(e.output); err != nil {
 		return err
+	}
+	name := func(s shownInstance) string { return s.Name }
+	if far.is() {
+		c, err := e.agentClient(far, mutation{})
+		if err != nil {
+			return err
+		}
+		all, err := c.List(ctx)
+		if err != nil {
+			return err
+		}
+		return list.Print(e.Streams.Out, e.output, byName(all, name))
 	}
 	s, env, err := e.instances(ctx)
 	if err != nil {
@@ -50,16 +65,20 @@ func runInstanceList(ctx context.Context, e *Env) error {
 	for i, one := range all {
 		shown[i] = showInstance(one)
 	}
-	return list.Print(e.Streams.Out, e.output, byName(shown, func(s shownInstance) string { return s.Name }))
+	return list.Print(e.Streams.Out, e.output, byName(shown, name))
 }
 
 func newInstanceGet(env *Env) *cobra.Command {
+	var far remote
 	cmd := &cobra.Command{
 		Use:     "get NAME|UUID",
 		Short:   "Show one instance",
 		Example: `  sledctl instance get web1 -o json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
+			if far.is() {
+				return env.remotely(ctx, far, mutation{}, args[0], "")
+			}
 			if err := env.instanceList().Check(env.output); err != nil {
 				return err
 			}
@@ -70,6 +89,7 @@ func newInstanceGet(env *Env) *cobra.Command {
 			return env.printInstance(ctx, s, op, args[0], instance.Settings.Get)
 		}),
 	}
+	far.add(cmd)
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
@@ -77,6 +97,7 @@ func newInstanceGet(env *Env) *cobra.Command {
 
 func newInstanceStart(env *Env) *cobra.Command {
 	var m mutation
+	var far remote
 	cmd := &cobra.Command{
 		Use:     "start NAME|UUID",
 		Short:   "Bring a recorded instance up again",
@@ -84,12 +105,16 @@ func newInstanceStart(env *Env) *cobra.Command {
 		Example: `  sledctl instance start web1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
+			if far.is() {
+				return env.remotely(ctx, far, m, args[0], api.WantRunning)
+			}
 			return env.ensure(ctx, m, instance.Change{
 				Verb: "instance start", Wanted: instance.Wanted{Ref: args[0]}, Known: true, DryRun: m.dry(), Keep: m.keep,
 			})
 		}),
 	}
 	m.add(cmd, true)
+	far.add(cmd)
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
@@ -100,6 +125,7 @@ type down func(instance.Settings, context.Context, operation.Env, instance.Chang
 
 func newInstanceStop(env *Env) *cobra.Command {
 	var m mutation
+	var far remote
 	var f manyFlags
 	grace := instance.StopTime
 	cmd := &cobra.Command{
@@ -123,6 +149,12 @@ those that were wanted running. So a sled is shut down.`,
 			if grace < 0 {
 				return &usageError{text: fmt.Sprintf("--grace %s: want a duration, as 30s; 0 is none", grace)}
 			}
+			if far.is() && (f.many() || grace != instance.StopTime) {
+				return &usageError{text: "an agent cannot be asked for --all or --grace", hint: "run it on the sled"}
+			}
+			if far.is() {
+				return env.remotely(ctx, far, m, args[0], api.WantStopped)
+			}
 			if f.many() {
 				return runStopAll(ctx, env, m, f, grace)
 			}
@@ -130,6 +162,7 @@ those that were wanted running. So a sled is shut down.`,
 		}),
 	}
 	m.add(cmd, false)
+	far.add(cmd)
 	cmd.Flags().DurationVar(&grace, "grace", grace, "how long the machine may take to end before its zone is halted under it")
 	f.add(cmd, "all that is on the sled of any instance; what is wanted stays")
 	env.addOutput(cmd)
@@ -146,6 +179,7 @@ func (e *Env) takeDown(ctx context.Context, m mutation, verb down, c instance.Ch
 
 func newInstanceReboot(env *Env) *cobra.Command {
 	var m mutation
+	var far remote
 	cmd := &cobra.Command{
 		Use:     "reboot NAME|UUID",
 		Short:   "Reset an instance's machine",
@@ -153,10 +187,14 @@ func newInstanceReboot(env *Env) *cobra.Command {
 		Example: `  sledctl instance reboot web1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
+			if far.is() {
+				return env.remotely(ctx, far, m, args[0], api.WantReboot)
+			}
 			return env.takeDown(ctx, m, instance.Settings.Reboot, instance.Change{Verb: "instance reboot", Wanted: instance.Wanted{Ref: args[0]}})
 		}),
 	}
 	m.add(cmd, false)
+	far.add(cmd)
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
@@ -164,6 +202,7 @@ func newInstanceReboot(env *Env) *cobra.Command {
 
 func newInstanceDelete(env *Env) *cobra.Command {
 	var m mutation
+	var far remote
 	var mustExist, yes bool
 	var migration string
 	cmd := &cobra.Command{
@@ -177,11 +216,15 @@ asked, --yes is needed.`,
   sledctl instance delete web1 --dry-run`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
+			if far.is() {
+				return env.deleteRemotely(ctx, far, m, mustExist, yes, args)
+			}
 			return runInstanceDelete(ctx, env, m, mustExist, instance.Change{Yes: yes, Arrival: migration}, args)
 		}),
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
+	far.add(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
 	cmd.Flags().BoolVar(&yes, "yes", false, "also what is protected")
 	cmd.Flags().StringVar(&migration, "migration-id", "", "only what is arriving by this migration, and has not arrived")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
@@ -23,14 +24,7 @@ func newVNIC(env *Env) *cobra.Command {
 }
 
 // shownVNIC is a VNIC as it is printed.
-type shownVNIC struct {
-	Name string `json:"name"`
-	Over string `json:"over"`
-	MAC  string `json:"mac"`
-	VLAN int    `json:"vlan"`
-	MTU  int    `json:"mtu,omitempty"`
-	Zone string `json:"zone,omitempty"`
-}
+type shownVNIC = api.VNIC
 
 func vnicList() terminal.List[shownVNIC] {
 	type column = terminal.Column[shownVNIC]

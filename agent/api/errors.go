@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/sledctl/sledctl/dropshot"
@@ -22,14 +23,20 @@ type Error struct {
 	// are told; why is in the log.
 	Message string
 	Cause   error // for the log; may be nil
+	// Failure is what a command says of it; nil: nothing.
+	Failure json.RawMessage
 }
 
 // Error is the message.
 func (e *Error) Error() string { return e.Message }
 
 // Body is what is sent of it.
-func (e *Error) Body(requestID string) dropshot.Body {
-	return dropshot.Body{RequestID: requestID, Code: e.Code, Message: e.Message}
+func (e *Error) Body(requestID string) any {
+	body := dropshot.Body{RequestID: requestID, Code: e.Code, Message: e.Message}
+	if e.Failure != nil {
+		return Failure{body, e.Failure}
+	}
+	return body
 }
 
 // BadRequest is a request that cannot be understood.

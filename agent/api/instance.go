@@ -1,0 +1,95 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/instance"
+)
+
+// Instance is an instance as it is told of and printed. Keys are only ever added.
+type Instance struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	PropolisID string          `json:"propolis_id"`
+	State      string          `json:"state"`
+	Reason     string          `json:"reason"`
+	Wanted     string          `json:"wanted"`
+	Protected  bool            `json:"protected"`
+	Zone       string          `json:"zone"`
+	Address    string          `json:"address"`
+	VNICs      []VNIC          `json:"vnics"`
+	CPUs       int             `json:"cpus"`
+	Memory     uint64          `json:"memory"`
+	Disks      []instance.Disk `json:"disks"`
+	Pool       string          `json:"pool"`
+	Generation uint64          `json:"generation"`
+	Updated    time.Time       `json:"time_updated"`
+	Migration  *Moving         `json:"migration"` // null: it was made here, and is in none
+}
+
+// Moving is the migration that an instance is in, or came by.
+type Moving struct {
+	ID    string `json:"id"`
+	State string `json:"state"` // arriving, arrived, departing
+	Peer  string `json:"peer"`  // the other sled's Propolis, or what runs its sledctl; empty: it is over
+}
+
+// InstanceOf is what is told of an instance.
+func InstanceOf(i instance.Instance) Instance {
+	s := Instance{
+		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.String(), VNICs: []VNIC{},
+		CPUs: i.Spec.CPUs, Memory: i.Spec.Memory, Disks: i.Spec.Disks, Pool: i.Spec.Pool, Generation: i.Generation, Updated: i.Updated,
+	}
+	if id, state, peer, migrating := i.Migrating(); migrating {
+		s.Migration = &Moving{id, state, peer}
+	}
+	if s.Disks == nil {
+		s.Disks = []instance.Disk{}
+	}
+	if i.Spec.Address.Mode == instance.Static {
+		s.Address = i.Spec.Address.Prefix.String()
+	}
+	if i.Run == nil {
+		return s
+	}
+	s.PropolisID, s.Zone = i.Run.PropolisID, i.Run.Zone
+	for _, v := range append([]instance.VNIC{i.Run.Control}, i.Run.Guests...) {
+		s.VNICs = append(s.VNICs, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
+	}
+	return s
+}
+
+// VNIC is a VNIC as it is told of and printed.
+type VNIC struct {
+	Name string `json:"name"`
+	Over string `json:"over"`
+	MAC  string `json:"mac"`
+	VLAN int    `json:"vlan"`
+	MTU  int    `json:"mtu,omitempty"`
+	Zone string `json:"zone,omitempty"`
+}
+
+// Instances are the answer to GET /instances.
+type Instances struct {
+	Items []Instance `json:"items"`
+}
+
+// Changed is the answer to what changes an instance: as it is then. One that was
+// deleted is null.
+type Changed struct {
+	Instance *Instance `json:"instance"`
+}
+
+// PutInstanceState is the body of PUT /instances/{instance}/state.
+type PutInstanceState struct {
+	State string `json:"state"` // running, stopped, reboot
+}
+
+// Failure is the body of an answer that is an error of a command: what
+// the command prints to stderr with -o json.
+type Failure struct {
+	dropshot.Body
+	Failure json.RawMessage `json:"failure"`
+}

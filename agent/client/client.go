@@ -1,0 +1,120 @@
+// Package client asks an agent about instances, and for their change: what
+// sledctl on another machine is made with.
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/dropshot"
+)
+
+// Client is an agent that is asked.
+type Client struct {
+	http http.Client
+	base string
+	Wait bool // where another process is at work, wait for its end
+}
+
+// New is an agent at unix:/NAME, http://HOST:PORT or https://HOST:PORT, of which
+// the last is asked with secure.
+func New(address string, secure *tls.Config) (*Client, error) {
+	transport := &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}
+	c := &Client{http: http.Client{Transport: transport}, base: strings.TrimSuffix(address, "/")}
+	if name, unix := strings.CutPrefix(address, "unix:"); unix && strings.HasPrefix(name, "/") {
+		c.base = "http://sled"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", name)
+		}
+		return c, nil
+	}
+	at, err := url.Parse(address)
+	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Port() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" {
+		return nil, fmt.Errorf("address %q: want unix:/NAME, http://HOST:PORT or https://HOST:PORT", address)
+	}
+	return c, nil
+}
+
+// FailedError is an answer that is a failure of a command on the other side.
+type FailedError struct {
+	*dropshot.Refusal
+	Failure json.RawMessage // what the command says of it; nil: it was none
+}
+
+// maxAnswer bounds an answer, in bytes: some 100,000 instances.
+const maxAnswer = 64 << 20
+
+// List gives all instances.
+func (c *Client) List(ctx context.Context) ([]api.Instance, error) {
+	var all api.Instances
+	err := c.do(ctx, http.MethodGet, "/instances", nil, &all)
+	return all.Items, err
+}
+
+// Get gives one instance by its name or id.
+func (c *Client) Get(ctx context.Context, ref string) (*api.Instance, error) {
+	var one api.Changed
+	err := c.do(ctx, http.MethodGet, "/instances/"+url.PathEscape(ref), nil, &one)
+	return one.Instance, err
+}
+
+// Change has an instance running, stopped or reset.
+func (c *Client) Change(ctx context.Context, ref, state string) (*api.Instance, error) {
+	var one api.Changed
+	err := c.do(ctx, http.MethodPut, "/instances/"+url.PathEscape(ref)+"/state", api.PutInstanceState{State: state}, &one)
+	return one.Instance, err
+}
+
+// Delete takes an instance away.
+func (c *Client) Delete(ctx context.Context, ref string) error {
+	return c.do(ctx, http.MethodDelete, "/instances/"+url.PathEscape(ref), nil, &api.Changed{})
+}
+
+func (c *Client) do(ctx context.Context, method, path string, body, answer any) error {
+	var data []byte
+	if body != nil {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	if c.Wait && method != http.MethodGet {
+		path += "?wait=true"
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	for _, line := range dropshot.Headers(api.Latest().String(), data) {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	reply, err := c.http.Do(r)
+	if err != nil {
+		return fmt.Errorf("the agent cannot be asked: %w", err)
+	}
+	defer reply.Body.Close()
+	got, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("the agent's answer was broken off: %w", err)
+	}
+	if reply.StatusCode != http.StatusOK {
+		failed := &FailedError{Refusal: dropshot.Decode(method, r.URL.Path, reply.StatusCode, got)}
+		var said api.Failure
+		if json.Unmarshal(got, &said) == nil {
+			failed.Failure = said.Failure
+		}
+		return failed
+	}
+	return json.Unmarshal(got, answer)
+}

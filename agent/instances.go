@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// Instances by their names, as commands have them: for sledctl on another
+// machine. What a command says of a failure is in the answer.
+
+// withInstances adds their endpoints.
+func withInstances(all []endpoint) []endpoint {
+	first, one := api.Version{Major: 1}, "/instances/{instance}"
+	return append(all,
+		endpoint{method: http.MethodGet, path: "/instances", id: "instance_list", summary: "All instances, as instance list", since: first, reply: api.Instances{},
+			serve: (*server).instances},
+		endpoint{method: http.MethodGet, path: one, id: "instance_get", summary: "One instance, by its name or id, as instance get", since: first, reply: api.Changed{},
+			serve: (*server).instance},
+		endpoint{method: http.MethodPut, path: one + "/state", id: "instance_put_state", summary: "Have an instance run, stopped or reset, as instance start, stop, reboot",
+			since: first, body: api.PutInstanceState{}, reply: api.Changed{}, query: []string{"wait"}, serve: (*server).changeInstance},
+		endpoint{method: http.MethodDelete, path: one, id: "instance_delete", summary: "Take an instance away, as instance delete", since: first, reply: api.Changed{},
+			query: []string{"wait"}, serve: (*server).deleteInstance},
+	)
+}
+
+// failed is the answer where a command would have failed.
+func (w *work) failed(err error, reports ...operation.Report) *api.Error {
+	status, code, failure := w.failure(err, reports...)
+	return &api.Error{Status: status, Code: code, Message: err.Error(), Cause: err, Failure: failure}
+}
+
+func (s *server) instances(c call) (any, *api.Error) {
+	view, err := s.work.view(c.Context())
+	var all []instance.Instance
+	if err == nil {
+		all, err = s.work.instances.List(c.Context(), s.work.env, view)
+	}
+	if err != nil {
+		return nil, s.work.failed(err)
+	}
+	items := make([]api.Instance, len(all))
+	for i, one := range all {
+		items[i] = api.InstanceOf(one)
+	}
+	return api.Instances{Items: items}, nil
+}
+
+func (s *server) instance(c call) (any, *api.Error) {
+	view, err := s.work.view(c.Context())
+	var one instance.Instance
+	if err == nil {
+		one, err = s.work.instances.Get(c.Context(), s.work.env, view, c.params["instance"])
+	}
+	if err != nil {
+		return nil, s.work.failed(err)
+	}
+	shown := api.InstanceOf(one)
+	return api.Changed{Instance: &shown}, nil
+}
+
+// changeInstance does what a command does, and ends when who asked goes away.
+func (s *server) changeInstance(c call) (any, *api.Error) {
+	var body api.PutInstanceState
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	change := instance.Change{Verb: "instance " + body.State, Wanted: instance.Wanted{Ref: c.params["instance"]}}
+	verb := s.work.instances.Reboot
+	switch body.State {
+	case api.WantRunning:
+		change.Verb, change.Known, verb = "instance start", true, s.work.up
+	case api.WantStopped:
+		change.Verb, verb = "instance stop", s.work.instances.Stop
+	case api.WantReboot:
+	default:
+		return nil, api.BadRequest("state: want running, stopped or reboot")
+	}
+	return s.work.command(c, change, verb)
+}
+
+func (s *server) deleteInstance(c call) (any, *api.Error) {
+	change := instance.Change{Verb: "instance delete", Wanted: instance.Wanted{Ref: c.params["instance"]}}
+	return s.work.command(c, change, s.work.instances.Delete)
+}
+
+// command does a verb, and gives the instance as it is then.
+func (w *work) command(c call, change instance.Change, verb func(context.Context, operation.Env, instance.Change) (instance.Result, error)) (any, *api.Error) {
+	env := w.env
+	env.Wait = c.URL.Query().Get("wait") == "true"
+	result, err := verb(c.Context(), env, change)
+	if err != nil {
+		return nil, w.failed(err, result.Report)
+	}
+	if result.Record.ID == "" {
+		return api.Changed{}, nil
+	}
+	view, err := w.view(c.Context())
+	var now instance.Instance
+	if err == nil {
+		now, err = w.instances.Brief(c.Context(), env, view, result.Record.ID)
+	}
+	if err != nil {
+		return nil, w.failed(err)
+	}
+	shown := api.InstanceOf(now)
+	return api.Changed{Instance: &shown}, nil
+}
