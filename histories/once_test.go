@@ -34,6 +34,10 @@ func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 			killed: verb{word: "ensure", name: "c"}, points: 2,
 			then: []act{{hand: "power"}, {verb: verb{word: "ensure --all"}}},
 		},
+		"what runs already is left as not finished": {
+			killed: verb{word: "ensure", name: "a"}, points: 20,
+			then: []act{{verb: verb{word: "ensure --all"}}, {verb: verb{word: "ensure", name: "a", cpus: 3}}, {hand: "restart", name: "a"}},
+		},
 		// The intent lies on one copy, and who looks first does not see it.
 		"what is not there yet is taken for what is not": {
 			killed: verb{word: "ensure", name: "b"}, points: 4,

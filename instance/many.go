@@ -50,10 +50,12 @@ func (e *SomeError) Unwrap() []error {
 	return errs
 }
 
-// WantedUp picks the instances that are wanted running and are not known to.
+// WantedUp picks the instances that are wanted running and are not known to, and
+// those that a run which was killed has brought up and not put down as such.
 // Those of the control plane may run on another sled.
 func WantedUp(i Instance) bool {
-	return i.Wanted == WantedRunning && i.VMM == nil && (i.State != Running || len(i.Leaving) > 0)
+	done := i.State == Running && i.Run != nil && i.Run.Ensured && len(i.Leaving) == 0
+	return i.Wanted == WantedRunning && i.VMM == nil && !done
 }
 
 // Died picks the instances that were complete in this boot of the sled and do

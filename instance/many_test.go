@@ -88,6 +88,7 @@ func TestWhoIsBroughtUp(t *testing.T) {
 		"its zone was removed":       {Instance{r, Status{State: Absent}}, true, true},
 		"the sled was rebooted":      {Instance{earlier, Status{State: Absent}}, true, false},
 		"was never finished":         {Instance{begun, Status{State: Creating}}, true, false},
+		"runs, and nobody knows":     {Instance{begun, Status{State: Running}}, true, false},
 		"cannot be seen":             {Instance{r, Status{State: Unknown}}, true, false},
 		"is stopped":                 {Instance{stopped, Status{State: Stopped}}, false, false},
 		"was stopped with the sled":  {Instance{cleared, Status{State: Absent}}, true, false},
