@@ -117,8 +117,7 @@ func (e *Env) printDeparted(d instance.Departed) error {
 // takes back what it has made.
 const endTime = plan.UndoTime + 30*time.Second
 
-// runProgram runs another sled's sledctl, as a process of this one. What it says
-// meanwhile is passed on.
+// runProgram runs another sled's sledctl, as a process of this one.
 func (e *Env) runProgram(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)

@@ -9,12 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
-
-	"github.com/sledctl/sledctl/commands"
 )
 
 // The migration matrix: a machine moves between two simulated sleds by the real
@@ -281,4 +280,61 @@ func (m *move) laws() (where string) {
 		t.Errorf("the record still says that it migrates: %s", text)
 	}
 	return where
+}
+
+// What a target says is held against what the source's Propolis says: a machine
+// that runs here has not left, whoever says so.
+func TestATargetIsNotBelieved(t *testing.T) {
+	var g *moving
+	synctest.Test(t, func(t *testing.T) { g = newMoving(t) })
+	const arrived = `{"kind":"Instance","id":"ID","state":"running","migration":{"id":"MIGRATION","state":"arrived"}}`
+	for name, c := range map[string]struct {
+		ensure, remove instance.Answer
+		exit           int
+		told           string
+		departs        bool // the record still says so afterwards
+	}{
+		"it says that the machine is there": {instance.Answer{Stdout: []byte(arrived)}, instance.Answer{}, 3, "the machine here has not left", true},
+		"it says what nobody asked for":     {instance.Answer{Stdout: []byte("ok")}, instance.Answer{}, 1, "what it printed is not the instance", false},
+		"it says nothing any more":          {instance.Answer{Exit: 255}, instance.Answer{Exit: 255}, 3, "the target may take it yet", true},
+		"it fails, and is silent then":      {instance.Answer{Exit: 1, Stderr: []byte(`{"kind":"Error","exit":1,"message":"not today","left":[]}`)}, instance.Answer{Exit: 255}, 1, "there: not today", false},
+		"it fails, and keeps what it has":   {instance.Answer{Exit: 1, Stderr: []byte(`{"kind":"Error","exit":1,"message":"not today","left":[]}`)}, instance.Answer{Exit: 8, Stderr: []byte(`{"kind":"Error","exit":8,"message":"it has arrived","left":[]}`)}, 3, "the target may take it yet", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := g.open(t)
+				id := strings.TrimSpace(m.source.run("instance get web1 -H --columns id"))
+				env, _, errs := commands.On(m.source.Host(), nil)
+				env.Remote(func(_ context.Context, words []string, _ []byte) (instance.Answer, error) {
+					switch {
+					case slices.Contains(words, "--dry-run"):
+						return instance.Answer{Stdout: []byte(`{"kind":"ActionList","items":[]}`)}, nil
+					case words[2] == "delete":
+						return c.remove, nil
+					}
+					a := c.ensure
+					a.Stdout = []byte(strings.NewReplacer("ID", id, "MIGRATION", words[slices.Index(words, "--migration-id")+1]).Replace(string(a.Stdout)))
+					return a, nil
+				})
+				if exit := commands.Run(t.Context(), env, strings.Fields(migrateWeb1)); exit != c.exit || !strings.Contains(errs.String(), c.told) {
+					t.Errorf("exit %d: %s", exit, errs)
+				}
+				if m.source.runningMachines() != 1 {
+					t.Error("the machine does not run any more")
+				}
+				if departs := strings.Contains(m.source.run("instance get web1 -o json"), "departing"); departs != c.departs {
+					t.Errorf("it departs: %v", departs)
+				}
+				if !c.departs {
+					return
+				}
+				if a := m.source.try("instance stop web1"); a.exit != 8 {
+					t.Errorf("stop: exit %d: %s", a.exit, a.errs)
+				}
+				m.source.run("instance migrate web1 --cancel --yes")
+				m.source.run("instance delete web1")
+				m.source.same(m.sourceEmpty, "in the end")
+			})
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
 )
 
 const (
@@ -237,5 +238,52 @@ func TestDocumentForAnotherSled(t *testing.T) {
 	}
 	if len(got.NICs) != 2 || got.NICs[0].Over != "" || got.NICs[1].Over != "stub0" || got.NICs[0].MAC != r.Spec.NICs[0].MAC || got.NICs[0].VLAN != 7 {
 		t.Errorf("NICs: %+v", got.NICs)
+	}
+}
+
+// The target asks for a machine that is there, runs, and would be the same: all
+// else is told before anything is made.
+func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
+	c := settings()
+	w := web(1)
+	w.NICs = []NIC{{Over: "net0"}}
+	r := made(t, c, w)
+	r.Migration = &Migration{ID: thisOne, Source: "10.78.0.2:12400"}
+	own, err := c.request(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := own.Init.Spec.Clone()
+	theirs.Components["net0-backend"] = spec.VirtioNetwork{VNIC: "vnic_propolis_guest7"}
+	source := func(change func(*peer)) peer {
+		m := theirs.Clone()
+		p := peer{VM{ID: r.ID, State: propolis.StateRunning}, &m}
+		change(&p)
+		return p
+	}
+	for name, f := range map[string]struct {
+		from peer
+		want string
+	}{
+		"the same machine":     {source(func(*peer) {}), ""},
+		"more memory":          {source(func(p *peer) { p.Spec.Board.MemoryMiB++ }), "board.memory_mb: is 1025 at the source, and would be 1024"},
+		"a bridge":             {source(func(p *peer) { p.Spec.Components["b"] = spec.PCIBridge{} }), "components.b: a pci_pci_bridge cannot be migrated"},
+		"another machine":      {source(func(p *peer) { p.ID = "db1" }), "it has another machine, db1"},
+		"one that has stopped": {source(func(p *peer) { p.State = "Destroyed" }), "its machine is Destroyed, and must be Running"},
+		"one that is made":     {source(func(p *peer) { p.Spec = nil }), "it does not say what its machine is"},
+		"nobody":               {peer{VM: VM{Err: errors.New("no route to host")}}, "the migration's source, 10.78.0.2:12400: no route to host"},
+	} {
+		var step propolis.Arrive
+		err := c.incoming(r, f.from, &step)
+		if (err == nil) != (f.want == "") || err != nil && !strings.Contains(err.Error(), f.want) {
+			t.Errorf("%s: %v, want %q", name, err, f.want)
+		}
+		if err != nil {
+			continue
+		}
+		to := step.Request.Init.Migration
+		if to.ID != thisOne || to.Source != "10.78.0.2:12400" || len(to.Replace) != 1 || to.Replace["net0-backend"].Component != (spec.VirtioNetwork{VNIC: r.Run.Guests[0].Name}) {
+			t.Errorf("%s: %+v", name, to)
+		}
 	}
 }
