@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -66,10 +67,12 @@ func (e *Env) nicSettings(f nicFlags) (nicsync.Settings, error) {
 }
 
 // recordedVMs are the instances of the state file: one that is stopped has no
-// zone, and exists all the same.
+// zone, and exists all the same; one that has departed is somewhere else.
 func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
 	records, err := instance.All(view)
-	if err != nil {
+	arrived, aerr := instance.HasArrived(view)
+	departed, derr := instance.HasDeparted(view)
+	if err := errors.Join(err, aerr, derr); err != nil {
 		return nil, err
 	}
 	vms := make([]nicsync.VM, 0, len(records))
@@ -97,9 +100,30 @@ func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
 		for _, n := range r.Spec.NICs {
 			add(instance.VNIC{MAC: n.MAC})
 		}
+		if at := slices.IndexFunc(arrived, func(t instance.Trail) bool { return t.Instance == r.ID }); at >= 0 {
+			vm.Arrived, vm.Trail = "came by migration "+arrived[at].Migration, arrived[at].Fact
+		}
 		vms = append(vms, vm)
 	}
-	return vms, nil
+	return append(vms, departedVMs(departed)...), nil
+}
+
+// departedVMs are those that have gone to another sled, where their records have
+// not been seen to follow them.
+func departedVMs(trails []instance.Trail) []nicsync.VM {
+	vms := make([]nicsync.VM, 0, len(trails))
+	for _, t := range trails {
+		vm := nicsync.VM{Name: t.Name, IDs: []string{strings.ToLower(t.Instance)}, Stayed: []string{t.Control}, Trail: t.Fact}
+		vm.Departed = "went to " + cmp.Or(t.Peer, "another sled") + " by migration " + t.Migration
+		for _, id := range t.VMs {
+			vm.IDs = append(vm.IDs, strings.ToLower(id))
+		}
+		for _, mac := range t.MACs {
+			vm.NICs = append(vm.NICs, nicsync.NIC{MAC: mac})
+		}
+		vms = append(vms, vm)
+	}
+	return vms
 }
 
 // shownNIC is a finding, and what became of it.
@@ -169,7 +193,7 @@ func nicList(results bool) terminal.List[shownNIC] {
 		switch s.Verdict {
 		case nicsync.Leaked, nicsync.Conflict:
 			return terminal.Bad
-		case nicsync.NeedsCN, nicsync.Stuck, nicsync.WrongState, nicsync.Unclaimed, nicsync.Migrating:
+		case nicsync.NeedsCN, nicsync.Arrived, nicsync.Departed, nicsync.Stuck, nicsync.WrongState, nicsync.Unclaimed, nicsync.Migrating:
 			return terminal.Warn
 		}
 		return terminal.Plain

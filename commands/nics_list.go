@@ -18,6 +18,8 @@ a verdict and one reason:
   needs cn_uuid          the NIC is here, and the record says no sled: sync says this one
   stuck in provisioning  the VM is running or stopped: sync says which
   wrong state            the same, of a record that says the other
+  arrived                the VM was migrated here, and the record says another sled: sync claims it
+  departed               the VM was migrated to another sled, which claims the record: left alone
   unclaimed              made by the boot server for a link of this sled: sync claims it
   leaked                 the record says this sled, and the VM is not on it: sync removes it
   conflict               sled and record disagree on whose it is: somebody must look

@@ -34,8 +34,8 @@ func newNICsSync(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync",
 		Short: "Make the NIC records of this sled tell the truth",
-		Long: `Make the records that NAPI has of this sled's NICs tell the truth: --backfill says this sled where the NIC is here and the record says none,
---state says running or stopped as the VM is, --reap removes records of VMs that are not on the sled, which frees their addresses. Without any
+		Long: `Make the records that NAPI has of this sled's NICs tell the truth: --backfill says this sled where the NIC is here and the record says none, or the sled
+from which the VM was migrated, --state says running or stopped as the VM is, --reap removes records of VMs that are not on the sled, which frees their addresses. Without any
 of the three, all are done, in this order.
 
 A record goes only if a complete look condemns it: it says this sled, its VM is in no listing, at the first look and --confirm-twice later, its MAC is
@@ -58,7 +58,7 @@ was not filtered, or cannot be understood, is not relied on (exit 8 or 1).`,
 	f.nicFlags.add(cmd)
 	env.addOutput(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.backfill, "backfill", false, "cn_uuid of records that say no sled, of NICs that are here")
+	flags.BoolVar(&f.backfill, "backfill", false, "cn_uuid of records that say no sled, of NICs that are here, or the one from which their VM was migrated")
 	flags.BoolVar(&f.reap, "reap", false, "remove records of VMs that are not here")
 	flags.BoolVar(&f.state, "state", false, "state of records whose VM is in another one; claim records of the sled's own links")
 	flags.IntVar(&f.maxDelete, "max-delete", usualMaxDelete, "refuse if more records would go; -1 is a quarter of the sled's, and at least 8")

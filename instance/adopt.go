@@ -133,6 +133,7 @@ func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment,
 	r.Generation, r.Updated, r.Protected = old.Generation+1, at.Now, old.Protected
 	var d operation.Decision
 	d.After, err = r.replaces(old)
+	d.After = append(d.After, back(view, r.ID)...)
 	return d, r, err
 }
 

@@ -138,7 +138,7 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 			d, r, err := s.decide(view, seen, at, id, c)
 			result = r
 			if err == nil {
-				err = s.mourn(view, id, &d, seen, at.Now)
+				err = errors.Join(s.mourn(view, id, &d, seen, at.Now), remember(view, id, &d, seen, at.Now))
 			}
 			return d, err
 		},

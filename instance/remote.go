@@ -176,7 +176,7 @@ func (s Settings) Document(r Record) ([]byte, error) {
 		if n.Over == s.GuestLink {
 			n.Over = ""
 		}
-		d.NICs = append(d.NICs, nic{n.Over, n.MAC, n.VLAN})
+		d.NICs = append(d.NICs, nic(n))
 	}
 	if r.Spec.Machine == nil {
 		d.Disks = r.Spec.Disks

@@ -71,7 +71,7 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 				return d, nil
 			}
 			if d.After, err = next.replaces(old); err == nil {
-				err = s.mourn(view, r.ID, &d, seen, at.Now)
+				err = errors.Join(s.mourn(view, r.ID, &d, seen, at.Now), remember(view, r.ID, &d, seen, at.Now))
 			}
 			return d, err
 		},

@@ -151,6 +151,7 @@ func (s Settings) registered(view ledger.View, seen Seen, at operation.Moment, r
 	next.VMM = &VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
 	var d operation.Decision
 	d.After, err = next.replaces(Record{})
+	d.After = append(d.After, back(view, next.ID)...)
 	return d, next, err
 }
 

@@ -33,7 +33,9 @@ func (b Barrier) Check(files host.Files) error {
 }
 
 // Guard is asked right before each write whether it may be made.
-type Guard interface{ Check(host.Files) error }
+type Guard interface {
+	Check(context.Context, host.Files) error
+}
 
 // UpdateNIC changes a record, if it is still of this version: ErrChanged.
 type UpdateNIC struct {
@@ -80,7 +82,7 @@ func (s DeleteNIC) Explain() []host.Line {
 
 // Do asks for it.
 func (s UpdateNIC) Do(ctx context.Context, h host.Host) error {
-	if err := allowed(h.Files(), s.Barrier, s.Guard); err != nil {
+	if err := allowed(ctx, h.Files(), s.Barrier, s.Guard); err != nil {
 		return err
 	}
 	_, err := Client{Host: h, Server: s.Server}.Update(ctx, s.MAC, s.Etag, s.Change)
@@ -89,16 +91,16 @@ func (s UpdateNIC) Do(ctx context.Context, h host.Host) error {
 
 // Do asks for it.
 func (s DeleteNIC) Do(ctx context.Context, h host.Host) error {
-	if err := allowed(h.Files(), s.Barrier, s.Guard); err != nil {
+	if err := allowed(ctx, h.Files(), s.Barrier, s.Guard); err != nil {
 		return err
 	}
 	return Client{Host: h, Server: s.Server}.Delete(ctx, s.MAC, s.Etag)
 }
 
 // allowed asks who may forbid a write.
-func allowed(files host.Files, b Barrier, g Guard) error {
+func allowed(ctx context.Context, files host.Files, b Barrier, g Guard) error {
 	if err := b.Check(files); err != nil || g == nil {
 		return err
 	}
-	return g.Check(files)
+	return g.Check(ctx, files)
 }

@@ -2,7 +2,8 @@
 // sled tell the truth, as RFD 58 describes it: the sled is the source of truth.
 // Records without cn_uuid of NICs that are here get it (backfill), records of VMs
 // that are gone go (reap), and records that say another state than their VM is in
-// get that (state). None is ever made.
+// get that (state). Records of a VM that was migrated follow it: the sled that it
+// came to claims them, the one that it left leaves them alone. None is ever made.
 //
 // What is here and what NAPI says are looked at; the verdicts are a pure function
 // of both. What could not be seen is unknown, and then nothing is written. A

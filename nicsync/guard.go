@@ -1,10 +1,12 @@
 package nicsync
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -13,19 +15,38 @@ import (
 )
 
 // unmoved is asked right before a write: between the look and the last of many
-// writes somebody may begin to move a VM. It reads configurations, and no more.
+// writes somebody may begin to move a VM. It reads configurations and the state
+// file, and lists nothing.
 type unmoved struct {
 	zones []string // of which the record is
 	all   bool     // or any zone: nothing is written while one is being moved
+	known func(context.Context) ([]VM, error)
+	// about picks those of the state file that the record is of, and told is what it
+	// said of them at the look.
+	about func([]VM) []VM
+	told  string
 }
 
-func (o Options) guard(f Finding) napi.Guard {
-	return unmoved{zones: f.zones, all: o.DisableDuringMigration}
+func (o Options) guard(f Finding, recorded []VM, known func(context.Context) ([]VM, error)) napi.Guard {
+	u := unmoved{zones: f.zones, all: o.DisableDuringMigration, known: known, about: f.about}
+	u.told = fmt.Sprint(f.about(recorded))
+	return u
 }
 
-// Check is part of napi.Guard. The error is errMoves, or a *MovingError where any
-// VM's move forbids the write.
-func (u unmoved) Check(files host.Files) error {
+// about are the VMs that a record is of, as the state file knows them.
+func (f Finding) about(recorded []VM) []VM {
+	var all []VM
+	for _, vm := range recorded {
+		if vm.hasMAC(f.MAC) || slices.ContainsFunc(f.ids, func(id string) bool { return slices.Contains(vm.IDs, id) }) {
+			all = append(all, vm)
+		}
+	}
+	return all
+}
+
+// Check is part of napi.Guard. The error is errMoves or errOtherwise, or a
+// *MovingError where any VM's move forbids the write.
+func (u unmoved) Check(ctx context.Context, files host.Files) error {
 	for _, name := range u.zones {
 		why, err := marked(files, name+suffix)
 		switch {
@@ -35,8 +56,8 @@ func (u unmoved) Check(files host.Files) error {
 			return fmt.Errorf("%w: %s: %s", errMoves, name, why)
 		}
 	}
-	if !u.all {
-		return nil
+	if err := u.recorded(ctx); err != nil || !u.all {
+		return err
 	}
 	all, err := files.ReadDir(zone.Dir)
 	if err != nil {
@@ -51,6 +72,30 @@ func (u unmoved) Check(files host.Files) error {
 		if why, err := marked(files, f.Name); err == nil && why != "" {
 			return &MovingError{VM: name, Why: why}
 		}
+	}
+	return nil
+}
+
+// recorded is Check, of the state file.
+func (u unmoved) recorded(ctx context.Context) error {
+	vms, err := u.known(ctx)
+	if err != nil {
+		return err
+	}
+	about := u.about(vms)
+	if u.all {
+		about = append(about, vms...)
+	}
+	for _, vm := range about {
+		switch {
+		case vm.Moving != "" && u.all:
+			return &MovingError{VM: vm.Name, Why: vm.Moving}
+		case vm.Moving != "":
+			return fmt.Errorf("%w: %s: %s", errMoves, vm.Name, vm.Moving)
+		}
+	}
+	if fmt.Sprint(u.about(vms)) != u.told {
+		return errOtherwise
 	}
 	return nil
 }

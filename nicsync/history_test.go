@@ -46,15 +46,30 @@ func (h *history) existing() map[int]string {
 func (h *history) step(t *testing.T) {
 	n := h.random.IntN(vms)
 	states := []string{"configured", "incomplete", "installed", "running", "shutting_down"}
-	switch pick(h.random, []string{"vm", "vm", "gone", "gone", "moving", "record", "record", "fault", "era", "restart", "sync", "sync", "sync"}) {
+	switch pick(h.random, []string{"vm", "vm", "gone", "gone", "moving", "departs", "arrives", "record", "record", "fault", "era", "restart", "sync", "sync", "sync"}) {
 	case "vm":
 		state := pick(h.random, states)
 		h.note("VM %d is %s", n, state)
 		h.vm(n, state)
+		h.forgets(id(n))
 		h.moving[n] = false
 	case "gone":
 		h.note("VM %d goes", n)
 		h.change(func(tx *world.Tx) { removeVM(h.t, tx, n) })
+		h.forgets(id(n))
+		h.moving[n] = false
+	case "departs":
+		h.note("VM %d departs", n)
+		h.change(func(tx *world.Tx) { removeVM(h.t, tx, n) })
+		h.notes(VM{Name: id(n), IDs: []string{id(n)}, Departed: "went to another sled", NICs: []NIC{{MAC: mac(n)}}})
+		h.moving[n] = false
+	case "arrives":
+		h.note("VM %d arrives", n)
+		h.vm(n, "running")
+		h.notes(VM{Name: id(n), IDs: []string{id(n)}, Arrived: "came from another sled", NICs: []NIC{{MAC: mac(n), Link: fmt.Sprint("vm", n)}}})
+		if h.has(n) == "gone" || h.random.IntN(2) == 0 {
+			h.record(n, theirs, "running")
+		}
 		h.moving[n] = false
 	case "moving":
 		h.note("VM %d is moved", n)
@@ -102,10 +117,28 @@ func (h *history) step(t *testing.T) {
 	}
 }
 
-// check syncs, and holds it to that no record of a VM that exists is removed,
-// before or after, and none of another sled, and that what moves is not touched.
+// trails are the VMs of which is remembered that they arrived, or departed.
+func (h *history) trails() map[int]Verdict {
+	all := map[int]Verdict{}
+	for n := range vms {
+		for _, vm := range h.remembered() {
+			switch {
+			case vm.Name != id(n):
+			case vm.Departed != "":
+				all[n] = Departed
+			default:
+				all[n] = Arrived
+			}
+		}
+	}
+	return all
+}
+
+// check syncs, and holds it to that no record of a VM that exists is removed, here
+// or where it has gone, before or after, and none of another sled, and that what
+// moves is not touched.
 func (h *history) check(t *testing.T) {
-	before, had := h.existing(), map[int]string{}
+	before, had, trails := h.existing(), map[int]string{}, h.trails()
 	for n := range vms {
 		had[n] = h.has(n)
 	}
@@ -120,10 +153,11 @@ func (h *history) check(t *testing.T) {
 		_, was := before[n]
 		_, is := after[n]
 		now := h.has(n)
-		if now == "gone" && had[n] != "gone" && (was || is || strings.HasPrefix(had[n], "theirs") || strings.HasPrefix(had[n], " ") || strings.HasSuffix(had[n], "provisioning")) {
+		if now == "gone" && had[n] != "gone" && (was || is || trails[n] == Departed || strings.HasPrefix(had[n], "theirs") || strings.HasPrefix(had[n], " ") || strings.HasSuffix(had[n], "provisioning")) {
 			h.fail(t, "record %d (%s) is gone; the VM was there before: %v, after: %v; %v", n, had[n], was, is, err)
 		}
-		if (h.moving[n] && was || strings.HasPrefix(had[n], "theirs")) && now != had[n] {
+		foreign := strings.HasPrefix(had[n], "theirs") && !(trails[n] == Arrived && was)
+		if (h.moving[n] && was || foreign) && now != had[n] {
 			h.fail(t, "record %d became %s, was %s", n, now, had[n])
 		}
 	}
@@ -138,7 +172,7 @@ func (h *history) agree(t *testing.T) {
 	h.change(func(tx *world.Tx) {
 		tx.State.Faults, tx.State.NAPI.Era, tx.State.NAPI.Ready = nil, simnapi.EraD, time.Time{}
 	})
-	had := map[int]string{}
+	had, trails := map[int]string{}, h.trails()
 	for n := range vms {
 		had[n] = h.has(n)
 	}
@@ -151,7 +185,7 @@ func (h *history) agree(t *testing.T) {
 		cn, recorded, _ := strings.Cut(had[n], " ")
 		want := had[n]
 		switch {
-		case had[n] == "gone" || cn == "theirs" || h.moving[n] && exists:
+		case had[n] == "gone" || cn == "theirs" && !(trails[n] == Arrived && exists) || h.moving[n] && exists || trails[n] == Departed && !exists:
 		case !exists && cn == "ours" && recorded != "provisioning":
 			want = "gone"
 		case exists && state == "running":
@@ -186,6 +220,7 @@ func TestHistories(t *testing.T) {
 	for seed := range histories {
 		synctest.Test(t, func(t *testing.T) {
 			h := &history{rig: newRig(t, t.Context(), simnapi.EraD), random: rand.New(rand.NewPCG(uint64(seed), 1)), moving: map[int]bool{}}
+			h.settings.Recorded = remembers
 			defer h.sled.Close()
 			h.settings.WithoutEtag = seed%2 == 0
 			h.note("seed %d", seed)

@@ -25,8 +25,18 @@ type VM struct {
 	State string
 	// Moving says why its records are left alone; empty: they are not.
 	Moving string
-	NICs   []NIC
-	zones  []string // that are it
+	// Arrived says how it came from another sled; empty: it did not, or its records
+	// have followed it.
+	Arrived string
+	// Departed says how it left this sled: it is not here, and its records have not
+	// followed it yet. Those of the MACs in Stayed need not.
+	Departed string
+	Stayed   []string
+	// Trail is what the state file says of how it came or left. It goes once the
+	// records have followed.
+	Trail ledger.Fact
+	NICs  []NIC
+	zones []string // that are it
 }
 
 // NIC is a NIC that is here.
@@ -42,6 +52,8 @@ type Local struct {
 	byID map[string]int
 	byVM map[string][]int // the VMs with a MAC
 	own  map[string]NIC   // by MAC
+	// recorded is what the state file says, also of VMs that have departed.
+	recorded []VM
 }
 
 // newLocal indexes what is on the sled. VMs that share an id are one.
@@ -88,6 +100,9 @@ func (vm VM) and(other VM) VM {
 	if vm.Moving == "" {
 		vm.Moving = other.Moving
 	}
+	if vm.Arrived == "" {
+		vm.Arrived = other.Arrived
+	}
 	vm.IDs = append(slices.Clip(vm.IDs), other.IDs...)
 	vm.zones = append(slices.Clip(vm.zones), other.zones...)
 	vm.NICs = slices.Clip(vm.NICs)
@@ -121,6 +136,26 @@ func (l Local) with(mac string) []VM {
 func (l Local) has(id, mac string) bool {
 	i, ok := l.byID[id]
 	return ok && slices.Contains(l.byVM[mac], i)
+}
+
+// departed is the VM that has left this sled, and that a record is of.
+func (l Local) departed(r *napi.Record) (VM, bool) {
+	i := slices.IndexFunc(l.recorded, func(vm VM) bool {
+		return vm.Departed != "" && !slices.Contains(vm.Stayed, r.MAC) && vm.is(r)
+	})
+	if i < 0 {
+		return VM{}, false
+	}
+	return l.recorded[i], true
+}
+
+// is says whether a record is of a VM, by what it calls it or by its MAC.
+func (vm VM) is(r *napi.Record) bool {
+	return slices.Contains(vm.IDs, r.BelongsToUUID) || vm.hasMAC(r.MAC)
+}
+
+func (vm VM) hasMAC(mac string) bool {
+	return slices.ContainsFunc(vm.NICs, func(n NIC) bool { return n.MAC == mac })
 }
 
 // macs are all addresses that are here, sorted.
@@ -199,14 +234,20 @@ func here(names sled.Prefixes, zones []zone.Zone, configs map[string]zone.Config
 			lent[n.Link+" "+n.MAC] = true
 		}
 	}
-	vms = append(vms, recorded...)
+	for _, vm := range recorded {
+		if vm.Departed == "" {
+			vms = append(vms, vm)
+		}
+	}
 	var own []NIC
 	for _, l := range links {
 		if l.MAC != "" && l.Zone == "" && !lent[l.Name+" "+l.MAC] {
 			own = append(own, NIC{MAC: l.MAC, Link: l.Name})
 		}
 	}
-	return newLocal(vms, own)
+	l := newLocal(vms, own)
+	l.recorded = recorded
+	return l
 }
 
 // vmOf is a zone as a VM. Its NICs are those of its configuration, which it has

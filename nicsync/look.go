@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/sled"
 )
 
@@ -26,10 +27,26 @@ type Settings struct {
 	WithoutEtag bool
 	// Barrier is a file that forbids every write.
 	Barrier napi.Barrier
-	// Recorded are the VMs that the state file knows; nil: none.
+	// Recorded are the VMs that the state file knows, and those that it remembers to
+	// have departed; nil: none.
 	Recorded func(ledger.View) ([]VM, error)
 	// Again is as that of a napi.Client.
 	Again func(n int, err error) (wait time.Duration, more bool)
+}
+
+// known are the VMs of the state file, as it is when asked.
+func (s Settings) known(env operation.Env) func(context.Context) ([]VM, error) {
+	read := bookOf(env)
+	return func(ctx context.Context) ([]VM, error) {
+		if s.Recorded == nil {
+			return nil, nil
+		}
+		view, err := read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.Recorded(view)
+	}
 }
 
 // parallel is how many records are read at once.

@@ -1,6 +1,7 @@
 package nicsync
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -159,12 +160,16 @@ func (s Settings) once(ctx context.Context, env operation.Env, o Options, what p
 			}
 			return s.lookAtAll(ctx, h, bookOf(env), wait)
 		},
-		Decide: func(_ ledger.View, found seen, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, found seen, _ operation.Moment) (operation.Decision, error) {
 			findings = s.findings(found)
 			if macs != nil {
 				findings = slices.DeleteFunc(findings, func(f Finding) bool { return !slices.Contains(macs, f.MAC) })
 			}
-			return s.decide(o, what, found, findings)
+			d, err := s.decide(o, what, found, findings, s.known(env))
+			if err == nil && macs == nil {
+				d.After = followed(view, found, s.CN)
+			}
+			return d, err
 		},
 	})
 	outcome.merge(findings, report)
@@ -216,7 +221,7 @@ func (f *Finding) keep(why string) {
 
 // decide makes the plan of a part: of each record one write. It is a pure
 // function.
-func (s Settings) decide(o Options, what part, found seen, findings []Finding) (operation.Decision, error) {
+func (s Settings) decide(o Options, what part, found seen, findings []Finding, known func(context.Context) ([]VM, error)) (operation.Decision, error) {
 	if vm, moves := found.local.moving(); moves && o.DisableDuringMigration && !o.DryRun {
 		return operation.Decision{}, &MovingError{VM: vm.Name, Why: vm.Moving}
 	}
@@ -229,11 +234,11 @@ func (s Settings) decide(o Options, what part, found seen, findings []Finding) (
 		case f.Goes && o.Reap:
 			going++
 			if what != changes {
-				last = append(last, s.removal(f, o.guard(f)))
+				last = append(last, s.removal(f, o.guard(f, found.local.recorded, known)))
 				d.Intent.Removes = append(d.Intent.Removes, operation.Object{Kind: "nic", Name: f.MAC, Identity: f.Record.Etag, Old: f.Record.BelongsToUUID})
 			}
 		case !change.Empty() && what != removals:
-			d.Plan.Actions = append(d.Plan.Actions, s.change(f, change, o.guard(f)))
+			d.Plan.Actions = append(d.Plan.Actions, s.change(f, change, o.guard(f, found.local.recorded, known)))
 			d.Intent.Changes = append(d.Intent.Changes, operation.Object{Kind: "nic", Name: f.MAC, Identity: f.Record.Etag, Old: f.Record.State})
 		}
 	}
@@ -246,6 +251,30 @@ func (s Settings) decide(o Options, what part, found seen, findings []Finding) (
 	}
 	d.Plan.Actions = append(d.Plan.Actions, last...)
 	return d, nil
+}
+
+// followed forgets the trails of VMs that came from another sled, or went to one,
+// and of which no record says the sled any more that they left. found is complete:
+// all records that say this sled, and those of all MACs that are here.
+func followed(view ledger.View, found seen, cn string) []ledger.Fact {
+	var facts []ledger.Fact
+	for _, vm := range found.first.recorded {
+		value, there := view.Get(vm.Trail.Key)
+		if !there || !bytes.Equal(value, vm.Trail.Value) || vm.Moving != "" {
+			continue
+		}
+		behind := func(r napi.Record) bool {
+			says := r.CNUUID == cn
+			if vm.Arrived != "" {
+				says = r.CNUUID != "" && r.CNUUID != cn
+			}
+			return says && vm.is(&r) && !slices.Contains(vm.Stayed, r.MAC)
+		}
+		if !slices.ContainsFunc(found.records, behind) {
+			facts = append(facts, ledger.Fact{Key: vm.Trail.Key})
+		}
+	}
+	return facts
 }
 
 func (s Settings) removal(f Finding, g napi.Guard) plan.Action {

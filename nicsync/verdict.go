@@ -19,6 +19,8 @@ const (
 	Stuck      Verdict = "stuck in provisioning" // of a VM that is not being provisioned any more
 	WrongState Verdict = "wrong state"           // of a VM that is in another state
 	Unclaimed  Verdict = "unclaimed"             // made by the boot server for a link of this sled
+	Arrived    Verdict = "arrived"               // of a VM that came from another sled, which it still says
+	Departed   Verdict = "departed"              // of a VM that went to another sled, which is to claim it
 	Leaked     Verdict = "leaked"                // of this sled, and of a VM that is not on it
 	Conflict   Verdict = "conflict"              // sled and record disagree on whose it is
 	NotOurs    Verdict = "not ours"
@@ -41,6 +43,9 @@ type Finding struct {
 	Change napi.Change
 	Goes   bool
 	zones  []string // those of the VMs that it is about
+	ids    []string // their ids, and what the record calls its VM
+	// arrived is how the VM came from another sled.
+	arrived string
 }
 
 // Whose are this sled, and the data centre's administrator.
@@ -93,7 +98,7 @@ func (f *Finding) place(local Local) {
 
 // of says that it is this VM's.
 func (f *Finding) of(vm VM) {
-	f.VM, f.State = vm.Name, vm.State
+	f.VM, f.State, f.arrived = vm.Name, vm.State, vm.Arrived
 	for _, n := range vm.NICs {
 		if n.MAC == f.MAC {
 			f.Link = n.Link
@@ -110,19 +115,23 @@ func (f *Finding) judgeZone(whose Whose, local Local) {
 	r := f.Record
 	holders := local.with(f.MAC)
 	vm, exists := local.vm(r.BelongsToUUID)
+	gone, departed := local.departed(r)
 	f.place(local)
 	if exists {
 		f.of(vm)
 	}
 	has := local.has(r.BelongsToUUID, f.MAC)
 	moves := append(slices.Clip(holders), vm)
+	f.ids = []string{r.BelongsToUUID}
 	for _, vm := range moves {
-		f.zones = append(f.zones, vm.zones...)
+		f.zones, f.ids = append(f.zones, vm.zones...), append(f.ids, vm.IDs...)
 	}
 	m := slices.IndexFunc(moves, func(vm VM) bool { return vm.Moving != "" })
 	switch {
 	case m >= 0:
 		f.is(Migrating, "%s is being moved: %s", moves[m].Name, moves[m].Moving)
+	case r.CNUUID != "" && r.CNUUID != whose.CN && has && len(holders) == 1 && vm.Arrived != "":
+		f.judgeOurs(whose)
 	case r.CNUUID != "" && r.CNUUID != whose.CN && (exists || len(holders) > 0):
 		f.is(Conflict, "the record says sled %s, and it is of %s here", r.CNUUID, cmp.Or(f.VM, f.Link))
 	case r.CNUUID != "" && r.CNUUID != whose.CN:
@@ -141,6 +150,8 @@ func (f *Finding) judgeZone(whose Whose, local Local) {
 		f.is(Conflict, "VM %s is not here, and link %s has its MAC", r.BelongsToUUID, f.Link)
 	case r.CNUUID == "":
 		f.is(NotOurs, "the record says no sled, and no such NIC is here")
+	case departed:
+		f.is(Departed, "%s %s, which claims the record", gone.Name, gone.Departed)
 	case r.State == napi.StateProvisioning:
 		f.is(InProgress, "VM %s is not here, and may be on its way", r.BelongsToUUID)
 	default:
@@ -155,10 +166,12 @@ func (f *Finding) judgeOurs(whose Whose) {
 	if f.State != "" && r.State != f.State {
 		f.Change.State = f.State
 	}
-	if r.CNUUID == "" {
+	if r.CNUUID != whose.CN {
 		f.Change.CNUUID = whose.CN
 	}
 	switch {
+	case r.CNUUID != "" && r.CNUUID != whose.CN:
+		f.is(Arrived, "%s %s, and the record says sled %s", f.VM, f.arrived, r.CNUUID)
 	case r.CNUUID == "" && f.Change.State != "":
 		f.is(NeedsCN, "it is of %s here, which is %s", f.VM, f.State)
 	case r.CNUUID == "":

@@ -1,0 +1,153 @@
+package instance
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+)
+
+// A migration that has ended leaves a trail on both sleds, for who keeps what
+// others have written down of the instance: they still take it to be on its source,
+// which has no record of it any more. A trail goes when its instance goes the other
+// way, and when who follows it says that it leads nowhere any more.
+
+// The keys of trails, before the instance's id.
+const (
+	departedPrefix = "departed/" // of one that has left this sled
+	arrivedPrefix  = "arrived/"  // of one that has come here, as long as it is recorded
+)
+
+// Trail is what is remembered of a migration after its end.
+type Trail struct {
+	Instance  string    `json:"-"`
+	Name      string    `json:"name"`
+	Migration string    `json:"migration"`
+	Peer      string    `json:"peer,omitempty"` // the other sled, as this one knows it; empty: it does not
+	Time      time.Time `json:"time"`
+	// VMs are the Propolis ids that a departed instance had here, MACs those of its
+	// NICs, which it has taken along, and Control that of its control VNIC, which it
+	// has not. One that has arrived has its record.
+	VMs     []string `json:"vms,omitempty"`
+	MACs    []string `json:"macs,omitempty"`
+	Control string   `json:"control,omitempty"`
+	// Fact is the trail as the state file has it.
+	Fact ledger.Fact `json:"-"`
+}
+
+// HasDeparted are the instances that have left this sled, and HasArrived those
+// that have come to it, as far as they are remembered.
+func HasDeparted(view ledger.View) ([]Trail, error) { return trails(view, departedPrefix) }
+
+// HasArrived is told with HasDeparted.
+func HasArrived(view ledger.View) ([]Trail, error) { return trails(view, arrivedPrefix) }
+
+func trails(view ledger.View, prefix string) ([]Trail, error) {
+	var all []Trail
+	for key, value := range view.All(prefix) {
+		t := Trail{Instance: strings.TrimPrefix(key, prefix), Fact: ledger.Fact{Key: key, Value: value}}
+		if err := json.Unmarshal(value, &t); err != nil {
+			return nil, fmt.Errorf("%s in the state file: %w", key, err)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// remember adds trails to what is written: in the line that forgets an instance
+// that has departed, and in the one that makes an arrival an instance like any
+// other. One that did not succeed in coming back is still away.
+func remember(view ledger.View, id string, d *operation.Decision, seen Seen, now time.Time) error {
+	old, _, err := Load(view, id)
+	if err != nil {
+		return err
+	}
+	from := old.Migration
+	for _, facts := range []*[]ledger.Fact{&d.Before, &d.After} {
+		next, written, err := recordIn(*facts, id)
+		if err != nil {
+			return err
+		}
+		if !written {
+			continue
+		}
+		var more []ledger.Fact
+		switch {
+		case next.ID == "":
+			more, err = old.leaves(view, seen, now)
+		case next.Migration != nil:
+			from = next.Migration
+		case next.comes(old, from):
+			t := Trail{Name: next.Name, Migration: next.Run.Migration, Time: now}
+			if from.arrives() {
+				t.Peer = from.Source
+			}
+			more, err = t.facts(arrivedPrefix+id, forgotten(view, departedPrefix+id))
+		case facts == &d.After:
+			more = back(view, id)
+		}
+		if err != nil {
+			return err
+		}
+		*facts = append(*facts, more...)
+	}
+	return nil
+}
+
+// recordIn is the record that facts write; a zero one if they forget it.
+func recordIn(facts []ledger.Fact, id string) (r Record, written bool, err error) {
+	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == recordPrefix+id })
+	if i < 0 || facts[i].Value == nil {
+		return Record{}, i >= 0, nil
+	}
+	r, err = decode(facts[i].Value)
+	return r, true, err
+}
+
+// comes says whether r is that of an instance that a migration has brought, which
+// it was not before.
+func (r Record) comes(old Record, from *Migration) bool {
+	return r.Run != nil && r.Run.Migration != "" && (from.arrives() || old.Run == nil || old.Run.Migration != r.Run.Migration)
+}
+
+// leaves is what remains when a record is forgotten: if its machine has gone to
+// another sled, where to.
+func (r Record) leaves(view ledger.View, seen Seen, now time.Time) ([]ledger.Fact, error) {
+	came := forgotten(view, arrivedPrefix+r.ID)
+	t := Trail{Name: r.Name, Time: now}
+	id, left := seen.left(r)
+	switch m := r.Migration; {
+	case m.departs() && m.Departed:
+		t.Migration, t.Peer = m.ID, m.Peer()
+	case left:
+		t.Migration = id
+	default:
+		return came, nil
+	}
+	t.VMs = r.vms(func(Run) bool { return true })
+	for _, n := range r.Spec.NICs {
+		t.MACs = append(t.MACs, n.MAC)
+	}
+	t.Control = r.Control
+	return t.facts(departedPrefix+r.ID, came)
+}
+
+// back are the facts by which an instance that had departed is here again.
+func back(view ledger.View, id string) []ledger.Fact { return forgotten(view, departedPrefix+id) }
+
+func (t Trail) facts(key string, others []ledger.Fact) ([]ledger.Fact, error) {
+	value, err := json.Marshal(t)
+	return append(others, ledger.Fact{Key: key, Value: value}), err
+}
+
+// forgotten removes a key, if it is there.
+func forgotten(view ledger.View, key string) []ledger.Fact {
+	if _, there := view.Get(key); !there {
+		return nil
+	}
+	return []ledger.Fact{{Key: key}}
+}

@@ -1,0 +1,98 @@
+package instance
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/operation/operationtest"
+	"github.com/sledctl/sledctl/propolis"
+)
+
+// What is remembered of a migration is written with the record that it explains,
+// and forgotten when the instance has gone the other way.
+func TestTrails(t *testing.T) {
+	const migration = "5e2b5a63-5ab6-4c4e-9e9e-8f3c1c3a7a01"
+	stay := func(*Seen, *Record) {}
+	departs := func(done bool) func(*Seen, *Record) {
+		return func(_ *Seen, r *Record) {
+			r.Migration = &Migration{ID: migration, Target: []string{"ssh", "b"}, Departed: done}
+		}
+	}
+	left := func(s *Seen, r *Record) {
+		s.Inside.VM.ID, s.Inside.VM.State = r.ID, propolis.StateDestroyed
+		s.Inside.VM.Migration.Out = &propolis.Migration{ID: migration, State: phaseFinish}
+	}
+	arrives := func(_ *Seen, r *Record) { r.Migration = &Migration{ID: migration, Source: "10.77.0.2:12400"} }
+	here := func(r Record) Record {
+		run := *r.Run
+		run.Migration, r.Migration, r.Run = migration, nil, &run
+		return r
+	}
+	none := func(Record) Record { return Record{} }
+	same := func(r Record) Record { return r }
+	again := func(r Record) Record { r.Generation++; return r }
+	for name, c := range map[string]struct {
+		change       func(*Seen, *Record)
+		before       func(Record) Record // nil: nothing
+		after        func(Record) Record
+		has          string // the trail that there is already
+		departed     string // the peer of the trail that there is then
+		arrived      string
+		gone, arrive bool // whether there is one
+	}{
+		"one that has departed":                       {change: departs(true), after: none, departed: "ssh b", gone: true},
+		"one that came, and has departed":             {change: departs(true), after: none, has: arrivedPrefix, departed: "ssh b", gone: true},
+		"one that another's hand has migrated":        {change: left, after: none, gone: true},
+		"one that is deleted":                         {change: stay, after: none},
+		"one that came, and is deleted":               {change: stay, after: none, has: arrivedPrefix},
+		"one that has not departed":                   {change: departs(false), after: none},
+		"one that arrives":                            {change: arrives, before: same, after: here, arrived: "10.77.0.2:12400", arrive: true},
+		"one that has arrived before it was asked":    {change: arrives, before: here, after: here, arrived: "10.77.0.2:12400", arrive: true},
+		"one that comes back":                         {change: arrives, before: same, after: here, has: departedPrefix, arrived: "10.77.0.2:12400", arrive: true},
+		"one that comes back, and does not arrive":    {change: arrives, after: none, has: departedPrefix, gone: true},
+		"one that is made again where it had left":    {change: stay, before: same, after: again, has: departedPrefix},
+		"one that begins to be made again":            {change: stay, before: same, has: departedPrefix, gone: true},
+		"one that had arrived, and is started anew":   {change: func(_ *Seen, r *Record) { *r = here(*r) }, before: same, after: again, has: arrivedPrefix, arrive: true},
+		"one that had arrived, and has been followed": {change: func(_ *Seen, r *Record) { *r = here(*r) }, before: same, after: again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settings()
+			r := made(t, s, oneNIC())
+			seen := prepared().bring(s, r, atRunning).look()
+			c.change(&seen, &r)
+			facts := kept(t, r)
+			if c.has != "" {
+				facts = append(facts, ledger.Fact{Key: c.has + r.ID, Value: json.RawMessage("{}")})
+			}
+			var d operation.Decision
+			if c.before != nil {
+				d.Before = change(t, c.before(r), r)
+			}
+			if c.after != nil {
+				d.After = change(t, c.after(r), r)
+			}
+			if err := remember(operationtest.Book(t, facts...), r.ID, &d, seen, moment("m").Now); err != nil {
+				t.Fatal(err)
+			}
+			view := operationtest.Book(t, append(append(facts, d.Before...), d.After...)...)
+			for _, want := range []struct {
+				trails func(ledger.View) ([]Trail, error)
+				there  bool
+				peer   string
+			}{{HasDeparted, c.gone, c.departed}, {HasArrived, c.arrive, c.arrived}} {
+				got, err := want.trails(view)
+				if err != nil || (len(got) == 1) != want.there || want.there && got[0].Peer != want.peer || want.there && got[0].Instance != r.ID {
+					t.Errorf("%+v, %v; want %v, from or to %q", got, err, want.there, want.peer)
+				}
+				if want.there && c.has == "" && (got[0].Migration != migration || got[0].Name != r.Name || got[0].Time.IsZero()) {
+					t.Errorf("%+v", got[0])
+				}
+			}
+			if gone, _ := HasDeparted(view); c.gone && c.departed != "" && (len(gone[0].VMs) != 1 || len(gone[0].MACs) != len(r.Spec.NICs) || gone[0].Control != r.Control) {
+				t.Errorf("%+v", gone[0])
+			}
+		})
+	}
+}
