@@ -276,6 +276,10 @@ func (m *move) laws() (where string) {
 			t.Errorf("reap would have something to do: %s", out)
 		}
 	}
+	moved := fmt.Sprint(m.source.trails(), m.target.trails())
+	if where == "target" && moved != "[departed] [arrived]" || where == "source" && moved != "[] []" {
+		t.Errorf("it runs on the %s, and the sleds remember %s", where, moved)
+	}
 	if text := fmt.Sprint(with.ledger()); strings.Contains(text, `"migration":{`) {
 		t.Errorf("the record still says that it migrates: %s", text)
 	}
