@@ -26,10 +26,7 @@ func newInstance(env *Env) *cobra.Command {
 }
 
 // What is printed of an instance, here and by the agent.
-type (
-	shownInstance  = api.Instance
-	shownMigration = api.Moving
-)
+type shownInstance = api.Instance
 
 func showInstance(i instance.Instance) shownInstance { return api.InstanceOf(i) }
 

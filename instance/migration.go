@@ -264,6 +264,12 @@ func (s Settings) staying(r Record, shared bool) ([]spec.Problem, error) {
 	if r.VMM != nil || r.Ending != nil {
 		problems = append(problems, spec.Problem{What: "it is the control plane's, which moves its VMs itself"})
 	}
+	for _, key := range m.Components.Keys() {
+		if _, crucible := m.Components[key].(spec.CrucibleStorage); crucible {
+			problems = append(problems, spec.Problem{Path: spec.Path(key, "request_json"), What: "a Crucible volume takes a new generation number to the target, " +
+				"and only the control plane knows which"})
+		}
+	}
 	for _, key := range m.Files() {
 		file := m.Components[key].(spec.FileStorage)
 		_, volume := Disk{Path: file.Path}.Volume()

@@ -3,9 +3,13 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
@@ -284,6 +288,34 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 		to := step.Request.Init.Migration
 		if to.ID != thisOne || to.Source != "10.78.0.2:12400" || len(to.Replace) != 1 || to.Replace["net0-backend"].Component != (spec.VirtioNetwork{VNIC: r.Run.Guests[0].Name}) {
 			t.Errorf("%s: %+v", name, to)
+		}
+	}
+}
+
+// A migration moves no disks: each that would stay behind is named.
+func TestWhatOfAMachineStays(t *testing.T) {
+	c := settings()
+	_, r, err := withDisks().decide(t, c, operationtest.Book(t), Change{Wanted: Wanted{
+		Ref: "web1", Machine: machineOf(t, machineConfig), NICs: []NIC{{VLAN: 1}, {VLAN: 2}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Spec.Machine.Components["third"], r.Spec.Machine.Components["far"] = spec.VirtioDisk{Backend: "far", PCI: spec.PCIPath{Device: 22}}, spec.CrucibleStorage{Request: "{}"}
+	bridge, crucible, file, volume := `components."pci-bridge-0.20.0"`, "components.far.component.request_json", "components.image.component.path", "components.volume.component.path"
+	for shared, want := range map[bool][]string{false: {bridge, crucible, file, volume}, true: {bridge, crucible, volume}} {
+		problems, err := c.staying(r, shared)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for _, p := range problems {
+			paths = append(paths, p.Path)
+		}
+		slices.Sort(paths)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, paths); diff != "" {
+			t.Errorf("shared %v: %s", shared, diff)
 		}
 	}
 }
