@@ -71,11 +71,14 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 		return err
 	}
 	s.Log = slog.New(slog.NewTextHandler(e.Streams.Err, nil))
+	ready, finish := e.noting(ctx, func(err error) { s.Log.Warn("the service manager was not told", "cause", err) })
 	err = s.Run(ctx, env, func() {
 		for _, at := range s.Listen {
 			s.Log.Info("listening", "address", at.String())
 		}
+		ready()
 	})
+	finish()
 	if errors.Is(context.Cause(ctx), errInterrupted) {
 		return nil // that is how an agent ends
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 	"testing"
 )
 
-// manifest is what the tests read of docs/smf/sledctl.xml.
+// manifest is what the tests read of a manifest in docs/smf.
 type manifest struct {
 	Service struct {
 		Name         string `xml:"name,attr"`
@@ -38,9 +39,12 @@ type manifest struct {
 	} `xml:"service"`
 }
 
-func readManifest(t *testing.T) (data []byte, m manifest) {
+// instancesManifest is that of the service which brings instances up.
+const instancesManifest = "sledctl.xml"
+
+func readManifest(t *testing.T, name string) (data []byte, m manifest) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "docs", "smf", "sledctl.xml"))
+	data, err := os.ReadFile(filepath.Join("..", "docs", "smf", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +65,39 @@ func (m manifest) method(t *testing.T, name string) string {
 	return ""
 }
 
-// The manifest is of the form that its DTD wants (usr/src/cmd/svc/dtd/
-// service_bundle.dtd.1: the order of a service's elements is fixed), and says
-// what it must.
-func TestTheManifestIsWellFormed(t *testing.T) {
-	data, m := readManifest(t)
+// needs are the services that it depends on. None of them may restart it.
+func (m manifest) needs(t *testing.T) (fmris []string) {
+	t.Helper()
+	for _, d := range m.Service.Dependencies {
+		if d.Restart != "none" {
+			t.Errorf("%v restarts it", d.FMRIs)
+		}
+		for _, f := range d.FMRIs {
+			fmris = append(fmris, f.Value)
+		}
+	}
+	return fmris
+}
+
+// startd is what svc.startd is told about it.
+func (m manifest) startd(t *testing.T) map[string]string {
+	t.Helper()
+	told := map[string]string{}
+	for _, g := range m.Service.Groups {
+		if g.Name != "startd" {
+			t.Errorf("a property group %s", g.Name)
+		}
+		for _, v := range g.Values {
+			told[v.Name] = v.Value
+		}
+	}
+	return told
+}
+
+// wellFormed sees that a manifest is of the form that its DTD wants (usr/src/cmd/
+// svc/dtd/service_bundle.dtd.1: the order of a service's elements is fixed).
+func wellFormed(t *testing.T, data []byte) {
+	t.Helper()
 	order := []string{
 		"create_default_instance", "single_instance", "restarter", "dependency", "dependent", "method_context", "exec_method",
 		"property_group", "instance", "stability", "template",
@@ -97,28 +129,26 @@ func TestTheManifestIsWellFormed(t *testing.T) {
 	if !strings.HasPrefix(string(data), "<?xml version=\"1.0\"?>\n<!DOCTYPE service_bundle SYSTEM \"/usr/share/lib/xml/dtd/service_bundle.dtd.1\">\n") {
 		t.Error("it names another DTD")
 	}
-	var needs []string
-	for _, d := range m.Service.Dependencies {
-		if d.Restart != "none" {
-			t.Errorf("%v restarts it: every VM would go down", d.FMRIs)
-		}
-		for _, f := range d.FMRIs {
-			needs = append(needs, f.Value)
-		}
-	}
+}
+
+// The manifest is well-formed, and says what it must.
+func TestTheManifestIsWellFormed(t *testing.T) {
+	data, m := readManifest(t, instancesManifest)
+	wellFormed(t, data)
+	needs := m.needs(t)
 	for _, want := range []string{"svc:/system/filesystem/local:default", "svc:/network/datalink-management:default", "svc:/system/zones:default"} {
 		if !slices.Contains(needs, want) {
 			t.Errorf("it does not depend on %s", want)
 		}
 	}
-	if g := m.Service.Groups; len(g) != 1 || g[0].Name != "startd" || g[0].Values[0].Name != "duration" || g[0].Values[0].Value != "transient" {
-		t.Errorf("%+v", g)
+	if got, want := m.startd(t), map[string]string{"duration": "transient"}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
 // The commands that the manifest runs are sledctl's own, with its own flags.
 func TestTheManifestRunsCommandsThatThereAre(t *testing.T) {
-	_, m := readManifest(t)
+	_, m := readManifest(t, instancesManifest)
 	s := newSled(t, small(), "")
 	command := regexp.MustCompile(`sledctl ([a-z0-9 -]+[a-z0-9])`)
 	var lines []string
@@ -137,13 +167,15 @@ func TestTheManifestRunsCommandsThatThereAre(t *testing.T) {
 	}
 }
 
-// SMF takes the manifest, and the service is there and not enabled.
-func TestTheManifestIsImported(t *testing.T) {
-	data, m := readManifest(t)
+// SMF takes the manifests, and the services are there and not enabled.
+func TestTheManifestsAreImported(t *testing.T) {
 	s := newSled(t, small(), "")
-	s.write("/var/svc/manifest/site/sledctl.xml", string(data))
-	s.command("svccfg import /var/svc/manifest/site/sledctl.xml")
-	s.command("svcs svc:/" + m.Service.Name + ":default")
+	for _, name := range []string{instancesManifest, agentManifest} {
+		data, m := readManifest(t, name)
+		s.write("/var/svc/manifest/site/"+name, string(data))
+		s.command("svccfg import /var/svc/manifest/site/" + name)
+		s.command("svcs svc:/" + m.Service.Name + ":default")
+	}
 }
 
 // method runs a method as svc.startd does: exec_method of
@@ -167,7 +199,7 @@ func (p programs) shell(script string) (exit int, log string) {
 // A sled goes down and comes up: what was wanted running runs again, as the
 // same, and what was stopped does not.
 func TestTheServiceTakesASledDownAndBringsItUp(t *testing.T) {
-	_, m := readManifest(t)
+	_, m := readManifest(t, instancesManifest)
 	start, stop := m.method(t, "start"), m.method(t, "stop")
 	dir := t.TempDir()
 	p := programs{t, dir}
