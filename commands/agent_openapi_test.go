@@ -179,7 +179,6 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	a.eventually(strings.TrimPrefix(vm, "/vmms/"), "running")
 	call("POST", vm+"/disks/"+uuid.NewString()+"/snapshot", snapshot, 404)
 	call("PUT", vm+"/state", `{"state":{"type":"reboot"}}`, 200)
-	call("PUT", vm+"/state", `{"state":{"type":"stopped"}}`, 200)
 	call("DELETE", vm, "", 200)
 
 	s.run("instance ensure web1")

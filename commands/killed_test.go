@@ -59,7 +59,8 @@ func TestKilledProcesses(t *testing.T) {
 	const shares = 2 // each with a sled's addresses of its own
 	var all []row
 	for _, r := range rows() {
-		if r.mode == "" { // an image's Propolis listens where this machine does not
+		// An image's Propolis listens where this machine does not; the script instance_migrate_breaks kills those that take another sled.
+		if r.mode == "" && !r.pair {
 			all = append(all, r.whole())
 		}
 	}
