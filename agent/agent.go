@@ -43,8 +43,10 @@ type Settings struct {
 	// Failure is what a command says of an error: a status, a code, and the body
 	// that it prints.
 	Failure func(error, ...operation.Report) (status int, code string, said json.RawMessage)
-	Nexus   *url.URL // the control plane; nil: nobody is told
-	Mode    string   // how it is told: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
+	// Document reads an instance document, as commands do.
+	Document func([]byte) (instance.Wanted, error)
+	Nexus    *url.URL // the control plane; nil: nobody is told
+	Mode     string   // how it is told: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
 	// TombstoneTTL is how long a VM that is gone can be read, if the control
 	// plane does not read it before.
 	TombstoneTTL time.Duration
@@ -177,7 +179,7 @@ func (a *agent) worker(ctx context.Context) *work {
 	env.Wait, env.Observe = true, nil
 	env.Warn = func(err error) { a.Log.Warn("at work on a VM", "cause", err) }
 	return &work{
-		instances: a.Instance, up: a.Up, failure: a.Failure, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
+		instances: a.Instance, up: a.Up, failure: a.Failure, document: a.Document, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
 		say: func(r instance.Record, id uuid.UUID, now instance.Status) {
 			a.say(ctx, r, id, instance.Observation{Status: now})
 		},

@@ -2,7 +2,10 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/instance"
@@ -16,8 +19,12 @@ import (
 func withInstances(all []endpoint) []endpoint {
 	first, one := api.Version{Major: 1}, "/instances/{instance}"
 	return append(all,
-		endpoint{method: http.MethodGet, path: "/instances", id: "instance_list", summary: "All instances, as instance list", since: first, reply: api.Instances{},
-			serve: (*server).instances},
+		endpoint{method: http.MethodGet, path: "/instances", id: "instance_list", summary: "All instances, as instance list; with for, those that are waited for, as instance wait",
+			since: first, reply: api.Instances{}, query: []string{"for", "instances"}, serve: (*server).instances},
+		endpoint{method: http.MethodGet, path: "/instance-events", id: "instance_events", summary: "What instances are and become, as server-sent events, as instance watch",
+			since: first, reply: api.Instance{}, query: []string{"instances"}, stream: (*server).instanceEvents},
+		endpoint{method: http.MethodPut, path: one, id: "instance_put", summary: "Make an instance be there, run, and be as described, as instance ensure",
+			since: first, body: api.PutInstance{}, reply: api.Changed{}, query: []string{"wait", "recreate", "protect"}, serve: (*server).ensureInstance},
 		endpoint{method: http.MethodGet, path: one, id: "instance_get", summary: "One instance, by its name or id, as instance get", since: first, reply: api.Changed{},
 			serve: (*server).instance},
 		endpoint{method: http.MethodPut, path: one + "/state", id: "instance_put_state", summary: "Have an instance run, stopped or reset, as instance start, stop, reboot",
@@ -33,12 +40,10 @@ func (w *work) failed(err error, reports ...operation.Report) *api.Error {
 	return &api.Error{Status: status, Code: code, Message: err.Error(), Cause: err, Failure: failure}
 }
 
+// instances gives all of them; where the request waits for a state, those that it
+// names, once they are in it.
 func (s *server) instances(c call) (any, *api.Error) {
-	view, err := s.work.view(c.Context())
-	var all []instance.Instance
-	if err == nil {
-		all, err = s.work.instances.List(c.Context(), s.work.env, view)
-	}
+	all, err := s.work.list(c)
 	if err != nil {
 		return nil, s.work.failed(err)
 	}
@@ -47,6 +52,51 @@ func (s *server) instances(c call) (any, *api.Error) {
 		items[i] = api.InstanceOf(one)
 	}
 	return api.Instances{Items: items}, nil
+}
+
+func (w *work) list(c call) ([]instance.Instance, error) {
+	if goal := c.URL.Query().Get("for"); goal != "" {
+		if !slices.Contains(instance.Goals(), goal) {
+			return nil, &instance.InputError{Field: "for", Value: goal, Want: strings.Join(instance.Goals(), ", ")}
+		}
+		return w.instances.Wait(c.Context(), w.env, c.named(), goal)
+	}
+	view, err := w.view(c.Context())
+	if err != nil {
+		return nil, err
+	}
+	return w.instances.List(c.Context(), w.env, view)
+}
+
+// named are the instances that a query names, with commas between them.
+func (c call) named() []string {
+	return strings.FieldsFunc(c.URL.Query().Get("instances"), func(r rune) bool { return r == ',' })
+}
+
+// instanceEvents streams the instances that the query names, of no names all, and
+// each change. What ends it but the one who reads it, is its last event.
+func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
+	view, err := s.work.view(c.Context())
+	if err != nil {
+		return s.work.failed(err)
+	}
+	pick, err := s.work.instances.Picked(view, c.named())
+	if err != nil {
+		return s.work.failed(err)
+	}
+	send, refused := s.stream(w)
+	if refused != nil {
+		return refused
+	}
+	s.meter.streams.Add(1)
+	defer s.meter.streams.Add(-1)
+	err = s.work.instances.Watch(c.Context(), s.work.env, pick, func(i instance.Instance) error {
+		return send("event: instance\n", api.InstanceOf(i))
+	})
+	if c.Context().Err() == nil {
+		_ = send("event: failure\n", s.work.failed(err).Body(c.id))
+	}
+	return nil
 }
 
 func (s *server) instance(c call) (any, *api.Error) {
@@ -80,6 +130,31 @@ func (s *server) changeInstance(c call) (any, *api.Error) {
 		return nil, api.BadRequest("state: want running, stopped or reboot")
 	}
 	return s.work.command(c, change, verb)
+}
+
+// ensureInstance makes an instance be as the document says, which is called what
+// the path says.
+func (s *server) ensureInstance(c call) (any, *api.Error) {
+	data, refused := c.read()
+	if refused != nil {
+		return nil, refused
+	}
+	wanted, err := s.work.document(data)
+	if err != nil {
+		return nil, s.work.failed(err)
+	}
+	change := instance.Change{Verb: "instance ensure", Wanted: instance.Wanted{Ref: c.params["instance"]}.Over(wanted)}
+	query := c.URL.Query()
+	change.Recreate = query.Get("recreate") == "true"
+	switch protect := query.Get("protect"); protect {
+	case "true", "false":
+		on := protect == "true"
+		change.Protect = &on
+	case "":
+	default:
+		return nil, api.BadRequest(fmt.Sprintf("protect %q: want true or false", protect))
+	}
+	return s.work.command(c, change, s.work.up)
 }
 
 func (s *server) deleteInstance(c call) (any, *api.Error) {

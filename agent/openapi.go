@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/instance"
 )
 
 // object is a part of an OpenAPI document (OpenAPI 3.0.3).
@@ -97,7 +98,7 @@ func (d document) schema(t reflect.Type) object {
 		return object{"type": "string", "format": "uuid"}
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
-	case reflect.TypeFor[netip.Addr](), reflect.TypeFor[netip.Prefix]():
+	case reflect.TypeFor[netip.Addr](), reflect.TypeFor[netip.Prefix](), reflect.TypeFor[instance.Address]():
 		return object{"type": "string"}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}
@@ -125,8 +126,11 @@ func (d document) schema(t reflect.Type) object {
 
 func (d document) structure(t reflect.Type) object {
 	name := t.Name()
-	if t == reflect.TypeFor[dropshot.Body]() {
+	switch t {
+	case reflect.TypeFor[dropshot.Body]():
 		name = "Error"
+	case reflect.TypeFor[instance.NIC](): // NIC is the control plane's
+		name = "GuestNIC"
 	}
 	ref := object{"$ref": "#/components/schemas/" + name}
 	if _, known := d.schemas[name]; known {

@@ -200,11 +200,9 @@ func (s *server) events(w http.ResponseWriter, c call) *api.Error {
 	if last != "" && err != nil {
 		return api.BadRequest(fmt.Sprintf("after %q: want a generation", last))
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	out := http.NewResponseController(w)
-	if err := out.Flush(); err != nil {
-		return api.Internal(err)
+	send, refused := s.stream(w)
+	if refused != nil {
+		return refused
 	}
 	s.meter.streams.Add(1)
 	defer s.meter.streams.Add(-1)
@@ -212,19 +210,33 @@ func (s *server) events(w http.ResponseWriter, c call) *api.Error {
 		if only != uuid.Nil && v.ID != only {
 			continue
 		}
-		data, err := json.Marshal(v.shown())
-		if err == nil {
-			err = out.SetWriteDeadline(time.Now().Add(patience))
-		}
-		if err == nil {
-			_, err = fmt.Fprintf(w, "id: %d\nevent: vmm\ndata: %s\n\n", v.Gen, data)
-		}
-		if err == nil {
-			err = out.Flush()
-		}
+		err := send(fmt.Sprintf("id: %d\nevent: vmm\n", v.Gen), v.shown())
 		if err != nil || only != uuid.Nil && v.State.Final() {
 			break
 		}
 	}
 	return nil
+}
+
+// stream begins to answer with events: each is some lines, and its data.
+func (s *server) stream(w http.ResponseWriter) (send func(head string, data any) error, refused *api.Error) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
+	if err := out.Flush(); err != nil {
+		return nil, api.Internal(err)
+	}
+	return func(head string, data any) error {
+		text, err := json.Marshal(data)
+		if err == nil {
+			err = out.SetWriteDeadline(time.Now().Add(patience))
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%sdata: %s\n\n", head, text)
+		}
+		if err == nil {
+			err = out.Flush()
+		}
+		return err
+	}, nil
 }

@@ -31,6 +31,7 @@ type work struct {
 	instances instance.Settings
 	up        func(context.Context, operation.Env, instance.Change) (instance.Result, error)
 	failure   func(error, ...operation.Report) (int, string, json.RawMessage)
+	document  func([]byte) (instance.Wanted, error)
 	env       operation.Env
 	board     *board
 	say       func(instance.Record, uuid.UUID, instance.Status)

@@ -29,6 +29,7 @@ type ensureOptions struct {
 
 func newInstanceEnsure(env *Env) *cobra.Command {
 	var o ensureOptions
+	var far remote
 	cmd := &cobra.Command{
 		Use:   "ensure [NAME|UUID]",
 		Short: "Make an instance be there, run, and be as described",
@@ -54,6 +55,12 @@ them, an instance whose arrival was interrupted is waited for where it is on its
 			if err := o.check("instance ensure", len(args) > 0 || o.file != ""); err != nil {
 				return err
 			}
+			if o.protect && o.unprotect {
+				return &usageError{text: "instance ensure: --protect and --no-protect exclude each other"}
+			}
+			if far.is() {
+				return env.ensureRemotely(ctx, far, o)
+			}
 			if o.many() {
 				return runEnsureMany(ctx, env, o)
 			}
@@ -62,6 +69,7 @@ them, an instance whose arrival was interrupted is waited for where it is on its
 	}
 	o.specFlags.add(env, cmd, true)
 	o.mutation.add(cmd, true)
+	far.add(cmd)
 	o.manyFlags.add(cmd, "every instance that is wanted running")
 	cmd.Flags().BoolVar(&o.failed, "failed", false, "every instance that ran since the sled was booted, and died")
 	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all leaves it")
@@ -77,9 +85,6 @@ them, an instance whose arrival was interrupted is waited for where it is on its
 }
 
 func runInstanceEnsure(ctx context.Context, e *Env, o ensureOptions) error {
-	if o.protect && o.unprotect {
-		return &usageError{text: "instance ensure: --protect and --no-protect exclude each other"}
-	}
 	from, err := o.migrateFrom()
 	if err != nil {
 		return err
@@ -128,21 +133,32 @@ func (e *Env) ensure(ctx context.Context, m mutation, change instance.Change) er
 	})
 }
 
-// wanted joins flags and documents, the flags over the documents.
+// described joins flags and document, the flags over the document.
+func (e *Env) described(f specFlags) (instance.Wanted, error) {
+	if f.file == "" {
+		return f.wanted, nil
+	}
+	data, err := e.document("--file", f.file)
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	below, err := instance.ParseDocument(data, terminal.ParseSize)
+	if err != nil {
+		return instance.Wanted{}, documentError(f.file, err)
+	}
+	return f.wanted.Over(below), nil
+}
+
+// wanted is what flags and document describe, with the machine where that is a
+// whole.
 func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
-	w, file := f.wanted, f.spec
-	if f.file != "" {
-		data, err := e.document("--file", f.file)
-		if err != nil {
-			return instance.Wanted{}, err
-		}
-		below, err := instance.ParseDocument(data, terminal.ParseSize)
-		if err != nil {
-			return instance.Wanted{}, documentError(f.file, err)
-		}
-		if w = w.Over(below); file == "" {
-			file = beside(f.file, w.MachineFile)
-		}
+	w, err := e.described(f)
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	file := f.spec
+	if file == "" && f.file != "" {
+		file = beside(f.file, w.MachineFile)
 	}
 	text := w.MachineText
 	w.MachineFile, w.MachineText = "", nil

@@ -13,6 +13,7 @@ import (
 
 func newInstanceWait(env *Env) *cobra.Command {
 	var goal string
+	var far remote
 	cmd := &cobra.Command{
 		Use:   "wait NAME|UUID ... --for STATE",
 		Short: "Wait until instances are running, stopped, failed or absent",
@@ -28,16 +29,17 @@ bounds the wait (exit 7).`,
 		Example: `  sledctl instance wait web1 web2 --for running --timeout 2m
   sledctl propolis reboot --instance web1 && sledctl instance wait web1 --for running`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWait(ctx, env, goal, args) }),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWait(ctx, env, far, goal, args) }),
 	}
 	cmd.Flags().StringVar(&goal, "for", "", orWords(instance.Goals()))
 	env.complete(cmd, "for", instance.Goals)
+	far.add(cmd)
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
 }
 
-func runInstanceWait(ctx context.Context, e *Env, goal string, refs []string) error {
+func runInstanceWait(ctx context.Context, e *Env, far remote, goal string, refs []string) error {
 	list := e.instanceList()
 	if err := list.Check(e.output); err != nil {
 		return err
@@ -51,6 +53,9 @@ func runInstanceWait(ctx context.Context, e *Env, goal string, refs []string) er
 			hint = "did you mean: --for " + near
 		}
 		return &usageError{text: fmt.Sprintf("--for %q cannot be waited for", goal), hint: hint}
+	}
+	if far.is() {
+		return e.waitRemotely(ctx, far, goal, refs)
 	}
 	s, op, err := e.instances(ctx)
 	if err != nil {

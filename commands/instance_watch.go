@@ -9,6 +9,7 @@ import (
 )
 
 func newInstanceWatch(env *Env) *cobra.Command {
+	var far remote
 	cmd := &cobra.Command{
 		Use:   "watch [NAME|UUID ...]",
 		Short: "Print the instances, and each change of their states as it comes",
@@ -19,17 +20,25 @@ Running machines tell their states themselves, through a long poll each; a state
 tell, as a zone that somebody halts before there is a machine, is seen within 2 s. With -o json it is one object per line.`,
 		Example: `  sledctl instance watch
   sledctl instance watch -H --columns name,state | while read -r name state; do echo "$name is $state"; done`,
-		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWatch(ctx, env, args) }),
+		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWatch(ctx, env, far, args) }),
 	}
+	far.add(cmd)
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
 }
 
-func runInstanceWatch(ctx context.Context, e *Env, refs []string) error {
+func runInstanceWatch(ctx context.Context, e *Env, far remote, refs []string) error {
 	list := e.instanceList()
 	if err := list.Check(e.output); err != nil {
 		return err
+	}
+	if far.is() {
+		c, err := e.agentClient(far, mutation{})
+		if err != nil {
+			return err
+		}
+		return c.Watch(ctx, refs, list.Follow(e.Streams.Out, e.output))
 	}
 	s, op, err := e.instances(ctx)
 	if err != nil {
@@ -39,17 +48,9 @@ func runInstanceWatch(ctx context.Context, e *Env, refs []string) error {
 	if err != nil {
 		return err
 	}
-	var pick func(instance.Record) bool
-	if len(refs) > 0 {
-		picked := map[string]bool{}
-		for _, ref := range refs {
-			r, err := s.Find(view, ref)
-			if err != nil {
-				return err
-			}
-			picked[r.ID] = true
-		}
-		pick = func(r instance.Record) bool { return picked[r.ID] }
+	pick, err := s.Picked(view, refs)
+	if err != nil {
+		return err
 	}
 	print := list.Follow(e.Streams.Out, e.output)
 	return s.Watch(ctx, op, pick, func(i instance.Instance) error { return print(showInstance(i)) })

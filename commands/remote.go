@@ -9,12 +9,15 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent/client"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/terminal"
 )
 
 // remote says that a command is to be done by the agent of a sled, and not here.
@@ -109,6 +112,97 @@ func (e *Env) deleteRemotely(ctx context.Context, r remote, m mutation, mustExis
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
+}
+
+// ensureRemotely has an agent make an instance be as flags and document say.
+func (e *Env) ensureRemotely(ctx context.Context, r remote, o ensureOptions) error {
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--all or --failed", o.many()}, {"--migrate-from or --migration-id", o.from != "" || o.migration != ""}, {"--spec", o.spec != ""}} {
+		if flag.given {
+			return &usageError{text: "an agent cannot be asked for " + flag.name, hint: "run it on the sled"}
+		}
+	}
+	list := e.instanceList()
+	if err := list.Check(e.output); err != nil {
+		return err
+	}
+	c, err := e.agentClient(r, o.mutation)
+	if err != nil {
+		return err
+	}
+	wanted, err := e.described(o.specFlags)
+	if err != nil {
+		return err
+	}
+	if err := machineless(o.file, wanted); err != nil {
+		return err
+	}
+	if wanted.Ref == "" {
+		return &instance.InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
+	}
+	now, err := c.Ensure(ctx, wanted, o.recreate, o.protection())
+	if err != nil || now == nil {
+		return err
+	}
+	return list.PrintOne(e.Streams.Out, e.output, *now)
+}
+
+// machineless refuses a document that describes the machine as a whole: what a
+// Propolis takes, the sled knows on which it is, and files are where they are.
+func machineless(document string, w instance.Wanted) error {
+	if w.MachineFile == "" && w.MachineText == nil {
+		return nil
+	}
+	return &usageError{text: document + ": key \"spec\": an agent cannot be asked for it", hint: "run it on the sled"}
+}
+
+// agentDocument reads what an agent is sent.
+func agentDocument(data []byte) (instance.Wanted, error) {
+	const name = "the body"
+	w, err := instance.ParseDocument(data, terminal.ParseSize)
+	if err != nil {
+		return w, documentError(name, err)
+	}
+	return w, machineless(name, w)
+}
+
+// answerTime is how long an agent may take to say how those are that were waited
+// for.
+const answerTime = 2 * time.Second
+
+// waitRemotely has an agent wait for a state, and prints those that are in it. What
+// it waited for when ctx ends, it is asked for once more.
+func (e *Env) waitRemotely(ctx context.Context, r remote, goal instance.State, refs []string) error {
+	c, err := e.agentClient(r, mutation{})
+	if err != nil {
+		return err
+	}
+	now, err := c.Await(ctx, refs, goal)
+	if err == nil {
+		return e.instanceList().Print(e.Streams.Out, e.output, now)
+	}
+	if ctx.Err() == nil {
+		return err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	defer cancel()
+	var missing []string
+	for _, ref := range refs {
+		one, unknown := c.Get(last, ref)
+		if unknown != nil || one == nil {
+			continue
+		}
+		text := one.Name + " is " + instance.Status{State: one.State, Reason: one.Reason}.String()
+		if !instance.Reached(one.State, goal) && !slices.Contains(missing, text) {
+			missing = append(missing, text)
+		}
+	}
+	if len(missing) == 0 {
+		return context.Cause(ctx)
+	}
+	return instance.NotYet(goal, missing, context.Cause(ctx))
 }
 
 // saidByAgent is what an agent's command said of its failure.

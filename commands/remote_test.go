@@ -1,8 +1,11 @@
 package commands_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What an agent is asked for by sledctl elsewhere prints the same, and ends with
@@ -49,8 +52,29 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 		t.Errorf("delete: %+v", there)
 	}
 
+	same("instance ensure web2 --cpus 99", 2)
+	same("instance ensure Web --cpus 1", 2)
+	same("instance ensure web2 --cpus 8", 5)
+	same("instance ensure web2 --protect --no-protect", 2)
+	same("instance wait web2 --for running -o json", 0)
+	same("instance wait web2 web2 --for failed --timeout 200ms", 7)
+	same("instance wait web2 web9 --for running", 4)
+	same("instance wait web9 --for absent", 0)
+	same("instance wait web2", 2)
+	zone := strings.TrimSpace(s.run("instance get web2 -H --columns zone"))
+	s.command("zoneadm -z " + zone + " halt")
+	same("instance wait web2 --for running", 1)
+	s.run("instance ensure web2")
+	same("instance watch web2 -H --columns name,state --timeout 200ms", 7)
+	same("instance watch web9", 4)
+
 	// What an agent cannot be asked for, it is not.
-	for _, line := range []string{"instance start web2 -n", "instance stop --all", "instance stop web2 --grace 1s", "instance delete web2 --yes", "instance reboot web2 --explain"} {
+	whole := textFile(t, `{"name":"web2","spec":{}}`)
+	for _, line := range []string{
+		"instance start web2 -n", "instance stop --all", "instance stop web2 --grace 1s", "instance delete web2 --yes", "instance reboot web2 --explain",
+		"instance ensure web2 -n", "instance ensure --all", "instance ensure --failed", "instance ensure web2 --spec x.json", "instance ensure web2 --migrate-from 10.0.0.1:1",
+		"instance ensure -f " + whole,
+	} {
 		if there := remote(line); there.exit != 2 || !strings.Contains(there.errs, "an agent cannot be asked") {
 			t.Errorf("%s: %+v", line, there)
 		}
@@ -74,4 +98,85 @@ func hint(errs string) string {
 		}
 	}
 	return strings.Join(kept, "")
+}
+
+// textFile is a file with a text.
+func textFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// An instance is described where the command runs, by flags and a file there, and
+// made where the agent is: again is nothing, and what failed is told as on the sled.
+func TestAnInstanceIsMadeFromElsewhere(t *testing.T) {
+	s := newSled(t, small(), "")
+	s.run("bootstrap")
+	a := s.agent(t, s.Host())
+	far := newSled(t, small(), "")
+	described := textFile(t, "name = 'web1'\ncpus = 2\nmemory = '1G'\n[[nics]]\nvlan = 7\n")
+	ensure := "instance ensure --file " + described + " --cpus 3 --protect -H --columns name,state,cpus,memory,protected --agent unix:" + a.socket
+	for range 2 {
+		if there := far.try(ensure); there.exit != 0 || there.out != "web1\trunning\t3\t1073741824\ttrue\n" {
+			t.Fatalf("%+v", there)
+		}
+	}
+	before := s.run("instance get web1 -o json")
+	if s.run("instance ensure --file " + described + " --cpus 3"); s.run("instance get web1 -o json") != before {
+		t.Error("on the sled it is another one")
+	}
+	const id = "6f1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99"
+	if there := far.try("instance ensure " + id + " --name other --agent unix:" + a.socket + " -H --columns id,name"); there.out != id+"\tother\n" {
+		t.Errorf("by an id: %+v", there)
+	}
+	if there := far.try("instance ensure web1 --cpus 4 --no-protect --recreate -H --columns cpus,protected --agent unix:" + a.socket); there.out != "4\tfalse\n" {
+		t.Errorf("built anew: %+v", there)
+	}
+}
+
+// What changes is printed elsewhere as on the sled, until ^C, or until the agent goes
+// away; a wait ends when its state has come.
+func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
+	s := newSled(t, small(), "")
+	s.run("bootstrap")
+	s.run("instance ensure web1")
+	a := s.agent(t, s.Host())
+	far := newSled(t, small(), "")
+	at := " -H --columns name,state,reason --agent unix:" + a.socket
+	printed := func(w *watched, want string) {
+		t.Helper()
+		var got string
+		for until := time.Now().Add(30 * time.Second); got != want && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+			w.mu.Lock()
+			got = w.lines.String()
+			w.mu.Unlock()
+		}
+		if got != want {
+			t.Errorf("printed %q, want %q", got, want)
+		}
+	}
+	w := far.begin(far.Host(), "instance watch"+at)
+	printed(w, "web1\trunning\t-\n")
+	wait := far.begin(far.Host(), "instance wait web1 --for stopped"+at)
+	s.run("propolis stop --instance web1")
+	if end := <-wait.done; end.exit != 0 {
+		t.Errorf("the wait: %+v", end)
+	}
+	printed(wait, "web1\tdestroyed\t-\n")
+	printed(w, "web1\trunning\t-\nweb1\tdestroyed\t-\n")
+	s.run("instance delete web1")
+	printed(w, "web1\trunning\t-\nweb1\tdestroyed\t-\nweb1\tabsent\tit was deleted\n")
+	if end := w.end(); end.exit != 130 {
+		t.Errorf("^C: %+v", end)
+	}
+	s.run("instance ensure web2")
+	w = far.begin(far.Host(), "instance watch"+at)
+	printed(w, "web2\trunning\t-\n")
+	a.stop()
+	if end := <-w.done; end.exit != 1 || !strings.Contains(end.errs, "the agent's answer was broken off") {
+		t.Errorf("the agent goes away: %+v", end)
+	}
 }

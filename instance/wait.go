@@ -32,7 +32,7 @@ func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, go
 			return err
 		}
 		for _, id := range wanted {
-			if one, told := now[id]; !told || !reached(one, goal) {
+			if one, told := now[id]; !told || !Reached(one.State, goal) {
 				return nil
 			}
 		}
@@ -45,7 +45,7 @@ func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, go
 		if told {
 			list = append(list, i)
 		}
-		if told && !reached(i, goal) {
+		if told && !Reached(i.State, goal) {
 			missing = append(missing, i.Name+" is "+i.Status.String())
 		}
 	}
@@ -53,9 +53,15 @@ func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, go
 	case errors.Is(err, all):
 		return list, nil
 	case ctx.Err() != nil && len(missing) > 0:
-		return list, fmt.Errorf("not yet %s: %s: %w", goal, strings.Join(missing, ", "), err)
+		return list, NotYet(goal, missing, err)
 	}
 	return list, err
+}
+
+// NotYet is the end of a wait, by cause, before those are in the state of which it
+// is said how they are.
+func NotYet(goal State, missing []string, cause error) error {
+	return fmt.Errorf("not yet %s: %s: %w", goal, strings.Join(missing, ", "), cause)
 }
 
 // String is the state with its reason.
@@ -96,15 +102,16 @@ func (s Settings) awaited(ctx context.Context, env operation.Env, refs []string,
 	return ids, nil
 }
 
-func reached(i Instance, goal State) bool {
-	return i.State == goal || goal == Stopped && i.State == strings.ToLower(propolis.StateDestroyed)
+// Reached says whether a state is what is waited for.
+func Reached(is, goal State) bool {
+	return is == goal || goal == Stopped && is == strings.ToLower(propolis.StateDestroyed)
 }
 
 // hopeless says whether an instance will not come to a state by itself, and
 // nobody is at work on it.
 func (s Settings) hopeless(ctx context.Context, env operation.Env, i Instance, goal State) error {
 	deleted := i.State == Absent && i.Run == nil && i.Reason == reasonDeleted
-	if goal == Absent || reached(i, goal) || i.State != Failed && !deleted {
+	if goal == Absent || Reached(i.State, goal) || i.State != Failed && !deleted {
 		return nil
 	}
 	book, err := env.Ledger(ctx)

@@ -42,6 +42,23 @@ func (s Settings) Watch(ctx context.Context, env operation.Env, pick func(Record
 	return w.run(ctx)
 }
 
+// Picked takes the instances that are named, of no names every one (nil).
+// Errors: *NotFoundError.
+func (s Settings) Picked(view ledger.View, refs []string) (func(Record) bool, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	picked := map[string]bool{}
+	for _, ref := range refs {
+		r, err := s.Find(view, ref)
+		if err != nil {
+			return nil, err
+		}
+		picked[r.ID] = true
+	}
+	return func(r Record) bool { return picked[r.ID] }, nil
+}
+
 // watch is what is known while one goes on.
 type watch struct {
 	Settings

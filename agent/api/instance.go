@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/instance"
 )
@@ -85,6 +87,29 @@ type Changed struct {
 // PutInstanceState is the body of PUT /instances/{instance}/state.
 type PutInstanceState struct {
 	State string `json:"state"` // running, stopped, reboot
+}
+
+// PutInstance is the body of PUT /instances/{instance}: an instance document, as
+// instance ensure -f reads it, but for a machine as a whole. What it leaves open
+// stays as it is.
+type PutInstance struct {
+	ID      string            `json:"id,omitempty"`
+	Name    string            `json:"name,omitempty"`
+	CPUs    *int              `json:"cpus,omitempty"`
+	Memory  *uint64           `json:"memory,omitempty"` // bytes
+	Disks   []instance.Disk   `json:"disks,omitzero"`
+	NICs    []instance.NIC    `json:"nics,omitzero"`
+	Address *instance.Address `json:"address,omitempty"`
+	Pool    *string           `json:"pool,omitempty"`
+}
+
+// PutInstanceOf is what asks for w.
+func PutInstanceOf(w instance.Wanted) PutInstance {
+	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, Memory: w.Memory, Disks: w.Disks, NICs: w.NICs, Address: w.Address, Pool: w.Pool}
+	if uuid.Validate(w.Ref) == nil {
+		p.ID, p.Name = w.Ref, w.Name
+	}
+	return p
 }
 
 // Failure is the body of an answer that is an error of a command: what
