@@ -51,16 +51,16 @@ func (e *Env) noting(ctx context.Context, failed func(error)) (ready, finish fun
 			failed(err)
 		}
 	}
-	finish = func() {}
+	wait := func() {} // an agent that never was ready tells nothing
 	ready = func() {
 		tell(notifyReady)
 		told := make(chan struct{})
 		drop := context.AfterFunc(ctx, func() { defer close(told); tell(notifyStopping) })
-		finish = func() {
+		wait = func() {
 			if !drop() {
 				<-told
 			}
 		}
 	}
-	return ready, func() { finish() }
+	return ready, func() { wait() }
 }
