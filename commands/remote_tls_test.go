@@ -1,0 +1,139 @@
+package commands_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// authority signs certificates, as an operator's does.
+type authority struct {
+	t    *testing.T
+	dir  string
+	ca   *x509.Certificate
+	key  *ecdsa.PrivateKey
+	file string // its own certificate
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{t: t, dir: t.TempDir()}
+	a.ca = &x509.Certificate{Subject: pkix.Name{CommonName: "operator"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	a.file, _ = a.sign("ca", a.ca)
+	return a
+}
+
+// sign writes a certificate and its key; the first is its own.
+func (a *authority) sign(name string, c *x509.Certificate) (cert, key string) {
+	a.t.Helper()
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if a.key == nil {
+		a.key = own
+	}
+	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	signed, err := x509.CreateCertificate(rand.Reader, c, a.ca, &own.PublicKey, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(own)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	write := func(end, kind string, data []byte) string {
+		file := filepath.Join(a.dir, name+end)
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+			a.t.Fatal(err)
+		}
+		return file
+	}
+	return write(".pem", "CERTIFICATE", signed), write(".key", "PRIVATE KEY", secret)
+}
+
+// onTCP runs an agent at a port of an address until end is called, and gives the
+// port.
+func (s *sled) onTCP(t *testing.T, address, flags string) (port string, end func() answer) {
+	t.Helper()
+	free, err := net.Listen("tcp", address+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ = net.SplitHostPort(free.Addr().String())
+	free.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan answer, 1)
+	go func() { done <- s.on(ctx, s.Host(), "agent --listen tcp:"+address+":"+port+flags) }()
+	for {
+		if c, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+			c.Close()
+			return port, func() answer { cancel(); return <-done }
+		}
+		select {
+		case a := <-done:
+			t.Fatalf("the agent ended: %+v", a)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Who comes over TCP is let in by certificate, and looks at the agent's; where the
+// agent lets in everybody, on the loopback or because it is told to, none is needed.
+func TestAnAgentIsAskedOverTCP(t *testing.T) {
+	s := newSled(t, small(), "")
+	s.run("bootstrap")
+	s.run("instance ensure web1")
+	far := newSled(t, small(), "")
+	list := "instance list -o name --timeout 20s --agent "
+	asked := func(what, line string, exit int, want string) {
+		t.Helper()
+		if there := far.try(list + line); there.exit != exit || !strings.Contains(there.out+there.errs, want) {
+			t.Errorf("%s: %+v, want exit %d and %q", what, there, exit, want)
+		}
+	}
+
+	port, end := s.onTCP(t, "127.0.0.1", "")
+	asked("on the loopback", "http://127.0.0.1:"+port, 0, "web1\n")
+	asked("as if it had a certificate", "https://127.0.0.1:"+port, 1, "server gave HTTP response to HTTPS client")
+	end()
+	if refused := s.try("agent --listen tcp:0.0.0.0:" + port); refused.exit == 0 || !strings.Contains(refused.errs, "can be reached from elsewhere") || !strings.Contains(refused.errs, "--insecure-listen") {
+		t.Errorf("where everybody can come: %+v", refused)
+	}
+	port, end = s.onTCP(t, "0.0.0.0", " --insecure-listen")
+	asked("where everybody may come", "http://127.0.0.1:"+port, 0, "web1\n")
+	end()
+
+	ours, theirs := newAuthority(t), newAuthority(t)
+	server := func(a *authority) (cert, key string) {
+		return a.sign("server", &x509.Certificate{Subject: pkix.Name{CommonName: "sled"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	}
+	client := func(a *authority) string {
+		cert, key := a.sign("client", &x509.Certificate{Subject: pkix.Name{CommonName: "operator"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		return " --tls-cert " + cert + " --tls-key " + key
+	}
+	cert, key := server(ours)
+	port, end = s.onTCP(t, "0.0.0.0", " --tls-cert "+cert+" --tls-key "+key+" --tls-client-ca "+ours.file)
+	defer end()
+	at, known := "https://127.0.0.1:"+port, " --tls-ca "+ours.file
+	asked("with a certificate", at+client(ours)+known, 0, "web1\n")
+	asked("without one", at+known, 1, "certificate required")
+	asked("with another's", at+client(theirs)+known, 1, "the agent cannot be asked")
+	asked("of an agent that is not known", at+client(ours), 1, "certificate signed by unknown authority")
+	asked("of another authority's agent", at+client(ours)+" --tls-ca "+theirs.file, 1, "certificate signed by unknown authority")
+	asked("by another name than the certificate's", "https://localhost:"+port+client(ours)+known, 1, "localhost")
+	asked("without TLS", "http://127.0.0.1:"+port, 1, "400")
+	asked("of files that are not there", at+" --tls-ca /nowhere", 2, "--tls-ca: open /nowhere")
+	asked("with half of a certificate", at+" --tls-cert "+cert, 2, "--tls-key")
+}
