@@ -1,0 +1,122 @@
+package commands_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/sim/simtest"
+)
+
+// program runs sledctl as a process, on a sled in a directory.
+func program(t *testing.T, dir string, words ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "sledctl", words...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "SLEDCTL_HOST=sim:"+filepath.Join(dir, "sled"), "HOME="+dir, "SLEDCTL_AGENT_FLAT_NETWORK=true")
+	return c
+}
+
+// The process of the agent is killed as soon as it has promised something of a VM
+// that the control plane registered: that it is known, that it will run, that it
+// will end. The next one keeps the promise, and gives no generation again.
+func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
+	network, release, err := simtest.Underlay()
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		t.Skip("loopback addresses are not there by themselves: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	base := network.Addr().As4()
+	t.Setenv("SLEDCTL_NETWORK_UNDERLAY", network.String())
+	t.Setenv("SLEDCTL_NETWORK_GZ_ADDRESS", network.Addr().Next().String()+"/24")
+	dir := t.TempDir()
+	if out, err := program(t, dir, "bootstrap").CombinedOutput(); err != nil {
+		t.Fatalf("bootstrap: %v: %s", err, out)
+	}
+	socket := filepath.Join(dir, "a.sock")
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	a := &agentOf{t: t, socket: socket, http: &http.Client{Transport: transport}}
+	var log bytes.Buffer
+	begin := func() (kill func()) {
+		t.Helper()
+		c := program(t, dir, "agent", "--listen", "unix:"+socket)
+		c.Stderr = &log
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill = func() { _ = c.Process.Kill(); _ = c.Wait() }
+		for until := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			if reply, err := a.http.Get("http://sled/healthz"); err == nil {
+				reply.Body.Close()
+				return kill
+			}
+			if time.Now().After(until) {
+				kill()
+				t.Fatalf("the agent does not answer: %s", log.String())
+			}
+		}
+	}
+	vm := uuid.NewString()
+	var last uint64
+	is := func(want string) {
+		t.Helper()
+		var state string
+		var gen uint64
+		for until := time.Now().Add(time.Minute); state != want && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+			state, gen = a.state(vm)
+		}
+		if state != want || gen <= last {
+			t.Fatalf("%s at generation %d, want %s behind %d\n%s", state, gen, want, last, log.String())
+		}
+		last = gen
+	}
+
+	kill := begin()
+	body := vmBody(t, 48, uuid.NewString(), 1)
+	body["propolis_addr"] = netip.AddrPortFrom(netip.AddrFrom4([4]byte{base[0], base[1], base[2], 99}), 12400).String()
+	if status, answer := a.send("PUT", "/vmms/"+vm, latest, body.text(t)); status != http.StatusOK {
+		kill()
+		t.Fatalf("register: %d %s", status, answer)
+	}
+	_, last = a.state(vm)
+	kill()
+	for _, promise := range []struct{ asked, then string }{{"", "starting"}, {"running", "running"}, {"stopped", "destroyed"}} {
+		kill = begin()
+		if promise.asked != "" {
+			if status, now := a.want(vm, promise.asked); status != http.StatusOK {
+				t.Errorf("%s: %d %s", promise.asked, status, now)
+			}
+			kill()
+			kill = begin()
+		}
+		is(promise.then)
+		kill()
+	}
+	given := map[string]bool{}
+	for _, change := range regexp.MustCompile(`msg="VM changed" .*generation=(\d+)`).FindAllStringSubmatch(log.String(), -1) {
+		if given[change[1]] {
+			t.Errorf("generation %s was given twice", change[1])
+		}
+		given[change[1]] = true
+	}
+	if len(given) < 3 {
+		t.Errorf("the log tells of %d generations only:\n%s", len(given), log.String())
+	}
+}
