@@ -3,6 +3,7 @@ package propolis
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -241,9 +242,10 @@ func TestSerialUpgradesFirst(t *testing.T) {
 	r.ensure()
 	in, closeIt = dial()
 	defer closeIt()
+	time.Sleep(200 * time.Millisecond) // the session begins behind the answer, and nothing shows it
 	r.v5("PUT", "/instance/state", `"Stop"`)
 	frame := make([]byte, 14)
-	if _, err := in.Read(frame); err != nil || string(frame[4:]) != "VM stopped" || frame[0] != 0x88 || int(frame[2])<<8+int(frame[3]) != 1001 {
+	if _, err := io.ReadFull(in, frame); err != nil || string(frame[4:]) != "VM stopped" || frame[0] != 0x88 || int(frame[2])<<8+int(frame[3]) != 1001 {
 		t.Errorf("close frame %q, %v", frame, err)
 	}
 }

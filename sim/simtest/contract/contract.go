@@ -18,11 +18,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/legacy"
 
+	"github.com/sledctl/sledctl/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim"
 )
 
@@ -81,35 +80,12 @@ func (c *Contract) Version(major int) (routers.Router, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := router(data)
-	if err == nil {
-		c.routers[major] = r
-	}
-	return r, err
-}
-
-// router reads a document, with a repair: a component's key is said to be a UUID
-// or a string, of which each UUID is both.
-func router(data []byte) (routers.Router, error) {
-	var raw map[string]any
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil, err
-	}
-	components, ok := raw["components"].(map[string]any)
-	if !ok {
-		return nil, errors.New("a document without components")
-	}
-	components["schemas"].(map[string]any)["SpecKey"] = map[string]any{"type": "string"}
-	data, err := json.Marshal(raw)
+	doc, err := dropshottest.Read(data)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := openapi3.NewLoader().LoadFromData(data)
-	if err != nil {
-		return nil, err
-	}
-	doc.Servers = nil
-	return legacy.NewRouter(doc)
+	c.routers[major] = doc.Router
+	return doc.Router, nil
 }
 
 // Check holds an exchange to the document of its version. What the documents do
