@@ -187,8 +187,16 @@ func TestAnEndIsTheEnd(t *testing.T) {
 // The instance watcher finds within 30 s what no doorbell told.
 func TestTheWatcherSweeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := agents{"s1": says("running", 3)}
-		p := plane(t, nexus.EraBoth, a, "s1")
+		var agent atomic.Pointer[http.HandlerFunc] // nil: it is away
+		p := plane(t, nexus.EraBoth, nil, "s1")
+		p.Dial = func(context.Context, string) (net.Conn, error) {
+			if answer := agent.Load(); answer != nil {
+				return exchangetest.Connect(*answer), nil
+			}
+			return nil, errors.New("connection refused")
+		}
+		running := says("running", 3)
+		agent.Store(&running)
 		ring(p)
 		ctx, cancel := context.WithCancel(t.Context())
 		watched := make(chan error, 1)
@@ -204,7 +212,10 @@ func TestTheWatcherSweeps(t *testing.T) {
 			{answers(404, gone), "failed at 5 on s1: no_such_instance"},
 		} {
 			before := known(t, p)
-			a["s1"] = next.agent
+			agent.Store(nil)
+			if next.agent != nil {
+				agent.Store(&next.agent)
+			}
 			time.Sleep(nexus.Period - time.Second)
 			synctest.Wait()
 			if got := known(t, p); got != before {
