@@ -68,6 +68,9 @@ func (s *sled) crowd(n int, line func(name string) string) {
 // A dozen: what each of 64 reads of the simulated sled grows with all of them.
 // make bench starts 64.
 func TestADozenAtOnceInProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector sees each process by itself, and takes minutes for them")
+	}
 	const n = 12
 	p := programs{t, filepath.Join(t.TempDir(), "sled")}
 	p.run("sim", "init", "--u2", "1", "--m2", "1")

@@ -74,6 +74,9 @@ func (s *sled) kept() string {
 // A verb that needs a program which is not there refuses, in words that name it,
 // before anything is changed: also one that it would need last.
 func TestAMissingProgramIsRefusedBeforeAnythingIsChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of sleds, one after another")
+	}
 	refused := map[string]int{}
 	for _, stage := range []struct{ prepare, lines []string }{
 		{nil, []string{"bootstrap"}},
