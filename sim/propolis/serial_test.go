@@ -184,8 +184,17 @@ func TestConsole(t *testing.T) {
 	if err := live.conn.Write(t.Context(), websocket.MessageText, []byte("not for the guest")); err != nil {
 		t.Fatal(err)
 	}
-	recent.types("roox\x7ft\r") // all see what anybody types
-	want := "roox\b \bt\r\nweb-01 login: "
+	live.types("r") // what it types itself it sees, however late it was served
+	if got := live.reads(1); got != "r" {
+		t.Errorf("%q", got)
+	}
+	recent.types("oox\x7ft\r") // all see what anybody types
+	want := "oox\b \bt\r\nweb-01 login: "
+	for name, c := range map[string]client{"replayed": replayed, "recent": recent} {
+		if got := c.reads(1); got != "r" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
 	for name, c := range map[string]client{"replayed": replayed, "recent": recent, "live": live} {
 		if got := c.reads(len(want)); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -228,7 +237,8 @@ func TestAGuestResets(t *testing.T) {
 func TestAConsoleThatMovesAway(t *testing.T) {
 	r := newRig(t, "none")
 	r.run()
-	c := r.open(r.listen(), "/instance/serial")
+	c := r.open(r.listen(), "/instance/serial?most_recent=1")
+	c.reads(1) // from here on it is served: a client that comes after the move is told nothing
 	r.change(func(tx *world.Tx) {
 		vm := find(tx, pid).VM
 		vm.Moved = &world.Moved{Destination: "[fd00::5]:12400", From: 77}
