@@ -30,19 +30,13 @@ type request struct {
 	status           int
 }
 
-// count counts a request that was answered: with an error, or as its endpoint
-// does. Whatever has no endpoint counts as one.
-func (m *meter) count(e endpoint, method string, refused *api.Error) {
+// count counts a request that was answered. Whatever has no endpoint counts as
+// one.
+func (m *meter) count(e endpoint, method string, status int) {
 	if m == nil {
 		return
 	}
-	r := request{cmp.Or(e.path, "none"), method, http.StatusOK}
-	switch {
-	case refused != nil:
-		r.status = refused.Status
-	case e.reply == nil && e.stream == nil:
-		r.status = http.StatusNoContent
-	}
+	r := request{cmp.Or(e.path, "none"), method, status}
 	if e.path == "" {
 		r.method = "any" // a stranger's words are no labels
 	}

@@ -44,6 +44,7 @@ func TestMetrics(t *testing.T) {
 		ask("GET", "/vmms/"+vmID(1).String()+"/state", "48.0.0")
 		ask("GET", "/vmms/"+vmID(9).String()+"/state", "48.0.0")
 		ask("GET", "/vmms", "99.0.0")
+		ask("GET", "/openapi.json", "")
 		ask("BREW", "/coffee", "48.0.0")
 		streaming, leave := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -62,6 +63,7 @@ func TestMetrics(t *testing.T) {
 			`sledctl_doorbells_pending 1`, `sledctl_doorbells_pending_age_seconds 0.1`, `sledctl_event_streams 1`,
 			`sledctl_http_requests_total{endpoint="/vmms/{propolis_id}/state",method="GET",status="200"} 2`,
 			`sledctl_http_requests_total{endpoint="/vmms/{propolis_id}/state",method="GET",status="404"} 1`,
+			`sledctl_http_requests_total{endpoint="/openapi.json",method="GET",status="200"} 1`,
 			`sledctl_http_requests_total{endpoint="none",method="any",status="400"} 1`,
 			`sledctl_http_requests_total{endpoint="none",method="any",status="404"} 1`,
 		} {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -42,6 +43,8 @@ type call struct {
 // ServeHTTP is part of http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := call{Request: r, id: s.draw()}
+	answered := &told{ResponseWriter: w}
+	w = answered
 	w.Header().Set("x-request-id", c.id)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	e, refused := s.route(&c)
@@ -55,8 +58,23 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refused != nil {
 		s.refuse(w, c, refused)
 	}
-	s.meter.count(e, c.Method, refused)
+	s.meter.count(e, c.Method, cmp.Or(answered.status, http.StatusOK))
 }
+
+// told remembers the status of an answer; 0 is that of one which did not say.
+type told struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader is part of http.ResponseWriter.
+func (t *told) WriteHeader(status int) {
+	t.status = cmp.Or(t.status, status)
+	t.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is what http.ResponseController asks for.
+func (t *told) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // answer sends what an endpoint gives as JSON; nothing is 204.
 func (s *server) answer(w http.ResponseWriter, c call, e endpoint) *api.Error {

@@ -200,11 +200,16 @@ func newInstanceReboot(env *Env) *cobra.Command {
 	return cmd
 }
 
+// deleteOptions are the flags of instance delete.
+type deleteOptions struct {
+	mutation
+	mustExist, yes bool
+	migration      string // only what arrives by it
+}
+
 func newInstanceDelete(env *Env) *cobra.Command {
-	var m mutation
+	var o deleteOptions
 	var far remote
-	var mustExist, yes bool
-	var migration string
 	cmd := &cobra.Command{
 		Use:     "delete NAME|UUID ...",
 		Aliases: []string{"rm"},
@@ -217,24 +222,24 @@ asked, --yes is needed.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			if far.is() {
-				return env.deleteRemotely(ctx, far, m, mustExist, yes, args)
+				return env.deleteRemotely(ctx, far, o, args)
 			}
-			return runInstanceDelete(ctx, env, m, mustExist, instance.Change{Yes: yes, Arrival: migration}, args)
+			return runInstanceDelete(ctx, env, o, args)
 		}),
 	}
-	m.add(cmd, false)
+	o.add(cmd, false)
 	env.addOutput(cmd)
 	far.add(cmd)
-	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
-	cmd.Flags().BoolVar(&yes, "yes", false, "also what is protected")
-	cmd.Flags().StringVar(&migration, "migration-id", "", "only what is arriving by this migration, and has not arrived")
+	cmd.Flags().BoolVar(&o.mustExist, "must-exist", false, "exit 4 if it is not there")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "also what is protected")
+	cmd.Flags().StringVar(&o.migration, "migration-id", "", "only what is arriving by this migration, and has not arrived")
 	env.complete(cmd, "migration-id", noWords)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
 }
 
 // runInstanceDelete tries every one, and tells all that went wrong.
-func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist bool, c instance.Change, refs []string) error {
+func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []string) error {
 	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
@@ -243,16 +248,16 @@ func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist bool, 
 	var reports, dry []operation.Report
 	for _, ref := range refs {
 		result, err := e.deleteInstance(ctx, s, env, instance.Change{
-			Verb: "instance delete", Wanted: instance.Wanted{Ref: ref}, Yes: c.Yes, Arrival: c.Arrival, DryRun: m.dry(),
+			Verb: "instance delete", Wanted: instance.Wanted{Ref: ref}, Yes: o.yes, Arrival: o.migration, DryRun: o.dry(),
 		})
 		switch {
-		case is[*instance.NotFoundError](err) && !mustExist:
+		case is[*instance.NotFoundError](err) && !o.mustExist:
 			e.progress.say("no instance %q: nothing to do", ref)
 		case err != nil && len(refs) > 1:
 			failed = append(failed, fmt.Errorf("%s: %w", ref, err))
 		case err != nil:
 			failed = append(failed, err)
-		case m.dry():
+		case o.dry():
 			dry = append(dry, result.Report)
 		}
 		reports = append(reports, result.Report)
@@ -263,8 +268,8 @@ func runInstanceDelete(ctx context.Context, e *Env, m mutation, mustExist bool, 
 	if err := errors.Join(failed...); err != nil {
 		return withReport(err, reports...)
 	}
-	if m.dry() {
-		return e.printPlan(m, dry...)
+	if o.dry() {
+		return e.printPlan(o.mutation, dry...)
 	}
 	return nil
 }

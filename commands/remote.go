@@ -33,7 +33,7 @@ func (r *remote) add(cmd *cobra.Command) {
 
 func (r remote) is() bool { return r.agent != "" }
 
-// client is the agent. What it is not asked for, it says.
+// agentClient is the agent that is meant. What it cannot be asked for is refused.
 func (e *Env) agentClient(r remote, m mutation) (*client.Client, error) {
 	if m.dry() || m.keep {
 		return nil, &usageError{text: "an agent cannot be asked for --dry-run, --explain or --keep", hint: "run it on the sled"}
@@ -94,18 +94,22 @@ func (e *Env) remotely(ctx context.Context, r remote, m mutation, ref, state str
 }
 
 // deleteRemotely has an agent take instances away, and tells all that went wrong.
-func (e *Env) deleteRemotely(ctx context.Context, r remote, m mutation, mustExist, yes bool, refs []string) error {
-	c, err := e.agentClient(r, m)
+func (e *Env) deleteRemotely(ctx context.Context, r remote, o deleteOptions, refs []string) error {
+	c, err := e.agentClient(r, o.mutation)
 	if err != nil {
 		return err
 	}
-	if yes {
+	switch {
+	case o.yes:
 		return &usageError{text: "an agent cannot be asked for --yes", hint: "take the protection off on the sled"}
+	case o.migration != "":
+		// Without it, the agent would delete what has arrived, too.
+		return &usageError{text: "an agent cannot be asked for --migration-id", hint: "run it on the sled"}
 	}
 	var failed []error
 	for _, ref := range refs {
 		err := c.Delete(ctx, ref)
-		if f, said := saidByAgent(err); said && f.Exit == exitNotFound && !mustExist {
+		if f, said := saidByAgent(err); said && f.Exit == exitNotFound && !o.mustExist {
 			e.progress.say("no instance %q: nothing to do", ref)
 			continue
 		}

@@ -71,7 +71,7 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	// What an agent cannot be asked for, it is not.
 	whole := textFile(t, `{"name":"web2","spec":{}}`)
 	for _, line := range []string{
-		"instance start web2 -n", "instance stop --all", "instance stop web2 --grace 1s", "instance delete web2 --yes", "instance reboot web2 --explain",
+		"instance start web2 -n", "instance stop --all", "instance stop web2 --grace 1s", "instance delete web2 --yes", "instance delete web2 --migration-id 1", "instance reboot web2 --explain",
 		"instance ensure web2 -n", "instance ensure --all", "instance ensure --failed", "instance ensure web2 --spec x.json", "instance ensure web2 --migrate-from 10.0.0.1:1",
 		"instance ensure -f " + whole,
 	} {

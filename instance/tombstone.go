@@ -82,18 +82,11 @@ func (s Settings) epitaphs(view ledger.View, id string, facts []ledger.Fact, see
 	if err != nil || !known {
 		return nil, err
 	}
-	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == recordPrefix+id })
-	if i < 0 {
-		return nil, nil
+	next, written, err := recordIn(facts, id)
+	if err != nil || !written {
+		return nil, err
 	}
-	var left []string
-	if facts[i].Value != nil {
-		next, err := decode(facts[i].Value)
-		if err != nil {
-			return nil, err
-		}
-		left = next.vms(func(Run) bool { return true })
-	}
+	left := next.vms(func(Run) bool { return true })
 	var graves []ledger.Fact
 	for _, vm := range old.vms(func(r Run) bool { return r.Ensured }) {
 		if slices.Contains(left, vm) {

@@ -83,10 +83,11 @@ func (u unmoved) recorded(ctx context.Context) error {
 		return err
 	}
 	about := u.about(vms)
+	watched := about
 	if u.all {
-		about = append(about, vms...)
+		watched = vms
 	}
-	for _, vm := range about {
+	for _, vm := range watched {
 		switch {
 		case vm.Moving != "" && u.all:
 			return &MovingError{VM: vm.Name, Why: vm.Moving}
@@ -94,7 +95,7 @@ func (u unmoved) recorded(ctx context.Context) error {
 			return fmt.Errorf("%w: %s: %s", errMoves, vm.Name, vm.Moving)
 		}
 	}
-	if fmt.Sprint(u.about(vms)) != u.told {
+	if fmt.Sprint(about) != u.told {
 		return errOtherwise
 	}
 	return nil

@@ -59,20 +59,14 @@ type migration struct {
 // is there, and words are among those that are known. What else there is, is
 // passed over.
 func parse(data []byte) (vmState, error) {
-	var shape struct {
-		VM *struct {
-			State, Gen, Updated *json.RawMessage
-		} `json:"vmm_state"`
-	}
 	var v vmState
 	if err := json.Unmarshal(data, &v); err != nil {
 		return v, err
 	}
-	if err := json.Unmarshal(data, &shape); err != nil || shape.VM == nil {
-		return v, errors.New("missing field `vmm_state`")
-	}
 	known := []string{"starting", "running", "stopping", "stopped", "rebooting", "migrating", "failed", "destroyed"}
 	switch {
+	case v.VM == runtime{}:
+		return v, errors.New("missing field `vmm_state`")
 	case !slices.Contains(known, v.VM.State):
 		return v, fmt.Errorf("unknown variant `%s`", v.VM.State)
 	case v.VM.Gen == 0:
