@@ -68,10 +68,11 @@ func floors() map[string]room {
 		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "reservoir": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
-		"dropshot":              {floor: -1},                                                                           // what the servers of Propolis and of the control plane are made with
-		"dropshot/dropshottest": {imports: []string{}, by: []string{"sim/simtest/contract"}, machine: []use{useFiles}}, // for tests
-		"exchange":              {floor: -2},                                                                           // one HTTP request over the boundary, for the neighbours of floor 0
-		"exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                           // for tests
+		"dropshot":              {floor: -1},                                                                            // what the servers of Propolis and of the control plane are made with
+		"dropshot/dropshottest": {imports: []string{"beside"}, by: []string{"sim/simtest/contract"}},                    // for tests
+		"beside":                {imports: []string{}, by: []string{"dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
+		"exchange":              {floor: -2},                                                                            // one HTTP request over the boundary, for the neighbours of floor 0
+		"exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                            // for tests
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -3, machine: all},
@@ -92,7 +93,7 @@ func libraries() map[string][]string {
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"terminal", "commands"},
-		"github.com/getkin/kin-openapi":     {"dropshot/dropshottest", "sim/simtest/contract"},
+		"github.com/getkin/kin-openapi":     {"dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {},
 		"github.com/google/go-cmp":          {},
 		"pgregory.net/rapid":                {},

@@ -3,103 +3,32 @@ package commands_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/legacy"
 	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/dropshot/dropshottest"
 )
 
-// openAPI is an OpenAPI document that requests and answers are held to.
-type openAPI struct {
-	doc    *openapi3.T
-	router routers.Router
-}
-
-// openAPIOf reads a document, with two repairs: a component's key is said to be a
-// UUID or a string, of which each UUID is both; and patterns that look around are
-// not Go's.
-func openAPIOf(t *testing.T, data []byte) openAPI {
+// hold holds one exchange to a document; a stream, but for its head.
+func hold(t *testing.T, d *dropshottest.Document, r *http.Request, body string, reply *http.Response, answer []byte) (operation string) {
 	t.Helper()
-	var raw any
-	if err := json.Unmarshal(data, &raw); err != nil {
-		t.Fatal(err)
-	}
-	repair(raw)
-	data, err := json.Marshal(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(data)
-	if err == nil {
-		err = doc.Validate(t.Context(), openapi3.DisableExamplesValidation())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc.Servers = nil
-	router, err := legacy.NewRouter(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openAPI{doc, router}
-}
-
-func repair(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		if p, ok := v["pattern"].(string); ok && strings.Contains(p, "(?") {
-			delete(v, "pattern")
-		}
-		if _, has := v["SpecKey"]; has {
-			v["SpecKey"] = map[string]any{"type": "string"}
-		}
-		for _, below := range v {
-			repair(below)
-		}
-	case []any:
-		for _, below := range v {
-			repair(below)
-		}
-	}
-}
-
-// hold holds one exchange to the document; a stream, but for its head.
-func (d openAPI) hold(t *testing.T, r *http.Request, body string, reply *http.Response, answer []byte) (operation string) {
-	t.Helper()
-	asked, err := http.NewRequestWithContext(t.Context(), r.Method, r.URL.RequestURI(), strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked.Header = r.Header
-	asked.URL.Path, asked.URL.RawPath = r.URL.EscapedPath(), "" // the router takes an escaped slash for one
-	route, params, err := d.router.FindRoute(asked)
-	if err != nil {
-		t.Errorf("%s %s is not in the document: %v", r.Method, r.URL.Path, err)
-		return ""
-	}
-	for name, value := range params {
-		params[name], _ = url.PathUnescape(value)
-	}
-	input := &openapi3filter.RequestValidationInput{Request: asked, PathParams: params, Route: route}
-	if err := openapi3filter.ValidateRequest(t.Context(), input); err != nil {
+	asked := r.Clone(t.Context())
+	asked.Body = io.NopCloser(strings.NewReader(body))
+	if err := d.Request(asked); err != nil {
 		t.Errorf("%s %s: the request: %v", r.Method, r.URL.Path, err)
 	}
-	if reply.Header.Get("Content-Type") != "text/event-stream" {
-		output := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: reply.StatusCode, Header: reply.Header, Body: io.NopCloser(bytes.NewReader(answer))}
-		if err := openapi3filter.ValidateResponse(t.Context(), output); err != nil {
-			t.Errorf("%s %s: the answer %d %s: %v", r.Method, r.URL.Path, reply.StatusCode, answer, err)
-		}
+	if err := d.Answer(asked, reply.StatusCode, reply.Header, answer); err != nil {
+		t.Errorf("%s %s: the answer %d %s: %v", r.Method, r.URL.Path, reply.StatusCode, answer, err)
 	}
-	return route.Operation.OperationID
+	operation, _ = d.Operation(asked)
+	return operation
 }
 
 // Each operation of the agent's own document is called, and requests and answers
@@ -110,7 +39,10 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	s.run("bootstrap")
 	a := s.agent(t, s.Host())
 	_, text := a.ask("GET", "/openapi.json", "")
-	own := openAPIOf(t, []byte(text))
+	own, err := dropshottest.Read([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
 	committed, err := os.ReadFile("../docs/agent-openapi.json")
 	if err != nil {
 		t.Fatal(err)
@@ -119,9 +51,13 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	if json.Compact(&is, []byte(text)) != nil || json.Compact(&was, committed) != nil || !bytes.Equal(is.Bytes(), was.Bytes()) {
 		t.Error("docs/agent-openapi.json is not what the agent answers: make docs writes it")
 	}
-	documents := []openAPI{own}
-	if theirs, err := os.ReadFile(filepath.Join("..", "..", "shared", "openapi", "sled-agent-48-vmms-only.json")); err == nil {
-		documents = append(documents, openAPIOf(t, theirs))
+	documents := []*dropshottest.Document{own}
+	theirs, err := dropshottest.Open("sled-agent-48-vmms-only.json")
+	switch {
+	case err == nil:
+		documents = append(documents, theirs)
+	case !errors.Is(err, fs.ErrNotExist):
+		t.Fatal(err)
 	}
 
 	vm := "/vmms/" + uuid.NewString()
@@ -150,7 +86,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 		}
 		for i, d := range documents {
 			if i == 0 || strings.HasPrefix(path, vm) && !strings.HasSuffix(path, "/events") {
-				called[d.hold(t, r, body, reply, answer)] = true
+				called[hold(t, d, r, body, reply, answer)] = true
 			}
 		}
 	}
@@ -196,7 +132,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("PUT", "/instances/web1/state?wait=true", `{"state":"running"}`, 200)
 	call("DELETE", "/instances/web1", "", 200)
 	for _, d := range documents {
-		for path, item := range d.doc.Paths.Map() {
+		for path, item := range d.Paths.Map() {
 			for method, operation := range item.Operations() {
 				if !called[operation.OperationID] {
 					t.Errorf("%s %s (%s) was not called", method, path, operation.OperationID)

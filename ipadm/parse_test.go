@@ -1,15 +1,16 @@
 package ipadm
 
 import (
+	"bytes"
 	"errors"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sledctl/sledctl/beside"
 )
 
 var prefixes = cmpopts.EquateComparable(netip.Prefix{})
@@ -95,43 +96,26 @@ func TestParsersRefuse(t *testing.T) {
 	}
 }
 
-func sample(t *testing.T, pattern string) map[string]string {
-	t.Helper()
-	names, _ := filepath.Glob(filepath.Join("..", "..", "shared", "samples", pattern))
-	if len(names) == 0 {
-		t.Skip("shared/samples is not here")
-	}
-	all := map[string]string{}
-	for _, n := range names {
-		data, err := os.ReadFile(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[filepath.Base(n)] = string(data)
-	}
-	return all
-}
-
 // What real systems printed.
 func TestSamples(t *testing.T) {
-	for name, text := range sample(t, "omicron/ipadm_show-addr_-p_-o_ADDR*") {
-		for line := range strings.Lines(text) {
+	for name, text := range beside.Files(t, "samples/omicron/ipadm_show-addr_-p_-o_ADDR*") {
+		for line := range strings.Lines(string(text)) {
 			if p, err := parseAddress(strings.TrimSpace(line)); err != nil || !p.IsValid() {
 				t.Errorf("%s: %q: %v", name, line, err)
 			}
 		}
 	}
-	for name, text := range sample(t, "omicron/netstat_-rn*") {
+	for name, text := range beside.Files(t, "samples/omicron/netstat_-rn*") {
 		if strings.Contains(name, "grep") {
 			continue // lines that somebody picked out
 		}
-		text = strings.ReplaceAll(text, "...\n", "") // where the document leaves lines out
-		if routes, err := ParseRoutes([]byte(text)); err != nil || len(routes) == 0 {
+		text = bytes.ReplaceAll(text, []byte("...\n"), nil) // where the document leaves lines out
+		if routes, err := ParseRoutes(text); err != nil || len(routes) == 0 {
 			t.Errorf("%s: %v, %v", name, routes, err)
 		}
 	}
-	for name, text := range sample(t, "omicron/route_-n_get_default*") {
-		if link, err := ParseRouteLink([]byte(text)); err != nil || link != "opte0" {
+	for name, text := range beside.Files(t, "samples/omicron/route_-n_get_default*") {
+		if link, err := ParseRouteLink(text); err != nil || link != "opte0" {
 			t.Errorf("%s: %q, %v", name, link, err)
 		}
 	}
@@ -140,14 +124,14 @@ func TestSamples(t *testing.T) {
 // Tables for people, and what other commands printed, are no listings.
 func TestSamplesOfOtherKindsAreRefused(t *testing.T) {
 	for _, pattern := range []string{"omicron/ipadm__*", "omicron/ipadm_show-if*", "omicron/ipadm_show-addr_opte0*", "omicron/dladm__*", "napi/dladm-show-vnic-p.txt", "illumos/zoneadm-list*"} {
-		for name, text := range sample(t, pattern) {
-			if got, err := ParseAddresses([]byte(text)); err == nil {
+		for name, text := range beside.Files(t, "samples/"+pattern) {
+			if got, err := ParseAddresses(text); err == nil {
 				t.Errorf("%s as addresses: %v", name, got)
 			}
-			if got, err := ParseInterfaces([]byte(text)); err == nil {
+			if got, err := ParseInterfaces(text); err == nil {
 				t.Errorf("%s as interfaces: %v", name, got)
 			}
-			if got, err := ParseRoutes([]byte(text)); err == nil {
+			if got, err := ParseRoutes(text); err == nil {
 				t.Errorf("%s as routes: %v", name, got)
 			}
 		}

@@ -2,23 +2,17 @@ package nicsync
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/napi"
 )
 
 // The labelled records of shared/samples: what a pass over this sled must make of
 // each, one by one.
 func TestTheLabelledFixture(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "shared", "samples", "napi", "fixture-nics.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("shared/samples is not here")
-	}
+	data := beside.File(t, "samples/napi/fixture-nics.json")
 	var fixture struct {
 		CN    string            `json:"cn_uuid"`
 		Admin string            `json:"admin_uuid"`

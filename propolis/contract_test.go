@@ -1,88 +1,40 @@
 package propolis
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/legacy"
-
+	"github.com/sledctl/sledctl/beside"
+	"github.com/sledctl/sledctl/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
-// shared reads a file of the published documents and samples.
-func shared(t *testing.T, dir, name string) []byte {
+// document is the published API of a version.
+func document(t *testing.T, v spec.Version) *dropshottest.Document {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "shared", dir, name))
-	if err != nil {
-		t.Skip(filepath.Join("shared", dir) + " is not here")
+	d := dropshottest.Published(t, "propolis-server-"+v.String()+"*.json")
+	if d.Info.Version != v.String() {
+		t.Errorf("the document is of version %s, the client speaks %s", d.Info.Version, v)
 	}
-	return data
+	return d
 }
 
 func sample(t *testing.T, name string) string {
 	t.Helper()
-	return string(shared(t, filepath.Join("samples", "propolis"), name))
-}
-
-// document is the published API of a version. A component's key is said to be a
-// UUID or a string, of which each UUID is both: that is repaired.
-func document(t *testing.T, v spec.Version) routers.Router {
-	t.Helper()
-	name := "propolis-server-" + v.String() + ".json"
-	if v == spec.Proposed {
-		name = "propolis-server-" + v.String() + "-pr1178-unmerged.json"
-	}
-	var raw map[string]any
-	if err := json.Unmarshal(shared(t, "openapi", name), &raw); err != nil {
-		t.Fatal(err)
-	}
-	if got := raw["info"].(map[string]any)["version"]; got != v.String() {
-		t.Errorf("the document is of version %v, the client speaks %s", got, v)
-	}
-	raw["components"].(map[string]any)["schemas"].(map[string]any)["SpecKey"] = map[string]any{"type": "string"}
-	data, err := json.Marshal(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc.Servers = nil
-	router, err := legacy.NewRouter(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return router
+	return string(beside.File(t, "samples/propolis/"+name))
 }
 
 // conforming is a server that holds each request, and its own answer, to the
 // document.
-func conforming(t *testing.T, router routers.Router, status int, reply string) http.HandlerFunc {
+func conforming(t *testing.T, doc *dropshottest.Document, status int, reply string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		route, params, err := router.FindRoute(r)
-		if err != nil {
-			t.Errorf("%s %s: %v", r.Method, r.URL, err)
-			return
-		}
-		input := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}
-		if err := openapi3filter.ValidateRequest(r.Context(), input); err != nil {
+		if err := doc.Request(r); err != nil {
 			t.Errorf("%s %s: %v", r.Method, r.URL, err)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		answer := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: status, Header: w.Header()}
-		if err := openapi3filter.ValidateResponse(r.Context(), answer.SetBodyBytes([]byte(reply))); err != nil {
+		if err := doc.Answer(r, status, w.Header(), []byte(reply)); err != nil {
 			t.Errorf("the sample for %s %s: %v", r.Method, r.URL, err)
 		}
 		w.WriteHeader(status)
@@ -93,13 +45,13 @@ func conforming(t *testing.T, router routers.Router, status int, reply string) h
 // Requests and samples of replies against the document, and the samples
 // through the client.
 func TestContract(t *testing.T) {
-	router := document(t, spec.Latest)
+	doc := document(t, spec.Latest)
 	at := func(t *testing.T, status int, name string) Client {
 		reply := ""
 		if name != "" {
 			reply = sample(t, name)
 		}
-		return client(conforming(t, router, status, reply))
+		return client(conforming(t, doc, status, reply))
 	}
 	t.Run("ensure", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
@@ -158,7 +110,7 @@ func TestContract(t *testing.T) {
 // document says.
 func TestContractOfEachVersion(t *testing.T) {
 	for _, v := range spec.Versions() {
-		router := document(t, v)
+		doc := document(t, v)
 		ensured, asked := sample(t, "ensure-response.json"), sample(t, "state-monitor-response.json")
 		bubble(t, func(t *testing.T) {
 			c := client(func(w http.ResponseWriter, r *http.Request) {
@@ -169,11 +121,11 @@ func TestContractOfEachVersion(t *testing.T) {
 				}
 				switch r.Method + " " + r.URL.Path {
 				case "PUT /instance":
-					conforming(t, router, http.StatusCreated, ensured)(w, r)
+					conforming(t, doc, http.StatusCreated, ensured)(w, r)
 				case "GET /instance/state-monitor":
-					conforming(t, router, http.StatusOK, asked)(w, r)
+					conforming(t, doc, http.StatusOK, asked)(w, r)
 				default:
-					conforming(t, router, http.StatusNoContent, "")(w, r)
+					conforming(t, doc, http.StatusNoContent, "")(w, r)
 				}
 			})
 			r := request(t)

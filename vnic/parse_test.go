@@ -2,12 +2,12 @@ package vnic
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/beside"
 )
 
 func TestParseLinks(t *testing.T) {
@@ -114,27 +114,10 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func sample(t *testing.T, pattern string) map[string]string {
-	t.Helper()
-	names, _ := filepath.Glob(filepath.Join("..", "..", "shared", "samples", pattern))
-	if len(names) == 0 {
-		t.Skip("shared/samples is not here")
-	}
-	all := map[string]string{}
-	for _, n := range names {
-		data, err := os.ReadFile(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[filepath.Base(n)] = string(data)
-	}
-	return all
-}
-
 // What real systems printed.
 func TestSamples(t *testing.T) {
-	for name, text := range sample(t, "napi/dladm-show-vnic-p.txt") {
-		for line := range strings.Lines(text) {
+	for name, text := range beside.Files(t, "samples/napi/dladm-show-vnic-p.txt") {
+		for line := range strings.Lines(string(text)) {
 			fields, err := splitFields(strings.TrimSuffix(line, "\n"), 3)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -144,18 +127,18 @@ func TestSamples(t *testing.T) {
 			}
 		}
 	}
-	for name, text := range sample(t, "omicron/dladm_show-linkprop_-c_-o_value_-p_mtu_VNIC*") {
-		if mtu, err := parseMTU([]byte(text)); err != nil || mtu != 1500 {
+	for name, text := range beside.Files(t, "samples/omicron/dladm_show-linkprop_-c_-o_value_-p_mtu_VNIC*") {
+		if mtu, err := parseMTU(text); err != nil || mtu != 1500 {
 			t.Errorf("%s: %d, %v", name, mtu, err)
 		}
 	}
-	for name, text := range sample(t, "illumos/dladm-delete-vnic-busy*") {
-		if err := failed(t, "v0", text); !errors.Is(err, errBusy) {
+	for name, text := range beside.Files(t, "samples/illumos/dladm-delete-vnic-busy*") {
+		if err := failed(t, "v0", string(text)); !errors.Is(err, errBusy) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, text := range sample(t, "illumos/dladm-create-vnic-mac-in-use*") {
-		if err := failed(t, "aggr0", text); !errors.Is(err, ErrMACInUse) {
+	for name, text := range beside.Files(t, "samples/illumos/dladm-create-vnic-mac-in-use*") {
+		if err := failed(t, "aggr0", string(text)); !errors.Is(err, ErrMACInUse) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -165,9 +148,9 @@ func TestSamples(t *testing.T) {
 func TestSamplesOfOtherKindsAreRefused(t *testing.T) {
 	for _, pattern := range []string{"omicron/dladm__*", "omicron/dladm_show-vnic__*", "illumos/dladm-default*", "illumos/dladm-show-vnic-illumos*",
 		"omicron/ipadm__*", "omicron/netstat*", "illumos/zoneadm-list*"} {
-		for name, text := range sample(t, pattern) {
+		for name, text := range beside.Files(t, "samples/"+pattern) {
 			for what, parse := range map[string]func([]byte) ([]Link, error){"links": ParseLinks, "VNICs": ParseVNICs, "zones": ParseZones} {
-				if links, err := parse([]byte(text)); err == nil {
+				if links, err := parse(text); err == nil {
 					t.Errorf("%s as %s: %v", name, what, links)
 				}
 			}

@@ -3,52 +3,14 @@ package zfs
 import (
 	"errors"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/beside"
 )
-
-// samples is the directory of outputs of real systems, which lies beside the
-// repository where there is one. It is not part of it.
-func samples(t testing.TB) string {
-	t.Helper()
-	dir, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir = filepath.Join(filepath.Dir(dir), "shared", "samples")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("shared/samples is not here")
-	}
-	return dir
-}
-
-func sampleFiles(t testing.TB, patterns ...string) []string {
-	t.Helper()
-	dir := samples(t)
-	var all []string
-	for _, p := range patterns {
-		found, err := filepath.Glob(filepath.Join(dir, p))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("no sample matches %s (%v)", p, err)
-		}
-		all = append(all, found...)
-	}
-	return all
-}
-
-func readSample(t testing.TB, file string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
 
 // asked are the properties of a sample: four that each of them is about, and
 // those which only some have.
@@ -97,9 +59,9 @@ func TestSamplesOfDatasets(t *testing.T) {
 		"parse_dataset_missing_fields-2": {refused: "has no line for used"},
 		"parse_dataset_missing_fields-4": {refused: "has no line for compression"},
 	}
-	files := sampleFiles(t, "omicron/zfs_get_*", "illumos/zfs-get-*")
-	for _, file := range files {
-		name := filepath.Base(file)
+	files := beside.Files(t, "samples/omicron/zfs_get_*", "samples/illumos/zfs-get-*")
+	for file, sample := range files {
+		name := file
 		if parts := strings.Split(name, "__"); len(parts) > 1 {
 			name = parts[1] // the test of omicron that it is taken from
 		}
@@ -108,8 +70,7 @@ func TestSamplesOfDatasets(t *testing.T) {
 			t.Errorf("nothing is expected of %s", file)
 			continue
 		}
-		out := readSample(t, file)
-		got, err := ParseDatasets(out, asked(out))
+		got, err := ParseDatasets(sample, asked(sample))
 		switch {
 		case expected.refused == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -126,9 +87,9 @@ func TestSamplesOfDatasets(t *testing.T) {
 }
 
 func TestSamplesOfPools(t *testing.T) {
-	for _, file := range sampleFiles(t, "omicron/zpool_list_-Hpo_*") {
+	for file, sample := range beside.Files(t, "samples/omicron/zpool_list_-Hpo_*") {
 		// The samples are of a listing without identity and failmode.
-		got, err := ParsePools([]byte(strings.ReplaceAll(string(readSample(t, file)), "\n", "\t17\twait\n")))
+		got, err := ParsePools([]byte(strings.ReplaceAll(string(sample), "\n", "\t17\twait\n")))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

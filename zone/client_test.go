@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -199,8 +200,8 @@ func TestErrorsAreTypedByTheirText(t *testing.T) {
 
 func TestABootFailureOfARealSystemHasNoKind(t *testing.T) {
 	const name = "9c0e03ca-a7c1-4dc9-a4f4-ac3766f584c3"
-	for _, file := range sampleFiles(t, "illumos/zoneadm-boot-failure-*.stderr.txt") {
-		err := failure(bootCommand(name), host.Result{Exit: 1, Stderr: readSample(t, file)}, name)
+	for _, sample := range beside.Files(t, "samples/illumos/zoneadm-boot-failure-*.stderr.txt") {
+		err := failure(bootCommand(name), host.Result{Exit: 1, Stderr: sample}, name)
 		if e, _ := errors.AsType[*host.CommandError](err); e.Kind != nil {
 			t.Errorf("kind %v: %v", e.Kind, err)
 		}

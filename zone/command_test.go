@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -116,8 +117,8 @@ func TestCommandLinesAgreeWithTheSledAgent(t *testing.T) {
 		ours[c] = true
 	}
 	compared := 0
-	for _, name := range sampleFiles(t, "omicron/CMDLINE_*") {
-		for theirs := range strings.Lines(string(readSample(t, name))) {
+	for _, sample := range beside.Files(t, "samples/omicron/CMDLINE_*") {
+		for theirs := range strings.Lines(string(sample)) {
 			if !strings.Contains(theirs, "/zoneadm ") && !strings.Contains(theirs, "/zonecfg ") {
 				continue
 			}

@@ -3,12 +3,13 @@ package zone
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/sledctl/sledctl/beside"
 )
 
 func number(n int) *int { return &n }
@@ -58,21 +59,20 @@ func TestParseListRefuses(t *testing.T) {
 }
 
 func TestParseListAcceptsTheSamplesOfIllumos(t *testing.T) {
-	for _, name := range sampleFiles(t, "napi/zoneadm-list-*", "omicron/zoneadm_list_*") {
-		in := readSample(t, name)
-		zones, err := ParseList(in)
+	for name, sample := range beside.Files(t, "samples/napi/zoneadm-list-*", "samples/omicron/zoneadm_list_*") {
+		zones, err := ParseList(sample)
 		if err != nil {
-			t.Errorf("%s: %v", filepath.Base(name), err)
+			t.Errorf("%s: %v", name, err)
 		}
-		if want := strings.Count(string(in), "\n"); len(zones) != want || zones[0].Name != Global {
-			t.Errorf("%s: %d zones of %d lines", filepath.Base(name), len(zones), want)
+		if want := strings.Count(string(sample), "\n"); len(zones) != want || zones[0].Name != Global {
+			t.Errorf("%s: %d zones of %d lines", name, len(zones), want)
 		}
 	}
 }
 
 func TestParseListRejectsTheSamplesOfOtherSystems(t *testing.T) {
-	for _, name := range sampleFiles(t, "illumos/zoneadm-list-*NOT-ILLUMOS*") {
-		for line := range strings.Lines(string(readSample(t, name))) {
+	for _, sample := range beside.Files(t, "samples/illumos/zoneadm-list-*NOT-ILLUMOS*") {
+		for line := range strings.Lines(string(sample)) {
 			if zones, err := ParseList([]byte(line)); !errors.Is(err, ErrSyntax) {
 				t.Errorf("%s: accepted as %v, %v", line, zones, err)
 			}
@@ -81,18 +81,18 @@ func TestParseListRejectsTheSamplesOfOtherSystems(t *testing.T) {
 }
 
 func TestParseConfigReadsTheSamples(t *testing.T) {
-	files := sampleFiles(t, "illumos/etc-zones-*.xml")
-	for _, name := range files {
-		owner, c, err := ParseConfig(readSample(t, name))
+	files := beside.Files(t, "samples/illumos/etc-zones-*.xml")
+	for name, sample := range files {
+		owner, c, err := ParseConfig(sample)
 		if err != nil {
-			t.Errorf("%s: %v", filepath.Base(name), err)
+			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if want := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "etc-zones-"), ".xml"); owner != want {
+		if want := strings.TrimSuffix(strings.TrimPrefix(name, "etc-zones-"), ".xml"); owner != want {
 			t.Errorf("zone %s, want %s", owner, want)
 		}
 		if c.Brand != "joyent" || !c.Autoboot || len(c.Attrs) != 10 || len(c.Nets) != 1 || c.Nets[0].Physical != "net0" {
-			t.Errorf("%s: %+v", filepath.Base(name), c)
+			t.Errorf("%s: %+v", name, c)
 		}
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
+	"net/url"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"github.com/sledctl/sledctl/beside"
 )
 
 // Document is one version of an API.
@@ -26,62 +26,35 @@ type Document struct {
 	Router routers.Router
 }
 
-// Testing is what a test is to Published.
-type Testing interface {
-	Helper()
-	Skip(args ...any)
-	Fatal(args ...any)
-}
-
-// Published is the document of that file's name, which lies beside the source
-// where somebody has put it: else the test is skipped.
-func Published(t Testing, name string) *Document {
+// Published is the document that has been published and matches a pattern
+// (package beside); without it, the test is skipped.
+func Published(t beside.Testing, pattern string) *Document {
 	t.Helper()
-	data, err := beside(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("shared/openapi is not here")
-	}
-	var d *Document
-	if err == nil {
-		d, err = Read(data)
-	}
+	d, err := Read(beside.File(t, "openapi/"+pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-// beside reads a document from beside the module that the working directory is
-// in.
-func beside(name string) ([]byte, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			return nil, fs.ErrNotExist
-		}
-		dir = filepath.Dir(dir)
-	}
+// Open is Published for what is no test: fs.ErrNotExist without the document.
+func Open(pattern string) (*Document, error) {
+	data, err := beside.Read("openapi/" + pattern)
 	if err != nil {
 		return nil, err
 	}
-	return os.ReadFile(filepath.Join(filepath.Dir(dir), "shared", "openapi", name))
+	return Read(data)
 }
 
-// Read reads a document, with a repair of Propolis': the key of a component is
-// said to be a UUID or a string, of which each UUID is both.
+// Read reads a document, with two repairs: the key of a component of Propolis' is
+// said to be a UUID or a string, of which each UUID is both; and patterns that look
+// around are not Go's.
 func Read(data []byte) (*Document, error) {
-	var raw map[string]any
+	var raw any
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return nil, err
 	}
-	if components, ok := raw["components"].(map[string]any); ok {
-		if schemas, ok := components["schemas"].(map[string]any); ok && schemas["SpecKey"] != nil {
-			schemas["SpecKey"] = map[string]any{"type": "string"}
-		}
-	}
+	repair(raw)
 	data, err := json.Marshal(raw)
 	if err != nil {
 		return nil, err
@@ -91,8 +64,37 @@ func Read(data []byte) (*Document, error) {
 		return nil, err
 	}
 	doc.Servers = nil
-	router, err := legacy.NewRouter(doc, openapi3.DisableSchemaPatternValidation()) // Go's patterns have no lookahead
+	router, err := legacy.NewRouter(doc, openapi3.DisableExamplesValidation())
 	return &Document{doc, router}, err
+}
+
+func repair(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if p, ok := v["pattern"].(string); ok && strings.Contains(p, "(?") {
+			delete(v, "pattern")
+		}
+		if _, has := v["SpecKey"]; has {
+			v["SpecKey"] = map[string]any{"type": "string"}
+		}
+		for _, below := range v {
+			repair(below)
+		}
+	case []any:
+		for _, below := range v {
+			repair(below)
+		}
+	}
+}
+
+// Operation is what a request asks for, by the id that the document gives it;
+// routers.ErrPathNotFound or routers.ErrMethodNotAllowed if it has none.
+func (d *Document) Operation(r *http.Request) (id string, err error) {
+	input, err := d.input(r)
+	if err != nil {
+		return "", err
+	}
+	return input.Route.Operation.OperationID, nil
 }
 
 // Request says what of a request is not as the document has it. Its body can be
@@ -105,7 +107,8 @@ func (d *Document) Request(r *http.Request) error {
 	return openapi3filter.ValidateRequest(context.Background(), input)
 }
 
-// Answer says what of the answer to a request is not as the document has it.
+// Answer says what of the answer to a request is not as the document has it. Of a
+// stream of events it has the head only.
 func (d *Document) Answer(r *http.Request, status int, header http.Header, body []byte) error {
 	input, err := d.input(r)
 	if err != nil {
@@ -116,13 +119,25 @@ func (d *Document) Answer(r *http.Request, status int, header http.Header, body 
 	}
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: input, Status: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{ExcludeResponseBody: header.Get("Content-Type") == "text/event-stream"},
 	})
 }
 
+// input finds what a request asks for. The router takes an escaped slash for one,
+// so it is given the path as it was sent.
 func (d *Document) input(r *http.Request) (*openapi3filter.RequestValidationInput, error) {
-	route, params, err := d.Router.FindRoute(r)
+	sent := *r.URL
+	sent.Path, sent.RawPath = r.URL.EscapedPath(), ""
+	asked := *r
+	asked.URL = &sent
+	route, params, err := d.Router.FindRoute(&asked)
 	if err != nil {
 		return nil, err
+	}
+	for name, value := range params {
+		if params[name], err = url.PathUnescape(value); err != nil {
+			return nil, err
+		}
 	}
 	return &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}, nil
 }

@@ -2,48 +2,20 @@ package spec
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/beside"
+	"github.com/sledctl/sledctl/dropshot/dropshottest"
 )
 
-// shared reads a file of the published documents and samples.
-func shared(t *testing.T, name ...string) []byte {
-	t.Helper()
-	file := filepath.Join(append([]string{"..", "..", "..", "shared"}, name...)...)
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Skip(filepath.Join("shared", filepath.Join(name[:len(name)-1]...)) + " is not here")
-	}
-	return data
-}
-
-// schema is a schema of the published document of a version. A component's key
-// is said to be a UUID or a string, of which each UUID is both: that is repaired.
+// schema is a schema of the published document of a version.
 func schema(t *testing.T, v Version, name string) *openapi3.Schema {
 	t.Helper()
-	file := "propolis-server-" + v.String() + ".json"
-	if v == Proposed {
-		file = "propolis-server-" + v.String() + "-pr1178-unmerged.json"
-	}
-	var raw map[string]any
-	if err := json.Unmarshal(shared(t, "openapi", file), &raw); err != nil {
-		t.Fatal(err)
-	}
-	raw["components"].(map[string]any)["schemas"].(map[string]any)["SpecKey"] = map[string]any{"type": "string"}
-	data, err := json.Marshal(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := openapi3.NewLoader().LoadFromData(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc.Components.Schemas[name].Value
+	return dropshottest.Published(t, "propolis-server-"+v.String()+"*.json").Components.Schemas[name].Value
 }
 
 func conforms(t *testing.T, s *openapi3.Schema, data []byte) {
@@ -126,7 +98,7 @@ func TestEachComponentOfTheDocumentsIsKnown(t *testing.T) {
 func TestSamplesSurvive(t *testing.T) {
 	s := schema(t, Latest, "InstanceEnsureRequest")
 	for _, name := range []string{"ensure-spec-minimal.json", "ensure-spec-full.json", "ensure-migration-target.json"} {
-		sample := shared(t, "samples", "propolis", name)
+		sample := beside.File(t, "samples/propolis/"+name)
 		var r EnsureRequest
 		if err := json.Unmarshal(sample, &r); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -172,7 +144,7 @@ func strip(v any) any {
 func TestCheckOfTheSamples(t *testing.T) {
 	for name, problems := range map[string]int{"ensure-spec-minimal.json": 0, "ensure-spec-full.json": 1} {
 		var r EnsureRequest
-		if err := json.Unmarshal(shared(t, "samples", "propolis", name), &r); err != nil {
+		if err := json.Unmarshal(beside.File(t, "samples/propolis/"+name), &r); err != nil {
 			t.Fatal(err)
 		}
 		err := r.Init.Spec.Check(Server{})

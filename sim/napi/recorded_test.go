@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -30,10 +29,7 @@ type recorded struct {
 // transcript reads what was recorded: three lines for each exchange.
 func transcript(t *testing.T) []recorded {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "samples", "napi", "live", "transcript.txt"))
-	if err != nil {
-		t.Skip("shared/samples is not here")
-	}
+	data := beside.File(t, "samples/napi/live/transcript.txt")
 	asked := regexp.MustCompile(`^\[(\S+)\] (\S+) (\S+) (\{"If-[^}]*\} )?(.*)$`)
 	answered := regexp.MustCompile(`^  -> (\d+) `)
 	header := regexp.MustCompile(`'(Etag|Allow)': '([^']*)'`)
@@ -72,7 +68,7 @@ func transcript(t *testing.T) []recorded {
 // whole is the body of an answer from the file of its exchange.
 func whole(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "samples", "napi", "live", name+".json"))
+	data, err := beside.Read("samples/napi/live/" + name + ".json")
 	var exchange struct {
 		Response struct {
 			Body json.RawMessage `json:"body"`

@@ -5,11 +5,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -71,11 +70,7 @@ func TestSamples(t *testing.T) {
 	doc := dropshottest.Published(t, "propolis-server-5.0.0.json")
 	sample := func(name string) string {
 		t.Helper()
-		data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "samples", "propolis", name))
-		if err != nil {
-			t.Skip("shared/samples is not here")
-		}
-		return string(data)
+		return string(beside.File(t, "samples/propolis/"+name))
 	}
 	r := newRig(t, "none")
 	r.conforms(doc, http.MethodPut, "/instance", sample("ensure-spec-full.json"), 500) // it names a Crucible volume that is none

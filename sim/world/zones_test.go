@@ -3,13 +3,12 @@ package world
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -255,20 +254,12 @@ func TestDocumentsThatAreNone(t *testing.T) {
 // A document of SmartOS has elements and attributes that only it knows; they
 // are passed over, as libzonecfg does with what is not asked for.
 func TestADocumentFromARealSled(t *testing.T) {
-	found, err := filepath.Glob(filepath.Join("..", "..", "..", "shared", "samples", "illumos", "etc-zones-*.xml"))
-	if err != nil || len(found) == 0 {
-		t.Skip("shared/samples is not here")
-	}
-	for _, file := range found {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for file, data := range beside.Files(t, "samples/illumos/etc-zones-*.xml") {
 		name, c, err := ParseZoneXML(data)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		if want := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "etc-zones-"), ".xml"); name != want {
+		if want := strings.TrimSuffix(strings.TrimPrefix(file, "etc-zones-"), ".xml"); name != want {
 			t.Errorf("name %q, want %q", name, want)
 		}
 		if c.Brand != "joyent" || c.IPType != "exclusive" || !c.Autoboot || c.Zonepath != "/zones/"+name {

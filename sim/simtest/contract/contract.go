@@ -5,21 +5,15 @@ package contract
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/sledctl/sledctl/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim"
@@ -28,133 +22,87 @@ import (
 // latest is the newest version that the simulated server speaks.
 const latest = 5
 
-// ErrAbsent is a machine on which the documents are not.
-var ErrAbsent = errors.New("shared/openapi is not here")
-
 // Contract is the documents, by major version.
 type Contract struct {
-	dir string
-
-	mu      sync.Mutex
-	routers map[int]routers.Router
+	mu        sync.Mutex
+	documents map[int]*dropshottest.Document
 }
 
-// Open finds the documents beside the source, from the working directory
-// upwards: ErrAbsent if they are not there. They are read once: a test may make
-// hundreds of sleds.
+// Open finds the documents (package beside): fs.ErrNotExist if they are not there.
+// They are read once: a test may make hundreds of sleds.
 func Open() (*Contract, error) { return opened() }
 
-var opened = sync.OnceValues(open)
-
-func open() (*Contract, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		if filepath.Dir(dir) == dir {
-			return nil, ErrAbsent
-		}
-		dir = filepath.Dir(dir)
-	}
-	c := &Contract{dir: filepath.Join(filepath.Dir(dir), "shared", "openapi"), routers: map[int]routers.Router{}}
-	if _, err := c.Version(latest); errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrAbsent
-	} else if err != nil {
+var opened = sync.OnceValues(func() (*Contract, error) {
+	c := &Contract{documents: map[int]*dropshottest.Document{}}
+	if _, err := c.Version(latest); err != nil {
 		return nil, err
 	}
 	return c, nil
-}
+})
 
 // Version is the document of a major version.
-func (c *Contract) Version(major int) (routers.Router, error) {
+func (c *Contract) Version(major int) (*dropshottest.Document, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r, ok := c.routers[major]; ok {
-		return r, nil
+	if d, ok := c.documents[major]; ok {
+		return d, nil
 	}
-	data, err := os.ReadFile(filepath.Join(c.dir, fmt.Sprintf("propolis-server-%d.0.0.json", major)))
-	if err != nil {
-		return nil, err
+	d, err := dropshottest.Open(fmt.Sprintf("propolis-server-%d.0.0.json", major))
+	if err == nil {
+		c.documents[major] = d
 	}
-	doc, err := dropshottest.Read(data)
-	if err != nil {
-		return nil, err
-	}
-	c.routers[major] = doc.Router
-	return doc.Router, nil
+	return d, err
 }
 
-// Check holds an exchange to the document of its version. What the documents do
-// not have (the screen, and paths that are none), passes if it is answered as it
-// should be.
+// Check holds an exchange to the document of its version: also a request that was
+// refused may not be wrong. What the documents do not have (the screen, and paths
+// that are none), passes if it is answered as it should be.
 func (c *Contract) Check(e sim.Exchange) error {
-	input, err := c.input(e)
-	if err != nil || input == nil {
-		return wrap(e, err)
-	}
-	if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil && e.Status/100 != 4 {
-		return wrap(e, fmt.Errorf("request %s: %w", e.Body, err))
-	}
-	return wrap(e, reply(e, input))
-}
-
-// CheckSent is Check of a request that may not be wrong, whatever was answered.
-func (c *Contract) CheckSent(e sim.Exchange) error {
-	input, err := c.input(e)
-	if err == nil && input != nil {
-		if err = openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+	d, r, err := c.request(e)
+	if err == nil && r != nil {
+		if err = d.Request(r); err != nil {
 			err = fmt.Errorf("request %s: %w", e.Body, err)
+		} else {
+			err = reply(e, d, r)
 		}
 	}
-	if err == nil && input != nil {
-		err = reply(e, input)
+	if err != nil {
+		return fmt.Errorf("%s %s in version %s, answered with %d: %w", e.Method, e.URI, e.Header.Get("api-version"), e.Status, err)
 	}
-	return wrap(e, err)
+	return nil
 }
 
-func wrap(e sim.Exchange, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s in version %s, answered with %d: %w", e.Method, e.URI, e.Header.Get("api-version"), e.Status, err)
-}
-
-// input is the request as the validator wants it; nil if its version has no such
-// request, which then must have been answered so.
-func (c *Contract) input(e sim.Exchange) (*openapi3filter.RequestValidationInput, error) {
+// request is what was asked, and the document of its version; nil if that has no
+// such request, which then must have been answered so.
+func (c *Contract) request(e sim.Exchange) (*dropshottest.Document, *http.Request, error) {
 	major, ok := majorOf(e.Header.Get("api-version"))
 	if !ok {
 		if e.Status != http.StatusBadRequest {
-			return nil, errors.New("its version is none, and it was not refused")
+			return nil, nil, errors.New("its version is none, and it was not refused")
 		}
-		return nil, nil
+		return nil, nil, nil
 	}
-	router, err := c.Version(major)
+	d, err := c.Version(major)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := http.NewRequest(e.Method, e.URI, bytes.NewReader(e.Body))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r.Header = e.Header
 	if len(e.Body) > 0 && r.Header.Get("Content-Type") == "" {
 		r.Header = r.Header.Clone()
 		r.Header.Set("Content-Type", "application/json") // which a server takes it for
 	}
-	route, params, err := router.FindRoute(r)
-	if err != nil {
+	if _, err := d.Operation(r); err != nil {
 		known := strings.HasPrefix(e.URI, "/instance/vnc") || strings.HasPrefix(e.URI, "/instance/migrate/")
 		if !known && e.Status != 0 && e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed {
-			return nil, fmt.Errorf("there is no such request: %w", err)
+			return nil, nil, fmt.Errorf("there is no such request: %w", err)
 		}
-		return nil, nil
+		return nil, nil, nil
 	}
-	return &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route}, nil
+	return d, r, nil
 }
 
 // majorOf is the version of the document that a header names.
@@ -164,16 +112,12 @@ func majorOf(version string) (int, bool) {
 	return max(major, 1), err == nil && major <= latest && strings.Count(version, ".") >= 2
 }
 
-// reply holds the answer to the document. "An enumeration of null", which it
-// says of some, no validator takes.
-func reply(e sim.Exchange, input *openapi3filter.RequestValidationInput) error {
-	if e.Status == 0 || e.Status == http.StatusSwitchingProtocols || string(e.Reply) == "null" {
+// reply holds the answer to the document.
+func reply(e sim.Exchange, d *dropshottest.Document, r *http.Request) error {
+	if e.Status == 0 || e.Status == http.StatusSwitchingProtocols {
 		return nil
 	}
-	answer := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: e.Status, Header: e.ReplyHeader, Body: io.NopCloser(bytes.NewReader(e.Reply)),
-	}
-	if err := openapi3filter.ValidateResponse(context.Background(), answer); err != nil {
+	if err := d.Answer(r, e.Status, e.ReplyHeader, e.Reply); err != nil {
 		return fmt.Errorf("reply %s: %w", e.Reply, err)
 	}
 	return nil
@@ -190,7 +134,7 @@ type Testing interface {
 func Watch(t Testing, s *sim.Sled) {
 	t.Helper()
 	c, err := Open()
-	if errors.Is(err, ErrAbsent) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err != nil {
@@ -198,7 +142,7 @@ func Watch(t Testing, s *sim.Sled) {
 		return
 	}
 	s.Observe = func(e sim.Exchange) {
-		if err := c.CheckSent(e); err != nil {
+		if err := c.Check(e); err != nil {
 			t.Errorf("%v", err)
 		}
 	}
@@ -218,7 +162,7 @@ func (c *Contract) File(name string) (n int, err error) {
 			return n, err
 		}
 		n++
-		if err := c.CheckSent(e); err != nil && len(wrong) < 10 {
+		if err := c.Check(e); err != nil && len(wrong) < 10 {
 			wrong = append(wrong, err)
 		}
 	}

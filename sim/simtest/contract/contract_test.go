@@ -46,7 +46,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"too new a version":     {exchange("GET", "/instance", "6.0.0", "", 200, "null"), "not refused"},
 		"broken off":            {exchange("GET", "/instance", "5.0.0", "", 0, ""), ""},
 	} {
-		err := c.CheckSent(e.exchange)
+		err := c.Check(e.exchange)
 		if (err != nil) != (e.wrong != "") || err != nil && !strings.Contains(err.Error(), e.wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
