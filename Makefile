@@ -15,7 +15,7 @@ build: ## bin/sledctl for this machine
 test: ## all tests, on the simulated sled
 	@mkdir -p bin
 	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test ./histories # by itself: it plays as many as it has time for
-	SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test ./...
+	SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -timeout 20m ./...
 	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./commands says how many cases'
 	@cat bin/histories 2>/dev/null || echo 'histories: cached; $(GO) test -count=1 -v -run TestRandomHistories ./histories says how many'
 
@@ -23,7 +23,7 @@ test-zfs: ## the ZFS driver on a real ZFS, if there is one here; as root, with a
 	SLEDCTL_REAL_ZFS=1 $(GO) test -count=1 -v -run TestRealZFS ./zfs
 
 race: ## all tests under the race detector
-	$(GO) test -race -short -timeout 20m ./...
+	GORACE=atexit_sleep_ms=0 $(GO) test -race -short -timeout 20m ./... # without it, each program that a test runs ends a second late
 
 demo: build ## the story of a sled, told by the program itself
 	@sh docs/demo.sh bin/sledctl
