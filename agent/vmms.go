@@ -25,7 +25,7 @@ func (s *server) unregister(c call) (any, *api.Error) {
 	if err == nil && !v.State.Final() {
 		err = s.work.Remove(c.Context(), v)
 	}
-	if err != nil {
+	if err != nil && err.Status != http.StatusGone { // then somebody else has taken it away
 		return nil, err
 	}
 	v, _ = s.find(c)

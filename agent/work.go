@@ -205,15 +205,30 @@ func (w *work) Run(ctx context.Context, v VM) *api.Error {
 	defer leave()
 	r, err := w.instances.Want(ctx, w.env, v.Instance, v.ID.String())
 	if err != nil {
-		return answer(err)
+		return w.missed(ctx, v, err)
 	}
 	w.begin(v.ID, rising, func(ctx context.Context) { w.bringUp(ctx, r.Record, v.ID) })
 	return nil
 }
 
+// How often, and for how long, one looks again into a zone that cannot be looked
+// into: it may boot, as one does over which an agent was killed.
+const (
+	lookAgainEvery = time.Second
+	lookAgainTime  = 5 * time.Minute
+)
+
 // bringUp is what Run begins. If it fails, the VM of the control plane has.
 func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
-	_, err := w.up(ctx, w.env, instance.Change{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true})
+	change := instance.Change{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true}
+	_, err := w.up(ctx, w.env, change)
+	for deadline := time.Now().Add(lookAgainTime); unseen(err) && time.Now().Before(deadline) && ctx.Err() == nil; {
+		select {
+		case <-time.After(lookAgainEvery):
+			_, err = w.up(ctx, w.env, change)
+		case <-ctx.Done():
+		}
+	}
 	if err == nil || ctx.Err() != nil {
 		return // whoever has interrupted it knows what for, and what is owed stands in the state file
 	}
@@ -221,6 +236,11 @@ func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
 	if r.VMM != nil {
 		w.finish(ctx, r.ID, instance.Ending{PropolisID: vm.String(), State: instance.Failed, Reason: err.Error()}, 0)
 	}
+}
+
+func unseen(err error) bool {
+	_, is := errors.AsType[*instance.UnseenError](err)
+	return is
 }
 
 // Stop powers a VM off and takes it away. That is decided when it returns.
@@ -236,7 +256,7 @@ func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 	e := instance.Ending{PropolisID: v.ID.String(), State: "destroyed"}
 	r, err := w.instances.Condemn(ctx, w.env, v.Instance, e)
 	if err != nil {
-		return answer(err)
+		return w.missed(ctx, v, err)
 	}
 	if len(r.Record.Runs()) > 0 {
 		w.say(r.Record, v.ID, instance.Status{State: "stopping"})
@@ -268,7 +288,7 @@ func (w *work) Remove(ctx context.Context, v VM) *api.Error {
 	e := instance.Ending{PropolisID: v.ID.String(), State: instance.Failed, Reason: "it was unregistered"}
 	r, err := w.instances.Condemn(ctx, w.env, v.Instance, e)
 	if err != nil {
-		return answer(err)
+		return w.missed(ctx, v, err)
 	}
 	j := w.begin(v.ID, ending, func(ctx context.Context) { err = w.end(ctx, r.Record, 0) })
 	select {
@@ -317,12 +337,37 @@ func (w *work) Reboot(ctx context.Context, v VM) *api.Error {
 		return nil // that it has failed is the answer
 	}
 	if err != nil {
-		return answer(err)
+		return w.missed(ctx, v, err)
 	}
 	shown, cancel := context.WithTimeout(ctx, rebootShown)
 	defer cancel()
 	w.board.Past(shown, v.ID, v.Gen)
 	return nil
+}
+
+// goneShown is how long a VM that is not recorded any more may take to show it.
+const goneShown = 5 * time.Second
+
+// missed is the answer where a request was not carried out, for one because the VM
+// has gone before its turn came. That one is gone, and was never unknown: the
+// control plane takes what is unknown for lost.
+func (w *work) missed(ctx context.Context, v VM, err error) *api.Error {
+	if _, gone := errors.AsType[*instance.NotFoundError](err); !gone {
+		return answer(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, goneShown)
+	defer cancel()
+	for ctx.Err() == nil {
+		now, there := w.board.Get(v.ID)
+		switch {
+		case !there:
+			return answer(err)
+		case now.State.Final():
+			return api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil)
+		}
+		w.board.Past(ctx, v.ID, now.Gen)
+	}
+	return answer(err)
 }
 
 // Snapshot has the Propolis of a VM take one of a disk.

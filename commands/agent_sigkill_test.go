@@ -6,11 +6,13 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,8 +32,9 @@ func program(t *testing.T, dir string, words ...string) *exec.Cmd {
 }
 
 // The process of the agent is killed as soon as it has promised something of a VM
-// that the control plane registered: that it is known, that it will run, that it
-// will end. The next one keeps the promise, and gives no generation again.
+// that the control plane registered: that it is known, that it will run, that it is
+// reset, that it will end or is taken away. The next one keeps the promise, and
+// gives no generation again.
 func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
@@ -61,7 +64,7 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		kill = func() { _ = c.Process.Kill(); _ = c.Wait() }
+		kill = sync.OnceFunc(func() { _ = c.Process.Kill(); _ = c.Wait() })
 		for until := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			if reply, err := a.http.Get("http://sled/healthz"); err == nil {
 				reply.Body.Close()
@@ -73,7 +76,7 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 			}
 		}
 	}
-	vm := uuid.NewString()
+	var vm string
 	var last uint64
 	is := func(want string) {
 		t.Helper()
@@ -88,26 +91,41 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 		last = gen
 	}
 
-	kill := begin()
-	body := vmBody(t, 48, uuid.NewString(), 1)
-	body["propolis_addr"] = netip.AddrPortFrom(netip.AddrFrom4([4]byte{base[0], base[1], base[2], 99}), 12400).String()
-	if status, answer := a.send("PUT", "/vmms/"+vm, latest, body.text(t)); status != http.StatusOK {
-		kill()
-		t.Fatalf("register: %d %s", status, answer)
-	}
-	_, last = a.state(vm)
-	kill()
-	for _, promise := range []struct{ asked, then string }{{"", "starting"}, {"running", "running"}, {"stopped", "destroyed"}} {
-		kill = begin()
-		if promise.asked != "" {
-			if status, now := a.want(vm, promise.asked); status != http.StatusOK {
-				t.Errorf("%s: %d %s", promise.asked, status, now)
-			}
+	for n, life := range [][]struct{ asked, then string }{
+		{{"", "starting"}, {"running", "running"}, {"stopped", "destroyed"}},
+		{{"", "starting"}, {"running", "running"}, {"reboot", "running"}, {"delete", "failed"}},
+	} {
+		vm, last = uuid.NewString(), 0
+		kill := begin()
+		body := vmBody(t, 48, uuid.NewString(), n+1)
+		body["propolis_addr"] = netip.AddrPortFrom(netip.AddrFrom4([4]byte{base[0], base[1], base[2], byte(99 + n)}), 12400).String()
+		if status, answer := a.send("PUT", "/vmms/"+vm, latest, body.text(t)); status != http.StatusOK {
 			kill()
-			kill = begin()
+			t.Fatalf("register: %d %s", status, answer)
 		}
-		is(promise.then)
+		_, last = a.state(vm)
 		kill()
+		for _, promise := range life {
+			kill = begin()
+			switch promise.asked {
+			case "":
+			case "delete":
+				_, _ = a.http.Do(unregister(t, vm, kill)) // it dies over it, or just afterwards
+				kill()
+				kill = begin()
+				if status, now := a.remove(vm); status != http.StatusOK {
+					t.Errorf("delete: %d %s", status, now)
+				}
+			default:
+				if status, now := a.want(vm, promise.asked); status != http.StatusOK {
+					t.Errorf("%s: %d %s", promise.asked, status, now)
+				}
+				kill()
+				kill = begin()
+			}
+			is(promise.then)
+			kill()
+		}
 	}
 	given := map[string]bool{}
 	for _, change := range regexp.MustCompile(`msg="VM changed" .*generation=(\d+)`).FindAllStringSubmatch(log.String(), -1) {
@@ -116,7 +134,21 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 		}
 		given[change[1]] = true
 	}
-	if len(given) < 3 {
+	if len(given) < 7 {
 		t.Errorf("the log tells of %d generations only:\n%s", len(given), log.String())
 	}
+}
+
+// unregister asks for a VM to be taken away, and soon after it is sent kills who
+// is asked.
+func unregister(t *testing.T, vm string, kill func()) *http.Request {
+	t.Helper()
+	sent := func(httptrace.WroteRequestInfo) { time.AfterFunc(30*time.Millisecond, kill) }
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: sent})
+	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://sled/vmms/"+vm, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("api-version", latest)
+	return request
 }

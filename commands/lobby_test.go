@@ -42,10 +42,31 @@ func (l *lobby) dial(ctx context.Context, _ string) (net.Conn, error) {
 	}
 }
 
+// come is dial as clients of HTTP have it.
+func (l *lobby) come(ctx context.Context, _, name string) (net.Conn, error) { return l.dial(ctx, name) }
+
+// vanish closes all that an agent has open here, as the system does where its
+// process is killed.
+func (l *lobby) vanish() {
+	l.mu.Lock()
+	d := l.open
+	l.mu.Unlock()
+	if d == nil {
+		return
+	}
+	_ = d.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range d.served {
+		_ = conn.Close()
+	}
+}
+
 // desk is one agent's place in the lobby.
 type desk struct {
 	lobby  *lobby
 	come   chan net.Conn
+	served []net.Conn // the lobby's lock is its
 	closed chan struct{}
 	once   sync.Once
 }
@@ -53,6 +74,9 @@ type desk struct {
 func (d *desk) Accept() (net.Conn, error) {
 	select {
 	case conn := <-d.come:
+		d.lobby.mu.Lock()
+		defer d.lobby.mu.Unlock()
+		d.served = append(d.served, conn)
 		return conn, nil
 	case <-d.closed:
 		return nil, net.ErrClosed

@@ -220,6 +220,9 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	if goOn && seen.unreachable(*old.Run, p) {
 		p.ensured, decision.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
 	}
+	if goOn && !p.installed && cloneLeft(*old.Run, seen) { // of a clone that was undone: another's would get other names beside them
+		clearing = append(clearing, removeSnapshots(*old.Run))
+	}
 	arrive, err := s.arrival(next, seen, p, c)
 	if err != nil {
 		return operation.Decision{}, old, err

@@ -146,6 +146,23 @@ func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
 	}
 }
 
+// What a clone that was undone has left on the base goes before another is made,
+// whose snapshots would get other names beside it.
+func TestWhatACloneHasLeftGoesBeforeTheNext(t *testing.T) {
+	c := settings()
+	old := half(made(t, c, oneNIC()))
+	here := prepared().bring(c, old, atInstalled)
+	here.zone(old.Run.Zone).State = zone.Configured
+	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := told(t, d, old.Run)
+	if clean, clone := slices.Index(got, "zfs.destroy-snapshots Z_snap"), slices.Index(got, "zone.clone Z"); clean < 0 || clone < clean {
+		t.Errorf("%q", got)
+	}
+}
+
 // An MTU that the link below gives is not set once more: what is made whole by
 // one command cannot be cut short.
 func TestAnMTUThatTheLinkGivesIsNotSet(t *testing.T) {

@@ -129,14 +129,20 @@ func downDatasets(run Run, seen Seen, gone string) []plan.Action {
 		}
 		before = remove(d, destroyStep(d), "of the zonepath", before)
 	}
-	for _, d := range seen.Inv.Below(run.BaseDataset) {
-		if run.BaseDataset != "" && strings.HasSuffix(d.Name, "@"+cloneSnapshot(run)) {
-			a := removeSnapshots(run)
-			a.After = after(before)
-			return append(actions, a)
-		}
+	if cloneLeft(run, seen) {
+		a := removeSnapshots(run)
+		a.After = after(before)
+		actions = append(actions, a)
 	}
 	return actions
+}
+
+// cloneLeft says whether the base has snapshots that a clone of it for this run
+// has taken.
+func cloneLeft(run Run, seen Seen) bool {
+	return run.BaseDataset != "" && slices.ContainsFunc(seen.Inv.Below(run.BaseDataset), func(d zfs.Dataset) bool {
+		return strings.HasSuffix(d.Name, "@"+cloneSnapshot(run))
+	})
 }
 
 // cloneSnapshot is the name that the ipkg brands' clone gives to the snapshots
