@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -23,6 +24,8 @@ type pretended struct {
 	byID map[string]*pretendedVM
 	all  []*pretendedVM
 	rang chan time.Duration // of each doorbell, how long after the change it came
+	// manner is what the control plane does instead of answering; nil: it answers.
+	manner atomic.Pointer[manner]
 }
 
 // Dial is part of host.Host.
@@ -56,6 +59,10 @@ func (p *pretended) plane(w net.Conn, r *http.Request) {
 		case p.rang <- now.Sub(vm.since()):
 		default:
 		}
+	}
+	if m := p.manner.Load(); m != nil {
+		m.meet(w, pathID(r))
+		return
 	}
 	defer w.Close()
 	_, _ = io.WriteString(w, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
