@@ -398,9 +398,13 @@ func (w *work) lost(v VM, reason string) {
 func (w *work) Ended(id string, vm uuid.UUID, e instance.Ending) {
 	w.begin(vm, ending, func(ctx context.Context) {
 		r, err := w.record(ctx, id)
-		if err == nil && r.VMM != nil && r.VM() == e.PropolisID {
-			w.finish(ctx, id, e, 0)
+		if err != nil || r.VMM == nil || r.VM() != e.PropolisID {
+			return
 		}
+		if boot, err := operation.Boot(w.env); err == nil && r.Owed(boot) == instance.OwedLost {
+			e = lostWith(r)
+		}
+		w.finish(ctx, id, e, 0)
 	})
 }
 
@@ -480,8 +484,7 @@ func (w *work) owe(r instance.Record, owed instance.Owed) {
 	case instance.OwedUp:
 		w.begin(vm, rising, func(ctx context.Context) { w.bringUp(ctx, r, vm) })
 	case instance.OwedLost:
-		e := instance.Ending{PropolisID: r.VM(), State: instance.Failed, Reason: "the sled was rebooted"}
-		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, e, 0) })
+		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, lostWith(r), 0) })
 	case instance.OwedDown:
 		grace := instance.StopTime
 		if r.Ending.State == instance.Failed {
@@ -489,6 +492,11 @@ func (w *work) owe(r instance.Record, owed instance.Owed) {
 		}
 		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, *r.Ending, grace) })
 	}
+}
+
+// lostWith is the end of a VM of an earlier boot of the sled.
+func lostWith(r instance.Record) instance.Ending {
+	return instance.Ending{PropolisID: r.VM(), State: instance.Failed, Reason: "the sled was rebooted"}
 }
 
 // answer is the answer to a request that an operation did not carry out. What a

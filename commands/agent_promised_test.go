@@ -153,10 +153,7 @@ func (p *patron) ask(asked string) {
 	case "":
 		return
 	case "poweroff":
-		words := []string{"instance", "console", promisedInstance}
-		if a := p.answers(p.t.Context(), p.Host(), words, []byte("root\rpoweroff\r")); a.Exit != 0 {
-			p.t.Fatalf("%s: exit %d: %s", asked, a.Exit, a.Stderr)
-		}
+		p.powersItselfOff(promisedInstance)
 		return
 	case "register":
 		path, body = "/vmms/"+promisedVM, p.body
