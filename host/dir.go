@@ -157,7 +157,7 @@ func (d *dirFiles) Stat(name string) (Info, error) {
 	err := d.do("stat", name, func(t tree) error {
 		fi, err := t.Lstat(rel(name))
 		if err == nil {
-			info = infoOf(fi, path.Base(path.Clean("/"+name)))
+			info = infoOf(fi, baseOf(name))
 		}
 		return err
 	})

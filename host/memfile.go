@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"syscall"
 )
 
@@ -110,7 +109,7 @@ func (f *memFile) Stat() (Info, error) {
 	if f.closed {
 		return Info{}, f.error("stat", fs.ErrClosed)
 	}
-	return f.place.info(path.Base(path.Clean("/" + f.name))), nil
+	return f.place.info(baseOf(f.name)), nil
 }
 
 func (f *memFile) Close() error {

@@ -253,7 +253,7 @@ func (m *MemoryFiles) Stat(name string) (Info, error) {
 		if p.node == nil {
 			return syscall.ENOENT
 		}
-		info = p.info(path.Base(path.Clean("/" + name)))
+		info = p.info(baseOf(name))
 		return nil
 	})
 	return info, err

@@ -9,6 +9,6 @@ func (m *MemoryFiles) Clone() *MemoryFiles {
 	if m.tree.journal != nil {
 		panic("host: a file system whose power can be cut is cloned by PowerCutFiles.Clone")
 	}
-	c := cloner{}
+	var c cloner
 	return &MemoryFiles{tree: &memTree{root: c.of(m.tree.root), inodes: m.tree.inodes}}
 }

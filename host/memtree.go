@@ -108,6 +108,15 @@ func absolute(name string) string {
 	return path.Clean(name)
 }
 
+// baseOf is the last element of a name.
+func baseOf(name string) string {
+	base := name[strings.LastIndexByte(name, '/')+1:]
+	if base == "" || base == "." || base == ".." {
+		return path.Base(absolute(name))
+	}
+	return base
+}
+
 // find walks from the last of dirs, which cannot be left. In a view (confined)
 // links that would leave it are errors.
 func find(dirs []*node, confined bool, name string, follow bool) (place, error) {

@@ -27,7 +27,8 @@ func (p *PowerCutFiles) Clone() *PowerCutFiles {
 }
 
 // cloner holds the copies by what they are of: a file may have several names,
-// and one that has none yet, or none any more.
+// and one that has none yet, or none any more. It is nil where each has one name,
+// as all have that no journal is kept of.
 type cloner map[*node]*node
 
 func (c cloner) of(n *node) *node {
@@ -36,7 +37,9 @@ func (c cloner) of(n *node) *node {
 	}
 	n.shared = true
 	d := &node{mode: n.mode, time: n.time, inode: n.inode, device: n.device, target: n.target, data: n.data, shared: true}
-	c[n] = d
+	if c != nil {
+		c[n] = d
+	}
 	d.entries = c.entries(n.entries)
 	if n.flushed != nil {
 		d.flushed = &flushed{mode: n.flushed.mode, data: slices.Clone(n.flushed.data), patches: slices.Clone(n.flushed.patches), entries: c.entries(n.flushed.entries)}

@@ -21,7 +21,7 @@ import (
 
 // deviceMode is the type of a disk's node, 0 for what is none.
 func deviceMode(full string) fs.FileMode {
-	switch path.Dir(full) {
+	switch full[:strings.LastIndexByte(full, '/')] {
 	case "/dev/dsk":
 		return fs.ModeDevice | 0o640
 	case "/dev/rdsk":
@@ -30,12 +30,8 @@ func deviceMode(full string) fs.FileMode {
 	return 0
 }
 
-// openDevice opens a name that is a disk's, if it is one.
-func (f *mountedFiles) openDevice(name string, flag int) (host.File, bool, error) {
-	full := f.full(name)
-	if deviceMode(full) == 0 {
-		return nil, false, nil
-	}
+// openDevice opens a disk's node.
+func (f *mountedFiles) openDevice(full string, flag int) (host.File, error) {
 	d := &deviceFile{mounts: f.mounts, name: full}
 	err := d.look(func(tx *world.Tx, device world.Device) error {
 		d.size = tx.DeviceSize(device)
@@ -45,45 +41,37 @@ func (f *mountedFiles) openDevice(name string, flag int) (host.File, bool, error
 		err = syscall.EROFS
 	}
 	if err != nil {
-		return nil, true, &fs.PathError{Op: "open", Path: name, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: full, Err: err}
 	}
-	return d, true, nil
+	return d, nil
 }
 
-// statDevice is Stat of a disk's node, if the name is that of one.
-func (f *mountedFiles) statDevice(name string) (host.Info, bool, error) {
-	full := f.full(name)
-	if deviceMode(full) == 0 {
-		return host.Info{}, false, nil
-	}
+// statDevice is Stat of a disk's node.
+func (f *mountedFiles) statDevice(full string, mode fs.FileMode) (host.Info, error) {
 	err := f.mounts.world.View(context.Background(), func(tx *world.Tx) error {
 		if _, ok := tx.FindDevice(full); !ok {
-			return &fs.PathError{Op: "stat", Path: name, Err: syscall.ENOENT}
+			return &fs.PathError{Op: "stat", Path: full, Err: syscall.ENOENT}
 		}
 		return nil
 	})
-	return host.Info{Name: path.Base(full), Mode: deviceMode(full), Device: 1}, true, err
+	return host.Info{Name: path.Base(full), Mode: mode, Device: 1}, err
 }
 
 // readDevices lists the nodes of the disks that are there.
-func (f *mountedFiles) readDevices(name string) ([]host.Info, bool) {
-	dir := f.full(name)
-	if deviceMode(dir+"/x") == 0 {
-		return nil, false
-	}
+func (f *mountedFiles) readDevices(mode fs.FileMode) []host.Info {
 	var infos []host.Info
 	_ = f.mounts.world.View(context.Background(), func(tx *world.Tx) error {
 		for _, d := range tx.State.Disks {
 			for _, m := range world.Minors() {
 				if !d.Gone {
-					infos = append(infos, host.Info{Name: d.Name + m.Suffix, Mode: deviceMode(dir + "/x"), Device: 1})
+					infos = append(infos, host.Info{Name: d.Name + m.Suffix, Mode: mode, Device: 1})
 				}
 			}
 		}
 		return nil
 	})
 	slices.SortFunc(infos, func(a, b host.Info) int { return strings.Compare(a.Name, b.Name) })
-	return infos, true
+	return infos
 }
 
 // deviceFile is an open disk.

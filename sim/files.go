@@ -34,39 +34,40 @@ func (f *mountedFiles) full(name string) string {
 	return path.Join("/", f.dir, name)
 }
 
+// located is where a name lies.
+type located struct {
+	mount
+	full string // the name from the top, clean
+}
+
 // check refuses what is not part of the sled's file system, and what lies on a
 // pool that has lost its disk. With failmode=wait it waits for zpool clear
 // instead (zpoolprops(7)), or for the sled's end.
-func (f *mountedFiles) check(op, name string) error {
-	full := f.full(name)
-	if full == hidden || strings.HasPrefix(full, hidden+"/") {
-		return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+func (f *mountedFiles) check(op, name string) (located, error) {
+	at := located{full: f.full(name)}
+	if rest, below := strings.CutPrefix(at.full, hidden); below && (rest == "" || rest[0] == '/') {
+		return at, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 	}
-	m := f.mounts.at(full)
-	if m.lost && m.waits {
-		m = f.mounts.wait(full)
+	at.mount = f.mounts.at(at.full)
+	if at.lost && at.waits {
+		at.mount = f.mounts.wait(at.full)
 	}
-	if m.lost {
-		return &fs.PathError{Op: op, Path: name, Err: syscall.EIO}
+	if at.lost {
+		return at, &fs.PathError{Op: op, Path: name, Err: syscall.EIO}
 	}
-	return nil
+	return at, nil
 }
 
 // change is check for what writes, and the work if nothing is in its way: the
 // file system is read-only (readonly in zfsprops(7) and zpoolprops(7)), or has no
 // room for so much more.
 func (f *mountedFiles) change(op, name string, more int, do func() error) error {
-	if err := f.check(op, name); err != nil {
+	at, err := f.check(op, name)
+	if err != nil {
 		return err
 	}
-	m := f.mounts.at(f.full(name))
-	switch {
-	case m.readOnly:
-		return &fs.PathError{Op: op, Path: name, Err: syscall.EROFS}
-	case more > 0:
-		if err := f.mounts.room(m, f.full(name), more); err != nil {
-			return &fs.PathError{Op: op, Path: name, Err: err}
-		}
+	if err := f.mounts.writable(at, more); err != nil {
+		return &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	return do()
 }
@@ -75,11 +76,11 @@ func (f *mountedFiles) change(op, name string, more int, do func() error) error 
 // directory that is immutable loses and gets none (zfs_zaccess in
 // usr/src/uts/common/fs/zfs/zfs_acl.c).
 func (f *mountedFiles) entry(op, name string, more int, do func() error) error {
-	full := f.full(name)
-	if err := f.check(op, path.Dir(name)); err != nil {
+	dir, err := f.check(op, path.Dir(name))
+	if err != nil {
 		return err
 	}
-	if f.mounts.immutable(path.Dir(full)) || more == 0 && f.mounts.immutable(full) {
+	if f.mounts.immutable(dir.full) || more == 0 && f.mounts.immutable(f.full(name)) {
 		return &fs.PathError{Op: op, Path: name, Err: syscall.EPERM}
 	}
 	return f.change(op, name, more, do)
@@ -89,18 +90,19 @@ func (f *mountedFiles) entry(op, name string, more int, do func() error) error {
 const emptyFile = 512
 
 func (f *mountedFiles) Open(name string, flag int, perm fs.FileMode) (host.File, error) {
-	if device, ok, err := f.openDevice(name, flag); ok {
-		return device, err
+	at, err := f.check("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if deviceMode(at.full) != 0 {
+		return f.openDevice(at.full, flag)
 	}
 	var file host.File
 	open := func() (err error) {
 		file, err = f.Files.Open(name, flag, perm)
 		return err
 	}
-	err := f.check("open", name)
 	switch {
-	case err != nil:
-		return nil, err
 	case flag&os.O_CREATE != 0 && !f.there(name):
 		err = f.entry("open", name, emptyFile, open)
 	case flag&(os.O_WRONLY|os.O_RDWR) != 0:
@@ -111,11 +113,11 @@ func (f *mountedFiles) Open(name string, flag int, perm fs.FileMode) (host.File,
 	if err != nil {
 		return nil, err
 	}
-	at := int64(0)
+	opened := &mountedFile{File: file, files: f, name: name}
 	if info, err := file.Stat(); err == nil && flag&os.O_APPEND != 0 {
-		at = info.Size
+		opened.at = info.Size
 	}
-	return &mountedFile{File: file, files: f, name: name, at: at}, nil
+	return opened, nil
 }
 
 func (f *mountedFiles) there(name string) bool {
@@ -124,28 +126,30 @@ func (f *mountedFiles) there(name string) bool {
 }
 
 func (f *mountedFiles) Stat(name string) (host.Info, error) {
-	if err := f.check("stat", name); err != nil {
+	at, err := f.check("stat", name)
+	if err != nil {
 		return host.Info{}, err
 	}
-	if info, ok, err := f.statDevice(name); ok {
-		return info, err
+	if mode := deviceMode(at.full); mode != 0 {
+		return f.statDevice(at.full, mode)
 	}
 	info, err := f.Files.Stat(name)
-	info.Device = f.mounts.at(f.full(name)).device
+	info.Device = at.device
 	return info, err
 }
 
 func (f *mountedFiles) ReadDir(name string) ([]host.Info, error) {
-	if err := f.check("open", name); err != nil {
+	at, err := f.check("open", name)
+	if err != nil {
 		return nil, err
 	}
-	if infos, ok := f.readDevices(name); ok {
-		return infos, nil
+	if mode := deviceMode(at.full + "/disk"); mode != 0 {
+		return f.readDevices(mode), nil
 	}
 	infos, err := f.Files.ReadDir(name)
-	infos = slices.DeleteFunc(infos, func(i host.Info) bool { return path.Join(f.full(name), i.Name) == hidden })
+	infos = slices.DeleteFunc(infos, func(i host.Info) bool { return path.Join(at.full, i.Name) == hidden })
 	for i := range infos {
-		infos[i].Device = f.mounts.at(path.Join(f.full(name), infos[i].Name)).device
+		infos[i].Device = f.mounts.at(path.Join(at.full, infos[i].Name)).device
 	}
 	return infos, err
 }
@@ -155,7 +159,7 @@ func (f *mountedFiles) Append(name string, data []byte) error {
 }
 
 func (f *mountedFiles) Mkdir(name string, perm fs.FileMode) error {
-	if f.there(name) && f.check("mkdir", name) == nil {
+	if _, err := f.check("mkdir", name); err == nil && f.there(name) {
 		return f.Files.Mkdir(name, perm) // It is there, whatever else.
 	}
 	return f.entry("mkdir", name, emptyFile, func() error { return f.Files.Mkdir(name, perm) })
@@ -166,21 +170,21 @@ func (f *mountedFiles) Chmod(name string, mode fs.FileMode) error {
 }
 
 func (f *mountedFiles) Sync(name string) error {
-	if err := f.check("sync", name); err != nil {
+	if _, err := f.check("sync", name); err != nil {
 		return err
 	}
 	return f.Files.Sync(name)
 }
 
 func (f *mountedFiles) SyncDir(name string) error {
-	if err := f.check("sync", name); err != nil {
+	if _, err := f.check("sync", name); err != nil {
 		return err
 	}
 	return f.Files.SyncDir(name)
 }
 
 func (f *mountedFiles) Lock(ctx context.Context, name string, mode host.LockMode) (host.Lock, error) {
-	if err := f.check("lock", name); err != nil {
+	if _, err := f.check("lock", name); err != nil {
 		return nil, err
 	}
 	if !f.there(name) {
@@ -195,7 +199,7 @@ func (f *mountedFiles) Lock(ctx context.Context, name string, mode host.LockMode
 }
 
 func (f *mountedFiles) Rename(from, to string) error {
-	if err := f.check("rename", from); err != nil {
+	if _, err := f.check("rename", from); err != nil {
 		return err
 	}
 	source, target := f.mounts.at(f.full(from)), f.mounts.at(path.Dir(f.full(to)))
@@ -218,7 +222,7 @@ func (f *mountedFiles) Remove(name string) error {
 }
 
 func (f *mountedFiles) In(dir string) (host.Files, error) {
-	if err := f.check("open", dir); err != nil {
+	if _, err := f.check("open", dir); err != nil {
 		return nil, err
 	}
 	inner, err := f.Files.In(dir)
@@ -243,7 +247,7 @@ func (f *mountedFile) Stat() (host.Info, error) {
 }
 
 func (f *mountedFile) Read(p []byte) (int, error) {
-	if err := f.files.check("read", f.name); err != nil {
+	if _, err := f.files.check("read", f.name); err != nil {
 		return 0, err
 	}
 	n, err := f.File.Read(p)
@@ -252,7 +256,7 @@ func (f *mountedFile) Read(p []byte) (int, error) {
 }
 
 func (f *mountedFile) ReadAt(p []byte, offset int64) (int, error) {
-	if err := f.files.check("read", f.name); err != nil {
+	if _, err := f.files.check("read", f.name); err != nil {
 		return 0, err
 	}
 	return f.File.ReadAt(p, offset)
@@ -272,7 +276,7 @@ func (f *mountedFile) Write(p []byte) (n int, err error) {
 }
 
 func (f *mountedFile) Sync() error {
-	if err := f.files.check("sync", f.name); err != nil {
+	if _, err := f.files.check("sync", f.name); err != nil {
 		return err
 	}
 	return f.File.Sync()

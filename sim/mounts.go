@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -17,27 +18,35 @@ type mountTable struct {
 
 	mu      sync.Mutex
 	version uint64
-	mounts  map[string]mount // by directory
-	scarce  map[string]bool  // by directory: what is written there may not fit; as far as anybody asked
-	fixed   map[string]bool  // directories that are immutable
+	mounts  map[string]mount  // by directory
+	limits  map[string]limits // by directory, as far as anybody has written there
+	fixed   map[string]bool   // directories that are immutable
 }
 
 type mount struct {
-	dir      string
-	device   uint64
-	lost     bool // its pool has lost its disk
-	waits    bool // and whoever asks is to wait
-	readOnly bool
+	dir    string
+	device uint64
+	lost   bool // its pool has lost its disk
+	waits  bool // and whoever asks is to wait
 }
 
-// at is the file system that a name lies on.
+// limits are what may keep something from being written into a file system.
+type limits struct {
+	readOnly bool
+	scarce   bool // it may not fit
+}
+
+// at is the file system that a name lies on. Names are absolute, and clean.
 func (t *mountTable) at(name string) mount {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.current()
-	for dir := path.Clean(name); ; dir = path.Dir(dir) {
-		if m, ok := t.mounts[dir]; ok || dir == "/" {
+	for dir := name; ; dir = dir[:max(0, strings.LastIndexByte(dir, '/'))] {
+		if m, ok := t.mounts[dir]; ok {
 			return m
+		}
+		if dir == "" {
+			return t.mounts["/"]
 		}
 	}
 }
@@ -47,7 +56,7 @@ func (t *mountTable) immutable(dir string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.current()
-	return t.fixed[path.Clean(dir)]
+	return t.fixed[dir]
 }
 
 // wait waits until the file system that a name lies on is no longer lost.
@@ -59,28 +68,35 @@ func (t *mountTable) wait(name string) mount {
 	return t.at(name)
 }
 
-// room asks whether so many more bytes fit into a file system. The table is never
-// locked within a View: who brings it up to date takes them the other way round.
-func (t *mountTable) room(m mount, name string, more int) error {
+// writable asks whether so many more bytes can be written into a file system. The
+// table is never locked within a View: who brings it up to date takes them the
+// other way round.
+func (t *mountTable) writable(at located, more int) error {
 	t.mu.Lock()
-	scarce, known := t.scarce[m.dir]
+	l, known := t.limits[at.dir]
 	t.mu.Unlock()
 	if !known {
 		var version uint64
 		_ = t.world.View(context.Background(), func(tx *world.Tx) error {
-			scarce, version = tx.Scarce(m.dir), tx.State.Version
+			version = tx.State.Version
+			if d := tx.MountedAt(at.dir); d != nil {
+				l = limits{readOnly: tx.MountedReadOnly(d), scarce: tx.Scarce(at.dir)}
+			}
 			return nil
 		})
 		t.mu.Lock()
 		if t.version == version {
-			t.scarce[m.dir] = scarce
+			t.limits[at.dir] = l
 		}
 		t.mu.Unlock()
 	}
-	if !scarce {
-		return nil
+	switch {
+	case l.readOnly:
+		return syscall.EROFS
+	case l.scarce && more > 0:
+		return t.world.View(context.Background(), func(tx *world.Tx) error { return tx.Room(at.full, uint64(more)) })
 	}
-	return t.world.View(context.Background(), func(tx *world.Tx) error { return tx.Room(name, uint64(more)) })
+	return nil
 }
 
 // current brings the table up to date.
@@ -95,8 +111,13 @@ func (t *mountTable) current() {
 }
 
 func (t *mountTable) refresh(tx *world.Tx) {
-	t.version, t.mounts = tx.State.Version, map[string]mount{"/": {dir: "/", device: 1}}
-	t.fixed, t.scarce = map[string]bool{}, map[string]bool{}
+	if t.mounts == nil {
+		t.mounts, t.limits, t.fixed = map[string]mount{}, map[string]limits{}, map[string]bool{}
+	}
+	clear(t.mounts)
+	clear(t.fixed)
+	clear(t.limits)
+	t.version, t.mounts["/"] = tx.State.Version, mount{dir: "/", device: 1}
 	pools := map[string]*world.Pool{}
 	for _, p := range tx.State.Pools {
 		if p.Imported {
@@ -109,15 +130,18 @@ func (t *mountTable) refresh(tx *world.Tx) {
 		}
 		pool, _, _ := strings.Cut(d.Name, "/")
 		// The kernel makes device numbers from the file system's id, too.
-		m := mount{dir: d.Mounted, device: d.GUID | 1<<63, readOnly: tx.MountedReadOnly(d)}
+		m := mount{dir: d.Mounted, device: d.GUID | 1<<63}
 		if p := pools[pool]; p != nil {
 			m.lost, m.waits = p.Lost(), p.Waits()
 		}
 		t.mounts[d.Mounted] = m
 	}
 	for _, d := range tx.State.Datasets {
+		if d.Mounted == "" {
+			continue
+		}
 		for _, name := range d.Immutable {
-			if dir := path.Join(d.Mounted, name); d.Mounted != "" && (name == "/" || t.mounts[dir].dir == "") {
+			if dir := path.Join(d.Mounted, name); name == "/" || t.mounts[dir].dir == "" {
 				t.fixed[dir] = true
 			}
 		}

@@ -17,7 +17,6 @@ type Survey struct {
 	pools  map[string]uint64 // what each pool has to give, in bytes
 
 	allocation map[string]uint64 // what each pool's datasets have written, in bytes
-	described  map[string]*PoolProperty
 }
 
 // Survey looks at all datasets of imported pools.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Properties of pools: usr/src/common/zfs/zpool_prop.c, in the order of zpool
@@ -38,7 +39,26 @@ func (p *PoolProperty) Width() (width int, fixed bool) {
 }
 
 // PoolProperties gives all but the name, in the order of zpool get all.
-func PoolProperties() []*PoolProperty {
+func PoolProperties() []*PoolProperty { return slices.Clone(poolTable().all) }
+
+type poolPropertyTable struct {
+	all    []*PoolProperty
+	byName map[string]*PoolProperty
+}
+
+var poolTable = sync.OnceValue(func() poolPropertyTable {
+	name := &PoolProperty{Name: "name", Column: "NAME", Kind: PropertyText, ReadOnly: true}
+	t := poolPropertyTable{all: listPoolProperties(), byName: map[string]*PoolProperty{name.Name: name}}
+	for _, p := range t.all {
+		t.byName[strings.ToLower(p.Column)] = p
+	}
+	for _, p := range t.all {
+		t.byName[p.Name] = p
+	}
+	return t
+})
+
+func listPoolProperties() []*PoolProperty {
 	number := func(name, column, values string) *PoolProperty {
 		return &PoolProperty{Name: name, Column: column, ReadOnly: true, Values: values}
 	}
@@ -82,17 +102,7 @@ func PoolProperties() []*PoolProperty {
 
 // FindPoolProperty finds a property by its name or its column's in lower case,
 // the name too. It is nil for anything else.
-func FindPoolProperty(name string) *PoolProperty {
-	if name == "name" {
-		return &PoolProperty{Name: "name", Column: "NAME", Kind: PropertyText, ReadOnly: true}
-	}
-	all := PoolProperties()
-	i := slices.IndexFunc(all, func(p *PoolProperty) bool { return p.Name == name || strings.ToLower(p.Column) == name })
-	if i < 0 {
-		return nil
-	}
-	return all[i]
-}
+func FindPoolProperty(name string) *PoolProperty { return poolTable().byName[name] }
 
 // PoolFeatures are the names behind "feature@" (usr/src/common/zfs/zfeature_common.c).
 func PoolFeatures() []string {
@@ -113,7 +123,7 @@ func (s *Survey) PoolValue(p *Pool, property string, literal bool) (value, sourc
 		}
 		return "enabled", SourceLocal, true
 	}
-	d := s.describe(property)
+	d := FindPoolProperty(property)
 	switch {
 	case d == nil:
 		return "-", SourceNone, false
@@ -180,19 +190,6 @@ func (s *Survey) allocated(p *Pool) uint64 {
 		}
 	}
 	return p.Ballast + s.allocation[p.Name]
-}
-
-// describe is FindPoolProperty for many pools.
-func (s *Survey) describe(property string) *PoolProperty {
-	d, asked := s.described[property]
-	if !asked {
-		if s.described == nil {
-			s.described = map[string]*PoolProperty{}
-		}
-		d = FindPoolProperty(property)
-		s.described[property] = d
-	}
-	return d
 }
 
 // SetPoolProperty is zpool set.
