@@ -39,6 +39,7 @@ type Env struct {
 	version     string
 	started     time.Time
 	draw        func() string // a new random id
+	words       []string      // of the command line
 	flags       globalFlags
 	newLedger   bool // bootstrap makes one although the sled had another
 	formatBlank bool // bootstrap makes pools on blank disks

@@ -18,10 +18,11 @@ import (
 
 func newInstance(env *Env) *cobra.Command {
 	cmd := group("instance", "Virtual machines, each in a zone of its own", "")
-	cmd.AddCommand(
-		newInstanceEnsure(env), newInstanceList(env), newInstanceGet(env), newInstanceStart(env), newInstanceStop(env),
-		newInstanceReboot(env), newInstanceMigrate(env), newInstanceDelete(env), newInstanceAdopt(env), newInstanceWait(env), newInstanceWatch(env), newInstanceConsole(env), newInstanceHistory(env),
-	)
+	env.add(cmd, 1, []word{
+		{"ensure", newInstanceEnsure}, {"list", newInstanceList}, {"get", newInstanceGet}, {"start", newInstanceStart}, {"stop", newInstanceStop},
+		{"reboot", newInstanceReboot}, {"migrate", newInstanceMigrate}, {"delete", newInstanceDelete}, {"adopt", newInstanceAdopt}, {"wait", newInstanceWait},
+		{"watch", newInstanceWatch}, {"console", newInstanceConsole}, {"history", newInstanceHistory},
+	})
 	return cmd
 }
 

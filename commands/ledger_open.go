@@ -41,17 +41,18 @@ func (b *book) warn(text string) {
 	b.tell(errors.New(text))
 }
 
-func (b *book) get(ctx context.Context) (*ledger.Ledger, error) {
+// get also says whether nobody had opened it before.
+func (b *book) get(ctx context.Context) (opened *ledger.Ledger, fresh bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.here != nil {
-		return b.here, nil
+		return b.here, false, nil
 	}
-	opened, err := b.open(ctx)
+	opened, err = b.open(ctx)
 	if err == nil {
 		b.here = opened
 	}
-	return opened, err
+	return opened, true, err
 }
 
 // forget lets the next who needs it look for its places again: pools may have
@@ -64,9 +65,9 @@ func (b *book) forget() {
 
 // openedLedger is the state file; whoever opens it hears what is wrong with it.
 func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
-	opened, err := e.book.get(ctx)
-	if err != nil {
-		return nil, err
+	opened, fresh, err := e.book.get(ctx)
+	if err != nil || !fresh {
+		return opened, err
 	}
 	if view, err := opened.Read(ctx); err == nil {
 		e.warnOf(view)

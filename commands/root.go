@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,23 +13,38 @@ import (
 )
 
 // nouns are what a command line begins with, in the order of the manual.
-func nouns() []noun {
-	return []noun{
+func nouns() []word {
+	return []word{
 		{"bootstrap", newBootstrap}, {"storage", newStorage}, {"base", newBase}, {"vnic", newVNIC}, {"zone", newZone}, {"propolis", newPropolis},
 		{"instance", newInstance}, {"reap", newReap}, {"nics", newNICs}, {"agent", newAgent}, {"history", newHistory}, {"trace", newTrace},
 		{"ledger", newLedger}, {"sim", newSim}, {"version", newVersion}, {"completion", newCompletion}, {"exit-codes", newExitCodes},
 	}
 }
 
-// noun is a command right below the root, and what makes it with all that is
-// below it.
-type noun struct {
+// word is one of a command line's, and what makes its command with all that is
+// below that.
+type word struct {
 	name string
 	make func(*Env) *cobra.Command
 }
 
+// add makes the command that the command line names at that place; all, if it
+// names none.
+func (e *Env) add(to *cobra.Command, place int, all []word) {
+	for _, w := range all {
+		if len(e.words) > place && e.words[place] == w.name {
+			to.AddCommand(w.make(e))
+			return
+		}
+	}
+	for _, w := range all {
+		to.AddCommand(w.make(e))
+	}
+}
+
 // newRoot is the tree of all commands; of a command line that begins with a
-// noun, of that one alone: to make them all takes longer than many a command.
+// noun, of that one alone, and of its verb: to make them all takes longer than
+// many a command.
 func newRoot(env *Env, args ...string) *cobra.Command {
 	root := group("sledctl", "Prepare an illumos sled, bring up VMs on it, and leave nothing behind", `
 sledctl does on one sled, step by step and in the open, what it takes to run virtual machines in zones. Any of its
@@ -66,15 +80,8 @@ for, and never touches what is not sledctl's own.`)
 		cmd.Long = wrap(cmd.Long, helpWidth)
 		help(cmd, args)
 	})
-	all := nouns()
-	if len(args) > 0 {
-		if at := slices.IndexFunc(all, func(n noun) bool { return n.name == args[0] }); at >= 0 {
-			all = all[at : at+1]
-		}
-	}
-	for _, n := range all {
-		root.AddCommand(n.make(env))
-	}
+	env.words = args
+	env.add(root, 0, nouns())
 	strict(root)
 	return root
 }

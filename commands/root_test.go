@@ -7,8 +7,9 @@ import (
 	"github.com/sledctl/sledctl/terminal"
 )
 
-// Of a command line that begins with a noun only that is made: what it is called
-// in the table is what it calls itself.
+// Of a command line that begins with a noun only that is made, and of an
+// instance's verbs only the one that is named: what each is called in the table
+// is what it calls itself.
 func TestNounsAreMadeByTheirNames(t *testing.T) {
 	env := NewEnv(terminal.System(os.Stdin, os.Stdout, os.Stderr, nil), nil, "")
 	for _, n := range nouns() {
@@ -18,6 +19,19 @@ func TestNounsAreMadeByTheirNames(t *testing.T) {
 		}
 		if alone := newRoot(env, n.name, "list").Commands(); len(alone) != 1 || alone[0].Name() != n.name {
 			t.Errorf("sledctl %s: %d commands were made", n.name, len(alone))
+		}
+	}
+	for _, verb := range newInstance(env).Commands() {
+		made := newRoot(env, "instance", verb.Name(), "--help").Commands()[0].Commands()
+		if len(made) != 1 || made[0].Name() != verb.Name() {
+			t.Errorf("sledctl instance %s: %d verbs were made", verb.Name(), len(made))
+		}
+	}
+	for _, words := range [][]string{{"instance"}, {"instance", "--help"}, {"instance", "ensur"}, {"--host", "sim", "instance", "list"}} {
+		root := newRoot(env, words...)
+		cmd, _, _ := root.Find([]string{"instance"})
+		if n := len(cmd.Commands()); n < 10 {
+			t.Errorf("sledctl %q: %d verbs were made, want all", words, n)
 		}
 	}
 	for _, words := range [][]string{nil, {"--host", "sim", "instance"}, {"instnace"}, {"__complete", "instance", ""}, {"help", "instance"}} {
