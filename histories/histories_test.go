@@ -26,7 +26,10 @@ import (
 	"time"
 )
 
-var seed = flag.Uint64("seed", 0, "the first story; 0: always the same, and when soaking today's")
+var (
+	seed   = flag.Uint64("seed", 0, "the first story; 0: always the same, and when soaking today's")
+	number = flag.Int64("histories", 0, "how many are played; 0: as many as a test should")
+)
 
 // How a story is built.
 const (
@@ -35,13 +38,15 @@ const (
 )
 
 func TestRandomHistories(t *testing.T) {
-	want, until := int64(10_000), time.Now().Add(90*time.Second) // two cores that have nothing else to do take less
+	want, until := int64(10_000), time.Now().Add(90*time.Second) // two cores that have nothing else to do take half of that
 	switch {
 	case os.Getenv("SLEDCTL_SOAK") != "":
 		want, until = 1_000_000, time.Now().Add(24*time.Hour)
 		if deadline, ok := t.Deadline(); ok {
 			until = deadline.Add(-time.Minute)
 		}
+	case *number > 0:
+		want = *number
 	case testing.Short():
 		want = 60
 	}
