@@ -87,7 +87,7 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 
 // agentSettings are those of the flags, else of the configuration.
 func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agentOptions) (agent.Settings, error) {
-	s := agent.Settings{Instance: instances, Up: e.up(instances), Failure: agentFailure, Document: agentDocument, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Open: o.open, Listener: e.listen}
+	s := agent.Settings{Instance: instances, Up: e.up(instances), Failure: agentFailure, Document: e.agentDocument, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Open: o.open, Listener: e.listen}
 	listen, flag := o.listen, "--listen"
 	if len(listen) == 0 {
 		listen, flag = e.agentListens(c), "agent.listen"

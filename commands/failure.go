@@ -88,9 +88,8 @@ type failure struct {
 	Left     []string       `json:"left"`
 	Hint     string         `json:"hint,omitempty"`
 
-	invalid *spec.InvalidError // what the problems are of
-	changed bool               // an operation had begun to change the host
-	trace   string             // its id
+	changed bool   // an operation had begun to change the host
+	trace   string // its id
 }
 
 type hostWords struct {
@@ -119,7 +118,7 @@ func failureOf(err error, started time.Time, _ bool) failure {
 		f.Host = &hostWords{Argv: cmd.Command.Argv(), Exit: cmd.Result.Exit, Stderr: strings.TrimSpace(string(cmd.Result.Stderr))}
 	}
 	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
-		f.Problems, f.invalid = invalid.Problems, invalid
+		f.Problems = invalid.Problems
 	}
 	f.Exit = exitCode(err, f.Left)
 	f.Cause = causeOf(f.Exit)
@@ -223,7 +222,8 @@ func (f failure) briefly() string {
 	if len(f.Problems) < 2 {
 		return f.Message
 	}
-	return strings.Replace(f.Message, f.invalid.Error(), f.invalid.Summary(), 1)
+	listed := (&spec.InvalidError{Problems: f.Problems}).Listed()
+	return strings.Replace(f.Message, ": "+listed, "", 1)
 }
 
 func (f failure) hostLine(_ io.Writer, line func(terminal.Style, string, string)) {

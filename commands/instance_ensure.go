@@ -149,9 +149,9 @@ func (e *Env) described(f specFlags) (instance.Wanted, error) {
 	return f.wanted.Over(below), nil
 }
 
-// wanted is what flags and document describe, with the machine where that is a
-// whole.
-func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
+// written is what flags and document describe, with the text of the machine where
+// that is a whole, and what it is called.
+func (e *Env) written(f specFlags) (instance.Wanted, error) {
 	w, err := e.described(f)
 	if err != nil {
 		return instance.Wanted{}, err
@@ -160,26 +160,56 @@ func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
 	if file == "" && f.file != "" {
 		file = beside(f.file, w.MachineFile)
 	}
-	text := w.MachineText
-	w.MachineFile, w.MachineText = "", nil
-	if file == "" && text == nil {
-		return w, nil
-	}
-	if file == "-" && f.file == "-" {
+	switch {
+	case file == "-" && f.file == "-":
 		return instance.Wanted{}, &usageError{text: "--file and --spec cannot both be standard input"}
+	case file != "":
+		w.MachineFile = file
+		w.MachineText, err = e.document("--spec", file)
+	case w.MachineText != nil:
+		w.MachineFile = "spec of " + f.file
+	}
+	return w, err
+}
+
+// wanted is what flags and document describe, with the machine where that is a
+// whole.
+func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
+	w, err := e.written(f)
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	e.warnOfMachine(w)
+	return e.withMachine(w)
+}
+
+// withMachine reads the machine that w has as a text.
+func (e *Env) withMachine(w instance.Wanted) (instance.Wanted, error) {
+	if w.MachineText == nil {
+		return w, nil
 	}
 	server, err := e.serverHere()
 	if err != nil {
 		return instance.Wanted{}, err
 	}
-	var d spec.Document
-	if file == "" {
-		d, err = e.machineOf(text, "spec of "+f.file, spec.ParseOptions{}, server)
-	} else {
-		d, err = e.machine("--spec", file, spec.ParseOptions{}, server)
-	}
-	w.Machine = &d
+	d, err := parseMachine(w.MachineText, w.MachineFile, spec.ParseOptions{}, server)
+	w.Machine, w.MachineFile, w.MachineText = &d, "", nil
 	return w, err
+}
+
+// warnOfMachine tells of what may not be meant in a machine.
+func (e *Env) warnOfMachine(w instance.Wanted) {
+	if w.MachineText == nil {
+		return
+	}
+	d, _ := spec.Parse(w.MachineText, spec.ParseOptions{}) // who takes it says what is wrong with it
+	e.warnOfSpec(w.MachineFile, d)
+}
+
+func (e *Env) warnOfSpec(file string, d spec.Document) {
+	for _, w := range d.Warnings {
+		e.progress.warn(fmt.Errorf("%s: %s", file, w))
+	}
 }
 
 // beside is a file that a document names: its place is that of the document.
@@ -199,14 +229,18 @@ func (e *Env) machine(flag, file string, o spec.ParseOptions, on spec.Server) (s
 	return e.machineOf(data, file, o, on)
 }
 
-// machineOf reads a spec or config, and tells of what in it may not be meant. If it
-// cannot be read as it was meant, the error tells what the server would not take
-// as well.
+// machineOf reads a spec or config, as parseMachine does, and tells of what in it
+// may not be meant.
 func (e *Env) machineOf(data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
+	d, err := parseMachine(data, file, o, on)
+	e.warnOfSpec(file, d)
+	return d, err
+}
+
+// parseMachine reads a spec or config. If it cannot be read as it was meant, the
+// error tells what the server would not take as well.
+func parseMachine(data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
 	d, err := spec.Parse(data, o)
-	for _, w := range d.Warnings {
-		e.progress.warn(fmt.Errorf("%s: %s", file, w))
-	}
 	d.File = file
 	if err != nil {
 		err = d.Check(on)

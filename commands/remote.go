@@ -123,7 +123,7 @@ func (e *Env) ensureRemotely(ctx context.Context, r remote, o ensureOptions) err
 	for _, flag := range []struct {
 		name  string
 		given bool
-	}{{"--all or --failed", o.many()}, {"--migrate-from or --migration-id", o.from != "" || o.migration != ""}, {"--spec", o.spec != ""}} {
+	}{{"--all or --failed", o.many()}, {"--migrate-from or --migration-id", o.from != "" || o.migration != ""}} {
 		if flag.given {
 			return &usageError{text: "an agent cannot be asked for " + flag.name, hint: "run it on the sled"}
 		}
@@ -136,13 +136,11 @@ func (e *Env) ensureRemotely(ctx context.Context, r remote, o ensureOptions) err
 	if err != nil {
 		return err
 	}
-	wanted, err := e.described(o.specFlags)
+	wanted, err := e.written(o.specFlags)
 	if err != nil {
 		return err
 	}
-	if err := machineless(o.file, wanted); err != nil {
-		return err
-	}
+	e.warnOfMachine(wanted)
 	if wanted.Ref == "" {
 		return &instance.InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
 	}
@@ -153,23 +151,16 @@ func (e *Env) ensureRemotely(ctx context.Context, r remote, o ensureOptions) err
 	return list.PrintOne(e.Streams.Out, e.output, *now)
 }
 
-// machineless refuses a document that describes the machine as a whole: what a
-// Propolis takes, the sled knows on which it is, and files are where they are.
-func machineless(document string, w instance.Wanted) error {
-	if w.MachineFile == "" && w.MachineText == nil {
-		return nil
-	}
-	return &usageError{text: document + ": key \"spec\": an agent cannot be asked for it", hint: "run it on the sled"}
-}
-
 // agentDocument reads what an agent is sent.
-func agentDocument(data []byte) (instance.Wanted, error) {
-	const name = "the body"
-	w, err := instance.ParseDocument(data, terminal.ParseSize)
+func (e *Env) agentDocument(data []byte) (instance.Wanted, error) {
+	w, err := instance.ParseSent(data, terminal.ParseSize)
 	if err != nil {
-		return w, documentError(name, err)
+		return w, documentError("the body", err)
 	}
-	return w, machineless(name, w)
+	if w.MachineText != nil && w.MachineFile == "" {
+		w.MachineFile = "spec of the body"
+	}
+	return e.withMachine(w)
 }
 
 // answerTime is how long an agent may take to say how those are that were waited

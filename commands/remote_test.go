@@ -3,9 +3,12 @@ package commands_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sledctl/sledctl/instance"
 )
 
 // What an agent is asked for by sledctl elsewhere prints the same, and ends with
@@ -69,11 +72,9 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	same("instance watch web9", 4)
 
 	// What an agent cannot be asked for, it is not.
-	whole := textFile(t, `{"name":"web2","spec":{}}`)
 	for _, line := range []string{
 		"instance start web2 -n", "instance stop --all", "instance stop web2 --grace 1s", "instance delete web2 --yes", "instance delete web2 --migration-id 1", "instance reboot web2 --explain",
-		"instance ensure web2 -n", "instance ensure --all", "instance ensure --failed", "instance ensure web2 --spec x.json", "instance ensure web2 --migrate-from 10.0.0.1:1",
-		"instance ensure -f " + whole,
+		"instance ensure web2 -n", "instance ensure --all", "instance ensure --failed", "instance ensure web2 --migrate-from 10.0.0.1:1",
 	} {
 		if there := remote(line); there.exit != 2 || !strings.Contains(there.errs, "an agent cannot be asked") {
 			t.Errorf("%s: %+v", line, there)
@@ -134,6 +135,96 @@ func TestAnInstanceIsMadeFromElsewhere(t *testing.T) {
 	}
 	if there := far.try("instance ensure web1 --cpus 4 --no-protect --recreate -H --columns cpus,protected --agent unix:" + a.socket); there.out != "4\tfalse\n" {
 		t.Errorf("built anew: %+v", there)
+	}
+}
+
+// A machine as a whole is read where the command runs, from whichever file or
+// document, and made where the agent is: what is wrong with it is told with the
+// same words and lines as on the sled, whose volumes are meant.
+func TestAMachineAsAWholeIsSent(t *testing.T) {
+	s := newSled(t, small(), "")
+	s.run("bootstrap")
+	pool := s.value("base list -H --columns pool")
+	s.command("zfs create -V 1G " + pool + "/web1")
+	a := s.agent(t, s.Host())
+	far := newSled(t, small(), "") // a machine that has nothing to do with it, nor those volumes
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	config := file("web1.toml", "# the machine\n[block_dev.image]\ntype = \"file\"\npath = \"/dev/zvol/rdsk/"+pool+"/web1\"\n[dev.boot]\ndriver = \"pci-nvme\"\nblock_dev = \"image\"\npci-path = \"0.16.0\"\n"+
+		"[dev.net0]\ndriver = \"pci-virtio-viona\"\nvnic = \"web0\"\npci-path = \"0.8.0\"\n[main]\nbootrom = \"/elsewhere\"\n")
+	ask := func(line string, stdin string) instance.Answer {
+		return far.answers(t.Context(), far.Host(), strings.Fields(line+" --agent unix:"+a.socket), []byte(stdin))
+	}
+	here := func(line string, stdin string) instance.Answer {
+		return s.answers(t.Context(), s.Host(), strings.Fields(line), []byte(stdin))
+	}
+	said := func(a instance.Answer) string { // without the times
+		return regexp.MustCompile(`\(after [^)]*\)|"elapsed_ms":[0-9]+`).ReplaceAllString(string(a.Stderr), "")
+	}
+
+	// It is made as it would have been there, and then there is nothing to do.
+	for range 2 {
+		if there := ask("instance ensure web1 --spec "+config+" --nic over=net0,vlan=7 -H --columns name,state", ""); there.Exit != 0 || string(there.Stdout) != "web1\trunning\n" || !strings.Contains(string(there.Stderr), "bootrom") {
+			t.Fatalf("exit %d: %s%s", there.Exit, there.Stdout, there.Stderr)
+		}
+	}
+	before := s.run("instance get web1 -o json")
+	if again := here("instance ensure web1 --spec "+config+" --nic over=net0,vlan=7", ""); again.Exit != 0 || s.run("instance get web1 -o json") != before {
+		t.Errorf("on the sled it is another one: exit %d %s", again.Exit, again.Stderr)
+	}
+	if there := far.try("instance get web1 --agent unix:" + a.socket + " -o json"); !strings.Contains(there.out, pool+"/web1") {
+		t.Errorf("its disks are not those of the spec: %s", there.out)
+	}
+
+	// By whichever way it comes, and whatever is wrong with it.
+	sent := s.run("propolis spec show web1 -o json")
+	for name, line := range map[string]struct{ line, stdin string }{
+		"another machine":           {"instance ensure web1 --spec " + file("none.toml", "[main]\ncpus = 2\n"), ""},
+		"from standard input":       {"instance ensure web1 --spec - --nic over=net0,vlan=7", sent},
+		"beside its document":       {"instance ensure --file " + file("doc.toml", "name = 'web1'\nspec = 'web1.toml'\n[[nics]]\nover = 'net0'\nvlan = 7\n"), ""},
+		"in its document":           {"instance ensure --file " + file("doc.json", "{\n\"name\": \"web1\",\n\"nics\": [{\"over\": \"net0\", \"vlan\": 7}],\n\"spec\": "+sent+"}"), ""},
+		"a document of nowhere":     {"instance ensure --file " + dir + "/nowhere.json", ""},
+		"a file of nowhere":         {"instance ensure web1 --spec " + dir + "/nowhere.json", ""},
+		"both standard input":       {"instance ensure --file - --spec -", ""},
+		"disks beside it":           {"instance ensure web1 --spec " + config + " --disk /x", ""},
+		"what is no machine":        {"instance ensure web2 --spec " + file("no.json", "{"), ""},
+		"wrong in lines":            {"instance ensure web2 --spec " + file("bad.toml", "[dev.boot]\ndriver = \"pci-nvme\"\nblock_dev = \"image\"\npci-path = \"0.40.0\"\n\n[dev.net0]\ndriver = \"e1000\"\n"), ""},
+		"wrong in lines of JSON":    {"instance ensure web2 --spec " + file("bad.json", "{\n\n\"board\": {\"cpus\": 2},\n\"parts\": {}}"), ""},
+		"wrong in its document":     {"instance ensure --file " + file("baddoc.json", "{\"name\": \"web2\",\n\"spec\": {\n\"parts\": {}}}"), ""},
+		"a volume of the asker's":   {"instance ensure web2 --spec " + file("far.toml", "[block_dev.image]\ntype = \"file\"\npath = \"/dev/zvol/rdsk/rpool/nowhere\"\n[dev.boot]\ndriver = \"pci-nvme\"\nblock_dev = \"image\"\npci-path = \"0.16.0\"\n"), ""},
+		"a volume of another's":     {"instance ensure web2 --spec " + config, ""},
+		"wrong, and told as JSON":   {"instance ensure web2 --spec " + dir + "/bad.toml -o json", ""},
+		"more memory than there is": {"instance ensure web1 --memory 900G --spec " + config, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			there, here := ask(line.line, line.stdin), here(line.line, line.stdin)
+			if there.Exit != here.Exit || string(there.Stdout) != string(here.Stdout) || said(there) != said(here) {
+				t.Errorf("on the sled: exit %d: %s%s\nfrom elsewhere: exit %d: %s%s", here.Exit, here.Stdout, said(here), there.Exit, there.Stdout, said(there))
+			}
+		})
+	}
+
+	// What is sent by others than sledctl may be the spec itself, and is no name.
+	for body, want := range map[string]struct {
+		status int
+		says   string
+	}{
+		`{"spec": "/etc/passwd"}`:                                       {400, `key \"spec\": want the spec itself`},
+		`{"spec": {}, "machine": {"file": "x", "text": ""}}`:            {400, `key \"machine\": want none beside a spec`},
+		`{"machine": {"txt": ""}}`:                                      {400, `key \"machine.txt\": unknown key`},
+		`{"spec": {"parts": 1}}`:                                        {400, "spec of the body"},
+		`{"nics": [{"over": "net0", "vlan": 7}], "spec": ` + sent + `}`: {200, `"name":"web1"`},
+	} {
+		if status, said := a.send("PUT", "/instances/web1", latest, body); status != want.status || !strings.Contains(said, want.says) {
+			t.Errorf("%s: %d %s", body, status, said)
+		}
 	}
 }
 

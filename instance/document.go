@@ -28,6 +28,14 @@ type document struct {
 	Address *Address `json:"address" toml:"address"`
 	Pool    *string  `json:"pool" toml:"pool"`
 	Spec    machine  `json:"spec" toml:"spec"`
+	Machine *Machine `json:"machine" toml:"-"` // in one that is sent
+}
+
+// Machine is the whole machine in a document that is sent: as the text that a file
+// has elsewhere, so that what is said of its lines is true there.
+type Machine struct {
+	File string `json:"file"` // what that file is called there, for messages
+	Text string `json:"text"` // a spec of Propolis in JSON, or a config in TOML
 }
 
 // machine is the whole machine: in a file, or, where the document is JSON, itself.
@@ -60,6 +68,13 @@ func documentKeys() map[string][]string {
 	}
 }
 
+// sentKeys are those of a document that is sent.
+func sentKeys() map[string][]string {
+	keys := documentKeys()
+	keys[""], keys["machine"] = append(keys[""], "machine"), []string{"file", "text"}
+	return keys
+}
+
 // DocumentError is a document that cannot be read, with the place.
 type DocumentError struct {
 	Line    int // from 1; 0 if it cannot be told
@@ -87,13 +102,39 @@ func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (Wanted,
 	var d document
 	var err error
 	if isJSON(data) {
-		err = decodeJSON(data, &d)
+		err = decodeJSON(data, &d, documentKeys())
 	} else {
 		err = decodeTOML(data, &d)
 	}
 	if err != nil {
 		return Wanted{}, err
 	}
+	return d.read(data, parseSize)
+}
+
+// ParseSent reads an instance document that was sent, in JSON, whose files lie
+// elsewhere: in the place of the name of a spec it has the spec itself, under spec,
+// or the text of the file, under machine.
+func ParseSent(data []byte, parseSize func(string) (uint64, error)) (Wanted, error) {
+	var d document
+	if err := decodeJSON(data, &d, sentKeys()); err != nil {
+		return Wanted{}, err
+	}
+	w, err := d.read(data, parseSize)
+	switch {
+	case err != nil:
+		return Wanted{}, err
+	case w.MachineFile != "":
+		return Wanted{}, &DocumentError{Line: lineOf(data, "spec", -1), Key: "spec", Message: "want the spec itself: a file is where the document was written"}
+	case d.Machine != nil && w.MachineText != nil:
+		return Wanted{}, &DocumentError{Line: lineOf(data, "machine", -1), Key: "machine", Message: "want none beside a spec"}
+	case d.Machine != nil:
+		w.MachineFile, w.MachineText = d.Machine.File, []byte(d.Machine.Text)
+	}
+	return w, nil
+}
+
+func (d document) read(data []byte, parseSize func(string) (uint64, error)) (Wanted, error) {
 	w, err := d.wanted(parseSize)
 	if place, ok := errors.AsType[*valueError](err); ok {
 		return Wanted{}, &DocumentError{Line: lineOf(data, place.key, place.row), Key: place.key, Message: place.err.Error()}
@@ -167,7 +208,7 @@ func decodeTOML(data []byte, d *document) error {
 	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(strict.Errors) > 0 {
 		first := strict.Errors[0]
 		line, _ := first.Position()
-		return unknownKey(line, first.Key())
+		return unknownKey(documentKeys(), line, first.Key())
 	}
 	if broken, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, _ := broken.Position()
@@ -190,7 +231,7 @@ func checkCase(data []byte) error {
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			if !slices.Contains(documentKeys()[table], key) {
 				path := strings.Trim(table+"."+key, ".")
-				return unknownKey(lineAt(data, int64(bytes.Index(data, []byte(key)))), strings.Split(path, "."))
+				return unknownKey(documentKeys(), lineAt(data, int64(bytes.Index(data, []byte(key)))), strings.Split(path, "."))
 			}
 		}
 		return nil
@@ -207,15 +248,15 @@ func checkCase(data []byte) error {
 	return err
 }
 
-func unknownKey(line int, key []string) error {
+func unknownKey(keys map[string][]string, line int, key []string) error {
 	table := ""
 	if len(key) > 1 {
 		table = key[0]
 	}
-	return &DocumentError{Line: line, Key: strings.Join(key, "."), Message: "unknown key", Known: documentKeys()[table]}
+	return &DocumentError{Line: line, Key: strings.Join(key, "."), Message: "unknown key", Known: keys[table]}
 }
 
-func decodeJSON(data []byte, d *document) error {
+func decodeJSON(data []byte, d *document, known map[string][]string) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	err := decoder.Decode(d)
@@ -225,7 +266,7 @@ func decodeJSON(data []byte, d *document) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return &DocumentError{Line: lineAt(data, int64(len(data))), Message: "the document ends too early"}
 	}
-	if err := checkKeys(data); err != nil { // of a document whose nesting the decoder has bounded
+	if err := checkKeys(data, known); err != nil { // of a document whose nesting the decoder has bounded
 		return err
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -242,7 +283,7 @@ func decodeJSON(data []byte, d *document) error {
 
 // checkKeys walks the document's tokens: encoding/json can refuse unknown keys,
 // but does not say where they stand.
-func checkKeys(data []byte) error {
+func checkKeys(data []byte, keys map[string][]string) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	var path []string // the keys that we are inside of
 	var walk func(key string) error
@@ -267,8 +308,8 @@ func checkKeys(data []byte) error {
 				if err != nil || !ok {
 					return nil
 				}
-				if known, table := documentKeys()[key]; table && !slices.Contains(known, name) {
-					return unknownKey(lineAt(data, decoder.InputOffset()), append(path, name))
+				if known, table := keys[key]; table && !slices.Contains(known, name) {
+					return unknownKey(keys, lineAt(data, decoder.InputOffset()), append(path, name))
 				}
 				if seen[name] {
 					return &DocumentError{Line: lineAt(data, decoder.InputOffset()), Key: strings.Join(append(path, name), "."), Message: "is there twice"}

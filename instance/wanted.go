@@ -29,9 +29,10 @@ type Wanted struct {
 	// Machine is the machine, written down whole: its disks and NICs are there.
 	Machine *spec.Document
 	// MachineFile is where an instance document says that Machine is to be read
-	// from: whoever read the document knows where that lies.
+	// from: whoever read the document knows where that lies. Beside MachineText, it
+	// is where that was read.
 	MachineFile string
-	// MachineText is Machine as an instance document has it.
+	// MachineText is Machine as an instance document has it, or as it was read.
 	MachineText []byte
 }
 

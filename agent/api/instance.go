@@ -90,8 +90,8 @@ type PutInstanceState struct {
 }
 
 // PutInstance is the body of PUT /instances/{instance}: an instance document, as
-// instance ensure -f reads it, but for a machine as a whole. What it leaves open
-// stays as it is.
+// instance ensure -f reads it, in which a machine as a whole is not named, but
+// there: as it is, or as the text of a file. What it leaves open stays as it is.
 type PutInstance struct {
 	ID      string            `json:"id,omitempty"`
 	Name    string            `json:"name,omitempty"`
@@ -101,11 +101,16 @@ type PutInstance struct {
 	NICs    []instance.NIC    `json:"nics,omitzero"`
 	Address *instance.Address `json:"address,omitempty"`
 	Pool    *string           `json:"pool,omitempty"`
+	Spec    json.RawMessage   `json:"spec,omitempty"`
+	Machine *instance.Machine `json:"machine,omitempty"`
 }
 
 // PutInstanceOf is what asks for w.
 func PutInstanceOf(w instance.Wanted) PutInstance {
 	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, Memory: w.Memory, Disks: w.Disks, NICs: w.NICs, Address: w.Address, Pool: w.Pool}
+	if w.MachineText != nil {
+		p.Machine = &instance.Machine{File: w.MachineFile, Text: string(w.MachineText)}
+	}
 	if uuid.Validate(w.Ref) == nil {
 		p.ID, p.Name = w.Ref, w.Name
 	}

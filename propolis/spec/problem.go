@@ -34,12 +34,15 @@ type InvalidError struct {
 }
 
 // Error lists them all.
-func (e *InvalidError) Error() string {
+func (e *InvalidError) Error() string { return e.Summary() + ": " + e.Listed() }
+
+// Listed is the problems without what they are of.
+func (e *InvalidError) Listed() string {
 	all := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
 		all[i] = p.String()
 	}
-	return e.Summary() + ": " + strings.Join(all, "; ")
+	return strings.Join(all, "; ")
 }
 
 // Summary is the error without the problems.
