@@ -181,7 +181,7 @@ func TestACrowdOf64(t *testing.T) {
 	if testing.Short() {
 		each = 2
 	}
-	p, err := prepare()
+	p, err := prepare(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,13 +216,24 @@ func errText(err error) string {
 // Real processes on a sled in a directory. 64 of them take a while: what each
 // reads of the simulated sled grows with what all have made.
 func TestACrowdOfProcesses(t *testing.T) {
-	n, each := 2, 8
+	for n, each := range crowds() {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { crowdOfProcesses(t, n, each) })
+	}
+}
+
+// crowds are how many processes there are at once, and how many verbs each of
+// them stands for.
+func crowds() map[int]int {
 	switch {
 	case os.Getenv("SLEDCTL_SOAK") != "":
-		n, each = 64, 5
+		return map[int]int{2: 8, 8: 8, 64: 5}
 	case testing.Short():
-		each = 3
+		return map[int]int{2: 3}
 	}
+	return map[int]int{2: 8, 8: 3}
+}
+
+func crowdOfProcesses(t *testing.T, n, each int) {
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err == nil {

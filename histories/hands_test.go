@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -26,7 +27,10 @@ func (p *player) interfere(a act) error {
 		}
 		m.ground, m.lame = bare, m.pulled || m.lame
 		for _, it := range m.each() {
-			if it.life != none && it.life != unclear {
+			switch {
+			case it.stranger():
+				it.life = none
+			case it.life != none && it.life != unclear:
 				it.life = outlived
 			}
 		}
@@ -46,6 +50,13 @@ func (p *player) interfere(a act) error {
 			return err
 		}
 		p.tried("zpool clear " + p.pool())
+	case "lose":
+		if whole, err := p.whole(); err != nil || !whole {
+			return err
+		}
+		if err := p.lose(); err != nil {
+			return err
+		}
 	case "alien":
 		for _, line := range foreign(alien(m.aliens)) {
 			p.log = append(p.log, line)
@@ -60,11 +71,48 @@ func (p *player) interfere(a act) error {
 	return p.look()
 }
 
+// lose loses the state file, and begins another, as the manual says.
+func (p *player) lose() error {
+	p.log = append(p.log, "rm /pool/int/*/config/sledctl/ledger.jsonl", begunAnew)
+	files := p.sled.Host().Files()
+	for _, at := range ledger.Find(files, "") {
+		if err := files.Remove(at.File()); err != nil {
+			return err
+		}
+	}
+	p.model = p.model.lost()
+	return p.must(begunAnew)
+}
+
+const begunAnew = "sledctl bootstrap --new-ledger"
+
+// whole says whether the state file can be lost, and what runs be known by what is
+// there: nothing is open, and no hand has taken anything from what runs.
+func (p *player) whole() (bool, error) {
+	m := p.model
+	if m.pulled || m.lame || m.ground != prepared {
+		return false, nil
+	}
+	text, err := p.world()
+	for name, it := range m.vms {
+		if it.maybe != nil || it.life == unclear || it.stranger() {
+			return false, err
+		}
+		for _, v := range p.seen[name].VNICs {
+			if it.life == up && !strings.Contains(text, `"`+v.Name+`"`) {
+				return false, err
+			}
+		}
+	}
+	return true, err
+}
+
 // onZone does something to the zone of an instance.
 func (p *player) onZone(hand string, it *vm, is shown) {
 	if is.Zone == "" {
 		return
 	}
+	stranger := it.stranger()
 	switch hand {
 	case "halt":
 		if p.tried("zoneadm -z "+is.Zone+" halt") && it.life != unclear && it.life != outlived {
@@ -78,7 +126,7 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 			it.life = removed
 		}
 	case "unlink":
-		if n := len(is.VNICs); n > 0 {
+		if n := len(is.VNICs); n > 0 && !stranger {
 			p.tried("dladm delete-vnic " + is.VNICs[n-1].Name)
 		}
 	case "destroy":
@@ -88,6 +136,9 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 			it.life = lost
 			time.Sleep(time.Second) // until it has
 		}
+	}
+	if stranger && it.life != lost && it.life != up {
+		it.life = none // reap takes what is left of it
 	}
 }
 

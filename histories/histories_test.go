@@ -1,6 +1,6 @@
 // Package histories plays random histories of a sled: verbs of sledctl's,
 // verbs that are killed, other people's hands, reboots, a disk that comes and
-// goes. After each step what sledctl says is held against a small model that
+// goes, a state file that is lost. After each step what sledctl says is held against a small model that
 // was written from the manual (model_test.go); at the end the manual's way out
 // has to lead to where it began. One that does not is made as short as it can
 // be, and printed as a shell script (script_test.go).
@@ -24,6 +24,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 var (
@@ -55,7 +57,7 @@ func TestRandomHistories(t *testing.T) {
 		first = uint64(time.Now().Unix() / 86400 * 1_000_000)
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // it is all short-lived
-	root := prepareOnce(t)
+	few, many := prepareOnce(t, 1), prepareOnce(t, 3)
 	var played counts
 	start := time.Now()
 	var next atomic.Uint64
@@ -64,7 +66,10 @@ func TestRandomHistories(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for played.histories.Load() < want && time.Now().Before(until) && !t.Failed() {
-				number := next.Add(1) - 1
+				number, root := next.Add(1)-1, few
+				if number%5 == 4 {
+					root = many // which takes longer
+				}
 				if bad := root.story(t, number, &played); bad != nil {
 					report(t, root, number, bad)
 				}
@@ -93,12 +98,12 @@ func (c *counts) print(t *testing.T, of string) {
 	}
 }
 
-// prepareOnce gives the sled on which every history begins.
-func prepareOnce(t *testing.T) *player {
+// prepareOnce gives a sled on which histories begin.
+func prepareOnce(t *testing.T, u2 int) *player {
 	t.Helper()
 	var root *player
 	synctest.Test(t, func(t *testing.T) {
-		p, err := prepare()
+		p, err := prepare(u2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +208,7 @@ func report(t *testing.T, root *player, number uint64, bad *broken) {
 		return // one is enough
 	}
 	short, log := shrink(t, root, bad)
-	t.Errorf("story %d: %v\n\nwhat was played:\n\t%s\n\nas a script:\n%s", number, short.err, strings.Join(log, "\n\t"), script(short.acts))
+	t.Errorf("story %d: %v\n\nwhat was played:\n\t%s\n\nas a script:\n%s", number, short.err, strings.Join(log, "\n\t"), script(short.acts, root.u2))
 }
 
 // tries is how often a history is played before it is taken for good: what
@@ -276,7 +281,10 @@ func (a act) plainer() []act {
 			all = append(all, other)
 		}
 	}
-	without(func(a *act) { a.verb.crash, a.verb.before = 0, false })
+	without(func(a *act) { a.verb.crash, a.verb.how = 0, 0 })
+	if a.verb.how == host.CrashDuring {
+		without(func(a *act) { a.verb.how = host.CrashAfter })
+	}
 	without(func(a *act) { a.verb.dry = false })
 	without(func(a *act) { a.verb.cpus = 0 })
 	without(func(a *act) { a.verb.nics = 0 })

@@ -29,7 +29,8 @@ const (
 	unsure   ground = "unsure" // it was killed over it
 )
 
-// vm is an instance as the operator knows it.
+// vm is an instance as the operator knows it. One that is not recorded and runs is
+// a stranger: the state file was lost.
 type vm struct {
 	recorded  bool
 	wanted    string // running, stopped
@@ -73,6 +74,9 @@ func (v *vm) states() []string {
 	}
 	return nil // anything
 }
+
+// stranger says that sledctl does not know it, and that its zone runs.
+func (v *vm) stranger() bool { return !v.recorded && v.life != none }
 
 func (v *vm) clone() *vm {
 	c := *v
@@ -127,7 +131,7 @@ func (m *model) clone() *model {
 
 func (v *vm) String() string {
 	if !v.recorded {
-		return "not recorded"
+		return fmt.Sprintf("not recorded, %s", v.life)
 	}
 	return fmt.Sprintf("wanted %s, cpus %d, nics %d, protected %v, %s", v.wanted, v.cpus, v.nics, v.protected, v.life)
 }
@@ -217,6 +221,9 @@ const (
 
 func (m *model) healthy(v verb) outcomes {
 	it := m.vms[v.name]
+	if it != nil && it.stranger() {
+		return outcomes{exitRefused: m}
+	}
 	switch v.word {
 	case "ensure":
 		return m.ensure(v)
@@ -255,6 +262,8 @@ func (m *model) healthy(v verb) outcomes {
 			}
 		}
 		return outcomes{0: c}
+	case "adopt --all":
+		return m.adoptAll()
 	case "reap", "hold":
 		out := outcomes{0: m}
 		if v.word == "hold" && m.ground != prepared {
@@ -349,6 +358,37 @@ func (m *model) ensureAll() outcomes {
 		out.same(m, exitPart)
 	}
 	return out
+}
+
+// adoptAll makes records of the strangers that have a machine.
+func (m *model) adoptAll() outcomes {
+	c, out := m.clone(), outcomes{}
+	for _, it := range c.each() {
+		switch {
+		case it.stranger() && it.life == up:
+			it.recorded, it.wanted = true, "running"
+		case it.stranger():
+			out[exitPart] = c
+		}
+	}
+	if len(out) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(c.vms)), func(it *vm) bool { return it.maybe != nil }) {
+		out[0] = c
+	}
+	return out
+}
+
+// lost is what is so once the state file is, and another was begun: what does not
+// run is forgotten.
+func (m *model) lost() *model {
+	c := m.clone()
+	for _, it := range c.vms {
+		if it.life == up || it.life == lost {
+			*it = vm{life: it.life, cpus: it.cpus, nics: it.nics}
+		} else {
+			*it = vm{life: none}
+		}
+	}
+	return c
 }
 
 // certainly says whether an instance is recorded and wanted so, whatever a verb

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 // Histories in which a law was broken once. Where a verb is killed depends on
 // what it does side by side: so it is killed at each point.
 func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
-	root := prepareOnce(t)
+	root := prepareOnce(t, 1)
 	for name, c := range map[string]struct {
 		first  []act
 		killed verb
@@ -21,7 +23,7 @@ func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 		"a VNIC whose time is up is left": {killed: verb{word: "hold"}, points: 8},
 		// zfs destroy was killed behind its unmount.
 		"a dataset that is not mounted is in the way": {
-			first:  []act{{verb: verb{word: "ensure", name: "b", crash: 6, before: true}}},
+			first:  []act{{verb: verb{word: "ensure", name: "b", crash: 6, how: host.CrashBefore}}},
 			killed: verb{word: "delete", name: "b"}, points: 8,
 			then: []act{{verb: verb{word: "ensure", name: "b"}}},
 		},
@@ -46,9 +48,9 @@ func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; n <= c.points; n++ {
-				for _, before := range []bool{true, false} {
+				for _, how := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
 					v := c.killed
-					v.crash, v.before = n, before
+					v.crash, v.how = n, how
 					acts := slices.Concat(c.first, []act{{verb: v}}, c.then)
 					if bad, log := root.replay(t, acts); bad != nil {
 						t.Errorf("%v\n%s", bad.err, fmt.Sprint(log))

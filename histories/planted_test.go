@@ -44,7 +44,7 @@ func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 		"a model that is wrong": {func(p *player) { p.model.careless = true }, []string{"ensure", "ensure"}, "exit 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := prepareOnce(t)
+			root := prepareOnce(t, 1)
 			c.plant(root)
 			var played counts
 			for number := range uint64(50) {
@@ -55,7 +55,7 @@ func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 				short, log := shrink(t, root, bad)
 				t.Logf("after %d histories, of %d acts %d are left:\n\t%s", played.histories.Load(), len(bad.acts), len(short.acts), strings.Join(log, "\n\t"))
 				if len(short.acts) != len(c.acts) || !strings.Contains(short.err.Error(), c.says) {
-					t.Errorf("%v\n%s", short.err, script(short.acts))
+					t.Errorf("%v\n%s", short.err, script(short.acts, root.u2))
 				}
 				for i, word := range c.acts {
 					if i < len(short.acts) && short.acts[i].verb.word != word {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 // player plays a history on a sled, beside the model of it.
 type player struct {
 	sled   *sim.Sled
+	u2     int // disks
 	model  *model
 	config func() (config.Config, error) // read once
 	first  string                        // the world before the history
@@ -50,10 +52,10 @@ type shown struct {
 // m2 is the disk that is pulled.
 const m2 = "c1t0d0"
 
-// prepare makes the sled on which every history begins: bootstrapped, with what
-// others have on it.
-func prepare() (*player, error) {
-	p := &player{sled: sim.New(sim.Options{Seed: 1, M2: 2, U2: 1}), model: &model{ground: prepared, vms: map[string]*vm{}}}
+// prepare makes a sled on which histories begin: bootstrapped, with what others
+// have on it, and so many U.2s.
+func prepare(u2 int) (*player, error) {
+	p := &player{u2: u2, sled: sim.New(sim.Options{Seed: 1, M2: 2, U2: u2}), model: &model{ground: prepared, vms: map[string]*vm{}}}
 	for _, name := range names() {
 		p.model.vms[name] = &vm{life: none}
 	}
@@ -155,7 +157,7 @@ func (p *player) play(a act) error {
 	}
 	var dying *host.Crashing
 	if a.verb.crash != 0 {
-		dying = host.Crash(h, a.verb.crash, map[bool]host.CrashMode{true: host.CrashBefore, false: host.CrashAfter}[a.verb.before])
+		dying = host.Crash(h, a.verb.crash, a.verb.how)
 		h = dying
 		words, _, _ = strings.Cut(line, " --crash-at")
 	}
@@ -254,7 +256,11 @@ func (p *player) look() error {
 		if err := it.agrees(is, recorded); err != nil {
 			return fmt.Errorf("instance %s: %w; the model: %v; sledctl: %+v", name, err, it, is)
 		}
-		if !recorded {
+		if it.stranger() {
+			is = was // nobody else may have what it has
+			seen[name] = was
+		}
+		if !recorded && !it.stranger() {
 			continue
 		}
 		if known && was.Address != is.Address && was.Address != "" {
@@ -339,8 +345,23 @@ func (p *player) finish() error {
 	if p.model.ground != prepared || p.model.lame {
 		steps = append(steps, act{verb: verb{word: "bootstrap"}})
 	}
+	adopt := act{verb: verb{word: "adopt --all"}}
 	for _, name := range names() {
-		if it := p.model.vms[name]; !it.recorded && it.maybe == nil {
+		it := p.model.vms[name]
+		if slices.ContainsFunc(it.all(), func(v vm) bool { return v.stranger() && v.life == up }) && !slices.Contains(steps, adopt) {
+			steps = append(steps, adopt)
+		}
+	}
+	for _, name := range names() {
+		it := p.model.vms[name]
+		switch {
+		case it.stranger() && it.life == lost && it.maybe == nil: // what cannot be adopted is named with this
+			if err := p.must("sledctl zone delete " + p.seen[name].Zone); err != nil {
+				return err
+			}
+			it.life = none
+			continue
+		case !it.recorded && it.maybe == nil && it.life == none:
 			continue
 		}
 		steps = append(steps, act{verb: verb{word: "delete", name: name, yes: true}})
@@ -385,7 +406,7 @@ func (p *player) configurations() ([]string, error) {
 	infos, err := p.sled.Host().Files().ReadDir("/etc/zones")
 	var names []string
 	for _, i := range infos {
-		names = append(names, i.Name)
+		names = append(names, ungenerated(i.Name))
 	}
 	slices.Sort(names)
 	return names, err
@@ -406,6 +427,9 @@ func (p *player) ledger() ([]string, error) {
 	}
 	var keys []string
 	for key := range export.Facts {
+		if strings.HasPrefix(key, "base/") {
+			key = path.Dir(key) // but for its generation
+		}
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
@@ -423,16 +447,22 @@ func (p *player) world() (string, error) {
 }
 
 // unmarked leaves out of a world what a sled that is as it was may have otherwise:
-// the witness names what the ledger drew, and a boot leaves unmounted what nobody
-// needs: those of a base, and of a pool that comes late.
+// the witness names what the ledger drew, a base is made anew once the state file
+// was lost, and a boot leaves unmounted what nobody needs: those of a base, and of
+// a pool that comes late.
 func unmarked(text string) string {
 	lines := strings.Split(text, "\n")
-	kept := lines[:0]
+	kept, ofBase := lines[:0], false
 	for _, line := range lines {
+		line = ungenerated(line)
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch {
 		case key == `"sledctl:ledger"`:
 			line = key
+		case key == `"sledctl-base"`:
+			ofBase = true // the generation follows
+		case ofBase && len(key) > 1 && key[1] >= '0' && key[1] <= '9':
+			line, ofBase = "", false
 		case key == `"mounted"` && late(value):
 			last := &kept[len(kept)-1] // it is the last of its dataset
 			*last = strings.TrimSuffix(*last, ",")
@@ -441,6 +471,17 @@ func unmarked(text string) string {
 		kept = append(kept, line)
 	}
 	return strings.Join(kept, "\n")
+}
+
+// ungenerated leaves out which generation a base is of: what follows its pool's
+// eight characters.
+func ungenerated(line string) string {
+	const prefix, pool = "propolis_base_", 8
+	at := strings.Index(line, prefix) + len(prefix) + pool
+	if at < len(prefix)+pool || at >= len(line) {
+		return line
+	}
+	return line[:at] + ungenerated(strings.TrimLeft(line[at:], "_0123456789"))
 }
 
 func late(mountpoint string) bool {

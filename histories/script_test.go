@@ -11,27 +11,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 )
 
-// preamble makes the sled that every history begins on. What the script prints
-// are the exit codes of sledctl and, at the end, what it says of the instances.
+// preamble makes the sled that a history begins on, with so many U.2s. What the
+// script prints are the exit codes of sledctl and, at the end, what it says of the
+// instances.
 const preamble = `#!/bin/sh
 # A history of a simulated sled. It wants sledctl on PATH, and makes its sled in
 # the directory that it is given, which must not be there.
 SLEDCTL_HOST=sim:${1:-$(mktemp -d)/sled}; export SLEDCTL_HOST
 host() { sledctl sim shell -- "$@"; }
 run() { sledctl "$@" >/dev/null; echo "$? sledctl $*"; }
-of() { sledctl instance get "$2" -H --columns "$1" 2>/dev/null; }
+of() { sledctl instance get "$2" -H --columns "$1" 2>/dev/null || eval "echo \$was_$2"; }
 last() { of vnics "$1" | tr , '\n' | tail -n 1; }
 pool() { sledctl sim disk list -H --columns name,pool | awk -v d="$1" '$1 == d { print $2 }'; }
-sledctl sim init --m2 2 --u2 1 >/dev/null || exit
+sledctl sim init --m2 2 --u2 %d >/dev/null || exit
 `
 
 // script is a history as a shell script.
-func script(acts []act) string {
+func script(acts []act, u2 int) string {
 	var b strings.Builder
-	b.WriteString(preamble)
+	fmt.Fprintf(&b, preamble, u2)
 	for _, line := range foreign("db1") {
 		b.WriteString(hosts(line) + "\n")
 	}
@@ -68,13 +70,22 @@ func (a act) shell(aliens int) []string {
 	zone := fmt.Sprintf(`"$(of zone %s)"`, a.name)
 	switch a.hand {
 	case "":
-		return []string{"run " + a.verb.line()}
+		line := "run " + a.verb.line()
+		if a.verb.how == host.CrashDuring {
+			line += " # in the middle of it: what a process of the simulated sled does ends with it, so this is the nearest"
+		}
+		return []string{line}
 	case "power":
 		return []string{"sledctl sim reboot"}
 	case "pull":
 		return []string{"sledctl sim disk remove " + m2}
 	case "insert":
 		return []string{"sledctl sim disk insert " + m2, `host zpool clear "$(pool ` + m2 + `)"`}
+	case "lose":
+		return []string{
+			`for i in ` + strings.Join(names(), " ") + `; do eval "was_$i=\$(of zone $i)"; done`,
+			`rm "${SLEDCTL_HOST#sim:}"/root/pool/int/*/config/sledctl/ledger.jsonl`, begunAnew + " >/dev/null",
+		}
 	case "alien":
 		var lines []string
 		for _, line := range foreign(alien(aliens)) {
@@ -113,19 +124,20 @@ func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
 		}
 		return acts
 	}
-	killed := func(n int, before bool, a act) act { a.verb.crash, a.verb.before = n, before; return a }
+	killed := func(n int, how host.CrashMode, a act) act { a.verb.crash, a.verb.how = n, how; return a }
 	up, nic := verbs("ensure a")[0], act{verb: verb{word: "ensure", name: "a", nics: 1, cpus: 4, recreate: true, protect: "--protect"}}
 	hand := func(hand string) act { return act{hand: hand, name: "a"} }
 	for name, acts := range map[string][]act{
 		"verbs":  append(verbs("ensure a", "ensure a", "stop a", "start a", "ensure b", "delete b", "reboot a", "reap", "start c"), nic, verbs("delete a")[0]),
 		"hands":  {up, hand("halt"), hand("unlink"), hand("destroy"), nic, hand("alien"), hand("restart"), verbs("reap")[0], hand("remove")},
-		"kills":  {killed(3, true, up), killed(9, false, up), verbs("reap")[0], up, killed(7, false, verbs("stop a")[0]), verbs("ensure b")[0], up},
+		"kills":  {killed(3, host.CrashBefore, up), killed(9, host.CrashAfter, up), verbs("reap")[0], up, killed(7, host.CrashAfter, verbs("stop a")[0]), verbs("ensure b")[0], up},
+		"loss":   {up, verbs("ensure b")[0], hand("lose"), verbs("start a")[0], hand("halt"), {verb: verb{word: "adopt --all"}}, verbs("ensure a")[0], verbs("stop b")[0]},
 		"reboot": {up, hand("power"), verbs("start a")[0], verbs("bootstrap")[0], hand("pull"), verbs("stop a")[0], hand("insert"), act{verb: verb{word: "ensure --all"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var want []string
-			prepareOnce(t).inBubble(t, func(p *player) {
+			prepareOnce(t, 1).inBubble(t, func(p *player) {
 				for _, a := range acts {
 					if err := p.play(a); err != nil {
 						t.Error(err)
@@ -145,9 +157,9 @@ func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
 				}
 				want = append(want, strings.Split(strings.TrimSpace(out), "\n")...)
 			})
-			got, err := runScript(t, script(acts))
+			got, err := runScript(t, script(acts, 1))
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("%v (-played +script):\n%s\n%s", err, diff, script(acts))
+				t.Errorf("%v (-played +script):\n%s\n%s", err, diff, script(acts, 1))
 			}
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 // act is one thing of a history: a verb of sledctl's, or somebody's hand.
@@ -16,7 +18,7 @@ type act struct {
 
 // verb is a command line of sledctl.
 type verb struct {
-	word string // ensure, start, stop, delete, reboot, ensure --all, stop --all, reap, bootstrap, hold
+	word string // ensure, start, stop, delete, reboot, ensure --all, stop --all, adopt --all, reap, bootstrap, hold
 	name string // the instance, if it is about one
 
 	cpus, nics int
@@ -25,8 +27,8 @@ type verb struct {
 	yes        bool
 	dry        bool
 
-	crash  int  // at which change it is killed; 0: never
-	before bool // and not after it
+	crash int // at which change it is killed; 0: never
+	how   host.CrashMode
 }
 
 // line is the command line without the program's name.
@@ -52,7 +54,7 @@ func (v verb) line() string {
 	add(v.yes, "--yes")
 	add(v.dry, "--dry-run")
 	if v.crash != 0 {
-		words = append(words, fmt.Sprintf("--crash-at %d:%s", v.crash, map[bool]string{true: "before", false: "after"}[v.before]))
+		words = append(words, fmt.Sprintf("--crash-at %d:%s", v.crash, map[host.CrashMode]string{host.CrashBefore: "before", host.CrashAfter: "after", host.CrashDuring: "after"}[v.how]))
 	}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
@@ -83,13 +85,13 @@ type weight[T any] struct {
 func drawAct(r *rand.Rand) act {
 	name := draw(r, []weight[string]{{"a", 5}, {"b", 3}, {"c", 1}})
 	hand := draw(r, []weight[string]{
-		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"power", 5}, {"pull", 2}, {"insert", 3},
+		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"lose", 2}, {"power", 5}, {"pull", 2}, {"insert", 3},
 	})
 	if hand != "" {
 		return act{hand: hand, name: name}
 	}
 	v := verb{name: name, word: draw(r, []weight[string]{
-		{"ensure", 24}, {"start", 8}, {"stop", 9}, {"delete", 9}, {"reboot", 3}, {"ensure --all", 5}, {"stop --all", 3}, {"reap", 7}, {"bootstrap", 6}, {"hold", 2},
+		{"ensure", 24}, {"start", 8}, {"stop", 9}, {"delete", 9}, {"reboot", 3}, {"ensure --all", 5}, {"stop --all", 3}, {"adopt --all", 4}, {"reap", 7}, {"bootstrap", 6}, {"hold", 2},
 	})}
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	switch v.word {
@@ -106,7 +108,7 @@ func drawAct(r *rand.Rand) act {
 	}
 	v.dry = v.word != "reboot" && v.word != "hold" && v.word != "bootstrap" && some(16)
 	if !v.dry && some(3) {
-		v.crash, v.before = 1+min(r.IntN(24), r.IntN(24)), some(2) // more of the early ones: not every way is long
+		v.crash, v.how = 1+min(r.IntN(24), r.IntN(24)), host.CrashMode(r.IntN(3)) // more of the early ones: not every way is long
 	}
 	return act{verb: v}
 }
