@@ -186,10 +186,21 @@ func unmade(r instance.Record) instance.Status {
 	switch {
 	case r.Ending != nil:
 		return instance.Status{State: "stopping"}
+	case r.Arrival() != nil:
+		return coming(r)
 	case r.Run == nil:
 		return instance.Status{State: instance.Creating, Reason: "it is registered"}
 	}
 	return instance.Status{State: instance.Creating, Reason: "it is being made"}
+}
+
+// coming is what a VM is that arrives by a migration, or is to.
+func coming(r instance.Record) instance.Status {
+	m := r.Arrival()
+	if m.Source == "" {
+		return instance.Status{State: "migrating", Reason: "it is registered to arrive by migration " + m.ID}
+	}
+	return instance.Status{State: "migrating", Reason: "it arrives from " + m.Source}
 }
 
 // unwatch ends to watch a VM that is not recorded any more: its run has ended,
@@ -223,7 +234,7 @@ func (a *agent) mourn(ctx context.Context, view ledger.View) error {
 	for _, stone := range stones {
 		if id, err := uuid.Parse(stone.PropolisID); err == nil {
 			record := instance.Record{ID: stone.Instance, Name: stone.Name}
-			a.say(ctx, record, id, instance.Observation{Status: instance.Status{State: stone.State, Reason: stone.Reason}})
+			a.say(ctx, record, id, instance.Observation{Status: instance.Status{State: stone.State, Reason: stone.Reason}, Migration: stone.Migrations})
 		}
 	}
 	return nil
@@ -233,6 +244,9 @@ func (a *agent) mourn(ctx context.Context, view ledger.View) error {
 func (a *agent) say(ctx context.Context, r instance.Record, id uuid.UUID, o instance.Observation) {
 	now := VM{ID: id, Instance: r.ID, Name: r.Name, State: stateOf(o.State), Reason: o.Reason, Seen: o.Generation}
 	old, _ := a.board.Get(id)
+	if arrival := r.Arrival(); arrival != nil && o.Migration.In == nil {
+		o.Migration.In = &propolis.Migration{ID: arrival.ID}
+	}
 	now.In, now.Out = migration(old.In, o.Migration.In, now.State), migration(old.Out, o.Migration.Out, now.State)
 	if now.Seen == 0 {
 		now.Seen = old.Seen
@@ -267,30 +281,38 @@ func stateOf(s instance.State) api.VMState {
 	return api.Running
 }
 
-// migration is what becomes of a migration: its generation grows when its state
-// changes, from 2, as the control plane has made it at 1; one that is not over
-// when its VM is, has failed (omicron common/src/instance.rs).
+// migration is what becomes of a migration. Its generation is that of its state: an
+// agent that was restarted says of none what another one said at that generation
+// (omicron counts changes, and so has 2 for the first that it sees:
+// common/src/instance.rs). What is not over when its VM is, has failed.
 func migration(old *api.Migration, seen *propolis.Migration, vm api.VMState) *api.Migration {
-	if seen == nil {
-		return old
+	now := api.Migration{State: api.MigrationPending, Gen: 1, TimeUpdated: time.Now().UTC()}
+	switch id, err := uuid.Parse(migrationOf(seen)); {
+	case err == nil:
+		now.ID = id
+	case old == nil:
+		return nil
+	default:
+		now = *old
+		seen = nil
 	}
-	id, err := uuid.Parse(seen.ID)
-	if err != nil {
-		return old
-	}
-	state := api.MigrationInProgress
 	switch {
-	case seen.State == "Finish":
-		state = api.MigrationCompleted
-	case seen.State == "Error", vm.Final():
-		state = api.MigrationFailed
+	case seen != nil && seen.State == "Finish", now.State == api.MigrationCompleted:
+		now.State, now.Gen = api.MigrationCompleted, 3
+	case seen != nil && seen.State == "Error", vm.Final():
+		now.State, now.Gen = api.MigrationFailed, 3
+	case seen != nil && seen.State != "":
+		now.State, now.Gen = api.MigrationInProgress, 2
 	}
-	now := api.Migration{ID: id, State: state, Gen: 2, TimeUpdated: time.Now().UTC()}
-	if old != nil && old.ID == id {
-		if old.State == state {
-			return old
-		}
-		now.Gen = old.Gen + 1
+	if old != nil && old.ID == now.ID && old.Gen >= now.Gen {
+		return old
 	}
 	return &now
+}
+
+func migrationOf(m *propolis.Migration) string {
+	if m == nil {
+		return ""
+	}
+	return m.ID
 }

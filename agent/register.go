@@ -56,14 +56,19 @@ func (s *server) registration(id uuid.UUID, v api.Version, body api.Register) (i
 		Instance: body.Instance.String(), VM: id.String(), Silo: body.Metadata.Silo.String(), Project: body.Metadata.Project.String(),
 		Wanted: instance.Wanted{Ref: body.Instance.String()},
 	}
+	if body.Migration != nil {
+		r.Migration = body.Migration.String()
+	}
 	at := netip.MustParseAddrPort(body.Address) // as was parsed
 	switch {
 	case !api.ValidHostname(body.Local.Hostname):
 		return r, api.Internal(fmt.Errorf("the hostname %q is none", body.Local.Hostname))
-	case body.Migration != nil || body.Runtime.State == api.Migrating:
-		return r, api.BadRequest("this sled takes no VMs in by migration")
-	case body.Runtime.State != api.Starting:
-		return r, api.BadRequest(fmt.Sprintf("vmm_runtime: state %q: a VM is registered as starting", body.Runtime.State))
+	case body.Migration != nil && body.Runtime.State != api.Migrating:
+		return r, api.BadRequest(fmt.Sprintf("vmm_runtime: state %q: a VM that arrives by a migration is registered as migrating", body.Runtime.State))
+	case body.Migration == nil && body.Runtime.State == api.Migrating:
+		return r, api.BadRequest("migration_id: a VM that is registered as migrating has one")
+	case body.Migration == nil && body.Runtime.State != api.Starting:
+		return r, api.BadRequest(fmt.Sprintf("vmm_runtime: state %q: a VM is registered as starting, or migrating", body.Runtime.State))
 	case body.Runtime.Gen >= 1<<epochBits:
 		return r, api.BadRequest(fmt.Sprintf("vmm_runtime: gen %d: want one below %d, which this sled's are above", body.Runtime.Gen, uint64(1)<<epochBits))
 	case at.Port() != s.work.instances.Propolis.Port:

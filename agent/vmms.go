@@ -48,13 +48,13 @@ func (s *server) putState(c call) (any, *api.Error) {
 	}
 	switch body.State.Type {
 	case api.WantRunning:
-		return api.StatePut{}, s.work.Run(c.Context(), v) // what becomes of it is to be asked for
+		return api.StatePut{}, s.work.Run(c.Context(), v, "") // what becomes of it is to be asked for
+	case api.WantMigration:
+		return api.StatePut{}, s.work.Run(c.Context(), v, body.State.Value.Source)
 	case api.WantStopped:
 		err = s.work.Stop(c.Context(), v)
 	case api.WantReboot:
 		err = s.work.Reboot(c.Context(), v)
-	default:
-		err = api.BadRequest("this sled takes no VMs in by migration")
 	}
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type work struct {
 	document  func([]byte) (instance.Wanted, error)
 	env       operation.Env
 	board     *board
-	say       func(instance.Record, uuid.UUID, instance.Status)
+	say       func(instance.Record, uuid.UUID, instance.Observation)
 	log       *slog.Logger
 	ctx       context.Context // the agent's: who asked may have gone
 
@@ -190,20 +190,21 @@ func (w *work) Register(ctx context.Context, vm uuid.UUID, r instance.Registrati
 	if err != nil {
 		return VM{}, answer(err)
 	}
-	w.say(result.Record, vm, unmade(result.Record))
+	w.say(result.Record, vm, instance.Observation{Status: unmade(result.Record)})
 	v, _ := w.board.Get(vm)
 	return v, nil
 }
 
-// Run has a VM run. That is begun when it returns, and what becomes of it its
+// Run has a VM run: one that is made here, or, with a source, one that comes from
+// the Propolis there. That is begun when it returns, and what becomes of it its
 // state tells.
-func (w *work) Run(ctx context.Context, v VM) *api.Error {
+func (w *work) Run(ctx context.Context, v VM, source string) *api.Error {
 	leave, refused := w.enter(ctx, v.ID, false)
 	if refused != nil {
 		return refused
 	}
 	defer leave()
-	r, err := w.instances.Want(ctx, w.env, v.Instance, v.ID.String())
+	r, err := w.instances.Want(ctx, w.env, v.Instance, v.ID.String(), source)
 	if err != nil {
 		return w.missed(ctx, v, err)
 	}
@@ -218,9 +219,15 @@ const (
 	lookAgainTime  = 5 * time.Minute
 )
 
-// bringUp is what Run begins. If it fails, the VM of the control plane has.
+// bringUp is what Run begins. If it fails, the VM of the control plane has, but for
+// one whose machine may be here: resume asks for that again.
 func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
-	change := instance.Change{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true}
+	change := instance.Change{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true, From: r.Arrival()}
+	if m := change.From; m != nil {
+		change.Tell = func(phase string) {
+			w.say(r, vm, instance.Observation{Status: coming(r), Migration: propolis.Migrations{In: &propolis.Migration{ID: m.ID, State: phase}}})
+		}
+	}
 	_, err := w.up(ctx, w.env, change)
 	for deadline := time.Now().Add(lookAgainTime); unseen(err) && time.Now().Before(deadline) && ctx.Err() == nil; {
 		select {
@@ -233,9 +240,27 @@ func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
 		return // whoever has interrupted it knows what for, and what is owed stands in the state file
 	}
 	w.log.Warn("a VM could not be brought up", "vm", vm, "instance", r.ID, "cause", err)
-	if r.VMM != nil {
-		w.finish(ctx, r.ID, instance.Ending{PropolisID: vm.String(), State: instance.Failed, Reason: err.Error()}, 0)
+	if r.VMM == nil {
+		return
 	}
+	if now, known := w.record(ctx, r.ID); known == nil && now.Migration != nil {
+		if err := w.abandon(ctx, now, err.Error()); err != nil {
+			w.log.Warn("a migration is not over", "vm", vm, "instance", r.ID, "cause", err)
+		}
+		return
+	}
+	w.finish(ctx, r.ID, instance.Ending{PropolisID: vm.String(), State: instance.Failed, Reason: err.Error()}, 0)
+}
+
+// abandon takes away a VM that was to arrive and has not, and says that it failed.
+func (w *work) abandon(ctx context.Context, r instance.Record, reason string) error {
+	if _, err := w.instances.Abandon(ctx, w.env, r); err != nil {
+		return err
+	}
+	if vm, err := uuid.Parse(r.VM()); err == nil {
+		w.say(r, vm, instance.Observation{Status: instance.Status{State: instance.Failed, Reason: reason}})
+	}
+	return nil
 }
 
 func unseen(err error) bool {
@@ -259,7 +284,7 @@ func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 		return w.missed(ctx, v, err)
 	}
 	if len(r.Record.Runs()) > 0 {
-		w.say(r.Record, v.ID, instance.Status{State: "stopping"})
+		w.say(r.Record, v.ID, instance.Observation{Status: instance.Status{State: "stopping"}})
 	}
 	if w.busy(v.ID) {
 		return nil // it is being taken away
@@ -286,11 +311,19 @@ func (w *work) Remove(ctx context.Context, v VM) *api.Error {
 		return answer(err)
 	}
 	e := instance.Ending{PropolisID: v.ID.String(), State: instance.Failed, Reason: "it was unregistered"}
-	r, err := w.instances.Condemn(ctx, w.env, v.Instance, e)
+	now, err := w.record(ctx, v.Instance)
 	if err != nil {
 		return w.missed(ctx, v, err)
 	}
-	j := w.begin(v.ID, ending, func(ctx context.Context) { err = w.end(ctx, r.Record, 0) })
+	end := func(ctx context.Context) { err = w.abandon(ctx, now, e.Reason) }
+	if now.Migration == nil || now.Ending != nil {
+		r, cerr := w.instances.Condemn(ctx, w.env, v.Instance, e)
+		if cerr != nil {
+			return w.missed(ctx, v, cerr)
+		}
+		end = func(ctx context.Context) { err = w.end(ctx, r.Record, 0) }
+	}
+	j := w.begin(v.ID, ending, end)
 	select {
 	case <-j.done:
 	case <-ctx.Done():
@@ -389,7 +422,7 @@ func (w *work) Snapshot(ctx context.Context, v VM, disk, snapshot uuid.UUID) *ap
 // lost says that a VM has failed, and takes away what is left of it if it is the
 // control plane's.
 func (w *work) lost(v VM, reason string) {
-	w.say(instance.Record{ID: v.Instance, Name: v.Name}, v.ID, instance.Status{State: instance.Failed, Reason: reason})
+	w.say(instance.Record{ID: v.Instance, Name: v.Name}, v.ID, instance.Observation{Status: instance.Status{State: instance.Failed, Reason: reason}})
 	w.Ended(v.Instance, v.ID, instance.Ending{PropolisID: v.ID.String(), State: instance.Failed, Reason: reason})
 }
 
@@ -426,7 +459,7 @@ func (w *work) end(ctx context.Context, r instance.Record, grace time.Duration) 
 		return err
 	}
 	if vm, perr := uuid.Parse(r.Ending.PropolisID); perr == nil {
-		w.say(r, vm, instance.Status{State: r.Ending.State, Reason: r.Ending.Reason})
+		w.say(r, vm, instance.Observation{Status: instance.Status{State: r.Ending.State, Reason: r.Ending.Reason}})
 	}
 	return nil
 }
@@ -510,6 +543,9 @@ func answer(err error) *api.Error {
 	}
 	if _, ok := errors.AsType[*instance.NotFoundError](err); ok {
 		return api.NoSuchInstance()
+	}
+	if _, ok := errors.AsType[*instance.MigratingError](err); ok {
+		return api.Silent(http.StatusServiceUnavailable, "", err) // it passes
 	}
 	if _, ok := errors.AsType[*instance.EndingError](err); ok {
 		return api.Silent(http.StatusGone, api.CodeNoSuchInstance, err)

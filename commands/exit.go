@@ -139,7 +139,7 @@ func isRefusal(err error) bool {
 	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) ||
 		errors.Is(err, ledger.ErrAbsent) ||
 		errors.Is(err, instance.ErrNoPool) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) || is[*instance.LostPoolError](err) || is[*instance.NoRoomError](err) || is[*instance.NarrowLinkError](err) || is[*instance.BootromError](err) || is[*spec.VersionError](err) ||
-		is[*instance.MigratingError](err) || is[*instance.MovedError](err) || is[*instance.UnmovableError](err) || is[*instance.SourceError](err) ||
+		is[*instance.MigratingError](err) || is[*instance.AwaitedError](err) || is[*instance.MovedError](err) || is[*instance.UnmovableError](err) || is[*instance.SourceError](err) ||
 		is[*terminal.RefusedError](err) ||
 		is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
 		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*base.UselessError](err) ||

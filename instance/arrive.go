@@ -48,6 +48,10 @@ func (s Settings) passes(old Record, known bool, seen Seen, c Change) error {
 		return nil
 	case m.departs():
 		return &MigratingError{Name: old.Name, Migration: *m}
+	case m == nil && c.From == nil && old.Arrival() != nil:
+		return &AwaitedError{old.Name, old.Arrival().ID}
+	case m == nil && c.From != nil && old.Arrival() != nil && old.Arrival().ID == c.From.ID && old.Run == nil:
+		return nil // it was registered for that
 	case m == nil && c.From != nil && (old.Run == nil || old.Run.Migration != c.From.ID):
 		is := Difference{Field: "instance", Is: "on this sled already", Wanted: "to arrive by migration " + c.From.ID}
 		return &ConflictError{Name: old.Name, Differences: []Difference{is}}
@@ -123,7 +127,7 @@ func (s Settings) spares(old, next Record, seen Seen, c Change) (bool, error) {
 		return false, nil
 	case at == unclear && unseen:
 		return false, &MigratingError{old.Name, *m, "it cannot be told whether its machine runs here"}
-	case next.ID != "":
+	case next.ID != "" && !(at == atSource && next.Arrival() != nil): // the latter is cleared, to be made again
 		return false, &MigratingError{old.Name, *m, "it has not arrived: only delete ends that, and leaves it to its source"}
 	}
 	return false, nil

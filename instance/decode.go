@@ -70,11 +70,28 @@ func (c *cursor) vmm() (v VMM) {
 			v.SiloID = c.text()
 		case "project_id":
 			v.ProjectID = c.text()
+		case "migration":
+			m := c.migration()
+			v.Migration = &m
 		default:
 			c.expect(false)
 		}
 	})
 	return v
+}
+
+func (c *cursor) migration() (m Migration) {
+	c.object(func(key string) {
+		switch key {
+		case "id":
+			m.ID = c.text()
+		case "source":
+			m.Source = c.text()
+		default:
+			c.expect(false)
+		}
+	})
+	return m
 }
 
 func (c *cursor) ending() (e Ending) {

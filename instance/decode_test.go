@@ -68,6 +68,9 @@ func drawRecord(t *rapid.T) Record {
 	}
 	if rapid.Bool().Draw(t, "the control plane's") {
 		r.VMM = &VMM{PropolisID: text.Draw(t, "vm"), Boot: text.Draw(t, "boot"), SiloID: text.Draw(t, "silo"), ProjectID: text.Draw(t, "project")}
+		if rapid.Bool().Draw(t, "arrives") {
+			r.VMM.Migration = &Migration{ID: text.Draw(t, "migration"), Source: text.Draw(t, "source")}
+		}
 	}
 	if rapid.Bool().Draw(t, "ending") {
 		r.Ending = &Ending{PropolisID: text.Draw(t, "vm"), State: text.Draw(t, "state"), Reason: text.Draw(t, "reason")}

@@ -95,6 +95,9 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 	if err != nil && !known {
 		result, err = s.elsewhere(ctx, env, id, c, result, err)
 	}
+	if r.VMM != nil {
+		return result, err // who brings up the control plane's decides what becomes of it, too
+	}
 	return s.unarrived(ctx, env, id, c, result, err)
 }
 

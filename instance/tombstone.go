@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis"
 )
 
 // KeyEpoch counts the starts of agents on the sled. From the first on, each run
@@ -28,6 +29,8 @@ type Tombstone struct {
 	State      State     `json:"state"` // destroyed, failed
 	Reason     string    `json:"reason,omitempty"`
 	Time       time.Time `json:"time"`
+	// Migrations are its last ones, as far as they were seen.
+	propolis.Migrations
 }
 
 // Tombstones are those that nobody has taken away yet.
@@ -118,9 +121,17 @@ func (r Record) vms(counts func(Run) bool) []string {
 
 func (s Settings) epitaph(view ledger.View, old Record, vm string, seen Seen, now time.Time) Tombstone {
 	t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
+	if old.Run != nil && old.Run.PropolisID == vm && seen.Inside.VM.ID == old.ID {
+		t.Migrations = seen.Inside.VM.Migration
+	}
+	if a := old.Arrival(); a != nil && old.VMM.PropolisID == vm && t.In == nil {
+		t.In = &propolis.Migration{ID: a.ID, State: "Error"} // it has not come
+	}
 	switch {
 	case old.Ending != nil && old.Ending.PropolisID == vm:
 		t.State, t.Reason = old.Ending.State, old.Ending.Reason
+	case old.VMM != nil && old.Migration.arrives() && s.arrived(old, seen) != atTarget:
+		t.State, t.Reason = Failed, "it has not arrived"
 	case old.Run != nil && old.Run.PropolisID == vm:
 		_, taken := Ended(view, old) // by one that was killed, and before whom it ran
 		if status := s.status(old, seen); status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {

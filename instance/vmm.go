@@ -26,6 +26,9 @@ type VMM struct {
 	Boot       string `json:"boot"` // the sled's boot in which it was registered; it is of no use in another
 	SiloID     string `json:"silo_id"`
 	ProjectID  string `json:"project_id"`
+	// Migration, if set, is that by which the VM comes here instead of being made.
+	// Its Source is empty until the control plane says that it may.
+	Migration *Migration `json:"migration,omitempty"`
 }
 
 // Ending is the end of a run that is decided, and what its tombstone will say.
@@ -73,6 +76,15 @@ func (r Record) VM() string {
 	return ""
 }
 
+// Arrival is the migration by which the control plane's VM is to come here; nil if
+// it is not, or has come.
+func (r Record) Arrival() *Migration {
+	if r.VMM == nil || r.VMM.Migration == nil || r.Run != nil && r.Run.Migration == r.VMM.Migration.ID {
+		return nil
+	}
+	return r.VMM.Migration
+}
+
 // EndingError is an instance whose end is decided.
 type EndingError struct{ Name string }
 
@@ -81,10 +93,23 @@ func (e *EndingError) Error() string {
 	return fmt.Sprintf("instance %q is ending, as the control plane has asked", e.Name)
 }
 
+// AwaitedError is the control plane's VM that another sled has, and that is to come
+// here by a migration: whoever makes it here makes it twice.
+type AwaitedError struct{ Name, Migration string }
+
+// Error names the migration.
+func (e *AwaitedError) Error() string {
+	return fmt.Sprintf("instance %q is to arrive by migration %s: the agent brings it here when the control plane asks for it", e.Name, e.Migration)
+}
+
+// Unwrap says that it is refused.
+func (e *AwaitedError) Unwrap() error { return host.ErrRefused }
+
 // Registration is a VM that the control plane registers.
 type Registration struct {
 	Instance, VM  string // ids
 	Silo, Project string
+	Migration     string // the id of the one by which it is to come; empty: it is to be made
 	Wanted        Wanted
 }
 
@@ -149,6 +174,9 @@ func (s Settings) registered(view ledger.View, seen Seen, at operation.Moment, r
 	}
 	next.Wanted, next.Generation, next.Updated = WantedStopped, 1, at.Now
 	next.VMM = &VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
+	if r.Migration != "" {
+		next.VMM.Migration = &Migration{ID: r.Migration}
+	}
 	var d operation.Decision
 	d.After, err = next.replaces(Record{})
 	d.After = append(d.After, back(view, next.ID)...)
@@ -156,8 +184,15 @@ func (s Settings) registered(view ledger.View, seen Seen, at operation.Moment, r
 }
 
 // write is an operation on one recorded instance that changes its record and
-// nothing else.
+// nothing else. What changes nothing, or cannot be, does not wait for those who are
+// at work on the instance.
 func (s Settings) write(ctx context.Context, env operation.Env, verb, id string, change func(Record) (Record, error)) (Result, error) {
+	now, err := recorded(ctx, env, id)
+	if err == nil && now.ID != "" {
+		if next, err := change(now); err != nil || next.Generation == now.Generation {
+			return Result{Record: next}, err
+		}
+	}
 	var result Record
 	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
 		Verb: verb, Subject: Subject(id),
@@ -180,20 +215,50 @@ func (s Settings) write(ctx context.Context, env operation.Env, verb, id string,
 	return Result{Record: result, Report: report}, err
 }
 
-// Want writes down that the VM of an instance is to run. Errors: *NotFoundError,
-// also where the instance has another VM by now; *EndingError.
-func (s Settings) Want(ctx context.Context, env operation.Env, id, vm string) (Result, error) {
+// Want writes down that the VM of an instance is to run: to be made, or, with a
+// source (IP:PORT), to come from the Propolis that answers there. Errors:
+// *NotFoundError, also where the instance has another VM by now; *EndingError;
+// *InputError where it was registered to come the other way, or from elsewhere.
+func (s Settings) Want(ctx context.Context, env operation.Env, id, vm, source string) (Result, error) {
 	return s.write(ctx, env, "vm run", id, func(r Record) (Record, error) {
 		switch {
 		case r.VM() != vm:
 			return r, &NotFoundError{Name: vm}
 		case r.Ending != nil:
 			return r, &EndingError{Name: r.Name}
-		case r.Wanted != WantedRunning:
-			r.Wanted, r.Generation = WantedRunning, r.Generation+1
 		}
-		return r, nil
+		next := r
+		if err := next.comesFrom(source); err != nil {
+			return r, err
+		}
+		if next.Wanted != WantedRunning {
+			next.Wanted, next.Generation = WantedRunning, r.Generation+1
+		}
+		return next, nil
 	})
+}
+
+// comesFrom takes in where a VM is to come from. One that has come is as any
+// other.
+func (r *Record) comesFrom(source string) error {
+	var m Migration
+	if r.VMM != nil && r.VMM.Migration != nil {
+		m = *r.VMM.Migration
+	}
+	switch {
+	case source == "" && r.Arrival() == nil, m.Source == source && source != "":
+		return nil
+	case source == "":
+		return &InputError{Field: "state", Value: "running", Want: "migration_target: the VM was registered to arrive by migration " + m.ID}
+	case m.ID == "":
+		return &InputError{Field: "state", Value: "migration_target", Want: "running: the VM was not registered to arrive by a migration"}
+	case m.Source != "":
+		return &InputError{Field: "src_propolis_addr", Value: source, Want: m.Source + ", from where it arrives already"}
+	}
+	vmm := *r.VMM
+	vmm.Migration = &Migration{ID: m.ID, Source: source}
+	r.VMM, r.Generation = &vmm, r.Generation+1
+	return nil
 }
 
 // Condemn writes down how a run ends, before anything of it is taken away. An
@@ -227,6 +292,14 @@ func (s Settings) End(ctx context.Context, env operation.Env, id string, grace t
 	})
 }
 
+// Abandon takes away what there is of a VM that arrives, if its machine is where
+// it was. Errors: *MigratingError where it is on its way, has come, or cannot be
+// found: nothing is done then, and it may be asked again. An instance that is not
+// in the middle of arriving is left alone, with no error.
+func (s Settings) Abandon(ctx context.Context, env operation.Env, r Record) (Result, error) {
+	return s.Delete(ctx, env, Change{Verb: "vm end", Wanted: Wanted{Ref: r.ID}, Arrival: r.Migration.ID, Yes: true})
+}
+
 // stopped is the record of an instance whose run is gone, and that is to stay so.
 func (r Record) stopped(at operation.Moment) Record {
 	r.Run, r.Leaving, r.VMM, r.Ending, r.Wanted = nil, nil, nil, nil, WantedStopped
@@ -256,7 +329,7 @@ func (e *UnmadeError) Error() string {
 // clear takes such a run away, so that it can be made again.
 func (s Settings) clear(ctx context.Context, env operation.Env, c Change) (Result, error) {
 	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) (Record, error) {
-		old.Run, old.Leaving = nil, nil
+		old.Run, old.Leaving, old.Migration = nil, nil, nil
 		old.Generation, old.Updated = old.Generation+1, at.Now
 		return old, nil
 	})

@@ -54,8 +54,8 @@ type Status struct {
 
 // Migrations are the latest ones in each direction, nil if there was none.
 type Migrations struct {
-	In  *Migration `json:"migration_in"`
-	Out *Migration `json:"migration_out"`
+	In  *Migration `json:"migration_in,omitempty"`
+	Out *Migration `json:"migration_out,omitempty"`
 }
 
 // Migration is one and how far it has come: Sync, RamPush, Pause, RamPushDirty,

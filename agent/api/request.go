@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -48,6 +49,10 @@ func (w *Wanted) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("state: type %q: want %s", w.Type, strings.Join(all, ", "))
 	case w.Type == WantMigration && (w.Value == nil || w.Value.Source == ""):
 		return fmt.Errorf("state: value: want src_propolis_addr")
+	case w.Type == WantMigration:
+		if _, err := netip.ParseAddrPort(w.Value.Source); err != nil {
+			return fmt.Errorf("state: value: src_propolis_addr %q: want ADDRESS:PORT", w.Value.Source)
+		}
 	}
 	return nil
 }
