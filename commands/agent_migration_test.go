@@ -127,14 +127,16 @@ func (r *agentOf) reads(vm string) string {
 // comesTo waits until the control plane reads that.
 func (r *agentOf) comesTo(vm, want string) {
 	r.t.Helper()
-	got := ""
+	var seen []string
 	for range 6000 {
-		if got = r.reads(vm); got == want {
+		if got := r.reads(vm); got == want {
 			return
+		} else if len(seen) == 0 || seen[len(seen)-1] != got {
+			seen = append(seen, got)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	r.t.Errorf("it is %s, want %s", got, want)
+	r.t.Errorf("it is %q one after the other, want %s", seen, want)
 }
 
 // one wants one machine to run, and says where.

@@ -1,6 +1,7 @@
 package propolis
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,9 +79,10 @@ func (c *call) migrateIn(request ensureRequest) (answer, error) {
 	return answer{http.StatusCreated, map[string]any{"migrate": map[string]any{"migration_id": request.migration}}}, nil
 }
 
-// bringIn does all that is done before the answer. Its error is why the machine
-// could not be made.
+// bringIn does all that is done before the answer, whether or not somebody waits
+// for it: handlers run detached. Its error is why the machine could not be made.
 func (c *call) bringIn(request ensureRequest, ready time.Time) error {
+	c.r = c.r.WithContext(context.WithoutCancel(c.r.Context()))
 	source, name, err := c.source(request.source)
 	if err == nil {
 		err = c.update(func(_ *world.Tx, p *world.Process) error { p.VM.In.Peer = name; return nil })
