@@ -199,6 +199,9 @@ func (p programs) shell(script string) (exit int, log string) {
 // A sled goes down and comes up: what was wanted running runs again, as the
 // same, and what was stopped does not.
 func TestTheServiceTakesASledDownAndBringsItUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("programs that run one after another")
+	}
 	_, m := readManifest(t, instancesManifest)
 	start, stop := m.method(t, "start"), m.method(t, "stop")
 	dir := t.TempDir()

@@ -27,19 +27,19 @@ type mode struct {
 // modes are the columns of the matrix.
 func modes() []mode {
 	return []mode{
-		{"killed before", change, 3, 16, killed(host.CrashBefore)},
-		{"killed after", change, 3, 16, killed(host.CrashAfter)},
-		{"killed, and the command lives on, or the write is torn", change, 2, 16, killed(host.CrashDuring)},
-		{"power cut", change, 6, 48, powerCut},
-		{string(refuses), command, 2, 16, fails(refuses)},
-		{string(broken), command, 3, 16, fails(broken)},
-		{string(doubles), command, 2, 16, fails(doubles)},
-		{string(halves), command, 3, 16, fails(halves)},
-		{string(dies), command, 3, 16, fails(dies)},
-		{string(hangs), command, 3, 16, hung},
-		{string(full), file, 3, 16, fails(full)},
-		{string(silent), call, 2, 16, fails(silent)},
-		{string(loses), either, 6, 48, copyMissing},
+		{"killed before", change, 3, 40, killed(host.CrashBefore)},
+		{"killed after", change, 3, 40, killed(host.CrashAfter)},
+		{"killed, and the command lives on, or the write is torn", change, 2, 40, killed(host.CrashDuring)},
+		{"power cut", change, 6, 96, powerCut},
+		{string(refuses), command, 2, 40, fails(refuses)},
+		{string(broken), command, 3, 40, fails(broken)},
+		{string(doubles), command, 2, 40, fails(doubles)},
+		{string(halves), command, 3, 40, fails(halves)},
+		{string(dies), command, 3, 40, fails(dies)},
+		{string(hangs), command, 3, 40, hung},
+		{string(full), file, 3, 40, fails(full)},
+		{string(silent), call, 2, 40, fails(silent)},
+		{string(loses), either, 6, 96, copyMissing},
 	}
 }
 

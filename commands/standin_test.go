@@ -25,6 +25,9 @@ import (
 // is rebooted.
 func standIn(t *testing.T, o sim.Options, config string) (s *sled, newHost func() host.Host) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("programs that run one after another")
+	}
 	dir := t.TempDir()
 	inner, err := sim.Init(dir, o)
 	if err != nil {
