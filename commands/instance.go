@@ -18,7 +18,7 @@ import (
 
 func newInstance(env *Env) *cobra.Command {
 	cmd := group("instance", "Virtual machines, each in a zone of its own", "")
-	env.add(cmd, 1, []word{
+	env.add(cmd, []string{"instance"}, []word{
 		{"ensure", newInstanceEnsure}, {"list", newInstanceList}, {"get", newInstanceGet}, {"start", newInstanceStart}, {"stop", newInstanceStop},
 		{"reboot", newInstanceReboot}, {"migrate", newInstanceMigrate}, {"delete", newInstanceDelete}, {"adopt", newInstanceAdopt}, {"wait", newInstanceWait},
 		{"watch", newInstanceWatch}, {"console", newInstanceConsole}, {"history", newInstanceHistory},

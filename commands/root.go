@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,11 +29,12 @@ type word struct {
 	make func(*Env) *cobra.Command
 }
 
-// add makes the command that the command line names at that place; all, if it
-// names none.
-func (e *Env) add(to *cobra.Command, place int, all []word) {
+// add makes the command that the command line names right behind the words of to;
+// all, if it names none.
+func (e *Env) add(to *cobra.Command, words []string, all []word) {
+	n := len(words)
 	for _, w := range all {
-		if len(e.words) > place && e.words[place] == w.name {
+		if len(e.words) > n && slices.Equal(e.words[:n], words) && e.words[n] == w.name {
 			to.AddCommand(w.make(e))
 			return
 		}
@@ -81,7 +83,7 @@ for, and never touches what is not sledctl's own.`)
 		help(cmd, args)
 	})
 	env.words = args
-	env.add(root, 0, nouns())
+	env.add(root, nil, nouns())
 	strict(root)
 	return root
 }

@@ -27,7 +27,7 @@ func TestNounsAreMadeByTheirNames(t *testing.T) {
 			t.Errorf("sledctl instance %s: %d verbs were made", verb.Name(), len(made))
 		}
 	}
-	for _, words := range [][]string{{"instance"}, {"instance", "--help"}, {"instance", "ensur"}, {"--host", "sim", "instance", "list"}} {
+	for _, words := range [][]string{{"instance"}, {"instance", "--help"}, {"instance", "ensur"}, {"--host", "sim", "instance", "list"}, {"--config", "list", "instance", "get", "web1"}} {
 		root := newRoot(env, words...)
 		cmd, _, _ := root.Find([]string{"instance"})
 		if n := len(cmd.Commands()); n < 10 {
