@@ -22,7 +22,7 @@ func withInstances(all []endpoint) []endpoint {
 		endpoint{method: http.MethodGet, path: "/instances", id: "instance_list", summary: "All instances, as instance list; with for, those that are waited for, as instance wait",
 			since: first, reply: api.Instances{}, query: []string{"for", "instances"}, serve: (*server).instances},
 		endpoint{method: http.MethodGet, path: "/instance-events", id: "instance_events", summary: "What instances are and become, as server-sent events, as instance watch",
-			since: first, reply: api.Instance{}, query: []string{"instances"}, stream: (*server).instanceEvents},
+			since: first, reply: api.Instance{}, query: []string{"instances", "ids"}, stream: (*server).instanceEvents},
 		endpoint{method: http.MethodPut, path: one, id: "instance_put", summary: "Make an instance be there, run, and be as described, as instance ensure",
 			since: first, body: api.PutInstance{}, reply: api.Changed{}, query: []string{"wait", "recreate", "protect"}, serve: (*server).ensureInstance},
 		endpoint{method: http.MethodGet, path: one, id: "instance_get", summary: "One instance, by its name or id, as instance get", since: first, reply: api.Changed{},
@@ -59,7 +59,7 @@ func (w *work) list(c call) ([]instance.Instance, error) {
 		if !slices.Contains(instance.Goals(), goal) {
 			return nil, &instance.InputError{Field: "for", Value: goal, Want: strings.Join(instance.Goals(), ", ")}
 		}
-		return w.instances.Wait(c.Context(), w.env, c.named(), goal)
+		return w.instances.Wait(c.Context(), w.env, c.named("instances"), goal)
 	}
 	view, err := w.view(c.Context())
 	if err != nil {
@@ -68,21 +68,26 @@ func (w *work) list(c call) ([]instance.Instance, error) {
 	return w.instances.List(c.Context(), w.env, view)
 }
 
-// named are the instances that a query names, with commas between them.
-func (c call) named() []string {
-	return strings.FieldsFunc(c.URL.Query().Get("instances"), func(r rune) bool { return r == ',' })
+// named are the instances that a query names by a key, with commas between them.
+func (c call) named(key string) []string {
+	return strings.FieldsFunc(c.URL.Query().Get(key), func(r rune) bool { return r == ',' })
 }
 
 // instanceEvents streams the instances that the query names, of no names all, and
-// each change. What ends it but the one who reads it, is its last event.
+// each change. By ids it is whichever has one of them, now or later. Once all that
+// are there were told, it says so. What ends it but the one who reads it, is its
+// last event.
 func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
 	view, err := s.work.view(c.Context())
 	if err != nil {
 		return s.work.failed(err)
 	}
-	pick, err := s.work.instances.Picked(view, c.named())
+	pick, err := s.work.instances.Picked(view, c.named("instances"))
 	if err != nil {
 		return s.work.failed(err)
+	}
+	if ids := c.named("ids"); len(ids) > 0 {
+		pick = func(r instance.Record) bool { return slices.Contains(ids, r.ID) }
 	}
 	send, refused := s.stream(w)
 	if refused != nil {
@@ -92,7 +97,7 @@ func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
 	defer s.meter.streams.Add(-1)
 	err = s.work.instances.Watch(c.Context(), s.work.env, pick, func(i instance.Instance) error {
 		return send("event: instance\n", api.InstanceOf(i))
-	})
+	}, func() error { return send("event: whole\n", struct{}{}) })
 	if c.Context().Err() == nil {
 		_ = send("event: failure\n", s.work.failed(err).Body(c.id))
 	}

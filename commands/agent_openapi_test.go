@@ -125,6 +125,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("GET", "/instances?for=gone&instances=web1", "", 400)
 	call("GET", "/instance-events?instances=web1", "", 200)
 	call("GET", "/instance-events?instances=web9", "", 404)
+	call("GET", "/instance-events?ids=6f1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99", "", 200)
 	call("PUT", "/instances/web1?protect=false", `{"cpus":4,"disks":[],"nics":[{"over":"","mac":"","vlan":3}],"address":"dhcp"}`, 409)
 	call("PUT", "/instances/web1?protect=maybe", `{}`, 400)
 	call("PUT", "/instances/web3?wait=true", `{"cpus":1,"memory":1073741824}`, 200)

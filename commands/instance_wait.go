@@ -25,7 +25,7 @@ func newInstanceWait(env *Env) *cobra.Command {
     absent    nothing of it is on the host, or it is not recorded at all
 
 It ends at once with exit 1 where one of them will not come to it: it has failed, or is deleted, and no other sledctl is at work on it. --timeout
-bounds the wait (exit 7).`,
+bounds the wait (exit 7). With --agent it goes on where the agent is restarted.`,
 		Example: `  sledctl instance wait web1 web2 --for running --timeout 2m
   sledctl propolis reboot --instance web1 && sledctl instance wait web1 --for running`,
 		Args: cobra.MinimumNArgs(1),

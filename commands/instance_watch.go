@@ -17,7 +17,9 @@ func newInstanceWatch(env *Env) *cobra.Command {
 Without names it is all of them, and those that are made meanwhile. One that is deleted is printed as absent.
 
 Running machines tell their states themselves, through a long poll each; a state that is passed through quickly may not be seen. What no Propolis can
-tell, as a zone that somebody halts before there is a machine, is seen within 2 s. With -o json it is one object per line.`,
+tell, as a zone that somebody halts before there is a machine, is seen within 2 s. With -o json it is one object per line.
+
+With --agent it goes on where the agent is restarted: it says so, and what changed meanwhile is printed once the agent is back.`,
 		Example: `  sledctl instance watch
   sledctl instance watch -H --columns name,state | while read -r name state; do echo "$name is $state"; done`,
 		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWatch(ctx, env, far, args) }),
@@ -38,6 +40,7 @@ func runInstanceWatch(ctx context.Context, e *Env, far remote, refs []string) er
 		if err != nil {
 			return err
 		}
+		c.Away = e.progress.warn
 		return c.Watch(ctx, refs, list.Follow(e.Streams.Out, e.output))
 	}
 	s, op, err := e.instances(ctx)
@@ -53,5 +56,5 @@ func runInstanceWatch(ctx context.Context, e *Env, far remote, refs []string) er
 		return err
 	}
 	print := list.Follow(e.Streams.Out, e.output)
-	return s.Watch(ctx, op, pick, func(i instance.Instance) error { return print(showInstance(i)) })
+	return s.Watch(ctx, op, pick, func(i instance.Instance) error { return print(showInstance(i)) }, nil)
 }

@@ -174,6 +174,7 @@ func (e *Env) waitRemotely(ctx context.Context, r remote, goal instance.State, r
 	if err != nil {
 		return err
 	}
+	c.Away = e.progress.warn
 	now, err := c.Await(ctx, refs, goal)
 	if err == nil {
 		return e.instanceList().Print(e.Streams.Out, e.output, now)

@@ -1,9 +1,13 @@
 package commands_test
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,8 +232,8 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 	}
 }
 
-// What changes is printed elsewhere as on the sled, until ^C, or until the agent goes
-// away; a wait ends when its state has come.
+// What changes is printed elsewhere as on the sled, until ^C; a wait ends when its
+// state has come.
 func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
 	s := newSled(t, small(), "")
 	s.run("bootstrap")
@@ -241,9 +245,7 @@ func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
 		t.Helper()
 		var got string
 		for until := time.Now().Add(30 * time.Second); got != want && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-			w.mu.Lock()
-			got = w.lines.String()
-			w.mu.Unlock()
+			got = arrived(w.printed())
 		}
 		if got != want {
 			t.Errorf("printed %q, want %q", got, want)
@@ -263,11 +265,120 @@ func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
 	if end := w.end(); end.exit != 130 {
 		t.Errorf("^C: %+v", end)
 	}
-	s.run("instance ensure web2")
-	w = far.begin(far.Host(), "instance watch"+at)
-	printed(w, "web2\trunning\t-\n")
-	a.stop()
-	if end := <-w.done; end.exit != 1 || !strings.Contains(end.errs, "the agent's answer was broken off") {
-		t.Errorf("the agent goes away: %+v", end)
+}
+
+// Who watches or waits goes on where the agent is restarted. He is told of it once,
+// and then of what is another than it was, also of what has gone: nothing is missed,
+// and nothing is told twice.
+func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
+	s := newSled(t, small(), "")
+	s.run("bootstrap")
+	for _, name := range []string{"web1", "web2", "web4"} {
+		s.run("instance ensure " + name)
 	}
+	socket := filepath.Join(t.TempDir(), "agent.sock")
+	begin := func() *watched {
+		t.Helper()
+		w := s.begin(s.Host(), "agent --listen unix:"+socket)
+		for until := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if conn, err := net.Dial("unix", socket); err == nil {
+				conn.Close()
+				return w
+			}
+			if time.Now().After(until) {
+				t.Fatal("the agent does not answer")
+			}
+		}
+	}
+	far := newSled(t, small(), "")
+	at := " -H --columns name,state,reason --agent unix:" + socket
+	said := map[*watched]string{}
+	prints := func(when string, w *watched, want ...string) {
+		t.Helper()
+		var lines []string
+		for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			all := w.printed()
+			lines = strings.Split(strings.TrimSuffix(arrived(strings.TrimPrefix(all, said[w])), "\n"), "\n")
+			if len(lines) >= len(want) && lines[0] != "" || time.Now().After(until) {
+				said[w] = all
+				break
+			}
+		}
+		if slices.Sort(lines); !slices.Equal(lines, want) {
+			t.Errorf("%s: printed %q, want %q", when, lines, want)
+		}
+	}
+	agent := begin()
+	all, some := far.begin(far.Host(), "instance watch"+at), far.begin(far.Host(), "instance watch web1 web2"+at)
+	prints("at first", all, "web1\trunning\t-", "web2\trunning\t-", "web4\trunning\t-")
+	prints("at first, by names", some, "web1\trunning\t-", "web2\trunning\t-")
+	stopped, gone := far.begin(far.Host(), "instance wait web1 --for stopped"+at), far.begin(far.Host(), "instance wait web2 --for absent"+at)
+	short := far.begin(far.Host(), "instance watch web4 --timeout 5s"+at)
+	prints("at first, for a short time", short, "web4\trunning\t-")
+	late := far.begin(far.Host(), "instance wait web4 --for stopped --timeout 5s"+at)
+	asked := regexp.MustCompile(`sledctl_http_requests_total\{endpoint="/healthz",method="GET",status="200"\} ([3-9])`)
+	a := &agentOf{t: t, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}}
+	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the three who wait have been answered once
+		if _, figures := a.ask("GET", "/metrics", ""); asked.MatchString(figures) {
+			break
+		} else if time.Now().After(until) {
+			t.Fatal(figures)
+		}
+	}
+
+	agent.end()
+	s.run("instance stop web1")
+	s.run("instance delete web2")
+	s.run("instance ensure web3")
+	for name, w := range map[string]*watched{"watch": short, "wait": late} {
+		end := <-w.done
+		if end.exit != 7 || strings.Count(end.errs, "asked again until it answers") != 1 {
+			t.Errorf("%s, while the agent is away: %+v", name, end)
+		}
+	}
+	agent = begin()
+	prints("after it", all, "web1\tstopped\t-", "web2\tabsent\tit was deleted", "web3\trunning\t-")
+	prints("after it, by names", some, "web1\tstopped\t-", "web2\tabsent\tit was deleted")
+	for name, w := range map[string]*watched{"stopped": stopped, "absent": gone} {
+		if end := <-w.done; end.exit != 0 || strings.Count(end.errs, "asked again until it answers") != 1 {
+			t.Errorf("the wait for %s: %+v", name, end)
+		}
+	}
+	s.run("instance ensure web2")
+	prints("made again", all, "web2\trunning\t-")
+	prints("made again, by names", some, "web2\trunning\t-")
+
+	agent.end()
+	agent = begin()
+	s.run("instance stop web4")
+	prints("after another restart", all, "web4\tstopped\t-")
+	for _, w := range []*watched{all, some} {
+		if end := w.end(); end.exit != 130 || strings.Count(end.errs, "asked again until it answers") != 2 {
+			t.Errorf("^C: %+v", end)
+		}
+	}
+	agent.end()
+	if end := far.try("instance watch" + at); end.exit != 1 || !strings.Contains(end.errs, "the agent cannot be asked") {
+		t.Errorf("an agent that was never there: %+v", end)
+	}
+}
+
+// printed is all that was.
+func (w *watched) printed() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lines.String()
+}
+
+// arrived are the lines but for those of what is on its way: whether that is seen
+// depends on who is quicker.
+func arrived(text string) (lines string) {
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, "has not ended") && !strings.Contains(line, "\tstopping\t") {
+			lines += line
+		}
+	}
+	return lines
 }

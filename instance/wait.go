@@ -37,7 +37,7 @@ func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, go
 			}
 		}
 		return all
-	})
+	}, nil)
 	var list []Instance
 	var missing []string
 	for _, id := range wanted {
@@ -110,7 +110,7 @@ func Reached(is, goal State) bool {
 // hopeless says whether an instance will not come to a state by itself, and
 // nobody is at work on it.
 func (s Settings) hopeless(ctx context.Context, env operation.Env, i Instance, goal State) error {
-	deleted := i.State == Absent && i.Run == nil && i.Reason == reasonDeleted
+	deleted := i.State == Absent && i.Run == nil && i.Reason == ReasonDeleted
 	if goal == Absent || Reached(i.State, goal) || i.State != Failed && !deleted {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (e *HopelessError) Error() string {
 
 // Hint says what builds it anew.
 func (e *HopelessError) Hint() string {
-	if e.Status.Reason == reasonDeleted {
+	if e.Status.Reason == ReasonDeleted {
 		return ""
 	}
 	return "sledctl instance ensure " + e.Name + " builds it anew"

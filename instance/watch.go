@@ -24,9 +24,10 @@ const (
 
 // Watch tells each instance that pick takes (nil: every one), as it is, and
 // again whenever its state or the reason for it changes. One that is deleted is
-// told as absent. It lasts until the context ends, or tell has an error, which
-// it returns.
-func (s Settings) Watch(ctx context.Context, env operation.Env, pick func(Record) bool, tell func(Instance) error) error {
+// told as absent, for the reason ReasonDeleted. Once all that are there were told,
+// whole is called, unless it is nil. It lasts until the context ends, or tell or
+// whole has an error, which it returns.
+func (s Settings) Watch(ctx context.Context, env operation.Env, pick func(Record) bool, tell func(Instance) error, whole func() error) error {
 	book, err := env.Ledger(ctx)
 	if err != nil {
 		return err
@@ -39,6 +40,14 @@ func (s Settings) Watch(ctx context.Context, env operation.Env, pick func(Record
 	}
 	defer w.polls.Wait()
 	defer cancel()
+	if err := w.look(ctx); err != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	if whole != nil {
+		if err := whole(); err != nil {
+			return err
+		}
+	}
 	return w.run(ctx)
 }
 
@@ -85,7 +94,7 @@ type heard struct {
 func (w *watch) run(ctx context.Context) error {
 	beat := time.NewTicker(watchBeat)
 	defer beat.Stop()
-	for due := true; ; {
+	for due := false; ; {
 		if due {
 			if err := w.look(ctx); err != nil {
 				return errors.Join(ctx.Err(), err)
@@ -219,7 +228,7 @@ func (w *watch) gone(there map[string]bool) error {
 		}
 		delete(w.told, id)
 		delete(w.listening, id)
-		i.Status, i.Run = Status{State: Absent, Reason: reasonDeleted}, nil
+		i.Status, i.Run = Status{State: Absent, Reason: ReasonDeleted}, nil
 		if err := w.tell(i); err != nil {
 			return err
 		}
@@ -227,5 +236,5 @@ func (w *watch) gone(there map[string]bool) error {
 	return nil
 }
 
-// reasonDeleted is why an instance that was told of is absent.
-const reasonDeleted = "it was deleted"
+// ReasonDeleted is why an instance is absent that was told of.
+const ReasonDeleted = "it was deleted"

@@ -3,9 +3,7 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -27,6 +25,9 @@ type Client struct {
 	http http.Client
 	base string
 	Wait bool // where another process is at work, wait for its end
+	// Away is told, once each time, that an agent that answered has gone away, and is
+	// asked again.
+	Away func(error)
 }
 
 // New is an agent at unix:/NAME, http://HOST:PORT or https://HOST:PORT, of which
@@ -99,55 +100,6 @@ func (c *Client) Ensure(ctx context.Context, w instance.Wanted, recreate bool, p
 	return one.Instance, err
 }
 
-// Await waits until all of the instances are in a state, one of instance.Goals, and
-// gives them as they are then.
-func (c *Client) Await(ctx context.Context, refs []string, goal instance.State) ([]api.Instance, error) {
-	var all api.Instances
-	query := url.Values{"for": {goal}, "instances": {strings.Join(refs, ",")}}
-	err := c.do(ctx, http.MethodGet, "/instances", query, nil, &all)
-	return all.Items, err
-}
-
-// Watch tells the instances, of no names all, as they are, and each change, until
-// ctx ends, whose cause it returns, tell fails, or the agent can tell no more.
-func (c *Client) Watch(ctx context.Context, refs []string, tell func(api.Instance) error) error {
-	reply, err := c.send(ctx, http.MethodGet, "/instance-events", url.Values{"instances": {strings.Join(refs, ",")}}, nil)
-	if err == nil {
-		defer reply.Body.Close()
-		err = events(reply.Body, tell)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// events reads server-sent events (HTML 9.2), in the form in which an agent sends
-// them: the data of each is one line behind its name.
-func events(r io.Reader, tell func(api.Instance) error) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxEvent)
-	event := ""
-	for lines.Scan() {
-		key, value, _ := strings.Cut(lines.Text(), ": ")
-		switch {
-		case key == "event":
-			event = value
-		case key == "data" && event == "failure":
-			return failed(http.MethodGet, "/instance-events", http.StatusInternalServerError, []byte(value))
-		case key == "data":
-			var one api.Instance
-			if err := json.Unmarshal([]byte(value), &one); err != nil {
-				return fmt.Errorf("an event of the agent's: %w", err)
-			}
-			if err := tell(one); err != nil {
-				return err
-			}
-		}
-	}
-	return fmt.Errorf("the agent's answer was broken off: %w", cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
-}
-
 // maxEvent bounds an event, in bytes.
 const maxEvent = 1 << 20
 
@@ -160,7 +112,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	defer reply.Body.Close()
 	got, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("the agent's answer was broken off: %w", err)
+		return &awayError{"the agent's answer was broken off", err}
 	}
 	return json.Unmarshal(got, answer)
 }
@@ -191,7 +143,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 	reply, err := c.http.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("the agent cannot be asked: %w", err)
+		return nil, &awayError{"the agent cannot be asked", err}
 	}
 	if reply.StatusCode == http.StatusOK {
 		return reply, nil
@@ -199,7 +151,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	defer reply.Body.Close()
 	got, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("the agent's answer was broken off: %w", err)
+		return nil, &awayError{"the agent's answer was broken off", err}
 	}
 	return nil, failed(method, r.URL.Path, reply.StatusCode, got)
 }

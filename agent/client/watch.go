@@ -1,0 +1,187 @@
+package client
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/instance"
+)
+
+// What lasts goes on where the agent is restarted. It is asked again until it
+// answers, and what was told before is not told again.
+
+// Await waits until all of the instances are in a state, one of instance.Goals, and
+// gives them as they are then. An agent that goes away meanwhile is asked again
+// until ctx ends, whose cause it returns.
+func (c *Client) Await(ctx context.Context, refs []string, goal instance.State) ([]api.Instance, error) {
+	var all api.Instances
+	query := url.Values{"for": {goal}, "instances": {strings.Join(refs, ",")}}
+	err := c.persist(ctx, func(began func()) error {
+		var health api.Health
+		if err := c.do(ctx, http.MethodGet, "/healthz", nil, nil, &health); err != nil {
+			return err
+		}
+		began()
+		return c.do(ctx, http.MethodGet, "/instances", query, nil, &all)
+	})
+	return all.Items, err
+}
+
+// Watch tells the instances, of no names all, as they are, and each change, until
+// ctx ends, whose cause it returns, tell fails, or the agent can tell no more. An
+// agent that goes away is asked again, and what has changed meanwhile is told then.
+func (c *Client) Watch(ctx context.Context, refs []string, tell func(api.Instance) error) error {
+	w := &watched{tell: tell, last: map[string]api.Instance{}}
+	query := url.Values{"instances": {strings.Join(refs, ",")}}
+	return c.persist(ctx, func(began func()) error {
+		if w.known && len(refs) > 0 { // what they were called may be another's by now
+			query = url.Values{"ids": {strings.Join(slices.Sorted(maps.Keys(w.last)), ",")}}
+		}
+		reply, err := c.send(ctx, http.MethodGet, "/instance-events", query, nil)
+		if err != nil {
+			return err
+		}
+		defer reply.Body.Close()
+		began()
+		w.here = map[string]bool{}
+		return w.read(reply.Body)
+	})
+}
+
+// watched is what was told of instances, by whichever agent.
+type watched struct {
+	tell  func(api.Instance) error
+	last  map[string]api.Instance // by id, as they were told last
+	here  map[string]bool         // of which this agent has told
+	known bool                    // all that are there were told once
+}
+
+// hear takes what an agent tells of one.
+func (w *watched) hear(one api.Instance) error {
+	w.here[one.ID] = true
+	before, told := w.last[one.ID]
+	w.last[one.ID] = one
+	if told && before.State == one.State && before.Reason == one.Reason {
+		return nil
+	}
+	return w.tell(one)
+}
+
+// whole takes it that an agent has told of all that are there: any other one was
+// deleted while there was no agent.
+func (w *watched) whole() error {
+	w.known = true
+	for _, id := range slices.Sorted(maps.Keys(w.last)) {
+		if w.here[id] {
+			continue
+		}
+		one := w.last[id]
+		one.State, one.Reason = instance.Absent, instance.ReasonDeleted
+		one.PropolisID, one.Zone, one.VNICs = "", "", []api.VNIC{}
+		if err := w.hear(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads server-sent events (HTML 9.2), in the form in which an agent sends
+// them: the data of each is one line behind its name.
+func (w *watched) read(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxEvent)
+	event := ""
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), ": ")
+		var err error
+		switch {
+		case key == "event":
+			event = value
+		case key != "data":
+		case event == "failure":
+			return failed(http.MethodGet, "/instance-events", http.StatusInternalServerError, []byte(value))
+		case event == "whole":
+			err = w.whole()
+		default:
+			var one api.Instance
+			if err = json.Unmarshal([]byte(value), &one); err != nil {
+				return fmt.Errorf("an event of the agent's: %w", err)
+			}
+			err = w.hear(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return &awayError{"the agent's answer was broken off", cmp.Or(lines.Err(), io.ErrUnexpectedEOF)}
+}
+
+// Pauses between attempts to reach an agent that has gone away: twice as long each
+// time.
+const (
+	firstPause   = 250 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// persist asks, again where an agent that has begun to answer goes away, until ctx
+// ends, whose cause it returns.
+func (c *Client) persist(ctx context.Context, ask func(began func()) error) error {
+	reached, away, pause := false, false, firstPause
+	for {
+		err := ask(func() { reached, away, pause = true, false, firstPause })
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !reached || !gone(err):
+			return err
+		case !away && c.Away != nil:
+			c.Away(fmt.Errorf("%w: it is asked again until it answers", err))
+		}
+		away = true
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// awayError is an agent that does not answer, or not to the end.
+type awayError struct {
+	what string
+	err  error
+}
+
+func (e *awayError) Error() string { return e.what + ": " + e.err.Error() }
+func (e *awayError) Unwrap() error { return e.err }
+
+// gone says whether an agent has gone away, and may come back.
+func gone(err error) bool {
+	if _, away := errors.AsType[*awayError](err); !away {
+		return false
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
+	}
+	for _, cut := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, cut) {
+			return true
+		}
+	}
+	return false
+}
