@@ -143,7 +143,8 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
 func (a *agent) sight(ctx, monitored context.Context, w *watched, id uuid.UUID, o instance.Observation) {
 	switch r := w.record; {
 	case r.VMM != nil && stateOf(o.State).Final():
-		a.work.Ended(r.ID, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
+		// Afterwards: how its migration ended is known here, and nowhere when it is gone.
+		defer a.work.Ended(r.ID, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
 		o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is taken away"}
 	case o.Reason != "" && o.State != instance.Failed:
 		a.meter.doubts.Add(1)
