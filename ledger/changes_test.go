@@ -58,11 +58,12 @@ func (p *Ledger) bargain(d *disk) (loss Loss, kept []int, err error) {
 	if loss, err = p.lose(context.Background(), d.at.File()); err != nil {
 		return Loss{}, nil, err
 	}
-	facts, err := p.at(d.at).text.facts()
+	before := p.at(d.at).text
+	facts, err := before.facts()
 	if err != nil {
 		return Loss{}, nil, err
 	}
-	kept, err = listed(View{index: facts})
+	kept, err = listed(View{index: facts, data: before.data})
 	return loss, kept, err
 }
 

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,26 +19,28 @@ type index struct {
 	dead   int     // bytes of lines without such a fact
 }
 
-// place is where a value lies. In a layer above others, none means removed.
+// place is where a value lies in the text: no bytes of it, so that those of a text
+// that was too short for the next line are not kept. In a layer above others, no
+// length means removed.
 type place struct {
-	value json.RawMessage
-	line  int32
+	start        int
+	length, line int32
 }
 
 // get is where the last value of a key lies.
 func (x *index) get(key string) (place, bool) {
 	for _, layer := range slices.Backward(x.layers) {
 		if at, ok := layer[key]; ok {
-			return at, at.value != nil
+			return at, at.length > 0
 		}
 	}
 	return place{}, false
 }
 
-// keyed is a value with its key.
+// keyed is a value's place with its key.
 type keyed struct {
-	key   string
-	value json.RawMessage
+	key string
+	place
 }
 
 // under is all that opens with prefix, by key.
@@ -47,8 +48,8 @@ func (x *index) under(prefix string) []keyed {
 	var found []keyed
 	for n, layer := range x.layers {
 		for key, at := range layer {
-			if at.value != nil && strings.HasPrefix(key, prefix) && !covered(key, x.layers[n+1:]) {
-				found = append(found, keyed{key, at.value})
+			if at.length > 0 && strings.HasPrefix(key, prefix) && !covered(key, x.layers[n+1:]) {
+				found = append(found, keyed{key, at})
 			}
 		}
 	}
@@ -105,7 +106,7 @@ func (x *index) settle() {
 		}
 		both, bottom := maps.Clone(below), len(x.layers) == 2
 		for key, at := range above {
-			if bottom && at.value == nil {
+			if bottom && at.length == 0 {
 				delete(both, key)
 			} else {
 				both[key] = at
@@ -120,9 +121,11 @@ func (x *index) add(t *text, i int) error {
 	newest := x.layers[len(x.layers)-1]
 	f, _ := cutLine(t.line(i))
 	x.live = append(x.live, 0)
+	end := t.lines[i].end - len("]}")
 	for rest := f.facts; len(rest) > 0; {
 		var name, value []byte
 		var ok bool
+		start := end - len(rest) + len(openKey) + len(openValue)
 		if name, value, rest, ok = cutFact(rest); !ok {
 			return &fault{i + 2, fmt.Sprintf("the facts of line %d are not written as facts", f.seq)}
 		}
@@ -137,7 +140,7 @@ func (x *index) add(t *text, i int) error {
 		}
 		switch {
 		case string(value) != "null":
-			newest[key] = place{value, int32(i)}
+			newest[key] = place{start + len(name), int32(len(value)), int32(i)}
 			x.live[i]++
 		case had && len(x.layers) > 1:
 			newest[key] = place{}

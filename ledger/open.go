@@ -215,7 +215,7 @@ func (p *picture) view(c *copyAt) (View, error) {
 	if err != nil {
 		return View{}, broken(c.File(), err)
 	}
-	v := View{index: facts, head: c.text.head(), ledger: c.text.Ledger, epochs: p.best.text.epochs, warnings: p.warnings}
+	v := View{index: facts, data: c.text.data, head: c.text.head(), ledger: c.text.Ledger, epochs: p.best.text.epochs, warnings: p.warnings}
 	for _, m := range p.members {
 		v.members = append(v.members, Member{Seat: m.seat(), File: m.File()})
 	}

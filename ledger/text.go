@@ -3,20 +3,29 @@ package ledger
 import (
 	"fmt"
 	"sort"
+	"sync"
 	"sync/atomic"
+	"weak"
 )
 
-// text is the verified contents of one file. It is never changed; a longer
-// text shares its bytes.
+// text is the verified contents of one file. It is never changed.
 type text struct {
 	header
-	data   []byte // up to the end of the last verified line
+	*body
+	torn int // bytes behind data that a power cut left of an append
+}
+
+// body is what is behind the header, which copies that are alike share. A longer
+// one shares its bytes.
+type body struct {
+	data   []byte // up to the end of the last verified line; its header is one copy's
 	lines  []span
 	epochs []Epoch
-	torn   int // bytes behind data that a power cut left of an append
 
-	grown  bool   // a longer text shares what lies behind data and lines
-	before *index // of the text that this one extends, if it had one
+	mu     sync.Mutex         // of who extends it
+	grown  bool               // a longer one shares what lies behind data and lines
+	longer weak.Pointer[body] // that one
+	before *index             // of the one that this extends, if it had one
 	index  atomic.Pointer[index]
 }
 

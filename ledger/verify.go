@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"weak"
 )
 
 // fault is what is wrong with a text, and where.
@@ -26,7 +27,7 @@ func verify(data []byte, known *text) (*text, error) {
 	if known != nil && (known.Ledger != h.Ledger || known.Base != h.Base) {
 		known = nil
 	}
-	t := &text{header: h, lines: make([]span, 0, bytes.Count(data, []byte{'\n'}))}
+	t := &text{header: h, body: &body{lines: make([]span, 0, bytes.Count(data, []byte{'\n'}))}}
 	if at, err = t.keep(data, at, known); err != nil {
 		return nil, err
 	}
@@ -36,21 +37,30 @@ func verify(data []byte, known *text) (*text, error) {
 	if len(t.epochs) == 0 {
 		return nil, &fault{2, "no line says which copies count"}
 	}
+	if known != nil && known.head() == t.head() && len(known.data) == len(t.data) {
+		t.body = known.body // the chain proves it
+	}
 	return t, nil
 }
 
-// extend is t with the bytes that its file has got since. It is not safe for
-// concurrent use.
+// extend is t with the bytes that its file has got since. Copies that got the
+// same share it again.
 func (t *text) extend(more []byte) (*text, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if same := t.longer.Value(); same != nil && bytes.Equal(same.data[len(t.data):], more) {
+		return &text{header: t.header, body: same}, nil
+	}
 	data, lines, epochs := t.data, t.lines, t.epochs
 	if t.grown {
 		data, lines, epochs = slices.Clip(data), slices.Clip(lines), slices.Clip(epochs)
 	}
 	t.grown = true
-	longer := &text{header: t.header, lines: lines, epochs: epochs, before: t.index.Load()}
+	longer := &text{header: t.header, body: &body{lines: lines, epochs: epochs, before: t.index.Load()}}
 	if err := longer.follow(append(data, more...), len(data), nil); err != nil {
 		return nil, err
 	}
+	t.longer = weak.Make(longer.body)
 	return longer, nil
 }
 

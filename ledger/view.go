@@ -10,6 +10,7 @@ import (
 // holds nothing.
 type View struct {
 	index    *index
+	data     []byte // that it is the index of
 	head     Head
 	ledger   string
 	epochs   []Epoch // the last of them counts
@@ -30,7 +31,7 @@ func (v View) Get(key string) (json.RawMessage, bool) {
 		return nil, false
 	}
 	at, ok := v.index.get(key)
-	return at.value, ok
+	return v.at(at), ok
 }
 
 // All is the keys that open with prefix, sorted, with their values.
@@ -40,11 +41,20 @@ func (v View) All(prefix string) iter.Seq2[string, json.RawMessage] {
 			return
 		}
 		for _, f := range v.index.under(prefix) {
-			if !yield(f.key, f.value) {
+			if !yield(f.key, v.at(f.place)) {
 				return
 			}
 		}
 	}
+}
+
+// at is the value in a place; nil: there is none.
+func (v View) at(p place) json.RawMessage {
+	if p.length == 0 {
+		return nil
+	}
+	end := p.start + int(p.length)
+	return v.data[p.start:end:end]
 }
 
 // Seq is the number of the last append that the view contains; 0 for the zero
