@@ -34,24 +34,50 @@ type Request struct {
 // answer. Errors: a *Refusal for an answer that is none of 2xx; those of
 // exchange.Send.
 func Send(ctx context.Context, h host.Host, r Request) ([]byte, error) {
-	out, err := http.NewRequest(r.Method, r.URL.Path, bytes.NewReader(r.Body))
+	p, err := Begin(ctx, h, r)
 	if err != nil {
 		return nil, err
+	}
+	return p.Body()
+}
+
+// Pending is a request that is under way: see exchange.Pending.
+type Pending struct {
+	*exchange.Pending
+	method, path string
+}
+
+// Begin is the first part of Send; Body must follow.
+func Begin(ctx context.Context, h host.Host, r Request) (Pending, error) {
+	out, err := http.NewRequest(r.Method, r.URL.Path, bytes.NewReader(r.Body))
+	if err != nil {
+		return Pending{}, err
 	}
 	out.URL = r.URL
 	for _, line := range Headers(r.Version, r.Body) {
 		name, value, _ := strings.Cut(line, ": ")
 		out.Header.Set(name, value)
 	}
-	reply, err := exchange.Send(ctx, h, out, r.Limit)
+	p := Pending{method: r.Method, path: r.URL.Path}
+	if p.Pending, err = exchange.Begin(ctx, h, out, r.Limit); err != nil {
+		return Pending{}, p.failed(err)
+	}
+	return p, nil
+}
+
+// Body is the last part of Send.
+func (p Pending) Body() ([]byte, error) {
+	reply, err := p.Reply()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
+		return nil, p.failed(err)
 	}
 	if reply.Status < 200 || reply.Status > 299 {
-		return nil, Decode(r.Method, r.URL.Path, reply.Status, reply.Body)
+		return nil, Decode(p.method, p.path, reply.Status, reply.Body)
 	}
 	return reply.Body, nil
 }
+
+func (p Pending) failed(err error) error { return fmt.Errorf("%s %s: %w", p.method, p.path, err) }
 
 // Headers are the lines of a request's head with this body, which is JSON if
 // there is one.

@@ -36,22 +36,52 @@ type Reply struct {
 // io.ErrUnexpectedEOF for an answer that was broken off, also before it began;
 // the context's.
 func Send(ctx context.Context, h host.Host, r *http.Request, limit int) (Reply, error) {
+	p, err := Begin(ctx, h, r, limit)
+	if err != nil {
+		return Reply{}, err
+	}
+	return p.Reply()
+}
+
+// Pending is a request that is under way, for who waits for months: he keeps
+// neither the request nor what reading its answer takes.
+type Pending struct {
+	ctx     context.Context
+	in      source
+	method  string
+	written chan error
+	uncut   func() bool // the connection ends no more with the context
+}
+
+// Begin is the first part of Send: it dials, and begins to write. Reply must
+// follow.
+func Begin(ctx context.Context, h host.Host, r *http.Request, limit int) (*Pending, error) {
 	r.Close = true
 	conn, err := h.Dial(ctx, "tcp", r.URL.Host)
 	if err != nil {
-		return Reply{}, cmp.Or(ctx.Err(), err)
+		return nil, cmp.Or(ctx.Err(), err)
 	}
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	written := make(chan error, 1)
-	go func() { written <- write(conn, r) }() // a server may answer before it has read all
-	reply, err := receive(conn, r, limit)
-	conn.Close()
-	werr := <-written
+	p := &Pending{ctx: ctx, in: source{conn: conn, limit: limit, left: limit}, method: r.Method, written: make(chan error, 1)}
+	p.uncut = context.AfterFunc(ctx, func() { conn.Close() })
+	go func() { p.written <- write(conn, r) }() // a server may answer before it has read all
+	return p, nil
+}
+
+// Await waits until the answer begins, or will not. It takes next to no stack,
+// which Reply does.
+func (p *Pending) Await() { p.in.await() }
+
+// Reply is the last part of Send.
+func (p *Pending) Reply() (Reply, error) {
+	defer p.uncut()
+	reply, err := p.in.receive(p.method)
+	p.in.conn.Close()
+	werr := <-p.written
 	switch {
 	case err == nil:
 		return reply, nil
-	case ctx.Err() != nil:
-		return Reply{}, ctx.Err()
+	case p.ctx.Err() != nil:
+		return Reply{}, p.ctx.Err()
 	case werr != nil && !hungUp(werr):
 		return Reply{}, werr // which is why there was no answer
 	}
@@ -75,9 +105,8 @@ func hungUp(err error) bool {
 
 // receive reads the answer. If it is cut off, also before it began, the error is
 // io.ErrUnexpectedEOF; if it is not HTTP, ErrReply.
-func receive(conn net.Conn, r *http.Request, limit int) (reply Reply, err error) {
-	in := &source{conn: conn, limit: limit, left: limit}
-	a, err := answer(bufio.NewReaderSize(in, 512), r)
+func (s *source) receive(method string) (reply Reply, err error) {
+	a, err := answer(bufio.NewReaderSize(s, 512), method)
 	if err == nil {
 		defer a.Body.Close()
 		reply.Status, reply.Header = a.StatusCode, a.Header
@@ -86,18 +115,18 @@ func receive(conn net.Conn, r *http.Request, limit int) (reply Reply, err error)
 	switch {
 	case err == nil:
 		return reply, nil
-	case errors.Is(in.err, io.EOF):
+	case errors.Is(s.err, io.EOF):
 		return Reply{}, fmt.Errorf("the connection was broken off: %w", io.ErrUnexpectedEOF)
-	case in.err != nil:
-		return Reply{}, in.err
+	case s.err != nil:
+		return Reply{}, s.err
 	}
 	return Reply{}, fmt.Errorf("%w: %w", ErrReply, err)
 }
 
 // answer reads the head of the final answer, behind any interim ones.
-func answer(from *bufio.Reader, r *http.Request) (*http.Response, error) {
+func answer(from *bufio.Reader, method string) (*http.Response, error) {
 	for {
-		a, err := http.ReadResponse(from, r)
+		a, err := http.ReadResponse(from, &http.Request{Method: method})
 		if err != nil || a.StatusCode >= 200 || a.StatusCode == http.StatusSwitchingProtocols {
 			return a, err
 		}
@@ -110,19 +139,25 @@ type source struct {
 	conn  net.Conn
 	limit int
 	left  int
+	first [1]byte // that was waited for
+	begun int     // how many bytes of it are there, and not read yet
 	err   error
 }
 
+// await waits for the first byte.
+func (s *source) await() { s.begun, s.err = s.conn.Read(s.first[:]) }
+
 // Read is part of io.Reader.
-func (s *source) Read(p []byte) (int, error) {
-	if s.left == 0 {
+func (s *source) Read(p []byte) (n int, err error) {
+	switch {
+	case s.left == 0:
 		s.err = fmt.Errorf("%w: it is longer than %d bytes", ErrReply, s.limit)
 		return 0, s.err
+	case s.begun > 0:
+		n, s.begun = copy(p, s.first[:]), 0
+	case s.err == nil:
+		n, s.err = s.conn.Read(p[:min(len(p), s.left)])
 	}
-	n, err := s.conn.Read(p[:min(len(p), s.left)])
 	s.left -= n
-	if err != nil {
-		s.err = err
-	}
-	return n, err
+	return n, s.err
 }

@@ -61,41 +61,80 @@ const (
 // destroyed if it was stopping; one that cannot be reached keeps its state, and
 // the reason says so.
 func (s Settings) Monitor(h host.Host, r Record, zones Zones, tell func(Observation)) func(context.Context) {
-	m := &monitor{client: propolis.Client{Host: h, Target: s.target(r)}, zone: r.Run.Zone, zones: zones, tell: tell}
+	r.Name = strings.Clone(r.Name) // which is part of the text of all of the record
+	m := &monitor{client: propolis.Client{Host: h, Target: s.target(r)}, zone: strings.Clone(r.Run.Zone), zones: zones, tell: tell, pause: firstRetry}
 	m.last.State = Unknown
 	return m.watch
 }
 
-// watch is for a goroutine of its own, of which there may be ten thousand: what
-// lies on its stack is kept small.
+// watch is for a goroutine of its own, of which there may be ten thousand: it
+// waits here, and all else lies on other stacks. One that has grown stays so.
 func (m *monitor) watch(ctx context.Context) {
-	for pause := firstRetry; ctx.Err() == nil; {
-		status, err := m.poll(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-			pause = firstRetry
-			m.next = status.Generation + 1
-			m.say(Observation{Status{State: strings.ToLower(status.State)}, status.Migration, status.Generation})
-			if propolis.Final(status.State) {
-				return
-			}
-			continue
-		case isNoInstance(err):
-			m.end("Propolis restarted and has lost its machine")
-			return
-		case m.gone(ctx, err):
-			return
+	for more := true; more && ctx.Err() == nil; {
+		waiting, cancel := context.WithTimeout(ctx, quiet)
+		var poll *propolis.Poll
+		var err error
+		aside(func() { poll, err = m.client.Poll(waiting, m.next) })
+		if err == nil {
+			poll.Await()
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
-		pause = min(2*pause, longestRetry)
+		aside(func() { more = m.hear(ctx, waiting, poll, err) })
+		cancel()
 	}
+}
+
+// aside does something on another stack.
+func aside(do func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	<-done
+}
+
+// hear tells what has come of asking, and says whether to ask again. What cannot
+// be reached is to be asked later.
+func (m *monitor) hear(ctx, waiting context.Context, poll *propolis.Poll, err error) (more bool) {
+	var status propolis.Status
+	if err == nil {
+		status, err = m.client.Polled(waiting, poll)
+	}
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		if err = m.probe(ctx); err == nil {
+			return true
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case err == nil:
+		m.pause = firstRetry
+		m.next = status.Generation + 1
+		m.say(Observation{Status{State: strings.ToLower(status.State)}, status.Migration, status.Generation})
+		return !propolis.Final(status.State)
+	case isNoInstance(err):
+		m.end("Propolis restarted and has lost its machine")
+		return false
+	case m.gone(ctx, err):
+		return false
+	}
+	timer := time.NewTimer(m.pause)
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		timer.Stop()
+	}
+	m.pause = min(2*m.pause, longestRetry)
+	return true
+}
+
+// probe asks what has been silent for long whether it is still there.
+func (m *monitor) probe(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	_, err := m.client.Get(asking)
+	if err == nil {
+		m.reachable()
+	}
+	return err
 }
 
 // monitor is one run that is watched.
@@ -104,28 +143,9 @@ type monitor struct {
 	zone   string
 	zones  Zones
 	tell   func(Observation)
-	next   uint64 // the generation that is waited for
+	next   uint64        // the generation that is waited for
+	pause  time.Duration // until it is asked again, if it cannot be reached
 	last   Observation
-}
-
-// poll waits for the next generation. What has been silent for long is asked
-// whether it is still there.
-func (m *monitor) poll(ctx context.Context) (propolis.Status, error) {
-	for {
-		waiting, cancel := context.WithTimeout(ctx, quiet)
-		status, err := m.client.Monitor(waiting, m.next)
-		cancel()
-		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			return status, err
-		}
-		asking, cancel := context.WithTimeout(ctx, askTimeout)
-		_, err = m.client.Get(asking)
-		cancel()
-		if err != nil {
-			return propolis.Status{}, err
-		}
-		m.reachable()
-	}
 }
 
 // gone tells why a machine could not be asked; true if it will never be there

@@ -88,16 +88,11 @@ func (c Client) Snapshot(ctx context.Context, disk, snapshot uuid.UUID) error {
 // then, which may be a later one. Beyond the last generation it is
 // ErrNoInstance, except after Failed, where it can wait for ever.
 func (c Client) Monitor(ctx context.Context, generation uint64) (Status, error) {
-	body, err := json.Marshal(map[string]uint64{"gen": generation})
+	p, err := c.Poll(ctx, generation)
 	if err != nil {
 		return Status{}, err
 	}
-	data, err := c.do(ctx, http.MethodGet, pathMonitor, body)
-	if err != nil {
-		return Status{}, err
-	}
-	s, err := decodeStatus(data, generation)
-	return s, replyError(http.MethodGet, pathMonitor, err)
+	return c.Polled(ctx, p)
 }
 
 // Await waits until the machine is in one of the states, at generation from or

@@ -47,15 +47,25 @@ func (c Client) speak(ctx context.Context, method, path string, needs spec.Versi
 
 // send sends a request in one version.
 func (c Client) send(ctx context.Context, target Target, v spec.Version, method, path string, body []byte) ([]byte, error) {
+	reply, err := dropshot.Send(ctx, c.Host, target.request(v, method, path, body))
+	return reply, c.failed(ctx, target, method, err)
+}
+
+// request is one to a target whose address is found.
+func (t Target) request(v spec.Version, method, path string, body []byte) dropshot.Request {
 	path, query, _ := strings.Cut(path, "?")
-	to := &url.URL{Scheme: "http", Host: target.Address.String(), Path: path, RawQuery: query}
-	reply, err := dropshot.Send(ctx, c.Host, dropshot.Request{Method: method, URL: to, Version: v.String(), Body: body, Limit: maxReply})
+	to := &url.URL{Scheme: "http", Host: t.Address.String(), Path: path, RawQuery: query}
+	return dropshot.Request{Method: method, URL: to, Version: v.String(), Body: body, Limit: maxReply}
+}
+
+// failed is the error of a request, with what the server's log says of it.
+func (c Client) failed(ctx context.Context, target Target, method string, err error) error {
 	if e, ok := errors.AsType[*dropshot.Refusal](err); ok {
 		refused := &Error{Refusal: *e}
 		if e.Status == http.StatusInternalServerError && e.RequestID != "" {
 			refused.Cause = target.Log.why(ctx, c.Host, causeOf(e.RequestID))
 		}
-		return nil, refused
+		return refused
 	}
 	if method != http.MethodGet && errors.Is(err, io.ErrUnexpectedEOF) {
 		if words := target.Log.why(ctx, c.Host, lastWords); words != "" {
@@ -65,5 +75,5 @@ func (c Client) send(ctx context.Context, target Target, v spec.Version, method,
 	if errors.Is(err, exchange.ErrReply) {
 		err = fmt.Errorf("%w: %w", ErrReply, err)
 	}
-	return reply, err
+	return err
 }
