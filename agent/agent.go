@@ -180,7 +180,7 @@ func (a *agent) worker(ctx context.Context) *work {
 	env.Warn = func(err error) { a.Log.Warn("at work on a VM", "cause", err) }
 	return &work{
 		instances: a.Instance, up: a.Up, failure: a.Failure, document: a.Document, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
-		say: func(r instance.Record, id uuid.UUID, o instance.Observation) { a.say(ctx, r, id, o) },
+		say: func(r instance.Record, id uuid.UUID, o instance.Observation) { a.say(ctx, ownerOf(r), id, o) },
 	}
 }
 

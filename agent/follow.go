@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,11 +16,27 @@ import (
 
 // watched is a VM that is recorded.
 type watched struct {
-	record  instance.Record
-	cancel  context.CancelFunc // of its monitor; nil: its machine is not made yet
-	ended   chan struct{}      // closed when the monitor is
-	sighted chan struct{}      // closed when the monitor has told anything
-	once    sync.Once
+	owner
+	zone       string
+	registered bool               // by the control plane
+	cancel     context.CancelFunc // of its monitor; nil: its machine is not made yet
+	ended      chan struct{}      // closed when the monitor is
+	sighted    chan struct{}      // closed when the monitor has told anything
+	once       sync.Once
+}
+
+// owner is the instance that a VM is a run of, and the migration by which it is to
+// come; empty: it is here.
+type owner struct{ id, name, arrival string }
+
+// ownerOf names what is kept of a record, whose own texts are parts of one that
+// has all of it.
+func ownerOf(r instance.Record) owner {
+	o := owner{id: strings.Clone(r.ID), name: strings.Clone(r.Name)}
+	if m := r.Arrival(); m != nil {
+		o.arrival = strings.Clone(m.ID)
+	}
+	return o
 }
 
 // firstLook is how long the agent waits, before it answers, for those VMs whose
@@ -42,7 +59,7 @@ func (a *agent) begin(ctx context.Context) error {
 		case <-w.sighted:
 		case <-deadline.C:
 			deadline.Reset(0) // and so for all others
-			a.say(ctx, w.record, id, instance.Observation{Status: instance.Status{State: instance.Unknown, Reason: "its Propolis has not answered yet"}})
+			a.say(ctx, w.owner, id, instance.Observation{Status: instance.Status{State: instance.Unknown, Reason: "its Propolis has not answered yet"}})
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -115,24 +132,18 @@ func (a *agent) bring(ctx context.Context, records []instance.Record) {
 // one that is the control plane's nobody hears that it has ended before nothing
 // of it is left: what it had is given to others then.
 func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
-	w := &watched{record: r, ended: make(chan struct{}), sighted: make(chan struct{})}
+	w := &watched{owner: ownerOf(r), registered: r.VMM != nil, ended: make(chan struct{}), sighted: make(chan struct{})}
 	a.mu.Lock()
 	a.watched[id] = w
 	a.mu.Unlock()
 	if r.Run == nil || !r.Run.Ensured {
-		a.say(ctx, r, id, instance.Observation{Status: unmade(r)})
+		a.say(ctx, w.owner, id, instance.Observation{Status: unmade(r)})
 		return
 	}
+	w.zone = strings.Clone(r.Run.Zone)
 	monitored, cancel := context.WithCancel(ctx)
 	w.cancel = cancel
-	watch := a.Instance.Monitor(a.env.Host, r, a.zones, func(o instance.Observation) {
-		told := make(chan struct{})
-		go func() { // not on the stack of who waits for months: it would stay as large
-			defer close(told)
-			a.sight(ctx, monitored, w, id, o)
-		}()
-		<-told
-	})
+	watch := a.Instance.Monitor(a.env.Host, r, a.zones, func(o instance.Observation) { a.sight(ctx, monitored, w, id, o) })
 	a.monitors.Go(func() {
 		defer close(w.ended)
 		watch(monitored)
@@ -141,27 +152,27 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
 
 // sight takes in what a monitor has seen of a VM, as long as it is monitored.
 func (a *agent) sight(ctx, monitored context.Context, w *watched, id uuid.UUID, o instance.Observation) {
-	switch r := w.record; {
-	case r.VMM != nil && stateOf(o.State).Final():
+	switch {
+	case w.registered && stateOf(o.State).Final():
 		// Afterwards: how its migration ended is known here, and nowhere when it is gone.
-		defer a.work.Ended(r.ID, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
+		defer a.work.Ended(w.id, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
 		o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is taken away"}
 	case o.Reason != "" && o.State != instance.Failed:
 		a.meter.doubts.Add(1)
 	case o.State == instance.Failed:
-		o.Status = a.ended(monitored, r, o.Status)
+		o.Status = a.ended(monitored, w, id, o.Status)
 	}
 	if monitored.Err() != nil {
 		return // it is not recorded any more: its tombstone tells
 	}
-	a.say(ctx, w.record, id, o)
+	a.say(ctx, w.owner, id, o)
 	w.once.Do(func() { close(w.sighted) })
 }
 
 // ended is how a run ended whose machine is gone: as the state file says, if
 // somebody takes the run away, and otherwise as it was seen. What cannot be read
 // is waited for: whoever takes a run away has written it down before.
-func (a *agent) ended(ctx context.Context, r instance.Record, seen instance.Status) instance.Status {
+func (a *agent) ended(ctx context.Context, w *watched, id uuid.UUID, seen instance.Status) instance.Status {
 	for {
 		var view ledger.View
 		book, err := a.env.Ledger(ctx)
@@ -169,7 +180,7 @@ func (a *agent) ended(ctx context.Context, r instance.Record, seen instance.Stat
 			view, err = book.Read(ctx)
 		}
 		if err == nil {
-			if told, ok := instance.Ended(view, r); ok {
+			if told, ok := instance.Ended(view, w.id, instance.Run{PropolisID: id.String(), Zone: w.zone}); ok {
 				return told
 			}
 			return seen
@@ -212,7 +223,7 @@ func (a *agent) unwatch(ctx context.Context, id uuid.UUID, w *watched) {
 		w.cancel()
 		<-w.ended
 	} else {
-		a.say(ctx, w.record, id, instance.Observation{Status: instance.Status{State: instance.Failed, Reason: "it could not be made"}})
+		a.say(ctx, w.owner, id, instance.Observation{Status: instance.Status{State: instance.Failed, Reason: "it could not be made"}})
 	}
 	a.mu.Lock()
 	delete(a.watched, id)
@@ -234,19 +245,19 @@ func (a *agent) mourn(ctx context.Context, view ledger.View) error {
 	}
 	for _, stone := range stones {
 		if id, err := uuid.Parse(stone.PropolisID); err == nil {
-			record := instance.Record{ID: stone.Instance, Name: stone.Name}
-			a.say(ctx, record, id, instance.Observation{Status: instance.Status{State: stone.State, Reason: stone.Reason}, Migration: stone.Migrations})
+			of := owner{id: stone.Instance, name: stone.Name}
+			a.say(ctx, of, id, instance.Observation{Status: instance.Status{State: stone.State, Reason: stone.Reason}, Migration: stone.Migrations})
 		}
 	}
 	return nil
 }
 
 // say puts what was seen of a VM on the board, and rings.
-func (a *agent) say(ctx context.Context, r instance.Record, id uuid.UUID, o instance.Observation) {
-	now := VM{ID: id, Instance: r.ID, Name: r.Name, State: stateOf(o.State), Reason: o.Reason, Seen: o.Generation}
+func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o instance.Observation) {
+	now := VM{ID: id, Instance: of.id, Name: of.name, State: stateOf(o.State), Reason: o.Reason, Seen: o.Generation}
 	old, _ := a.board.Get(id)
-	if arrival := r.Arrival(); arrival != nil && o.Migration.In == nil {
-		o.Migration.In = &propolis.Migration{ID: arrival.ID}
+	if of.arrival != "" && o.Migration.In == nil {
+		o.Migration.In = &propolis.Migration{ID: of.arrival}
 	}
 	now.In, now.Out = migration(old.In, o.Migration.In, now.State), migration(old.Out, o.Migration.Out, now.State)
 	if now.Seen == 0 {
@@ -256,7 +267,7 @@ func (a *agent) say(ctx context.Context, r instance.Record, id uuid.UUID, o inst
 		now.State = old.State
 	}
 	if v, changed := a.board.Publish(now); changed {
-		a.Log.Info("VM changed", "vm", id, "instance", r.ID, "state", v.State, "generation", v.Gen, "reason", v.Reason)
+		a.Log.Info("VM changed", "vm", id, "instance", of.id, "state", v.State, "generation", v.Gen, "reason", v.Reason)
 		a.bells.Notify(ctx, id)
 	}
 }

@@ -51,22 +51,22 @@ func ForgetTombstone(propolisID string) ledger.Fact {
 	return ledger.Fact{Key: tombstonePrefix + propolisID}
 }
 
-// Ended is what the state file says of how the run of a record ended, for whoever
+// Ended is what the state file says of how a run of an instance ended, for whoever
 // finds its machine gone: what its tombstone says, or what was decided; or that
 // it was destroyed, if its zone is what somebody takes away, or has begun to.
 // False: it says nothing.
-func Ended(view ledger.View, r Record) (Status, bool) {
-	if value, ok := view.Get(tombstonePrefix + r.Run.PropolisID); ok {
+func Ended(view ledger.View, id string, run Run) (Status, bool) {
+	if value, ok := view.Get(tombstonePrefix + run.PropolisID); ok {
 		var t Tombstone
 		if json.Unmarshal(value, &t) == nil {
 			return Status{State: t.State, Reason: t.Reason}, true
 		}
 	}
-	if now, _, err := Load(view, r.ID); err == nil && now.Ending != nil && now.Ending.PropolisID == r.Run.PropolisID {
+	if now, _, err := Load(view, id); err == nil && now.Ending != nil && now.Ending.PropolisID == run.PropolisID {
 		return Status{State: now.Ending.State, Reason: now.Ending.Reason}, true
 	}
 	for _, in := range operation.Open(view) {
-		if slices.ContainsFunc(in.Removes, func(o operation.Object) bool { return o.Kind == "zone" && o.Name == r.Run.Zone }) {
+		if slices.ContainsFunc(in.Removes, func(o operation.Object) bool { return o.Kind == "zone" && o.Name == run.Zone }) {
 			return Status{State: "destroyed"}, true
 		}
 	}
@@ -133,7 +133,7 @@ func (s Settings) epitaph(view ledger.View, old Record, vm string, seen Seen, no
 	case old.VMM != nil && old.Migration.arrives() && s.arrived(old, seen) != atTarget:
 		t.State, t.Reason = Failed, "it has not arrived"
 	case old.Run != nil && old.Run.PropolisID == vm:
-		_, taken := Ended(view, old) // by one that was killed, and before whom it ran
+		_, taken := Ended(view, old.ID, *old.Run) // by one that was killed, and before whom it ran
 		if status := s.status(old, seen); status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
 			t.State, t.Reason = Failed, status.Reason
 		}

@@ -2,6 +2,7 @@ package nicsync
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ type watcher struct {
 type glimpse struct {
 	zones    string
 	configs  string // their files: who writes one replaces it
-	recorded string
+	recorded [sha256.Size]byte
 	barrier  string
 }
 
@@ -98,6 +99,6 @@ func (w *watcher) lookAtRecords(ctx context.Context) {
 		return
 	}
 	if vms, err := w.Recorded(view); err == nil {
-		w.seq, w.seen.recorded = view.Seq(), fmt.Sprintf("%+v", vms)
+		w.seq, w.seen.recorded = view.Seq(), sha256.Sum256(fmt.Appendf(nil, "%+v", vms))
 	}
 }
