@@ -38,7 +38,7 @@ func Send(ctx context.Context, h host.Host, r Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Body()
+	return p.Body(ctx)
 }
 
 // Pending is a request that is under way: see exchange.Pending.
@@ -66,8 +66,8 @@ func Begin(ctx context.Context, h host.Host, r Request) (Pending, error) {
 }
 
 // Body is the last part of Send.
-func (p Pending) Body() ([]byte, error) {
-	reply, err := p.Reply()
+func (p Pending) Body(ctx context.Context) ([]byte, error) {
+	reply, err := p.Reply(ctx)
 	if err != nil {
 		return nil, p.failed(err)
 	}

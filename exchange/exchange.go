@@ -14,7 +14,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"syscall"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -40,52 +42,63 @@ func Send(ctx context.Context, h host.Host, r *http.Request, limit int) (Reply, 
 	if err != nil {
 		return Reply{}, err
 	}
-	return p.Reply()
+	return p.Reply(ctx)
 }
 
 // Pending is a request that is under way, for who waits for months: he keeps
 // neither the request nor what reading its answer takes.
 type Pending struct {
-	ctx     context.Context
 	in      source
 	method  string
 	written chan error
-	uncut   func() bool // the connection ends no more with the context
 }
 
-// Begin is the first part of Send: it dials, and begins to write. Reply must
-// follow.
+// Begin is the first part of Send: it dials, and begins to write, which the
+// context does not end. Reply must follow.
 func Begin(ctx context.Context, h host.Host, r *http.Request, limit int) (*Pending, error) {
 	r.Close = true
 	conn, err := h.Dial(ctx, "tcp", r.URL.Host)
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), err)
 	}
-	p := &Pending{ctx: ctx, in: source{conn: conn, limit: limit, left: limit}, method: r.Method, written: make(chan error, 1)}
-	p.uncut = context.AfterFunc(ctx, func() { conn.Close() })
+	p := &Pending{in: source{conn: conn, limit: limit, left: limit}, method: r.Method, written: make(chan error, 1)}
 	go func() { p.written <- write(conn, r) }() // a server may answer before it has read all
 	return p, nil
 }
 
-// Await waits until the answer begins, or will not. It takes next to no stack,
-// which Reply does.
-func (p *Pending) Await() { p.in.await() }
+// Await waits until the answer begins, or will not, so long, or until the context
+// ends. It takes next to no stack, which Reply does. What has not begun is
+// context.DeadlineExceeded there.
+func (p *Pending) Await(ctx context.Context, patience time.Duration) {
+	stop := p.endWith(ctx)
+	_ = p.in.conn.SetReadDeadline(time.Now().Add(patience))
+	p.in.await()
+	_ = p.in.conn.SetReadDeadline(time.Time{})
+	stop()
+}
 
 // Reply is the last part of Send.
-func (p *Pending) Reply() (Reply, error) {
-	defer p.uncut()
+func (p *Pending) Reply(ctx context.Context) (Reply, error) {
+	defer p.endWith(ctx)()
 	reply, err := p.in.receive(p.method)
 	p.in.conn.Close()
 	werr := <-p.written
 	switch {
 	case err == nil:
 		return reply, nil
-	case p.ctx.Err() != nil:
-		return Reply{}, p.ctx.Err()
+	case ctx.Err() != nil:
+		return Reply{}, ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Reply{}, context.DeadlineExceeded
 	case werr != nil && !hungUp(werr):
 		return Reply{}, werr // which is why there was no answer
 	}
 	return Reply{}, err
+}
+
+// endWith has the connection end with the context, until stop.
+func (p *Pending) endWith(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { p.in.conn.Close() })
 }
 
 // write writes the request. If it cannot, no answer need be waited for, unless

@@ -71,15 +71,13 @@ func (s Settings) Monitor(h host.Host, r Record, zones Zones, tell func(Observat
 // waits here, and all else lies on other stacks. One that has grown stays so.
 func (m *monitor) watch(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
-		waiting, cancel := context.WithTimeout(ctx, quiet)
 		var poll *propolis.Poll
 		var err error
-		aside(func() { poll, err = m.client.Poll(waiting, m.next) })
+		aside(func() { poll, err = m.ask(ctx) })
 		if err == nil {
-			poll.Await()
+			poll.Await(ctx, quiet)
 		}
-		aside(func() { more = m.hear(ctx, waiting, poll, err) })
-		cancel()
+		aside(func() { more = m.hear(ctx, poll, err) })
 	}
 }
 
@@ -90,12 +88,21 @@ func aside(do func()) {
 	<-done
 }
 
+// ask asks for the next generation.
+func (m *monitor) ask(ctx context.Context) (*propolis.Poll, error) {
+	asking, cancel := context.WithTimeout(ctx, quiet)
+	defer cancel()
+	return m.client.Poll(asking, m.next)
+}
+
 // hear tells what has come of asking, and says whether to ask again. What cannot
 // be reached is to be asked later.
-func (m *monitor) hear(ctx, waiting context.Context, poll *propolis.Poll, err error) (more bool) {
+func (m *monitor) hear(ctx context.Context, poll *propolis.Poll, err error) (more bool) {
 	var status propolis.Status
 	if err == nil {
-		status, err = m.client.Polled(waiting, poll)
+		reading, cancel := context.WithTimeout(ctx, quiet)
+		status, err = m.client.Polled(reading, poll)
+		cancel()
 	}
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		if err = m.probe(ctx); err == nil {

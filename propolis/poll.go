@@ -46,7 +46,7 @@ func (c Client) Polled(ctx context.Context, p *Poll) (Status, error) {
 	target := c.Target
 	target.Address = p.address
 	for {
-		data, err := p.Body()
+		data, err := p.Body(ctx)
 		if err == nil {
 			target.Spoken.took(target.Address, p.version)
 			s, err := decodeStatus(data, p.generation)
