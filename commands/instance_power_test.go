@@ -50,3 +50,20 @@ func TestAPowerChangeWhoseEndIsNotSeenIsLeftAndFinished(t *testing.T) {
 		})
 	}
 }
+
+// A step that was done has not failed because nobody can look at what came of it.
+func TestAStepWhoseEndCannotBeLookedAtIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSled(t, small(), "")
+		s.run("bootstrap")
+		s.run("instance ensure web1")
+		for _, line := range []string{"propolis ensure --instance web1", "propolis run --instance web1"} {
+			calls := &failing{Host: s.Host()}
+			s.on(t.Context(), calls, line)
+			a := s.on(t.Context(), &failing{Host: s.Host(), at: calls.count[call], how: silent}, line+" -H --columns instance,state")
+			if a.exit != 0 || a.out != "web1\tunknown\n" || !strings.Contains(a.errs, "it is done, and what came of it cannot be seen") {
+				t.Errorf("%s: exit %d: %q %s", line, a.exit, a.out, a.errs)
+			}
+		}
+	})
+}

@@ -91,7 +91,7 @@ func rows() []row {
 		{name: "heal", m2: 2, restart: []string{"bootstrap --degraded"}, prepare: func(s *scene) { s.removeLedger(1) }, line: "ledger heal --degraded", ends: []string{}, stays: true},
 		// Once it is done, the disk is not blank any more.
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
-		{name: "rekey", alters: true, config: secretTuned(), prepare: func(s *scene) { s.secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
+		{name: "rekey", config: secretTuned(), prepare: func(s *scene) { s.secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
 		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true},
 	}
 	for n, line := range steps {

@@ -60,18 +60,20 @@ func machineList() terminal.List[shownMachine] {
 }
 
 // printRunPropolis prints what Propolis says of the machine; before it is given
-// one, that it has none.
+// one, that it has none. What was asked for is done: that nobody can see it is no
+// failure of it, and is told beside it.
 func printRunPropolis(ctx context.Context, e *Env, r instance.Record) error {
-	client, r, err := e.client(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	m, err := machine(ctx, client, r)
-	if errors.Is(err, propolis.ErrNoInstance) {
-		m, err = shownMachine{Instance: r.Name, ID: r.ID, State: instance.Absent, Address: r.Spec.Address.String()}, nil
+	client, _, err := e.client(ctx, r.ID)
+	m := shownMachine{}
+	if err == nil {
+		m, err = machine(ctx, client, r)
 	}
 	if err != nil {
-		return err
+		m = shownMachine{Instance: r.Name, ID: r.ID, State: instance.Absent, Address: r.Spec.Address.String()}
+	}
+	if err != nil && !errors.Is(err, propolis.ErrNoInstance) {
+		m.State = instance.Unknown
+		e.progress.warn(fmt.Errorf("it is done, and what came of it cannot be seen: %w", err))
 	}
 	return machineList().PrintOne(e.Streams.Out, e.output, m)
 }

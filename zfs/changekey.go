@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -45,6 +46,18 @@ func (s ChangeKey) Explain() []host.Line {
 	return with(s.Key, host.CommandLine(changeKeyCommand(s.Dataset, s.Key, s.Properties)))
 }
 
+// carries says whether the dataset has the properties that tell of the key. They
+// are set together with it (spa_keystore_change_key_sync in
+// usr/src/uts/common/fs/zfs/dsl_crypt.c): whatever an error says, it is changed
+// then. Without properties nothing tells.
+func (s ChangeKey) carries(ctx context.Context, h host.Host, properties []Property) bool {
+	if len(properties) == 0 {
+		return false
+	}
+	is, err := Get(ctx, h, s.Dataset, names(properties)...)
+	return err == nil && !slices.ContainsFunc(properties, func(p Property) bool { return is.User[p.Name] != (Value{p.Value, Local}) })
+}
+
 // apartKey is where a host remembers that its zfs takes no properties with a key.
 type apartKey struct{}
 
@@ -76,7 +89,10 @@ func (s ChangeKey) rewrap(ctx context.Context, h host.Host, properties []Propert
 	changed := false
 	err := lend(ctx, h, s.Key, func() error {
 		err := run(ctx, h, changeKeyCommand(s.Dataset, s.Key, properties), s.Dataset)
-		changed = err == nil
+		changed = err == nil || s.carries(ctx, h, properties)
+		if changed {
+			return nil
+		}
 		return err
 	})
 	if err != nil && changed {
