@@ -95,7 +95,7 @@ func (p *player) whole() (bool, error) {
 	}
 	text, err := p.world()
 	for name, it := range m.vms {
-		if it.maybe != nil || it.life == unclear || it.stranger() {
+		if it.maybe != nil || it.life == unclear || it.life == begun || it.life == off || it.stranger() {
 			return false, err
 		}
 		for _, v := range p.seen[name].VNICs {
@@ -113,6 +113,9 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 		return
 	}
 	stranger := it.stranger()
+	if it.life == begun || it.life == off {
+		it.life = unclear // what it is then, depends on how far it was
+	}
 	switch hand {
 	case "halt":
 		if p.tried("zoneadm -z "+is.Zone+" halt") && it.life != unclear && it.life != outlived {

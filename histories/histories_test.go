@@ -158,17 +158,18 @@ func (p *player) story(t *testing.T, number uint64, played *counts) (bad *broken
 	return bad
 }
 
-// acted plays n random acts.
+// acted plays n random acts, or a few more.
 func (p *player) acted(r *rand.Rand, n int, played *counts) *broken {
 	for range n {
-		a := drawAct(r)
-		p.acts = append(p.acts, a)
-		played.acts.Add(1)
-		if err := p.play(a); err != nil {
-			return &broken{p.acts, err}
-		}
-		if p.killed {
-			played.killed.Add(1)
+		for _, a := range drawActs(r, p.model) {
+			p.acts = append(p.acts, a)
+			played.acts.Add(1)
+			if err := p.play(a); err != nil {
+				return &broken{p.acts, err}
+			}
+			if p.killed {
+				played.killed.Add(1)
+			}
 		}
 	}
 	return nil

@@ -38,6 +38,7 @@ type vm struct {
 	nics      int
 	protected bool
 	life      life
+	steps     int // of the way up, that were taken one by one
 	// maybe is what else it may be: what a verb that was killed was about to
 	// make of it. What a kill left on one copy of the state file counts from the
 	// next change on, whoever makes it.
@@ -49,7 +50,9 @@ type life string
 
 const (
 	none     life = "none"     // nothing
+	begun    life = "begun"    // the first of its steps are taken
 	up       life = "up"       // a machine that runs
+	off      life = "off"      // its machine was powered off, its zone is there
 	halted   life = "halted"   // a zone, and nothing in it runs
 	removed  life = "removed"  // its zone was removed by hand
 	lost     life = "lost"     // its Propolis was started anew, and has no machine
@@ -65,8 +68,12 @@ func (v *vm) states() []string {
 			return []string{"stopped"}
 		}
 		return []string{"absent"}
+	case begun:
+		return []string{"creating"}
 	case up:
 		return []string{"running"}
+	case off:
+		return []string{"destroyed"}
 	case halted, lost:
 		return []string{"failed"}
 	case removed, outlived:
@@ -231,7 +238,7 @@ func (m *model) healthy(v verb) outcomes {
 		if !it.recorded {
 			return outcomes{exitMissing: m}
 		}
-		return m.bringUp(v.name, func(*vm) {})
+		return m.bringUp(v.name, func(*vm) {}, len(steps()))
 	case "stop":
 		if !it.recorded {
 			return outcomes{exitMissing: m}
@@ -262,6 +269,16 @@ func (m *model) healthy(v verb) outcomes {
 			}
 		}
 		return outcomes{0: c}
+	case "propolis stop":
+		switch {
+		case !it.recorded:
+			return outcomes{exitMissing: m}
+		case it.life == up || it.life == off:
+			return outcomes{0: m.after(v.name, func(it *vm) { it.life = off })}
+		case it.life == unclear:
+			return outcomes{0: m}.same(m, exitConflict, exitMissing)
+		}
+		return outcomes{exitConflict: m}
 	case "adopt --all":
 		return m.adoptAll()
 	case "reap", "hold":
@@ -284,7 +301,46 @@ func (m *model) healthy(v verb) outcomes {
 		}
 		return out
 	}
+	if at := slices.Index(steps(), v.word); at >= 0 {
+		return m.step(v.name, at)
+	}
 	panic("no verb " + v.word)
+}
+
+// steps are those of the way up, in their order.
+func steps() []string {
+	return []string{"vnic create", "zone create", "zone boot", "zone address", "propolis start", "propolis ensure", "propolis run"}
+}
+
+// step is one of the way up. It begins anew where nothing is left of the last
+// run, and what it needs comes first.
+func (m *model) step(name string, at int) outcomes {
+	it := m.vms[name]
+	next := 0
+	switch it.life {
+	case begun:
+		next = it.steps
+	case up:
+		next = len(steps())
+	case unclear:
+		all := outcomes{exitMissing: m, exitConflict: m, exitRefused: m}
+		return all.same(m.after(name, func(it *vm) { it.wanted = "running" }), 0)
+	case halted, lost, removed, off:
+		return outcomes{exitConflict: m}
+	}
+	switch {
+	case at < next:
+		return outcomes{0: m}
+	case at > next && m.ground == prepared:
+		return outcomes{exitMissing: m}
+	case at > next:
+		return outcomes{exitMissing: m, exitRefused: m}
+	}
+	return m.bringUp(name, func(it *vm) {
+		if !it.recorded {
+			*it = vm{recorded: true, cpus: usualCPUs}
+		}
+	}, at+1)
 }
 
 func (m *model) ensure(v verb) outcomes {
@@ -313,14 +369,14 @@ func (m *model) ensure(v verb) outcomes {
 	switch {
 	case differs && it.life == up && !v.recreate && !m.careless:
 		return outcomes{exitConflict: m}
-	case differs && it.life == unclear && !v.recreate:
-		return m.bringUp(v.name, asked).same(m, exitConflict)
+	case differs && (it.life == unclear || it.life == begun) && !v.recreate:
+		return m.bringUp(v.name, asked, len(steps())).same(m, exitConflict)
 	}
-	return m.bringUp(v.name, asked)
+	return m.bringUp(v.name, asked, len(steps()))
 }
 
-// bringUp is ensure where nothing is in its way.
-func (m *model) bringUp(name string, asked func(*vm)) outcomes {
+// bringUp is ensure where nothing is in its way, or the first of its steps.
+func (m *model) bringUp(name string, asked func(*vm), to int) outcomes {
 	out := outcomes{}
 	if m.ground != prepared {
 		out.same(m, exitRefused) // no machine outlives a reboot, so there is something to do
@@ -330,7 +386,10 @@ func (m *model) bringUp(name string, asked func(*vm)) outcomes {
 	}
 	return out.same(m.after(name, func(it *vm) {
 		asked(it)
-		it.wanted, it.life = "running", up
+		it.wanted, it.life, it.steps = "running", up, 0
+		if to < len(steps()) {
+			it.life, it.steps = begun, to
+		}
 	}), 0)
 }
 
@@ -340,7 +399,7 @@ func (m *model) ensureAll() outcomes {
 	for _, it := range c.each() {
 		if it.recorded && it.wanted == "running" {
 			todo = true
-			it.life = up
+			it.life, it.steps = up, 0
 		}
 	}
 	if m.ground == bare && todo {
@@ -440,4 +499,4 @@ func (m *model) killed(v verb) *model {
 }
 
 // onInstances are the verbs that are about one.
-var onInstances = []string{"ensure", "start", "stop", "delete", "reboot"}
+var onInstances = append([]string{"ensure", "start", "stop", "delete", "reboot", "propolis stop"}, steps()...)

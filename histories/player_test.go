@@ -329,7 +329,7 @@ func (v *vm) agrees(is shown, recorded bool) error {
 		return fmt.Errorf("it is %s (%s), not %v", is.State, is.Reason, v.states())
 	case v.life == up && len(is.VNICs) != 1+v.nics:
 		return fmt.Errorf("it has %d VNICs", len(is.VNICs))
-	case (is.Reason == "") != (is.State == "running" || is.State == "stopped") && v.life != up && v.life != unclear:
+	case (is.Reason == "") != (is.State == "running" || is.State == "stopped") && !slices.Contains([]life{begun, up, off, unclear}, v.life):
 		return fmt.Errorf("%s is said with the reason %q", is.State, is.Reason)
 	}
 	return nil

@@ -124,6 +124,12 @@ func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
 		}
 		return acts
 	}
+	oneByOne := func(name string) (acts []act) {
+		for _, word := range steps() {
+			acts = append(acts, act{verb: verb{word: word, name: name}})
+		}
+		return acts
+	}
 	killed := func(n int, how host.CrashMode, a act) act { a.verb.crash, a.verb.how = n, how; return a }
 	up, nic := verbs("ensure a")[0], act{verb: verb{word: "ensure", name: "a", nics: 1, cpus: 4, recreate: true, protect: "--protect"}}
 	hand := func(hand string) act { return act{hand: hand, name: "a"} }
@@ -131,6 +137,7 @@ func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
 		"verbs":  append(verbs("ensure a", "ensure a", "stop a", "start a", "ensure b", "delete b", "reboot a", "reap", "start c"), nic, verbs("delete a")[0]),
 		"hands":  {up, hand("halt"), hand("unlink"), hand("destroy"), nic, hand("alien"), hand("restart"), verbs("reap")[0], hand("remove")},
 		"kills":  {killed(3, host.CrashBefore, up), killed(9, host.CrashAfter, up), verbs("reap")[0], up, killed(7, host.CrashAfter, verbs("stop a")[0]), verbs("ensure b")[0], up},
+		"steps":  append(oneByOne("a"), act{verb: verb{word: "propolis stop", name: "a"}}, act{verb: verb{word: "zone boot", name: "b"}}, up, verbs("reap")[0]),
 		"loss":   {up, verbs("ensure b")[0], hand("lose"), verbs("start a")[0], hand("halt"), {verb: verb{word: "adopt --all"}}, verbs("ensure a")[0], verbs("stop b")[0]},
 		"reboot": {up, hand("power"), verbs("start a")[0], verbs("bootstrap")[0], hand("pull"), verbs("stop a")[0], hand("insert"), act{verb: verb{word: "ensure --all"}}},
 	} {

@@ -18,7 +18,7 @@ type act struct {
 
 // verb is a command line of sledctl.
 type verb struct {
-	word string // ensure, start, stop, delete, reboot, ensure --all, stop --all, adopt --all, reap, bootstrap, hold
+	word string // ensure, start, stop, delete, reboot, ensure --all, stop --all, adopt --all, reap, bootstrap, hold, propolis stop, and the steps
 	name string // the instance, if it is about one
 
 	cpus, nics int
@@ -34,6 +34,9 @@ type verb struct {
 // line is the command line without the program's name.
 func (v verb) line() string {
 	words := []string{"instance", v.word, v.name}
+	if v.word == "propolis stop" || slices.Contains(steps(), v.word) {
+		words = []string{v.word, "--instance", v.name}
+	}
 	switch v.word {
 	case "reap", "bootstrap":
 		words = []string{v.word}
@@ -81,7 +84,21 @@ type weight[T any] struct {
 	often int
 }
 
-// drawAct draws what happens next.
+// drawActs draws what happens next: one thing, or some steps of a way up.
+func drawActs(r *rand.Rand, m *model) []act {
+	a := drawAct(r)
+	at := slices.Index(steps(), a.verb.word)
+	it := m.vms[a.verb.name]
+	if at < 0 || it.life != none && it.life != begun && it.life != outlived {
+		return []act{a}
+	}
+	var acts []act
+	for n := it.steps; n < at; n++ {
+		acts = append(acts, act{verb: verb{word: steps()[n], name: a.verb.name}})
+	}
+	return append(acts, a)
+}
+
 func drawAct(r *rand.Rand) act {
 	name := draw(r, []weight[string]{{"a", 5}, {"b", 3}, {"c", 1}})
 	hand := draw(r, []weight[string]{
@@ -91,8 +108,11 @@ func drawAct(r *rand.Rand) act {
 		return act{hand: hand, name: name}
 	}
 	v := verb{name: name, word: draw(r, []weight[string]{
-		{"ensure", 24}, {"start", 8}, {"stop", 9}, {"delete", 9}, {"reboot", 3}, {"ensure --all", 5}, {"stop --all", 3}, {"adopt --all", 4}, {"reap", 7}, {"bootstrap", 6}, {"hold", 2},
+		{"ensure", 24}, {"start", 8}, {"stop", 9}, {"delete", 9}, {"reboot", 3}, {"ensure --all", 5}, {"stop --all", 3}, {"adopt --all", 4}, {"step", 8}, {"propolis stop", 3}, {"reap", 7}, {"bootstrap", 6}, {"hold", 2},
 	})}
+	if v.word == "step" {
+		v.word = steps()[r.IntN(len(steps()))]
+	}
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	switch v.word {
 	case "ensure":
@@ -102,9 +122,10 @@ func drawAct(r *rand.Rand) act {
 		v.recreate = some(4)
 	case "delete":
 		v.yes = some(2)
-	case "start", "stop", "reboot":
 	default:
-		v.name = ""
+		if !slices.Contains(onInstances, v.word) {
+			v.name = ""
+		}
 	}
 	v.dry = v.word != "reboot" && v.word != "hold" && v.word != "bootstrap" && some(16)
 	if !v.dry && some(3) {
