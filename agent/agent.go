@@ -101,6 +101,7 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	a := s.agent(ctx, env, epoch)
 	defer func() { // also where it does not come to answering
 		cancel()
+		a.door.shut()
 		a.monitors.Wait()
 		a.bells.Wait()
 		a.work.group.Wait()
@@ -115,8 +116,8 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	group.Go(func() error { a.every(ctx, buryEvery, func() { a.expire(ctx, time.Now()) }); return nil })
 	group.Go(func() error { a.nics(ctx); return nil })
 	for _, l := range listeners {
-		server := a.http()
-		context.AfterFunc(ctx, func() { _ = server.Close() }) // streams would never end
+		server, hangUp := a.http(ctx)
+		context.AfterFunc(ctx, hangUp)
 		group.Go(func() error {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("serve on %s: %w", l.Addr(), err)
@@ -154,6 +155,7 @@ type agent struct {
 	zones  instance.Zones
 	graves graves
 	meter  meter
+	door   door
 
 	seq      uint64 // of the state file, as far as it was followed
 	monitors sync.WaitGroup
@@ -213,12 +215,21 @@ func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 	return epoch, err
 }
 
-// http is a server whose clients cannot hold it up.
-func (a *agent) http() *http.Server {
-	return &http.Server{
-		Handler:           &server{endpoints: endpoints(), board: a.board, work: a.work, flat: a.FlatNetwork, read: a.graves.note, meter: &a.meter, log: a.Log, draw: uuid.NewString},
+// http is a server whose clients cannot hold it up. HangUp ends it, and all that is
+// being answered: the connections first, so that nobody takes what is cut short for
+// an answer.
+func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	answers := &server{endpoints: endpoints(), board: a.board, work: a.work, flat: a.FlatNetwork, read: a.graves.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	s = &http.Server{
+		Handler:           a.door.before(answers),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
+	}
+	return s, func() {
+		_ = s.Close()
+		cancel()
 	}
 }
 

@@ -60,7 +60,7 @@ func TestWhoIsSlowIsCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := pipes{make(chan net.Conn), make(chan struct{})}
-				server := idleAgent().http()
+				server, _ := idleAgent().http(t.Context())
 				go func() { _ = server.Serve(l) }()
 				defer server.Close()
 				conn := l.Dial()

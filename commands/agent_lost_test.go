@@ -2,6 +2,7 @@ package commands_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -213,4 +214,39 @@ func (s *sled) zoneOf(vm string) (state string) {
 // over it.
 func (s *sled) powersItselfOff(instance string) {
 	s.answers(s.t.Context(), s.Host(), []string{"instance", "console", instance}, []byte("root\rpoweroff\r"))
+}
+
+// An agent ends when what it is asked for has: who asked is hung up on, and what was
+// done for him is taken back before.
+func TestAnAgentThatEndsTakesBackWhatItWasDoing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := vmms(t)
+		s.faults(func(tx *world.Tx) { tx.State.Latency = "helios2021" })
+		before := s.world()
+		a := s.agent(t, s.Host())
+		asked := make(chan error, 1)
+		go func() {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://sled/instances/web1", strings.NewReader("{}"))
+			if err == nil {
+				request.Header.Set("api-version", latest)
+				var reply *http.Response
+				if reply, err = a.http.Do(request); err == nil {
+					reply.Body.Close()
+				}
+			}
+			asked <- err
+		}()
+		time.Sleep(2500 * time.Millisecond) // its zone boots
+		if s.world() == before {
+			t.Fatal("nothing was done yet")
+		}
+		a.stop()
+		if err := <-asked; err == nil {
+			t.Error("who asked was answered")
+		}
+		s.noVMs()
+		if list := s.run("instance list -o name"); list != "" {
+			t.Errorf("there are %q", list)
+		}
+	})
 }
