@@ -35,7 +35,7 @@ var (
 
 // How a story is built.
 const (
-	trunk    = 6 // acts
+	trunk    = 7 // acts
 	branches = 5 // at each height
 )
 
@@ -57,7 +57,7 @@ func TestRandomHistories(t *testing.T) {
 		first = uint64(time.Now().Unix() / 86400 * 1_000_000)
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // it is all short-lived
-	few, many := prepareOnce(t, 1), prepareOnce(t, 3)
+	few, many := prepareOnce(t, 1), prepareOnce(t, 2)
 	var played counts
 	start := time.Now()
 	var next atomic.Uint64
@@ -67,7 +67,7 @@ func TestRandomHistories(t *testing.T) {
 		workers.Go(func() {
 			for played.histories.Load() < want && time.Now().Before(until) && !t.Failed() {
 				number, root := next.Add(1)-1, few
-				if number%5 == 4 {
+				if number%8 == 7 {
 					root = many // which takes longer
 				}
 				if bad := root.story(t, number, &played); bad != nil {
@@ -137,7 +137,7 @@ func (p *player) story(t *testing.T, number uint64, played *counts) (bad *broken
 		for height := range trunk + 1 {
 			for range branches {
 				branch := on.fork()
-				bad = branch.acted(r, 1+r.IntN(2), played)
+				bad = branch.acted(r, 1+r.IntN(4)/3, played) // one, or two
 				if bad == nil {
 					bad = branch.ended()
 				}

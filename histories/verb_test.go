@@ -102,13 +102,13 @@ func drawActs(r *rand.Rand, m *model) []act {
 func drawAct(r *rand.Rand) act {
 	name := draw(r, []weight[string]{{"a", 5}, {"b", 3}, {"c", 1}})
 	hand := draw(r, []weight[string]{
-		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"lose", 2}, {"power", 5}, {"pull", 2}, {"insert", 3},
+		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"lose", 1}, {"power", 5}, {"pull", 2}, {"insert", 3},
 	})
 	if hand != "" {
 		return act{hand: hand, name: name}
 	}
 	v := verb{name: name, word: draw(r, []weight[string]{
-		{"ensure", 24}, {"start", 8}, {"stop", 9}, {"delete", 9}, {"reboot", 3}, {"ensure --all", 5}, {"stop --all", 3}, {"adopt --all", 4}, {"step", 8}, {"propolis stop", 3}, {"reap", 7}, {"bootstrap", 6}, {"hold", 2},
+		{"ensure", 24}, {"start", 8}, {"stop", 9}, {"delete", 9}, {"reboot", 3}, {"ensure --all", 5}, {"stop --all", 3}, {"adopt --all", 4}, {"step", 5}, {"propolis stop", 3}, {"reap", 7}, {"bootstrap", 6}, {"hold", 2},
 	})}
 	if v.word == "step" {
 		v.word = steps()[r.IntN(len(steps()))]

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"path"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,7 +19,6 @@ type mountTable struct {
 	version uint64
 	mounts  map[string]mount  // by directory
 	limits  map[string]limits // by directory, as far as anybody has written there
-	fixed   map[string]bool   // directories that are immutable
 }
 
 type mount struct {
@@ -52,11 +50,12 @@ func (t *mountTable) at(name string) mount {
 }
 
 // immutable says whether nothing can be made in a directory.
-func (t *mountTable) immutable(dir string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.current()
-	return t.fixed[dir]
+func (t *mountTable) immutable(dir string) (is bool) {
+	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
+		is, _ = tx.Immutable(dir)
+		return nil
+	})
+	return is
 }
 
 // wait waits until the file system that a name lies on is no longer lost.
@@ -112,16 +111,15 @@ func (t *mountTable) current() {
 
 func (t *mountTable) refresh(tx *world.Tx) {
 	if t.mounts == nil {
-		t.mounts, t.limits, t.fixed = map[string]mount{}, map[string]limits{}, map[string]bool{}
+		t.mounts, t.limits = map[string]mount{}, map[string]limits{}
 	}
 	clear(t.mounts)
-	clear(t.fixed)
 	clear(t.limits)
 	t.version, t.mounts["/"] = tx.State.Version, mount{dir: "/", device: 1}
-	pools := map[string]*world.Pool{}
+	pools := map[string]mount{}
 	for _, p := range tx.State.Pools {
 		if p.Imported {
-			pools[p.Name] = p
+			pools[p.Name] = mount{lost: p.Lost(), waits: p.Waits()}
 		}
 	}
 	for _, d := range tx.State.Datasets {
@@ -129,21 +127,9 @@ func (t *mountTable) refresh(tx *world.Tx) {
 			continue
 		}
 		pool, _, _ := strings.Cut(d.Name, "/")
-		// The kernel makes device numbers from the file system's id, too.
-		m := mount{dir: d.Mounted, device: d.GUID | 1<<63}
-		if p := pools[pool]; p != nil {
-			m.lost, m.waits = p.Lost(), p.Waits()
-		}
+		m := pools[pool]
+		m.dir = d.Mounted
+		m.device = d.GUID | 1<<63 // the kernel makes device numbers from the file system's id, too
 		t.mounts[d.Mounted] = m
-	}
-	for _, d := range tx.State.Datasets {
-		if d.Mounted == "" {
-			continue
-		}
-		for _, name := range d.Immutable {
-			if dir := path.Join(d.Mounted, name); name == "/" || t.mounts[dir].dir == "" {
-				t.fixed[dir] = true
-			}
-		}
 	}
 }
