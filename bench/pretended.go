@@ -8,12 +8,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
 )
 
 // pretended is a sled on which many VMs are pretended to run: their Propolis
@@ -26,6 +26,19 @@ type pretended struct {
 	rang chan time.Duration // of each doorbell, how long after the change it came
 	// manner is what the control plane does instead of answering; nil: it answers.
 	manner atomic.Pointer[manner]
+}
+
+// pretend has n VMs, and their records.
+func pretend(n int) (*pretended, []instance.Record) {
+	p := &pretended{vms: map[string]*pretendedVM{}, byID: map[string]*pretendedVM{}, rang: make(chan time.Duration, 1<<16)}
+	records := make([]instance.Record, n)
+	for i := range records {
+		records[i] = running(i)
+		vm := &pretendedVM{id: records[i].Run.PropolisID, gen: 1}
+		p.vms[records[i].Spec.Address.Prefix.Addr().String()], p.byID[vm.id] = vm, vm
+		p.all = append(p.all, vm)
+	}
+	return p, records
 }
 
 // Dial is part of host.Host.
@@ -43,12 +56,31 @@ func (p *pretended) Dial(ctx context.Context, network, address string) (net.Conn
 		answer = vm.monitored
 	}
 	ours, theirs := net.Pipe()
-	go func() {
-		if r, err := http.ReadRequest(bufio.NewReaderSize(theirs, 512)); err == nil {
-			answer(theirs, r)
-		}
-	}()
+	go hear(theirs, answer)
 	return ours, nil
+}
+
+// Serve answers on a listener of all addresses: at a VM's as its Propolis, at any
+// other as the control plane.
+func (p *pretended) Serve(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		answer := p.plane
+		if at, ok := conn.LocalAddr().(*net.TCPAddr); ok && p.vms[at.IP.String()] != nil {
+			answer = p.vms[at.IP.String()].monitored
+		}
+		go hear(conn, answer)
+	}
+}
+
+// hear has the one request of a connection answered.
+func hear(conn net.Conn, answer func(net.Conn, *http.Request)) {
+	if r, err := http.ReadRequest(bufio.NewReaderSize(conn, 512)); err == nil {
+		answer(conn, r)
+	}
 }
 
 // plane answers a doorbell.
@@ -125,13 +157,4 @@ func answerPoll(w net.Conn, gen uint64) {
 func send(w net.Conn, body string) {
 	defer w.Close()
 	_, _ = fmt.Fprintf(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-}
-
-// inUse is the memory of what is alive, in bytes: heap and stacks.
-func inUse() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc + m.StackInuse)
 }

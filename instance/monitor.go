@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
@@ -62,20 +63,29 @@ const (
 // the reason says so.
 func (s Settings) Monitor(h host.Host, r Record, zones Zones, tell func(Observation)) func(context.Context) {
 	r.Name = strings.Clone(r.Name) // which is part of the text of all of the record
-	m := &monitor{client: propolis.Client{Host: h, Target: s.target(r)}, zone: strings.Clone(r.Run.Zone), zones: zones, tell: tell, pause: firstRetry}
+	m := &monitor{client: propolis.Client{Host: h, Target: s.target(r)}, zone: strings.Clone(r.Run.Zone), zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID)}
 	m.last.State = Unknown
 	return m.watch
 }
 
+// spread is how long a machine may be silent for the first time: those of a sled,
+// which are all asked when an agent starts, are not to be asked all at once again
+// each time that they were quiet.
+func spread(id string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return quiet/2 + quiet/2*time.Duration(h.Sum32()%1000)/1000
+}
+
 // watch is for a goroutine of its own, of which there may be ten thousand: it
-// waits here, and all else lies on other stacks. One that has grown stays so.
+// waits here, and all else lies on other stacks. One that has grown stays large.
 func (m *monitor) watch(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
 		var poll *propolis.Poll
 		var err error
 		aside(func() { poll, err = m.ask(ctx) })
 		if err == nil {
-			poll.Await(ctx, quiet)
+			poll.Await(ctx, m.patience)
 		}
 		aside(func() { more = m.hear(ctx, poll, err) })
 	}
@@ -105,6 +115,7 @@ func (m *monitor) hear(ctx context.Context, poll *propolis.Poll, err error) (mor
 		cancel()
 	}
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		m.patience = quiet
 		if err = m.probe(ctx); err == nil {
 			return true
 		}
@@ -146,13 +157,14 @@ func (m *monitor) probe(ctx context.Context) error {
 
 // monitor is one run that is watched.
 type monitor struct {
-	client propolis.Client
-	zone   string
-	zones  Zones
-	tell   func(Observation)
-	next   uint64        // the generation that is waited for
-	pause  time.Duration // until it is asked again, if it cannot be reached
-	last   Observation
+	client   propolis.Client
+	zone     string
+	zones    Zones
+	tell     func(Observation)
+	next     uint64        // the generation that is waited for
+	patience time.Duration // how long the machine may be silent
+	pause    time.Duration // until it is asked again, if it cannot be reached
+	last     Observation
 }
 
 // gone tells why a machine could not be asked; true if it will never be there

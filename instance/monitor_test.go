@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sledctl/sledctl/exchange/exchangetest"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -137,3 +141,66 @@ func TestAMonitorTells(t *testing.T) {
 		})
 	}
 }
+
+// A monitor whose machine says nothing for months holds little meanwhile: there may
+// be ten thousand.
+func TestAMonitorThatWaitsTakesLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with a race detector, all takes more")
+	}
+	const monitors, most = 500, 7 << 10
+	s := settings()
+	r := made(t, s, oneNIC())
+	var mute muteLine
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	before := inUse()
+	for range monitors {
+		watch := s.Monitor(&mute, r, nil, nil)
+		group.Go(func() { watch(ctx) })
+	}
+	for mute.heard.Load() < monitors {
+		time.Sleep(time.Millisecond)
+	}
+	each := (inUse() - before) / monitors
+	cancel()
+	group.Wait()
+	if t.Logf("%d bytes each", each); each > most {
+		t.Errorf("%d bytes each, want at most %d", each, most)
+	}
+}
+
+// inUse is the memory of what is alive, in bytes: heap and stacks.
+func inUse() int {
+	runtime.GC()
+	runtime.GC() // which shrinks what the first one has found to be large
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+// muteLine is a host of which nothing is there but servers that never answer.
+type muteLine struct {
+	host.Host
+	heard atomic.Int64 // that are waited for
+}
+
+func (l *muteLine) Dial(context.Context, string, string) (net.Conn, error) {
+	return &muteConn{line: l, closed: make(chan struct{})}, nil
+}
+
+type muteConn struct {
+	net.Conn
+	line   *muteLine
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *muteConn) Read([]byte) (int, error) {
+	c.line.heard.Add(1)
+	<-c.closed
+	return 0, net.ErrClosed
+}
+func (c *muteConn) Write(p []byte) (int, error)     { return len(p), nil }
+func (c *muteConn) SetReadDeadline(time.Time) error { return nil }
+func (c *muteConn) Close() error                    { c.once.Do(func() { close(c.closed) }); return nil }
