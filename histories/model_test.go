@@ -273,7 +273,7 @@ func (m *model) healthy(v verb) outcomes {
 		switch {
 		case !it.recorded:
 			return outcomes{exitMissing: m}
-		case it.life == up || it.life == off || it.steps == len(steps())-1: // a machine that does not run yet is one
+		case it.life == up || it.life == off || it.life == begun && it.steps == len(steps())-1: // a machine that does not run yet is one
 			return outcomes{0: m.after(v.name, func(it *vm) { it.life, it.steps = off, 0 })}
 		case it.life == unclear:
 			return outcomes{0: m}.same(m, exitConflict, exitMissing)
