@@ -70,7 +70,12 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 	}
 	name := func(i instance.Instance) string { return i.Name }
 	results, failed := instance.Each(ctx, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
-		return do(ctx, s, env, i.Record)
+		result, err := do(ctx, s, env, i.Record)
+		if is[*instance.NotFoundError](err) {
+			e.progress.say("instance %q was deleted meanwhile: nothing to do", i.Name)
+			return instance.Result{}, nil
+		}
+		return result, err
 	})
 	var reports, broken []operation.Report
 	for _, r := range results {

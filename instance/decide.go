@@ -18,6 +18,9 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
+	if c.Known && !known { // it was deleted meanwhile
+		return operation.Decision{}, Record{}, &NotFoundError{Name: c.Wanted.Ref}
+	}
 	if err := s.passes(old, known, seen, c); err != nil {
 		return operation.Decision{}, old, err
 	}

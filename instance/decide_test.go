@@ -93,6 +93,15 @@ func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 	}
 }
 
+// A start that waited while its instance was deleted does not make one anew, with
+// all that is usual.
+func TestWhatWasDeletedMeanwhileIsNotStarted(t *testing.T) {
+	_, _, err := prepared().decide(t, settings(), operationtest.Book(t), Change{Verb: "instance start", Wanted: Wanted{Ref: "web1"}, Known: true})
+	if gone, ok := errors.AsType[*NotFoundError](err); !ok || gone.Name != "web1" {
+		t.Errorf("%v", err)
+	}
+}
+
 // imagesUp is the way up where the zone's own service makes the address and
 // starts Propolis.
 func imagesUp() []string {
