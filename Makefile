@@ -14,7 +14,7 @@ build: ## bin/sledctl for this machine
 
 test: ## all tests, on the simulated sled
 	@mkdir -p bin
-	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test ./histories # by itself: it plays as many as it has time for
+	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -timeout 20m ./histories # by itself: it plays as many as it has time for; below, its result is cached
 	SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -timeout 20m ./...
 	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./commands says how many cases'
 	@cat bin/histories 2>/dev/null || echo 'histories: cached; $(GO) test -count=1 -v -run TestRandomHistories ./histories says how many'
