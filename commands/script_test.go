@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -88,6 +89,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
+			if raced && !lasting(scriptOf(env)) {
+				env.T().Skip("programs that end soon, in which the race detector sees no more than within tests")
+			}
 			env.Setenv("SLEDCTL_HOST", "sim:"+filepath.Join(env.WorkDir, "sled"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv(sim.ExchangesVariable, os.Getenv(exchanges))
@@ -156,17 +160,24 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// scriptOf is a script's name.
+func scriptOf(env *testscript.Env) string {
+	return strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
+}
+
+// lasting says whether programs of a script go on for a while, beside others.
+func lasting(name string) bool {
+	return slices.ContainsFunc([]string{"agent_", "sim_nexus", "nics_serve", "instance_console"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
 // ownUnderlay gives the standin scripts, and others that speak of $NET, a network
 // that no other test uses, nor an operator's own sled: NET is its first three
 // bytes. Those need it in which servers really listen, as they do in sim shell.
 func ownUnderlay(env *testscript.Env) error {
-	name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
+	name := scriptOf(env)
 	script, err := os.ReadFile(filepath.Join("testdata", "script", name+".txtar"))
 	if err != nil || !strings.HasPrefix(name, "standin") && !bytes.Contains(script, []byte("$NET")) {
 		return err
-	}
-	if testing.Short() && strings.HasPrefix(name, "standin") {
-		env.T().Skip("many short processes, of which the race detector sees nothing")
 	}
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
