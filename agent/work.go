@@ -254,7 +254,8 @@ func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
 
 // abandon takes away a VM that was to arrive and has not, and says that it failed.
 func (w *work) abandon(ctx context.Context, r instance.Record, reason string) error {
-	if _, err := w.instances.Abandon(ctx, w.env, r); err != nil {
+	_, err := w.instances.Abandon(ctx, w.env, r)
+	if _, gone := errors.AsType[*instance.NotFoundError](err); err != nil && !gone {
 		return err
 	}
 	if vm, err := uuid.Parse(r.VM()); err == nil {

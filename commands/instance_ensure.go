@@ -179,8 +179,11 @@ func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
 	if err != nil {
 		return instance.Wanted{}, err
 	}
-	e.warnOfMachine(w)
-	return e.withMachine(w)
+	w, err = e.withMachine(w)
+	if w.Machine != nil {
+		e.warnOfSpec(w.Machine.File, *w.Machine)
+	}
+	return w, err
 }
 
 // withMachine reads the machine that w has as a text.
@@ -197,7 +200,7 @@ func (e *Env) withMachine(w instance.Wanted) (instance.Wanted, error) {
 	return w, err
 }
 
-// warnOfMachine tells of what may not be meant in a machine.
+// warnOfMachine tells of what may not be meant in a machine that another sled reads.
 func (e *Env) warnOfMachine(w instance.Wanted) {
 	if w.MachineText == nil {
 		return

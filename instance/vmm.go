@@ -294,10 +294,13 @@ func (s Settings) End(ctx context.Context, env operation.Env, id string, grace t
 
 // Abandon takes away what there is of a VM that arrives, if its machine is where
 // it was. Errors: *MigratingError where it is on its way, has come, or cannot be
-// found: nothing is done then, and it may be asked again. An instance that is not
-// in the middle of arriving is left alone, with no error.
+// found: nothing is done then, and it may be asked again.
 func (s Settings) Abandon(ctx context.Context, env operation.Env, r Record) (Result, error) {
-	return s.Delete(ctx, env, Change{Verb: "vm end", Wanted: Wanted{Ref: r.ID}, Arrival: r.Migration.ID, Yes: true})
+	result, err := s.Delete(ctx, env, Change{Verb: "vm end", Wanted: Wanted{Ref: r.ID}, Arrival: r.Migration.ID, Yes: true})
+	if err == nil && result.Record.ID != "" {
+		err = &MigratingError{r.Name, *r.Migration, "it has arrived meanwhile"}
+	}
+	return result, err
 }
 
 // stopped is the record of an instance whose run is gone, and that is to stay so.

@@ -100,9 +100,6 @@ func (c *Client) Ensure(ctx context.Context, w instance.Wanted, recreate bool, p
 	return one.Instance, err
 }
 
-// maxEvent bounds an event, in bytes.
-const maxEvent = 1 << 20
-
 // do sends a request and reads its answer.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body, answer any) error {
 	reply, err := c.send(ctx, method, path, query, body)

@@ -99,6 +99,9 @@ func (w *watched) whole() error {
 	return nil
 }
 
+// maxEvent bounds an event, in bytes.
+const maxEvent = 1 << 20
+
 // read reads server-sent events (HTML 9.2), in the form in which an agent sends
 // them: the data of each is one line behind its name.
 func (w *watched) read(r io.Reader) error {
