@@ -47,10 +47,11 @@ func TestRandomHistories(t *testing.T) {
 		if deadline, ok := t.Deadline(); ok {
 			until = deadline.Add(-time.Minute)
 		}
-	case *number > 0:
-		want = *number
 	case testing.Short():
 		want = 60
+	}
+	if *number > 0 {
+		want = *number
 	}
 	first := *seed
 	if first == 0 && os.Getenv("SLEDCTL_SOAK") != "" {

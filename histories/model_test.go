@@ -277,6 +277,8 @@ func (m *model) healthy(v verb) outcomes {
 			return outcomes{0: m.after(v.name, func(it *vm) { it.life, it.steps = off, 0 })}
 		case it.life == unclear:
 			return outcomes{0: m}.same(m, exitConflict, exitMissing)
+		case it.life == lost: // off, where its Propolis says so
+			return outcomes{0: m}.same(m, exitConflict)
 		}
 		return outcomes{exitConflict: m}
 	case "adopt --all":
