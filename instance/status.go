@@ -207,7 +207,7 @@ func (s Settings) judgeRun(r Record, g glance) Status {
 	case !run.Ensured:
 		return Status{State: Creating, Reason: g.begun("its zone is " + string(g.zone.State))}
 	}
-	return Status{State: Failed, Reason: g.with(g.begun("its zone is " + string(g.zone.State) + ", not running"))}
+	return Status{State: Failed, Reason: g.end("its zone is " + string(g.zone.State) + ", not running")}
 }
 
 // rebooted says what the sled's reboot met.
@@ -229,6 +229,10 @@ func (g glance) begun(how string) string {
 	}
 	return how
 }
+
+// end is how it ended, or why it cannot be asked: a verb that is at work, or has
+// died over it, or others, may have done it.
+func (g glance) end(how string) string { return g.with(g.begun(how)) }
 
 // with adds what others have changed. While a verb is at work, nobody else has.
 func (g glance) with(how string) string {
@@ -258,15 +262,15 @@ func judgeVM(r Record, g glance) Status {
 	case !r.Run.Ensured:
 		return Status{State: Creating, Reason: g.begun("Propolis has no machine yet")}
 	case isNoInstance(g.vm.Err):
-		return Status{State: Failed, Reason: g.with("Propolis restarted and has lost its machine")}
+		return Status{State: Failed, Reason: g.end("Propolis restarted and has lost its machine")}
 	case g.service != "" && g.service != smf.Online:
-		return Status{State: Failed, Reason: g.with("its Propolis does not run: the service is " + g.service)}
+		return Status{State: Failed, Reason: g.end("its Propolis does not run: the service is " + g.service)}
 	case errors.Is(g.vm.Err, syscall.ECONNREFUSED):
-		return Status{State: Failed, Reason: g.with("its Propolis does not run: nobody listens on its address")}
+		return Status{State: Failed, Reason: g.end("its Propolis does not run: nobody listens on its address")}
 	case errors.Is(g.vm.Err, syscall.EHOSTUNREACH):
-		return Status{State: Unknown, Reason: g.with("Propolis cannot be reached: its address is gone, or the way to it")}
+		return Status{State: Unknown, Reason: g.end("Propolis cannot be reached: its address is gone, or the way to it")}
 	case errors.Is(g.vm.Err, context.DeadlineExceeded):
-		return Status{State: Unknown, Reason: g.with("Propolis did not answer within " + askTimeout.String())}
+		return Status{State: Unknown, Reason: g.end("Propolis did not answer within " + askTimeout.String())}
 	}
-	return Status{State: Unknown, Reason: g.with("Propolis cannot be asked: " + g.vm.Err.Error())}
+	return Status{State: Unknown, Reason: g.end("Propolis cannot be asked: " + g.vm.Err.Error())}
 }

@@ -61,6 +61,7 @@ func TestStatus(t *testing.T) {
 		"its Propolis has lost the VM":            {running, vm(VM{Err: fmt.Errorf("get: %w", propolis.ErrNoInstance)}), Failed, "lost its machine"},
 		"its Propolis hangs":                      {running, vm(VM{Err: context.DeadlineExceeded}), Unknown, "did not answer"},
 		"its Propolis cannot be reached":          {running, vm(VM{Err: errors.New("refused")}), Unknown, "refused"},
+		"its address is being taken away":         {running, open(vm(VM{Err: syscall.EHOSTUNREACH})), Unknown, "its address is gone, or the way to it; instance ensure was begun and has not ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := c.judge(s.record, s.glance)
