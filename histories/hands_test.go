@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ func (p *player) interfere(a act) error {
 			switch {
 			case it.stranger():
 				it.life = none
+			case it.life == begun && it.steps <= slices.Index(steps(), "propolis ensure"), it.life == stale:
+				it.life, it.steps = stale, 0
 			case it.life != none && it.life != unclear:
 				it.life = outlived
 			}
@@ -118,14 +121,14 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 	}
 	switch hand {
 	case "halt":
-		if p.tried("zoneadm -z "+is.Zone+" halt") && it.life != unclear && it.life != outlived {
+		if p.tried("zoneadm -z "+is.Zone+" halt") && it.life != unclear && it.life != outlived && it.life != stale {
 			it.life = halted
 		}
 	case "remove":
 		if it.life == up || it.life == lost {
 			p.tried("zoneadm -z " + is.Zone + " halt")
 		}
-		if p.tried("zoneadm -z " + is.Zone + " uninstall -F"); p.tried("zonecfg -z "+is.Zone+" delete -F") && it.life != unclear && it.life != outlived {
+		if p.tried("zoneadm -z " + is.Zone + " uninstall -F"); p.tried("zonecfg -z "+is.Zone+" delete -F") && it.life != unclear && it.life != outlived && it.life != stale {
 			it.life = removed
 		}
 	case "unlink":

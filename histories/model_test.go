@@ -57,6 +57,7 @@ const (
 	removed  life = "removed"  // its zone was removed by hand
 	lost     life = "lost"     // its Propolis was started anew, and has no machine
 	outlived life = "outlived" // it is of an earlier boot of the sled
+	stale    life = "stale"    // its first steps are, and no machine was made
 	unclear  life = "unclear"  // a verb was killed over it
 )
 
@@ -76,7 +77,7 @@ func (v *vm) states() []string {
 		return []string{"destroyed"}
 	case halted, lost:
 		return []string{"failed"}
-	case removed, outlived:
+	case removed, outlived, stale:
 		return []string{"absent"}
 	}
 	return nil // anything
@@ -327,7 +328,10 @@ func (m *model) step(name string, at int) outcomes {
 	case unclear:
 		all := outcomes{exitMissing: m, exitConflict: m, exitRefused: m}
 		return all.same(m.after(name, func(it *vm) { it.wanted = "running" }), 0)
-	case halted, lost, removed, off:
+	case halted, lost, removed, off, outlived:
+		if m.ground != prepared {
+			return outcomes{exitRefused: m, exitConflict: m}
+		}
 		return outcomes{exitConflict: m}
 	}
 	switch {

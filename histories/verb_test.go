@@ -89,7 +89,7 @@ func drawActs(r *rand.Rand, m *model) []act {
 	a := drawAct(r)
 	at := slices.Index(steps(), a.verb.word)
 	it := m.vms[a.verb.name]
-	if at < 0 || it.life != none && it.life != begun && it.life != outlived {
+	if at < 0 || it.life != none && it.life != begun && it.life != stale {
 		return []act{a}
 	}
 	var acts []act
