@@ -205,8 +205,11 @@ func stories() map[string]story {
 }
 
 func TestExplainIsWhatTheTraceShows(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(stories())) {
+	for at, name := range slices.Sorted(maps.Keys(stories())) {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && at > 1 {
+				t.Skip(unraced)
+			}
 			synctest.Test(t, func(t *testing.T) { explainStory(t, stories()[name]) })
 		})
 	}

@@ -27,19 +27,19 @@ type mode struct {
 // modes are the columns of the matrix.
 func modes() []mode {
 	return []mode{
-		{"killed before", change, 3, 40, killed(host.CrashBefore)},
-		{"killed after", change, 3, 40, killed(host.CrashAfter)},
-		{"killed, and the command lives on, or the write is torn", change, 2, 40, killed(host.CrashDuring)},
-		{"power cut", change, 6, 96, powerCut},
-		{string(refuses), command, 2, 40, fails(refuses)},
-		{string(broken), command, 3, 40, fails(broken)},
-		{string(doubles), command, 2, 40, fails(doubles)},
-		{string(halves), command, 3, 40, fails(halves)},
-		{string(dies), command, 3, 40, fails(dies)},
-		{string(hangs), command, 3, 40, hung},
-		{string(full), file, 3, 40, fails(full)},
-		{string(silent), call, 2, 40, fails(silent)},
-		{string(loses), either, 6, 96, copyMissing},
+		{"killed before", change, 4, 80, killed(host.CrashBefore)},
+		{"killed after", change, 4, 80, killed(host.CrashAfter)},
+		{"killed, and the command lives on, or the write is torn", change, 3, 80, killed(host.CrashDuring)},
+		{"power cut", change, 8, 160, powerCut},
+		{string(refuses), command, 3, 80, fails(refuses)},
+		{string(broken), command, 4, 80, fails(broken)},
+		{string(doubles), command, 3, 80, fails(doubles)},
+		{string(halves), command, 4, 80, fails(halves)},
+		{string(dies), command, 4, 80, fails(dies)},
+		{string(hangs), command, 4, 80, hung},
+		{string(full), file, 4, 80, fails(full)},
+		{string(silent), call, 3, 80, fails(silent)},
+		{string(loses), either, 8, 160, copyMissing},
 	}
 }
 

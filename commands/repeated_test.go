@@ -11,6 +11,9 @@ import (
 // knows a hundred names for them: without someone who takes them away, the
 // 101st clone fails (omniosorg/pkg5, src/brand/ipkg/clone and common.ksh).
 func TestAHundredAndOneStartsLeaveNoSnapshot(t *testing.T) {
+	if testing.Short() {
+		t.Skip(unraced)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newSled(t, small(), "")
 		s.run("bootstrap")

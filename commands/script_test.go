@@ -29,6 +29,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
 
+// unraced is why -short, which the race detector runs with, leaves a test out.
+const unraced = "one command after the other, many times: the race detector sees nothing more in it"
+
 // TestMain lets the test binary be sledctl, and, through links that sledctl
 // itself makes, the stand-in commands.
 func TestMain(m *testing.M) {

@@ -39,6 +39,9 @@ const (
 	branches = 5 // at each height
 )
 
+// unraced is why -short, which the race detector runs with, leaves a test out.
+const unraced = "one command after the other, many times: the race detector sees nothing more in it"
+
 func TestRandomHistories(t *testing.T) {
 	want, until := int64(10_000), time.Now().Add(90*time.Second) // two cores that have nothing else to do take half of that
 	switch {

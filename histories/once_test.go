@@ -11,6 +11,9 @@ import (
 // Histories in which a law was broken once. Where a verb is killed depends on
 // what it does side by side: so it is killed at each point.
 func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
+	if testing.Short() {
+		t.Skip(unraced)
+	}
 	root := prepareOnce(t, 1)
 	for name, c := range map[string]struct {
 		first  []act

@@ -26,6 +26,9 @@ func (d deaf) Run(ctx context.Context, c host.Command) (host.Result, error) {
 }
 
 func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip(unraced)
+	}
 	lost := func(program string, words ...string) func(*player) {
 		return func(p *player) {
 			p.behind = func(h host.Host) host.Host {

@@ -116,6 +116,9 @@ func TestMain(m *testing.M) {
 // What a script says is what was played: the same exit codes, and the same
 // instances in the end.
 func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
+	if testing.Short() {
+		t.Skip(unraced)
+	}
 	verbs := func(words ...string) []act {
 		var acts []act
 		for _, w := range words {
