@@ -352,6 +352,11 @@ func (p *player) finish() error {
 			steps = append(steps, adopt)
 		}
 	}
+	p.ending = true
+	if err := p.playAll(steps); err != nil {
+		return err
+	}
+	steps = nil
 	for _, name := range names() {
 		it := p.model.vms[name]
 		switch {
@@ -360,18 +365,12 @@ func (p *player) finish() error {
 				return err
 			}
 			it.life = none
-			continue
-		case !it.recorded && it.maybe == nil && it.life == none:
-			continue
+		case it.recorded || it.maybe != nil || it.life != none:
+			steps = append(steps, act{verb: verb{word: "delete", name: name, yes: true}})
 		}
-		steps = append(steps, act{verb: verb{word: "delete", name: name, yes: true}})
 	}
-	steps = append(steps, act{verb: verb{word: "reap"}})
-	p.ending = true
-	for _, a := range steps {
-		if err := p.play(a); err != nil {
-			return err
-		}
+	if err := p.playAll(append(steps, act{verb: verb{word: "reap"}})); err != nil {
+		return err
 	}
 	for n := range p.model.aliens {
 		for _, line := range nobody(alien(n)) {
@@ -397,6 +396,15 @@ func (p *player) finish() error {
 	configurations, err := p.configurations()
 	if diff := cmp.Diff(p.configured, configurations); diff != "" || err != nil {
 		return fmt.Errorf("after delete and reap, the configurations of zones (-first +now): %w\n%s", err, diff)
+	}
+	return nil
+}
+
+func (p *player) playAll(acts []act) error {
+	for _, a := range acts {
+		if err := p.play(a); err != nil {
+			return err
+		}
 	}
 	return nil
 }
