@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -54,19 +55,14 @@ func (b bench) agents(ctx context.Context) ([]row, error) {
 }
 
 // underLoad: all VMs change state in turn, 1,000 a second, and many ask.
-func underLoad(ctx context.Context, r *agentRun) ([]row, error) {
-	const perSecond, clients, length = 1000, 16, 3 * time.Second
-	rings := r.changing(ctx, perSecond, length)
-	var asked times
-	stop := make(chan struct{})
-	busy := make(chan error, 1)
-	go func() { r.changing(ctx, perSecond, length); close(stop); busy <- nil }()
-	asked, err := r.ask(clients, stop)
-	<-busy
+func underLoad(_ context.Context, r *agentRun) ([]row, error) {
+	const changes, clients, length = 1000, 16, 3 * time.Second
+	rings := r.changing(changes, length)
+	asked, err := r.whileChanging(changes, clients, length)
 	if err != nil {
 		return nil, err
 	}
-	away, err := whileAway(ctx, r, perSecond, clients)
+	away, err := whileAway(r, changes, clients)
 	if err != nil {
 		return nil, err
 	}
@@ -156,19 +152,18 @@ func running(i int) instance.Record {
 }
 
 // changing changes the state of so many VMs a second, each once before any twice,
-// and gives how long after each the control plane was rung at.
-func (r *agentRun) changing(ctx context.Context, perSecond int, length time.Duration) times {
+// and gives how long after each the control plane was rung at. They change at
+// times of their own, which nobody has agreed on: it is a Poisson process.
+func (r *agentRun) changing(perSecond int, length time.Duration) times {
 	for len(r.sled.rang) > 0 {
 		<-r.sled.rang
 	}
-	tick := time.NewTicker(time.Second / 100)
-	defer tick.Stop()
-	next := 0
-	for end := time.Now().Add(length); time.Now().Before(end); <-tick.C {
-		for range perSecond / 100 {
-			r.sled.all[next%len(r.sled.all)].change()
-			next++
-		}
+	draw := rand.New(rand.NewPCG(1, 1))
+	begun, next := time.Now(), 0
+	for due := time.Duration(0); due < length; due += time.Duration(draw.ExpFloat64() * float64(time.Second) / float64(perSecond)) {
+		time.Sleep(time.Until(begun.Add(due)))
+		r.sled.all[next%len(r.sled.all)].change()
+		next++
 	}
 	time.Sleep(100 * time.Millisecond)
 	var all times
@@ -176,6 +171,19 @@ func (r *agentRun) changing(ctx context.Context, perSecond int, length time.Dura
 		all = append(all, <-r.sled.rang)
 	}
 	return all
+}
+
+// whileChanging has so many VMs a second change, and gives how long those waited
+// who asked the agent for states meanwhile.
+func (r *agentRun) whileChanging(perSecond, clients int, length time.Duration) (times, error) {
+	stop := make(chan struct{})
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		defer close(stop)
+		r.changing(perSecond, length)
+	})
+	defer changing.Wait()
+	return r.ask(clients, stop)
 }
 
 // ask has clients ask for states, each as soon as it has its answer, until stop.

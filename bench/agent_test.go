@@ -37,7 +37,7 @@ func TestWhoAsksWaitsForNobodyWhateverTheControlPlaneDoes(t *testing.T) {
 	for _, m := range r.manners() {
 		var best time.Duration
 		for try := range 3 {
-			asked, err := r.away(t.Context(), m, perSecond, clients, 300*time.Millisecond)
+			asked, err := r.away(m, perSecond, clients, 300*time.Millisecond)
 			if err != nil {
 				t.Fatal(err)
 			}

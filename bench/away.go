@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -62,23 +61,16 @@ func (r *agentRun) askBack() func(net.Conn, string) {
 
 // away has so many VMs a second change while the control plane has its manner,
 // and gives how long those waited who asked the agent for states.
-func (r *agentRun) away(ctx context.Context, m manner, perSecond, clients int, length time.Duration) (times, error) {
+func (r *agentRun) away(m manner, perSecond, clients int, length time.Duration) (times, error) {
 	r.sled.manner.Store(&m)
 	defer r.sled.manner.Store(nil)
-	stop := make(chan struct{})
-	var changing sync.WaitGroup
-	changing.Go(func() {
-		defer close(stop)
-		r.changing(ctx, perSecond, length)
-	})
-	defer changing.Wait()
-	return r.ask(clients, stop)
+	return r.whileChanging(perSecond, clients, length)
 }
 
 // whileAway measures each manner.
-func whileAway(ctx context.Context, r *agentRun, perSecond, clients int) (rows []row, err error) {
+func whileAway(r *agentRun, perSecond, clients int) (rows []row, err error) {
 	for _, m := range r.manners() {
-		asked, err := r.away(ctx, m, perSecond, clients, 2*time.Second)
+		asked, err := r.away(m, perSecond, clients, 2*time.Second)
 		if err != nil {
 			return nil, fmt.Errorf("the control plane %s: %w", m.name, err)
 		}

@@ -67,6 +67,7 @@ func measure(ctx context.Context, binary string) ([]row, error) {
 		what string
 		take func(context.Context) ([]row, error)
 	}{
+		{"the machine", b.noise},
 		{"start-up", b.startUp},
 		{"bootstrap", b.bootstrap},
 		{"instance ensure", b.fullEnsure},
