@@ -1,7 +1,9 @@
 package histories
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,13 +27,34 @@ func (d deaf) Run(ctx context.Context, c host.Command) (host.Result, error) {
 	return d.Host.Run(ctx, c)
 }
 
+// blind is a host of which sledctl overlooks zones, when it adopts.
+type blind struct{ host.Host }
+
+func (b blind) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	r, err := b.Host.Run(ctx, c)
+	if c.Program == "zoneadm" && c.Args[0] == "list" {
+		lines := slices.DeleteFunc(strings.SplitAfter(string(r.Stdout), "\n"), func(line string) bool { return strings.Contains(line, "propolis_instance_") })
+		r.Stdout = []byte(strings.Join(lines, ""))
+	}
+	return r, err
+}
+
+func overlooks(p *player) {
+	p.behind = func(v verb, h host.Host) host.Host {
+		if v.word == "adopt --all" {
+			return blind{h}
+		}
+		return h
+	}
+}
+
 func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip(unraced)
 	}
 	lost := func(program string, words ...string) func(*player) {
 		return func(p *player) {
-			p.behind = func(h host.Host) host.Host {
+			p.behind = func(_ verb, h host.Host) host.Host {
 				return deaf{h, func(c host.Command) bool {
 					return c.Program == program && strings.HasPrefix(strings.Join(c.Args, " "), strings.Join(words, " "))
 				}}
@@ -40,18 +63,20 @@ func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		plant func(*player)
+		first uint64   // story; the state file is not lost in each
 		acts  []string // what it comes down to
 		says  string
 	}{
-		"VNICs are left":        {lost("dladm", "delete-vnic"), []string{"ensure"}, "vnic_propolis"},
-		"a model that is wrong": {func(p *player) { p.model.careless = true }, []string{"ensure", "ensure"}, "exit 5"},
+		"VNICs are left":        {lost("dladm", "delete-vnic"), 0, []string{"ensure"}, "vnic_propolis"},
+		"adopt overlooks zones": {overlooks, 16, []string{"ensure", "lose"}, "exit 8"},
+		"a model that is wrong": {func(p *player) { p.model.careless = true }, 0, []string{"ensure", "ensure"}, "exit 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := prepareOnce(t, 1)
 			c.plant(root)
 			var played counts
 			for number := range uint64(50) {
-				bad := root.story(t, number, &played)
+				bad := root.story(t, c.first+number, &played)
 				if bad == nil {
 					continue
 				}
@@ -61,7 +86,7 @@ func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 					t.Errorf("%v\n%s", short.err, script(short.acts, root.u2))
 				}
 				for i, word := range c.acts {
-					if i < len(short.acts) && short.acts[i].verb.word != word {
+					if i < len(short.acts) && cmp.Or(short.acts[i].verb.word, short.acts[i].hand) != word {
 						t.Errorf("act %d is %+v, want %s", i, short.acts[i], word)
 					}
 				}

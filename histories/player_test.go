@@ -31,8 +31,8 @@ type player struct {
 	configured []string
 	seen       map[string]shown // the instances as they were last seen
 	acts       []act            // what was drawn so far
-	// behind, if set, comes between sledctl and the sled.
-	behind func(host.Host) host.Host
+	// behind, if set, comes between a verb and the sled.
+	behind func(verb, host.Host) host.Host
 	// killed: the last verb was.
 	killed bool
 	// ending: only where it all leads to is looked at.
@@ -153,7 +153,7 @@ func (p *player) play(a act) error {
 	line := "sledctl " + a.verb.line()
 	h, words := p.sled.Host(), line
 	if p.behind != nil {
-		h = p.behind(h)
+		h = p.behind(a.verb, h)
 	}
 	var dying *host.Crashing
 	if a.verb.crash != 0 {
