@@ -60,7 +60,7 @@ func TestRandomHistories(t *testing.T) {
 	if first == 0 && os.Getenv("SLEDCTL_SOAK") != "" {
 		first = uint64(time.Now().Unix() / 86400 * 1_000_000)
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(800)) // it is all short-lived
+	defer debug.SetGCPercent(debug.SetGCPercent(2400)) // it is all short-lived: a quarter of a gigabyte at most
 	few, many := prepareOnce(t, 1), prepareOnce(t, 2)
 	var played counts
 	start := time.Now()
