@@ -59,6 +59,7 @@ func (b bench) agents(ctx context.Context) ([]row, error) {
 // each other.
 func underLoad(_ context.Context, r *agentRun) ([]row, error) {
 	const changes, clients, length = 1000, 6, 3 * time.Second
+	time.Sleep(settling)
 	rings := r.changing(changes, length)
 	asked, err := r.whileChanging(changes, clients, length)
 	if err != nil {
@@ -77,10 +78,13 @@ func underLoad(_ context.Context, r *agentRun) ([]row, error) {
 	return slices.Insert(rows, 2, away...), nil
 }
 
+// settling is until what was needed to get there is over.
+const settling = 2 * time.Second
+
 // atRest: nothing changes, but for what the streams are to tell.
 func atRest(ctx context.Context, r *agentRun) ([]row, error) {
 	const length, streams, changes = 5 * time.Second, 1000, 20
-	time.Sleep(2 * time.Second) // what was needed to get there is over
+	time.Sleep(settling)
 	before := cpu()
 	time.Sleep(length)
 	idle := 100 * (cpu() - before).Seconds() / length.Seconds()
