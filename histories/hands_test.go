@@ -121,14 +121,14 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 	}
 	switch hand {
 	case "halt":
-		if p.tried("zoneadm -z "+is.Zone+" halt") && it.life != unclear && it.life != outlived && it.life != stale {
+		if p.tried("zoneadm -z "+is.Zone+" halt") && it.known() {
 			it.life = halted
 		}
 	case "remove":
 		if it.life == up || it.life == lost {
 			p.tried("zoneadm -z " + is.Zone + " halt")
 		}
-		if p.tried("zoneadm -z " + is.Zone + " uninstall -F"); p.tried("zonecfg -z "+is.Zone+" delete -F") && it.life != unclear && it.life != outlived && it.life != stale {
+		if p.tried("zoneadm -z " + is.Zone + " uninstall -F"); p.tried("zonecfg -z "+is.Zone+" delete -F") && it.known() {
 			it.life = removed
 		}
 	case "unlink":

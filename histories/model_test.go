@@ -83,6 +83,9 @@ func (v *vm) states() []string {
 	return nil // anything
 }
 
+// known says that what is on the sled is of this boot, and certain.
+func (v *vm) known() bool { return !slices.Contains([]life{unclear, outlived, stale}, v.life) }
+
 // stranger says that sledctl does not know it, and that its zone runs.
 func (v *vm) stranger() bool { return !v.recorded && v.life != none }
 
@@ -328,10 +331,15 @@ func (m *model) step(name string, at int) outcomes {
 	case unclear:
 		all := outcomes{exitMissing: m, exitConflict: m, exitRefused: m}
 		return all.same(m.after(name, func(it *vm) { it.wanted = "running" }), 0)
-	case halted, lost, removed, off, outlived:
-		if m.ground != prepared {
+	case outlived:
+		switch m.ground {
+		case bare:
+			return outcomes{exitRefused: m}
+		case unsure:
 			return outcomes{exitRefused: m, exitConflict: m}
 		}
+		return outcomes{exitConflict: m}
+	case halted, lost, removed, off:
 		return outcomes{exitConflict: m}
 	}
 	switch {
