@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -49,16 +50,16 @@ type Pending struct {
 
 // Begin is the first part of Send; Body must follow.
 func Begin(ctx context.Context, h host.Host, r Request) (Pending, error) {
-	out, err := http.NewRequest(r.Method, r.URL.Path, bytes.NewReader(r.Body))
-	if err != nil {
-		return Pending{}, err
+	out := &http.Request{Method: r.Method, URL: r.URL, Header: http.Header{}}
+	if len(r.Body) > 0 {
+		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(r.Body)), int64(len(r.Body))
 	}
-	out.URL = r.URL
 	for _, line := range Headers(r.Version, r.Body) {
 		name, value, _ := strings.Cut(line, ": ")
 		out.Header.Set(name, value)
 	}
 	p := Pending{method: r.Method, path: r.URL.Path}
+	var err error
 	if p.Pending, err = exchange.Begin(ctx, h, out, r.Limit); err != nil {
 		return Pending{}, p.failed(err)
 	}

@@ -7,6 +7,7 @@ package exchange
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -56,13 +57,16 @@ type Pending struct {
 // Begin is the first part of Send: it dials, and begins to write, which the
 // context does not end. Reply must follow.
 func Begin(ctx context.Context, h host.Host, r *http.Request, limit int) (*Pending, error) {
-	r.Close = true
+	text, err := render(r)
+	if err != nil {
+		return nil, err
+	}
 	conn, err := h.Dial(ctx, "tcp", r.URL.Host)
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), err)
 	}
 	p := &Pending{in: source{conn: conn, limit: limit, left: limit}, method: r.Method, written: make(chan error, 1)}
-	go func() { p.written <- write(conn, r) }() // a server may answer before it has read all
+	go func() { p.written <- write(conn, text) }() // a server may answer before it has read all
 	return p, nil
 }
 
@@ -101,10 +105,21 @@ func (p *Pending) endWith(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { p.in.conn.Close() })
 }
 
+// usualHead is room for most heads, in bytes.
+const usualHead = 320
+
+// render is a request as it is sent.
+func render(r *http.Request) ([]byte, error) {
+	r.Close = true
+	text := bytes.NewBuffer(make([]byte, 0, usualHead+max(r.ContentLength, 0)+bytes.MinRead)) // it never grows
+	err := r.Write(text)
+	return text.Bytes(), err
+}
+
 // write writes the request. If it cannot, no answer need be waited for, unless
 // the server hung up: then it may have answered before.
-func write(conn net.Conn, r *http.Request) error {
-	err := r.Write(conn)
+func write(conn net.Conn, request []byte) error {
+	_, err := conn.Write(request)
 	if err != nil && !hungUp(err) {
 		conn.Close()
 	}
@@ -123,7 +138,7 @@ func (s *source) receive(method string) (reply Reply, err error) {
 	if err == nil {
 		defer a.Body.Close()
 		reply.Status, reply.Header = a.StatusCode, a.Header
-		reply.Body, err = io.ReadAll(a.Body)
+		reply.Body, err = s.body(a)
 	}
 	switch {
 	case err == nil:
@@ -134,6 +149,19 @@ func (s *source) receive(method string) (reply Reply, err error) {
 		return Reply{}, s.err
 	}
 	return Reply{}, fmt.Errorf("%w: %w", ErrReply, err)
+}
+
+// body reads all of a body.
+func (s *source) body(a *http.Response) ([]byte, error) {
+	switch {
+	case a.Body == http.NoBody:
+		return nil, nil
+	case a.ContentLength < 0 || a.ContentLength > int64(s.limit):
+		return io.ReadAll(a.Body)
+	}
+	all := make([]byte, a.ContentLength)
+	_, err := io.ReadFull(a.Body, all)
+	return all, err
 }
 
 // answer reads the head of the final answer, behind any interim ones.
