@@ -90,23 +90,24 @@ func (a *agent) look(ctx context.Context) error {
 	if err != nil || view.Seq() == a.seq {
 		return err
 	}
-	records, err := instance.All(view)
-	if err != nil {
-		return err
-	}
 	if err := a.mourn(ctx, view); err != nil { // first: it says more of those that are not recorded any more
 		return err
 	}
-	a.bring(ctx, records)
+	if err := a.bring(ctx, view); err != nil {
+		return err
+	}
 	a.seq = view.Seq()
 	return nil
 }
 
 // bring begins to watch what is new in the records, and ends to watch what they
 // do not name any more.
-func (a *agent) bring(ctx context.Context, records []instance.Record) {
+func (a *agent) bring(ctx context.Context, view ledger.View) error {
 	there := map[uuid.UUID]bool{}
-	for _, r := range records {
+	for r, err := range instance.Records(view) {
+		if err != nil {
+			return err
+		}
 		for _, run := range r.Runs() {
 			if id, err := uuid.Parse(run.PropolisID); err == nil {
 				there[id] = true
@@ -126,6 +127,7 @@ func (a *agent) bring(ctx context.Context, records []instance.Record) {
 			a.unwatch(ctx, id, w)
 		}
 	}
+	return nil
 }
 
 // watch begins to watch one VM. One whose machine is not made yet is starting. Of
@@ -267,8 +269,8 @@ func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o instance.Obse
 		now.State = old.State
 	}
 	if v, changed := a.board.Publish(now); changed {
+		a.bells.Notify(ctx, id) // first: whoever takes the log may be slow
 		a.Log.Info("VM changed", "vm", id, "instance", of.id, "state", v.State, "generation", v.Gen, "reason", v.Reason)
-		a.bells.Notify(ctx, id)
 	}
 }
 

@@ -41,6 +41,8 @@ type work struct {
 	mu    sync.Mutex
 	lanes map[uuid.UUID]*lane
 	group sync.WaitGroup
+
+	nothing uint64 // of the state file, where resume found nothing owed
 }
 
 // lane is what is going on with one VM.
@@ -489,19 +491,24 @@ func (w *work) record(ctx context.Context, id string) (instance.Record, error) {
 // resume begins all that is owed and that nobody is at.
 func (w *work) resume(ctx context.Context) {
 	view, err := w.view(ctx)
-	if err != nil {
-		return // follow tells of it
+	if err != nil || view.Seq() == w.nothing {
+		return // that it cannot be read, follow tells
 	}
 	boot, err := operation.Boot(w.env)
 	if err != nil {
 		return
 	}
-	all, err := instance.All(view)
-	if err != nil {
-		return
+	owes := false
+	for r, err := range instance.Records(view) {
+		if err != nil {
+			return
+		}
+		owed := r.Owed(boot)
+		owes = owes || owed != instance.OwedNothing
+		w.owe(r, owed)
 	}
-	for _, r := range all {
-		w.owe(r, r.Owed(boot))
+	if !owes {
+		w.nothing = view.Seq()
 	}
 }
 

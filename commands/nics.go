@@ -69,43 +69,53 @@ func (e *Env) nicSettings(f nicFlags) (nicsync.Settings, error) {
 // recordedVMs are the instances of the state file: one that is stopped has no
 // zone, and exists all the same; one that has departed is somewhere else.
 func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
-	records, err := instance.All(view)
 	arrived, aerr := instance.HasArrived(view)
 	departed, derr := instance.HasDeparted(view)
-	if err := errors.Join(err, aerr, derr); err != nil {
+	if err := errors.Join(aerr, derr); err != nil {
 		return nil, err
 	}
-	vms := make([]nicsync.VM, 0, len(records))
-	for _, r := range records {
-		vm := nicsync.VM{Name: r.Name, IDs: []string{strings.ToLower(r.ID)}}
-		if r.Run == nil && len(r.Leaving) == 0 && r.Wanted == instance.WantedStopped {
-			vm.State = napi.StateStopped
+	var vms []nicsync.VM
+	for r, err := range instance.Records(view) {
+		if err != nil {
+			return nil, err
 		}
-		if _, state, peer, _ := r.Migrating(); peer != "" {
-			vm.Moving = "it is " + state + ", of a migration with " + peer
-		}
-		add := func(v instance.VNIC) {
-			if v.MAC != "" && !slices.ContainsFunc(vm.NICs, func(n nicsync.NIC) bool { return n.MAC == v.MAC }) {
-				vm.NICs = append(vm.NICs, nicsync.NIC{MAC: v.MAC, Link: v.Name})
-			}
-		}
-		for _, run := range r.Runs() {
-			vm.IDs = append(vm.IDs, strings.ToLower(run.PropolisID))
-			add(run.Control)
-			for _, v := range run.Guests {
-				add(v)
-			}
-		}
-		add(instance.VNIC{MAC: r.Control})
-		for _, n := range r.Spec.NICs {
-			add(instance.VNIC{MAC: n.MAC})
-		}
+		vm := recordedVM(r)
 		if at := slices.IndexFunc(arrived, func(t instance.Trail) bool { return t.Instance == r.ID }); at >= 0 {
 			vm.Arrived, vm.Trail = "came by migration "+arrived[at].Migration, arrived[at].Fact
 		}
 		vms = append(vms, vm)
 	}
 	return append(vms, departedVMs(departed)...), nil
+}
+
+// recordedVM is as much of an instance as matters here. Its texts are copies: one
+// of them would keep all of the record's.
+func recordedVM(r instance.Record) nicsync.VM {
+	id := func(s string) string { return strings.Clone(strings.ToLower(s)) }
+	vm := nicsync.VM{Name: strings.Clone(r.Name), IDs: []string{id(r.ID)}}
+	if r.Run == nil && len(r.Leaving) == 0 && r.Wanted == instance.WantedStopped {
+		vm.State = napi.StateStopped
+	}
+	if _, state, peer, _ := r.Migrating(); peer != "" {
+		vm.Moving = "it is " + state + ", of a migration with " + peer
+	}
+	add := func(v instance.VNIC) {
+		if v.MAC != "" && !slices.ContainsFunc(vm.NICs, func(n nicsync.NIC) bool { return n.MAC == v.MAC }) {
+			vm.NICs = append(vm.NICs, nicsync.NIC{MAC: strings.Clone(v.MAC), Link: strings.Clone(v.Name)})
+		}
+	}
+	for _, run := range r.Runs() {
+		vm.IDs = append(vm.IDs, id(run.PropolisID))
+		add(run.Control)
+		for _, v := range run.Guests {
+			add(v)
+		}
+	}
+	add(instance.VNIC{MAC: r.Control})
+	for _, n := range r.Spec.NICs {
+		add(instance.VNIC{MAC: n.MAC})
+	}
+	return vm
 }
 
 // departedVMs are those that have gone to another sled, where their records have

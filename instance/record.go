@@ -145,11 +145,31 @@ func All(view ledger.View) ([]Record, error) {
 	for i, key := range keys {
 		value, _ := view.Get(key)
 		var err error
-		if records[i], err = decode(value); err != nil {
-			return nil, fmt.Errorf("record %s: %w", key, err)
+		if records[i], err = decodeAt(key, value); err != nil {
+			return nil, err
 		}
 	}
 	return records, nil
+}
+
+// Records is All for who stays, and keeps little of each record: those that he has
+// seen are no longer in memory. An error is the last that it gives.
+func Records(view ledger.View) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for key, value := range view.All(recordPrefix) {
+			if r, err := decodeAt(key, value); !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func decodeAt(key string, value json.RawMessage) (Record, error) {
+	r, err := decode(value)
+	if err != nil {
+		return Record{}, fmt.Errorf("record %s: %w", key, err)
+	}
+	return r, nil
 }
 
 // IDs are the ids of all recorded instances.

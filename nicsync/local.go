@@ -58,7 +58,7 @@ type Local struct {
 
 // newLocal indexes what is on the sled. VMs that share an id are one.
 func newLocal(vms []VM, own []NIC) Local {
-	l := Local{Own: own, byID: map[string]int{}, byVM: map[string][]int{}, own: map[string]NIC{}}
+	l := Local{VMs: make([]VM, 0, len(vms)), Own: own, byID: make(map[string]int, 2*len(vms)), byVM: make(map[string][]int, len(vms)), own: map[string]NIC{}}
 	for _, vm := range vms {
 		at := len(l.VMs)
 		for _, id := range vm.IDs {
@@ -215,8 +215,8 @@ func (s Settings) look(ctx context.Context, h host.Host, read book) (Local, erro
 
 // here joins the listings.
 func here(names sled.Prefixes, zones []zone.Zone, configs map[string]zone.Config, links []vnic.Link, recorded []VM) Local {
-	var vms []VM
-	lent := map[string]bool{} // NAME MAC of links that are VMs', wherever they are now
+	vms := make([]VM, 0, len(zones)+len(recorded))
+	lent := make(map[string]bool, len(links)) // NAME MAC of links that are VMs', wherever they are now
 	seen := map[string]bool{zone.Global: true}
 	for _, z := range zones {
 		if z.Name != zone.Global {

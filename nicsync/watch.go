@@ -99,6 +99,10 @@ func (w *watcher) lookAtRecords(ctx context.Context) {
 		return
 	}
 	if vms, err := w.Recorded(view); err == nil {
-		w.seq, w.seen.recorded = view.Seq(), sha256.Sum256(fmt.Appendf(nil, "%+v", vms))
+		all := sha256.New()
+		for _, vm := range vms {
+			fmt.Fprintf(all, "%+v\n", vm)
+		}
+		w.seq, w.seen.recorded = view.Seq(), [sha256.Size]byte(all.Sum(nil))
 	}
 }
