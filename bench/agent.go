@@ -4,17 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -60,7 +59,7 @@ func (b bench) agents(ctx context.Context) ([]row, error) {
 func underLoad(_ context.Context, r *agentRun) ([]row, error) {
 	const changes, clients, length = 1000, 6, 3 * time.Second
 	time.Sleep(settling)
-	rings := r.changing(changes, length)
+	rings := r.changing(changes, ringing)
 	asked, err := r.whileChanging(changes, clients, length)
 	if err != nil {
 		return nil, err
@@ -77,6 +76,9 @@ func underLoad(_ context.Context, r *agentRun) ([]row, error) {
 	}
 	return slices.Insert(rows, 2, away...), nil
 }
+
+// ringing is so long that garbage is collected meanwhile, more than once.
+const ringing = 12 * time.Second
 
 // settling is until what was needed to get there is over.
 const settling = 2 * time.Second
@@ -112,7 +114,8 @@ type agentRun struct {
 	stop   func() error
 }
 
-// startAgent has an agent watch n VMs.
+// startAgent has an agent watch n VMs. It logs to a file, as a service does: in
+// memory, what is kept of it would be copied again and again.
 func startAgent(ctx context.Context, socket string, n int) (*agentRun, error) {
 	s, err := inMemory(ctx)
 	if err != nil {
@@ -127,7 +130,12 @@ func startAgent(ctx context.Context, socket string, n int) (*agentRun, error) {
 	if err := s.record(ctx, records); err != nil {
 		return nil, err
 	}
-	env, _, errs := commands.On(p, nil)
+	log, err := os.Create(socket + ".log")
+	if err != nil {
+		return nil, err
+	}
+	env, _, _ := commands.On(p, nil)
+	env.Streams.Err.Writer = log
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan int, 1)
 	go func() { ended <- commands.Run(ctx, env, []string{"agent", "--listen", "unix:" + socket}) }()
@@ -135,14 +143,15 @@ func startAgent(ctx context.Context, socket string, n int) (*agentRun, error) {
 		cancel()
 		<-ended
 		s.Close()
-		return nil
+		return log.Close()
 	}}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(socket); err == nil && len(r.sled.rang) >= n {
 			break // all are known, and told
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("the agent does not answer: %s", errs)
+			said, _ := os.ReadFile(log.Name())
+			return nil, errors.Join(fmt.Errorf("the agent does not answer: %s", said), r.stop())
 		}
 	}
 	return r, nil
@@ -321,9 +330,3 @@ func until(holds func() bool) error {
 
 // planeAddress is where the control plane is pretended to be.
 const planeAddress = "10.99.0.1:12221"
-
-// pathID is the id in a request's path: /vmms/ID/….
-func pathID(r *http.Request) string {
-	id, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/vmms/"), "/")
-	return id
-}

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,23 +78,67 @@ func (p *pretended) Serve(l net.Listener) {
 }
 
 // hear has the one request of a connection answered.
-func hear(conn net.Conn, answer func(net.Conn, *http.Request)) {
-	if r, err := http.ReadRequest(bufio.NewReaderSize(conn, 512)); err == nil {
+func hear(conn net.Conn, answer func(net.Conn, request)) {
+	if r, err := read(conn); err == nil {
 		answer(conn, r)
+	} else {
+		conn.Close()
 	}
 }
 
+// request is as much of one as matters here.
+type request struct{ method, path, body string }
+
+// id is that of the VM in the path: /vmms/ID/….
+func (r request) id() string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(r.path, "/vmms/"), "/")
+	return id
+}
+
+// read reads a request in few steps: what is done here is done beside the agent,
+// on the same processors, and is none of its own.
+func read(conn net.Conn) (r request, err error) {
+	buffer := make([]byte, 512)
+	for n := 0; n < len(buffer); {
+		more, err := conn.Read(buffer[n:])
+		if err != nil {
+			return r, err
+		}
+		n += more
+		head, body, whole := bytes.Cut(buffer[:n], []byte("\r\n\r\n"))
+		if !whole {
+			continue
+		}
+		length := 0
+		if _, after, ok := bytes.Cut(head, []byte("\r\nContent-Length: ")); ok {
+			digits, _, _ := bytes.Cut(after, []byte("\r\n"))
+			if length, err = strconv.Atoi(string(digits)); err != nil {
+				return r, err
+			}
+		}
+		if len(body) < length {
+			continue
+		}
+		words := strings.Fields(string(head[:max(bytes.IndexByte(head, '\r'), 0)]))
+		if len(words) != 3 {
+			return r, fmt.Errorf("%q is no request", head)
+		}
+		return request{words[0], words[1], string(body)}, nil
+	}
+	return r, fmt.Errorf("a request is longer than %d bytes", len(buffer))
+}
+
 // plane answers a doorbell.
-func (p *pretended) plane(w net.Conn, r *http.Request) {
+func (p *pretended) plane(w net.Conn, r request) {
 	now := time.Now()
-	if vm := p.byID[pathID(r)]; vm != nil && r.Method == http.MethodPost {
+	if vm := p.byID[r.id()]; vm != nil && r.method == "POST" {
 		select {
 		case p.rang <- now.Sub(vm.since()):
 		default:
 		}
 	}
 	if m := p.manner.Load(); m != nil {
-		m.meet(w, pathID(r))
+		m.meet(w, r.id())
 		return
 	}
 	defer w.Close()
@@ -129,18 +174,19 @@ func (v *pretendedVM) since() time.Time {
 }
 
 // monitored takes a long poll.
-func (v *pretendedVM) monitored(w net.Conn, r *http.Request) {
+func (v *pretendedVM) monitored(w net.Conn, r request) {
 	var asked struct {
 		Gen uint64 `json:"gen"`
 	}
-	if r.URL.Path == "/instance/state-monitor" && json.NewDecoder(r.Body).Decode(&asked) != nil {
+	const monitor = "/instance/state-monitor"
+	if r.path == monitor && json.Unmarshal([]byte(r.body), &asked) != nil {
 		w.Close()
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
-	case r.URL.Path != "/instance/state-monitor": // whether it is still there
+	case r.path != monitor: // whether it is still there
 		go send(w, `{"instance":{"properties":{"id":"`+v.id+`"},"state":"Running"}}`)
 	case v.gen >= asked.Gen:
 		go answerPoll(w, v.gen)
