@@ -12,10 +12,13 @@ import (
 )
 
 // The pauses between two looks at a lock that another process holds. flock(2)
-// cannot be waited for and given up; within one process nobody polls.
+// cannot be waited for and given up; within one process nobody polls. They grow
+// with how long it was waited already: of many who wait one looks soon, and all of
+// them together leave time to the one that holds it.
 const (
 	firstLockPause = 50 * time.Microsecond
-	lastLockPause  = 2 * time.Millisecond
+	lastLockPause  = 32 * time.Millisecond
+	lockPauses     = 8 // a pause is this part of what was waited
 )
 
 // fileLock is an flock(2) on an open file. It is never undone by LOCK_UN, only
@@ -60,7 +63,7 @@ func waitFlock(ctx context.Context, file *os.File, mode LockMode) error {
 	if mode.exclusive() {
 		how = unix.LOCK_NB | unix.LOCK_EX
 	}
-	for pause := firstLockPause; ; pause = min(2*pause, lastLockPause) {
+	for begun := time.Now(); ; {
 		err := unix.Flock(int(file.Fd()), how)
 		switch {
 		case err == nil:
@@ -72,6 +75,7 @@ func waitFlock(ctx context.Context, file *os.File, mode LockMode) error {
 		case mode.try():
 			return ErrLocked
 		}
+		pause := min(max(firstLockPause, time.Since(begun)/lockPauses), lastLockPause)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
