@@ -198,19 +198,31 @@ func serverArgs(args []string) (pid int, listeners []net.Listener, err error) {
 	return pid, listeners, nil
 }
 
-// endPause is how often a server looks whether it is still wanted. Whoever ends
-// its process ends it too: this is for a sled that is removed, and for a
-// process that another user ended.
-const endPause = 50 * time.Millisecond
+// endPause is how often a server looks whether its sled is still there, and
+// servedPause how often whether it is still one of its processes. Whoever ends its
+// process ends it too: the latter is for a process that another user ended, and
+// costs each of many servers the whole state.
+const (
+	endPause    = 50 * time.Millisecond
+	servedPause = 2 * time.Second
+)
 
 func (s *Sled) awaitEnd(ctx context.Context, pid int) error {
+	there, err := os.Open(filepath.Join(s.world.Dir(), world.LockFile)) // so that its inode is not used again
+	if err != nil {
+		return err
+	}
+	defer there.Close()
 	tick := time.NewTicker(endPause)
 	defer tick.Stop()
-	for {
-		var ended bool
-		err := s.world.View(ctx, func(tx *world.Tx) error { ended = served(tx, pid) == nil; return nil })
-		if ended || err != nil {
-			return err
+	for looked := (time.Time{}); ; {
+		if time.Since(looked) >= servedPause || !stands(there) {
+			var ended bool
+			err := s.world.View(ctx, func(tx *world.Tx) error { ended = served(tx, pid) == nil; return nil })
+			if ended || err != nil {
+				return err
+			}
+			looked = time.Now()
 		}
 		select {
 		case <-tick.C:
@@ -218,6 +230,16 @@ func (s *Sled) awaitEnd(ctx context.Context, pid int) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// stands says whether a file has its name still.
+func stands(f *os.File) bool {
+	now, err := os.Stat(f.Name())
+	if err != nil {
+		return false
+	}
+	then, err := f.Stat()
+	return err == nil && os.SameFile(now, then)
 }
 
 // served is a process of the sled, if it is ours: another sled may have taken

@@ -30,7 +30,7 @@ import (
 //	keeper      whose flock the process that lets time pass holds
 const (
 	stateFile  = "world.json"
-	lockFile   = "lock"
+	LockFile   = "lock"
 	LocksDir   = "locks"
 	RootDir    = "root"
 	BinDir     = "bin"
@@ -71,11 +71,11 @@ func initialise(dir string, o Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := onlyEntries(dir, stateFile, lockFile, LocksDir, RootDir, BinDir, KeeperFile); err != nil {
+	if err := onlyEntries(dir, stateFile, LockFile, LocksDir, RootDir, BinDir, KeeperFile); err != nil {
 		return err
 	}
 	files := host.Dir(dir)
-	l, err := files.Lock(context.Background(), "/"+lockFile, host.LockExclusive)
+	l, err := files.Lock(context.Background(), "/"+LockFile, host.LockExclusive)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func Open(dir string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := onlyEntries(dir, stateFile, lockFile, LocksDir, RootDir, BinDir, KeeperFile); err != nil {
+	if err := onlyEntries(dir, stateFile, LockFile, LocksDir, RootDir, BinDir, KeeperFile); err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", dir, ErrNoWorld, err)
 	}
 	d := &directory{dir: dir, lock: host.Dir(dir)}
@@ -162,7 +162,7 @@ type directory struct {
 func (d *directory) update(ctx context.Context, fn func(*State) error) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	l, err := d.lock.Lock(ctx, "/"+lockFile, host.LockExclusive)
+	l, err := d.lock.Lock(ctx, "/"+LockFile, host.LockExclusive)
 	if err != nil {
 		return err
 	}
@@ -344,19 +344,20 @@ func encode(s *State) ([]byte, error) { return json.Marshal(s) }
 // decode refuses a state of a newer format, and one with members that this
 // program would lose.
 func decode(data []byte) (*State, error) {
-	var head struct{ Format int }
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, err
-	}
-	if head.Format > Format {
-		return nil, fmt.Errorf("%w: its format is %d, this one knows up to %d", ErrNewer, head.Format, Format)
-	}
 	in := json.NewDecoder(bytes.NewReader(data))
 	in.DisallowUnknownFields()
 	s := &State{
 		Counters: map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
 	}
-	return s, in.Decode(s)
+	err := in.Decode(s)
+	if err == nil && s.Format <= Format {
+		return s, nil
+	}
+	var head struct{ Format int }
+	if herr := json.Unmarshal(data, &head); herr == nil && head.Format > Format {
+		err = fmt.Errorf("%w: its format is %d, this one knows up to %d", ErrNewer, head.Format, Format)
+	}
+	return nil, err
 }
 
 // replace writes a file by rename. It is not flushed: a simulated sled need
