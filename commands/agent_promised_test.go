@@ -163,6 +163,9 @@ func (p *patron) ask(asked string) {
 	for again := false; ; again = true {
 		died := p.dying == nil
 		status, answer, err := p.request(method, path, body)
+		if err != nil && !died {
+			time.Sleep(time.Second) // of who is killed, the connections go first
+		}
 		if !p.lives() && !died && err != nil {
 			continue
 		}

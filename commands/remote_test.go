@@ -376,7 +376,7 @@ func (w *watched) printed() string {
 // depends on who is quicker.
 func arrived(text string) (lines string) {
 	for line := range strings.Lines(text) {
-		if !strings.Contains(line, "has not ended") && !strings.Contains(line, "\tstopping\t") {
+		if !strings.Contains(line, "has not ended") && !strings.Contains(line, "\tstopping\t") && !strings.Contains(line, "\tcreating\t") {
 			lines += line
 		}
 	}

@@ -111,7 +111,7 @@ const usualHead = 320
 // render is a request as it is sent.
 func render(r *http.Request) ([]byte, error) {
 	r.Close = true
-	text := bytes.NewBuffer(make([]byte, 0, usualHead+max(r.ContentLength, 0)+bytes.MinRead)) // it never grows
+	text := bytes.NewBuffer(make([]byte, 0, usualHead+max(r.ContentLength, 0)+bytes.MinRead)) // most need no more
 	err := r.Write(text)
 	return text.Bytes(), err
 }
