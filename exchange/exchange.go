@@ -138,7 +138,7 @@ func (s *source) receive(method string) (reply Reply, err error) {
 	if err == nil {
 		defer a.Body.Close()
 		reply.Status, reply.Header = a.StatusCode, a.Header
-		reply.Body, err = s.body(a)
+		reply.Body, err = io.ReadAll(a.Body)
 	}
 	switch {
 	case err == nil:
@@ -149,19 +149,6 @@ func (s *source) receive(method string) (reply Reply, err error) {
 		return Reply{}, s.err
 	}
 	return Reply{}, fmt.Errorf("%w: %w", ErrReply, err)
-}
-
-// body reads all of a body.
-func (s *source) body(a *http.Response) ([]byte, error) {
-	switch {
-	case a.Body == http.NoBody:
-		return nil, nil
-	case a.ContentLength < 0 || a.ContentLength > int64(s.limit):
-		return io.ReadAll(a.Body)
-	}
-	all := make([]byte, a.ContentLength)
-	_, err := io.ReadFull(a.Body, all)
-	return all, err
 }
 
 // answer reads the head of the final answer, behind any interim ones.

@@ -208,7 +208,7 @@ const (
 )
 
 func (s *Sled) awaitEnd(ctx context.Context, pid int) error {
-	there, err := os.Open(filepath.Join(s.world.Dir(), world.LockFile)) // so that its inode is not used again
+	there, err := os.Open(filepath.Join(s.world.Dir(), world.LockFile)) // which no transaction replaces
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,11 @@ func (s *Sled) awaitEnd(ctx context.Context, pid int) error {
 	tick := time.NewTicker(endPause)
 	defer tick.Stop()
 	for looked := (time.Time{}); ; {
-		if time.Since(looked) >= servedPause || !stands(there) {
+		stands, err := world.Stands(there)
+		if err != nil {
+			return err
+		}
+		if !stands || time.Since(looked) >= servedPause {
 			var ended bool
 			err := s.world.View(ctx, func(tx *world.Tx) error { ended = served(tx, pid) == nil; return nil })
 			if ended || err != nil {
@@ -230,16 +234,6 @@ func (s *Sled) awaitEnd(ctx context.Context, pid int) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// stands says whether a file has its name still.
-func stands(f *os.File) bool {
-	now, err := os.Stat(f.Name())
-	if err != nil {
-		return false
-	}
-	then, err := f.Stat()
-	return err == nil && os.SameFile(now, then)
 }
 
 // served is a process of the sled, if it is ours: another sled may have taken

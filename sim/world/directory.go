@@ -220,11 +220,17 @@ func (d *directory) current() (bool, error) {
 	if d.file == nil {
 		return false, nil
 	}
-	now, err := os.Stat(filepath.Join(d.dir, stateFile))
+	return Stands(d.file)
+}
+
+// Stands says whether an open file has its name still. As long as it is open, no
+// other file gets its inode.
+func Stands(f *os.File) (bool, error) {
+	now, err := os.Stat(f.Name())
 	if err != nil {
 		return false, err
 	}
-	then, err := d.file.Stat()
+	then, err := f.Stat()
 	return err == nil && os.SameFile(now, then), err
 }
 
@@ -350,6 +356,9 @@ func decode(data []byte) (*State, error) {
 		Counters: map[string]uint64{}, Datasets: map[string]*Dataset{}, Stacks: map[string]*Stack{}, Services: map[string]*Repository{},
 	}
 	err := in.Decode(s)
+	if rest := bytes.TrimSpace(data[in.InputOffset():]); err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%d bytes stand behind the state", len(rest))
+	}
 	if err == nil && s.Format <= Format {
 		return s, nil
 	}

@@ -107,11 +107,14 @@ func TestADirectoryThatIsNoSledIsLeftAlone(t *testing.T) {
 
 func TestAStateThatThisProgramDoesNotKnowIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		edit  func(map[string]any)
-		newer bool
+		edit   func(map[string]any)
+		behind string
+		newer  bool
 	}{
-		"newer format":   {func(doc map[string]any) { doc["format"] = Format + 1 }, true},
-		"unknown member": {func(doc map[string]any) { doc["quota"] = 1 }, false},
+		"newer format":                    {edit: func(doc map[string]any) { doc["format"] = Format + 1 }, newer: true},
+		"newer format with a member more": {edit: func(doc map[string]any) { doc["format"], doc["quota"] = Format+1, 1 }, newer: true},
+		"unknown member":                  {edit: func(doc map[string]any) { doc["quota"] = 1 }},
+		"something behind it":             {edit: func(map[string]any) {}, behind: "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -131,7 +134,7 @@ func TestAStateThatThisProgramDoesNotKnowIsRefused(t *testing.T) {
 			if data, err = json.Marshal(doc); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(file, data, 0o644); err != nil {
+			if err := os.WriteFile(file, append(data, c.behind...), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := Open(dir); err == nil || errors.Is(err, ErrNewer) != c.newer {
