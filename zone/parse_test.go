@@ -88,6 +88,13 @@ func TestParseConfigReadsTheSamples(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
+		if name == "etc-zones-minimal-joyent.xml" { // a zone without resources
+			want := Config{Zonepath: "/zones/" + owner, Brand: "joyent", IPType: "exclusive", Limitpriv: "default", Autoboot: true}
+			if diff := cmp.Diff(want, c); diff != "" || owner != "073ae53b-c444-4e23-866b-10f99f276242" {
+				t.Errorf("%s: zone %s: %s", name, owner, diff)
+			}
+			continue
+		}
 		if want := strings.TrimSuffix(strings.TrimPrefix(name, "etc-zones-"), ".xml"); owner != want {
 			t.Errorf("zone %s, want %s", owner, want)
 		}
