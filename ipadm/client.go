@@ -15,11 +15,6 @@ func Addresses(ctx context.Context, h host.Host, zone string) ([]Address, error)
 	return list(ctx, h, "addresses", listAddressesCommand(zone), ParseAddresses)
 }
 
-// Interfaces lists the interfaces of a zone. Errors are those of Addresses.
-func Interfaces(ctx context.Context, h host.Host, zone string) ([]Interface, error) {
-	return list(ctx, h, "interfaces", listInterfacesCommand(zone), ParseInterfaces)
-}
-
 // Routes lists the routing tables of a zone, IPv4 first. Errors: ErrSyntax, a
 // *host.CommandError.
 func Routes(ctx context.Context, h host.Host, zone string) ([]Route, error) {

@@ -2,7 +2,6 @@ package ipadm
 
 import (
 	"net/netip"
-	"strconv"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -23,19 +22,11 @@ func showAddressCommand(zone, object string) host.Command {
 	return query(zone, "ipadm", "show-addr", "-p", "-o", "addrobj,type,state,addr", object)
 }
 
-func listInterfacesCommand(zone string) host.Command {
-	return query(zone, "ipadm", "show-if", "-p", "-o", "ifname,state")
-}
-
 // listRoutesCommand: route(8) has no listing.
 func listRoutesCommand(zone string) host.Command { return query(zone, "netstat", "-rn") }
 
 func defaultRouteCommand(family string) host.Command {
 	return query("", "route", "-n", "get", family, "default")
-}
-
-func createInterfaceCommand(zone, link string) host.Command {
-	return ipadm(zone, "create-if", "-t", link)
 }
 
 func deleteInterfaceCommand(zone, link string) host.Command { return ipadm(zone, "delete-if", link) }
@@ -56,10 +47,6 @@ func createAddressCommand(s CreateAddress) host.Command {
 
 func deleteAddressCommand(zone, object string) host.Command {
 	return ipadm(zone, "delete-addr", object)
-}
-
-func setMTUCommand(s SetMTU, protocol string) host.Command {
-	return ipadm(s.Zone, "set-ifprop", "-t", "-p", "mtu="+strconv.Itoa(s.MTU), "-m", protocol, s.Link)
 }
 
 // routeCommand names the family before each address, as route(8) wants it.

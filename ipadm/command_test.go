@@ -11,18 +11,15 @@ import (
 
 func TestCommandLines(t *testing.T) {
 	for want, c := range map[string]host.Command{
-		"ipadm show-addr -p -o addrobj,type,state,addr":         listAddressesCommand("z1"),
-		"ipadm show-addr -p -o addrobj,type,state,addr v0/v4":   showAddressCommand("z1", "v0/v4"),
-		"ipadm show-if -p -o ifname,state":                      listInterfacesCommand("z1"),
-		"netstat -rn":                                           listRoutesCommand("z1"),
-		"route -n get -inet6 default":                           defaultRouteCommand("-inet6"),
-		"ipadm create-if -t v0":                                 createInterfaceCommand("z1", "v0"),
-		"ipadm delete-if v0":                                    deleteInterfaceCommand("z1", "v0"),
+		"ipadm show-addr -p -o addrobj,type,state,addr":       listAddressesCommand("z1"),
+		"ipadm show-addr -p -o addrobj,type,state,addr v0/v4": showAddressCommand("z1", "v0/v4"),
+		"netstat -rn":                 listRoutesCommand("z1"),
+		"route -n get -inet6 default": defaultRouteCommand("-inet6"),
+		"ipadm delete-if v0":          deleteInterfaceCommand("z1", "v0"),
 		"ipadm create-addr -t -T static -a 10.0.0.5/24 v0/v4":   createAddressCommand(CreateAddress{Zone: "z1", Object: "v0/v4", Type: Static, Address: "10.0.0.5/24"}),
 		"ipadm create-addr -t -T dhcp -w 0 v0/dhcp":             createAddressCommand(CreateAddress{Zone: "z1", Object: "v0/dhcp", Type: DHCP}),
 		"ipadm create-addr -t -T addrconf v0/ll":                createAddressCommand(CreateAddress{Zone: "z1", Object: "v0/ll", Type: Addrconf}),
 		"ipadm delete-addr v0/v4":                               deleteAddressCommand("z1", "v0/v4"),
-		"ipadm set-ifprop -t -p mtu=9000 -m ipv6 v0":            setMTUCommand(SetMTU{Zone: "z1", Link: "v0", MTU: 9000}, "ipv6"),
 		"route add -inet default -inet 10.0.0.1 -ifp v0":        routeCommand("add", "z1", "default", "10.0.0.1", "v0"),
 		"route add -inet6 fd00:1122::/48 -inet6 fd00:1122:1::1": routeCommand("add", "z1", "fd00:1122::/48", "fd00:1122:1::1", ""),
 		"route delete -inet6 default -inet6 fd00::1 -ifp v0":    routeCommand("delete", "z1", "default", "fd00::1", "v0"),
@@ -51,10 +48,9 @@ func TestExplainInAZone(t *testing.T) {
 
 func TestUndo(t *testing.T) {
 	for step, want := range map[interface{ Undo() any }]any{
-		CreateInterface{"z1", "v0"}:                            DeleteInterface{"z1", "v0"},
 		CreateAddress{Zone: "z1", Object: "v0/v4", Type: DHCP}: DeleteAddress{Zone: "z1", Object: "v0/v4", Unplumb: true},
 		AddRoute{"z1", "default", "10.0.0.1", "v0"}:            DeleteRoute{"z1", "default", "10.0.0.1", "v0"},
-		DeleteInterface{}:                                      nil, AwaitAddress{}: nil, DeleteAddress{}: nil, SetMTU{}: nil, DeleteRoute{}: nil,
+		DeleteInterface{}: nil, AwaitAddress{}: nil, DeleteAddress{}: nil, DeleteRoute{}: nil,
 	} {
 		if got := step.Undo(); got != want {
 			t.Errorf("%#v: undo %#v, want %#v", step, got, want)

@@ -36,12 +36,6 @@ type Address struct {
 	Address netip.Prefix
 }
 
-// Interface is an IP interface.
-type Interface struct {
-	Name  string
-	State string // ok, down, disabled, failed, offline
-}
-
 // Route is a line of a routing table.
 type Route struct {
 	Destination string // default, an address, or a network; of IPv4 without a length

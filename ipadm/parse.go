@@ -100,22 +100,6 @@ func parseAddress(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// ParseInterfaces reads show-if -p -o ifname,state. Errors are ErrSyntax.
-func ParseInterfaces(out []byte) ([]Interface, error) {
-	rows, err := parseRows(out, 2)
-	if err != nil {
-		return nil, err
-	}
-	var all []Interface
-	for _, row := range rows {
-		if row[0] == "" || row[1] == "" || strings.ContainsAny(row[0]+row[1], " \t") {
-			return nil, fmt.Errorf("interface %q in state %q: %w", row[0], row[1], ErrSyntax)
-		}
-		all = append(all, Interface{Name: row[0], State: row[1]})
-	}
-	return all, nil
-}
-
 // ParseRoutes reads netstat -rn: two tables, of which either can be missing.
 // The interface is blank for a route that is bound to none. Errors are
 // ErrSyntax.

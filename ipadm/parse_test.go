@@ -32,13 +32,6 @@ func TestParseAddresses(t *testing.T) {
 	}
 }
 
-func TestParseInterfaces(t *testing.T) {
-	got, err := ParseInterfaces([]byte("lo0:ok\nv0:down\n"))
-	if diff := cmp.Diff([]Interface{{"lo0", "ok"}, {"v0", "down"}}, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
-	}
-}
-
 func TestParseRoutes(t *testing.T) {
 	got, err := ParseRoutes([]byte(`
 Routing Table: IPv4
@@ -64,7 +57,6 @@ default                     fd00:1122:3344:104::1       UG     13  210937
 
 func TestParsersRefuse(t *testing.T) {
 	addresses := func(b []byte) error { _, err := ParseAddresses(b); return err }
-	interfaces := func(b []byte) error { _, err := ParseInterfaces(b); return err }
 	routes := func(b []byte) error { _, err := ParseRoutes(b); return err }
 	link := func(b []byte) error { _, err := ParseRouteLink(b); return err }
 	const head = "Routing Table: IPv4\n  Destination Gateway Flags Ref Use Interface\n---- ---- ---- ---- ---- ----\n"
@@ -77,9 +69,6 @@ func TestParsersRefuse(t *testing.T) {
 		"v0/v4:vrrp:ok:10.0.0.1/24\n":            addresses,
 		"v0:static:ok:10.0.0.1/24\n":             addresses,
 		"v0/v6:static:ok:fd00::5/64\n":           addresses,
-		"v0:\n":                                  interfaces,
-		"v0\n":                                   interfaces,
-		"IFNAME STATE\n":                         interfaces,
 		head + "default 10.0.0.1 UG 1\n":         routes,
 		head + "default gateway UG 1 20\n":       routes,
 		head + "somenet 10.0.0.1 UG 1 20\n":      routes,
@@ -128,9 +117,6 @@ func TestSamplesOfOtherKindsAreRefused(t *testing.T) {
 			if got, err := ParseAddresses(text); err == nil {
 				t.Errorf("%s as addresses: %v", name, got)
 			}
-			if got, err := ParseInterfaces(text); err == nil {
-				t.Errorf("%s as interfaces: %v", name, got)
-			}
 			if got, err := ParseRoutes(text); err == nil {
 				t.Errorf("%s as routes: %v", name, got)
 			}
@@ -151,8 +137,6 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q: address %v has a zone", text, a.Address)
 			}
 		}
-		_, err = ParseInterfaces([]byte(text))
-		check(t, text, err)
 		_, err = ParseRoutes([]byte(text))
 		check(t, text, err)
 		_, err = ParseRouteLink([]byte(text))

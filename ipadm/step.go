@@ -12,10 +12,6 @@ import (
 
 // In all steps Zone is where the command runs; empty is where we are.
 
-// CreateInterface plumbs a link. Errors: host.ErrExists, host.ErrBusy for a
-// link on loan to another zone.
-type CreateInterface struct{ Zone, Link string }
-
 // DeleteInterface unplumbs a link, with its addresses and routes. Errors:
 // host.ErrNotFound.
 type DeleteInterface struct{ Zone, Link string }
@@ -48,16 +44,6 @@ type DeleteAddress struct {
 	Unplumb bool
 }
 
-// SetMTU sets the MTU of an interface for IPv4 and IPv6. Its link must carry as
-// much.
-type SetMTU struct {
-	Zone, Link string
-	MTU        int
-}
-
-// Verb names the step.
-func (CreateInterface) Verb() string { return "ipadm.create-interface" }
-
 // Verb names the step.
 func (DeleteInterface) Verb() string { return "ipadm.delete-interface" }
 
@@ -69,12 +55,6 @@ func (AwaitAddress) Verb() string { return "ipadm.await-address" }
 
 // Verb names the step.
 func (DeleteAddress) Verb() string { return "ipadm.delete-address" }
-
-// Verb names the step.
-func (SetMTU) Verb() string { return "ipadm.set-mtu" }
-
-// Undo is DeleteInterface.
-func (s CreateInterface) Undo() any { return DeleteInterface(s) }
 
 // Undo is nil.
 func (DeleteInterface) Undo() any { return nil }
@@ -89,14 +69,6 @@ func (AwaitAddress) Undo() any { return nil }
 
 // Undo is nil.
 func (DeleteAddress) Undo() any { return nil }
-
-// Undo is nil: the MTU goes with the interface.
-func (SetMTU) Undo() any { return nil }
-
-// Explain is the create-if.
-func (s CreateInterface) Explain() []host.Line {
-	return []host.Line{host.CommandLine(createInterfaceCommand(s.Zone, s.Link))}
-}
 
 // Explain is the delete-if.
 func (s DeleteInterface) Explain() []host.Line {
@@ -134,20 +106,6 @@ func (s DeleteAddress) Explain() []host.Line {
 		lines = append(lines, host.CommandLine(deleteInterfaceCommand(s.Zone, linkOf(s.Object))))
 	}
 	return lines
-}
-
-// Explain is one set-ifprop for each protocol.
-func (s SetMTU) Explain() []host.Line {
-	return []host.Line{host.CommandLine(setMTUCommand(s, "ipv4")), host.CommandLine(setMTUCommand(s, "ipv6"))}
-}
-
-// Do makes it.
-func (s CreateInterface) Do(ctx context.Context, h host.Host) error {
-	err := validateLink(s.Link)
-	if err == nil {
-		_, err = run(ctx, h, createInterfaceCommand(s.Zone, s.Link))
-	}
-	return about(err, "create interface", s.Link, s.Zone)
 }
 
 // Do removes it.
@@ -281,17 +239,6 @@ func unplumb(ctx context.Context, h host.Host, zone, link string) error {
 	}
 	_, err = run(ctx, h, deleteInterfaceCommand(zone, link))
 	return err
-}
-
-// Do sets both.
-func (s SetMTU) Do(ctx context.Context, h host.Host) error {
-	err := validateLink(s.Link)
-	for _, protocol := range []string{"ipv4", "ipv6"} {
-		if err == nil {
-			_, err = run(ctx, h, setMTUCommand(s, protocol))
-		}
-	}
-	return about(err, "set the MTU of interface", s.Link, s.Zone)
 }
 
 // about says what was being done, and where.

@@ -112,17 +112,3 @@ func Left(files host.Files, dir string) ([]string, error) {
 	}
 	return left, nil
 }
-
-// Sweep wipes the key files that Left finds, and gives their names. Whoever
-// calls it keeps others from using keys meanwhile. It goes on after a failure.
-func Sweep(files host.Files, dir string) (wiped []string, err error) {
-	left, err := Left(files, dir)
-	for _, name := range left {
-		if werr := host.WipeSecret(files, name); werr != nil && !errors.Is(werr, fs.ErrNotExist) {
-			err = errors.Join(err, fmt.Errorf("wipe key file: %w", werr))
-			continue
-		}
-		wiped = append(wiped, name)
-	}
-	return wiped, err
-}

@@ -215,9 +215,9 @@ func TestTheTraceIsWhatIsExplained(t *testing.T) {
 	}
 }
 
-// TestAKillAnywhereLeavesWhatSweepFinds kills a run at each point: after Sweep
-// there is no key, and what is foreign is untouched.
-func TestAKillAnywhereLeavesWhatSweepFinds(t *testing.T) {
+// TestAKillAnywhereLeavesWhatLeftFinds kills a run at each point: once what Left
+// finds is wiped there is no key, and what is foreign is untouched.
+func TestAKillAnywhereLeavesWhatLeftFinds(t *testing.T) {
 	k := testKey(t)
 	cases := 0
 	for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
@@ -238,11 +238,16 @@ func TestAKillAnywhereLeavesWhatSweepFinds(t *testing.T) {
 				break
 			}
 			cases++
-			wiped, err := Sweep(f, k.dir)
-			if err != nil || len(wiped) > 1 {
-				t.Errorf("kill %d at %d: %v, %v", mode, point, wiped, err)
+			left, err := Left(f, k.dir)
+			if err != nil || len(left) > 1 {
+				t.Errorf("kill %d at %d: %v, %v", mode, point, left, err)
 			}
-			clean(t, f, "after Sweep")
+			for _, name := range left {
+				if err := (Wipe{File: name}).Do(t.Context(), machine{f}); err != nil {
+					t.Errorf("kill %d at %d: %v", mode, point, err)
+				}
+			}
+			clean(t, f, "after Wipe")
 			if data, err := host.ReadFile(f, k.dir+"/notes"); err != nil || string(data) != "foreign" {
 				t.Errorf("kill %d at %d: the foreign file: %q, %v", mode, point, data, err)
 			}
@@ -253,10 +258,10 @@ func TestAKillAnywhereLeavesWhatSweepFinds(t *testing.T) {
 	}
 }
 
-func TestSweep(t *testing.T) {
+func TestLeft(t *testing.T) {
 	f := host.Memory()
-	if wiped, err := Sweep(f, "/no"); wiped != nil || err != nil {
-		t.Errorf("no directory: %v, %v", wiped, err)
+	if left, err := Left(f, "/no"); left != nil || err != nil {
+		t.Errorf("no directory: %v, %v", left, err)
 	}
 	for _, name := range []string{"/a.key", "/b.key", "/c", "/.d.key"} {
 		file, err := f.Open(name, os.O_CREATE|os.O_WRONLY, 0o600)
@@ -268,19 +273,13 @@ func TestSweep(t *testing.T) {
 	if err := f.Mkdir("/dir.key", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f.Fail(func(op, name string) error {
-		if op == "remove" && name == "/a.key" {
-			return syscall.EBUSY
-		}
-		return nil
-	})
-	wiped, err := Sweep(f, "/")
-	if diff := cmp.Diff([]string{"/.d.key", "/b.key"}, wiped); diff != "" || !errors.Is(err, syscall.EBUSY) {
+	left, err := Left(f, "/")
+	if diff := cmp.Diff([]string{"/.d.key", "/a.key", "/b.key"}, left); diff != "" || err != nil {
 		t.Errorf("%v: %s", err, diff)
 	}
 	f.Fail(func(op, _ string) error { return syscall.EIO })
-	if wiped, err := Sweep(f, "/"); wiped != nil || !errors.Is(err, syscall.EIO) {
-		t.Errorf("what cannot be read: %v, %v", wiped, err)
+	if left, err := Left(f, "/"); left != nil || !errors.Is(err, syscall.EIO) {
+		t.Errorf("what cannot be read: %v, %v", left, err)
 	}
 }
 
