@@ -39,8 +39,14 @@ func dladmCommands() []dladmCommand {
 		{"reset-linkprop", (*dladmCall).resetLinkprop, "    reset-linkprop   [-t] [-p <prop>,...] <name>"},
 		{"show-linkprop", (*dladmCall).showLinkprop,
 			"    show-linkprop    [-cP] [-o <field>,...] [-p <prop>,...] <name>\n"},
+		{"create-aggr", (*dladmCall).createAggr,
+			"    create-aggr      [-t] [-P <policy>] [-L <mode>] [-T <time>] [-u <address>]\n" +
+				"\t\t     -l <link> [-l <link>...] <link>"},
+		{"delete-aggr", (*dladmCall).deleteAggr, "    delete-aggr      [-t] <link>\n"},
 		{"show-aggr", (*dladmCall).showAggr,
 			"    show-aggr        [-pPLx] [-o <field>,..] [-s [-i <interval>]] [<link>]\n"},
+		{"create-vlan", (*dladmCall).createVLAN, "    create-vlan      [-ft] -l <link> -v <vid> [link]"},
+		{"delete-vlan", (*dladmCall).deleteVLAN, "    delete-vlan      [-t] <link>\n"},
 		{"show-phys", (*dladmCall).showPhys,
 			"    show-phys        [-m | -H | -P] [[-p] [-o <field>[,...]] [<link>]\n"},
 		{"create-vnic", (*dladmCall).createVNIC,
@@ -57,8 +63,8 @@ func dladmCommands() []dladmCommand {
 }
 
 // unsimulatedDladm are real subcommands that the simulated sled does not have.
-const unsimulatedDladm = " create-aggr delete-aggr add-aggr remove-aggr modify-aggr up-aggr scan-wifi connect-wifi" +
-	" disconnect-wifi show-wifi show-ether create-secobj delete-secobj show-secobj create-vlan delete-vlan show-vlan" +
+const unsimulatedDladm = " add-aggr remove-aggr modify-aggr up-aggr scan-wifi connect-wifi" +
+	" disconnect-wifi show-wifi show-ether create-secobj delete-secobj show-secobj show-vlan" +
 	" create-iptun delete-iptun modify-iptun show-iptun delete-phys create-part delete-part show-part show-ib" +
 	" create-simnet delete-simnet modify-simnet show-simnet create-bridge delete-bridge modify-bridge add-bridge" +
 	" remove-bridge show-bridge create-overlay delete-overlay modify-overlay show-overlay show-usage" +
@@ -144,7 +150,7 @@ func (d *dladmCall) over(l *world.Link) string {
 	switch {
 	case l.Class == "aggr":
 		return l.Over
-	case l.Class != "vnic":
+	case l.Class != "vnic" && l.Class != "vlan":
 		return ""
 	case d.zone != world.GlobalZone || d.tx.FindLink(l.Over) == nil:
 		return ofmtUnknown

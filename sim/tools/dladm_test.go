@@ -95,7 +95,43 @@ func TestDladmParsableFaults(t *testing.T) {
 	}
 }
 
-// An aggregation is made by nobody here, and shown as dladm shows one.
+// Aggregations and VLANs lie over physical links, and VNICs over aggregations.
+func TestDladmMakesAggregationsAndVLANs(t *testing.T) {
+	n := newNetwork(t, world.OmniOS)
+	for _, step := range []struct{ line, says string }{
+		{"create-aggr -l net0 aggr0", "create operation failed: link busy"}, // IP uses it
+		{"create-aggr -L never -l net1 aggr0", "invalid LACP mode 'never'"},
+		{"create-aggr -l net9 aggr0", "invalid link name 'net9': object not found"},
+		{"create-aggr -l net1 aggr", "invalid link name 'aggr'"},
+		{"set-linkprop -p mtu=9000 net1", ""},
+		{"create-aggr -L active -l net1 0", ""},
+		{"create-aggr -l net1 aggr1", "create operation failed: link busy"},
+		{"create-vnic -l net1 v0", "vnic creation over net1 failed: link busy"},
+		{"create-vnic -l aggr0 v0", ""},
+		{"create-vlan -l aggr0 -v 4095 vlan7", "invalid VLAN identifier '4095'"},
+		{"create-vlan -l v0 -v 7 vlan7", "create operation failed: invalid argument"},
+		{"create-vlan -l aggr0 -v 7 vlan7", ""},
+		{"create-vlan -l aggr0 -v 7 vlan8", "create operation failed: object already exists"},
+		{"create-vlan -l net0 -v 7", ""},
+		{"create-vnic -l vlan7 v1", "vnic creation over vlan7 failed: invalid argument"},
+		{"delete-vnic vlan7", "vnic deletion failed: object not found"},
+		{"delete-aggr vlan7", "delete operation failed: invalid argument"},
+		{"delete-aggr aggr0", "delete operation failed: link busy"},
+	} {
+		r := n.run("dladm " + step.line)
+		if want := "dladm: " + step.says + "\n"; step.says != "" && r.Stderr != want || step.says == "" && r.Exit != 0 {
+			t.Errorf("dladm %s: %+v, want %q", step.line, r, want)
+		}
+	}
+	n.prints("global", "dladm show-link -p -o link,class,mtu,over", "net0:phys:1500:\nnet1:phys:9000:\naggr0:aggr:9000:net1\nv0:vnic:9000:aggr0\nvlan7:vlan:9000:aggr0\nnet7000:vlan:1500:net0\n")
+	n.prints("global", "dladm show-vnic -p -o link", "v0\n")
+	for _, line := range []string{"delete-vnic v0", "delete-vlan vlan7", "delete-vlan net7000", "delete-aggr aggr0"} {
+		n.prints("global", "dladm "+line, "")
+	}
+	n.prints("global", "dladm show-link -p -o link", "net0\nnet1\n")
+}
+
+// An aggregation is shown as dladm shows one.
 func TestDladmShowsAggregations(t *testing.T) {
 	n := newNetwork(t, world.OmniOS)
 	n.prints("global", "dladm show-aggr -x -p -o link,port,address", "")
@@ -129,19 +165,21 @@ func TestDladmShowsAggregations(t *testing.T) {
 func TestDladmUsageFaultsExit1(t *testing.T) {
 	n := newNetwork(t, world.OmniOS)
 	for line, opens := range map[string]string{
-		"nope":                          "dladm: unknown subcommand 'nope'\nusage:  dladm <subcommand> <args> ...\n",
-		"create-vnic v0":                "usage:  dladm <subcommand>",
-		"create-vnic v0 -l net0":        "usage:  dladm <subcommand>",
-		"create-vnic -l net0":           "usage:  dladm <subcommand>",
-		"create-vnic -q -l net0 v0":     "dladm: unrecognized option '-q'\nusage:     create-vnic",
-		"create-vnic -l":                "dladm: option '-l' requires a value\nusage:     create-vnic",
-		"delete-vnic":                   "usage:  dladm <subcommand>",
-		"delete-vnic v0 v1":             "usage:  dladm <subcommand>",
-		"show-link net0 net1":           "usage:  dladm <subcommand>",
-		"rename-link net0":              "usage:  dladm <subcommand>",
-		"create-vnic -l net0 -n 1 v0":   "usage:  dladm <subcommand>",
-		"create-vnic -l net0 -V 1 v0":   "usage:  dladm <subcommand>",
-		"create-aggr -l net0 -l net1 a": "dladm: create-aggr: the simulated sled has no such subcommand",
+		"nope":                        "dladm: unknown subcommand 'nope'\nusage:  dladm <subcommand> <args> ...\n",
+		"create-vnic v0":              "usage:  dladm <subcommand>",
+		"create-vnic v0 -l net0":      "usage:  dladm <subcommand>",
+		"create-vnic -l net0":         "usage:  dladm <subcommand>",
+		"create-vnic -q -l net0 v0":   "dladm: unrecognized option '-q'\nusage:     create-vnic",
+		"create-vnic -l":              "dladm: option '-l' requires a value\nusage:     create-vnic",
+		"delete-vnic":                 "usage:  dladm <subcommand>",
+		"delete-vnic v0 v1":           "usage:  dladm <subcommand>",
+		"show-link net0 net1":         "usage:  dladm <subcommand>",
+		"rename-link net0":            "usage:  dladm <subcommand>",
+		"create-vnic -l net0 -n 1 v0": "usage:  dladm <subcommand>",
+		"create-vnic -l net0 -V 1 v0": "usage:  dladm <subcommand>",
+		"create-aggr a0":              "usage:  dladm <subcommand>",
+		"create-vlan -l net0 a0":      "usage:  dladm <subcommand>",
+		"add-aggr -l net0 aggr0":      "dladm: add-aggr: the simulated sled has no such subcommand",
 	} {
 		r := n.run("dladm " + line)
 		if r.Exit != 1 || r.Stdout != "" || !strings.HasPrefix(r.Stderr, opens) {

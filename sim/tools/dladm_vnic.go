@@ -198,7 +198,11 @@ func (d *dladmCall) deleteLink(class string) Reply {
 		return d.die("'%s' is not an etherstub", name)
 	}
 	err := d.mayChange()
-	if err == nil {
+	switch {
+	case err != nil:
+	case l.Class != "vnic" && l.Class != "etherstub":
+		err = world.LinkNotFound // Guess: no such VNIC, says the driver of any other class.
+	default:
 		err = d.tx.DeleteLink(l, activeOnly)
 	}
 	if err != nil {

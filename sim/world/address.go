@@ -158,12 +158,12 @@ func linkLocal(mac string) netip.Addr {
 }
 
 // configureDHCP writes down when the lease comes. Until then the object has
-// no address and is down. A server answers on untagged physical links only:
-// nobody runs one behind an etherstub.
+// no address and is down. A server answers on untagged physical links and
+// aggregations only: nobody runs one behind an etherstub.
 func (tx *Tx) configureDHCP(zone string, a *Address, silent bool) {
 	a.Timeline = []Timepoint{{State: "down", From: tx.Now}}
 	lower := tx.domain(zone, a.ifname())
-	if root := tx.FindLink(lower.link); silent || lower.vlan != 0 || root == nil || root.Class != "phys" {
+	if root := tx.FindLink(lower.link); silent || lower.vlan != 0 || root == nil || root.Class != "phys" && root.Class != "aggr" {
 		return
 	}
 	a.Address = tx.lease(lower, a.Object+zone).String()

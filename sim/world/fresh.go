@@ -20,6 +20,9 @@ type Options struct {
 	// Ramdisk lets an OmniOS sled have its root on a RAM disk, as Helios has: what
 	// clones zones forgets them then.
 	Ramdisk bool
+	// Installed lets a Helios sled have its root on a pool, as a workstation that it
+	// was installed on.
+	Installed bool
 	// Image names files that whoever makes the sled adds to its system's image:
 	// they outlive a reboot also where the root does not.
 	Image []string
@@ -37,6 +40,9 @@ func (o Options) Check() error {
 	default:
 		return fmt.Errorf("no latencies %q: none, helios2021 or helios", o.Latency)
 	}
+	if o.Installed && (o.Mode != Helios || o.Ramdisk) {
+		return fmt.Errorf("a system that is installed on a pool is helios' choice, and no RAM disk's")
+	}
 	return nil
 }
 
@@ -48,17 +54,19 @@ func howMany(n, usual int) int { return max(0, cmp.Or(n, usual)) }
 func Fresh(o Options) *State {
 	now := Now()
 	s := &State{
-		Format:   Format,
-		Seed:     o.Seed,
-		Mode:     cmp.Or(o.Mode, OmniOS),
-		Latency:  cmp.Or(o.Latency, "none"),
-		Image:    o.Image,
-		Ramdisk:  o.Ramdisk,
-		Booted:   now,
-		Boots:    1,
-		Counters: map[string]uint64{},
-		Datasets: map[string]*Dataset{},
-		Services: map[string]*Repository{GlobalZone: globalServices(now)},
+		Format:  Format,
+		Seed:    o.Seed,
+		Mode:    cmp.Or(o.Mode, OmniOS),
+		Latency: cmp.Or(o.Latency, "none"),
+		Image:   o.Image,
+		Ramdisk: o.Ramdisk,
+
+		Installed: o.Installed,
+		Booted:    now,
+		Boots:     1,
+		Counters:  map[string]uint64{},
+		Datasets:  map[string]*Dataset{},
+		Services:  map[string]*Repository{GlobalZone: globalServices(now)},
 	}
 	tx := NewTx(s, now, nil)
 	tx.freshRoot()
@@ -83,10 +91,14 @@ const rootPool = "rpool"
 func Now() time.Time { return time.Now().UTC().Round(0) }
 
 // freshRoot makes the pool that the sled was booted from. On Helios it is a
-// RAM disk, on SmartOS the root is one too and the pool holds the rest.
+// RAM disk unless it was installed, on SmartOS the root is one too and the pool
+// holds the rest.
 func (tx *Tx) freshRoot() {
 	vdev, size, root := "c0t0d0", uint64(240057409536), "rpool/ROOT/omnios-r151056"
-	if tx.State.Mode != OmniOS || tx.State.Ramdisk {
+	switch {
+	case tx.State.Mode == Helios && tx.State.Installed:
+		root = "rpool/ROOT/helios"
+	case tx.State.Mode != OmniOS || tx.State.Ramdisk:
 		vdev, size, root = "/devices/pseudo/ramdisk@1024:rpool", 4<<30, "rpool/ROOT/ramdisk"
 	}
 	tx.freshPool(rootPool, vdev, size)

@@ -47,6 +47,8 @@ func (tx *Tx) CreateVNIC(v VNIC) error {
 		return LinkNotFound
 	case lower.Class == "vnic" || lower.Class == "vlan":
 		return LinkBadArg
+	case tx.portOf(v.Over) != "":
+		return LinkBusy // Guess: an aggregation has its ports for itself.
 	case lower.Temporary && !v.Temporary:
 		return LinkPersistOnTemp
 	case tx.nameTaken(v.Name):
@@ -119,14 +121,14 @@ func (tx *Tx) CreateEtherstub(name string, temporary bool) error {
 	return nil
 }
 
-// DeleteLink removes a VNIC or an etherstub that the global zone has. Busy
+// DeleteLink removes a link that the global zone has and that is no hardware. Busy
 // means: on loan, plumbed, open in a VM, or with VNICs above it
 // (dls_devnet_unset in usr/src/uts/common/io/dls/dls_mgmt.c). With activeOnly
 // the persistent configuration stays, and the link is back after a reboot.
 func (tx *Tx) DeleteLink(l *Link, activeOnly bool) error {
 	switch {
-	case l.Class != "vnic" && l.Class != "etherstub":
-		return LinkNotFound // Guess: no such VNIC, says the driver of any other class.
+	case l.Class == "phys":
+		return LinkNotFound // Guess: there is nothing that could be deleted, says the driver.
 	case l.Zone != "" || tx.linkOpen(l) || tx.hasLinksAbove(l.Name):
 		return LinkBusy
 	case activeOnly && !l.Temporary:

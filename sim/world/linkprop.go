@@ -103,8 +103,9 @@ func (tx *Tx) defaultMTU(l *Link) int {
 	switch l.Class {
 	case "etherstub":
 		return anchorMTU
-	case "vnic":
-		if lower := tx.FindLink(l.Over); lower != nil {
+	case "vnic", "vlan", "aggr":
+		below, _, _ := strings.Cut(l.Over, ",")
+		if lower := tx.FindLink(below); lower != nil {
 			return tx.LinkMTU(lower)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 //   - on a pool (omnios) all that was made persistently is back: zones as
 //     installed or configured, links and addresses that were not made with -t,
 //     routes added with -p (zones(7), dladm(8), ipadm(8), route(8));
-//   - on a RAM disk (helios) the root is that of the image again: no zone is
+//   - on a RAM disk (helios, unless it was installed) the root is that of the image again: no zone is
 //     configured, no link and no address is left, and pools are not imported
 //     (omicron issue 2888, oxidecomputer/helios-omicron-brand);
 //   - smartos boots from a RAM disk too, but keeps /etc/zones on its pool.
@@ -32,10 +32,14 @@ func (tx *Tx) Reboot() error {
 	tx.ForgetKernelZones()
 	tx.RebootNetwork()
 	var err error
-	if tx.Forgets() {
+	switch {
+	case tx.Forgets():
 		err = tx.discardRoot()
-	} else {
+	default:
 		err = errors.Join(tx.leaveLost(), tx.RebootDatasets(), tx.wipe("/var/run", "/tmp", "/etc/svc/volatile"))
+		if err == nil && tx.State.Mode == Helios {
+			err = layBaseline(tx.Files) // svc:/system/omicron/baseline makes it at each boot
+		}
 	}
 	if err != nil {
 		return err
@@ -47,7 +51,9 @@ func (tx *Tx) Reboot() error {
 }
 
 // Forgets says whether the sled's root is on a RAM disk that a boot makes anew.
-func (tx *Tx) Forgets() bool { return tx.State.Mode == Helios || tx.State.Ramdisk }
+func (tx *Tx) Forgets() bool {
+	return tx.State.Mode == Helios && !tx.State.Installed || tx.State.Ramdisk
+}
 
 // leaveLost is what becomes of pools whose disks are away when the system
 // boots: it knows of them from /etc/zfs/zpool.cache, and cannot open them

@@ -15,14 +15,15 @@ const Format = 1
 
 // State is all that a simulated sled is. It is stored as one JSON document.
 type State struct {
-	Format  int       `json:"format"`
-	Seed    uint64    `json:"seed"`              // of every number that the sled draws
-	Mode    Mode      `json:"mode"`              // the distribution
-	Latency string    `json:"latency"`           // none, helios2021, helios
-	Ramdisk bool      `json:"ramdisk,omitempty"` // the root is on one although the mode's is not; see Forgets
-	Booted  time.Time `json:"booted"`
-	Boots   int       `json:"boots"`
-	Version uint64    `json:"version"` // raised by every transaction that changes something
+	Format    int       `json:"format"`
+	Seed      uint64    `json:"seed"`                // of every number that the sled draws
+	Mode      Mode      `json:"mode"`                // the distribution
+	Latency   string    `json:"latency"`             // none, helios2021, helios
+	Ramdisk   bool      `json:"ramdisk,omitempty"`   // the root is on one although the mode's is not; see Forgets
+	Installed bool      `json:"installed,omitempty"` // the root is on a pool although the mode's is not
+	Booted    time.Time `json:"booted"`
+	Boots     int       `json:"boots"`
+	Version   uint64    `json:"version"` // raised by every transaction that changes something
 
 	// Image are files that are part of the system's image, beside those that every
 	// image has: a root on a RAM disk has them again after a reboot, as they were.
@@ -128,8 +129,8 @@ type Property struct {
 // Link is a datalink.
 type Link struct {
 	Name       string            `json:"name"`
-	Class      string            `json:"class"`          // phys, aggr, vnic, etherstub
-	Over       string            `json:"over,omitempty"` // of a VNIC; of an aggregation its ports, with commas
+	Class      string            `json:"class"`          // phys, aggr, vlan, vnic, etherstub
+	Over       string            `json:"over,omitempty"` // of a VNIC or VLAN; of an aggregation its ports, with commas
 	MAC        string            `json:"mac,omitempty"`  // padded, lower case
 	MACType    string            `json:"mac_type,omitempty"`
 	VLAN       int               `json:"vlan,omitempty"`
