@@ -56,8 +56,8 @@ type Settings struct {
 	FlatNetwork bool
 	Listen      []Address
 	Listener    func(context.Context, Address) (net.Listener, error) // opens each; nil: Listen does
-	TLS         *tls.Config                                          // how clients on TCP are told apart; nil: not at all
-	Open        bool                                                 // listen also where everybody can come, though clients are not told apart
+	TLS         *tls.Config                                          // asks clients on TCP for a certificate; nil: no TLS
+	Access      Access                                               // who may ask over TCP, and for what
 	Log         *slog.Logger
 }
 
@@ -133,7 +133,7 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 func (s Settings) listen(ctx context.Context) (all []net.Listener, err error) {
 	open := s.Listener
 	if open == nil {
-		open = func(ctx context.Context, at Address) (net.Listener, error) { return Listen(ctx, at, s.TLS, s.Open) }
+		open = func(ctx context.Context, at Address) (net.Listener, error) { return Listen(ctx, at, s.TLS, s.Access) }
 	}
 	for _, at := range s.Listen {
 		l, err := open(ctx, at)
@@ -220,7 +220,7 @@ func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 // an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), board: a.board, work: a.work, flat: a.FlatNetwork, read: a.graves.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, board: a.board, work: a.work, flat: a.FlatNetwork, read: a.graves.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
 		Handler:           a.door.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

@@ -51,12 +51,20 @@ type ExposedError struct{ Address Address }
 
 // Error says so.
 func (e *ExposedError) Error() string {
-	return fmt.Sprintf("%s can be reached from elsewhere, and whoever comes may end any VM", e.Address)
+	if e.Address.loopback() {
+		return fmt.Sprintf("refusing to listen on %s: any process of this machine could stop any VM", e.Address)
+	}
+	return fmt.Sprintf("refusing to listen on %s: anyone who can reach it could stop any VM", e.Address)
 }
 
-// Hint says how to go about it.
+// Hint says how to go about it. Beyond the machine, a token could be read on its
+// way.
 func (e *ExposedError) Hint() string {
-	return "--tls-cert, --tls-key and --tls-client-ca let in who has a certificate; --insecure-listen lets in everybody"
+	known := "--tls-cert, --tls-key and --tls-client-ca let in clients that have a certificate"
+	if e.Address.loopback() {
+		known = "--token-file lets in clients that know a token; " + known
+	}
+	return known + "; --insecure-listen lets in everybody"
 }
 
 // TLS is what clients are told apart by. The zero TLS tells nobody apart.
@@ -87,14 +95,14 @@ func (t TLS) Config() (*tls.Config, error) {
 
 // Listen begins to listen at an address. A Unix socket can be used by its owner
 // only, and takes the place of one that an agent left which was killed; only who
-// has an agent's lock may do that. On TCP, clients are told apart if there is a
-// secure; where there is none, an address that others can reach is an
-// *ExposedError, unless open.
-func Listen(ctx context.Context, a Address, secure *tls.Config, open bool) (net.Listener, error) {
+// has an agent's lock may do that. On TCP, clients show a
+// certificate if there is a secure. Without one, access must know tokens for a
+// loopback address, and be open for others: else it is an *ExposedError.
+func Listen(ctx context.Context, a Address, secure *tls.Config, access Access) (net.Listener, error) {
 	if a.Network == "unix" {
 		return listenUnix(ctx, a.Name)
 	}
-	if secure == nil && !open && !a.loopback() {
+	if secure == nil && !access.Open && (!a.loopback() || len(access.Tokens) == 0) {
 		return nil, &ExposedError{a}
 	}
 	var config net.ListenConfig

@@ -22,6 +22,7 @@ const maxBody = 1 << 20
 // nobody; what is to be done, work does.
 type server struct {
 	endpoints []endpoint
+	access    Access
 	board     *board
 	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
@@ -38,6 +39,7 @@ type call struct {
 	id      string
 	version api.Version       // that it speaks; zero where none is needed
 	params  map[string]string // of its path
+	by      role
 }
 
 // ServeHTTP is part of http.Handler.
@@ -47,7 +49,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = answered
 	w.Header().Set("x-request-id", c.id)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	e, refused := s.route(&c)
+	by, refused := s.access.admit(r)
+	var e endpoint
+	if refused == nil {
+		c.by = by
+		e, refused = s.route(&c)
+	}
+	if refused == nil {
+		refused = by.may(e)
+	}
 	switch {
 	case refused != nil:
 	case e.stream != nil:
@@ -101,6 +111,9 @@ func (s *server) refuse(w http.ResponseWriter, c call, err *api.Error) {
 		s.log.Warn("request failed", "request_id", c.id, "method", c.Method, "path", c.URL.Path, "status", err.Status, "cause", err.Cause)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if err.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	w.WriteHeader(err.Status)
 	_ = json.NewEncoder(w).Encode(err.Body(c.id))
 }
@@ -109,14 +122,16 @@ func (s *server) health(call) (any, *api.Error) {
 	return api.Health{Status: "ok", VMs: len(s.board.List())}, nil
 }
 
-// state is what a VM is now. A final one that was told is known to the control
-// plane: its tombstone may go.
+// state is what a VM is now. A final one that an operator was told is known to
+// the control plane: its tombstone may go. Readers change nothing, not even that.
 func (s *server) state(c call) (any, *api.Error) {
 	v, err := s.find(c)
 	if err != nil {
 		return nil, err
 	}
-	s.read(v)
+	if c.by == operator {
+		s.read(v)
+	}
 	return v.wire(), nil
 }
 

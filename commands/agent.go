@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net/url"
@@ -18,9 +20,11 @@ import (
 )
 
 type agentOptions struct {
-	listen []string
-	tls    agent.TLS
-	open   bool
+	listen    []string
+	tls       agent.TLS
+	tokens    string
+	operators []string
+	open      bool
 }
 
 func newAgent(env *Env) *cobra.Command {
@@ -41,10 +45,13 @@ nics.url is set, it keeps the NIC records of the sled in Triton's NAPI, as nics 
   GET /healthz                that it answers
   GET /metrics                figures about it, as Prometheus reads them
 
-Requests name the version of the API that they speak in the header api-version; /healthz and the events need none.`,
+Requests name the version of the API that they speak in the header api-version; /healthz and the events need none.
+
+A Unix socket is its owner's only. Over TCP, also on a loopback address, clients show a token or a certificate: readers read, operators
+change VMs. A request whose Host is no address or name of the agent is refused (421).`,
 		Example: `  sledctl agent
   curl --unix-socket /var/run/sledctl/agent.sock -H 'api-version: 48.0.0' http://sled/vmms
-  sledctl agent --listen tcp:127.0.0.1:12345`,
+  sledctl agent --listen tcp:127.0.0.1:12345 --token-file /etc/sledctl/tokens`,
 		Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runAgent(ctx, env, o) }),
 	}
@@ -53,7 +60,9 @@ Requests name the version of the API that they speak in the header api-version; 
 	flags.StringVar(&o.tls.Cert, "tls-cert", "", "on TCP: our certificate, a PEM file")
 	flags.StringVar(&o.tls.Key, "tls-key", "", "on TCP: its key, a PEM file")
 	flags.StringVar(&o.tls.ClientCA, "tls-client-ca", "", "on TCP: who has signed the certificates of those who may come, a PEM file")
-	flags.BoolVar(&o.open, "insecure-listen", false, "listen where everybody can come, without certificates")
+	flags.StringArrayVar(&o.operators, "tls-operator", nil, "on TCP: a name of a certificate whose owner may change VMs; may be repeated (agent.operators)")
+	flags.StringVar(&o.tokens, "token-file", "", "on TCP: a file of lines reader TOKEN or operator TOKEN (agent.token_file)")
+	flags.BoolVar(&o.open, "insecure-listen", false, "on TCP: let in everybody, without certificates and tokens")
 	return cmd
 }
 
@@ -87,7 +96,7 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 
 // agentSettings are those of the flags, else of the configuration.
 func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agentOptions) (agent.Settings, error) {
-	s := agent.Settings{Instance: instances, Up: e.up(instances), Failure: agentFailure, Document: e.agentDocument, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Open: o.open, Listener: e.listen}
+	s := agent.Settings{Instance: instances, Up: e.up(instances), Failure: agentFailure, Document: e.agentDocument, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.listen}
 	listen, flag := o.listen, "--listen"
 	if len(listen) == 0 {
 		listen, flag = e.agentListens(c), "agent.listen"
@@ -103,6 +112,9 @@ func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agen
 	if s.TLS, err = o.tls.Config(); err != nil {
 		return s, &usageError{text: err.Error()}
 	}
+	if s.Access, err = o.access(c.Agent, s.TLS); err != nil {
+		return s, err
+	}
 	if c.Nexus.URL != "" {
 		if s.Nexus, err = url.Parse(c.Nexus.URL); err != nil {
 			return s, err
@@ -110,6 +122,29 @@ func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agen
 	}
 	s.NICs, err = e.agentNICs(c.NICs)
 	return s, err
+}
+
+// access is who may ask over TCP: flags, else the configuration.
+func (o agentOptions) access(c config.Agent, own *tls.Config) (agent.Access, error) {
+	a := agent.Access{Open: o.open, Operators: c.Operators, HostNames: c.HostNames}
+	if len(o.operators) > 0 {
+		a.Operators = o.operators
+	}
+	if own != nil {
+		a.Certificate = own.Certificates[0].Leaf
+	}
+	name, flag := cmp.Or(o.tokens, c.TokenFile), "agent.token_file"
+	if o.tokens != "" {
+		flag = "--token-file"
+	}
+	if name == "" {
+		return a, nil
+	}
+	var err error
+	if a.Tokens, err = agent.ReadTokens(name); err != nil {
+		return a, &usageError{text: flag + ": " + err.Error()}
+	}
+	return a, nil
 }
 
 // agentNICs are as nics sync has them without options. What fails is asked again

@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
@@ -21,13 +23,14 @@ import (
 )
 
 // remote says that a command is to be done by the agent of a sled, and not here.
-type remote struct{ agent, cert, key, ca string }
+type remote struct{ agent, cert, key, ca, token string }
 
 func (r *remote) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.agent, "agent", "", "have the agent of a sled do it: unix:/NAME, http://HOST:PORT, https://HOST:PORT")
 	flags.StringVar(&r.cert, "tls-cert", "", "with https: our certificate, a PEM file")
 	flags.StringVar(&r.key, "tls-key", "", "with https: its key, a PEM file")
+	flags.StringVar(&r.token, "token-file", "", "of --agent: a file with the token that lets in, as the agent's own or alone")
 	flags.StringVar(&r.ca, "tls-ca", "", "with https: who has signed the agent's certificate, a PEM file (default: whom the system knows)")
 }
 
@@ -42,12 +45,34 @@ func (e *Env) agentClient(r remote, m mutation) (*client.Client, error) {
 	if err != nil {
 		return nil, &usageError{text: err.Error()}
 	}
-	c, err := client.New(r.agent, secure)
+	token, err := readToken(r.token)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(r.agent, secure, token)
 	if err != nil {
 		return nil, &usageError{text: "--agent: " + err.Error()}
 	}
 	c.Wait = e.flags.wait
 	return c, nil
+}
+
+// readToken is the token of the first line of a file that says something; of one
+// of the agent's own, the last word. Without a file there is none.
+func readToken(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	data, err := agent.ReadSecret(file)
+	if err != nil {
+		return "", &usageError{text: "--token-file: " + err.Error()}
+	}
+	for line := range strings.Lines(string(data)) {
+		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '#' {
+			return words[len(words)-1], nil
+		}
+	}
+	return "", &usageError{text: "--token-file: " + file + ": no token in it"}
 }
 
 func (r remote) tls() (*tls.Config, error) {

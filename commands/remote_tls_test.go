@@ -104,13 +104,34 @@ func TestAnAgentIsAskedOverTCP(t *testing.T) {
 		}
 	}
 
-	port, end := s.onTCP(t, "127.0.0.1", "")
-	asked("on the loopback", "http://127.0.0.1:"+port, 0, "web1\n")
-	asked("as if it had a certificate", "https://127.0.0.1:"+port, 1, "server gave HTTP response to HTTPS client")
-	end()
-	if refused := s.try("agent --listen tcp:0.0.0.0:" + port); refused.exit == 0 || !strings.Contains(refused.errs, "can be reached from elsewhere") || !strings.Contains(refused.errs, "--insecure-listen") {
-		t.Errorf("where everybody can come: %+v", refused)
+	tokens, own := filepath.Join(t.TempDir(), "tokens"), filepath.Join(t.TempDir(), "own")
+	for file, text := range map[string]string{tokens: "# who may\nreader " + strings.Repeat("r", 32) + "\noperator " + strings.Repeat("o", 32) + "\n", own: strings.Repeat("o", 32) + "\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	port, end := s.onTCP(t, "127.0.0.1", " --token-file "+tokens)
+	asked("as a reader", "http://127.0.0.1:"+port+" --token-file "+tokens, 0, "web1\n")
+	asked("by the name of the loopback", "http://localhost:"+port+" --token-file "+own, 0, "web1\n")
+	asked("without a token", "http://127.0.0.1:"+port, 1, "401")
+	asked("as if it had a certificate", "https://127.0.0.1:"+port, 1, "server gave HTTP response to HTTPS client")
+	asked("with a token that all can read", "http://192.0.2.1:"+port+" --token-file "+own, 2, "want https")
+	change := func(file string) answer {
+		return far.try("instance stop web1 --timeout 20s --agent http://127.0.0.1:" + port + " --token-file " + file)
+	}
+	if a := change(tokens); a.exit != 1 || !strings.Contains(a.errs, "403") {
+		t.Errorf("a reader stops a VM: %+v", a)
+	}
+	if a := change(own); a.exit != 0 {
+		t.Errorf("an operator stops a VM: %+v", a)
+	}
+	end()
+	for address, hint := range map[string]string{"0.0.0.0": "--insecure-listen", "127.0.0.1": "--token-file"} {
+		if refused := s.try("agent --listen tcp:" + address + ":" + port); refused.exit != 8 || !strings.Contains(refused.errs, "could stop any VM") || !strings.Contains(refused.errs, hint) {
+			t.Errorf("on %s without a way to tell clients apart: %+v", address, refused)
+		}
+	}
+	s.run("instance start web1")
 	port, end = s.onTCP(t, "0.0.0.0", " --insecure-listen")
 	asked("where everybody may come", "http://127.0.0.1:"+port, 0, "web1\n")
 	end()
@@ -124,10 +145,19 @@ func TestAnAgentIsAskedOverTCP(t *testing.T) {
 		return " --tls-cert " + cert + " --tls-key " + key
 	}
 	cert, key := server(ours)
-	port, end = s.onTCP(t, "0.0.0.0", " --tls-cert "+cert+" --tls-key "+key+" --tls-client-ca "+ours.file)
+	port, end = s.onTCP(t, "0.0.0.0", " --tls-operator operator --tls-cert "+cert+" --tls-key "+key+" --tls-client-ca "+ours.file)
 	defer end()
 	at, known := "https://127.0.0.1:"+port, " --tls-ca "+ours.file
 	asked("with a certificate", at+client(ours)+known, 0, "web1\n")
+	if a := far.try("instance stop web1 --timeout 20s --agent " + at + client(ours) + known); a.exit != 0 {
+		t.Errorf("an operator by certificate stops a VM: %+v", a)
+	}
+	guest, guestKey := ours.sign("guest", &x509.Certificate{Subject: pkix.Name{CommonName: "guest"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	guests := " --tls-cert " + guest + " --tls-key " + guestKey + known
+	asked("with a certificate that is no operator's", at+guests, 0, "web1\n")
+	if a := far.try("instance delete web1 --timeout 20s --agent " + at + guests); a.exit != 1 || !strings.Contains(a.errs, "403") {
+		t.Errorf("a reader by certificate deletes a VM: %+v", a)
+	}
 	asked("without one", at+known, 1, "certificate required")
 	asked("with another's", at+client(theirs)+known, 1, "the agent cannot be asked")
 	asked("of an agent that is not known", at+client(ours), 1, "certificate signed by unknown authority")

@@ -26,6 +26,7 @@ Nexus does. The agent of the sled reaches it at the address of nexus.url; sledct
 
 func newSimNexusInit(env *Env) *cobra.Command {
 	var o sim.NexusOptions
+	var tokens string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Put a control plane near the simulated sled, or upgrade the one that is there",
@@ -41,12 +42,19 @@ asks each sled.`,
 		Example: `  SLEDCTL_NEXUS_URL=http://127.77.255.2:12221 sledctl sim nexus init
   sledctl sim nexus init --address 127.77.255.2:12221 --era both --agent tcp:127.0.0.1:12345`,
 		Args: cobra.NoArgs,
-		RunE: env.run(func(ctx context.Context, _ []string) error { return runSimNexusInit(ctx, env, o) }),
+		RunE: env.run(func(ctx context.Context, _ []string) error {
+			var err error
+			if o.Token, err = readToken(tokens); err != nil {
+				return err
+			}
+			return runSimNexusInit(ctx, env, o)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Address, "address", "", "HOST:PORT where it answers (default: that of nexus.url)")
 	flags.StringVar(&o.Era, "era", "both", "which releases it is like: "+orWords(sim.NexusEras()))
 	flags.StringArrayVar(&o.Sleds, "agent", nil, "where the agent of one of its sleds listens; may be repeated (default: where that of this sled does)")
+	flags.StringVar(&tokens, "token-file", "", "a file with the token that the agents let in, as theirs or alone")
 	flags.BoolVar(&o.Later, "later", false, "answer a doorbell first, and ask the sled then")
 	env.complete(cmd, "era", sim.NexusEras)
 	return cmd

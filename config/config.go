@@ -110,6 +110,9 @@ type Bundle struct {
 // Agent is how sledctl agent answers.
 type Agent struct {
 	Listen       []string `toml:"listen" default:"" doc:"where it listens: unix:/NAME, tcp:ADDRESS:PORT; empty: unix: and agent.sock in paths.run"`
+	TokenFile    string   `toml:"token_file" default:"" doc:"on TCP: a file of its owner's only, with a line for each token that lets in: reader TOKEN, operator TOKEN"`
+	Operators    []string `toml:"operators" default:"" doc:"on TCP with TLS: names of the certificates whose owners may change VMs (common name, DNS name, URI or email address); owners of others read"`
+	HostNames    []string `toml:"host_names" default:"" doc:"on TCP: names by which clients may ask, beside its addresses, localhost and the names of its certificate"`
 	FlatNetwork  bool     `toml:"flat_network" default:"false" doc:"let VMs in that have NICs in VPCs: the NICs are put on the guest link as they are, without addresses, firewall and separation"`
 	TombstoneTTL Duration `toml:"tombstone_ttl" default:"24h" doc:"how long a VM that is gone can be read, if the control plane does not read it before"`
 }

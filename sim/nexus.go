@@ -21,6 +21,7 @@ type NexusOptions struct {
 	Era     string   // see NexusEras
 	Sleds   []string // where their agents answer: unix:/NAME or tcp:HOST:PORT
 	Later   bool     // it answers a doorbell first, and asks the sled then
+	Token   string   // that it shows the agents; empty: none
 }
 
 // NexusEras are the names of the eras.
@@ -36,7 +37,7 @@ func (s *Sled) InitNexus(ctx context.Context, o NexusOptions) error {
 	if err != nil {
 		return err
 	}
-	made.Later = o.Later
+	made.Later, made.Token = o.Later, o.Token
 	return s.world.Update(ctx, func(tx *world.Tx) error {
 		if old := tx.State.Nexus; old != nil {
 			made.VMs, made.Seq, made.News = old.VMs, old.Seq, old.News

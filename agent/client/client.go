@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -22,19 +23,21 @@ import (
 
 // Client is an agent that is asked.
 type Client struct {
-	http http.Client
-	base string
-	Wait bool // where another process is at work, wait for its end
+	http  http.Client
+	base  string
+	token string // that lets in; empty: none
+	Wait  bool   // where another process is at work, wait for its end
 	// Away is told, once each time, that an agent that answered has gone away, and is
 	// asked again.
 	Away func(error)
 }
 
 // New is an agent at unix:/NAME, http://HOST:PORT or https://HOST:PORT, of which
-// the last is asked with secure.
-func New(address string, secure *tls.Config) (*Client, error) {
+// the last is asked with secure. A token, if there is one, is said to it; over
+// http only on this machine, where nobody can read it on its way.
+func New(address string, secure *tls.Config, token string) (*Client, error) {
 	transport := &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}
-	c := &Client{http: http.Client{Transport: transport}, base: strings.TrimSuffix(address, "/")}
+	c := &Client{http: http.Client{Transport: transport}, base: strings.TrimSuffix(address, "/"), token: token}
 	if name, unix := strings.CutPrefix(address, "unix:"); unix && strings.HasPrefix(name, "/") {
 		c.base = "http://sled"
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -47,7 +50,16 @@ func New(address string, secure *tls.Config) (*Client, error) {
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Port() == "" || at.User != nil || strings.Trim(at.Path, "/") != "" {
 		return nil, fmt.Errorf("address %q: want unix:/NAME, http://HOST:PORT or https://HOST:PORT", address)
 	}
+	if token != "" && at.Scheme == "http" && !local(at.Hostname()) {
+		return nil, fmt.Errorf("address %q: a token would cross the network for all to read: want https", address)
+	}
 	return c, nil
+}
+
+// local reports whether a host is this machine.
+func local(host string) bool {
+	at, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && at.IsLoopback()
 }
 
 // FailedError is an answer that is a failure of a command on the other side.
@@ -137,6 +149,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	for _, line := range dropshot.Headers(api.Latest().String(), data) {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Set(name, value)
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	reply, err := c.http.Do(r)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/sim/serve"
@@ -90,11 +91,22 @@ func ended(state string) bool { return state == "failed" || state == "destroyed"
 func (p Plane) get(ctx context.Context, sled, id string) (v vmState, check string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://sled/vmms/"+id+"/state", nil)
+	host := "sled"
+	if address, tcp := strings.CutPrefix(sled, "tcp:"); tcp {
+		host = address
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/vmms/"+id+"/state", nil)
 	if err != nil {
 		return v, checkClient
 	}
 	request.Header.Set("api-version", agentVersion)
+	var token string
+	if err := p.view(ctx, func(_ *world.Tx, n *world.Nexus) error { token = n.Token; return nil }); err != nil {
+		return v, checkUnreachable
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx, sled) }}
 	reply, err := transport.RoundTrip(request)
 	if err != nil {

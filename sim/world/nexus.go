@@ -14,6 +14,8 @@ type Nexus struct {
 	Era string `json:"era"`
 	// Later lets it answer a doorbell first, and ask the sled then.
 	Later bool `json:"later,omitempty"`
+	// Token is shown to the agents (RFC 6750); empty: none is.
+	Token string `json:"token,omitempty"`
 	// Sleds are where their agents answer: unix:/NAME or tcp:HOST:PORT.
 	Sleds []string            `json:"sleds"`
 	VMs   map[string]*NexusVM `json:"vms"` // by Propolis id
