@@ -33,8 +33,6 @@ type Record struct {
 	GUID       string `json:"guid,omitempty"` // of the dataset
 }
 
-const recordPrefix = "base/"
-
 // Forget is the fact that takes a base out of the ledger.
 func Forget(r Record) ledger.Fact { return ledger.Fact{Key: r.key()} }
 
@@ -44,13 +42,13 @@ func (r Record) key() string { return key(r.Pool, r.Generation) }
 func Key(r Record) string { return r.key() }
 
 func key(pool string, generation int) string {
-	return recordPrefix + pool + "/" + strconv.Itoa(generation)
+	return sled.KeyBase + pool + "/" + strconv.Itoa(generation)
 }
 
 // All reads every record, by pool and generation.
 func All(view ledger.View) ([]Record, error) {
 	var records []Record
-	for k, value := range view.All(recordPrefix) {
+	for k, value := range view.All(sled.KeyBase) {
 		var r Record
 		if err := json.Unmarshal(value, &r); err != nil {
 			return nil, fmt.Errorf("record %s: %w", k, err)
@@ -79,7 +77,7 @@ func Current(view ledger.View, pool string) (Record, bool) {
 
 // Subject is what the bases of a pool are locked as. Who clones from one locks
 // it shared.
-func Subject(pool string) string { return recordPrefix + pool }
+func Subject(pool string) string { return sled.KeyBase + pool }
 
 func (s Settings) record(pool string, generation int, mark string) Record {
 	zone := s.Names.BaseName(pool, generation)

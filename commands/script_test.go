@@ -96,6 +96,11 @@ func TestScripts(t *testing.T) {
 				env.T().Skip("programs that end soon, in which the race detector sees no more than within tests")
 			}
 			env.Setenv("SLEDCTL_HOST", "sim:"+filepath.Join(env.WorkDir, "sled"))
+			env.Defer(func() {
+				if strange, _, err := strangeKeys(env.WorkDir); err != nil || len(strange) > 0 {
+					env.T().Fatal("keys that no package owns, in what the script has written:", strange, err)
+				}
+			})
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv(sim.ExchangesVariable, os.Getenv(exchanges))
 			env.Setenv("TZ", "UTC")

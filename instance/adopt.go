@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // Strangers lists the zones that run and that the ledger does not know.
@@ -139,6 +140,15 @@ func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment,
 
 // unreserved refuses a record that would take what another instance has.
 func (s Settings) unreserved(view ledger.View, r Record) error {
+	for _, d := range r.Spec.Disks {
+		other, err := diskOwner(view, d)
+		if err != nil {
+			return err
+		}
+		if !d.ReadOnly && other != "" && other != r.ID {
+			return &DiskTakenError{Path: d.Path, By: called(view, other)}
+		}
+	}
 	for _, key := range r.reserves() {
 		other := owner(view, key)
 		if other == "" || other == r.ID {
@@ -147,14 +157,12 @@ func (s Settings) unreserved(view ledger.View, r Record) error {
 		by := called(view, other)
 		kind, thing, _ := strings.Cut(key, "/")
 		switch kind + "/" {
-		case namePrefix:
+		case sled.KeyName:
 			return &NameTakenError{Name: r.Name, ID: r.ID, Owner: other}
-		case addressPrefix:
+		case sled.KeyAddress:
 			return &AddressTakenError{Address: r.Spec.Address.Prefix.Addr(), By: by}
-		case nicPrefix:
+		case sled.KeyNIC:
 			return &MACTakenError{MAC: thing, By: by}
-		case diskPrefix:
-			return &DiskTakenError{Path: thing, By: by}
 		}
 		return &ConflictError{Name: r.Name, Differences: []Difference{{Field: key, Is: "of " + by, Wanted: "its own"}}}
 	}

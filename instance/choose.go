@@ -94,7 +94,7 @@ func (e *MACTakenError) Error() string { return fmt.Sprintf("MAC %s is in use by
 
 // macTaken says who has a MAC, other than the instance itself.
 func (c chooser) macTaken(mac, self string) error {
-	if id := owner(c.view, nicPrefix+mac); id != "" {
+	if id := owner(c.view, sled.KeyNIC+mac); id != "" {
 		if id == self {
 			return nil
 		}
@@ -269,7 +269,11 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 		if s.Disks[i], err = s.Disks[i].normal(); err != nil {
 			return Spec{}, err
 		}
-		if other := owner(c.view, s.Disks[i].key()); other != "" && other != id {
+		other, err := diskOwner(c.view, s.Disks[i])
+		switch {
+		case err != nil:
+			return Spec{}, err
+		case other != "" && other != id:
 			return Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: c.called(other)}
 		}
 		for _, one := range c.strangers {

@@ -86,7 +86,7 @@ func TestTheLowestFreeAddressIsTaken(t *testing.T) {
 			}
 			var facts []ledger.Fact
 			for _, a := range s.taken {
-				facts = append(facts, ledger.Fact{Key: addressPrefix + a, Value: text(otherID)})
+				facts = append(facts, ledger.Fact{Key: sled.KeyAddress + a, Value: text(otherID)})
 			}
 			_, r, err := prepared().decide(t, c, operationtest.Book(t, facts...), Change{Wanted: Wanted{Ref: "web1"}})
 			if (err != nil) != (s.want == "") || err == nil && r.Spec.Address.String() != s.want {
@@ -108,7 +108,7 @@ func TestAMACThatIsTakenIsDrawnAgain(t *testing.T) {
 		facts  []ledger.Fact
 		change func(*scene)
 	}{
-		"by an instance":  {facts: []ledger.Fact{{Key: nicPrefix + first, Value: text(otherID)}}},
+		"by an instance":  {facts: []ledger.Fact{{Key: sled.KeyNIC + first, Value: text(otherID)}}},
 		"by a link":       {change: func(s *scene) { s.Links[0].MAC = first }},
 		"by what is made": {facts: []ledger.Fact{intent(t, "i", operation.Intent{Subject: "vnic", Makes: []operation.Object{{Kind: "vnic", Name: "x", Identity: first}}})}},
 	} {

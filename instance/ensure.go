@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // Change is a verb on one instance, with what it may do.
@@ -185,7 +186,7 @@ func untouched(ctx context.Context, env operation.Env, view ledger.View, self st
 }
 
 // Subject is what an instance is locked as.
-func Subject(id string) string { return recordPrefix + id }
+func Subject(id string) string { return sled.KeyInstance + id }
 
 // recorded is the record as it stands. While the subject is locked, nobody else
 // changes it.

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -197,7 +198,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	c := settings()
 	value := func(facts []ledger.Fact, id string) (string, bool) {
 		for _, f := range facts {
-			if f.Key == sentPrefix+id {
+			if f.Key == sled.KeySent+id {
 				return string(f.Value), true
 			}
 		}
@@ -221,7 +222,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded = append(recorded, ledger.Fact{Key: sentPrefix + r.ID, Value: []byte(first)})
+	recorded = append(recorded, ledger.Fact{Key: sled.KeySent + r.ID, Value: []byte(first)})
 	stopped := prepared().bring(c, r, atRunning)
 	again, _, err := stopped.decide(t, c, operationtest.Book(t, recorded...), Change{Wanted: Wanted{Ref: "web1", CPUs: new(7)}, Recreate: true})
 	if err != nil {

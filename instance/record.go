@@ -102,19 +102,9 @@ func (r Run) vnics() []VNIC {
 	return append(append([]VNIC{}, r.Guests...), r.Control)
 }
 
-// The keys of the ledger that belong to instances.
-const (
-	recordPrefix  = "instance/"
-	namePrefix    = "name/"    // name/<name> -> id
-	addressPrefix = "address/" // address/<ip> -> id
-	nicPrefix     = "nic/"     // nic/<mac> -> id
-	diskPrefix    = "disk/"    // disk/<path> -> id, of those that are written to
-	sentPrefix    = "sent/"    // sent/<id> -> what its Propolis was last asked for
-)
-
 // Load reads the record of an instance.
 func Load(view ledger.View, id string) (Record, bool, error) {
-	value, ok := view.Get(recordPrefix + id)
+	value, ok := view.Get(sled.KeyInstance + id)
 	if !ok {
 		return Record{}, false, nil
 	}
@@ -138,7 +128,7 @@ func recordOf(view ledger.View, id, ref string) (Record, error) {
 // All reads every record, ordered by id.
 func All(view ledger.View) ([]Record, error) {
 	var keys []string
-	for key := range view.All(recordPrefix) {
+	for key := range view.All(sled.KeyInstance) {
 		keys = append(keys, key)
 	}
 	records := make([]Record, len(keys)) // at once: they are large
@@ -156,7 +146,7 @@ func All(view ledger.View) ([]Record, error) {
 // seen are no longer in memory. An error is the last that it gives.
 func Records(view ledger.View) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for key, value := range view.All(recordPrefix) {
+		for key, value := range view.All(sled.KeyInstance) {
 			if r, err := decodeAt(key, value); !yield(r, err) || err != nil {
 				return
 			}
@@ -175,8 +165,8 @@ func decodeAt(key string, value json.RawMessage) (Record, error) {
 // IDs are the ids of all recorded instances.
 func IDs(view ledger.View) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for key := range view.All(recordPrefix) {
-			if !yield(key[len(recordPrefix):]) {
+		for key := range view.All(sled.KeyInstance) {
+			if !yield(key[len(sled.KeyInstance):]) {
 				return
 			}
 		}
@@ -186,8 +176,8 @@ func IDs(view ledger.View) iter.Seq[string] {
 // Names lists the names of all instances, for completion.
 func Names(view ledger.View) []string {
 	var names []string
-	for key := range view.All(namePrefix) {
-		names = append(names, key[len(namePrefix):])
+	for key := range view.All(sled.KeyName) {
+		names = append(names, key[len(sled.KeyName):])
 	}
 	return names
 }
@@ -221,7 +211,7 @@ func (r Record) facts() ([]ledger.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts := []ledger.Fact{{Key: recordPrefix + r.ID, Value: value}}
+	facts := []ledger.Fact{{Key: sled.KeyInstance + r.ID, Value: value}}
 	for _, key := range r.reserves() {
 		facts = append(facts, ledger.Fact{Key: key, Value: owner})
 	}
@@ -230,16 +220,16 @@ func (r Record) facts() ([]ledger.Fact, error) {
 
 // reserves lists the keys beside the record that are the instance's own.
 func (r Record) reserves() []string {
-	keys := []string{namePrefix + r.Name}
+	keys := []string{sled.KeyName + r.Name}
 	if r.Spec.Address.Mode == Static {
-		keys = append(keys, addressPrefix+r.Spec.Address.Prefix.Addr().String())
+		keys = append(keys, sled.KeyAddress+r.Spec.Address.Prefix.Addr().String())
 	}
 	if r.Control != "" {
-		keys = append(keys, nicPrefix+r.Control)
+		keys = append(keys, sled.KeyNIC+r.Control)
 	}
 	for _, n := range r.Spec.NICs {
 		if n.MAC != "" {
-			keys = append(keys, nicPrefix+n.MAC)
+			keys = append(keys, sled.KeyNIC+n.MAC)
 		}
 	}
 	for _, run := range r.Runs() {
@@ -256,7 +246,25 @@ func (r Record) reserves() []string {
 }
 
 // key is what a disk is reserved by: one that a guest writes to is its alone.
-func (d Disk) key() string { return diskPrefix + url.PathEscape(d.Path) }
+func (d Disk) key() string { return sled.KeyAttached + url.PathEscape(d.Path) }
+
+// diskOwner is the instance that a disk is reserved for; empty when it is free.
+// Until 2026-11 reservations stood below disk/, which is that of the physical
+// disks: one counts as long as its instance has the disk.
+func diskOwner(view ledger.View, d Disk) (id string, err error) {
+	if id = owner(view, d.key()); id != "" {
+		return id, nil
+	}
+	id = owner(view, sled.KeyDisk+url.PathEscape(d.Path))
+	if id == "" {
+		return "", nil
+	}
+	r, known, err := Load(view, id)
+	if err != nil || !known || !slices.ContainsFunc(r.Spec.Disks, func(has Disk) bool { return has.Path == d.Path && !has.ReadOnly }) {
+		return "", err
+	}
+	return id, nil
+}
 
 // replaces are the facts that turn record old into r: what only old reserved
 // is given back. A zero old or r stands for none.
@@ -277,9 +285,9 @@ func (r Record) replaces(old Record) ([]ledger.Fact, error) {
 		return facts, nil
 	}
 	if r.ID == "" {
-		facts = append(facts, ledger.Fact{Key: sentPrefix + old.ID})
+		facts = append(facts, ledger.Fact{Key: sled.KeySent + old.ID})
 	}
-	for _, key := range append([]string{recordPrefix + old.ID}, old.reserves()...) {
+	for _, key := range append([]string{sled.KeyInstance + old.ID}, old.reserves()...) {
 		if !kept[key] {
 			facts = append(facts, ledger.Fact{Key: key})
 		}
@@ -301,7 +309,7 @@ func owner(view ledger.View, key string) string {
 }
 
 func addressOwner(view ledger.View, ip netip.Addr) string {
-	return owner(view, addressPrefix+ip.String())
+	return owner(view, sled.KeyAddress+ip.String())
 }
 
 // ClonedSince names an instance whose record has changed between two views and that

@@ -10,16 +10,13 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // KeyEpoch counts the starts of agents on the sled. From the first on, each run
 // of an instance that ends leaves a tombstone, whoever ends it: a control plane
 // reads a VM that is merely unknown as lost (omicron#10290).
-const KeyEpoch = "agent/epoch"
-
-// tombstonePrefix is what the keys of tombstones open with, before the Propolis
-// id.
-const tombstonePrefix = "tombstone/"
+const KeyEpoch = sled.KeyEpoch
 
 // Tombstone is what is left of a run that ended.
 type Tombstone struct {
@@ -36,8 +33,8 @@ type Tombstone struct {
 // Tombstones are those that nobody has taken away yet.
 func Tombstones(view ledger.View) ([]Tombstone, error) {
 	var all []Tombstone
-	for key, value := range view.All(tombstonePrefix) {
-		t := Tombstone{PropolisID: strings.TrimPrefix(key, tombstonePrefix)}
+	for key, value := range view.All(sled.KeyTombstone) {
+		t := Tombstone{PropolisID: strings.TrimPrefix(key, sled.KeyTombstone)}
 		if err := json.Unmarshal(value, &t); err != nil {
 			return nil, fmt.Errorf("%s in the state file: %w", key, err)
 		}
@@ -48,7 +45,7 @@ func Tombstones(view ledger.View) ([]Tombstone, error) {
 
 // ForgetTombstone is the fact that takes the tombstone of a run away.
 func ForgetTombstone(propolisID string) ledger.Fact {
-	return ledger.Fact{Key: tombstonePrefix + propolisID}
+	return ledger.Fact{Key: sled.KeyTombstone + propolisID}
 }
 
 // Ended is what the state file says of how a run of an instance ended, for whoever
@@ -56,7 +53,7 @@ func ForgetTombstone(propolisID string) ledger.Fact {
 // it was destroyed, if its zone is what somebody takes away, or has begun to.
 // False: it says nothing.
 func Ended(view ledger.View, id string, run Run) (Status, bool) {
-	if value, ok := view.Get(tombstonePrefix + run.PropolisID); ok {
+	if value, ok := view.Get(sled.KeyTombstone + run.PropolisID); ok {
 		var t Tombstone
 		if json.Unmarshal(value, &t) == nil {
 			return Status{State: t.State, Reason: t.Reason}, true
@@ -99,7 +96,7 @@ func (s Settings) epitaphs(view ledger.View, id string, facts []ledger.Fact, see
 		if err != nil {
 			return nil, err
 		}
-		graves = append(graves, ledger.Fact{Key: tombstonePrefix + vm, Value: value})
+		graves = append(graves, ledger.Fact{Key: sled.KeyTombstone + vm, Value: value})
 	}
 	return graves, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // A migration that has ended leaves a trail on both sleds, for who keeps what
@@ -100,7 +101,7 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Seen, now
 
 // recordIn is the record that facts write; a zero one if they forget it.
 func recordIn(facts []ledger.Fact, id string) (r Record, written bool, err error) {
-	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == recordPrefix+id })
+	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == sled.KeyInstance+id })
 	if i < 0 || facts[i].Value == nil {
 		return Record{}, i >= 0, nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // Wanted is what a command asks for: a name or id, and those parts of the spec
@@ -244,7 +245,7 @@ func (s Settings) resolve(view ledger.View, ref string) (string, error) {
 	if err := ValidateName(ref); err != nil {
 		return "", err
 	}
-	if id := owner(view, namePrefix+ref); id != "" {
+	if id := owner(view, sled.KeyName+ref); id != "" {
 		return id, nil
 	}
 	id := s.ID(ref)
@@ -276,7 +277,7 @@ func (s Settings) identity(view ledger.View, w Wanted) (id, name string, err err
 	} else if err := ValidateName(name); err != nil {
 		return "", "", err
 	}
-	if other := owner(view, namePrefix+name); other != "" && other != id {
+	if other := owner(view, sled.KeyName+name); other != "" && other != id {
 		return "", "", &NameTakenError{Name: name, ID: id, Owner: other}
 	}
 	return id, name, nil

@@ -27,12 +27,10 @@ type Hold struct {
 	Until time.Time `json:"until"`
 }
 
-const holdPrefix = "hold/"
-
 // Holds lists what is held, also what has been held too long.
 func Holds(view ledger.View) ([]Hold, error) {
 	var holds []Hold
-	for k, value := range view.All(holdPrefix) {
+	for k, value := range view.All(sled.KeyHold) {
 		var h Hold
 		if err := json.Unmarshal(value, &h); err != nil {
 			return nil, fmt.Errorf("record %s: %w", k, err)
@@ -203,7 +201,7 @@ func checkMAC(inv *inventory.Inventory, mac string) error {
 // Forget is the fact that ends a hold.
 func Forget(h Hold) ledger.Fact { return ledger.Fact{Key: h.key()} }
 
-func (h Hold) key() string { return holdPrefix + h.Kind + "/" + h.Name }
+func (h Hold) key() string { return sled.KeyHold + h.Kind + "/" + h.Name }
 
 func (h Hold) decision(mtu int) (operation.Decision, error) {
 	value, err := json.Marshal(h)

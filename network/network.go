@@ -88,7 +88,7 @@ func (r Record) leaves(next Record) []Former {
 	return former
 }
 
-const key = "network"
+const key = sled.KeyNetwork
 
 // Load reads the record; false if the network was never prepared.
 func Load(view ledger.View) (Record, bool, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // Env is what every operation of a process shares.
@@ -378,9 +379,7 @@ func closing(d Decision, report Report) []ledger.Fact {
 	}
 }
 
-const intentPrefix = "intent/"
-
-func intentKey(id string) string { return intentPrefix + id }
+func intentKey(id string) string { return sled.KeyIntent + id }
 
 // Forget is the fact that ends an intent of a run that died: for whoever has
 // seen that nothing of it is left.
@@ -396,12 +395,12 @@ type OpenIntent struct {
 // run that died.
 func Open(view ledger.View) []OpenIntent {
 	var open []OpenIntent
-	for key, value := range view.All(intentPrefix) {
+	for key, value := range view.All(sled.KeyIntent) {
 		var in Intent
 		if json.Unmarshal(value, &in) != nil {
 			in.Verb = "unreadable"
 		}
-		open = append(open, OpenIntent{ID: key[len(intentPrefix):], Intent: in})
+		open = append(open, OpenIntent{ID: key[len(sled.KeyIntent):], Intent: in})
 	}
 	return open
 }

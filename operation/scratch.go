@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // book is what an operation reads and writes its facts in.
@@ -65,7 +66,7 @@ func (s *scratch) Update(_ context.Context, decide func(ledger.View) ([]ledger.F
 	}
 	ended := !s.open
 	for _, f := range facts {
-		id, ok := strings.CutPrefix(f.Key, intentPrefix)
+		id, ok := strings.CutPrefix(f.Key, sled.KeyIntent)
 		switch {
 		case !ok:
 		case f.Value == nil:

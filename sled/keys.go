@@ -1,8 +1,48 @@
 package sled
 
-// Keys of the ledger that more than one noun reads: a name on the host that is
-// spoken for, whether the object is there yet or not.
+import "strings"
+
+// The keys of the ledger, by how they begin. Each beginning has one owner, and
+// no other package writes below it: two that did would read each other's values
+// for their own. Keys lists them.
 const (
-	KeyVNIC     = "vnic/"      // vnic/NAME: the id of the instance whose VNIC it is
-	KeyHeldVNIC = "hold/vnic/" // hold/vnic/NAME: a VNIC that belongs to no instance yet
+	KeyInstance  = "instance/"   // instance/ID: its record
+	KeyName      = "name/"       // name/NAME: the id of the instance with the name
+	KeyAddress   = "address/"    // address/IP: the id of the instance that has it
+	KeyNIC       = "nic/"        // nic/MAC: the id of the instance that has it
+	KeyAttached  = "attached/"   // attached/PATH, escaped: the id of the instance that writes to the disk
+	KeySent      = "sent/"       // sent/ID: the spec last sent to the instance's Propolis
+	KeyVNIC      = "vnic/"       // vnic/NAME: the id of the instance whose VNIC it is
+	KeyTombstone = "tombstone/"  // tombstone/PROPOLIS-ID: how a VM ended
+	KeyEpoch     = "agent/epoch" // counts the starts of agents
+	KeyDisk      = "disk/"       // disk/IDENTITY: a physical disk and its pool
+	KeyBase      = "base/"       // base/POOL/GENERATION: a base zone
+	KeyNetwork   = "network"     // what was decided of the control network
+	KeyHold      = "hold/"       // hold/KIND/NAME: an object that belongs to no instance yet
+	KeyHeldVNIC  = KeyHold + "vnic/"
+	KeyIntent    = "intent/" // intent/ID: an operation that has begun
 )
+
+// Key is a beginning of keys, and who writes below it.
+type Key struct{ Prefix, Owner string }
+
+// Keys are all beginnings of keys that the program writes, with the package that
+// owns each. The ledger's own fact "members" is none of them.
+func Keys() []Key {
+	return []Key{
+		{KeyInstance, "instance"}, {KeyName, "instance"}, {KeyAddress, "instance"}, {KeyNIC, "instance"}, {KeyAttached, "instance"},
+		{KeySent, "instance"}, {KeyVNIC, "instance"}, {KeyTombstone, "instance"}, {KeyEpoch, "agent"},
+		{KeyDisk, "storage"}, {KeyBase, "base"}, {KeyNetwork, "network"}, {KeyHold, "network"}, {KeyIntent, "operation"},
+	}
+}
+
+// OwnerOfKey is the package that a key belongs to; false: to none.
+func OwnerOfKey(key string) (owner string, known bool) {
+	for _, k := range Keys() {
+		whole := !strings.HasSuffix(k.Prefix, "/")
+		if whole && key == k.Prefix || !whole && strings.HasPrefix(key, k.Prefix) && len(key) > len(k.Prefix) {
+			return k.Owner, true
+		}
+	}
+	return "", false
+}

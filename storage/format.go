@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // UnknownError is a word that no disk answers to.
@@ -123,7 +124,7 @@ func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dr
 			for _, r := range known {
 				if Is(disk.Disk{Name: r.Name, Kind: r.Kind, Slot: r.Slot, Identity: r.Identity()}, word) {
 					found = r
-					return operation.Decision{After: []ledger.Fact{{Key: path.Join(keyPrefix, text(r.Identity()))}}}, nil
+					return operation.Decision{After: []ledger.Fact{{Key: path.Join(sled.KeyDisk, text(r.Identity()))}}}, nil
 				}
 				unknown.Disks = append(unknown.Disks, r.Name)
 			}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled"
 )
 
 // Record is what the ledger keeps of a disk, under disk/<identity>: which pool
@@ -23,8 +25,6 @@ type Record struct {
 	Time   time.Time `json:"time"` // since when it is known with this pool
 }
 
-const keyPrefix = "disk/"
-
 // text is a disk's identity as one word.
 func text(id disk.Identity) string { return id.Vendor + "-" + id.Model + "-" + id.Serial }
 
@@ -39,13 +39,16 @@ func (r Record) Identity() disk.Identity {
 
 func (r Record) fact() (ledger.Fact, error) {
 	value, err := json.Marshal(r)
-	return ledger.Fact{Key: path.Join(keyPrefix, text(r.Identity())), Value: value}, err
+	return ledger.Fact{Key: path.Join(sled.KeyDisk, text(r.Identity())), Value: value}, err
 }
 
 // Records are the disks that the ledger knows, by identity.
 func Records(view ledger.View) (map[disk.Identity]Record, error) {
 	known := map[disk.Identity]Record{}
-	for k, value := range view.All(keyPrefix) {
+	for k, value := range view.All(sled.KeyDisk) {
+		if bytes.HasPrefix(value, []byte(`"`)) {
+			continue // until 2026-11 an instance reserved its disks here, by its id
+		}
 		var r Record
 		if err := json.Unmarshal(value, &r); err != nil {
 			return nil, fmt.Errorf("ledger: %s: %w", k, err)
