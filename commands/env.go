@@ -127,7 +127,7 @@ func (e *Env) simulated() (dir string, ok bool) {
 
 func (e *Env) openHost() (host.Host, error) {
 	if dir, ok := e.simDir(); ok {
-		sled, err := ensureSim(dir, sim.Options{Seed: 1})
+		sled, err := ensureSim(dir)
 		if err != nil {
 			return nil, &refusedError{err: err, hint: "sledctl sim init --host sim:DIR makes another one"}
 		}

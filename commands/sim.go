@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -87,30 +85,26 @@ gateway = "fd00:1122:3344:101::1"       # the zone image's own service wants one
 `
 )
 
-// ensureSim opens the simulated sled in a directory, and makes one that is
-// not there, with a configuration.
-func ensureSim(dir string, o sim.Options) (*sim.Sled, error) {
-	if _, err := os.Stat(dir); err == nil {
-		o.Image = []string{configFile}
-		return sim.Ensure(dir, o)
-	}
-	return initSim(dir, o)
+// ensureSim opens the simulated sled in a directory, and makes one, with a
+// configuration, in a directory that is empty or absent.
+func ensureSim(dir string) (*sim.Sled, error) {
+	return sim.Ensure(dir, configured(sim.Options{Seed: 1}))
 }
 
+// initSim makes a simulated sled with a configuration.
 func initSim(dir string, o sim.Options) (*sim.Sled, error) {
-	o.Image = []string{configFile} // whoever builds a RAM disk's image puts its configuration there
-	sled, err := sim.Init(dir, o)
+	sled, err := sim.Init(dir, configured(o))
 	if errors.Is(err, fs.ErrExist) {
 		return nil, &existsError{what: "a simulated sled in " + dir, hint: "rm -r " + host.Quote(dir) + " removes it"}
 	}
-	if err != nil {
-		return nil, err
-	}
-	files := sled.Host().Files()
-	if err := host.MkdirAll(files, filepath.Dir(configFile), 0o755); err != nil {
-		return nil, err
-	}
-	return sled, host.WriteFile(files, configFile, []byte(simConfig(o.Mode)), 0o644)
+	return sled, err
+}
+
+// configured has the sled begin with a configuration: whoever builds a RAM
+// disk's image puts it there.
+func configured(o sim.Options) sim.Options {
+	o.Files = map[string]string{configFile: simConfig(o.Mode)}
+	return o
 }
 
 func newSimInit(env *Env) *cobra.Command {
@@ -128,6 +122,14 @@ func newSimInit(env *Env) *cobra.Command {
 				return &usageError{text: "--host " + env.hostName() + " is not a simulated sled", hint: "--host sim:DIR"}
 			}
 			o.Mode = world.Mode(mode)
+			for flag, n := range map[string]*int{"m2": &o.M2, "u2": &o.U2, "links": &o.Links} {
+				switch {
+				case *n < 0:
+					return &usageError{text: fmt.Sprintf("--%s %d: want a number from 0", flag, *n)}
+				case *n == 0:
+					*n = -1 // in Options, 0 is the usual number
+				}
+			}
 			if err := o.Check(); err != nil {
 				return &usageError{text: err.Error()}
 			}

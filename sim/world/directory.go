@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -89,7 +90,7 @@ func initialise(dir string, o Options) error {
 		}
 	}
 	s, root := Fresh(o), host.Dir(filepath.Join(dir, RootDir))
-	if err := errors.Join(LayRoot(root, o), layMountpoints(root, s)); err != nil {
+	if err := errors.Join(LayRoot(root, o), layMountpoints(root, s), layFiles(root, o.Files)); err != nil {
 		return err
 	}
 	data, err := encode(s)
@@ -123,6 +124,19 @@ func Open(dir string) (*World, error) {
 		}
 	}
 	return w, nil
+}
+
+// layFiles writes the files that are there before the sled is.
+func layFiles(root host.Files, all map[string]string) error {
+	for name, text := range all {
+		if err := host.MkdirAll(root, path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := host.WriteFile(root, name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // onlyEntries refuses a directory with an entry that is not known. What a

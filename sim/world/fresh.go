@@ -3,6 +3,8 @@ package world
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -26,6 +28,8 @@ type Options struct {
 	// Image names files that whoever makes the sled adds to its system's image:
 	// they outlive a reboot also where the root does not.
 	Image []string
+	// Files are such files, by absolute name, that are there before the sled is.
+	Files map[string]string
 }
 
 // Check refuses options that no sled can have.
@@ -58,7 +62,7 @@ func Fresh(o Options) *State {
 		Seed:    o.Seed,
 		Mode:    cmp.Or(o.Mode, OmniOS),
 		Latency: cmp.Or(o.Latency, "none"),
-		Image:   o.Image,
+		Image:   append(slices.Clone(o.Image), slices.Sorted(maps.Keys(o.Files))...),
 		Ramdisk: o.Ramdisk,
 
 		Installed: o.Installed,
