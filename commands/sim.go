@@ -303,6 +303,7 @@ What befalls links and addresses:
     mtu-ignored      the mtu of create-vnic is not applied
     slow-dad         an address stays tentative for --delay
     no-lease         no DHCP server answers
+    slow-link        show-linkprop looks at a link, and holds it, --delay longer (--match "show-linkprop LINK")
 
 What befalls services (--match "ZONE FMRI"):
 

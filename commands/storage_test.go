@@ -235,7 +235,7 @@ func TestAPreparedSledCostsALook(t *testing.T) {
 	}
 	want := map[string]int{
 		"prtconf": 1, "zpool list": 1, "zfs get": 1, "zoneadm list": 1, "svcprop -p": 1, "uname": 1, "ipadm show-addr": 1,
-		"dladm show-link": 1, "dladm show-vnic": 1, "dladm show-linkprop": 1,
+		"dladm show-link": 1, "dladm show-vnic": 1,
 	}
 	for name, got := range map[string]map[string]int{"one U.2": looks(1, "bootstrap"), "ten": looks(10, "bootstrap"), "a dry run": looks(10, "bootstrap -n")} {
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/terminal"
@@ -71,7 +72,7 @@ func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {
 	if err != nil {
 		return nil, err
 	}
-	links, err := vnic.List(ctx, h)
+	links, err := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Links}}).Links()
 	if err != nil {
 		return nil, err
 	}

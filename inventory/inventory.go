@@ -24,7 +24,7 @@ type Part string
 const (
 	Zones    Part = "zones"    // zoneadm list
 	Configs  Part = "configs"  // /etc/zones/*.xml
-	Links    Part = "links"    // dladm show-link, show-vnic, show-linkprop
+	Links    Part = "links"    // dladm show-link, show-vnic
 	Pools    Part = "pools"    // zpool list
 	Datasets Part = "datasets" // zfs get, below Roots
 )
@@ -115,6 +115,7 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 	}}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
+	var zoned bool
 	done := func(part Part, err error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -133,7 +134,7 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 				done(Configs, err)
 			case Links:
 				var err error
-				inv.links, err = vnic.List(ctx, h)
+				inv.links, zoned, err = vnic.List(ctx, h)
 				done(Links, err)
 			case Rival:
 				done(Rival, lookRival(ctx, h))
@@ -152,6 +153,9 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 		wg.Go(func() { lookPools(ctx, h, want, inv, done) })
 	}
 	wg.Wait()
+	if inv.failed[Links] == nil && !zoned {
+		inv.failed[Links] = inv.lend(ctx, h)
+	}
 	inv.index = inv.indexed()
 	return inv
 }

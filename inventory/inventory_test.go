@@ -35,12 +35,11 @@ func known(inv *inventory.Inventory) []inventory.Part {
 
 func TestAFailingCommandMakesItsPartUnknownAndLeavesTheOthers(t *testing.T) {
 	for command, lost := range map[string][]inventory.Part{
-		"zoneadm list":        {inventory.Zones},
-		"dladm show-link":     {inventory.Links},
-		"dladm show-vnic":     {inventory.Links},
-		"dladm show-linkprop": {inventory.Links},
-		"zpool list":          {inventory.Pools, inventory.Datasets}, // the roots are chosen among the pools
-		"zfs get":             {inventory.Datasets},
+		"zoneadm list":    {inventory.Zones},
+		"dladm show-link": {inventory.Links},
+		"dladm show-vnic": {inventory.Links},
+		"zpool list":      {inventory.Pools, inventory.Datasets}, // the roots are chosen among the pools
+		"zfs get":         {inventory.Datasets},
 	} {
 		t.Run(command, func(t *testing.T) {
 			s := newSled(t)

@@ -33,7 +33,7 @@ func settings() network.Settings {
 
 func link(t *testing.T, h host.Host, name string) (vnic.Link, bool) {
 	t.Helper()
-	links, err := vnic.List(t.Context(), h)
+	links, _, err := vnic.List(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}

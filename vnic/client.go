@@ -2,6 +2,7 @@ package vnic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,54 +17,67 @@ import (
 const listAttempts = 3
 
 // List lists all links that the global zone sees, in the order of their making,
-// those on loan to zones among them. It runs three commands side by side, and
-// again if they do not fit together. A link that keeps coming or going is
-// listed with what was seen of it: a VNIC without Over and MAC is being made or
-// removed by somebody. Errors: ErrSyntax, a *host.CommandError.
-func List(ctx context.Context, h host.Host) ([]Link, error) {
-	var links []Link
+// those on loan to zones among them. It runs two commands side by side, and again
+// if they do not fit together. A link that keeps coming or going is listed with
+// what was seen of it: a VNIC without Over and MAC is being made or removed by
+// somebody. Unless zoned, dladm does not tell what is on loan here: no Zone is set.
+// Errors: ErrSyntax, a *host.CommandError.
+func List(ctx context.Context, h host.Host) (links []Link, zoned bool, err error) {
 	for range listAttempts {
 		var fits bool
-		var err error
-		if links, fits, err = list(ctx, h); err != nil {
-			return nil, fmt.Errorf("list links: %w", err)
+		if links, zoned, fits, err = list(ctx, h); err != nil {
+			return nil, false, fmt.Errorf("list links: %w", err)
 		}
 		if fits {
 			break
 		}
 	}
-	return links, nil
+	return links, zoned, nil
 }
 
-func list(ctx context.Context, h host.Host) ([]Link, bool, error) {
-	listings := []struct {
-		command host.Command
-		parse   func([]byte) ([]Link, error)
-		links   []Link
-		err     error
-	}{
-		{command: listLinksCommand(), parse: ParseLinks},
-		{command: listVNICsCommand(), parse: ParseVNICs},
-		{command: listZonesCommand(), parse: ParseZones},
-	}
+func list(ctx context.Context, h host.Host) (links []Link, zoned, fits bool, err error) {
+	var vnics []Link
+	var failed error
 	var all sync.WaitGroup
-	for i := range listings {
-		l := &listings[i]
-		all.Go(func() {
-			var out []byte
-			if out, l.err = run(ctx, h, l.command, ""); l.err == nil {
-				l.links, l.err = l.parse(out)
-			}
-		})
+	all.Go(func() { vnics, zoned, failed = listVNICs(ctx, h) })
+	out, err := run(ctx, h, listLinksCommand(), "")
+	if err == nil {
+		links, err = ParseLinks(out)
 	}
-	all.Wait()
-	for _, l := range listings {
-		if l.err != nil {
-			return nil, false, l.err
-		}
+	if all.Wait(); err == nil {
+		err = failed
 	}
-	links, fits := join(listings[0].links, listings[1].links, listings[2].links)
-	return links, fits, nil
+	if err != nil {
+		return nil, false, false, err
+	}
+	links, fits = join(links, vnics)
+	return links, zoned, fits, nil
+}
+
+func listVNICs(ctx context.Context, h host.Host) (vnics []Link, zoned bool, err error) {
+	out, err := run(ctx, h, listVNICsCommand(true), "")
+	if zoned = !errors.Is(err, errNoColumn); !zoned {
+		out, err = run(ctx, h, listVNICsCommand(false), "")
+	}
+	if err != nil {
+		return nil, zoned, err
+	}
+	vnics, err = ParseVNICs(out, zoned)
+	return vnics, zoned, err
+}
+
+// ZoneOf is the zone that a link is on loan to; empty: the global zone has it. It is
+// for what no listing tells, since dladm holds the link while it looks. Errors:
+// host.ErrNotFound, ErrSyntax, a *host.CommandError.
+func ZoneOf(ctx context.Context, h host.Host, name string) (string, error) {
+	if err := ValidateName(name); err != nil {
+		return "", err
+	}
+	out, err := run(ctx, h, showZoneCommand(name), name)
+	if err != nil {
+		return "", fmt.Errorf("look which zone has link %s: %w", name, err)
+	}
+	return parseZone(out)
 }
 
 // Addresses lists the addresses of the physical links, and of the aggregations

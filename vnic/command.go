@@ -12,18 +12,26 @@ func query(args ...string) host.Command {
 
 func dladm(args ...string) host.Command { return host.Command{Program: "dladm", Args: args} }
 
-// The three listings that together are List. No other way tells the zone that
-// a link is on loan to on every distribution: show-vnic has ZONE only on some.
+// The two listings that together are List. Neither opens a link. show-linkprop would
+// tell the zones of all links on every distribution, and holds each while it looks
+// (show_linkprop_onelink in usr/src/cmd/dladm/dladm.c): a zone that boots meanwhile
+// does not get its link.
 func listLinksCommand() host.Command {
 	return query("show-link", "-p", "-o", "link,class,mtu,state")
 }
 
-func listVNICsCommand() host.Command {
-	return query("show-vnic", "-p", "-o", "link,over,macaddress,vid")
+// listVNICsCommand: ZONE is a column on OmniOS and SmartOS only.
+func listVNICsCommand(zones bool) host.Command {
+	fields := "link,over,macaddress,vid"
+	if zones {
+		fields += ",zone"
+	}
+	return query("show-vnic", "-p", "-o", fields)
 }
 
-func listZonesCommand() host.Command {
-	return query("show-linkprop", "-c", "-p", "zone", "-o", "LINK,VALUE")
+// showZoneCommand holds the link.
+func showZoneCommand(name string) host.Command {
+	return query("show-linkprop", "-c", "-p", "zone", "-o", "value", name)
 }
 
 func listAddressesCommand() host.Command {

@@ -14,8 +14,9 @@ func TestCommandLines(t *testing.T) {
 	tagged.VLAN = 7
 	for want, c := range map[string]host.Command{
 		"dladm show-link -p -o link,class,mtu,state":                 listLinksCommand(),
-		"dladm show-vnic -p -o link,over,macaddress,vid":             listVNICsCommand(),
-		"dladm show-linkprop -c -p zone -o LINK,VALUE":               listZonesCommand(),
+		"dladm show-vnic -p -o link,over,macaddress,vid":             listVNICsCommand(false),
+		"dladm show-vnic -p -o link,over,macaddress,vid,zone":        listVNICsCommand(true),
+		"dladm show-linkprop -c -p zone -o value v0":                 showZoneCommand("v0"),
 		"dladm show-phys -m -p -o link,address":                      listAddressesCommand(),
 		"dladm show-aggr -x -p -o link,port,address":                 listAggregationsCommand(),
 		"dladm show-link -p -o link,class v0":                        showLinkCommand("v0"),

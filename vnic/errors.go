@@ -13,6 +13,10 @@ import (
 // the same link, on the same VLAN, has the address.
 var ErrMACInUse = errors.New("MAC address is in use")
 
+// errNoColumn is the kind of a listing with a column that this distribution's dladm
+// does not have.
+var errNoColumn = errors.New("dladm has no such column")
+
 // rule gives a kind to a text, which must be all that dladm said. The texts
 // are those of usr/src/cmd/dladm/dladm.c with the statuses of dladm_status2str in
 // usr/src/lib/libdladm/common/libdladm.c.
@@ -36,6 +40,7 @@ func rulesFor(link string) []rule {
 		{`warning: cannot set link property 'mtu' on '` + link + `': link busy`, host.ErrBusy},
 		{`'` + link + `' is not (a vnic|an etherstub)`, host.ErrRefused},
 		{`VLAN over '[^']+' may not use default_tag ID \(see dladm\([^)]*\)\)`, host.ErrRefused},
+		{"unknown output field: `zone'", errNoColumn},
 		{`.+: permission denied`, host.ErrPrivileges},
 		{`.+: try again later`, host.ErrTransient},
 	}

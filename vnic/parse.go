@@ -83,10 +83,14 @@ func ParseLinks(out []byte) ([]Link, error) {
 	return links, nil
 }
 
-// ParseVNICs reads show-vnic -p -o link,over,macaddress,vid: of each link only
-// what is asked there. Errors are ErrSyntax.
-func ParseVNICs(out []byte) ([]Link, error) {
-	rows, err := parseRows(out, 4)
+// ParseVNICs reads show-vnic -p -o link,over,macaddress,vid, with zones also zone:
+// of each link only what is asked there. Errors are ErrSyntax.
+func ParseVNICs(out []byte, zones bool) ([]Link, error) {
+	fields := 4
+	if zones {
+		fields = 5
+	}
+	rows, err := parseRows(out, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +101,23 @@ func ParseVNICs(out []byte) ([]Link, error) {
 		if err := errors.Join(name(row[0]), name(row[1]), err, verr); err != nil {
 			return nil, err
 		}
-		links = append(links, Link{Name: row[0], Over: row[1], MAC: mac, VLAN: vlan})
+		l := Link{Name: row[0], Over: row[1], MAC: mac, VLAN: vlan}
+		if zones {
+			if l.Zone, err = zoneName(row[4]); err != nil {
+				return nil, fmt.Errorf("link %s: %w", row[0], err)
+			}
+		}
+		links = append(links, l)
 	}
 	return links, nil
+}
+
+// zoneName accepts the name of a zone, or nothing.
+func zoneName(s string) (string, error) {
+	if strings.ContainsAny(s, " \t\n\\:?") {
+		return "", fmt.Errorf("%q is no zone: %w", s, ErrSyntax)
+	}
+	return s, nil
 }
 
 // ParseAddresses reads show-phys -m -p -o link,address: one line for each address
@@ -142,26 +160,6 @@ func ParseAggregations(out []byte) ([]Link, error) {
 	return links, nil
 }
 
-// ParseZones reads show-linkprop -c -p zone -o LINK,VALUE: names and zones.
-// Errors are ErrSyntax.
-func ParseZones(out []byte) ([]Link, error) {
-	rows, err := parseRows(out, 2)
-	if err != nil {
-		return nil, err
-	}
-	var links []Link
-	for _, row := range rows {
-		if err := name(row[0]); err != nil {
-			return nil, err
-		}
-		if strings.ContainsAny(row[1], " \t\\:?") {
-			return nil, fmt.Errorf("link %s: %q is no zone: %w", row[0], row[1], ErrSyntax)
-		}
-		links = append(links, Link{Name: row[0], Zone: row[1]})
-	}
-	return links, nil
-}
-
 // padMAC is ParseMAC without its judgement: what is there is there.
 func padMAC(s string) (string, error) {
 	mac, err := ParseMAC(s)
@@ -193,41 +191,38 @@ func number(s string) (int, error) {
 // parseMTU reads the one value of show-linkprop -c -o value.
 func parseMTU(out []byte) (int, error) { return number(strings.TrimSuffix(string(out), "\n")) }
 
-// join puts the three listings together. In the gate two links can have one
-// name, of which one is on loan (illumos 10001): the listings have the same
-// order, so that the second of a name is the second everywhere.
+// parseZone reads the one value of show-linkprop -c -p zone -o value.
+func parseZone(out []byte) (string, error) { return zoneName(strings.TrimSuffix(string(out), "\n")) }
+
+// join puts the two listings together. In the gate two links can have one name, of
+// which one is on loan (illumos 10001): the listings have the same order, so that
+// the second of a name is the second in both.
 //
 // A link that came or went between the listings stands with what was seen of
 // it; fits is then false. Whoever holds a link's subject sees all of it: nobody
 // else makes or removes it.
-func join(links, vnics, zones []Link) (out []Link, fits bool) {
+func join(links, vnics []Link) (out []Link, fits bool) {
 	type key struct {
 		name string
 		nth  int
 	}
-	index := func(list []Link) map[key]Link {
-		seen, all := map[string]int{}, map[key]Link{}
-		for _, l := range list {
-			all[key{l.Name, seen[l.Name]}] = l
-			seen[l.Name]++
-		}
-		return all
-	}
-	byVNIC, byZone := index(vnics), index(zones)
-	seen, matched := map[string]int{}, 0
-	out, fits = make([]Link, len(links)), len(zones) == len(links)
-	for i, l := range links {
-		k := key{l.Name, seen[l.Name]}
+	seen, byVNIC := map[string]int{}, map[key]Link{}
+	for _, l := range vnics {
+		byVNIC[key{l.Name, seen[l.Name]}] = l
 		seen[l.Name]++
-		z, known := byZone[k]
-		l.Zone = z.Zone
-		if v, isVNIC := byVNIC[k]; isVNIC {
-			l.Over, l.MAC, l.VLAN = v.Over, v.MAC, v.VLAN
+	}
+	seen = map[string]int{}
+	matched := 0
+	out, fits = make([]Link, len(links)), true
+	for i, l := range links {
+		v, isVNIC := byVNIC[key{l.Name, seen[l.Name]}]
+		seen[l.Name]++
+		if isVNIC {
+			l.Over, l.MAC, l.VLAN, l.Zone = v.Over, v.MAC, v.VLAN, v.Zone
 			matched++
 		} else if l.Class == "vnic" {
 			fits = false
 		}
-		fits = fits && known
 		out[i] = l
 	}
 	for _, v := range vnics {

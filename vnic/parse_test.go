@@ -22,12 +22,20 @@ func TestParseLinks(t *testing.T) {
 }
 
 func TestParseVNICs(t *testing.T) {
-	got, err := ParseVNICs([]byte(`v0:stub0:2\:8\:20\:a1\:0\:f:7` + "\n" + `v1:?:1\:0\:5e\:0\:0\:1:0` + "\n"))
+	got, err := plainVNICs([]byte(`v0:stub0:2\:8\:20\:a1\:0\:f:7` + "\n" + `v1:?:1\:0\:5e\:0\:0\:1:0` + "\n"))
 	want := []Link{{Name: "v0", Over: "stub0", MAC: "02:08:20:a1:00:0f", VLAN: 7}, {Name: "v1", Over: "?", MAC: "01:00:5e:00:00:01"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
+	got, err = zonedVNICs([]byte(`v0:stub0:2\:8\:20\:a1\:0\:f:7:z1` + "\n" + `v1:?:1\:0\:5e\:0\:0\:1:0:` + "\n"))
+	want[0].Zone = "z1"
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
 }
+
+func plainVNICs(out []byte) ([]Link, error) { return ParseVNICs(out, false) }
+func zonedVNICs(out []byte) ([]Link, error) { return ParseVNICs(out, true) }
 
 func TestParseAddresses(t *testing.T) {
 	got, err := ParseAddresses([]byte("net0:a8\\:40\\:25\\:0\\:7\\:1\nnet0:2\\:8\\:20\\:0\\:0\\:1\n"))
@@ -55,33 +63,38 @@ func TestParseAggregations(t *testing.T) {
 	}
 }
 
-func TestParseZones(t *testing.T) {
-	got, err := ParseZones([]byte("net0:\nv0:z1\n"))
-	want := []Link{{Name: "net0"}, {Name: "v0", Zone: "z1"}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
+func TestParseZone(t *testing.T) {
+	for text, want := range map[string]string{"z1\n": "z1", "\n": ""} {
+		if got, err := parseZone([]byte(text)); got != want || err != nil {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	for _, bad := range []string{"z 1\n", "?\n", "v0:z1\n", "z1\nz2\n"} {
+		if got, err := parseZone([]byte(bad)); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%q: %q, %v", bad, got, err)
+		}
 	}
 }
 
 func TestParsersRefuse(t *testing.T) {
 	for text, parse := range map[string]func([]byte) ([]Link, error){
-		"net0:phys:1500\n":                     ParseLinks,
-		"net0:phys:1500:up:x\n":                ParseLinks,
-		"net0:phys:1500:up":                    ParseLinks,
-		"net0:phys:-1:up\n":                    ParseLinks,
-		"net0:phys:01500:up\n":                 ParseLinks,
-		"net0::1500:up\n":                      ParseLinks,
-		":phys:1500:up\n":                      ParseLinks,
-		"net 0:phys:1500:up\n":                 ParseLinks,
-		`net0:phys:1500:u\p` + "\n":            ParseLinks,
-		"\n":                                   ParseLinks,
-		"v0:stub0:2:8:20:a1:0:f:7\n":           ParseVNICs,
-		`v0:stub0:2\:8\:20\:a1\:0:7` + "\n":    ParseVNICs,
-		"v0:stub0::0\n":                        ParseVNICs,
-		"v0::" + `2\:8\:20\:a1\:0\:f:7` + "\n": ParseVNICs,
-		"v0\n":                                 ParseZones,
-		"v0:z 1\n":                             ParseZones,
-		"v0:?\n":                               ParseZones,
+		"net0:phys:1500\n":                      ParseLinks,
+		"net0:phys:1500:up:x\n":                 ParseLinks,
+		"net0:phys:1500:up":                     ParseLinks,
+		"net0:phys:-1:up\n":                     ParseLinks,
+		"net0:phys:01500:up\n":                  ParseLinks,
+		"net0::1500:up\n":                       ParseLinks,
+		":phys:1500:up\n":                       ParseLinks,
+		"net 0:phys:1500:up\n":                  ParseLinks,
+		`net0:phys:1500:u\p` + "\n":             ParseLinks,
+		"\n":                                    ParseLinks,
+		"v0:stub0:2:8:20:a1:0:f:7\n":            plainVNICs,
+		`v0:stub0:2\:8\:20\:a1\:0:7` + "\n":     plainVNICs,
+		"v0:stub0::0\n":                         plainVNICs,
+		"v0::" + `2\:8\:20\:a1\:0\:f:7` + "\n":  plainVNICs,
+		`v0:s0:2\:8\:20\:a1\:0\:f:7` + "\n":     zonedVNICs,
+		`v0:s0:2\:8\:20\:a1\:0\:f:7:z 1` + "\n": zonedVNICs,
+		`v0:s0:2\:8\:20\:a1\:0\:f:7:?` + "\n":   zonedVNICs,
 	} {
 		if got, err := parse([]byte(text)); !errors.Is(err, ErrSyntax) {
 			t.Errorf("%q: %v, %v, want ErrSyntax", text, got, err)
@@ -92,9 +105,8 @@ func TestParsersRefuse(t *testing.T) {
 // The listings have one order, so that two links of one name are told apart.
 func TestJoin(t *testing.T) {
 	links := []Link{{Name: "net0", Class: "phys"}, {Name: "v0", Class: "vnic"}, {Name: "v0", Class: "vnic"}}
-	vnics := []Link{{Name: "v0", Over: "net0", MAC: "02:00:00:00:00:01"}, {Name: "v0", Over: "net0", MAC: "02:00:00:00:00:02", VLAN: 2}}
-	zones := []Link{{Name: "net0"}, {Name: "v0", Zone: "z1"}, {Name: "v0"}}
-	got, ok := join(links, vnics, zones)
+	vnics := []Link{{Name: "v0", Over: "net0", MAC: "02:00:00:00:00:01", Zone: "z1"}, {Name: "v0", Over: "net0", MAC: "02:00:00:00:00:02", VLAN: 2}}
+	got, ok := join(links, vnics)
 	want := []Link{
 		{Name: "net0", Class: "phys"}, {Name: "v0", Class: "vnic", Over: "net0", MAC: "02:00:00:00:00:01", Zone: "z1"},
 		{Name: "v0", Class: "vnic", Over: "net0", MAC: "02:00:00:00:00:02", VLAN: 2},
@@ -102,13 +114,11 @@ func TestJoin(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || !ok {
 		t.Errorf("%v %s", ok, diff)
 	}
-	for name, lists := range map[string][3][]Link{
-		"a VNIC went":              {links, vnics[:1], zones},
-		"a VNIC came":              {links[:2], vnics, zones[:2]},
-		"a link went before zones": {links, vnics, zones[:2]},
-		"a link came before zones": {links[:1], nil, zones},
+	for name, lists := range map[string][2][]Link{
+		"a VNIC went": {links, vnics[:1]},
+		"a VNIC came": {links[:2], vnics},
 	} {
-		if _, ok := join(lists[0], lists[1], lists[2]); ok {
+		if _, ok := join(lists[0], lists[1]); ok {
 			t.Errorf("%s: the listings fit", name)
 		}
 	}
@@ -128,6 +138,9 @@ func TestSamples(t *testing.T) {
 		}
 	}
 	for name, text := range beside.Files(t, "samples/omicron/dladm_show-linkprop_-c_-o_value_-p_mtu_VNIC*") {
+		if zone, err := parseZone([]byte(text)); err == nil && strings.Contains(zone, "\n") {
+			t.Errorf("%q: zone %q", text, zone)
+		}
 		if mtu, err := parseMTU(text); err != nil || mtu != 1500 {
 			t.Errorf("%s: %d, %v", name, mtu, err)
 		}
@@ -149,7 +162,7 @@ func TestSamplesOfOtherKindsAreRefused(t *testing.T) {
 	for _, pattern := range []string{"omicron/dladm__*", "omicron/dladm_show-vnic__*", "illumos/dladm-default*", "illumos/dladm-show-vnic-illumos*",
 		"omicron/ipadm__*", "omicron/netstat*", "illumos/zoneadm-list*"} {
 		for name, text := range beside.Files(t, "samples/"+pattern) {
-			for what, parse := range map[string]func([]byte) ([]Link, error){"links": ParseLinks, "VNICs": ParseVNICs, "zones": ParseZones} {
+			for what, parse := range map[string]func([]byte) ([]Link, error){"links": ParseLinks, "VNICs": plainVNICs, "VNICs with zones": zonedVNICs} {
 				if links, err := parse(text); err == nil {
 					t.Errorf("%s as %s: %v", name, what, links)
 				}
@@ -159,11 +172,11 @@ func TestSamplesOfOtherKindsAreRefused(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"net0:phys:1500:up\n", `v0:stub0:2\:8\:20\:a1\:0\:f:7` + "\n", "v0:z1\n", "\\", "a:b\\:c\\\\d\n"} {
+	for _, seed := range []string{"net0:phys:1500:up\n", `v0:stub0:2\:8\:20\:a1\:0\:f:7` + "\n", `v0:s0:2\:8\:20\:a1\:0\:f:7:z1` + "\n", "\\", "a:b\\:c\\\\d\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, parse := range []func([]byte) ([]Link, error){ParseLinks, ParseVNICs, ParseZones} {
+		for _, parse := range []func([]byte) ([]Link, error){ParseLinks, plainVNICs, zonedVNICs} {
 			links, err := parse([]byte(text))
 			if err != nil && !errors.Is(err, ErrSyntax) {
 				t.Errorf("%q: %v", text, err)
@@ -171,6 +184,9 @@ func FuzzParse(f *testing.F) {
 			if err == nil && len(links) != strings.Count(text, "\n") {
 				t.Errorf("%q: %d links", text, len(links))
 			}
+		}
+		if zone, err := parseZone([]byte(text)); err == nil && strings.Contains(zone, "\n") {
+			t.Errorf("%q: zone %q", text, zone)
 		}
 		if mtu, err := parseMTU([]byte(text)); err == nil && mtu < 0 {
 			t.Errorf("%q: MTU %d", text, mtu)

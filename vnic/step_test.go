@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,7 +78,7 @@ func (s *sled) change(fn func(*world.Tx)) {
 
 func (s *sled) links() []Link {
 	s.t.Helper()
-	links, err := List(s.t.Context(), s)
+	links, _, err := List(s.t.Context(), s)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -291,18 +292,18 @@ func cycle(times int, results ...host.Result) (all []host.Result) {
 // A link that comes between the listings makes List look again.
 func TestListLooksAgainWhenLinksChange(t *testing.T) {
 	h := &changing{}
-	links, err := List(t.Context(), h)
-	if err != nil || len(links) != 1 || h.looks < 2 {
-		t.Errorf("%v, %v after %d looks", links, err, h.looks)
+	links, zoned, err := List(t.Context(), h)
+	if err != nil || len(links) != 1 || !zoned || h.looks != 2 {
+		t.Errorf("%v, %v, %v after %d looks", links, zoned, err, h.looks)
 	}
 	h = &changing{always: true}
-	links, err = List(t.Context(), h)
-	if err != nil || len(links) != 1 || links[0].Name != "net0" {
+	links, _, err = List(t.Context(), h)
+	if want := []Link{{Name: "net0", Class: "phys", MTU: 1500, State: "up"}, {Name: "v0", Class: "vnic", MTU: 1500, State: "up"}}; err != nil || !cmp.Equal(want, links) {
 		t.Errorf("links that always change: %v, %v", links, err)
 	}
 }
 
-// changing lists one link more in its first look at zones.
+// changing lists one VNIC more in its first look at links.
 type changing struct {
 	script
 	always bool
@@ -310,23 +311,52 @@ type changing struct {
 }
 
 func (c *changing) Run(_ context.Context, command host.Command) (host.Result, error) {
-	switch command.Args[0] {
-	case "show-link":
-		return says(0, "net0:phys:1500:up\n", ""), nil
-	case "show-vnic":
+	if command.Args[0] == "show-vnic" {
 		return says(0, "", ""), nil
 	}
 	c.looks++
 	if c.looks == 1 || c.always {
-		return says(0, "net0:\nnet1:\n", ""), nil
+		return says(0, "net0:phys:1500:up\nv0:vnic:1500:up\n", ""), nil
 	}
-	return says(0, "net0:\n", ""), nil
+	return says(0, "net0:phys:1500:up\n", ""), nil
+}
+
+// Nobody is asked who would hold the links while he looks (show_linkprop_onelink in
+// usr/src/cmd/dladm/dladm.c), and where show-vnic has no ZONE the listing says so.
+func TestListHoldsNoLink(t *testing.T) {
+	for mode, zoned := range map[world.Mode]bool{world.OmniOS: true, world.SmartOS: true, world.Helios: false} {
+		s := newSled(t, mode)
+		s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
+		s.change(func(tx *world.Tx) {
+			tx.Arm(world.Fault{Name: world.FaultFail, Match: "dladm show-linkprop"})
+			tx.FindLink("v0").Zone = "z1"
+		})
+		links, told, err := List(t.Context(), s)
+		i := slices.IndexFunc(links, func(l Link) bool { return l.Name == "v0" })
+		if err != nil || told != zoned || i < 0 || (links[i].Zone == "z1") != zoned {
+			t.Errorf("%s: %v, %v, %v", mode, links, told, err)
+		}
+	}
+}
+
+func TestZoneOf(t *testing.T) {
+	s := newSled(t, world.Helios)
+	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
+	s.change(func(tx *world.Tx) { tx.FindLink("v0").Zone = "z1" })
+	for link, want := range map[string]string{"v0": "z1", "stub0": ""} {
+		if got, err := ZoneOf(t.Context(), s, link); got != want || err != nil {
+			t.Errorf("%s: %q, %v", link, got, err)
+		}
+	}
+	if _, err := ZoneOf(t.Context(), s, "v9"); !errors.Is(err, host.ErrNotFound) {
+		t.Errorf("a link that is not there: %v", err)
+	}
 }
 
 func TestQueriesThatFailAreNotAnAbsence(t *testing.T) {
 	broken := says(1, "", "dladm: could not open /dev/dld: permission denied\n")
 	for name, do := range map[string]func(host.Host) error{
-		"list":   func(h host.Host) error { _, err := List(t.Context(), h); return err },
+		"list":   func(h host.Host) error { _, _, err := List(t.Context(), h); return err },
 		"create": func(h host.Host) error { return Create{Name: "v0", Over: "stub0", MAC: mac}.Do(t.Context(), h) },
 		"delete": func(h host.Host) error { return Delete{Name: "v0", Over: "stub0", MAC: mac}.Do(t.Context(), h) },
 	} {

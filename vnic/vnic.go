@@ -18,7 +18,7 @@ type Link struct {
 	VLAN  int    // of a VNIC: 0 is untagged
 	MTU   int    // bytes
 	State string // up, down, unknown, ?
-	Zone  string // that it is on loan to; empty: the global zone has it
+	Zone  string // of a VNIC: that it is on loan to; empty: the global zone has it
 }
 
 // NameMax is the longest name of a link in bytes (MAXLINKNAMELEN - 1).

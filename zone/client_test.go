@@ -181,6 +181,7 @@ func TestErrorsAreTypedByTheirText(t *testing.T) {
 		"/zone is not owned by root.\ncould not verify zonepath /zone/web1 because of the above errors.\nzoneadm: zone web1 failed to verify": host.ErrRefused,
 		"zoneadm: zone 'web1': only a privileged user may clone a zone.":                                                                      host.ErrPrivileges,
 		"zonecfg can only be run from the global zone.":                                                                                       host.ErrPrivileges,
+		"zone 'web1': WARNING: unable to add network interface 'v0': link busy\nzone 'web1': failed to add network device: No such file or directory\nzoneadm: zone 'web1': call to zoneadmd failed": errLinkBusy,
 
 		// Other zones, other words, words inside other words: no kind.
 		"zoneadm: zone 'web2': is already installed.":                           nil,
@@ -188,7 +189,7 @@ func TestErrorsAreTypedByTheirText(t *testing.T) {
 		"ERROR: is already installed.":                                          nil,
 		"zoneadm: zone 'web1': call to zoneadmd failed":                         nil,
 		"zoneadm: zone 'web1': must be installed before boot. Or not.":          nil,
-		"zone 'web1': WARNING: unable to add network interface 'v0': link busy": nil,
+		"zone 'web2': WARNING: unable to add network interface 'v0': link busy": nil,
 		"": nil,
 	} {
 		err := failure(c, host.Result{Exit: 1, Stderr: []byte(text + "\n")}, "web1", "base")

@@ -44,6 +44,7 @@ func rules() []rule {
 		is(`Zone state is invalid for the requested operation`, host.ErrState),
 		is(`not running`, host.ErrState),
 		is(`These file systems are mounted on subdirectories of .*\.`, host.ErrBusy),
+		is(`WARNING: unable to add network interface '[^']*': link busy`, errLinkBusy),
 		is(`another zoneadm may have an operation in progress\.`, host.ErrBusy),
 		is(`failed to verify`, host.ErrRefused),
 		is(`Bogus zone name`, host.ErrRefused),
@@ -54,6 +55,10 @@ func rules() []rule {
 		is(`User .* is not authorized to [a-z]+ this zone\.`, host.ErrPrivileges),
 	}
 }
+
+// errLinkBusy is the kind of a boot that did not get a link because somebody has it
+// open (configure_one_interface in usr/src/cmd/zoneadmd/vplat.c).
+var errLinkBusy = fmt.Errorf("link: %w", host.ErrBusy)
 
 // lines that name no zone, or name it in a way of their own.
 func kindOfLine(line string, names []string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -255,6 +256,41 @@ func TestABootWithoutItsLinkLeavesTheZoneInstalled(t *testing.T) {
 	err := zone.Boot{Name: "web1"}.Do(t.Context(), r.host)
 	if _, ok := errors.AsType[*host.CommandError](err); !ok || r.state("web1") != zone.Installed {
 		t.Errorf("%v; the zone is %s", err, r.state("web1"))
+	}
+}
+
+// Somebody who lists the properties of links holds each while he looks.
+func TestABootWaitsForALinkThatIsBusy(t *testing.T) {
+	for name, c := range map[string]struct {
+		hold time.Duration
+		took time.Duration // at least
+		want error
+	}{
+		"for a moment": {hold: 300 * time.Millisecond, took: 300 * time.Millisecond},
+		"for ever":     {hold: time.Hour, took: 10 * time.Second, want: host.ErrBusy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := sparse(t)
+				r.do(zone.Clone{Name: "web1", Source: "base", Zonepath: "/zone/web1"})
+				r.arm(world.Fault{Name: world.FaultSlowLink, Match: "show-linkprop vnic_propolis0", Delay: c.hold, Times: 1})
+				var looks sync.WaitGroup
+				looks.Go(func() { r.run("dladm", "show-linkprop") })
+				synctest.Wait()
+				began := time.Now()
+				err := zone.Boot{Name: "web1"}.Do(t.Context(), r.host)
+				took := time.Since(began)
+				want := zone.Running
+				if c.want != nil {
+					want = zone.Installed
+				}
+				if !errors.Is(err, c.want) || took < c.took || took > c.took+2*time.Second || r.state("web1") != want {
+					t.Errorf("%v after %v; the zone is %s", err, took, r.state("web1"))
+				}
+				looks.Wait()
+				r.sled.Close()
+			})
+		})
 	}
 }
 

@@ -42,7 +42,8 @@ type Install struct {
 }
 
 // Boot boots an installed zone and waits until it runs under a zone id that it
-// did not have before. No service need be up by then.
+// did not have before. No service need be up by then. Where one of its links is
+// busy it is booted again for a while.
 type Boot struct{ Name string }
 
 // Verb names the step.
@@ -299,13 +300,38 @@ func inState(ctx context.Context, h host.Host, name string, wanted ...State) err
 	return &StateError{Zone: name, State: z.State, Wanted: wanted}
 }
 
-// Do boots the zone. zoneadm exits 0 for a zone that is running already and for
-// one that is just going down, and then says so on standard error
-// (server() of usr/src/cmd/zoneadmd/zoneadmd.c).
+// How long a zone is booted again whose link is busy, and how long it is left alone
+// at most in between.
+const (
+	linkPatience = 10 * time.Second
+	linkPause    = time.Second
+)
+
+// Do boots the zone. A link that anybody of the global zone has open, be it for the
+// moment in which dladm show-linkprop reads its properties (show_linkprop_onelink in
+// usr/src/cmd/dladm/dladm.c), cannot be moved into it: the boot fails, and the zone is
+// installed as before.
 func (s Boot) Do(ctx context.Context, h host.Host) error {
 	if err := ValidateName(s.Name); err != nil {
 		return err
 	}
+	began := time.Now()
+	for wait := newBackOff(linkPause); ; wait.pause(ctx) {
+		err := s.once(ctx, h)
+		_, left := errors.AsType[*host.LeftError](err)
+		switch {
+		case left || !errors.Is(err, errLinkBusy) || ctx.Err() != nil:
+			return err
+		case time.Since(began) >= linkPatience:
+			return fmt.Errorf("zone %s: busy for %v: %w", s.Name, time.Since(began).Round(time.Millisecond), err)
+		}
+	}
+}
+
+// once boots it once. zoneadm exits 0 for a zone that is running already and for
+// one that is just going down, and then says so on standard error
+// (server() of usr/src/cmd/zoneadmd/zoneadmd.c).
+func (s Boot) once(ctx context.Context, h host.Host) error {
 	if err := inState(ctx, h, s.Name, Installed); err != nil {
 		return err
 	}

@@ -171,6 +171,13 @@ func (r *running) next(ctx context.Context, n *Next) (Reply, error) {
 		}
 		r.locked[n.Lock] = unlock
 	}
+	if n.Hold != nil {
+		release, err := r.World.HoldLink(ctx, *n.Hold)
+		if err != nil {
+			return Reply{}, err
+		}
+		defer release()
+	}
 	if n.After > 0 {
 		if err := r.Sleep(ctx, r.call, n.After); err != nil {
 			return Reply{}, err

@@ -15,31 +15,36 @@ func propLongNames() map[string]byte {
 }
 
 // linkpropRow is a line of show-linkprop.
-type linkpropRow struct {
-	link     *world.Link
-	property world.LinkProperty
+type linkpropRow struct{ link, name, permission, value, standard, possible string }
+
+// linkpropShow is what a show-linkprop has to do, and what it has read.
+type linkpropShow struct {
+	fields               *string
+	parsable, persistent bool
+	asked                []world.LinkSetting
+	rows                 []linkpropRow
+	failed               bool
 }
 
 func (d *dladmCall) showLinkprop() Reply {
 	options, operands := getopt(d.args, ":p:cPo:", propLongNames())
 	var names string
-	var fields *string
-	var parsable, persistent bool
+	var show linkpropShow
 	for _, opt := range options {
 		switch opt.Letter {
 		case 'p':
 			names += opt.Value + ","
 		case 'c':
-			parsable = true
+			show.parsable = true
 		case 'P':
-			persistent = true
+			show.persistent = true
 		case 'o':
-			fields = &opt.Value
+			show.fields = &opt.Value
 		default:
 			return d.badOption(opt)
 		}
 	}
-	links := d.walk(persistent)
+	links := d.walk(show.persistent)
 	switch {
 	case len(operands) > 1:
 		return d.wrongUsage()
@@ -48,57 +53,85 @@ func (d *dladmCall) showLinkprop() Reply {
 	case len(operands) == 1:
 		links = []*world.Link{d.find(operands[0])}
 	}
-	asked, ok := parseLinkProps(names, true)
-	if !ok {
+	var ok bool
+	if show.asked, ok = parseLinkProps(names, true); !ok {
 		return d.die("invalid link properties specified")
 	}
-	rows, failed := d.linkpropRows(links, asked)
-	reply := showTable(d, d.linkpropColumns(persistent), fields, parsable, true, rows)
-	if failed && reply.Exit == 0 {
-		reply.Stderr, reply.Exit = d.warn.String(), 1
+	if _, fatal, _ := openTable(linkpropColumns(), show.fields, show.parsable); fatal != "" {
+		return d.die("%s", fatal)
 	}
-	return reply
+	ids := make([]world.LinkID, len(links))
+	for i, l := range links {
+		ids[i] = l.ID()
+	}
+	return d.showNext(&show, ids)
 }
 
-// linkpropRows are the lines: the properties asked for, or all of them. One
-// that does not exist is a warning, and a line with "?".
-func (d *dladmCall) linkpropRows(links []*world.Link, asked []world.LinkSetting) (rows []linkpropRow, failed bool) {
-	for _, l := range links {
-		if len(asked) == 0 {
-			for _, p := range world.LinkProperties() {
-				rows = append(rows, linkpropRow{l, p})
-			}
+// showNext reads one link after the other. It is no mere query: each is held open
+// while its properties are read, except for those that are persistent
+// (show_linkprop_onelink).
+func (d *dladmCall) showNext(show *linkpropShow, links []world.LinkID) Reply {
+	if len(links) == 0 {
+		reply := showTable(d, linkpropColumns(), show.fields, show.parsable, true, show.rows)
+		if show.failed && reply.Exit == 0 {
+			reply.Stderr, reply.Exit = d.warn.String(), 1
 		}
-		for _, a := range asked {
-			p, ok := world.FindLinkProperty(a.Name)
-			if !ok {
-				d.warning("cannot get link property '%s' for %s: %s", a.Name, l.Name, world.LinkNotFound)
-				p, failed = world.LinkProperty{Name: a.Name, Default: ofmtUnknown}, true
-			}
-			rows = append(rows, linkpropRow{l, p})
-		}
+		return reply
 	}
-	return rows, failed
+	read := func(tx *world.Tx) Reply {
+		d.tx = tx
+		if l := tx.Link(links[0]); l != nil {
+			d.readLinkprops(show, l)
+		} else {
+			show.failed = true // Guess: a link that is gone by now has no line, and is an error.
+		}
+		return d.showNext(show, links[1:])
+	}
+	if show.persistent {
+		return read(d.tx)
+	}
+	takes := d.tx.Latency(world.StepLink) + d.tx.Slower(world.FaultSlowLink, append(words(d.c), links[0].Name)...)
+	return Reply{Next: &Next{Hold: &links[0], After: takes, Do: read}}
 }
 
-func (d *dladmCall) linkpropColumns(persistent bool) []ofmtColumn[linkpropRow] {
+// readLinkprops are the lines of a link: the properties asked for, or all of them.
+// One that does not exist is a warning, and a line with "?".
+func (d *dladmCall) readLinkprops(show *linkpropShow, l *world.Link) {
+	if len(show.asked) == 0 {
+		for _, p := range world.LinkProperties() {
+			show.rows = append(show.rows, d.linkpropRow(l, p, show.persistent))
+		}
+	}
+	for _, a := range show.asked {
+		p, ok := world.FindLinkProperty(a.Name)
+		if !ok {
+			d.warning("cannot get link property '%s' for %s: %s", a.Name, l.Name, world.LinkNotFound)
+			p, show.failed = world.LinkProperty{Name: a.Name, Default: ofmtUnknown}, true
+		}
+		show.rows = append(show.rows, d.linkpropRow(l, p, show.persistent))
+	}
+}
+
+func (d *dladmCall) linkpropRow(l *world.Link, p world.LinkProperty, persistent bool) linkpropRow {
+	row := linkpropRow{link: l.Name, name: p.Name, permission: "rw", value: d.tx.LinkValue(l, p), standard: d.tx.LinkDefault(l, p),
+		possible: strings.Join(p.Possible, ",")}
+	if p.ReadOnly {
+		row.permission = "r-"
+	}
+	if saved, ok := l.Saved[p.Name]; ok && persistent {
+		row.value = saved
+	}
+	return row
+}
+
+func linkpropColumns() []ofmtColumn[linkpropRow] {
 	return []ofmtColumn[linkpropRow]{
-		{"LINK", 13, func(r linkpropRow) string { return r.link.Name }},
-		{"PROPERTY", 16, func(r linkpropRow) string { return r.property.Name }},
-		{"PERM", 5, func(r linkpropRow) string {
-			if r.property.ReadOnly {
-				return "r-"
-			}
-			return "rw"
-		}},
-		{"VALUE", 15, func(r linkpropRow) string {
-			if saved, ok := r.link.Saved[r.property.Name]; ok && persistent {
-				return saved
-			}
-			return d.tx.LinkValue(r.link, r.property)
-		}},
-		{"DEFAULT", 15, func(r linkpropRow) string { return d.tx.LinkDefault(r.link, r.property) }},
-		{"POSSIBLE", 20, func(r linkpropRow) string { return strings.Join(r.property.Possible, ",") }},
+		{"LINK", 13, func(r linkpropRow) string { return r.link }},
+		{"PROPERTY", 16, func(r linkpropRow) string { return r.name }},
+		{"PERM", 5, func(r linkpropRow) string { return r.permission }},
+		{"VALUE", 15, func(r linkpropRow) string { return r.value }},
+		{"DEFAULT", 15, func(r linkpropRow) string { return r.standard }},
+		{"POSSIBLE", 20, func(r linkpropRow) string { return r.possible }},
 	}
 }
 

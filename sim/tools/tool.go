@@ -45,6 +45,8 @@ type Next struct {
 	// command ends. Taking it waits, as zoneadm does (zonecfg_grab_lock_file in
 	// usr/src/lib/libzonecfg/common/libzonecfg.c).
 	Lock string
+	// Hold, if set, is a link that is held from now to the end of Do.
+	Hold *world.LinkID
 	// After is how long the work takes before Do runs.
 	After time.Duration
 	// Until, if set, waits until it says true, looking again whenever the

@@ -50,7 +50,7 @@ func FaultNames() []string {
 		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultKilled, FaultKill, FaultKillAfter, FaultKillDuring,
 		FaultLoseDisk, FaultFailDisk,
 		FaultHook, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
-		FaultMTUIgnored, FaultSlowDAD, FaultNoLease,
+		FaultMTUIgnored, FaultSlowDAD, FaultNoLease, FaultSlowLink,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,
 	}, append(napiFaults(), nexusFaults()...)...)
@@ -59,7 +59,7 @@ func FaultNames() []string {
 // Delays says that a fault is nothing without a Delay.
 func Delays(name string) bool {
 	switch name {
-	case FaultSlowDAD, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate, FaultNexusSlow:
+	case FaultSlowDAD, FaultSlowLink, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate, FaultNexusSlow:
 		return true
 	}
 	return false

@@ -15,6 +15,7 @@ const (
 	StepAddress           = "address"            // until a static address is ok
 	StepPropolis          = "propolis"           // from enabling its service until it answers
 	StepVNIC              = "vnic"               // dladm create-vnic
+	StepLink              = "link"               // dladm show-linkprop, of each link
 )
 
 // Latency is how long a step takes on this sled. "helios2021" has the figures
@@ -49,6 +50,8 @@ func (s *State) LatencyOf(step string) time.Duration {
 			return 480 * ms
 		case StepVNIC:
 			return 30 * ms
+		case StepLink:
+			return 2 * ms // Guess: nobody published how long it takes to open one.
 		case StepInstall:
 			return 20 * time.Second // Guess: nobody published how long a sparse zone takes to install.
 		}
@@ -74,6 +77,8 @@ func (s *State) LatencyOf(step string) time.Duration {
 			return 480 * ms
 		case StepVNIC:
 			return 30 * ms
+		case StepLink:
+			return 2 * ms // Guess: nobody published how long it takes to open one.
 		}
 	}
 	return 0

@@ -122,14 +122,14 @@ func (tx *Tx) CreateEtherstub(name string, temporary bool) error {
 }
 
 // DeleteLink removes a link that the global zone has and that is no hardware. Busy
-// means: on loan, plumbed, open in a VM, or with VNICs above it
-// (dls_devnet_unset in usr/src/uts/common/io/dls/dls_mgmt.c). With activeOnly
+// means: on loan, plumbed, open in a VM or by a command that looks at it, or with
+// VNICs above it (dls_devnet_unset in usr/src/uts/common/io/dls/dls_mgmt.c). With activeOnly
 // the persistent configuration stays, and the link is back after a reboot.
 func (tx *Tx) DeleteLink(l *Link, activeOnly bool) error {
 	switch {
 	case l.Class == "phys":
 		return LinkNotFound // Guess: there is nothing that could be deleted, says the driver.
-	case l.Zone != "" || tx.linkOpen(l) || tx.hasLinksAbove(l.Name):
+	case l.Zone != "" || tx.linkOpen(l) || tx.linkHeld(l) || tx.hasLinksAbove(l.Name):
 		return LinkBusy
 	case activeOnly && !l.Temporary:
 		l.Inactive = true
@@ -154,7 +154,7 @@ func (tx *Tx) RenameLink(from, to string) error {
 		return LinkBadArg
 	case tx.nameTaken(to):
 		return LinkExists // Guess: renaming onto a physical link that was removed is not simulated.
-	case l.Zone != "" || tx.linkOpen(l) || tx.hasLinksAbove(from):
+	case l.Zone != "" || tx.linkOpen(l) || tx.linkHeld(l) || tx.hasLinksAbove(from):
 		return LinkBusy
 	}
 	l.Name = to

@@ -67,6 +67,31 @@ func (tx *Tx) LinkIn(zone, name string) *Link {
 // FindLink is LinkIn the global zone.
 func (tx *Tx) FindLink(name string) *Link { return tx.LinkIn(GlobalZone, name) }
 
+// LinkID tells a link from another one, whatever zone it is in: names are not
+// unique on the sled.
+type LinkID struct{ Name, MAC string }
+
+// ID is the link's.
+func (l *Link) ID() LinkID { return LinkID{l.Name, l.MAC} }
+
+// lock is the file whose lock those have who hold the link. No zone's name begins
+// with a dot.
+func (id LinkID) lock() string { return "/locks/.link-" + id.Name + "-" + id.MAC }
+
+// Link finds a link that was seen before; nil: it is gone.
+func (tx *Tx) Link(id LinkID) *Link {
+	i := slices.IndexFunc(tx.State.Links, func(l *Link) bool { return !l.Inactive && l.ID() == id })
+	if i < 0 {
+		return nil
+	}
+	return tx.State.Links[i]
+}
+
+// linkHeld says whether a command of the global zone has the link open. Each such
+// opening is a reference of the link (dls_devnet_open in
+// usr/src/uts/common/io/dls/dls_mgmt.c).
+func (tx *Tx) linkHeld(l *Link) bool { return tx.open != nil && tx.open(l) }
+
 // owner is the zone that uses the link.
 func (l *Link) owner() string {
 	if l.Zone == "" {
@@ -91,7 +116,10 @@ func (tx *Tx) linkOpen(l *Link) bool {
 
 // LendLink moves a link into a zone that gets ready. A link that is on loan to
 // another zone is taken from it unless something there holds it open
-// (dls_devnet_setzid in usr/src/uts/common/io/dls/dls_mgmt.c).
+// (dls_devnet_setzid in usr/src/uts/common/io/dls/dls_mgmt.c). Only who opens it in
+// the zone that has it counts (dl_zone_ref, dls_link_setzid in dls_link.c): a
+// command of the global zone that looks at it keeps it from going into a zone, and
+// from no way back.
 func (tx *Tx) LendLink(zone, name string) error {
 	l := tx.FindLink(name)
 	switch {
@@ -99,7 +127,7 @@ func (tx *Tx) LendLink(zone, name string) error {
 		return LinkNotFound
 	case l.Zone == zone:
 		return nil
-	case tx.linkOpen(l):
+	case tx.linkOpen(l) || l.Zone == "" && tx.linkHeld(l):
 		return LinkBusy
 	case tx.LinkIn(zone, name) != nil:
 		return LinkExists
@@ -157,4 +185,5 @@ const (
 	FaultMTUIgnored = "mtu-ignored" // create-vnic -p mtu= is not applied (illumos 15695)
 	FaultSlowDAD    = "slow-dad"    // an address stays tentative for Delay longer
 	FaultNoLease    = "no-lease"    // no DHCP server answers
+	FaultSlowLink   = "slow-link"   // show-linkprop looks at a link for Delay longer; words: the command line, the link
 )

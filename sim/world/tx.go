@@ -15,8 +15,9 @@ type Tx struct {
 	Files host.Files // the sled's file system; "/" is the global zone's root
 	Write bool       // false in a View: the state must not be changed
 
-	decoded *scf.Cache // of repositories; nil: none is kept
-	moving  bool       // contents of file systems have been moved (dataset_trees.go)
+	decoded *scf.Cache       // of repositories; nil: none is kept
+	open    func(*Link) bool // a command of the global zone looks at it; nil: none does
+	moving  bool             // contents of file systems have been moved (dataset_trees.go)
 }
 
 // NewTx is a transaction that may write, for those who hold the state

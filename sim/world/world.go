@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -84,7 +85,7 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	return w.store.update(ctx, func(s *State) error {
 		tx := NewTx(s, Now(), w.files)
-		tx.decoded = w.decoded
+		tx.decoded, tx.open = w.decoded, w.linkHeld
 		before := slices.Clone(s.Processes)
 		if err := tx.Settle(w.handlers); err != nil {
 			return err
@@ -193,6 +194,29 @@ func (w *World) LockZone(ctx context.Context, zone string) (unlock func(), err e
 		return nil, fmt.Errorf("lock zone %s: %w", zone, err)
 	}
 	return func() { _ = l.Unlock() }, nil
+}
+
+// HoldLink holds a link as whoever opens it by DLPI does, until release or the end
+// of the process. Nobody is kept from holding it too.
+func (w *World) HoldLink(ctx context.Context, l LinkID) (release func(), err error) {
+	held, err := w.locks.Lock(ctx, l.lock(), host.LockShared)
+	if err != nil {
+		return nil, fmt.Errorf("hold link %s: %w", l.Name, err)
+	}
+	return func() { _ = held.Unlock() }, nil
+}
+
+// linkHeld says whether anybody holds a link.
+func (w *World) linkHeld(l *Link) bool {
+	name := l.ID().lock()
+	if _, err := w.locks.Stat(name); err != nil {
+		return false // Nobody ever has.
+	}
+	held, err := w.locks.Lock(context.Background(), name, host.TryExclusive)
+	if err == nil {
+		_ = held.Unlock()
+	}
+	return errors.Is(err, host.ErrLocked)
 }
 
 // Settle carries out what is due, each with the clock at its time.
