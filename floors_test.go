@@ -41,7 +41,7 @@ const (
 // here: whoever adds one says where it stands.
 func floors() map[string]room {
 	all := []use{useFiles, useExec, useDial, useSignals}
-	sim := room{imports: []string{"host", "sim", "sim/"}, by: []string{"sim", "sim/", "commands", "bench"}, machine: all}
+	sim := room{imports: []string{"host", "sim", "sim/"}, by: []string{"sim", "sim/", "commands", "bench", "test/lattice"}, machine: all}
 	return map[string]room{
 		"cmd/sledctl": {floor: 8},
 
@@ -78,6 +78,7 @@ func floors() map[string]room {
 		"host": {floor: -3, machine: all},
 		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
+		"test/lattice":         {imports: []string{"host", "sim", "sim/world"}, by: []string{}},                               // for tests
 		"sim/simtest":          {imports: []string{}, by: []string{}, machine: []use{useDial}},                                // for tests
 	}
 }

@@ -45,7 +45,11 @@ func (h *simHost) Run(ctx context.Context, c host.Command) (host.Result, error) 
 // Lookup fails with host.ErrNoCommand if the sled lacks one of the programs.
 func (h *simHost) Lookup(programs ...string) error {
 	for _, p := range programs {
-		if _, ok := tools.Lookup(p); !ok {
+		_, ok := tools.Lookup(p)
+		if !ok {
+			_, ok = tools.Script(h.sled.files, p)
+		}
+		if !ok {
 			return fmt.Errorf("%s: %w (simulated sled)", p, host.ErrNoCommand)
 		}
 	}

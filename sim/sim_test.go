@@ -50,6 +50,30 @@ func TestACommandIsRunAndCanBeAbsent(t *testing.T) {
 	}
 }
 
+// A script that somebody puts where commands lie is one; after a boot from a RAM
+// disk it is there if it came with the image.
+func TestAScriptIsACommand(t *testing.T) {
+	s := newSledFor(t, Options{Seed: 1, Mode: world.Helios, Image: []string{"/usr/bin/sled-secrets"}})
+	files := s.Host().Files()
+	for _, name := range []string{"/usr/bin/sled-secrets", "/usr/bin/other"} {
+		if err := host.WriteFile(files, name, []byte("#!/bin/sh\necho \"[$1]\"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		r, err := s.Host().Run(t.Context(), host.Command{Program: "sled-secrets", Args: []string{"a b"}, ReadOnly: true})
+		if err != nil || string(r.Stdout) != "[a b]\n" {
+			t.Errorf("%+v %v", r, err)
+		}
+		if err := s.Reboot(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Host().Run(t.Context(), host.Command{Program: "other", ReadOnly: true}); !errors.Is(err, host.ErrNoCommand) {
+		t.Errorf("a script that is not of the image outlived a boot: %v", err)
+	}
+}
+
 func TestAQueryEndsWithItsContextAndAChangeDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{})

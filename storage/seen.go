@@ -193,16 +193,18 @@ func bears(d disk.Disk, devices []zfs.Device) bool {
 	return slices.ContainsFunc(devices, func(v zfs.Device) bool { return d.Owns(v.Name) })
 }
 
-// roots are the datasets below which to look: the pools of the sled, or where
-// zones lie on one that has none.
+// roots are the datasets below which to look: the pools of the sled, and where
+// zones lie on one that has none for them.
 func roots(pools []zfs.Pool) []string {
 	var names []string
+	external := false
 	for _, p := range pools {
 		if kind, _ := sled.ParsePool(p.Name); kind != sled.OtherPool {
 			names = append(names, p.Name)
+			external = external || kind == sled.ExternalPool
 		}
 	}
-	if len(names) == 0 && slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == Fallback().Pool }) {
+	if !external && slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == Fallback().Pool }) {
 		names = append(names, Fallback().Pool)
 	}
 	return names

@@ -124,7 +124,7 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]It
 	}
 	for _, p := range pools {
 		wanted := Of(p.Name, s.Own)
-		if p.Name == Fallback().Pool && len(c.seen.Disks) == 0 {
+		if p.Name == Fallback().Pool && !c.any(disk.U2) {
 			wanted = []Expected{Fallback()}
 		}
 		for _, want := range wanted {

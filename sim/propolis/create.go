@@ -159,7 +159,7 @@ func (c *creation) openDisks() error {
 				err = fmt.Errorf("size %d of disk is no multiple of its block size 512", len(data))
 			}
 		default:
-			err = errors.New("the simulated sled has no Crucible")
+			err = openCrucible(d.backend.Body["request_json"].(string))
 		}
 		if err != nil {
 			return fmt.Errorf("failed to create backend of %s: %w", d.key, err)

@@ -193,6 +193,17 @@ func TestOldVersionsLeaveOutWhatTheyCannotSay(t *testing.T) {
 	}
 }
 
+// A machine may have a distributed disk.
+func TestCreationOpensCrucible(t *testing.T) {
+	r := newRig(t, "none")
+	const region = `{\"type\":\"volume\",\"id\":\"x\",\"sub_volumes\":[{\"type\":\"region\",\"opts\":{\"target\":[\"[::1]:1\",\"[::1]:2\",\"[::1]:3\"]}}],\"read_only_parent\":null}`
+	body := ensureBody(parts(com1, disk0, `"back0":{"type":"crucible_storage_backend","component":{"request_json":"`+region+`","readonly":false}}`))
+	if got := r.v5("PUT", "/instance", body); got.status != 201 {
+		t.Errorf("%d %s", got.status, got.text)
+	}
+	r.wants(r.v5("GET", "/instance/disk/back0/status", ""), 400, "", "the simulated sled's Crucible tells nothing of itself")
+}
+
 // The reason of a failed creation is only in the log of the service.
 func TestCreationFails(t *testing.T) {
 	log := logName("")
@@ -202,7 +213,8 @@ func TestCreationFails(t *testing.T) {
 		"volume missing":  {parts(com1, disk0, strings.Replace(back0, "/vms/disk.img", "/dev/zvol/rdsk/rpool/v", 1)), "", "No such file"},
 		"link missing":    {parts(com1, net0, strings.Replace(netBack, "vnic0", "vnic9", 1)), "", `failed to create viona device for \"vnic9\"`},
 		"blob size":       {parts(com1, disk0, `"back0":{"type":"blob_storage_backend","component":{"base64":"AAAA","readonly":true}}`), "", "no multiple of its block size"},
-		"Crucible":        {parts(com1, disk0, `"back0":{"type":"crucible_storage_backend","component":{"request_json":"{}","readonly":true}}`), "", "no Crucible"},
+		"Crucible":        {parts(com1, disk0, `"back0":{"type":"crucible_storage_backend","component":{"request_json":"{}","readonly":true}}`), "", "failed to deserialize Crucible volume"},
+		"Crucible region": {parts(com1, disk0, `"back0":{"type":"crucible_storage_backend","component":{"request_json":"{\"type\":\"volume\",\"sub_volumes\":[{\"type\":\"region\",\"opts\":{\"target\":[\"[::1]:1\"]}}]}","readonly":true}}`), "", "three targets"},
 		"no CPU":          {com1, `"cpus":0`, "0 virtual CPUs requested"},
 		"too many CPUs":   {com1, `"cpus":33`, "33 virtual CPUs requested"},
 		"bridge to bus 0": {parts(com1, `"b":{"type":"pci_pci_bridge","component":{"downstream_bus":0,"pci_path":{"bus":0,"device":4,"function":0}}}`), "", "invalid downstream bus 0"},

@@ -32,6 +32,9 @@ var _ Machine = (*Dispatcher)(nil)
 func (d *Dispatcher) Exec(ctx context.Context, c Call) (Reply, error) {
 	tool, ok := find(c.Tool)
 	if !ok {
+		tool, ok = Script(d.World.Files(), c.Tool)
+	}
+	if !ok {
 		return Reply{}, fmt.Errorf("%s: %w", c.Tool, ErrNoTool)
 	}
 	if c.Zone == "" {

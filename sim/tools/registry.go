@@ -1,6 +1,12 @@
 package tools
 
-import "path"
+import (
+	"path"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
 
 // Lookup finds a command of the simulated sled by its name.
 func Lookup(name string) (Tool, bool) {
@@ -64,6 +70,26 @@ func find(name string) (Tool, bool) {
 		return propolisServer, true
 	}
 	return Lookup(name)
+}
+
+// Script finds a command that somebody else has put onto the sled: a script in
+// /usr/sbin or /usr/bin.
+func Script(files host.Files, name string) (Tool, bool) {
+	for _, dir := range []string{"/usr/sbin", "/usr/bin"} {
+		file := path.Join(dir, name)
+		info, err := files.Stat(file)
+		if err != nil || !info.Mode.IsRegular() || info.Mode&0o111 == 0 || info.Size == 0 {
+			continue
+		}
+		return func(tx *world.Tx, c Call) Reply {
+			words := []string{host.Quote(file)}
+			for _, w := range c.Args {
+				words = append(words, host.Quote(w))
+			}
+			return RunShell(tx, c.Zone, strings.Join(words, " "), c.Env, c.Stdin)
+		}, true
+	}
+	return nil, false
 }
 
 // CommonNames are the commands of the sled that every system has. They stand for

@@ -106,19 +106,30 @@ func (tx *Tx) wipe(dirs ...string) error {
 	return host.MkdirAll(tx.Files, "/var/run/zones", 0o755)
 }
 
-// imageFiles are the contents of the files of State.Image that are there.
-func (tx *Tx) imageFiles() (map[string][]byte, error) {
-	files := map[string][]byte{}
+// imageFile is a file of the system's image.
+type imageFile struct {
+	data []byte
+	mode fs.FileMode
+}
+
+// imageFiles are the files of State.Image that are there.
+func (tx *Tx) imageFiles() (map[string]imageFile, error) {
+	all := map[string]imageFile{}
 	for _, name := range tx.State.Image {
 		data, err := host.ReadFile(tx.Files, name)
-		switch {
-		case err == nil:
-			files[name] = data
-		case !errors.Is(err, fs.ErrNotExist):
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
+		info, err := tx.Files.Stat(name)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = imageFile{data, info.Mode.Perm()}
 	}
-	return files, nil
+	return all, nil
 }
 
 // discardRoot is a root on a RAM disk at the next boot: what the image has.
@@ -153,8 +164,8 @@ func (tx *Tx) discardRoot() error {
 	if err := LayRoot(tx.Files, Options{Mode: tx.State.Mode}); err != nil {
 		return err
 	}
-	for name, data := range image {
-		if err := put(tx.Files, name, data, 0o644); err != nil {
+	for name, f := range image {
+		if err := put(tx.Files, name, f.data, f.mode); err != nil {
 			return err
 		}
 	}

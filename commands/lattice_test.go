@@ -1,0 +1,283 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/sim/simtest/contract"
+	"github.com/sledctl/sledctl/test/lattice"
+)
+
+// Every row of the lattice is laid out, and its machines go through their lives
+// on it: in the end nothing is left of them, and what others have is as it was.
+
+// strength is how many values each combination of which is explored has.
+func strength() int {
+	if soak() {
+		return 3
+	}
+	return 2
+}
+
+func TestLattice(t *testing.T) {
+	table := lattice.Sleds()
+	rows := table.Cover(strength())
+	if testing.Short() {
+		rows = rows[:len(rows)/8]
+	}
+	var mu sync.Mutex
+	var walked []lattice.Row
+	t.Run("rows", func(t *testing.T) {
+		for n, r := range rows {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { tellLife(t, r) })
+				if !t.Failed() {
+					mu.Lock()
+					defer mu.Unlock()
+					walked = append(walked, r)
+				}
+			})
+		}
+	})
+	found, all := table.Explored(walked, strength())
+	line := fmt.Sprintf("lattice: %d of %d %s, on %d sleds, 0 leaks\n", found, all, map[int]string{2: "pairs", 3: "triples"}[strength()], len(walked))
+	if t.Failed() {
+		t.Log(line)
+		return
+	}
+	fmt.Print(line)
+	if name := os.Getenv("SLEDCTL_LATTICE"); name != "" { // go test hides what a package prints that passes
+		if err := os.WriteFile(name, []byte(line), 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// laid is the sled of a row.
+type laid struct {
+	*sled
+	row    lattice.Row
+	others string // what is not sledctl's
+	agents *agentOf
+}
+
+func layRow(t *testing.T, r lattice.Row) *laid {
+	t.Helper()
+	inner, err := lattice.Lay(t.Context(), r)
+	if err != nil {
+		t.Fatalf("%v: %v", r, err)
+	}
+	s := &laid{sled: &sled{Sled: inner, t: t, lobby: &lobby{}}, row: r}
+	contract.Watch(t, inner)
+	t.Cleanup(s.Close)
+	s.regard()
+	return s
+}
+
+// regard remembers what others have.
+func (s *laid) regard() {
+	s.t.Helper()
+	var err error
+	if s.others, err = s.row.Foreign(s.t.Context(), s.Sled); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// foreign is the law that what others have is as it was.
+func (s *laid) foreign(when string) {
+	s.t.Helper()
+	now, err := s.row.Foreign(s.t.Context(), s.Sled)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if now != s.others {
+		s.t.Fatalf("%v: %s: what is not sledctl's (-before +now):\n%s", s.row, when, cmp.Diff(strings.Split(s.others, "\n"), strings.Split(now, "\n")))
+	}
+}
+
+// ensure is instance ensure with the row's document.
+func (s *laid) ensure(name, flags string) answer {
+	s.t.Helper()
+	input, err := s.row.Input(s.t.Context(), s.Sled, name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	env, out, errs := commands.On(s.Host(), nil)
+	env.Input([]byte(input))
+	exit := commands.Run(s.t.Context(), env, strings.Fields("instance ensure -f - "+flags))
+	return answer{exit, out.String(), errs.String()}
+}
+
+// must fails the test if a command has failed.
+func (s *laid) must(what string, a answer) {
+	s.t.Helper()
+	if a.exit != 0 {
+		s.t.Fatalf("%v: %s: exit %d: %s%s", s.row, what, a.exit, a.out, a.errs)
+	}
+}
+
+// does runs a command line that has to succeed, and looks at what others have.
+func (s *laid) does(line string) {
+	s.t.Helper()
+	s.must("sledctl "+line, s.try(line))
+	s.foreign(line)
+}
+
+// started has an agent at work where the row has one.
+func (s *laid) started() {
+	if s.row.Is(lattice.Agent) == lattice.Running {
+		s.agents = s.agent(s.t.(*testing.T), s.Host())
+	}
+}
+
+func (s *laid) stopped() {
+	if s.agents != nil {
+		s.agents.stop()
+	}
+}
+
+// reboot is a power cycle, and what then comes up by itself.
+func (s *laid) reboot() {
+	s.t.Helper()
+	s.stopped()
+	err := s.Reboot(s.t.Context())
+	if err == nil {
+		err = s.row.Booted(s.t.Context(), s.Sled)
+	}
+	if err != nil {
+		s.t.Fatalf("%v: reboot: %v", s.row, err)
+	}
+	time.Sleep(time.Minute) // zones of others come up
+	s.regard()
+	s.does("bootstrap")
+}
+
+// are fails the test unless all machines are said to be in a state.
+func (s *laid) are(state string) {
+	s.t.Helper()
+	var list struct{ Items []shown }
+	if err := json.Unmarshal([]byte(s.run("instance list -o json")), &list); err != nil {
+		s.t.Fatal(err)
+	}
+	if len(list.Items) != len(s.row.Machines()) {
+		s.t.Fatalf("%v: %d machines are listed", s.row, len(list.Items))
+	}
+	for _, i := range list.Items {
+		if i.State != state {
+			s.t.Fatalf("%v: %s is %s, want %s: %+v", s.row, i.Name, i.State, state, i)
+		}
+	}
+}
+
+// short is what becomes of machines for which the reservoir is too small: nothing
+// is left of them, and once it is enlarged they can be made.
+func (s *laid) short() {
+	s.t.Helper()
+	before := s.world()
+	a := s.ensure(s.row.Machines()[0], s.row.Flags())
+	if a.exit == 0 {
+		s.t.Fatalf("%v: a machine of 2G was made of a reservoir of 1G", s.row)
+	}
+	s.same(before, fmt.Sprintf("%v: a machine for which the reservoir is too small", s.row))
+	s.foreign("a machine for which the reservoir is too small")
+	s.write("/etc/sledctl/config.toml", s.row.Enlarged())
+	s.does("bootstrap")
+}
+
+// tellLife is the story: ensure, stop, start, reboot of the sled, delete, reap.
+func tellLife(t *testing.T, r lattice.Row) {
+	s := layRow(t, r)
+	s.does("bootstrap")
+	s.started()
+	if r.Memory() {
+		s.short()
+	}
+	twin := s.twin()
+	for _, name := range r.Machines() {
+		s.must("instance ensure "+name, s.ensure(name, r.Flags()))
+		s.foreign("instance ensure " + name)
+	}
+	s.are("running")
+	is := s.world()
+	for _, name := range r.Machines() {
+		s.must("instance ensure again "+name, s.ensure(name, r.Flags()))
+	}
+	s.same(is, fmt.Sprintf("%v: instance ensure once more", r))
+	for _, name := range r.Machines() {
+		s.does("instance stop " + name)
+	}
+	s.are("stopped")
+	for _, name := range r.Machines() {
+		s.does("instance start " + name)
+	}
+	s.are("running")
+	s.reboot()
+	s.started()
+	s.does("instance ensure --all")
+	s.are("running")
+	if r.Is(lattice.Protected) == lattice.Yes {
+		if a := s.try("instance delete " + r.Machines()[0]); a.exit != 8 {
+			t.Fatalf("%v: a protected machine is deleted: exit %d: %s", r, a.exit, a.errs)
+		}
+	}
+	s.does("instance delete --yes " + strings.Join(r.Machines(), " "))
+	s.does("reap")
+	s.stopped()
+	s.left(twin)
+}
+
+// left sees that nothing is left of the machines: the sled is as its twin, on which
+// there were none and which was rebooted as well.
+func (s *laid) left(twin *laid) {
+	s.t.Helper()
+	twin.reboot()
+	if diff := cmp.Diff(strings.Split(undrawn(twin.world()), "\n"), strings.Split(undrawn(s.world()), "\n")); diff != "" {
+		s.t.Fatalf("%v: after delete and reap (-where nothing was +here):\n%s", s.row, diff)
+	}
+	if diff := cmp.Diff(twin.keys(), s.keys()); diff != "" {
+		s.t.Fatalf("%v: after delete and reap, the ledger (-where nothing was +here):\n%s", s.row, diff)
+	}
+	if out := s.run("reap --dry-run -H --columns kind,name,verdict"); strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
+		s.t.Fatalf("%v: after delete and reap there is %s", s.row, out)
+	}
+}
+
+// twin is a sled like this one.
+func (s *laid) twin() *laid {
+	other := &laid{sled: &sled{Sled: s.Clone(), t: s.t}, row: s.row, others: s.others}
+	s.t.Cleanup(other.Close)
+	return other
+}
+
+// keys are those of the state file, wherever it lies.
+func (s *laid) keys() []string {
+	s.t.Helper()
+	var export struct{ Facts map[string]json.RawMessage }
+	if err := json.Unmarshal([]byte(s.run("ledger export")), &export); err != nil {
+		s.t.Fatal(err)
+	}
+	for key := range export.Facts {
+		if strings.HasPrefix(key, "tombstone/") {
+			delete(export.Facts, key) // the agent keeps them for a day
+		}
+	}
+	return slices.Sorted(maps.Keys(export.Facts))
+}
+
+// undrawn is a world without what a boot of a root on a RAM disk draws.
+func undrawn(world string) string {
+	return regexp.MustCompile(`(libbe:(uuid|parentbe)": )"[^"]*"`).ReplaceAllString(world, `$1"DRAWN"`)
+}

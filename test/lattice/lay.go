@@ -1,0 +1,229 @@
+package lattice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Options are those of the simulated sled of a row.
+func (r Row) Options() sim.Options {
+	o := sim.Options{Seed: 1, Links: 4, Latency: r.Is(Latencies), Image: []string{configFile, secretsFile, secretsProgram}}
+	switch r.Is(Mode) {
+	case OmniOS:
+		o.Mode = world.OmniOS
+	case Helios:
+		o.Mode, o.Installed = world.Helios, true
+	case RAMDisk:
+		o.Mode = world.Helios
+	default:
+		r.missing(Mode)
+	}
+	const noDisks = -1
+	switch r.Is(Disks) {
+	case TwoM2s:
+		o.M2, o.U2 = 2, 2
+	case OneM2:
+		o.M2, o.U2 = 1, 1
+	case LoneM2:
+		o.M2, o.U2 = 1, noDisks
+	case RpoolOnly:
+		o.M2, o.U2 = noDisks, noDisks
+	default:
+		r.missing(Disks)
+	}
+	return o
+}
+
+// missing is a value that is in the table and that nothing is laid out for.
+func (r Row) missing(dimension string) {
+	panic(fmt.Sprintf("lattice: nothing is laid out for %s=%s", dimension, r.Is(dimension)))
+}
+
+// Lay lays out the sled of a row in memory: its configuration, its links, its
+// secrets, what its machines have for disks, and its neighbours.
+func Lay(ctx context.Context, r Row) (*sim.Sled, error) {
+	s := sim.New(r.Options())
+	return s, r.LayOn(ctx, s)
+}
+
+// LayOn is Lay on a fresh sled, which may lie in a directory.
+func (r Row) LayOn(ctx context.Context, s *sim.Sled) error {
+	err := write(s, configFile, r.Config(), 0o600)
+	if err == nil {
+		err = r.laySecrets(s)
+	}
+	if err == nil {
+		err = r.Boot(ctx, s)
+	}
+	if err == nil {
+		err = r.layDisks(ctx, s)
+	}
+	return err
+}
+
+const (
+	configFile     = "/etc/sledctl/config.toml"
+	secretsFile    = "/etc/sledctl/secrets"
+	secretsProgram = "/usr/bin/sled-secrets"
+)
+
+// secret is that of epoch 0.
+const secret = "5ec7e70000000000000000000000000000000000000000000000000000000000"
+
+func (r Row) laySecrets(s *sim.Sled) error {
+	switch r.Is(Keys) {
+	case Development:
+		return nil
+	case KeyFile:
+		return write(s, secretsFile, "0 "+secret+"\n", 0o600)
+	case KeyCommand:
+		return write(s, secretsProgram, "#!/bin/sh\ncase $1 in\nlatest) echo 0 ;;\n0) echo "+secret+" ;;\n*) exit 1 ;;\nesac\n", 0o755)
+	}
+	r.missing(Keys)
+	return nil
+}
+
+// Config is the configuration of the sled, as its operator writes it.
+func (r Row) Config() string {
+	return "[network]\n" + r.configLink() + r.configAddresses() + r.configMTU() +
+		"[storage]\n" + r.configStorage() + "[propolis]\n" + fmt.Sprintf("packaging = %q\n", r.Is(Packaging)) +
+		"[instance]\n" + r.configReservoir()
+}
+
+func (r Row) configLink() string {
+	const stub = "etherstub = \"propolis_stub0\"\n"
+	switch r.Is(Link) {
+	case Etherstub:
+		return stub + "guest_link = \"net1\"\n"
+	case Physical:
+		if r.Is(MTU) == Wide {
+			return "control_link = \"net2\"\nguest_link = \"net2\"\n"
+		}
+		return "guest_link = \"net2\"\n" // the control link is that of the default route
+	case Aggregation:
+		return "control_link = \"aggr0\"\nguest_link = \"aggr0\"\n"
+	case VLAN: // over a VLAN link there are no VNICs: those of guests have a tag instead
+		return "control_link = \"net2\"\nguest_link = \"net2\"\n"
+	}
+	r.missing(Link)
+	return ""
+}
+
+func (r Row) configAddresses() string {
+	switch r.Is(Addresses) {
+	case IPv4:
+		return "gz_vnic = \"propolis_gz0\"\ngz_address = \"10.77.0.1/16\"\nunderlay = \"10.77.0.0/16\"\n"
+	case IPv6:
+		return "gz_vnic = \"propolis_gz0\"\ngz_address = \"fd00:77:0:1::1/64\"\nunderlay = \"fd00:77:0:1::/64\"\ngateway = \"fd00:77:0:1::1\"\n"
+	case DHCP:
+		return ""
+	}
+	r.missing(Addresses)
+	return ""
+}
+
+func (r Row) configMTU() string {
+	if r.Is(Mode) != OmniOS { // the service in the zone image sets it
+		return ""
+	}
+	return "mtu = " + r.Is(MTU) + "\n"
+}
+
+func (r Row) configStorage() string {
+	text := "slots = \"gimlet\"\n"
+	if r.Is(Disks) == RpoolOnly {
+		text = "slots = \"none\"\n"
+	}
+	switch r.Is(Keys) {
+	case Development:
+		text += "key = \"development\"\n"
+	case KeyFile:
+		text += "key = \"file:" + secretsFile + "\"\n"
+	case KeyCommand:
+		text += "key = \"command:sled-secrets\"\n"
+	default:
+		r.missing(Keys)
+	}
+	if r.Is(Disks) == RpoolOnly {
+		text += "[paths]\nledger = \"/var/sledctl\"\n"
+	}
+	return text
+}
+
+func (r Row) configReservoir() string {
+	switch r.Is(Reservoir) {
+	case None:
+		return ""
+	case Enough:
+		return "reservoir = \"" + enough + "\"\n"
+	case TooLittle:
+		return "reservoir = \"1G\"\n"
+	}
+	r.missing(Reservoir)
+	return ""
+}
+
+const enough = "64G" // for all machines of a row
+
+// Enlarged is the configuration with a reservoir that is large enough.
+func (r Row) Enlarged() string {
+	return strings.Replace(r.Config(), `reservoir = "1G"`, `reservoir = "`+enough+`"`, 1)
+}
+
+// Boot is what the sled's system does by itself when it boots, where the root
+// does not remember it: its links, and what its neighbours are. On a fresh sled it
+// is what somebody has once done.
+func (r Row) Boot(ctx context.Context, s *sim.Sled) error {
+	var lines []string
+	if r.Is(MTU) == Wide {
+		for _, l := range []string{"net1", "net2", "net3"} {
+			lines = append(lines, "dladm set-linkprop -p mtu=9000 "+l)
+		}
+	}
+	switch r.Is(Link) {
+	case Aggregation:
+		lines = append(lines, "dladm create-aggr -L active -l net2 -l net3 aggr0")
+	case VLAN:
+		lines = append(lines, "dladm create-vlan -l net2 -v 7 vlan7")
+	}
+	if err := run(ctx, s, lines...); err != nil {
+		return err
+	}
+	return r.neighbours().make(ctx, s)
+}
+
+// Booted is Boot where it is needed after a reboot.
+func (r Row) Booted(ctx context.Context, s *sim.Sled) error {
+	if r.Is(Mode) != RAMDisk {
+		return nil
+	}
+	return r.Boot(ctx, s)
+}
+
+// run runs commands of the host, as an operator does.
+func run(ctx context.Context, s *sim.Sled, lines ...string) error {
+	for _, line := range lines {
+		words := strings.Fields(line)
+		result, err := s.Host().Run(ctx, host.Command{Program: words[0], Args: words[1:]})
+		if err == nil && result.Exit != 0 {
+			err = fmt.Errorf("exit %d: %s", result.Exit, result.Stderr)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", line, err)
+		}
+	}
+	return nil
+}
+
+func write(s *sim.Sled, name, text string, mode fs.FileMode) error {
+	files := s.Host().Files()
+	dir := name[:strings.LastIndexByte(name, '/')]
+	return errors.Join(host.MkdirAll(files, dir, 0o755), host.WriteFile(files, name, []byte(text), mode))
+}

@@ -1,0 +1,176 @@
+package lattice
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Machines are the names of the instances of a row: where a disk is shared, there
+// are two.
+func (r Row) Machines() []string {
+	if r.Is(VMDisks) == Shared {
+		return []string{"web1", "web2"}
+	}
+	return []string{"web1"}
+}
+
+// Flags are what instance ensure is given beside the document.
+func (r Row) Flags() string {
+	switch r.Is(Protected) {
+	case Yes:
+		return " --protect"
+	case No:
+		return ""
+	}
+	r.missing(Protected)
+	return ""
+}
+
+// Memory says whether the first of the machines cannot be made until the reservoir
+// is enlarged.
+func (r Row) Memory() (short bool) { return r.Is(Reservoir) == TooLittle }
+
+type document struct {
+	Name   string          `json:"name"`
+	CPUs   json.Number     `json:"cpus"`
+	Memory string          `json:"memory"`
+	Disks  []disk          `json:"disks,omitempty"`
+	NICs   []nic           `json:"nics,omitempty"`
+	Spec   json.RawMessage `json:"spec,omitempty"`
+}
+
+type disk struct {
+	Path     string `json:"path"`
+	ReadOnly bool   `json:"readonly,omitempty"`
+}
+
+type nic struct {
+	Over string `json:"over,omitempty"`
+	VLAN int    `json:"vlan,omitempty"`
+}
+
+// Document describes a machine of the row, as instance ensure -f reads it.
+func (r Row) Document(name string) string {
+	d := document{Name: name, CPUs: json.Number(r.Is(CPUs)), Memory: "2G"}
+	for n := range r.nics() {
+		card := nic{}
+		if n > 0 {
+			card.Over = "net1" // beside the guest link
+		}
+		if r.Is(Link) == VLAN {
+			card.VLAN = 100 + n
+		}
+		d.NICs = append(d.NICs, card)
+	}
+	switch r.Is(VMDisks) {
+	case None:
+	case File:
+		d.Disks = []disk{{Path: volumes + "/" + name + ".img"}}
+	case Zvol:
+		d.Disks = []disk{{Path: r.volume(name)}}
+	case ReadOnly:
+		d.Disks = []disk{{Path: volumes + "/" + name + ".img"}, {Path: volumes + "/image.iso", ReadOnly: true}}
+	case Shared:
+		d.Disks = []disk{{Path: volumes + "/image.iso", ReadOnly: true}}
+	case Crucible:
+		d.Spec = r.distributed(name)
+	default:
+		r.missing(VMDisks)
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		panic(err) // of plain data
+	}
+	return string(text)
+}
+
+func (r Row) nics() (n int) {
+	if _, err := fmt.Sscan(r.Is(NICs), &n); err != nil {
+		r.missing(NICs)
+	}
+	return n
+}
+
+// volumes is where what machines have for disks is mounted.
+const volumes = "/volumes"
+
+func (r Row) volume(name string) string { return "/dev/zvol/rdsk/VOLUMES/" + name }
+
+// distributed is a machine with a distributed disk, and with NICs of its own.
+func (r Row) distributed(name string) json.RawMessage {
+	region := fmt.Sprintf(`{"type":"region","block_size":4096,"blocks_per_extent":131072,"extent_count":4,"gen":1,"opts":{"id":"6f0f2f9f-7d3a-4d6e-8a55-0f5a1de3d1aa",
+		"target":["[fd00:1122:3344:102::5]:19000","[fd00:1122:3344:103::5]:19000","[fd00:1122:3344:104::5]:19000"],"lossy":false,"flush_timeout":null,"key":%q,"cert_pem":null,"key_pem":null,"root_cert_pem":null,"control":null,"read_only":false}}`,
+		CrucibleKey+"-"+name)
+	request, err := json.Marshal(`{"type":"volume","id":"6f0f2f9f-7d3a-4d6e-8a55-0f5a1de3d1aa","block_size":4096,"sub_volumes":[` + region + `],"read_only_parent":null}`)
+	if err != nil {
+		panic(err)
+	}
+	parts := []string{
+		`"com1":{"type":"serial_port","component":{"num":"com1"}}`,
+		`"data":{"type":"nvme_disk","component":{"backend_id":"data-backend","pci_path":{"bus":0,"device":16,"function":0},"serial_number":[100,97,116,97,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}}`,
+		`"data-backend":{"type":"crucible_storage_backend","component":{"request_json":` + string(request) + `,"readonly":false}}`,
+	}
+	for n := range r.nics() {
+		parts = append(parts,
+			fmt.Sprintf(`"net%d":{"type":"virtio_nic","component":{"backend_id":"net%d-backend","interface_id":"00000000-0000-4000-8000-00000000000%d","pci_path":{"bus":0,"device":%d,"function":0}}}`, n, n, n, 8+n),
+			fmt.Sprintf(`"net%d-backend":{"type":"virtio_network_backend","component":{"vnic_name":"any%d"}}`, n, n))
+	}
+	return json.RawMessage(`{"board":{"chipset":{"type":"i440_fx","value":{"enable_pcie":false}},"cpus":` + r.Is(CPUs) + `,"memory_mb":2048,"guest_hv_interface":{"type":"bhyve"}},"components":{` + strings.Join(parts, ",") + `}}`)
+}
+
+// CrucibleKey begins the key of each distributed disk: it is a secret, and stands
+// nowhere in the open.
+const CrucibleKey = "c3VwZXIgc2VjcmV0"
+
+// Pool is where what machines have for disks lies: a U.2, else an M.2, else what
+// the system was booted from. It is known once the sled is there.
+func (r Row) Pool(ctx context.Context, s *sim.Sled) (pool string, err error) {
+	pool = "rpool"
+	err = s.World().View(ctx, func(tx *world.Tx) error {
+		for _, kind := range []string{"m2", "u2"} {
+			for _, d := range tx.State.Disks {
+				if d.Kind == kind && d.Pool != "" {
+					pool = d.Pool
+				}
+			}
+		}
+		return nil
+	})
+	return pool, err
+}
+
+// Input is the document of a machine, with the names that this sled gives.
+func (r Row) Input(ctx context.Context, s *sim.Sled, name string) (string, error) {
+	pool, err := r.Pool(ctx, s)
+	return strings.ReplaceAll(r.Document(name), "VOLUMES", pool+volumes), err
+}
+
+func (r Row) layDisks(ctx context.Context, s *sim.Sled) error {
+	if r.Has(VMDisks, None, Crucible) {
+		return nil
+	}
+	pool, err := r.Pool(ctx, s)
+	if err == nil {
+		err = run(ctx, s, "zfs create -o mountpoint="+volumes+" "+pool+volumes)
+	}
+	if err == nil {
+		err = host.WriteFile(s.Host().Files(), volumes+"/image.iso", make([]byte, 4096), 0o444)
+	}
+	for _, name := range r.Machines() {
+		if err != nil {
+			return err
+		}
+		if r.Is(VMDisks) == Zvol {
+			err = run(ctx, s, "zfs create -V 1g "+pool+volumes+"/"+name)
+		} else {
+			err = host.WriteFile(s.Host().Files(), volumes+"/"+name+".img", make([]byte, 4096), 0o644)
+		}
+	}
+	return err
+}
