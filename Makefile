@@ -40,7 +40,7 @@ lint: ## gofmt, go vet here and for a sled, staticcheck
 
 cross: ## for a sled and for a workstation
 	GOOS=illumos GOARCH=amd64 $(BUILD) -o dist/sledctl-illumos-amd64 ./cmd/sledctl
-	GOOS=linux GOARCH=amd64 $(BUILD) -o dist/sledctl-linux-amd64 ./cmd/sledctl
+	GOOS=linux GOARCH=amd64 $(BUILD) -buildmode=pie -o dist/sledctl-linux-amd64 ./cmd/sledctl
 
 docs: ## the pages of the manual that the program knows itself
 	$(GO) run ./docs/generate docs

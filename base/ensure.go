@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/inventory"
@@ -133,12 +134,26 @@ func (r Record) valid(seen Look) (bool, string) {
 		return false, "its zone is " + string(z.State)
 	case z.UUID != r.UUID:
 		return false, "its zone was installed anew"
+	case !exists && seen.silent(r.Dataset) != "":
+		return false, seen.silent(r.Dataset)
 	case !exists || mark.Source != "local":
 		return false, "its dataset carries no mark"
 	case mark.Value != seen.Mark:
 		return false, "it is of another system release"
 	}
 	return true, ""
+}
+
+// silent is why a dataset cannot be seen; empty: its pool answers.
+func (l Look) silent(dataset string) string {
+	pools, _ := l.Inv.Pools()
+	name, _, _ := strings.Cut(dataset, "/")
+	for _, p := range pools {
+		if p.Name == name && !p.Answers() {
+			return "pool " + p.Name + " is " + p.Health + ": its dataset cannot be seen"
+		}
+	}
+	return ""
 }
 
 // Ensure makes the pool have a valid base.

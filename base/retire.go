@@ -3,6 +3,7 @@ package base
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ type Status struct {
 	Record
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason"` // why it is not valid
-	Clones int    `json:"clones"`
+	Clones int    `json:"clones"` // zones
 }
 
 // List tells the status of every recorded base.
@@ -34,7 +35,7 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]St
 	}
 	var all []Status
 	for _, r := range records {
-		st := Status{Record: r, Clones: len(clonesOf(r, seen))}
+		st := Status{Record: r, Clones: zonesOf(r, clonesOf(r, seen))}
 		st.Valid, st.Reason = r.valid(seen)
 		all = append(all, st)
 	}
@@ -51,6 +52,19 @@ func clonesOf(r Record, seen Look) []string {
 		}
 	}
 	return clones
+}
+
+// zonesOf counts the zones that cloned datasets belong to: a clone of a base is
+// made of several.
+func zonesOf(r Record, clones []string) int {
+	zones := map[string]bool{}
+	for _, clone := range clones {
+		if below, ok := strings.CutPrefix(clone, path.Dir(r.Dataset)+"/"); ok {
+			clone, _, _ = strings.Cut(below, "/")
+		}
+		zones[clone] = true
+	}
+	return len(zones)
 }
 
 // NeededError is a base that cannot be retired.

@@ -3,9 +3,7 @@ package commands
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"sync"
 
 	"github.com/sledctl/sledctl/config"
@@ -32,9 +30,9 @@ func (e *Env) loadConfig() (config.Config, error) {
 	}
 	switch {
 	case name != "":
-		data, err := os.ReadFile(name)
+		data, err := e.document("--config", name)
 		if err != nil {
-			return config.Config{}, &usageError{text: fmt.Sprintf("--config: %v", err)}
+			return config.Config{}, err
 		}
 		source.Files = []config.File{{Name: name, Data: data}}
 	default:

@@ -190,7 +190,7 @@ func (f failure) print(w *terminal.Stream, format terminal.Format) {
 		return
 	}
 	line := func(style terminal.Style, what, text string) {
-		fmt.Fprintf(w, "sledctl: %s %s\n", w.Style(style, what+":"), text)
+		fmt.Fprintf(w, "sledctl: %s %s\n", w.Style(style, what+":"), terminal.Printable(text))
 	}
 	line(terminal.Bad, "error", f.briefly())
 	if len(f.Problems) > 1 {
@@ -235,5 +235,5 @@ func (f failure) hostLine(_ io.Writer, line func(terminal.Style, string, string)
 	if said == "" {
 		said = "(it said nothing)"
 	}
-	line(terminal.Plain, "host", fmt.Sprintf("%s: exit %d: %s", strings.Join(words, " "), f.Host.Exit, strings.ReplaceAll(said, "\n", "; ")))
+	line(terminal.Plain, "host", fmt.Sprintf("%s: exit %d: %s", strings.Join(words, " "), f.Host.Exit, said))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/console"
 	"github.com/sledctl/sledctl/propolis/forward"
+	"github.com/sledctl/sledctl/terminal"
 )
 
 type consoleOptions struct {
@@ -111,7 +112,7 @@ func runInstanceConsole(ctx context.Context, e *Env, o consoleOptions, ref strin
 			return err
 		}
 		defer restore()
-		s.Tell = func(text string) { fmt.Fprintf(e.Streams.Err, "\r\n[%s: %s]\r\n", r.Name, text) }
+		s.Tell = func(text string) { fmt.Fprintf(e.Streams.Err, "\r\n[%s: %s]\r\n", r.Name, terminal.Printable(text)) }
 		if escape != 0 {
 			s.Tell(fmt.Sprintf("%c. at the beginning of a line leaves, %[1]c? is help", escape))
 		}

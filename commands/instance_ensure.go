@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
 	"path/filepath"
 
 	"github.com/google/uuid"
@@ -249,18 +247,6 @@ func parseMachine(data []byte, file string, o spec.ParseOptions, on spec.Server)
 		err = d.Check(on)
 	}
 	return d, err
-}
-
-// document reads a file, or standard input for "-".
-func (e *Env) document(flag, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(e.Streams.In)
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, &usageError{text: fmt.Sprintf("%s: %v", flag, err)}
-	}
-	return data, nil
 }
 
 // documentError names the file, and the nearest key for an unknown one.

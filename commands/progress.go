@@ -69,7 +69,7 @@ func (p *progress) ended(e plan.Event) string {
 	}
 	text := fmt.Sprintf("%s %s  %s  %s", p.streams.Err.Style(style, sign), e.Action.Step.Verb(), e.Action.Object, terminal.Elapsed(e.Elapsed))
 	if e.Err != nil {
-		text += ": " + e.Err.Error()
+		text += ": " + terminal.Printable(e.Err.Error())
 	}
 	return text
 }
@@ -79,7 +79,7 @@ func (p *progress) phase(what, phase string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.verbose {
-		_ = p.line().Println("sledctl: " + what + ": " + phase)
+		_ = p.line().Println("sledctl: " + terminal.Printable(what+": "+phase))
 		return
 	}
 	p.line().Set(what + ": " + phase)
@@ -90,7 +90,7 @@ func (p *progress) say(format string, args ...any) {
 	if p.streams.Err.Terminal {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		_ = p.line().Println(fmt.Sprintf(format, args...))
+		_ = p.line().Println(terminal.Printable(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -98,14 +98,14 @@ func (p *progress) say(format string, args ...any) {
 func (p *progress) tell(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.line().Println("sledctl: " + text)
+	_ = p.line().Println("sledctl: " + terminal.Printable(text))
 }
 
 // warn prints what went wrong and changes nothing.
 func (p *progress) warn(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = p.line().Println("sledctl: " + p.streams.Err.Style(terminal.Warn, "warning:") + " " + err.Error())
+	_ = p.line().Println("sledctl: " + p.streams.Err.Style(terminal.Warn, "warning:") + " " + terminal.Printable(err.Error()))
 }
 
 func (p *progress) close() {

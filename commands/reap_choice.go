@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/terminal"
@@ -30,7 +28,7 @@ func (e *Env) reapChoice(f reapFlags) (reap.Choice, error) {
 	if f.plan == "" {
 		return choice, nil
 	}
-	data, err := e.readPlan(f.plan)
+	data, err := e.read(f.plan)
 	if err == nil {
 		choice.Plan, err = parseReapPlan(data)
 	}
@@ -38,13 +36,6 @@ func (e *Env) reapChoice(f reapFlags) (reap.Choice, error) {
 		return reap.Choice{}, &usageError{text: fmt.Sprintf("--plan %s: %v", f.plan, err)}
 	}
 	return choice, nil
-}
-
-func (e *Env) readPlan(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(e.Streams.In)
-	}
-	return os.ReadFile(name)
 }
 
 // parseReapPlan reads what reap -n -o json has printed, and gives the objects

@@ -84,8 +84,38 @@ for, and never touches what is not sledctl's own.`)
 	})
 	env.words = args
 	env.add(root, nil, nouns())
+	root.SetHelpCommand(helpCommand(root))
 	strict(root)
 	return root
+}
+
+// helpCommand is help, to which what does not exist is an error.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND ...]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+			cmd, rest, err := root.Find(words)
+			if err != nil || len(rest) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return subcommands(cmd), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, words []string) error {
+			cmd, rest, err := root.Find(words)
+			if err != nil || cmd == nil {
+				cmd, rest = root, words
+			}
+			switch {
+			case len(rest) > 0 && cmd.HasAvailableSubCommands():
+				return cmd.RunE(cmd, rest)
+			case len(rest) > 0:
+				return &usageError{text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), rest[0]), hint: cmd.CommandPath() + " --help"}
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
 }
 
 // group is a command that only has others below it. Called by itself, or with

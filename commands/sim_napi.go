@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -108,7 +107,7 @@ func runSimNAPIRequest(ctx context.Context, e *Env, args []string) error {
 		body = args[2]
 	}
 	if body == "-" {
-		data, err := io.ReadAll(e.Streams.In)
+		data, err := e.read(body)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/config"
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -215,13 +215,19 @@ func runBundleGet(ctx context.Context, e *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	data, err := host.ReadFile(h.Files(), b.Path)
+	in, err := h.Files().Open(b.Path, 0, 0)
 	if err != nil {
 		return fmt.Errorf("read bundle %s: %w", b.ID, err)
 	}
+	defer in.Close()
 	if len(args) < 2 || args[1] == "-" {
-		_, err = e.Streams.Out.Write(data)
+		_, err = io.Copy(e.Streams.Out, in)
 		return err
 	}
-	return os.WriteFile(args[1], data, 0o600)
+	out, err := os.OpenFile(args[1], os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }

@@ -92,7 +92,18 @@ func locksOf(ctx context.Context) []Lock {
 	return held[:len(held):len(held)]
 }
 
-// ReadFile reads a whole file.
+// maxFile bounds what ReadFile reads, in bytes, and maxGrowth what it reads
+// beyond the size that the file had: a device has none, and never ends.
+const (
+	maxFile   = 1 << 30
+	maxGrowth = 64 << 20
+)
+
+// ErrTooLarge is a file that is not read because of its size.
+var ErrTooLarge = errors.New("file is too large to be read")
+
+// ReadFile reads a whole file, of at most 1 GiB. Errors: ErrTooLarge; those of
+// Files.
 func ReadFile(f Files, name string) ([]byte, error) {
 	in, err := f.Open(name, 0, 0)
 	if err != nil {
@@ -102,6 +113,9 @@ func ReadFile(f Files, name string) ([]byte, error) {
 	info, err := in.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if info.Size > maxFile {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
 	}
 	// One more than there is, so that the end is seen without growing.
 	data := make([]byte, 0, info.Size+1)
@@ -113,6 +127,9 @@ func ReadFile(f Files, name string) ([]byte, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if int64(len(data)) > info.Size+maxGrowth {
+			return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
 		}
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -19,13 +20,38 @@ import (
 // drift lists what is not any more as it was made, one clause each: what the
 // inventory knows of, and whether the zonepath's dataset is there at all.
 func (s Settings) drift(files host.Files, r Record, inv *inventory.Inventory) []string {
-	all := s.changed(r, inv)
+	all := append(silentPools(r, inv), s.changed(r, inv)...)
 	z, there := inv.Zone(r.Run.Zone)
 	if !there || z.State == zone.Running || inv.Know(inventory.Configs) != nil {
 		return all
 	}
 	if _, err := files.Stat(r.Run.Zonepath); errors.Is(err, fs.ErrNotExist) {
 		all = append(all, "its dataset "+r.Run.Dataset+" is gone")
+	}
+	return all
+}
+
+// silentPools tells of the pools that do not answer and that a run has its zone or
+// a disk on: its VM may run, and cannot read or write.
+func silentPools(r Record, inv *inventory.Inventory) []string {
+	pools, err := inv.Pools()
+	if err != nil {
+		return nil
+	}
+	on := map[string]string{}
+	for _, d := range r.Spec.Disks {
+		if volume, ok := d.Volume(); ok {
+			name, _, _ := strings.Cut(volume, "/")
+			on[name] = "a disk"
+		}
+	}
+	name, _, _ := strings.Cut(r.Run.Dataset, "/")
+	on[name] = "its zone"
+	var all []string
+	for _, p := range pools {
+		if what := on[p.Name]; what != "" && !p.Answers() {
+			all = append(all, fmt.Sprintf("pool %s is %s: %s lies on it", p.Name, p.Health, what))
+		}
 	}
 	return all
 }

@@ -46,20 +46,20 @@ type Instance struct {
 // asked is how many Propolis servers are asked at once.
 const asked = 64
 
-// List tells every instance's status: one listing of the zones and of the
-// links, then a question to each running Propolis, 64 at a time, 1 s each.
+// List tells every instance's status: one listing of the zones, of the links and
+// of the pools, then a question to each running Propolis, 64 at a time, 1 s each.
 // What others have changed of an instance stands in its status's reason.
 func (s Settings) List(ctx context.Context, env operation.Env, view ledger.View) ([]Instance, error) {
 	records, err := All(view)
 	if err != nil {
 		return nil, err
 	}
-	return s.observe(ctx, env, view, records, inventory.Zones, inventory.Configs, inventory.Links)
+	return s.observe(ctx, env, view, records, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
 }
 
 // Get tells one instance's status, as List does.
 func (s Settings) Get(ctx context.Context, env operation.Env, view ledger.View, ref string) (Instance, error) {
-	return s.get(ctx, env, view, ref, inventory.Zones, inventory.Configs, inventory.Links)
+	return s.get(ctx, env, view, ref, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
 }
 
 // Brief is Get without what others have changed: for what was looked at just

@@ -17,12 +17,6 @@ import (
 // which has no record of it any more. A trail goes when its instance goes the other
 // way, and when who follows it says that it leads nowhere any more.
 
-// The keys of trails, before the instance's id.
-const (
-	departedPrefix = "departed/" // of one that has left this sled
-	arrivedPrefix  = "arrived/"  // of one that has come here, as long as it is recorded
-)
-
 // Trail is what is remembered of a migration after its end.
 type Trail struct {
 	Instance  string    `json:"-"`
@@ -42,10 +36,10 @@ type Trail struct {
 
 // HasDeparted are the instances that have left this sled, and HasArrived those
 // that have come to it, as far as they are remembered.
-func HasDeparted(view ledger.View) ([]Trail, error) { return trails(view, departedPrefix) }
+func HasDeparted(view ledger.View) ([]Trail, error) { return trails(view, sled.KeyDeparted) }
 
 // HasArrived is told with HasDeparted.
-func HasArrived(view ledger.View) ([]Trail, error) { return trails(view, arrivedPrefix) }
+func HasArrived(view ledger.View) ([]Trail, error) { return trails(view, sled.KeyArrived) }
 
 func trails(view ledger.View, prefix string) ([]Trail, error) {
 	var all []Trail
@@ -87,7 +81,7 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Seen, now
 			if from.arrives() {
 				t.Peer = from.Source
 			}
-			more, err = t.facts(arrivedPrefix+id, forgotten(view, departedPrefix+id))
+			more, err = t.facts(sled.KeyArrived+id, forgotten(view, sled.KeyDeparted+id))
 		case facts == &d.After:
 			more = back(view, id)
 		}
@@ -118,7 +112,7 @@ func (r Record) comes(old Record, from *Migration) bool {
 // leaves is what remains when a record is forgotten: if its machine has gone to
 // another sled, where to.
 func (r Record) leaves(view ledger.View, seen Seen, now time.Time) ([]ledger.Fact, error) {
-	came := forgotten(view, arrivedPrefix+r.ID)
+	came := forgotten(view, sled.KeyArrived+r.ID)
 	t := Trail{Name: r.Name, Time: now}
 	id, left := seen.left(r)
 	switch m := r.Migration; {
@@ -134,11 +128,11 @@ func (r Record) leaves(view ledger.View, seen Seen, now time.Time) ([]ledger.Fac
 		t.MACs = append(t.MACs, n.MAC)
 	}
 	t.Control = r.Control
-	return t.facts(departedPrefix+r.ID, came)
+	return t.facts(sled.KeyDeparted+r.ID, came)
 }
 
 // back are the facts by which an instance that had departed is here again.
-func back(view ledger.View, id string) []ledger.Fact { return forgotten(view, departedPrefix+id) }
+func back(view ledger.View, id string) []ledger.Fact { return forgotten(view, sled.KeyDeparted+id) }
 
 func (t Trail) facts(key string, others []ledger.Fact) ([]ledger.Fact, error) {
 	value, err := json.Marshal(t)

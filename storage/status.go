@@ -115,12 +115,15 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]It
 			continue
 		}
 		item := Item{Kind: "pool", Name: p.Name, Size: p.Size, Free: p.Free}
+		if !p.Answers() {
+			item.Free = 0
+		}
 		for _, f := range c.seen.Disks {
 			if f.Pool != nil && f.Pool.Name == p.Name {
 				item.On = f.Name
 			}
 		}
-		items = append(items, c.judged(item))
+		items = append(items, c.room(c.judged(item)))
 	}
 	for _, p := range pools {
 		wanted := Of(p.Name, s.Own)
@@ -128,8 +131,15 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]It
 			wanted = []Expected{Fallback()}
 		}
 		for _, want := range wanted {
-			is, _ := c.seen.Inv.Dataset(want.Dataset)
-			items = append(items, c.judged(Item{Kind: "dataset", Name: want.Dataset, Pool: want.Pool, Mountpoint: want.Mountpoint, Size: is.Used, Free: is.Available}))
+			is, there := c.seen.Inv.Dataset(want.Dataset)
+			item := c.judged(Item{Kind: "dataset", Name: want.Dataset, Pool: want.Pool, Mountpoint: want.Mountpoint, Size: is.Used, Free: is.Available})
+			switch {
+			case there && item.State == "ready" && is.Available == 0 && p.Answers():
+				item.State, item.Reason = "full", "nothing more fits"
+			case !p.Answers():
+				item.State, item.Reason = "unknown", "pool "+p.Name+" is "+p.Health+": what lies on it cannot be seen"
+			}
+			items = append(items, item)
 		}
 	}
 	return items, nil
@@ -163,6 +173,19 @@ func (c *comparison) judged(i Item) Item {
 		i.State = "exported"
 	}
 	i.Reason = strings.Join(slices.Compact(reasons), "; ")
+	return i
+}
+
+// fullFrom is the share of a pool from which on it is full, in percent: ZFS slows
+// down long before it refuses, and keeps some for itself (zpool(8), slop space).
+const fullFrom = 95
+
+// room says of a pool that is well whether it is full.
+func (c *comparison) room(i Item) Item {
+	root, ok := c.seen.Inv.Dataset(i.Name)
+	if all := root.Used + root.Available; ok && i.State == "ready" && root.Used >= all/100*fullFrom && all > 0 {
+		i.State, i.Free, i.Reason = "full", root.Available, fmt.Sprintf("%d%% of it is in use", root.Used/(all/100))
+	}
 	return i
 }
 

@@ -30,7 +30,7 @@ tripod      13 feet     -
 a-very-long-name  2 feet      x?
 `},
 		{true, Output{NoHeader: true, Columns: []string{"id", "name"}}, "\n1           rex\n2           tripod\n3           a-very-long-name\n"},
-		{false, Output{}, "\nNAME\tFEET\tNOTE\nrex\t4\ta <good> dog\ntripod\t13\t-\na-very-long-name\t2\tx\x1b\n"},
+		{false, Output{}, "\nNAME\tFEET\tNOTE\nrex\t4\ta <good> dog\ntripod\t13\t-\na-very-long-name\t2\tx\\x1b\n"},
 		{false, Output{Format: FormatName}, "\nrex\ntripod\na-very-long-name\n"},
 		{true, Output{Format: FormatJSON}, `
 {"apiVersion":"sledctl/v1","kind":"Pet","id":"1","name":"rex","feet":4,"note":"a <good> dog"}

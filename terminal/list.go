@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // APIVersion stands in every JSON document that is printed.
@@ -168,6 +169,9 @@ func (l List[T]) columns(asked []string) ([]Column[T], error) {
 	if asked == nil {
 		return usual, nil
 	}
+	if len(asked) == 0 {
+		return nil, &ColumnError{Known: known}
+	}
 	var columns []Column[T]
 	for _, name := range asked {
 		c, ok := byName[strings.ToLower(name)]
@@ -191,7 +195,6 @@ func writeLines[T any](w io.Writer, items []T, line func(T) string) error {
 // writeTSV writes "-" for what is empty, so that each field is there for a
 // shell's read, and escapes what would break a line or field.
 func writeTSV[T any](w io.Writer, o Output, columns []Column[T], items []T) error {
-	escape := strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
 	b := bufio.NewWriter(w)
 	if !o.NoHeader {
 		b.WriteString(strings.Join(headings(columns), "\t") + "\n")
@@ -201,11 +204,37 @@ func writeTSV[T any](w io.Writer, o Output, columns []Column[T], items []T) erro
 			if i > 0 {
 				b.WriteByte('\t')
 			}
-			b.WriteString(orDash(escape.Replace(c.Value(item))))
+			b.WriteString(orDash(escaped(c.Value(item))))
 		}
 		b.WriteByte('\n')
 	}
 	return b.Flush()
+}
+
+// escaped is a field of tab-separated values: without what would break a line or
+// field, or move the cursor of the terminal that a pipe ends at.
+func escaped(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\\':
+			b.WriteString(`\\`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case unicode.IsControl(r):
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 func headings[T any](columns []Column[T]) []string {

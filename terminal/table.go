@@ -47,6 +47,13 @@ func writeTable[T any](s *Stream, o Output, columns []Column[T], items []T) erro
 	return render(s, columns, rows)
 }
 
+// Printable is a text of others, of a host command, a guest or a peer, as one
+// line that does not move the cursor: its lines are set apart by semicolons, and
+// other control characters are question marks.
+func Printable(s string) string {
+	return printable(strings.NewReplacer("\r\n", "; ", "\n", "; ", "\t", " ").Replace(strings.TrimSpace(s)))
+}
+
 // printable keeps what a guest or a log may hold from moving the cursor.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
