@@ -2,10 +2,8 @@ package commands
 
 import (
 	"context"
-	"net"
 	"strings"
 
-	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -24,8 +22,3 @@ func (e *Env) Draw(draw func() string) { e.draw = draw }
 
 // SimulatedConfigOf is what a fresh simulated sled of a mode is given.
 func SimulatedConfigOf(mode world.Mode) string { return simConfig(mode) }
-
-// Listen replaces how the agent listens, so that no network is needed.
-func (e *Env) Listen(open func(context.Context, agent.Address) (net.Listener, error)) {
-	e.listen = open
-}

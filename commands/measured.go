@@ -2,7 +2,10 @@ package commands
 
 import (
 	"bytes"
+	"context"
+	"net"
 
+	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/terminal"
@@ -19,4 +22,9 @@ func On(h host.Host, observe func(plan.Event)) (env *Env, out, errs *bytes.Buffe
 	env.Host = func() (host.Host, error) { return h, nil }
 	env.watch = observe
 	return env, out, errs
+}
+
+// Listen replaces how the agent listens, so that no network is needed.
+func (e *Env) Listen(open func(context.Context, agent.Address) (net.Listener, error)) {
+	e.listen = open
 }

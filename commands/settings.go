@@ -73,7 +73,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 		return instance.Settings{}, err
 	}
 	s := instance.Settings{
-		Names: prefixes(c), Namespace: sled.NamespaceID(namespace), ControlLink: net.ControlLink, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
+		Names: prefixes(c), Namespace: sled.NamespaceID(namespace), ControlLink: net.ControlLink, GZVNIC: net.GZVNIC, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
 		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
 		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, Spoken: &e.spoken,
 	}

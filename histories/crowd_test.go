@@ -145,7 +145,7 @@ func inOrder(t *testing.T, told map[string][]said, seen map[string]shown) {
 		if told[name] == nil {
 			t.Errorf("%s is there, which nobody has made", name)
 		}
-		for _, thing := range is.has() {
+		for _, thing := range is.has(plain()) {
 			if other, used := users[thing]; used {
 				t.Errorf("%s and %s both have %s", other, name, thing)
 			}
@@ -181,7 +181,7 @@ func TestACrowdOf64(t *testing.T) {
 	if testing.Short() {
 		each = 2
 	}
-	p, err := prepare(1)
+	p, err := prepare(plain())
 	if err != nil {
 		t.Fatal(err)
 	}

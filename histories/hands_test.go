@@ -9,9 +9,16 @@ import (
 
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/lattice"
 )
 
-const propolisService = "svc:/site/sledctl/propolis-server:default"
+// propolisService is the service of a Propolis in its zone.
+func propolisService(row lattice.Row) string {
+	if row.Is(lattice.Mode) == lattice.OmniOS {
+		return "svc:/site/sledctl/propolis-server:default"
+	}
+	return "svc:/system/illumos/propolis-server:default"
+}
 
 func alien(n int) string { return fmt.Sprint("alien", n) }
 
@@ -23,10 +30,14 @@ func (p *player) interfere(a act) error {
 	switch a.hand {
 	case "power":
 		p.log = append(p.log, "sledctl sim reboot")
-		if err := p.sled.Reboot(context.Background()); err != nil {
+		p.rest()
+		if err := p.reboot(); err != nil {
 			return err
 		}
-		m.ground, m.lame = bare, m.pulled || m.lame
+		m.lame = m.pulled || m.lame
+		if !lasting(p.row) {
+			m.ground = bare
+		}
 		for _, it := range m.each() {
 			switch {
 			case it.stranger():
@@ -52,7 +63,7 @@ func (p *player) interfere(a act) error {
 		if err := p.change(func(tx *world.Tx) bool { return tx.InsertDisk(m2) }); err != nil {
 			return err
 		}
-		p.tried("zpool clear " + p.pool())
+		p.tried("zpool clear " + p.pulled())
 	case "lose":
 		if whole, err := p.whole(); err != nil || !whole {
 			return err
@@ -61,7 +72,7 @@ func (p *player) interfere(a act) error {
 			return err
 		}
 	case "alien":
-		for _, line := range foreign(alien(m.aliens)) {
+		for _, line := range foreign(p.row, alien(m.aliens)) {
 			p.log = append(p.log, line)
 			if err := p.must(line); err != nil {
 				return err
@@ -74,11 +85,44 @@ func (p *player) interfere(a act) error {
 	return p.look()
 }
 
+// lasting says whether all that bootstrap prepares outlives a boot: there is no
+// network of its own and no reservoir, and nothing is encrypted.
+func lasting(row lattice.Row) bool {
+	return row.Is(lattice.Addresses) == lattice.DHCP && row.Has(lattice.Disks, lattice.LoneM2, lattice.RpoolOnly) && row.Is(lattice.Mode) != lattice.RAMDisk &&
+		row.Is(lattice.Reservoir) == lattice.None
+}
+
+// reboot is a power cycle. What others have comes back, be it that somebody makes
+// it again.
+func (p *player) reboot() error {
+	ctx := context.Background()
+	if err := p.sled.Reboot(ctx); err != nil {
+		return err
+	}
+	defer p.settle()
+	if p.row.Is(lattice.Mode) != lattice.RAMDisk {
+		return nil
+	}
+	err := p.row.Booted(ctx, p.sled)
+	lines := foreign(p.row, "db1")
+	for n := range p.model.aliens {
+		lines = append(lines, foreign(p.row, alien(n))...)
+	}
+	for _, line := range lines {
+		if err == nil {
+			err = p.must(line)
+		}
+	}
+	return err
+}
+
 // lose loses the state file, and begins another, as the manual says.
 func (p *player) lose() error {
 	p.log = append(p.log, "rm /pool/int/*/config/sledctl/ledger.jsonl", begunAnew)
+	p.rest()
+	defer p.work()
 	files := p.sled.Host().Files()
-	for _, at := range ledger.Find(files, "") {
+	for _, at := range ledger.Find(files, p.row.Ledger()) {
 		if err := files.Remove(at.File()); err != nil {
 			return err
 		}
@@ -136,16 +180,25 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 			p.tried("dladm delete-vnic " + is.VNICs[n-1].Name)
 		}
 	case "destroy":
-		p.tried("zfs destroy -r " + is.Pool + "/crypt/zone/" + is.Zone)
+		p.tried("zfs destroy -r " + zoneParent(is.Pool) + "/" + is.Zone)
 	case "restart":
-		if p.tried("svcadm -z "+is.Zone+" restart "+propolisService) && it.life == up {
+		if p.tried("svcadm -z "+is.Zone+" restart "+propolisService(p.row)) && it.life == up {
 			it.life = lost
 			time.Sleep(time.Second) // until it has
+			p.settle()
 		}
 	}
 	if stranger && it.life != lost && it.life != up {
 		it.life = none // reap takes what is left of it
 	}
+}
+
+// zoneParent is the dataset in which the zones on a pool lie.
+func zoneParent(pool string) string {
+	if pool == "rpool" {
+		return "rpool/zone"
+	}
+	return pool + "/crypt/zone"
 }
 
 // tried runs a command of the host, and says whether the host let it.
@@ -155,8 +208,8 @@ func (p *player) tried(line string) bool {
 	return err == nil && exit == 0
 }
 
-// pool is that of the disk that is pulled.
-func (p *player) pool() string {
+// pulled is the pool of the disk that is pulled.
+func (p *player) pulled() string {
 	name := ""
 	_ = p.sled.World().View(context.Background(), func(tx *world.Tx) error {
 		name = tx.FindDisk(m2).Pool

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/lattice"
 )
 
 var (
@@ -61,7 +62,7 @@ func TestRandomHistories(t *testing.T) {
 		first = uint64(time.Now().Unix() / 86400 * 1_000_000)
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(2400)) // it is all short-lived: a quarter of a gigabyte at most
-	few, many := prepareOnce(t, 1), prepareOnce(t, 2)
+	roots := prepareAll(t)
 	var played counts
 	start := time.Now()
 	var next atomic.Uint64
@@ -70,10 +71,9 @@ func TestRandomHistories(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for played.histories.Load() < want && time.Now().Before(until) && !t.Failed() {
-				number, root := next.Add(1)-1, few
-				if number%8 == 7 {
-					root = many // which takes longer
-				}
+				number := next.Add(1) - 1
+				root := roots[number%uint64(len(roots))]()
+				played.on(root)
 				if bad := root.story(t, number, &played); bad != nil {
 					report(t, root, number, bad)
 				}
@@ -84,12 +84,27 @@ func TestRandomHistories(t *testing.T) {
 	played.print(t, fmt.Sprintf("of %d in %s; stories from -seed %d", want, time.Since(start).Round(time.Second), first))
 }
 
-type counts struct{ histories, acts, killed atomic.Int64 }
+type counts struct {
+	histories, acts, killed atomic.Int64
+
+	mu    sync.Mutex
+	sleds map[string]bool
+}
+
+// on counts a sled.
+func (c *counts) on(root *player) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sleds == nil {
+		c.sleds = map[string]bool{}
+	}
+	c.sleds[root.row.String()] = true
+}
 
 // print tells what was played. On a machine that is busy that may be less than
 // what was wanted.
 func (c *counts) print(t *testing.T, of string) {
-	line := fmt.Sprintf("histories: %d (%d acts, %d of them killed) %s\n", c.histories.Load(), c.acts.Load(), c.killed.Load(), of)
+	line := fmt.Sprintf("histories: %d (%d acts, %d of them killed) on %d sleds of the lattice, %s\n", c.histories.Load(), c.acts.Load(), c.killed.Load(), len(c.sleds), of)
 	if t.Failed() {
 		t.Log(line)
 		return
@@ -102,14 +117,30 @@ func (c *counts) print(t *testing.T, of string) {
 	}
 }
 
+// plain is the sled of which the table of sleds has nothing to tell.
+func plain() lattice.Row { table := lattice.Sleds(); return table.Plain() }
+
+// prepareAll gives the sleds on which histories begin: those of a lattice of pairs,
+// or of triples.
+func prepareAll(t *testing.T) (roots []func() *player) {
+	table, strength := lattice.Sleds(), 2
+	if os.Getenv("SLEDCTL_SOAK") != "" {
+		strength = 3
+	}
+	for _, row := range table.Cover(strength) {
+		roots = append(roots, sync.OnceValue(func() *player { return prepareOnce(t, row) }))
+	}
+	return roots
+}
+
 // prepareOnce gives a sled on which histories begin.
-func prepareOnce(t *testing.T, u2 int) *player {
+func prepareOnce(t *testing.T, row lattice.Row) *player {
 	t.Helper()
 	var root *player
 	synctest.Test(t, func(t *testing.T) {
-		p, err := prepare(u2)
+		p, err := prepare(row)
 		if err != nil {
-			t.Fatal(err)
+			panic(err) // of all workers, who wait for it
 		}
 		p.sled.Close()
 		root = p
@@ -123,7 +154,8 @@ func (p *player) inBubble(t *testing.T, play func(*player)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		f := p.fork()
-		defer f.sled.Close()
+		f.work()
+		defer f.leave()
 		play(f)
 	})
 }
@@ -145,7 +177,7 @@ func (p *player) story(t *testing.T, number uint64, played *counts) (bad *broken
 				if bad == nil {
 					bad = branch.ended()
 				}
-				branch.sled.Close()
+				branch.leave()
 				played.histories.Add(1)
 				if bad != nil {
 					return
@@ -165,7 +197,7 @@ func (p *player) story(t *testing.T, number uint64, played *counts) (bad *broken
 // acted plays n random acts, or a few more.
 func (p *player) acted(r *rand.Rand, n int, played *counts) *broken {
 	for range n {
-		for _, a := range drawActs(r, p.model) {
+		for _, a := range drawActs(r, p.model, p.row) {
 			p.acts = append(p.acts, a)
 			played.acts.Add(1)
 			if err := p.play(a); err != nil {
@@ -213,7 +245,7 @@ func report(t *testing.T, root *player, number uint64, bad *broken) {
 		return // one is enough
 	}
 	short, log := shrink(t, root, bad)
-	t.Errorf("story %d: %v\n\nwhat was played:\n\t%s\n\nas a script:\n%s", number, short.err, strings.Join(log, "\n\t"), script(short.acts, root.u2))
+	t.Errorf("story %d: %v\n\nwhat was played:\n\t%s\n\nas a script:\n%s", number, short.err, strings.Join(log, "\n\t"), script(short.acts, root.row))
 }
 
 // tries is how often a history is played before it is taken for good: what
@@ -291,8 +323,11 @@ func (a act) plainer() []act {
 		without(func(a *act) { a.verb.how = host.CrashAfter })
 	}
 	without(func(a *act) { a.verb.dry = false })
-	without(func(a *act) { a.verb.cpus = 0 })
-	without(func(a *act) { a.verb.nics = 0 })
+	if !a.verb.extra { // a spec says how many there are
+		without(func(a *act) { a.verb.cpus = 0 })
+		without(func(a *act) { a.verb.nics = 0 })
+	}
+	without(func(a *act) { a.verb.extra = false })
 	without(func(a *act) { a.verb.protect = "" })
 	without(func(a *act) { a.verb.recreate = false })
 	without(func(a *act) { a.verb.yes = false })

@@ -16,6 +16,7 @@ type model struct {
 	// pulled: an M.2 is out of its slot. After a reboot without it, putting it
 	// back is not enough: a pool that was not there then is not imported.
 	pulled, lame bool
+	forgets      bool // its root is on a RAM disk: after a boot no state file is at hand until it is prepared
 	careless     bool // for a test: it thinks that a machine that runs can be given CPUs
 	aliens       int  // zones that somebody else has made
 }
@@ -36,6 +37,7 @@ type vm struct {
 	wanted    string // running, stopped
 	cpus      int
 	nics      int
+	extra     bool // it has the disks or the spec of the sled's row
 	protected bool
 	life      life
 	steps     int // of the way up, that were taken one by one
@@ -144,7 +146,7 @@ func (v *vm) String() string {
 	if !v.recorded {
 		return fmt.Sprintf("not recorded, %s", v.life)
 	}
-	return fmt.Sprintf("wanted %s, cpus %d, nics %d, protected %v, %s", v.wanted, v.cpus, v.nics, v.protected, v.life)
+	return fmt.Sprintf("wanted %s, cpus %d, nics %d, extra %v, protected %v, %s", v.wanted, v.cpus, v.nics, v.extra, v.protected, v.life)
 }
 
 // what instance ensure makes of an instance of which nothing was said.
@@ -190,8 +192,17 @@ func (m *model) expect(v verb) outcomes {
 	return out
 }
 
+// blind says whether no state file may be at hand.
+func (m *model) blind() bool { return m.forgets && m.ground != prepared }
+
 func (m *model) certain(v verb) outcomes {
+	if m.blind() && m.ground == bare && v.word != "bootstrap" {
+		return outcomes{exitRefused: m}
+	}
 	out := m.healthy(v)
+	if m.blind() && v.word != "bootstrap" {
+		out.same(m, exitRefused, exitLedger) // one copy of two may be
+	}
 	if m.pulled || m.lame {
 		// "With a copy missing, what changes something refuses."
 		out.same(m, exitLedger)
@@ -369,6 +380,7 @@ func (m *model) ensure(v verb) outcomes {
 		if v.nics != 0 {
 			it.nics = v.nics
 		}
+		it.extra = it.extra || v.extra
 		switch v.protect {
 		case "--protect":
 			it.protected = true
@@ -379,7 +391,7 @@ func (m *model) ensure(v verb) outcomes {
 	}
 	wanted := it.clone()
 	asked(wanted)
-	differs := it.recorded && (wanted.cpus != it.cpus || wanted.nics != it.nics)
+	differs := it.recorded && (wanted.cpus != it.cpus || wanted.nics != it.nics || wanted.extra != it.extra)
 	switch {
 	case differs && it.life == up && !v.recreate && !m.careless:
 		return outcomes{exitConflict: m}
@@ -456,7 +468,7 @@ func (m *model) lost() *model {
 	c := m.clone()
 	for _, it := range c.vms {
 		if it.life == up || it.life == lost {
-			*it = vm{life: it.life, cpus: it.cpus, nics: it.nics}
+			*it = vm{life: it.life, cpus: it.cpus, nics: it.nics, extra: it.extra}
 		} else {
 			*it = vm{life: none}
 		}

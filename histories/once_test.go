@@ -14,7 +14,7 @@ func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 	if testing.Short() {
 		t.Skip(unraced)
 	}
-	root := prepareOnce(t, 1)
+	root := prepareOnce(t, plain())
 	for name, c := range map[string]struct {
 		first  []act
 		killed verb

@@ -72,7 +72,7 @@ func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 		"a model that is wrong": {func(p *player) { p.model.careless = true }, 0, []string{"ensure", "ensure"}, "exit 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := prepareOnce(t, 1)
+			root := prepareOnce(t, plain())
 			c.plant(root)
 			var played counts
 			for number := range uint64(50) {
@@ -83,7 +83,7 @@ func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 				short, log := shrink(t, root, bad)
 				t.Logf("after %d histories, of %d acts %d are left:\n\t%s", played.histories.Load(), len(bad.acts), len(short.acts), strings.Join(log, "\n\t"))
 				if len(short.acts) != len(c.acts) || !strings.Contains(short.err.Error(), c.says) {
-					t.Errorf("%v\n%s", short.err, script(short.acts, root.u2))
+					t.Errorf("%v\n%s", short.err, script(short.acts, root.row))
 				}
 				for i, word := range c.acts {
 					if i < len(short.acts) && cmp.Or(short.acts[i].verb.word, short.acts[i].hand) != word {

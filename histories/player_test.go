@@ -17,12 +17,15 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/lattice"
 )
 
 // player plays a history on a sled, beside the model of it.
 type player struct {
 	sled   *sim.Sled
-	u2     int // disks
+	row    lattice.Row // which sled it is
+	pool   string      // on which its machines' disks lie
+	agent  *agentAtWork
 	model  *model
 	config func() (config.Config, error) // read once
 	first  string                        // the world before the history
@@ -52,17 +55,23 @@ type shown struct {
 // m2 is the disk that is pulled.
 const m2 = "c1t0d0"
 
-// prepare makes a sled on which histories begin: bootstrapped, with what others
-// have on it, and so many U.2s.
-func prepare(u2 int) (*player, error) {
-	p := &player{u2: u2, sled: sim.New(sim.Options{Seed: 1, M2: 2, U2: u2}), model: &model{ground: prepared, vms: map[string]*vm{}}}
+// prepare makes the sled of a row, on which histories begin: bootstrapped, with what
+// others have on it.
+func prepare(row lattice.Row) (*player, error) {
+	if row.Memory() {
+		row = row.With(map[string]string{lattice.Reservoir: lattice.Enough}) // what cannot be made has no history
+	}
+	ctx := context.Background()
+	sled, err := lattice.Lay(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	p := &player{row: row, sled: sled, model: &model{ground: prepared, vms: map[string]*vm{}, forgets: row.Is(lattice.Mode) == lattice.RAMDisk}}
 	for _, name := range names() {
 		p.model.vms[name] = &vm{life: none}
 	}
-	files := p.sled.Host().Files()
-	err := errors.Join(host.MkdirAll(files, "/etc/sledctl", 0o755),
-		host.WriteFile(files, "/etc/sledctl/config.toml", []byte(commands.SimulatedConfig()), 0o644))
-	for _, line := range append(foreign("db1"), "sledctl bootstrap") {
+	p.pool, err = row.Pool(ctx, sled)
+	for _, line := range append(foreign(row, "db1"), "sledctl bootstrap") {
 		if err == nil {
 			err = p.must(line)
 		}
@@ -70,6 +79,7 @@ func prepare(u2 int) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.settle()
 	if p.first, err = p.world(); err != nil {
 		return nil, err
 	}
@@ -80,13 +90,21 @@ func prepare(u2 int) (*player, error) {
 	return p, err
 }
 
+// settle waits until what others have is up.
+func (p *player) settle() {
+	if p.row.Is(lattice.Latencies) != lattice.None {
+		time.Sleep(2 * time.Minute)
+	}
+}
+
 // foreign are the commands that make a zone that is nobody's business.
-func foreign(zone string) []string {
+func foreign(row lattice.Row, zone string) []string {
 	return []string{
 		"zfs create -o mountpoint=/" + zone + " rpool/" + zone,
 		"zfs create rpool/" + zone + "/zone",
-		"dladm create-vnic -l net1 " + zone + "n0",
-		"zonecfg -z " + zone + " create -b ; set brand=sparse ; set zonepath=/" + zone + "/zone ; set ip-type=exclusive ; add net ; set physical=" + zone + "n0 ; end",
+		fmt.Sprintf("dladm create-vnic -l net1 -m 02:08:20:0f:0f:%02x %sn0", zone[len(zone)-1], zone),
+		"zonecfg -z " + zone + " create -b ; set brand=" + map[bool]string{true: "sparse", false: "ipkg"}[row.Is(lattice.Mode) == lattice.OmniOS] +
+			" ; set zonepath=/" + zone + "/zone ; set ip-type=exclusive ; add net ; set physical=" + zone + "n0 ; end",
 	}
 }
 
@@ -97,9 +115,21 @@ func nobody(zone string) []string {
 
 // fork is another player who goes on from here.
 func (p *player) fork() *player {
+	at := p.agent != nil
+	p.rest() // no command may be running
 	f := *p
+	if at {
+		defer p.work()
+		defer f.work()
+	}
 	f.sled, f.model, f.log, f.acts = p.sled.Clone(), p.model.clone(), slices.Clip(p.log), slices.Clip(p.acts)
 	return &f
+}
+
+// leave ends what the player does.
+func (p *player) leave() {
+	p.rest()
+	p.sled.Close()
 }
 
 // patience is how long a command may take by the sled's clock: a thousand times
@@ -117,6 +147,7 @@ func (p *player) run(h host.Host, line string) (exit int, out, errs string, err 
 			p.config = env.Config
 		}
 		env.Config = p.config
+		env.Streams.In.Reader = strings.NewReader(p.input(words))
 		exit = commands.Run(ctx, env, words[1:])
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%s: it did not end: %s", line, errs)
@@ -125,6 +156,15 @@ func (p *player) run(h host.Host, line string) (exit int, out, errs string, err 
 	}
 	r, err := h.Run(ctx, host.Command{Program: words[0], Args: words[1:]})
 	return r.Exit, string(r.Stdout), string(r.Stderr), err
+}
+
+// input is what a command line reads.
+func (p *player) input(words []string) string {
+	if !slices.Contains(words, "--spec") {
+		return ""
+	}
+	_, input := p.row.Extras(words[3], p.pool) // sledctl instance ensure NAME
+	return input
 }
 
 // must runs a command line that has to succeed.
@@ -150,7 +190,7 @@ func (p *player) play(a act) error {
 			return err
 		}
 	}
-	line := "sledctl " + a.verb.line()
+	line := "sledctl " + a.verb.on(p.row, p.pool)
 	h, words := p.sled.Host(), line
 	if p.behind != nil {
 		h = p.behind(a.verb, h)
@@ -180,6 +220,9 @@ func (p *player) play(a act) error {
 		return fmt.Errorf("exit %d, the model allows %v: %s", exit, exits(may), errs)
 	}
 	p.model = after
+	if a.verb.word == "bootstrap" && exit == 0 {
+		p.work()
+	}
 	if a.verb.dry {
 		now, err := p.world()
 		if err != nil {
@@ -201,9 +244,12 @@ func exits(o outcomes) []int {
 	return list
 }
 
-// list is what sledctl says of all instances.
+// list is what sledctl says of all instances; nil where it cannot know.
 func (p *player) list() (map[string]shown, error) {
 	exit, out, errs, err := p.run(p.sled.Host(), "sledctl instance list -o json")
+	if err == nil && exit == exitRefused && p.model.blind() {
+		return nil, nil
+	}
 	if err == nil && exit != 0 {
 		err = fmt.Errorf("instance list: exit %d: %s", exit, errs)
 	}
@@ -234,7 +280,7 @@ func (p *player) look() error {
 		return nil
 	}
 	seen, err := p.list()
-	if err != nil {
+	if err != nil || seen == nil {
 		return err
 	}
 	users := map[string]string{}
@@ -263,7 +309,7 @@ func (p *player) look() error {
 		if !recorded && !it.stranger() {
 			continue
 		}
-		if known && was.Address != is.Address && was.Address != "" {
+		if known && was.Address != is.Address && was.Address != "" && p.row.Is(lattice.Addresses) != lattice.DHCP {
 			return fmt.Errorf("instance %s had the address %s, and has %s", name, was.Address, is.Address)
 		}
 		for n, v := range is.VNICs {
@@ -271,7 +317,7 @@ func (p *player) look() error {
 				return fmt.Errorf("instance %s, VNIC %d had the MAC %s, and has %s", name, n, was.VNICs[n].MAC, v.MAC)
 			}
 		}
-		for _, thing := range is.has() {
+		for _, thing := range is.has(p.row) {
 			if other, used := users[thing]; used {
 				return fmt.Errorf("%s and %s both have %s", other, name, thing)
 			}
@@ -294,8 +340,10 @@ func (p *player) look() error {
 	return nil
 }
 
-func (s shown) has() []string {
-	things := []string{s.Address}
+func (s shown) has(row lattice.Row) (things []string) {
+	if row.Is(lattice.Addresses) != lattice.DHCP {
+		things = append(things, s.Address)
+	}
 	if s.PropolisID != "" {
 		things = append(things, s.PropolisID)
 	}
@@ -435,6 +483,9 @@ func (p *player) ledger() ([]string, error) {
 	}
 	var keys []string
 	for key := range export.Facts {
+		if strings.HasPrefix(key, "tombstone/") || strings.HasPrefix(key, "agent/") {
+			continue // of an agent, for a day
+		}
 		if strings.HasPrefix(key, "base/") {
 			key = path.Dir(key) // but for its generation
 		}
@@ -465,7 +516,7 @@ func unmarked(text string) string {
 		line = ungenerated(line)
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch {
-		case key == `"sledctl:ledger"`:
+		case key == `"sledctl:ledger"` || strings.HasPrefix(key, `"org.opensolaris.libbe:`):
 			line = key
 		case key == `"sledctl-base"`:
 			ofBase = true // the generation follows
@@ -482,11 +533,20 @@ func unmarked(text string) string {
 }
 
 // ungenerated leaves out which generation a base is of: what follows its pool's
-// eight characters.
+// eight characters, or rpool.
 func ungenerated(line string) string {
-	const prefix, pool = "propolis_base_", 8
-	at := strings.Index(line, prefix) + len(prefix) + pool
-	if at < len(prefix)+pool || at >= len(line) {
+	const prefix, pool, root = "propolis_base_", 8, "rpool_"
+	at := strings.Index(line, prefix)
+	if at < 0 {
+		return line
+	}
+	at += len(prefix)
+	if strings.HasPrefix(line[at:], root) {
+		at += len(root) - 1
+	} else {
+		at += pool
+	}
+	if at >= len(line) {
 		return line
 	}
 	return line[:at] + ungenerated(strings.TrimLeft(line[at:], "_0123456789"))

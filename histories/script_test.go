@@ -13,10 +13,11 @@ import (
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/lattice"
 )
 
-// preamble makes the sled that a history begins on, with so many U.2s. What the
-// script prints are the exit codes of sledctl and, at the end, what it says of the
+// preamble comes before the sled that a history begins on is made. What the script
+// prints are the exit codes of sledctl and, at the end, what it says of the
 // instances.
 const preamble = `#!/bin/sh
 # A history of a simulated sled. It wants sledctl on PATH, and makes its sled in
@@ -27,20 +28,25 @@ run() { sledctl "$@" >/dev/null; echo "$? sledctl $*"; }
 of() { sledctl instance get "$2" -H --columns "$1" 2>/dev/null || eval "echo \$was_$2"; }
 last() { of vnics "$1" | tr , '\n' | tail -n 1; }
 pool() { sledctl sim disk list -H --columns name,pool | awk -v d="$1" '$1 == d { print $2 }'; }
-sledctl sim init --m2 2 --u2 %d >/dev/null || exit
 `
 
 // script is a history as a shell script.
-func script(acts []act, u2 int) string {
+func script(acts []act, row lattice.Row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, preamble, u2)
-	for _, line := range foreign("db1") {
+	b.WriteString(preamble)
+	for _, line := range row.Script() {
+		b.WriteString(line + "\n")
+	}
+	for _, line := range foreign(row, "db1") {
 		b.WriteString(hosts(line) + "\n")
 	}
 	b.WriteString("sledctl bootstrap >/dev/null || exit\n\n")
+	if row.Is(lattice.Agent) == lattice.Running {
+		b.WriteString("# beside it, from each bootstrap to the next reboot of the sled: sledctl agent\n")
+	}
 	aliens := 0
 	for _, a := range acts {
-		for _, line := range a.shell(aliens) {
+		for _, line := range a.shell(row, aliens) {
 			b.WriteString(line + "\n")
 		}
 		if a.hand == "alien" {
@@ -54,6 +60,22 @@ func script(acts []act, u2 int) string {
 // listed are the columns in which two runs of one history may be compared.
 const listed = "name,state,wanted,cpus,protected"
 
+// zonesBelow is the dataset in which the zone of an instance lies.
+func zonesBelow(row lattice.Row, name string) string {
+	if row.Has(lattice.Disks, lattice.LoneM2, lattice.RpoolOnly) {
+		return zoneParent("rpool")
+	}
+	return zoneParent("$(of pool " + name + ")")
+}
+
+// ledgers are the copies of the state file, as a shell finds them.
+func ledgers(row lattice.Row) string {
+	if dir := row.Ledger(); dir != "" {
+		return dir + "/ledger.jsonl"
+	}
+	return "/pool/int/*/config/sledctl/ledger.jsonl"
+}
+
 // hosts is a command of the host's, each word quoted.
 func hosts(line string) string {
 	words := strings.Fields(line)
@@ -66,17 +88,33 @@ func hosts(line string) string {
 }
 
 // shell are the lines that do what an act does.
-func (a act) shell(aliens int) []string {
+func (a act) shell(row lattice.Row, aliens int) []string {
 	zone := fmt.Sprintf(`"$(of zone %s)"`, a.name)
 	switch a.hand {
 	case "":
-		line := "run " + a.verb.line()
+		pool := row.PoolName()
+		line := "run " + a.verb.on(row, pool)
+		if _, input := row.Extras(a.verb.name, pool); a.verb.extra && input != "" {
+			line = "printf '%s' " + host.Quote(input) + " | " + line
+		}
 		if a.verb.how == host.CrashDuring {
 			line += " # in the middle of it: what a process of the simulated sled does ends with it, so this is the nearest"
 		}
 		return []string{line}
 	case "power":
-		return []string{"sledctl sim reboot"}
+		lines := append([]string{"sledctl sim reboot"}, row.BootScript()...)
+		if row.Is(lattice.Mode) == lattice.RAMDisk {
+			names := []string{"db1"}
+			for n := range aliens {
+				names = append(names, alien(n))
+			}
+			for _, name := range names {
+				for _, line := range foreign(row, name) {
+					lines = append(lines, hosts(line))
+				}
+			}
+		}
+		return lines
 	case "pull":
 		return []string{"sledctl sim disk remove " + m2}
 	case "insert":
@@ -84,11 +122,11 @@ func (a act) shell(aliens int) []string {
 	case "lose":
 		return []string{
 			`for i in ` + strings.Join(names(), " ") + `; do eval "was_$i=\$(of zone $i)"; done`,
-			`rm "${SLEDCTL_HOST#sim:}"/root/pool/int/*/config/sledctl/ledger.jsonl`, begunAnew + " >/dev/null",
+			`rm "${SLEDCTL_HOST#sim:}"/root` + ledgers(row), begunAnew + " >/dev/null",
 		}
 	case "alien":
 		var lines []string
-		for _, line := range foreign(alien(aliens)) {
+		for _, line := range foreign(row, alien(aliens)) {
 			lines = append(lines, hosts(line))
 		}
 		return lines
@@ -99,9 +137,9 @@ func (a act) shell(aliens int) []string {
 	case "unlink":
 		return []string{`host dladm delete-vnic "$(last ` + a.name + `)"`}
 	case "destroy":
-		return []string{`host zfs destroy -r "$(of pool ` + a.name + `)/crypt/zone/$(of zone ` + a.name + `)"`}
+		return []string{`host zfs destroy -r "` + zonesBelow(row, a.name) + `/$(of zone ` + a.name + `)"`}
 	case "restart":
-		return []string{"host svcadm -z " + zone + " restart " + propolisService, "sleep 1"}
+		return []string{"host svcadm -z " + zone + " restart " + propolisService(row), "sleep 1"}
 	}
 	panic("no hand " + a.hand)
 }
@@ -147,7 +185,7 @@ func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var want []string
-			prepareOnce(t, 1).inBubble(t, func(p *player) {
+			prepareOnce(t, plain()).inBubble(t, func(p *player) {
 				for _, a := range acts {
 					if err := p.play(a); err != nil {
 						t.Error(err)
@@ -167,9 +205,9 @@ func TestAScriptPlaysTheHistoryThatItIsPrintedFrom(t *testing.T) {
 				}
 				want = append(want, strings.Split(strings.TrimSpace(out), "\n")...)
 			})
-			got, err := runScript(t, script(acts, 1))
+			got, err := runScript(t, script(acts, plain()))
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("%v (-played +script):\n%s\n%s", err, diff, script(acts, 1))
+				t.Errorf("%v (-played +script):\n%s\n%s", err, diff, script(acts, plain()))
 			}
 		})
 	}

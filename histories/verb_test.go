@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/lattice"
 )
 
 // act is one thing of a history: a verb of sledctl's, or somebody's hand.
@@ -22,6 +23,7 @@ type verb struct {
 	name string // the instance, if it is about one
 
 	cpus, nics int
+	extra      bool // with the disks or the spec of the sled's row
 	protect    string
 	recreate   bool
 	yes        bool
@@ -31,8 +33,11 @@ type verb struct {
 	how   host.CrashMode
 }
 
-// line is the command line without the program's name.
-func (v verb) line() string {
+// line is the command line without the program's name, on a plain sled.
+func (v verb) line() string { return v.on(plain(), "") }
+
+// on is the command line on the sled of a row.
+func (v verb) on(row lattice.Row, pool string) string {
 	words := []string{"instance", v.word, v.name}
 	if v.word == "propolis stop" || slices.Contains(steps(), v.word) {
 		words = []string{v.word, "--instance", v.name}
@@ -49,8 +54,12 @@ func (v verb) line() string {
 		}
 	}
 	add(v.cpus != 0, fmt.Sprint("--cpus ", v.cpus))
-	for range v.nics {
-		words = append(words, "--nic over=net0")
+	for n := range v.nics {
+		words = append(words, row.NIC(n))
+	}
+	if v.extra {
+		flags, _ := row.Extras(v.name, pool)
+		words = append(words, flags)
 	}
 	add(v.protect != "", v.protect)
 	add(v.recreate, "--recreate")
@@ -84,9 +93,10 @@ type weight[T any] struct {
 	often int
 }
 
-// drawActs draws what happens next: one thing, or some steps of a way up.
-func drawActs(r *rand.Rand, m *model) []act {
-	a := drawAct(r)
+// drawActs draws what happens next on the sled of a row: one thing, or some steps of
+// a way up.
+func drawActs(r *rand.Rand, m *model, row lattice.Row) []act {
+	a := drawAct(r, row)
 	at := slices.Index(steps(), a.verb.word)
 	it := m.vms[a.verb.name]
 	if at < 0 || it.life != none && it.life != begun && it.life != stale {
@@ -99,11 +109,14 @@ func drawActs(r *rand.Rand, m *model) []act {
 	return append(acts, a)
 }
 
-func drawAct(r *rand.Rand) act {
+func drawAct(r *rand.Rand, row lattice.Row) act {
 	name := draw(r, []weight[string]{{"a", 5}, {"b", 3}, {"c", 1}})
 	hand := draw(r, []weight[string]{
 		{"", 70}, {"halt", 6}, {"remove", 4}, {"unlink", 4}, {"destroy", 4}, {"restart", 4}, {"alien", 1}, {"lose", 1}, {"power", 5}, {"pull", 2}, {"insert", 3},
 	})
+	if (hand == "pull" || hand == "insert") && row.Is(lattice.Disks) != lattice.TwoM2s {
+		hand = "" // there is no second one, with which the sled could go on
+	}
 	if hand != "" {
 		return act{hand: hand, name: name}
 	}
@@ -116,8 +129,17 @@ func drawAct(r *rand.Rand) act {
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	switch v.word {
 	case "ensure":
-		v.cpus = draw(r, []weight[int]{{0, 3}, {2, 1}, {4, 2}})
-		v.nics = draw(r, []weight[int]{{0, 3}, {1, 3}, {2, 1}})
+		v.cpus = draw(r, []weight[int]{{0, 3}, {2, 1}, {4, 2}, {row.CPUs(), 1}})
+		v.nics = draw(r, []weight[int]{{0, 3}, {row.NICs(), 3}, {min(2, row.NICs()), 1}})
+		if !row.Has(lattice.VMDisks, lattice.None) {
+			v.extra = some(2)
+		}
+		if row.Is(lattice.VMDisks) == lattice.Crucible { // a spec says how many there are
+			v.nics = 0
+			if v.extra {
+				v.cpus, v.nics = max(v.cpus, 1), row.NICs()
+			}
+		}
 		v.protect = draw(r, []weight[string]{{"", 8}, {"--protect", 1}, {"--no-protect", 1}})
 		v.recreate = some(4)
 	case "delete":

@@ -350,6 +350,9 @@ func (c chooser) checkPool(name string) error {
 		}
 		names = append(names, p.Name)
 	}
+	if len(names) == 0 {
+		return ErrNoPool // whatever was asked for
+	}
 	return &InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + orNone(names), Absent: true}
 }
 

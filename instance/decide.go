@@ -76,18 +76,22 @@ func (s Settings) ready(seen Seen) (packaging.Kind, error) {
 		return "", seen.Bootrom
 	}
 	if _, ok := seen.Inv.Link(s.ControlLink); !ok {
-		return "", &NotPreparedError{Link: s.ControlLink}
+		return "", &NotPreparedError{What: "control link", Link: s.ControlLink}
+	}
+	if _, ok := seen.Inv.Link(s.GZVNIC); s.GZVNIC != "" && !ok {
+		return "", &NotPreparedError{What: "global zone's VNIC", Link: s.GZVNIC}
 	}
 	return kind, nil
 }
 
-// NotPreparedError is a sled without the link that control VNICs lie over: a
-// reboot takes the etherstub away, and bootstrap makes it.
-type NotPreparedError struct{ Link string }
+// NotPreparedError is a sled without the link that control VNICs lie over, or that
+// by which the global zone reaches them: a reboot takes them away, and bootstrap
+// makes them.
+type NotPreparedError struct{ What, Link string }
 
 // Error names the link.
 func (e *NotPreparedError) Error() string {
-	return fmt.Sprintf("the control link %s is not there", e.Link)
+	return fmt.Sprintf("the %s %s is not there", e.What, e.Link)
 }
 
 // Hint says what makes it.

@@ -76,6 +76,16 @@ func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change Change
 	return c.decide(view, s.look(), moment("decided"), c.ID("web1"), change)
 }
 
+// Without its own link the global zone would wait in vain for Propolis.
+func TestTheGlobalZoneNeedsItsWay(t *testing.T) {
+	c := settings()
+	c.GZVNIC = "gz0"
+	_, _, err := prepared().decide(t, c, operationtest.Book(t), Change{Wanted: oneNIC()})
+	if is, ok := errors.AsType[*NotPreparedError](err); !ok || is.Link != "gz0" {
+		t.Errorf("error: %v", err)
+	}
+}
+
 func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 	c := settings()
 	d, r, err := prepared().decide(t, c, operationtest.Book(t), Change{Wanted: oneNIC()})
@@ -583,7 +593,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 		"no memory":                      {wanted: Wanted{Memory: size(0)}, field: "memory"},
 		"parts of a MiB":                 {wanted: Wanted{Memory: size(12345)}, field: "memory"},
 		"a pool that is not there":       {wanted: Wanted{Pool: pool("tank")}, field: "pool"},
-		"a pool without a place":         {wanted: Wanted{Pool: pool("rpool")}, change: func(s *scene) { s.Datasets[1].Mounted = false }, field: "pool"},
+		"no pool with a place":           {wanted: Wanted{Pool: pool("rpool")}, change: func(s *scene) { s.Datasets[1].Mounted = false }}, // it is not the operator's word that is wrong
 		"an address of another network":  {wanted: Wanted{Address: address("10.78.0.5/24")}, field: "address"},
 		"the network's own address":      {wanted: Wanted{Address: address("10.77.0.0/24")}, field: "address"},
 		"the broadcast address":          {wanted: Wanted{Address: address("10.77.0.255/24")}, field: "address"},

@@ -21,8 +21,11 @@ type Settings struct {
 
 	// ControlLink is what control VNICs lie over: an etherstub or a link.
 	ControlLink string
-	GuestLink   string // what guest VNICs lie over unless told otherwise
-	MTU         int    // of control VNICs; 0 leaves what the link gives
+	// GZVNIC is the global zone's own link, by which it reaches control addresses;
+	// empty: it has a way of its own.
+	GZVNIC    string
+	GuestLink string // what guest VNICs lie over unless told otherwise
+	MTU       int    // of control VNICs; 0 leaves what the link gives
 
 	// Underlay is the network of the control addresses; invalid: there is
 	// none, and addresses come by DHCP.

@@ -28,6 +28,27 @@ func (r Row) Has(dimension string, values ...string) bool {
 	return slices.Contains(values, r.Is(dimension))
 }
 
+// With is the row with other values. It panics where the table has none of them, or
+// says that there never is such a sled.
+func (r Row) With(values map[string]string) Row {
+	row := slices.Clone(r.values)
+	for name, value := range values {
+		d := slices.IndexFunc(r.table.Dimensions, func(d Dimension) bool { return d.Name == name })
+		if d < 0 || !slices.Contains(r.table.Dimensions[d].Values, value) {
+			panic("there is no " + name + "=" + value)
+		}
+		row[d] = slices.Index(r.table.Dimensions[d].Values, value)
+	}
+	with := Row{r.table, row}
+	if (&solver{r.table, r.table.rules()}).broken(row) {
+		panic("never: " + with.String())
+	}
+	return with
+}
+
+// Plain is the row of first values.
+func (t *Table) Plain() Row { return Row{t, make([]int, len(t.Dimensions))} }
+
 // String is what is not the first of its dimension.
 func (r Row) String() string {
 	var words []string

@@ -2,12 +2,9 @@ package lattice
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -55,17 +52,67 @@ func Lay(ctx context.Context, r Row) (*sim.Sled, error) {
 
 // LayOn is Lay on a fresh sled, which may lie in a directory.
 func (r Row) LayOn(ctx context.Context, s *sim.Sled) error {
-	err := write(s, configFile, r.Config(), 0o600)
-	if err == nil {
-		err = r.laySecrets(s)
+	pool, err := r.Pool(ctx, s)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = r.Boot(ctx, s)
+	for _, step := range r.steps(pool) {
+		if err := step.take(ctx, s); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = r.layDisks(ctx, s)
+	return nil
+}
+
+// Booted is what the sled's system does by itself when it boots, where its root
+// does not remember it: its links, and what its neighbours are.
+func (r Row) Booted(ctx context.Context, s *sim.Sled) error {
+	if r.Is(Mode) != RAMDisk {
+		return nil
 	}
-	return err
+	for _, step := range r.bootSteps() {
+		if err := step.take(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Script is the layout as lines of a shell whose SLEDCTL_HOST names a directory:
+// first the sled, then what is laid out on it. The function host runs a command of
+// the sled.
+func (r Row) Script() []string {
+	lines := []string{"sledctl sim init" + r.initFlags() + " >/dev/null || exit"}
+	for _, step := range r.steps(r.PoolName()) {
+		lines = append(lines, step.shell())
+	}
+	return lines
+}
+
+// BootScript is Booted as lines of such a shell.
+func (r Row) BootScript() (lines []string) {
+	if r.Is(Mode) != RAMDisk {
+		return nil
+	}
+	for _, step := range r.bootSteps() {
+		lines = append(lines, step.shell())
+	}
+	return lines
+}
+
+func (r Row) initFlags() string {
+	o := r.Options()
+	flags := fmt.Sprintf(" --mode %s --latency %s --m2 %d --u2 %d --links %d --seed %d", o.Mode, o.Latency, max(o.M2, 0), max(o.U2, 0), o.Links, o.Seed)
+	if o.Installed {
+		flags += " --installed"
+	}
+	return flags
+}
+
+// steps lay out all of a row.
+func (r Row) steps(pool string) []step {
+	steps := append([]step{{file: configFile, text: r.Config(), mode: 0o600}}, r.secretSteps()...)
+	return append(append(steps, r.bootSteps()...), r.diskSteps(pool)...)
 }
 
 const (
@@ -77,14 +124,14 @@ const (
 // secret is that of epoch 0.
 const secret = "5ec7e70000000000000000000000000000000000000000000000000000000000"
 
-func (r Row) laySecrets(s *sim.Sled) error {
+func (r Row) secretSteps() []step {
 	switch r.Is(Keys) {
 	case Development:
 		return nil
 	case KeyFile:
-		return write(s, secretsFile, "0 "+secret+"\n", 0o600)
+		return []step{{file: secretsFile, text: "0 " + secret + "\n", mode: 0o600}}
 	case KeyCommand:
-		return write(s, secretsProgram, "#!/bin/sh\ncase $1 in\nlatest) echo 0 ;;\n0) echo "+secret+" ;;\n*) exit 1 ;;\nesac\n", 0o755)
+		return []step{{file: secretsProgram, text: "#!/bin/sh\ncase $1 in\nlatest) echo 0 ;;\n0) echo " + secret + " ;;\n*) exit 1 ;;\nesac\n", mode: 0o755}}
 	}
 	r.missing(Keys)
 	return nil
@@ -151,10 +198,18 @@ func (r Row) configStorage() string {
 	default:
 		r.missing(Keys)
 	}
-	if r.Is(Disks) == RpoolOnly {
-		text += "[paths]\nledger = \"/var/sledctl\"\n"
+	if dir := r.Ledger(); dir != "" {
+		text += "[paths]\nledger = \"" + dir + "\"\n"
 	}
 	return text
+}
+
+// Ledger is paths.ledger.
+func (r Row) Ledger() string {
+	if r.Is(Disks) == RpoolOnly {
+		return "/var/sledctl"
+	}
+	return ""
 }
 
 func (r Row) configReservoir() string {
@@ -177,53 +232,18 @@ func (r Row) Enlarged() string {
 	return strings.Replace(r.Config(), `reservoir = "1G"`, `reservoir = "`+enough+`"`, 1)
 }
 
-// Boot is what the sled's system does by itself when it boots, where the root
-// does not remember it: its links, and what its neighbours are. On a fresh sled it
-// is what somebody has once done.
-func (r Row) Boot(ctx context.Context, s *sim.Sled) error {
-	var lines []string
+// bootSteps lay out what a root on a RAM disk does not remember.
+func (r Row) bootSteps() (steps []step) {
 	if r.Is(MTU) == Wide {
 		for _, l := range []string{"net1", "net2", "net3"} {
-			lines = append(lines, "dladm set-linkprop -p mtu=9000 "+l)
+			steps = append(steps, step{line: "dladm set-linkprop -p mtu=9000 " + l})
 		}
 	}
 	switch r.Is(Link) {
 	case Aggregation:
-		lines = append(lines, "dladm create-aggr -L active -l net2 -l net3 aggr0")
+		steps = append(steps, step{line: "dladm create-aggr -L active -l net2 -l net3 aggr0"})
 	case VLAN:
-		lines = append(lines, "dladm create-vlan -l net2 -v 7 vlan7")
+		steps = append(steps, step{line: "dladm create-vlan -l net2 -v 7 vlan7"})
 	}
-	if err := run(ctx, s, lines...); err != nil {
-		return err
-	}
-	return r.neighbours().make(ctx, s)
-}
-
-// Booted is Boot where it is needed after a reboot.
-func (r Row) Booted(ctx context.Context, s *sim.Sled) error {
-	if r.Is(Mode) != RAMDisk {
-		return nil
-	}
-	return r.Boot(ctx, s)
-}
-
-// run runs commands of the host, as an operator does.
-func run(ctx context.Context, s *sim.Sled, lines ...string) error {
-	for _, line := range lines {
-		words := strings.Fields(line)
-		result, err := s.Host().Run(ctx, host.Command{Program: words[0], Args: words[1:]})
-		if err == nil && result.Exit != 0 {
-			err = fmt.Errorf("exit %d: %s", result.Exit, result.Stderr)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", line, err)
-		}
-	}
-	return nil
-}
-
-func write(s *sim.Sled, name, text string, mode fs.FileMode) error {
-	files := s.Host().Files()
-	dir := name[:strings.LastIndexByte(name, '/')]
-	return errors.Join(host.MkdirAll(files, dir, 0o755), host.WriteFile(files, name, []byte(text), mode))
+	return append(steps, r.neighbours().steps...)
 }

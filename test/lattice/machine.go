@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -38,7 +37,7 @@ func (r Row) Memory() (short bool) { return r.Is(Reservoir) == TooLittle }
 
 type document struct {
 	Name   string          `json:"name"`
-	CPUs   json.Number     `json:"cpus"`
+	CPUs   int             `json:"cpus"`
 	Memory string          `json:"memory"`
 	Disks  []disk          `json:"disks,omitempty"`
 	NICs   []nic           `json:"nics,omitempty"`
@@ -57,8 +56,8 @@ type nic struct {
 
 // Document describes a machine of the row, as instance ensure -f reads it.
 func (r Row) Document(name string) string {
-	d := document{Name: name, CPUs: json.Number(r.Is(CPUs)), Memory: "2G"}
-	for n := range r.nics() {
+	d := document{Name: name, CPUs: r.CPUs(), Memory: "2G"}
+	for n := range r.NICs() {
 		card := nic{}
 		if n > 0 {
 			card.Over = "net1" // beside the guest link
@@ -90,11 +89,64 @@ func (r Row) Document(name string) string {
 	return string(text)
 }
 
-func (r Row) nics() (n int) {
+// NIC is what describes the n-th NIC of a machine of the row on a command line.
+func (r Row) NIC(n int) string {
+	word := "--nic over=net0"
+	if n > 0 {
+		word = "--nic over=net1"
+	}
+	if r.Is(Link) == VLAN {
+		word += fmt.Sprint(",vlan=", 100+n)
+	}
+	return word
+}
+
+// NICs is how many a machine of the row has.
+func (r Row) NICs() (n int) {
 	if _, err := fmt.Sscan(r.Is(NICs), &n); err != nil {
 		r.missing(NICs)
 	}
 	return n
+}
+
+// CPUs are those of a machine of the row.
+func (r Row) CPUs() (n int) {
+	if _, err := fmt.Sscan(r.Is(CPUs), &n); err != nil {
+		r.missing(CPUs)
+	}
+	return n
+}
+
+// PoolName is Pool of a sled that is yet to be made: they are all the same.
+func (r Row) PoolName() string {
+	s := sim.New(r.Options())
+	defer s.Close()
+	pool, err := r.Pool(context.Background(), s)
+	if err != nil {
+		panic(err) // of a sled in memory
+	}
+	return pool
+}
+
+// Extras are what a machine of the row has beside CPUs and NICs, on a command line,
+// and what that reads from standard input. Pool is the row's.
+func (r Row) Extras(name, pool string) (flags, input string) {
+	switch r.Is(VMDisks) {
+	case None:
+		return "", ""
+	case File:
+		return "--disk " + volumes + "/" + name + ".img", ""
+	case Zvol:
+		return "--disk " + pool + volumes + "/" + name, ""
+	case ReadOnly:
+		return "--disk " + volumes + "/" + name + ".img --disk " + volumes + "/image.iso,readonly", ""
+	case Shared:
+		return "--disk " + volumes + "/image.iso,readonly", ""
+	case Crucible:
+		return "--spec -", string(r.distributed(name))
+	}
+	r.missing(VMDisks)
+	return "", ""
 }
 
 // volumes is where what machines have for disks is mounted.
@@ -116,7 +168,7 @@ func (r Row) distributed(name string) json.RawMessage {
 		`"data":{"type":"nvme_disk","component":{"backend_id":"data-backend","pci_path":{"bus":0,"device":16,"function":0},"serial_number":[100,97,116,97,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}}`,
 		`"data-backend":{"type":"crucible_storage_backend","component":{"request_json":` + string(request) + `,"readonly":false}}`,
 	}
-	for n := range r.nics() {
+	for n := range r.NICs() {
 		parts = append(parts,
 			fmt.Sprintf(`"net%d":{"type":"virtio_nic","component":{"backend_id":"net%d-backend","interface_id":"00000000-0000-4000-8000-00000000000%d","pci_path":{"bus":0,"device":%d,"function":0}}}`, n, n, n, 8+n),
 			fmt.Sprintf(`"net%d-backend":{"type":"virtio_network_backend","component":{"vnic_name":"any%d"}}`, n, n))
@@ -151,26 +203,20 @@ func (r Row) Input(ctx context.Context, s *sim.Sled, name string) (string, error
 	return strings.ReplaceAll(r.Document(name), "VOLUMES", pool+volumes), err
 }
 
-func (r Row) layDisks(ctx context.Context, s *sim.Sled) error {
+// diskSteps lay out what machines have for disks: those of the row, and those of
+// histories.
+func (r Row) diskSteps(pool string) []step {
 	if r.Has(VMDisks, None, Crucible) {
 		return nil
 	}
-	pool, err := r.Pool(ctx, s)
-	if err == nil {
-		err = run(ctx, s, "zfs create -o mountpoint="+volumes+" "+pool+volumes)
-	}
-	if err == nil {
-		err = host.WriteFile(s.Host().Files(), volumes+"/image.iso", make([]byte, 4096), 0o444)
-	}
-	for _, name := range r.Machines() {
-		if err != nil {
-			return err
-		}
+	block := strings.Repeat("0", 16)
+	steps := []step{{line: "zfs create -o mountpoint=" + volumes + " " + pool + volumes}, {file: volumes + "/image.iso", text: block, mode: 0o444}}
+	for _, name := range append(r.Machines(), "a", "b", "c") {
 		if r.Is(VMDisks) == Zvol {
-			err = run(ctx, s, "zfs create -V 1g "+pool+volumes+"/"+name)
+			steps = append(steps, step{line: "zfs create -V 1g " + pool + volumes + "/" + name})
 		} else {
-			err = host.WriteFile(s.Host().Files(), volumes+"/"+name+".img", make([]byte, 4096), 0o644)
+			steps = append(steps, step{file: volumes + "/" + name + ".img", text: block, mode: 0o644})
 		}
 	}
-	return err
+	return steps
 }

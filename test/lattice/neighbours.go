@@ -11,10 +11,10 @@ import (
 	"github.com/sledctl/sledctl/sim"
 )
 
-// neighbours is what others have on the sled: the commands that make it, and what
-// of it is compared by content.
+// neighbours is what others have on the sled: the steps that make it, and what of
+// it is compared by content.
 type neighbours struct {
-	commands                      []string
+	steps                         []step
 	zones, links, datasets, files []string
 }
 
@@ -25,15 +25,27 @@ func (n *neighbours) zoneOf(r Row, name, link string) {
 		brand = "ipkg"
 	}
 	dataset := "rpool/" + strings.ReplaceAll(name, "/", "-") + ".d"
-	n.commands = append(n.commands,
-		"zfs create -o mountpoint=/others/"+name+" "+dataset, "zfs create "+dataset+"/zone", "CHMOD /others/"+name+"/zone",
-		"dladm create-vnic -l net1 "+link,
-		"zonecfg -z "+name+" create -b ; set brand="+brand+" ; set zonepath=/others/"+name+"/zone ; set autoboot=true ; set ip-type=exclusive ; add net ; set physical="+link+" ; end",
-		"zoneadm -z "+name+" install", "zoneadm -z "+name+" boot", "WRITE /others/"+name+"/zone/root/data")
+	n.run("zfs create -o mountpoint=/others/"+name+" "+dataset, "zfs create "+dataset+"/zone")
+	n.steps = append(n.steps, step{file: "/others/" + name + "/zone", mode: 0o700})
+	n.vnic("net1", link)
+	n.run("zonecfg -z "+name+" create -b ; set brand="+brand+" ; set zonepath=/others/"+name+"/zone ; set autoboot=true ; set ip-type=exclusive ; add net ; set physical="+link+" ; end",
+		"zoneadm -z "+name+" install", "zoneadm -z "+name+" boot")
+	n.steps = append(n.steps, step{file: "/others/" + name + "/zone/root/data", text: "precious", mode: 0o600})
 	n.zones = append(n.zones, name)
-	n.links = append(n.links, link)
 	n.datasets = append(n.datasets, dataset)
 	n.files = append(n.files, "/others/"+name+"/zone/root/data")
+}
+
+// vnic makes a VNIC, whose address is the same each time.
+func (n *neighbours) vnic(over, link string) {
+	n.run(fmt.Sprintf("dladm create-vnic -l %s -m 02:08:20:0e:0e:%02x %s", over, len(n.links), link))
+	n.links = append(n.links, link)
+}
+
+func (n *neighbours) run(lines ...string) {
+	for _, line := range lines {
+		n.steps = append(n.steps, step{line: line})
+	}
 }
 
 // neighbours are those of a row.
@@ -45,38 +57,19 @@ func (r Row) neighbours() (n neighbours) {
 	case NearMisses:
 		n.zoneOf(r, "propolis_baseball", "vnic_propolisx0")
 		n.zoneOf(r, "propolis_instance_mine", "vnic_propolis_guest0")
-		n.commands = append(n.commands, "dladm create-vnic -l net1 vnic_propolis_mgmt0", "ipadm create-if vnic_propolis_mgmt0",
-			"ipadm create-addr -T static -a 172.16.5.5/24 vnic_propolis_mgmt0/v4", "zfs create rpool/propolis_base_mine")
-		n.links, n.datasets = append(n.links, "vnic_propolis_mgmt0"), append(n.datasets, "rpool/propolis_base_mine")
+		n.vnic("net1", "vnic_propolis_mgmt0")
+		n.run("ipadm create-if vnic_propolis_mgmt0", "ipadm create-addr -T static -a 172.16.5.5/24 vnic_propolis_mgmt0/v4", "zfs create rpool/propolis_base_mine")
+		n.datasets = append(n.datasets, "rpool/propolis_base_mine")
 	case SledAgents:
-		const server = "oxz_propolis-server_5a1fbcd1-1b4d-4b61-a8dd-0d3d2b2f2d1c"
-		n.commands = append(n.commands, "dladm create-etherstub underlay_stub0", "dladm create-vnic -l underlay_stub0 oxControlInstance7",
-			"dladm create-vnic -l net1 oxGuestInstance7")
-		n.links = append(n.links, "underlay_stub0", "oxControlInstance7", "oxGuestInstance7")
-		n.zoneOf(r, server, "oxControlService0")
+		n.run("dladm create-etherstub underlay_stub0")
+		n.links = append(n.links, "underlay_stub0")
+		n.vnic("underlay_stub0", "oxControlInstance7")
+		n.vnic("net1", "oxGuestInstance7")
+		n.zoneOf(r, "oxz_propolis-server_5a1fbcd1-1b4d-4b61-a8dd-0d3d2b2f2d1c", "oxControlService0")
 	default:
 		r.missing(Neighbours)
 	}
 	return n
-}
-
-// make makes what the neighbours have.
-func (n neighbours) make(ctx context.Context, s *sim.Sled) error {
-	files := s.Host().Files()
-	for _, line := range n.commands {
-		var err error
-		if name, ok := strings.CutPrefix(line, "CHMOD "); ok {
-			err = files.Chmod(name, 0o700)
-		} else if name, ok := strings.CutPrefix(line, "WRITE "); ok {
-			err = host.WriteFile(files, name, []byte("precious"), 0o600)
-		} else {
-			err = run(ctx, s, line)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", line, err)
-		}
-	}
-	return nil
 }
 
 // Foreign tells of all that the neighbours have, by content.

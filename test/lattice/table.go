@@ -105,7 +105,7 @@ func Sleds() Table {
 			{Addresses, []string{IPv4, IPv6, DHCP}},
 			{Link, []string{Etherstub, Physical, Aggregation, VLAN}},
 			{MTU, []string{Narrow, Wide}},
-			{NICs, []string{"0", "1", "8"}},
+			{NICs, []string{"1", "0", "8"}},
 			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible}},
 			{CPUs, []string{"2", "1", "32"}},
 			{Reservoir, []string{None, Enough, TooLittle}},
