@@ -84,8 +84,19 @@ func (s Settings) Wants() inventory.Want {
 
 // look lists zones and datasets and works out the mark of this system.
 func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
-	got := Look{Inv: inventory.Look(ctx, h, s.Wants())}
-	if err := got.Inv.Know(s.Wants().Parts...); err != nil {
+	return s.lookFor(ctx, h, s.Wants())
+}
+
+// lookAlone is look for who changes something: it refuses beside another owner.
+func (s Settings) lookAlone(ctx context.Context, h host.Host) (Look, error) {
+	want := s.Wants()
+	want.Parts = append(want.Parts, inventory.Rival)
+	return s.lookFor(ctx, h, want)
+}
+
+func (s Settings) lookFor(ctx context.Context, h host.Host, want inventory.Want) (Look, error) {
+	got := Look{Inv: inventory.Look(ctx, h, want)}
+	if err := got.Inv.Know(want.Parts...); err != nil {
 		return Look{}, err
 	}
 	var err error
@@ -161,7 +172,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, pool string, dr
 	var result Record
 	report, err := operation.Run(ctx, env, operation.Request[Look]{
 		Verb: "base ensure", Subject: Subject(pool), DryRun: dryRun, Keep: keep,
-		Look: s.look,
+		Look: s.lookAlone,
 		Decide: func(view ledger.View, seen Look, at operation.Moment) (operation.Decision, error) {
 			d, r, err := s.decide(view, seen, pool)
 			result = r

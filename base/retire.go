@@ -92,7 +92,7 @@ func (s Settings) Retire(ctx context.Context, env operation.Env, name string, cl
 		return false, report, err
 	}
 	report, err = operation.Run(ctx, env, operation.Request[Look]{
-		Verb: "base retire", Subject: Subject(r.Pool), DryRun: dryRun, Look: s.look,
+		Verb: "base retire", Subject: Subject(r.Pool), DryRun: dryRun, Look: s.lookAlone,
 		Decide: func(view ledger.View, seen Look, _ operation.Moment) (operation.Decision, error) {
 			r, there, err := find(view, name)
 			if err != nil || !there {

@@ -250,7 +250,7 @@ func TestAVMOfAnotherToolIsTakenOver(t *testing.T) {
 			s.command("zonecfg -z " + zone + " remove attr name=sledctl-" + attr)
 		}
 		s.command("zfs inherit sledctl:instance " + fmt.Sprint(before["pool"]) + "/crypt/zone/" + zone)
-		s.write("/etc/sledctl/config.toml", strings.Split(otherTool, "\n[names]")[0])
+		s.write("/etc/sledctl/config.toml", strings.NewReplacer("\nzone_", "\nother_zone_", "\nvnic_", "\nother_vnic_").Replace(otherTool))
 		s.loseLedger()
 		s.run("bootstrap --new-ledger")
 		s.run("reap")

@@ -52,8 +52,8 @@ func defects() []defect {
 		},
 		{
 			name: "others' zones taken for ours", file: "reap/judge_zone.go",
-			old:  `if !k.names.WhoseZone(z.Name, attrs(config)).Ours() {`,
-			new:  `if !planted("others' zones taken for ours") && !k.names.WhoseZone(z.Name, attrs(config)).Ours() {`,
+			old:  `if !claim.Ours() && !r.named(z, claim)`,
+			new:  `if !planted("others' zones taken for ours") && !claim.Ours() && !r.named(z, claim)`,
 			rows: []string{"bootstrap/" + string(silent)},
 			told: "what is not sledctl's",
 		},

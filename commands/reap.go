@@ -66,7 +66,7 @@ network stay. The records of the instances stay too: instance ensure makes them 
 
 // reapSettings are what reap takes from the configuration.
 func reapSettings(c config.Config) reap.Settings {
-	return reap.Settings{Names: prefixes(c), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c)}
+	return reap.Settings{Names: prefixes(c), Links: networkSettings(c).Under(), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c)}
 }
 
 func runReap(ctx context.Context, e *Env, f reapFlags) error {

@@ -29,7 +29,7 @@ func prefixes(c config.Config) sled.Prefixes { return c.Names.Prefixes() }
 func networkSettings(c config.Config) network.Settings {
 	return network.Settings{
 		Names: prefixes(c), ControlLink: c.Network.ControlLink, Etherstub: c.Network.Etherstub,
-		GZVNIC: c.Network.GZVNIC, GZAddress: c.Network.GZAddress, MTU: c.Network.MTU,
+		GuestLink: c.Network.GuestLink, GZVNIC: c.Network.GZVNIC, GZAddress: c.Network.GZAddress, MTU: c.Network.MTU,
 	}
 }
 

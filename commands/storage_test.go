@@ -234,7 +234,7 @@ func TestAPreparedSledCostsALook(t *testing.T) {
 		return c.n
 	}
 	want := map[string]int{
-		"prtconf": 1, "zpool list": 1, "zfs get": 1, "zoneadm list": 1, "svcprop -p": 1, "uname": 1, "ipadm show-addr": 1,
+		"prtconf": 1, "zpool list": 1, "zfs get": 1, "zoneadm list": 1, "svcs -H": 1, "uname": 1, "ipadm show-addr": 1,
 		"dladm show-link": 1, "dladm show-vnic": 1,
 	}
 	for name, got := range map[string]map[string]int{"one U.2": looks(1, "bootstrap"), "ten": looks(10, "bootstrap"), "a dry run": looks(10, "bootstrap -n")} {

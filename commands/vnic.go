@@ -78,7 +78,7 @@ func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {
 	}
 	var shown []shownVNIC
 	for _, l := range links {
-		if l.Class == "vnic" && (all || prefixes(c).WhoseVNIC(l.Name).Ours() || l.Name == c.Network.GZVNIC) {
+		if l.Class == "vnic" && (all || prefixes(c).NameOfVNIC(l.Name).Ours() || l.Name == c.Network.GZVNIC) {
 			shown = append(shown, shownVNIC{Name: l.Name, Over: l.Over, MAC: l.MAC, VLAN: l.VLAN, MTU: l.MTU, Zone: l.Zone})
 		}
 	}

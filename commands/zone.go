@@ -95,7 +95,7 @@ func (e *Env) zones(ctx context.Context, all bool) ([]shownZone, error) {
 	if err != nil {
 		return nil, err
 	}
-	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs}})
+	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools}})
 	zones, err := inv.Zones()
 	if err != nil {
 		return nil, err
@@ -106,8 +106,7 @@ func (e *Env) zones(ctx context.Context, all bool) ([]shownZone, error) {
 	}
 	var shown []shownZone
 	for _, z := range zones {
-		config, _ := inv.Config(z.Name)
-		claim := prefixes(c).WhoseZone(z.Name, attrs(config))
+		claim := inv.Whose(prefixes(c), z)
 		if !all && !claim.Ours() {
 			continue
 		}
@@ -121,14 +120,6 @@ func (e *Env) zones(ctx context.Context, all bool) ([]shownZone, error) {
 		shown = append(shown, s)
 	}
 	return shown, nil
-}
-
-func attrs(c zone.Config) map[string]string {
-	all := make(map[string]string, len(c.Attrs))
-	for _, a := range c.Attrs {
-		all[a.Name] = a.Value
-	}
-	return all
 }
 
 func (e *Env) completeZones(ctx context.Context) []string {

@@ -78,19 +78,21 @@ type Propolis struct {
 	Port        uint16   `toml:"port" default:"12400" doc:"TCP port of its HTTP server"`
 }
 
-// Names are the prefixes that make objects ours: nobody else may use them on
-// the same sled.
+// Names are what sledctl calls things, and by what it knows them.
 type Names struct {
 	Sled        string `toml:"sled" default:"" doc:"what tells this sled from others, in the namespace of its instances' names; empty: the node's name"`
 	ZonePrefix  string `toml:"zone_prefix" default:"propolis_instance_" doc:"of instances' zones, before the Propolis id"`
 	BasePrefix  string `toml:"base_prefix" default:"propolis_base" doc:"of base zones, before _POOL_GENERATION"`
 	VNICPrefix  string `toml:"vnic_prefix" default:"vnic_propolis" doc:"of control VNICs, before their number"`
 	GuestPrefix string `toml:"guest_prefix" default:"vnic_propolis_guest" doc:"of guests' VNICs, before their number"`
+
+	OtherZonePrefix string `toml:"other_zone_prefix" default:"" doc:"of another tool's zones, before the Propolis id, that sledctl may adopt and remove: oxz_propolis-server_ are the sled agent's; empty: they are none of its business"`
+	OtherVNICPrefix string `toml:"other_vnic_prefix" default:"" doc:"of another tool's VNICs, before their number, that sledctl may remove: oxControlInstance are the sled agent's; empty: they are none of its business"`
 }
 
 // Prefixes are the names as the rest of the program knows them.
 func (n Names) Prefixes() sled.Prefixes {
-	return sled.Prefixes{Zone: n.ZonePrefix, Base: n.BasePrefix, VNIC: n.VNICPrefix, Guest: n.GuestPrefix}
+	return sled.Prefixes{Zone: n.ZonePrefix, Base: n.BasePrefix, VNIC: n.VNICPrefix, Guest: n.GuestPrefix, OtherZone: n.OtherZonePrefix, OtherVNIC: n.OtherVNICPrefix}
 }
 
 // Instance is what an instance gets that does not ask.

@@ -19,8 +19,8 @@ import (
 
 // Strangers lists the zones that run and that the ledger does not know.
 func (s Settings) Strangers(ctx context.Context, env operation.Env, view ledger.View) ([]Stranger, error) {
-	inv := inventory.Look(ctx, env.Host, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs}})
-	if err := inv.Know(inventory.Zones, inventory.Configs); err != nil {
+	inv := inventory.Look(ctx, env.Host, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools}})
+	if err := inv.Know(inventory.Zones, inventory.Configs, inventory.Pools); err != nil {
 		return nil, err
 	}
 	return s.strangers(view, inv)

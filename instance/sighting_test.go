@@ -244,7 +244,8 @@ func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
 }
 
 func TestWhichZonesAreAdoptable(t *testing.T) {
-	names := sled.DefaultPrefixes()
+	names, others := sled.DefaultPrefixes(), sled.DefaultPrefixes()
+	others.OtherZone = "oxz_propolis-server_"
 	attr := func(name, value string) zone.Config {
 		return zone.Config{Attrs: []zone.Attr{{Name: name, Type: "string", Value: value}}}
 	}
@@ -255,7 +256,8 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 		want   bool
 	}{
 		"one of ours":               {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running}, zone.Config{}, true},
-		"one of the sled agent":     {zone.Zone{Name: "oxz_propolis-server_" + id, State: zone.Running}, zone.Config{}, true},
+		"one of the sled agent":     {zone.Zone{Name: "oxz_propolis-server_" + id, State: zone.Running}, zone.Config{}, false},
+		"one elsewhere":             {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running, Path: "/zones/z"}, zone.Config{}, false},
 		"one that is marked":        {zone.Zone{Name: "web1", State: zone.Running}, attr(sled.AttrInstance, id), true},
 		"one that does not run":     {zone.Zone{Name: "propolis_instance_" + id, State: zone.Installed}, zone.Config{}, false},
 		"one that is going down":    {zone.Zone{Name: "propolis_instance_" + id, State: zone.ShuttingDown}, zone.Config{}, false},
@@ -265,8 +267,15 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 		"the global zone":           {zone.Zone{Name: zone.Global, State: zone.Running}, zone.Config{}, false},
 		"with a mark that is no id": {zone.Zone{Name: "web1", State: zone.Running}, attr(sled.AttrInstance, "x"), false},
 	} {
-		if got := Adoptable(names, s.zone, s.config); got != s.want {
+		if s.zone.Path == "" {
+			s.zone.Path = "/zone/" + s.zone.Name
+		}
+		inv := inventory.Of(inventory.Listings{Pools: []zfs.Pool{{Name: "rpool"}}, Configs: map[string]zone.Config{s.zone.Name: s.config}})
+		if got := Adoptable(inv.Whose(names, s.zone), s.zone); got != s.want {
 			t.Errorf("%s: %v", name, got)
+		}
+		if got := Adoptable(inv.Whose(others, s.zone), s.zone); got != (s.want || name == "one of the sled agent") {
+			t.Errorf("%s, where the configuration names the sled agent's: %v", name, got)
 		}
 	}
 }

@@ -28,8 +28,7 @@ type Stranger struct {
 
 // Adoptable says whether a zone of which the ledger knows nothing is one that
 // Adopt may take over: it is ours, it runs, and it is no base zone.
-func Adoptable(names sled.Prefixes, z zone.Zone, c zone.Config) bool {
-	claim := names.WhoseZone(z.Name, attrsOf(c))
+func Adoptable(claim sled.Claim, z zone.Zone) bool {
 	return z.Name != zone.Global && z.State == zone.Running && claim.Ours() && claim.Role != sled.RoleBase
 }
 
@@ -51,10 +50,10 @@ func (s Settings) strangers(view ledger.View, inv *inventory.Inventory) ([]Stran
 	var found []Stranger
 	var recorded map[string]bool // zones; nil: not asked for yet
 	for _, z := range zones {
-		config, _ := inv.Config(z.Name)
-		if !Adoptable(s.Names, z, config) {
+		if z.State != zone.Running || !Adoptable(inv.Whose(s.Names, z), z) {
 			continue
 		}
+		config, _ := inv.Config(z.Name)
 		attrs := attrsOf(config)
 		one := Stranger{Zone: z, Config: config, Name: attrs[nameAttr]}
 		if id, err := uuid.Parse(attrs[sled.AttrInstance]); err == nil {

@@ -13,7 +13,8 @@ import (
 // asks for each.
 type index struct {
 	zones, links, datasets map[string]int
-	byName                 []int // datasets, by name: what lies below one stands together
+	mounts                 map[string]int // file systems that are mounted, by directory
+	byName                 []int          // datasets, by name: what lies below one stands together
 }
 
 func (inv *Inventory) indexed() index {
@@ -21,7 +22,13 @@ func (inv *Inventory) indexed() index {
 		zones:    places(inv.zones, func(z zone.Zone) string { return z.Name }),
 		links:    places(inv.links, func(l vnic.Link) string { return l.Name }),
 		datasets: places(inv.datasets, func(d zfs.Dataset) string { return d.Name }),
+		mounts:   make(map[string]int, len(inv.datasets)),
 		byName:   make([]int, len(inv.datasets)),
+	}
+	for i, d := range inv.datasets {
+		if d.Type == zfs.TypeFilesystem && d.Mounted {
+			x.mounts[d.Mountpoint] = i
+		}
 	}
 	for i := range x.byName {
 		x.byName[i] = i

@@ -224,10 +224,14 @@ func (w Want) roots(pools []zfs.Pool) []string {
 	return all
 }
 
-// Know fails with an *UnknownError unless all the parts were seen.
+// Know fails with an *UnknownError unless all the parts were seen; with a
+// *RivalError where somebody else is at work.
 func (inv *Inventory) Know(parts ...Part) error {
 	for _, p := range parts {
 		if err := inv.failed[p]; err != nil {
+			if rival, there := errors.AsType[*RivalError](err); there {
+				return rival
+			}
 			return &UnknownError{Part: p, Err: err}
 		}
 	}

@@ -2,42 +2,84 @@ package inventory
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/zfs"
 )
 
-// Rival is the part that tells whether the sled agent is at work on this sled.
-// It removes every zone and VNIC under its prefixes when it starts, and uses
-// the same pools: the two cannot share a sled (oxidecomputer/omicron,
-// sled-agent/src/sled_agent.rs, cleanup).
-const Rival Part = "sled agent"
+// Rival is the part that tells whether somebody else is at work on this sled
+// who takes what we make for their own: whoever changes something asks.
+const Rival Part = "other owners"
 
-const sledAgent = "svc:/oxide/sled-agent:default"
+// owner is a service that keeps zones, links and pools of its own.
+type owner struct {
+	service string
+	does    string // why the two cannot share a sled
+	// owns says whether one of these pools is the owner's; nil: all are.
+	owns func([]zfs.Pool) bool
+}
 
-// RivalError is a sled that the sled agent works on.
-type RivalError struct{ State string }
+// owners are those that are known.
+func owners() []owner {
+	return []owner{
+		// When it starts it removes every zone and VNIC under its prefixes, of which
+		// one was ours, and it uses the same pools (oxidecomputer/omicron,
+		// sled-agent/src/sled_agent.rs, cleanup).
+		{service: "svc:/oxide/sled-agent", does: "it uses the same pools, and removes zones and VNICs that it does not know"},
+		// It looks after each zone that it finds, and keeps them on the pool zones
+		// (TritonDataCenter/smartos-live, src/vm: VM.js, vmadmd.js).
+		{service: "svc:/system/smartdc/vmadmd", does: "it keeps its VMs on the pool zones, on which these would lie", owns: holdsZones},
+	}
+}
 
-// Error says so.
+// smartPool is the pool of a SmartOS machine.
+const smartPool = "zones"
+
+func holdsZones(pools []zfs.Pool) bool { return slices.Contains(ZonePools(pools), smartPool) }
+
+// RivalError is a sled that somebody else works on.
+type RivalError struct{ Service, State, Does string }
+
+// Error names the other.
 func (e *RivalError) Error() string {
-	return fmt.Sprintf("%s is %s: it and sledctl cannot share a sled", sledAgent, e.State)
+	return fmt.Sprintf("%s is %s, and cannot share a sled with sledctl: %s", e.Service, e.State, e.Does)
 }
 
 // Hint says how to make room.
-func (e *RivalError) Hint() string { return "svcadm disable " + sledAgent }
+func (e *RivalError) Hint() string { return "svcadm disable " + e.Service }
 
-// lookRival fails if the sled agent is there and not disabled.
+// lookRival fails if another owner is there and not disabled, and what it owns
+// is what we would use.
 func lookRival(ctx context.Context, h host.Host) error {
-	state, err := smf.State(ctx, h, "", sledAgent)
-	switch {
-	case errors.Is(err, host.ErrNotFound):
-		return nil
-	case err != nil:
-		return err
-	case state == smf.Disabled:
-		return nil
+	known := owners()
+	var services []string
+	for _, o := range known {
+		services = append(services, o.service)
 	}
-	return &RivalError{State: state}
+	states, err := smf.Find(ctx, h, services...)
+	if err != nil {
+		return err
+	}
+	for _, fmri := range slices.Sorted(maps.Keys(states)) {
+		i := slices.IndexFunc(known, func(o owner) bool { return strings.HasPrefix(fmri, o.service+":") })
+		if i < 0 || states[fmri] == smf.Disabled {
+			continue
+		}
+		if known[i].owns != nil {
+			pools, err := zfs.Pools(ctx, h)
+			if err != nil {
+				return err
+			}
+			if !known[i].owns(pools) {
+				continue
+			}
+		}
+		return &RivalError{Service: fmri, State: states[fmri], Does: known[i].does}
+	}
+	return nil
 }

@@ -121,6 +121,25 @@ func lookLinks(ctx context.Context, h host.Host) (seen, error) {
 	return got, got.inv.Know(inventory.Links)
 }
 
+func lookLinksAndAddresses(ctx context.Context, h host.Host) (seen, error) {
+	parts := []inventory.Part{inventory.Links, inventory.Addresses}
+	got := seen{inv: inventory.Look(ctx, h, inventory.Want{Parts: parts})}
+	return got, got.inv.Know(parts...)
+}
+
+// heldAs is the hold on a VNIC; nil if there is none.
+func heldAs(view ledger.View, name string) (*Hold, error) {
+	h := Hold{Kind: "vnic", Name: name}
+	value, held := view.Get(h.key())
+	if !held {
+		return nil, nil
+	}
+	if err := json.Unmarshal(value, &h); err != nil {
+		return nil, fmt.Errorf("record %s: %w", h.key(), err)
+	}
+	return &h, nil
+}
+
 // taken says whether a link has the name, or a record keeps it for a VNIC that
 // somebody else has made since the links were listed, or is making.
 func taken(view ledger.View, seen seen, name string) bool {
@@ -222,11 +241,40 @@ func (h Hold) decision(mtu int) (operation.Decision, error) {
 }
 
 // ForeignError is a VNIC that is not sledctl's own.
-type ForeignError struct{ Name string }
+type ForeignError struct{ Name, Why string }
 
 // Error names it.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("VNIC %s is not sledctl's own: it was not made by it, or has changed since", e.Name)
+	return fmt.Sprintf("VNIC %s is not sledctl's own: %s", e.Name, e.Why)
+}
+
+// foreign says why a VNIC is not sledctl's to remove; nothing if it is.
+func (s Settings) foreign(view ledger.View, seen seen, l vnic.Link, held *Hold) string {
+	if held != nil {
+		if !held.Is(l) {
+			return "one of its name was made by it, with another MAC or link below"
+		}
+		return ""
+	}
+	net, _, err := Load(view)
+	if err != nil {
+		return err.Error()
+	}
+	claim := s.Names.WhoseVNIC(sled.VNIC{Name: l.Name, Over: l.Over, Addresses: seen.inv.AddressesOn(l.Name)}, append(s.Under(), net.Under()...))
+	switch {
+	case l.Class != "vnic":
+		return "it is a " + l.Class
+	case claim.Ours():
+		return ""
+	case claim.Doubt != "":
+		return claim.Doubt
+	}
+	return "it has no name of sledctl's"
+}
+
+// Is says whether a link is the one that is held.
+func (h Hold) Is(l vnic.Link) bool {
+	return h.MAC == "" || l.Class == "vnic" && l.MAC == h.MAC && l.Over == h.Over
 }
 
 // DeleteVNIC removes a VNIC that is held, or of ours and needed by nobody. One
@@ -234,12 +282,15 @@ func (e *ForeignError) Error() string {
 func (s Settings) DeleteVNIC(ctx context.Context, env operation.Env, name string, inUse func(ledger.View, string) error, dryRun bool) (gone bool, report operation.Report, err error) {
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "vnic delete", Subject: "vnic", Wait: true, DryRun: dryRun,
-		Look: lookLinks,
+		Look: lookLinksAndAddresses,
 		Decide: func(view ledger.View, seen seen, _ operation.Moment) (operation.Decision, error) {
 			var d operation.Decision
-			held := Hold{Kind: "vnic", Name: name}
-			if _, known := view.Get(held.key()); known {
-				d.After = []ledger.Fact{{Key: held.key()}}
+			held, err := heldAs(view, name)
+			if err != nil {
+				return d, err
+			}
+			if held != nil {
+				d.After = []ledger.Fact{Forget(*held)}
 			}
 			l, there := seen.inv.Link(name)
 			gone = there
@@ -249,8 +300,8 @@ func (s Settings) DeleteVNIC(ctx context.Context, env operation.Env, name string
 			if err := inUse(view, name); err != nil {
 				return operation.Decision{}, err
 			}
-			if l.Class != "vnic" || len(d.After) == 0 && !s.Names.WhoseVNIC(name).Ours() {
-				return operation.Decision{}, &ForeignError{Name: name}
+			if why := s.foreign(view, seen, l, held); why != "" {
+				return operation.Decision{}, &ForeignError{Name: name, Why: why}
 			}
 			d.Plan = plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
 				ID: "vnic.delete " + name, Object: "vnic " + name, Change: plan.Remove,

@@ -27,6 +27,7 @@ import (
 type Settings struct {
 	Names       sled.Prefixes
 	ControlLink string       // empty: the etherstub, else the link of the default route
+	GuestLink   string       // under guests' VNICs that do not say; empty: none, or the control link
 	Etherstub   string       // empty: none
 	GZVNIC      string       // the global zone's VNIC on the control link; empty: none
 	GZAddress   netip.Prefix // its address; invalid: none
@@ -60,6 +61,23 @@ func (r Record) FormerVNIC(name, mac string) bool {
 // FormerEtherstub says whether an etherstub lay under the control VNICs.
 func (r Record) FormerEtherstub(name string) bool {
 	return slices.Contains(r.Former, Former{Kind: "etherstub", Name: name})
+}
+
+// Under are the links that control VNICs lie over, or have lain over before the
+// network was configured otherwise.
+func (r Record) Under() []string {
+	links := []string{r.ControlLink, r.Etherstub}
+	for _, f := range r.Former {
+		if f.Kind == "etherstub" {
+			links = append(links, f.Name)
+		}
+	}
+	return slices.DeleteFunc(links, func(name string) bool { return name == "" })
+}
+
+// Under are the links that VNICs lie over by the configuration.
+func (s Settings) Under() []string {
+	return slices.DeleteFunc([]string{s.ControlLink, s.Etherstub, s.GuestLink}, func(name string) bool { return name == "" })
 }
 
 // Forgetting is the fact that takes former links out of the record.

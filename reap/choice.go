@@ -12,9 +12,9 @@ import (
 // Choice is what the operator lets a reap remove. The zero value: all that
 // should not be there.
 type Choice struct {
-	// All removes everything that is ours by its name or mark, needed or not,
-	// running or not, as the sled agent of 2021 did when it started. What is
-	// being worked on, is protected, or is the sled's own network stays.
+	// All removes everything that is certainly ours, needed or not, running or
+	// not, as the sled agent of 2021 did when it started. What is being worked on,
+	// is protected, or is the sled's own network stays; so does what is unknown.
 	All     bool
 	Include []Pattern // if any: only what one of them fits
 	Exclude []Pattern // never what one of them fits
@@ -82,6 +82,8 @@ func (c Choice) wants(o Object) bool {
 	switch {
 	case o.Kind == KindRecord:
 		return o.Verdict == StaleRec && !o.firm
+	case o.Verdict == Unknown:
+		return false
 	case o.Verdict.Goes():
 		return true
 	}

@@ -36,6 +36,7 @@ type scene struct {
 	inventory.Listings
 	facts []ledger.Fact
 	alive map[string]bool // subjects of which a run is alive
+	lone  map[string]zone.Config
 }
 
 func empty() *scene {
@@ -49,7 +50,7 @@ func empty() *scene {
 			},
 			Addresses: []ipadm.Address{}, Homes: []inventory.Home{}, Entries: []inventory.Entry{},
 		},
-		alive: map[string]bool{},
+		alive: map[string]bool{}, lone: map[string]zone.Config{},
 	}
 }
 
@@ -177,6 +178,8 @@ func (s *scene) judgeAs(t operationtest.T, choice Choice) Findings {
 	if err != nil {
 		t.Fatal(err)
 	}
+	k.learnLinks([]string{"stub0"})
+	k.lone = s.lone
 	f, err := judge(k, inventory.Of(s.Listings), choice)
 	if err != nil {
 		t.Fatal(err)

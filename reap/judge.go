@@ -44,8 +44,7 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 	for _, bases := range []bool{false, true} {
 		for _, z := range zones {
 			if f.bases[z.Name] == bases {
-				config, _ := inv.Config(z.Name)
-				f.add(k.zone(z, config, f))
+				f.add(k.zone(z, f))
 			}
 		}
 		for _, d := range datasets {
@@ -95,7 +94,7 @@ func (f *Findings) inOrder() {
 
 // arrange makes what is asked of each of many objects quick to answer.
 func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datasets []zfs.Dataset) {
-	f.clones, f.lies, f.nets = map[string][]string{}, map[string][]string{}, map[string]string{}
+	f.clones, f.lies, f.nets, f.ours = map[string][]string{}, map[string][]string{}, map[string]string{}, map[string]bool{}
 	f.homes, f.left, f.over = map[string]string{}, map[string][]string{}, map[string][]string{}
 	f.at, f.health = make(map[string]string, len(datasets)), map[string]string{}
 	pools, _ := f.inv.Pools()
@@ -107,10 +106,10 @@ func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datase
 		for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
 			f.lies[dir] = append(f.lies[dir], z.Name)
 		}
-		config, _ := f.inv.Config(z.Name)
-		if k.isBase(z, config) {
+		if k.isBase(z, f.inv) {
 			f.bases[z.Name] = true
 		}
+		config, _ := f.inv.Config(z.Name)
 		for _, n := range config.Nets {
 			f.nets[n.Physical] = z.Name
 		}

@@ -1,6 +1,7 @@
 package reap
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -41,21 +42,21 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	return o, true
 }
 
-// unmarked tells of a dataset that has the name of a zone of ours and lies
+// unmarked tells of a dataset that is called like a zone of ours and lies
 // where those do. Without a mark of ours it is not ours to destroy. What lies
 // in ours is judged with it, and other pools' content is not listed.
 func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 	pool, _, _ := strings.Cut(d.Name, "/")
 	above, ok := sled.ZoneParent(pool)
 	claim := k.names.WhoseDataset(d.Name, nil)
-	if zoned || !ok || parent(d.Name) != above.Dataset || claim.Evidence < sled.ByName || claim.Below {
+	if zoned || !ok || parent(d.Name) != above.Dataset || claim.Evidence == sled.Foreign || claim.Below {
 		return Object{}, true
 	}
 	if work, working := k.busy[o.key()]; working {
 		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
 		return o, true
 	}
-	o.Verdict, o.Reason, o.firm = Unknown, "has the name of a zone of ours, and no mark", true
+	o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a zone of ours, and no mark")
 	return o, true
 }
 
@@ -84,6 +85,9 @@ func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 		return o, true
 	}
 	o.Verdict, o.Reason = Orphan, "left by the clone of zone "+clone+", which is gone"
+	if _, recorded := k.zones[clone]; !recorded && !k.names.NameOfZone(clone).Ours() {
+		o.Verdict, o.Reason = Unknown, "no clone of sledctl's is called "+clone
+	}
 	return o, true
 }
 

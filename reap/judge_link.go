@@ -1,9 +1,12 @@
 package reap
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -19,10 +22,15 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	former := k.net.FormerVNIC(l.Name, l.MAC)
 	if l.Name == k.net.GZVNIC && !working {
 		o.Verdict, o.Reason, o.firm = InUse, "the global zone's own", true
+		f.ours[o.key()] = true
 		return o, true
 	}
-	if !recorded && !held && !working && !begun && !former && !k.names.WhoseVNIC(l.Name).Ours() {
-		return o, false
+	if !recorded && !held && !working && !begun && !former {
+		claim := k.nameOf(l, f)
+		o.Verdict, o.Reason = Unknown, claim.Doubt
+		if !claim.Ours() {
+			return o, claim.Evidence == sled.Alike
+		}
 	}
 	z, zoned := f.inv.Zone(l.Zone)
 	wired := f.nets[l.Name]
@@ -35,8 +43,10 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+own.Name+", which did not end"
 	case recorded && meant:
 		o.Verdict, o.Reason = InUse, "instance "+own.Name
-	case recorded:
+	case recorded: // the record is of another
 		o.Verdict, o.Reason = Unknown, "has the name of a VNIC of instance "+own.Name+", but another MAC or link below"
+	case held && !hold.Is(l):
+		o.Verdict, o.Reason = Unknown, "has the name of a VNIC that is held, but another MAC or link below"
 	case zoned && f.goes["zone "+l.Zone]:
 		o.Verdict, o.Reason = Orphan, "zone "+l.Zone+" has it, and goes"
 	case zoned:
@@ -62,7 +72,23 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 	case zoned && !f.goes["zone "+l.Zone], !recorded && wired != "" && !f.goes["zone "+wired]:
 		o.firm = true // a zone that stays keeps its links
 	}
+	f.ours[o.key()] = o.Verdict != Unknown
 	return o, true
+}
+
+// nameOf says what the name of a VNIC is worth that nothing names: less, if a zone
+// of somebody else's has it, or will.
+func (k known) nameOf(l vnic.Link, f Findings) sled.Claim {
+	claim := k.names.WhoseVNIC(sled.VNIC{Name: l.Name, Over: l.Over, Addresses: f.inv.AddressesOn(l.Name)}, slices.Collect(maps.Keys(k.under)))
+	if _, err := f.inv.Addresses(); err != nil && claim.Ours() {
+		return sled.Claim{Evidence: sled.Alike, Doubt: "no record names it, and whether it has addresses cannot be seen"}
+	}
+	for _, name := range []string{l.Zone, f.nets[l.Name]} {
+		if _, there := f.inv.Zone(name); there && claim.Ours() && !f.ours["zone "+name] {
+			return sled.Claim{Evidence: sled.Alike, Doubt: "no record names it, and zone " + name + " has it, which is not sledctl's"}
+		}
+	}
+	return claim
 }
 
 // link judges what is no VNIC. Only etherstubs can be ours.

@@ -56,7 +56,7 @@ func (f *Findings) judgeRest(k known) {
 
 func (f *Findings) unseen(kind string, err error) {
 	if err != nil {
-		f.add(Object{Kind: kind, Name: "all", Verdict: Unknown, Reason: "cannot be seen: " + err.Error(), firm: true}, true)
+		f.add(Object{Kind: kind, Name: "all", Verdict: Unknown, Reason: "cannot be seen: " + err.Error()}, true)
 	}
 }
 
@@ -67,7 +67,7 @@ func (k known) address(a ipadm.Address, f Findings) (Object, bool) {
 		o.Identity = a.Address.String()
 	}
 	link, _, _ := strings.Cut(a.Object, "/")
-	goes, ours := f.goes["vnic "+link]
+	goes, ours := f.goes["vnic "+link], f.ours["vnic "+link]
 	work, working := k.busy[o.key()]
 	switch {
 	case !ours:
@@ -88,12 +88,12 @@ func (k known) address(a ipadm.Address, f Findings) (Object, bool) {
 func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
 	o := Object{Identity: strconv.FormatUint(h.Inode, 10)}.as(KindDirectory, h.Path)
 	name := path.Base(h.Path)
-	claim := k.names.WhoseZone(name, nil)
+	claim := k.names.NameOfZone(name)
 	_, zoned := f.inv.Zone(name)
 	dataset := f.unmounted(h.Path)
 	work, working := k.busy["zone "+name]
 	switch {
-	case claim.Evidence < sled.ByName:
+	case claim.Evidence == sled.Foreign:
 		return o, false
 	case working:
 		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
@@ -101,8 +101,10 @@ func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
 		return Object{}, true // the zone's, however it came to be
 	case dataset != "":
 		return Object{}, true // the mountpoint of a dataset that is judged
+	case !claim.Ours():
+		o.Verdict, o.Reason = Unknown, claim.Doubt
 	case h.Holds != "":
-		o.Verdict, o.Reason, o.firm = Unknown, "no dataset is mounted there, and "+h.Holds+" lies in it", true
+		o.Verdict, o.Reason = Unknown, "no dataset is mounted there, and "+h.Holds+" lies in it"
 	default:
 		o.Verdict, o.Reason = Orphan, "a plain directory without a dataset or a zone"
 	}
@@ -138,10 +140,12 @@ func (f Findings) pools() []string {
 // belongs to nobody who is counted.
 func (k known) config(e inventory.Entry, f Findings) Object {
 	name, ok := zone.ConfigOf(e.Path)
-	if _, zoned := f.inv.Zone(name); !ok || zoned || k.names.WhoseZone(name, nil).Evidence < sled.ByName {
+	if _, zoned := f.inv.Zone(name); !ok || zoned || !k.names.NameOfZone(name).Ours() {
 		return Object{}
 	}
 	o := Object{Identity: strconv.FormatUint(e.Inode, 10)}.as(KindConfig, name)
+	lone, read := k.lone[name]
+	claim := f.inv.WhoseConfig(k.names, name, lone)
 	work, working := k.busy["zone "+name]
 	half, begun := k.dead["zone "+name]
 	switch {
@@ -149,6 +153,10 @@ func (k known) config(e inventory.Entry, f Findings) Object {
 		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
 	case begun:
 		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end; no index names the zone"
+	case !read:
+		o.Verdict, o.Reason = Unknown, "no index names the zone, and the file cannot be read"
+	case !claim.Ours():
+		o.Verdict, o.Reason = Unknown, "no index names the zone; "+claim.Doubt
 	default:
 		o.Verdict, o.Reason = Orphan, "no index names the zone"
 	}

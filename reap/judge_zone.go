@@ -6,28 +6,40 @@ import (
 
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // isBase says whether a zone is a base, by the ledger or by its own marks.
-func (k known) isBase(z zone.Zone, config zone.Config) bool {
+func (k known) isBase(z zone.Zone, inv *inventory.Inventory) bool {
 	_, recorded := k.bases[z.Name]
-	return recorded || k.names.WhoseZone(z.Name, attrs(config)).Role == sled.RoleBase
+	claim := inv.Whose(k.names, z)
+	return recorded || claim.Ours() && claim.Role == sled.RoleBase
 }
 
-func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) {
+// named says whether the ledger names this very zone: where it is called as one
+// of ours is, or after the run's Propolis, as another tool's that was adopted.
+func (l life) named(z zone.Zone, claim sled.Claim) bool {
+	adopted := l.run.PropolisID != "" && strings.HasSuffix(z.Name, l.run.PropolisID)
+	return l.run.Zone == z.Name && l.run.Zonepath == z.Path && (claim.Evidence == sled.Alike || adopted)
+}
+
+func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	o := Object{Identity: z.UUID}.as(KindZone, z.Name)
 	if z.Name == zone.Global {
 		return Object{}, true
 	}
-	if !k.names.WhoseZone(z.Name, attrs(config)).Ours() {
-		return o, false
-	}
+	claim := f.inv.Whose(k.names, z)
 	r, recorded := k.zones[z.Name]
-	verb, died := k.unfinished(r, f)
 	b, based := k.bases[z.Name]
+	if !claim.Ours() && !r.named(z, claim) && (!based || claim.Evidence != sled.Alike) {
+		o.Verdict, o.Reason = Unknown, claim.Doubt
+		return o, claim.Evidence == sled.Alike
+	}
+	f.ours[o.key()] = true
+	verb, died := k.unfinished(r, f)
 	work, working := k.busy[o.key()]
 	switch {
 	case working:
@@ -44,7 +56,7 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 		o.Verdict, o.Reason = StaleZone, "of instance "+r.Name+", from an earlier boot of the sled, and not running"
 	case recorded:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+"; it is "+string(z.State)
-	case instance.Adoptable(k.names, z, config):
+	case instance.Adoptable(claim, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
 	default:
 		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
@@ -58,7 +70,7 @@ func (k known) zone(z zone.Zone, config zone.Config, f Findings) (Object, bool) 
 			dataset = b.Dataset
 		}
 		if away := f.away(z.Path, dataset); away != "" {
-			o.Verdict, o.Reason, o.firm = Unknown, "its root cannot be seen: "+away, true
+			o.Verdict, o.Reason = Unknown, "its root cannot be seen: "+away
 		}
 	}
 	if home, there := f.inv.Dataset(f.homes[z.Path]); there && (o.Verdict.Goes() || f.choice.All) {

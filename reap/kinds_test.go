@@ -107,7 +107,13 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 	}{
 		"a configuration that no index names": {func(_ *testing.T, s *scene) {
 			entry(s, "/etc/zones/"+zone1+".xml")
+			s.lone[zone1] = zone.Config{Zonepath: "/zone/" + zone1}
 		}, map[string]Verdict{"configuration " + zone1: Orphan}},
+		"configurations that no index names, and that are not for certain ours": {func(_ *testing.T, s *scene) {
+			entry(s, "/etc/zones/"+zone1+".xml")
+			entry(s, "/etc/zones/"+zone2+".xml") // cannot be read
+			s.lone[zone1] = zone.Config{Zonepath: "/elsewhere/" + zone1}
+		}, map[string]Verdict{"configuration " + zone1: Unknown, "configuration " + zone2: Unknown}},
 		"a configuration of a run that died": {func(t *testing.T, s *scene) {
 			entry(s, "/etc/zones/"+zone1+".xml")
 			s.intent(t, "instance/x", false, operation.Intent{Verb: "instance ensure", Makes: []operation.Object{{Kind: "zone", Name: zone1}}})
@@ -162,8 +168,13 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 		}, map[string]Verdict{"vnic vnic_propolis0": Orphan}},
 		"an address on a VNIC that is to go": {func(t *testing.T, s *scene) {
 			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
+			s.hold(t, "vnic_propolis0", now())
 			address(s, "vnic_propolis0/x")
 		}, map[string]Verdict{"vnic vnic_propolis0": Orphan, "address vnic_propolis0/x": Orphan}},
+		"an address on a VNIC that has but the name": {func(t *testing.T, s *scene) {
+			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
+			address(s, "vnic_propolis0/x")
+		}, map[string]Verdict{"vnic vnic_propolis0": Unknown}},
 		"an address on a VNIC that is held": {func(t *testing.T, s *scene) {
 			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
 			s.hold(t, "vnic_propolis0", now().Add(time.Hour))
@@ -174,7 +185,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			home(s, zone2, "/zone/"+zone2+"/root/etc/passwd")
 			home(s, "mail", "")
 			home(s, "propolis_instance_web1", "") // not a name that we give
-		}, map[string]Verdict{"directory /zone/" + zone1: Orphan, "directory /zone/" + zone2: Unknown}},
+		}, map[string]Verdict{"directory /zone/" + zone1: Orphan, "directory /zone/" + zone2: Unknown, "directory /zone/propolis_instance_web1": Unknown}},
 		"directories of what is there": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Configured)
 			home(s, zone1, "")
@@ -217,11 +228,17 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.hold(t, "vnic_propolis4", now().Add(-time.Minute))
 			s.hold(t, "vnic_propolis5", now().Add(time.Minute))
 		}, map[string]Verdict{"record base/rpool/1": StaleRec, "record hold/vnic/vnic_propolis4": StaleRec}},
-		"a VNIC that a zone which stays is configured with": {func(t *testing.T, s *scene) {
+		"a VNIC that somebody else's zone is configured with": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "mail", State: zone.Installed, Path: "/zone/mail"})
 			s.Configs["mail"] = zone.Config{Nets: []zone.Net{{Physical: "vnic_propolis0"}}}
 			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
-		}, map[string]Verdict{"vnic vnic_propolis0": InUse}},
+		}, map[string]Verdict{"vnic vnic_propolis0": Unknown}},
+		"a VNIC that a zone of ours which stays is configured with": {func(t *testing.T, s *scene) {
+			s.zone(zone1, zone.Installed)
+			s.record(t, "web1", run(zone1, "vnic_propolis1"))
+			s.Configs[zone1] = zone.Config{Nets: []zone.Net{{Physical: "vnic_propolis0"}}}
+			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
+		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": InUse}},
 		"a pool that does not answer": {func(t *testing.T, s *scene) {
 			s.Pools = append(s.Pools, zfs.Pool{Name: lostPool, Health: "SUSPENDED"})
 			for i, name := range []string{zone1, zone2} {

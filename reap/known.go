@@ -32,6 +32,8 @@ type known struct {
 	dead      map[string]made            // what runs that died were making, by kind and name
 	died      []operation.OpenIntent     // intents of runs that died
 	net       network.Record
+	lone      map[string]zone.Config // of zones that no index names, as far as they can be read
+	under     map[string]bool        // links over which VNICs of ours lie, or have lain
 }
 
 // life is a run of an instance.
@@ -77,7 +79,7 @@ func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, ali
 		names: names, boot: boot, now: now,
 		instances: map[string]instance.Record{}, zones: map[string]life{}, vnics: map[string]owner{},
 		bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
-		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{},
+		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 	}
 	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnHolds} {
 		if err := learn(view); err != nil {
@@ -88,14 +90,24 @@ func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, ali
 	if k.net, _, err = network.Load(view); err != nil {
 		return known{}, err
 	}
+	k.learnLinks(k.net.Under())
 	k.learnRuns(view, alive)
 	return k, nil
+}
+
+func (k known) learnLinks(links []string) {
+	for _, name := range links {
+		k.under[name] = true
+	}
 }
 
 func (k known) learnInstances(view ledger.View) error {
 	records, err := instance.All(view)
 	for _, r := range records {
 		k.instances[r.ID] = r
+		for _, n := range r.Spec.NICs {
+			k.under[n.Over] = true
+		}
 		for _, run := range slices.Backward(r.Runs()) { // the present one counts
 			k.zones[run.Zone] = life{r, run}
 			if run.Boot == k.boot && !run.Ensured {
@@ -103,6 +115,7 @@ func (k known) learnInstances(view ledger.View) error {
 			}
 			for _, v := range append(slices.Clone(run.Guests), run.Control) {
 				k.vnics[v.Name] = owner{life{r, run}, v}
+				k.under[v.Over] = true
 			}
 		}
 	}

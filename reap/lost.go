@@ -12,7 +12,7 @@ import (
 // judgeLost tells of pools that do not answer.
 func (f *Findings) judgeLost() {
 	for _, pool := range f.inv.Lost() {
-		f.add(Object{Kind: KindDataset, Name: pool, Verdict: Unknown, firm: true,
+		f.add(Object{Kind: KindDataset, Name: pool, Verdict: Unknown,
 			Reason: "the pool is " + f.health[pool] + ": what lies on it cannot be seen"}, true)
 	}
 }

@@ -91,6 +91,7 @@ type Findings struct {
 	inv    *inventory.Inventory
 	clones map[string][]string // datasets by the snapshot that they were cloned from
 	lies   map[string][]string // zones by each directory that their zonepath lies in, itself included
+	ours   map[string]bool     // zones and VNICs that are ours for certain, by kind and name
 	nets   map[string]string   // a zone by each link that its configuration names
 	homes  map[string]string   // datasets that are marked as ours, by mountpoint
 	left   map[string][]string // datasets of bases, by snapshot that a clone took of them or below

@@ -18,6 +18,8 @@ import (
 // Settings is what reap takes from the configuration.
 type Settings struct {
 	Names sled.Prefixes
+	// Links are those over which VNICs lie by the configuration.
+	Links []string
 	// Keys is the directory in which storage has files with keys while it needs
 	// them; empty: there is none.
 	Keys string
@@ -30,6 +32,8 @@ type Settings struct {
 type seen struct {
 	inv  *inventory.Inventory
 	boot string
+	// lone are configurations that no index names, by the names of their zones.
+	lone map[string]zone.Config
 	// before is what the ledger said when the look began.
 	before ledger.View
 	// places are where bundles can be written; nowhere is why there is none.
@@ -83,6 +87,8 @@ func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(sub
 	if err != nil {
 		return known{}, err
 	}
+	k.learnLinks(s.Links)
+	k.lone = got.lone
 	return k, k.learnSince(got.before, view)
 }
 
@@ -134,8 +140,26 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryR
 	if err := inv.Know(needed()...); err != nil {
 		return seen{}, err
 	}
+	got.lone = s.lone(h.Files(), inv)
 	got.places, got.nowhere = s.Bundles.Ready(h.Files(), inv.Answering())
 	return got, nil
+}
+
+// lone reads the configurations that no index names, and that are called as
+// sledctl's are: where such a zone would lie tells whose it is.
+func (s Settings) lone(files host.Files, inv *inventory.Inventory) map[string]zone.Config {
+	found := map[string]zone.Config{}
+	entries, _ := inv.Entries()
+	for _, e := range entries {
+		name, ok := zone.ConfigOf(e.Path)
+		if _, zoned := inv.Zone(name); !ok || zoned || !s.Names.NameOfZone(name).Ours() {
+			continue
+		}
+		if c, err := zone.ReadConfig(files, name); err == nil {
+			found[name] = c
+		}
+	}
+	return found
 }
 
 // forgets are the facts of what goes, or is gone already: bases, holds, and

@@ -70,7 +70,7 @@ func (b *bench) state() string {
 }
 
 func (b *bench) reap(dryRun bool) (reap.Findings, operation.Report, error) {
-	return reap.Settings{Names: sled.DefaultPrefixes()}.Reap(b.Context(), b.env, dryRun)
+	return reap.Settings{Names: sled.DefaultPrefixes(), Links: []string{"net0"}}.Reap(b.Context(), b.env, dryRun)
 }
 
 // litter leaves one thing of each kind behind.
@@ -142,7 +142,7 @@ func TestAReapIsFinishedWhereverTheOneBeforeWasKilled(t *testing.T) {
 		clean = b.state()
 		b.litter()
 		dying := host.Crash(b.env.Host, point, mode)
-		_, _, err := reap.Settings{Names: sled.DefaultPrefixes()}.Reap(t.Context(), operationtest.On(b.env, dying), false)
+		_, _, err := reap.Settings{Names: sled.DefaultPrefixes(), Links: []string{"net0"}}.Reap(t.Context(), operationtest.On(b.env, dying), false)
 		dying.Wait()
 		if err != nil && !dying.Crashed() {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 // settings are reap's, with a directory for bundles.
 func settings() reap.Settings {
 	return reap.Settings{
-		Names: sled.DefaultPrefixes(), Keys: "/var/run/sledctl/key",
+		Names: sled.DefaultPrefixes(), Links: []string{"net0"}, Keys: "/var/run/sledctl/key",
 		Bundles: bundle.Settings{Dir: "/crash", Max: bundle.DefaultMax, Lock: bundle.LockName("/var/run/sledctl")},
 	}
 }
@@ -150,9 +150,13 @@ func (b *bench) former() {
 	b.run("dladm", "create-etherstub", "-t", "old_stub0")
 	b.run("dladm", "create-vnic", "-t", "-l", "old_stub0", "-m", "2:8:20:1:2:3", "old_gz0")
 	b.run("ipadm", "create-addr", "-t", "-T", "static", "-a", "10.9.0.1/24", "old_gz0/control")
+	b.run("dladm", "create-vnic", "-t", "-l", "net0", "-m", "2:8:20:1:2:4", "vnic_propolis8")
+	b.run("ipadm", "create-addr", "-t", "-T", "static", "-a", "10.9.1.1/24", "vnic_propolis8/x")
 	book, err := b.env.Ledger(b.Context())
 	if err == nil {
-		r := network.Record{Former: []network.Former{{Kind: "etherstub", Name: "old_stub0"}, {Kind: "vnic", Name: "old_gz0", MAC: "02:08:20:01:02:03"}}}
+		r := network.Record{Former: []network.Former{
+			{Kind: "etherstub", Name: "old_stub0"}, {Kind: "vnic", Name: "old_gz0", MAC: "02:08:20:01:02:03"}, {Kind: "vnic", Name: "vnic_propolis8", MAC: "02:08:20:01:02:04"},
+		}}
 		fact, ferr := r.Forgetting(func(network.Former) bool { return false })
 		if err = ferr; err == nil {
 			_, err = book.Update(b.Context(), func(ledger.View) ([]ledger.Fact, error) { return []ledger.Fact{fact}, nil })
@@ -169,13 +173,12 @@ func (b *bench) more() {
 	b.litter()
 	b.write("/zone/"+orphan+"/root/var/svc/log/last.log", "words")
 	b.former()
-	b.run("dladm", "create-vnic", "-t", "-l", "net0", "vnic_propolis8")
-	b.run("ipadm", "create-addr", "-t", "-T", "static", "-a", "10.9.1.1/24", "vnic_propolis8/x")
 	b.mkdir("/crash", "/zone/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000005/root")
 	b.write("/zone/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000006/precious", "data")
 	b.write("/var/run/sledctl/key/disk1.key", "thirty-two bytes that nobody sees")
 	b.write("/dev/vmm/a-vm", "")
-	b.write("/etc/zones/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000004.xml", "<zone/>")
+	const lone = "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000004"
+	b.write("/etc/zones/"+lone+".xml", `<zone name="`+lone+`" zonepath="/zone/`+lone+`" brand="sparse"/>`)
 	b.write("/etc/zones/others.xml", "<zone/>")
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/zone"
 )
 
 // bundleSubject is what is locked while a bundle is taken on request.
@@ -30,8 +29,7 @@ func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dr
 			if !found {
 				return operation.Decision{}, nil
 			}
-			config, _ := got.inv.Config(name)
-			if z.Name == zone.Global || !s.Names.WhoseZone(name, attrs(config)).Ours() {
+			if !got.inv.Whose(s.Names, z).Ours() {
 				return operation.Decision{}, &NeededError{Zone: name, Reason: "is not sledctl's own"}
 			}
 			if got.nowhere != nil {

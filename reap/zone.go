@@ -61,6 +61,8 @@ func (f Findings) one(z zone.Zone, whole bool, bundles bundler) (operation.Decis
 	switch {
 	case found.Name == "":
 		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is not sledctl's own"}
+	case !f.ours[found.key()]:
+		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is not known to be sledctl's own: " + found.Reason}
 	case found.Verdict == InProgress:
 		return operation.Decision{}, &NeededError{Zone: z.Name, Reason: "is being worked on " + found.Reason}
 	case whole && found.Verdict == InUse:

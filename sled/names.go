@@ -12,14 +12,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// Prefixes open the names of the zones and VNICs that sledctl makes. What
-// carries one of them is sledctl's to remove, so nobody else may use them on
-// the same sled.
+// Prefixes open the names of the zones and VNICs that sledctl makes. A name is
+// ours only with what we write behind the prefix, and says nothing alone: see
+// Claim.
 type Prefixes struct {
 	Zone  string // of an instance's zone, before its Propolis id
 	Base  string // of a base zone, before _POOL_GENERATION
 	VNIC  string // of a control VNIC, before its number
 	Guest string // of a guest's VNIC, before its number
+
+	// Of another tool, if the configuration gives its things to sledctl; empty:
+	// they are not.
+	OtherZone string // of its instances' zones, before the Propolis id
+	OtherVNIC string // of its VNICs, before their number
 }
 
 // DefaultPrefixes are those of the sled agent of 2021, which sledctl inherits
@@ -32,14 +37,6 @@ func DefaultPrefixes() Prefixes {
 		Guest: "vnic_propolis_guest",
 	}
 }
-
-// The prefixes of the sled agent of today (oxidecomputer/omicron, illumos-utils
-// and sled-agent). They are recognised beside the configured ones: reap clears
-// what a sled agent left.
-const (
-	oxideZone = "oxz_propolis-server_"
-	oxideVNIC = "oxControlInstance"
-)
 
 const (
 	zoneNameMax = 63 // ZONENAME_MAX of usr/src/uts/common/sys/zone.h without its NUL
@@ -63,14 +60,19 @@ func (p Prefixes) Validate() error {
 		rest         int // the longest that follows
 		also         string
 		max          int
+		may          bool // be empty
 	}{
-		{"zone prefix", p.Zone, uuidLength, "._-", zoneNameMax},
-		{"base zone prefix", p.Base, len("__") + poolKeyMax + digitsMax, "._-", zoneNameMax},
-		{"VNIC prefix", p.VNIC, digitsMax, "_", linkNameMax},
-		{"guest VNIC prefix", p.Guest, digitsMax, "_", linkNameMax},
+		{"zone prefix", p.Zone, uuidLength, "._-", zoneNameMax, false},
+		{"base zone prefix", p.Base, len("__") + poolKeyMax + digitsMax, "._-", zoneNameMax, false},
+		{"VNIC prefix", p.VNIC, digitsMax, "_", linkNameMax, false},
+		{"guest VNIC prefix", p.Guest, digitsMax, "_", linkNameMax, false},
+		{"zone prefix of another tool", p.OtherZone, uuidLength, "._-", zoneNameMax, true},
+		{"VNIC prefix of another tool", p.OtherVNIC, digitsMax, "_", linkNameMax, true},
 	} {
 		link := c.max == linkNameMax
 		switch {
+		case c.prefix == "" && c.may:
+			continue
 		case c.prefix == "":
 			return fmt.Errorf("%s is empty", c.what)
 		case len(c.prefix)+c.rest > c.max:
@@ -88,7 +90,7 @@ func (p Prefixes) Validate() error {
 			}
 		}
 	}
-	if p.Guest == p.VNIC || p.Guest == oxideVNIC {
+	if p.Guest == p.VNIC || p.Guest == p.OtherVNIC {
 		return fmt.Errorf("guest VNIC prefix %q is that of control VNICs", p.Guest)
 	}
 	return nil
@@ -97,11 +99,11 @@ func (p Prefixes) Validate() error {
 // ZoneName is the zone of the Propolis server with this id.
 func (p Prefixes) ZoneName(propolis uuid.UUID) string { return p.Zone + propolis.String() }
 
-// ParseZoneName is the inverse of ZoneName; it also reads the names that the
-// sled agent gives. Other spellings of a UUID than String's are no zone names.
+// ParseZoneName is the inverse of ZoneName; it also reads the names of the other
+// tool. Other spellings of a UUID than String's are no zone names.
 func (p Prefixes) ParseZoneName(name string) (propolis uuid.UUID, ok bool) {
-	for _, prefix := range []string{p.Zone, oxideZone} {
-		if rest, found := strings.CutPrefix(name, prefix); found {
+	for _, prefix := range []string{p.Zone, p.OtherZone} {
+		if rest, found := strings.CutPrefix(name, prefix); found && prefix != "" {
 			if id, ok := parseUUID(rest); ok {
 				return id, true
 			}
@@ -169,14 +171,14 @@ func (p Prefixes) ControlVNIC(n int) string { return p.VNIC + strconv.Itoa(n) }
 func (p Prefixes) GuestVNIC(n int) string { return p.Guest + strconv.Itoa(n) }
 
 // ParseVNIC is the inverse of ControlVNIC and GuestVNIC; it also reads the names
-// that the sled agent gives to control VNICs. One prefix may begin with the
+// of the other tool's control VNICs. One prefix may begin with the
 // other: what follows it must be a number, written as we write it.
 func (p Prefixes) ParseVNIC(name string) (role Role, n int, ok bool) {
 	for _, c := range []struct {
 		prefix string
 		role   Role
-	}{{p.Guest, RoleGuest}, {p.VNIC, RoleControl}, {oxideVNIC, RoleControl}} {
-		if rest, found := strings.CutPrefix(name, c.prefix); found {
+	}{{p.Guest, RoleGuest}, {p.VNIC, RoleControl}, {p.OtherVNIC, RoleControl}} {
+		if rest, found := strings.CutPrefix(name, c.prefix); found && c.prefix != "" {
 			if n, ok := parseNumber(rest); ok {
 				return c.role, n, true
 			}

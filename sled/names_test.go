@@ -17,7 +17,8 @@ func anyPrefixes() *rapid.Generator[Prefixes] {
 	}
 	return rapid.OneOf(
 		rapid.Just(DefaultPrefixes()),
-		rapid.Just(Prefixes{Zone: oxideZone, Base: "oxz_base", VNIC: oxideVNIC, Guest: "oxGuestInstance"}),
+		rapid.Just(Prefixes{Zone: "oxz_propolis-server_", Base: "oxz_base", VNIC: "oxControlInstance", Guest: "oxGuestInstance"}),
+		rapid.Just(others()),
 		rapid.Custom(func(t *rapid.T) Prefixes {
 			return Prefixes{
 				Zone:  word(`a-c0-1_.-`).Draw(t, "zone"),
@@ -27,6 +28,14 @@ func anyPrefixes() *rapid.Generator[Prefixes] {
 			}
 		}).Filter(func(p Prefixes) bool { return p.Validate() == nil }),
 	)
+}
+
+// others are the default prefixes on a sled whose configuration gives sledctl what
+// the sled agent of today names (oxidecomputer/omicron, illumos-utils).
+func others() Prefixes {
+	p := DefaultPrefixes()
+	p.OtherZone, p.OtherVNIC = "oxz_propolis-server_", "oxControlInstance"
+	return p
 }
 
 func anyUUID() *rapid.Generator[uuid.UUID] {
@@ -107,7 +116,7 @@ func TestWhatIsReadIsWrittenTheSame(t *testing.T) {
 }
 
 func TestGuestVNICsAreNotControlVNICs(t *testing.T) {
-	p := DefaultPrefixes()
+	p := others()
 	for name, want := range map[string]Role{
 		"vnic_propolis0":           RoleControl,
 		"vnic_propolis12":          RoleControl,
@@ -130,11 +139,14 @@ func TestGuestVNICsAreNotControlVNICs(t *testing.T) {
 			t.Errorf("%s is %q", name, role)
 		}
 	}
+	if _, _, ok := DefaultPrefixes().ParseVNIC("oxControlInstance3"); ok {
+		t.Error("the sled agent's is ours, and nobody said so")
+	}
 }
 
-func TestZoneNamesOfTheSledAgentAreRead(t *testing.T) {
+func TestZoneNamesOfTheSledAgentAreReadIfTheConfigurationSaysSo(t *testing.T) {
 	const id = "3c7f5393-7c69-4c7c-bc81-cb7aca031ff1"
-	p := DefaultPrefixes()
+	p := others()
 	for name, want := range map[string]bool{
 		"propolis_instance_" + id:                    true,
 		"oxz_propolis-server_" + id:                  true,
@@ -150,6 +162,9 @@ func TestZoneNamesOfTheSledAgentAreRead(t *testing.T) {
 		if ok != want || want && got.String() != id {
 			t.Errorf("%s: %s, %v", name, got, ok)
 		}
+	}
+	if _, ok := DefaultPrefixes().ParseZoneName("oxz_propolis-server_" + id); ok {
+		t.Error("the sled agent's is ours, and nobody said so")
 	}
 }
 
@@ -193,7 +208,9 @@ func TestPrefixesAreValidated(t *testing.T) {
 		func(p *Prefixes) { p.VNIC = "1v" },
 		func(p *Prefixes) { p.VNIC = strings.Repeat("v", 23) },
 		func(p *Prefixes) { p.Guest = p.VNIC },
-		func(p *Prefixes) { p.Guest = "oxControlInstance" },
+		func(p *Prefixes) { p.OtherVNIC, p.Guest = "oxControlInstance", "oxControlInstance" },
+		func(p *Prefixes) { p.OtherVNIC = "ox1" },
+		func(p *Prefixes) { p.OtherZone = "-z" },
 		func(p *Prefixes) { p.Guest = "vnic.guest" },
 	} {
 		p := DefaultPrefixes()

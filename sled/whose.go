@@ -1,6 +1,8 @@
 package sled
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -22,10 +24,10 @@ type Evidence int
 
 // The kinds of evidence.
 const (
-	Foreign  Evidence = iota // none: it is somebody else's, and never touched
-	ByPrefix                 // it carries a prefix of ours, before something that we do not write
-	ByName                   // its name is one that we give
-	ByMark                   // it carries a mark of ours
+	Foreign Evidence = iota // none: it is somebody else's, and never touched
+	Alike                   // it is called like ours, but it is not certain: told, and never touched
+	ByName                  // its name is one that we give, and it lies where we put such things
+	ByMark                  // it carries a mark of ours
 )
 
 // Claim says whose an object is.
@@ -36,23 +38,72 @@ type Claim struct {
 	Propolis uuid.UUID // from the name of an instance's zone; else Nil
 	Base     Base      // from the name of a base zone; else zero
 	Number   int       // of a VNIC
+	// Doubt is why what is called like ours may not be.
+	Doubt string
 	// Below is set for a dataset or snapshot that lies below what the claim
 	// names: the brand's ZBE of a zone, a snapshot of it.
 	Below bool
 }
 
-// Ours says whether there is any evidence.
-func (c Claim) Ours() bool { return c.Evidence != Foreign }
+// Ours says whether the evidence is enough.
+func (c Claim) Ours() bool { return c.Evidence >= ByName }
 
-// WhoseZone classifies a zone by its name and its attrs (name to value).
-func (p Prefixes) WhoseZone(name string, attrs map[string]string) Claim {
-	c := p.byZoneName(name)
-	if id, ok := parseUUID(attrs[AttrInstance]); ok {
-		c.Evidence, c.Role, c.Instance = ByMark, RoleInstance, id
-	} else if _, ok := attrs[AttrBase]; ok {
-		c.Evidence, c.Role = ByMark, RoleBase
+// doubted is the claim of something of which a name says more than the rest.
+func (c Claim) doubted(why string) Claim {
+	c.Evidence, c.Doubt = Alike, why
+	return c
+}
+
+// Place is a zone as far as it tells whose it is: its name, where it lies, and
+// its attrs (name to value).
+type Place struct {
+	Name  string
+	Path  string
+	Attrs map[string]string
+}
+
+// WhoseZone classifies a zone on a sled with these pools for zones. Without a
+// mark the name must be whole, the zonepath one that we give, and nobody else
+// may have written on it.
+func (p Prefixes) WhoseZone(z Place, pools []string) Claim {
+	c := p.byZoneName(z.Name)
+	if id, ok := parseUUID(z.Attrs[AttrInstance]); ok {
+		c.Evidence, c.Role, c.Instance, c.Doubt = ByMark, RoleInstance, id, ""
+		return c
+	}
+	if _, ok := z.Attrs[AttrBase]; ok {
+		c.Evidence, c.Role, c.Doubt = ByMark, RoleBase, ""
+		return c
+	}
+	if c.Evidence != ByName {
+		return c
+	}
+	pool, ok := zonePool(z, pools)
+	switch {
+	case !ok:
+		return c.doubted("it has no mark, and lies at " + z.Path + ", where no zone of sledctl does")
+	case c.Role == RoleBase && c.Base.Pool != PoolKey(pool):
+		return c.doubted("it has no mark, and is not called after its pool " + pool)
+	}
+	for _, name := range slices.Sorted(maps.Keys(z.Attrs)) {
+		if !strings.HasPrefix(name, attrPrefix) {
+			return c.doubted("it has no mark, but the attr " + name + " of somebody else")
+		}
 	}
 	return c
+}
+
+// attrPrefix opens the names of all attrs that we give.
+const attrPrefix = "sledctl-"
+
+// zonePool is the pool of those in whose dataset for zones a zone lies.
+func zonePool(z Place, pools []string) (string, bool) {
+	for _, pool := range pools {
+		if at, ok := Zone(pool, z.Name); ok && at.Mountpoint == z.Path {
+			return pool, true
+		}
+	}
+	return "", false
 }
 
 func (p Prefixes) byZoneName(name string) Claim {
@@ -62,24 +113,51 @@ func (p Prefixes) byZoneName(name string) Claim {
 	if base, ok := p.ParseBaseName(name); ok {
 		return Claim{Evidence: ByName, Role: RoleBase, Base: base}
 	}
-	return byPrefix(name, p.Zone, p.Base, oxideZone)
+	return byPrefix(name, "zone", p.Zone, p.Base, p.OtherZone)
 }
 
-func byPrefix(name string, prefixes ...string) Claim {
+func byPrefix(name, what string, prefixes ...string) Claim {
 	for _, prefix := range prefixes {
-		if strings.HasPrefix(name, prefix) {
-			return Claim{Evidence: ByPrefix}
+		if prefix != "" && strings.HasPrefix(name, prefix) {
+			return Claim{}.doubted("no " + what + " of sledctl is called so, though it begins with " + prefix)
 		}
 	}
 	return Claim{}
 }
 
-// WhoseVNIC classifies a VNIC by its name: VNICs carry no marks.
-func (p Prefixes) WhoseVNIC(name string) Claim {
+// NameOfZone classifies a name alone: what it says is needed, not enough.
+func (p Prefixes) NameOfZone(name string) Claim { return p.byZoneName(name) }
+
+// NameOfVNIC classifies a VNIC by its name alone.
+func (p Prefixes) NameOfVNIC(name string) Claim {
 	if role, n, ok := p.ParseVNIC(name); ok {
 		return Claim{Evidence: ByName, Role: role, Number: n}
 	}
-	return byPrefix(name, p.VNIC, p.Guest, oxideVNIC)
+	return byPrefix(name, "VNIC", p.VNIC, p.Guest, p.OtherVNIC)
+}
+
+// VNIC is a VNIC as far as it tells whose it is: its name, the link under it,
+// and the addresses that the global zone has on it.
+type VNIC struct {
+	Name      string
+	Over      string
+	Addresses []string
+}
+
+// WhoseVNIC classifies a VNIC. VNICs carry no marks: the name must be whole, it
+// must lie over a link over which we put VNICs, and the global zone may have no
+// address on it. Whether a zone of somebody else has it, the caller knows.
+func (p Prefixes) WhoseVNIC(v VNIC, under []string) Claim {
+	c := p.NameOfVNIC(v.Name)
+	switch {
+	case c.Evidence != ByName:
+		return c
+	case !slices.Contains(under, v.Over):
+		return c.doubted("no record names it, and it lies over " + v.Over + ", over which sledctl puts none")
+	case len(v.Addresses) > 0:
+		return c.doubted("no record names it, and the global zone has the address " + v.Addresses[0] + " on it")
+	}
+	return c
 }
 
 // WhoseDataset classifies a dataset or snapshot by its name and its local user
@@ -90,15 +168,15 @@ func (p Prefixes) WhoseDataset(name string, local map[string]string) Claim {
 	parts := strings.Split(dataset, "/")
 	var c Claim
 	for i, part := range parts[1:] {
-		if c = p.byZoneName(part); c.Ours() {
+		if c = p.byZoneName(part); c.Evidence != Foreign {
 			c.Below = snapshot || i+2 < len(parts)
 			break
 		}
 	}
 	if id, ok := parseUUID(local[PropertyInstance]); ok {
-		c.Evidence, c.Role, c.Instance, c.Below = ByMark, RoleInstance, id, false
+		c.Evidence, c.Role, c.Instance, c.Doubt, c.Below = ByMark, RoleInstance, id, "", false
 	} else if _, ok := local[PropertyBase]; ok {
-		c.Evidence, c.Role, c.Below = ByMark, RoleBase, false
+		c.Evidence, c.Role, c.Doubt, c.Below = ByMark, RoleBase, "", false
 	}
 	return c
 }

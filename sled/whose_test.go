@@ -12,46 +12,98 @@ const (
 	instanceText = "54f1cc77-68f1-42ab-acac-5c4f64f5d6e0"
 )
 
+// doubt is what a test wants of a doubted claim: which words, it does not say.
+const doubt = "some"
+
+// comparable takes the words of a doubt away.
+func (c Claim) comparable() Claim {
+	if c.Doubt != "" {
+		c.Doubt = doubt
+	}
+	return c
+}
+
 func TestWhoseZone(t *testing.T) {
 	propolis, instance := uuid.MustParse(propolisText), uuid.MustParse(instanceText)
 	mark := map[string]string{AttrInstance: instanceText}
+	const ours = "propolis_instance_" + propolisText
+	byName := Claim{Evidence: ByName, Role: RoleInstance, Propolis: propolis}
+	base := Claim{Evidence: ByName, Role: RoleBase, Base: Base{"rpool", 3}}
+	alike := Claim{Evidence: Alike, Doubt: doubt}
+	doubted := func(c Claim) Claim { c.Evidence, c.Doubt = Alike, doubt; return c }
 	for _, c := range []struct {
-		name  string
-		attrs map[string]string
-		want  Claim
+		name, path string
+		attrs      map[string]string
+		want       Claim
 	}{
-		{"propolis_instance_" + propolisText, nil, Claim{Evidence: ByName, Role: RoleInstance, Propolis: propolis}},
-		{"propolis_instance_" + propolisText, mark, Claim{Evidence: ByMark, Role: RoleInstance, Propolis: propolis, Instance: instance}},
-		{"oxz_propolis-server_" + propolisText, nil, Claim{Evidence: ByName, Role: RoleInstance, Propolis: propolis}},
-		{"web1", mark, Claim{Evidence: ByMark, Role: RoleInstance, Instance: instance}},
-		{"web1", map[string]string{AttrInstance: "web1"}, Claim{}},
-		{"web1", map[string]string{"billing-id": instanceText}, Claim{}},
-		{"propolis_base_rpool_3", nil, Claim{Evidence: ByName, Role: RoleBase, Base: Base{"rpool", 3}}},
-		{"propolis_base_rpool_3", map[string]string{AttrBase: "rpool"}, Claim{Evidence: ByMark, Role: RoleBase, Base: Base{"rpool", 3}}},
-		{"propolis_base", nil, Claim{Evidence: ByPrefix}},
-		{"propolis_instance_web1", nil, Claim{Evidence: ByPrefix}},
-		{"oxz_switch", nil, Claim{}},
-		{"global", nil, Claim{}},
+		{ours, "/zone/" + ours, nil, byName},
+		{ours, "/pool/ext/e4b4dc87-ab46-49fb-a4b4-d361ae214c03/crypt/zone/" + ours, nil, byName},
+		{ours, "/zone/" + ours, mark, Claim{Evidence: ByMark, Role: RoleInstance, Propolis: propolis, Instance: instance}},
+		{ours, "/zone/" + ours, map[string]string{"sledctl-name": "web1"}, byName},
+		{"web1", "/zones/web1", mark, Claim{Evidence: ByMark, Role: RoleInstance, Instance: instance}},
+		{"web1", "/zone/web1", map[string]string{AttrInstance: "web1"}, Claim{}},
+		{"web1", "/zone/web1", map[string]string{"billing-id": instanceText}, Claim{}},
+		{"propolis_base_rpool_3", "/zone/propolis_base_rpool_3", nil, base},
+		{"propolis_base_rpool_3", "/elsewhere", map[string]string{AttrBase: "rpool"}, Claim{Evidence: ByMark, Role: RoleBase, Base: Base{"rpool", 3}}},
+		{"oxz_switch", "/zone/oxz_switch", nil, Claim{}},
+		{"oxz_propolis-server_" + propolisText, "/zone/oxz_propolis-server_" + propolisText, nil, Claim{}},
+		{"global", "/", nil, Claim{}},
+
+		// Called like ours, and not for certain.
+		{"propolis_base", "/zone/propolis_base", nil, alike},
+		{"propolis_baseball", "/zone/propolis_baseball", nil, alike},
+		{"propolis_instance_mine", "/zone/propolis_instance_mine", nil, alike},
+		{ours + "x", "/zone/" + ours + "x", nil, alike},
+		{"propolis_base_rpool_03", "/zone/propolis_base_rpool_03", nil, alike},
+		{ours, "/zones/" + ours, nil, doubted(byName)},
+		{ours, "/zone/other", nil, doubted(byName)},
+		{ours, "/data/zone/" + ours, nil, doubted(byName)}, // no pool of that name
+		{ours, "/zone/" + ours, map[string]string{"owner-uuid": instanceText}, doubted(byName)},
+		{"propolis_base_tank_3", "/zone/propolis_base_tank_3", nil, doubted(Claim{Role: RoleBase, Base: Base{"tank", 3}})},
 	} {
-		if diff := cmp.Diff(c.want, DefaultPrefixes().WhoseZone(c.name, c.attrs)); diff != "" {
-			t.Errorf("%s %v: %s", c.name, c.attrs, diff)
+		got := DefaultPrefixes().WhoseZone(Place{Name: c.name, Path: c.path, Attrs: c.attrs}, []string{"rpool", u2})
+		if diff := cmp.Diff(c.want, got.comparable()); diff != "" {
+			t.Errorf("%s at %s %v: %s", c.name, c.path, c.attrs, diff)
 		}
+	}
+	const theirs = "oxz_propolis-server_" + propolisText
+	if c := others().WhoseZone(Place{Name: theirs, Path: "/zone/" + theirs}, []string{"rpool"}); !c.Ours() {
+		t.Errorf("another tool's, which the configuration names: %+v", c)
+	}
+	if c := others().WhoseZone(Place{Name: theirs, Path: "/zones/" + theirs}, []string{"rpool"}); c.Ours() {
+		t.Errorf("another tool's, elsewhere: %+v", c)
 	}
 }
 
 func TestWhoseVNIC(t *testing.T) {
-	for name, want := range map[string]Claim{
-		"vnic_propolis7":       {Evidence: ByName, Role: RoleControl, Number: 7},
-		"vnic_propolis_guest7": {Evidence: ByName, Role: RoleGuest, Number: 7},
-		"oxControlInstance7":   {Evidence: ByName, Role: RoleControl, Number: 7},
-		"vnic_propolis_x7":     {Evidence: ByPrefix},
-		"net0":                 {},
-		"underlay0":            {},
-		"oxControlService0":    {},
+	alike := Claim{Evidence: Alike, Doubt: doubt}
+	control, guest := Claim{Evidence: ByName, Role: RoleControl, Number: 7}, Claim{Evidence: ByName, Role: RoleGuest, Number: 7}
+	doubted := control
+	doubted.Evidence, doubted.Doubt = Alike, doubt
+	for _, c := range []struct {
+		v    VNIC
+		want Claim
+	}{
+		{VNIC{Name: "vnic_propolis7", Over: "stub0"}, control},
+		{VNIC{Name: "vnic_propolis_guest7", Over: "net1"}, guest},
+		{VNIC{Name: "net0"}, Claim{}},
+		{VNIC{Name: "underlay0", Over: "stub0"}, Claim{}},
+		{VNIC{Name: "oxControlInstance7", Over: "stub0"}, Claim{}},
+		{VNIC{Name: "oxControlService0", Over: "stub0"}, Claim{}},
+
+		{VNIC{Name: "vnic_propolis_x7", Over: "stub0"}, alike},
+		{VNIC{Name: "vnic_propolis_mgmt0", Over: "stub0"}, alike},
+		{VNIC{Name: "vnic_propolis007", Over: "stub0"}, alike},
+		{VNIC{Name: "vnic_propolis7", Over: "net0"}, doubted},
+		{VNIC{Name: "vnic_propolis7"}, doubted},
+		{VNIC{Name: "vnic_propolis7", Over: "stub0", Addresses: []string{"10.0.0.1/24"}}, doubted},
 	} {
-		if diff := cmp.Diff(want, DefaultPrefixes().WhoseVNIC(name)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+		if diff := cmp.Diff(c.want, DefaultPrefixes().WhoseVNIC(c.v, []string{"stub0", "net1"}).comparable()); diff != "" {
+			t.Errorf("%+v: %s", c.v, diff)
 		}
+	}
+	if c := others().WhoseVNIC(VNIC{Name: "oxControlInstance7", Over: "stub0"}, []string{"stub0"}); !c.Ours() {
+		t.Errorf("another tool's, which the configuration names: %+v", c)
 	}
 }
 
@@ -77,13 +129,13 @@ func TestWhoseDataset(t *testing.T) {
 		{"tank/vm", map[string]string{PropertyBase: "x"}, Claim{Evidence: ByMark, Role: RoleBase}},
 		{"tank/vm", map[string]string{PropertyInstance: "x", "sledctl:other": instanceText}, Claim{}},
 		{"rpool/zone/propolis_base_rpool_1/ROOT", nil, Claim{Evidence: ByName, Role: RoleBase, Base: Base{"rpool", 1}, Below: true}},
-		{"rpool/zone/propolis_instance_web1", nil, Claim{Evidence: ByPrefix}},
+		{"rpool/zone/propolis_instance_web1", nil, Claim{Evidence: Alike, Doubt: doubt}},
 		{"propolis_instance_" + propolisText, nil, Claim{}}, // a pool is never ours by its name
 		{"rpool/zone", nil, Claim{}},
 		{"rpool/zone@propolis_instance_" + propolisText, nil, Claim{}},
 		{"rpool", nil, Claim{}},
 	} {
-		if diff := cmp.Diff(c.want, DefaultPrefixes().WhoseDataset(c.name, c.local)); diff != "" {
+		if diff := cmp.Diff(c.want, DefaultPrefixes().WhoseDataset(c.name, c.local).comparable()); diff != "" {
 			t.Errorf("%s %v: %s", c.name, c.local, diff)
 		}
 	}

@@ -3,6 +3,7 @@ package smf
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -19,7 +20,11 @@ func States(ctx context.Context, h host.Host, zone string) (map[string]string, e
 	if err != nil {
 		return nil, fmt.Errorf("list the services of zone %q: %w", zone, err)
 	}
-	services, err := ParseList(r.Stdout)
+	return statesOf(r.Stdout)
+}
+
+func statesOf(out []byte) (map[string]string, error) {
+	services, err := ParseList(out)
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +33,31 @@ func States(ctx context.Context, h host.Host, zone string) (map[string]string, e
 		states[s.FMRI] = s.State
 	}
 	return states, nil
+}
+
+// Find gives the states of those of the global zone's instances that fit the
+// patterns, by FMRI. What fits nothing is not there.
+func Find(ctx context.Context, h host.Host, patterns ...string) (map[string]string, error) {
+	c := findCommand(patterns)
+	r, err := h.Run(ctx, c)
+	if err == nil && r.Exit != 0 && !onlyUnmatched(string(r.Stderr)) {
+		err = failure(c, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return statesOf(r.Stdout)
+}
+
+// onlyUnmatched says whether svcs complains of nothing but patterns that fit no
+// instance.
+func onlyUnmatched(stderr string) bool {
+	for line := range strings.Lines(stderr) {
+		if !strings.HasPrefix(line, "svcs: Pattern '") || !strings.HasSuffix(strings.TrimSpace(line), "' doesn't match any instances") {
+			return false
+		}
+	}
+	return stderr != ""
 }
 
 // State is the state of one instance. Errors: host.ErrTransient while the

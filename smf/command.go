@@ -17,6 +17,12 @@ func listCommand(zone string) host.Command {
 	return host.Command{Program: "svcs", Args: inZone(zone, "-a", "-H", "-o", "state,fmri"), ReadOnly: true}
 }
 
+// findCommand lists the instances that patterns fit: of a service, all that it
+// has. One that fits none is told on stderr, with exit 1; the others are listed.
+func findCommand(patterns []string) host.Command {
+	return host.Command{Program: "svcs", Args: append([]string{"-H", "-o", "state,fmri"}, patterns...), ReadOnly: true}
+}
+
 func stateCommand(zone, fmri string) host.Command {
 	return host.Command{Program: "svcprop", Args: inZone(zone, "-p", "restarter/state", fmri), ReadOnly: true}
 }

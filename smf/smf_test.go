@@ -17,6 +17,7 @@ func TestCommandLines(t *testing.T) {
 	for want, c := range map[string]host.Command{
 		"svcs -z web1 -a -H -o state,fmri":                   listCommand("web1"),
 		"svcs -a -H -o state,fmri":                           listCommand(""),
+		"svcs -H -o state,fmri svc:/site/a svc:/site/b":      findCommand([]string{"svc:/site/a", "svc:/site/b"}),
 		"svcprop -z web1 -p restarter/state " + milestone:    stateCommand("web1", milestone),
 		"svcprop -w -z web1 -p restarter/state " + milestone: waitCommand("web1", milestone),
 		"svcprop -w -p restarter/state " + milestone:         waitCommand("", milestone),

@@ -56,7 +56,7 @@ const subject = "sled"
 // lies on them may be told then. It may run before there is a ledger.
 func (s Settings) Import(ctx context.Context, env operation.Env, kinds []disk.Kind) (operation.Report, error) {
 	return operation.Run(ctx, env, operation.Request[Seen]{
-		Verb: "bootstrap storage", Subject: subject, BeforeLedger: true, Look: s.Look,
+		Verb: "bootstrap storage", Subject: subject, BeforeLedger: true, Look: s.lookAlone,
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
@@ -83,10 +83,10 @@ func imports(done []plan.Action) bool {
 	return slices.ContainsFunc(done, func(a plan.Action) bool { _, ok := a.Step.(zfs.ImportPool); return ok })
 }
 
-// lookWithKeys is Look, and then asks the key source, if anything that was seen
+// lookWithKeys looks, and then asks the key source, if anything that was seen
 // on U.2s needs a key: the source may lie on an M.2 that is not there before.
-func (s Settings) lookWithKeys(ctx context.Context, h host.Host, kinds []disk.Kind) (Seen, error) {
-	seen, err := s.Look(ctx, h)
+func (s Settings) lookWithKeys(ctx context.Context, h host.Host, kinds []disk.Kind, look func(context.Context, host.Host) (Seen, error)) (Seen, error) {
+	seen, err := look(ctx, h)
 	if err == nil && slices.Contains(kinds, disk.U2) {
 		seen.Keys = s.ask(ctx, h, s.needs(seen))
 	}
@@ -99,7 +99,7 @@ func (s Settings) once(ctx context.Context, env operation.Env, kinds []disk.Kind
 	report, err = operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: "bootstrap storage", Subject: subject, DryRun: dryRun, BeforeLedger: dryRun || !slices.Contains(kinds, disk.U2),
 		Look: func(ctx context.Context, h host.Host) (Seen, error) {
-			seen, err := s.lookWithKeys(ctx, h, kinds)
+			seen, err := s.lookWithKeys(ctx, h, kinds, s.lookAlone)
 			if err == nil {
 				seen.Begun, err = begun(ctx, env)
 			}

@@ -55,7 +55,7 @@ func (e *NotBlankError) Hint() string {
 // there, else nothing is done. Errors: *UnknownError,
 // *NotBlankError; those of Ensure.
 func (s Settings) FormatDisks(ctx context.Context, env operation.Env, dryRun bool) ([]operation.Report, error) {
-	seen, err := s.Look(ctx, host.ReadOnly(env.Host))
+	seen, err := s.lookAlone(ctx, host.ReadOnly(env.Host))
 	if err != nil {
 		return nil, err
 	}

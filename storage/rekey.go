@@ -23,7 +23,7 @@ func (s Settings) Rekey(ctx context.Context, env operation.Env, dryRun bool) (op
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: "storage rekey", Subject: subject, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (Seen, error) {
-			seen, err := s.Look(ctx, h)
+			seen, err := s.lookAlone(ctx, h)
 			if err != nil {
 				return seen, err
 			}

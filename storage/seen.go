@@ -57,18 +57,30 @@ type Found struct {
 	Err        error           // why it is not known
 }
 
-// Wants is what storage looks at, beside the disks themselves.
-func (s Settings) Wants() inventory.Want {
+// Wants is what storage looks at, beside the disks themselves, before it changes
+// something.
+func (s Settings) Wants() inventory.Want { return wants(inventory.Rival) }
+
+func wants(also ...inventory.Part) inventory.Want {
 	return inventory.Want{
-		Parts: []inventory.Part{inventory.Rival, inventory.Pools, inventory.Datasets}, Roots: roots,
+		Parts: append(also, inventory.Pools, inventory.Datasets), Roots: roots,
 		User: append(zfs.Extended(), PropertyKeyID, PropertyEpoch, PropertyNextEpoch, propertyAgentEpoch, propertyUUID),
 	}
 }
 
 // Look lists disks, pools and datasets, and looks closer at the disks that no
 // imported pool is on. What is on a disk that cannot be read is unknown; that
-// does not keep the rest from being seen.
+// does not keep the rest from being seen. It does not ask whose sled this is.
 func (s Settings) Look(ctx context.Context, h host.Host) (Seen, error) {
+	return s.look(ctx, h, wants())
+}
+
+// lookAlone is Look for who changes something: it refuses beside another owner.
+func (s Settings) lookAlone(ctx context.Context, h host.Host) (Seen, error) {
+	return s.look(ctx, h, s.Wants())
+}
+
+func (s Settings) look(ctx context.Context, h host.Host, want inventory.Want) (Seen, error) {
 	seen := Seen{}
 	var disks []disk.Disk
 	var left error
@@ -77,9 +89,9 @@ func (s Settings) Look(ctx context.Context, h host.Host) (Seen, error) {
 	if s.Keys != nil {
 		wg.Go(func() { seen.Left, left = key.Left(h.Files(), s.Keys.Dir()) })
 	}
-	inv := inventory.Look(ctx, h, s.Wants())
+	inv := inventory.Look(ctx, h, want)
 	wg.Wait()
-	if err := errors.Join(left, inv.Know(s.Wants().Parts...)); err != nil {
+	if err := errors.Join(left, inv.Know(want.Parts...)); err != nil {
 		return Seen{}, err
 	}
 	seen.Inv = inv

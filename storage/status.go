@@ -54,7 +54,7 @@ func (s Settings) see(ctx context.Context, h host.Host, view ledger.View) (*comp
 	if err != nil {
 		return nil, err
 	}
-	seen, err := s.lookWithKeys(ctx, host.ReadOnly(h), everyKind())
+	seen, err := s.lookWithKeys(ctx, host.ReadOnly(h), everyKind(), s.Look)
 	if err != nil {
 		return nil, err
 	}
