@@ -25,6 +25,8 @@ func newInstanceAdopt(env *Env) *cobra.Command {
 from what can be seen: its zone's configuration, VNICs, address and dataset, and what its Propolis says of its machine. A VM that sledctl
 had made is the same instance again, with its id, name, Propolis id, address and MACs; only its protection is forgotten.
 
+A VM of another tool is one only where names.other_zone_prefix gives that tool's zones to sledctl.
+
 Nothing of the sled is changed, and the VM does not notice. What runs and can be adopted, reap --dry-run calls adoptable.`,
 		Example: `  sledctl instance adopt --all
   sledctl instance adopt oxz_propolis-server_6f9619ff-8b86-d011-b42d-00c04fc964ff --name web1`,
