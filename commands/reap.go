@@ -42,7 +42,7 @@ killed, and a VM handle below /dev/vmm never destroyed.
 With -n -o json the output is a plan: --plan removes exactly the objects in it that are "to remove", if they are still the same and would
 still go, and tells what has changed. Whoever edits the file leaves things out.
 
---all removes everything that carries sledctl's names and marks, running VMs too. Protected instances, what is being worked on, and the sled's
+--all removes everything that is certainly sledctl's, running VMs too; what is unknown stays. Protected instances, what is being worked on, and the sled's
 network stay. The records of the instances stay too: instance ensure makes them again.`,
 		Example: `  sledctl reap --dry-run
   sledctl reap --dry-run -o json > plan.json; sledctl reap --plan plan.json
