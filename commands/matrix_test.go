@@ -316,9 +316,12 @@ func (s *scene) elsewhere() {
 
 // scatter makes a zone, a configuration and a VNIC that only reap takes away.
 func (s *scene) scatter() {
-	zone := s.stranger(s.value("base list -H --columns pool"), s.value("base list -H -o name"))
+	pool := s.value("base list -H --columns pool")
+	zone := s.stranger(pool, s.value("base list -H -o name"))
 	s.command("zoneadm -z " + zone + " halt")
-	s.write("/etc/zones/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000009.xml", "<zone/>")
+	const lone = "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000009"
+	home := "/pool/ext/" + strings.TrimPrefix(pool, "oxp_") + "/crypt/zone/" + lone
+	s.write("/etc/zones/"+lone+".xml", `<zone name="`+lone+`" zonepath="`+home+`" brand="sparse"/>`)
 	s.run("vnic create --over net1 --hold 1ns")
 	time.Sleep(time.Second) // of the bubble: the hold ends
 }
