@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build test test-zfs demo bench lint cross docs soak race clean
+.PHONY: build test test-zfs demo bench lint cross docs soak race fuzz clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
@@ -22,6 +22,9 @@ test: ## all tests, on the simulated sled
 
 test-zfs: ## the ZFS driver on a real ZFS, if there is one here; as root, with a pool in a file
 	SLEDCTL_REAL_ZFS=1 $(GO) test -count=1 -v -run TestRealZFS ./zfs
+
+fuzz: ## each fuzz test for ten seconds; fails where one tries too few inputs to find anything
+	$(GO) run ./test/fuzz
 
 race: ## all tests under the race detector
 	GORACE=atexit_sleep_ms=0 $(GO) test -race -short -timeout 20m ./... # without it, each program that a test runs ends a second late

@@ -46,7 +46,8 @@ func floors() map[string]room {
 		"cmd/sledctl": {floor: 8},
 
 		// Where the operator stands: documents, settings, output; not the sled.
-		"bench":         {floor: 9, machine: all}, // measures the program from outside
+		"bench":         {floor: 9, machine: all},                      // measures the program from outside
+		"test/fuzz":     {floor: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
 		"docs/generate": {floor: 9, machine: []use{useFiles}},
 		"commands":      {floor: 7, machine: []use{useFiles, useExec, useSignals}},
 		"config":        {by: []string{"commands"}, imports: []string{"host", "sled"}, machine: []use{useFiles}},
