@@ -283,7 +283,8 @@ What befalls a command:
     half             does its first part, then ends as fail
     hang             does not go on until the fault is cleared, or for --delay
     missed           does not notice what it waits for
-    killed           is killed half-way, as an installation that leaves its zone incomplete
+    killed           is killed half-way, as an installation that leaves its zone incomplete; a clone with --stderr mounted
+                     while its hook works in the mounted zone (see slow-clone)
     kill             its caller is killed before it does anything
     kill-during      its caller is killed, and it goes on
     kill-after       its caller is killed when it has ended
@@ -293,6 +294,7 @@ What befalls a command:
 What befalls zones:
 
     hook             the brand's hook fails with --exit: 253, 254 or 255
+    slow-clone       the clone's hook works --delay longer in the zone that it has mounted
     boot             the zone gets ready, and then does not boot
     down             a halt stops half-way, and leaves the zone down
     shutdown-timeout the zone does not shut down by itself

@@ -294,6 +294,26 @@ func TestABootWaitsForALinkThatIsBusy(t *testing.T) {
 	}
 }
 
+// A zoneadm clone that is killed leaves its zone mounted while the brand's hook goes on.
+func TestACloneThatIsKilledIsTakenBack(t *testing.T) {
+	for name, text := range map[string]string{"before its hook mounts the zone": "", "while the zone is mounted": "mounted"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := sparse(t)
+				r.arm(world.Fault{Name: world.FaultSlowClone, Match: "web1 clone", Delay: time.Second})
+				r.arm(world.Fault{Name: world.FaultKilled, Match: "zoneadm clone", Text: text, Times: 1})
+				clone := zone.Clone{Name: "web1", Source: "base", Zonepath: "/zone/web1"}
+				err := clone.Do(t.Context(), r.host)
+				if _, left := errors.AsType[*host.LeftError](err); err == nil || left || r.state("web1") != zone.Configured {
+					t.Errorf("%v; the zone is %s", err, r.state("web1"))
+				}
+				r.do(clone)
+				r.sled.Close()
+			})
+		})
+	}
+}
+
 func TestRemovalFromEveryState(t *testing.T) {
 	for name, reach := range map[string]func(r rig){
 		"configured": func(rig) {},

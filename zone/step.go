@@ -248,6 +248,11 @@ func makeInstalled(ctx context.Context, h host.Host, name string, c host.Command
 		if err != nil || !found || z.State == Configured {
 			return err
 		}
+		if z.State == Mounted { // the hook of a clone mounts the zone and works in it
+			if err := (Unmount{Name: name}).Do(ctx, h); err != nil {
+				return err
+			}
+		}
 		return Uninstall{Name: name}.Do(ctx, h)
 	})
 }

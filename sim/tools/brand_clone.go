@@ -4,6 +4,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // This file clones a zone as omniosorg/pkg5 src/brand/sparse/clone and ipkg/clone
@@ -160,38 +162,58 @@ func (h *hook) cloneDatasets(active, snapshot, ds string) int {
 	return hookOK
 }
 
-// finishClone mounts the zone as zoneadm mount does, takes the traces of the
-// source out of it, and leaves it mounted.
+// finishClone mounts the zone, which makes it a kernel zone until the traces of the
+// source have been taken out of it (unconfigure_zone of ipkg/common.ksh). With -X
+// nothing is taken out, and it stays mounted.
 func finishClone(h *hook, args []string) int {
 	c, _ := parseClone(h, args)
-	if code := sysbootEnvironment(h); code != hookOK {
+	z := h.tx.FindZone(h.zone)
+	m := startDaemon(h.tx, z, "mount")
+	m.mount()
+	lines, failed := m.d.Lines, m.d.Failed
+	z.Daemon = nil
+	for _, line := range lines {
+		h.errf("zone '%s': %s", h.zone, line)
+	}
+	if failed {
+		h.errf("zoneadm: zone '%s': %s", h.zone, daemonFailed)
 		h.outf("ERROR: Zone mount failed")
 		return hookNotComplete
 	}
-	if !c.mountOnly {
-		h.unconfigure()
+	if c.mountOnly {
+		return hookOK
 	}
+	takes := h.tx.Latency(world.StepUnconfigure) + h.tx.Slower(world.FaultSlowClone, "zoneadm", "-z", h.zone, "clone", c.source)
+	if takes == 0 {
+		unconfigure(h.tx, z, mountedID(z))
+		return hookOK
+	}
+	h.tx.Schedule(takes, eventUnconfigure, h.zone, mountedID(z))
 	return hookOK
 }
 
-// unconfigure is omniosorg/pkg5 src/brand/ipkg/system-unconfigure: the SMF
-// repository stays as it is.
-func (h *hook) unconfigure() {
-	for _, name := range []string{"etc/defaultdomain", "etc/defaultrouter", "etc/nodename", "etc/resolv.conf",
-		"etc/inet/netmasks", "etc/inet/static_routes"} {
-		h.removeAll(path.Join(h.root(), name))
+// unconfigures says whether the clone hook works in the zone that it has made.
+func (b *brand) unconfigures(args []string) (cloneArguments, bool) {
+	c, ok := parseClone(&hook{}, args)
+	return c, ok && b.cloned != nil && !c.mountOnly
+}
+
+// eventUnconfigure is the end of a clone hook's work in the zone. Its name tells which
+// kernel zone.
+const eventUnconfigure = "zone-unconfigure"
+
+func mountedID(z *world.Zone) string { return strconv.Itoa(z.Kernel.ID) }
+
+// unconfigure is that work, and unmounts the zone. Somebody else may have done the
+// latter meanwhile: then the files are not where the work is done.
+func unconfigure(tx *world.Tx, z *world.Zone, id string) {
+	if z.Current() != world.ZoneMounted || mountedID(z) != id {
+		return
 	}
-	for _, dir := range []string{"etc/ipadm", "etc/dladm"} {
-		entries, _ := h.tx.Files.ReadDir(path.Join(h.root(), dir))
-		for _, e := range entries {
-			if strings.HasSuffix(e.Name, ".conf") {
-				_ = writeFile(h.tx.Files, path.Join(h.root(), dir, e.Name), nil, 0o644)
-			}
-		}
-	}
-	for _, log := range []string{"var/adm/messages", "var/log/syslog"} {
-		if name := path.Join(h.root(), log); exists(h.tx, name) {
-			_ = writeFile(h.tx.Files, name, nil, 0o644)
-		}
-	}
+	h := &hook{tx: tx, zone: z.Name, path: z.Path()}
+	h.brand, _ = brandOf(tx, brandName(z))
+	h.unconfigure()
+	m := startDaemon(tx, z, "unmount")
+	m.unmount()
+	z.SettleDaemon()
 }

@@ -69,7 +69,7 @@ func finishTree(h *hook, _ []string) int {
 
 // zoneDirectories are those that the packages of a zone have, empty at first.
 func zoneDirectories() []string {
-	return []string{"dev", "etc/default", "etc/dladm", "etc/inet", "etc/ipadm", "etc/svc/profile", "etc/svc/volatile",
+	return []string{"dev", "etc/default", "etc/dladm", "etc/inet", "etc/ipadm", "etc/ssh", "etc/svc/profile", "etc/svc/volatile",
 		"export/home", "home", "mnt", "opt", "proc", "root", "system/contract", "system/object", "tmp", "usr", "lib", "sbin",
 		"var/adm", "var/log", "var/run", "var/svc/log", "var/svc/manifest/site", "var/svc/profile", "var/tmp"}
 }
@@ -94,7 +94,8 @@ func (h *hook) layTree() error {
 			return err
 		}
 	}
-	for _, name := range []string{"etc/release", "etc/passwd", "etc/shadow", "etc/nsswitch.conf", "etc/default/init"} {
+	for _, name := range []string{"etc/release", "etc/passwd", "etc/shadow", "etc/nsswitch.conf", "etc/default/init",
+		"etc/inet/hosts", "etc/vfstab", "etc/ssh/sshd_config"} {
 		if !exists(h.tx, "/"+name) {
 			continue
 		}

@@ -128,6 +128,9 @@ func (h *hook) finishOmicron(images []string) error {
 	}
 	if exists(h.tx, "/etc/default/init") {
 		h.outf("INFO: omicron: copying /etc/default/init...")
+		if err := mkdirAll(h.tx.Files, path.Join(h.root(), "etc/default")); err != nil { // a real baseline has it
+			return err
+		}
 		if err := copyAll(h.tx.Files, "/etc/default/init", path.Join(h.root(), "etc/default/init"), nil); err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func (r *running) run(ctx context.Context, tool Tool) (Reply, error) {
 		}
 	}
 	for whole.Next != nil {
-		if fault != nil && fault.Name == world.FaultKilled && whole.Next.Lock == "" {
+		if fault != nil && fault.Name == world.FaultKilled && whole.Next.Lock == "" && fault.Text == whole.Next.At {
 			break
 		}
 		reply, err := r.next(ctx, whole.Next)
@@ -235,13 +235,14 @@ func (r *running) wait(ctx context.Context, until func(*world.Tx) bool) error {
 }
 
 // alive tells whether the zone in which a command runs is still the one that
-// it was started in, and running.
+// it was started in, and runs processes: one that is mounted does too.
 func alive(tx *world.Tx, c Call) bool {
 	if c.Kernel == 0 {
 		return true
 	}
 	z := tx.FindZone(c.Zone)
-	return z != nil && z.Kernel != nil && z.Kernel.ID == c.Kernel && z.Kernel.State == "running"
+	return z != nil && z.Kernel != nil && z.Kernel.ID == c.Kernel &&
+		(z.Kernel.State == world.ZoneRunning || z.Kernel.State == world.ZoneMounted)
 }
 
 // add appends what the next transaction printed.

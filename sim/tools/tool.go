@@ -41,6 +41,8 @@ type Reply struct {
 
 // Next is the rest of a command that is not finished.
 type Next struct {
+	// At says where the command is, for a fault that kills it there.
+	At string
 	// Lock names a zone whose lock is taken before Do and held until the
 	// command ends. Taking it waits, as zoneadm does (zonecfg_grab_lock_file in
 	// usr/src/lib/libzonecfg/common/libzonecfg.c).

@@ -69,7 +69,7 @@ func (l *zlogin) refusal(tx *world.Tx, c Call) string {
 	switch state := z.Current(); {
 	case state == "configured" || state == "incomplete":
 		return fmt.Sprintf("cannot login to a zone which is '%s'", state)
-	case state != "running":
+	case state != world.ZoneRunning && state != world.ZoneMounted:
 		return fmt.Sprintf("login allowed only to running zones (%s is '%s').", l.zone, state)
 	case l.console:
 		// A zone's console is a terminal; the simulated sled has none.

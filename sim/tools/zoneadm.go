@@ -224,10 +224,11 @@ func (z *zoneadm) sane(c zoneCheck) bool {
 	return false
 }
 
-// kernel is the kernel zone as zone_list(2) has it: a scratch zone, which
-// zoneadm mount makes, goes by another name there.
+// kernel is the kernel zone as zone_list(2) has it. A zone that zoneadm mount has
+// made is one of them, under its own name: only that of an alternate root has
+// another (vplat_create in usr/src/cmd/zoneadmd/vplat.c).
 func (z *zoneadm) kernel() *world.Kernel {
-	if z.zone == nil || z.zone.Kernel == nil || z.zone.Kernel.State == world.ZoneMounted {
+	if z.zone == nil {
 		return nil
 	}
 	return z.zone.Kernel

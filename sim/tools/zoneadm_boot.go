@@ -296,19 +296,29 @@ func (z *zoneadm) mount(args []string) Reply {
 	if !z.sane(zoneCheck{command: "mount", force: len(options) > 0}) || !z.verify("mount") {
 		return z.reply(1)
 	}
-	return z.daemon("mount", daemonFailed, func(m *zoneadmd) {
-		switch m.zone.Current() {
-		case world.ZoneInstalled, world.ZoneIncomplete:
-			if m.hook(m.brand.prestate, stateCommandReady) && m.rootIsFree() {
-				m.tx.StartKernelZone(m.zone).State = world.ZoneMounted
-				m.hook(m.brand.poststate, stateCommandReady)
-			}
-		case world.ZoneMounted:
-			m.say("zone is already mounted")
-		default:
-			m.invalid("mount")
+	return z.daemon("mount", daemonFailed, (*zoneadmd).mount)
+}
+
+// mount makes a scratch zone of its own name. Inside, /etc and /var are the zone's,
+// /a is its root, and all else the global zone's (build_mounted_pre_var and
+// build_mounted_post_var in vplat.c).
+func (m *zoneadmd) mount() {
+	switch m.zone.Current() {
+	case world.ZoneInstalled, world.ZoneIncomplete:
+		if !m.hook(m.brand.prestate, stateCommandReady) || !m.rootIsFree() {
+			return
 		}
-	})
+		k := m.tx.StartKernelZone(m.zone)
+		k.State = world.ZoneMounted
+		root := m.zone.Root()
+		k.Loops = []world.Loop{{Dir: "/", Special: "/", ReadOnly: true}, {Dir: "/etc", Special: root + "/etc"},
+			{Dir: "/var", Special: root + "/var"}, {Dir: "/a", Special: root}}
+		m.hook(m.brand.poststate, stateCommandReady)
+	case world.ZoneMounted:
+		m.say("zone is already mounted")
+	default:
+		m.invalid("mount")
+	}
 }
 
 func (z *zoneadm) unmount(args []string) Reply {
@@ -318,13 +328,15 @@ func (z *zoneadm) unmount(args []string) Reply {
 	if !z.sane(zoneCheck{command: "unmount"}) {
 		return z.reply(1)
 	}
-	return z.daemon("unmount", daemonFailed, func(m *zoneadmd) {
-		if m.zone.Current() != world.ZoneMounted {
-			m.invalid("unmount")
-			return
-		}
-		m.hook(m.brand.prestate, stateCommandHalt)
-		m.dismantle()
-		m.hook(m.brand.poststate, stateCommandHalt)
-	})
+	return z.daemon("unmount", daemonFailed, (*zoneadmd).unmount)
+}
+
+func (m *zoneadmd) unmount() {
+	if m.zone.Current() != world.ZoneMounted {
+		m.invalid("unmount")
+		return
+	}
+	m.hook(m.brand.prestate, stateCommandHalt)
+	m.dismantle()
+	m.hook(m.brand.poststate, stateCommandHalt)
 }

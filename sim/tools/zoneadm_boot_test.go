@@ -41,7 +41,7 @@ func TestAZoneThatRuns(t *testing.T) {
 	s.replay(`$ zoneadm -z z1 boot
 $ zoneadm list -p
 0:global:running:/::ipkg:shared:0
-1:z1:running:/zones/z1:UUID:sparse:excl:2
+2:z1:running:/zones/z1:UUID:sparse:excl:2
 $ dladm show-linkprop -c -o property,value -p zone,protection,allowed-ips v0
 zone:z1
 protection:ip-nospoof
@@ -84,7 +84,7 @@ $ zoneadm list
 global
 z1
 `)
-	if id := s.zone("z1").Kernel.ID; id != 2 {
+	if id := s.zone("z1").Kernel.ID; id != 3 {
 		t.Errorf("id of the second boot: %d", id)
 	}
 }
@@ -284,15 +284,15 @@ func TestRebootAndReady(t *testing.T) {
 	s.replay(`$ zoneadm -z z1 reboot
 $ zoneadm list -p
 0:global:running:/::ipkg:shared:0
-2:z1:running:/zones/z1:UUID:sparse:excl:2
+3:z1:running:/zones/z1:UUID:sparse:excl:2
 $ zoneadm -z z1 ready
 $ zoneadm list -p
 0:global:running:/::ipkg:shared:0
-3:z1:ready:/zones/z1:UUID:sparse:excl:2
+4:z1:ready:/zones/z1:UUID:sparse:excl:2
 $ zoneadm -z z1 boot -- -m verbose
 $ zoneadm list -p
 0:global:running:/::ipkg:shared:0
-3:z1:running:/zones/z1:UUID:sparse:excl:2
+4:z1:running:/zones/z1:UUID:sparse:excl:2
 `)
 	s.replay("$ zoneadm -z z1 reboot -- " + strings.Repeat("x", 256) + "\n! zoneadm: zone 'z1': Boot argument list too long\n= 1\n")
 	s.must("zonecfg -z z1 select net physical=v0 ; set physical=gone0 ; end")
@@ -323,7 +323,7 @@ func TestShutdown(t *testing.T) {
 		s.state("z1", world.ZoneInstalled)
 
 		s.must("zoneadm -z z1 boot", "zoneadm -z z1 shutdown -r")
-		if id := s.zone("z1").Kernel.ID; id != 3 {
+		if id := s.zone("z1").Kernel.ID; id != 4 {
 			t.Errorf("after shutdown -r: id %d", id)
 		}
 		// A zone that does not go by itself runs on; halt does not wait for it.
@@ -353,7 +353,7 @@ func TestMountAndUnmount(t *testing.T) {
 $ zoneadm -z z1 mount
 ! zone 'z1': zone is already mounted
 $ zoneadm -z z1 list -p
--:z1:mounted:/zones/z1:UUID:sparse:excl:2
+2:z1:mounted:/zones/z1:UUID:sparse:excl:2
 $ zoneadm -z z1 unmount
 `)
 	s.state("z1", world.ZoneInstalled)

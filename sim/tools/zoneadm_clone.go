@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -74,10 +75,38 @@ func (z *zoneadm) clone(args []string) Reply {
 			return z.reply(1)
 		}
 		if z.brand.clone != nil {
-			return z.hooked(world.StepClone, z.brand.clone, z.brand.cloned, args, z.cloneEnd)
+			return z.hooked(z.cloning(args), z.brand.clone, z.brand.cloned, args, z.cloneMounted)
 		}
 		return z.cloneBuiltIn(o)
 	})
+}
+
+// cloning is how long the hook works on datasets.
+func (z *zoneadm) cloning(args []string) time.Duration {
+	all := z.tx.Latency(world.StepClone)
+	if _, works := z.brand.unconfigures(args); works {
+		all -= z.tx.Latency(world.StepUnconfigure)
+	}
+	return all
+}
+
+// cloneMounted goes on when the hook has done its work in the zone that it has
+// mounted. It does that, and unmounts the zone, also if zoneadm is killed meanwhile.
+func (*zoneadm) cloneMounted(z *zoneadm, code int) Reply {
+	if code != hookOK || z.zone.Kernel == nil {
+		return z.cloneEnd(z, code)
+	}
+	id := mountedID(z.zone)
+	works := func(tx *world.Tx) bool { return tx.Scheduled(eventUnconfigure, z.name, id) }
+	so := z.reply(0)
+	so.Next = &Next{At: world.ZoneMounted, Until: func(tx *world.Tx) bool { return !works(tx) }, Do: func(tx *world.Tx) Reply {
+		next := z.at(tx)
+		if next.zone == nil {
+			return next.reply(1)
+		}
+		return next.cloneEnd(next, hookOK)
+	}}
+	return so
 }
 
 func (*zoneadm) cloneEnd(z *zoneadm, code int) Reply {
@@ -100,7 +129,7 @@ func (z *zoneadm) saneSource(name string) bool {
 		z.say("clone operation is invalid for zones starting with SUNW.")
 	case source == nil:
 		z.errf("zoneadm: %s: could not get state: %s", name, zNoZone)
-	case source.Kernel != nil && source.Kernel.State != world.ZoneMounted:
+	case source.Kernel != nil:
 		z.say("clone operation is invalid for %s zones.", source.Kernel.State)
 	case source.Current() != world.ZoneInstalled:
 		z.errf("zoneadm: zone %s is %s; installed is required.", name, source.Current())

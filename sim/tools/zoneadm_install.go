@@ -2,6 +2,7 @@ package tools
 
 import (
 	"path"
+	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -42,13 +43,13 @@ func (z *zoneadm) install(args []string) Reply {
 		if dataset {
 			z.createZonepath()
 		}
-		return z.hooked(world.StepInstall, z.brand.install, z.brand.installed, pass, z.installEnd)
+		return z.hooked(z.tx.Latency(world.StepInstall), z.brand.install, z.brand.installed, pass, z.installEnd)
 	})
 }
 
 // hooked runs a hook: its beginning, the time that it takes, and its end. Then
 // the command goes on with the hook's exit code.
-func (z *zoneadm) hooked(step string, begin, end func(*hook, []string) int, args []string, then func(z *zoneadm, code int) Reply) Reply {
+func (z *zoneadm) hooked(takes time.Duration, begin, end func(*hook, []string) int, args []string, then func(z *zoneadm, code int) Reply) Reply {
 	h := z.hook()
 	if code := z.took(h, begin(h, args)); code != hookOK {
 		return then(z, code)
@@ -65,7 +66,7 @@ func (z *zoneadm) hooked(step string, begin, end func(*hook, []string) int, args
 		return then(next, next.took(h, end(h, args)))
 	}
 	so := z.reply(0)
-	so.Next = &Next{After: z.tx.Latency(step), Do: do}
+	so.Next = &Next{After: takes, Do: do}
 	return so
 }
 

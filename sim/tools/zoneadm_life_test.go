@@ -67,7 +67,21 @@ func TestAKilledInstallLeavesItsZoneIncomplete(t *testing.T) {
 				if z := s.zone("z1"); z.State != world.ZoneIncomplete {
 					t.Errorf("it is %s", z.State)
 				}
-				// The lock is free, and uninstalling cleans up.
+				// The lock is free, and uninstalling cleans up: once the hook of clone, which is
+				// not killed with zoneadm, has left the zone that it has mounted.
+				if command != "install" {
+					s.replay(`$ zoneadm -z z1 uninstall -F
+! zoneadm: zone 'z1': uninstall operation is invalid for mounted zones.
+= 1
+$ zoneadm -z z1 mark incomplete
+! zoneadm: zone 'z1': mark operation is invalid for mounted zones.
+= 1
+$ zoneadm list -p
+0:global:running:/::ipkg:shared:0
+1:z1:mounted:/zones/z1:UUID:sparse:excl:2
+`)
+					time.Sleep(time.Second)
+				}
 				s.must("zoneadm -z z1 uninstall -F")
 				if z := s.zone("z1"); z.State != world.ZoneConfigured {
 					t.Errorf("it is %s", z.State)

@@ -89,9 +89,7 @@ func (z *zoneadm) lines(o listOptions) []zoneLine {
 		found = append(found, z.line(other))
 	}
 	for _, other := range z.tx.KernelZones() {
-		if other.Kernel.State != world.ZoneMounted {
-			add(other)
-		}
+		add(other)
 	}
 	least := world.ZoneRunning
 	switch {
@@ -101,8 +99,7 @@ func (z *zoneadm) lines(o listOptions) []zoneLine {
 		least = world.ZoneInstalled
 	}
 	for _, other := range z.tx.State.Zones {
-		active := other.Kernel != nil && other.Kernel.State != world.ZoneMounted
-		if least != world.ZoneRunning && !active && world.ZoneRank(other.Current()) >= world.ZoneRank(least) {
+		if least != world.ZoneRunning && other.Kernel == nil && world.ZoneRank(other.Current()) >= world.ZoneRank(least) {
 			add(other)
 		}
 	}
@@ -124,7 +121,7 @@ func (z *zoneadm) line(other *world.Zone) zoneLine {
 	c := other.Config
 	l := zoneLine{id: "-", name: other.Name, state: other.Current(), path: c.Zonepath, uuid: other.UUID, brand: c.Brand,
 		ip: "shared", debug: c.Globals["debugid"]}
-	if k := other.Kernel; k != nil && k.State != world.ZoneMounted {
+	if k := other.Kernel; k != nil {
 		l.id = fmt.Sprint(k.ID)
 		c = k.Config
 	}

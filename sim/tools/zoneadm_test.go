@@ -81,12 +81,14 @@ func TestZoneadmRefusesByState(t *testing.T) {
 	add("mark incomplete", said+"mark operation is invalid for STATE zones.", 1, kernel...)
 	add("unmount", said+"must be mounted before unmount.", 1, "configured", "incomplete", "installed", "running")
 	add("sysboot", said+"sysboot operation is invalid for STATE zones.", 1, append(kernel, "configured", "incomplete")...)
-	for _, command := range []string{"boot", "ready", "reboot"} {
+	for _, command := range []string{"boot", "ready"} {
 		add(command, "zone 'z1': "+command+" operation is invalid for zones in state 'mounted'\n"+
 			"zoneadm: zone 'z1': call to zoneadmd failed", 1, "mounted")
 	}
 	add("halt", "zone 'z1': halt operation is invalid for zones in state 'mounted'", 1, "mounted")
-	add("reboot", said+"not running", 1, "mounted") // the kernel calls it by another name
+	for _, command := range []string{"shutdown", "reboot"} {
+		add(command, "zone 'z1': "+command+" operation is invalid for zones in state 'mounted'", 1, "mounted")
+	}
 
 	for command, states := range want {
 		for state, expected := range states {
@@ -173,7 +175,7 @@ func TestZoneadmInsideAZone(t *testing.T) {
 		}
 	}
 	inside(Reply{Stdout: "z1\n"}, "list", "-c")
-	inside(Reply{Stdout: "1:z1:running:/::sparse:excl:2\n"}, "list", "-p")
+	inside(Reply{Stdout: "2:z1:running:/::sparse:excl:2\n"}, "list", "-p")
 	inside(Reply{Stderr: "zoneadm: base: No such zone configured\n", Exit: 1}, "-z", "base", "list")
 	inside(Reply{Stderr: "zoneadm: zone 'z1': use halt(8) to halt this zone.\n", Exit: 1}, "-z", "z1", "halt")
 	inside(Reply{Stderr: "zoneadm: zone 'z1': must be in the global zone to boot a zone.\n", Exit: 1}, "-z", "z1", "boot")
@@ -245,12 +247,13 @@ $ zoneadm -z 1 list
 = 1
 `)
 	s.into("c", "mounted")
-	s.replay(`# A scratch zone is no zone of the kernel's list.
+	s.replay(`# A scratch zone is one of the kernel's list, and has its own name (vplat.c).
 $ zoneadm list -p
 0:global:running:/::ipkg:shared:0
 2:a:down:/z/a:UUID:ipkg:excl:2
+3:c:mounted:/z/c:UUID:sparse:excl:3
 $ zoneadm -z c list -p
--:c:mounted:/z/c:UUID:sparse:excl:3
+3:c:mounted:/z/c:UUID:sparse:excl:3
 `)
 }
 

@@ -30,7 +30,7 @@ func (z *zoneadm) uninstall(args []string) Reply {
 		if !z.setState(world.ZoneIncomplete) {
 			return z.reply(1)
 		}
-		return z.hooked(stepUninstall, nothing, uninstallHook(z.brand), args, z.uninstallEnd)
+		return z.hooked(z.tx.Latency(stepUninstall), nothing, uninstallHook(z.brand), args, z.uninstallEnd)
 	})
 }
 

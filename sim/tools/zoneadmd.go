@@ -107,7 +107,11 @@ func ZoneHandlers() world.Handlers {
 		resumeDaemon(tx, z).resume(e.Kind, e.Name)
 		z.SettleDaemon()
 	}
-	return world.Handlers{eventBoot: resume, eventHalt: resume}
+	return world.Handlers{eventBoot: resume, eventHalt: resume, eventUnconfigure: func(tx *world.Tx, e *world.Event) {
+		if z := tx.FindZone(e.Zone); z != nil {
+			unconfigure(tx, z, e.Name)
+		}
+	}}
 }
 
 // bringUp makes the zone ready (zone_ready). If that fails, the brand is told

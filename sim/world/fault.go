@@ -18,7 +18,7 @@ const (
 	FaultMissed    = "missed"     // what it waits for comes, and it does not notice
 	FaultLoseDisk  = "lose-disk"  // the disk named by Text is gone from then on
 	FaultFailDisk  = "fail-disk"  // the disk named by Text fails from then on
-	FaultKilled    = "killed"     // is killed itself, half-way: where it would take its time
+	FaultKilled    = "killed"     // is killed itself, half-way: where it would take its time, or where Text says (mounted)
 	FaultKill      = "kill"       // whoever called it is killed, before it does anything
 	FaultKillAfter = "kill-after" // whoever called it is killed, after it has ended
 
@@ -49,7 +49,7 @@ func FaultNames() []string {
 	return append([]string{
 		FaultFail, FaultBusy, FaultHalf, FaultHang, FaultMissed, FaultKilled, FaultKill, FaultKillAfter, FaultKillDuring,
 		FaultLoseDisk, FaultFailDisk,
-		FaultHook, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
+		FaultHook, FaultSlowClone, FaultBoot, FaultDown, FaultShutdownTimeout, FaultListRace,
 		FaultMTUIgnored, FaultSlowDAD, FaultNoLease, FaultSlowLink,
 		FaultMaintenance, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod,
 		FaultCrash, FaultDrop, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate,
@@ -59,7 +59,7 @@ func FaultNames() []string {
 // Delays says that a fault is nothing without a Delay.
 func Delays(name string) bool {
 	switch name {
-	case FaultSlowDAD, FaultSlowLink, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate, FaultNexusSlow:
+	case FaultSlowClone, FaultSlowDAD, FaultSlowLink, FaultSlowDoor, FaultSlowMilestone, FaultSlowMethod, FaultSlowCreate, FaultSlowStop, FaultSlowMigrate, FaultNexusSlow:
 		return true
 	}
 	return false

@@ -7,6 +7,7 @@ const (
 	StepConfigure         = "configure"          // zonecfg, one batch with its commit
 	StepInstall           = "install"            // zoneadm install
 	StepClone             = "clone"              // zoneadm clone
+	StepUnconfigure       = "unconfigure"        // of that, the work of a clone hook in the mounted zone
 	StepBoot              = "boot"               // zoneadm boot, to its exit
 	StepHalt              = "halt"               // zoneadm halt of a zone with processes
 	StepMilestone         = "milestone"          // from boot to single-user, with an SMF repository that knows all manifests
@@ -34,6 +35,8 @@ func (s *State) LatencyOf(step string) time.Duration {
 			return 12 * ms
 		case StepClone:
 			return 1700 * ms
+		case StepUnconfigure:
+			return 1200 * ms // Guess: how much of a clone is that work; host keys of three kinds are made.
 		case StepBoot:
 			return 680 * ms
 		case StepHalt:
@@ -63,6 +66,8 @@ func (s *State) LatencyOf(step string) time.Duration {
 			return 1800 * ms
 		case StepClone:
 			return 1800 * ms // Guess: as long as an installation; the brand of that sled cannot clone.
+		case StepUnconfigure:
+			return 1200 * ms // Guess: as above.
 		case StepBoot:
 			return 200 * ms
 		case StepHalt:

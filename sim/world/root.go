@@ -206,8 +206,11 @@ func eachFile(dir string, visit func(name string, data []byte) error) error {
 }
 
 func modeOf(name string) fs.FileMode {
-	if path.Ext(name) == ".sh" || path.Base(path.Dir(name)) == "bin" {
+	switch {
+	case path.Ext(name) == ".sh" || path.Base(path.Dir(name)) == "bin":
 		return 0o755
+	case name == "/etc/shadow":
+		return 0o400
 	}
 	return 0o644
 }

@@ -28,6 +28,11 @@ func (tx *Tx) Schedule(in time.Duration, kind, zone, name string) {
 	tx.State.Due = slices.Insert(due, i, e)
 }
 
+// Scheduled says whether an event of a kind, zone and name is due.
+func (tx *Tx) Scheduled(kind, zone, name string) bool {
+	return slices.ContainsFunc(tx.State.Due, func(e *Event) bool { return e.Kind == kind && e.Zone == zone && e.Name == name })
+}
+
 // Cancel drops the scheduled events of a kind, zone and name; an empty name is
 // every name.
 func (tx *Tx) Cancel(kind, zone, name string) {

@@ -223,6 +223,7 @@ func (r *Resource) Set(name string, values ...string) {
 // The faults of zoneadm(8); words: its command line.
 const (
 	FaultHook            = "hook"             // the brand's hook fails with Exit (253, 254, 255) and Text
+	FaultSlowClone       = "slow-clone"       // the clone hook works for Delay longer in the zone, which is mounted
 	FaultBoot            = "boot"             // the zone gets ready, and then does not boot
 	FaultDown            = "down"             // halt stops half-way: the zone is down
 	FaultShutdownTimeout = "shutdown-timeout" // the zone does not shut down by itself in time
