@@ -14,32 +14,59 @@ import (
 // neighbours is what others have on the sled: the steps that make it, and what of
 // it is compared by content.
 type neighbours struct {
-	steps                         []step
-	zones, links, datasets, files []string
+	steps                                []step
+	brand                                string
+	zones, links, datasets, files, lists []string
 }
 
-// zoneOf makes a zone that is nobody's business, with a VNIC and a dataset.
-func (n *neighbours) zoneOf(r Row, name, link string) {
-	brand := "sparse"
-	if r.Is(Mode) != OmniOS {
-		brand = "ipkg"
-	}
-	dataset := "rpool/" + strings.ReplaceAll(name, "/", "-") + ".d"
-	n.run("zfs create -o mountpoint=/others/"+name+" "+dataset, "zfs create "+dataset+"/zone")
-	n.steps = append(n.steps, step{file: "/others/" + name + "/zone", mode: 0o700})
+// zone makes a zone that is nobody's business, with a VNIC and a dataset, up to a
+// state: configured, installed or running.
+func (n *neighbours) zone(name, link, state string) {
+	dir, dataset := "/others/"+name, "rpool/"+name+".d"
+	n.run("zfs create -o mountpoint="+dir+" "+dataset, "zfs create "+dataset+"/zone")
+	n.steps = append(n.steps, step{file: dir + "/zone", mode: 0o700})
 	n.vnic("net1", link)
-	n.run("zonecfg -z "+name+" create -b ; set brand="+brand+" ; set zonepath=/others/"+name+"/zone ; set autoboot=true ; set ip-type=exclusive ; add net ; set physical="+link+" ; end",
-		"zoneadm -z "+name+" install", "zoneadm -z "+name+" boot")
-	n.steps = append(n.steps, step{file: "/others/" + name + "/zone/root/data", text: "precious", mode: 0o600})
+	n.run("zonecfg -z " + name + " create -b ; set brand=" + n.brand + " ; set zonepath=" + dir + "/zone ; set autoboot=" + fmt.Sprint(state == running) +
+		" ; set ip-type=exclusive ; add net ; set physical=" + link + " ; end ; add attr ; set name=owner ; set type=string ; set value=somebody ; end")
+	if state != configured {
+		n.run("zoneadm -z " + name + " install")
+		n.write(dir+"/zone/root/data", "precious")
+	}
+	if state == running {
+		n.run("zoneadm -z " + name + " boot")
+	}
 	n.zones = append(n.zones, name)
 	n.datasets = append(n.datasets, dataset)
-	n.files = append(n.files, "/others/"+name+"/zone/root/data")
+	n.write(dir+"/disk.img", "a guest's")
+	n.lists = append(n.lists, dir)
+}
+
+const (
+	configured = "configured"
+	installed  = "installed"
+	running    = "running"
+)
+
+// write makes a file, which is compared.
+func (n *neighbours) write(file, text string) {
+	n.steps = append(n.steps, step{file: file, text: text, mode: 0o600})
+	n.files = append(n.files, file)
 }
 
 // vnic makes a VNIC, whose address is the same each time.
 func (n *neighbours) vnic(over, link string) {
 	n.run(fmt.Sprintf("dladm create-vnic -l %s -m 02:08:20:0e:0e:%02x %s", over, len(n.links), link))
 	n.links = append(n.links, link)
+}
+
+func (n *neighbours) etherstub(link string) {
+	n.run("dladm create-etherstub " + link)
+	n.links = append(n.links, link)
+}
+
+// address gives the global zone one on a link.
+func (n *neighbours) address(link, address string) {
+	n.run("ipadm create-if "+link, "ipadm create-addr -T static -a "+address+" "+link+"/v4")
 }
 
 func (n *neighbours) run(lines ...string) {
@@ -49,27 +76,55 @@ func (n *neighbours) run(lines ...string) {
 }
 
 // neighbours are those of a row.
-func (r Row) neighbours() (n neighbours) {
+func (r Row) neighbours() neighbours {
+	n := neighbours{brand: "sparse"}
+	if r.Is(Mode) != OmniOS {
+		n.brand = "ipkg"
+	}
 	switch r.Is(Neighbours) {
 	case None:
 	case VMsOfOther:
-		n.zoneOf(r, "vm7", "vm0")
+		n.zone("vm7", "vm0", running)
+		n.zone("vm8", "vm1", installed)
+		n.run("zfs create -s -V 1g -o refreservation=none rpool/vm7.disk", "zfs snapshot rpool/vm7.disk@nightly", "zfs set org.zadm:of=vm7 rpool/vm7.disk")
+		n.datasets = append(n.datasets, "rpool/vm7.disk")
 	case NearMisses:
-		n.zoneOf(r, "propolis_baseball", "vnic_propolisx0")
-		n.zoneOf(r, "propolis_instance_mine", "vnic_propolis_guest0")
-		n.vnic("net1", "vnic_propolis_mgmt0")
-		n.run("ipadm create-if vnic_propolis_mgmt0", "ipadm create-addr -T static -a 172.16.5.5/24 vnic_propolis_mgmt0/v4", "zfs create rpool/propolis_base_mine")
-		n.datasets = append(n.datasets, "rpool/propolis_base_mine")
+		n.nearMisses()
 	case SledAgents:
-		n.run("dladm create-etherstub underlay_stub0")
-		n.links = append(n.links, "underlay_stub0")
-		n.vnic("underlay_stub0", "oxControlInstance7")
-		n.vnic("net1", "oxGuestInstance7")
-		n.zoneOf(r, "oxz_propolis-server_5a1fbcd1-1b4d-4b61-a8dd-0d3d2b2f2d1c", "oxControlService0")
+		n.sledAgents()
 	default:
 		r.missing(Neighbours)
 	}
 	return n
+}
+
+// nearMisses are called nearly like sledctl's, or as these are and lie elsewhere.
+func (n *neighbours) nearMisses() {
+	const id = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+	n.zone("propolis_baseball", "vnic_propolisx0", running)
+	n.zone("propolis_instance_mine", "vnic_propolis_guest0", installed)
+	n.zone("propolis_instance_"+id, "vnic_propolis_mgmt1", configured)
+	n.zone("propolis_base_rpool_01", "vnic_propolis_guest_x1", configured)
+	n.etherstub("others0")
+	n.vnic("others0", "vnic_propolis0")
+	n.vnic("others0", "vnic_propolis_guest7")
+	n.vnic("net1", "vnic_propolis_mgmt0")
+	n.address("vnic_propolis_mgmt0", "172.16.5.5/24")
+	n.run("zfs create rpool/propolis_base_mine", "zfs set sledctl:note=ours rpool/propolis_base_mine", "zfs set quota=1g rpool/propolis_base_mine",
+		"zfs create rpool/propolis_base_mine/propolis_instance_"+id, "zfs snapshot rpool/propolis_base_mine@propolis_instance_"+id+"_snap")
+	n.write("/rpool/propolis_base_mine/notes", "mine")
+	n.datasets = append(n.datasets, "rpool/propolis_base_mine")
+}
+
+// sledAgents are what a sled agent of today leaves when it is disabled.
+func (n *neighbours) sledAgents() {
+	n.etherstub("underlay_stub0")
+	n.vnic("underlay_stub0", "underlay0")
+	n.address("underlay0", "172.16.6.1/24")
+	n.vnic("underlay_stub0", "oxControlInstance7")
+	n.vnic("net1", "oxGuestInstance7")
+	n.zone("oxz_propolis-server_5a1fbcd1-1b4d-4b61-a8dd-0d3d2b2f2d1c", "oxControlInstance8", running)
+	n.zone("oxz_switch", "oxControlService0", installed)
 }
 
 // Foreign tells of all that the neighbours have, by content.
@@ -106,9 +161,18 @@ func (r Row) Foreign(ctx context.Context, s *sim.Sled) (string, error) {
 			}
 		}
 	}
+	files := s.Host().Files()
 	for _, name := range n.files {
-		text, err := host.ReadFile(s.Host().Files(), name)
-		all = append(all, fmt.Sprint(name, ": ", string(text), " ", err))
+		text, err := host.ReadFile(files, name)
+		info, _ := files.Stat(name)
+		all = append(all, fmt.Sprint(name, ": ", info.Mode, " ", string(text), " ", err))
+	}
+	for _, dir := range n.lists {
+		infos, err := files.ReadDir(dir)
+		all = append(all, fmt.Sprint(dir, ": ", err))
+		for _, info := range infos {
+			all = append(all, fmt.Sprint(dir, "/", info.Name, ": ", info.Mode))
+		}
 	}
 	text, err := json.MarshalIndent(all, "", "\t")
 	return string(text), err

@@ -111,7 +111,7 @@ func Sleds() Table {
 			{Reservoir, []string{None, Enough, TooLittle}},
 			{Protected, []string{No, Yes}},
 			{Agent, []string{None, Running}},
-			{Neighbours, []string{None, VMsOfOther}},
+			{Neighbours, []string{None, SledAgents, NearMisses, VMsOfOther}},
 			{Latencies, []string{None, Helios2021}},
 		},
 		Never: []Never{
