@@ -348,13 +348,13 @@ func (z *zoneadm) subUsage(command string) Reply {
 
 // asked tells what the options of a subcommand come to, if they are not plain:
 // the usage was asked for, which is fine, or they are wrong.
-func (z *zoneadm) asked(command string, options []option) *Reply {
+func (z *zoneadm) asked(command string, args []string, options []option) *Reply {
 	for _, o := range options {
 		if o.Bad == "" && o.Letter != '?' {
 			continue
 		}
 		if o.Bad != "" {
-			z.err.WriteString(getoptComplaint("zoneadm", o))
+			z.err.WriteString(getoptComplaint(args[0], o)) // getopt(3C) takes it for the program
 		}
 		z.printSubUsage(command)
 		r := z.reply(2)

@@ -103,7 +103,7 @@ func unusedArguments(joined string) string {
 
 func (z *zoneadm) boot(args []string) Reply {
 	options, operands := getopt(args, "?fsX", nil)
-	if r := z.asked("boot", options); r != nil {
+	if r := z.asked("boot", args, options); r != nil {
 		return *r
 	}
 	force := false
@@ -140,7 +140,7 @@ func (m *zoneadmd) boot(force bool, arguments string) {
 
 func (z *zoneadm) ready(args []string) Reply {
 	options, operands := getopt(args, "?X", nil)
-	if r := z.asked("ready", options); r != nil {
+	if r := z.asked("ready", args, options); r != nil {
 		return *r
 	}
 	if len(operands) > 0 {
@@ -165,7 +165,7 @@ func (z *zoneadm) ready(args []string) Reply {
 
 func (z *zoneadm) halt(args []string) Reply {
 	options, operands := getopt(args, "?X", nil)
-	if r := z.asked("halt", options); r != nil {
+	if r := z.asked("halt", args, options); r != nil {
 		return *r
 	}
 	if len(operands) > 0 {
@@ -201,7 +201,7 @@ func (z *zoneadm) downFault(tx *world.Tx) string {
 
 func (z *zoneadm) reboot(args []string) Reply {
 	options, operands := getopt(args, "?X", nil)
-	if r := z.asked("reboot", options); r != nil {
+	if r := z.asked("reboot", args, options); r != nil {
 		return *r
 	}
 	if _, ok := z.bootArguments(operands); !ok {
@@ -225,7 +225,7 @@ func (z *zoneadm) reboot(args []string) Reply {
 // is down. It holds no lock meanwhile, so halt can cut it short.
 func (z *zoneadm) shutdown(args []string) Reply {
 	options, operands := getopt(args, "?r", nil)
-	if r := z.asked("shutdown", options); r != nil {
+	if r := z.asked("shutdown", args, options); r != nil {
 		return *r
 	}
 	_, ok := z.bootArguments(operands)

@@ -26,7 +26,7 @@ func (z *zoneadm) list(args []string) Reply {
 		spec = "?pv"
 	}
 	options, operands := getopt(args, spec, nil)
-	if r := z.asked("list", options); r != nil {
+	if r := z.asked("list", args, options); r != nil {
 		return *r
 	}
 	if len(operands) > 0 && z.named {

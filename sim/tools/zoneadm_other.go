@@ -132,7 +132,7 @@ func (z *zoneadm) attach(args []string) Reply {
 // the directory another name.
 func (z *zoneadm) move(args []string) Reply {
 	options, operands := getopt(args, "?", nil)
-	if r := z.asked("move", options); r != nil {
+	if r := z.asked("move", args, options); r != nil {
 		return *r
 	}
 	if len(operands) != 1 {

@@ -229,7 +229,7 @@ $ zoneadm list -pv
 ! zoneadm: list -p and -v are mutually exclusive.
 = 1
 $ zoneadm list -x
-! zoneadm: illegal option -- x
+! -x: illegal option -- x
 ! USAGE
 = 2
 $ zoneadm -z b list
@@ -237,7 +237,7 @@ b
 $ zoneadm -z b list -p
 -:b:configured:/z/b\:c::sparse:shared:1
 $ zoneadm -z b list -c
-! zoneadm: illegal option -- c
+! -c: illegal option -- c
 ! USAGE
 = 2
 $ zoneadm -z global list -p

@@ -74,7 +74,7 @@ func (z *zoneadm) help(args []string) Reply {
 		return z.reply(0)
 	}
 	options, operands := getopt(args, "?", nil)
-	if r := z.asked("help", options); r != nil {
+	if r := z.asked("help", args, options); r != nil {
 		return *r
 	}
 	for _, command := range operands {

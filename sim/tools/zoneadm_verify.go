@@ -17,7 +17,7 @@ import (
 
 func (z *zoneadm) verifyCommand(args []string) Reply {
 	options, operands := getopt(args, "?", nil)
-	if r := z.asked("verify", options); r != nil {
+	if r := z.asked("verify", args, options); r != nil {
 		return *r
 	}
 	if len(operands) > 0 {

@@ -196,6 +196,8 @@ func (s *cfgSession) reply(exit int) Reply {
 	return Reply{Stdout: s.out.String(), Stderr: s.err.String(), Exit: exit}
 }
 
+func (s *cfgSession) mode() world.Mode { return s.tx.State.Mode }
+
 // zerr prints a message. In a file it says on which line, once per line.
 func (s *cfgSession) zerr(format string, args ...any) {
 	if s.fileMode && s.line > s.lastLine {
@@ -229,11 +231,14 @@ func (s *cfgSession) ask() bool {
 
 // feed reads commands and carries them out.
 func (s *cfgSession) feed(text string) {
-	lex := newCfgLexer(text)
+	lex := newCfgLexer(text, s.mode())
 	for !s.dead {
 		st := parseStatement(lex)
 		s.line = st.line
 		switch {
+		case st.last && st.bad != nil && st.bad.Kind != cfgEnd: // what does not fit is told where it stands
+			s.syntaxError(st)
+			return
 		case st.last:
 			return // a last line without its end is not carried out
 		case st.usage:
@@ -346,7 +351,7 @@ func (s *cfgSession) options(st cfgStatement, spec string) map[byte]string {
 	for _, o := range options {
 		switch {
 		case o.Bad != "":
-			s.err.WriteString(getoptComplaint("zonecfg", o))
+			s.err.WriteString(getoptComplaint(st.args[0], o)) // getopt(3C) takes it for the program
 			s.shortUsage(st.name)
 			return nil
 		case o.Letter == '?':

@@ -103,10 +103,12 @@ func (s *cfgSession) absolute(name string) bool {
 
 func (s *cfgSession) completeMemory() bool {
 	physical, _ := strconv.ParseUint(s.work.Get("physical"), 10, 64)
-	_, swap := s.aliasLimit("swap")
+	if limit, problem := s.aliasLimit("physical"); problem == "" {
+		physical = limit
+	}
 	locked, problem := s.aliasLimit("locked")
 	switch {
-	case physical == 0 && swap != "" && problem != "":
+	case physical == 0 && !s.hasMemoryCap():
 		s.zerr("No property was specified.  One of physical, swap or locked is required.")
 		return false
 	case physical != 0 && problem == "" && physical < locked:

@@ -127,8 +127,8 @@ func (s *cfgSession) infoResource(w io.Writer, r *world.Resource) {
 
 // shownProperties are those that info shows of a resource, in its order.
 func (s *cfgSession) shownProperties(kind string) []string {
-	if kind == "net" && s.tx.State.Mode != world.Helios {
-		// Guess: the order of distributions that have the three more, as their manuals show it.
+	if kind == "net" && s.mode() != world.Helios {
+		// OmniOS' order. Guess: SmartOS has the same.
 		return []string{"address", "allowed-address", "defrouter", "global-nic", "mac-addr", "physical", "vlan-id"}
 	}
 	return cfgPropertiesOf(kind)
@@ -173,7 +173,7 @@ func (s *cfgSession) infoMemory() {
 	if n, err := strconv.ParseUint(physical, 10, 64); err == nil {
 		lines += "\tphysical: " + inUnits(n) + "\n"
 	}
-	for _, name := range []string{"swap", "locked"} {
+	for _, name := range s.memoryAliases() {
 		if limit, problem := s.aliasLimit(name); problem == "" {
 			lines += "\t[" + name + ": " + inUnits(limit) + "]\n"
 		}

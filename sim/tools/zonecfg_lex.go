@@ -3,12 +3,13 @@ package tools
 import (
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // This file is the lexer of zonecfg(8): usr/src/cmd/zonecfg/zonecfg_lex.l. At
 // the start of a command only the names of commands mean anything; behind one,
-// the names of resources and properties are words of their own that cannot be
-// values, unless they are quoted.
+// the names of resources and properties are words of their own.
 
 // cfgToken is one token. Kind is "command", "word" (the name of a resource or
 // property), "token" (any other text), "end" (of the input), or the character.
@@ -43,9 +44,13 @@ func cfgGlobalNames() []string {
 
 func cfgPropertyNames() []string {
 	return append(cfgGlobalNames(), "dir", "special", "raw", "type", "options", "address", "allowed-address", "physical",
-		"defrouter", "global-nic", "mac-addr", "vlan-id", "name", "value", "match", "priv", "limit", "action", "ncpus",
+		"defrouter", "name", "value", "match", "priv", "limit", "action", "ncpus",
 		"importance", "swap", "locked", "user", "auths", "default", "lower", "upper")
 }
+
+// cfgOwnNames are the properties that the gate does not have, and OmniOS and
+// SmartOS have.
+func cfgOwnNames() []string { return []string{"global-nic", "mac-addr", "vlan-id"} }
 
 // cfgState is where the lexer is: what a word may be.
 type cfgState int
@@ -64,10 +69,15 @@ type cfgLexer struct {
 	state cfgState
 	outer cfgState // where a ) leads back to
 	words []string
+	gate  bool // not OmniOS' or SmartOS'
 }
 
-func newCfgLexer(in string) *cfgLexer {
-	return &cfgLexer{in: in, line: 1, outer: cfgTokens, words: append(cfgResourceNames(), cfgPropertyNames()...)}
+func newCfgLexer(in string, mode world.Mode) *cfgLexer {
+	l := &cfgLexer{in: in, line: 1, outer: cfgTokens, words: append(cfgResourceNames(), cfgPropertyNames()...), gate: mode == world.Helios}
+	if !l.gate {
+		l.words = append(l.words, cfgOwnNames()...)
+	}
+	return l
 }
 
 // next is the next token; behind the last one it is cfgEnd.
@@ -101,7 +111,7 @@ func (l *cfgLexer) scan() (cfgToken, bool) {
 		return cfgToken{}, false
 	case l.state == cfgInitial:
 		return l.scanCommand()
-	case c == '"' && (l.state == cfgTokens || l.state == cfgList):
+	case c == '"' && (l.state == cfgTokens || l.state == cfgList || !l.gate):
 		return l.scanQuoted()
 	}
 	if t, ok := l.scanBracket(); ok {

@@ -96,7 +96,7 @@ func (p *cfgParser) resourceType(s *cfgStatement) bool {
 
 func (p *cfgParser) propertyName() (string, bool) {
 	t := p.peek()
-	if t.Kind != cfgWord || !slices.Contains(cfgPropertyNames(), t.Text) {
+	if t.Kind != cfgWord || !slices.Contains(cfgPropertyNames(), t.Text) && !slices.Contains(cfgOwnNames(), t.Text) {
 		return "", false
 	}
 	p.at++
@@ -256,10 +256,13 @@ func (p *cfgParser) setCommand(s *cfgStatement) (ok, usage bool) {
 	return ok, false
 }
 
-// value reads a simple value, a complex one or a list.
+// value reads a simple value, a complex one or a list. The names of resources and
+// properties are simple values too (simple_prop_val).
 func (p *cfgParser) value() (cfgValue, bool) {
-	if text, ok := p.accept(cfgText); ok {
-		return cfgValue{kind: "simple", text: text}, true
+	for _, kind := range []string{cfgText, cfgWord} {
+		if text, ok := p.accept(kind); ok {
+			return cfgValue{kind: "simple", text: text}, true
+		}
 	}
 	if _, ok := p.accept("("); ok {
 		return p.complexValue()

@@ -31,10 +31,29 @@ func aliasOf(property string) (cfgAlias, bool) {
 		"max-sem-ids":    {"zone.max-sem-ids", "deny", 0},
 		"cpu-shares":     {"zone.cpu-shares", "none", 1},
 		"ncpus":          {"zone.cpu-cap", "deny", 1},
+		"physical":       {"zone.max-physical-memory", "deny", 0}, // not in the gate
 		"swap":           {"zone.max-swap", "deny", 0},
 		"locked":         {"zone.max-locked-memory", "deny", 0},
 	}[property]
 	return a, ok
+}
+
+// memoryAliases are the caps of capped-memory that are resource controls. The
+// physical one is rcapd's in the gate (github.com/joyent/illumos-joyent has no rcapd,
+// and OmniOS follows it).
+func (s *cfgSession) memoryAliases() []string {
+	if s.mode() == world.Helios {
+		return []string{"swap", "locked"}
+	}
+	return []string{"physical", "swap", "locked"}
+}
+
+// hasMemoryCap says whether any of them is set.
+func (s *cfgSession) hasMemoryCap() bool {
+	return slices.ContainsFunc(s.memoryAliases(), func(property string) bool {
+		_, problem := s.aliasLimit(property)
+		return problem == ""
+	})
 }
 
 // aliasLimit is the limit behind a property. The problem is zNoEntry if there

@@ -48,8 +48,6 @@ func (s *cfgSession) addable(kind string) bool {
 		return false
 	}
 	_, cap := s.aliasLimit("ncpus")
-	_, swap := s.aliasLimit("swap")
-	_, locked := s.aliasLimit("locked")
 	switch kind {
 	case "dedicated-cpu":
 		switch {
@@ -72,7 +70,7 @@ func (s *cfgSession) addable(kind string) bool {
 			return exists(kind)
 		}
 	case "capped-memory":
-		if s.hasResource(kind) || swap == "" || locked == "" {
+		if s.hasResource(kind) || s.hasMemoryCap() {
 			s.zerr("The capped-memory resource or a related resource control already exists.")
 			return false
 		}
@@ -225,11 +223,8 @@ func (s *cfgSession) selectResource(st cfgStatement) {
 
 // aliased says whether a resource is there as a resource control.
 func (s *cfgSession) aliased(kind string) bool {
-	has := func(property string) bool {
-		_, problem := s.aliasLimit(property)
-		return problem == ""
-	}
-	return kind == "capped-cpu" && has("ncpus") || kind == "capped-memory" && (has("swap") || has("locked"))
+	_, problem := s.aliasLimit("ncpus")
+	return kind == "capped-cpu" && problem == "" || kind == "capped-memory" && s.hasMemoryCap()
 }
 
 // remove drops a resource, or in one drops a value of a property.
@@ -299,7 +294,7 @@ func (s *cfgSession) removeOnly(kind string) {
 		return
 	}
 	s.drop(kind)
-	for _, property := range map[string][]string{"capped-cpu": {"ncpus"}, "capped-memory": {"swap", "locked"}}[kind] {
+	for _, property := range map[string][]string{"capped-cpu": {"ncpus"}, "capped-memory": s.memoryAliases()}[kind] {
 		if _, problem := s.aliasLimit(property); problem == "" {
 			s.dropAlias(property)
 		}

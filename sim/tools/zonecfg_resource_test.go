@@ -82,7 +82,7 @@ $ zonecfg -z z1 add dataset ; set name=rpool//d ; end
 // three more (github.com/omniosorg/illumos-omnios usr/src/cmd/zonecfg).
 func TestZonecfgNetPropertiesByDistribution(t *testing.T) {
 	r := newConfigured(t, world.Helios, "omicron1").run("zonecfg -z z1 add net ; set global-nic=net0 ; cancel", "")
-	if r.Exit != 1 || !strings.HasPrefix(r.Stderr, "global-nic: No such property type\n") {
+	if r.Exit != 1 || !strings.HasPrefix(r.Stderr, "syntax error at '='\n") { // no word of its grammar
 		t.Errorf("exit %d, %q", r.Exit, r.Stderr)
 	}
 	newConfigured(t, world.OmniOS, "sparse").must("zonecfg -z z1 add net ; set physical=v0 ; set global-nic=net0 ; end")
@@ -167,9 +167,10 @@ $ zonecfg -z z1 remove
 }
 
 // zonecfg keeps some properties as resource controls (aliases[] in
-// libzonecfg.c); some errors of them do not set the exit code.
+// libzonecfg.c); some errors of them do not set the exit code. The gate keeps the
+// physical cap for rcapd(8), OmniOS as one of them.
 func TestZonecfgResourceControls(t *testing.T) {
-	s := newConfigured(t, world.OmniOS, "sparse")
+	s := newConfigured(t, world.Helios, "omicron1")
 	s.replay(`$ zonecfg -z z1 set max-lwps=99
 ! max-lwps property is out of range.
 = 1
@@ -288,10 +289,19 @@ $ zonecfg -z z1 add capped-memory ; end ; cancel
 = 1
 $ zonecfg -z z1 add capped-memory ; set physical=12 ; set physical=x ; set locked=x ; cancel
 ! physical value is too small.  It must be at least 1M.
-! A positive number with a required scale suffix (K, M, G or T) was expected here.
+! A non-negative number with a required scale suffix (K, M, G or T) was expected
+! here.
 ! A non-negative number with a required scale suffix (K, M, G or T) was expected
 ! here.
 = 1
+$ zonecfg -z z1 add capped-memory ; set physical=1G ; end
+$ zonecfg -z z1 select capped-memory ; set locked=2G ; end ; clear locked ; end
+! The locked cap must be less than or equal to the physical cap.
+= 1
+$ zonecfg -z z1 info capped-memory
+capped-memory:
+→[physical: 1G]
+$ zonecfg -z z1 remove capped-memory
 $ zonecfg -z z1 add capped-memory ; set swap=1G ; end
 $ zonecfg -z z1 select capped-memory ; clear swap ; cancel ; info capped-memory
 $ zonecfg -z z1 add security-flags ; set lower=none ; set default=aslr ; set upper=all ; end ; add security-flags
@@ -397,7 +407,7 @@ func TestZonecfgExportsWhatItTakes(t *testing.T) {
 	}
 	// The values of resources are quoted, those of the zone are not.
 	for _, line := range []string{"create -b\n", "set limitpriv=default,dtrace_proc\n", "set name=\"net\"\n", "add options \"size=1g\"\n",
-		"set physical=512M\n", "set ncpus=2\n", "set match=\"/dev/zvol/rdsk/*\"\n"} {
+		"add value (priv=privileged,limit=536870912,action=deny)\n", "set ncpus=2\n", "set match=\"/dev/zvol/rdsk/*\"\n"} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
 		}

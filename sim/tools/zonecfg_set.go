@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -81,7 +82,7 @@ func (s *cfgSession) setGlobal(name, value string) {
 			return
 		}
 		if name == "brand" {
-			s.config.Brand, s.changed = value, true
+			s.config.Brand, s.changed = cmp.Or(value, defaultBrand), true
 			return
 		}
 		s.setZonepath(value)
@@ -109,6 +110,9 @@ func (s *cfgSession) setGlobal(name, value string) {
 		s.setAliased(name, value)
 	}
 }
+
+// defaultBrand is that of a configuration that names none (zonecfg_get_brand).
+const defaultBrand = "ipkg"
 
 func (s *cfgSession) putGlobal(name, value string) {
 	s.config.SetGlobal(name, value)
@@ -215,15 +219,20 @@ func (s *cfgSession) setProperty(p cfgProperty) {
 		s.setCappedMemory(p.name, text)
 	case text == "":
 		s.work.Set(p.name)
+	case s.kind == "attr" && p.name == "name":
+		s.work.Set(p.name, text[:min(len(text), attrNameMax)])
 	default:
 		s.work.Set(p.name, text)
 	}
 }
 
+// attrNameMax is how long the name of an attr can be; what is beyond is cut off
+// (MAXNAMELEN - 1).
+const attrNameMax = 255
+
 // knows says whether the resource in the works has a property of this name.
 func (s *cfgSession) knows(name string) bool {
-	if s.kind == "net" && s.tx.State.Mode != world.Helios &&
-		slices.Contains([]string{"global-nic", "mac-addr", "vlan-id"}, name) {
+	if s.kind == "net" && s.mode() != world.Helios && slices.Contains(cfgOwnNames(), name) {
 		return true
 	}
 	return slices.Contains(cfgPropertiesOf(s.kind), name)
@@ -270,20 +279,21 @@ func (s *cfgSession) setCappedCPU(text string) {
 func (s *cfgSession) setCappedMemory(name, text string) {
 	bytes, ok := memoryLimit(text)
 	const mb = 1 << 20
-	if name != "physical" {
+	aliased := slices.Contains(s.memoryAliases(), name)
+	if aliased {
 		if _, problem := s.aliasLimit(name); problem == zAliasDisallow {
-			s.fail("%s: %s", map[string]string{"swap": "max-swap", "locked": "locked"}[name], zAliasDisallow)
+			s.fail("%s: %s", map[string]string{"physical": "physical", "swap": "max-swap", "locked": "locked"}[name], zAliasDisallow)
 			return
 		}
 	}
 	switch {
-	case !ok && name == "locked":
+	case !ok && aliased && name != "swap":
 		s.fail("A non-negative number with a required scale suffix (K, M, G or T) was expected\nhere.")
 	case !ok:
 		s.fail("A positive number with a required scale suffix (K, M, G or T) was expected here.")
 	case name == "physical" && bytes < mb:
 		s.fail("physical value is too small.  It must be at least 1M.")
-	case name == "physical":
+	case name == "physical" && !aliased:
 		s.work.Set("physical", strconv.FormatUint(bytes, 10))
 	case name == "swap" && bytes < 50*mb:
 		s.fail("swap value is too small.  It must be at least 50M.")
@@ -379,12 +389,14 @@ func (s *cfgSession) clear(st cfgStatement) {
 }
 
 func (s *cfgSession) clearProperty(name string) {
+	if s.kind == "capped-memory" && slices.Contains(s.memoryAliases(), name) {
+		s.clearAliased(name)
+		return
+	}
 	switch s.kind + " " + name {
 	case "fs raw", "dedicated-cpu importance", "capped-memory physical":
 		s.work.Set(name)
 		s.changed = true
-	case "capped-memory swap", "capped-memory locked":
-		s.clearAliased(name)
 	default:
 		s.fail("%s: %s", name, zClearDisallow)
 	}

@@ -155,7 +155,7 @@ $ zonecfg -z z1 delete -F now
 ! USAGE
 = 1
 $ zonecfg -z z1 delete -x
-! zonecfg: illegal option -- x
+! -x: illegal option -- x
 ! USAGE
 = 1
 `)
@@ -201,9 +201,9 @@ func TestZonecfgWords(t *testing.T) {
 	value(`"a;b=c[d](e)"`, "a;b=c[d](e)")
 	value("a,b:c/d.e-f_g@h%i", "a,b:c/d.e-f_g@h%i")
 	value("a#b", "a#b")
-	value("net", "") // a word of its own
+	value("net", "net") // a word of its own, and a value all the same
 	value(`"net"`, "net")
-	value("value", "")
+	value("value", "value")
 	value("values", "values")
 	value("a b", "")
 	value("a=b", "")

@@ -53,8 +53,13 @@ func (v *cfgVerifier) note(problem string) {
 // whole checks the zone as a whole; false if there is no use in going on.
 func (v *cfgVerifier) whole() bool {
 	s := v.s
-	if s.config.Zonepath == "" && !s.isGlobal {
+	switch {
+	case s.isGlobal:
+	case s.config.Zonepath == "":
 		s.fail("zonepath cannot be empty.")
+		v.problem = zMissingResource
+	case len(s.config.Zonepath) > zonepathMax:
+		s.fail("zonepath not specified")
 		v.problem = zMissingResource
 	}
 	if _, known := brandOf(s.tx, s.config.Brand); !known && !s.isGlobal {
@@ -68,6 +73,9 @@ func (v *cfgVerifier) whole() bool {
 	}
 	return true
 }
+
+// zonepathMax is MAXPATHLEN - 1: a longer one is there, and cannot be read.
+const zonepathMax = 1023
 
 // required notes a property that a resource must have.
 func (v *cfgVerifier) required(r *world.Resource, names ...string) {
