@@ -46,6 +46,9 @@ const (
 // on the host wins over the plain ways to fail.
 func exitCode(err error, left []string) int {
 	code := codeOf(err)
+	if some, ok := errors.AsType[*instance.SomeError](err); ok && len(left) == 0 {
+		return codeOfMany(some)
+	}
 	switch code {
 	case exitFailed, exitLocked, exitDeadline, exitInterrupted:
 		// A panic may have left anything.
@@ -56,7 +59,23 @@ func exitCode(err error, left []string) int {
 	return code
 }
 
-// kindOf has one case per thing that a script decides on, most special first.
+// codeOfMany is the code of a verb on many that has left nothing half done. What
+// keeps all of them from being done for one reason is not cured by running it
+// again.
+func codeOfMany(some *instance.SomeError) int {
+	code := codeOf(some.Failures[0].Err)
+	for _, f := range some.Failures[1:] {
+		if codeOf(f.Err) != code {
+			return exitPartial
+		}
+	}
+	if len(some.Failures) < some.Of && code != exitInterrupted {
+		return exitPartial
+	}
+	return code
+}
+
+// codeOf has one case per thing that a script decides on, most special first.
 func codeOf(err error) int {
 	switch {
 	case err == nil:
@@ -65,7 +84,7 @@ func codeOf(err error) int {
 		return exitDifferences
 	case is[*operation.OutcomeError](err), isLedger(err):
 		return exitLedger
-	case is[*instance.SomeError](err), is[*storage.PartlyError](err):
+	case is[*instance.SomeError](err), is[*storage.PartlyError](err), is[*unprintedError](err):
 		return exitPartial
 	case is[*operation.LockedError](err):
 		return exitLocked

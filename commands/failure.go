@@ -147,10 +147,14 @@ func causeOf(exit int) string {
 func hintOf(err error, f failure) string {
 	var hinted interface{ Hint() string }
 	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
+	many, isMany := errors.AsType[*instance.SomeError](err)
 	conflict, isConflicting := errors.AsType[*instance.ConflictError](err)
 	switch {
 	case isAbsent && len(absent.Places) == 0 && absent.Mark == nil, errors.Is(err, instance.ErrNoPool), is[*instance.NoBaseError](err):
 		return "sledctl bootstrap prepares the sled"
+	case isMany && many.One() != nil:
+		f.Exit = codeOf(many.One())
+		return hintOf(many.One(), f)
 	case errors.As(err, &hinted) && hinted.Hint() != "":
 		return hinted.Hint()
 	case is[*network.NoLinkError](err):
@@ -192,7 +196,13 @@ func (f failure) print(w *terminal.Stream, format terminal.Format) {
 	line := func(style terminal.Style, what, text string) {
 		fmt.Fprintf(w, "sledctl: %s %s\n", w.Style(style, what+":"), terminal.Printable(text))
 	}
-	line(terminal.Bad, "error", f.briefly())
+	message, more, _ := strings.Cut(f.briefly(), "\n  ") // a verb on many has a line for each
+	line(terminal.Bad, "error", message)
+	for one := range strings.SplitSeq(more, "\n  ") {
+		if one != "" {
+			fmt.Fprintf(w, "  %s\n", terminal.Printable(one))
+		}
+	}
 	if len(f.Problems) > 1 {
 		for _, p := range f.Problems {
 			line(terminal.Bad, "problem", p.String())

@@ -244,7 +244,7 @@ func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []stri
 	if err != nil {
 		return err
 	}
-	var failed []error
+	failed := instance.SomeError{Of: len(refs)}
 	var reports, dry []operation.Report
 	for _, ref := range refs {
 		result, err := e.deleteInstance(ctx, s, env, instance.Change{
@@ -252,21 +252,19 @@ func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []stri
 		})
 		switch {
 		case is[*instance.NotFoundError](err) && !o.mustExist:
-			e.progress.say("no instance %q: nothing to do", ref)
-		case err != nil && len(refs) > 1:
-			failed = append(failed, fmt.Errorf("%s: %w", ref, err))
+			e.progress.tell(fmt.Sprintf("no instance %q: nothing to do", ref))
 		case err != nil:
-			failed = append(failed, err)
+			failed.Failures = append(failed.Failures, instance.Failure{Name: ref, Err: err})
 		case o.dry():
 			dry = append(dry, result.Report)
 		}
 		reports = append(reports, result.Report)
 	}
-	if len(failed) == 1 {
-		return withReport(failed[0], reports...)
-	}
-	if err := errors.Join(failed...); err != nil {
-		return withReport(err, reports...)
+	switch {
+	case len(refs) == 1 && len(failed.Failures) == 1:
+		return withReport(failed.Failures[0].Err, reports...)
+	case len(failed.Failures) > 0:
+		return withReport(&failed, reports...)
 	}
 	if o.dry() {
 		return e.printPlan(o.mutation, dry...)

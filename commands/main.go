@@ -12,9 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -30,33 +28,10 @@ func Main(args []string, in, out, errs *os.File, environ []string, version strin
 	if sim.IsStandIn(name) {
 		return sim.StandIn(context.Background(), name, args[1:], in, out, errs, environ)
 	}
-	ctx, stop := interruptible(context.Background())
-	defer stop()
 	env := NewEnv(terminal.System(in, out, errs, environ), environ, version)
+	ctx, stop := interruptible(context.Background(), env.progress)
+	defer stop()
 	return Run(ctx, env, args[1:])
-}
-
-// errInterrupted is the cause of a context that a signal ended.
-var errInterrupted = fmt.Errorf("interrupted by a signal: %w", context.Canceled)
-
-// interruptible ends the context at the first SIGINT or SIGTERM: the run ends
-// at the next step boundary. The second one ends the process at once; the
-// intent stays, and the next run answers for it.
-func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case <-signals:
-			cancel(errInterrupted)
-		case <-ctx.Done():
-			return
-		}
-		<-signals
-		os.Exit(exitInterrupted)
-	}()
-	return ctx, func() { signal.Stop(signals); cancel(nil) }
 }
 
 // execute turns a panic, a defect of sledctl, into an error: what was going on
@@ -78,6 +53,7 @@ func Run(ctx context.Context, env *Env, args []string) int {
 	err := execute(ctx, root)
 	env.progress.close()
 	defer env.Close()
+	err = env.unprinted(err)
 	if err == nil {
 		return exitOK
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/sledctl/sledctl/plan"
@@ -16,6 +17,7 @@ type progress struct {
 	streams *terminal.Streams
 	status  *terminal.Status
 	running []plan.Action
+	stands  []plan.Action // changes that were made and not undone
 	verbose bool
 }
 
@@ -32,6 +34,12 @@ func (p *progress) line() *terminal.Status {
 func (p *progress) observe(e plan.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	switch {
+	case e.Kind == plan.Finished && e.Action.Change != plan.Wait:
+		p.stands = append(p.stands, e.Action)
+	case e.Kind == plan.Undone:
+		p.stands = slices.DeleteFunc(p.stands, func(a plan.Action) bool { return a.ID == e.Action.ID && a.Object == e.Action.Object })
+	}
 	switch e.Kind {
 	case plan.Started, plan.Undoing:
 		p.running = append(p.running, e.Action)
@@ -106,6 +114,13 @@ func (p *progress) warn(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.line().Println("sledctl: " + p.streams.Err.Style(terminal.Warn, "warning:") + " " + terminal.Printable(err.Error()))
+}
+
+// changed reports whether something was changed on the host that stands.
+func (p *progress) changed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.stands) > 0
 }
 
 func (p *progress) close() {

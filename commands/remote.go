@@ -131,16 +131,22 @@ func (e *Env) deleteRemotely(ctx context.Context, r remote, o deleteOptions, ref
 		// Without it, the agent would delete what has arrived, too.
 		return &usageError{text: "an agent cannot be asked for --migration-id", hint: "run it on the sled"}
 	}
-	var failed []error
+	failed := instance.SomeError{Of: len(refs)}
 	for _, ref := range refs {
 		err := c.Delete(ctx, ref)
 		if f, said := saidByAgent(err); said && f.Exit == exitNotFound && !o.mustExist {
-			e.progress.say("no instance %q: nothing to do", ref)
-			continue
+			e.progress.tell(fmt.Sprintf("no instance %q: nothing to do", ref))
+		} else if err != nil {
+			failed.Failures = append(failed.Failures, instance.Failure{Name: ref, Err: err})
 		}
-		failed = append(failed, err)
 	}
-	return errors.Join(failed...)
+	switch {
+	case len(refs) == 1 && len(failed.Failures) == 1:
+		return failed.Failures[0].Err
+	case len(failed.Failures) > 0:
+		return &failed
+	}
+	return nil
 }
 
 // ensureRemotely has an agent make an instance be as flags and document say.

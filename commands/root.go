@@ -206,7 +206,7 @@ func (e *Env) run(r runner) func(*cobra.Command, []string) error {
 		err := r(ctx, args)
 		e.crash.report(e.progress)
 		if err != nil && errors.Is(context.Cause(ctx), errInterrupted) && errors.Is(err, context.Canceled) {
-			return fmt.Errorf("interrupted: %w", err)
+			return &interruptedError{err}
 		}
 		if err != nil && e.flags.timeout > 0 && errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("deadline of %s passed: %w", e.flags.timeout.Round(time.Millisecond), err)

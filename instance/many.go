@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,8 +27,32 @@ type SomeError struct {
 	Failures []Failure
 }
 
-// Error names each with its cause, a line for each.
+// One is the cause, if it is the same of all, and none was done; else nil.
+func (e *SomeError) One() error {
+	if len(e.Failures) < e.Of {
+		return nil
+	}
+	first := e.Failures[0]
+	for _, f := range e.Failures[1:] {
+		if f.text() != first.text() {
+			return nil
+		}
+	}
+	return first.Err
+}
+
+// text is the cause without what tells one instance from another.
+func (f Failure) text() string {
+	const numbers = `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+`
+	return regexp.MustCompile(`\b`+regexp.QuoteMeta(f.Name)+`\b|`+numbers).ReplaceAllString(f.Err.Error(), "…")
+}
+
+// Error names each with its cause, a line for each; one that is the same of all
+// once, with their count.
 func (e *SomeError) Error() string {
+	if one := e.One(); one != nil && e.Of > 1 {
+		return fmt.Sprintf("none of %d instances: %v", e.Of, one)
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d instances: not done", len(e.Failures), e.Of)
 	for _, f := range e.Failures {
@@ -36,8 +61,12 @@ func (e *SomeError) Error() string {
 	return b.String()
 }
 
-// Hint says what goes on with them.
+// Hint says what goes on with them; nothing where one cause has a hint of its
+// own.
 func (e *SomeError) Hint() string {
+	if e.One() != nil {
+		return ""
+	}
 	return "run it again: it goes on with those; sledctl instance get NAME tells what is the matter with one"
 }
 

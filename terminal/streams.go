@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/charmbracelet/lipgloss"
 	"golang.org/x/term"
@@ -40,6 +41,24 @@ type Stream struct {
 
 	width  func() int
 	styles *lipgloss.Renderer
+	failed atomic.Pointer[error]
+}
+
+// Write is part of io.Writer. Failed remembers its first error.
+func (s *Stream) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if err != nil {
+		s.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// Failed is the first error of Write; nil: there was none.
+func (s *Stream) Failed() error {
+	if err := s.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // defaultWidth is that of a terminal that does not tell its own.

@@ -1,0 +1,138 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sledctl/sledctl/plan"
+)
+
+// errInterrupted is the cause of a context that a signal ended.
+var errInterrupted error = interruption{}
+
+type interruption struct{}
+
+// Error says what has happened.
+func (interruption) Error() string { return "interrupted by a signal" }
+
+// Is has it be context.Canceled.
+func (interruption) Is(target error) bool { return target == context.Canceled }
+
+// interruptedError is an error because of which a signal was, with what was being
+// done, if it says more.
+type interruptedError struct{ err error }
+
+func (e *interruptedError) Error() string {
+	if text := e.err.Error(); text != errInterrupted.Error() && text != context.Canceled.Error() {
+		return "interrupted: " + text
+	}
+	return errInterrupted.Error()
+}
+func (e *interruptedError) Unwrap() error { return e.err }
+
+// oneSignal is how long signals are one and the same: timeout(1) sends its
+// second within a millisecond, to the process and then to its group.
+const oneSignal = time.Second
+
+// interruptible ends the context at the first SIGINT, SIGTERM or SIGHUP: the run
+// ends at the next step boundary, and what it has made is undone. The next one
+// ends the process at once; the intent stays, and the next run answers for it.
+// Both say so. A pipe that nobody reads any more is an error of who writes, not
+// the end of the process.
+func interruptible(parent context.Context, p *progress) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals, pipes := make(chan os.Signal, 2), make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) has it ignored
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	signal.Notify(pipes, syscall.SIGPIPE)
+	go func() {
+		select {
+		case sig := <-signals:
+			p.interrupted(signalName(sig))
+			cancel(errInterrupted)
+		case <-ctx.Done():
+			return
+		}
+		first := time.Now()
+		for sig := range signals {
+			if time.Since(first) >= oneSignal {
+				os.Exit(p.abandoned(signalName(sig)))
+			}
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); signal.Stop(pipes); cancel(nil) }
+}
+
+func signalName(sig os.Signal) string {
+	return map[os.Signal]string{os.Interrupt: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[sig]
+}
+
+// interrupted says at once what is done about the first signal.
+func (p *progress) interrupted(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := name + ": ending"
+	if n := len(p.running); n > 0 {
+		text = fmt.Sprintf("%s: %s ends first, then what can be undone of this run is; a second signal stops at once", name, doing(p.running[n-1]))
+	}
+	_ = p.line().Println("sledctl: " + text)
+}
+
+// abandoned says what the second signal leaves, and is the exit code.
+func (p *progress) abandoned(name string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line().Set("")
+	var left []string
+	for _, a := range p.running {
+		left = append(left, doing(a)+" (not finished)")
+	}
+	for _, a := range p.stands {
+		left = append(left, doing(a))
+	}
+	if len(left) == 0 {
+		_ = p.line().Println("sledctl: " + name + " again: stopping at once; nothing had been changed")
+		return exitInterrupted
+	}
+	_ = p.line().Println("sledctl: " + name + " again: stopping at once; left on the host: " + strings.Join(left, ", "))
+	_ = p.line().Println("sledctl: hint: run it again: it goes on from here; or sledctl reap takes away what is left")
+	return exitPartial
+}
+
+// doing names an action.
+func doing(a plan.Action) string { return a.Step.Verb() + " of " + a.Object }
+
+// unprintedError is a result that could not be printed, of a command that has
+// done what it was asked for.
+type unprintedError struct{ err error }
+
+func (e *unprintedError) Error() string {
+	return "it is done, but its result could not be printed: " + e.err.Error()
+}
+func (e *unprintedError) Unwrap() error { return e.err }
+
+// Hint says that nothing is to be mended.
+func (e *unprintedError) Hint() string { return "the change stands: run it again to print the result" }
+
+// unprinted tells an output that failed from a command that failed. A command
+// that only looks ends as if the pipe that nobody reads had killed it.
+func (e *Env) unprinted(err error) error {
+	failed := e.Streams.Out.Failed()
+	switch {
+	case failed == nil, err != nil && !errors.Is(err, failed) && !strings.Contains(err.Error(), failed.Error()):
+		return err
+	case e.progress.changed():
+		return &unprintedError{failed}
+	case errors.Is(failed, syscall.EPIPE):
+		return exitStatus(128 + int(syscall.SIGPIPE))
+	}
+	return fmt.Errorf("the result could not be printed: %w", failed)
+}
