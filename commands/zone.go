@@ -225,10 +225,10 @@ func runZoneRemoval(ctx context.Context, e *Env, m mutation, name string, whole,
 	switch {
 	case err != nil:
 		return withReport(err, report)
-	case m.dry():
-		return e.printPlan(m, report)
 	case !there && mustExist:
 		return &notFoundError{what: "zone " + name}
+	case m.dry():
+		return e.printPlan(m, report)
 	}
 	return nil
 }

@@ -465,6 +465,34 @@ func TestLockExcludes(t *testing.T) {
 	})
 }
 
+func TestLockIsOfTheFileThatHasTheName(t *testing.T) {
+	conform(t, func(t *testing.T, f host.Files) {
+		inside := 0 // the race detector sees it too
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 20 {
+					l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					inside++
+					if err := errors.Join(f.Remove("/lock"), l.Unlock()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if inside != 160 {
+			t.Errorf("%d were inside, want 160", inside)
+		}
+		_, err := f.Stat("/lock")
+		fails(t, err, fs.ErrNotExist)
+	})
+}
+
 func TestLockTellsItsHolder(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
 		l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)

@@ -1,10 +1,13 @@
 package host_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -100,4 +103,31 @@ func TestDirErrorsNameTheFileAsTheCallerDid(t *testing.T) {
 	if err == nil || err.Error() != "stat /etc/nothing: no such file or directory" {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Two processes have a lock table each, and only flock(2) in common.
+func TestLocksOfTwoProcessesAreOfTheFileThatHasTheName(t *testing.T) {
+	dir := t.TempDir()
+	inside := atomic.Int32{}
+	var all sync.WaitGroup
+	for range 4 {
+		f := host.Dir(dir)
+		all.Go(func() {
+			for range 50 {
+				l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d hold the lock", n)
+				}
+				inside.Add(-1)
+				if err := errors.Join(f.Remove("/lock"), l.Unlock()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

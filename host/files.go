@@ -28,8 +28,9 @@ type Files interface {
 	Stat(name string) (Info, error)      // does not follow a link at the end
 	Sync(name string) error              // fsync(2) of a file
 	SyncDir(name string) error           // fsync(2) of a directory
-	// Lock takes an flock(2) on the file, made if it is absent and never
-	// removed, and waits for it until ctx is done. A lock dies with its holder.
+	// Lock takes an flock(2) on the file, made if it is absent, and waits for it
+	// until ctx is done. A lock dies with its holder. Who holds it alone may remove
+	// the file as the last thing that it does: who waits makes it again.
 	Lock(ctx context.Context, name string, mode LockMode) (Lock, error)
 	// In is a view whose names cannot leave dir, links included. Its names are
 	// absolute again: "/etc" there is dir/etc here.

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"sync"
 	"syscall"
@@ -106,19 +107,46 @@ func (d *dirFiles) Lock(ctx context.Context, name string, mode LockMode) (Lock, 
 	if err := stile.acquire(ctx, mode); err != nil {
 		return nil, d.pathError("lock", name, err)
 	}
-	var file *os.File
-	err := d.do("lock", name, func(t tree) (err error) {
-		file, err = t.OpenFile(rel(name), os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
-		return err
-	})
+	file, err := d.lockNamed(ctx, name, mode)
 	if err != nil {
 		stile.release(mode)
 		return nil, err
 	}
-	if err := waitFlock(ctx, file, mode); err != nil {
-		file.Close()
-		stile.release(mode)
-		return nil, d.pathError("lock", name, err)
-	}
 	return newFileLock(file, func() { stile.release(mode) }), nil
+}
+
+// lockNamed locks the file that has the name when it is locked: who held it
+// before may have removed it.
+func (d *dirFiles) lockNamed(ctx context.Context, name string, mode LockMode) (*os.File, error) {
+	for {
+		var file *os.File
+		err := d.do("lock", name, func(t tree) (err error) {
+			file, err = t.OpenFile(rel(name), os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := waitFlock(ctx, file, mode); err != nil {
+			file.Close()
+			return nil, d.pathError("lock", name, err)
+		}
+		locked, err := file.Stat()
+		if err == nil {
+			err = d.do("lock", name, func(t tree) error {
+				named, err := t.Lstat(rel(name))
+				if err == nil && !os.SameFile(locked, named) {
+					err = fs.ErrNotExist
+				}
+				return err
+			})
+		}
+		if err == nil {
+			return file, nil
+		}
+		file.Close()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
 }

@@ -306,26 +306,38 @@ func (m *MemoryFiles) SyncDir(name string) error {
 }
 
 func (m *MemoryFiles) Lock(ctx context.Context, name string, mode LockMode) (Lock, error) {
-	var n *node
-	err := m.at("lock", name, true, func(p place) error {
-		switch {
-		case p.node == nil:
-			p.node = m.tree.newNode(0o600)
-			m.tree.apply(edit{p.parent(), p.base, p.node})
-		case p.node.mode.IsDir():
-			return syscall.EISDIR
+	named := func(create bool) (n *node, err error) {
+		err = m.at("lock", name, true, func(p place) error {
+			switch {
+			case p.node == nil && create:
+				p.node = m.tree.newNode(0o600)
+				m.tree.apply(edit{p.parent(), p.base, p.node})
+			case p.node != nil && p.node.mode.IsDir():
+				return syscall.EISDIR
+			}
+			n = p.node
+			return nil
+		})
+		return n, err
+	}
+	for {
+		n, err := named(true)
+		if err != nil {
+			return nil, err
 		}
-		n = p.node
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		if err := n.stile.acquire(ctx, mode); err != nil {
+			return nil, m.pathError("lock", name, err)
+		}
+		now, err := named(false)
+		if err == nil && now == n {
+			free := func() error { n.stile.release(mode); return nil }
+			return &memLock{held: newHeld(free), tree: m.tree, node: n}, nil
+		}
+		n.stile.release(mode) // who held it before has removed it
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err := n.stile.acquire(ctx, mode); err != nil {
-		return nil, m.pathError("lock", name, err)
-	}
-	free := func() error { n.stile.release(mode); return nil }
-	return &memLock{held: newHeld(free), tree: m.tree, node: n}, nil
 }
 
 func (m *MemoryFiles) In(dir string) (Files, error) {

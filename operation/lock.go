@@ -31,8 +31,9 @@ func LockName(runDir, subject string) string {
 }
 
 // lockSubject locks the subject. The context that it returns hands the lock to
-// the host's mutating commands.
-func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) (context.Context, func(), error) {
+// the host's mutating commands. The lock's file goes with it where all of them
+// have ended: else one may hold it still.
+func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) (context.Context, func(ended bool), error) {
 	if err := host.MkdirAll(env.Host.Files(), path.Join(env.RunDir, "lock"), 0o755); err != nil {
 		return nil, nil, fmt.Errorf("make the directory of the locks: %w", err)
 	}
@@ -52,14 +53,23 @@ func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) 
 		l.Unlock()
 		return nil, nil, err
 	}
-	return host.WithStart(host.WithLock(ctx, l), say.started), func() { l.Unlock() }, nil
+	unlock := func(ended bool) {
+		if ended {
+			_ = env.Host.Files().Remove(LockName(env.RunDir, subject)) // else the next run does it
+		}
+		l.Unlock()
+	}
+	return host.WithStart(host.WithLock(ctx, l), say.started), unlock, nil
 }
 
 // Hold locks a subject for as long as its holder runs. The error is a
 // *LockedError if another does.
 func Hold(ctx context.Context, env Env, verb, subject string) (release func(), err error) {
-	_, release, err = lockSubject(ctx, env, verb, subject, false)
-	return release, err
+	_, unlock, err := lockSubject(ctx, env, verb, subject, false)
+	if err != nil {
+		return nil, err
+	}
+	return func() { unlock(true) }, nil
 }
 
 // sign is what a lock's file says.

@@ -193,8 +193,8 @@ func Run[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
 }
 
 // runOnce is Run without the wait for others.
-func runOnce[S any](ctx context.Context, env Env, r Request[S]) (Report, error) {
-	report := Report{Verb: r.Verb, Subject: r.Subject, Started: time.Now()}
+func runOnce[S any](ctx context.Context, env Env, r Request[S]) (report Report, err error) {
+	report = Report{Verb: r.Verb, Subject: r.Subject, Started: time.Now()}
 	if r.DryRun {
 		return dryRun(ctx, env, r, report)
 	}
@@ -205,7 +205,7 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (Report, error) 
 	if err != nil {
 		return report, err
 	}
-	defer unlock()
+	defer func() { unlock(err == nil) }()
 	seen, err := r.Look(ctx, env.Host)
 	if err != nil {
 		return report, err
