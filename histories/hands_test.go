@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,7 +133,50 @@ func (p *player) lose() error {
 		}
 	}
 	p.model = p.model.lost()
-	return p.must(begunAnew)
+	if err := p.must(begunAnew); err != nil {
+		return err
+	}
+	unknown, err := p.unknown()
+	p.unowned = append(p.unowned, unknown...)
+	return err
+}
+
+// unknown are the VNICs of which reap says that they may be anybody's: what no
+// record names is not taken by its name, and what reap leaves is the operator's.
+func (p *player) unknown() (names []string, err error) {
+	exit, out, errs, err := p.run(p.sled.Host(), "sledctl reap --dry-run -o json")
+	if err == nil && exit != 0 {
+		err = fmt.Errorf("reap --dry-run: exit %d: %s", exit, errs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Items []struct{ Kind, Name, Verdict string }
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		return nil, err
+	}
+	for _, i := range list.Items {
+		if i.Kind == "vnic" && i.Verdict == "unknown" && !strings.Contains(p.first, `"`+i.Name+`"`) {
+			names = append(names, i.Name)
+		}
+	}
+	return names, nil
+}
+
+// clear takes away by hand what lost its owner with the state file.
+func (p *player) clear() error {
+	if len(p.unowned) == 0 {
+		return nil
+	}
+	unknown, err := p.unknown()
+	for _, name := range unknown {
+		if err == nil && slices.Contains(p.unowned, name) {
+			err = p.must("dladm delete-vnic " + name)
+		}
+	}
+	return err
 }
 
 const begunAnew = "sledctl bootstrap --new-ledger"

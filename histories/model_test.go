@@ -17,6 +17,7 @@ type model struct {
 	// back is not enough: a pool that was not there then is not imported.
 	pulled, lame bool
 	forgets      bool // its root is on a RAM disk: after a boot no state file is at hand until it is prepared
+	crucible     bool // what its VMs have beside the usual are Crucible disks
 	careless     bool // for a test: it thinks that a machine that runs can be given CPUs
 	aliens       int  // zones that somebody else has made
 }
@@ -445,15 +446,16 @@ func (m *model) ensureAll() outcomes {
 	return out
 }
 
-// adoptAll makes records of the strangers that have a machine.
+// adoptAll makes records of the strangers that have a machine which can be made
+// again.
 func (m *model) adoptAll() outcomes {
 	c, out := m.clone(), outcomes{}
 	for _, it := range c.each() {
 		switch {
-		case it.stranger() && it.life == up:
+		case it.stranger() && it.life == up && !m.unfit(it):
 			it.recorded, it.wanted = true, "running"
 		case it.stranger():
-			out[exitPart] = c
+			out.same(c, exitPart, exitConflict) // of all, and for one cause: with its code
 		}
 	}
 	if len(out) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(c.vms)), func(it *vm) bool { return it.maybe != nil }) {
@@ -461,6 +463,9 @@ func (m *model) adoptAll() outcomes {
 	}
 	return out
 }
+
+// unfit says whether a stranger has what cannot be made again: a Crucible disk.
+func (m *model) unfit(it *vm) bool { return m.crucible && it.extra }
 
 // lost is what is so once the state file is, and another was begun: what does not
 // run is forgotten.

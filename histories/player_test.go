@@ -41,6 +41,8 @@ type player struct {
 	// ending: only where it all leads to is looked at.
 	ending bool
 	log    []string // what was played and what came of it, a line each
+	// unowned are the VNICs of ours that nothing names since the state file was lost.
+	unowned []string
 }
 
 // shown is what sledctl says of an instance.
@@ -66,7 +68,7 @@ func prepare(row lattice.Row) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &player{row: row, sled: sled, model: &model{ground: prepared, vms: map[string]*vm{}, forgets: row.Is(lattice.Mode) == lattice.RAMDisk}}
+	p := &player{row: row, sled: sled, model: &model{ground: prepared, vms: map[string]*vm{}, forgets: row.Is(lattice.Mode) == lattice.RAMDisk, crucible: row.Is(lattice.VMDisks) == lattice.Crucible}}
 	for _, name := range names() {
 		p.model.vms[name] = &vm{life: none}
 	}
@@ -102,7 +104,7 @@ func foreign(row lattice.Row, zone string) []string {
 	return []string{
 		"zfs create -o mountpoint=/" + zone + " rpool/" + zone,
 		"zfs create rpool/" + zone + "/zone",
-		fmt.Sprintf("dladm create-vnic -l net1 -m 02:08:20:0f:0f:%02x %sn0", zone[len(zone)-1], zone),
+		fmt.Sprintf("dladm create-vnic -l net1 -m 02:08:20:0f:%02x:%02x %sn0", zone[0], zone[len(zone)-1], zone),
 		"zonecfg -z " + zone + " create -b ; set brand=" + map[bool]string{true: "sparse", false: "ipkg"}[row.Is(lattice.Mode) == lattice.OmniOS] +
 			" ; set zonepath=/" + zone + "/zone ; set ip-type=exclusive ; add net ; set physical=" + zone + "n0 ; end",
 	}
@@ -122,7 +124,7 @@ func (p *player) fork() *player {
 		defer p.work()
 		defer f.work()
 	}
-	f.sled, f.model, f.log, f.acts = p.sled.Clone(), p.model.clone(), slices.Clip(p.log), slices.Clip(p.acts)
+	f.sled, f.model, f.log, f.acts, f.unowned = p.sled.Clone(), p.model.clone(), slices.Clip(p.log), slices.Clip(p.acts), slices.Clip(p.unowned)
 	return &f
 }
 
@@ -408,7 +410,7 @@ func (p *player) finish() error {
 	for _, name := range names() {
 		it := p.model.vms[name]
 		switch {
-		case it.stranger() && it.life == lost && it.maybe == nil: // what cannot be adopted is named with this
+		case it.stranger() && (it.life == lost || p.model.unfit(it)) && it.maybe == nil: // what cannot be adopted is named with this
 			if err := p.must("sledctl zone delete " + p.seen[name].Zone); err != nil {
 				return err
 			}
@@ -418,6 +420,9 @@ func (p *player) finish() error {
 		}
 	}
 	if err := p.playAll(append(steps, act{verb: verb{word: "reap"}})); err != nil {
+		return err
+	}
+	if err := p.clear(); err != nil {
 		return err
 	}
 	for n := range p.model.aliens {
