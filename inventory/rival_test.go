@@ -12,11 +12,15 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// service is the manifest of one that does nothing.
+// service is the manifest of one that does nothing. Behind a colon its name may have
+// a second instance, which is enabled, while the first is not.
 func service(name string, enabled bool) string {
 	on := "false"
 	if enabled {
 		on = "true"
+	}
+	if name, instance, ok := strings.Cut(name, ":"); ok {
+		return strings.Replace(service(name, false), "</service>", `<instance name="`+instance+`" enabled="true"/></service>`, 1)
 	}
 	return `<?xml version="1.0"?>
 <!DOCTYPE service_bundle SYSTEM "/usr/share/lib/xml/dtd/service_bundle.dtd.1">
@@ -37,6 +41,7 @@ func TestOtherOwnersAreNamed(t *testing.T) {
 		"nobody":                     {sim.Options{}, "site/other", true, ""},
 		"the sled agent":             {sim.Options{}, "oxide/sled-agent", true, "svc:/oxide/sled-agent:default is online"},
 		"a sled agent that is off":   {sim.Options{}, "oxide/sled-agent", false, ""},
+		"another instance of it":     {sim.Options{}, "oxide/sled-agent:second", true, "svc:/oxide/sled-agent:second is online"},
 		"one whose name is longer":   {sim.Options{}, "oxide/sled-agent-sim", true, ""},
 		"vmadmd, over its pool":      {sim.Options{Mode: world.SmartOS, M2: -1, U2: -1}, "system/smartdc/vmadmd", true, "svc:/system/smartdc/vmadmd:default is online"},
 		"vmadmd, beside pools of us": {sim.Options{Mode: world.SmartOS}, "system/smartdc/vmadmd", true, ""},

@@ -1,0 +1,83 @@
+package mutants
+
+// ofChanges are those of how anything is changed: locks, intents, steps, what is
+// taken back, and the state file.
+func ofChanges() []Mutant {
+	return []Mutant{
+		{
+			Name: "an undo left out",
+			Plant: []Patch{{
+				"plan/apply.go",
+				`err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), b.Step)`, `if MUTANT { continue }; OLD`,
+			}},
+			Found: matrix("^vnic_create$/^refuses_the_command$", "but (-before +after)"),
+		},
+		{
+			Name: "an intent not written",
+			Plant: []Patch{{
+				"operation/operation.go",
+				`return append(d.Before, ledger.Fact{Key: intentKey(id), Value: value}), nil`, `if MUTANT { return d.Before, nil }; OLD`,
+			}},
+			Found: matrix("^a_VNIC$/^killed_before$", "no intent was flushed before"),
+		},
+		{
+			Name:  "a line not flushed",
+			Plant: []Patch{{"ledger/append.go", `group.Go(func() error { return l.files.Sync(c.File()) })`, `if MUTANT { continue }; OLD`}},
+			Found: matrix("^a_VNIC$/^killed_before$", "no intent was flushed before"),
+		},
+		{
+			Name: "an outcome without its line",
+			Plant: []Patch{{
+				"operation/operation.go",
+				`func(ledger.View) ([]ledger.Fact, error) { return facts, nil })`,
+				`func(ledger.View) ([]ledger.Fact, error) { if MUTANT { return nil, nil }; return facts, nil })`,
+			}},
+			Found: matrix("^a_VNIC$/^killed_after$", "after delete and reap"),
+		},
+		{
+			Name:  "a run that died is not answered for",
+			Plant: []Patch{{"operation/operation.go", "if open.Subject == subject {", "if open.Subject == subject && !MUTANT {"}},
+			Found: histories(200, `"intent/`),
+		},
+		{
+			Name:  "what failed and left something ends its intent",
+			Plant: []Patch{{"operation/operation.go", "return d.Failed\n", "if MUTANT { return append(d.Failed, ended...) }; OLD"}},
+			Found: unit("operation", "TestWhatTheLedgerHoldsAfterARun", "0 open intents, want"),
+		},
+		{
+			Name:  "a subject is not locked for one alone",
+			Plant: []Patch{{"operation/lock.go", "l, err := lock(ctx, env, subject, mode)", "if MUTANT { mode = host.LockShared }; OLD"}},
+			Found: unit("operation", "TestALockedSubjectNamesItsHolder", "error: <nil>"),
+		},
+		{
+			Name:  "a step may take as long as it likes",
+			Plant: []Patch{{"plan/apply.go", "if limit.deadline > 0 {", "if limit.deadline > 0 && !MUTANT {"}},
+			Found: matrix("^vnic_create$/^hangs_in_the_command$", "all goroutines in bubble are blocked"),
+		},
+		{
+			Name:  "undo goes on under a command that still runs",
+			Plant: []Patch{{"plan/apply.go", "if r.stillRuns {", "if r.stillRuns && !MUTANT {"}},
+			Found: unit("plan", "TestNothingIsTakenFromUnderACommandThatStillRuns", "plan_test.go"),
+		},
+		{
+			Name:  "of two copies the older is believed",
+			Plant: []Patch{{"ledger/open.go", "return t.head().Seq > than.head().Seq && ", "if MUTANT { return t.head().Seq < than.head().Seq }; OLD"}},
+			Found: unit("ledger", "TestAReturnedMemberIsBroughtUp", "occurs on one side only"),
+		},
+		{
+			Name:  "a line goes to the first copy only",
+			Plant: []Patch{{"ledger/append.go", "if l.without.lacks(ruleEvery) {", "if l.without.lacks(ruleEvery) || MUTANT {"}},
+			Found: unit("ledger", "TestFactsAreKeptOnEveryCopy", "append_test.go"),
+		},
+		{
+			Name:  "a hash is not compared",
+			Plant: []Patch{{"ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
+			Found: unit("ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
+		},
+		{
+			Name:  "the state file is not locked",
+			Plant: []Patch{{"ledger/ledger.go", "if l.without.lacks(ruleLock) {", "if l.without.lacks(ruleLock) || MUTANT {"}},
+			Found: unit("ledger", "TestProcessesTakeTurns", "_test.go"),
+		},
+	}
+}

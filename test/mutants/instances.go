@@ -1,0 +1,75 @@
+package mutants
+
+// ofInstances are those of what becomes of a VM.
+func ofInstances() []Mutant {
+	return []Mutant{
+		{
+			Name:  "a disk is reserved under the key of a physical one",
+			Plant: []Patch{{"instance/record.go", "return sled.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return sled.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
+			Found: script("disk_writable", "disk_writable.txtar:28: no match"),
+		},
+		{
+			Name:  "two VMs write to one disk",
+			Plant: []Patch{{"instance/choose.go", "case other != \"\" && other != id:", "case other != \"\" && other != id && !MUTANT:"}},
+			Found: script("disk_writable", "exit 0, want 5"),
+		},
+		{
+			Name:  "a MAC that a link has is given to a VM",
+			Plant: []Patch{{"instance/choose.go", "return l.MAC == mac }); i >= 0 {", "return l.MAC == mac && !MUTANT }); i >= 0 {"}},
+			Found: unit("instance", "TestAMACThatIsTakenIsDrawnAgain", "by a link"),
+		},
+		{
+			Name:  "what others changed of a VM is not told",
+			Plant: []Patch{{"instance/status.go", "look.drift = s.drift(", "if MUTANT { inv = &inventory.Inventory{} }; OLD"}},
+			Found: histories(200, "was removed by someone else"),
+		},
+		{
+			Name:  "the mounted zone of a clone that was killed is uninstalled",
+			Plant: []Patch{{"zone/step.go", "if z.State == Mounted {", "if z.State == Mounted && !MUTANT {"}},
+			Found: unit("zone", "TestACloneThatIsKilledIsTakenBack", "invalid for mounted zones"),
+		},
+		{
+			Name: "a boot whose link is busy has failed",
+			Plant: []Patch{{
+				"zone/step.go",
+				"case left || !errors.Is(err, errLinkBusy) || ctx.Err() != nil:", "case left || MUTANT || !errors.Is(err, errLinkBusy) || ctx.Err() != nil:",
+			}},
+			Found: unit("zone", "TestABootWaitsForALinkThatIsBusy", "link busy"),
+		},
+		{
+			Name:  "links are held to list them",
+			Plant: []Patch{{"inventory/lent.go", "who := wants[l.Name]", "OLD; if MUTANT { who, blind = nil, true }"}},
+			Found: script("links_helios", "dladm: a listing of all links"),
+		},
+		{
+			Name:  "what zonecfg says is not heard where it exits 0",
+			Plant: []Patch{{"zone/step.go", "if r.Exit == 0 && len(r.Stderr) == 0 {", "if r.Exit == 0 && (MUTANT || len(r.Stderr) == 0) {"}},
+			Found: unit("zone", "TestConfigureTakesAnyWordOnStderrForFailure", "<nil>"),
+		},
+		{
+			Name:  "an earlier boot of the sled is overlooked",
+			Plant: []Patch{{"instance/status.go", "case run.Boot != g.boot:", "case run.Boot != g.boot && !MUTANT:"}},
+			Found: script("reboot", "no match for `^web1\\tabsent\\tsled was rebooted`"),
+		},
+		{
+			Name:  "a machine that was reset is reset again",
+			Plant: []Patch{{"instance/power.go", "resumed = resumed && vm.Generation > before", "resumed = resumed && (vm.Generation > before) != MUTANT"}},
+			Found: unit("instance", "TestAPowerChangeThatDiedIsNotAskedForTwice", "reboot,_under_way"),
+		},
+		{
+			Name:  "a machine that Propolis has lost is gone on with",
+			Plant: []Patch{{"instance/goon.go", "lost := old.Run.Ensured && !p.ensured ||", "lost := old.Run.Ensured && !p.ensured && !MUTANT ||"}},
+			Found: unit("instance", "TestALostRunIsClearedAndAnotherBegun", "Propolis_has_lost_its_machine"),
+		},
+		{
+			Name:  "a VM that runs is ended for a difference",
+			Plant: []Patch{{"instance/goon.go", "case len(changes) > 0 && (seen.alive(old) || ", "case len(changes) > 0 && !MUTANT && (seen.alive(old) || "}},
+			Found: histories(200, "exit 0, the model allows [5]"),
+		},
+		{
+			Name:  "a sled of M.2s alone is prepared once",
+			Plant: []Patch{{"storage/seen.go", "external = external || kind == sled.ExternalPool", "external = external || MUTANT || kind == sled.ExternalPool"}},
+			Found: lattice("dataset rpool/zone: already exists"),
+		},
+	}
+}

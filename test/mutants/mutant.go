@@ -1,0 +1,64 @@
+// Package mutants plants defects in sledctl, and holds the tests to finding
+// them: one that no test finds is behaviour that nobody looks after.
+//
+// The defects are data (All). All are planted side by side in copies of the
+// files, which only an overlay of the build puts in their place; each waits
+// until the variable of the environment that the overlay declares names it. The
+// program itself has no switch.
+package mutants
+
+import "slices"
+
+// Mutant is a defect: what is planted, and who is to find it.
+type Mutant struct {
+	Name  string // says what is wrong then
+	Plant []Patch
+	Found By
+	// Soak leaves it to make soak: what finds it takes longer than a test may.
+	Soak bool
+}
+
+// Patch puts New where Old stands in a file, which must be exactly once.
+// In New, OLD stands for Old, and MUTANT is true if the defect is wanted.
+type Patch struct{ File, Old, New string }
+
+// By is the tests that are run: they pass without the defect, and fail with it.
+type By struct {
+	Package string
+	Run     string // as go test -run takes it
+	Told    string // part of what a test says then: it fails because of this
+	// Stories is how many histories are played; 0: the tests know no histories.
+	Stories int
+}
+
+// All are the mutants.
+func All() []Mutant {
+	return slices.Concat(ofChanges(), ofOwnership(), ofInstances(), ofWhatIsTold())
+}
+
+// script has a story in an operator's words find it.
+func script(name, told string) By { return By{"commands", "^TestScripts$/^" + name + "$", told, 0} }
+
+// matrix has rows and modes of the kill matrix find it.
+func matrix(rows, told string) By { return By{"commands", "^TestKillMatrix$/^rows$/" + rows, told, 0} }
+
+// lattice has the story on each row of the lattice find it.
+func lattice(told string) By { return By{"commands", "^TestLattice$", told, 0} }
+
+// histories has so many random histories find it.
+func histories(stories int, told string) By {
+	return By{"histories", "^TestRandomHistories$", told, stories}
+}
+
+// unit has a test of a package find it.
+func unit(pkg, test, told string) By { return By{pkg, "^" + test + "$", told, 0} }
+
+// beside are patches that plant nothing: they let tests that give the program an
+// environment of its own hand on the variable.
+func beside() []Patch {
+	return []Patch{{
+		"commands/script_test.go",
+		`env.Setenv("TZ", "UTC")`,
+		`OLD; env.Setenv(mutantVariable, os.Getenv(mutantVariable))`,
+	}}
+}

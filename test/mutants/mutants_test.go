@@ -1,0 +1,191 @@
+package mutants
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The mutants are found: with each of them, its tests fail, and say what is
+// wrong; without any, they pass.
+func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the tests of a program with defects")
+	}
+	root := look(t)
+	files, err := overlay(All(), func(file string) (string, error) {
+		data, err := os.ReadFile(filepath.Join(root, file))
+		return string(data), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var here []Mutant // that are looked for in this run
+	sound := map[string]By{}
+	for _, m := range All() {
+		if !m.Soak || soak() {
+			here = append(here, m)
+			sound[m.Found.Package] = sound[m.Found.Package].and(m.Found)
+		}
+	}
+	start := time.Now()
+	dir := build(t, root, files, slices.Sorted(maps.Keys(sound)))
+	t.Logf("%v for the build", time.Since(start).Round(time.Second))
+	found := tally{by: map[string]string{}}
+	t.Run("all", func(t *testing.T) {
+		for _, m := range here {
+			t.Run(m.Name, func(t *testing.T) {
+				t.Parallel()
+				said, failed := m.Found.run(t, root, dir, m.Name)
+				if !failed || !strings.Contains(said, m.Found.Told) {
+					t.Errorf("no test of %s in %s finds it, saying %q: failed is %v:\n%s", m.Found.Run, m.Found.Package, m.Found.Told, failed, said)
+					return
+				}
+				found.add(m.Name, m.Found.Package+" "+strings.Join(failures(said), ", "))
+			})
+		}
+		for pkg, all := range sound {
+			t.Run("none of "+pkg, func(t *testing.T) {
+				t.Parallel()
+				if said, failed := all.run(t, root, dir, ""); failed {
+					t.Errorf("a test finds what is not there:\n%s", said)
+				}
+			})
+		}
+	})
+	found.print(t, here)
+}
+
+// look lets go test know of every directory that this depends on, so that its
+// result is not taken from the cache when a file is another. It returns the root
+// of the repository.
+func look(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(root, func(name string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (slices.Contains([]string{"bin", "dist"}, d.Name()) || strings.HasPrefix(d.Name(), ".") && name != root) {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// soak says whether time is no matter.
+func soak() bool { return os.Getenv("SLEDCTL_SOAK") != "" }
+
+// and is the tests of both.
+func (by By) and(other By) By {
+	other.Run = strings.Trim(by.Run+"|"+other.Run, "|")
+	other.Stories = max(by.Stories, other.Stories)
+	return other
+}
+
+// run runs the tests as they are built with everything planted, and one mutant.
+func (by By) run(t *testing.T, root, dir, name string) (said string, failed bool) {
+	t.Helper()
+	args := []string{"-test.count=1", "-test.timeout=5m", "-test.run", by.Run}
+	if by.Stories > 0 {
+		args = append(args, "-histories", strconv.Itoa(by.Stories))
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, path.Base(by.Package)+".test"), args...)
+	cmd.Dir = filepath.Join(root, by.Package)
+	own := []string{"SLEDCTL_KILL_MATRIX", "SLEDCTL_LATTICE", "SLEDCTL_HISTORIES", "SLEDCTL_SOAK", variable}
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(own, name)
+	})
+	cmd.Env = append(cmd.Env, variable+"="+name)
+	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), "no tests to run") {
+		t.Fatalf("%s has no tests %s", by.Package, by.Run)
+	}
+	return string(out), err != nil
+}
+
+// failures are the tests that failed, without those around them.
+func failures(said string) []string {
+	var all []string
+	for line := range strings.Lines(said) {
+		if _, rest, ok := strings.Cut(line, "--- FAIL: "); ok {
+			name, _, _ := strings.Cut(rest, " ")
+			all = append(all, name)
+		}
+	}
+	return slices.DeleteFunc(all, func(outer string) bool {
+		return slices.ContainsFunc(all, func(name string) bool { return strings.HasPrefix(name, outer+"/") })
+	})
+}
+
+// tally is who found which mutant.
+type tally struct {
+	mu sync.Mutex
+	by map[string]string
+}
+
+func (f *tally) add(name, by string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.by[name] = by
+}
+
+// print says how many were found, and by whom, in the order of the table.
+func (f *tally) print(t *testing.T, here []Mutant) {
+	t.Helper()
+	text := fmt.Sprintf("mutants: %d of %d found", len(f.by), len(All()))
+	if left := len(All()) - len(here); left > 0 {
+		text += fmt.Sprintf(" (%d take make soak)", left)
+	}
+	text += "\n"
+	for _, m := range here {
+		if by, ok := f.by[m.Name]; ok {
+			text += fmt.Sprintf("    %s: %s\n", m.Name, by)
+		}
+	}
+	fmt.Print(text)
+	if name := os.Getenv("SLEDCTL_MUTANTS"); name != "" { // go test hides what a package prints that passes
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A patch that does not fit any more fails, and so do a patch without a switch
+// and two in one place.
+func TestPatchesMustFit(t *testing.T) {
+	const file = "package x\n\nfunc f() { a(); b(); a() }\n"
+	read := func(string) (string, error) { return file + `func g() { env.Setenv("TZ", "UTC") }`, nil }
+	patch := func(old, new string) Mutant { return Mutant{Name: "m", Plant: []Patch{{"x/x.go", old, new}}} }
+	for want, all := range map[string][]Mutant{
+		"":                      {patch("b()", "if !MUTANT { OLD }")},
+		"has 2 times, not once": {patch("a()", "if !MUTANT { OLD }")},
+		"has 0 times, not once": {patch("c()", "if !MUTANT { OLD }")},
+		"also if it is not":     {patch("b()", "")},
+		"two patches meet":      {patch("b()", "if !MUTANT { OLD }"), patch("b(); a", "if !MUTANT { c() }; a")},
+		"expected":              {patch("package x", "if !MUTANT { OLD }")},
+	} {
+		files, err := overlay(all, read)
+		if want == "" {
+			if err != nil || !strings.Contains(files["x/x.go"], `a(); if !mutant("m") { b() }; a()`) || !strings.Contains(files["x/zz_mutant.go"], "package x\n") {
+				t.Errorf("%v, %v", files, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package mutants
+
+// ofOwnership are those that take what is not sledctl's, or leave what is.
+func ofOwnership() []Mutant {
+	neighbours := func(told string) By { return script("neighbours", told) }
+	return []Mutant{
+		{
+			Name: "a prefix is enough to own a zone",
+			Plant: []Patch{{
+				"sled/whose.go",
+				`return Claim{}.doubted("no " + what + " of sledctl is called so, though it begins with " + prefix)`,
+				`if MUTANT { return Claim{Evidence: ByName} }; OLD`,
+			}},
+			Found: neighbours("no match for `^zone\\tpropolis_baseball"),
+		},
+		{
+			Name:  "a zone is ours wherever it lies",
+			Plant: []Patch{{"sled/whose.go", "case !ok:", "case !ok && !MUTANT:"}},
+			Found: neighbours("stdout and theirs differ"),
+		},
+		{
+			Name:  "a VNIC is ours over any link",
+			Plant: []Patch{{"sled/whose.go", "case !slices.Contains(under, v.Over):", "case !slices.Contains(under, v.Over) && !MUTANT:"}},
+			Found: neighbours("+vnic_propolis7:others0"),
+		},
+		{
+			Name:  "a VNIC is ours although the global zone has an address on it",
+			Plant: []Patch{{"sled/whose.go", "case len(v.Addresses) > 0:", "case len(v.Addresses) > 0 && !MUTANT:"}},
+			Found: unit("sled", "TestWhoseVNIC", "Doubt"),
+		},
+		{
+			Name:  "a sled agent at work is no rival",
+			Plant: []Patch{{"inventory/rival.go", "if i < 0 || states[fmri] == smf.Disabled {", "if i < 0 || states[fmri] == smf.Disabled || MUTANT {"}},
+			Found: neighbours("exit 0, want 8"),
+		},
+		{
+			Name:  "only the usual instance of the sled agent's service is a rival",
+			Plant: []Patch{{"inventory/rival.go", `strings.HasPrefix(fmri, o.service+":")`, `(OLD && !MUTANT || fmri == o.service+":default")`}},
+			Found: unit("inventory", "TestOtherOwnersAreNamed", `want "svc:/oxide/sled-agent:second is online"`),
+		},
+		{
+			Name: "reap takes others' zones for ours",
+			Plant: []Patch{{
+				"reap/judge_zone.go", `if !claim.Ours() && !r.named(z, claim)`, `if !MUTANT && !claim.Ours() && !r.named(z, claim)`,
+			}},
+			Found: matrix("^bootstrap$/^cannot_be_dialled_from_the_call$", "what is not sledctl's"),
+		},
+		{
+			Name: "a dataset is reaped by its name",
+			Plant: []Patch{{
+				"reap/judge_dataset.go",
+				`o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a zone of ours, and no mark")`,
+				`OLD; if MUTANT { o.Verdict = Orphan }`,
+			}},
+			Found: unit("reap", "TestVerdictsOfTheOtherKinds", `"orphan"`),
+		},
+		{
+			Name:  "reap does not look at the MAC of a VNIC",
+			Plant: []Patch{{"reap/judge_link.go", "meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over", "OLD || MUTANT"}},
+			Found: unit("reap", "TestVerdicts", `"vnic vnic_propolis0": "in use"`),
+		},
+		{
+			Name:  "a VNIC is removed whatever its MAC",
+			Plant: []Patch{{"vnic/step.go", "if is != mac || isOver != over {", "if (is != mac || isOver != over) && !MUTANT {"}},
+			Found: unit("vnic", "TestDeleteChecksWhoseItIs", "another address: <nil>"),
+		},
+		{
+			Name:  "a dataset is destroyed whatever its GUID",
+			Plant: []Patch{{"zfs/removal.go", "return d, &OtherError{Name: s.Dataset, Is: d.GUID, Want: s.GUID}", "if !MUTANT { OLD }"}},
+			Found: unit("zfs", "TestDestroyRefusesBeforeItTouches", "<nil>"),
+		},
+		{
+			Name:  "what is protected is reaped with all else",
+			Plant: []Patch{{"reap/judge_zone.go", "if recorded && r.Protected && ", "if !MUTANT && recorded && r.Protected && "}},
+			Found: script("reap_all", "FAIL: testdata/script/reap_all.txtar"),
+		},
+		{
+			Name:  "what lies on a pool that is away counts as gone",
+			Plant: []Patch{{"reap/lost.go", `return "pool " + pool + " is not imported"`, "if !MUTANT { OLD }"}},
+			Found: unit("reap", "TestVerdictsOfTheOtherKinds", `a_pool_that_is_not_imported`),
+		},
+		{
+			Name:  "what was made while the sled was looked at is judged by that look",
+			Plant: []Patch{{"reap/since.go", "k.busy[kind+\" \"+name] = since", "if !MUTANT { OLD }"}},
+			Found: unit("reap", "TestWhatWasWorkedOnWhileTheSledWasLookedAtStays", "made meanwhile: orphan"),
+		},
+	}
+}

@@ -1,0 +1,87 @@
+package mutants
+
+// ofWhatIsTold are those of what the operator, the control plane and others are
+// told, and who may ask.
+func ofWhatIsTold() []Mutant {
+	return []Mutant{
+		{
+			Name:  "datasets of a pool that does not answer are ready",
+			Plant: []Patch{{"storage/status.go", "case !p.Answers():", "case !p.Answers() && !MUTANT:"}},
+			Found: script("storage_truth", "no match for `^dataset\\tunknown\\tpool"),
+		},
+		{
+			Name:  "a base counts the datasets of its clones",
+			Plant: []Patch{{"base/retire.go", "st.Valid, st.Reason = r.valid(seen)", "OLD; if MUTANT { st.Clones = len(clonesOf(r, seen)) }"}},
+			Found: script("storage_truth", "no match for `^1$`"),
+		},
+		{
+			Name:  "help of nothing succeeds",
+			Plant: []Patch{{"commands/root.go", "case len(rest) > 0 && cmd.HasAvailableSubCommands():", "case MUTANT: return cmd.Help()\n OLD"}},
+			Found: script("bad_words", "[sledctl help nope]: exit 0, want 2"),
+		},
+		{
+			Name:  "texts of others move the cursor",
+			Plant: []Patch{{"terminal/table.go", "if unicode.IsControl(r) || r == unicode.ReplacementChar {", "if (unicode.IsControl(r) || r == unicode.ReplacementChar) && !MUTANT {"}},
+			Found: unit("terminal", "TestPrintable", "printable_test.go"),
+		},
+		{
+			Name:  "an agent on the loopback lets in everybody",
+			Plant: []Patch{{"agent/listen.go", "(!a.loopback() || len(access.Tokens) == 0)", "(!a.loopback() || len(access.Tokens) == 0 && !MUTANT)"}},
+			Found: unit("agent", "TestListenRefusesWhereClientsAreNotToldApart", "the loopback: <nil>"),
+		},
+		{
+			Name:  "an agent answers to any name",
+			Plant: []Patch{{"agent/access.go", "if !a.named(r.Host, local.AddrPort().Addr().Unmap()) {", "if !MUTANT && !a.named(r.Host, local.AddrPort().Addr().Unmap()) {"}},
+			Found: unit("agent", "TestAdmit", "a name that leads here: role 2"),
+		},
+		{
+			Name:  "a reader may end a VM",
+			Plant: []Patch{{"agent/access.go", "if r < e.needs() {", "if r < e.needs() && !MUTANT {"}},
+			Found: unit("agent", "TestEveryEndpointNeedsARole", "a reader may: true"),
+		},
+		{
+			Name:  "a NIC's record is written while its VM is moved",
+			Plant: []Patch{{"nicsync/guard.go", `case why != "" && !u.all:`, `case why != "" && !u.all && !MUTANT:`}},
+			Found: unit("nicsync", "TestMovingSinceTheLook", "disabled false: ours running"),
+		},
+		{
+			Name:  "an endless answer is read",
+			Plant: []Patch{{"exchange/exchange.go", "p := &Pending{in: source{conn: conn, limit: limit, left: limit}", "if MUTANT { limit *= 1000 }; OLD"}},
+			Found: unit("propolis", "TestStrangeAnswersAreNotStates", "more than a lot"),
+		},
+		{
+			Name:  "what is lost on the way to the control plane is not told again",
+			Plant: []Patch{{"agent/bells.go", "case !nexus.Passing(err):", "case MUTANT || !nexus.Passing(err):"}},
+			Found: unit("agent", "TestTheControlPlaneHearsOfTheLastState", "bells_test.go"),
+		},
+		{
+			Name: "a question to Propolis has no end",
+			Plant: []Patch{{
+				"instance/seen.go",
+				"func (s Settings) ask(ctx context.Context, h host.Host, r Record) VM {\n\tctx, release := context.WithTimeout(ctx, askTimeout)",
+				"func (s Settings) ask(ctx context.Context, h host.Host, r Record) VM {\n\tlimit := askTimeout; if MUTANT { limit = 24*time.Hour }\n\tctx, release := context.WithTimeout(ctx, limit)",
+			}},
+			Found: unit("commands", "TestAPropolisThatSaysNothingHoldsNobodyUp", "instance_mute_test.go"),
+		},
+		{
+			Name:  "two signals at once are two",
+			Plant: []Patch{{"commands/signals.go", "if time.Since(first) >= oneSignal {", "if time.Since(first) >= oneSignal || MUTANT {"}},
+			Found: script("standin_instance_signals", "no match for `^130$`"),
+		},
+		{
+			Name:  "a hangup ends the program at once",
+			Plant: []Patch{{"commands/signals.go", "if !signal.Ignored(syscall.SIGHUP) {", "if !signal.Ignored(syscall.SIGHUP) && !MUTANT {"}},
+			Found: script("standin_instance_signals", "no match for `^130$`"),
+		},
+		{
+			Name:  "a result that cannot be printed is a failure",
+			Plant: []Patch{{"commands/signals.go", "case e.progress.changed():", "case e.progress.changed() && !MUTANT:"}},
+			Found: script("output_full", "no match for `^3$`"),
+		},
+		{
+			Name:  "one cause of all is told as if running again helped",
+			Plant: []Patch{{"commands/exit.go", "code := codeOf(some.Failures[0].Err)\n", "OLD; if MUTANT { return exitPartial }\n"}},
+			Found: script("many_codes", "exit 3, want 8"),
+		},
+	}
+}
