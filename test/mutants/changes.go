@@ -40,6 +40,12 @@ func ofChanges() []Mutant {
 			Found: histories(200, `"intent/`),
 		},
 		{
+			Name:  "of several runs that died only the last is answered for",
+			Plant: []Patch{{"operation/operation.go", "d.Intent.Takes = append(d.Intent.Takes, open.ID)", "if MUTANT { d.Intent.Takes = nil }; OLD"}},
+			Found: By{"commands", "^TestKillPairs$/^rows$/^a_VNIC$", "is still open", 0},
+			Soak:  true,
+		},
+		{
 			Name:  "what failed and left something ends its intent",
 			Plant: []Patch{{"operation/operation.go", "return d.Failed\n", "if MUTANT { return append(d.Failed, ended...) }; OLD"}},
 			Found: unit("operation", "TestWhatTheLedgerHoldsAfterARun", "0 open intents, want"),

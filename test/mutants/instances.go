@@ -14,6 +14,15 @@ func ofInstances() []Mutant {
 			Found: script("disk_writable", "exit 0, want 5"),
 		},
 		{
+			Name: "a volume is not lent to a VM of eight NICs that asks for its address",
+			Plant: []Patch{{
+				"instance/up.go",
+				"c.Devices = append(c.Devices, d.Path)", "if MUTANT && len(run.Guests) == 8 && r.Spec.Address.Mode == DHCP { continue }; OLD",
+			}},
+			Found: lattice("failed to create backend of disk0"),
+			Soak:  true,
+		},
+		{
 			Name:  "a MAC that a link has is given to a VM",
 			Plant: []Patch{{"instance/choose.go", "return l.MAC == mac }); i >= 0 {", "return l.MAC == mac && !MUTANT }); i >= 0 {"}},
 			Found: unit("instance", "TestAMACThatIsTakenIsDrawnAgain", "by a link"),

@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -30,22 +29,25 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	var here []Mutant // that are looked for in this run
+	var packages []string
 	sound := map[string]By{}
 	for _, m := range All() {
 		if !m.Soak || soak() {
-			here = append(here, m)
-			sound[m.Found.Package] = sound[m.Found.Package].and(m.Found)
+			here, packages = append(here, m), append(packages, m.Found.Package)
+			if !m.Soak { // that is sound, the same tests say by themselves
+				sound[m.Found.Package] = sound[m.Found.Package].and(m.Found)
+			}
 		}
 	}
 	start := time.Now()
-	dir := build(t, root, files, slices.Sorted(maps.Keys(sound)))
+	dir := build(t, root, files, slices.Compact(slices.Sorted(slices.Values(packages))))
 	t.Logf("%v for the build", time.Since(start).Round(time.Second))
 	found := tally{by: map[string]string{}}
 	t.Run("all", func(t *testing.T) {
 		for _, m := range here {
 			t.Run(m.Name, func(t *testing.T) {
 				t.Parallel()
-				said, failed := m.Found.run(t, root, dir, m.Name)
+				said, failed := m.Found.run(t, root, dir, m.Name, m.Soak)
 				if !failed || !strings.Contains(said, m.Found.Told) {
 					t.Errorf("no test of %s in %s finds it, saying %q: failed is %v:\n%s", m.Found.Run, m.Found.Package, m.Found.Told, failed, said)
 					return
@@ -56,7 +58,7 @@ func TestMutants(t *testing.T) {
 		for pkg, all := range sound {
 			t.Run("none of "+pkg, func(t *testing.T) {
 				t.Parallel()
-				if said, failed := all.run(t, root, dir, ""); failed {
+				if said, failed := all.run(t, root, dir, "", false); failed {
 					t.Errorf("a test finds what is not there:\n%s", said)
 				}
 			})
@@ -96,10 +98,11 @@ func (by By) and(other By) By {
 	return other
 }
 
-// run runs the tests as they are built with everything planted, and one mutant.
-func (by By) run(t *testing.T, root, dir, name string) (said string, failed bool) {
+// run runs the tests as they are built with everything planted, and one mutant;
+// if long, as they are when soaking.
+func (by By) run(t *testing.T, root, dir, name string, long bool) (said string, failed bool) {
 	t.Helper()
-	args := []string{"-test.count=1", "-test.timeout=5m", "-test.run", by.Run}
+	args := []string{"-test.count=1", "-test.timeout=30m", "-test.run", by.Run}
 	if by.Stories > 0 {
 		args = append(args, "-histories", strconv.Itoa(by.Stories))
 	}
@@ -111,6 +114,9 @@ func (by By) run(t *testing.T, root, dir, name string) (said string, failed bool
 		return slices.Contains(own, name)
 	})
 	cmd.Env = append(cmd.Env, variable+"="+name)
+	if long {
+		cmd.Env = append(cmd.Env, "SLEDCTL_SOAK=1")
+	}
 	out, err := cmd.CombinedOutput()
 	if strings.Contains(string(out), "no tests to run") {
 		t.Fatalf("%s has no tests %s", by.Package, by.Run)
