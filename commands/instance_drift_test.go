@@ -52,7 +52,7 @@ func interferences(image bool) []interference {
 			state: "failed", reason: "not running; its VNIC G is gone",
 		},
 		{
-			name: "a VNIC is another", lines: []string{halt, "dladm delete-vnic C", "dladm create-vnic -t -l net1 C"},
+			name: "a VNIC is another", lines: []string{halt, "dladm delete-vnic C", "dladm create-vnic -t -l net0 C"},
 			state: "failed", reason: "not running; its VNIC C is not the one that was made for it", litter: true,
 		},
 		{
