@@ -21,10 +21,7 @@ func TestMutants(t *testing.T) {
 		t.Skip("builds the tests of a program with defects")
 	}
 	root := look(t)
-	files, err := overlay(All(), func(file string) (string, error) {
-		data, err := os.ReadFile(filepath.Join(root, file))
-		return string(data), err
-	})
+	files, err := overlay(All(), from(root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +62,14 @@ func TestMutants(t *testing.T) {
 		}
 	})
 	found.print(t, here)
+}
+
+// from reads the files of the repository.
+func from(root string) func(string) (string, error) {
+	return func(file string) (string, error) {
+		data, err := os.ReadFile(filepath.Join(root, file))
+		return string(data), err
+	}
 }
 
 // look lets go test know of every directory that this depends on, so that its
@@ -168,6 +173,20 @@ func (f *tally) print(t *testing.T, here []Mutant) {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Each mutant has a name of its own, and fits the files as they are now.
+func TestAllFit(t *testing.T) {
+	if _, err := overlay(All(), from("../..")); err != nil {
+		t.Error(err)
+	}
+	names := map[string]bool{}
+	for _, m := range All() {
+		if names[m.Name] || m.Found.Told == "" || m.Found.Run == "" {
+			t.Errorf("%q is there twice, or nobody is to find it", m.Name)
+		}
+		names[m.Name] = true
 	}
 }
 
