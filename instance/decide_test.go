@@ -327,7 +327,10 @@ func TestWhatIsNotYetSoIsWaitedFor(t *testing.T) {
 		"an address that is still tentative": {atAddress, func(s *scene) { s.seen.Inside.Addresses[0].State = "tentative" }, from("ipadm.await-address C/control")},
 		"another address on the object": {atAddress, func(s *scene) { s.seen.Inside.Addresses[0].Address = prefix("10.77.0.99/24") },
 			from("ipadm.create-address C/control")},
-		"a service that is starting": {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "offline*" }, from("smf.await web1")},
+		// What has no state yet may be disabled, and what is on its way be on its way down: to enable it once more costs nothing.
+		"a service that is starting":     {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "offline*" }, from("smf.enable web1")},
+		"a service that has no state":    {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "-" }, from("smf.enable web1")},
+		"a service nobody has begun yet": {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "uninitialized" }, from("smf.enable web1")},
 		"a dataset that is not mounted": {atDataset, func(s *scene) { s.Datasets[len(s.Datasets)-1].Mounted, s.seen.Mode = false, 0 },
 			append([]string{"zfs.mount D", "zfs.set-mode D"}, from("zone.configure Z")...)},
 		"a profile of other words": {atProfiled, func(s *scene) { s.seen.Profile = append(s.seen.Profile, ' ') }, from("smf.write-profile Z")},

@@ -129,7 +129,7 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 			if err != nil {
 				return Seen{}, err
 			}
-			seen, err := s.Look(ctx, h, r, c.Wanted.apply(r.Spec).Disks, boot)
+			seen, err := s.lookWhenOpen(ctx, h, r, c.Wanted.apply(r.Spec).Disks, boot)
 			if from := cmp.Or(c.From, r.Migration); err == nil && from.arrives() {
 				seen.Source = s.askSource(ctx, h, from.Source)
 			}

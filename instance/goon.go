@@ -2,7 +2,6 @@ package instance
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,12 +24,13 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 	}
 	p := s.progress(old, seen)
 	z, there := seen.Inv.Zone(old.Run.Zone)
-	unseen := seen.Inside.Err != nil || seen.Inside.VM.Err != nil && !isNoInstance(seen.Inside.VM.Err)
 	switch {
 	case seen.unreachable(*old.Run, p) && len(changes) == 0:
 		return true, nil
-	case unseen && (len(changes) == 0 || !c.Recreate):
-		return false, &UnseenError{Name: old.Name, Err: errors.Join(seen.Inside.Err, seen.Inside.VM.Err)}
+	case seen.unseen() && !old.Run.Ensured && c.Only == "": // no machine was made, so nothing is lost with it
+		return false, nil
+	case seen.unseen() && (len(changes) == 0 || !c.Recreate):
+		return false, &UnseenError{Name: old.Name, Err: seen.why()}
 	case len(changes) > 0 && (seen.alive(old) || c.Only != "" && p.built(changes, *old.Run)) && !c.Recreate:
 		return false, &ConflictError{Name: old.Name, Differences: changes, Recreate: c.Only == ""}
 	case len(changes) > 0:

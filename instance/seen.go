@@ -295,7 +295,7 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	if s.service(r) == ByHand && seen.Inside.VM.Err == nil {
 		state = "online"
 	}
-	p.enabled = state != "disabled" && (state != "" || k.byItself) // it may not be imported yet
+	p.enabled = state == smf.Online || k.byItself && state != smf.Disabled // one on its way may be on its way down
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID
 	p.running = p.ensured && seen.Inside.VM.State == "Running"

@@ -1,0 +1,51 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// A run was killed while its zone came up, and the zone's svc.configd answers never:
+// no machine was made in it, so after a while it is taken away for another, and
+// nobody is told to stop what never ran.
+func TestAZoneThatNeverAnswersIsBuiltAnew(t *testing.T) {
+	const line = "instance ensure web1"
+	boots := func(t *testing.T, s *sled) int {
+		for n := 1; ; n++ {
+			twin := &sled{Sled: s.Clone(), t: t}
+			dying := host.Crash(twin.Host(), n, host.CrashAfter)
+			twin.on(t.Context(), dying, line)
+			dying.Wait()
+			twin.Close()
+			if strings.HasSuffix(dying.Where(), " boot)") {
+				return n
+			}
+			if !dying.Crashed() {
+				t.Fatal("no zone was booted")
+			}
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Latency = "helios2021"
+		s := newSled(t, o, "")
+		s.run("bootstrap")
+		n := boots(t, s)
+		s.arm(world.Fault{Name: world.FaultSlowDoor, Match: "*", Times: 1, Delay: 24 * time.Hour})
+		dying := host.Crash(s.Host(), n, host.CrashAfter)
+		s.on(t.Context(), dying, line)
+		dying.Wait()
+		begun := time.Now()
+		s.run(line)
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("it took %s", took)
+		}
+		s.run("instance delete web1")
+		s.run("reap")
+	})
+}

@@ -1,0 +1,48 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/smf"
+)
+
+// openingTime bounds the wait for a zone on its way up, left so by a run that was
+// killed: until its svc.configd answers, and its Propolis, one cannot tell how far
+// it is.
+const openingTime = 30 * time.Second
+
+// lookWhenOpen is Look at a run in which no machine is known to have been made,
+// once it can be looked into, or that time has passed.
+func (s Settings) lookWhenOpen(ctx context.Context, h host.Host, r Record, disks []Disk, boot string) (Seen, error) {
+	waiting, release := context.WithTimeout(ctx, openingTime)
+	defer release()
+	for {
+		seen, err := s.Look(ctx, h, r, disks, boot)
+		if err != nil || r.Run == nil || r.Run.Ensured || r.Run.Boot != boot || !seen.unseen() || waiting.Err() != nil {
+			return seen, err
+		}
+		if seen.Inside.Err == nil {
+			err = propolis.AwaitHTTP{Target: s.target(r)}.Do(waiting, h)
+		} else {
+			err = smf.Await{Zone: r.Run.Zone, FMRI: Milestone, State: smf.Online}.Do(waiting, h)
+		}
+		if ctx.Err() != nil {
+			return seen, context.Cause(ctx)
+		}
+		if err != nil {
+			release() // it will not come: what is seen once more decides
+		}
+	}
+}
+
+// unseen says whether a running zone, or the Propolis in it, could not be asked.
+func (s Seen) unseen() bool {
+	return s.Inside.Err != nil || s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err)
+}
+
+// why is what could not be asked.
+func (s Seen) why() error { return errors.Join(s.Inside.Err, s.Inside.VM.Err) }
