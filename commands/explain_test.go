@@ -338,7 +338,7 @@ func (s *sled) explainsBases(say func(...string)) {
 // the ledger knows nothing.
 func (s *sled) stranger(pool, base string) (zone string) {
 	s.t.Helper()
-	const id = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+	const id = "7f9619ff-8b86-4011-b42d-00c04fc964ff"
 	zone = "propolis_instance_" + id
 	zonepath := "/pool/ext/" + strings.TrimPrefix(pool, "oxp_") + "/crypt/zone/" + zone
 	s.command("zfs create -o sledctl:instance=" + id + " " + pool + "/crypt/zone/" + zone)

@@ -60,7 +60,7 @@ func TestKilledProcesses(t *testing.T) {
 	var all []row
 	for _, r := range rows() {
 		// An image's Propolis listens where this machine does not; the script instance_migrate_breaks kills those that take another sled.
-		if r.mode == "" && !r.pair {
+		if r.mode == "" && !r.pair && !strings.Contains(r.name, "images") {
 			all = append(all, r.whole())
 		}
 	}
@@ -171,7 +171,7 @@ func (r row) onDisk(t *testing.T, dir string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{&sled{Sled: inner, t: t}, &stage{row: r, line: r.line, real: true, files: t.TempDir()}}
+	s := &scene{sled: &sled{Sled: inner, t: t}, stage: &stage{row: r, line: r.line, real: true, files: t.TempDir()}}
 	s.write("/etc/sledctl/config.toml", r.config)
 	return s
 }
@@ -188,7 +188,7 @@ func openSled(t *testing.T, dir string, g *stage) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scene{&sled{Sled: inner, t: t}, g}
+	return &scene{sled: &sled{Sled: inner, t: t}, stage: g}
 }
 
 // quickDir is a directory in memory, where this machine has one: no power is cut

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -244,7 +243,7 @@ func tellLife(t *testing.T, r lattice.Row) {
 func (s *laid) left(twin *laid) {
 	s.t.Helper()
 	twin.reboot()
-	if diff := cmp.Diff(strings.Split(undrawn(twin.world()), "\n"), strings.Split(undrawn(s.world()), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(lattice.Undrawn(twin.world()), "\n"), strings.Split(lattice.Undrawn(s.world()), "\n")); diff != "" {
 		s.t.Fatalf("%v: after delete and reap (-where nothing was +here):\n%s", s.row, diff)
 	}
 	if diff := cmp.Diff(twin.keys(), s.keys()); diff != "" {
@@ -275,9 +274,4 @@ func (s *laid) keys() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(export.Facts))
-}
-
-// undrawn is a world without what a boot of a root on a RAM disk draws.
-func undrawn(world string) string {
-	return regexp.MustCompile(`(libbe:(uuid|parentbe)": )"[^"]*"`).ReplaceAllString(world, `$1"DRAWN"`)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/lattice"
 )
 
 // The laws, of whatever has befallen a verb:
@@ -41,6 +42,7 @@ type stage struct {
 	at        time.Time
 	files     string            // a directory of this machine's
 	plan      string            // a file there
+	theirs    []string          // the zones of others
 	first     string            // the world before anything of the case
 	before    string            // the world when the verb begins
 	firstKeys []string          // of the ledger before anything of the case
@@ -56,6 +58,7 @@ type stage struct {
 type scene struct {
 	*sled
 	*stage
+	agents *agentOf // nil: there is none
 }
 
 // stage makes the sled of a row, and runs its verb once undisturbed.
@@ -65,7 +68,13 @@ func (r row) stage(t *testing.T, files string) *stage {
 	}
 	r = r.whole()
 	g := &stage{row: r, files: files, line: r.line}
-	s := &scene{newSled(t, sim.Options{Seed: 1, M2: max(r.m2, 1), U2: max(r.u2, 1), Blank: r.blank, Mode: r.mode}, r.config), g}
+	var on *sled
+	if r.on != nil {
+		on = r.layout(t)
+	} else {
+		on = newSled(t, sim.Options{Seed: 1, M2: max(r.m2, 1), U2: max(r.u2, 1), Blank: r.blank, Mode: r.mode}, r.config)
+	}
+	s := &scene{sled: on, stage: g}
 	if r.pair {
 		s.meet(newSled(t, small(), otherNetwork()))
 		s.there.run("bootstrap")
@@ -83,8 +92,8 @@ func (r row) stage(t *testing.T, files string) *stage {
 		t.Fatalf("sledctl %s: exit %d: %s", s.line, a.exit, a.errs)
 	}
 	witness.law(t, "undisturbed")
-	g.points = maps.Clone(counting.count)
-	g.points[change] = dying.Points()
+	g.points = map[point]int{change: dying.Points()}
+	maps.Copy(g.points, counting.count)
 	for _, line := range r.then {
 		s.run(line)
 	}
@@ -115,10 +124,13 @@ func (r row) whole() row {
 // of the bases, which nobody needs mounted.
 func (s *scene) world() string {
 	text := s.sled.world()
-	if s.mode == world.Helios { // where a link has that MTU by itself, it is not set again
+	if s.mode == world.Helios || s.laid != nil { // where a link has that MTU by itself, it is not set again
 		text = regexp.MustCompile(`,\s*"properties": {\s*"mtu": "9000"\s*}`).ReplaceAllString(text, "")
 	}
-	return regexp.MustCompile(`,\s*"mounted": "[^"]*/propolis_base_[^"/]*/root[^"]*"`).ReplaceAllString(text, "")
+	if s.laid != nil && s.laid.Is(lattice.Addresses) == lattice.DHCP {
+		text = regexp.MustCompile(`"192\.168\.77\.[12]\d\d/24"`).ReplaceAllString(text, `"LEASE"`)
+	}
+	return regexp.MustCompile(`,\s*"mounted": "[^"]*/propolis_base_[^"/]*/root[^"]*"`).ReplaceAllString(lattice.Undrawn(text), "")
 }
 
 // same fails the test if the sled is not as it was.
@@ -137,11 +149,13 @@ func (s *scene) begin() {
 
 // ground prepares the sled, on which others have something, too.
 func (s *scene) ground() {
-	if s.mode == world.Helios {
+	if s.mode == world.Helios || s.laid != nil && fromImages(*s.laid) {
 		s.foreigners("ipkg")
 	} else {
 		s.foreigners("sparse")
 	}
+	s.settle()
+	s.theirs = s.zones()
 	if s.early != nil {
 		s.early(s)
 	}
@@ -162,8 +176,8 @@ func (s *scene) lead() {
 	for _, line := range s.ready {
 		if line != "REBOOT" {
 			s.run(line)
-		} else if err := s.Reboot(s.t.Context()); err != nil {
-			s.t.Fatal(err)
+		} else {
+			s.reboot()
 		}
 	}
 	if s.prepare != nil {
@@ -176,9 +190,10 @@ func (s *scene) lead() {
 
 // open is the sled of one case.
 func (g *stage) open(t *testing.T) *scene {
-	s := &scene{&sled{Sled: g.saved.Clone(), t: t}, g}
+	s := &scene{sled: &sled{Sled: g.saved.Clone(), t: t, laid: g.on}, stage: g}
 	t.Cleanup(s.Close)
 	time.Sleep(time.Until(g.at)) // each bubble begins at the same time
+	s.atWork()
 	if g.other != nil {
 		other := &sled{Sled: g.other.Clone(), t: t}
 		t.Cleanup(other.Close)
@@ -204,7 +219,7 @@ func (s *sled) foreigners(brand string) {
 	if err := s.Host().Files().Chmod("/zones/db1", 0o700); err != nil {
 		s.t.Fatal(err)
 	}
-	s.command("dladm create-vnic -l net1 db0")
+	s.command("dladm create-vnic -l net1 -m 02:08:20:0d:0b:00 db0")
 	s.command("zonecfg -z db1 create -b ; set brand=" + brand + " ; set zonepath=/zones/db1 ; set autoboot=true ; set ip-type=exclusive ; add net ; set physical=db0 ; end")
 	s.command("zoneadm -z db1 install")
 	s.command("zoneadm -z db1 boot")
@@ -230,17 +245,24 @@ func (s *sled) foreignThings() string {
 		}
 	}
 	for _, d := range seen.Datasets {
-		if strings.HasPrefix(d.Name, "rpool") {
+		if strings.HasPrefix(d.Name, "rpool") && (s.laid == nil || !strings.HasPrefix(d.Name+"/", "rpool/zone/")) {
 			delete(d.Local, "sledctl:ledger") // the witness, on every pool
 			all = append(all, d)
 		}
 	}
 	data, err := host.ReadFile(s.Host().Files(), "/zones/db1/root/data")
+	if s.laid != nil {
+		others, err := s.laid.Foreign(s.t.Context(), s.Sled)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, others)
+	}
 	text, err := json.MarshalIndent(append(all, string(data), fmt.Sprint(err)), "", "\t")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return string(text)
+	return lattice.Undrawn(string(text))
 }
 
 // foreign is the law about what is not sledctl's.
@@ -265,6 +287,9 @@ func (s *sled) ledger() map[string]string {
 
 // copies are the names that copies of the state file have, or would have.
 func (s *sled) copies() (names []string) {
+	if s.laid != nil && s.laid.Ledger() != "" {
+		return []string{s.laid.Ledger() + "/ledger.jsonl"}
+	}
 	pools, _ := s.Host().Files().ReadDir("/pool/int")
 	for _, p := range pools {
 		names = append(names, path.Join("/pool/int", p.Name, "config/sledctl/ledger.jsonl"))
@@ -287,8 +312,8 @@ func factsOf(t testing.TB, data []byte) map[string]string {
 			continue
 		}
 		for _, f := range l.Facts {
-			if facts[f.Key] = string(f.Value); facts[f.Key] == "null" {
-				delete(facts, f.Key)
+			if facts[f.Key] = string(f.Value); facts[f.Key] == "null" || strings.HasPrefix(f.Key, "agent/") || strings.HasPrefix(f.Key, "tombstone/") {
+				delete(facts, f.Key) // what an agent keeps for a day is nobody else's business
 			}
 		}
 	}
@@ -502,6 +527,7 @@ func (s *scene) finish(at string) string {
 			s.t.Fatalf("%s: sledctl %s: exit %d: %s", at, line, a.exit, a.errs)
 		}
 	}
+	s.off() // for it two hours are long
 	if !s.real {
 		time.Sleep(2 * time.Hour) // of the bubble: all that is held is so no more
 	}

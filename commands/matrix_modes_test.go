@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,9 +88,7 @@ func powerCut(s *scene, n int) int {
 	dying.Wait()
 	at := fmt.Sprintf("the power cut %s of sledctl %s", dying.Where(), s.line)
 	s.cut(witness.files.flushed())
-	if err := s.Reboot(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	s.reboot()
 	for _, line := range s.restart {
 		if b := s.try(line); b.exit != 0 && b.exit != 3 { // 3: a disk of the case is away
 			s.t.Fatalf("%s: sledctl %s: exit %d: %s", at, line, b.exit, b.errs)
@@ -244,6 +243,9 @@ func (s *scene) truth(at string, a answer, how howFails) {
 // One that had to take the old away first leaves neither.
 func (s *scene) undone(at string, a answer) {
 	s.t.Helper()
+	if world := s.world(); world != s.before && world != s.first {
+		s.settle() // a service that was disabled may not have ended yet
+	}
 	world := s.world()
 	if world != s.before && world != s.first {
 		s.t.Fatalf("%s: %s, but (-before +after):\n%s", at, a.errs, cmp.Diff(strings.Split(s.before, "\n"), strings.Split(world, "\n")))
@@ -356,6 +358,7 @@ func things(t testing.TB, comparable string) map[string][]string {
 		}
 	}
 	for _, d := range world.Datasets {
+		d.Name = regexp.MustCompile(`^\d+:`).ReplaceAllString(d.Name, "") // of a pool that is not imported
 		pool, _, _ := strings.Cut(d.Name, "/")
 		all["dataset "+d.Name] = []string{"pool " + pool}
 		for name := d.Name; name != ""; name = name[:max(0, strings.LastIndexAny(name, "/@"))] {

@@ -19,10 +19,10 @@ func TestKillPairs(t *testing.T) {
 	}
 	var pairs atomic.Int64
 	t.Run("rows", func(t *testing.T) {
-		for _, r := range rows() {
+		for _, r := range dealt() {
 			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
-				r.pairs(t, &pairs)
+				r.sleds[0].pairs(t, &pairs)
 			})
 		}
 	})

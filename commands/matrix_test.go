@@ -15,6 +15,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/lattice"
 )
 
 // The kill matrix: every verb that changes something (the rows, here), disturbed
@@ -25,46 +26,51 @@ import (
 // row is a verb, and the sled on which it is disturbed.
 type row struct {
 	name    string
-	m2, u2  int          // disks; 0: one
-	blank   bool         // and they are
-	mode    world.Mode   // empty: OmniOS
-	config  string       // empty: tuned, or what suits the mode
-	bare    bool         // begins on a sled that is not prepared
-	ready   []string     // command lines that lead to where the verb begins; REBOOT is one
-	early   func(*scene) // what comes before all
-	prepare func(*scene) // what else leads there, after ready
-	line    string       // the verb
-	ends    []string     // what takes all away again, before a reap; nil: instance delete web1
-	stays   bool         // what the verb does is to outlive that
-	restart []string     // what prepares the sled again after a reboot; nil: bootstrap
-	adds    bool         // takes nothing away: what was there before need not be told to be left
-	mortal  bool         // what the verb is about does not outlive a reboot
-	alters  bool         // sets and mounts what is there
-	noBoot  bool         // a boot would change what it is about
-	plain   bool         // prints nothing
-	then    []string     // what it takes beside running it again
-	pair    bool         // takes another sled
-	may     int          // an exit code that may be instead of 0 after it was disturbed: it was done, and is no more to be done
+	m2, u2  int                    // disks; 0: one
+	blank   bool                   // and they are
+	mode    world.Mode             // empty: OmniOS
+	config  string                 // empty: tuned, or what suits the mode
+	bare    bool                   // begins on a sled that is not prepared
+	ready   []string               // command lines that lead to where the verb begins; REBOOT is one
+	early   func(*scene)           // what comes before all
+	prepare func(*scene)           // what else leads there, after ready
+	line    string                 // the verb
+	ends    []string               // what takes all away again, before a reap; nil: instance delete web1
+	stays   bool                   // what the verb does is to outlive that
+	restart []string               // what prepares the sled again after a reboot; nil: bootstrap
+	adds    bool                   // takes nothing away: what was there before need not be told to be left
+	mortal  bool                   // what the verb is about does not outlive a reboot
+	alters  bool                   // sets and mounts what is there
+	noBoot  bool                   // a boot would change what it is about
+	plain   bool                   // prints nothing
+	then    []string               // what it takes beside running it again
+	pair    bool                   // takes another sled
+	on      *lattice.Row           // the sled of the lattice; nil: it is as m2, u2, mode and config say
+	fits    func(lattice.Row) bool // which sleds of the lattice it can be disturbed on; nil: where m2, u2, mode and config say nothing, on all
+	may     int                    // an exit code that may be instead of 0 after it was disturbed: it was done, and is no more to be done
 }
 
-const web1 = "instance ensure web1 --nic over=net0 --nic over=net1,vlan=7"
+const (
+	web1     = "instance ensure web1" + web1NICs
+	web1NICs = " --nic over=net0 --nic over=net1,vlan=7"
+)
 
 // rows are the verbs. TestEveryVerbIsInTheMatrix sees that none is missing.
 func rows() []row {
 	const spare = "vnic create spare0 --over net0 --mac 02:08:20:00:00:07"
 	const arrive = "instance ensure -f DOCUMENT --migrate-from 10.78.0.2:12400 --migration-id 66666666-6666-4666-8666-666666666666"
 	steps := []string{
-		"vnic create --instance web1 --nic over=net0 --nic over=net1,vlan=7", "zone create --instance web1", "zone boot --instance web1",
+		"vnic create --instance web1" + web1NICs, "zone create --instance web1", "zone boot --instance web1",
 		"zone address --instance web1", "propolis start --instance web1", "propolis ensure --instance web1", "propolis run --instance web1",
 	}
 	all := []row{
 		{name: "bootstrap", line: "bootstrap", bare: true},
 		{name: "bootstrap after a reboot", adds: true, alters: true, ready: []string{web1, "REBOOT"}, line: "bootstrap"},
 		{name: "ensure", line: web1},
-		{name: "ensure from images", noBoot: true, mode: world.Helios, line: web1},
-		{name: "stop of what images made", noBoot: true, mode: world.Helios, ready: []string{web1}, line: "instance stop web1"},
+		{name: "ensure from images", fits: fromImages, line: web1},
+		{name: "stop of what images made", fits: fromImages, ready: []string{web1}, line: "instance stop web1"},
 		{name: "recreate", ready: []string{web1}, line: "instance ensure web1 --cpus 4 --recreate"},
-		{name: "protect", ready: []string{web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
+		{name: "protect", fits: unprotected, ready: []string{web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
 		{name: "ensure all", adds: true, ready: []string{web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
 		{name: "stop", ready: []string{web1}, line: "instance stop web1"},
 		{name: "stop all", ready: []string{web1, "instance ensure web2"}, line: "instance stop --all", ends: []string{"instance delete web1 web2"}},
@@ -73,21 +79,21 @@ func rows() []row {
 		{name: "delete", ready: []string{web1}, line: "instance delete web1"},
 		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{web1}, line: migrateWeb1, ends: []string{}, may: 4},
 		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},
-		{name: "adopt", adds: true, mortal: true, stays: true, ready: []string{web1}, prepare: (*scene).forget, line: "instance adopt --all"},
+		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{web1}, prepare: (*scene).forget, line: "instance adopt --all"},
 		{name: "power off", adds: true, mortal: true, ready: []string{web1}, line: "propolis stop --instance web1"},
 		{name: "power cycle", adds: true, mortal: true, ready: []string{web1}, line: "propolis reboot --instance web1"},
 		{name: "nmi", adds: true, mortal: true, ready: []string{web1}, line: "propolis nmi --instance web1"},
 		{name: "a VNIC", line: spare, ends: []string{"vnic delete spare0"}},
 		{name: "no VNIC", ready: []string{spare}, line: "vnic delete spare0", ends: []string{}},
 		{name: "halt", adds: true, mortal: true, ready: []string{web1}, line: "zone halt ZONE"},
-		{name: "no zone", adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
-		{name: "bundle", adds: true, mortal: true, ready: []string{web1}, line: "zone bundle create ZONE"},
-		{name: "base", prepare: (*scene).noBase, line: "base ensure", ends: []string{}, stays: true},
-		{name: "no base", noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
-		{name: "reap", prepare: (*scene).scatter, line: "reap"},
-		{name: "reap after a reboot", mortal: true, ready: []string{web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
-		{name: "reap all", ready: []string{web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
-		{name: "reap a plan", prepare: (*scene).scatterAndPlan, line: "reap --plan PLAN"},
+		{name: "no zone", fits: oneBase, adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
+		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{web1}, line: "zone bundle create ZONE"},
+		{name: "base", fits: oneBase, prepare: (*scene).noBase, line: "base ensure", ends: []string{}, stays: true},
+		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
+		{name: "reap", fits: oneBase, prepare: (*scene).scatter, line: "reap"},
+		{name: "reap after a reboot", fits: mindful, mortal: true, ready: []string{web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
+		{name: "reap all", fits: func(r lattice.Row) bool { return unprotected(r) && !fromImages(r) }, ready: []string{web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
+		{name: "reap a plan", fits: oneBase, prepare: (*scene).scatterAndPlan, line: "reap --plan PLAN"},
 		{name: "heal", m2: 2, restart: []string{"bootstrap --degraded"}, prepare: func(s *scene) { s.removeLedger(1) }, line: "ledger heal --degraded", ends: []string{}, stays: true},
 		// Once it is done, the disk is not blank any more.
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
@@ -161,6 +167,16 @@ func TestEveryVerbIsInTheMatrix(t *testing.T) {
 type tally struct {
 	mu       sync.Mutex
 	run, all map[string]int // by mode
+	sleds    []lattice.Row
+}
+
+// on counts a sled.
+func (m *tally) on(r row) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.on != nil {
+		m.sleds = append(m.sleds, *r.on)
+	}
 }
 
 func (m *tally) add(mode string, run, all int) {
@@ -181,7 +197,10 @@ func (m *tally) print(t *testing.T) {
 		t.Logf("%d cases of %d, and what is told above", run, all)
 		return
 	}
-	line := fmt.Sprintf("kill matrix: %d cases, 0 leaks (%d verbs, %d ways, one in %.1f of all %d cases)\n", run, len(rows()), len(modes()), float64(all)/float64(max(run, 1)), all)
+	table := lattice.Sleds()
+	pairs, of := table.Explored(m.sleds, 2)
+	line := fmt.Sprintf("kill matrix: %d cases, 0 leaks (%d verbs, %d ways, one in %.1f of all %d cases; on sleds with %d of %d pairs of the lattice)\n",
+		run, len(rows()), len(modes()), float64(all)/float64(max(run, 1)), all, pairs, of)
 	fmt.Print(line)
 	if name := os.Getenv("SLEDCTL_KILL_MATRIX"); name != "" { // go test hides what a package prints that passes
 		if err := os.WriteFile(name, []byte(line), 0o666); err != nil {
@@ -196,7 +215,7 @@ func soak() bool { return os.Getenv("SLEDCTL_SOAK") != "" }
 func TestKillMatrix(t *testing.T) {
 	count := &tally{run: map[string]int{}, all: map[string]int{}}
 	t.Run("rows", func(t *testing.T) {
-		for _, r := range rows() {
+		for _, r := range dealt() {
 			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
 				r.matrix(t, count)
@@ -206,18 +225,23 @@ func TestKillMatrix(t *testing.T) {
 	count.print(t)
 }
 
-// matrix runs the cases of one verb.
-func (r row) matrix(t *testing.T, count *tally) {
-	var g, twin *stage
-	files := t.TempDir()
-	synctest.Test(t, func(t *testing.T) { g = r.stage(t, files) })
-	if r.m2 == 0 && r.u2 == 0 { // where a copy of the state file can be missing
+// matrix runs the cases of one verb, shared out over its sleds.
+func (v dealtRow) matrix(t *testing.T, count *tally) {
+	var stages []*stage
+	for _, r := range v.sleds {
+		files := t.TempDir()
+		synctest.Test(t, func(t *testing.T) { stages = append(stages, r.stage(t, files)) })
+		count.on(r)
+	}
+	var twin *stage
+	if r := v.row; r.m2 == 0 && r.u2 == 0 && r.mode == "" { // where a copy of the state file can be missing
 		r.m2 = 2
+		files := t.TempDir()
 		synctest.Test(t, func(t *testing.T) { twin = r.stage(t, files) })
 	}
 	exits := map[string]map[int]int{}
 	for m, mode := range modes() {
-		g := g
+		g := stages[(m+len(v.name))%len(stages)]
 		if mode.name == string(loses) {
 			if g = twin; g == nil {
 				continue
@@ -226,11 +250,11 @@ func (r row) matrix(t *testing.T, count *tally) {
 		exits[mode.name] = map[int]int{}
 		t.Run(mode.name, func(t *testing.T) {
 			run, points := 0, g.points[mode.of]
-			if mode.name == "power cut" && r.noBoot {
+			if mode.name == "power cut" && g.noBoot {
 				points = 0
 			}
 			for n := 1; n <= points; n++ {
-				if share := mode.share(testing.Short()); (n+m+len(r.name))%share != 0 {
+				if share := mode.share(testing.Short()); (n+m+len(v.name))%share != 0 {
 					continue
 				}
 				run++
@@ -239,7 +263,10 @@ func (r row) matrix(t *testing.T, count *tally) {
 			count.add(mode.name, run, points)
 		})
 	}
-	t.Logf("points: %v; exit codes by mode: %v", g.points, exits)
+	for _, g := range stages {
+		t.Logf("points: %v on %v", g.points, g.on)
+	}
+	t.Logf("exit codes by mode: %v", exits)
 }
 
 // The places of the sled that only the sled itself knows the names of.
@@ -247,6 +274,7 @@ func (s *scene) fill(line string) string {
 	zone, base := "", ""
 	for _, z := range s.zones() {
 		switch {
+		case slices.Contains(s.theirs, z): // some are called nearly as ours are
 		case strings.HasPrefix(z, "propolis_instance_"):
 			zone = z
 		case strings.HasPrefix(z, "propolis_base_"):

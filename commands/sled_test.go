@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/lattice"
 )
 
 // sled is a simulated sled in memory, on which command lines are run in this
@@ -32,6 +33,8 @@ type sled struct {
 	lobby *lobby
 	// there is another sled, to which machines move: "there" runs its sledctl.
 	there *sled
+	// laid is the row of the lattice that it is; nil: it is none.
+	laid *lattice.Row
 }
 
 // newSled is a fresh sled with a configuration: that of every simulated sled if
@@ -93,6 +96,10 @@ func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
 			}
 			return s.there.answers(ctx, s.there.Host(), words[1:], stdin), nil
 		})
+	}
+	if s.laid != nil && strings.Contains(line, "--spec -") {
+		_, input := s.laid.Extras("web1", "")
+		env.Input([]byte(input))
 	}
 	exit := commands.Run(ctx, env, strings.Fields(line))
 	return answer{exit, out.String(), errs.String()}

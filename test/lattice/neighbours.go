@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -175,5 +176,10 @@ func (r Row) Foreign(ctx context.Context, s *sim.Sled) (string, error) {
 		}
 	}
 	text, err := json.MarshalIndent(all, "", "\t")
-	return string(text), err
+	return Undrawn(string(text)), err
+}
+
+// Undrawn is what is told of a sled without what a boot from a RAM disk draws.
+func Undrawn(text string) string {
+	return regexp.MustCompile(`(libbe:(uuid|parentbe)": )"[^"]*"`).ReplaceAllString(text, `$1"DRAWN"`)
 }

@@ -1,0 +1,190 @@
+package commands_test
+
+import (
+	"hash/fnv"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/simtest/contract"
+	"github.com/sledctl/sledctl/test/lattice"
+)
+
+// The sleds of the matrix are those of the lattice. Its rows are dealt out to the
+// verbs, as many to each as its cases can be shared out over.
+
+// dealtRow is a verb with the sleds that it is disturbed on.
+type dealtRow struct {
+	row
+	sleds []row
+}
+
+// hands is how many sleds each verb is dealt.
+func hands() int {
+	switch {
+	case soak():
+		return 13 // each mode has its own
+	case testing.Short():
+		return 1
+	}
+	return 3
+}
+
+// dealt deals the rows of the lattice out to the verbs: to each those that fit it
+// and were dealt least.
+func dealt() (all []dealtRow) {
+	table := lattice.Sleds()
+	sleds := table.Cover(strength())
+	used := make([]int, len(sleds))
+	for _, r := range rows() {
+		d := dealtRow{row: r}
+		if !r.anywhere() {
+			d.sleds = []row{r}
+			all = append(all, d)
+			continue
+		}
+		order := r.shuffled(len(sleds))
+		slices.SortStableFunc(order, func(a, b int) int { return used[a] - used[b] })
+		for _, n := range order {
+			if len(d.sleds) == hands() {
+				break
+			}
+			if r.fits == nil || r.fits(sleds[n]) {
+				used[n]++
+				d.sleds = append(d.sleds, r.at(sleds[n]))
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// anywhere says whether the verb does not say itself what its sled is.
+func (r row) anywhere() bool {
+	return r.config == "" && r.mode == "" && r.m2 == 0 && r.u2 == 0 && r.early == nil && !r.pair
+}
+
+// shuffled is an order that is the verb's own.
+func (r row) shuffled(n int) []int {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(r.name))
+	first := int(hash.Sum32() % uint32(n))
+	order := make([]int, n)
+	for i := range order {
+		order[i] = (first + i*7) % n
+	}
+	slices.Sort(order[:0])
+	seen := map[int]bool{}
+	order = slices.DeleteFunc(order, func(i int) bool { was := seen[i]; seen[i] = true; return was })
+	for i := range n {
+		if !seen[i] {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// at is the verb on a sled of the lattice.
+func (r row) at(sled lattice.Row) row {
+	if sled.Memory() {
+		sled = sled.With(map[string]string{lattice.Reservoir: lattice.Enough}) // what cannot be made cannot be disturbed
+	}
+	r.on = &sled
+	words := strings.NewReplacer(web1, "instance ensure web1"+machineOf(sled), web1NICs, nicsOf(sled), "instance delete web1", "instance delete --yes web1")
+	r.line = words.Replace(r.line)
+	r.ready, r.ends = slices.Clone(r.ready), slices.Clone(r.ends)
+	for i, line := range r.ready {
+		r.ready[i] = words.Replace(line)
+	}
+	for i, line := range r.ends {
+		r.ends[i] = words.Replace(line)
+	}
+	if r.ends == nil {
+		r.ends = []string{"instance delete --yes web1"}
+	}
+	return r
+}
+
+func nicsOf(sled lattice.Row) (words string) {
+	for n := range sled.NICs() {
+		words += " " + sled.NIC(n)
+	}
+	return words
+}
+
+// machineOf are the flags of a machine of the row.
+func machineOf(sled lattice.Row) string {
+	extras, _ := sled.Extras("web1", sled.PoolName())
+	return nicsOf(sled) + " --cpus " + sled.Is(lattice.CPUs) + " " + extras + sled.Flags()
+}
+
+func fromImages(r lattice.Row) bool { return r.Is(lattice.Mode) != lattice.OmniOS }
+
+func unprotected(r lattice.Row) bool { return r.Is(lattice.Protected) == lattice.No }
+
+// oneBase says whether there is one base zone on the sled.
+func oneBase(r lattice.Row) bool { return !fromImages(r) && r.Is(lattice.Disks) == lattice.OneM2 }
+
+// withDisks says whether there are disks beside the one that was booted from.
+func withDisks(r lattice.Row) bool { return r.Is(lattice.Disks) != lattice.RpoolOnly }
+
+// mindful says whether the state file is at hand after a boot, before bootstrap.
+func mindful(r lattice.Row) bool { return r.Is(lattice.Mode) != lattice.RAMDisk }
+
+// adoptable says whether the machines of the row can be adopted.
+func adoptable(r lattice.Row) bool { return r.Is(lattice.VMDisks) != lattice.Crucible }
+
+// layout makes the sled of a verb.
+func (r row) layout(t *testing.T) *sled {
+	inner, err := lattice.Lay(t.Context(), *r.on)
+	if err != nil {
+		t.Fatalf("%v: %v", r.on, err)
+	}
+	s := &sled{Sled: inner, t: t, laid: r.on}
+	contract.Watch(t, inner)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// atWork has an agent at work where the sled has one.
+func (s *scene) atWork() {
+	if s.laid == nil || s.laid.Is(lattice.Agent) != lattice.Running || s.ledger() == nil {
+		return
+	}
+	s.lobby = &lobby{}
+	s.agents = s.agent(s.t.(*testing.T), s.Host())
+}
+
+// off has the agent end, as before a reboot.
+func (s *scene) off() {
+	if s.agents != nil {
+		s.agents.stop()
+		s.agents = nil
+	}
+}
+
+// reboot is a power cycle, and what comes up then by itself, or is made again by
+// others.
+func (s *scene) reboot() {
+	s.t.Helper()
+	s.off()
+	err := s.Reboot(s.t.Context())
+	if err == nil && s.laid != nil {
+		err = s.laid.Booted(s.t.Context(), s.Sled)
+		if s.laid.Is(lattice.Mode) == lattice.RAMDisk {
+			s.foreigners("ipkg")
+		}
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.settle()
+}
+
+// settle waits until what others have is up.
+func (s *scene) settle() {
+	if s.laid != nil && s.laid.Is(lattice.Latencies) != lattice.None {
+		time.Sleep(2 * time.Minute)
+	}
+}
