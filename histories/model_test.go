@@ -16,6 +16,7 @@ type model struct {
 	// pulled: an M.2 is out of its slot. After a reboot without it, putting it
 	// back is not enough: a pool that was not there then is not imported.
 	pulled, lame bool
+	cut          bool // a bootstrap was killed: what it was about is open until one is run again
 	forgets      bool // its root is on a RAM disk: after a boot no state file is at hand until it is prepared
 	crucible     bool // what its VMs have beside the usual are Crucible disks
 	careless     bool // for a test: it thinks that a machine that runs can be given CPUs
@@ -307,7 +308,7 @@ func (m *model) healthy(v verb) outcomes {
 		return out
 	case "bootstrap":
 		c := m.clone()
-		c.ground, c.lame = prepared, false
+		c.ground, c.lame, c.cut = prepared, false, false
 		out := outcomes{0: c}
 		if m.pulled || m.lame {
 			half := m.clone() // what it could do is done, or not
@@ -523,8 +524,11 @@ func (m *model) killed(v verb) *model {
 		}
 		c.vms[name] = either(all)
 	}
-	if v.word == "bootstrap" && m.ground == bare {
-		c.ground = unsure
+	if v.word == "bootstrap" {
+		c.cut = true
+		if m.ground == bare {
+			c.ground = unsure
+		}
 	}
 	return c
 }

@@ -392,7 +392,7 @@ func (p *player) finish() error {
 	if p.model.pulled {
 		steps = append(steps, act{hand: "insert"})
 	}
-	if p.model.ground != prepared || p.model.lame {
+	if p.model.ground != prepared || p.model.lame || p.model.cut {
 		steps = append(steps, act{verb: verb{word: "bootstrap"}})
 	}
 	adopt := act{verb: verb{word: "adopt --all"}}
