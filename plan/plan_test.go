@@ -181,6 +181,41 @@ func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
 	})
 }
 
+// What a step says that it has left is left, and so is what stands beside an
+// object and could not be taken away with it.
+func TestWhatAFailedStepHasLeftIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		half := action(deed{name: "a", book: &diary{}, fails: &host.LeftError{Cause: errBroken, Err: errors.New("stuck")}})
+		half.Change = plan.Modify
+		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{half}}, plan.Options{})
+		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
+			t.Error(diff)
+		}
+		beside := action(deed{name: "a", book: &diary{}, fails: errBroken})
+		beside.Beside = []plan.Action{{ID: "undo b", Object: "thing b", Change: plan.Remove, Step: deed{name: "undo b", book: &diary{}, fails: errors.New("stuck"), final: true}}}
+		outcome = apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{beside}}, plan.Options{})
+		if diff := cmp.Diff([]string{"thing b"}, outcome.Left); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// No step lasts longer than the table of deadlines allows, also where the operator
+// has set no limit; those after it are not begun.
+func TestAStepEndsAtItsDeadline(t *testing.T) {
+	for verb, want := range map[string]time.Duration{"zone.boot": 3 * time.Minute, "zone.clone": 5 * time.Minute, "smf.await": 3 * time.Minute, "other": time.Minute, "propolis.ensure": 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
+				action(deed{verb: verb, name: "a", book: &diary{}, takes: 24 * time.Hour}), action(deed{name: "b", book: &diary{}}, "a"),
+			}}, plan.Options{})
+			if took := time.Since(began); took != want || (want < 24*time.Hour) != errors.Is(outcome.Err(), context.DeadlineExceeded) {
+				t.Errorf("%s: %v after %v, want it after %v", verb, outcome.Err(), took, want)
+			}
+		})
+	}
+}
+
 func TestAChangeThatGoesOnByItselfIsLeftWhereTheNextActionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fails := range []error{nil, errBroken} {

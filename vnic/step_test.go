@@ -254,6 +254,28 @@ func says(exit int, stdout, stderr string) host.Result {
 	return host.Result{Exit: exit, Stdout: []byte(stdout), Stderr: []byte(stderr)}
 }
 
+// An MTU that was set counts as it is read back.
+func TestAnMTUIsReadBack(t *testing.T) {
+	set := says(0, "", "")
+	for name, c := range map[string]struct {
+		reads host.Result
+		want  string
+	}{
+		"as it was set":   {says(0, "1500\n", ""), ""},
+		"another":         {says(0, "9000\n", ""), "has an MTU of 9000 although 1500 was set"},
+		"none":            {says(0, "\n", ""), "read the MTU"},
+		"dladm says why":  {says(1, "", "dladm: link busy\n"), "read the MTU"},
+		"dladm says no":   {says(0, "--\n", ""), "read the MTU"},
+		"more than a row": {says(0, "1500\n9000\n", ""), "read the MTU"},
+	} {
+		s := &script{results: []host.Result{set, c.reads}}
+		err := setMTU(t.Context(), s, "v0", 1500)
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 func TestABusyVNICIsTriedAgain(t *testing.T) {
 	identity := says(0, `stub0:2\:8\:20\:a1\:0\:f`+"\n", "")
 	busy := says(1, "", "dladm: vnic deletion failed: link busy\n")

@@ -10,7 +10,7 @@ func ofChanges() []Mutant {
 				"plan/apply.go",
 				`err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), b.Step)`, `if MUTANT { continue }; OLD`,
 			}},
-			Found: matrix("^vnic_create$/^refuses_the_command$", "but (-before +after)"),
+			Found: matrix("vnic_create", "but (-before +after)"),
 		},
 		{
 			Name: "an intent not written",
@@ -18,12 +18,12 @@ func ofChanges() []Mutant {
 				"operation/operation.go",
 				`return append(d.Before, ledger.Fact{Key: intentKey(id), Value: value}), nil`, `if MUTANT { return d.Before, nil }; OLD`,
 			}},
-			Found: matrix("^a_VNIC$/^killed_before$", "no intent was flushed before"),
+			Found: matrix("a_VNIC", "no intent was flushed before"),
 		},
 		{
 			Name:  "a line not flushed",
 			Plant: []Patch{{"ledger/append.go", `group.Go(func() error { return l.files.Sync(c.File()) })`, `if MUTANT { continue }; OLD`}},
-			Found: matrix("^a_VNIC$/^killed_before$", "no intent was flushed before"),
+			Found: matrix("a_VNIC", "no intent was flushed before"),
 		},
 		{
 			Name: "an outcome without its line",
@@ -32,7 +32,7 @@ func ofChanges() []Mutant {
 				`func(ledger.View) ([]ledger.Fact, error) { return facts, nil })`,
 				`func(ledger.View) ([]ledger.Fact, error) { if MUTANT { return nil, nil }; return facts, nil })`,
 			}},
-			Found: matrix("^a_VNIC$/^killed_after$", "after delete and reap"),
+			Found: matrix("a_VNIC", "after delete and reap"),
 		},
 		{
 			Name:  "a run that died is not answered for",
@@ -58,7 +58,7 @@ func ofChanges() []Mutant {
 		{
 			Name:  "a step may take as long as it likes",
 			Plant: []Patch{{"plan/apply.go", "if limit.deadline > 0 {", "if limit.deadline > 0 && !MUTANT {"}},
-			Found: matrix("^vnic_create$/^hangs_in_the_command$", "all goroutines in bubble are blocked"),
+			Found: unit("plan", "TestAStepEndsAtItsDeadline", "24h0m0s"),
 		},
 		{
 			Name:  "undo goes on under a command that still runs",

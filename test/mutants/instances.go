@@ -56,6 +56,16 @@ func ofInstances() []Mutant {
 			Found: unit("zone", "TestConfigureTakesAnyWordOnStderrForFailure", "<nil>"),
 		},
 		{
+			Name:  "a service in any state but disabled is enabled",
+			Plant: []Patch{{"instance/seen.go", "p.enabled = state == smf.Online || ", "p.enabled = MUTANT && state != smf.Disabled || state == smf.Online || "}},
+			Found: unit("instance", "TestWhatIsNotYetSoIsWaitedFor", "a_service_that_has_no_state"),
+		},
+		{
+			Name:  "a zone on its way up that nobody can look into is refused",
+			Plant: []Patch{{"instance/goon.go", `case seen.unseen() && !old.Run.Ensured && c.Only == "":`, `case seen.unseen() && !old.Run.Ensured && c.Only == "" && !MUTANT:`}},
+			Found: unit("commands", "TestAZoneThatNeverAnswersIsBuiltAnew", "exit 8"),
+		},
+		{
 			Name:  "an earlier boot of the sled is overlooked",
 			Plant: []Patch{{"instance/status.go", "case run.Boot != g.boot:", "case run.Boot != g.boot && !MUTANT:"}},
 			Found: script("reboot", "no match for `^web1\\tabsent\\tsled was rebooted`"),

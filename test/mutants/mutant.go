@@ -39,8 +39,10 @@ func All() []Mutant {
 // script has a story in an operator's words find it.
 func script(name, told string) By { return By{"commands", "^TestScripts$/^" + name + "$", told, 0} }
 
-// matrix has rows and modes of the kill matrix find it.
-func matrix(rows, told string) By { return By{"commands", "^TestKillMatrix$/^rows$/" + rows, told, 0} }
+// matrix has a row of the kill matrix find it.
+func matrix(row, told string) By {
+	return By{"commands", "^TestKillMatrix$/^rows$/^" + row + "$", told, 0}
+}
 
 // lattice has the story on each row of the lattice find it.
 func lattice(told string) By { return By{"commands", "^TestLattice$", told, 0} }

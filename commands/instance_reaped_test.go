@@ -1,0 +1,54 @@
+package commands_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// halting is a host on which the first command with that word stands still until it
+// is let go.
+type halting struct {
+	host.Host
+	word    string
+	at, let chan struct{}
+	stood   atomic.Bool
+}
+
+func (h *halting) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	if slices.Contains(c.Args, h.word) && h.stood.CompareAndSwap(false, true) {
+		close(h.at)
+		<-h.let
+	}
+	return h.Host.Run(ctx, c)
+}
+
+// While a reap takes away the zone of an instance, no verb on that instance works
+// on what goes: it says who is at work. Afterwards it does what it always does.
+func TestAnInstanceThatIsBeingReapedIsLeftToTheReap(t *testing.T) {
+	for _, line := range []string{"instance ensure web1 --cpus 4 --recreate", "instance stop web1", "instance delete web1"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSled(t, small(), "")
+			s.run("bootstrap")
+			s.run("instance ensure web1")
+			h := &halting{Host: s.Host(), word: "halt", at: make(chan struct{}), let: make(chan struct{})}
+			reaped := make(chan answer, 1)
+			go func() { reaped <- s.on(t.Context(), h, "reap --all --yes") }()
+			<-h.at
+			if a := s.try(line); a.exit != 6 || !strings.Contains(a.errs, "reap is locked by process") {
+				t.Errorf("%s: exit %d: %s", line, a.exit, a.errs)
+			}
+			close(h.let)
+			if a := <-reaped; a.exit != 0 {
+				t.Errorf("reap beside %s: exit %d: %s", line, a.exit, a.errs)
+			}
+			s.run("base ensure")
+			s.run(line)
+		})
+	}
+}
