@@ -7,7 +7,12 @@
 // program itself has no switch.
 package mutants
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Mutant is a defect: what is planted, and who is to find it.
 type Mutant struct {
@@ -34,6 +39,22 @@ type By struct {
 // All are the mutants.
 func All() []Mutant {
 	return slices.Concat(ofChanges(), ofOwnership(), ofInstances(), ofWhatIsTold())
+}
+
+// Fit fails unless each mutant has its place in the files of the repository, as read
+// gives them.
+func Fit(read func(file string) (string, error)) error {
+	var wrong []error
+	for _, m := range append(All(), Mutant{Plant: beside()}) {
+		for _, p := range m.Plant {
+			source, err := read(p.File)
+			if n := strings.Count(source, p.Old); err == nil && n != 1 {
+				err = fmt.Errorf("%s has %d times, not once, what test/mutants plants %q in: %s\nput it where that behaviour is now, or, if there is none any more, take it out", p.File, n, m.Name, p.Old)
+			}
+			wrong = append(wrong, err)
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // script has a story in an operator's words find it.

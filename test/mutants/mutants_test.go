@@ -176,8 +176,8 @@ func (f *tally) print(t *testing.T, here []Mutant) {
 	}
 }
 
-// Each mutant has a name of its own, and fits the files as they are now.
-func TestAllFit(t *testing.T) {
+// Each mutant has a name of its own, and the files with all of them are Go.
+func TestAllTogether(t *testing.T) {
 	if _, err := overlay(All(), from("../..")); err != nil {
 		t.Error(err)
 	}
