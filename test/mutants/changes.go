@@ -21,9 +21,10 @@ func ofChanges() []Mutant {
 			Found: matrix("a_VNIC", "no intent was flushed before"),
 		},
 		{
-			Name:  "a line not flushed",
-			Plant: []Patch{{"ledger/append.go", `group.Go(func() error { return l.files.Sync(c.File()) })`, `if MUTANT { continue }; OLD`}},
-			Found: matrix("a_VNIC", "no intent was flushed before"),
+			Name:    "a line not flushed",
+			Plant:   []Patch{{"ledger/append.go", `group.Go(func() error { return l.files.Sync(c.File()) })`, `if MUTANT { continue }; OLD`}},
+			Found:   matrix("a_VNIC", "no intent was flushed before"),
+			Besides: true,
 		},
 		{
 			Name: "an outcome without its line",
@@ -46,9 +47,10 @@ func ofChanges() []Mutant {
 			Soak:  true,
 		},
 		{
-			Name:  "what failed and left something ends its intent",
-			Plant: []Patch{{"operation/operation.go", "return d.Failed\n", "if MUTANT { return append(d.Failed, ended...) }; OLD"}},
-			Found: unit("operation", "TestWhatTheLedgerHoldsAfterARun", "0 open intents, want"),
+			Name:    "what failed and left something ends its intent",
+			Plant:   []Patch{{"operation/operation.go", "return d.Failed\n", "if MUTANT { return append(d.Failed, ended...) }; OLD"}},
+			Found:   unit("operation", "TestWhatTheLedgerHoldsAfterARun", "0 open intents, want"),
+			Besides: true,
 		},
 		{
 			Name:  "a subject is not locked for one alone",
@@ -66,24 +68,28 @@ func ofChanges() []Mutant {
 			Found: unit("plan", "TestNothingIsTakenFromUnderACommandThatStillRuns", "plan_test.go"),
 		},
 		{
-			Name:  "of two copies the older is believed",
-			Plant: []Patch{{"ledger/open.go", "return t.head().Seq > than.head().Seq && ", "if MUTANT { return t.head().Seq < than.head().Seq }; OLD"}},
-			Found: unit("ledger", "TestAReturnedMemberIsBroughtUp", "occurs on one side only"),
+			Name:    "of two copies the older is believed",
+			Plant:   []Patch{{"ledger/open.go", "return t.head().Seq > than.head().Seq && ", "if MUTANT { return t.head().Seq < than.head().Seq }; OLD"}},
+			Found:   unit("ledger", "TestAReturnedMemberIsBroughtUp", "occurs on one side only"),
+			Besides: true,
 		},
 		{
-			Name:  "a line goes to the first copy only",
-			Plant: []Patch{{"ledger/append.go", "if l.without.lacks(ruleEvery) {", "if l.without.lacks(ruleEvery) || MUTANT {"}},
-			Found: unit("ledger", "TestFactsAreKeptOnEveryCopy", "append_test.go"),
+			Name:    "a line goes to the first copy only",
+			Plant:   []Patch{{"ledger/append.go", "if l.without.lacks(ruleEvery) {", "if l.without.lacks(ruleEvery) || MUTANT {"}},
+			Found:   unit("ledger", "TestFactsAreKeptOnEveryCopy", "append_test.go"),
+			Besides: true,
 		},
 		{
-			Name:  "a hash is not compared",
-			Plant: []Patch{{"ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
-			Found: unit("ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
+			Name:    "a hash is not compared",
+			Plant:   []Patch{{"ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
+			Found:   unit("ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
+			Besides: true,
 		},
 		{
-			Name:  "the state file is not locked",
-			Plant: []Patch{{"ledger/ledger.go", "if l.without.lacks(ruleLock) {", "if l.without.lacks(ruleLock) || MUTANT {"}},
-			Found: unit("ledger", "TestProcessesTakeTurns", "_test.go"),
+			Name:    "the state file is not locked",
+			Plant:   []Patch{{"ledger/ledger.go", "if l.without.lacks(ruleLock) {", "if l.without.lacks(ruleLock) || MUTANT {"}},
+			Found:   unit("ledger", "TestProcessesTakeTurns", "_test.go"),
+			Besides: true,
 		},
 	}
 }

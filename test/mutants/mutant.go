@@ -21,6 +21,8 @@ type Mutant struct {
 	Found By
 	// Soak leaves it to make soak: what finds it takes longer than a test may.
 	Soak bool
+	// Besides is one more than the forty that are the measure.
+	Besides bool
 }
 
 // Patch puts New where Old stands in a file, which must be exactly once.

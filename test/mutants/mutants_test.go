@@ -61,7 +61,7 @@ func TestMutants(t *testing.T) {
 			})
 		}
 	})
-	found.print(t, here)
+	found.print(t)
 }
 
 // from reads the files of the repository.
@@ -156,24 +156,37 @@ func (f *tally) add(name, by string) {
 }
 
 // print says how many were found, and by whom, in the order of the table.
-func (f *tally) print(t *testing.T, here []Mutant) {
+func (f *tally) print(t *testing.T) {
 	t.Helper()
-	text := fmt.Sprintf("mutants: %d of %d found", len(f.by), len(All()))
-	if left := len(All()) - len(here); left > 0 {
-		text += fmt.Sprintf(" (%d take make soak)", left)
-	}
-	text += "\n"
-	for _, m := range here {
-		if by, ok := f.by[m.Name]; ok {
-			text += fmt.Sprintf("    %s: %s\n", m.Name, by)
-		}
-	}
+	text := f.of("mutants", false) + f.of("mutants besides", true)
 	fmt.Print(text)
 	if name := os.Getenv("SLEDCTL_MUTANTS"); name != "" { // go test hides what a package prints that passes
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// of is print, of some.
+func (f *tally) of(what string, besides bool) string {
+	all, later, found, by := 0, 0, 0, ""
+	for _, m := range All() {
+		if m.Besides != besides {
+			continue
+		}
+		all++
+		if who, ok := f.by[m.Name]; ok {
+			found++
+			by += fmt.Sprintf("    %s: %s\n", m.Name, who)
+		} else if m.Soak && !soak() {
+			later++
+		}
+	}
+	text := fmt.Sprintf("%s: %d of %d found", what, found, all)
+	if later > 0 {
+		text += fmt.Sprintf(" (%d take make soak)", later)
+	}
+	return text + "\n" + by
 }
 
 // Each mutant has a name of its own, and the files with all of them are Go.

@@ -15,6 +15,11 @@ func ofWhatIsTold() []Mutant {
 			Found: script("storage_truth", "no match for `^1$`"),
 		},
 		{
+			Name:  "a simulated sled that nobody has laid out has no configuration",
+			Plant: []Patch{{"commands/sim.go", "return sim.Ensure(dir, configured(sim.Options{Seed: 1}))", "if MUTANT { return sim.Ensure(dir, sim.Options{Seed: 1}) }; OLD"}},
+			Found: script("sim_fresh", "FAIL: testdata/script/sim_fresh.txtar"),
+		},
+		{
 			Name:  "help of nothing succeeds",
 			Plant: []Patch{{"commands/root.go", "case len(rest) > 0 && cmd.HasAvailableSubCommands():", "case MUTANT: return cmd.Help()\n OLD"}},
 			Found: script("bad_words", "[sledctl help nope]: exit 0, want 2"),
@@ -40,9 +45,10 @@ func ofWhatIsTold() []Mutant {
 			Found: unit("agent", "TestEveryEndpointNeedsARole", "a reader may: true"),
 		},
 		{
-			Name:  "a NIC's record is written while its VM is moved",
-			Plant: []Patch{{"nicsync/guard.go", `case why != "" && !u.all:`, `case why != "" && !u.all && !MUTANT:`}},
-			Found: unit("nicsync", "TestMovingSinceTheLook", "disabled false: ours running"),
+			Name:    "a NIC's record is written while its VM is moved",
+			Plant:   []Patch{{"nicsync/guard.go", `case why != "" && !u.all:`, `case why != "" && !u.all && !MUTANT:`}},
+			Found:   unit("nicsync", "TestMovingSinceTheLook", "disabled false: ours running"),
+			Besides: true,
 		},
 		{
 			Name:  "an endless answer is read",
@@ -50,9 +56,10 @@ func ofWhatIsTold() []Mutant {
 			Found: unit("propolis", "TestStrangeAnswersAreNotStates", "more than a lot"),
 		},
 		{
-			Name:  "what is lost on the way to the control plane is not told again",
-			Plant: []Patch{{"agent/bells.go", "case !nexus.Passing(err):", "case MUTANT || !nexus.Passing(err):"}},
-			Found: unit("agent", "TestTheControlPlaneHearsOfTheLastState", "bells_test.go"),
+			Name:    "what is lost on the way to the control plane is not told again",
+			Plant:   []Patch{{"agent/bells.go", "case !nexus.Passing(err):", "case MUTANT || !nexus.Passing(err):"}},
+			Found:   unit("agent", "TestTheControlPlaneHearsOfTheLastState", "bells_test.go"),
+			Besides: true,
 		},
 		{
 			Name: "a question to Propolis has no end",
