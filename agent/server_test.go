@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,4 +105,40 @@ func TestTheQueueOfAVMIsBounded(t *testing.T) {
 			t.Errorf("%s lanes are kept", left)
 		}
 	})
+}
+
+// What is done to a VM is done one after the other; what is done to another does
+// not wait for it.
+func TestWhatIsDoneToAVMTakesTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := idleAgent().work
+		w.ctx = t.Context()
+		let, at := make(chan struct{}), make(chan string, 3)
+		first := w.begin(vmID(1), rising, func(context.Context) { <-let; at <- "first" })
+		second := w.begin(vmID(1), ending, func(context.Context) { at <- "second" })
+		other := w.begin(vmID(2), rising, func(context.Context) { at <- "other" })
+		<-other.done
+		synctest.Wait()
+		close(let)
+		<-first.done
+		<-second.done
+		if order := []string{<-at, <-at, <-at}; !slices.Equal(order, []string{"other", "first", "second"}) {
+			t.Errorf("%q", order)
+		}
+	})
+}
+
+// Only who may change something is taken to have heard that a VM is gone.
+func TestAReaderBuriesNothing(t *testing.T) {
+	for by, want := range map[role]int{reader: 0, operator: 1} {
+		read := 0
+		s := &server{board: newBoard(1), read: func(VM) { read++ }}
+		s.board.Publish(VM{ID: vmID(1), State: "Running"})
+		if _, err := s.state(call{by: by, params: map[string]string{"propolis_id": vmID(1).String()}}); err != nil {
+			t.Fatal(err)
+		}
+		if read != want {
+			t.Errorf("role %d: read %d times, want %d", by, read, want)
+		}
+	}
 }

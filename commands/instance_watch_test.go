@@ -170,6 +170,31 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
+// What has failed is waited for as long as somebody builds it anew.
+func TestWhoWaitsCountsOnWhoIsAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSled(t, small(), "")
+		s.run("bootstrap")
+		s.run("instance ensure web1")
+		s.crash("web1")
+		h := &halting{Host: s.Host(), word: "halt", at: make(chan struct{}), let: make(chan struct{})}
+		built := make(chan answer, 1)
+		go func() { built <- s.on(t.Context(), h, "instance ensure web1") }()
+		<-h.at
+		w := s.begin(s.Host(), "instance wait web1 --for running")
+		if time.Sleep(time.Minute); len(w.done) > 0 {
+			t.Errorf("it did not wait: %+v", <-w.done)
+		}
+		close(h.let)
+		if a := <-built; a.exit != 0 {
+			t.Fatalf("ensure: exit %d: %s", a.exit, a.errs)
+		}
+		if a := <-w.done; a.exit != 0 {
+			t.Errorf("exit %d: %s", a.exit, a.errs)
+		}
+	})
+}
+
 // connections counts those that are open.
 type connections struct {
 	host.Host

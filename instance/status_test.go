@@ -68,6 +68,9 @@ func TestStatus(t *testing.T) {
 			if got.State != s.state || !strings.Contains(got.Reason, s.reason) || s.reason == "" && got.Reason != "" {
 				t.Errorf("%s: %q", got.State, got.Reason)
 			}
+			if s.glance.open != "" && strings.Contains(got.Reason, "its VNIC") {
+				t.Errorf("what a verb is at work on is told as others' doing: %q", got.Reason)
+			}
 		})
 	}
 }

@@ -1,8 +1,11 @@
 package network_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -96,6 +99,47 @@ func TestWhatIsThereAndOtherwiseIsAConflict(t *testing.T) {
 	if conflict, ok := errors.AsType[*network.ConflictError](err); !ok || conflict.Object != "address gz0/control" {
 		t.Errorf("error: %v", err)
 	}
+}
+
+// The global zone's own VNIC over another link is a conflict, also if its name is
+// right; and an address is ready only once no other host has it.
+func TestWhatOthersMadeInItsPlaceIsNotTakenForReady(t *testing.T) {
+	env := newEnv(t)
+	s := settings()
+	s.GZAddress = netip.Prefix{}
+	if err := (vnic.Create{Name: "gz0", Over: "net1", MAC: "02:08:20:00:00:07"}).Do(t.Context(), env.Host); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Ensure(t.Context(), env, false)
+	if conflict, ok := errors.AsType[*network.ConflictError](err); !ok || conflict.Object != "vnic gz0" || conflict.Is != "over net1" {
+		t.Errorf("error: %v", err)
+	}
+
+	env = newEnv(t)
+	if _, err := settings().Ensure(t.Context(), env, false); err != nil {
+		t.Fatal(err)
+	}
+	env.Host = answering{env.Host, func(c host.Command, r host.Result) host.Result {
+		if c.Program == "ipadm" && slices.Contains(c.Args, "show-addr") {
+			r.Stdout = bytes.ReplaceAll(r.Stdout, []byte(":ok:"), []byte(":duplicate:"))
+		}
+		return r
+	}}
+	report, err := settings().Ensure(t.Context(), env, true)
+	if err != nil || len(report.Plan.Actions) != 1 || report.Plan.Actions[0].ID != "ipadm.await-address gz0/control" {
+		t.Errorf("%v, %v", report.Plan.Actions, err)
+	}
+}
+
+// answering is a host whose answers are changed.
+type answering struct {
+	host.Host
+	change func(host.Command, host.Result) host.Result
+}
+
+func (a answering) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	r, err := a.Host.Run(ctx, c)
+	return a.change(c, r), err
 }
 
 func TestWithoutAControlLinkTheCandidatesAreListed(t *testing.T) {

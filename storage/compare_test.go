@@ -124,6 +124,10 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 		want   []string
 	}{
 		"nothing": {func(*scene) {}, []string{}},
+		"a disk that is not known, with the pool of another": {
+			func(s *scene) { s.disks = append(s.disks, Found{Disk: u2(2), Pool: &s.pools[0]}) },
+			[]string{"disk c2t0d0: pool is POOL1, wanted oxp_<uuid>; refused: disk c2t0d0: pool is POOL1, which belongs to disk c1t0d0, wanted oxp_<uuid>"},
+		},
 		"a quota": {
 			func(s *scene) { s.change(crypt+"/debug", func(d *zfs.Dataset) { d.Quota = 5 }) },
 			[]string{"dataset POOL1/crypt/debug: quota is 5, wanted 107374182400; zfs.set POOL1/crypt/debug quota"},
