@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,28 @@ type book struct {
 
 	mu   sync.Mutex
 	here *ledger.Ledger
+	read uint64          // its last line when it was first read; 0: it was not
 	said map[string]bool // warnings
+}
+
+// changed says whether the state file has another last line than when this run
+// opened it.
+func (b *book) changed(ctx context.Context) bool {
+	b.mu.Lock()
+	here, read := b.here, b.read
+	b.mu.Unlock()
+	if here == nil || read == 0 {
+		return false
+	}
+	view, err := here.Read(ctx)
+	return err == nil && view.Seq() != read
+}
+
+// reads remembers what was read first.
+func (b *book) reads(view ledger.View) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read = cmp.Or(b.read, view.Seq())
 }
 
 // warn tells something that is wrong with the state file, once.
@@ -70,6 +92,7 @@ func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
 		return opened, err
 	}
 	if view, err := opened.Read(ctx); err == nil {
+		e.book.reads(view)
 		e.warnOf(view)
 	}
 	return opened, nil

@@ -29,7 +29,7 @@ func Main(args []string, in, out, errs *os.File, environ []string, version strin
 		return sim.StandIn(context.Background(), name, args[1:], in, out, errs, environ)
 	}
 	env := NewEnv(terminal.System(in, out, errs, environ), environ, version)
-	ctx, stop := interruptible(context.Background(), env.progress)
+	ctx, stop := interruptible(context.Background(), env)
 	defer stop()
 	return Run(ctx, env, args[1:])
 }

@@ -87,12 +87,15 @@ func (r row) stage(t *testing.T, files string) *stage {
 	s = g.open(t)
 	witness := s.witness(s.Host())
 	dying := host.Crash(witness, 0, host.CrashBefore)
-	counting := &failing{Host: dying}
-	if a := s.on(t.Context(), counting, s.line); a.exit != 0 {
+	counting, looks, turns := &failing{Host: dying}, &stopping{}, 0
+	looks.Host = counting
+	stop := s.turns(func(n int, _ string) { turns = n })
+	if a := s.on(t.Context(), looks, s.line); a.exit != 0 {
 		t.Fatalf("sledctl %s: exit %d: %s", s.line, a.exit, a.errs)
 	}
+	stop()
 	witness.law(t, "undisturbed")
-	g.points = map[point]int{change: dying.Points()}
+	g.points = map[point]int{change: dying.Points(), look: looks.count, turn: turns, once: 1}
 	maps.Copy(g.points, counting.count)
 	for _, line := range r.then {
 		s.run(line)
@@ -324,6 +327,7 @@ func factsOf(t testing.TB, data []byte) map[string]string {
 // the instances, and what is recorded.
 func (s *scene) settled() string {
 	s.t.Helper()
+	s.settle()
 	facts := s.ledger()
 	var list struct{ Items []shown }
 	if len(facts) > 0 {

@@ -20,14 +20,14 @@ import (
 type mode struct {
 	name    string
 	of      point
-	every   int                              // of its points, one in so many is taken where time matters
+	every   int                              // of its points, one in so many is taken where time matters; 0: one of each verb
 	brief   int                              // the same with -short
 	disturb func(s *scene, n int) (exit int) // the whole case, up to the laws
 }
 
 // modes are the columns of the matrix.
 func modes() []mode {
-	return []mode{
+	return append([]mode{
 		{"killed before", change, 4, 80, killed(host.CrashBefore)},
 		{"killed after", change, 4, 80, killed(host.CrashAfter)},
 		{"killed, and the command lives on, or the write is torn", change, 3, 80, killed(host.CrashDuring)},
@@ -41,18 +41,22 @@ func modes() []mode {
 		{string(full), file, 4, 80, fails(full)},
 		{string(silent), call, 3, 80, fails(silent)},
 		{string(loses), either, 8, 160, copyMissing},
-	}
+	}, stops()...)
 }
 
-// share is how many points there are for each that is taken.
-func (m mode) share(short bool) int {
+// takes says whether the n-th of a verb's points is, of so many. Dealt is the verb's
+// own number.
+func (m mode) takes(n, points, dealt int) bool {
+	share := m.every
 	switch {
 	case soak():
-		return 1
-	case short:
-		return m.brief
+		return true
+	case m.every == 0:
+		return n == 1+dealt%points && (!testing.Short() || dealt%20 == 0)
+	case testing.Short():
+		share = m.brief
 	}
-	return m.every
+	return (n+dealt)%share == 0
 }
 
 // killed is sledctl killed; the sled goes on.

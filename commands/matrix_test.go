@@ -254,7 +254,7 @@ func (v dealtRow) matrix(t *testing.T, count *tally) {
 				points = 0
 			}
 			for n := 1; n <= points; n++ {
-				if share := mode.share(testing.Short()); (n+m+len(v.name))%share != 0 {
+				if !mode.takes(n, points, m+len(v.name)) {
 					continue
 				}
 				run++

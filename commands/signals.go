@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -40,19 +41,25 @@ func (e *interruptedError) Unwrap() error { return e.err }
 // second within a millisecond, to the process and then to its group.
 const oneSignal = time.Second
 
-// interruptible ends the context at the first SIGINT, SIGTERM or SIGHUP: the run
-// ends at the next step boundary, and what it has made is undone. The next one
-// ends the process at once; the intent stays, and the next run answers for it.
-// Both say so. A pipe that nobody reads any more is an error of who writes, not
-// the end of the process.
-func interruptible(parent context.Context, p *progress) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(parent)
+// interruptible has the signals of this process end the run. A pipe that nobody
+// reads any more is an error of who writes, not the end of the process.
+func interruptible(parent context.Context, e *Env) (context.Context, context.CancelFunc) {
 	signals, pipes := make(chan os.Signal, 2), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) has it ignored
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	signal.Notify(pipes, syscall.SIGPIPE)
+	ctx, cancel := e.Interruptible(parent, signals, os.Exit)
+	return ctx, func() { signal.Stop(signals); signal.Stop(pipes); cancel() }
+}
+
+// Interruptible ends the context at the first of the signals: the run ends at the
+// next step boundary, and what it has made is undone. The next one has exit end the
+// process at once; the intent stays, and the next run answers for it. Both say so.
+func (e *Env) Interruptible(parent context.Context, signals <-chan os.Signal, exit func(code int)) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	p, done := e.progress, make(chan struct{})
 	go func() {
 		select {
 		case sig := <-signals:
@@ -62,13 +69,19 @@ func interruptible(parent context.Context, p *progress) (context.Context, contex
 			return
 		}
 		first := time.Now()
-		for sig := range signals {
-			if time.Since(first) >= oneSignal {
-				os.Exit(p.abandoned(signalName(sig)))
+		for {
+			select {
+			case sig := <-signals:
+				if time.Since(first) >= oneSignal {
+					exit(p.abandoned(signalName(sig)))
+					return
+				}
+			case <-done:
+				return
 			}
 		}
 	}()
-	return ctx, func() { signal.Stop(signals); signal.Stop(pipes); cancel(nil) }
+	return ctx, sync.OnceFunc(func() { close(done); cancel(nil) })
 }
 
 func signalName(sig os.Signal) string {
@@ -130,6 +143,8 @@ func (e *Env) unprinted(err error) error {
 	case failed == nil, err != nil && !errors.Is(err, failed) && !strings.Contains(err.Error(), failed.Error()):
 		return err
 	case e.progress.changed():
+		return &unprintedError{failed}
+	case e.book.changed(context.Background()): // what was asked for is a record alone
 		return &unprintedError{failed}
 	case errors.Is(failed, syscall.EPIPE):
 		return exitStatus(128 + int(syscall.SIGPIPE))

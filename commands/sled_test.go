@@ -82,6 +82,11 @@ type answer struct {
 
 // on runs a command line on a host that leads to the sled.
 func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
+	return s.tuned(ctx, h, line, func(_ *commands.Env, run func(context.Context) int) int { return run(ctx) })
+}
+
+// tuned is on, by somebody who changes what the run is given, and has it run.
+func (s *sled) tuned(ctx context.Context, h host.Host, line string, by func(env *commands.Env, run func(context.Context) int) int) answer {
 	env, out, errs := commands.On(h, s.observe)
 	if s.draws != nil {
 		env.Draw(s.draws)
@@ -91,7 +96,7 @@ func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
 	}
 	if s.there != nil {
 		env.Remote(func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
-			if c, ok := h.(*host.Crashing); ok && c.Crashed() {
+			if c, ok := dying(h); ok && c.Crashed() {
 				return instance.Answer{Exit: -1}, host.ErrCrashed
 			}
 			return s.there.answers(ctx, s.there.Host(), words[1:], stdin), nil
@@ -101,8 +106,17 @@ func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
 		_, input := s.laid.Extras("web1", "")
 		env.Input([]byte(input))
 	}
-	exit := commands.Run(ctx, env, strings.Fields(line))
+	exit := by(env, func(ctx context.Context) int { return commands.Run(ctx, env, strings.Fields(line)) })
 	return answer{exit, out.String(), errs.String()}
+}
+
+// dying is the host that a run dies on, if it is to.
+func dying(h host.Host) (*host.Crashing, bool) {
+	if s, ok := h.(*stopping); ok {
+		h = s.Host
+	}
+	c, ok := h.(*host.Crashing)
+	return c, ok
 }
 
 // answers runs a command line as another sled's sledctl does.
