@@ -43,7 +43,7 @@ func ofChanges() []Mutant {
 		{
 			Name:  "of several runs that died only the last is answered for",
 			Plant: []Patch{{"operation/operation.go", "d.Intent.Takes = append(d.Intent.Takes, open.ID)", "if MUTANT { d.Intent.Takes = nil }; OLD"}},
-			Found: By{"commands", "^TestKillPairs$/^rows$/^a_VNIC$", "is still open", 0},
+			Found: By{"commands", "^TestKillPairs$/^rows$/^a_VNIC$", `"intent/`, 0},
 			Soak:  true,
 		},
 		{

@@ -63,7 +63,7 @@ func ofOwnership() []Mutant {
 		{
 			Name:    "a VNIC is removed whatever its MAC",
 			Plant:   []Patch{{"vnic/step.go", "if is != mac || isOver != over {", "if (is != mac || isOver != over) && !MUTANT {"}},
-			Found:   unit("vnic", "TestDeleteChecksWhoseItIs", "another address: <nil>"),
+			Found:   unit("vnic", "TestDeleteChecksWhoseItIs", ": <nil>"),
 			Besides: true,
 		},
 		{
