@@ -58,6 +58,17 @@ func ofChanges() []Mutant {
 			Found: unit("operation", "TestALockedSubjectNamesItsHolder", "error: <nil>"),
 		},
 		{
+			Name:  "the file of a lock outlives the run",
+			Plant: []Patch{{"operation/lock.go", "if ended {", "if ended && !MUTANT {"}},
+			Found: script("lock_files", "FAIL: testdata/script/lock_files.txtar"),
+		},
+		{
+			Name:    "who waited for a lock has one whose file has no name any more",
+			Plant:   []Patch{{"host/flock.go", "if err == nil && !os.SameFile(locked, named) {", "if err == nil && !MUTANT && !os.SameFile(locked, named) {"}},
+			Found:   unit("host", "TestLocksOfTwoProcessesAreOfTheFileThatHasTheName", "dir_test.go"),
+			Besides: true,
+		},
+		{
 			Name:  "a step may take as long as it likes",
 			Plant: []Patch{{"plan/apply.go", "if limit.deadline > 0 {", "if limit.deadline > 0 && !MUTANT {"}},
 			Found: unit("plan", "TestAStepEndsAtItsDeadline", "24h0m0s"),
