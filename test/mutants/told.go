@@ -82,8 +82,11 @@ func ofWhatIsTold() []Mutant {
 			Found: script("standin_instance_signals", "no match for `^130$`"),
 		},
 		{
-			Name:  "a result that cannot be printed is a failure",
-			Plant: []Patch{{"commands/signals.go", "case e.progress.changed():", "case e.progress.changed() && !MUTANT:"}},
+			Name: "a result that cannot be printed is a failure",
+			Plant: []Patch{
+				{"commands/signals.go", "case e.progress.changed():", "case e.progress.changed() && !MUTANT:"},
+				{"commands/signals.go", "case e.book.changed(context.Background()):", "case e.book.changed(context.Background()) && !MUTANT:"},
+			},
 			Found: script("output_full", "no match for `^3$`"),
 		},
 		{
