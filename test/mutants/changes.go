@@ -69,6 +69,16 @@ func ofChanges() []Mutant {
 			Besides: true,
 		},
 		{
+			Name: "a signal keeps the outcome from being written",
+			Plant: []Patch{{
+				"operation/operation.go",
+				"view, err := book.Update(context.WithoutCancel(ctx), ",
+				"base := context.WithoutCancel(ctx); if MUTANT { base = ctx }; view, err := book.Update(base, ",
+			}},
+			Found:   matrix("a_VNIC", `exit 9, left ["vnic spare0"]`),
+			Besides: true,
+		},
+		{
 			Name:  "a step may take as long as it likes",
 			Plant: []Patch{{"plan/apply.go", "if limit.deadline > 0 {", "if limit.deadline > 0 && !MUTANT {"}},
 			Found: unit("plan", "TestAStepEndsAtItsDeadline", "24h0m0s"),
