@@ -50,8 +50,8 @@ func floors() map[string]room {
 		"test/fuzz":     {floor: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
 		"docs/generate": {floor: 9, machine: []use{useFiles}},
 		"commands":      {floor: 7, machine: []use{useFiles, useExec, useSignals}},
-		"config":        {by: []string{"commands"}, imports: []string{"host", "sled"}, machine: []use{useFiles}},
-		"terminal":      {by: []string{"commands"}, imports: []string{"host"}, machine: []use{useFiles}},
+		"config":        {by: []string{"commands"}, imports: []string{"host", "host/fault", "sled"}, machine: []use{useFiles}},
+		"terminal":      {by: []string{"commands"}, imports: []string{"host", "host/fault"}, machine: []use{useFiles}},
 
 		"agent":        {floor: 6, machine: []use{useFiles}},
 		"agent/client": {floor: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
@@ -76,8 +76,8 @@ func floors() map[string]room {
 		"exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                            // for tests
 
 		// The one boundary, and the sled that is simulated behind it.
-		"host": {floor: -3, machine: all},
-		"sim":  sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
+		"host": {floor: -3, machine: all}, "host/fault": {floor: -3, below: 1},
+		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
 		"test/lattice":         {imports: []string{"host", "sim", "sim/world"}, by: []string{}},                               // for tests
 		"test/mutants":         {imports: []string{}, by: []string{}},                                                         // for tests

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Address is where an agent listens.
@@ -56,6 +58,8 @@ func (e *ExposedError) Error() string {
 	}
 	return fmt.Sprintf("refusing to listen on %s: anyone who can reach it could stop any VM", e.Address)
 }
+
+func (*ExposedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how to go about it. Beyond the machine, a token could be read on its
 // way.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
@@ -302,6 +303,8 @@ func (e *NotPreparedError) Error() string {
 	return fmt.Sprintf("pool %s is not prepared for zones: %s is not there or not mounted", e.Pool, e.Dataset)
 }
 
+func (*NotPreparedError) Kind() fault.Kind { return fault.Refused }
+
 // UselessError is a base that nothing would be cloned from: zones are installed
 // from images on this host.
 type UselessError struct{ Pool string }
@@ -310,6 +313,8 @@ type UselessError struct{ Pool string }
 func (e *UselessError) Error() string {
 	return fmt.Sprintf("pool %s needs no base zone: on this host zones are installed from images (propolis.packaging)", e.Pool)
 }
+
+func (*UselessError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what would make bases of use.
 func (e *UselessError) Hint() string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -75,6 +76,8 @@ type NeededError struct {
 
 // Error says why.
 func (e *NeededError) Error() string { return fmt.Sprintf("base %s: %s", e.Zone, e.Reason) }
+
+func (*NeededError) Kind() fault.Kind { return fault.Refused }
 
 // Cloned names who has cloned a base between two views, by the name of its zone;
 // empty: nobody has.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled"
 )
 
@@ -50,6 +51,8 @@ func (e *NowhereError) Error() string {
 	}
 	return "there is no place for bundles: " + strings.Join(words, "; ")
 }
+
+func (*NowhereError) Kind() fault.Kind { return fault.Failed }
 
 // Ready leaves the places that can be written to. If there is none, the error
 // is a *NowhereError.

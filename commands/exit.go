@@ -1,29 +1,12 @@
 package commands
 
 import (
-	"context"
 	"errors"
 
-	"github.com/sledctl/sledctl/agent"
-	"github.com/sledctl/sledctl/base"
-	"github.com/sledctl/sledctl/config"
-	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/instance"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/memory"
-	"github.com/sledctl/sledctl/napi"
-	"github.com/sledctl/sledctl/network"
-	"github.com/sledctl/sledctl/nicsync"
-	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/reap"
-	"github.com/sledctl/sledctl/storage"
-	"github.com/sledctl/sledctl/terminal"
-	"github.com/sledctl/sledctl/vnic"
-	"github.com/sledctl/sledctl/zone"
 )
 
 // The exit codes. They are part of the command line's contract.
@@ -75,38 +58,39 @@ func codeOfMany(some *instance.SomeError) int {
 	return code
 }
 
-// codeOf has one case per thing that a script decides on, most special first.
+// codeOf is the code of an error's kind.
 func codeOf(err error) int {
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitOK
-	case errors.Is(err, errDifferences):
-		return exitDifferences
-	case is[*operation.OutcomeError](err), isLedger(err):
-		return exitLedger
-	case is[*instance.SomeError](err), is[*storage.PartlyError](err), is[*unprintedError](err):
-		return exitPartial
-	case is[*operation.LockedError](err):
-		return exitLocked
-	case isUsage(err):
-		return exitUsage
-	case isNotFound(err):
-		return exitNotFound
-	case isConflict(err):
-		return exitConflict
-	case isRefusal(err):
-		return exitRefused
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, host.ErrStillRunning):
-		return exitDeadline
 	}
-	return exitFailed
+	return codes()[kindOf(err)]
+}
+
+// codes are the exit codes of the kinds.
+func codes() map[fault.Kind]int {
+	return map[fault.Kind]int{
+		fault.Failed: exitFailed, fault.Usage: exitUsage, fault.Partial: exitPartial, fault.NotFound: exitNotFound, fault.Conflict: exitConflict, fault.Locked: exitLocked,
+		fault.Deadline: exitDeadline, fault.Refused: exitRefused, fault.Ledger: exitLedger, fault.Differences: exitDifferences, fault.Interrupted: exitInterrupted,
+	}
 }
 
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
+}
+
+// kindOf is fault.Of, with the ledger's.
+func kindOf(err error) fault.Kind {
+	kind := fault.Of(err)
+	switch {
+	case isLedger(err):
+		return max(kind, fault.Ledger)
+	case errors.Is(err, ledger.ErrNoCopy):
+		return max(kind, fault.NotFound)
+	case errors.Is(err, ledger.ErrAbsent):
+		return max(kind, fault.Refused)
+	}
+	return kind
 }
 
 func isLedger(err error) bool {
@@ -115,59 +99,6 @@ func isLedger(err error) bool {
 			return true
 		}
 	}
-	if is[*storage.MarkError](err) {
-		return true
-	}
 	absent, ok := errors.AsType[*ledger.AbsentError](err)
 	return ok && (len(absent.Places) > 0 || absent.Mark != nil)
-}
-
-func isUsage(err error) bool {
-	if is[*storage.OwnError](err) {
-		return true
-	}
-	if link, ok := errors.AsType[*network.LinkError](err); ok {
-		return link.There
-	}
-	if input, ok := errors.AsType[*instance.InputError](err); ok {
-		return !input.Absent
-	}
-	return is[*usageError](err) || is[*spec.InvalidError](err) || is[*spec.TooLargeError](err) || is[*instance.DocumentError](err) || is[*config.Error](err) ||
-		is[*vnic.NameError](err) || is[*vnic.MACError](err) || is[*zone.NameError](err) || is[*terminal.ColumnError](err) || is[*terminal.FormatError](err)
-}
-
-func isNotFound(err error) bool {
-	if input, ok := errors.AsType[*instance.InputError](err); ok {
-		return input.Absent
-	}
-	return is[*instance.NotFoundError](err) || is[*instance.RenamedError](err) || is[*instance.EarlierError](err) ||
-		is[*network.LinkError](err) ||
-		is[*notFoundError](err) || is[*notSentError](err) ||
-		errors.Is(err, ledger.ErrNoCopy) ||
-		is[*storage.UnknownError](err)
-}
-
-func isConflict(err error) bool {
-	return is[*instance.ConflictError](err) || is[*instance.NameTakenError](err) || is[*instance.MACTakenError](err) || is[*instance.DiskTakenError](err) || is[*instance.AddressTakenError](err) || is[*instance.StateError](err) || is[*instance.BrokenError](err) || is[*instance.UnfitError](err) ||
-		is[*network.ConflictError](err) || is[*network.ExistsError](err) || is[*network.MACError](err) ||
-		is[*storage.ConflictError](err) ||
-		is[*existsError](err)
-}
-
-func isRefusal(err error) bool {
-	return errors.Is(err, host.ErrPrivileges) || errors.Is(err, host.ErrNoCommand) ||
-		errors.Is(err, ledger.ErrAbsent) ||
-		errors.Is(err, instance.ErrNoPool) || is[*instance.NoBaseError](err) || is[*instance.NotPreparedError](err) || is[*instance.MissingError](err) || is[*instance.UnseenError](err) || is[*instance.ProtectedError](err) || is[*instance.UnadoptedError](err) || is[*instance.LostPoolError](err) || is[*instance.NoRoomError](err) || is[*instance.NarrowLinkError](err) || is[*instance.BootromError](err) || is[*spec.VersionError](err) ||
-		is[*instance.MigratingError](err) || is[*instance.AwaitedError](err) || is[*instance.MovedError](err) || is[*instance.UnmovableError](err) || is[*instance.SourceError](err) ||
-		is[*terminal.RefusedError](err) ||
-		is[*network.NoLinkError](err) || is[*network.ForeignError](err) ||
-		is[*base.NotPreparedError](err) || is[*base.NeededError](err) || is[*base.UselessError](err) ||
-		is[*inventory.RivalError](err) ||
-		is[*reap.NeededError](err) ||
-		is[*packaging.MissingError](err) ||
-		is[*memory.SizeError](err) ||
-		is[*nicsync.UnsupportedError](err) || is[*nicsync.MovingError](err) || is[*nicsync.TooManyError](err) || is[*napi.BarredError](err) ||
-		is[*storage.NotBlankError](err) || is[*storage.LockedError](err) ||
-		is[*agent.ExposedError](err) ||
-		is[*refusedError](err)
 }

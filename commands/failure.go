@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
@@ -26,6 +27,8 @@ type usageError struct{ text, hint string }
 
 func (e *usageError) Error() string { return e.text }
 
+func (*usageError) Kind() fault.Kind { return fault.Usage }
+
 // Hint says what would be right.
 func (e *usageError) Hint() string { return e.hint }
 
@@ -34,10 +37,14 @@ type notFoundError struct{ what string }
 
 func (e *notFoundError) Error() string { return e.what + " is not there" }
 
+func (*notFoundError) Kind() fault.Kind { return fault.NotFound }
+
 // existsError is something that is there already.
 type existsError struct{ what, hint string }
 
 func (e *existsError) Error() string { return e.what + " exists" }
+
+func (*existsError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says what to do about it.
 func (e *existsError) Hint() string { return e.hint }
@@ -49,11 +56,13 @@ type refusedError struct {
 }
 
 func (e *refusedError) Error() string { return e.err.Error() }
-func (e *refusedError) Unwrap() error { return e.err }
-func (e *refusedError) Hint() string  { return e.hint }
+
+func (*refusedError) Kind() fault.Kind { return fault.Refused }
+func (e *refusedError) Unwrap() error  { return e.err }
+func (e *refusedError) Hint() string   { return e.hint }
 
 // errDifferences is exit 10: nothing failed, and there is something to do.
-var errDifferences = errors.New("there are differences")
+var errDifferences = fault.New(fault.Differences, "there are differences")
 
 // reported is an error together with what its operation came to.
 type reported struct {
@@ -137,10 +146,12 @@ func leftBy(o plan.Outcome) []string {
 
 // causeOf is a word for the exit code, for scripts that read JSON.
 func causeOf(exit int) string {
-	return map[int]string{
-		exitFailed: "failed", exitUsage: "usage", exitPartial: "partial", exitNotFound: "not_found", exitConflict: "conflict", exitLocked: "locked",
-		exitDeadline: "deadline", exitRefused: "refused", exitLedger: "ledger", exitDifferences: "differences", exitInterrupted: "interrupted",
-	}[exit]
+	for kind, code := range codes() {
+		if code == exit {
+			return kind.String()
+		}
+	}
+	return ""
 }
 
 // hintOf is what to type next.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/terminal"
@@ -101,6 +102,8 @@ type notSentError struct{ name string }
 func (e *notSentError) Error() string {
 	return fmt.Sprintf("instance %q: nothing is recorded of what its Propolis was asked for", e.name)
 }
+
+func (*notSentError) Kind() fault.Kind { return fault.NotFound }
 
 // Hint says how else its machine can be seen.
 func (e *notSentError) Hint() string {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/plan"
 )
 
@@ -130,7 +131,9 @@ type unprintedError struct{ err error }
 func (e *unprintedError) Error() string {
 	return "it is done, but its result could not be printed: " + e.err.Error()
 }
-func (e *unprintedError) Unwrap() error { return e.err }
+
+func (*unprintedError) Kind() fault.Kind { return fault.Partial }
+func (e *unprintedError) Unwrap() error  { return e.err }
 
 // Hint says that nothing is to be mended.
 func (e *unprintedError) Hint() string { return "the change stands: run it again to print the result" }

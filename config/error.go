@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sledctl/sledctl/host/fault"
+)
 
 // Error is a setting that is wrong: a usage error. Several are joined.
 type Error struct {
@@ -22,3 +26,5 @@ func (e *Error) Error() string {
 	}
 	return text
 }
+
+func (*Error) Kind() fault.Kind { return fault.Usage }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Source is where disks are looked for: Detect, Vdevs or Devices.
@@ -271,6 +272,8 @@ type PartitionError struct {
 func (e *PartitionError) Error() string {
 	return fmt.Sprintf("disk %s has no partition %s: an M.2 has %d, and the last holds the pool", e.Disk, path.Base(e.Device), m2Partitions)
 }
+
+func (*PartitionError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the host's error.
 func (e *PartitionError) Unwrap() error { return e.Err }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sledctl/sledctl/exchange"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // VersionHeader names the API version that a request speaks
@@ -119,6 +120,8 @@ func (e *Refusal) Error() string {
 	}
 	return text
 }
+
+func (*Refusal) Kind() fault.Kind { return fault.Failed }
 
 // Body is the body of an answer that is an error (HttpErrorResponseBody of
 // dropshot/src/error.rs).

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // StillRunningError is a command that changes something and had not ended when
@@ -20,6 +22,8 @@ type StillRunningError struct {
 func (e *StillRunningError) Error() string {
 	return fmt.Sprintf("%s: %v: process %d (%s)", e.Command.Program, ErrStillRunning, e.PID, e.Command.Shell())
 }
+
+func (*StillRunningError) Kind() fault.Kind { return fault.Deadline }
 
 // Unwrap gives ErrStillRunning and the context's error.
 func (e *StillRunningError) Unwrap() []error { return []error{ErrStillRunning, e.Err} }

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Host is a sled as sledctl reaches it. Implementations are safe for
@@ -68,17 +70,17 @@ var (
 	ErrTransient = errors.New("not ready yet")
 	ErrRefused   = errors.New("refused")
 
-	ErrNoCommand    = errors.New("command not found on the command path")
-	ErrPrivileges   = errors.New("needs all privileges in the global zone")
+	ErrNoCommand    = fault.New(fault.Refused, "command not found on the command path")
+	ErrPrivileges   = fault.New(fault.Refused, "needs all privileges in the global zone")
 	ErrReadOnly     = errors.New("refused: this run changes nothing")
-	ErrStillRunning = errors.New("still running on the host")
+	ErrStillRunning = fault.New(fault.Deadline, "still running on the host")
 )
 
 // CommandError is a command that ended badly, with the host's own words.
 type CommandError struct {
 	Command Command
 	Result  Result
-	Kind    error // one of the kinds above, or nil
+	Means   error // one of the errors above, or nil
 }
 
 // Error is one line: the program's words if it said any, else its exit code.
@@ -101,5 +103,7 @@ func (e *CommandError) Error() string {
 	return e.Command.Program + ": " + words
 }
 
-// Unwrap gives the kind, so that errors.Is(err, host.ErrBusy) works.
-func (e *CommandError) Unwrap() error { return e.Kind }
+func (*CommandError) Kind() fault.Kind { return fault.Failed }
+
+// Unwrap gives what it means, so that errors.Is(err, host.ErrBusy) works.
+func (e *CommandError) Unwrap() error { return e.Means }

@@ -153,7 +153,7 @@ func TestCommandErrorIsOneLineOfTheProgramsWords(t *testing.T) {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
 	}
-	err := error(&host.CommandError{Kind: host.ErrBusy})
+	err := error(&host.CommandError{Means: host.ErrBusy})
 	if !errors.Is(err, host.ErrBusy) || errors.Is(err, host.ErrExists) {
 		t.Error("the kind is lost")
 	}

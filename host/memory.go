@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // MemoryFiles is a file system in memory, with faults and mountpoints as a
@@ -41,7 +43,9 @@ type ShortWrite struct {
 }
 
 func (e *ShortWrite) Error() string { return e.Err.Error() }
-func (e *ShortWrite) Unwrap() error { return e.Err }
+
+func (*ShortWrite) Kind() fault.Kind { return fault.Failed }
+func (e *ShortWrite) Unwrap() error  { return e.Err }
 
 // SetDevice makes dir a mountpoint: its Device and that of all below it is
 // device, and nothing can be renamed across it. 0 makes it a plain directory

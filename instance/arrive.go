@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
 )
@@ -29,6 +30,8 @@ func (e *NotArrivedError) Error() string {
 	}
 	return text
 }
+
+func (*NotArrivedError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the cause.
 func (e *NotArrivedError) Unwrap() error { return e.Err }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
@@ -92,6 +93,8 @@ type MACTakenError struct{ MAC, By string }
 // Error names who has it.
 func (e *MACTakenError) Error() string { return fmt.Sprintf("MAC %s is in use by %s", e.MAC, e.By) }
 
+func (*MACTakenError) Kind() fault.Kind { return fault.Conflict }
+
 // macTaken says who has a MAC, other than the instance itself.
 func (c chooser) macTaken(mac, self string) error {
 	if id := owner(c.view, sled.KeyNIC+mac); id != "" {
@@ -143,6 +146,8 @@ func (e *AddressTakenError) Error() string {
 	return fmt.Sprintf("address %s is taken by %s", e.Address, e.By)
 }
 
+func (*AddressTakenError) Kind() fault.Kind { return fault.Conflict }
+
 func (c chooser) addressTaken(ip netip.Addr, self string) error {
 	if slices.Contains(c.Reserved, ip) || ip == c.Gateway {
 		return &AddressTakenError{Address: ip, By: "the sled itself"}
@@ -163,6 +168,8 @@ type DiskTakenError struct{ Path, By string }
 
 // Error names who has it.
 func (e *DiskTakenError) Error() string { return fmt.Sprintf("disk %s is in use by %s", e.Path, e.By) }
+
+func (*DiskTakenError) Kind() fault.Kind { return fault.Conflict }
 
 // called is how an operator knows an instance.
 func (c chooser) called(id string) string { return called(c.view, id) }
@@ -404,3 +411,5 @@ type NoBaseError struct{ Pool string }
 
 // Error names the pool.
 func (e *NoBaseError) Error() string { return fmt.Sprintf("pool %s has no base zone yet", e.Pool) }
+
+func (*NoBaseError) Kind() fault.Kind { return fault.Refused }

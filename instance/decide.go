@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -94,6 +95,8 @@ func (e *NotPreparedError) Error() string {
 	return fmt.Sprintf("the %s %s is not there", e.What, e.Link)
 }
 
+func (*NotPreparedError) Kind() fault.Kind { return fault.Refused }
+
 // Hint says what makes it.
 func (e *NotPreparedError) Hint() string { return "sledctl bootstrap prepares the sled" }
 
@@ -104,6 +107,8 @@ type MissingError struct{ Files []string }
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("missing on the host: %s", orNone(e.Files))
 }
+
+func (*MissingError) Kind() fault.Kind { return fault.Refused }
 
 // BootromError is a bootrom of which a Propolis server dies.
 type BootromError struct {
@@ -127,6 +132,8 @@ func checkBootrom(file string, size int64) error {
 func (e *BootromError) Error() string {
 	return fmt.Sprintf("the bootrom %s has %d bytes: a Propolis server dies of one that is not whole pages of 4096 bytes, at most %d", e.File, e.Size, maxBootrom)
 }
+
+func (*BootromError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says where it is set.
 func (e *BootromError) Hint() string { return "propolis.bootrom says which file it is" }
@@ -275,6 +282,8 @@ type EarlierError struct {
 func (e *EarlierError) Error() string {
 	return fmt.Sprintf("%s: %s is not there yet: %s comes first", e.Stage, e.Object, e.First)
 }
+
+func (*EarlierError) Kind() fault.Kind { return fault.NotFound }
 
 // behind makes every action that could start at once wait for the clearing.
 func behind(clearing, actions []plan.Action) []plan.Action {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -231,6 +232,8 @@ type AstrayError struct {
 func (e *AstrayError) Error() string {
 	return fmt.Sprintf("it cannot be told where the machine of instance %q is: %s: %v", e.Name, e.Why, e.Err)
 }
+
+func (*AstrayError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives what the target said, and that something is left.
 func (e *AstrayError) Unwrap() []error {

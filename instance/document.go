@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // document is an instance as it is written in a file. docs/instance.md
@@ -95,6 +97,8 @@ func (e *DocumentError) Error() string {
 	}
 	return b.String() + e.Message
 }
+
+func (*DocumentError) Kind() fault.Kind { return fault.Usage }
 
 // ParseDocument reads an instance document: JSON if it opens with '{', else
 // TOML. Unknown keys are errors. parseSize reads "4G".

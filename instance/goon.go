@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -127,6 +128,8 @@ func (e *UnseenError) Error() string {
 	return fmt.Sprintf("instance %q runs, but cannot be looked into: %v", e.Name, e.Err)
 }
 
+func (*UnseenError) Kind() fault.Kind { return fault.Refused }
+
 // Unwrap gives the cause.
 func (e *UnseenError) Unwrap() error { return e.Err }
 
@@ -149,6 +152,8 @@ func (e *BrokenError) Error() string {
 	}
 	return fmt.Sprintf("instance %q is %s: %s", e.Name, e.Status.State, e.Status.Reason)
 }
+
+func (*BrokenError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says what builds it anew.
 func (e *BrokenError) Hint() string { return "sledctl instance ensure " + e.Name + " builds it anew" }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 )
@@ -60,6 +61,8 @@ func (e *SomeError) Error() string {
 	}
 	return b.String()
 }
+
+func (*SomeError) Kind() fault.Kind { return fault.Partial }
 
 // Hint says what goes on with them; nothing where one cause has a hint of its
 // own.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/zone"
@@ -75,6 +76,8 @@ func (e *MigratingError) Error() string {
 	return text
 }
 
+func (*MigratingError) Kind() fault.Kind { return fault.Refused }
+
 // Unwrap says that it is refused.
 func (e *MigratingError) Unwrap() error { return host.ErrRefused }
 
@@ -94,6 +97,8 @@ type MovedError struct{ Name, Migration string }
 func (e *MovedError) Error() string {
 	return fmt.Sprintf("instance %q has been migrated to another sled (migration %s): to make it here again would make it twice", e.Name, e.Migration)
 }
+
+func (*MovedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says both ways on.
 func (e *MovedError) Hint() string {
@@ -115,6 +120,8 @@ func (e *UnmovableError) Error() string {
 	return fmt.Sprintf("instance %q cannot be migrated: %s", e.Name, strings.Join(said, "; "))
 }
 
+func (*UnmovableError) Kind() fault.Kind { return fault.Refused }
+
 // Unwrap says that it is refused.
 func (e *UnmovableError) Unwrap() error { return host.ErrRefused }
 
@@ -129,6 +136,8 @@ type SourceError struct {
 func (e *SourceError) Error() string {
 	return fmt.Sprintf("the migration's source, %s: %v", e.Source, e.Err)
 }
+
+func (*SourceError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap gives the cause.
 func (e *SourceError) Unwrap() error { return e.Err }

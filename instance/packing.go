@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/smf"
@@ -86,6 +87,8 @@ type NarrowLinkError struct {
 func (e *NarrowLinkError) Error() string {
 	return fmt.Sprintf("the control link %s has an MTU of %d, and control VNICs need %d", e.Link, e.Is, e.Needed)
 }
+
+func (*NarrowLinkError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what would be right.
 func (e *NarrowLinkError) Hint() string {

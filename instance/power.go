@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -155,3 +156,5 @@ type StateError struct{ Name, State, Needs string }
 func (e *StateError) Error() string {
 	return fmt.Sprintf("instance %q is %s, and must be %s", e.Name, e.State, e.Needs)
 }
+
+func (*StateError) Kind() fault.Kind { return fault.Conflict }

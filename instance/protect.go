@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 )
@@ -14,6 +15,8 @@ type ProtectedError struct{ Name string }
 
 // Error names it.
 func (e *ProtectedError) Error() string { return fmt.Sprintf("instance %q is protected", e.Name) }
+
+func (*ProtectedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how to take it away nevertheless.
 func (e *ProtectedError) Hint() string {

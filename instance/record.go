@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sled"
 )
@@ -187,6 +188,8 @@ type NotFoundError struct{ Name string }
 
 // Error names it.
 func (e *NotFoundError) Error() string { return fmt.Sprintf("no instance %q", e.Name) }
+
+func (*NotFoundError) Kind() fault.Kind { return fault.NotFound }
 
 // Find reads the record of the instance that ref, a name or an id, means.
 func (s Settings) Find(view ledger.View, ref string) (Record, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Another sled's sledctl, as a migration's source speaks to it: by a command line,
@@ -66,6 +67,8 @@ func (e *RemoteError) Error() string {
 	}
 	return fmt.Sprintf("%s: %s", e.Peer, e.Message)
 }
+
+func (*RemoteError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the cause.
 func (e *RemoteError) Unwrap() error { return e.Err }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/reservoir"
 )
 
@@ -19,6 +20,8 @@ type NoRoomError struct {
 func (e *NoRoomError) Error() string {
 	return fmt.Sprintf("memory is %d MiB, and of the VMM reservoir's %d MiB %d MiB are free", e.Memory>>20, e.State.Size()>>20, e.State.Free>>20)
 }
+
+func (*NoRoomError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap says that it is refused.
 func (e *NoRoomError) Unwrap() error { return host.ErrRefused }

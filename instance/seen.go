@@ -14,6 +14,7 @@ import (
 
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/propolis"
@@ -26,7 +27,7 @@ import (
 )
 
 // ErrNoPool is a sled without a place for zones: it needs bootstrap.
-var ErrNoPool = errors.New("no pool is prepared for zones")
+var ErrNoPool = fault.New(fault.Refused, "no pool is prepared for zones")
 
 // Seen is what an operation on one instance looked at.
 type Seen struct {
@@ -139,6 +140,8 @@ type LostPoolError struct{ Pool, Health string }
 func (e *LostPoolError) Error() string {
 	return fmt.Sprintf("pool %s, on which its zone lies, is %s", e.Pool, e.Health)
 }
+
+func (*LostPoolError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says where to look.
 func (e *LostPoolError) Hint() string {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/propolis"
@@ -43,6 +44,8 @@ type UnfitError struct{ Zone, Reason string }
 func (e *UnfitError) Error() string {
 	return fmt.Sprintf("zone %s cannot be adopted: %s", e.Zone, e.Reason)
 }
+
+func (*UnfitError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says how it is got rid of.
 func (e *UnfitError) Hint() string {

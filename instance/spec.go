@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/vnic"
 )
@@ -104,6 +105,14 @@ type InputError struct {
 // Error says all three.
 func (e *InputError) Error() string {
 	return fmt.Sprintf("%s %q: want %s", e.Field, e.Value, e.Want)
+}
+
+// Kind tells what cannot be meant from what is not there.
+func (e *InputError) Kind() fault.Kind {
+	if e.Absent {
+		return fault.NotFound
+	}
+	return fault.Usage
 }
 
 // ParseAddress reads dhcp, addrconf or IP/PREFIX[,gateway=IP].

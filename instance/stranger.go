@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sled"
@@ -123,6 +124,8 @@ type UnadoptedError struct{ Name, Zone string }
 func (e *UnadoptedError) Error() string {
 	return fmt.Sprintf("instance %q runs in zone %s, of which the ledger does not know", e.Name, e.Zone)
 }
+
+func (*UnadoptedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what makes it known.
 func (e *UnadoptedError) Hint() string { return "sledctl instance adopt " + e.Zone + " takes it over" }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 )
@@ -93,6 +94,8 @@ func (e *EndingError) Error() string {
 	return fmt.Sprintf("instance %q is ending, as the control plane has asked", e.Name)
 }
 
+func (*EndingError) Kind() fault.Kind { return fault.Failed }
+
 // AwaitedError is the control plane's VM that another sled has, and that is to come
 // here by a migration: whoever makes it here makes it twice.
 type AwaitedError struct{ Name, Migration string }
@@ -101,6 +104,8 @@ type AwaitedError struct{ Name, Migration string }
 func (e *AwaitedError) Error() string {
 	return fmt.Sprintf("instance %q is to arrive by migration %s: the agent brings it here when the control plane asks for it", e.Name, e.Migration)
 }
+
+func (*AwaitedError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap says that it is refused.
 func (e *AwaitedError) Unwrap() error { return host.ErrRefused }
@@ -123,6 +128,8 @@ func (e *RegisteredError) Error() string {
 	}
 	return fmt.Sprintf("instance %q is there as VM %s", e.Name, e.VM)
 }
+
+func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
 
 // Register makes the record of an instance that the control plane will run, with
 // all that it reserves; nothing is made on the host. One that is registered as
@@ -328,6 +335,8 @@ type UnmadeError struct{ Name string }
 func (e *UnmadeError) Error() string {
 	return fmt.Sprintf("instance %q: what was made of it must go before it can be made again", e.Name)
 }
+
+func (*UnmadeError) Kind() fault.Kind { return fault.Failed }
 
 // clear takes such a run away, so that it can be made again.
 func (s Settings) clear(ctx context.Context, env operation.Env, c Change) (Result, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
 )
@@ -141,6 +142,8 @@ type HopelessError struct {
 func (e *HopelessError) Error() string {
 	return fmt.Sprintf("instance %q will not be %s: it is %s", e.Name, e.Goal, e.Status)
 }
+
+func (*HopelessError) Kind() fault.Kind { return fault.Failed }
 
 // Hint says what builds it anew.
 func (e *HopelessError) Hint() string {

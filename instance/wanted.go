@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled"
@@ -152,6 +153,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("instance %q exists and differs: %s", e.Name, strings.Join(parts, "; "))
 }
 
+func (*ConflictError) Kind() fault.Kind { return fault.Conflict }
+
 // differences compares two specs field by field.
 func differences(is, wanted Spec) []Difference {
 	var all []Difference
@@ -228,6 +231,8 @@ func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("the name %q is used by instance %s", e.Name, e.Owner)
 }
 
+func (*NameTakenError) Kind() fault.Kind { return fault.Conflict }
+
 // RenamedError is a name whose id an instance has that is called otherwise now.
 type RenamedError struct{ Name, Now string }
 
@@ -235,6 +240,8 @@ type RenamedError struct{ Name, Now string }
 func (e *RenamedError) Error() string {
 	return fmt.Sprintf("no instance %q: what it stood for is called %q now", e.Name, e.Now)
 }
+
+func (*RenamedError) Kind() fault.Kind { return fault.NotFound }
 
 // resolve turns a name or UUID into an id. A name that is not known gives the
 // id that it would have.

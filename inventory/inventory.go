@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -97,6 +98,8 @@ type UnknownError struct {
 
 // Error says which part, and why.
 func (e *UnknownError) Error() string { return fmt.Sprintf("look at %s: %v", e.Part, e.Err) }
+
+func (*UnknownError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the reason.
 func (e *UnknownError) Unwrap() error { return e.Err }

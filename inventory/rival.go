@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -49,6 +50,8 @@ type RivalError struct{ Service, State, Does string }
 func (e *RivalError) Error() string {
 	return fmt.Sprintf("%s is %s, and cannot share a sled with sledctl: %s", e.Service, e.State, e.Does)
 }
+
+func (*RivalError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how to make room.
 func (e *RivalError) Hint() string { return "svcadm disable " + e.Service }

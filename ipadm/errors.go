@@ -54,12 +54,12 @@ func failure(c host.Command, r host.Result) error {
 	switch {
 	case r.Unknown:
 	case c.Program == "route":
-		e.Kind = routeKind(r)
+		e.Means = routeKind(r)
 	case c.Program == "ipadm":
 		text, ok := strings.CutPrefix(strings.TrimSpace(string(r.Stderr)), "ipadm: ")
 		for _, rule := range rules() {
 			if ok && regexp.MustCompile(`^(?:`+rule.text+`)$`).MatchString(text) {
-				e.Kind = rule.kind
+				e.Means = rule.kind
 				break
 			}
 		}

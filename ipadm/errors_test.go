@@ -29,8 +29,8 @@ func TestErrorKinds(t *testing.T) {
 		"":                                                                             nil,
 	} {
 		err := failure(ipadm("", "x"), host.Result{Exit: 1, Stdout: []byte("\n"), Stderr: []byte(stderr)})
-		if e, ok := errors.AsType[*host.CommandError](err); !ok || e.Kind != kind {
-			t.Errorf("%q: kind %v, want %v", stderr, e.Kind, kind)
+		if e, ok := errors.AsType[*host.CommandError](err); !ok || e.Means != kind {
+			t.Errorf("%q: kind %v, want %v", stderr, e.Means, kind)
 		}
 	}
 	unknown := host.Result{Unknown: true, Stderr: []byte("ipadm: Could not get address: Object not found")}
@@ -54,8 +54,8 @@ func TestRouteKinds(t *testing.T) {
 		{22, "add net default: gateway 10.0.0.1: Invalid argument\n", nil},
 	} {
 		err := failure(routeCommand("add", "", "default", "10.0.0.1", ""), host.Result{Exit: c.exit, Stdout: []byte(c.stdout)})
-		if e, ok := errors.AsType[*host.CommandError](err); !ok || e.Kind != c.kind {
-			t.Errorf("exit %d, %q: kind %v, want %v", c.exit, c.stdout, e.Kind, c.kind)
+		if e, ok := errors.AsType[*host.CommandError](err); !ok || e.Means != c.kind {
+			t.Errorf("exit %d, %q: kind %v, want %v", c.exit, c.stdout, e.Means, c.kind)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // The types of address objects that steps make.
@@ -52,6 +54,8 @@ type ObjectError struct {
 
 // Error names the object and the rule.
 func (e *ObjectError) Error() string { return fmt.Sprintf("address object %q: %s", e.Object, e.Reason) }
+
+func (*ObjectError) Kind() fault.Kind { return fault.Failed }
 
 // ValidateObject says whether an address object may have this name:
 // INTERFACE/NAME, where NAME is a letter and then letters and digits, 31 bytes

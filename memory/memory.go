@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -32,6 +33,8 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("the VMM reservoir cannot grow to %d MiB: the kernel allows %d MiB, of which guests beside it have taken %d MiB",
 		e.Wanted>>20, e.State.Limit>>20, e.State.Transient>>20)
 }
+
+func (*SizeError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap says that it is refused.
 func (e *SizeError) Unwrap() error { return host.ErrRefused }

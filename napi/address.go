@@ -3,17 +3,21 @@ package napi
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // AddressError is a MAC address or UUID that NAPI would not take.
 type AddressError struct {
-	Kind  string // "MAC address", "UUID"
+	What  string // "MAC address", "UUID"
 	Value string
 	Want  string
 }
 
 // Error names the value and what would be right.
-func (e *AddressError) Error() string { return fmt.Sprintf("%s %q: want %s", e.Kind, e.Value, e.Want) }
+func (e *AddressError) Error() string { return fmt.Sprintf("%s %q: want %s", e.What, e.Value, e.Want) }
+
+func (*AddressError) Kind() fault.Kind { return fault.Failed }
 
 // ParseMAC reads a MAC address in the forms that NAPI takes (lib/util/mac.js),
 // which are those that zonecfg(8) and dladm(8) print, too: six groups of one or
@@ -39,7 +43,7 @@ func ParseMAC(s string) (string, error) {
 		}
 	}
 	if !ok {
-		return "", &AddressError{Kind: "MAC address", Value: s, Want: "six groups of hexadecimal digits: 90:b8:d0:00:00:02"}
+		return "", &AddressError{What: "MAC address", Value: s, Want: "six groups of hexadecimal digits: 90:b8:d0:00:00:02"}
 	}
 	return strings.ToLower(strings.Join(groups, ":")), nil
 }
@@ -59,7 +63,7 @@ func CheckUUID(s string) error {
 		ok = ok && len(groups[i]) == want && strings.Trim(groups[i], "0123456789abcdef") == ""
 	}
 	if !ok {
-		return &AddressError{Kind: "UUID", Value: s, Want: "lower case, as 564d2cec-64ee-4aca-9e27-d71c02af3b6a"}
+		return &AddressError{What: "UUID", Value: s, Want: "lower case, as 564d2cec-64ee-4aca-9e27-d71c02af3b6a"}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // What a server's refusal means. They are found in an *Error by errors.Is.
@@ -65,6 +66,8 @@ func (e *Error) Error() string {
 	return text
 }
 
+func (*Error) Kind() fault.Kind { return fault.Failed }
+
 // Unwrap gives what it means, if that is known: one of the errors above, or
 // host.ErrTransient.
 func (e *Error) Unwrap() error {
@@ -114,6 +117,8 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("GET %s: the answer holds %s, which is %s: the server has not filtered by cn_uuid, and nothing in the answer is relied on", e.Path, e.NIC.MAC, whose)
 }
 
+func (*ForeignError) Kind() fault.Kind { return fault.Failed }
+
 // Unwrap says that the answer cannot be relied on.
 func (e *ForeignError) Unwrap() []error { return []error{ErrReply, ErrNoFilter} }
 
@@ -124,6 +129,8 @@ type IgnoredError struct{ MAC, Field, Asked, Got string }
 func (e *IgnoredError) Error() string {
 	return fmt.Sprintf("record %s: %s should have become %q, and is %q", e.MAC, e.Field, e.Asked, e.Got)
 }
+
+func (*IgnoredError) Kind() fault.Kind { return fault.Failed }
 
 // BarredError is a write that a file forbids.
 type BarredError struct {
@@ -139,6 +146,8 @@ func (e *BarredError) Error() string {
 	}
 	return text
 }
+
+func (*BarredError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what to do about it.
 func (e *BarredError) Hint() string {

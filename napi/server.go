@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Server is where a NAPI answers: HOST:PORT.
@@ -16,6 +18,8 @@ type URLError struct{ URL, Want string }
 
 // Error names the address and what would be right.
 func (e *URLError) Error() string { return fmt.Sprintf("%q: want %s", e.URL, e.Want) }
+
+func (*URLError) Kind() fault.Kind { return fault.Failed }
 
 // ParseServer reads http://HOST or http://HOST:PORT. The error is a *URLError.
 func ParseServer(s string) (Server, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
@@ -57,6 +58,8 @@ type ExistsError struct{ Link vnic.Link }
 func (e *ExistsError) Error() string {
 	return fmt.Sprintf("link %s exists: a %s over %s", e.Link.Name, e.Link.Class, e.Link.Over)
 }
+
+func (*ExistsError) Kind() fault.Kind { return fault.Conflict }
 
 // CreateVNIC makes one VNIC that belongs to no instance, and holds it. One that
 // it has made before is done already.
@@ -186,6 +189,14 @@ func (e *LinkError) Error() string {
 	return fmt.Sprintf("link %q %s; links of this sled: %s", e.Link, what, strings.Join(e.Links, ", "))
 }
 
+// Kind tells a link that cannot be used from one that is not there.
+func (e *LinkError) Kind() fault.Kind {
+	if e.There {
+		return fault.Usage
+	}
+	return fault.NotFound
+}
+
 func checkLink(inv *inventory.Inventory, name string) error {
 	l, there := inv.Link(name)
 	if there && l.Class != "vnic" {
@@ -206,6 +217,8 @@ type MACError struct{ MAC, Link string }
 
 // Error names the link.
 func (e *MACError) Error() string { return fmt.Sprintf("MAC %s is in use by link %s", e.MAC, e.Link) }
+
+func (*MACError) Kind() fault.Kind { return fault.Conflict }
 
 func checkMAC(inv *inventory.Inventory, mac string) error {
 	links, _ := inv.Links()
@@ -247,6 +260,8 @@ type ForeignError struct{ Name, Why string }
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("VNIC %s is not sledctl's own: %s", e.Name, e.Why)
 }
+
+func (*ForeignError) Kind() fault.Kind { return fault.Refused }
 
 // foreign says why a VNIC is not sledctl's to remove; nothing if it is.
 func (s Settings) foreign(view ledger.View, seen seen, l vnic.Link, held *Hold) string {

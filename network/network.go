@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
@@ -128,6 +129,8 @@ type NoLinkError struct{ Candidates []string }
 func (e *NoLinkError) Error() string {
 	return "no control link is configured and there is no default route; candidates: " + strings.Join(e.Candidates, ", ")
 }
+
+func (*NoLinkError) Kind() fault.Kind { return fault.Refused }
 
 type seen struct {
 	inv   *inventory.Inventory
@@ -298,6 +301,8 @@ type ConflictError struct{ Object, Is, Wanted string }
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s is %s, wanted %s", e.Object, e.Is, e.Wanted)
 }
+
+func (*ConflictError) Kind() fault.Kind { return fault.Conflict }
 
 func physical(inv *inventory.Inventory) []string {
 	links, _ := inv.Links()

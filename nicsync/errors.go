@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/napi"
 )
 
@@ -15,6 +16,8 @@ type UnknownError struct{ Err error }
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("what is on the sled is not known, and no record is judged: %v", e.Err)
 }
+
+func (*UnknownError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the reason.
 func (e *UnknownError) Unwrap() error { return e.Err }
@@ -30,6 +33,8 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("this NAPI does not say which records are this sled's, and none is changed: %v", e.Err)
 }
+
+func (*UnsupportedError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap gives the reason.
 func (e *UnsupportedError) Unwrap() error { return e.Err }
@@ -51,6 +56,8 @@ func (e *MovingError) Error() string {
 	return fmt.Sprintf("no NIC record is changed while a VM is being moved: %s: %s", e.VM, e.Why)
 }
 
+func (*MovingError) Kind() fault.Kind { return fault.Refused }
+
 // Hint says what to do about it.
 func (e *MovingError) Hint() string {
 	return "run it again when the VM has arrived; without --disable-during-migration the records of other VMs are changed"
@@ -66,6 +73,8 @@ type TooManyError struct{ Going, Limit, Records int }
 func (e *TooManyError) Error() string {
 	return fmt.Sprintf("%d of this sled's %d records would go, and at most %d may: nothing was changed", e.Going, e.Records, e.Limit)
 }
+
+func (*TooManyError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what to do about it.
 func (e *TooManyError) Hint() string {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled"
@@ -161,6 +162,8 @@ func (e *LockedError) Error() string {
 	return said
 }
 
+func (*LockedError) Kind() fault.Kind { return fault.Locked }
+
 // OutcomeError is a run that did its work but could not write down what
 // became of it: the intent stays open and the next run looks again.
 type OutcomeError struct{ Err error }
@@ -169,6 +172,8 @@ type OutcomeError struct{ Err error }
 func (e *OutcomeError) Error() string {
 	return fmt.Sprintf("writing the outcome to the ledger: %v", e.Err)
 }
+
+func (*OutcomeError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives the cause.
 func (e *OutcomeError) Unwrap() error { return e.Err }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Options say how a plan is applied.
@@ -56,6 +57,8 @@ func (e *StepError) Error() string {
 	}
 	return fmt.Sprintf("%s: %s: %v", e.Action.Step.Verb(), e.Action.Object, e.Err)
 }
+
+func (*StepError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the cause.
 func (e *StepError) Unwrap() error { return e.Err }

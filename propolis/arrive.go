@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
@@ -40,6 +41,8 @@ func (e *MigrationError) Error() string {
 	return fmt.Sprintf("migration %s failed: %v", e.ID, e.Err)
 }
 
+func (*MigrationError) Kind() fault.Kind { return fault.Failed }
+
 // Unwrap gives the cause.
 func (e *MigrationError) Unwrap() error { return e.Err }
 
@@ -53,6 +56,8 @@ type UndecidedError struct {
 func (e *UndecidedError) Error() string {
 	return fmt.Sprintf("migration %s may go on by itself: %v", e.ID, e.Err)
 }
+
+func (*UndecidedError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap says that something still runs, and why nobody waits for it.
 func (e *UndecidedError) Unwrap() []error { return []error{host.ErrStillRunning, e.Err} }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // What a server's refusal means. They are found in an *Error by errors.Is.
@@ -42,6 +43,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: %d: %s", e.Method, e.Path, e.Status, e.Cause)
 }
 
+func (*Error) Kind() fault.Kind { return fault.Failed }
+
 // Unwrap gives what it means, if that is known.
 func (e *Error) Unwrap() error {
 	switch {
@@ -66,3 +69,5 @@ type StateError struct {
 func (e *StateError) Error() string {
 	return fmt.Sprintf("the machine is %s, and will not be %s", e.State, strings.Join(e.Wanted, " or "))
 }
+
+func (*StateError) Kind() fault.Kind { return fault.Failed }

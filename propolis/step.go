@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
@@ -58,6 +59,8 @@ type LimitError struct{ Limit time.Duration }
 
 // Error names the time.
 func (e *LimitError) Error() string { return "the machine has not stopped within " + e.Limit.String() }
+
+func (*LimitError) Kind() fault.Kind { return fault.Failed }
 
 // InjectNMI sends the guest a non-maskable interrupt. That it was taken says
 // nothing of the guest. Errors: ErrNoInstance.

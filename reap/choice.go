@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/operation"
 )
 
@@ -100,12 +101,14 @@ func (c Choice) lets(o Object) bool {
 type Pattern struct{ Kind, Name string }
 
 // PatternError is a pattern that can fit nothing.
-type PatternError struct{ Pattern, Kind string }
+type PatternError struct{ Pattern, Of string }
 
 // Error names the kinds.
 func (e *PatternError) Error() string {
-	return fmt.Sprintf("pattern %q: %q is no kind of object: want one of %s, or *", e.Pattern, e.Kind, strings.Join(Kinds(), ", "))
+	return fmt.Sprintf("pattern %q: %q is no kind of object: want one of %s, or *", e.Pattern, e.Of, strings.Join(Kinds(), ", "))
 }
+
+func (*PatternError) Kind() fault.Kind { return fault.Failed }
 
 // ParsePattern reads KIND or KIND/NAME. The error is a *PatternError.
 func ParsePattern(s string) (Pattern, error) {
@@ -114,7 +117,7 @@ func ParsePattern(s string) (Pattern, error) {
 		name = "*"
 	}
 	if kind != "*" && !slices.Contains(Kinds(), kind) {
-		return Pattern{}, &PatternError{Pattern: s, Kind: kind}
+		return Pattern{}, &PatternError{Pattern: s, Of: kind}
 	}
 	return Pattern{Kind: kind, Name: name}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
@@ -19,6 +20,8 @@ type NeededError struct {
 
 // Error says why.
 func (e *NeededError) Error() string { return fmt.Sprintf("zone %s: %s", e.Zone, e.Reason) }
+
+func (*NeededError) Kind() fault.Kind { return fault.Refused }
 
 // Zone halts one zone of ours or, if whole, removes it with its datasets. A
 // zone that an instance or a base needs is halted, never removed. One that is

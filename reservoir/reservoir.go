@@ -107,7 +107,7 @@ func run(ctx context.Context, h host.Host, c host.Command) ([]byte, error) {
 	}
 	failed := &host.CommandError{Command: c, Result: result}
 	if strings.HasSuffix(strings.TrimSpace(string(result.Stderr)), ": No space left on device") {
-		failed.Kind = ErrLimit
+		failed.Means = ErrLimit
 	}
 	return nil, failed
 }

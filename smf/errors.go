@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // ErrNoZone is a zone that nobody has configured. It is a host.ErrNotFound.
@@ -29,6 +30,8 @@ func (e *MaintenanceError) Error() string {
 	return fmt.Sprintf("service %s %s is in maintenance, not %s (its log is %s there)", e.FMRI, where, e.Wanted, LogPath(e.FMRI))
 }
 
+func (*MaintenanceError) Kind() fault.Kind { return fault.Failed }
+
 // Unwrap is host.ErrState.
 func (e *MaintenanceError) Unwrap() error { return host.ErrState }
 
@@ -36,7 +39,7 @@ func (e *MaintenanceError) Unwrap() error { return host.ErrState }
 // svcadm.c (usr/src/cmd/svc) and of scf_get_msg and scf_strerror
 // (usr/src/lib/libscf/common/error.c).
 func failure(c host.Command, r host.Result) error {
-	return &host.CommandError{Command: c, Result: r, Kind: kind(string(r.Stderr))}
+	return &host.CommandError{Command: c, Result: r, Means: kind(string(r.Stderr))}
 }
 
 func kind(words string) error {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // SiteProfile is the profile that a zone applies last when it imports its
@@ -128,6 +130,8 @@ type ProfileError struct {
 func (e *ProfileError) Error() string {
 	return fmt.Sprintf("profile: %s %q: %s", e.What, e.Value, e.Reason)
 }
+
+func (*ProfileError) Kind() fault.Kind { return fault.Failed }
 
 // Validate checks the names (uu_check_name of libuutil), the types and that
 // the values can stand in a document. It does not know which services a zone

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Where the repository of a zone lies, what it is made from, and where the new
@@ -101,6 +102,8 @@ type ImportError struct {
 
 // Error is svccfg's words for what failed.
 func (e *ImportError) Error() string { return "svccfg: " + strings.Join(e.Failed, "; ") }
+
+func (*ImportError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap is the command's error.
 func (e *ImportError) Unwrap() error { return e.CommandError }

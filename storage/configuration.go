@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 )
 
@@ -37,6 +38,8 @@ type CopyError struct {
 func (e *CopyError) Error() string {
 	return fmt.Sprintf("%[1]s: %[2]v; %[3]s is used; cp -p %[3]s %[1]s makes them equal", e.Name, e.Err, e.Used)
 }
+
+func (*CopyError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the reason.
 func (e *CopyError) Unwrap() error { return e.Err }

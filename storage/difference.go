@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/plan"
 )
 
@@ -35,6 +36,8 @@ func (e *PartlyError) Error() string {
 	return strings.Join(all, "; ")
 }
 
+func (*PartlyError) Kind() fault.Kind { return fault.Partial }
+
 // Unwrap gives the reasons.
 func (e *PartlyError) Unwrap() []error {
 	var all []error
@@ -63,11 +66,15 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: %s is %s, wanted %s", e.Object, e.Property, e.Is, e.Wanted)
 }
 
+func (*ConflictError) Kind() fault.Kind { return fault.Conflict }
+
 // LockedError is what is encrypted, and whose key cannot be had.
 type LockedError struct{ Err error }
 
 // Error says why.
 func (e *LockedError) Error() string { return fmt.Sprintf("stays locked: %v", e.Err) }
+
+func (*LockedError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap gives the reason.
 func (e *LockedError) Unwrap() error { return e.Err }
@@ -91,6 +98,8 @@ type IllError struct {
 
 // Error says how it is.
 func (e *IllError) Error() string { return e.Is }
+
+func (*IllError) Kind() fault.Kind { return fault.Failed }
 
 // Hint says what may help.
 func (e *IllError) Hint() string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/sled"
@@ -23,6 +24,8 @@ type UnknownError struct {
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no disk %s: there are %s", e.Word, strings.Join(e.Disks, ", "))
 }
+
+func (*UnknownError) Kind() fault.Kind { return fault.NotFound }
 
 // Unwrap says that it was not found.
 func (e *UnknownError) Unwrap() error { return host.ErrNotFound }
@@ -41,6 +44,8 @@ func (e *NotBlankError) Error() string {
 	}
 	return fmt.Sprintf("disk %s is not formatted: it is not blank but holds %s", e.Disk, e.Is)
 }
+
+func (*NotBlankError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap gives the reason.
 func (e *NotBlankError) Unwrap() error { return e.Err }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -28,6 +29,8 @@ type OwnError struct{ Text, Problem, Want string }
 func (e *OwnError) Error() string {
 	return fmt.Sprintf("dataset %q: %s: want %s", e.Text, e.Problem, e.Want)
 }
+
+func (*OwnError) Kind() fault.Kind { return fault.Usage }
 
 // ParseOwn reads u2:NAME or m2:NAME, followed by PROPERTY=VALUE as often as
 // needed, with blanks between them: quota, reservation (bytes, or with a unit), compression, canmount,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
@@ -34,6 +35,8 @@ type MarkError struct {
 func (e *MarkError) Error() string {
 	return fmt.Sprintf("pool %s: property %s: %v", e.Pool, sled.PropertyLedger, e.Err)
 }
+
+func (*MarkError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives the cause.
 func (e *MarkError) Unwrap() error { return e.Err }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Format is how objects are printed: the value of -o.
@@ -31,6 +33,8 @@ func (e *FormatError) Error() string {
 	return unknownWord("output format", e.Format, e.Nearest, Formats())
 }
 
+func (*FormatError) Kind() fault.Kind { return fault.Usage }
+
 // ColumnError is a column that the objects do not have: a usage error.
 type ColumnError struct {
 	Column, Nearest string
@@ -39,6 +43,8 @@ type ColumnError struct {
 
 // Error names the right ones.
 func (e *ColumnError) Error() string { return unknownWord("column", e.Column, e.Nearest, e.Known) }
+
+func (*ColumnError) Kind() fault.Kind { return fault.Usage }
 
 func unknownWord(what, word, nearest string, known []string) string {
 	if nearest != "" {

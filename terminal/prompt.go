@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // RefusedError is something that was not agreed to: it needs --yes where
@@ -23,6 +25,8 @@ func (e *RefusedError) Error() string {
 	}
 	return e.What + ": needs --yes where nobody can be asked"
 }
+
+func (*RefusedError) Kind() fault.Kind { return fault.Refused }
 
 // Confirm asks before something that cannot be taken back. It asks on a
 // terminal only; elsewhere, and when the answer is not yes, it returns a

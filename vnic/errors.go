@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // ErrMACInUse is the kind of a creation that failed because another VNIC over
@@ -55,7 +56,7 @@ func failure(c host.Command, r host.Result, link string) error {
 	}
 	for _, rule := range rulesFor(link) {
 		if regexp.MustCompile(`^(?:` + rule.text + `)$`).MatchString(text) {
-			e.Kind = rule.kind
+			e.Means = rule.kind
 			break
 		}
 	}
@@ -74,6 +75,8 @@ type OtherError struct {
 func (e *OtherError) Error() string {
 	return fmt.Sprintf("VNIC %s has %s over %s, not %s over %s: it is another one", e.Name, e.MAC, e.Over, e.WantMAC, e.OverWas)
 }
+
+func (*OtherError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap is the kind.
 func (e *OtherError) Unwrap() error { return host.ErrRefused }

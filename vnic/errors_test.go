@@ -40,8 +40,8 @@ func TestErrorKinds(t *testing.T) {
 	} {
 		err := failed(t, "v0", stderr)
 		e, ok := errors.AsType[*host.CommandError](err)
-		if !ok || e.Kind != kind {
-			t.Errorf("%q: kind %v, want %v", stderr, e.Kind, kind)
+		if !ok || e.Means != kind {
+			t.Errorf("%q: kind %v, want %v", stderr, e.Means, kind)
 		}
 	}
 	if err := failed(t, "v.0", "dladm: invalid link name 'vx0'\n"); errors.Is(err, host.ErrNotFound) {

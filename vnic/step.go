@@ -257,7 +257,7 @@ func unlessGone(ctx context.Context, h host.Host, name string, failed error) err
 // have done what it was to do all the same.
 func unexplained(err error) bool {
 	failed, ended := errors.AsType[*host.CommandError](err)
-	return ended && failed.Kind == nil
+	return ended && failed.Means == nil
 }
 
 // meant is an *OtherError if the VNIC of that name is not the one.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Link is a datalink as the global zone sees it.
@@ -32,6 +34,8 @@ type NameError struct {
 
 // Error names the name and the rule.
 func (e *NameError) Error() string { return fmt.Sprintf("link name %q: %s", e.Name, e.Reason) }
+
+func (*NameError) Kind() fault.Kind { return fault.Usage }
 
 // ValidateName says whether a link may have this name: 1 to 31 bytes of
 // letters, digits, '_' and '.'; no digit first; a number without leading zeros
@@ -74,6 +78,8 @@ type MACError struct {
 
 // Error names the address and the rule.
 func (e *MACError) Error() string { return fmt.Sprintf("MAC address %q: %s", e.MAC, e.Reason) }
+
+func (*MACError) Kind() fault.Kind { return fault.Usage }
 
 // ParseMAC reads six groups of one or two hexadecimal digits, as dladm prints
 // and takes them, and gives them in lower case with two digits each. A VNIC

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // What zfs says, and what it means. A text is believed only as a whole line and
@@ -161,16 +162,16 @@ func failure(c host.Command, r host.Result, names ...string) error {
 func failureOf(c host.Command, r host.Result, meant func(name string) bool) error {
 	e := &host.CommandError{Command: c, Result: r}
 	if what, ok := lacks(r); ok {
-		e.Kind = host.ErrRefused
+		e.Means = host.ErrRefused
 		return &LacksError{Program: c.Program, What: what, Err: e}
 	}
 	if partOfPool(r) {
-		e.Kind = ErrInUse
+		e.Means = ErrInUse
 		return e
 	}
 	for line := range strings.Lines(string(r.Stderr)) {
 		if kind := kindOfLine(strings.TrimRight(line, "\n"), meant); kind != nil {
-			e.Kind = kind
+			e.Means = kind
 			break
 		}
 	}
@@ -202,6 +203,8 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("%s has the guid %s, not %s: it is another one", e.Name, e.Is, e.Want)
 }
 
+func (*OtherError) Kind() fault.Kind { return fault.Failed }
+
 // Unwrap is the kind.
 func (e *OtherError) Unwrap() error { return host.ErrRefused }
 
@@ -221,6 +224,8 @@ func (e *ChildrenError) Error() string {
 	}
 	return fmt.Sprintf("dataset %s is not empty: %s", e.Name, shown)
 }
+
+func (*ChildrenError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap is the kind.
 func (e *ChildrenError) Unwrap() error { return host.ErrRefused }
@@ -242,6 +247,8 @@ func (e *MountError) Error() string {
 	}
 	return fmt.Sprintf("dataset %s %s, not on %s", e.Name, how, e.Want)
 }
+
+func (*MountError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap is the kind.
 func (e *MountError) Unwrap() error { return host.ErrState }

@@ -105,8 +105,8 @@ func TestKindsOfFailures(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q: %T", c.stderr, err)
 		}
-		if e.Kind != c.kind {
-			t.Errorf("%q: kind %v, want %v", c.stderr, e.Kind, c.kind)
+		if e.Means != c.kind {
+			t.Errorf("%q: kind %v, want %v", c.stderr, e.Means, c.kind)
 		}
 		first, _, _ := strings.Cut(c.stderr, "\n")
 		if !strings.Contains(err.Error(), first) {

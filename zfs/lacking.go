@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // What an implementation of ZFS lacks is learnt from its own refusal, and
@@ -27,6 +28,8 @@ type LacksError struct {
 func (e *LacksError) Error() string {
 	return fmt.Sprintf("the %s of this host has no %s (%s)", e.Program, e.What, e.Err.Command.Shell())
 }
+
+func (*LacksError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the command's end, with the kind.
 func (e *LacksError) Unwrap() error { return e.Err }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // NameMax is the longest name of a dataset in bytes, snapshot included:
@@ -23,6 +25,8 @@ type NameError struct {
 
 // Error names the name and the rule.
 func (e *NameError) Error() string { return fmt.Sprintf("%s name %q: %s", e.What, e.Name, e.Reason) }
+
+func (*NameError) Kind() fault.Kind { return fault.Failed }
 
 // ValidateName says whether a file system or volume may have this name: at most
 // 255 bytes; parts between slashes of letters, digits, '-', '_', '.', ':' and

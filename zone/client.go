@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Dir is where zonecfg keeps configurations and zoneadm its index.
@@ -30,6 +31,8 @@ type IncompleteError struct {
 func (e *IncompleteError) Error() string {
 	return "the zone listing is incomplete: " + strings.Join(strings.Fields(e.Words), " ")
 }
+
+func (*IncompleteError) Kind() fault.Kind { return fault.Failed }
 
 // Hides says whether the zone may exist although the listing lacks it.
 func (e *IncompleteError) Hides(name string) bool {
@@ -129,6 +132,8 @@ type ConfigError struct {
 func (e *ConfigError) Error() string {
 	return fmt.Sprintf("configuration of zone %s: %v", e.Zone, e.Err)
 }
+
+func (*ConfigError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }

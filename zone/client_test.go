@@ -67,7 +67,7 @@ func TestListRefusesToBelieve(t *testing.T) {
 		}
 	}
 	_, err := List(t.Context(), newFake(t).answer("zoneadm list", answer{exit: 1, stderr: "zoneadm: out of memory\n"}))
-	if e, ok := errors.AsType[*host.CommandError](err); !ok || e.Kind != nil {
+	if e, ok := errors.AsType[*host.CommandError](err); !ok || e.Means != nil {
 		t.Errorf("a listing that failed: %v", err)
 	}
 }
@@ -193,8 +193,8 @@ func TestErrorsAreTypedByTheirText(t *testing.T) {
 		"": nil,
 	} {
 		err := failure(c, host.Result{Exit: 1, Stderr: []byte(text + "\n")}, "web1", "base")
-		if e, ok := errors.AsType[*host.CommandError](err); !ok || e.Kind != want {
-			t.Errorf("%q: kind %v, want %v", text, e.Kind, want)
+		if e, ok := errors.AsType[*host.CommandError](err); !ok || e.Means != want {
+			t.Errorf("%q: kind %v, want %v", text, e.Means, want)
 		}
 	}
 }
@@ -203,8 +203,8 @@ func TestABootFailureOfARealSystemHasNoKind(t *testing.T) {
 	const name = "9c0e03ca-a7c1-4dc9-a4f4-ac3766f584c3"
 	for _, sample := range beside.Files(t, "samples/illumos/zoneadm-boot-failure-*.stderr.txt") {
 		err := failure(bootCommand(name), host.Result{Exit: 1, Stderr: sample}, name)
-		if e, _ := errors.AsType[*host.CommandError](err); e.Kind != nil {
-			t.Errorf("kind %v: %v", e.Kind, err)
+		if e, _ := errors.AsType[*host.CommandError](err); e.Means != nil {
+			t.Errorf("kind %v: %v", e.Means, err)
 		}
 	}
 }

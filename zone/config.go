@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Config is the configuration of a zone: the part of zonecfg(8) that sledctl
@@ -64,6 +66,8 @@ type ValueError struct {
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("zone configuration: %s %q: %s", e.Property, e.Value, e.Reason)
 }
+
+func (*ValueError) Kind() fault.Kind { return fault.Failed }
 
 // Validate checks what zonecfg would refuse, or take for something else, before
 // it is run: zonecfg is no transaction, and a batch that fails half-way is
@@ -253,3 +257,5 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("zone %s: zonecfg wrote something else: %s is %s, wanted %s%s",
 		e.Zone, d.Property, cmp.Or(d.Found, "absent"), cmp.Or(d.Wanted, "absent"), more)
 }
+
+func (*MismatchError) Kind() fault.Kind { return fault.Failed }

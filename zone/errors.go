@@ -117,7 +117,7 @@ func failure(c host.Command, r host.Result, names ...string) error {
 	e := &host.CommandError{Command: c, Result: r}
 	for line := range strings.Lines(string(r.Stderr)) {
 		if kind := kindOfLine(strings.TrimRight(line, "\n"), names); kind != nil {
-			e.Kind = kind
+			e.Means = kind
 			break
 		}
 	}
@@ -129,5 +129,5 @@ func failure(c host.Command, r host.Result, names ...string) error {
 // of its own, but never alone.
 func untouched(err error) bool {
 	e, ok := errors.AsType[*host.CommandError](err)
-	return ok && e.Kind != nil && strings.Count(strings.TrimSpace(string(e.Result.Stderr)), "\n") == 0
+	return ok && e.Means != nil && strings.Count(strings.TrimSpace(string(e.Result.Stderr)), "\n") == 0
 }

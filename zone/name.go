@@ -3,6 +3,8 @@ package zone
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // NameMax is the longest name of a zone in bytes: ZONENAME_MAX of
@@ -17,6 +19,8 @@ type NameError struct {
 
 // Error names the name and the rule.
 func (e *NameError) Error() string { return fmt.Sprintf("zone name %q: %s", e.Name, e.Reason) }
+
+func (*NameError) Kind() fault.Kind { return fault.Usage }
 
 // ValidateName says whether a zone may have this name: 1 to 63 bytes, a letter
 // or digit first, then letters, digits, '.', '_' and '-'; not "global", not

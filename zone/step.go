@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // The steps that bring a zone up. Each is strict, and when it fails it takes
@@ -277,6 +278,8 @@ func (e *StateError) Error() string {
 	}
 	return fmt.Sprintf("zone %s is %s, not %s", e.Zone, state, strings.Join(wanted, " or "))
 }
+
+func (*StateError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap is host.ErrNotFound for a zone that is absent, host.ErrTransient for
 // one that is going down, else host.ErrState.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // The codes by which the control plane tells errors apart (omicron
@@ -29,6 +30,8 @@ type Error struct {
 
 // Error is the message.
 func (e *Error) Error() string { return e.Message }
+
+func (*Error) Kind() fault.Kind { return fault.Failed }
 
 // Body is what is sent of it.
 func (e *Error) Body(requestID string) any {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/instance"
 )
 
@@ -67,6 +68,8 @@ type FailedError struct {
 	*dropshot.Refusal
 	Failure json.RawMessage // what the command says of it; nil: it was none
 }
+
+func (*FailedError) Kind() fault.Kind { return fault.Failed }
 
 // maxAnswer bounds an answer, in bytes: some 100,000 instances.
 const maxAnswer = 64 << 20

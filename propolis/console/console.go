@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Line is the far end of a console.
@@ -63,6 +65,8 @@ type MovedError struct {
 // Error names the place.
 func (e *MovedError) Error() string { return "the machine has migrated to " + e.Destination }
 
+func (*MovedError) Kind() fault.Kind { return fault.Failed }
+
 // LostError is a place of which nothing is kept any more.
 type LostError struct{ Place Place }
 
@@ -73,3 +77,5 @@ func (e *LostError) Error() string {
 	}
 	return fmt.Sprintf("the output from byte %d on is not kept any more", e.Place.Byte)
 }
+
+func (*LostError) Kind() fault.Kind { return fault.Failed }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Kind is a way.
@@ -111,6 +112,8 @@ func (e *MissingError) Error() string {
 	}
 	return "Propolis cannot be brought into a zone on this host: " + strings.Join(ways, "; ")
 }
+
+func (*MissingError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what would be right.
 func (e *MissingError) Hint() string {

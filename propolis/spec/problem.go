@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Problem is one thing that is wrong with a spec, or with the document that it
@@ -35,6 +37,8 @@ type InvalidError struct {
 
 // Error lists them all.
 func (e *InvalidError) Error() string { return e.Summary() + ": " + e.Listed() }
+
+func (*InvalidError) Kind() fault.Kind { return fault.Usage }
 
 // Listed is the problems without what they are of.
 func (e *InvalidError) Listed() string {

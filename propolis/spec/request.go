@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // EnsureRequest is the body of PUT /instance. The server swallows fields that it
@@ -166,6 +168,8 @@ type TooLargeError struct{ Size int }
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the request has %d bytes: a Propolis server reads at most %d", e.Size, MaxRequest)
 }
+
+func (*TooLargeError) Kind() fault.Kind { return fault.Usage }
 
 // Encode is the request as it is sent to a server that speaks a version: the
 // same bytes for the same request. Errors: *VersionError, *TooLargeError.

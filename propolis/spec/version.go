@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Version is a version of the API, by its major number: the others are zero. A
@@ -64,6 +66,8 @@ func (e *VersionError) Error() string {
 	}
 	return fmt.Sprintf("version %s of the Propolis API cannot express it: %s", e.Version, strings.Join(all, "; "))
 }
+
+func (*VersionError) Kind() fault.Kind { return fault.Refused }
 
 // Needs is the first version that can express all of it.
 func (e *VersionError) Needs() Version {
