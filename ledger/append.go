@@ -59,6 +59,11 @@ func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture
 	if err := l.affirm(ctx, p); err != nil {
 		return nil, err
 	}
+	for _, m := range p.members {
+		if err := private(l.files, m.Location); err != nil {
+			return nil, err
+		}
+	}
 	if l.without.lacks(ruleOneLine) && len(facts) > 1 {
 		var err error
 		if p, err = l.append(ctx, p, facts[:1]); err != nil {

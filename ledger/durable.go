@@ -13,7 +13,12 @@ import (
 // firstSuffix ends the name of a file of a ledger whose creation is under way.
 const firstSuffix = ".first"
 
-const fileMode = 0o644
+// The files say what VMs are made of, and directories keep from others also the
+// files that an earlier sledctl made readable for all.
+const (
+	fileMode fs.FileMode = 0o600
+	dirMode  fs.FileMode = 0o700
+)
 
 // replace makes data the copy of that location: after a power cut there is the
 // old one or the new one. Whole is the rule that says so where it is called.
@@ -64,10 +69,27 @@ func makeDirectory(files host.Files, name string) error {
 	if err := makeDirectory(files, path.Dir(name)); err != nil {
 		return err
 	}
-	if err := files.Mkdir(name, 0o755); err != nil {
+	if err := files.Mkdir(name, dirMode); err != nil {
 		return err
 	}
 	return files.SyncDir(path.Dir(name))
+}
+
+// private takes from others what an earlier sledctl let them read.
+func private(files host.Files, at Location) error {
+	for _, one := range []struct {
+		name string
+		mode fs.FileMode
+	}{{path.Clean(at.Directory), dirMode}, {at.File(), fileMode}} {
+		info, err := files.Stat(one.name)
+		if err == nil && info.Mode.Perm()&^one.mode != 0 {
+			err = files.Chmod(one.name, one.mode)
+		}
+		if err != nil {
+			return fmt.Errorf("keep %s from other users: %w", one.name, cause(err))
+		}
+	}
+	return nil
 }
 
 // exists says whether there is anything of that name.

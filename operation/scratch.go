@@ -85,10 +85,10 @@ func (s *scratch) Update(_ context.Context, decide func(ledger.View) ([]ledger.F
 }
 
 func (s *scratch) write(name string, value []byte) error {
-	if err := host.MkdirAll(s.files, s.dir, 0o755); err != nil {
+	if err := host.MkdirAll(s.files, s.dir, 0o700); err != nil {
 		return err
 	}
-	return host.WriteFile(s.files, name, value, 0o644)
+	return host.WriteFile(s.files, name, value, 0o600)
 }
 
 // Unfinished lists the open intents of a subject, also of what was begun before

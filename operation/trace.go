@@ -96,7 +96,7 @@ func (r *recorder) write(files host.Files, runDir string, report Report) error {
 		return err
 	}
 	dir := traceDir(runDir)
-	if err := host.MkdirAll(files, dir, 0o755); err != nil {
+	if err := host.MkdirAll(files, dir, 0o700); err != nil {
 		return err
 	}
 	if err := put(files, path.Join(dir, report.ID+".jsonl"), out.Bytes()); err != nil {
@@ -106,7 +106,7 @@ func (r *recorder) write(files host.Files, runDir string, report Report) error {
 }
 
 func put(files host.Files, name string, data []byte) error {
-	f, err := files.Open(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	f, err := files.Open(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
