@@ -49,8 +49,22 @@ cross: ## for a sled and for a workstation
 docs: ## the pages of the manual that the program knows itself
 	$(GO) run ./docs/generate docs
 
-soak: ## what takes longer than a test may
-	SLEDCTL_SOAK=1 $(GO) test -timeout 4h ./...
+# The parts of what takes longer than a test may. Those of commands are apart, as each takes long.
+SOAK := lattice matrix pairs commands histories ledger mutants rest
+own := TestLattice|TestKillMatrix|TestKillPairs
+soak: $(addprefix soak-,$(or $(PART),$(SOAK))) ## what takes longer than a test may; PART=lattice, matrix, pairs, commands, histories, ledger, mutants or rest is one of it
+soak-lattice: what := -run '^TestLattice$$' ./commands
+soak-matrix: what := -run '^TestKillMatrix$$' ./commands
+soak-pairs: what := -run '^TestKillPairs$$' ./commands
+soak-commands: what := -skip '^($(own))$$' ./commands
+soak-histories: what := ./histories
+soak-ledger: what := ./ledger
+soak-mutants: what := ./test/mutants
+soak-rest: what = $(shell $(GO) list ./... | grep -vE '/(commands|histories|ledger|test/mutants)$$')
+soak-%:
+	@mkdir -p bin
+	$(if $(what),,$(error no part $*: want $(SOAK)))
+	SLEDCTL_SOAK=1 $(GO) test -count=1 -v -timeout 4h $(what) >bin/soak-$* 2>&1; was=$$?; grep -vE '^ *(=== |--- PASS)' bin/soak-$*; exit $$was
 
 clean:
 	rm -rf bin dist
