@@ -40,8 +40,8 @@ func settle(t *memTree, n *node) {
 }
 
 // Cut returns the file system as it may be after the power failed now: what
-// was not flushed is there, is not, or, of a write, is there in part: cut at
-// any byte, or as zeros from there on. Choose picks one of n, from 0 to n-1,
+// was not flushed is there, is not, or, of a write, is there up to any byte: ZFS
+// grows a file with what is written into it, never before. Choose picks one of n, from 0 to n-1,
 // as (*rand.Rand).IntN does; always 0 gives what is certain and nothing else,
 // always n-1 everything. Nobody holds a lock there. The file system itself
 // goes on, so it can be cut again in other ways.
@@ -110,16 +110,12 @@ func (c *cut) survivor(n *node) *node {
 
 // partOf chooses what of an unflushed write got to the disk.
 func (c *cut) partOf(p patch) patch {
-	const none, torn, zeroed, ways = 0, 1, 2, 4
+	const none, torn, ways = 0, 1, 3
 	switch c.choose(ways) {
 	case none:
 		return patch{}
 	case torn:
 		return patch{off: p.off, data: p.data[:c.choose(len(p.data)+1)], empty: p.empty}
-	case zeroed:
-		data := append([]byte(nil), p.data...)
-		clear(data[c.choose(len(data)+1):])
-		return patch{off: p.off, data: data, empty: p.empty}
 	}
 	return p
 }

@@ -135,7 +135,7 @@ func (l *lab) twin(d *disk) error {
 		if other != d && other.mounted {
 			d.files = other.files.Clone()
 			d.flush()
-			l.stray = slices.Concat(l.stray, []string{d.at.Pool})
+			l.strayed(d)
 			return nil
 		}
 	}

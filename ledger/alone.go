@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -44,14 +45,22 @@ func (l *Ledger) change(ctx context.Context, p *picture, e Epoch, first, others 
 	if l.without.lacks(ruleOld) {
 		first, others = others, first
 	}
+	if err := l.unstamp(); err != nil {
+		return nil, fmt.Errorf("change who keeps the state file: %w", err)
+	}
 	for _, copies := range [][]*copyAt{first, others} {
 		if err := l.write(copies, line, ruleSure); err != nil {
 			return nil, l.kill(err, false)
 		}
 	}
-	p, err := l.settle()
+	p, err := l.settle(p)
 	if err != nil {
 		return nil, err
 	}
-	return p, l.testify(ctx, p)
+	if err := l.testify(ctx, p); err != nil {
+		return nil, err
+	}
+	p.evidence.agreed, p.evidence.marks = true, max(1, p.evidence.marks)
+	l.restamp(p, true)
+	return p, nil
 }

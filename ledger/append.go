@@ -28,10 +28,7 @@ func (l *Ledger) Update(ctx context.Context, decide func(View) ([]Fact, error)) 
 }
 
 func (l *Ledger) update(ctx context.Context, p *picture, decide func(View) ([]Fact, error)) (View, error) {
-	if err := l.doubt(ctx, p); err != nil {
-		return View{}, err
-	}
-	view, err := p.view(p.members[0])
+	view, err := p.view(p.best)
 	if err != nil {
 		return View{}, err
 	}
@@ -51,7 +48,7 @@ func (l *Ledger) update(ctx context.Context, p *picture, decide func(View) ([]Fa
 		return view, err
 	}
 	l.tidy(p)
-	return p.view(p.members[0])
+	return p.view(p.best)
 }
 
 // append writes one line to all present members, which are equal.
@@ -76,6 +73,9 @@ func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture
 		members = members[:1]
 	}
 	line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)
+	if size := len(p.best.text.data) + len(line); size > maxFile {
+		return nil, fmt.Errorf("the state file would have %d bytes: at most %d are possible", size, maxFile)
+	}
 	err := l.write(members, line, ruleSync)
 	if err != nil && l.without.lacks(ruleOnce) {
 		err = l.write(members, line, ruleSync)
@@ -83,14 +83,24 @@ func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture
 	if err != nil && !l.without.lacks(ruleFailed) {
 		return nil, l.kill(err, true)
 	}
-	return l.settle()
+	next, err := l.settle(p)
+	if err == nil {
+		l.restamp(next, true)
+	}
+	return next, err
 }
 
-// settle applies the rules again after a write.
-func (l *Ledger) settle() (*picture, error) {
+// settle applies the rules again after a write by someone who had found p.
+func (l *Ledger) settle(p *picture) (*picture, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.decide()
+	next, err := l.decide()
+	if err == nil {
+		next.evidence = p.evidence
+		next.evidence.doubt = ""
+		next.unconfirmed = next.doubts()
+	}
+	return next, err
 }
 
 // write appends a line to copies that are equal: to all of them, then each is
@@ -140,7 +150,7 @@ func (c *copyAt) with(files host.Files, line []byte) (*copyAt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &copyAt{Location: c.Location, text: longer, info: info}, nil
+	return &copyAt{Location: c.Location, text: longer, info: info, left: c.left}, nil
 }
 
 // kill ends the use of l: after a failed write only a new Open can tell what

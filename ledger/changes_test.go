@@ -28,7 +28,7 @@ func (l *lab) join(d *disk) error {
 	switch {
 	case err == nil && !member:
 		l.changes++
-		l.stray = slices.DeleteFunc(slices.Clone(l.stray), func(name string) bool { return name == d.at.Pool })
+		l.strays = slices.DeleteFunc(slices.Clone(l.strays), func(name string) bool { return name == d.at.Pool })
 	case errors.Is(err, ErrDead):
 		l.belief = l.ifUnknown
 	}
@@ -92,7 +92,7 @@ func (l *lab) keep(d *disk) error {
 	if err != nil {
 		return err
 	}
-	l.stray = slices.Concat(l.stray, l.sled.gone(loss))
+	l.strays = slices.Concat(l.strays, l.sled.gone(loss))
 	l.ifNot, l.ifUnknown = l.belief, l.belief.changing()
 	l.ifUnknown.waver(kept)
 	if err := l.process().keep(ctx, loss, reason{"lab", "keep"}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -13,10 +14,11 @@ import (
 // Verdict is a word for what a place holds.
 type Verdict string
 
-// The verdicts. Only the first four are sound.
+// The verdicts. Only the first five are sound.
 const (
 	IsMember   Verdict = "member"
 	IsBehind   Verdict = "behind"   // a member that the next writer brings up
+	IsTorn     Verdict = "torn"     // a member behind whose end a line was begun, which the next writer cuts
 	IsUnused   Verdict = "unused"   // an earlier state, or one whose end was never acknowledged; no member
 	IsNone     Verdict = "none"     // no file, and none is expected
 	IsMissing  Verdict = "missing"  // a member, and not there
@@ -24,10 +26,15 @@ const (
 	IsTwin     Verdict = "twin"     // the same copy is in another place too
 	IsForked   Verdict = "forked"   // neither what the best copy has been nor its continuation
 	IsUnproved Verdict = "unproved" // a copy that only others could confirm, and they are missing
+	IsDamaged  Verdict = "damaged"  // something that no writer leaves stands behind its last line
+	IsRewound  Verdict = "rewound"  // it lacks lines that were in it
+	IsForeign  Verdict = "another sled's"
 )
 
 // Sound says whether nothing has to be done about it.
-func (v Verdict) Sound() bool { return v == IsMember || v == IsBehind || v == IsUnused || v == IsNone }
+func (v Verdict) Sound() bool {
+	return v == IsMember || v == IsBehind || v == IsTorn || v == IsUnused || v == IsNone
+}
 
 // Examined is one place.
 type Examined struct {
@@ -46,8 +53,39 @@ type Examined struct {
 // Examination is what Check found.
 type Examination struct {
 	Places   []Examined
+	Marks    []Marked
+	Seen     *Seen // by this boot; nil: nothing
 	Warnings []string
 	Faults   []error // what is wrong; none: nothing
+}
+
+// Marked is what the disks of one pool say.
+type Marked struct {
+	Pool string
+	Mark *Mark // nil: nothing
+	Says Says
+}
+
+// Says is a word for what a mark is worth.
+type Says string
+
+// What a mark may be.
+const (
+	SaysCurrent Says = "current"
+	SaysOlder   Says = "older"          // its pool was away when the members were changed
+	SaysNewer   Says = "newer"          // of an epoch that no copy knows
+	SaysOther   Says = "another sled's" // of another ledger
+	SaysGivenUp Says = "given up"       // an operator went on in spite of it
+	SaysNothing Says = "none"           // the pool has no mark
+)
+
+// Seen is the last line that was acknowledged, or shown for sure, in this boot.
+type Seen struct {
+	Ledger string
+	Epoch  uint64
+	Seq    uint64
+	Hash   string
+	Agreed bool // the witness was heard since, with these disks
 }
 
 // Err is an *UnsoundError, or nil.
@@ -76,13 +114,16 @@ func Check(ctx context.Context, files host.Files, places Places) (Examination, e
 	switch {
 	case ctx.Err() != nil:
 		return x, ctx.Err()
+	case exhausted(err):
+		return x, err
 	case err != nil:
 		x.Faults = append(x.Faults, l.missed(ctx, err))
 		p = nil
 	default:
 		x.Faults = append(x.Faults, l.suspect(ctx, p)...)
-		x.Warnings = p.warnings
+		x.Warnings = View{warnings: p.warnings, unconfirmed: p.unconfirmed}.Warnings()
 	}
+	x.Marks, x.Seen = l.marks(ctx, p), l.seenSoFar(p)
 	for _, at := range l.places.Locations {
 		place, faults := l.examine(at, p)
 		x.Places, x.Faults = append(x.Places, place), append(x.Faults, faults...)
@@ -99,10 +140,65 @@ func (l *Ledger) suspect(ctx context.Context, p *picture) []error {
 	for _, s := range p.epoch.Lost {
 		faults = append(faults, fmt.Errorf("%w: it is kept without %v", ErrMissing, s))
 	}
-	if _, _, err := l.consult(ctx, p); err != nil {
-		faults = append(faults, err)
+	p.evidence = &evidence{stamp: l.stamped(), disks: l.disks()}
+	for _, refuse := range []func(*picture) error{l.seenMore, l.damaged, l.outlived} {
+		if err := refuse(p); err != nil {
+			faults = append(faults, err)
+			p.foreign = p.foreign || errors.Is(err, ErrForeign)
+		}
 	}
+	if err := l.ask(ctx, p); err != nil {
+		faults = append(faults, err)
+		p.foreign = p.foreign || errors.Is(err, ErrForeign)
+	}
+	if p.evidence.unheard != nil {
+		faults = append(faults, p.evidence.unheard)
+	}
+	p.unconfirmed = p.doubts()
 	return faults
+}
+
+// marks is what each pool says.
+func (l *Ledger) marks(ctx context.Context, p *picture) []Marked {
+	said, err := l.places.Witness.Read(ctx)
+	if err != nil {
+		return nil // and a fault
+	}
+	var out []Marked
+	for _, s := range said {
+		m := Marked{Pool: s.Pool, Says: SaysNothing}
+		if s.Marked {
+			m.Mark, m.Says = &s.Mark, ""
+		}
+		if s.Marked && p != nil {
+			m.Says = p.says(s.Mark)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func (p *picture) says(m Mark) Says {
+	t := p.best.text
+	switch {
+	case m == p.epoch.mark(t.Ledger):
+		return SaysCurrent
+	case slices.ContainsFunc(t.givenUp(), m.endedBy):
+		return SaysGivenUp
+	case m.Ledger != t.Ledger:
+		return SaysOther
+	case m.N > p.epoch.N || m.N == p.epoch.N:
+		return SaysNewer
+	}
+	return SaysOlder
+}
+
+func (l *Ledger) seenSoFar(p *picture) *Seen {
+	s := l.stamped()
+	if s == nil {
+		return nil
+	}
+	return &Seen{s.Ledger, s.N, s.Seq, s.Hash, p != nil && s.vouches(p.epoch, l.disks(), l.without)}
 }
 
 // examine looks at one place; p is nil where the copies cannot be believed.
@@ -115,7 +211,7 @@ func (l *Ledger) examine(at Location, p *picture) (Examined, []error) {
 	x.Copy, x.Ledger, x.Head, x.Epoch = c.text.Copy, c.text.Ledger, c.text.head(), c.text.epoch().N
 	x.Lines = len(c.text.lines)
 	x.Verdict, x.Detail = l.judge(c, p)
-	faults := c.decode(&x)
+	faults := append(accused(x), c.decode(&x)...)
 	lines := map[uint64][]byte{}
 	if err := addHistories(l.files, c, lines); err != nil {
 		faults = append(faults, err)
@@ -140,7 +236,7 @@ func (c *copyAt) decode(x *Examined) []error {
 		}
 		for _, f := range e.Facts {
 			if !json.Valid(f.Value) {
-				err = &fault{i + 2, fmt.Sprintf("the value of %s is not JSON", f.Key)}
+				err = &fault{line: i + 2, reason: fmt.Sprintf("the value of %s is not JSON", f.Key)}
 			}
 		}
 	}
@@ -158,12 +254,16 @@ func (l *Ledger) examineAbsent(x Examined, p *picture) (Examined, []error) {
 			why = a.Err
 		}
 	}
+	var faults []error
+	if b, ok := errors.AsType[*BrokenError](why); ok && p != nil && b.Last > p.best.text.head().Seq {
+		faults = append(faults, fmt.Errorf("%w: lines up to seq %d can be read behind the break in %s; the best copy ends at %v", ErrRewound, b.Last, x.File(), p.best.text.head()))
+	}
 	x.Verdict, x.Detail = IsNone, strings.TrimPrefix(fmt.Sprint(cause(why)), x.File()+": ")
 	if p != nil {
 		for _, m := range p.missing {
 			if m.Pool == x.Pool {
 				x.Verdict, x.Copy = IsMissing, m.Copy
-				return x, nil
+				return x, faults
 			}
 		}
 	}
@@ -172,7 +272,18 @@ func (l *Ledger) examineAbsent(x Examined, p *picture) (Examined, []error) {
 		return x, nil
 	}
 	x.Verdict = IsBroken
-	return x, []error{fmt.Errorf("%s: %w", x.File(), why)}
+	return x, append(faults, fmt.Errorf("%s: %w", x.File(), why))
+}
+
+// accused is what is wrong with a copy beside what is wrong with all.
+func accused(x Examined) []error {
+	switch x.Verdict {
+	case IsDamaged:
+		return []error{fmt.Errorf("%w: %s: %s", ErrDamaged, x.File(), x.Detail)}
+	case IsRewound:
+		return []error{fmt.Errorf("%w: %s: %s", ErrRewound, x.File(), x.Detail)}
+	}
+	return nil
 }
 
 // judge says what a copy is worth.
@@ -190,10 +301,30 @@ func (l *Ledger) judge(c *copyAt, p *picture) (Verdict, string) {
 		return IsUnused, "it is no member"
 	case !member:
 		return IsUnused, "it is no member, and an earlier state"
-	case c.text.torn > 0:
-		return IsBehind, "its last line is torn"
-	case relation == behind:
-		return IsBehind, fmt.Sprintf("the best copy is at %v", p.best.text.head())
+	case p.foreign:
+		return IsForeign, "the sled has another ledger"
+	}
+	return p.judgeMember(c, relation)
+}
+
+// judgeMember says what a member is worth.
+func (p *picture) judgeMember(c *copyAt, r relation) (Verdict, string) {
+	head, has := p.best.text.head(), c.text.head()
+	switch s := p.evidence.stamp; {
+	case c.text.end == endDamaged:
+		return IsDamaged, End{c.File(), has, c.text.rest, c.text.begun}.what()
+	case s != nil && !s.heldBy(c.text) && !s.heldBy(p.best.text):
+		return IsRewound, fmt.Sprintf("this boot acknowledged seq %d", s.Seq)
+	case c.left > head.Seq:
+		return IsRewound, "lines up to the number of " + historyName(c.left) + " were in it"
+	case head.Seq > has.Seq+1:
+		return IsRewound, fmt.Sprintf("%d lines behind, more than a crash can leave", head.Seq-has.Seq)
+	case r == behind:
+		return IsBehind, fmt.Sprintf("the best copy is at %v", head)
+	case c.text.end == endTorn:
+		return IsTorn, "a line was begun behind its last one, and not finished"
+	case c.text.end == endBare:
+		return IsMember, "its last line has lost its newline, which the next writer gives it"
 	}
 	return IsMember, ""
 }

@@ -31,7 +31,7 @@ func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
 		"unmounted":  {func(s *sled) { s.disks[1].mounted = false }, []Verdict{IsMember, IsMissing}, ErrMissing},
 		"blank":      {func(s *sled) { s.disks[1].format() }, []Verdict{IsMember, IsMissing}, ErrMissing},
 		"both blank": {func(s *sled) { s.disks[0].format(); s.disks[1].format() }, []Verdict{IsNone, IsNone}, ErrAbsent},
-		"torn":       {func(s *sled) { try(t, s.Append(s.disks[1].at.File(), []byte(`{"hash":"1`))) }, []Verdict{IsMember, IsBehind}, nil},
+		"torn":       {func(s *sled) { try(t, s.Append(s.disks[1].at.File(), []byte(`{"hash":"1`))) }, []Verdict{IsMember, IsTorn}, nil},
 		"behind": {func(s *sled) {
 			x := s.open1(t, s.disks[1])
 			s.put(t, s.disks[1].at.File(), x.data[:x.lines[len(x.lines)-2].end+1])
@@ -43,7 +43,7 @@ func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
 			set(t, s.degrade(t), fact("x", "1"))
 			s.disks[1].mounted = true
 		}, []Verdict{IsMember, IsUnused}, ErrMissing},
-		"overruled":        {func(s *sled) { s.witness.mark = &Mark{"other", 9, "other"} }, []Verdict{IsMember, IsMember}, ErrOverruled},
+		"overruled":        {func(s *sled) { s.witness.mark = &Mark{"other", 9, "other"} }, []Verdict{IsForeign, IsForeign}, ErrForeign},
 		"another ledger's": {func(s *sled) { s.put(t, s.disks[1].at.File(), made(t).data) }, []Verdict{IsForked, IsForked}, ErrForked},
 		"history": {func(s *sled) {
 			l := s.open(t)

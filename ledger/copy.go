@@ -17,12 +17,13 @@ var (
 	errNoPlace    = errors.New("its place is not among those that were looked at")
 )
 
-// copyAt is the copy in a location: found whole, up to a torn end, and flushed
-// as it was read. It is never changed.
+// copyAt is the copy in a location: found whole, up to its end, and flushed as it
+// was read. It is never changed.
 type copyAt struct {
 	Location
 	text *text
 	info host.Info // of the file when it was read
+	left uint64    // the last line that a history file of this copy holds; 0: it has none
 }
 
 // seat is the copy as a member.
@@ -65,7 +66,7 @@ func (at Location) Mounted(files host.Files) error {
 // broken is a *BrokenError, if err is a fault of a text.
 func broken(file string, err error) error {
 	if f, ok := errors.AsType[*fault](err); ok {
-		return &BrokenError{File: file, Line: f.line, Reason: f.reason}
+		return &BrokenError{File: file, Line: f.line, Reason: f.reason, Last: f.last}
 	}
 	return err
 }

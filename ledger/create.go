@@ -66,12 +66,12 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 	if len(there) > 0 && !l.without.lacks(ruleNoFile) {
 		return l.finish(ctx, there, c.On) // whatever is wrong elsewhere: this is no new sled
 	}
-	mark, ok, werr := l.places.Witness.Read(ctx)
+	mark, werr := l.before(ctx)
 	if werr != nil {
-		return fmt.Errorf("ask its witness: %w", werr)
+		return werr
 	}
-	if ok && !c.Anew && !l.without.lacks(ruleNoMark) {
-		return &OverruledError{Mark: mark}
+	if mark != nil && !c.Anew && !l.without.lacks(ruleNoMark) {
+		return &OverruledError{Mark: *mark}
 	}
 	if err == nil {
 		err = l.makeRoom(&c)
@@ -80,8 +80,11 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 		return err
 	}
 	first := Epoch{N: 1, ID: newID(), Who: c.Who, Why: "created"}
-	if ok {
-		first.N, first.Despite, first.Why = mark.N+1, &mark, "created anew"
+	if mark != nil {
+		first.N, first.Despite, first.Why = mark.N+1, mark, "created anew"
+		if err := l.forgetStamp(); err != nil {
+			return err
+		}
 	}
 	t := newText(c.On, first, time.Now())
 	for i, at := range c.On {
@@ -91,6 +94,20 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 		}
 	}
 	return l.begin(ctx, t, c.On)
+}
+
+// before is the mark of the ledger that the sled had: what its witness says, or
+// else what this boot has seen.
+func (l *Ledger) before(ctx context.Context) (*Mark, error) {
+	said, err := l.places.Witness.Read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask its witness: %w", err)
+	}
+	mark, err := latest(said)
+	if s := l.stamped(); err == nil && mark == nil && s != nil {
+		mark = &Mark{Ledger: s.Ledger, N: s.N, Epoch: s.Epoch}
+	}
+	return mark, err
 }
 
 // atHand is the locations whose dataset is mounted.
@@ -138,7 +155,7 @@ func (l *Ledger) begin(ctx context.Context, first *text, locations []Location) e
 			return err
 		}
 	}
-	return l.places.Witness.Write(ctx, first.epochs[0].mark(first.Ledger))
+	return l.places.Witness.Write(ctx, first.epochs[0].mark(first.Ledger), first.givenUp()...)
 }
 
 // there is the locations that hold a file. Every place must be at hand, also
@@ -204,12 +221,12 @@ func (l *Ledger) finish(ctx context.Context, there, on []Location) error {
 // fresh says whether the text holds the first line of a ledger and nothing
 // else, the same as another's.
 func (t *text) fresh(other *text) bool {
-	return len(t.lines) == 1 && t.torn == 0 && t.Base.Seq == 0 && t.epochs[0].seated(t.Copy) &&
+	return len(t.lines) == 1 && t.end == endWhole && t.Base.Seq == 0 && t.epochs[0].seated(t.Copy) &&
 		(other == nil || other.Ledger == t.Ledger && other.head() == t.head() && other.Copy != t.Copy)
 }
 
 func readText(files host.Files, name string) (*text, error) {
-	data, err := host.ReadFile(files, name)
+	data, err := readAtMost(files, name, maxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,11 @@ var (
 	ErrExists    = errors.New("there is a state file already")                        // *ExistsError
 	ErrOverruled = errors.New("the sled went on with other copies of the state file") // *OverruledError
 	ErrUnsound   = errors.New("the state file is not sound")                          // *UnsoundError
+
+	ErrDamaged      = errors.New("the end of the state file is damaged")                        // *DamagedError
+	ErrRewound      = errors.New("the state file lacks what was in it")                         // *RewoundError
+	ErrForeign      = errors.New("these copies of the state file are another sled's")           // *ForeignError
+	ErrContradicted = errors.New("the sled's disks contradict each other about the state file") // *ContradictionError
 	// ErrDead is a write that failed half-way, and every use of the same Ledger
 	// after it. Whether the facts were written is unknown until the next Open.
 	ErrDead = errors.New("the state file was not written as it should have been") // *WriteError
@@ -163,11 +168,16 @@ type BrokenError struct {
 	File   string
 	Line   int // from 1, the header
 	Reason string
+	Last   uint64 // the last line behind it that can be read; 0: none
 }
 
 // Error names file and line.
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("%v: %s: line %d: %s", ErrBroken, e.File, e.Line, e.Reason)
+	said := fmt.Sprintf("%v: %s: line %d: %s", ErrBroken, e.File, e.Line, e.Reason)
+	if e.Last > 0 {
+		said += fmt.Sprintf("; behind it lines up to seq %d can be read", e.Last)
+	}
+	return said
 }
 
 // Unwrap gives ErrBroken.
@@ -235,6 +245,102 @@ func (e *WriteError) Unwrap() []error { return []error{ErrDead, e.Err} }
 // Hint says what would be right.
 func (e *WriteError) Hint() string {
 	return "run the same command again: it finds out what was written"
+}
+
+// DamagedError is ErrDamaged: what was written last cannot be read in any copy.
+type DamagedError struct{ Ends []End }
+
+// End is a damaged one.
+type End struct {
+	File  string
+	Head  Head   // the last line that can be read
+	Bytes int64  // behind it
+	Seq   uint64 // that these bytes give themselves; 0: it cannot be read
+}
+
+// String names the file and what stands there.
+func (e End) String() string { return e.File + ": " + e.what() }
+
+func (e End) what() string {
+	said := fmt.Sprintf("%d bytes behind %v are no line", e.Bytes, e.Head)
+	if e.Seq > 0 {
+		said += fmt.Sprintf(", and begin as seq %d does", e.Seq)
+	}
+	return said
+}
+
+// Error names the files.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%v, and what was written there cannot be read in any copy: %s", ErrDamaged, join(e.Ends))
+}
+
+// Unwrap gives ErrDamaged.
+func (e *DamagedError) Unwrap() error { return ErrDamaged }
+
+// Hint says what would be right.
+func (e *DamagedError) Hint() string {
+	return "bring a disk back that holds another copy; if there is none: `sledctl ledger heal --keep COPY` goes on without what cannot be read"
+}
+
+// RewoundError is ErrRewound: the copies end before a line that was acknowledged.
+type RewoundError struct {
+	Seen    uint64 // that line
+	Head    Head   // of the best copy
+	Files   []string
+	History string // the name of the file beside it that says so; empty: this boot's stamp does
+}
+
+// Error names the files.
+func (e *RewoundError) Error() string {
+	files := strings.Join(e.Files, ", ")
+	if e.History != "" {
+		return fmt.Sprintf("%v: lines up to seq %d were in %s, as %s beside it says; it ends at %v", ErrRewound, e.Seen, files, e.History, e.Head)
+	}
+	return fmt.Sprintf("%v: this boot acknowledged seq %d; the copies end at %v: %s", ErrRewound, e.Seen, e.Head, files)
+}
+
+// Unwrap gives ErrRewound.
+func (e *RewoundError) Unwrap() error { return ErrRewound }
+
+// Hint says what would be right.
+func (e *RewoundError) Hint() string { return (&OverruledError{Files: e.Files}).Hint() }
+
+// ForeignError is ErrForeign: the disks that are there belong to another sled.
+type ForeignError struct {
+	Found string // the ledger of the copies
+	Sled  string // the one that the sled has
+	Files []string
+}
+
+// Error names both ledgers.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%v: they are of ledger %s, this sled's is %s: %s", ErrForeign, e.Found, e.Sled, strings.Join(e.Files, ", "))
+}
+
+// Unwrap gives ErrForeign, and ErrOverruled: another state file is in force.
+func (e *ForeignError) Unwrap() []error { return []error{ErrForeign, ErrOverruled} }
+
+// Hint says what would be right.
+func (e *ForeignError) Hint() string {
+	return "put this sled's disks back; if it is to go on with these for good: `sledctl ledger heal --keep COPY`"
+}
+
+// ContradictionError is ErrContradicted: two pools name different epochs of one
+// number.
+type ContradictionError struct{ Both [2]Testimony }
+
+// Error names the pools.
+func (e *ContradictionError) Error() string {
+	a, b := e.Both[0], e.Both[1]
+	return fmt.Sprintf("%v: pool %s says %v, pool %s says %v", ErrContradicted, a.Pool, a.Mark, b.Pool, b.Mark)
+}
+
+// Unwrap gives ErrContradicted.
+func (e *ContradictionError) Unwrap() error { return ErrContradicted }
+
+// Hint says what would be right.
+func (e *ContradictionError) Hint() string {
+	return "take the disk out that is not this sled's; if both are: zfs inherit sledctl:ledger on the pool that is wrong"
 }
 
 // UnsoundError is ErrUnsound: all that Check found wrong.

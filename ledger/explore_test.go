@@ -7,7 +7,13 @@ import (
 
 // after is what a step leads to: one state, or several where it may be killed
 // or the power chooses.
-func (l *lab) after(s step, b bounds, next func(*lab)) error {
+func (l *lab) after(s step, b bounds, then func(*lab)) error {
+	next := func(c *lab) {
+		if c.unseen {
+			c.sled.forgotten()
+		}
+		then(c)
+	}
 	if s.cut != nil {
 		return l.cuts(s, b, next)
 	}
@@ -23,7 +29,7 @@ func (l *lab) after(s step, b bounds, next func(*lab)) error {
 	c.ifNot, c.ifUnknown = belief{}, belief{}
 	if s.kills {
 		f.end(c)
-		for at := range kills(f.changes, len(l.sled.disks)+1) {
+		for at := range kills(f.changes, len(l.sled.disks)+2) {
 			next(f.killed(c, at))
 		}
 	}

@@ -55,8 +55,15 @@ func (f *film) of(l *lab) {
 		}
 	}
 	l.sled.witness.note = func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		note(change{len(l.sled.disks), false})
 		f.marks = append(f.marks, l.sled.witness.mark)
+	}
+	l.sled.note = func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		note(change{len(l.sled.disks) + 1, false})
 	}
 }
 
@@ -81,7 +88,7 @@ func (f *film) end(l *lab) {
 		f.settle(i, d)
 		d.note = nil
 	}
-	l.sled.witness.note = nil
+	l.sled.witness.note, l.sled.note = nil, nil
 }
 
 // killed is the state in which each disk, and at last the witness, has seen so

@@ -23,7 +23,8 @@ type Entry struct {
 
 // History is every append that is still to be read, oldest first: the lines of
 // the ledger, dead ones too, and those that rewrites have put beside it on any
-// present member. Numbers are missing where the oldest are gone.
+// present member. Numbers are missing where the oldest are gone. What is
+// unconfirmed is told to places.Warn.
 //
 // An error ends it: those of Open first; at the end, if a history file cannot
 // be read, its ErrBroken or the file system's.
@@ -52,24 +53,18 @@ func past(ctx context.Context, files host.Files, places Places) (map[uint64][]by
 		return nil, err
 	}
 	defer unlock()
-	p, err := l.look(ctx)
+	p, err := l.shown(ctx)
 	if err != nil {
-		return nil, l.missed(ctx, err)
-	}
-	if len(p.members) == 0 {
-		return nil, p.missingError()
+		return nil, err
 	}
 	lines := map[uint64][]byte{}
-	least := p.shortest().text
 	var failed error
 	for _, c := range p.members {
 		if err := addHistories(files, c, lines); err != nil && failed == nil {
 			failed = err
 		}
 		for i, at := range c.text.lines {
-			if at.seq <= least.head().Seq {
-				lines[at.seq] = c.text.line(i)
-			}
+			lines[at.seq] = c.text.line(i)
 		}
 	}
 	return lines, failed
@@ -81,7 +76,7 @@ func addHistories(files host.Files, c *copyAt, lines map[uint64][]byte) error {
 	var failed error
 	for _, seq := range all {
 		name := path.Join(c.Directory, historyName(seq))
-		data, err := host.ReadFile(files, name)
+		data, err := readAtMost(files, name, maxFile)
 		if err == nil {
 			err = broken(name, addLeft(data, c.text.Ledger, lines))
 		}
@@ -100,19 +95,19 @@ func addHistories(files host.Files, c *copyAt, lines map[uint64][]byte) error {
 func addLeft(data []byte, ledger string, lines map[uint64][]byte) error {
 	h, at, err := cutHeader(data)
 	if err != nil {
-		return &fault{1, err.Error()}
+		return &fault{line: 1, reason: err.Error()}
 	}
 	if h.Ledger != ledger {
-		return &fault{1, "the file is of ledger " + h.Ledger}
+		return &fault{line: 1, reason: "the file is of ledger " + h.Ledger}
 	}
 	if string(newChain().hash(data[at:])) != h.Base.Sum {
-		return &fault{2, "the lines do not match their sum"}
+		return &fault{line: 2, reason: "the lines do not match their sum"}
 	}
 	for line := range bytes.Lines(data[at:]) {
 		line = bytes.TrimSuffix(line, []byte{'\n'})
 		f, ok := cutLine(line)
 		if !ok {
-			return &fault{2, "not a line of a state file"}
+			return &fault{line: 2, reason: "not a line of a state file"}
 		}
 		lines[f.seq] = line
 	}

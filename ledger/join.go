@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"time"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 // Join makes copies in the given locations and members of them. A location
@@ -84,8 +86,34 @@ func (l *Ledger) setAside(at Location) error {
 	if err != nil || !found || l.without.lacks(ruleAside) {
 		return err
 	}
-	aside := fmt.Sprintf("aside-%s-%s.jsonl", time.Now().UTC().Format("20060102T150405Z"), newID())
-	return rename(l.files, at.File(), path.Join(at.Directory, aside))
+	return rename(l.files, at.File(), path.Join(at.Directory, asideName()))
+}
+
+func asideName() string {
+	return fmt.Sprintf("aside-%s-%s.jsonl", time.Now().UTC().Format("20060102T150405Z"), newID())
+}
+
+// spare keeps what a file holds readable before it is replaced, and says so. The
+// file keeps its name meanwhile: should its writer be killed, no copy is missing.
+// What is read of no file is not copied either: such a one is renamed.
+func (l *Ledger) spare(c *copyAt) error {
+	if l.without.lacks(ruleSpare) {
+		return nil
+	}
+	data, err := readAtMost(l.files, c.File(), maxFile)
+	var aside string
+	switch {
+	case c.info.Size > maxFile:
+		aside = asideName()
+		err = rename(l.files, c.File(), path.Join(c.Directory, aside))
+	case err == nil:
+		aside = fmt.Sprintf("aside-seq%d-%.16s.jsonl", c.text.head().Seq, newChain().hash(data))
+		err = host.WriteFile(l.files, path.Join(c.Directory, aside), data, fileMode)
+	}
+	if err == nil {
+		l.warn(fmt.Sprintf("%s was mended; what it held is in %s beside it", c.File(), aside))
+	}
+	return err
 }
 
 // admit begins the epoch in which the newcomers count. The old members get its

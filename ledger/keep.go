@@ -62,13 +62,11 @@ func (l *Ledger) lose(ctx context.Context, name string) (Loss, error) {
 		return Loss{}, err
 	}
 	loss := Loss{Kept: kept.File(), Head: kept.text.head(), keep: kept.Location}
-	mark, ok, err := l.places.Witness.Read(ctx)
+	h, err := l.saidOf(ctx, kept)
 	if err != nil {
-		return Loss{}, fmt.Errorf("ask the witness of the state file: %w", err)
+		return Loss{}, err
 	}
-	if ok && !kept.text.knows(mark) {
-		loss.Unseen = &mark
-	}
+	loss.Unseen = h.against(kept.text)
 	for _, c := range copies {
 		if c == kept {
 			continue
@@ -80,6 +78,15 @@ func (l *Ledger) lose(ctx context.Context, name string) (Loss, error) {
 		loss.Others = append(loss.Others, Given{File: c.File(), Head: c.text.head(), Facts: facts})
 	}
 	return loss, nil
+}
+
+// saidOf is what the witness says of a copy.
+func (l *Ledger) saidOf(ctx context.Context, c *copyAt) (heard, error) {
+	said, err := l.places.Witness.Read(ctx)
+	if err != nil {
+		return heard{}, &unheardError{err}
+	}
+	return c.text.weigh(said)
 }
 
 // copies is all that can be read, whatever the rules say of it.
@@ -180,7 +187,7 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 	if !now.is(loss) {
 		return ErrChanged
 	}
-	if err := l.flushGone(); err != nil {
+	if err := errors.Join(l.flushGone(), l.forgetStamp()); err != nil {
 		return err
 	}
 	kept, err := l.whole(ctx, l.at(loss.keep))
@@ -202,7 +209,12 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 	if err != nil {
 		return err
 	}
-	return l.testify(ctx, p)
+	if err := l.testify(ctx, p); err != nil {
+		return err
+	}
+	p.evidence = &evidence{disks: l.disks()} // who comes next hears the witness
+	l.restamp(p, true)
+	return nil
 }
 
 // giveUp sets the others aside.
@@ -233,10 +245,16 @@ func (l *Ledger) flushGone() error {
 	return nil
 }
 
-// whole is the copy without a torn end.
+// whole is the copy without what stands behind its last line.
 func (l *Ledger) whole(ctx context.Context, c *copyAt) (*copyAt, error) {
-	if c.text.torn == 0 {
+	if err := l.forgetLeft(c); err != nil {
+		return nil, l.kill(err, false)
+	}
+	if c.text.end == endWhole {
 		return c, nil
+	}
+	if err := l.spare(c); err != nil {
+		return nil, l.kill(err, false)
 	}
 	if err := l.replace(c.Location, c.text.as(c.text.Copy), ruleWhole); err != nil {
 		return nil, l.kill(err, false)
@@ -246,6 +264,18 @@ func (l *Ledger) whole(ctx context.Context, c *copyAt) (*copyAt, error) {
 		return nil, err
 	}
 	return named(copies, c.File())
+}
+
+// forgetLeft sets history files aside that hold lines beyond the copy: they are
+// given up.
+func (l *Ledger) forgetLeft(c *copyAt) error {
+	all, err := histories(l.files, c.Directory)
+	for _, seq := range all {
+		if name := path.Join(c.Directory, historyName(seq)); err == nil && seq > c.text.head().Seq {
+			err = rename(l.files, name, path.Join(c.Directory, asideName()))
+		}
+	}
+	return err
 }
 
 // is says whether two looks saw the same.
@@ -261,18 +291,18 @@ func (l *Ledger) claim(ctx context.Context, kept *copyAt, by reason) error {
 	if l.without.lacks(ruleEpochLine) {
 		return nil
 	}
-	mark, ok, err := l.places.Witness.Read(ctx)
+	h, err := l.saidOf(ctx, kept)
 	if err != nil {
-		return fmt.Errorf("ask the witness of the state file: %w", err)
+		return err
 	}
 	e := kept.text.epoch()
 	lost := slices.DeleteFunc(slices.Concat(e.Lost, e.Copies), func(s Seat) bool { return s.Copy == kept.text.Copy })
 	e = e.next([]Seat{kept.seat()}, lost, by)
-	if ok {
-		e.N = max(e.N, mark.N+1)
-		if !kept.text.knows(mark) {
-			e.Despite = &mark
-		}
+	if h.latest != nil {
+		e.N = max(e.N, h.latest.N+1)
+	}
+	if e.Despite = h.against(kept.text); e.Despite != nil {
+		e.N = max(e.N, e.Despite.N+1)
 	}
 	copies, err := l.copies(ctx)
 	if err != nil {

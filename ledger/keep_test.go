@@ -15,7 +15,7 @@ func crossed(t *testing.T) *sled {
 	s := created(t, 2, false)
 	set(t, s.open(t), fact("common", "1"))
 	for i, side := range []string{"first", "second"} {
-		s.witness.mark = nil
+		s.forgotten().witness.mark = nil
 		s.disks[i].mounted, s.disks[1-i].mounted = true, false
 		set(t, s.degrade(t), fact(side, "1"), fact("common", `"`+side+`"`))
 	}
@@ -78,7 +78,7 @@ func TestKeepOverrulesTheWitness(t *testing.T) {
 	s.disks[1].mounted = false
 	set(t, s.degrade(t), fact("a", "2"))
 	s.disks[0].mounted, s.disks[1].mounted = false, true
-	_, err := s.degrade(t).Update(t.Context(), always(fact("a", "3")))
+	_, err := s.forgotten().unread(t).Update(t.Context(), always(fact("a", "3")))
 	explains(t, err, ErrOverruled, s.disks[1].at.File())
 	loss, err := Lose(t.Context(), s, s.places(), "pool1")
 	try(t, err)
@@ -243,14 +243,13 @@ func TestAMarkIsWrittenAsItIsRead(t *testing.T) {
 			t.Errorf("%q is read as %+v", text, m)
 		}
 	}
-	if got, ok, err := Latest(m, Mark{"x", 3, "y"}, m); got != m || !ok || err != nil {
-		t.Errorf("%v, %v, %v", got, ok, err)
+	if got, err := latest([]Testimony{{"a", m, true}, {"b", Mark{"x", 3, "y"}, true}, {"c", m, true}, {Pool: "d"}}); err != nil || *got != m {
+		t.Errorf("%v, %v", got, err)
 	}
-	if _, _, err := Latest(m, Mark{m.Ledger, m.N, "other"}); err == nil {
-		t.Error("a contradiction was passed over")
-	}
-	if _, ok, err := Latest(); ok || err != nil {
-		t.Errorf("of none: %v, %v", ok, err)
+	_, err := latest([]Testimony{{"pool a", m, true}, {"pool b", Mark{m.Ledger, m.N, "other"}, true}})
+	explains(t, err, ErrContradicted, "pool a", "pool b", m.String())
+	if got, err := latest([]Testimony{{Pool: "d"}}); got != nil || err != nil {
+		t.Errorf("of none: %v, %v", got, err)
 	}
 }
 
@@ -265,16 +264,17 @@ func TestACopyThatWasGivenUpWhileAwayChangesNoMembers(t *testing.T) {
 	set(t, s.degrade(t), fact("a", "2"))
 	kept.mounted, away.mounted = true, false
 	blank.format()
+	s.forgotten()
 	loss, err := Lose(t.Context(), s, s.places(), kept.at.File())
 	try(t, err)
 	try(t, Keep(t.Context(), s, s.places(), loss, "operator", "the other is gone"))
 	kept.mounted, away.mounted = false, true
-	err = s.open(t).Join(t.Context(), []Location{blank.at}, "test", "test")
+	err = s.forgotten().unread(t).Join(t.Context(), []Location{blank.at}, "test", "test")
 	explains(t, err, ErrOverruled, away.at.File(), "epoch 4")
 	if names, err := s.ReadDir(blank.at.Directory); err == nil {
 		t.Errorf("%v was made", names)
 	}
 	kept.mounted = true
-	_, err = Open(t.Context(), s, s.places())
+	_, err = Open(t.Context(), s.forgotten(), s.places())
 	explains(t, err, ErrForked, kept.at.File(), away.at.File())
 }

@@ -21,6 +21,7 @@ type lab struct {
 	sled    *sled
 	without rule
 	repairs bool // writers make missing files anew
+	unseen  bool
 
 	// What must be true if the process that acts now is killed: before it has
 	// appended a line anywhere, and after.
@@ -33,7 +34,12 @@ type belief struct {
 	next       int      // number of the next append
 	changes    int      // of the members, completed or not
 	unfinished int      // of these, those of which nobody knows
-	stray      []string // disks that are blank, or copies of others: no healthy sled has them
+	strays     []string // disks that are blank, or copies of others: no healthy sled has them
+}
+
+// strayed notes that a disk is not what it was.
+func (b *belief) strayed(d *disk) {
+	b.stray, b.strays = true, slices.Concat(b.strays, []string{d.at.Pool})
 }
 
 // changing is the belief while the members are being changed.
@@ -45,7 +51,8 @@ func (b belief) changing() belief {
 
 // newLab is a fresh sled with a ledger.
 func newLab(c config) (*lab, error) {
-	l := &lab{sled: newSled(panics{}, c.disks, c.plain), without: c.without, repairs: c.repairs}
+	l := &lab{sled: newSled(panics{}, c.disks, c.plain), without: c.without, repairs: c.repairs, unseen: c.unseen}
+	l.without |= c.beside
 	l.next = 1
 	l.laws.facts = func(n int) []Fact { return []Fact{fact("k", strconv.Quote(opName(n)))} }
 	l.sled.witness.forgets = c.blind
@@ -61,6 +68,8 @@ type config struct {
 	spares  int  // disks, the last ones, that have no copy yet
 	blind   bool // there is no witness
 	without rule
+	unseen  bool // each step is in a boot of its own: what one has seen does not help the next
+	beside  rule // left out in any case: it helps too
 	repairs bool
 }
 
@@ -118,7 +127,7 @@ func (l *lab) key() [sha256.Size]byte {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintln(&b, l.head.Seq, l.head.Hash, l.stray, min(l.changes, 2), min(l.unfinished, 1))
+	fmt.Fprintln(&b, l.head.Seq, l.head.Hash, l.strays, min(l.changes, 2), min(l.unfinished, 1))
 	return sha256.Sum256(canonical(b.Bytes()))
 }
 
@@ -146,7 +155,7 @@ func canonical(text []byte) []byte {
 		switch c := rest[0]; {
 		case c == '"' && bytes.HasPrefix(rest, []byte(time)):
 			n = min(len(rest), len(time)+len(timeForm))
-		case c == 'a' && bytes.HasPrefix(rest, []byte(aside)):
+		case c == 'a' && bytes.HasPrefix(rest, []byte(aside)) && rest[len(aside)] != 's':
 			n = min(len(rest), len(aside)+len("20060102T150405Z"))
 		case c == 'o' && len(rest) >= 8 && rest[1] == 'p' && digits(rest[2:8]):
 			n = 8
@@ -225,7 +234,7 @@ func (l *lab) refusal(err error) error {
 	if err == nil {
 		return nil
 	}
-	kinds := []error{ErrAbsent, ErrMissing, ErrForked, ErrTwins, ErrOverruled, ErrExists, ErrNotMounted}
+	kinds := []error{ErrAbsent, ErrMissing, ErrForked, ErrTwins, ErrOverruled, ErrRewound, ErrExists, ErrNotMounted}
 	if !slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
 		return fmt.Errorf("unexplained: %w", err)
 	}
@@ -233,11 +242,11 @@ func (l *lab) refusal(err error) error {
 		return fmt.Errorf("nobody says what would be right: %w", err)
 	}
 	crossed := l.changes >= 2 && l.unfinished >= 1
-	if !l.away() && len(l.stray) == 0 && !crossed && !errors.Is(err, ErrExists) {
+	if !l.away() && len(l.strays) == 0 && !crossed && !errors.Is(err, ErrExists) {
 		return fmt.Errorf("healthy disks are refused: %w", err)
 	}
 	return nil
 }
 
 // strict says whether nothing can have made a member know less than was shown.
-func (l *lab) strict() bool { return l.changes == 0 && len(l.stray) == 0 }
+func (l *lab) strict() bool { return l.changes == 0 && len(l.strays) == 0 }

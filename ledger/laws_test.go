@@ -17,6 +17,7 @@ import (
 //   - the other facts are what these appends amount to.
 type laws struct {
 	facts func(n int) []Fact // of append n
+	stray bool               // some disk is not what it was
 
 	// The lists are never changed in place.
 	refused []int // appends that must never appear
@@ -62,13 +63,12 @@ func list(ops []int) Fact {
 	return Fact{opsKey, value}
 }
 
-// see checks a view that anyone sees. A reader may see less than a writer who
-// could not tell has written; it never sees less than was shown. What is seen
-// while a member is missing comes with a warning, since that member may know
-// more, and does not count as shown; nor does what is seen behind a change of
-// the members of which the witness has not heard, which comes with a warning
-// too. With strict members that are missing are only away for a while, and
-// nobody has changed them.
+// see checks a view that anyone sees. A reader may see more than was acknowledged;
+// it never sees less than was shown. What is unconfirmed does not count as shown,
+// and may be less where a member is missing, since that one may know more, or
+// behind a change of the members of which the witness has not heard. With strict
+// members that are missing are only away for a while, and nobody has changed them.
+// No disk has lost anything that was flushed, so nothing may look as if.
 func (w *laws) see(v View, strict bool) error {
 	ops, err := listed(v)
 	if err != nil {
@@ -85,6 +85,11 @@ func (w *laws) see(v View, strict bool) error {
 	if strict && doubted {
 		return fmt.Errorf("healthy disks are doubted: %v", v.Warnings())
 	}
+	for _, word := range []string{"rewound", "are no line", "ask the witness"} {
+		if warned(v, word) && !w.stray {
+			return fmt.Errorf("healthy disks are doubted: %v", v.Warnings())
+		}
+	}
 	if !strict && (missing || doubted) {
 		return nil
 	}
@@ -96,7 +101,7 @@ func (w *laws) see(v View, strict bool) error {
 			return fmt.Errorf("append %d appears, which was overtaken: %v, shown were %v, possible are %v", n, ops, w.shown, w.maybe)
 		}
 	}
-	if missing {
+	if len(v.Unconfirmed()) > 0 {
 		return nil
 	}
 	if now := v.Head(); now.Seq < w.head.Seq || now.Seq == w.head.Seq && now != w.head {

@@ -126,32 +126,32 @@ func cleaned(locations []Location) []Location {
 	return out
 }
 
-// Read is what all present members hold. A missing member is a warning of the
-// View. The errors are ErrAbsent, ErrMissing (no member is present at all),
-// ErrForked, ErrTwins, ErrBroken, ErrOverruled, ErrDead, and the context's while
+// Read is what the best copy holds. Why that may not be all that was acknowledged
+// is in the View's Unconfirmed. The errors are ErrAbsent, ErrMissing (no member is
+// present at all), ErrForked, ErrTwins, ErrBroken, ErrDamaged, ErrRewound,
+// ErrForeign, ErrOverruled, ErrContradicted, ErrDead, and the context's while
 // waiting for a writer.
 func (l *Ledger) Read(ctx context.Context) (View, error) {
 	p, err := l.lookShared(ctx)
 	if err != nil {
 		return View{}, err
 	}
-	if l.without.lacks(ruleAll) {
-		return p.view(p.best)
+	if l.without.lacks(ruleBest) {
+		return p.view(p.shortest())
 	}
-	return p.view(p.shortest())
+	return p.view(p.best)
 }
 
 // Settled is Read for those who are about to change something, or to say that
-// there is nothing to change: a line that its writer did not live to
-// acknowledge is rolled forward first. Read does not show such a line, and the
-// next Update, whoever's it is, does. Its errors are those of Update.
+// there is nothing to change: what is unconfirmed is settled first, as the next
+// Update would. Its errors are those of Update.
 func (l *Ledger) Settled(ctx context.Context) (View, error) {
 	p, err := l.lookShared(ctx)
 	if err != nil {
 		return View{}, err
 	}
-	if p.level() {
-		return p.view(p.shortest())
+	if p.level() && len(p.missing) == 0 {
+		return p.view(p.best)
 	}
 	return l.Update(ctx, func(View) ([]Fact, error) { return nil, nil })
 }
@@ -162,6 +162,11 @@ func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
 		return nil, err
 	}
 	defer unlock()
+	return l.shown(ctx)
+}
+
+// shown is what a reader may show. The lock is held.
+func (l *Ledger) shown(ctx context.Context) (*picture, error) {
 	p, err := l.look(ctx)
 	if err != nil {
 		return nil, l.missed(ctx, err)
@@ -169,7 +174,7 @@ func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
 	if len(p.members) == 0 {
 		return nil, p.missingError()
 	}
-	return p, l.doubt(ctx, p)
+	return p, l.weigh(ctx, p, false)
 }
 
 // missed adds to the news that there is no copy what the witness knows of one.
@@ -178,10 +183,12 @@ func (l *Ledger) missed(ctx context.Context, err error) error {
 	if !ok {
 		return err
 	}
-	if mark, known, werr := l.places.Witness.Read(ctx); werr != nil {
+	said, werr := l.places.Witness.Read(ctx)
+	if werr != nil {
 		return fmt.Errorf("%w; ask its witness: %w", err, werr)
-	} else if known {
-		absent.Mark = &mark
+	}
+	if absent.Mark, werr = latest(said); werr != nil {
+		return fmt.Errorf("%w; %w", err, werr)
 	}
 	return absent
 }

@@ -66,15 +66,6 @@ func cutLine(line []byte) (f fields, ok bool) {
 	return f, ok
 }
 
-// looksLikeLine says whether data opens as a line does, however it goes on.
-func looksLikeLine(data []byte) bool {
-	if len(data) < hashEnd || !bytes.HasPrefix(data, []byte(openHash)) {
-		return false
-	}
-	_, _, ok := cutNumber(data[hashEnd:], openSeq)
-	return ok
-}
-
 // cutNumber cuts prefix and a number without leading zeros.
 func cutNumber(data []byte, prefix string) (n uint64, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(data, []byte(prefix))

@@ -2,7 +2,10 @@ package ledger
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
+	"syscall"
 )
 
 // look visits every place, reads what has changed there since the last look,
@@ -26,7 +29,7 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 	l.each(visits, func(v *visit) { v.read(l.files) })
 	var known *text
 	for _, v := range visits {
-		v.verify(known)
+		v.verify(l.files, known)
 		if v.found != nil && known == nil {
 			known = v.found.text
 		}
@@ -64,11 +67,21 @@ func (l *Ledger) decide() (*picture, error) {
 			copies = append(copies, c)
 		}
 	}
+	for _, a := range l.absent {
+		if exhausted(a.Err) {
+			return nil, fmt.Errorf("read the state file: %w", a.Err) // nothing is known of the copy
+		}
+	}
 	p, err := choose(copies, l.absent, l.without)
 	if err == nil {
 		p.warnings = append(p.warnings, l.doubts...)
 	}
 	return p, err
+}
+
+// exhausted says whether a file was not opened for want of descriptors.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // warn is a warning of every later View, and told at once.

@@ -15,7 +15,11 @@ type picture struct {
 	missing  []Member
 	absent   []Absence
 	warnings []string
-	without  rule
+	// unconfirmed is why the view may lack what was acknowledged; none: it is sure.
+	unconfirmed []string
+	evidence    *evidence
+	foreign     bool // Check has found them to be another sled's
+	without     rule
 }
 
 // choose decides which copies to believe. Not a vote: the copy with the most
@@ -156,11 +160,7 @@ func (p *picture) seat(copies []*copyAt) {
 			p.members = append(p.members, c)
 			continue
 		}
-		m := Member{Seat: s, Err: p.whyMissing(s)}
-		p.missing = append(p.missing, m)
-		if !p.without.lacks(ruleWarn) {
-			p.warn("%v of the state file is missing: %v", s, cause(m.Err))
-		}
+		p.missing = append(p.missing, Member{Seat: s, Err: p.whyMissing(s)})
 	}
 	for _, s := range p.epoch.Lost {
 		e := lostIn(p.best.text.epochs, s)
@@ -215,7 +215,7 @@ func (p *picture) view(c *copyAt) (View, error) {
 	if err != nil {
 		return View{}, broken(c.File(), err)
 	}
-	v := View{index: facts, data: c.text.data, head: c.text.head(), ledger: c.text.Ledger, epochs: p.best.text.epochs, warnings: p.warnings}
+	v := View{index: facts, data: c.text.data, head: c.text.head(), ledger: c.text.Ledger, epochs: p.best.text.epochs, warnings: p.warnings, unconfirmed: p.unconfirmed}
 	for _, m := range p.members {
 		v.members = append(v.members, Member{Seat: m.seat(), File: m.File()})
 	}

@@ -49,12 +49,13 @@ func (l *Ledger) lookToWrite(ctx context.Context) (*picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case len(p.members) == 0:
+	if len(p.members) == 0 {
 		return nil, p.missingError()
-	case len(p.missing) == 0, l.degraded() != nil:
-		return p, nil
-	case l.without.lacks(ruleRefuse):
+	}
+	if err := l.weigh(ctx, p, true); err != nil {
+		return nil, err
+	}
+	if len(p.missing) == 0 || l.degraded() != nil || l.without.lacks(ruleRefuse) {
 		return p, nil
 	}
 	return nil, p.missingError()
@@ -73,23 +74,26 @@ func (p *picture) level() bool {
 }
 
 func (p *picture) lags(c *copyAt) bool {
-	return c.text.torn > 0 && !p.without.lacks(ruleCut) || c.text.head() != p.best.text.head()
+	return c.text.end != endWhole && !p.without.lacks(ruleCut) || c.text.head() != p.best.text.head()
 }
 
 // raise brings shorter members up to the best copy: one line is appended, more
-// are written with the whole file. A torn end is cut by writing the file anew.
+// are written with the whole file. What is no line is cut by writing the file anew.
 func (l *Ledger) raise(p *picture) error {
 	best := p.best.text
 	for _, c := range p.members {
 		switch {
 		case !p.lags(c):
 			continue
-		case c.text.torn == 0 && best.follows(c.text.head()):
+		case c.text.end == endWhole && best.follows(c.text.head()):
 			if err := l.files.Append(c.File(), append(slices.Clip(best.line(len(best.lines)-1)), '\n')); err != nil {
 				return err
 			}
 			// The look that follows flushes it.
 		default:
+			if err := l.spare(c); err != nil {
+				return err
+			}
 			if err := l.replace(c.Location, best.as(c.text.Copy), ruleRaised); err != nil {
 				return err
 			}

@@ -26,6 +26,8 @@ const (
 
 	// Open.
 	ruleTorn    // a torn last line is ignored
+	ruleBare    // one that has lost its newline counts
+	ruleDamage  // what no writer leaves is not taken for a torn line
 	ruleCut     // and cut by writers
 	ruleEpochs  // the best copy is that with the most epoch lines
 	ruleLongest // and, of those, the one with the highest number
@@ -33,8 +35,7 @@ const (
 	ruleBase    // what a rewrite of the best copy has left out may be another's head
 	ruleTail    // what was never acknowledged does not count, and is in nobody's way
 	ruleFlush   // what is believed is flushed first
-	ruleAll     // a reader reports what all present members hold
-	ruleWarn    // and warns of those that are missing
+	ruleWarn    // a reader warns of members that are missing
 	ruleRefuse  // a writer refuses while a member is missing
 	ruleRaise   // a writer brings shorter members up
 	ruleRaised  // by a new file, flushed, then renamed, if by more than a line
@@ -79,6 +80,20 @@ const (
 	ruleGivenUp   // keep: the others are set aside
 	ruleEpochLine // keep: an epoch line says so
 	ruleFirst     // keep: and is written before anything is set aside
+
+	// Reading.
+	ruleBest     // what the best copy holds is shown, not what all hold
+	ruleMark     // a member that does not hold it is told of
+	ruleBegun    // so are ends that are all torn
+	ruleEnds     // ends that are all damaged are refused
+	ruleHeard    // the witness has been heard before anything is shown
+	ruleForeign  // marks of another ledger, and none of this one, refuse it
+	ruleDisks    // it is asked again when disks come or go
+	ruleSeen     // what this boot has acknowledged is there, or nothing is shown
+	ruleClears   // and if it is, ends mean nothing
+	ruleUnstamp  // a change of the members takes the stamp's word back first
+	ruleOutlived // lines that a history file has are there, or nothing is shown
+	ruleSpare    // a file that is replaced stays readable
 
 	allRules = iota
 )

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,6 +18,7 @@ type sled struct {
 	ram     *host.PowerCutFiles
 	disks   []*disk
 	witness *memoryWitness
+	note    func() // of a change of the ramdisk
 }
 
 // disk is one file system.
@@ -109,6 +111,12 @@ func (s *sled) revive() {
 	}
 }
 
+// forgotten is a sled that has been rebooted since: this boot has seen nothing.
+func (s *sled) forgotten() *sled {
+	_ = s.ram.Remove("/run/" + stampName)
+	return s
+}
+
 // on is a name on the disk as it is seen by the sled.
 func (d *disk) on(name string) string { return path.Join(d.at.Directory, name) }
 
@@ -146,18 +154,26 @@ type memoryWitness struct {
 	note func()
 	// forgets makes it none at all.
 	forgets bool
+	// others are disks that were put in.
+	others []Testimony
+	asked  int
 }
 
-func (w *memoryWitness) Read(context.Context) (Mark, bool, error) {
+func (w *memoryWitness) Read(context.Context) ([]Testimony, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil || w.mark == nil || w.forgets {
-		return Mark{}, false, w.err
+	w.asked++
+	if w.err != nil || w.forgets {
+		return nil, w.err
 	}
-	return *w.mark, true, nil
+	said := slices.Clone(w.others)
+	if w.mark != nil {
+		said = append(said, Testimony{"oxp", *w.mark, true})
+	}
+	return said, nil
 }
 
-func (w *memoryWitness) Write(_ context.Context, m Mark) error {
+func (w *memoryWitness) Write(_ context.Context, m Mark, givenUp ...Mark) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.note != nil {
@@ -166,12 +182,17 @@ func (w *memoryWitness) Write(_ context.Context, m Mark) error {
 	switch {
 	case w.err != nil || w.forgets:
 		return w.err
-	case w.mark != nil && w.mark.N == m.N && *w.mark != m:
+	case w.mark == nil:
+		w.mark = &m
+		return nil
+	case w.mark.N == m.N && *w.mark != m:
 		return fmt.Errorf("epoch %d is witnessed as %s and as %s", m.N, w.mark.Epoch, m.Epoch)
-	case w.mark == nil || w.mark.N < m.N:
+	}
+	takes, err := m.Over(*w.mark, givenUp...)
+	if takes {
 		w.mark = &m
 	}
-	return nil
+	return err
 }
 
 // created is a sled whose ledger lies on all its disks.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"syscall"
 
@@ -110,11 +111,17 @@ func (s *sled) Rename(from, to string) error {
 	if d != other {
 		return &fs.PathError{Op: "rename", Path: from, Err: syscall.EXDEV}
 	}
+	if d == nil && s.note != nil {
+		s.note()
+	}
 	return d.change("rename", func() error { return files.Rename(rest, target) })
 }
 
 func (s *sled) Remove(name string) error {
 	d, files, rest := s.route(name)
+	if d == nil && s.note != nil && path.Base(name) == stampName {
+		s.note()
+	}
 	return d.change("remove", func() error { return files.Remove(rest) })
 }
 
@@ -130,7 +137,15 @@ func (s *sled) Chmod(name string, mode fs.FileMode) error {
 
 func (s *sled) ReadDir(name string) ([]host.Info, error) {
 	_, files, rest := s.route(name)
-	return files.ReadDir(rest)
+	infos, err := files.ReadDir(rest)
+	for i, info := range infos {
+		for _, d := range s.disks {
+			if d.mounted && path.Dir(d.mount) == path.Join(name, info.Name) {
+				infos[i].Device = d.device
+			}
+		}
+	}
+	return infos, err
 }
 
 func (s *sled) Stat(name string) (host.Info, error) {

@@ -45,7 +45,7 @@ func (l *lab) steps(b bounds) []step {
 			step{name: "update", kills: true, do: func(l *lab) error { return l.update(l.process(), false, nil) }},
 			step{name: "late", do: (*lab).late},
 			step{name: "two", do: func(l *lab) error { return l.update(l.process(), false, l.meanwhile) }})
-		if l.away() || len(l.stray) > 0 {
+		if l.away() || len(l.strays) > 0 {
 			list = append(list, step{name: "alone", kills: true, do: func(l *lab) error { return l.update(l.process(), true, nil) }})
 		}
 	}
@@ -95,10 +95,10 @@ func (l *lab) stepsOf(i int, b bounds) []step {
 			list = append(list, step{name: named("leave"), kills: true, do: on((*lab).leave)})
 		}
 	}
-	if len(l.stray) < b.stray && d.at.Pool != "" {
+	if len(l.strays) < b.stray && d.at.Pool != "" {
 		list = append(list, step{name: named("replace"), do: on(func(l *lab, d *disk) error {
 			d.format()
-			l.stray = slices.Concat(l.stray, []string{d.at.Pool})
+			l.strayed(d)
 			return nil
 		})}, step{name: named("twin"), do: on((*lab).twin)})
 	}

@@ -12,7 +12,10 @@ import (
 type text struct {
 	header
 	*body
-	torn int // bytes behind data that a power cut left of an append
+	end  ending
+	rest int64 // bytes of the file that are no line, behind those that are
+	// begun is the number that these bytes give themselves; 0: none can be read.
+	begun uint64
 }
 
 // body is what is behind the header, which copies that are alike share. A longer

@@ -3,9 +3,14 @@ package ledger
 import (
 	"bytes"
 	"errors"
+	"io"
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 // sample is a file with three appends.
@@ -23,8 +28,8 @@ func TestVerifyReadsWhatWasWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if y.head() != x.head() || y.head().Seq != 4 || len(y.lines) != 4 || y.torn != 0 || y.header != x.header {
-		t.Errorf("head %v, %d lines, %d torn", y.head(), len(y.lines), y.torn)
+	if y.head() != x.head() || y.head().Seq != 4 || len(y.lines) != 4 || y.end != endWhole || y.header != x.header {
+		t.Errorf("head %v, %d lines, end %d", y.head(), len(y.lines), y.end)
 	}
 	if e := y.epoch(); e.N != 1 || e.Seq != 1 || len(e.Copies) != 2 || e.Who != "test" || !e.Time.Equal(noon) {
 		t.Errorf("epoch %+v", e)
@@ -38,19 +43,151 @@ func TestVerifyReadsWhatWasWritten(t *testing.T) {
 func TestATornLastLineIsIgnored(t *testing.T) {
 	x := sample(t)
 	last := x.lines[3]
-	for cut := last.start + 1; cut <= last.end; cut++ {
+	for cut := last.start + 1; cut < last.end; cut++ {
 		y, err := verify(bytes.Clone(x.data[:cut]), nil)
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
-		if y.head().Seq != 3 || y.torn != cut-last.start || len(y.data) != last.start {
-			t.Fatalf("cut at %d: %v, %d torn", cut, y.head(), y.torn)
-		}
-		zeros := append(bytes.Clone(x.data[:cut]), make([]byte, len(x.data)-cut)...)
-		if y, err = verify(zeros, nil); err != nil || y.head().Seq != 3 || y.torn == 0 {
-			t.Fatalf("zeros from %d: %v", cut, err)
+		if y.head().Seq != 3 || y.end != endTorn || y.rest != int64(cut-last.start) || len(y.data) != last.start {
+			t.Fatalf("cut at %d: %v, end %d, %d bytes behind it", cut, y.head(), y.end, y.rest)
 		}
 	}
+}
+
+// A line counts although its newline is lost: its hash proves it.
+func TestALineWithoutItsNewlineCounts(t *testing.T) {
+	for name, x := range map[string]*text{"a line": sample(t), "an epoch line": made(t)} {
+		bare := x.data[:len(x.data)-1]
+		for _, data := range [][]byte{bare, append(bytes.Clone(bare), 0), append(bytes.Clone(bare), 'x'), append(bytes.Clone(bare), '\r')} {
+			y, err := verify(bytes.Clone(data), nil)
+			try(t, err)
+			if y.head() != x.head() || y.end != endBare || !bytes.Equal(y.data, x.data) {
+				t.Errorf("%s, %q behind it: at %v, end %d", name, data[len(bare):], y.head(), y.end)
+			}
+		}
+	}
+}
+
+// Nothing but the beginning of the next line passes for one that was begun.
+func TestWhatNoWriterLeavesIsDamage(t *testing.T) {
+	x := sample(t)
+	next := encodeLine(x.head(), 1, noon, []Fact{fact("a", `{"b":[1,{"c":"]}"}]}`), fact("b", "2")})
+	epoch := x.epoch().next(x.epoch().Copies, nil, reason{"test", "test"})
+	member := encodeLine(x.head(), 2, noon, []Fact{epoch.fact()})
+	ends := func(rest []byte) ending {
+		y, err := verify(append(bytes.Clone(x.data), rest...), nil)
+		try(t, err)
+		if y.head() != x.head() || y.rest != int64(len(rest)) {
+			t.Fatalf("%q: at %v, %d bytes behind it", rest, y.head(), y.rest)
+		}
+		return y.end
+	}
+	for _, line := range [][]byte{next, member} {
+		for cut := 1; cut < len(line)-1; cut++ {
+			if got := ends(line[:cut]); got != endTorn {
+				t.Errorf("%q is %d, not torn", line[:cut], got)
+			}
+		}
+	}
+	flipped := bytes.Clone(next)
+	flipped[len(flipped)-5] ^= 1
+	damage := map[string][]byte{
+		"a whole line with a changed byte":        flipped,
+		"the same, and its newline lost":          flipped[:len(flipped)-1],
+		"a newline":                               {'\n'},
+		"a zero":                                  {0},
+		"garbage":                                 []byte("garbage\nof two lines\n"),
+		"a line that was begun, and a newline":    append(bytes.Clone(next[:90]), '\n'),
+		"a line that was begun, and zeros":        append(bytes.Clone(next[:90]), 0, 0),
+		"a line that was begun, of another seq":   encodeLine(Head{7, x.head().Hash}, 1, noon, nil)[:70],
+		"a line that was begun, of another epoch": encodeLine(x.head(), 2, noon, []Fact{fact("instance/2", "1")}),
+		"of an earlier epoch":                     encodeLine(x.head(), 0, noon, []Fact{fact("a", "1")})[:100],
+		"with a hash that is none":                bytes.Replace(next[:60], next[20:21], []byte("x"), 1),
+		"zeros where it was not flushed":          append(bytes.Clone(next[:40]), make([]byte, 60)...),
+	}
+	damage["a line that was begun, of another epoch"] = damage["a line that was begun, of another epoch"][:130]
+	for name, rest := range damage {
+		if got := ends(rest); got != endDamaged {
+			t.Errorf("%s: %d, not damaged", name, got)
+		}
+	}
+	if testing.Short() {
+		return
+	}
+	for at := range len(next) - 1 { // a changed byte of it is never torn
+		for _, to := range []byte{0, '\n', '"', '1', next[at] ^ 1} {
+			rest := bytes.Clone(next)
+			if rest[at] == to {
+				continue
+			}
+			rest[at] = to
+			if got := ends(rest); got != endDamaged {
+				t.Errorf("byte %d made %q: %d", at, to, got)
+			}
+		}
+	}
+}
+
+// What is left of lines behind a break proves how far the file went.
+func TestABrokenFileIsReadOn(t *testing.T) {
+	x := grown(t, sample(t), fact("b", "1"))
+	data := bytes.Clone(x.data)
+	data[x.lines[1].start+80] ^= 1
+	_, err := verify(data, nil)
+	if f, ok := errors.AsType[*fault](err); !ok || f.line != 3 || f.last != 5 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestAFileThatIsTooLongIsNotReadWhole(t *testing.T) {
+	s := created(t, 1, false)
+	l := s.open(t)
+	set(t, l, fact("a", "1"))
+	long := endless{Files: s, size: 3 << 30}
+	again, err := unopened(long, s.places())
+	try(t, err)
+	p, err := again.look(t.Context())
+	try(t, err)
+	if x := p.best.text; x.end != endDamaged || x.head().Seq != 2 || x.rest < 3<<30-1000 {
+		t.Errorf("end %d, at %v, %d bytes behind it", x.end, x.head(), x.rest)
+	}
+}
+
+// endless shows the state file with zeros behind it.
+type endless struct {
+	host.Files
+	size int64
+}
+
+func (e endless) Open(name string, flag int, perm fs.FileMode) (host.File, error) {
+	in, err := e.Files.Open(name, flag, perm)
+	if err != nil || path.Base(name) != fileName {
+		return in, err
+	}
+	return endlessFile{in, e.size}, nil
+}
+
+type endlessFile struct {
+	host.File
+	size int64
+}
+
+func (e endlessFile) Stat() (host.Info, error) {
+	info, err := e.File.Stat()
+	info.Size = e.size
+	return info, err
+}
+
+func (e endlessFile) ReadAt(p []byte, at int64) (int, error) {
+	if len(p) > maxFile {
+		return 0, errors.New("that much is not to be read")
+	}
+	clear(p)
+	_, err := e.File.ReadAt(p, at)
+	if err == io.EOF {
+		err = nil
+	}
+	return len(p), err
 }
 
 // A byte that changed in the middle must never pass for a torn end: the lines
@@ -214,33 +351,78 @@ func rewritten(t testing.TB, x *text) *text {
 	return y
 }
 
+// FuzzVerify edits a file in many ways. The fuzzer is given the edits and not the
+// file: such inputs are small, and it would spend its time on making large ones so.
 func FuzzVerify(f *testing.F) {
 	x := sample(f)
-	f.Add(x.data, true)
-	f.Add(x.data[:len(x.data)-5], false)
-	f.Add(rewritten(f, x).data, true)
-	f.Fuzz(func(t *testing.T, data []byte, hashed bool) {
-		if hashed {
-			data = rehashed(data)
+	files := [][]byte{x.data, rewritten(f, x).data}
+	f.Add([]byte{})
+	f.Add([]byte{1, cutThere, 0xff, 0xf0, 0})
+	f.Add([]byte{2, setByte, 1, 0, 'x'})
+	f.Add([]byte{3, repeatLine, 2, 0, 1, removeBytes, 1, 0, 3, addByte, 0, 0, '{'})
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		if len(edits) > 1+4*32 {
+			return
 		}
+		data := edited(files, edits)
 		for _, known := range []*text{nil, x} {
 			y, err := verify(bytes.Clone(data), known)
 			if err != nil {
 				continue
 			}
 			at := y.lines[0].start // known's header may differ
-			if len(y.data)+y.torn != len(data) || !bytes.HasPrefix(data[at:], y.data[at:]) {
+			if y.end != endBare && (int64(len(y.data))+y.rest != int64(len(data)) || !bytes.HasPrefix(data[at:], y.data[at:])) {
 				t.Fatal("bytes were lost")
 			}
 			if _, err := y.facts(); err != nil {
 				continue
 			}
-			if z, err := verify(bytes.Clone(y.data), nil); err != nil || z.head() != y.head() || z.torn != 0 {
+			if z, err := verify(bytes.Clone(y.data), nil); err != nil || z.head() != y.head() || z.end != endWhole {
 				t.Fatalf("what was verified is not, the second time: %v", err)
 			}
 			rewritten(t, y)
 		}
 	})
+}
+
+// Edits: a byte that picks the file and says whether its lines get their hashes
+// again, then four for each edit: what, where (two), and a byte.
+const (
+	setByte = iota
+	addByte
+	removeBytes
+	cutThere
+	repeatLine
+	kindsOfEdits
+)
+
+func edited(files [][]byte, edits []byte) []byte {
+	if len(edits) == 0 {
+		return files[0]
+	}
+	how, edits := edits[0], edits[1:]
+	data := bytes.Clone(files[int(how>>1)%len(files)])
+	for ; len(edits) >= 4; edits = edits[4:] {
+		at, with := (int(edits[1])<<8|int(edits[2]))%(len(data)+1), edits[3]
+		switch edits[0] % kindsOfEdits {
+		case setByte:
+			data = append(data[:at], append([]byte{with}, data[min(at+1, len(data)):]...)...)
+		case addByte:
+			data = slices.Insert(data, at, with)
+		case removeBytes:
+			data = slices.Delete(data, at, min(at+int(with), len(data)))
+		case cutThere:
+			data = data[:at]
+		case repeatLine:
+			lines := bytes.SplitAfter(data, []byte{'\n'})
+			from, to := int(edits[1])%len(lines), int(with)%len(lines)
+			data = bytes.Join(slices.Insert(lines, to, lines[from]), nil)
+		}
+	}
+	if how&1 == 1 {
+		data = rehashed(data)
+	}
+	return data
 }
 
 // rehashed is data with the hashes that its lines should have, so that a fuzzer

@@ -11,18 +11,19 @@ import (
 type fault struct {
 	line   int // from 1, the header
 	reason string
+	last   uint64 // the last line behind it that can be read; 0: none
 }
 
 func (f *fault) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.reason) }
 
-// verify reads a file's contents. What a power cut left of a last append is
-// counted in torn; anything else that is wrong is a *fault. Where known, a
-// verified text of the same ledger, holds the same bytes they are compared
-// instead of hashed.
+// verify reads a file's contents. What stands behind the last line is told by
+// the text's end; anything else that is wrong is a *fault. Where known, a verified
+// text of the same ledger, holds the same bytes they are compared instead of
+// hashed.
 func verify(data []byte, known *text) (*text, error) {
 	h, at, err := cutHeader(data)
 	if err != nil {
-		return nil, &fault{1, err.Error()}
+		return nil, &fault{line: 1, reason: err.Error()}
 	}
 	if known != nil && (known.Ledger != h.Ledger || known.Base != h.Base) {
 		known = nil
@@ -35,7 +36,7 @@ func verify(data []byte, known *text) (*text, error) {
 		return nil, err
 	}
 	if len(t.epochs) == 0 {
-		return nil, &fault{2, "no line says which copies count"}
+		return nil, &fault{line: 2, reason: "no line says which copies count"}
 	}
 	if known != nil && known.head() == t.head() && len(known.data) == len(t.data) {
 		t.body = known.body // the chain proves it
@@ -93,7 +94,7 @@ func (t *text) keep(data []byte, at int, known *text) (int, error) {
 	if known.keeps(data[start:at]) || t.Base.Kept == 0 || string(newChain().hash(data[start:at])) == t.Base.Sum {
 		return at, nil
 	}
-	return 0, &fault{2, "the lines that the last rewrite kept do not match their sum"}
+	return 0, &fault{line: 2, reason: "the lines that the last rewrite kept do not match their sum"}
 }
 
 // follow reads the lines of the chain, from at on.
@@ -114,19 +115,52 @@ func (t *text) follow(data []byte, at int, known *text) error {
 		if known = known.agreeing(len(t.lines), line); known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:])) {
 			break
 		}
-		if f.seq != seq+1 {
-			return t.wrong("line %d stands behind line %d", f.seq, seq)
-		}
-		if err := t.count(f); err != nil {
+		if err := t.take(f, seq, at, at+n); err != nil {
 			return err
 		}
-		t.lines = append(t.lines, span{at, at + n, f.seq})
 		prev, seq, at = f.hash, f.seq, at+n+1
 	}
-	t.data, t.torn = data[:at], len(data)-at
-	if t.torn > 0 && !oneLine(data[at:]) {
-		return t.wrong("the line does not match its hash, and is not the last")
+	t.data = data[:at]
+	return t.finish(data, prev, seq)
+}
+
+// take counts a line that verifies.
+func (t *text) take(f fields, before uint64, start, end int) error {
+	if f.seq != before+1 {
+		return t.wrong("line %d stands behind line %d", f.seq, before)
 	}
+	if err := t.count(f); err != nil {
+		return err
+	}
+	t.lines = append(t.lines, span{start, end, f.seq})
+	return nil
+}
+
+// finish says what stands behind the lines. A line that lacks nothing but its
+// newline counts: its hash proves it.
+func (t *text) finish(data, prev []byte, seq uint64) error {
+	at := len(t.data)
+	rest := data[at:]
+	for n := len(rest); n > 0 && n >= len(rest)-1; n-- {
+		f, ok := cutLine(rest[:n])
+		if !ok || !bytes.Equal(f.hash, newChain().hash(prev, rest[hashEnd:n])) {
+			continue
+		}
+		if err := t.take(f, seq, at, at+n); err != nil {
+			return err
+		}
+		t.data, t.end = append(data[:at+n:at+n], '\n'), endBare
+		return nil
+	}
+	epoch := uint64(0)
+	if len(t.epochs) > 0 {
+		epoch = t.epoch().N
+	}
+	end, ok := classify(rest, seq, epoch)
+	if !ok {
+		return &fault{len(t.lines) + 2, "the line does not match its hash, and is not the last", readOn(rest)}
+	}
+	t.end, t.rest, t.begun = end, int64(len(rest)), begun(rest)
 	return nil
 }
 
@@ -144,25 +178,6 @@ func (t *text) agreeing(i int, line []byte) *text {
 		return nil
 	}
 	return t
-}
-
-// oneLine says whether data can be the remains of one append, which is one
-// line. More than that proves that the first line of it was whole once: a next
-// one is only written behind a line that was flushed.
-func oneLine(data []byte) bool {
-	if n := bytes.IndexByte(data, '\n'); n >= 0 && n < len(data)-1 {
-		return false
-	}
-	for rest := data[1:]; ; {
-		i := bytes.Index(rest, []byte(openHash))
-		if i < 0 {
-			return true
-		}
-		if looksLikeLine(rest[i:]) {
-			return false
-		}
-		rest = rest[i+1:]
-	}
 }
 
 // count checks a line's epoch, and keeps an epoch line.
@@ -190,5 +205,5 @@ func (t *text) count(f fields) error {
 
 // fault is one of the line that comes next.
 func (t *text) wrong(form string, args ...any) error {
-	return &fault{len(t.lines) + 2, fmt.Sprintf(form, args...)}
+	return &fault{line: len(t.lines) + 2, reason: fmt.Sprintf(form, args...)}
 }

@@ -16,6 +16,8 @@ type View struct {
 	epochs   []Epoch // the last of them counts
 	members  []Member
 	warnings []string
+	// unconfirmed is why it may lack what was acknowledged.
+	unconfirmed []string
 }
 
 // Member is a copy that counts.
@@ -81,6 +83,16 @@ func (v View) Ledger() string { return v.ledger }
 // Members are the copies that count, the missing ones too.
 func (v View) Members() []Member { return slices.Clone(v.members) }
 
-// Warnings are sentences for stderr: members that are missing or were given
-// up, copies that are not used.
-func (v View) Warnings() []string { return slices.Clone(v.warnings) }
+// Unconfirmed is why the view may lack something that was acknowledged: what it
+// does not hold is not known to be absent. None: it is sure.
+func (v View) Unconfirmed() []string { return slices.Clone(v.unconfirmed) }
+
+// Warnings are sentences for stderr: why the view is unconfirmed, members that
+// were given up, copies that are not used.
+func (v View) Warnings() []string {
+	var said []string
+	for _, why := range v.unconfirmed {
+		said = append(said, "unconfirmed: "+why)
+	}
+	return append(said, v.warnings...)
+}

@@ -1,10 +1,13 @@
 package ledger
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -43,15 +46,40 @@ func (v *visit) read(files host.Files) {
 	if v.info, v.err = in.Stat(); v.err != nil {
 		return
 	}
-	if v.before.same(v.info) && v.info.Size > v.before.info.Size && v.follow(in) {
+	if v.before.same(v.info) && v.before.text.end == endWhole && v.info.Size > v.before.info.Size && v.follow(in) {
 		return
 	}
 	v.data, v.err = v.from(in, 0)
 }
 
-// from reads the file from an offset to its end.
+// outlived is the newest line that a history file of this very copy holds beyond
+// its end, 0 for none: lines up to that one were in its file.
+func (v *visit) outlived(files host.Files, t *text) (uint64, error) {
+	all, err := histories(files, v.Directory)
+	if err != nil {
+		return 0, err
+	}
+	for _, seq := range slices.Backward(all) {
+		if seq <= t.head().Seq {
+			break
+		}
+		data, err := readAtMost(files, path.Join(v.Directory, historyName(seq)), maxFile)
+		if err != nil {
+			return 0, err
+		}
+		if h, _, err := cutHeader(data); err == nil && h.Ledger == t.Ledger && h.Copy == t.Copy {
+			return seq, nil
+		}
+	}
+	return 0, nil
+}
+
+// maxFile is how much of a file is read: far more than a sled has to remember.
+const maxFile = 64 << 20
+
+// from reads the file from an offset to its end, or as much as is read of one.
 func (v *visit) from(in host.File, offset int64) ([]byte, error) {
-	data := make([]byte, v.info.Size-offset)
+	data := make([]byte, max(0, min(v.info.Size, maxFile)-offset))
 	if n, err := in.ReadAt(data, offset); n < len(data) {
 		return nil, fmt.Errorf("read %s: %w", v.File(), err)
 	}
@@ -66,10 +94,10 @@ func (v *visit) follow(in host.File) bool {
 		return false
 	}
 	longer, err := v.before.text.extend(more)
-	if err != nil || longer.torn > 0 {
+	if err != nil || longer.end != endWhole || v.info.Size > maxFile {
 		return false
 	}
-	v.found = &copyAt{Location: v.Location, text: longer, info: v.info}
+	v.found = &copyAt{Location: v.Location, text: longer, info: v.info, left: v.before.left}
 	return true
 }
 
@@ -82,19 +110,45 @@ func noFile(files host.Files, at Location) error {
 }
 
 // verify makes a copy of what was read.
-func (v *visit) verify(known *text) {
+func (v *visit) verify(files host.Files, known *text) {
 	if v.found != nil || v.err != nil {
 		return
 	}
-	t, err := verify(v.data, known)
-	if err == nil && t.torn > 0 && v.without.lacks(ruleTorn) {
-		err = &fault{len(t.lines) + 2, "the line is torn"}
-	}
+	t, err := v.verified(known)
 	if err != nil {
 		v.err = broken(v.File(), err)
 		return
 	}
-	v.found = &copyAt{Location: v.Location, text: t, info: v.info}
+	left, err := v.outlived(files, t)
+	if err != nil {
+		v.err = err
+		return
+	}
+	v.found = &copyAt{Location: v.Location, text: t, info: v.info, left: left}
+}
+
+// verified is the text that was read. What was not read of a file that is too
+// long is no line.
+func (v *visit) verified(known *text) (*text, error) {
+	t, err := verify(v.data, known)
+	if err != nil {
+		return nil, err
+	}
+	if unread := v.info.Size - int64(len(v.data)); unread > 0 {
+		if t.end == endWhole || t.end == endBare {
+			return nil, &fault{line: len(t.lines) + 2, reason: fmt.Sprintf("the file has %d bytes; a state file has at most %d", v.info.Size, maxFile)}
+		}
+		t.end, t.rest = endDamaged, t.rest+unread
+	}
+	switch {
+	case t.end == endTorn && v.without.lacks(ruleTorn):
+		return nil, &fault{line: len(t.lines) + 2, reason: "the line is torn"}
+	case t.end == endBare && v.without.lacks(ruleBare):
+		return verify(bytes.Clone(v.data[:t.lines[len(t.lines)-1].end-1]), nil)
+	case t.end == endDamaged && v.without.lacks(ruleDamage):
+		t.end = endTorn
+	}
+	return t, nil
 }
 
 // flush makes sure that what was read is on disk: whoever wrote it may have

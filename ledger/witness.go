@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,18 +39,11 @@ func (m *Mark) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Latest is the mark of several that counts, that with the highest N. Two of
-// one N that differ otherwise are an error: the sled went on in two ways.
-func Latest(marks ...Mark) (latest Mark, ok bool, err error) {
-	for _, m := range marks {
-		switch {
-		case !ok || m.N > latest.N:
-			latest, ok = m, true
-		case m.N == latest.N && m != latest:
-			return Mark{}, false, fmt.Errorf("witnesses contradict each other: %v and %v", latest, m)
-		}
-	}
-	return latest, ok, nil
+// Testimony is what one witness says: a pool, most often.
+type Testimony struct {
+	Pool   string
+	Mark   Mark
+	Marked bool // false: it has no mark
 }
 
 // Witness keeps a Mark outside the copies, so that a copy which slept while
@@ -60,10 +52,12 @@ func Latest(marks ...Mark) (latest Mark, ok bool, err error) {
 // appended directly behind an epoch line; it is told of each epoch once that is
 // on disk.
 type Witness interface {
-	// Read returns the mark with the highest N, false if there is none. Marks of
-	// one N that differ otherwise are an error.
-	Read(ctx context.Context) (Mark, bool, error)
-	Write(ctx context.Context, m Mark) error
+	// Read returns what each of them says.
+	Read(ctx context.Context) ([]Testimony, error)
+	// Write puts the mark where there is none, an older one of its ledger, or one
+	// that is given up for it: of such a ledger, and no later. One that took it is
+	// enough. Marks of other ledgers are left alone.
+	Write(ctx context.Context, m Mark, givenUp ...Mark) error
 }
 
 // NoWitness is the witness of a sled that has none yet: it remembers nothing.
@@ -71,26 +65,130 @@ type Witness interface {
 type NoWitness struct{}
 
 // Read finds no mark.
-func (NoWitness) Read(context.Context) (Mark, bool, error) { return Mark{}, false, nil }
+func (NoWitness) Read(context.Context) ([]Testimony, error) { return nil, nil }
 
 // Write forgets the mark.
-func (NoWitness) Write(context.Context, Mark) error { return nil }
+func (NoWitness) Write(context.Context, Mark, ...Mark) error { return nil }
+
+// Over says whether m replaces a mark, and fails if one that is no older would be
+// lost.
+func (m Mark) Over(old Mark, givenUp ...Mark) (bool, error) {
+	switch {
+	case old == m:
+		return false, nil
+	case old.Ledger == m.Ledger && old.N >= m.N:
+		return false, fmt.Errorf("%v is not older than %v", old, m)
+	case old.Ledger == m.Ledger:
+		return true, nil
+	}
+	return slices.ContainsFunc(givenUp, old.endedBy), nil
+}
+
+// endedBy says whether giving up what another mark stands for gives up this one.
+func (m Mark) endedBy(other Mark) bool { return m.Ledger == other.Ledger && m.N <= other.N }
+
+// heard is what the witnesses say, weighed against a copy.
+type heard struct {
+	latest    *Mark       // of the copy's ledger; nil: none is
+	strangers []Testimony // marks of other ledgers that nobody gave up
+}
+
+// latest is the mark that counts, that with the highest N. Two of one N that
+// differ otherwise are an error: the sled went on in two ways.
+func latest(said []Testimony) (*Mark, error) {
+	var last *Testimony
+	for _, s := range said {
+		switch {
+		case !s.Marked:
+		case last == nil || s.Mark.N > last.Mark.N:
+			last = &s
+		case s.Mark.N == last.Mark.N && s.Mark != last.Mark:
+			return nil, &ContradictionError{[2]Testimony{*last, s}}
+		}
+	}
+	if last == nil {
+		return nil, nil
+	}
+	return &last.Mark, nil
+}
+
+// weigh tells marks of the text's ledger from others.
+func (t *text) weigh(said []Testimony) (h heard, err error) {
+	var ours []Testimony
+	for _, s := range said {
+		switch {
+		case s.Marked && s.Mark.Ledger == t.Ledger:
+			ours = append(ours, s)
+		case s.Marked && !slices.ContainsFunc(t.givenUp(), s.Mark.endedBy):
+			h.strangers = append(h.strangers, s)
+		}
+	}
+	h.latest, err = latest(ours)
+	return h, err
+}
+
+// givenUp is the marks that an operator gave up.
+func (t *text) givenUp() []Mark {
+	var marks []Mark
+	for _, e := range t.epochs {
+		if e.Despite != nil {
+			marks = append(marks, *e.Despite)
+		}
+	}
+	return marks
+}
+
+// against is the mark that refutes the text; nil: none does. Where some marks are
+// the ledger's own, others are of disks that were put in.
+func (h heard) against(t *text) *Mark {
+	switch {
+	case h.latest != nil && !t.knows(*h.latest):
+		return h.latest
+	case h.latest == nil && len(h.strangers) > 0:
+		return &h.strangers[0].Mark
+	}
+	return nil
+}
 
 // consult refuses if the witness knows of an epoch that the copies at hand do
-// not. It says what the mark is, and whether there is one at all.
-func (l *Ledger) consult(ctx context.Context, p *picture) (mark Mark, witnessed bool, err error) {
-	mark, ok, err := l.places.Witness.Read(ctx)
+// not, or of another ledger only.
+func (l *Ledger) consult(ctx context.Context, p *picture) (heard, error) {
+	said, err := l.places.Witness.Read(ctx)
 	if err != nil {
-		return Mark{}, false, fmt.Errorf("ask the witness of the state file: %w", err)
+		return heard{}, &unheardError{err}
 	}
-	if !ok || p.best.text.knows(mark) {
-		return mark, ok, nil
+	h, err := p.best.text.weigh(said)
+	if err != nil {
+		return h, err
 	}
-	e := &OverruledError{Mark: mark}
-	for _, c := range p.members {
-		e.Files = append(e.Files, c.File())
+	mark := h.against(p.best.text)
+	switch {
+	case mark == nil:
+		return h, nil
+	case mark.Ledger == p.best.text.Ledger:
+		return h, &OverruledError{Mark: *mark, Files: p.files()}
+	case l.without.lacks(ruleForeign):
+		return h, nil
 	}
-	return mark, true, e
+	return h, &ForeignError{Found: p.best.text.Ledger, Sled: mark.Ledger, Files: p.files()}
+}
+
+// unheardError is a witness that cannot be asked.
+type unheardError struct{ err error }
+
+func (e *unheardError) Error() string {
+	return fmt.Sprintf("ask the witness of the state file: %v", e.err)
+}
+
+func (e *unheardError) Unwrap() error { return e.err }
+
+// files names the copies at hand.
+func (p *picture) files() []string {
+	var names []string
+	for _, c := range p.copies {
+		names = append(names, c.File())
+	}
+	return names
 }
 
 // knows says whether the mark's epoch is in the history of t, or was given up
@@ -104,7 +202,7 @@ func (l *Ledger) testify(ctx context.Context, p *picture) error {
 	if l.without.lacks(ruleTell) {
 		return nil
 	}
-	if err := l.places.Witness.Write(ctx, p.epoch.mark(p.best.text.Ledger)); err != nil {
+	if err := l.places.Witness.Write(ctx, p.epoch.mark(p.best.text.Ledger), p.best.text.givenUp()...); err != nil {
 		return fmt.Errorf("tell the witness of the state file: %w", err)
 	}
 	return nil
@@ -118,24 +216,34 @@ func (l *Ledger) Attest(ctx context.Context) error {
 		if len(p.missing) > 0 {
 			return p.missingError() // nobody has gone on without it yet
 		}
-		if _, _, err := l.consult(ctx, p); err != nil {
+		if !p.evidence.asked {
+			if err := l.ask(ctx, p); err != nil {
+				return err
+			}
+		}
+		if p.evidence.unheard != nil {
+			return p.evidence.unheard
+		}
+		if err := l.testify(ctx, p); err != nil {
 			return err
 		}
-		return l.testify(ctx, p)
+		p.evidence.agreed, p.evidence.marks = true, max(1, p.evidence.marks)
+		l.restamp(p, true)
+		return nil
 	})
 }
 
-// unconfirmed says whether nothing follows the last epoch line. Whoever wrote
+// unwitnessed says whether nothing follows the last epoch line. Whoever wrote
 // it may not have lived to tell the witness, and others may have gone on.
-func (p *picture) unconfirmed() bool { return p.best.text.head().Seq == p.epoch.Seq }
+func (p *picture) unwitnessed() bool { return p.best.text.head().Seq == p.epoch.Seq }
 
 // affirm does what must be done before anything is appended behind an epoch
 // line.
 func (l *Ledger) affirm(ctx context.Context, p *picture) error {
-	if !p.unconfirmed() || l.without.lacks(ruleConfirm) {
+	if !p.unwitnessed() || l.without.lacks(ruleConfirm) {
 		return nil
 	}
-	if _, _, err := l.consult(ctx, p); err != nil {
+	if _, err := l.consult(ctx, p); err != nil {
 		return err
 	}
 	return l.testify(ctx, p)
@@ -144,39 +252,17 @@ func (l *Ledger) affirm(ctx context.Context, p *picture) error {
 // confirm does what must be done before the members are changed, whatever the
 // last line is: a copy that was given up while it was away does not know it.
 func (l *Ledger) confirm(ctx context.Context, p *picture) (witnessed bool, err error) {
-	_, witnessed, err = l.consult(ctx, p)
+	h, err := l.consult(ctx, p)
 	if err != nil && !l.without.lacks(ruleAsk) {
-		return witnessed, err
+		return h.latest != nil, err
 	}
-	return witnessed, l.affirm(ctx, p)
-}
-
-// doubt refuses a view behind such a line if others are known to have gone on,
-// and warns of one that they still may overrule: it is a view with a member
-// missing, who counted until that line was written. What such a view holds may
-// be lost; to refuse it would keep healthy disks from being read after any
-// change of the members was killed. Nothing is ever done on its strength:
-// whoever does something writes first, and that asks the witness and tells it.
-func (l *Ledger) doubt(ctx context.Context, p *picture) error {
-	if !p.unconfirmed() || l.without.lacks(ruleDoubt) {
-		return nil
-	}
-	mark, witnessed, err := l.consult(ctx, p)
-	switch {
-	case errors.Is(err, ErrOverruled):
-		return err
-	case err != nil:
-		p.warn("%v", err)
-	case witnessed && mark != p.epoch.mark(p.best.text.Ledger), !witnessed && p.rivalled():
-		p.warn("the change of who keeps the state file, to epoch %d, is not confirmed: until something is written, a copy that is away may overrule it", p.epoch.N)
-	}
-	return nil
+	return h.latest != nil, l.affirm(ctx, p)
 }
 
 // rivalled says whether a member of the epoch before is away, or does not hold
 // what is shown: then it may go on without it.
 func (p *picture) rivalled() bool {
-	epochs, shown := p.best.text.epochs, p.shortest().text.head()
+	epochs, shown := p.best.text.epochs, p.best.text.head()
 	if len(epochs) == 1 {
 		return false
 	}

@@ -31,7 +31,7 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	first.mounted, second.mounted = false, true
 	set(t, s.degrade(t), fact("a", "2"))
 	first.mounted, second.mounted = true, false
-	_, err = s.unread(t).Update(t.Context(), always(fact("a", "3")))
+	_, err = s.forgotten().unread(t).Update(t.Context(), always(fact("a", "3")))
 	explains(t, err, ErrOverruled, first.at.File())
 	third := newDisk(OnPool("third"), "/pool/int/third/config", 9)
 	s.disks = append(s.disks, third)
@@ -90,7 +90,7 @@ func TestAReaderIsToldOfAnEpochThatMayBeOverruled(t *testing.T) {
 // deaf is a witness that cannot be told anything.
 type deaf struct{ *memoryWitness }
 
-func (deaf) Write(_ context.Context, _ Mark) error { return errors.New("deaf") }
+func (deaf) Write(context.Context, Mark, ...Mark) error { return errors.New("deaf") }
 
 func TestNobodyLeavesBehindAnOverruledLine(t *testing.T) {
 	s := created(t, 2, true)

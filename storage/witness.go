@@ -46,50 +46,66 @@ func (e *MarkError) Hint() string {
 	return fmt.Sprintf("sledctl did not write this; if it is of no use: zfs inherit %s %s", sled.PropertyLedger, e.Pool)
 }
 
-// Read returns the mark that counts. A sled without U.2 pools has none. The
-// errors are *MarkError, one for two pools that contradict each other, and
-// those of zfs: what could not be seen is not absent.
-func (w Witness) Read(ctx context.Context) (ledger.Mark, bool, error) {
-	seen, err := w.look(ctx)
+// Read returns what each pool says. A sled without U.2 pools has no witness. The
+// errors are *MarkError and those of zfs: what could not be seen is not absent.
+func (w Witness) Read(ctx context.Context) ([]ledger.Testimony, error) {
+	roots, err := zfs.Roots(ctx, w.Host, sled.PropertyLedger)
 	if err != nil {
-		return ledger.Mark{}, false, err
+		return nil, err
 	}
-	var marks []ledger.Mark
-	for _, p := range seen {
-		if p.marked {
-			marks = append(marks, p.mark)
+	var seen []ledger.Testimony
+	for _, r := range roots {
+		if kind, _ := sled.ParsePool(r.Name); kind != sled.ExternalPool {
+			continue
 		}
+		p := ledger.Testimony{Pool: r.Name}
+		if value, ok := r.User[sled.PropertyLedger]; ok {
+			if p.Mark, err = ledger.ParseMark(value.Value); err != nil {
+				return nil, &MarkError{r.Name, err}
+			}
+			p.Marked = true
+		}
+		seen = append(seen, p)
 	}
-	return ledger.Latest(marks...)
+	return seen, nil
 }
 
-// Write puts the mark on every pool that has an older one. One pool that took
-// it is enough, since the newest mark counts; of the others Warn is told. The
-// errors are those of Read, and that no pool took it. A newer mark is left
-// alone, and an error.
-func (w Witness) Write(ctx context.Context, m ledger.Mark) error {
-	seen, err := w.look(ctx)
+// Write puts the mark on every pool that has none, or one that it replaces. One
+// pool that took it is enough, since the newest mark counts; of the others Warn is
+// told. The errors are those of Read, and that no pool took it. A newer mark is
+// left alone, and an error; another sled's is left alone.
+func (w Witness) Write(ctx context.Context, m ledger.Mark, givenUp ...ledger.Mark) error {
+	seen, err := w.Read(ctx)
 	if err != nil {
 		return err
 	}
-	failed := make([]error, len(seen))
+	var takers []ledger.Testimony
+	told := true // a sled without such pools has nobody to tell
+	for _, p := range seen {
+		takes := !p.Marked
+		if p.Marked {
+			if takes, err = m.Over(p.Mark, givenUp...); err != nil {
+				return &MarkError{p.Pool, err}
+			}
+		}
+		if takes {
+			takers, told = append(takers, p), false
+		}
+	}
+	for _, p := range seen {
+		told = told || p.Marked && p.Mark == m
+	}
+	failed := make([]error, len(takers))
 	var wg sync.WaitGroup
-	for i, p := range seen {
-		if p.marked && p.mark == m {
-			continue
-		}
-		if p.marked && p.mark.N >= m.N {
-			return &MarkError{p.name, fmt.Errorf("%v is not older than %v", p.mark, m)}
-		}
+	for i, p := range takers {
 		wg.Go(func() { failed[i] = w.set(ctx, p, m) })
 	}
 	wg.Wait()
-	return w.enough(failed)
+	return w.enough(failed, told)
 }
 
-// enough is nil if some pool took the mark.
-func (w Witness) enough(failed []error) error {
-	told := len(failed) == 0
+// enough is nil if some pool took the mark, or one had it.
+func (w Witness) enough(failed []error, told bool) error {
 	for _, err := range failed {
 		told = told || err == nil
 	}
@@ -104,45 +120,16 @@ func (w Witness) enough(failed []error) error {
 	return nil
 }
 
-// pool is a U.2 pool and what it says.
-type pool struct {
-	name   string
-	mark   ledger.Mark
-	marked bool
-}
-
-func (w Witness) look(ctx context.Context) ([]pool, error) {
-	roots, err := zfs.Roots(ctx, w.Host, sled.PropertyLedger)
-	if err != nil {
-		return nil, err
-	}
-	var seen []pool
-	for _, r := range roots {
-		if kind, _ := sled.ParsePool(r.Name); kind != sled.ExternalPool {
-			continue
-		}
-		p := pool{name: r.Name}
-		if value, ok := r.User[sled.PropertyLedger]; ok {
-			if p.mark, err = ledger.ParseMark(value.Value); err != nil {
-				return nil, &MarkError{r.Name, err}
-			}
-			p.marked = true
-		}
-		seen = append(seen, p)
-	}
-	return seen, nil
-}
-
 // witnessTime is how long a pool may take: one that hangs must not keep the others
 // from being told.
 const witnessTime = time.Minute
 
-func (w Witness) set(ctx context.Context, p pool, m ledger.Mark) error {
+func (w Witness) set(ctx context.Context, p ledger.Testimony, m ledger.Mark) error {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
-	set := zfs.Set{Dataset: p.name, Name: sled.PropertyLedger, Value: m.String()}
-	if p.marked {
-		set.Old, set.OldSource = p.mark.String(), zfs.Local
+	set := zfs.Set{Dataset: p.Pool, Name: sled.PropertyLedger, Value: m.String()}
+	if p.Marked {
+		set.Old, set.OldSource = p.Mark.String(), zfs.Local
 	}
 	return set.Do(ctx, w.Host)
 }

@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What a look amounts to is one of three: sure, shown and unconfirmed, or refused.
+// These rules decide which, beyond those of open.go. They are the same for those
+// who write.
+
+// evidence is what is known beside the copies.
+type evidence struct {
+	stamp  *stamp // what this boot has seen; nil: nothing
+	disks  []string
+	asked  bool // the witness was, by this look
+	agreed bool // it was heard, and knows nothing against the epoch
+	marks  int  // of this ledger
+	// unheard is why it could not be asked; doubt why what it says is not enough.
+	unheard error
+	doubt   string
+}
+
+// weigh decides what becomes of a view, and leaves this boot's stamp where it is
+// sure. Alone says that the lock is held alone.
+func (l *Ledger) weigh(ctx context.Context, p *picture, alone bool) error {
+	p.evidence = &evidence{stamp: l.stamped(), disks: l.disks()}
+	for _, refuse := range []func(*picture) error{l.seenMore, l.damaged, l.outlived} {
+		if err := refuse(p); err != nil {
+			return err
+		}
+	}
+	if err := l.hear(ctx, p); err != nil {
+		return err
+	}
+	if p.unconfirmed = p.doubts(); len(p.unconfirmed) == 0 && len(p.members) > 0 {
+		l.restamp(p, alone)
+	}
+	return nil
+}
+
+// seenMore refuses what lacks a line that this boot has acknowledged.
+func (l *Ledger) seenMore(p *picture) error {
+	s := p.evidence.stamp
+	switch {
+	case s == nil || l.without.lacks(ruleSeen):
+		return nil
+	case s.Ledger != p.best.text.Ledger:
+		return &ForeignError{Found: p.best.text.Ledger, Sled: s.Ledger, Files: p.files()}
+	case !s.heldBy(p.best.text):
+		return &RewoundError{Seen: s.Seq, Head: p.best.text.head(), Files: p.files()}
+	}
+	return nil
+}
+
+// cleared says whether all that was acknowledged in this boot is there. What
+// stands behind it was not.
+func (p *picture) cleared() bool { return p.evidence.stamp != nil && !p.without.lacks(ruleClears) }
+
+// damaged refuses if nobody has what was written at the end.
+func (l *Ledger) damaged(p *picture) error {
+	if p.cleared() || l.without.lacks(ruleEnds) || len(p.members) == 0 {
+		return nil
+	}
+	e := &DamagedError{}
+	for _, c := range p.members {
+		if c.text.end != endDamaged {
+			return nil
+		}
+		e.Ends = append(e.Ends, End{File: c.File(), Head: c.text.head(), Bytes: c.text.rest, Seq: c.text.begun})
+	}
+	return e
+}
+
+// outlived refuses if lines that a rewrite has left out of a copy are newer than
+// any that are there.
+func (l *Ledger) outlived(p *picture) error {
+	for _, c := range p.copies {
+		if c.left > p.best.text.head().Seq && !l.without.lacks(ruleOutlived) {
+			return &RewoundError{Seen: c.left, Head: p.best.text.head(), Files: []string{c.File()}, History: historyName(c.left)}
+		}
+	}
+	return nil
+}
+
+// hear asks the witness, unless this boot has, with these disks.
+func (l *Ledger) hear(ctx context.Context, p *picture) error {
+	e := p.evidence
+	vouched := e.stamp.vouches(p.epoch, e.disks, l.without)
+	switch {
+	case p.unwitnessed() && !l.without.lacks(ruleDoubt): // it is told of an epoch behind its line
+	case vouched:
+		e.agreed, e.marks = true, e.stamp.Marks
+		return nil
+	case l.without.lacks(ruleHeard):
+		return nil
+	}
+	return l.ask(ctx, p)
+}
+
+// ask hears the witness now. Nothing is ever done on the strength of an epoch that
+// it has not heard of: whoever does something writes first, and tells it.
+func (l *Ledger) ask(ctx context.Context, p *picture) error {
+	e := p.evidence
+	e.asked = true
+	h, err := l.consult(ctx, p)
+	if errors.As(err, new(*unheardError)) {
+		e.unheard = err
+		return ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	e.agreed = len(h.strangers) == 0
+	if h.latest != nil {
+		e.marks = 1
+	}
+	if len(h.strangers) > 0 {
+		var pools []string
+		for _, s := range h.strangers {
+			pools = append(pools, s.Pool)
+		}
+		p.warn("pools %s are another sled's: they know of ledger %s; this is ledger %s", strings.Join(pools, ", "), h.strangers[0].Mark.Ledger, p.best.text.Ledger)
+	}
+	known := h.latest != nil && *h.latest == p.epoch.mark(p.best.text.Ledger)
+	if p.unwitnessed() && !l.without.lacks(ruleDoubt) && !known && (h.latest != nil || p.rivalled()) {
+		e.doubt = fmt.Sprintf("the change of who keeps the state file, to epoch %d, is not confirmed: until something is written, a copy that is away may overrule it", p.epoch.N)
+	}
+	return nil
+}
+
+// doubts is why the view is not sure; none: it is.
+func (p *picture) doubts() []string {
+	said := p.lost()
+	for _, c := range p.members {
+		said = append(said, p.lag(c)...)
+	}
+	for _, c := range p.members {
+		if c.text.end == endDamaged {
+			said = append(said, fmt.Sprintf("%d bytes behind seq %d of %v are no line: %s", c.text.rest, c.text.head().Seq, c.seat(), p.elsewhere(c)))
+		}
+	}
+	if p.begun() {
+		said = append(said, fmt.Sprintf("a line was begun behind seq %d and not finished: its writer was cut off before it was acknowledged, unless every copy lost its end in one way", p.best.text.head().Seq))
+	}
+	if p.evidence.unheard != nil {
+		said = append(said, p.evidence.unheard.Error())
+	}
+	if p.evidence.doubt != "" {
+		said = append(said, p.evidence.doubt)
+	}
+	return said
+}
+
+// lost tells of members that are missing.
+func (p *picture) lost() (said []string) {
+	if p.without.lacks(ruleWarn) {
+		return nil
+	}
+	known := "nobody can say whether it went on without this copy"
+	if p.evidence.agreed && p.evidence.marks > 0 {
+		known = "the U.2s know of no newer epoch"
+	}
+	for _, m := range p.missing {
+		said = append(said, fmt.Sprintf("%v of the state file is missing: %v; %s", m.Seat, cause(m.Err), known))
+	}
+	return said
+}
+
+// lag tells of a member that does not hold the last line. Without a fault it
+// lacks no more than one: the next is only written behind one that all hold.
+func (p *picture) lag(c *copyAt) []string {
+	head, has := p.best.text.head(), c.text.head()
+	switch by := head.Seq - has.Seq; {
+	case head == has || p.without.lacks(ruleMark):
+		return nil
+	case by == 1:
+		return []string{fmt.Sprintf("seq %d is not on %v: it was never acknowledged, or that copy has lost it; nothing is lost, and the next change brings it there", head.Seq, c.seat())}
+	default:
+		return []string{fmt.Sprintf("%v is %d lines behind, more than a crash can leave: it was rewound", c.seat(), by)}
+	}
+}
+
+// elsewhere says what is lost with the end of a copy.
+func (p *picture) elsewhere(c *copyAt) string {
+	i := slices.IndexFunc(p.members, func(o *copyAt) bool { return o.text.end != endDamaged && o.text.head() == p.best.text.head() })
+	switch {
+	case i < 0 && p.cleared():
+		return "nothing that was acknowledged since the sled booted is lost"
+	case i < 0:
+		return "what was written there cannot be read, and no other copy holds as much"
+	}
+	return fmt.Sprintf("%v is whole", p.members[i].seat())
+}
+
+// begun says whether the last line may have been followed by one that every copy
+// has lost the end of. Beside a whole end it was not acknowledged: it would be
+// there.
+func (p *picture) begun() bool {
+	torn := false
+	for _, c := range p.members {
+		if c.text.head() != p.best.text.head() {
+			continue
+		}
+		if c.text.end != endTorn {
+			return false
+		}
+		torn = true
+	}
+	return torn && !p.cleared() && !p.without.lacks(ruleBegun)
+}
