@@ -94,7 +94,8 @@ func kindOf(err error) fault.Kind {
 }
 
 func isLedger(err error) bool {
-	for _, kind := range []error{ledger.ErrMissing, ledger.ErrForked, ledger.ErrTwins, ledger.ErrBroken, ledger.ErrOverruled, ledger.ErrUnsound, ledger.ErrChanged, ledger.ErrDead} {
+	for _, kind := range []error{ledger.ErrMissing, ledger.ErrForked, ledger.ErrTwins, ledger.ErrBroken, ledger.ErrOverruled,
+		ledger.ErrDamaged, ledger.ErrRewound, ledger.ErrForeign, ledger.ErrContradicted, ledger.ErrUnsound, ledger.ErrChanged, ledger.ErrDead} {
 		if errors.Is(err, kind) {
 			return true
 		}

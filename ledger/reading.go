@@ -50,10 +50,13 @@ func (l *Ledger) seenMore(p *picture) error {
 		return nil
 	case s.Ledger != p.best.text.Ledger:
 		return &ForeignError{Found: p.best.text.Ledger, Sled: s.Ledger, Files: p.files()}
-	case !s.heldBy(p.best.text):
+	case s.heldBy(p.best.text):
+		return nil
+	case s.N > p.epoch.N:
+		return &OverruledError{Mark: Mark{s.Ledger, s.N, s.Epoch}, Files: p.files()}
+	default:
 		return &RewoundError{Seen: s.Seq, Head: p.best.text.head(), Files: p.files()}
 	}
-	return nil
 }
 
 // cleared says whether all that was acknowledged in this boot is there. What

@@ -1,0 +1,230 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// counter is the shortest story that goes wrong without one of the rules of
+// reading. Other than those of TestEachRuleIsNeeded it has a fault in it, of a disk
+// or of who handles it, or marks that the model of a sled there has not.
+type counter struct {
+	name    string
+	without rule
+	disks   int
+	// story begins behind a=1 (seq 2) and a=2 (seq 3), in another boot.
+	story     func(t *testing.T, s *sled, without rule)
+	act       func(t *testing.T, s *sled, without rule) string // nil: shown
+	right     string
+	otherwise string // without the rule
+}
+
+// lacking is a ledger without a rule.
+func (s *sled) lacking(t testing.TB, without rule) *Ledger {
+	t.Helper()
+	l, err := unopened(s, s.places())
+	try(t, err)
+	l.without = without
+	return l
+}
+
+// shown is what a reader makes of the disks.
+func shown(t *testing.T, s *sled, without rule) string {
+	t.Helper()
+	return told(s.lacking(t, without).Read(t.Context()))
+}
+
+func told(v View, err error) string {
+	for word, kind := range map[string]error{"rewound": ErrRewound, "damaged": ErrDamaged, "another sled's": ErrForeign, "forked": ErrForked, "twice": ErrTwins, "contradicted": ErrContradicted, "gone on": ErrOverruled} {
+		if errors.Is(err, kind) && (word != "gone on" || !errors.Is(err, ErrForeign)) {
+			return "refused: " + word
+		}
+	}
+	switch {
+	case err != nil:
+		return "refused: " + err.Error()
+	case len(v.Unconfirmed()) > 0:
+		return "unconfirmed: " + all(v)["a"]
+	}
+	return "sure: " + all(v)["a"]
+}
+
+// rewind takes the last lines of a file back.
+func (s *sled) rewind(t testing.TB, d *disk, lines int) {
+	t.Helper()
+	x := s.open1(t, d)
+	s.put(t, d.at.File(), x.data[:x.lines[len(x.lines)-lines].start])
+}
+
+// spoil changes the end of a file.
+func (s *sled) spoil(t testing.TB, d *disk, change func([]byte) []byte) {
+	t.Helper()
+	s.put(t, d.at.File(), change(bytes.Clone(s.content(t, d))))
+}
+
+func cut(n int) func([]byte) []byte { return func(data []byte) []byte { return data[:len(data)-n] } }
+
+func flip(data []byte) []byte {
+	data[len(data)-5] ^= 1
+	return data
+}
+
+func garbage(data []byte) []byte { return append(data, "\x00\xffgarbage\n"...) }
+
+func each(s *sled, do func(*disk)) {
+	for _, d := range s.disks {
+		do(d)
+	}
+}
+
+func TestEachRuleOfReadingIsNeeded(t *testing.T) {
+	for _, c := range counters() {
+		t.Run(c.name, func(t *testing.T) {
+			if c.act == nil {
+				c.act = shown
+			}
+			for without, want := range map[rule]string{0: c.right, c.without: c.otherwise} {
+				s := created(t, c.disks, false)
+				set(t, s.open(t), fact("a", "1"))
+				set(t, s.open(t), fact("a", "2"))
+				c.story(t, s.forgotten(), without)
+				if got := c.act(t, s, without); got != want {
+					t.Errorf("without %b: %q, not %q", without, got, want)
+				}
+			}
+		})
+	}
+}
+
+func counters() []counter {
+	return slices.Concat(countersOfEnds(), countersOfMarks(), countersOfStamps())
+}
+
+func countersOfEnds() []counter {
+	return []counter{
+		{"a line without its newline counts", ruleBare, 1, func(t *testing.T, s *sled, _ rule) {
+			s.spoil(t, s.disks[0], cut(1))
+		}, nil, "sure: 2", "unconfirmed: 1"},
+		{"garbage is not a line that was begun", ruleDamage, 2, func(t *testing.T, s *sled, _ rule) {
+			s.spoil(t, s.disks[0], garbage)
+		}, nil, "unconfirmed: 2", "sure: 2"},
+		{"what one copy holds is shown", ruleBest, 2, func(t *testing.T, s *sled, _ rule) {
+			s.rewind(t, s.disks[0], 1)
+		}, nil, "unconfirmed: 2", "unconfirmed: 1"},
+		{"and may not be acknowledged", ruleMark, 2, func(t *testing.T, s *sled, _ rule) {
+			l := s.open(t)
+			s.forgotten().disks[1].failing(0, errKilled, false)
+			if _, err := l.Update(t.Context(), always(fact("a", "3"))); !errors.Is(err, ErrDead) {
+				t.Fatal(err)
+			}
+			s.revive()
+		}, nil, "unconfirmed: 3", "sure: 3"},
+		{"all ends torn", ruleBegun, 2, func(t *testing.T, s *sled, _ rule) {
+			each(s, func(d *disk) { s.spoil(t, d, cut(20)) })
+		}, nil, "unconfirmed: 1", "sure: 1"},
+		{"all ends damaged, read", ruleEnds, 2, func(t *testing.T, s *sled, _ rule) {
+			each(s, func(d *disk) { s.spoil(t, d, flip) })
+		}, nil, "refused: damaged", "unconfirmed: 1"},
+		{"all ends damaged, written", ruleEnds, 2, func(t *testing.T, s *sled, _ rule) {
+			each(s, func(d *disk) { s.spoil(t, d, flip) })
+		}, func(t *testing.T, s *sled, without rule) string {
+			return told(s.lacking(t, without).Update(t.Context(), always(fact("b", "1"))))
+		}, "refused: damaged", "sure: 1"},
+		{"what is cut stays readable", ruleSpare, 2, func(t *testing.T, s *sled, _ rule) {
+			s.spoil(t, s.disks[1], garbage)
+		}, func(t *testing.T, s *sled, without rule) string {
+			spoiled := s.content(t, s.disks[1])
+			set(t, s.lacking(t, without), fact("b", "1"))
+			for _, name := range s.names(t, s.disks[1]) {
+				data, err := host.ReadFile(s, s.disks[1].on(name))
+				try(t, err)
+				if strings.HasPrefix(name, "aside-") && bytes.Equal(data, spoiled) {
+					return "readable"
+				}
+			}
+			return "gone"
+		}, "readable", "gone"},
+		{"a history that goes on beyond the end", ruleOutlived, 1, func(t *testing.T, s *sled, _ rule) {
+			before := s.content(t, s.disks[0])
+			l := s.open(t)
+			l.limit = 0
+			for n := range 20 {
+				set(t, l, fact("a", fmt.Sprint(n)))
+			}
+			s.put(t, s.disks[0].at.File(), before)
+			s.forgotten()
+		}, nil, "refused: rewound", "sure: 2"},
+	}
+}
+
+func countersOfMarks() []counter {
+	return []counter{
+		{"the copy slept", ruleHeard, 2, func(t *testing.T, s *sled, _ rule) {
+			s.disks[0].mounted = false
+			set(t, s.degrade(t), fact("a", "3"))
+			s.disks[0].mounted, s.disks[1].mounted = true, false
+			s.forgotten()
+		}, nil, "refused: gone on", "unconfirmed: 2"},
+		{"both disks of another sled", ruleForeign, 2, func(_ *testing.T, s *sled, _ rule) {
+			s.witness.mark = &Mark{"other", 1, "other"}
+		}, nil, "refused: another sled's", "sure: 2"},
+		{"a U.2 that comes back knows more", ruleDisks, 2, func(t *testing.T, s *sled, without rule) {
+			var before [2][]byte
+			for i, d := range s.disks {
+				before[i] = s.content(t, d)
+			}
+			s.disks[1].mounted = false
+			set(t, s.degrade(t), fact("a", "3"))
+			s.disks[1].mounted = true
+			for i, d := range s.disks {
+				s.put(t, d.at.File(), before[i])
+			}
+			s.forgotten().witness.forgets = true
+			if got := shown(t, s, without); got != "sure: 2" {
+				t.Errorf("without a U.2: %s", got)
+			}
+			s.witness.forgets = false
+			try(t, host.MkdirAll(s.ram, "/pool/ext/101964cb", 0o755))
+		}, nil, "refused: gone on", "sure: 2"},
+	}
+}
+
+func countersOfStamps() []counter {
+	return []counter{
+		{"rewound while the sled is up", ruleSeen, 2, func(t *testing.T, s *sled, without rule) {
+			if got := shown(t, s, without); got != "sure: 2" {
+				t.Error(got)
+			}
+			each(s, func(d *disk) { s.rewind(t, d, 1) })
+		}, nil, "refused: rewound", "sure: 1"},
+		{"torn behind what this boot acknowledged", ruleClears, 2, func(t *testing.T, s *sled, without rule) {
+			if got := shown(t, s, without); got != "sure: 2" {
+				t.Error(got)
+			}
+			each(s, func(d *disk) { try(t, s.Append(d.at.File(), []byte(`{"hash":"1`))) })
+		}, nil, "sure: 2", "unconfirmed: 2"},
+		{"killed as the members change, and rewound", ruleUnstamp, 2, func(t *testing.T, s *sled, without rule) {
+			if got := shown(t, s, without); got != "sure: 2" {
+				t.Error(got)
+			}
+			try(t, s.Remove(s.disks[0].at.File()))
+			var killed []byte
+			s.witness.note = func() {
+				if killed == nil {
+					killed, _ = host.ReadFile(s, "/run/"+stampName)
+				}
+			}
+			l := s.lacking(t, without)
+			l.Degrade("test", "test")
+			set(t, l, fact("a", "3"))
+			s.rewind(t, s.disks[1], 2)
+			s.put(t, "/run/"+stampName, killed)
+		}, nil, "refused: gone on", "unconfirmed: 2"},
+	}
+}
