@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -86,6 +87,9 @@ func sledctl() {
 // TestScripts are bring-up stories as operators would type them, each on a
 // simulated sled of its own.
 func TestScripts(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) { // as below nohup(1): a caught signal is none that programs inherit as ignored
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

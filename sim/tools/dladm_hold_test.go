@@ -32,7 +32,7 @@ func TestAListingOfPropertiesHoldsLinks(t *testing.T) {
 				s.change(func(tx *world.Tx) {
 					tx.Arm(world.Fault{Name: world.FaultSlowLink, Match: "show-linkprop v0", Delay: time.Second})
 				})
-				go s.run(c.look, "")
+				s.beside(c.look)
 				synctest.Wait()
 				if diff := cmp.Diff(c.want, s.run(c.do, "")); diff != "" {
 					t.Errorf("meanwhile (-want +got):\n%s", diff)
@@ -56,10 +56,20 @@ func TestALinkThatIsLookedAtComesHome(t *testing.T) {
 		s.change(func(tx *world.Tx) {
 			tx.Arm(world.Fault{Name: world.FaultSlowLink, Match: "show-linkprop v0", Delay: time.Second})
 		})
-		go s.run("dladm show-linkprop", "")
+		s.beside("dladm show-linkprop")
 		synctest.Wait()
 		s.must("zoneadm -z z1 halt")
 		time.Sleep(2 * time.Second)
 		s.must("zoneadm -z z1 boot")
 	})
+}
+
+// beside begins a command line that goes on meanwhile.
+func (s *zoneSled) beside(line string) {
+	words := shellWords(line)
+	go func() {
+		if _, err := s.d.Exec(s.t.Context(), Call{Tool: words[0], Args: words[1:]}); err != nil {
+			s.t.Errorf("%s: %v", line, err)
+		}
+	}()
 }
