@@ -78,7 +78,7 @@ func TestAZoneThatStaysMounted(t *testing.T) {
 		s.change(func(tx *world.Tx) {
 			tx.Arm(world.Fault{Name: world.FaultSlowClone, Match: "z2 clone", Delay: time.Hour})
 		})
-		go s.run("zoneadm -z z2 clone base", "")
+		s.beside("zoneadm -z z2 clone base")
 		time.Sleep(time.Minute)
 		s.state("z2", world.ZoneMounted)
 		time.Sleep(time.Hour)
