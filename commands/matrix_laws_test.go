@@ -341,6 +341,7 @@ func (s *scene) settled() string {
 		drawn = regexp.MustCompile(`$^`)
 	}
 	lines := sortedWorld(s.t, drawn.ReplaceAllString(names.Replace(s.world()), "UUID"))
+	lines = inherited(lines)
 	for _, i := range list.Items {
 		lines = append(lines, fmt.Sprint(i.Name, " ", i.State, " ", i.Wanted, " ", i.CPUs, " ", i.Protected, " ", i.Address))
 	}
@@ -350,6 +351,24 @@ func (s *scene) settled() string {
 	}
 	slices.Sort(keys)
 	return drawn.ReplaceAllString(strings.Join(append(lines, keys...), "\n"), "UUID")
+}
+
+// inherited leaves out the MTU of the global zone's VNIC where its link has the
+// same: a run that goes on does not set it once more, and a sled does not tell
+// the two apart.
+func inherited(lines []string) []string {
+	const same = `,"properties":{"mtu":"1500"}`
+	over := regexp.MustCompile(`^links .*"over":"([^"]+)","mac":"GZMAC"`)
+	for i, line := range lines {
+		m := over.FindStringSubmatch(line)
+		if m == nil || slices.ContainsFunc(lines, func(l string) bool {
+			return strings.HasPrefix(l, `links {"name":"`+m[1]+`"`) && strings.Contains(l, `"mtu":"9000"`)
+		}) {
+			continue
+		}
+		lines[i] = strings.Replace(line, same, "", 1)
+	}
+	return lines
 }
 
 // sortedWorld has one line for each thing: what is drawn has given them their order.
