@@ -74,7 +74,8 @@ func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
 	e.Config = sync.OnceValues(e.loadConfig)
 	e.simDir = e.simulated
 	e.remote = e.runProgram
-	e.book = &book{open: e.openLedger, tell: e.progress.warn}
+	e.book = &book{open: e.openLedger, tell: e.progress.warn, scripted: func() bool { return e.output.Format == terminal.FormatJSON }}
+	e.output.Unconfirmed = e.book.doubts
 	e.Ledger = e.openedLedger
 	return e
 }

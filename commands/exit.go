@@ -95,7 +95,7 @@ func kindOf(err error) fault.Kind {
 
 func isLedger(err error) bool {
 	for _, kind := range []error{ledger.ErrMissing, ledger.ErrForked, ledger.ErrTwins, ledger.ErrBroken, ledger.ErrOverruled,
-		ledger.ErrDamaged, ledger.ErrRewound, ledger.ErrForeign, ledger.ErrContradicted, ledger.ErrUnsound, ledger.ErrChanged, ledger.ErrDead} {
+		ledger.ErrDamaged, ledger.ErrRewound, ledger.ErrForeign, ledger.ErrContradicted, ledger.ErrUnconfirmed, ledger.ErrUnsound, ledger.ErrChanged, ledger.ErrDead} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -64,10 +64,16 @@ and give each place its verdict. Nothing is changed. Exit 9 if something is wron
 
   member    counts, and is whole            missing   counts, and is not there
   behind    counts; the next writer         broken    there, and not to be believed
-            brings it up                    twin      the same copy is in another place too
+            brings it up, by a line         damaged   what stands behind its end is no line
+  torn      counts; a line was begun        rewound   it lacks lines that were in it
+            behind its end                  twin      the same copy is in another place too
   unused    does not count, and is in       forked    the copies disagree: see ledger heal
             nobody's way                    unproved  only others could confirm it, and they
-  none      no file, and none expected                are missing`,
+  none      no file, and none expected                are missing
+                                            another sled's
+
+Told as well, with -o json under "ledger": what each U.2 pool says (current, older, newer, another sled's, given up, none), and the last
+line that this boot has acknowledged or shown.`,
 		Example: `  sledctl ledger check
   sledctl ledger check -o json`,
 		Args: cobra.NoArgs,
@@ -92,12 +98,58 @@ func runLedgerCheck(ctx context.Context, e *Env) error {
 	for _, w := range x.Warnings {
 		e.progress.warn(errors.New(w))
 	}
+	list := copyList()
+	list.Ledger = showKnown(x)
+	for _, m := range x.Marks {
+		e.progress.say("pool %s: its mark is %s%s", m.Pool, m.Says, inBrackets(m.Mark))
+	}
+	if x.Seen != nil {
+		e.progress.say("this boot has seen seq %d, epoch %d", x.Seen.Seq, x.Seen.Epoch)
+	}
 	if len(x.Places) > 0 {
-		if err := copyList().Print(e.Streams.Out, e.output, showCopies(x.Places)); err != nil {
+		if err := list.Print(e.Streams.Out, e.output, showCopies(x.Places)); err != nil {
 			return err
 		}
 	}
 	return x.Err()
+}
+
+func inBrackets(m *ledger.Mark) string {
+	if m == nil {
+		return ""
+	}
+	return " (" + m.String() + ")"
+}
+
+// shownKnown is what is known beside the copies.
+type shownKnown struct {
+	Marks []shownMark `json:"marks"`
+	Seen  *shownSeen  `json:"seen"` // null: this boot has seen nothing yet
+}
+
+type shownMark struct {
+	Pool string       `json:"pool"`
+	Says ledger.Says  `json:"says"`
+	Mark *ledger.Mark `json:"mark,omitempty"`
+}
+
+type shownSeen struct {
+	Ledger string `json:"ledger"`
+	Epoch  uint64 `json:"epoch"`
+	Seq    uint64 `json:"seq"`
+	Hash   string `json:"hash"`
+	Agreed bool   `json:"agreed"` // with the U.2s, with the disks that are there
+}
+
+func showKnown(x ledger.Examination) shownKnown {
+	known := shownKnown{Marks: []shownMark{}}
+	for _, m := range x.Marks {
+		known.Marks = append(known.Marks, shownMark{m.Pool, m.Says, m.Mark})
+	}
+	if x.Seen != nil {
+		known.Seen = &shownSeen{x.Seen.Ledger, x.Seen.Epoch, x.Seen.Seq, x.Seen.Hash, x.Seen.Agreed}
+	}
+	return known
 }
 
 func showCopies(places []ledger.Examined) []shownCopy {

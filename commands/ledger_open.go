@@ -3,6 +3,7 @@ package commands
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -27,6 +28,39 @@ type book struct {
 	here *ledger.Ledger
 	read uint64          // its last line when it was first read; 0: it was not
 	said map[string]bool // warnings
+
+	scripted func() bool // who reads along is a program: doubts are its own objects
+	doubted  []string
+	told     bool
+}
+
+// now is what the state file says at last; the zero View where nobody has asked.
+func (b *book) now(ctx context.Context) (ledger.View, error) {
+	b.mu.Lock()
+	here := b.here
+	b.mu.Unlock()
+	if here == nil {
+		return ledger.View{}, nil
+	}
+	return here.Read(ctx)
+}
+
+// doubts are why what was read may lack something. Who asks tells them.
+func (b *book) doubts() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.told = true
+	return b.doubted
+}
+
+// untold are those that nobody has told.
+func (b *book) untold() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.told {
+		return nil
+	}
+	return b.doubted
 }
 
 // changed says whether the state file has another last line than when this run
@@ -60,6 +94,10 @@ func (b *book) warn(text string) {
 		b.said = map[string]bool{}
 	}
 	b.said[text] = true
+	if why, ok := strings.CutPrefix(text, ledger.Unconfirmed); ok && b.scripted() {
+		b.doubted = append(b.doubted, why)
+		return
+	}
 	b.tell(errors.New(text))
 }
 
@@ -96,6 +134,26 @@ func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
 		e.warnOf(view)
 	}
 	return opened, nil
+}
+
+// unconfirmed is the end of a command: what was not found in a state file that may
+// lack it is not known to be absent. Scripts are told what is unconfirmed, where
+// no object that was printed has said so.
+func (e *Env) unconfirmed(ctx context.Context, err error) error {
+	if codeOf(err) == exitNotFound && !e.flags.degraded {
+		if view, rerr := e.book.now(context.WithoutCancel(ctx)); rerr == nil {
+			err = view.Absent(err)
+		}
+	}
+	if reasons := e.book.untold(); len(reasons) > 0 {
+		encoder := json.NewEncoder(e.Streams.Err)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(struct {
+			Kind        string   `json:"kind"`
+			Unconfirmed []string `json:"unconfirmed"`
+		}{"Unconfirmed", reasons}) // stderr is the last resort
+	}
+	return err
 }
 
 func (e *Env) warnOf(view ledger.View) {

@@ -40,7 +40,9 @@ killed, and a VM handle below /dev/vmm never destroyed.
                 know it
 
 With -n -o json the output is a plan: --plan removes exactly the objects in it that are "to remove", if they are still the same and would
-still go, and tells what has changed. Whoever edits the file leaves things out.
+still go, and tells what has changed. Whoever edits the file leaves things out. It names the state file that it was made by: --plan refuses
+(exit 9) where the sled's is older than that, or another one. An orphan is *unconfirmed* where the state file may lack what needs it; nothing
+is removed on the strength of such a one.
 
 --all removes everything that is certainly sledctl's, running VMs too; what is unknown stays. Protected instances, what is being worked on, and the sled's
 network stay. The records of the instances stay too: instance ensure makes them again.`,
@@ -107,7 +109,9 @@ func (e *Env) tellReap(f reapFlags, findings reap.Findings, report operation.Rep
 	if err != nil && findings.Objects == nil {
 		return err
 	}
-	perr := objectList().Print(e.Streams.Out, e.output, showObjects(findings, f.plan != "", report, f.dry()))
+	list := objectList()
+	list.Ledger = findings.Basis
+	perr := list.Print(e.Streams.Out, e.output, showObjects(findings, f.plan != "", report, f.dry()))
 	for _, changed := range findings.Changed {
 		e.progress.warn(fmt.Errorf("%s %s of the plan %s", changed.Kind, changed.Name, changed.Now))
 	}
@@ -186,7 +190,7 @@ func objectList() terminal.List[shownObject] {
 	type column = terminal.Column[shownObject]
 	style := func(o shownObject) terminal.Style {
 		switch o.Verdict {
-		case reap.Orphan, reap.StaleZone:
+		case reap.Orphan, reap.StaleZone, reap.Unconfirmed:
 			return terminal.Bad
 		case reap.Adoptable, reap.StaleRec, reap.Unknown:
 			return terminal.Warn

@@ -30,7 +30,7 @@ func (e *Env) reapChoice(f reapFlags) (reap.Choice, error) {
 	}
 	data, err := e.read(f.plan)
 	if err == nil {
-		choice.Plan, err = parseReapPlan(data)
+		choice.Plan, choice.Basis, err = parseReapPlan(data)
 	}
 	if err != nil {
 		return reap.Choice{}, &usageError{text: fmt.Sprintf("--plan %s: %v", f.plan, err)}
@@ -39,20 +39,21 @@ func (e *Env) reapChoice(f reapFlags) (reap.Choice, error) {
 }
 
 // parseReapPlan reads what reap -n -o json has printed, and gives the objects
-// that are to be removed.
-func parseReapPlan(data []byte) ([]reap.Object, error) {
+// that are to be removed, and the state file that they were judged by.
+func parseReapPlan(data []byte) ([]reap.Object, *reap.Basis, error) {
 	var file struct {
 		APIVersion string        `json:"apiVersion"`
 		Kind       string        `json:"kind"`
+		Ledger     *reap.Basis   `json:"ledger"` // none: of a program that did not tell
 		Items      []shownObject `json:"items"`
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&file); err != nil {
-		return nil, fmt.Errorf("want what reap --dry-run -o json prints: %w", err)
+		return nil, nil, fmt.Errorf("want what reap --dry-run -o json prints: %w", err)
 	}
 	if file.APIVersion != terminal.APIVersion || file.Kind != "ObjectList" {
-		return nil, fmt.Errorf("want apiVersion %q and kind %q, as reap --dry-run -o json prints, not %q and %q", terminal.APIVersion, "ObjectList", file.APIVersion, file.Kind)
+		return nil, nil, fmt.Errorf("want apiVersion %q and kind %q, as reap --dry-run -o json prints, not %q and %q", terminal.APIVersion, "ObjectList", file.APIVersion, file.Kind)
 	}
 	planned := []reap.Object{}
 	seen := map[string]bool{}
@@ -61,12 +62,12 @@ func parseReapPlan(data []byte) ([]reap.Object, error) {
 		case o.Result != resultToRemove:
 			continue
 		case o.Kind == "" || o.Name == "":
-			return nil, fmt.Errorf("item %d has no kind or no name", i+1)
+			return nil, nil, fmt.Errorf("item %d has no kind or no name", i+1)
 		case seen[o.Kind+" "+o.Name]:
-			return nil, fmt.Errorf("%s %s stands there twice", o.Kind, o.Name)
+			return nil, nil, fmt.Errorf("%s %s stands there twice", o.Kind, o.Name)
 		}
 		seen[o.Kind+" "+o.Name] = true
 		planned = append(planned, o.Object)
 	}
-	return planned, nil
+	return planned, file.Ledger, nil
 }

@@ -12,7 +12,7 @@ func FuzzParseReapPlan(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		objects, err := parseReapPlan(text)
+		objects, _, err := parseReapPlan(text)
 		if err != nil && objects != nil {
 			t.Errorf("%q: %d objects, and %v", text, len(objects), err)
 		}

@@ -203,7 +203,7 @@ func (e *Env) run(r runner) func(*cobra.Command, []string) error {
 			ctx, release = context.WithTimeout(ctx, e.flags.timeout)
 			defer release()
 		}
-		err := r(ctx, args)
+		err := e.unconfirmed(ctx, r(ctx, args))
 		e.crash.report(e.progress)
 		if err != nil && errors.Is(context.Cause(ctx), errInterrupted) && errors.Is(err, context.Canceled) {
 			return &interruptedError{err}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
 )
@@ -90,8 +91,10 @@ func (s Settings) awaited(ctx context.Context, env operation.Env, refs []string,
 		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
 			err = s.missing(ctx, env, view, ref)
 		}
-		if _, unknown := errors.AsType[*NotFoundError](err); unknown && goal == Absent {
-			continue
+		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
+			if err = view.Absent(err); goal == Absent && !errors.Is(err, ledger.ErrUnconfirmed) {
+				continue
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -25,6 +25,8 @@ var (
 	ErrRewound      = errors.New("the state file lacks what was in it")                         // *RewoundError
 	ErrForeign      = errors.New("these copies of the state file are another sled's")           // *ForeignError
 	ErrContradicted = errors.New("the sled's disks contradict each other about the state file") // *ContradictionError
+	// ErrUnconfirmed is that something is not in the state file as far as it is known.
+	ErrUnconfirmed = errors.New("what the state file says is not confirmed") // *UnconfirmedError
 	// ErrDead is a write that failed half-way, and every use of the same Ledger
 	// after it. Whether the facts were written is unknown until the next Open.
 	ErrDead = errors.New("the state file was not written as it should have been") // *WriteError
@@ -369,6 +371,25 @@ func (e *UnsoundError) Hint() string {
 		}
 	}
 	return "`sledctl ledger heal` takes in what may be taken in"
+}
+
+// UnconfirmedError is ErrUnconfirmed: something is not in a view that may lack it.
+type UnconfirmedError struct {
+	Err     error // that it is absent
+	Reasons []string
+}
+
+// Error says what is not known, and why.
+func (e *UnconfirmedError) Error() string {
+	return fmt.Sprintf("%v, but %v: %s", e.Err, ErrUnconfirmed, strings.Join(e.Reasons, "; "))
+}
+
+// Unwrap gives ErrUnconfirmed. It is not known that anything is absent.
+func (e *UnconfirmedError) Unwrap() error { return ErrUnconfirmed }
+
+// Hint says what would be right.
+func (e *UnconfirmedError) Hint() string {
+	return "`sledctl ledger check` says which copy lacks what; bring it back"
 }
 
 // cause is the error without the name of the file, which stands beside it.

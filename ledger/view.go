@@ -87,12 +87,24 @@ func (v View) Members() []Member { return slices.Clone(v.members) }
 // does not hold is not known to be absent. None: it is sure.
 func (v View) Unconfirmed() []string { return slices.Clone(v.unconfirmed) }
 
+// Unconfirmed begins the warning that a view may lack something.
+const Unconfirmed = "unconfirmed: "
+
+// Absent is err, which says that something is not in the view, or an
+// *UnconfirmedError where that is not known.
+func (v View) Absent(err error) error {
+	if err == nil || len(v.unconfirmed) == 0 {
+		return err
+	}
+	return &UnconfirmedError{Err: err, Reasons: v.Unconfirmed()}
+}
+
 // Warnings are sentences for stderr: why the view is unconfirmed, members that
 // were given up, copies that are not used.
 func (v View) Warnings() []string {
 	var said []string
 	for _, why := range v.unconfirmed {
-		said = append(said, "unconfirmed: "+why)
+		said = append(said, Unconfirmed+why)
 	}
 	return append(said, v.warnings...)
 }

@@ -4,7 +4,11 @@
 package reap
 
 import (
+	"fmt"
+
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -21,10 +25,13 @@ const (
 	StaleRec   Verdict = "stale record"
 	Orphan     Verdict = "orphan"
 	Unknown    Verdict = "unknown"
+	// Unconfirmed is an orphan by a state file that may lack what needs it. A reap
+	// that removes anything knows: it settles the state file first, or refuses.
+	Unconfirmed Verdict = "orphan, unconfirmed"
 )
 
 // Goes says whether a verdict means removal.
-func (v Verdict) Goes() bool { return v == Orphan || v == StaleZone }
+func (v Verdict) Goes() bool { return v == Orphan || v == StaleZone || v == Unconfirmed }
 
 // The kinds of objects that are judged.
 const (
@@ -84,6 +91,9 @@ type Findings struct {
 	// Changed is what a saved plan names and what is not any more as it was.
 	Changed []Change
 
+	// Basis is the state file that they were judged by.
+	Basis Basis
+
 	choice  Choice
 	planned map[string]Object // of the choice's plan, by kind and name
 	begun   map[string]bool   // zones of that plan whose removal was begun, by a reap that died
@@ -103,6 +113,58 @@ type Findings struct {
 	marks  map[string]string   // zones in which processes may be, by the instance in their mark
 	goes   map[string]bool     // objects that go, by kind and name
 	first  map[string][]string // objects that must go before an object, all by kind and name
+}
+
+// Basis names a state of the state file.
+type Basis struct {
+	Ledger string `json:"ledger"`
+	Seq    uint64 `json:"seq"`
+	Hash   string `json:"hash"`
+	Sure   bool   `json:"sure"` // it lacks nothing that was acknowledged
+}
+
+// BasisError is a saved plan that was made by a state file which is newer than the
+// sled's, or another one.
+type BasisError struct {
+	Plan Basis
+	Now  Basis
+}
+
+// Error names both.
+func (e *BasisError) Error() string {
+	return fmt.Sprintf("the plan was made by state file %s at seq %d; the sled's is %s at seq %d", e.Plan.Ledger, e.Plan.Seq, e.Now.Ledger, e.Now.Seq)
+}
+
+func (*BasisError) Kind() fault.Kind { return fault.Ledger }
+
+// Hint says what would be right.
+func (*BasisError) Hint() string {
+	return "`sledctl ledger check` says what became of the state file; `sledctl reap --dry-run -o json` makes a plan by the one that is there"
+}
+
+// suits says whether what a plan was made by is what the sled has, or had.
+func (c Choice) suits(view ledger.View) error {
+	now := basis(view)
+	p := c.Basis
+	if p == nil || p.Ledger == now.Ledger && (p.Seq < now.Seq || p.Seq == now.Seq && p.Hash == now.Hash) {
+		return nil
+	}
+	return &BasisError{*p, now}
+}
+
+func basis(view ledger.View) Basis {
+	head := view.Head()
+	return Basis{view.Ledger(), head.Seq, head.Hash, len(view.Unconfirmed()) == 0}
+}
+
+// doubt says of orphans that a state file which is not sure may know who needs them.
+func (f *Findings) doubt(view ledger.View) {
+	f.Basis = basis(view)
+	for i, o := range f.Objects {
+		if o.Verdict == Orphan && !f.Basis.Sure {
+			f.Objects[i].Verdict = Unconfirmed
+		}
+	}
 }
 
 // add keeps an object that is ours and counts one that is not. An object

@@ -65,12 +65,18 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 		Verb: "reap", Subject: subject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env, dryRun) },
 		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
+			if err := choice.suits(view); err != nil {
+				return operation.Decision{}, err
+			}
 			k, err := s.know(view, got, at.Now, living(ctx, env, dryRun))
 			if err != nil {
 				return operation.Decision{}, err
 			}
-			if findings, err = judge(k, got.inv, choice); err != nil || !planned {
+			if findings, err = judge(k, got.inv, choice); err != nil {
 				return operation.Decision{}, err
+			}
+			if findings.doubt(view); !planned {
+				return operation.Decision{}, nil
 			}
 			d := findings.removal(s.bundler(findings, got, at))
 			d.Warn = findings.unkept(got.nowhere)

@@ -17,7 +17,7 @@ func (l List[T]) Follow(s *Stream, o Output) func(T) error {
 		}
 		switch f {
 		case FormatJSON:
-			data, err := tagged(l.Kind, item)
+			data, err := tagged(l.Kind, nil, item)
 			if err != nil {
 				return err
 			}

@@ -58,6 +58,9 @@ type Output struct {
 	Format   Format   // -o
 	NoHeader bool     // -H
 	Columns  []string // --columns; nil: the usual ones
+	// Unconfirmed, if set, says why an object may not be as it is printed: one of
+	// JSON has that beside its own keys.
+	Unconfirmed func() []string
 }
 
 // format is the one that a stream gets.

@@ -21,6 +21,9 @@ type List[T any] struct {
 	// Tall, if set, prints the list where its usual columns do not fit the
 	// terminal: for names too long to stand beside anything.
 	Tall *Tall[T]
+	// Ledger, if set, is what state file the list was made from: it stands in its
+	// JSON.
+	Ledger any
 }
 
 // Column is one column of a table.
@@ -66,8 +69,9 @@ func (l List[T]) Print(s *Stream, o Output, items []T) error {
 	return writeJSON(s, struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
+		Ledger     any    `json:"ledger,omitempty"`
 		Items      []T    `json:"items"`
-	}{APIVersion, l.Kind + "List", items})
+	}{APIVersion, l.Kind + "List", l.Ledger, items})
 }
 
 // PrintOne prints a single object: in JSON without a list around it.
@@ -75,15 +79,20 @@ func (l List[T]) PrintOne(s *Stream, o Output, item T) error {
 	if f, err := o.format(s); err != nil || f != FormatJSON {
 		return l.print(s, o, []T{item})
 	}
-	object, err := tagged(l.Kind, item)
+	var doubts []string
+	if o.Unconfirmed != nil {
+		doubts = o.Unconfirmed()
+	}
+	object, err := tagged(l.Kind, doubts, item)
 	if err != nil {
 		return err
 	}
 	return writeJSON(s, object)
 }
 
-// tagged puts apiVersion and kind before the object's own keys.
-func tagged(kind string, item any) (json.RawMessage, error) {
+// tagged puts apiVersion and kind, and what is unconfirmed, before the object's
+// own keys.
+func tagged(kind string, doubts []string, item any) (json.RawMessage, error) {
 	own, err := marshal(item)
 	if err != nil {
 		return nil, err
@@ -93,9 +102,10 @@ func tagged(kind string, item any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%s is printed as JSON, but is not an object", kind)
 	}
 	head, err := marshal(struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
-	}{APIVersion, kind})
+		APIVersion  string   `json:"apiVersion"`
+		Kind        string   `json:"kind"`
+		Unconfirmed []string `json:"unconfirmed,omitempty"`
+	}{APIVersion, kind, doubts})
 	if err != nil {
 		return nil, err
 	}
