@@ -160,7 +160,12 @@ func hintOf(err error, f failure) string {
 	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
 	many, isMany := errors.AsType[*instance.SomeError](err)
 	conflict, isConflicting := errors.AsType[*instance.ConflictError](err)
+	refused, isRefused := errors.AsType[*refusedError](err)
 	switch {
+	case isLost(err): // whatever else is wrong, this comes first
+		return (&ledger.OverruledError{}).Hint()
+	case isRefused && refused.hint != "":
+		return refused.hint
 	case isAbsent && len(absent.Places) == 0 && absent.Mark == nil, errors.Is(err, instance.ErrNoPool), is[*instance.NoBaseError](err):
 		return "sledctl bootstrap prepares the sled"
 	case isMany && many.One() != nil:
@@ -190,6 +195,13 @@ func hintOf(err error, f failure) string {
 		return "nothing stays of it: run it again once the cause is gone; sledctl trace " + f.trace + " shows each command"
 	}
 	return ""
+}
+
+// isLost says whether a sled that had a state file has none.
+func isLost(err error) bool {
+	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
+	overruled, isOverruled := errors.AsType[*ledger.OverruledError](err)
+	return isAbsent && absent.Mark != nil || isOverruled && len(overruled.Files) == 0
 }
 
 // print writes the failure to stderr: for people in lines, for -o json as one

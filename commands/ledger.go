@@ -14,7 +14,7 @@ func newLedger(env *Env) *cobra.Command {
 	cmd := group("ledger", "The state file: what it says, whether it is sound, and mending it", `
 The state file keeps what was decided on this sled, in one copy per M.2. These commands show it, prove it, and mend it; docs/operations.md says
 when.`)
-	cmd.AddCommand(newLedgerShow(env), newLedgerCheck(env), newLedgerHeal(env), newLedgerExport(env))
+	cmd.AddCommand(newLedgerShow(env), newLedgerCheck(env), newLedgerHeal(env), newLedgerExport(env), newLedgerImport(env))
 	return cmd
 }
 
@@ -55,8 +55,8 @@ func newLedgerExport(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
 		Short: "Print all facts as one JSON object",
-		Long: `Print all facts of the state file as one JSON object: for another tool, or for safekeeping. It is what all copies that are there hold,
-and it is not a copy: nothing reads it back.`,
+		Long: `Print all facts of the state file as one JSON object: for another tool, or for safekeeping. It is no copy of the state file, which keeps
+itself; but should all copies be lost, sledctl ledger import takes back what it says of instances. Keep it where no disk of the sled is.`,
 		Example: `  sledctl ledger export > facts.json
   sledctl ledger export | jq '.facts | keys'`,
 		Args: cobra.NoArgs,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -211,6 +212,10 @@ func (e *Env) createLedger(ctx context.Context) error {
 		return err
 	}
 	if len(places.Locations) == 0 {
+		said, err := places.Witness.Read(ctx)
+		if i := slices.IndexFunc(said, func(s ledger.Testimony) bool { return s.Marked }); err == nil && i >= 0 && !e.newLedger {
+			return &ledger.OverruledError{Mark: said[i].Mark}
+		}
 		return &refusedError{
 			err: errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
 			hint: "sledctl bootstrap --format-blank makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + configFile +
@@ -225,6 +230,13 @@ func (e *Env) createLedger(ctx context.Context) error {
 	}
 	defer e.book.forget()
 	err = ledger.CreateOn(ctx, h.Files(), places, ledger.Creation{Who: e.who(), On: ledger.Home(places.Locations), Anew: e.newLedger})
+	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.newLedger && len(absent.Places) == 0 {
+		return &refusedError{
+			err: errors.New("no state file is begun: no M.2 has a pool that answers"),
+			hint: "sledctl bootstrap --new-ledger --format-blank makes pools on blank M.2s; one that was exchanged while the sled ran takes a reboot of it first: " +
+				"its old pool waits for the old disk",
+		}
+	}
 	if errors.Is(err, ledger.ErrNotMounted) && !errors.Is(err, ledger.ErrExists) {
 		return &refusedError{err: err, hint: "bring the disk back; if it is gone for good: sledctl bootstrap --new-ledger"}
 	}

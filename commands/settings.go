@@ -130,7 +130,7 @@ func (e *Env) bootstrapSettings() (bootstrap.Settings, error) {
 	if err != nil {
 		return bootstrap.Settings{}, err
 	}
-	disks.FormatBlank, disks.Attest = e.formatBlank, e.attest
+	disks.FormatBlank, disks.Lost, disks.Attest = e.formatBlank, e.newLedger, e.attest
 	e.warnOfKeys(disks)
 	return bootstrap.Settings{
 		Storage: disks, Memory: memory.Settings{Reservoir: uint64(c.Instance.Reservoir)}, Network: networkSettings(c), Reap: reapSettings(c), Base: baseSettings(c),

@@ -222,7 +222,7 @@ func (e *OverruledError) Hint() string {
 	if len(e.Files) > 0 {
 		return "bring the disk back that holds the newer copy; if it is gone for good: `sledctl ledger heal --keep COPY`"
 	}
-	return "bring a disk back that holds a copy; if all are gone for good: `sledctl bootstrap --new-ledger`, then `sledctl instance adopt --all`"
+	return "bring a disk back that holds a copy; if all are gone for good: `sledctl bootstrap --new-ledger --format-blank`, then `sledctl ledger import FILE` of an export, or `sledctl instance adopt --all`"
 }
 
 // WriteError is ErrDead: a write to a copy failed.

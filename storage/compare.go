@@ -72,7 +72,9 @@ func kindOn(kind sled.PoolKind) disk.Kind {
 
 // disked says whether a pool is on a disk that is known as such.
 func (c *comparison) disked(pool string) bool {
-	return slices.ContainsFunc(c.seen.Disks, func(f Found) bool { return f.Pool != nil && f.Pool.Name == pool })
+	return slices.ContainsFunc(c.seen.Disks, func(f Found) bool {
+		return f.Pool != nil && f.Pool.Name == pool || f.Gone != nil && f.Gone.Name == pool && c.mayFormat(f.Disk)
+	})
 }
 
 // any says whether the sled has a disk of a kind.
@@ -184,11 +186,16 @@ func (c *comparison) blank(f Found) (pool, after string, ok bool) {
 	pool = map[disk.Kind]string{disk.M2: "oxi_", disk.U2: "oxp_"}[f.Kind] + newUUID(c.at.ID, text(f.Identity))
 	d.Why = "blank, and to be formatted"
 	create := "zpool.create " + pool
-	d.Mend = []plan.Action{
-		{ID: create, Object: "pool " + pool, Why: "disk " + f.Name + " is blank, and to be formatted", Change: plan.Create, Lasting: true,
-			Step: zfs.CreatePool{Name: pool, Device: f.Content.Device, Properties: props("ashift", "12")}},
-		c.failmode(pool, "", create),
+	var export []string
+	if f.Gone != nil {
+		export = []string{"zpool.export " + f.Gone.Name}
+		d.Mend = []plan.Action{{ID: export[0], Object: "pool " + f.Gone.Name, Why: "nothing is left of it: disk " + f.Name + " is blank", Change: plan.Remove,
+			Step: zfs.ExportPool{Name: f.Gone.Name}}}
 	}
+	d.Mend = append(d.Mend,
+		plan.Action{ID: create, Object: "pool " + pool, Why: "disk " + f.Name + " is blank, and to be formatted", Change: plan.Create, Lasting: true, After: export,
+			Step: zfs.CreatePool{Name: pool, Device: f.Content.Device, Properties: props("ashift", "12")}},
+		c.failmode(pool, "", create))
 	c.add(d)
 	c.made = append(c.made, recordOf(f.Disk, pool, c.at.Now))
 	c.coming[pool] = f.Disk

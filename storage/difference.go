@@ -106,7 +106,7 @@ func (e *IllError) Hint() string {
 	if e.Clear == "" {
 		return "sledctl storage list shows the disks; sledctl storage forget tells that one is not waited for any more"
 	}
-	return "once the disk answers again: zpool clear " + e.Clear
+	return "once the disk answers again: zpool clear " + e.Clear + "; where it was exchanged for another one, reboot the sled"
 }
 
 // Unwrap says what kind of fault that is.

@@ -25,6 +25,9 @@ type Settings struct {
 
 	Format      []string // disks that may be formatted if they are proven blank, by name, slot or serial number
 	FormatBlank bool     // every blank one may
+	// Lost says that what was on the M.2s is lost for good: a pool of theirs that
+	// could not be loaded, and whose disk is blank now, is in nobody's way.
+	Lost bool
 
 	// Attest puts the mark of the ledger on pools that do not have it yet; nil:
 	// there is none to put.
@@ -52,6 +55,7 @@ type Seen struct {
 type Found struct {
 	disk.Disk
 	Pool       *zfs.Pool       // imported; else
+	Gone       *zfs.Pool       // listed as imported, with nothing left of it, and
 	Importable *zfs.Importable // not imported; else
 	Content    disk.Content    // what was found otherwise
 	Err        error           // why it is not known
@@ -100,7 +104,11 @@ func (s Settings) look(ctx context.Context, h host.Host, want inventory.Want) (S
 	for _, d := range disks {
 		f := Found{Disk: d}
 		for _, p := range pools {
-			if bears(d, p.Devices) {
+			switch {
+			case !bears(d, p.Devices):
+			case s.Lost && d.Kind == disk.M2 && p.Health == unloaded:
+				f.Gone = &p
+			default:
 				f.Pool = &p
 			}
 		}
@@ -112,6 +120,11 @@ func (s Settings) look(ctx context.Context, h host.Host, want inventory.Want) (S
 	}
 	return seen, s.lookUnder(ctx, h, &seen)
 }
+
+// unloaded is the health of a pool that is known by its name alone, since no label
+// of it was found when the system started. One whose disk was taken out since waits
+// for it, and does not let itself be exported.
+const unloaded = "FAULTED"
 
 // lookUnder looks at the directories of what is not mounted. Those that lie in
 // a file system which is not mounted itself cannot be seen.
@@ -158,7 +171,10 @@ func (s Settings) lookForDisks(ctx context.Context, h host.Host) (all []disk.Dis
 // of pools that can be imported, and a look at each disk that none is on.
 func (s Settings) lookCloser(ctx context.Context, h host.Host, imported []zfs.Pool, seen *Seen) {
 	importable, err := zfs.FindImportable(ctx, h, s.Dir)
-	pools := listed(imported, importable)
+	there := slices.DeleteFunc(slices.Clone(imported), func(p zfs.Pool) bool {
+		return slices.ContainsFunc(seen.Disks, func(f Found) bool { return f.Gone != nil && f.Gone.Name == p.Name })
+	})
+	pools := listed(there, importable)
 	var wg sync.WaitGroup
 	for i := range seen.Disks {
 		f := &seen.Disks[i]
@@ -179,6 +195,11 @@ func (s Settings) lookCloser(ctx context.Context, h host.Host, imported []zfs.Po
 		}
 	}
 	wg.Wait()
+	for i, f := range seen.Disks {
+		if f.Gone != nil && !f.isBlank() {
+			seen.Disks[i].Pool, seen.Disks[i].Gone = f.Gone, nil // it may be what is on the disk
+		}
+	}
 }
 
 // listed are all pools that zpool shows.
