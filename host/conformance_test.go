@@ -465,34 +465,6 @@ func TestLockExcludes(t *testing.T) {
 	})
 }
 
-func TestLockIsOfTheFileThatHasTheName(t *testing.T) {
-	conform(t, func(t *testing.T, f host.Files) {
-		inside := 0 // the race detector sees it too
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				for range 20 {
-					l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					inside++
-					if err := errors.Join(f.Remove("/lock"), l.Unlock()); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		all.Wait()
-		if inside != 160 {
-			t.Errorf("%d were inside, want 160", inside)
-		}
-		_, err := f.Stat("/lock")
-		fails(t, err, fs.ErrNotExist)
-	})
-}
-
 func TestLockTellsItsHolder(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
 		l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
@@ -505,29 +477,41 @@ func TestLockTellsItsHolder(t *testing.T) {
 }
 
 func TestLockWaitsInTurn(t *testing.T) {
+	conform(t, func(t *testing.T, f host.Files) { inTurn(t, f, host.Lock.Unlock) })
+}
+
+func TestLockIsOfTheFileThatHasTheName(t *testing.T) {
 	conform(t, func(t *testing.T, f host.Files) {
-		inside := 0 // the race detector sees it too
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				for range 20 {
-					l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					inside++
-					if err := l.Unlock(); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		all.Wait()
-		if inside != 160 {
-			t.Errorf("%d were inside, want 160", inside)
-		}
+		inTurn(t, f, func(l host.Lock) error { return errors.Join(f.Remove("/lock"), l.Unlock()) })
+		_, err := f.Stat("/lock")
+		fails(t, err, fs.ErrNotExist)
 	})
+}
+
+// inTurn has many take a lock, each alone, and end it so.
+func inTurn(t *testing.T, f host.Files, end func(host.Lock) error) {
+	t.Helper()
+	inside := 0 // the race detector sees it too
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				inside++
+				if err := end(l); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if inside != 160 {
+		t.Errorf("%d were inside, want 160", inside)
+	}
 }
 
 func TestLockGivesUpWithItsContext(t *testing.T) {

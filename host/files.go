@@ -105,7 +105,11 @@ var ErrTooLarge = errors.New("file is too large to be read")
 
 // ReadFile reads a whole file, of at most 1 GiB. Errors: ErrTooLarge; those of
 // Files.
-func ReadFile(f Files, name string) ([]byte, error) {
+func ReadFile(f Files, name string) ([]byte, error) { return ReadAtMost(f, name, maxFile) }
+
+// ReadAtMost reads a whole file, of at most that many bytes when it is opened.
+// Errors: ErrTooLarge; those of Files.
+func ReadAtMost(f Files, name string, most int64) ([]byte, error) {
 	in, err := f.Open(name, 0, 0)
 	if err != nil {
 		return nil, err
@@ -115,7 +119,7 @@ func ReadFile(f Files, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size > maxFile {
+	if info.Size > most {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
 	}
 	// One more than there is, so that the end is seen without growing.

@@ -226,7 +226,7 @@ func (t *text) fresh(other *text) bool {
 }
 
 func readText(files host.Files, name string) (*text, error) {
-	data, err := readAtMost(files, name, maxFile)
+	data, err := host.ReadAtMost(files, name, maxFile)
 	if err != nil {
 		return nil, err
 	}

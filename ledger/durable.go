@@ -13,8 +13,7 @@ import (
 // firstSuffix ends the name of a file of a ledger whose creation is under way.
 const firstSuffix = ".first"
 
-// The files say what VMs are made of, and directories keep from others also the
-// files that an earlier sledctl made readable for all.
+// The files say what VMs are made of.
 const (
 	fileMode fs.FileMode = 0o600
 	dirMode  fs.FileMode = 0o700
@@ -75,19 +74,34 @@ func makeDirectory(files host.Files, name string) error {
 	return files.SyncDir(path.Dir(name))
 }
 
-// private takes from others what an earlier sledctl let them read.
+// private takes from others what an earlier sledctl let them read: first the
+// histories, so that a run that was killed meanwhile is taken up again. A plain
+// directory is the operator's, and may hold other things: it stays as it is.
 func private(files host.Files, at Location) error {
-	for _, one := range []struct {
-		name string
-		mode fs.FileMode
-	}{{path.Clean(at.Directory), dirMode}, {at.File(), fileMode}} {
-		info, err := files.Stat(one.name)
-		if err == nil && info.Mode.Perm()&^one.mode != 0 {
-			err = files.Chmod(one.name, one.mode)
+	info, err := files.Stat(at.File())
+	if err != nil {
+		return fmt.Errorf("keep %s from other users: %w", at.File(), cause(err))
+	}
+	if info.Mode.Perm()&^fileMode == 0 {
+		return nil
+	}
+	entries, err := files.ReadDir(at.Directory)
+	if err != nil {
+		return fmt.Errorf("keep %s from other users: %w", at.Directory, cause(err))
+	}
+	for _, e := range entries {
+		if _, ok := historySeq(e.Name); ok && e.Mode.IsRegular() {
+			err = errors.Join(err, files.Chmod(path.Join(at.Directory, e.Name), fileMode))
 		}
-		if err != nil {
-			return fmt.Errorf("keep %s from other users: %w", one.name, cause(err))
-		}
+	}
+	if at.Pool != "" {
+		err = errors.Join(err, files.Chmod(path.Clean(at.Directory), dirMode))
+	}
+	if err == nil {
+		err = files.Chmod(at.File(), fileMode)
+	}
+	if err != nil {
+		return fmt.Errorf("keep %s from other users: %w", at.File(), err)
 	}
 	return nil
 }

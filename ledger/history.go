@@ -76,7 +76,7 @@ func addHistories(files host.Files, c *copyAt, lines map[uint64][]byte) error {
 	var failed error
 	for _, seq := range all {
 		name := path.Join(c.Directory, historyName(seq))
-		data, err := readAtMost(files, name, maxFile)
+		data, err := host.ReadAtMost(files, name, maxFile)
 		if err == nil {
 			err = broken(name, addLeft(data, c.text.Ledger, lines))
 		}

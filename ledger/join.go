@@ -100,7 +100,7 @@ func (l *Ledger) spare(c *copyAt) error {
 	if l.without.lacks(ruleSpare) {
 		return nil
 	}
-	data, err := readAtMost(l.files, c.File(), maxFile)
+	data, err := host.ReadAtMost(l.files, c.File(), maxFile)
 	var aside string
 	switch {
 	case c.info.Size > maxFile:

@@ -151,14 +151,7 @@ func countersOfEnds() []counter {
 			return "gone"
 		}, "readable", "gone"},
 		{"a history that goes on beyond the end", ruleOutlived, 1, func(t *testing.T, s *sled, _ rule) {
-			before := s.content(t, s.disks[0])
-			l := s.open(t)
-			l.limit = 0
-			for n := range 20 {
-				set(t, l, fact("a", fmt.Sprint(n)))
-			}
-			s.put(t, s.disks[0].at.File(), before)
-			s.forgotten()
+			outlive(t, s)
 		}, nil, "refused: rewound", "sure: 2"},
 	}
 }
@@ -227,4 +220,17 @@ func countersOfStamps() []counter {
 			s.put(t, "/run/"+stampName, killed)
 		}, nil, "refused: gone on", "unconfirmed: 2"},
 	}
+}
+
+// outlive sets the first disk back to before a history file was written.
+func outlive(t *testing.T, s *sled) {
+	t.Helper()
+	before := s.content(t, s.disks[0])
+	l := s.open(t)
+	l.limit = 0
+	for n := range 20 {
+		set(t, l, fact("a", fmt.Sprint(n)))
+	}
+	s.put(t, s.disks[0].at.File(), before)
+	s.forgotten()
 }

@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -146,14 +145,7 @@ func situationsOfLag() []situation {
 			each(s, func(d *disk) { s.rewind(t, d, 1) })
 		}, "sure: 1", nil, nil, both(IsMember)},
 		{"own history file beyond the head", false, 1, func(t *testing.T, s *sled) {
-			before := s.content(t, s.disks[0])
-			l := s.open(t)
-			l.limit = 0
-			for n := range 20 {
-				set(t, l, fact("a", fmt.Sprint(n)))
-			}
-			s.put(t, s.disks[0].at.File(), before)
-			s.forgotten()
+			outlive(t, s)
 		}, "refused: rewound", []string{"lines up to seq ", "were in ", "history-", "it ends at seq 3"}, []string{"it ends at seq 3"}, []Verdict{IsRewound}},
 	}
 }

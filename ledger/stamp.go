@@ -40,7 +40,7 @@ func (l *Ledger) stampFile() string { return path.Join(path.Dir(l.places.Lock), 
 
 // stamped is this boot's stamp; nil where there is none, or none to be read.
 func (l *Ledger) stamped() *stamp {
-	data, err := readAtMost(l.files, l.stampFile(), maxStamp)
+	data, err := host.ReadAtMost(l.files, l.stampFile(), maxStamp)
 	var s stamp
 	if err != nil || json.Unmarshal(data, &s) != nil || s.Ledger == "" {
 		return nil
@@ -145,26 +145,4 @@ func (l *Ledger) restamp(p *picture, alone bool) {
 	if l.putStamp(next, e.stamp, alone) == nil {
 		e.stamp = &next
 	}
-}
-
-// readAtMost reads a file that has no more than that many bytes.
-func readAtMost(files host.Files, name string, most int64) ([]byte, error) {
-	in, err := files.Open(name, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size > most {
-		return nil, fmt.Errorf("%s has %d bytes: at most %d are read", name, info.Size, most)
-	}
-	data := make([]byte, info.Size)
-	n, err := in.ReadAt(data, 0)
-	if n < len(data) {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return data, nil
 }

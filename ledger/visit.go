@@ -63,7 +63,7 @@ func (v *visit) outlived(files host.Files, t *text) (uint64, error) {
 		if seq <= t.head().Seq {
 			break
 		}
-		data, err := readAtMost(files, path.Join(v.Directory, historyName(seq)), maxFile)
+		data, err := host.ReadAtMost(files, path.Join(v.Directory, historyName(seq)), maxFile)
 		if err != nil {
 			return 0, err
 		}
