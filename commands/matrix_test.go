@@ -80,6 +80,7 @@ func rows() []row {
 		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{web1}, line: migrateWeb1, ends: []string{}, may: 4},
 		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},
 		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{web1}, prepare: (*scene).forget, line: "instance adopt --all"},
+		{name: "import", adds: true, ready: []string{web1, "instance stop web1"}, prepare: (*scene).exportAndForget, line: "ledger import PLAN"},
 		{name: "power off", adds: true, mortal: true, ready: []string{web1}, line: "propolis stop --instance web1"},
 		{name: "power cycle", adds: true, mortal: true, ready: []string{web1}, line: "propolis reboot --instance web1"},
 		{name: "nmi", adds: true, mortal: true, ready: []string{web1}, line: "propolis nmi --instance web1"},
@@ -317,6 +318,15 @@ func (s *scene) forget() {
 	s.loseLedger()
 	s.run("bootstrap --new-ledger")
 	s.run("bootstrap")
+}
+
+// exportAndForget loses all that was exported.
+func (s *scene) exportAndForget() {
+	s.plan = fmt.Sprint(s.files, "/export", s.m2, ".json")
+	if err := os.WriteFile(s.plan, []byte(s.run("ledger export")), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	s.forget()
 }
 
 // elsewhere has the machine run on the other sled, and describes it.

@@ -2,12 +2,12 @@ package host_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -108,21 +108,21 @@ func TestDirErrorsNameTheFileAsTheCallerDid(t *testing.T) {
 // Two processes have a lock table each, and only flock(2) in common.
 func TestLocksOfTwoProcessesAreOfTheFileThatHasTheName(t *testing.T) {
 	dir := t.TempDir()
-	inside := atomic.Int32{}
 	var all sync.WaitGroup
-	for range 4 {
+	for who := range 4 {
 		f := host.Dir(dir)
 		all.Go(func() {
-			for range 50 {
+			for n := range 50 {
 				l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if n := inside.Add(1); n != 1 {
-					t.Errorf("%d hold the lock", n)
+				mine := fmt.Sprint(who, n)
+				ok(t, l.Write([]byte(mine)))
+				if said, err := host.ReadFile(f, "/lock"); err != nil || string(said) != mine {
+					t.Errorf("%s holds the lock, and its file says %q, %v", mine, said, err)
 				}
-				inside.Add(-1)
 				if err := errors.Join(f.Remove("/lock"), l.Unlock()); err != nil {
 					t.Error(err)
 				}
