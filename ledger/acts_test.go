@@ -23,9 +23,6 @@ func (l *lab) read() error {
 // update appends something as a writer does, with a new process or one that
 // has looked before.
 func (l *lab) update(p *Ledger, degrade bool, meanwhile func() error) error {
-	if l.repairs {
-		l.repair(p)
-	}
 	if degrade {
 		p.Degrade("lab", "alone")
 	}
@@ -81,21 +78,6 @@ func (l *lab) update(p *Ledger, degrade bool, meanwhile func() error) error {
 	}
 	l.refused, l.maybe = refused, before
 	return l.refusal(err)
-}
-
-// repair is what must never be done: where a member's file is not there, it is
-// made from another copy.
-func (l *lab) repair(p *Ledger) {
-	look, err := p.look(context.Background())
-	if err != nil {
-		return
-	}
-	for _, m := range look.missing {
-		at := OnPool(m.Pool)
-		if p.ensureDirectory(at) == nil {
-			_ = host.WriteFile(l.sled, at.File(), look.best.text.as(m.Copy), fileMode)
-		}
-	}
 }
 
 // late appends something with a process that looked before another one wrote.
@@ -155,7 +137,7 @@ func (l *lab) tidy(d *disk) error {
 	}
 	before := l.history()
 	l.ifNot, l.ifUnknown = l.belief, l.belief
-	keep, leave, err := c.text.split(l.without)
+	keep, leave, err := c.text.split()
 	if err != nil || len(leave) == 0 {
 		return err
 	}
@@ -181,7 +163,7 @@ func (l *lab) history() int {
 
 // create must never make a second ledger.
 func (l *lab) create() error {
-	err := CreateOn(context.Background(), l.sled, l.sled.places(), Creation{Who: "lab", without: l.without})
+	err := CreateOn(context.Background(), l.sled, l.sled.places(), Creation{Who: "lab"})
 	if err == nil {
 		return fmt.Errorf("a second ledger was made")
 	}

@@ -15,9 +15,6 @@ import (
 // they cannot know is whether the missing ones did the same without them: the
 // witness does.
 func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
-	if l.without.lacks(ruleAlone) {
-		return p, nil
-	}
 	witnessed, err := l.confirm(ctx, p)
 	if err != nil {
 		return nil, err
@@ -42,14 +39,11 @@ func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
 // have. Who changes the members has had the last change confirmed.
 func (l *Ledger) change(ctx context.Context, p *picture, e Epoch, first, others []*copyAt) (*picture, error) {
 	line := encodeLine(p.best.text.head(), e.N, time.Now(), []Fact{e.fact()})
-	if l.without.lacks(ruleOld) {
-		first, others = others, first
-	}
 	if err := l.unstamp(); err != nil {
 		return nil, fmt.Errorf("change who keeps the state file: %w", err)
 	}
 	for _, copies := range [][]*copyAt{first, others} {
-		if err := l.write(copies, line, ruleSure); err != nil {
+		if err := l.write(copies, line); err != nil {
 			return nil, l.kill(err, false)
 		}
 	}

@@ -61,26 +61,11 @@ func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture
 			return nil, err
 		}
 	}
-	if l.without.lacks(ruleOneLine) && len(facts) > 1 {
-		var err error
-		if p, err = l.append(ctx, p, facts[:1]); err != nil {
-			return nil, err
-		}
-		facts = facts[1:]
-	}
-	members := p.members
-	if l.without.lacks(ruleEvery) {
-		members = members[:1]
-	}
 	line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)
 	if size := len(p.best.text.data) + len(line); size > maxFile {
 		return nil, fmt.Errorf("the state file would have %d bytes: at most %d are possible", size, maxFile)
 	}
-	err := l.write(members, line, ruleSync)
-	if err != nil && l.without.lacks(ruleOnce) {
-		err = l.write(members, line, ruleSync)
-	}
-	if err != nil && !l.without.lacks(ruleFailed) {
+	if err := l.write(p.members, line); err != nil {
 		return nil, l.kill(err, true)
 	}
 	next, err := l.settle(p)
@@ -104,14 +89,14 @@ func (l *Ledger) settle(p *picture) (*picture, error) {
 }
 
 // write appends a line to copies that are equal: to all of them, then each is
-// flushed. Sure is the rule that says so where it is called.
-func (l *Ledger) write(copies []*copyAt, line []byte, sure rule) error {
+// flushed.
+func (l *Ledger) write(copies []*copyAt, line []byte) error {
 	for _, c := range copies {
 		if err := l.files.Append(c.File(), line); err != nil {
 			return err
 		}
 	}
-	if err := l.flush(copies, sure); err != nil {
+	if err := l.flush(copies); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -126,10 +111,7 @@ func (l *Ledger) write(copies []*copyAt, line []byte, sure rule) error {
 	return nil
 }
 
-func (l *Ledger) flush(copies []*copyAt, sure rule) error {
-	if l.without.lacks(sure) {
-		return nil
-	}
+func (l *Ledger) flush(copies []*copyAt) error {
 	var group errgroup.Group
 	for _, c := range copies {
 		group.Go(func() error { return l.files.Sync(c.File()) })
@@ -159,8 +141,6 @@ func (l *Ledger) kill(err error, unknown bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	dead := &WriteError{Err: err, Unknown: unknown}
-	if !l.without.lacks(ruleDead) {
-		l.dead = dead
-	}
+	l.dead = dead
 	return dead
 }

@@ -198,7 +198,7 @@ func (l *Ledger) seenSoFar(p *picture) *Seen {
 	if s == nil {
 		return nil
 	}
-	return &Seen{s.Ledger, s.N, s.Seq, s.Hash, p != nil && s.vouches(p.epoch, l.disks(), l.without)}
+	return &Seen{s.Ledger, s.N, s.Seq, s.Hash, p != nil && s.vouches(p.epoch, l.disks())}
 }
 
 // examine looks at one place; p is nil where the copies cannot be believed.
@@ -291,7 +291,7 @@ func (l *Ledger) judge(c *copyAt, p *picture) (Verdict, string) {
 	if p == nil {
 		return l.accuse(c)
 	}
-	relation, _ := relate(p.best.text, c.text, l.without)
+	relation, _ := relate(p.best.text, c.text)
 	switch member := p.epoch.seated(c.text.Copy); {
 	case relation == deadTail:
 		return IsUnused, "what it holds at its end was never acknowledged"
@@ -342,8 +342,8 @@ func (l *Ledger) accuse(c *copyAt) (Verdict, string) {
 			return IsTwin, "the same copy is in " + other.File()
 		}
 	}
-	top := best(all, l.without)
-	if relation, why := relate(top.text, c.text, l.without); relation == forked {
+	top := best(all)
+	if relation, why := relate(top.text, c.text); relation == forked {
 		return IsForked, why
 	}
 	return IsForked, "another copy disagrees with it"

@@ -32,8 +32,6 @@ type Creation struct {
 	// lost, and with them all that was decided. Places that are not mounted are
 	// passed over.
 	Anew bool
-
-	without rule
 }
 
 // CreateOn is Create where not every location gets a copy, or where another
@@ -43,7 +41,6 @@ func CreateOn(ctx context.Context, files host.Files, places Places, c Creation) 
 	if err != nil {
 		return err
 	}
-	l.without = c.without
 	if c.On = cleaned(c.On); len(c.On) == 0 {
 		c.On = l.places.Locations
 	}
@@ -63,18 +60,18 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 		l.places.Locations, c.On = l.atHand(l.places.Locations), l.atHand(c.On)
 	}
 	there, err := l.there()
-	if len(there) > 0 && !l.without.lacks(ruleNoFile) {
+	if len(there) > 0 {
 		return l.finish(ctx, there, c.On) // whatever is wrong elsewhere: this is no new sled
 	}
 	mark, werr := l.before(ctx)
 	if werr != nil {
 		return werr
 	}
-	if mark != nil && !c.Anew && !l.without.lacks(ruleNoMark) {
+	if mark != nil && !c.Anew {
 		return &OverruledError{Mark: *mark}
 	}
 	if err == nil {
-		err = l.makeRoom(&c)
+		err = l.makeRoom(c.On)
 	}
 	if err != nil {
 		return err
@@ -116,16 +113,13 @@ func (l *Ledger) atHand(all []Location) []Location {
 }
 
 // makeRoom makes the directories.
-func (l *Ledger) makeRoom(c *Creation) error {
-	if l.without.lacks(ruleAllPlaces) {
-		c.On = l.atHand(c.On)
-	}
-	for _, at := range c.On {
+func (l *Ledger) makeRoom(on []Location) error {
+	for _, at := range on {
 		if err := l.ensureDirectory(at); err != nil {
 			return err
 		}
 	}
-	if len(c.On) == 0 {
+	if len(on) == 0 {
 		return &AbsentError{}
 	}
 	return nil
@@ -164,8 +158,7 @@ func (l *Ledger) there() ([]Location, error) {
 	var out []Location
 	var failed error
 	for _, at := range l.places.Locations {
-		err := at.Mounted(l.files)
-		if err != nil && !l.without.lacks(ruleMounted) && !l.without.lacks(ruleAllPlaces) {
+		if err := at.Mounted(l.files); err != nil {
 			failed = cmp.Or(failed, fmt.Errorf("%s: %w", at.File(), cause(err)))
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 
 	"github.com/sledctl/sledctl/host"
@@ -20,22 +19,9 @@ const (
 )
 
 // replace makes data the copy of that location: after a power cut there is the
-// old one or the new one. Whole is the rule that says so where it is called.
-func (l *Ledger) replace(at Location, data []byte, whole rule) error {
-	if l.without.lacks(whole) {
-		return overwrite(l.files, at.File(), data)
-	}
+// old one or the new one.
+func (l *Ledger) replace(at Location, data []byte) error {
 	return host.WriteFile(l.files, at.File(), data, fileMode)
-}
-
-// overwrite is how a file must not be replaced.
-func overwrite(files host.Files, name string, data []byte) error {
-	out, err := files.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(data)
-	return errors.Join(err, out.Close())
 }
 
 // rename renames within a directory, and flushes it.
@@ -49,7 +35,7 @@ func rename(files host.Files, from, to string) error {
 // ensureDirectory makes the location's directory, durably, in a dataset that
 // is mounted.
 func (l *Ledger) ensureDirectory(at Location) error {
-	if err := at.Mounted(l.files); err != nil && !l.without.lacks(ruleMounted) {
+	if err := at.Mounted(l.files); err != nil {
 		return fmt.Errorf("%s: %w", at.File(), cause(err))
 	}
 	return makeDirectory(l.files, path.Clean(at.Directory))

@@ -26,7 +26,7 @@ func (l *Ledger) join(ctx context.Context, p *picture, newcomers []Location, by 
 		return nil
 	}
 	for _, at := range newcomers {
-		if err := at.Mounted(l.files); err != nil && !l.without.lacks(ruleMounted) {
+		if err := at.Mounted(l.files); err != nil {
 			return fmt.Errorf("%s: %w", at.File(), cause(err))
 		}
 	}
@@ -64,7 +64,7 @@ func (l *Ledger) plant(at Location, t *text) error {
 	if err := l.setAside(at); err != nil {
 		return err
 	}
-	if err := l.replace(at, t.as(newID()), rulePlanted); err != nil {
+	if err := l.replace(at, t.as(newID())); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -75,15 +75,10 @@ func (l *Ledger) plant(at Location, t *text) error {
 	return nil
 }
 
-// planted says whether the copy is one that no epoch line has named yet.
-func (t *text) planted() bool {
-	return !slices.ContainsFunc(t.epochs, func(e Epoch) bool { return e.seated(t.Copy) })
-}
-
 // setAside renames the file of a location, if there is one.
 func (l *Ledger) setAside(at Location) error {
 	found, err := exists(l.files, at.File())
-	if err != nil || !found || l.without.lacks(ruleAside) {
+	if err != nil || !found {
 		return err
 	}
 	return rename(l.files, at.File(), path.Join(at.Directory, asideName()))
@@ -97,9 +92,6 @@ func asideName() string {
 // file keeps its name meanwhile: should its writer be killed, no copy is missing.
 // What is read of no file is not copied either: such a one is renamed.
 func (l *Ledger) spare(c *copyAt) error {
-	if l.without.lacks(ruleSpare) {
-		return nil
-	}
 	data, err := host.ReadAtMost(l.files, c.File(), maxFile)
 	var aside string
 	switch {

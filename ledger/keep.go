@@ -194,15 +194,10 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 	if err != nil {
 		return err
 	}
-	claim := func() error { return l.claim(ctx, kept, by) }
-	giveUp := func() error { return l.giveUp(loss) }
-	if l.without.lacks(ruleFirst) {
-		claim, giveUp = giveUp, claim
-	}
-	if err := claim(); err != nil {
+	if err := l.claim(ctx, kept, by); err != nil {
 		return err
 	}
-	if err := giveUp(); err != nil {
+	if err := l.giveUp(loss); err != nil {
 		return err
 	}
 	p, err := l.look(ctx)
@@ -220,9 +215,6 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 // giveUp sets the others aside.
 func (l *Ledger) giveUp(loss Loss) error {
 	for _, other := range loss.Others {
-		if l.without.lacks(ruleGivenUp) {
-			break
-		}
 		if err := l.setAside(Location{Directory: path.Dir(other.File)}); err != nil {
 			return l.kill(err, false)
 		}
@@ -256,7 +248,7 @@ func (l *Ledger) whole(ctx context.Context, c *copyAt) (*copyAt, error) {
 	if err := l.spare(c); err != nil {
 		return nil, l.kill(err, false)
 	}
-	if err := l.replace(c.Location, c.text.as(c.text.Copy), ruleWhole); err != nil {
+	if err := l.replace(c.Location, c.text.as(c.text.Copy)); err != nil {
 		return nil, l.kill(err, false)
 	}
 	copies, err := l.copies(ctx)
@@ -288,9 +280,6 @@ func (s Loss) is(other Loss) bool {
 // claim writes the epoch line that makes kept the only member. Its number is
 // higher than any that is known, so that no other epoch can overrule it.
 func (l *Ledger) claim(ctx context.Context, kept *copyAt, by reason) error {
-	if l.without.lacks(ruleEpochLine) {
-		return nil
-	}
 	h, err := l.saidOf(ctx, kept)
 	if err != nil {
 		return err
@@ -312,7 +301,7 @@ func (l *Ledger) claim(ctx context.Context, kept *copyAt, by reason) error {
 		e.N = max(e.N, c.text.epoch().N+1)
 	}
 	line := encodeLine(kept.text.head(), e.N, time.Now(), []Fact{e.fact()})
-	if err := l.write([]*copyAt{kept}, line, ruleSure); err != nil {
+	if err := l.write([]*copyAt{kept}, line); err != nil {
 		return l.kill(err, false)
 	}
 	return nil

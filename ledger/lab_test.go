@@ -18,10 +18,8 @@ import (
 // can happen next can be tried.
 type lab struct {
 	belief
-	sled    *sled
-	without rule
-	repairs bool // writers make missing files anew
-	unseen  bool
+	sled   *sled
+	unseen bool
 
 	// What must be true if the process that acts now is killed: before it has
 	// appended a line anywhere, and after.
@@ -51,8 +49,7 @@ func (b belief) changing() belief {
 
 // newLab is a fresh sled with a ledger.
 func newLab(c config) (*lab, error) {
-	l := &lab{sled: newSled(panics{}, c.disks, c.plain), without: c.without, repairs: c.repairs, unseen: c.unseen}
-	l.without |= c.beside
+	l := &lab{sled: newSled(panics{}, c.disks, c.plain), unseen: c.unseen}
 	l.next = 1
 	l.laws.facts = func(n int) []Fact { return []Fact{fact("k", strconv.Quote(opName(n)))} }
 	l.sled.witness.forgets = c.blind
@@ -63,14 +60,11 @@ func newLab(c config) (*lab, error) {
 
 // config is what a lab begins with.
 type config struct {
-	disks   int
-	plain   bool // and a plain directory
-	spares  int  // disks, the last ones, that have no copy yet
-	blind   bool // there is no witness
-	without rule
-	unseen  bool // each step is in a boot of its own: what one has seen does not help the next
-	beside  rule // left out in any case: it helps too
-	repairs bool
+	disks  int
+	plain  bool // and a plain directory
+	spares int  // disks, the last ones, that have no copy yet
+	blind  bool // there is no witness
+	unseen bool // each step is in a boot of its own: what one has seen does not help the next
 }
 
 // panics is a test for helpers that need one where none is at hand.
@@ -95,13 +89,12 @@ func (s *sled) clone() *sled {
 }
 
 // process is a ledger as a new process opens it. Nothing is held over from
-// those before it.
+// those before it. It rewrites nothing by itself: that is a step of its own.
 func (l *lab) process() *Ledger {
 	p, err := unopened(l.sled, l.sled.places())
 	if err != nil {
 		panic(err)
 	}
-	p.without = l.without // and rewrites nothing by itself: that is a step of its own
 	return p
 }
 

@@ -66,8 +66,6 @@ type Ledger struct {
 	files  host.Files
 	places Places
 	limit  int // bytes of dead lines below which nothing is rewritten
-	// without is none but in a test of what the rules are for.
-	without rule
 
 	mu     sync.Mutex
 	seen   map[string]*copyAt // by directory: what was read there last
@@ -136,9 +134,6 @@ func (l *Ledger) Read(ctx context.Context) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	if l.without.lacks(ruleBest) {
-		return p.view(p.shortest())
-	}
 	return p.view(p.best)
 }
 
@@ -205,9 +200,6 @@ func (l *Ledger) Degrade(who, why string) {
 // lock takes the lock of all copies. Its directory is on the ramdisk and may
 // not be there yet.
 func (l *Ledger) lock(ctx context.Context, mode host.LockMode) (unlock func(), err error) {
-	if l.without.lacks(ruleLock) {
-		return func() {}, nil
-	}
 	lock, err := l.files.Lock(ctx, l.places.Lock, mode)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = host.MkdirAll(l.files, path.Dir(l.places.Lock), 0o755)

@@ -19,12 +19,9 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if l.without.lacks(ruleAgain) && len(l.seen) > 0 {
-		return l.decide()
-	}
 	visits := make([]*visit, len(l.places.Locations))
 	for i, at := range l.places.Locations {
-		visits[i] = &visit{Location: at, before: l.seen[at.Directory], without: l.without}
+		visits[i] = &visit{Location: at, before: l.seen[at.Directory]}
 	}
 	l.each(visits, func(v *visit) { v.read(l.files) })
 	var known *text
@@ -72,7 +69,7 @@ func (l *Ledger) decide() (*picture, error) {
 			return nil, fmt.Errorf("read the state file: %w", a.Err) // nothing is known of the copy
 		}
 	}
-	p, err := choose(copies, l.absent, l.without)
+	p, err := choose(copies, l.absent)
 	if err == nil {
 		p.warnings = append(p.warnings, l.doubts...)
 	}

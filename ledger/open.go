@@ -19,23 +19,22 @@ type picture struct {
 	unconfirmed []string
 	evidence    *evidence
 	foreign     bool // Check has found them to be another sled's
-	without     rule
 }
 
 // choose decides which copies to believe. Not a vote: the copy with the most
 // epoch lines, then the most lines, is the best, and every other must be what
 // that one has been, or an end that never counted.
-func choose(copies []*copyAt, absent []Absence, without rule) (*picture, error) {
+func choose(copies []*copyAt, absent []Absence) (*picture, error) {
 	if len(copies) == 0 {
 		return nil, &AbsentError{Places: absent}
 	}
-	if err := twins(copies); err != nil && !without.lacks(ruleTwins) {
+	if err := twins(copies); err != nil {
 		return nil, err
 	}
-	p := &picture{best: best(copies, without), copies: copies, absent: absent, without: without}
+	p := &picture{best: best(copies), copies: copies, absent: absent}
 	p.epoch = p.best.text.epoch()
 	for _, c := range copies {
-		relation, why := relate(p.best.text, c.text, without)
+		relation, why := relate(p.best.text, c.text)
 		switch relation {
 		case forked:
 			return nil, fork(p.best, c, why)
@@ -44,21 +43,15 @@ func choose(copies []*copyAt, absent []Absence, without rule) (*picture, error) 
 		}
 	}
 	p.seat(copies)
-	if len(p.members) == 0 && without.lacks(ruleMember) {
-		p.members = copies
-		for _, c := range copies {
-			p.epoch.Copies = append(slices.Clip(p.epoch.Copies), c.seat())
-		}
-	}
 	p.warnOfBroken()
 	return p, nil
 }
 
 // best is the copy that all others must have been, or be, or have left.
-func best(copies []*copyAt, without rule) *copyAt {
+func best(copies []*copyAt) *copyAt {
 	found := copies[0]
 	for _, c := range copies[1:] {
-		if c.text.better(found.text, without) {
+		if c.text.better(found.text) {
 			found = c
 		}
 	}
@@ -89,11 +82,11 @@ func twins(copies []*copyAt) error {
 // epoch is the text's last.
 func (t *text) epoch() Epoch { return t.epochs[len(t.epochs)-1] }
 
-func (t *text) better(than *text, without rule) bool {
-	if len(t.epochs) != len(than.epochs) && !without.lacks(ruleEpochs) {
+func (t *text) better(than *text) bool {
+	if len(t.epochs) != len(than.epochs) {
 		return len(t.epochs) > len(than.epochs)
 	}
-	return t.head().Seq > than.head().Seq && !without.lacks(ruleLongest)
+	return t.head().Seq > than.head().Seq
 }
 
 // relation is what a copy is to the best one.
@@ -107,27 +100,27 @@ const (
 )
 
 // relate says what c is to best, and why the two cannot be reconciled.
-func relate(best, c *text, without rule) (relation, string) {
+func relate(best, c *text) (relation, string) {
 	at := c.head()
 	switch {
 	case best.Ledger != c.Ledger:
 		return forked, fmt.Sprintf("they are of two ledgers, %s and %s", best.Ledger, c.Ledger)
 	case at == best.head():
 		return equal, ""
-	case best.holds(at) && !without.lacks(ruleBehind):
+	case best.holds(at):
 		return behind, ""
 	case !sameEpochs(c.epochs, best.epochs):
 		return forked, "their members were changed on both sides"
 	}
 	k := len(c.epochs)
 	over := k < len(best.epochs) // c's last epoch has ended
-	if at.Seq < best.Base.Seq && (!over || at.Seq < best.epochs[k].Seq) && !without.lacks(ruleBase) {
+	if at.Seq < best.Base.Seq && (!over || at.Seq < best.epochs[k].Seq) {
 		return behind, "" // the rewrite of best has left the line out
 	}
 	if !over {
 		return forked, fmt.Sprintf("the line of %v occurs on one side only", at)
 	}
-	if at.Seq >= best.epochs[k].Seq && c.agrees(best, best.epochs[k]) && !best.epoch().seated(c.Copy) && !without.lacks(ruleTail) {
+	if at.Seq >= best.epochs[k].Seq && c.agrees(best, best.epochs[k]) && !best.epoch().seated(c.Copy) {
 		return deadTail, ""
 	}
 	return forked, fmt.Sprintf("one went on with seq %d where the other begins epoch %d", best.epochs[k].Seq, best.epochs[k].N)

@@ -63,7 +63,7 @@ func TestWhatACopyIsToTheBest(t *testing.T) {
 		{"another ledger", x, made(t, []Fact{fact("a", "1")}), forked},
 	}
 	for _, test := range tests {
-		got, why := relate(test.best, test.c, 0)
+		got, why := relate(test.best, test.c)
 		if got != test.want || (why != "") != (got == forked) {
 			t.Errorf("%s: %d (%s), not %d", test.name, got, why, test.want)
 		}
@@ -74,10 +74,10 @@ func TestMoreEpochsAreBetterThanMoreLines(t *testing.T) {
 	x := made(t, []Fact{fact("a", "1")})
 	tail := grown(t, grown(t, other(t, x), fact("a", "7")), fact("a", "8"))
 	alone := ended(t, x, x.epochs[0].Copies[0])
-	if !alone.better(tail, 0) || tail.better(alone, 0) {
+	if !alone.better(tail) || tail.better(alone) {
 		t.Error("lines counted more")
 	}
-	if !grown(t, x, fact("b", "1")).better(x, 0) || x.better(x, 0) {
+	if !grown(t, x, fact("b", "1")).better(x) || x.better(x) {
 		t.Error("lines do not count")
 	}
 }

@@ -28,7 +28,7 @@ func (l *Ledger) writing(ctx context.Context, do func(*picture) error) error {
 // acknowledge is rolled forward, never dropped.
 func (l *Ledger) writer(ctx context.Context) (*picture, error) {
 	p, err := l.lookToWrite(ctx)
-	if err != nil || p.level() || l.without.lacks(ruleRaise) {
+	if err != nil || p.level() {
 		return p, err
 	}
 	if err := l.raise(p); err != nil {
@@ -55,7 +55,7 @@ func (l *Ledger) lookToWrite(ctx context.Context) (*picture, error) {
 	if err := l.weigh(ctx, p, true); err != nil {
 		return nil, err
 	}
-	if len(p.missing) == 0 || l.degraded() != nil || l.without.lacks(ruleRefuse) {
+	if len(p.missing) == 0 || l.degraded() != nil {
 		return p, nil
 	}
 	return nil, p.missingError()
@@ -74,7 +74,7 @@ func (p *picture) level() bool {
 }
 
 func (p *picture) lags(c *copyAt) bool {
-	return c.text.end != endWhole && !p.without.lacks(ruleCut) || c.text.head() != p.best.text.head()
+	return c.text.end != endWhole || c.text.head() != p.best.text.head()
 }
 
 // raise brings shorter members up to the best copy: one line is appended, more
@@ -94,7 +94,7 @@ func (l *Ledger) raise(p *picture) error {
 			if err := l.spare(c); err != nil {
 				return err
 			}
-			if err := l.replace(c.Location, best.as(c.text.Copy), ruleRaised); err != nil {
+			if err := l.replace(c.Location, best.as(c.text.Copy)); err != nil {
 				return err
 			}
 		}

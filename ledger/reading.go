@@ -46,7 +46,7 @@ func (l *Ledger) weigh(ctx context.Context, p *picture, alone bool) error {
 func (l *Ledger) seenMore(p *picture) error {
 	s := p.evidence.stamp
 	switch {
-	case s == nil || l.without.lacks(ruleSeen):
+	case s == nil:
 		return nil
 	case s.Ledger != p.best.text.Ledger:
 		return &ForeignError{Found: p.best.text.Ledger, Sled: s.Ledger, Files: p.files()}
@@ -61,11 +61,11 @@ func (l *Ledger) seenMore(p *picture) error {
 
 // cleared says whether all that was acknowledged in this boot is there. What
 // stands behind it was not.
-func (p *picture) cleared() bool { return p.evidence.stamp != nil && !p.without.lacks(ruleClears) }
+func (p *picture) cleared() bool { return p.evidence.stamp != nil }
 
 // damaged refuses if nobody has what was written at the end.
 func (l *Ledger) damaged(p *picture) error {
-	if p.cleared() || l.without.lacks(ruleEnds) || len(p.members) == 0 {
+	if p.cleared() || len(p.members) == 0 {
 		return nil
 	}
 	e := &DamagedError{}
@@ -82,7 +82,7 @@ func (l *Ledger) damaged(p *picture) error {
 // any that are there.
 func (l *Ledger) outlived(p *picture) error {
 	for _, c := range p.copies {
-		if c.left > p.best.text.head().Seq && !l.without.lacks(ruleOutlived) {
+		if c.left > p.best.text.head().Seq {
 			return &RewoundError{Seen: c.left, Head: p.best.text.head(), Files: []string{c.File()}, History: historyName(c.left)}
 		}
 	}
@@ -92,13 +92,11 @@ func (l *Ledger) outlived(p *picture) error {
 // hear asks the witness, unless this boot has, with these disks.
 func (l *Ledger) hear(ctx context.Context, p *picture) error {
 	e := p.evidence
-	vouched := e.stamp.vouches(p.epoch, e.disks, l.without)
+	vouched := e.stamp.vouches(p.epoch, e.disks)
 	switch {
-	case p.unwitnessed() && !l.without.lacks(ruleDoubt): // it is told of an epoch behind its line
+	case p.unwitnessed(): // it is told of an epoch behind its line
 	case vouched:
 		e.agreed, e.marks = true, e.stamp.Marks
-		return nil
-	case l.without.lacks(ruleHeard):
 		return nil
 	}
 	return l.ask(ctx, p)
@@ -129,7 +127,7 @@ func (l *Ledger) ask(ctx context.Context, p *picture) error {
 		p.warn("pools %s are another sled's: they know of ledger %s; this is ledger %s", strings.Join(pools, ", "), h.strangers[0].Mark.Ledger, p.best.text.Ledger)
 	}
 	known := h.latest != nil && *h.latest == p.epoch.mark(p.best.text.Ledger)
-	if p.unwitnessed() && !l.without.lacks(ruleDoubt) && !known && (h.latest != nil || p.rivalled()) {
+	if p.unwitnessed() && !known && (h.latest != nil || p.rivalled()) {
 		e.doubt = fmt.Sprintf("the change of who keeps the state file, to epoch %d, is not confirmed: until something is written, a copy that is away may overrule it", p.epoch.N)
 	}
 	return nil
@@ -160,9 +158,6 @@ func (p *picture) doubts() []string {
 
 // lost tells of members that are missing.
 func (p *picture) lost() (said []string) {
-	if p.without.lacks(ruleWarn) {
-		return nil
-	}
 	known := "nobody can say whether it went on without this copy"
 	if p.evidence.agreed && p.evidence.marks > 0 {
 		known = "the U.2s know of no newer epoch"
@@ -178,7 +173,7 @@ func (p *picture) lost() (said []string) {
 func (p *picture) lag(c *copyAt) []string {
 	head, has := p.best.text.head(), c.text.head()
 	switch by := head.Seq - has.Seq; {
-	case head == has || p.without.lacks(ruleMark):
+	case head == has:
 		return nil
 	case by == 1:
 		return []string{fmt.Sprintf("seq %d is not on %v: it was never acknowledged, or that copy has lost it; nothing is lost, and the next change brings it there", head.Seq, c.seat())}
@@ -213,5 +208,5 @@ func (p *picture) begun() bool {
 		}
 		torn = true
 	}
-	return torn && !p.cleared() && !p.without.lacks(ruleBegun)
+	return torn && !p.cleared()
 }

@@ -12,32 +12,30 @@ import (
 )
 
 // counter is the shortest story that goes wrong without one of the rules of
-// reading. Other than those of TestEachRuleIsNeeded it has a fault in it, of a disk
-// or of who handles it, or marks that the model of a sled there has not.
+// reading: test/mutants leaves each out, and says what is shown then. Other than
+// those of TestEachRuleIsNeeded it has a fault in it, of a disk or of who handles it,
+// or marks that the model of a sled there has not.
 type counter struct {
-	name    string
-	without rule
-	disks   int
+	name  string
+	disks int
 	// story begins behind a=1 (seq 2) and a=2 (seq 3), in another boot.
-	story     func(t *testing.T, s *sled, without rule)
-	act       func(t *testing.T, s *sled, without rule) string // nil: shown
-	right     string
-	otherwise string // without the rule
+	story func(t *testing.T, s *sled)
+	act   func(t *testing.T, s *sled) string // nil: shown
+	right string
 }
 
-// lacking is a ledger without a rule.
-func (s *sled) lacking(t testing.TB, without rule) *Ledger {
+// anew is a ledger nobody has looked at yet.
+func (s *sled) anew(t testing.TB) *Ledger {
 	t.Helper()
 	l, err := unopened(s, s.places())
 	try(t, err)
-	l.without = without
 	return l
 }
 
 // shown is what a reader makes of the disks.
-func shown(t *testing.T, s *sled, without rule) string {
+func shown(t *testing.T, s *sled) string {
 	t.Helper()
-	return told(s.lacking(t, without).Read(t.Context()))
+	return told(s.anew(t).Read(t.Context()))
 }
 
 func told(v View, err error) string {
@@ -89,14 +87,12 @@ func TestEachRuleOfReadingIsNeeded(t *testing.T) {
 			if c.act == nil {
 				c.act = shown
 			}
-			for without, want := range map[rule]string{0: c.right, c.without: c.otherwise} {
-				s := created(t, c.disks, false)
-				set(t, s.open(t), fact("a", "1"))
-				set(t, s.open(t), fact("a", "2"))
-				c.story(t, s.forgotten(), without)
-				if got := c.act(t, s, without); got != want {
-					t.Errorf("without %b: %q, not %q", without, got, want)
-				}
+			s := created(t, c.disks, false)
+			set(t, s.open(t), fact("a", "1"))
+			set(t, s.open(t), fact("a", "2"))
+			c.story(t, s.forgotten())
+			if got := c.act(t, s); got != c.right {
+				t.Errorf("%q, not %q", got, c.right)
 			}
 		})
 	}
@@ -108,39 +104,39 @@ func counters() []counter {
 
 func countersOfEnds() []counter {
 	return []counter{
-		{"a line without its newline counts", ruleBare, 1, func(t *testing.T, s *sled, _ rule) {
+		{"a line without its newline counts", 1, func(t *testing.T, s *sled) {
 			s.spoil(t, s.disks[0], cut(1))
-		}, nil, "sure: 2", "unconfirmed: 1"},
-		{"garbage is not a line that was begun", ruleDamage, 2, func(t *testing.T, s *sled, _ rule) {
+		}, nil, "sure: 2"},
+		{"garbage is not a line that was begun", 2, func(t *testing.T, s *sled) {
 			s.spoil(t, s.disks[0], garbage)
-		}, nil, "unconfirmed: 2", "sure: 2"},
-		{"what one copy holds is shown", ruleBest, 2, func(t *testing.T, s *sled, _ rule) {
+		}, nil, "unconfirmed: 2"},
+		{"what one copy holds is shown", 2, func(t *testing.T, s *sled) {
 			s.rewind(t, s.disks[0], 1)
-		}, nil, "unconfirmed: 2", "unconfirmed: 1"},
-		{"and may not be acknowledged", ruleMark, 2, func(t *testing.T, s *sled, _ rule) {
+		}, nil, "unconfirmed: 2"},
+		{"and may not be acknowledged", 2, func(t *testing.T, s *sled) {
 			l := s.open(t)
 			s.forgotten().disks[1].failing(0, errKilled, false)
 			if _, err := l.Update(t.Context(), always(fact("a", "3"))); !errors.Is(err, ErrDead) {
 				t.Fatal(err)
 			}
 			s.revive()
-		}, nil, "unconfirmed: 3", "sure: 3"},
-		{"all ends torn", ruleBegun, 2, func(t *testing.T, s *sled, _ rule) {
+		}, nil, "unconfirmed: 3"},
+		{"all ends torn", 2, func(t *testing.T, s *sled) {
 			each(s, func(d *disk) { s.spoil(t, d, cut(20)) })
-		}, nil, "unconfirmed: 1", "sure: 1"},
-		{"all ends damaged, read", ruleEnds, 2, func(t *testing.T, s *sled, _ rule) {
+		}, nil, "unconfirmed: 1"},
+		{"all ends damaged, read", 2, func(t *testing.T, s *sled) {
 			each(s, func(d *disk) { s.spoil(t, d, flip) })
-		}, nil, "refused: damaged", "unconfirmed: 1"},
-		{"all ends damaged, written", ruleEnds, 2, func(t *testing.T, s *sled, _ rule) {
+		}, nil, "refused: damaged"},
+		{"all ends damaged, written", 2, func(t *testing.T, s *sled) {
 			each(s, func(d *disk) { s.spoil(t, d, flip) })
-		}, func(t *testing.T, s *sled, without rule) string {
-			return told(s.lacking(t, without).Update(t.Context(), always(fact("b", "1"))))
-		}, "refused: damaged", "sure: 1"},
-		{"what is cut stays readable", ruleSpare, 2, func(t *testing.T, s *sled, _ rule) {
+		}, func(t *testing.T, s *sled) string {
+			return told(s.anew(t).Update(t.Context(), always(fact("b", "1"))))
+		}, "refused: damaged"},
+		{"what is cut stays readable", 2, func(t *testing.T, s *sled) {
 			s.spoil(t, s.disks[1], garbage)
-		}, func(t *testing.T, s *sled, without rule) string {
+		}, func(t *testing.T, s *sled) string {
 			spoiled := s.content(t, s.disks[1])
-			set(t, s.lacking(t, without), fact("b", "1"))
+			set(t, s.anew(t), fact("b", "1"))
 			for _, name := range s.names(t, s.disks[1]) {
 				data, err := host.ReadFile(s, s.disks[1].on(name))
 				try(t, err)
@@ -149,25 +145,25 @@ func countersOfEnds() []counter {
 				}
 			}
 			return "gone"
-		}, "readable", "gone"},
-		{"a history that goes on beyond the end", ruleOutlived, 1, func(t *testing.T, s *sled, _ rule) {
+		}, "readable"},
+		{"a history that goes on beyond the end", 1, func(t *testing.T, s *sled) {
 			outlive(t, s)
-		}, nil, "refused: rewound", "sure: 2"},
+		}, nil, "refused: rewound"},
 	}
 }
 
 func countersOfMarks() []counter {
 	return []counter{
-		{"the copy slept", ruleHeard, 2, func(t *testing.T, s *sled, _ rule) {
+		{"the copy slept", 2, func(t *testing.T, s *sled) {
 			s.disks[0].mounted = false
 			set(t, s.degrade(t), fact("a", "3"))
 			s.disks[0].mounted, s.disks[1].mounted = true, false
 			s.forgotten()
-		}, nil, "refused: gone on", "unconfirmed: 2"},
-		{"both disks of another sled", ruleForeign, 2, func(_ *testing.T, s *sled, _ rule) {
+		}, nil, "refused: gone on"},
+		{"both disks of another sled", 2, func(_ *testing.T, s *sled) {
 			s.witness.mark = &Mark{"other", 1, "other"}
-		}, nil, "refused: another sled's", "sure: 2"},
-		{"a U.2 that comes back knows more", ruleDisks, 2, func(t *testing.T, s *sled, without rule) {
+		}, nil, "refused: another sled's"},
+		{"a U.2 that comes back knows more", 2, func(t *testing.T, s *sled) {
 			var before [2][]byte
 			for i, d := range s.disks {
 				before[i] = s.content(t, d)
@@ -179,31 +175,31 @@ func countersOfMarks() []counter {
 				s.put(t, d.at.File(), before[i])
 			}
 			s.forgotten().witness.forgets = true
-			if got := shown(t, s, without); got != "sure: 2" {
+			if got := shown(t, s); got != "sure: 2" {
 				t.Errorf("without a U.2: %s", got)
 			}
 			s.witness.forgets = false
 			try(t, host.MkdirAll(s.ram, "/pool/ext/101964cb", 0o755))
-		}, nil, "refused: gone on", "sure: 2"},
+		}, nil, "refused: gone on"},
 	}
 }
 
 func countersOfStamps() []counter {
 	return []counter{
-		{"rewound while the sled is up", ruleSeen, 2, func(t *testing.T, s *sled, without rule) {
-			if got := shown(t, s, without); got != "sure: 2" {
+		{"rewound while the sled is up", 2, func(t *testing.T, s *sled) {
+			if got := shown(t, s); got != "sure: 2" {
 				t.Error(got)
 			}
 			each(s, func(d *disk) { s.rewind(t, d, 1) })
-		}, nil, "refused: rewound", "sure: 1"},
-		{"torn behind what this boot acknowledged", ruleClears, 2, func(t *testing.T, s *sled, without rule) {
-			if got := shown(t, s, without); got != "sure: 2" {
+		}, nil, "refused: rewound"},
+		{"torn behind what this boot acknowledged", 2, func(t *testing.T, s *sled) {
+			if got := shown(t, s); got != "sure: 2" {
 				t.Error(got)
 			}
 			each(s, func(d *disk) { try(t, s.Append(d.at.File(), []byte(`{"hash":"1`))) })
-		}, nil, "sure: 2", "unconfirmed: 2"},
-		{"killed as the members change, and rewound", ruleUnstamp, 2, func(t *testing.T, s *sled, without rule) {
-			if got := shown(t, s, without); got != "sure: 2" {
+		}, nil, "sure: 2"},
+		{"killed as the members change, and rewound", 2, func(t *testing.T, s *sled) {
+			if got := shown(t, s); got != "sure: 2" {
 				t.Error(got)
 			}
 			try(t, s.Remove(s.disks[0].at.File()))
@@ -213,12 +209,12 @@ func countersOfStamps() []counter {
 					killed, _ = host.ReadFile(s, "/run/"+stampName)
 				}
 			}
-			l := s.lacking(t, without)
+			l := s.anew(t)
 			l.Degrade("test", "test")
 			set(t, l, fact("a", "3"))
 			s.rewind(t, s.disks[1], 2)
 			s.put(t, "/run/"+stampName, killed)
-		}, nil, "refused: gone on", "unconfirmed: 2"},
+		}, nil, "refused: gone on"},
 	}
 }
 

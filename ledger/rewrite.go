@@ -38,7 +38,7 @@ func (l *Ledger) tidy(p *picture) {
 }
 
 func (l *Ledger) mayRewrite(p *picture) bool {
-	return len(p.missing) == 0 && p.level() || l.without.lacks(ruleLevel)
+	return len(p.missing) == 0 && p.level()
 }
 
 // outweighed is a guess, for its cost: lines that remove something may have to
@@ -50,7 +50,7 @@ func (t *text) outweighed(limit int) bool {
 
 // rewrite leaves dead lines out of a copy's file, if that halves it.
 func (l *Ledger) rewrite(c *copyAt) error {
-	kept, left, err := c.text.split(l.without)
+	kept, left, err := c.text.split()
 	if err != nil {
 		return broken(c.File(), err)
 	}
@@ -70,12 +70,10 @@ func (l *Ledger) leaveOut(c *copyAt, kept, left []int) error {
 	h := c.text.header
 	h.Base = base{Seq: head.Seq, Hash: head.Hash, Kept: len(left), Sum: string(newChain().hash(leftBytes))}
 	name := path.Join(c.Directory, historyName(head.Seq))
-	if l.without.lacks(ruleHistory) {
-		// The lines are lost.
-	} else if err := host.WriteFile(l.files, name, append(h.encode(), leftBytes...), fileMode); err != nil {
+	if err := host.WriteFile(l.files, name, append(h.encode(), leftBytes...), fileMode); err != nil {
 		return err
 	}
-	if err := l.replace(c.Location, c.text.without(kept, left), ruleWhole); err != nil {
+	if err := l.replace(c.Location, c.text.without(kept, left)); err != nil {
 		return err
 	}
 	return prune(l.files, c.Directory)
@@ -96,7 +94,7 @@ func (t *text) without(kept, left []int) []byte {
 
 // split says which lines must stay: those with a live fact, and those that
 // remove a key of which an earlier line that stays still has a value.
-func (t *text) split(without rule) (kept, left []int, err error) {
+func (t *text) split() (kept, left []int, err error) {
 	x, err := t.facts()
 	if err != nil {
 		return nil, nil, err
@@ -111,7 +109,7 @@ func (t *text) split(without rule) (kept, left []int, err error) {
 	}
 	mentioned := map[string]bool{} // by lines that stay
 	for i := range t.lines {
-		stays := x.live[i] > 0 && !without.lacks(t.staying(i))
+		stays := x.live[i] > 0
 		for key := range t.keys(i) {
 			last, gone := removed[key]
 			stays = stays || gone && last == i && mentioned[key]
@@ -126,14 +124,6 @@ func (t *text) split(without rule) (kept, left []int, err error) {
 		}
 	}
 	return kept, left, nil
-}
-
-// staying is the rule by which line i stays, if it holds anything live.
-func (t *text) staying(i int) rule {
-	if f, _ := cutLine(t.line(i)); isEpochLine(f.facts) && t.epoch().Seq != f.seq {
-		return ruleStay
-	}
-	return ruleKeep
 }
 
 // keys is the keys of line i, which has been indexed. The ledger's own is not

@@ -175,6 +175,24 @@ func TestARewriteThatFailsIsAWarning(t *testing.T) {
 	}
 }
 
+func TestOneCopyIsRewrittenAfterTheOther(t *testing.T) {
+	s := created(t, 2, false)
+	l := s.open(t)
+	for range 4 {
+		set(t, l, fact("a", fmt.Sprintf(`"%0200d"`, 0)))
+	}
+	l.limit = 100
+	s.disks[0].failing(2, errKilled, false) // after the append and its flush
+	if v := set(t, l, fact("a", "1")); !warned(v, s.disks[0].at.File(), "was not shortened") {
+		t.Fatalf("warned %v", v.Warnings())
+	}
+	b, err := verify(s.content(t, s.disks[1]), nil)
+	try(t, err)
+	if b.Base.Seq != 0 {
+		t.Errorf("the other copy was rewritten as well, at seq %d, though the first could not be", b.Base.Seq)
+	}
+}
+
 func TestHistoryIsOfAllMembersAndSaysWhatItCannotRead(t *testing.T) {
 	s := created(t, 2, false)
 	l := s.open(t)

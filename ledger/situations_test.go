@@ -43,7 +43,7 @@ func TestWhatAReaderSays(t *testing.T) {
 				s.forgotten()
 			}
 			x.make(t, s)
-			v, err := s.lacking(t, 0).Read(t.Context())
+			v, err := s.anew(t).Read(t.Context())
 			if got := told(v, err); got != x.shown {
 				t.Errorf("shown is %q, not %q", got, x.shown)
 			}
@@ -72,7 +72,7 @@ func (x situation) saying(t *testing.T, v View, err error) {
 // shown is not lost.
 func (x situation) writing(t *testing.T, s *sled) {
 	t.Helper()
-	v, err := s.lacking(t, 0).Update(t.Context(), always(fact("b", "1")))
+	v, err := s.anew(t).Update(t.Context(), always(fact("b", "1")))
 	switch {
 	case x.wrote != nil:
 		if err == nil || !holdsAll(err.Error(), x.wrote) {
@@ -83,7 +83,7 @@ func (x situation) writing(t *testing.T, s *sled) {
 	case all(v)["b"] != "1" || !strings.HasSuffix(x.shown, ": "+all(v)["a"]):
 		t.Errorf("written: %v", all(v))
 	default:
-		if got := shown(t, s, 0); got != "sure: "+all(v)["a"] {
+		if got := shown(t, s); got != "sure: "+all(v)["a"] {
 			t.Errorf("after that: %s", got)
 		}
 	}

@@ -49,8 +49,8 @@ func (l *Ledger) stamped() *stamp {
 }
 
 // vouches says whether the witness need not be asked again about an epoch.
-func (s *stamp) vouches(e Epoch, disks []string, without rule) bool {
-	return s != nil && s.Agreed && s.N == e.N && s.Epoch == e.ID && (slices.Equal(s.Disks, disks) || without.lacks(ruleDisks))
+func (s *stamp) vouches(e Epoch, disks []string) bool {
+	return s != nil && s.Agreed && s.N == e.N && s.Epoch == e.ID && slices.Equal(s.Disks, disks)
 }
 
 // heldBy says whether t has the stamp's line, or had it before a rewrite.
@@ -117,7 +117,7 @@ func (s *stamp) equal(other stamp) bool {
 // line be lost.
 func (l *Ledger) unstamp() error {
 	s := l.stamped()
-	if s == nil || !s.Agreed || l.without.lacks(ruleUnstamp) {
+	if s == nil || !s.Agreed {
 		return nil
 	}
 	next := *s

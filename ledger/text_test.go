@@ -340,7 +340,7 @@ func TestLinesAreFoundByNumberAcrossAGap(t *testing.T) {
 // rewritten is a text without its dead lines.
 func rewritten(t testing.TB, x *text) *text {
 	t.Helper()
-	kept, left, err := x.split(0)
+	kept, left, err := x.split()
 	if err != nil {
 		t.Fatal(err)
 	}

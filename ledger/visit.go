@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,10 +14,9 @@ import (
 // visit is one look at one place.
 type visit struct {
 	Location
-	before  *copyAt // what was there last time
-	without rule
-	found   *copyAt
-	err     error
+	before *copyAt // what was there last time
+	found  *copyAt
+	err    error
 
 	info host.Info
 	data []byte // the whole file, if it has to be verified
@@ -26,7 +24,7 @@ type visit struct {
 
 // read fetches what is not known of the file.
 func (v *visit) read(files host.Files) {
-	if v.err = v.Mounted(files); v.err != nil && !v.without.lacks(ruleMounted) {
+	if v.err = v.Mounted(files); v.err != nil {
 		return
 	}
 	if info, err := files.Stat(v.File()); err == nil && v.before.is(info) {
@@ -140,21 +138,13 @@ func (v *visit) verified(known *text) (*text, error) {
 		}
 		t.end, t.rest = endDamaged, t.rest+unread
 	}
-	switch {
-	case t.end == endTorn && v.without.lacks(ruleTorn):
-		return nil, &fault{line: len(t.lines) + 2, reason: "the line is torn"}
-	case t.end == endBare && v.without.lacks(ruleBare):
-		return verify(bytes.Clone(v.data[:t.lines[len(t.lines)-1].end-1]), nil)
-	case t.end == endDamaged && v.without.lacks(ruleDamage):
-		t.end = endTorn
-	}
 	return t, nil
 }
 
 // flush makes sure that what was read is on disk: whoever wrote it may have
 // been killed before it was. That is free when it is so already.
 func (v *visit) flush(files host.Files) {
-	if v.found == nil || v.found == v.before || v.without.lacks(ruleFlush) || v.without.lacks(rulePlanted) && v.found.text.planted() {
+	if v.found == nil || v.found == v.before {
 		return
 	}
 	err := files.Sync(v.File())

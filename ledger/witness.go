@@ -167,8 +167,6 @@ func (l *Ledger) consult(ctx context.Context, p *picture) (heard, error) {
 		return h, nil
 	case mark.Ledger == p.best.text.Ledger:
 		return h, &OverruledError{Mark: *mark, Files: p.files()}
-	case l.without.lacks(ruleForeign):
-		return h, nil
 	}
 	return h, &ForeignError{Found: p.best.text.Ledger, Sled: mark.Ledger, Files: p.files()}
 }
@@ -199,9 +197,6 @@ func (t *text) knows(m Mark) bool {
 
 // testify tells the witness which epoch is in force.
 func (l *Ledger) testify(ctx context.Context, p *picture) error {
-	if l.without.lacks(ruleTell) {
-		return nil
-	}
 	if err := l.places.Witness.Write(ctx, p.epoch.mark(p.best.text.Ledger), p.best.text.givenUp()...); err != nil {
 		return fmt.Errorf("tell the witness of the state file: %w", err)
 	}
@@ -240,7 +235,7 @@ func (p *picture) unwitnessed() bool { return p.best.text.head().Seq == p.epoch.
 // affirm does what must be done before anything is appended behind an epoch
 // line.
 func (l *Ledger) affirm(ctx context.Context, p *picture) error {
-	if !p.unwitnessed() || l.without.lacks(ruleConfirm) {
+	if !p.unwitnessed() {
 		return nil
 	}
 	if _, err := l.consult(ctx, p); err != nil {
@@ -253,7 +248,7 @@ func (l *Ledger) affirm(ctx context.Context, p *picture) error {
 // last line is: a copy that was given up while it was away does not know it.
 func (l *Ledger) confirm(ctx context.Context, p *picture) (witnessed bool, err error) {
 	h, err := l.consult(ctx, p)
-	if err != nil && !l.without.lacks(ruleAsk) {
+	if err != nil {
 		return h.latest != nil, err
 	}
 	return h.latest != nil, l.affirm(ctx, p)

@@ -90,13 +90,13 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:    "of two copies the older is believed",
-			Plant:   []Patch{{"ledger/open.go", "return t.head().Seq > than.head().Seq && ", "if MUTANT { return t.head().Seq < than.head().Seq }; OLD"}},
+			Plant:   []Patch{{"ledger/open.go", "return t.head().Seq > than.head().Seq", "if MUTANT { return t.head().Seq < than.head().Seq }; OLD"}},
 			Found:   unit("ledger", "TestAReturnedMemberIsBroughtUp", "occurs on one side only"),
 			Besides: true,
 		},
 		{
 			Name:    "a line goes to the first copy only",
-			Plant:   []Patch{{"ledger/append.go", "if l.without.lacks(ruleEvery) {", "if l.without.lacks(ruleEvery) || MUTANT {"}},
+			Plant:   []Patch{{"ledger/append.go", "l.write(p.members, line)", "func() error { if MUTANT { p.members = p.members[:1] }; return OLD }()"}},
 			Found:   unit("ledger", "TestFactsAreKeptOnEveryCopy", "append_test.go"),
 			Besides: true,
 		},
@@ -108,7 +108,7 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:    "the state file is not locked",
-			Plant:   []Patch{{"ledger/ledger.go", "if l.without.lacks(ruleLock) {", "if l.without.lacks(ruleLock) || MUTANT {"}},
+			Plant:   []Patch{{"ledger/ledger.go", "lock, err := l.files.Lock(ctx, l.places.Lock, mode)", "if MUTANT { return func() {}, nil }; OLD"}},
 			Found:   unit("ledger", "TestProcessesTakeTurns", "_test.go"),
 			Besides: true,
 		},

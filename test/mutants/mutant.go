@@ -21,12 +21,18 @@ type Mutant struct {
 	Found By
 	// Soak leaves it to make soak: what finds it takes longer than a test may.
 	Soak bool
+	// With is another mutant without which this one is not seen: what that one
+	// takes away helps too.
+	With string
 	// Besides is one more than the forty that are the measure.
 	Besides bool
+	// Rule is a rule of the state file left out.
+	Rule bool
 }
 
 // Patch puts New where Old stands in a file, which must be exactly once.
-// In New, OLD stands for Old, and MUTANT is true if the defect is wanted.
+// In New, OLD stands for Old, and MUTANT is true if the defect is wanted. Several
+// may have one place, if all but the first have OLD.
 type Patch struct{ File, Old, New string }
 
 // By is the tests that are run: they pass without the defect, and fail with it.
@@ -40,7 +46,7 @@ type By struct {
 
 // All are the mutants.
 func All() []Mutant {
-	return slices.Concat(ofChanges(), ofOwnership(), ofInstances(), ofWhatIsTold())
+	return slices.Concat(ofChanges(), ofOwnership(), ofInstances(), ofWhatIsTold(), ofRules())
 }
 
 // Fit fails unless each mutant has its place in the files of the repository, as read
@@ -79,11 +85,11 @@ func histories(stories int, told string) By {
 func unit(pkg, test, told string) By { return By{pkg, "^" + test + "$", told, 0} }
 
 // beside are patches that plant nothing: they let tests that give the program an
-// environment of its own hand on the variable.
+// environment of its own hand on the variable, and are what mutants call.
 func beside() []Patch {
 	return []Patch{{
 		"commands/script_test.go",
 		`env.Setenv("TZ", "UTC")`,
 		`OLD; env.Setenv(mutantVariable, os.Getenv(mutantVariable))`,
-	}}
+	}, overwrite()}
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ func TestMutants(t *testing.T) {
 	for _, m := range All() {
 		if !m.Soak || soak() {
 			here, packages = append(here, m), append(packages, m.Found.Package)
-			if !m.Soak { // that is sound, the same tests say by themselves
+			if !m.Soak && !m.Rule { // that is sound, the same tests say by themselves
 				sound[m.Found.Package] = sound[m.Found.Package].and(m.Found)
 			}
 		}
@@ -44,7 +45,7 @@ func TestMutants(t *testing.T) {
 		for _, m := range here {
 			t.Run(m.Name, func(t *testing.T) {
 				t.Parallel()
-				said, failed := m.Found.run(t, root, dir, m.Name, m.Soak)
+				said, failed := m.Found.run(t, root, dir, strings.Trim(m.Name+"+"+m.With, "+"), m.Soak)
 				if !failed || !strings.Contains(said, m.Found.Told) {
 					t.Errorf("no test of %s in %s finds it, saying %q: failed is %v:\n%s", m.Found.Run, m.Found.Package, m.Found.Told, failed, said)
 					return
@@ -158,7 +159,9 @@ func (f *tally) add(name, by string) {
 // print says how many were found, and by whom, in the order of the table.
 func (f *tally) print(t *testing.T) {
 	t.Helper()
-	text := f.of("mutants", false) + f.of("mutants besides", true)
+	text := f.of("mutants", func(m Mutant) bool { return !m.Besides && !m.Rule }) +
+		f.of("mutants besides", func(m Mutant) bool { return m.Besides }) +
+		f.of("rules of the state file left out", func(m Mutant) bool { return m.Rule })
 	fmt.Print(text)
 	if name := os.Getenv("SLEDCTL_MUTANTS"); name != "" { // go test hides what a package prints that passes
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
@@ -168,10 +171,10 @@ func (f *tally) print(t *testing.T) {
 }
 
 // of is print, of some.
-func (f *tally) of(what string, besides bool) string {
+func (f *tally) of(what string, these func(Mutant) bool) string {
 	all, later, found, by := 0, 0, 0, ""
 	for _, m := range All() {
-		if m.Besides != besides {
+		if !these(m) {
 			continue
 		}
 		all++
@@ -201,13 +204,52 @@ func TestAllTogether(t *testing.T) {
 		}
 		names[m.Name] = true
 	}
+	for _, m := range All() {
+		if m.With != "" && !names[m.With] {
+			t.Errorf("%q is to be seen with %q, which is not there", m.Name, m.With)
+		}
+	}
+}
+
+// Each rule that the ledger's own tests say is needed is left out by a mutant.
+func TestNoRuleIsKeptInAnyCase(t *testing.T) {
+	out := map[string]bool{}
+	for _, m := range ofRules() {
+		out[m.Found.Run] = true
+	}
+	rows := 0
+	for file, is := range map[string]struct {
+		row   *regexp.Regexp
+		found func(row, told string) By
+	}{
+		"needed_test.go":  {regexp.MustCompile(`(?m)^\t\t\{"(.+?)", \d+, config`), needed},
+		"reading_test.go": {regexp.MustCompile(`(?m)^\t\t\{"(.+?)", \d, func`), story},
+	} {
+		source, err := from("../..")("ledger/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range is.row.FindAllStringSubmatch(source, -1) {
+			rows++
+			name := strings.ReplaceAll(row[1], " ", "_")
+			both, _, _ := strings.Cut(name, ",") // two rows of one rule
+			if !out[is.found(name, "").Run] && !out[is.found(both+",_(read|written)", "").Run] {
+				t.Errorf("no mutant leaves out what the row %q of ledger/%s is for", row[1], file)
+			}
+		}
+	}
+	if rows < 59 {
+		t.Errorf("only %d rows were found in the ledger's tests", rows)
+	}
 }
 
 // A patch that does not fit any more fails, and so do a patch without a switch
-// and two in one place.
+// and two that meet; two in one place go around each other.
 func TestPatchesMustFit(t *testing.T) {
 	const file = "package x\n\nfunc f() { a(); b(); a() }\n"
-	read := func(string) (string, error) { return file + `func g() { env.Setenv("TZ", "UTC") }`, nil }
+	read := func(string) (string, error) {
+		return file + `func g() { env.Setenv("TZ", "UTC") }` + "\n" + overwrite().Old, nil
+	}
 	patch := func(old, new string) Mutant { return Mutant{Name: "m", Plant: []Patch{{"x/x.go", old, new}}} }
 	for want, all := range map[string][]Mutant{
 		"":                      {patch("b()", "if !MUTANT { OLD }")},
@@ -215,6 +257,7 @@ func TestPatchesMustFit(t *testing.T) {
 		"has 0 times, not once": {patch("c()", "if !MUTANT { OLD }")},
 		"also if it is not":     {patch("b()", "")},
 		"two patches meet":      {patch("b()", "if !MUTANT { OLD }"), patch("b(); a", "if !MUTANT { c() }; a")},
+		"no room for the first": {patch("b()", "if !MUTANT { OLD }"), patch("b()", "if !MUTANT { c() }")},
 		"expected":              {patch("package x", "if !MUTANT { OLD }")},
 	} {
 		files, err := overlay(all, read)

@@ -14,40 +14,54 @@ import (
 	"testing"
 )
 
-// variable names the mutant that is wanted. What is planted knows it as
-// mutantVariable.
+// variable names the mutants that are wanted, with a plus between them. What is
+// planted knows it as mutantVariable.
 const variable = "SLEDCTL_MUTANT"
 
 // helper is the file that a package with patches gets beside its own.
 const helper = `package %s
 
-import "os"
+import (
+	"os"
+	"slices"
+	"strings"
+)
 
 const mutantVariable = %q
 
-var mutantWanted = os.Getenv(mutantVariable)
+var mutantsWanted = strings.Split(os.Getenv(mutantVariable), "+")
 
-func mutant(name string) bool { return mutantWanted == name }
+func mutant(name string) bool { return slices.Contains(mutantsWanted, name) }
 `
 
 // edit is a patch in its place in a file.
 type edit struct {
 	at    int
 	patch Patch
-	new   string
+	new   string // with OLD where what stood there goes
 }
 
-// planted is the source of a file with the patches in it.
+// planted is the source of a file with the patches in it. Where several are in one
+// place, each goes around those before it.
 func planted(file, source string, edits []edit) (string, error) {
-	slices.SortFunc(edits, func(a, b edit) int { return a.at - b.at })
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.at - b.at })
 	var out strings.Builder
 	end := 0
-	for _, e := range edits {
+	for len(edits) > 0 {
+		e := edits[0]
 		if e.at < end {
 			return "", fmt.Errorf("%s: two patches meet at %q", file, e.patch.Old)
 		}
+		text := e.patch.Old
+		for len(edits) > 0 && edits[0].patch.Old == e.patch.Old {
+			if text != e.patch.Old && !strings.Contains(edits[0].new, "OLD") {
+				return "", fmt.Errorf("%s: two patches meet at %q, and the second has no room for the first", file, e.patch.Old)
+			}
+			text = strings.ReplaceAll(edits[0].new, "OLD", text)
+			edits = edits[1:]
+		}
 		out.WriteString(source[end:e.at])
-		out.WriteString(e.new)
+		out.WriteString(text)
 		end = e.at + len(e.patch.Old)
 	}
 	out.WriteString(source[end:])
@@ -63,7 +77,7 @@ func (p Patch) placed(source, name string) (edit, error) {
 	if name != "" && !strings.Contains(p.New, "MUTANT") {
 		return edit{}, fmt.Errorf("%s: what %q plants is there also if it is not wanted: %s", p.File, name, p.New)
 	}
-	text := strings.NewReplacer("OLD", p.Old, "MUTANT", fmt.Sprintf("mutant(%q)", name)).Replace(p.New)
+	text := strings.ReplaceAll(p.New, "MUTANT", fmt.Sprintf("mutant(%q)", name))
 	return edit{strings.Index(source, p.Old), p, text}, nil
 }
 
