@@ -525,6 +525,7 @@ func (s *scene) closed(at string) {
 			s.t.Errorf("%s: %s is still open", at, key)
 		}
 	}
+	s.secret(at)
 	if open := s.openBeforeLedger(); len(open) > 0 {
 		s.t.Errorf("%s: intents are open below %s: %q", at, runDir, open)
 	}

@@ -20,7 +20,7 @@ func newSpecDiff(env *Env) *cobra.Command {
 		Long: `Compare the machine that an instance's Propolis was asked for with the one that it has; or, with a FILE, with the one that instance ensure --spec FILE would
 ask for. Specs are compared by what they mean: what a server fills in, and how it spells UUIDs, is no difference.
 
-Secrets and contents of disks are not printed: their lengths and hashes stand for them.`,
+Secrets and contents of disks are not printed: keyed digests stand for them.`,
 		Example: `  sledctl propolis spec diff web1
   sledctl propolis spec diff web1 web1.toml --detailed-exitcode`,
 		Args: cobra.RangeArgs(1, 2),
@@ -67,12 +67,15 @@ func runSpecDiff(ctx context.Context, e *Env, args []string, o specDiffOptions) 
 	if err != nil {
 		return err
 	}
+	if sent.secrets != nil && len(sent.Spec.Sealed()) > 0 {
+		return sent.secrets
+	}
 	got, err := look(ctx, sent, args)
 	if err != nil {
 		return err
 	}
 	var all []shownDifference
-	for _, d := range spec.Compare(sent.Spec, got) {
+	for _, d := range spec.Compare(sent.hide(sent.Spec), sent.hide(got)) {
 		row := shownDifference{Path: d.Path}
 		if d.Sent != "" {
 			row.Sent = &d.Sent

@@ -28,7 +28,10 @@ func newSpecShow(env *Env) *cobra.Command {
 the machine that Propolis says it has.
 
 With --api-version the spec is printed as that version writes it, in JSON and with nothing around it: other tools read it, and instance ensure
---spec does. What the version cannot express is an error that names it.`,
+--spec does, unless it has secrets. What the version cannot express is an error that names it.
+
+Requests for Crucible volumes, which hold keys, and the contents of disks that lie in the spec, which are cloud-init's data, are not printed, by either
+way: a keyed digest stands for each, the same one as long as the secret is the same.`,
 		Example: `  sledctl propolis spec show web1
   sledctl propolis spec show web1 --api-version 5 > web1.json`,
 		Args: cobra.ExactArgs(1),
@@ -49,6 +52,9 @@ type shownSpec struct {
 	Source     string            `json:"source"` // sent, running
 	Time       *time.Time        `json:"time,omitempty"`
 	Spec       spec.InstanceSpec `json:"spec"`
+
+	hide    instance.Hide // puts digests in the places of secrets
+	secrets error         // why another machine's would not have the same digests
 }
 
 func runSpecShow(ctx context.Context, e *Env, ref string, o specShowOptions) error {
@@ -60,9 +66,11 @@ func runSpecShow(ctx context.Context, e *Env, ref string, o specShowOptions) err
 		look = e.runningSpec
 	}
 	s, err := look(ctx, ref)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	s.Spec = s.hide(s.Spec)
+	switch {
 	case o.version != 0:
 		return e.printSpec(s.Spec, o.version)
 	case e.output.Format == terminal.FormatJSON:
@@ -92,7 +100,14 @@ func (e *Env) sentSpec(ctx context.Context, ref string) (shownSpec, error) {
 	if !known {
 		return shownSpec{}, &notSentError{r.Name}
 	}
-	return shownSpec{Instance: r.Name, ID: r.ID, PropolisID: sent.PropolisID, Source: "sent", Time: &sent.Time, Spec: sent.Spec}, nil
+	_, h, err := e.reach()
+	if err != nil {
+		return shownSpec{}, err
+	}
+	hide, secrets := instance.Hiding(h.Files(), r)
+	return shownSpec{
+		Instance: r.Name, ID: r.ID, PropolisID: sent.PropolisID, Source: "sent", Time: &sent.Time, Spec: sent.Spec, hide: hide, secrets: secrets,
+	}, nil
 }
 
 // notSentError is an instance whose Propolis was asked for nothing: it did not
@@ -123,7 +138,8 @@ func (e *Env) runningSpec(ctx context.Context, ref string) (shownSpec, error) {
 	if d.Spec == nil {
 		return shownSpec{}, fmt.Errorf("the machine of instance %s waits for the source of its migration", r.Name)
 	}
-	return shownSpec{Instance: r.Name, ID: d.Properties.ID, PropolisID: r.Run.PropolisID, Source: "running", Spec: *d.Spec}, nil
+	hide, _ := instance.Hiding(client.Host.Files(), r)
+	return shownSpec{Instance: r.Name, ID: d.Properties.ID, PropolisID: r.Run.PropolisID, Source: "running", Spec: *d.Spec, hide: hide}, nil
 }
 
 // shownComponent is a part of a spec in one line.
@@ -186,7 +202,7 @@ func componentOf(key string, c spec.Component) shownComponent {
 	case spec.FileStorage:
 		p.Details = readOnly(c.Path, c.ReadOnly)
 	case spec.BlobStorage:
-		p.Details = readOnly(fmt.Sprintf("%d characters of base64", len(c.Base64)), c.ReadOnly)
+		p.Details = readOnly("contents of the spec", c.ReadOnly)
 	case spec.CrucibleStorage:
 		p.Details = readOnly("a Crucible volume", c.ReadOnly)
 	case spec.VirtioNIC:

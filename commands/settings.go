@@ -77,6 +77,9 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
 		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, Spoken: &e.spoken,
 	}
+	if home := ledger.Home(ledger.Find(h.Files(), c.Paths.Ledger)); len(home) > 0 {
+		s.SecretDir = path.Join(home[0].Directory, "sledctl-secrets")
+	}
 	if c.Network.GZAddress.IsValid() {
 		s.Reserved = []netip.Addr{c.Network.GZAddress.Addr()}
 	}

@@ -99,11 +99,11 @@ func (s Settings) arrival(next Record, seen Seen, p progress, c Change) (*propol
 	if !next.Migration.arrives() {
 		return nil, nil
 	}
-	step := &propolis.Arrive{Target: s.target(next), ID: next.Migration.ID, Tell: c.Tell}
+	step := &propolis.Arrive{Target: s.target(next), Secrets: opener(next), ID: next.Migration.ID, Tell: c.Tell}
 	if p.ensured {
 		return step, nil
 	}
-	return step, s.incoming(next, seen.Source, step)
+	return step, s.incoming(next, seen, step)
 }
 
 // spares says whether what would be taken away is left alone: with c.Arrival, all

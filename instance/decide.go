@@ -29,6 +29,8 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
+	wanted, fresh := c.Wanted.withSealed(seen.Vault.Key)
+	c.Wanted = wanted
 	next, err := s.next(choose, seen, old, known, id, name, c)
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -36,7 +38,18 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	if err := seen.checkDisks(next.Spec.Disks); err != nil {
 		return operation.Decision{}, old, err
 	}
-	return s.ways(choose, old, next, seen, at, c)
+	next, ahead, err := s.keeping(next, seen, fresh, at)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	d, r, err := s.ways(choose, old, next, seen, at, c)
+	if err == nil {
+		err = s.checkSecrets(r, seen, fresh, d.Plan.Actions)
+	}
+	d.Ahead = ahead
+	d.Behind = dropping(next.Name, r.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
+	d.Reverted = dropping(next.Name, old.Secrets, append(slices.Clone(seen.Vault.Kept), next.Secrets)...)
+	return d, r, err
 }
 
 // begin is where every way up begins: who chooses, and what the instance is

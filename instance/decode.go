@@ -35,6 +35,8 @@ func (c *cursor) record() (r Record) {
 			r.Spec = c.spec()
 		case "control":
 			r.Control = c.text()
+		case "secrets":
+			r.Secrets = c.text()
 		case "protected":
 			r.Protected = c.truth()
 		case "generation":

@@ -93,12 +93,12 @@ func (s Settings) rehearse(ctx context.Context, h host.Host, r Record, c Departu
 	if problems, err := s.staying(r, c.Shared); err != nil || len(problems) > 0 {
 		return err // the same
 	}
-	document, err := s.Document(r)
+	document, err := s.whole(h.Files(), r)
 	if err != nil {
 		return err
 	}
 	m := Migration{ID: uuid.Nil.String(), Target: c.Target}
-	step := send{name: r.Name, id: r.ID, migration: m, target: s.target(r), document: document, run: c.Run}
+	step := send{name: r.Name, id: r.ID, migration: m, target: s.target(r), run: c.Run}
 	target, err := step.at(ctx, h)
 	if err != nil {
 		return err
@@ -150,7 +150,8 @@ func (s Settings) departure(old Record, seen Seen, at operation.Moment, c Depart
 	}
 	step := send{
 		name: old.Name, id: old.ID, migration: *next.Migration, target: s.target(old), document: document,
-		run: c.Run, cancel: c.Cancel, alone: c.Yes, tell: c.Tell, told: told,
+		whole: func(files host.Files) ([]byte, error) { return s.whole(files, old) },
+		run:   c.Run, cancel: c.Cancel, alone: c.Yes, tell: c.Tell, told: told,
 	}
 	gone, stays := next, next
 	gone.Migration = &Migration{ID: next.Migration.ID, Target: next.Migration.Target, Departed: true}
@@ -254,6 +255,7 @@ type send struct {
 	migration Migration
 	target    propolis.Target // this sled's
 	document  []byte
+	whole     func(host.Files) ([]byte, error) // the document with its secrets
 	run       Remote
 	cancel    bool
 	alone     bool // without the target's word
@@ -329,6 +331,10 @@ func (s send) at(ctx context.Context, h host.Host) (propolis.Target, error) {
 // ask runs the target's sledctl, and tells the phases meanwhile as this side's
 // Propolis has them.
 func (s send) ask(ctx context.Context, c propolis.Client) *RemoteError {
+	document, err := s.whole(c.Host.Files())
+	if err != nil {
+		return refusalOf(s.migration.Peer(), Answer{Exit: -1}, err)
+	}
 	watching, cancel := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
@@ -340,7 +346,7 @@ func (s send) ask(ctx context.Context, c propolis.Client) *RemoteError {
 			return nil
 		})
 	}()
-	answer, err := s.run(ctx, commandLine(s.migration.Target, s.ensure(c.Target.Address.String())), s.document)
+	answer, err := s.run(ctx, commandLine(s.migration.Target, s.ensure(c.Target.Address.String())), document)
 	cancel()
 	<-watched
 	refused := refusalOf(s.migration.Peer(), answer, err)

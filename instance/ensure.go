@@ -108,7 +108,9 @@ func (s Settings) isSo(ctx context.Context, h host.Host, r Record, w Wanted) boo
 	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Migration != nil || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
-	if len(differences(r.Spec, w.apply(r.Spec))) > 0 {
+	v := readVault(h.Files(), r.Secrets)
+	w, _ = w.withSealed(v.Key)
+	if v.Err != nil || len(differences(r.Spec, w.apply(r.Spec))) > 0 || leftBeside(h.Files(), r) {
 		return false
 	}
 	vm, err := s.quickLook(ctx, h, r)
@@ -130,6 +132,9 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 				return Seen{}, err
 			}
 			seen, err := s.lookWhenOpen(ctx, h, r, c.Wanted.apply(r.Spec).Disks, boot)
+			if err == nil {
+				seen.Vault = s.lookAtSecrets(env, h.Files(), id, r, c.Wanted, seen.Inv)
+			}
 			if from := cmp.Or(c.From, r.Migration); err == nil && from.arrives() {
 				seen.Source = s.askSource(ctx, h, from.Source)
 			}

@@ -301,7 +301,8 @@ func errNoMachine(vm VM, id string) error {
 }
 
 // incoming asks the target's Propolis for what the source's has.
-func (s Settings) incoming(r Record, from peer, step *propolis.Arrive) error {
+func (s Settings) incoming(r Record, seen Seen, step *propolis.Arrive) error {
+	from := seen.Source
 	own, err := s.request(r)
 	if err != nil {
 		return err
@@ -315,7 +316,8 @@ func (s Settings) incoming(r Record, from peer, step *propolis.Arrive) error {
 	case from.Spec == nil:
 		return &SourceError{m.Source, errors.New("it does not say what its machine is")}
 	}
-	replace, problems := spec.Replace(*from.Spec, *own.Init.Spec)
+	theirs, _ := from.Spec.Seal(seen.Vault.Key)
+	replace, problems := spec.Replace(theirs, *own.Init.Spec)
 	if problems = slices.Concat(from.Spec.Unmovable(), problems); len(problems) > 0 {
 		return &UnmovableError{r.Name, problems}
 	}

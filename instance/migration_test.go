@@ -278,7 +278,7 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 		"nobody":               {peer{VM: VM{Err: errors.New("no route to host")}}, "the migration's source, 10.78.0.2:12400: no route to host"},
 	} {
 		var step propolis.Arrive
-		err := c.incoming(r, f.from, &step)
+		err := c.incoming(r, Seen{Source: f.from}, &step)
 		if (err == nil) != (f.want == "") || err != nil && !strings.Contains(err.Error(), f.want) {
 			t.Errorf("%s: %v, want %q", name, err, f.want)
 		}

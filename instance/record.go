@@ -23,6 +23,8 @@ type Record struct {
 	Wanted  string `json:"wanted"` // running, stopped
 	Spec    Spec   `json:"spec"`
 	Control string `json:"control"` // MAC of the control VNIC
+	// Secrets is the file that holds those of Spec.Machine; empty: there are none.
+	Secrets string `json:"secrets,omitempty"`
 	// Protected keeps delete, and reap of everything, from taking it away.
 	Protected  bool      `json:"protected,omitempty"`
 	Generation uint64    `json:"generation"`

@@ -53,6 +53,7 @@ type Seen struct {
 	Profile []byte
 	// Source is what an arrival's source says; zero where nothing arrives.
 	Source peer
+	Vault  vault // what is kept of the machine's secrets
 }
 
 // Inside is what was seen inside a running zone.

@@ -47,6 +47,9 @@ type Settings struct {
 	// Spoken, if set, is what is known of the versions that Propolis servers take.
 	Spoken *propolis.Spoken
 	RunDir string
+	// SecretDir is where secrets of machines lie whose pool has no encrypted
+	// dataset; empty: there is no such place.
+	SecretDir string
 
 	// Bundles says where what a failed instance's zone can tell goes.
 	Bundles bundle.Settings

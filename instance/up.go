@@ -284,7 +284,7 @@ func (s Settings) upMachine(w *way, r Record, p progress, request spec.EnsureReq
 		act(StageEnsure, p.running, "propolis.arrive "+r.Name, "from "+r.Migration.Source, plan.Create, *arrive, at)
 		return
 	}
-	at = act(StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create, propolis.Ensure{Target: target, Request: request}, at)
+	at = act(StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create, propolis.Ensure{Target: target, Request: request, Secrets: opener(r)}, at)
 	at = act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"}, at)
 	act(StageRun, p.running, "propolis.await-state "+r.Name, "", plan.Wait, propolis.AwaitState{Target: target, States: []string{"Running"}}, at)
 }

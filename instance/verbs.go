@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
@@ -38,6 +39,9 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c Change) (Resu
 // recorded until all of it is gone, so that a later try knows them.
 func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, becomes func(Record, operation.Moment) (Record, error)) (Result, error) {
 	r, err := s.find(ctx, env, c)
+	if none, ok := errors.AsType[*NotFoundError](err); ok && !c.DryRun {
+		s.forget(ctx, env, c, none.Name)
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -66,6 +70,7 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 				d.Plan.Actions, d.Intent.Removes, d.Warn = s.down(old, seen, at, c.grace()), removes(old.Runs(), seen), s.unkept(old, seen)
 			}
 			result = next
+			d.Behind = dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
 			if d.Plan.Empty() && len(old.Runs()) == 0 && next.Wanted == old.Wanted && next.ID != "" {
 				result = old
 				return d, nil
@@ -122,6 +127,9 @@ func (s Settings) lookAt(env operation.Env, id string) func(context.Context, hos
 			return Seen{}, err
 		}
 		seen, err := s.Look(ctx, h, r, r.Spec.Disks, boot)
+		if err == nil {
+			seen.Vault = s.lookAtSecrets(env, h.Files(), id, r, Wanted{}, seen.Inv)
+		}
 		if err == nil && r.Migration.arrives() {
 			seen.Source = s.askSource(ctx, h, r.Migration.Source)
 		}

@@ -144,7 +144,11 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 			if err != nil {
 				return Seen{}, err
 			}
-			return s.Look(ctx, h, Record{}, r.Wanted.apply(Spec{}).Disks, boot)
+			seen, err := s.Look(ctx, h, Record{}, r.Wanted.apply(Spec{}).Disks, boot)
+			if err == nil {
+				seen.Vault = s.lookAtSecrets(env, h.Files(), r.Instance, Record{}, r.Wanted, seen.Inv)
+			}
+			return seen, err
 		},
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
 			old, known, err := Load(view, r.Instance)
@@ -167,7 +171,8 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 
 // registered is pure.
 func (s Settings) registered(view ledger.View, seen Seen, at operation.Moment, r Registration) (operation.Decision, Record, error) {
-	c := Change{Verb: "vm register", Wanted: r.Wanted}
+	wanted, fresh := r.Wanted.withSealed(seen.Vault.Key)
+	c := Change{Verb: "vm register", Wanted: wanted}
 	choose, name, err := s.begin(view, seen, at, r.Instance, c)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -176,15 +181,19 @@ func (s Settings) registered(view ledger.View, seen Seen, at operation.Moment, r
 	if err == nil {
 		err = seen.checkDisks(next.Spec.Disks)
 	}
+	var d operation.Decision
+	if err == nil {
+		next, d.Ahead, err = s.keeping(next, seen, fresh, at)
+	}
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
+	d.Behind = dropping(next.Name, next.Secrets, seen.Vault.Kept...)
 	next.Wanted, next.Generation, next.Updated = WantedStopped, 1, at.Now
 	next.VMM = &VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
 	if r.Migration != "" {
 		next.VMM.Migration = &Migration{ID: r.Migration}
 	}
-	var d operation.Decision
 	d.After, err = next.replaces(Record{})
 	d.After = append(d.After, back(view, next.ID)...)
 	return d, next, err

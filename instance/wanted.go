@@ -30,6 +30,7 @@ type Wanted struct {
 	Pool    *string
 	// Machine is the machine, written down whole: its disks and NICs are there.
 	Machine *spec.Document
+	Sealed  *spec.InstanceSpec // Machine with digests in the places of its secrets
 	// MachineFile is where an instance document says that Machine is to be read
 	// from: whoever read the document knows where that lies. Beside MachineText, it
 	// is where that was read.
@@ -98,7 +99,11 @@ func (w Wanted) validate() error {
 // open takes those that the same position had.
 func (w Wanted) apply(s Spec) Spec {
 	if w.Machine != nil {
-		s = s.take(*w.Machine)
+		d := *w.Machine
+		if w.Sealed != nil {
+			d.Spec = *w.Sealed
+		}
+		s = s.take(d)
 	}
 	if w.CPUs != nil {
 		s.CPUs = *w.CPUs

@@ -80,6 +80,12 @@ type Moment struct {
 // function's result.
 type Decision struct {
 	Plan plan.Plan
+	// Ahead is done before the intent is written: what the facts refer to.
+	Ahead []plan.Action
+	// Behind is done after the outcome, when all was done, and Reverted when it
+	// failed and nothing is left: what no fact refers to any more. What fails of
+	// them is told; whatever is done next with the subject finds it.
+	Behind, Reverted []plan.Action
 	// Intent says what this run will make, remove or change, and why.
 	Intent Intent
 	// Before is appended together with the intent: reservations.
@@ -221,6 +227,7 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (report Report, 
 	}
 	var decision Decision
 	id := env.Draw()
+	work := &bracket{env: env, record: &recorder{}, report: &report}
 	view, err := book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
 		decision, err = r.Decide(view, seen, Moment{ID: id, Now: report.Started.UTC()})
 		if err == nil {
@@ -229,18 +236,25 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (report Report, 
 		if err != nil {
 			return nil, err
 		}
-		return opening(env, r.Verb, r.Subject, view, id, &decision)
+		facts, err := opening(env, r.Verb, r.Subject, view, id, &decision)
+		if err == nil {
+			err = work.do(ctx, decision.Ahead)
+		}
+		return facts, err
 	})
 	report.Plan, report.View = decision.Plan, view
 	if err == nil {
 		env.warn(decision.Warn...)
 	}
 	if err != nil || decision.Plan.Empty() {
+		if err == nil {
+			work.tidy(ctx, decision.Behind)
+		}
 		report.Elapsed = time.Since(report.Started)
 		return report, err
 	}
 	report.ID = id
-	return apply(ctx, env, book, r.Keep, r.Seal, decision, report)
+	return work.apply(ctx, book, r.Keep, r.Seal, decision)
 }
 
 // Decided is what the ledger says to those who change something: also what a run
@@ -273,11 +287,12 @@ func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (R
 	}
 	decision, err := r.Decide(view, seen, Moment{ID: env.Draw(), Now: report.Started.UTC()})
 	report.Plan, report.View = decision.Plan, view
+	report.Plan.Actions = slices.Concat(decision.Ahead, decision.Plan.Actions, decision.Behind)
 	if err == nil {
 		env.warn(decision.Warn...)
 	}
 	report.Elapsed = time.Since(report.Started)
-	if err == nil && decision.Plan.Empty() {
+	if err == nil && report.Plan.Empty() {
 		facts, err := opening(env, r.Verb, r.Subject, view, "", &decision)
 		report.Idle = err == nil && len(facts) == 0
 	}
@@ -309,30 +324,62 @@ func opening(env Env, verb, subject string, view ledger.View, id string, d *Deci
 	return append(d.Before, ledger.Fact{Key: intentKey(id), Value: value}), nil
 }
 
-// apply does the plan under the subject's lock and closes the intent, and
-// those of the dead runs that it took over, with the outcome.
-func apply(ctx context.Context, env Env, book book, keep bool, seal func(context.Context, host.Host) ([]ledger.Fact, error), d Decision, report Report) (Report, error) {
-	record := &recorder{}
-	outcome, err := plan.Apply(ctx, host.Trace(env.Host, record.note), d.Plan, plan.Options{Keep: keep, Observe: func(e plan.Event) {
-		report.Steps = noteStep(report.Steps, e)
-		if env.Observe != nil {
-			env.Observe(e)
+// bracket is what a run's work has around it.
+type bracket struct {
+	env    Env
+	record *recorder
+	report *Report
+}
+
+// run applies a plan, and notes what it does.
+func (b *bracket) run(ctx context.Context, p plan.Plan, keep bool) (plan.Outcome, error) {
+	return plan.Apply(ctx, host.Trace(b.env.Host, b.record.note), p, plan.Options{Keep: keep, Observe: func(e plan.Event) {
+		b.report.Steps = noteStep(b.report.Steps, e)
+		if b.env.Observe != nil {
+			b.env.Observe(e)
 		}
 	}})
+}
+
+// do does what goes before the intent.
+func (b *bracket) do(ctx context.Context, ahead []plan.Action) error {
+	if len(ahead) == 0 {
+		return nil
+	}
+	outcome, err := b.run(ctx, plan.Plan{Actions: ahead, Policy: plan.Undo}, false)
+	return errors.Join(err, outcome.Err())
+}
+
+// tidy does what comes after the outcome.
+func (b *bracket) tidy(ctx context.Context, behind []plan.Action) {
+	if len(behind) == 0 {
+		return
+	}
+	outcome, err := b.run(context.WithoutCancel(ctx), plan.Plan{Actions: behind, Policy: plan.Continue}, false)
+	if err = errors.Join(err, outcome.Err()); err != nil {
+		b.env.warn(err)
+	}
+}
+
+// apply does the plan under the subject's lock and closes the intent, and
+// those of the dead runs that it took over, with the outcome.
+func (b *bracket) apply(ctx context.Context, book book, keep bool, seal func(context.Context, host.Host) ([]ledger.Fact, error), d Decision) (Report, error) {
+	env, report := b.env, b.report
+	outcome, err := b.run(ctx, d.Plan, keep)
 	if err != nil {
-		return report, err
+		return *report, err
 	}
 	report.Outcome, report.Elapsed = outcome, time.Since(report.Started)
 	for _, p := range outcome.Passed {
 		env.warn(p)
 	}
 	defer func() {
-		if err := record.write(env.Host.Files(), env.RunDir, report); err != nil {
+		if err := b.record.write(env.Host.Files(), env.RunDir, *report); err != nil {
 			env.warn(fmt.Errorf("keep the trace: %w", err))
 		}
 	}()
 
-	facts := closing(d, report)
+	facts := closing(d, *report)
 	if seal != nil && outcome.Err() == nil {
 		sealed, err := seal(context.WithoutCancel(ctx), env.Host)
 		if err != nil { // what was made is there, and only this intent knows it
@@ -341,17 +388,23 @@ func apply(ctx context.Context, env Env, book book, keep bool, seal func(context
 					report.Outcome.Left = append(report.Outcome.Left, a.Object)
 				}
 			}
-			return report, err
+			return *report, err
 		}
 		facts = append(sealed, facts...)
 	}
 	view, err := book.Update(context.WithoutCancel(ctx), func(ledger.View) ([]ledger.Fact, error) { return facts, nil })
 	if err != nil {
-		return report, errors.Join(outcome.Err(), &OutcomeError{Err: err})
+		return *report, errors.Join(outcome.Err(), &OutcomeError{Err: err})
 	}
 	report.View = view
+	switch {
+	case outcome.Err() == nil:
+		b.tidy(ctx, d.Behind)
+	case len(outcome.Left) == 0:
+		b.tidy(ctx, d.Reverted)
+	}
 	report.Elapsed = time.Since(report.Started)
-	return report, outcome.Err()
+	return *report, outcome.Err()
 }
 
 // noteStep adds what has ended to the steps.

@@ -23,6 +23,7 @@ type Arrive struct {
 	// Request asks for it. Without an Init.Migration nothing is asked: the server
 	// has it already, and is waited for.
 	Request spec.EnsureRequest
+	Secrets Secrets
 	ID      string // of the migration
 	// Machine is what it is here: the source's, with what the request replaces.
 	Machine spec.InstanceSpec
@@ -98,8 +99,12 @@ func (s Arrive) Do(ctx context.Context, h host.Host) error {
 	if s.Request.Init.Migration == nil {
 		return s.await(ctx, c, nil)
 	}
+	request, err := s.Secrets.of(h, s.Request)
+	if err != nil {
+		return err
+	}
 	s.tell(Status{Migration: Migrations{In: &Migration{s.ID, phaseSync}}})
-	err = c.Ensure(ctx, s.Request)
+	err = c.Ensure(ctx, request)
 	refused, answered := errors.AsType[*Error](err)
 	switch {
 	case err == nil, errors.Is(err, ErrAlreadyInitialized): // the latter: of a run that died while it asked

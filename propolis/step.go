@@ -26,6 +26,18 @@ type AwaitHTTP struct{ Target Target }
 type Ensure struct {
 	Target  Target
 	Request spec.EnsureRequest
+	Secrets Secrets
+}
+
+// Secrets puts the secrets of a request in the places of their digests, when it
+// is sent; nil: it has none.
+type Secrets func(host.Files, spec.EnsureRequest) (spec.EnsureRequest, error)
+
+func (s Secrets) of(h host.Host, r spec.EnsureRequest) (spec.EnsureRequest, error) {
+	if s == nil {
+		return r, nil
+	}
+	return s(h.Files(), r)
 }
 
 // ChangeState asks for Run, Stop or Reboot, and does not wait for it. Errors:
@@ -200,7 +212,10 @@ func (t Target) put(path string, v spec.Version, body []byte) host.Line {
 
 // Do asks for the machine.
 func (s Ensure) Do(ctx context.Context, h host.Host) error {
-	err := Client{Host: h, Target: s.Target}.Ensure(ctx, s.Request)
+	request, err := s.Secrets.of(h, s.Request)
+	if err == nil {
+		err = Client{Host: h, Target: s.Target}.Ensure(ctx, request)
+	}
 	if err != nil && errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("%w (the server goes on making the machine)", err)
 	}

@@ -27,7 +27,7 @@ type step interface {
 
 func steps(t *testing.T, to Target) []step {
 	return []step{
-		AwaitHTTP{to}, Ensure{to, request(t)}, ChangeState{to, Run}, ChangeState{to, Stop}, ChangeState{to, Reboot},
+		AwaitHTTP{to}, Ensure{to, request(t), nil}, ChangeState{to, Run}, ChangeState{to, Stop}, ChangeState{to, Reboot},
 		AwaitState{Target: to, States: []string{StateRunning}}, AwaitState{to, []string{StateDestroyed, StateFailed}, 7},
 	}
 }
@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 		{ChangeState{target(), Run}, run + "http://10.77.0.5:12400/instance/state"},
 		{ChangeState{late, Run}, run + "'http://<address of web1>:12400/instance/state'"},
 		{
-			Ensure{target(), request(t)}, "curl -sS -X PUT -H 'api-version: 5.0.0' -H 'Content-Type: application/json' --data " +
+			Ensure{target(), request(t), nil}, "curl -sS -X PUT -H 'api-version: 5.0.0' -H 'Content-Type: application/json' --data " +
 				host.Quote(string(body)) + " http://10.77.0.5:12400/instance",
 		},
 		{AwaitState{Target: target(), States: []string{StateRunning}}, "# waits until the machine of web1 is Running"},
@@ -90,7 +90,7 @@ func TestEnsureTellsThatTheServerGoesOn(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		f := &fake{serve: http.HandlerFunc(silent)}
-		err := Ensure{target(), request(t)}.Do(ctx, f)
+		err := Ensure{target(), request(t), nil}.Do(ctx, f)
 		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "PUT /instance: context deadline exceeded (the server goes on making the machine)" {
 			t.Error(err)
 		}

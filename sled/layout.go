@@ -105,6 +105,15 @@ func Debug(pool string) (l Location, ok bool) {
 	return Location{}, false
 }
 
+// Secrets is the dataset of a pool on which secrets may lie, as it is encrypted:
+// crypt of a U.2's pool. Other pools have none.
+func Secrets(pool string) (l Location, ok bool) {
+	if kind, _ := ParsePool(pool); kind != ExternalPool {
+		return Location{}, false
+	}
+	return PoolRoot(pool).Join("crypt"), true
+}
+
 // PoolAt is the pool on which a path lies, if it lies below the root of one on
 // a U.2 or M.2; else empty.
 func PoolAt(name string) string {

@@ -113,6 +113,9 @@ func normalPart(part Component) Component {
 
 // digest stands for what is too long to print, or secret.
 func digest(s string) string {
+	if IsSealed(s) {
+		return s
+	}
 	return fmt.Sprintf("%d characters with the SHA-256 %x", len(s), sha256.Sum256([]byte(s)))
 }
 

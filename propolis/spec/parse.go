@@ -54,7 +54,7 @@ func (d Document) Check(on Server) error {
 	if d.source.root == nil {
 		return d.Invalid(d.unread)
 	}
-	all := append(slices.Clone(d.unread), d.Place(d.Spec.check(on, d.gaps()))...)
+	all := append(slices.Clone(d.unread), d.Place(append(d.Spec.check(on, d.gaps()), d.Spec.sealedProblems()...))...)
 	if len(d.unread) > 0 {
 		sortByLine(all)
 	}

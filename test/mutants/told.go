@@ -10,6 +10,18 @@ func ofWhatIsTold() []Mutant {
 			Found: script("storage_truth", "no match for `^dataset\\tunknown\\tpool"),
 		},
 		{
+			Name:    "a machine's secrets stand in the state file",
+			Plant:   []Patch{{"instance/wanted.go", "if w.Sealed != nil {", "if w.Sealed != nil && !MUTANT {"}},
+			Found:   script("secrets", "FAIL: testdata/script/secrets.txtar"),
+			Besides: true,
+		},
+		{
+			Name:    "a machine's secrets outlive it",
+			Plant:   []Patch{{"instance/secret.go", "if len(files) == 0 {", "if len(files) == 0 || MUTANT {"}},
+			Found:   script("secrets", "FAIL: testdata/script/secrets.txtar"),
+			Besides: true,
+		},
+		{
 			Name:  "a base counts the datasets of its clones",
 			Plant: []Patch{{"base/retire.go", "st.Valid, st.Reason = r.valid(seen)", "OLD; if MUTANT { st.Clones = len(clonesOf(r, seen)) }"}},
 			Found: script("storage_truth", "no match for `^1$`"),

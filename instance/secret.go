@@ -1,0 +1,393 @@
+package instance
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled"
+)
+
+// The secrets of a machine that was written down whole lie in a file of their
+// own, which its record names; in the record stand their digests. The file is
+// there before any record names it, and goes when none does any more: each change
+// of the secrets is another file, called by the intent that made it. It holds the
+// key of the digests too, which stays the same as long as the instance is
+// recorded: so a spec that is given again is known to be the same.
+
+// vault is what the file of an instance holds.
+type vault struct {
+	File string            `json:"-"` // empty: there is none
+	Key  []byte            `json:"key"`
+	Held map[string]string `json:"secrets"` // by digest
+	Err  error             `json:"-"`       // why it cannot be read
+	Kept []string          `json:"-"`       // all files of the instance that there are
+}
+
+// maxVault bounds a file of secrets: all of them go to Propolis in one request.
+const maxVault = 4 * spec.MaxRequest
+
+func readVault(files host.Files, file string) vault {
+	if file == "" {
+		return vault{}
+	}
+	v := vault{File: file}
+	data, err := host.ReadAtMost(files, file, maxVault)
+	if err == nil && json.Unmarshal(data, &v) != nil { // what is wrong with it would quote it
+		err = errors.New("it is not what sledctl writes there")
+	}
+	if err != nil {
+		return vault{File: file, Err: err}
+	}
+	return v
+}
+
+// lookAtSecrets reads what is kept of an instance's secrets. A key is drawn where
+// there is none and the machine that is asked for has secrets.
+func (s Settings) lookAtSecrets(env operation.Env, files host.Files, id string, r Record, w Wanted, inv *inventory.Inventory) vault {
+	v := readVault(files, r.Secrets)
+	if v.Key == nil && w.Machine != nil && w.Machine.Spec.Open() {
+		v.Key = []byte(env.Draw() + env.Draw())
+	}
+	v.Kept = s.keptSecrets(files, id, inv)
+	return v
+}
+
+// keptSecrets are the files of an instance's secrets, wherever such may lie.
+func (s Settings) keptSecrets(files host.Files, id string, inv *inventory.Inventory) (kept []string) {
+	for _, dir := range s.secretDirs(inv) {
+		entries, _ := files.ReadDir(dir) // not there: nothing is kept in it
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name, id+".") {
+				kept = append(kept, path.Join(dir, e.Name))
+			}
+		}
+	}
+	return kept
+}
+
+// leftBeside says whether a run that was killed has left other secrets of an
+// instance beside those of its record.
+func leftBeside(files host.Files, r Record) bool {
+	if r.Secrets == "" {
+		return false
+	}
+	entries, _ := files.ReadDir(path.Dir(r.Secrets))
+	return slices.ContainsFunc(entries, func(e host.Info) bool {
+		return strings.HasPrefix(e.Name, r.ID+".") && e.Name != path.Base(r.Secrets)
+	})
+}
+
+func (s Settings) secretDirs(inv *inventory.Inventory) (dirs []string) {
+	datasets, _ := inv.Datasets()
+	for _, d := range datasets {
+		pool, _, _ := strings.Cut(d.Name, "/")
+		if at, ok := sled.Secrets(pool); ok && d.Name == at.Dataset && d.Mounted {
+			dirs = append(dirs, secretDir(at.Mountpoint))
+		}
+	}
+	if s.SecretDir != "" {
+		dirs = append(dirs, s.SecretDir)
+	}
+	return dirs
+}
+
+func secretDir(mountpoint string) string { return path.Join(mountpoint, "sledctl") }
+
+// secretPlace is the directory for the secrets of an instance on a pool: on its
+// encrypted dataset, or, where it has none, beside the state file.
+func (s Settings) secretPlace(pool string, inv *inventory.Inventory) (string, error) {
+	at, ok := sled.Secrets(pool)
+	if d, there := inv.Dataset(at.Dataset); ok && there {
+		if !d.Mounted {
+			return "", fmt.Errorf("dataset %s, where secrets are kept, is not mounted: %w", at.Dataset, host.ErrRefused)
+		}
+		return secretDir(at.Mountpoint), nil
+	}
+	if s.SecretDir == "" {
+		return "", fmt.Errorf("there is no place for the secrets of a machine on pool %s: want paths.ledger: %w", pool, host.ErrRefused)
+	}
+	return s.SecretDir, nil
+}
+
+// SecretsLostError is a machine whose secrets are not where they were kept.
+type SecretsLostError struct {
+	Name, File string
+	Err        error // nil: the file has others
+}
+
+// Error names the file.
+func (e *SecretsLostError) Error() string {
+	why := "it has not those of its spec"
+	if e.Err != nil {
+		why = e.Err.Error()
+	}
+	return fmt.Sprintf("the secrets of instance %q cannot be read from %s: %s", e.Name, e.File, why)
+}
+
+func (*SecretsLostError) Kind() fault.Kind { return fault.Refused }
+
+// Unwrap gives the cause.
+func (e *SecretsLostError) Unwrap() error { return e.Err }
+
+// Hint says what gives them back.
+func (e *SecretsLostError) Hint() string {
+	return "sledctl instance ensure " + e.Name + " --spec FILE gives them anew; the state file has only their digests"
+}
+
+// withSealed is what is wanted with digests in the places of the secrets, which it
+// gives too.
+func (w Wanted) withSealed(key []byte) (Wanted, map[string]string) {
+	if w.Machine == nil || len(key) == 0 {
+		return w, nil
+	}
+	sealed, secrets := w.Machine.Spec.Seal(key)
+	w.Sealed = &sealed
+	return w, secrets
+}
+
+// digests are those that a record's machine has.
+func (r Record) digests() []string {
+	if r.Spec.Machine == nil {
+		return nil
+	}
+	return r.Spec.Machine.Sealed()
+}
+
+// keeping says where the secrets of a record lie, and what puts them there.
+func (s Settings) keeping(next Record, seen Seen, fresh map[string]string, at operation.Moment) (Record, []plan.Action, error) {
+	digests := next.digests()
+	if len(digests) == 0 {
+		next.Secrets = ""
+		return next, nil, nil
+	}
+	had, same := seen.Vault, len(seen.Vault.Held) == len(digests)
+	file := vault{Key: had.Key, Held: map[string]string{}}
+	for _, digest := range digests {
+		secret, kept := had.Held[digest]
+		again, given := fresh[digest]
+		if !kept && !given { // whoever needs it says so
+			return next, nil, nil
+		}
+		file.Held[digest], same = cmp.Or(secret, again), same && kept
+	}
+	dir, err := s.secretPlace(next.Spec.Pool, seen.Inv)
+	if err != nil {
+		return next, nil, err
+	}
+	if same && had.File == next.Secrets && path.Dir(next.Secrets) == dir {
+		return next, nil, nil
+	}
+	data, err := json.Marshal(file)
+	next.Secrets = path.Join(dir, next.ID+"."+at.ID)
+	return next, []plan.Action{{
+		ID: "secret.keep " + next.Name, Object: "secrets of " + next.Name, Why: "the state file has only their digests", Change: plan.Create,
+		Step: keepSecrets{File: next.Secrets, Name: next.Name, data: data},
+	}}, err
+}
+
+// dropping takes all files of an instance's secrets away but the one that stays.
+func dropping(name, stays string, files ...string) []plan.Action {
+	slices.Sort(files)
+	files = slices.DeleteFunc(slices.Compact(files), func(f string) bool { return f == stays || f == "" })
+	if len(files) == 0 {
+		return nil
+	}
+	return []plan.Action{{
+		ID: "secret.drop " + name, Object: "secrets of " + name, Why: "no record needs them", Change: plan.Remove,
+		Step: dropSecrets{Files: files},
+	}}
+}
+
+// checkSecrets refuses a plan that would send a machine whose secrets are not all
+// known, and one that Propolis would refuse for them.
+func (s Settings) checkSecrets(next Record, seen Seen, fresh map[string]string, actions []plan.Action) error {
+	digests := next.digests()
+	if len(digests) == 0 || !slices.ContainsFunc(actions, func(a plan.Action) bool { _, sent := sends(a.Step); return sent }) {
+		return nil
+	}
+	all := map[string]string{}
+	for _, digest := range digests {
+		for _, from := range []map[string]string{seen.Vault.Held, fresh} {
+			if secret, ok := from[digest]; ok {
+				all[digest] = secret
+			}
+		}
+		if _, ok := all[digest]; !ok {
+			return &SecretsLostError{next.Name, next.Secrets, seen.Vault.Err}
+		}
+	}
+	whole := next
+	machine := next.Spec.Machine.Unseal(all)
+	whole.Spec.Machine = &machine
+	_, err := s.request(whole)
+	return err
+}
+
+// whole is the document of a record with its secrets: for the sled that takes it.
+func (s Settings) whole(files host.Files, r Record) ([]byte, error) {
+	if digests := r.digests(); len(digests) > 0 {
+		v := readVault(files, r.Secrets)
+		if err := v.has(r); err != nil {
+			return nil, err
+		}
+		machine := r.Spec.Machine.Unseal(v.Held)
+		r.Spec.Machine = &machine
+	}
+	return s.Document(r)
+}
+
+// has says whether it holds the secrets of a record, all of them.
+func (v vault) has(r Record) error {
+	for _, digest := range r.digests() {
+		if _, ok := v.Held[digest]; !ok {
+			return &SecretsLostError{r.Name, r.Secrets, v.Err}
+		}
+	}
+	return nil
+}
+
+// opener reads the secrets of a record's machine when it is sent.
+func opener(r Record) propolis.Secrets {
+	if len(r.digests()) == 0 {
+		return nil
+	}
+	return func(files host.Files, request spec.EnsureRequest) (spec.EnsureRequest, error) {
+		v := readVault(files, r.Secrets)
+		return request.Unseal(v.Held), v.has(r)
+	}
+}
+
+// forget takes away what secrets are left of an instance that is not recorded: of
+// a run that was killed when its record was gone.
+func (s Settings) forget(ctx context.Context, env operation.Env, c Change, ref string) {
+	id, err := s.resolve(ledger.View{}, ref)
+	if err != nil {
+		return
+	}
+	_, err = operation.Run(ctx, env, operation.Request[[]string]{
+		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
+		Look: func(ctx context.Context, h host.Host) ([]string, error) {
+			inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools})
+			return s.keptSecrets(h.Files(), id, inv), inv.Know(inventory.Datasets)
+		},
+		Decide: func(view ledger.View, kept []string, _ operation.Moment) (d operation.Decision, err error) {
+			if _, known, err := Load(view, id); known || err != nil {
+				return d, err
+			}
+			d.Behind = dropping(ref, "", kept...)
+			return d, nil
+		},
+	})
+	if err != nil && env.Warn != nil {
+		env.Warn(err)
+	}
+}
+
+// Hide puts digests in the places of a machine's secrets.
+type Hide func(spec.InstanceSpec) spec.InstanceSpec
+
+// Hiding hides secrets as the record of the instance has them. The error says why
+// the same secrets have other digests than there.
+func Hiding(files host.Files, r Record) (Hide, error) {
+	v, err := readVault(files, r.Secrets), error(nil)
+	if v.Key == nil {
+		v.Key = []byte(uuid.NewString() + uuid.NewString())
+		err = &SecretsLostError{r.Name, r.Secrets, v.Err}
+	}
+	return func(m spec.InstanceSpec) spec.InstanceSpec {
+		sealed, _ := m.Seal(v.Key)
+		return sealed
+	}, err
+}
+
+// keepSecrets writes a file of secrets, which must not be there.
+type keepSecrets struct {
+	File, Name string
+	data       []byte
+}
+
+// secretDirMode is that of a directory that only root may look into.
+const secretDirMode fs.FileMode = 0o700
+
+// Verb names the step.
+func (keepSecrets) Verb() string { return "secret.keep" }
+
+// Undo takes it away.
+func (s keepSecrets) Undo() any { return dropSecrets{Files: []string{s.File}} }
+
+// Needs is nothing.
+func (keepSecrets) Needs() []string { return nil }
+
+// Explain says what is written, and shows nothing of it.
+func (s keepSecrets) Explain() []host.Line {
+	return []host.Line{host.MkdirLine(path.Dir(s.File), secretDirMode), host.SecretLine(s.File, s.what())}
+}
+
+func (s keepSecrets) what() string { return "the secrets of " + s.Name }
+
+// Do writes it, so that it outlives a power cut.
+func (s keepSecrets) Do(_ context.Context, h host.Host) error {
+	files, dir := h.Files(), path.Dir(s.File)
+	err := host.MkdirAll(files, dir, secretDirMode)
+	if err == nil {
+		err = files.SyncDir(path.Dir(dir))
+	}
+	if err == nil {
+		err = host.WriteSecret(files, s.File, s.data, s.what())
+	}
+	if err == nil {
+		err = files.SyncDir(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("keep %s in %s: %w", s.what(), s.File, err)
+	}
+	return nil
+}
+
+// dropSecrets takes files of secrets away.
+type dropSecrets struct{ Files []string }
+
+// Verb names the step.
+func (dropSecrets) Verb() string { return "secret.drop" }
+
+// Undo is nil.
+func (dropSecrets) Undo() any { return nil }
+
+// Needs is nothing.
+func (dropSecrets) Needs() []string { return nil }
+
+// Explain is what is overwritten and removed.
+func (s dropSecrets) Explain() (lines []host.Line) {
+	for _, file := range s.Files {
+		lines = append(lines, host.WipeLines(file)...)
+	}
+	return lines
+}
+
+// Do removes them. One that is gone is as it should be.
+func (s dropSecrets) Do(_ context.Context, h host.Host) error {
+	var failed error
+	for _, file := range s.Files {
+		if err := host.WipeSecret(h.Files(), file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, fmt.Errorf("remove the secrets in %s: %w", file, err))
+		}
+	}
+	return failed
+}
