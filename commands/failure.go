@@ -270,3 +270,8 @@ func (f failure) hostLine(_ io.Writer, line func(terminal.Style, string, string)
 	}
 	line(terminal.Plain, "host", fmt.Sprintf("%s: exit %d: %s", strings.Join(words, " "), f.Host.Exit, said))
 }
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

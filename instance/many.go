@@ -64,6 +64,22 @@ func (e *SomeError) Error() string {
 
 func (*SomeError) Kind() fault.Kind { return fault.Partial }
 
+// Common is the kind of all causes, where none was done, and of a run that was
+// interrupted: what keeps all from being done for one reason is not cured by running
+// it again. Otherwise it is Partial.
+func (e *SomeError) Common() fault.Kind {
+	kind := fault.Of(e.Failures[0].Err)
+	for _, f := range e.Failures[1:] {
+		if fault.Of(f.Err) != kind {
+			return fault.Partial
+		}
+	}
+	if len(e.Failures) < e.Of && kind != fault.Interrupted {
+		return fault.Partial
+	}
+	return kind
+}
+
 // Hint says what goes on with them; nothing where one cause has a hint of its
 // own.
 func (e *SomeError) Hint() string {

@@ -236,7 +236,7 @@ func (c *copyAt) decode(x *Examined) []error {
 		}
 		for _, f := range e.Facts {
 			if !json.Valid(f.Value) {
-				err = &fault{line: i + 2, reason: fmt.Sprintf("the value of %s is not JSON", f.Key)}
+				err = &damage{line: i + 2, reason: fmt.Sprintf("the value of %s is not JSON", f.Key)}
 			}
 		}
 	}

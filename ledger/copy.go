@@ -63,9 +63,9 @@ func (at Location) Mounted(files host.Files) error {
 	return nil
 }
 
-// broken is a *BrokenError, if err is a fault of a text.
+// broken is a *BrokenError, if err is the damage of a text.
 func broken(file string, err error) error {
-	if f, ok := errors.AsType[*fault](err); ok {
+	if f, ok := errors.AsType[*damage](err); ok {
 		return &BrokenError{File: file, Line: f.line, Reason: f.reason, Last: f.last}
 	}
 	return err

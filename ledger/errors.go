@@ -7,29 +7,31 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // The refusals. Each comes as a typed error that names the files; its Hint
 // says what would be right.
 var (
-	ErrAbsent    = errors.New("no copy of the state file")                            // *AbsentError
-	ErrMissing   = errors.New("a copy of the state file is missing")                  // *MissingError
-	ErrForked    = errors.New("copies of the state file disagree")                    // *ForkedError
-	ErrTwins     = errors.New("one copy of the state file is there twice")            // *TwinsError
-	ErrBroken    = errors.New("a copy of the state file is broken")                   // *BrokenError
-	ErrExists    = errors.New("there is a state file already")                        // *ExistsError
-	ErrOverruled = errors.New("the sled went on with other copies of the state file") // *OverruledError
-	ErrUnsound   = errors.New("the state file is not sound")                          // *UnsoundError
+	ErrAbsent    = fault.New(fault.Refused, "no copy of the state file")                           // *AbsentError
+	ErrMissing   = fault.New(fault.Ledger, "a copy of the state file is missing")                  // *MissingError
+	ErrForked    = fault.New(fault.Ledger, "copies of the state file disagree")                    // *ForkedError
+	ErrTwins     = fault.New(fault.Ledger, "one copy of the state file is there twice")            // *TwinsError
+	ErrBroken    = fault.New(fault.Ledger, "a copy of the state file is broken")                   // *BrokenError
+	ErrExists    = errors.New("there is a state file already")                                     // *ExistsError
+	ErrOverruled = fault.New(fault.Ledger, "the sled went on with other copies of the state file") // *OverruledError
+	ErrUnsound   = fault.New(fault.Ledger, "the state file is not sound")                          // *UnsoundError
 
-	ErrDamaged      = errors.New("the end of the state file is damaged")                        // *DamagedError
-	ErrRewound      = errors.New("the state file lacks what was in it")                         // *RewoundError
-	ErrForeign      = errors.New("these copies of the state file are another sled's")           // *ForeignError
-	ErrContradicted = errors.New("the sled's disks contradict each other about the state file") // *ContradictionError
+	ErrDamaged      = fault.New(fault.Ledger, "the end of the state file is damaged")                        // *DamagedError
+	ErrRewound      = fault.New(fault.Ledger, "the state file lacks what was in it")                         // *RewoundError
+	ErrForeign      = fault.New(fault.Ledger, "these copies of the state file are another sled's")           // *ForeignError
+	ErrContradicted = fault.New(fault.Ledger, "the sled's disks contradict each other about the state file") // *ContradictionError
 	// ErrUnconfirmed is that something is not in the state file as far as it is known.
-	ErrUnconfirmed = errors.New("what the state file says is not confirmed") // *UnconfirmedError
+	ErrUnconfirmed = fault.New(fault.Ledger, "what the state file says is not confirmed") // *UnconfirmedError
 	// ErrDead is a write that failed half-way, and every use of the same Ledger
 	// after it. Whether the facts were written is unknown until the next Open.
-	ErrDead = errors.New("the state file was not written as it should have been") // *WriteError
+	ErrDead = fault.New(fault.Ledger, "the state file was not written as it should have been") // *WriteError
 )
 
 // Absence is why there is no copy in one place.
@@ -57,6 +59,15 @@ func (e *AbsentError) Error() string {
 		said += fmt.Sprintf("; but the sled's disks say that it had ledger %s, in epoch %d", e.Mark.Ledger, e.Mark.N)
 	}
 	return said
+}
+
+// Kind tells a new sled, which needs a bootstrap, from one whose copies are not
+// there.
+func (e *AbsentError) Kind() fault.Kind {
+	if len(e.Places) > 0 || e.Mark != nil {
+		return fault.Ledger
+	}
+	return fault.Refused
 }
 
 // Unwrap gives ErrAbsent and the causes.
@@ -88,6 +99,8 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("%v: %s; present: %s; at %v", ErrMissing, join(e.Missing), cmp.Or(join(e.Present), "none"), e.Head)
 }
+
+func (*MissingError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives ErrMissing and the causes.
 func (e *MissingError) Unwrap() []error {
@@ -138,6 +151,8 @@ func (e *ForkedError) Error() string {
 		e.Best, e.BestHead, e.BestEpoch.N, e.Other, e.OtherHead, e.OtherEpoch.N, e.Reason)
 }
 
+func (*ForkedError) Kind() fault.Kind { return fault.Ledger }
+
 // Unwrap gives ErrForked.
 func (e *ForkedError) Unwrap() error { return ErrForked }
 
@@ -156,6 +171,8 @@ type TwinsError struct {
 func (e *TwinsError) Error() string {
 	return fmt.Sprintf("%v: copy %s is in %s and in %s", ErrTwins, e.Copy, e.Files[0], e.Files[1])
 }
+
+func (*TwinsError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives ErrTwins.
 func (e *TwinsError) Unwrap() error { return ErrTwins }
@@ -182,6 +199,8 @@ func (e *BrokenError) Error() string {
 	return said
 }
 
+func (*BrokenError) Kind() fault.Kind { return fault.Ledger }
+
 // Unwrap gives ErrBroken.
 func (e *BrokenError) Unwrap() error { return ErrBroken }
 
@@ -198,6 +217,8 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrExists, strings.Join(e.Files, ", "))
 }
 
+func (*ExistsError) Kind() fault.Kind { return fault.Failed }
+
 // Unwrap gives ErrExists.
 func (e *ExistsError) Unwrap() error { return ErrExists }
 
@@ -213,6 +234,8 @@ func (e *OverruledError) Error() string {
 	return fmt.Sprintf("%v: epoch %d (%s) of ledger %s was in force, of which nothing is known in: %s", ErrOverruled,
 		e.Mark.N, e.Mark.Epoch, e.Mark.Ledger, cmp.Or(strings.Join(e.Files, ", "), "no file at all"))
 }
+
+func (*OverruledError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives ErrOverruled.
 func (e *OverruledError) Unwrap() error { return ErrOverruled }
@@ -240,6 +263,8 @@ func (e *WriteError) Error() string {
 	}
 	return fmt.Sprintf("%v: %v", ErrDead, e.Err)
 }
+
+func (*WriteError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives ErrDead and the cause.
 func (e *WriteError) Unwrap() []error { return []error{ErrDead, e.Err} }
@@ -276,6 +301,8 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%v, and what was written there cannot be read in any copy: %s", ErrDamaged, join(e.Ends))
 }
 
+func (*DamagedError) Kind() fault.Kind { return fault.Ledger }
+
 // Unwrap gives ErrDamaged.
 func (e *DamagedError) Unwrap() error { return ErrDamaged }
 
@@ -301,6 +328,8 @@ func (e *RewoundError) Error() string {
 	return fmt.Sprintf("%v: this boot acknowledged seq %d; the copies end at %v: %s", ErrRewound, e.Seen, e.Head, files)
 }
 
+func (*RewoundError) Kind() fault.Kind { return fault.Ledger }
+
 // Unwrap gives ErrRewound.
 func (e *RewoundError) Unwrap() error { return ErrRewound }
 
@@ -319,6 +348,8 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%v: they are of ledger %s, this sled's is %s: %s", ErrForeign, e.Found, e.Sled, strings.Join(e.Files, ", "))
 }
 
+func (*ForeignError) Kind() fault.Kind { return fault.Ledger }
+
 // Unwrap gives ErrForeign, and ErrOverruled: another state file is in force.
 func (e *ForeignError) Unwrap() []error { return []error{ErrForeign, ErrOverruled} }
 
@@ -336,6 +367,8 @@ func (e *ContradictionError) Error() string {
 	a, b := e.Both[0], e.Both[1]
 	return fmt.Sprintf("%v: pool %s says %v, pool %s says %v", ErrContradicted, a.Pool, a.Mark, b.Pool, b.Mark)
 }
+
+func (*ContradictionError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives ErrContradicted.
 func (e *ContradictionError) Unwrap() error { return ErrContradicted }
@@ -356,6 +389,8 @@ func (e *UnsoundError) Error() string {
 	}
 	return fmt.Sprintf("%v: %s", ErrUnsound, strings.Join(words, "; "))
 }
+
+func (*UnsoundError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives ErrUnsound and the faults.
 func (e *UnsoundError) Unwrap() []error { return append([]error{ErrUnsound}, e.Faults...) }
@@ -383,6 +418,8 @@ type UnconfirmedError struct {
 func (e *UnconfirmedError) Error() string {
 	return fmt.Sprintf("%v, but %v: %s", e.Err, ErrUnconfirmed, strings.Join(e.Reasons, "; "))
 }
+
+func (*UnconfirmedError) Kind() fault.Kind { return fault.Ledger }
 
 // Unwrap gives ErrUnconfirmed. It is not known that anything is absent.
 func (e *UnconfirmedError) Unwrap() error { return ErrUnconfirmed }

@@ -95,19 +95,19 @@ func addHistories(files host.Files, c *copyAt, lines map[uint64][]byte) error {
 func addLeft(data []byte, ledger string, lines map[uint64][]byte) error {
 	h, at, err := cutHeader(data)
 	if err != nil {
-		return &fault{line: 1, reason: err.Error()}
+		return &damage{line: 1, reason: err.Error()}
 	}
 	if h.Ledger != ledger {
-		return &fault{line: 1, reason: "the file is of ledger " + h.Ledger}
+		return &damage{line: 1, reason: "the file is of ledger " + h.Ledger}
 	}
 	if string(newChain().hash(data[at:])) != h.Base.Sum {
-		return &fault{line: 2, reason: "the lines do not match their sum"}
+		return &damage{line: 2, reason: "the lines do not match their sum"}
 	}
 	for line := range bytes.Lines(data[at:]) {
 		line = bytes.TrimSuffix(line, []byte{'\n'})
 		f, ok := cutLine(line)
 		if !ok {
-			return &fault{line: 2, reason: "not a line of a state file"}
+			return &damage{line: 2, reason: "not a line of a state file"}
 		}
 		lines[f.seq] = line
 	}

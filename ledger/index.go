@@ -127,7 +127,7 @@ func (x *index) add(t *text, i int) error {
 		var ok bool
 		start := end - len(rest) + len(openKey) + len(openValue)
 		if name, value, rest, ok = cutFact(rest); !ok {
-			return &fault{line: i + 2, reason: fmt.Sprintf("the facts of line %d are not written as facts", f.seq)}
+			return &damage{line: i + 2, reason: fmt.Sprintf("the facts of line %d are not written as facts", f.seq)}
 		}
 		key := string(name)
 		if key == membersKey {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Loss is what it costs to believe one copy and no other. It is the only way to
@@ -49,7 +50,7 @@ func Lose(ctx context.Context, files host.Files, places Places, name string) (Lo
 }
 
 // ErrNoCopy is a name that no readable copy has, or more than one.
-var ErrNoCopy = errors.New("no such copy of the state file")
+var ErrNoCopy = fault.New(fault.NotFound, "no such copy of the state file")
 
 // lose looks at all copies, also at those that disagree.
 func (l *Ledger) lose(ctx context.Context, name string) (Loss, error) {
@@ -172,7 +173,7 @@ func Keep(ctx context.Context, files host.Files, places Places, loss Loss, who, 
 }
 
 // ErrChanged is a loss that is not what was shown any more.
-var ErrChanged = errors.New("the copies of the state file have changed since they were looked at")
+var ErrChanged = fault.New(fault.Ledger, "the copies of the state file have changed since they were looked at")
 
 func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 	unlock, err := l.lock(ctx, host.LockExclusive)

@@ -134,7 +134,7 @@ func TestABrokenFileIsReadOn(t *testing.T) {
 	data := bytes.Clone(x.data)
 	data[x.lines[1].start+80] ^= 1
 	_, err := verify(data, nil)
-	if f, ok := errors.AsType[*fault](err); !ok || f.line != 3 || f.last != 5 {
+	if f, ok := errors.AsType[*damage](err); !ok || f.line != 3 || f.last != 5 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -262,7 +262,7 @@ func TestBrokenFilesAreNamedByLineAndReason(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := verify(test.data, nil)
-		f, ok := errors.AsType[*fault](err)
+		f, ok := errors.AsType[*damage](err)
 		if !ok || f.line != test.line || !strings.Contains(f.reason, test.says) {
 			t.Errorf("%s: %v", test.name, err)
 		}

@@ -7,23 +7,23 @@ import (
 	"weak"
 )
 
-// fault is what is wrong with a text, and where.
-type fault struct {
+// damage is what is wrong with a text, and where.
+type damage struct {
 	line   int // from 1, the header
 	reason string
 	last   uint64 // the last line behind it that can be read; 0: none
 }
 
-func (f *fault) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.reason) }
+func (f *damage) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.reason) }
 
 // verify reads a file's contents. What stands behind the last line is told by
-// the text's end; anything else that is wrong is a *fault. Where known, a verified
+// the text's end; anything else that is wrong is a *damage. Where known, a verified
 // text of the same ledger, holds the same bytes they are compared instead of
 // hashed.
 func verify(data []byte, known *text) (*text, error) {
 	h, at, err := cutHeader(data)
 	if err != nil {
-		return nil, &fault{line: 1, reason: err.Error()}
+		return nil, &damage{line: 1, reason: err.Error()}
 	}
 	if known != nil && (known.Ledger != h.Ledger || known.Base != h.Base) {
 		known = nil
@@ -36,7 +36,7 @@ func verify(data []byte, known *text) (*text, error) {
 		return nil, err
 	}
 	if len(t.epochs) == 0 {
-		return nil, &fault{line: 2, reason: "no line says which copies count"}
+		return nil, &damage{line: 2, reason: "no line says which copies count"}
 	}
 	if known != nil && known.head() == t.head() && len(known.data) == len(t.data) {
 		t.body = known.body // the chain proves it
@@ -94,7 +94,7 @@ func (t *text) keep(data []byte, at int, known *text) (int, error) {
 	if known.keeps(data[start:at]) || t.Base.Kept == 0 || string(newChain().hash(data[start:at])) == t.Base.Sum {
 		return at, nil
 	}
-	return 0, &fault{line: 2, reason: "the lines that the last rewrite kept do not match their sum"}
+	return 0, &damage{line: 2, reason: "the lines that the last rewrite kept do not match their sum"}
 }
 
 // follow reads the lines of the chain, from at on.
@@ -158,7 +158,7 @@ func (t *text) finish(data, prev []byte, seq uint64) error {
 	}
 	end, ok := classify(rest, seq, epoch)
 	if !ok {
-		return &fault{len(t.lines) + 2, "the line does not match its hash, and is not the last", readOn(rest)}
+		return &damage{len(t.lines) + 2, "the line does not match its hash, and is not the last", readOn(rest)}
 	}
 	t.end, t.rest, t.begun = end, int64(len(rest)), begun(rest)
 	return nil
@@ -203,7 +203,7 @@ func (t *text) count(f fields) error {
 	return nil
 }
 
-// fault is one of the line that comes next.
+// wrong is the damage of the line that comes next.
 func (t *text) wrong(form string, args ...any) error {
-	return &fault{line: len(t.lines) + 2, reason: fmt.Sprintf(form, args...)}
+	return &damage{line: len(t.lines) + 2, reason: fmt.Sprintf(form, args...)}
 }

@@ -134,7 +134,7 @@ func (v *visit) verified(known *text) (*text, error) {
 	}
 	if unread := v.info.Size - int64(len(v.data)); unread > 0 {
 		if t.end == endWhole || t.end == endBare {
-			return nil, &fault{line: len(t.lines) + 2, reason: fmt.Sprintf("the file has %d bytes; a state file has at most %d", v.info.Size, maxFile)}
+			return nil, &damage{line: len(t.lines) + 2, reason: fmt.Sprintf("the file has %d bytes; a state file has at most %d", v.info.Size, maxFile)}
 		}
 		t.end, t.rest = endDamaged, t.rest+unread
 	}

@@ -103,7 +103,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:  "one cause of all is told as if running again helped",
-			Plant: []Patch{{"commands/exit.go", "code := codeOf(some.Failures[0].Err)\n", "OLD; if MUTANT { return exitPartial }\n"}},
+			Plant: []Patch{{"instance/many.go", "kind := fault.Of(e.Failures[0].Err)\n", "OLD; if MUTANT { return fault.Partial }\n"}},
 			Found: script("many_codes", "exit 3, want 8"),
 		},
 	}
