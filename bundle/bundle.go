@@ -26,10 +26,12 @@ const (
 	Orphan    Cause = "orphan"    // needed by nobody
 	Removed   Cause = "removed"   // taken away though it was needed
 	Requested Cause = "requested" // somebody asked for it
+	Start     Cause = "start"     // its instance did not come up
 )
 
 // ID names a bundle among all: its time, its cause, and something of its own
-// that derives from seed.
+// that derives from seed. Of a start that is the instance, whatever zone each try
+// made: by it the older ones are found.
 func ID(now time.Time, cause Cause, seed string) string {
 	sum := sha256.Sum256([]byte(seed + " bundle"))
 	return fmt.Sprintf("%s-%s-%x", now.UTC().Format(idTime), cause, sum[:4])

@@ -423,3 +423,50 @@ func TestWhatIsExplainedIsDone(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// Of an instance that is started again and again, without coming up, the newest few
+// are kept, whatever its zones are called; nobody else's give way for them.
+func TestOldStartsGiveWay(t *testing.T) {
+	h := newSled(t)
+	settings := Settings{Dir: "/bundles", Max: DefaultMax, Lock: "/run/lock/bundle"}
+	ready, err := settings.Ready(h.Files(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func(n int, instance string) string {
+		t.Helper()
+		step, ok := settings.OfStart(ready, fmt.Sprintf("z%d", n), "/zone/z", instance, false, moment().Add(time.Duration(n)*time.Second))
+		if !ok || step.Running {
+			t.Fatalf("%+v", step)
+		}
+		if err := step.Do(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+		return step.Path()
+	}
+	if err := take(0).Do(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{take(0).Path(), start(1, "other")}
+	for n := 2; n < 2+2*Starts; n++ {
+		file := start(n, "one")
+		if n >= 2+Starts {
+			want = append(want, file)
+		}
+	}
+	var left []string
+	for _, b := range bundles(t, h) {
+		left = append(left, b.Path)
+	}
+	if d := cmp.Diff(want, left); d != "" {
+		t.Error(d)
+	}
+	// Twice within a second: an id names one bundle.
+	step, _ := settings.OfStart(ready, "z100", "/zone/z", "one", false, moment().Add((1+2*Starts)*time.Second))
+	if err := step.Do(t.Context(), h); err != nil {
+		t.Fatal(err)
+	}
+	if all := bundles(t, h); len(all) != len(want) || all[len(all)-1].Zone != "z100" {
+		t.Errorf("%+v", all)
+	}
+}

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -92,21 +89,7 @@ func (c *collection) logs(files host.Files, root string) {
 
 // end reads the end of a regular file.
 func end(f host.Files, name string) (Member, error) {
-	info, err := f.Stat(name)
-	if err != nil {
-		return Member{}, err
-	}
-	if !info.Mode.IsRegular() {
-		return Member{}, fmt.Errorf("%s is no regular file", name)
-	}
-	// Not waiting for a writer, should it have become a pipe since.
-	in, err := f.Open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return Member{}, err
-	}
-	defer in.Close()
-	from := max(info.Size-memberMax, 0)
-	data, err := io.ReadAll(io.NewSectionReader(in, from, memberMax))
+	data, info, err := host.Tail(f, name, memberMax)
 	return Member{Time: info.Time, Of: info.Size, data: data}, err
 }
 

@@ -45,3 +45,15 @@ func (s Settings) Of(ready []Place, z zone.Zone, cause Cause, reason string, now
 		Dir: place.Dir, Max: s.Max, Lock: s.Lock,
 	}, true
 }
+
+// OfStart is the step that takes a bundle of a zone whose instance does not come
+// up; false as of Of.
+func (s Settings) OfStart(ready []Place, zoneName, zonepath, instance string, running bool, now time.Time) (Take, bool) {
+	state := zone.Installed
+	if running {
+		state = zone.Running
+	}
+	step, ok := s.Of(ready, zone.Zone{Name: zoneName, Path: zonepath, State: state}, Start, "its instance did not come up", now, "")
+	step.ID = ID(now, Start, instance)
+	return step, ok
+}

@@ -16,7 +16,8 @@ import (
 
 // Take takes a bundle of a zone and writes it durably: temporary file, flush,
 // rename, flush of the directory. Older ones of the same place give way where
-// all together would be larger than Max. It never changes the zone.
+// all together would be larger than Max, and those of an instance's starts but the
+// newest few: it may be tried again for ever. It never changes the zone.
 type Take struct {
 	Zone     string
 	Zonepath string
@@ -44,6 +45,9 @@ func (s Take) Explain() []host.Line {
 		host.RenameLine(host.Temporary(name), name),
 	}
 }
+
+// Path is where the bundle lies.
+func (s Take) Path() string { return s.file() }
 
 func (s Take) file() string { return fileOf(s.Dir, s.Zone, s.ID) }
 
@@ -115,9 +119,10 @@ func (s Take) makeRoom(f host.Files, size int64) error {
 	for _, b := range all {
 		total += b.Size
 	}
-	for _, b := range all {
-		if total <= s.Max {
-			break
+	tries := s.tries(all)
+	for i, b := range all {
+		if total <= s.Max && !slices.Contains(tries, i) {
+			continue
 		}
 		if err := f.Remove(b.Path); err != nil {
 			return err
@@ -126,6 +131,33 @@ func (s Take) makeRoom(f host.Files, size int64) error {
 		_ = f.Remove(path.Dir(b.Path)) // if it was the zone's last
 	}
 	return nil
+}
+
+// Starts is how many bundles are kept of an instance that does not come up.
+const Starts = 3
+
+// tries picks the bundles of earlier starts of the same instance that are one too
+// many beside this one, and those of the same second, which have its id.
+func (s Take) tries(oldestFirst []Bundle) []int {
+	_, cause, _ := parseID(s.ID)
+	if cause != Start {
+		return nil
+	}
+	var same, again []int
+	for i, b := range oldestFirst {
+		switch {
+		case b.ID == s.ID:
+			again = append(again, i)
+		case b.Cause == Start && ofOne(b.ID, s.ID):
+			same = append(same, i)
+		}
+	}
+	return append(again, same[:max(0, len(same)-(Starts-1))]...)
+}
+
+// ofOne says whether two ids derive from the same seed.
+func ofOne(a, b string) bool {
+	return a[strings.LastIndexByte(a, '-'):] == b[strings.LastIndexByte(b, '-'):]
 }
 
 // sweep removes temporary files of bundles.

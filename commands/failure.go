@@ -95,7 +95,11 @@ type failure struct {
 	// Problems are all that is wrong with a spec that cannot be used.
 	Problems []spec.Problem `json:"problems,omitempty"`
 	Left     []string       `json:"left"`
-	Hint     string         `json:"hint,omitempty"`
+	// Log is the end of the log that tells why, and Bundles are the files in which
+	// the rest of what the zone could tell is kept.
+	Log     *plan.Quote `json:"log,omitempty"`
+	Bundles []string    `json:"bundles,omitempty"`
+	Hint    string      `json:"hint,omitempty"`
 
 	changed bool   // an operation had begun to change the host
 	trace   string // its id
@@ -115,6 +119,7 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	if r, ok := errors.AsType[*reported](err); ok {
 		for _, report := range r.reports {
 			f.Left = append(f.Left, leftBy(report.Outcome)...)
+			f.Bundles = append(f.Bundles, bundlesOf(report.Outcome)...)
 			if report.ID != "" {
 				f.changed, f.trace = true, report.ID
 			}
@@ -122,6 +127,9 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	}
 	if step, ok := errors.AsType[*plan.StepError](err); ok {
 		f.Step, f.Elapsed = step.Action.Step.Verb()+" of "+step.Action.Object, step.Elapsed.Milliseconds()
+		if len(step.Quote.Lines) > 0 {
+			f.Log = &step.Quote
+		}
 	}
 	if cmd, ok := errors.AsType[*host.CommandError](err); ok {
 		f.Host = &hostWords{Argv: cmd.Command.Argv(), Exit: cmd.Result.Exit, Stderr: strings.TrimSpace(string(cmd.Result.Stderr))}
@@ -131,7 +139,7 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	}
 	f.Exit = exitCode(err, f.Left)
 	f.Cause = causeOf(f.Exit)
-	f.Hint = hintOf(err, f)
+	f.Hint = joined("; ", hintOf(err, f), f.keptIn())
 	return f
 }
 
@@ -236,6 +244,12 @@ func (f failure) print(w *terminal.Stream, format terminal.Format) {
 	}
 	if f.Host != nil {
 		f.hostLine(w, line)
+	}
+	if f.Log != nil {
+		line(terminal.Plain, "log", "the end of "+f.Log.File)
+		for _, one := range f.Log.Lines {
+			fmt.Fprintf(w, "  %s\n", terminal.Printable(logLine(one)))
+		}
 	}
 	if f.changed || len(f.Left) > 0 {
 		left := "nothing"

@@ -3,10 +3,12 @@ package instance
 import (
 	"cmp"
 	"fmt"
+	"path"
 
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -23,9 +25,30 @@ func (s Settings) evidence(r Record, seen Seen, at operation.Moment) []plan.Acti
 	if !ok {
 		return nil
 	}
-	return []plan.Action{{
-		ID: step.Verb() + " " + z.Name, Object: "bundle " + step.ID, Why: "of zone " + z.Name + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
-	}}
+	return []plan.Action{bundleOf(step)}
+}
+
+// witnesses has those steps of a start that fail inside the zone tell why: the
+// zone's logs are quoted, and it is kept a bundle of, before it is taken away. A
+// machine's server says what it does in the log of its service.
+func (s Settings) witnesses(r Record, stages map[Stage][]plan.Action, seen Seen, at operation.Moment) {
+	run, server := *r.Run, smf.LogFile(s.service(r))
+	for stage, log := range map[Stage]string{StageBoot: smf.LogDir, StageStart: server, StageEnsure: server, StageRun: server} {
+		for i := range stages[stage] {
+			a := &stages[stage][i]
+			a.Evidence = &plan.Evidence{Root: path.Join(run.Zonepath, "root"), Log: log}
+			running := a.Step.Verb() != zone.Boot{}.Verb()
+			if step, ok := s.Bundles.OfStart(seen.Places, run.Zone, run.Zonepath, r.ID, running, at.Now); ok {
+				a.Evidence.Keep = []plan.Action{bundleOf(step)}
+			}
+		}
+	}
+}
+
+func bundleOf(step bundle.Take) plan.Action {
+	return plan.Action{
+		ID: step.Verb() + " " + step.Zone, Object: "bundle " + step.ID, Why: "of zone " + step.Zone + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
+	}
 }
 
 // unkept says that there is no place for what a zone that goes could tell.

@@ -258,6 +258,7 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
+	s.witnesses(next, stages, seen, at)
 	actions, err := pick(stages, c.Only)
 	if err != nil {
 		return operation.Decision{}, old, err

@@ -104,6 +104,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 			seen.Bootrom = checkBootrom(file, info.Size)
 		}
 	}
+	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())
 	var err error
 	if seen.Room, err = s.lookForRoom(ctx, h); err != nil {
 		return seen, err
@@ -111,7 +112,6 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	if seen.Packaging, err = s.Propolis.Packaging.Look(h.Files()); err != nil || r.Run == nil {
 		return seen, err
 	}
-	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())
 	if info, err := h.Files().Stat(r.Run.Zonepath); err == nil {
 		seen.Mode = info.Mode.Perm()
 	}

@@ -47,6 +47,7 @@ type StepError struct {
 	Action  Action
 	Elapsed time.Duration
 	Err     error
+	Quote   Quote // of the log that tells why; empty if none does
 }
 
 // Error says what was being done to which object, once: most causes name it.
@@ -69,6 +70,7 @@ type Outcome struct {
 	Undone []Action     // in the order in which they were undone
 	Failed []*StepError // in the order in which they failed
 	Passed []*StepError // courtesies that failed, and keep nothing from having been done
+	Kept   []Action     // what was done for the evidence before the run was taken back
 	// Left names what the run made and did not take back, or should have
 	// removed and did not: what the operator finds on the host.
 	Left []string
@@ -114,7 +116,10 @@ func Apply(ctx context.Context, h host.Host, p Plan, o Options) (Outcome, error)
 	r := run{h: h, plan: p, options: o, state: make(map[string]actionState, len(p.Actions)), half: map[string]bool{}}
 	r.forward(ctx)
 	r.outcome.Interrupted = r.interrupted
-	if r.failed() && p.Policy == Undo && !o.Keep {
+	if r.failed() {
+		r.gather(ctx)
+	}
+	if r.takesBack() {
 		r.backward(ctx)
 	}
 	r.outcome.Left = r.left()
@@ -255,12 +260,22 @@ func (r *run) ended(e ending) {
 
 func (r *run) failed() bool { return len(r.outcome.Failed) > 0 || r.interrupted != nil }
 
-// backward undoes what was done, newest first, in time of its own. While a
-// host command of this run still runs, nothing is taken away under it.
-func (r *run) backward(ctx context.Context) {
+// takesBack says whether something of what the run made is taken away again.
+// While a host command of it still runs, nothing is taken away under it.
+func (r *run) takesBack() bool {
 	if r.stillRuns {
-		return
+		return false
 	}
+	if !r.failed() || r.plan.Policy != Undo || r.options.Keep {
+		return false
+	}
+	return slices.ContainsFunc(r.plan.Actions, func(a Action) bool {
+		return r.state[a.ID] == done && undoable(a) || r.state[a.ID] == broken && len(a.Beside) > 0
+	})
+}
+
+// backward undoes what was done, newest first, in time of its own.
+func (r *run) backward(ctx context.Context) {
 	ctx, release := context.WithTimeout(context.WithoutCancel(ctx), UndoTime)
 	defer release()
 	for _, a := range slices.Backward(r.plan.Actions) {

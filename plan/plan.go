@@ -56,6 +56,8 @@ type Action struct {
 	// Beside takes away what the step makes beside its object: after its undo,
 	// and also when it fails.
 	Beside []Action
+	// Evidence tells why the step failed, if it does; may be nil.
+	Evidence *Evidence
 }
 
 // back lists the actions that take this one back. A step whose Undo is nil has

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -62,24 +60,8 @@ func (l Log) tail(files host.Files) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := root.Stat(l.File)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode.IsRegular() {
-		return nil, fmt.Errorf("%s is no file", l.File)
-	}
-	f, err := root.Open(l.File, 0, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data := make([]byte, min(info.Size, logTail))
-	n, err := f.ReadAt(data, info.Size-int64(len(data)))
-	if err == io.EOF {
-		err = nil
-	}
-	return data[:n], err
+	data, _, err := host.Tail(root, l.File, logTail)
+	return data, err
 }
 
 // causeOf is what the log says of a request.

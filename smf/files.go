@@ -103,9 +103,12 @@ func writeFile(h host.Host, root, name string, content []byte, mode fs.FileMode)
 	return host.WriteFile(in, name, content, mode)
 }
 
+// LogDir is where the logs of services lie (svc.startd(8)).
+const LogDir = "/var/svc/log"
+
 // LogFile is where svc.startd keeps what the methods of an instance say, and
 // what they start does (svc.startd(8)).
 func LogFile(fmri string) string {
 	name := strings.TrimPrefix(fmri, "svc:/")
-	return "/var/svc/log/" + strings.ReplaceAll(name, "/", "-") + ".log"
+	return LogDir + "/" + strings.ReplaceAll(name, "/", "-") + ".log"
 }

@@ -15,6 +15,12 @@ func ofInstances() []Mutant {
 			Besides: true,
 		},
 		{
+			Name:    "a start that failed is taken back before anybody has looked",
+			Plant:   []Patch{{"plan/apply.go", "	if r.failed() {\n\t\tr.gather(ctx)", "	if r.failed() && !MUTANT {\n\t\tr.gather(ctx)"}},
+			Found:   script("start_fails", "no match for `^sledctl: log: the end of"),
+			Besides: true,
+		},
+		{
 			Name: "a volume is not lent to a VM of eight NICs that asks for its address",
 			Plant: []Patch{{
 				"instance/up.go",
