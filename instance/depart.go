@@ -266,6 +266,9 @@ type send struct {
 // Verb names the step.
 func (send) Verb() string { return "instance.send" }
 
+// Limit is none here: the migration has one of its own.
+func (send) Limit() (most time.Duration, waits bool) { return 0, true }
+
 // Undo is nil: nothing calls a migration back.
 func (send) Undo() any { return nil }
 

@@ -80,7 +80,7 @@ func (s Settings) downVM(r Record, seen Seen, grace time.Duration) []plan.Action
 	if grace == 0 {
 		return nil
 	}
-	step := propolis.PowerOff{Target: s.target(r), Limit: grace}
+	step := propolis.PowerOff{Target: s.target(r), Within: grace}
 	return []plan.Action{{
 		ID: step.Verb() + " " + r.Name, Object: "propolis " + r.Name, Why: "a hard power-off", Change: plan.Modify, Courtesy: true, Step: step,
 	}}

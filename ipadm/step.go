@@ -53,6 +53,9 @@ func (CreateAddress) Verb() string { return "ipadm.create-address" }
 // Verb names the step.
 func (AwaitAddress) Verb() string { return "ipadm.await-address" }
 
+// Limit is how long DHCP may take.
+func (AwaitAddress) Limit() (most time.Duration, waits bool) { return 2 * time.Minute, true }
+
 // Verb names the step.
 func (DeleteAddress) Verb() string { return "ipadm.delete-address" }
 

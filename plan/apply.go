@@ -199,9 +199,9 @@ func (r *run) startable(ctx context.Context, a Action) bool {
 
 // do runs one step under its own deadline.
 func (r *run) do(ctx, waits context.Context, a Action) ending {
-	limit := limitOf(a.Step.Verb())
+	most, onlyWaits := limitOf(a.Step)
 	parent := waits
-	if !limit.waits {
+	if !onlyWaits {
 		parent = context.WithoutCancel(ctx)
 		if deadline, ok := ctx.Deadline(); ok {
 			var release context.CancelFunc
@@ -210,9 +210,9 @@ func (r *run) do(ctx, waits context.Context, a Action) ending {
 		}
 	}
 	stepCtx := parent
-	if limit.deadline > 0 {
+	if most > 0 {
 		var release context.CancelFunc
-		stepCtx, release = context.WithTimeout(parent, limit.deadline)
+		stepCtx, release = context.WithTimeout(parent, most)
 		defer release()
 	}
 	start := time.Now()

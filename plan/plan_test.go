@@ -200,17 +200,35 @@ func TestWhatAFailedStepHasLeftIsTold(t *testing.T) {
 	})
 }
 
-// No step lasts longer than the table of deadlines allows, also where the operator
+// limited is a deed that says how long it may take.
+type limited struct {
+	deed
+	most  time.Duration
+	waits bool
+}
+
+func (l limited) Limit() (time.Duration, bool) { return l.most, l.waits }
+
+// No step lasts longer than it says itself, or else a minute, also where the operator
 // has set no limit; those after it are not begun.
 func TestAStepEndsAtItsDeadline(t *testing.T) {
-	for verb, want := range map[string]time.Duration{"zone.boot": 3 * time.Minute, "zone.clone": 5 * time.Minute, "smf.await": 3 * time.Minute, "other": time.Minute, "propolis.ensure": 24 * time.Hour} {
+	long := deed{name: "a", book: &diary{}, takes: 24 * time.Hour}
+	for name, c := range map[string]struct {
+		step plan.Step
+		want time.Duration
+	}{
+		"one that changes the host":           {limited{long, 3 * time.Minute, false}, 3 * time.Minute},
+		"one that waits":                      {limited{long, 2 * time.Minute, true}, 2 * time.Minute},
+		"one that says nothing":               {long, time.Minute},
+		"one that takes as long as it wishes": {limited{long, 0, true}, 24 * time.Hour},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
+			began, want := time.Now(), c.want
 			outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-				action(deed{verb: verb, name: "a", book: &diary{}, takes: 24 * time.Hour}), action(deed{name: "b", book: &diary{}}, "a"),
+				{ID: "a", Object: "thing a", Change: plan.Create, Step: c.step}, action(deed{name: "b", book: &diary{}}, "a"),
 			}}, plan.Options{})
 			if took := time.Since(began); took != want || (want < 24*time.Hour) != errors.Is(outcome.Err(), context.DeadlineExceeded) {
-				t.Errorf("%s: %v after %v, want it after %v", verb, outcome.Err(), took, want)
+				t.Errorf("%s: %v after %v, want it after %v", name, outcome.Err(), took, want)
 			}
 		})
 	}
@@ -269,7 +287,7 @@ func TestAnEndedContextAbandonsWaitsAndLetsChangesFinish(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		outcome := apply(t, ctx, plan.Plan{Policy: plan.Stop, Actions: []plan.Action{
 			action(deed{verb: "zone.boot", name: "boot", takes: 3 * time.Second, book: book}),
-			action(deed{verb: "smf.await", name: "wait", takes: 30 * time.Second, book: book}),
+			{ID: "wait", Object: "thing wait", Change: plan.Wait, Step: limited{deed{verb: "smf.await", name: "wait", takes: 30 * time.Second, book: book}, 3 * time.Minute, true}},
 			action(deed{name: "never", book: book}, "boot"),
 		}}, plan.Options{})
 		if !errors.Is(outcome.Err(), context.Canceled) {

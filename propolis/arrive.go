@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host"
@@ -68,6 +69,9 @@ const phaseSync = "Sync"
 
 // Verb names the step.
 func (Arrive) Verb() string { return "propolis.arrive" }
+
+// Limit is none, as that of Ensure.
+func (Arrive) Limit() (most time.Duration, waits bool) { return 0, true }
 
 // Undo is nil: what has arrived is the only one there is.
 func (Arrive) Undo() any { return nil }

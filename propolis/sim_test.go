@@ -325,7 +325,7 @@ func TestAMachineThatFailsWhileItIsMadeIsNotWaitedForForEver(t *testing.T) {
 }
 
 func TestPowerOff(t *testing.T) {
-	off := propolis.PowerOff{Target: target(), Limit: time.Minute}
+	off := propolis.PowerOff{Target: target(), Within: time.Minute}
 	for name, before := range map[string]func(r rig){
 		"that runs":             func(r rig) { r.run() },
 		"that never ran":        func(r rig) { r.do(propolis.Ensure{Target: target(), Request: r.request()}) },

@@ -62,8 +62,8 @@ type AwaitState struct {
 // what asking for it gave; no machine at all is its end.
 type PowerOff struct {
 	Target Target
-	// Limit is for how long; 0: as long as it takes.
-	Limit time.Duration
+	// Within is for how long; 0: as long as it takes.
+	Within time.Duration
 }
 
 // LimitError is a machine that did not come to its end in time.
@@ -101,6 +101,9 @@ func (s InjectNMI) Do(ctx context.Context, h host.Host) error {
 // Verb names the step.
 func (PowerOff) Verb() string { return "propolis.power-off" }
 
+// Limit is none, as that of Ensure.
+func (PowerOff) Limit() (most time.Duration, waits bool) { return 0, true }
+
 // Undo is nil.
 func (PowerOff) Undo() any { return nil }
 
@@ -111,8 +114,8 @@ func (s PowerOff) Needs() []string { return s.Target.needs() }
 func (s PowerOff) Explain() []host.Line {
 	lines := ChangeState{Target: s.Target, State: Stop}.Explain()
 	what := "the machine of " + s.Target.Name + " is gone"
-	if s.Limit > 0 {
-		what += ", at most " + s.Limit.String()
+	if s.Within > 0 {
+		what += ", at most " + s.Within.String()
 	}
 	return append(lines, host.WaitLine(what))
 }
@@ -120,8 +123,8 @@ func (s PowerOff) Explain() []host.Line {
 // Do stops it and waits.
 func (s PowerOff) Do(ctx context.Context, h host.Host) error {
 	limited, release := ctx, context.CancelFunc(func() {})
-	if s.Limit > 0 {
-		limited, release = context.WithTimeout(ctx, s.Limit)
+	if s.Within > 0 {
+		limited, release = context.WithTimeout(ctx, s.Within)
 	}
 	defer release()
 	err := ChangeState{Target: s.Target, State: Stop}.Do(limited, h)
@@ -132,7 +135,7 @@ func (s PowerOff) Do(ctx context.Context, h host.Host) error {
 	case isNoInstance(err):
 		return nil
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return &LimitError{s.Limit}
+		return &LimitError{s.Within}
 	}
 	return err
 }
@@ -140,14 +143,34 @@ func (s PowerOff) Do(ctx context.Context, h host.Host) error {
 // Verb names the step.
 func (AwaitHTTP) Verb() string { return "propolis.await-http" }
 
+// Limit is as long as its service may take to come up.
+func (AwaitHTTP) Limit() (most time.Duration, waits bool) { return 3 * time.Minute, true }
+
 // Verb names the step.
 func (Ensure) Verb() string { return "propolis.ensure" }
+
+// Limit is none: how long a machine takes is its own affair. A terabyte of memory took
+// more than a minute (omicron#7918). The server goes on whatever we do, so nobody need
+// wait for its answer.
+func (Ensure) Limit() (most time.Duration, waits bool) { return 0, true }
 
 // Verb names the step after the state: "propolis.run".
 func (s ChangeState) Verb() string { return "propolis." + strings.ToLower(s.State) }
 
+// Limit is none for a machine that is to run, as that of Ensure. To stop or reboot is
+// only asked for.
+func (s ChangeState) Limit() (most time.Duration, waits bool) {
+	if s.Verb() == "propolis.run" {
+		return 0, true
+	}
+	return time.Minute, false
+}
+
 // Verb names the step.
 func (AwaitState) Verb() string { return "propolis.await-state" }
+
+// Limit is none, as that of Ensure.
+func (AwaitState) Limit() (most time.Duration, waits bool) { return 0, true }
 
 // Undo is nil.
 func (AwaitHTTP) Undo() any { return nil }

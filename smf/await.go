@@ -18,6 +18,9 @@ type Await struct{ Zone, FMRI, State string }
 // Verb names the step.
 func (Await) Verb() string { return "smf.await" }
 
+// Limit is more than twice the 70 s that single-user took under load (omicron#5318).
+func (Await) Limit() (most time.Duration, waits bool) { return 3 * time.Minute, true }
+
 // Explain is the wait.
 func (s Await) Explain() []host.Line {
 	where := "in zone " + s.Zone

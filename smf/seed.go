@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
@@ -32,6 +33,9 @@ type Seed struct {
 
 // Verb names the step.
 func (Seed) Verb() string { return "smf.seed" }
+
+// Limit is that of a service that starts and imports its manifests.
+func (Seed) Limit() (most time.Duration, waits bool) { return 5 * time.Minute, false }
 
 // Undo is nothing: the repository goes with the zone.
 func (Seed) Undo() any { return nil }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -48,14 +49,23 @@ type ExportPool struct {
 // Verb names the step.
 func (CreatePool) Verb() string { return "zpool.create" }
 
+// Limit leaves room for labels on slow disks.
+func (CreatePool) Limit() (most time.Duration, waits bool) { return 5 * time.Minute, false }
+
 // Verb names the step.
 func (SetPool) Verb() string { return "zpool.set" }
 
 // Verb names the step.
 func (ImportPool) Verb() string { return "zpool.import" }
 
+// Limit leaves room for a pool that was not exported: its log is replayed, on each of its disks.
+func (ImportPool) Limit() (most time.Duration, waits bool) { return 10 * time.Minute, false }
+
 // Verb names the step.
 func (ExportPool) Verb() string { return "zpool.export" }
+
+// Limit leaves room for what is still to be written.
+func (ExportPool) Limit() (most time.Duration, waits bool) { return 5 * time.Minute, false }
 
 // Undo is nil: a pool is never destroyed to tidy up.
 func (CreatePool) Undo() any { return nil }

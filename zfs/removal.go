@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -39,8 +40,14 @@ func (Unmount) Verb() string { return "zfs.unmount" }
 // Verb names the step.
 func (Destroy) Verb() string { return "zfs.destroy" }
 
+// Limit leaves room for volumes, and for pools without async_destroy: there zfs frees every block before it returns.
+func (Destroy) Limit() (most time.Duration, waits bool) { return 10 * time.Minute, false }
+
 // Verb names the step.
 func (DestroySnapshot) Verb() string { return "zfs.destroy-snapshot" }
+
+// Limit is that of Destroy.
+func (DestroySnapshot) Limit() (most time.Duration, waits bool) { return 10 * time.Minute, false }
 
 // Undo is Mount.
 func (s Unmount) Undo() any { return Mount(s) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -19,6 +20,9 @@ type DestroySnapshots struct {
 
 // Verb names the step.
 func (DestroySnapshots) Verb() string { return "zfs.destroy-snapshots" }
+
+// Limit is that of Destroy.
+func (DestroySnapshots) Limit() (most time.Duration, waits bool) { return 10 * time.Minute, false }
 
 // Undo is nil.
 func (DestroySnapshots) Undo() any { return nil }

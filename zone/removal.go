@@ -60,17 +60,26 @@ type Discard struct{ Name string }
 // Verb names the step.
 func (Halt) Verb() string { return "zone.halt" }
 
+// Limit is several times what a zone under load took.
+func (Halt) Limit() (most time.Duration, waits bool) { return 3 * time.Minute, false }
+
 // Verb names the step.
 func (Unmount) Verb() string { return "zone.unmount" }
 
 // Verb names the step.
 func (Uninstall) Verb() string { return "zone.uninstall" }
 
+// Limit is that of what removes a file system.
+func (Uninstall) Limit() (most time.Duration, waits bool) { return 5 * time.Minute, false }
+
 // Verb names the step.
 func (Delete) Verb() string { return "zone.delete" }
 
 // Verb names the step.
 func (Discard) Verb() string { return "zone.discard" }
+
+// Limit is that of what removes a file system.
+func (Discard) Limit() (most time.Duration, waits bool) { return 5 * time.Minute, false }
 
 // Undo is nil.
 func (Halt) Undo() any { return nil }

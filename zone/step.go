@@ -53,11 +53,20 @@ func (Configure) Verb() string { return "zone.configure" }
 // Verb names the step.
 func (Clone) Verb() string { return "zone.clone" }
 
+// Limit leaves room for a brand that copies.
+func (Clone) Limit() (most time.Duration, waits bool) { return 5 * time.Minute, false }
+
 // Verb names the step.
 func (Install) Verb() string { return "zone.install" }
 
+// Limit is many times the 8 s of omicron#4399.
+func (Install) Limit() (most time.Duration, waits bool) { return 10 * time.Minute, false }
+
 // Verb names the step.
 func (Boot) Verb() string { return "zone.boot" }
+
+// Limit is several times what a zone under load took.
+func (Boot) Limit() (most time.Duration, waits bool) { return 3 * time.Minute, false }
 
 // Undo is Delete.
 func (s Configure) Undo() any { return Delete{Name: s.Name} }

@@ -80,7 +80,7 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:  "a step may take as long as it likes",
-			Plant: []Patch{{"plan/apply.go", "if limit.deadline > 0 {", "if limit.deadline > 0 && !MUTANT {"}},
+			Plant: []Patch{{"plan/apply.go", "if most > 0 {", "if most > 0 && !MUTANT {"}},
 			Found: unit("plan", "TestAStepEndsAtItsDeadline", "24h0m0s"),
 		},
 		{
