@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/bootstrap"
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -108,6 +109,17 @@ func addPart(shown []shownPart, p shownPart) []shownPart {
 	return append(shown, p)
 }
 
+// apart puts secrets apart that an earlier sledctl has left in the state file.
+func (e *Env) apart(ctx context.Context) {
+	s, env, err := e.instances(ctx)
+	if err == nil && host.Privileged(env.Host) == nil {
+		err = s.Apart(ctx, env)
+	}
+	if err != nil {
+		e.progress.warn(err)
+	}
+}
+
 func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	if err := partList().Check(e.output); err != nil {
 		return err
@@ -126,6 +138,9 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	for i, p := range parts {
 		reports[i] = p.Report
 		shown = addPart(shown, showPart(p))
+	}
+	if err == nil && !m.dry() {
+		e.apart(ctx)
 	}
 	left := bootstrap.Left(parts)
 	if m.dry() {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/terminal"
 )
 
@@ -100,7 +101,7 @@ func (e *Env) history(ctx context.Context, prefix string) ([]shownFact, error) {
 				if value == nil {
 					value = json.RawMessage("null")
 				}
-				facts = append(facts, shownFact{Seq: entry.Seq, Epoch: entry.Epoch, Time: entry.Time, Key: f.Key, Value: value})
+				facts = append(facts, shownFact{Seq: entry.Seq, Epoch: entry.Epoch, Time: entry.Time, Key: f.Key, Value: spec.Mask(value)})
 			}
 		}
 	}

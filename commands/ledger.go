@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/terminal"
 )
 
@@ -68,7 +69,7 @@ itself; but should all copies be lost, sledctl ledger import takes back what it 
 			}
 			x := shownExport{Ledger: view.Ledger(), Seq: view.Seq(), Hash: view.Head().Hash, Epoch: view.Epoch(), Facts: map[string]json.RawMessage{}}
 			for key, value := range view.All("") {
-				x.Facts[key] = value
+				x.Facts[key] = spec.Mask(value)
 			}
 			return terminal.List[shownExport]{Kind: "LedgerExport"}.PrintOne(env.Streams.Out, env.output, x)
 		}),

@@ -99,6 +99,9 @@ func runLedgerImport(ctx context.Context, e *Env, o importOptions, name string) 
 	} else {
 		_, err = book.Update(ctx, decide)
 	}
+	if err == nil && !o.dryRun {
+		err = s.Apart(ctx, env) // of an export of an earlier sledctl
+	}
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/terminal"
 )
 
@@ -105,11 +106,11 @@ func runLedgerFacts(ctx context.Context, e *Env, key string) error {
 		if !ok {
 			return &notFoundError{what: "fact " + key}
 		}
-		return currentFacts().PrintOne(e.Streams.Out, e.output, currentFact{key, value})
+		return currentFacts().PrintOne(e.Streams.Out, e.output, currentFact{key, spec.Mask(value)})
 	}
 	var facts []currentFact
 	for k, value := range view.All(key) {
-		facts = append(facts, currentFact{k, value})
+		facts = append(facts, currentFact{k, spec.Mask(value)})
 	}
 	return currentFacts().Print(e.Streams.Out, e.output, facts)
 }

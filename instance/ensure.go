@@ -120,6 +120,7 @@ func (s Settings) isSo(ctx context.Context, h host.Host, r Record, w Wanted) boo
 // change is the operation behind ensure, start and every single step.
 func (s Settings) change(ctx context.Context, env operation.Env, id string, c Change) (Result, error) {
 	var result Record
+	s.apartOrWarn(ctx, env, c.DryRun)
 	request := operation.Request[Seen]{
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun, Keep: c.Keep,
 		Look: func(ctx context.Context, h host.Host) (Seen, error) {

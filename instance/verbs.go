@@ -46,6 +46,7 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 		return Result{}, err
 	}
 	result := r
+	s.apartOrWarn(ctx, env, c.DryRun)
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun, Keep: c.Keep,
 		Look: s.lookAt(env, r.ID),

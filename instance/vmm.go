@@ -137,6 +137,7 @@ func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
 // *RegisteredError.
 func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
 	var result Record
+	s.apartOrWarn(ctx, env, false)
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: "vm register", Subject: Subject(r.Instance),
 		Look: func(ctx context.Context, h host.Host) (Seen, error) {

@@ -73,6 +73,7 @@ type Ledger struct {
 	dead   error              // set by the first failed write
 	alone  *reason            // set by Degrade
 	doubts []string           // warnings of every later View
+	pure   bool               // Purge has found nothing, or is done
 }
 
 // rewriteLimit is the amount of dead lines that is worth a rewrite, in bytes.

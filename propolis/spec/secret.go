@@ -1,10 +1,13 @@
 package spec
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -141,4 +144,37 @@ func (r EnsureRequest) Unseal(secrets map[string]string) EnsureRequest {
 		r.Init.Migration = &target
 	}
 	return r
+}
+
+// Mask hides the secrets that a text, JSON in which specs may be, has in the open.
+// What stands there then stands for no secret.
+func Mask(data []byte) []byte {
+	if !Exposes(data) {
+		return data
+	}
+	secret := regexp.MustCompile(`("(?:request_json|base64)":)"(?:[^"\\]|\\.)*"`)
+	return secret.ReplaceAllFunc(data, func(found []byte) []byte {
+		if !Exposes(found) {
+			return found
+		}
+		key, _, _ := bytes.Cut(found, []byte(":"))
+		return fmt.Appendf(nil, `%s:"%s%064d"`, key, sealedPrefix, 0)
+	})
+}
+
+// Exposes says whether a text, JSON in which specs may be, has a secret in the open.
+func Exposes(data []byte) bool {
+	for _, field := range []string{`"request_json":"`, `"base64":"`} {
+		for rest := data; ; {
+			_, after, found := bytes.Cut(rest, []byte(field))
+			if !found {
+				break
+			}
+			if !bytes.HasPrefix(after, []byte(sealedPrefix)) {
+				return true
+			}
+			rest = after
+		}
+	}
+	return false
 }

@@ -1,0 +1,148 @@
+package commands_test
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/ledger"
+	names "github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/storage"
+)
+
+// The secrets of a machine, as they were written until 2026-12.
+const (
+	oldKey   = `{\"type\":\"volume\",\"id\":\"6f0f2f9f-7d3a-4d6e-8a55-0f5a1de3d1aa\",\"block_size\":512,\"sub_volumes\":[],\"read_only_parent\":null,\"key\":\"b2xkIHNlY3JldA==\"}`
+	oldWords = "b2xkIHNlY3JldA"
+	oldSpec  = `{"board":{"chipset":{"type":"i440_fx","value":{"enable_pcie":false}},"cpus":2,"memory_mb":1024},"components":{
+"com1":{"type":"serial_port","component":{"num":"com1"}},
+"data":{"type":"virtio_disk","component":{"backend_id":"data-backend","pci_path":{"bus":0,"device":16,"function":0}}},
+"data-backend":{"type":"crucible_storage_backend","component":{"request_json":"` + oldKey + `","readonly":false}}}}`
+)
+
+// Until 2026-12 secrets stood in the state file. Whoever writes next leaves no byte
+// of them there, nor in its history and what was set aside, wherever he is killed:
+// the next one does the rest. Nothing of the machine is lost.
+func TestSecretsLeaveTheStateFile(t *testing.T) {
+	o := small()
+	o.M2 = 2
+	s := newSled(t, o, "")
+	file := filepath.Join(t.TempDir(), "web1.json")
+	if err := os.WriteFile(file, []byte(oldSpec), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run("bootstrap")
+	s.run("instance ensure web1 --spec " + file)
+	s.run("instance ensure web2")
+	s.writeAsOld("web1")
+	if len(s.exposed(oldWords)) < 4 {
+		t.Fatalf("two copies and their histories have secrets: %q", s.exposed(oldWords))
+	}
+	for _, line := range []string{"ledger export", "ledger show instance/", "ledger show sent/", "history", "propolis spec show web1 -o json"} {
+		if out := s.run(line); strings.Contains(out, oldWords) || !strings.Contains(out, "secret:hmac-sha256:") {
+			t.Errorf("sledctl %s shows a secret, or hides that there is one", line)
+		}
+	}
+	for n, crashed := 1, true; crashed; n++ {
+		c := &sled{Sled: s.Clone(), t: t}
+		t.Cleanup(c.Close)
+		dying := host.Crash(c.Host(), n, host.CrashAfter)
+		c.on(t.Context(), dying, "instance stop web2")
+		dying.Wait()
+		crashed = dying.Crashed() && n < 30
+		c.run("instance stop web2")
+		if all := c.exposed(oldWords); len(all) > 0 {
+			t.Fatalf("killed %s: secrets stand in %q", dying.Where(), all)
+		}
+		if crashed && n%10 != 0 {
+			continue
+		}
+		if out := c.run("propolis spec diff web1"); out != "" {
+			t.Errorf("killed %s: web1 is another machine: %s", dying.Where(), out)
+		}
+		c.run("instance stop web1")
+		c.run("instance start web1")
+		c.run("instance ensure web1 --spec " + file)
+		c.run("ledger check")
+		c.run("instance delete web1")
+		if left := c.secretFiles(); len(left) > 0 {
+			t.Errorf("killed %s: %q are left", dying.Where(), left)
+		}
+	}
+}
+
+// writeAsOld writes the record of an instance as it was, more than once, and so
+// much besides that the first goes into the history.
+func (s *sled) writeAsOld(name string) {
+	s.t.Helper()
+	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Witness: storage.Witness{Host: s.Host()}}
+	for _, pool := range s.pools("oxi_") {
+		places.Locations = append(places.Locations, ledger.OnPool(strings.TrimPrefix(pool, "oxi_")))
+	}
+	book, err := ledger.Open(s.t.Context(), s.Host().Files(), places)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	old := func(view ledger.View) (facts []ledger.Fact, err error) {
+		r, err := instance.Settings{}.Find(view, name)
+		if err != nil || r.Secrets == "" {
+			return []ledger.Fact{{Key: names.KeyHeldVNIC + "x", Value: json.RawMessage(`"` + strings.Repeat("x", 300<<10) + `"`)}}, nil
+		}
+		data, err := host.ReadFile(s.Host().Files(), r.Secrets)
+		var kept struct{ Secrets map[string]string }
+		if err != nil || json.Unmarshal(data, &kept) != nil {
+			return nil, err
+		}
+		sent, _, err := instance.LoadSent(view, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		file := r.Secrets
+		machine := r.Spec.Machine.Unseal(kept.Secrets)
+		r.Spec.Machine, r.Secrets, sent.Spec = &machine, "", sent.Spec.Unseal(kept.Secrets)
+		record, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		was, err := json.Marshal(sent)
+		if err != nil {
+			return nil, err
+		}
+		return []ledger.Fact{{Key: names.KeyInstance + r.ID, Value: record}, {Key: names.KeySent + r.ID, Value: was}}, s.Host().Files().Remove(file)
+	}
+	var first []ledger.Fact
+	for _, decide := range []func(ledger.View) ([]ledger.Fact, error){
+		func(view ledger.View) (facts []ledger.Fact, err error) { first, err = old(view); return first, err },
+		func(ledger.View) ([]ledger.Fact, error) { return first, nil }, old, old, old,
+		func(ledger.View) ([]ledger.Fact, error) {
+			return append([]ledger.Fact{{Key: names.KeyHeldVNIC + "x"}}, first...), nil
+		},
+	} {
+		if _, err := book.Update(s.t.Context(), decide); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// exposed are the files in the directories of the state file that have the words.
+func (s *sled) exposed(words string) (all []string) {
+	s.t.Helper()
+	for _, name := range s.copies() {
+		files, err := s.Host().Files().ReadDir(path.Dir(name))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, f := range files {
+			file := path.Join(path.Dir(name), f.Name)
+			if data, err := host.ReadFile(s.Host().Files(), file); err == nil && strings.Contains(string(data), words) {
+				all = append(all, file)
+			}
+		}
+	}
+	return all
+}

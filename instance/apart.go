@@ -1,0 +1,111 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled"
+)
+
+// Until 2026-12 the secrets of machines stood in the state file. Whoever writes
+// next puts them apart, and leaves no byte of them there.
+
+// Apart puts the secrets apart that stand in the state file. Where none do,
+// nothing is written, and little is read.
+func (s Settings) Apart(ctx context.Context, env operation.Env) error {
+	book, err := env.Ledger(ctx)
+	if err != nil {
+		return err
+	}
+	err = book.Purge(ctx, spec.Exposes, func(view ledger.View) ([]ledger.Fact, error) {
+		inv := inventory.Look(ctx, env.Host, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools})
+		if err := inv.Know(inventory.Datasets); err != nil {
+			return nil, err
+		}
+		var facts []ledger.Fact
+		for _, id := range exposed(view) {
+			own, err := s.apart(ctx, env, view, inv, id)
+			if err != nil {
+				return nil, err
+			}
+			facts = append(facts, own...)
+		}
+		return facts, nil
+	})
+	if err != nil {
+		return fmt.Errorf("secrets of machines still stand in the state file: %w", err)
+	}
+	return nil
+}
+
+// apartOrWarn is Apart for who is about to change something else.
+func (s Settings) apartOrWarn(ctx context.Context, env operation.Env, dryRun bool) {
+	if dryRun || host.Privileged(env.Host) != nil {
+		return
+	}
+	if _, err := env.Ledger(ctx); err != nil {
+		return // the change says so
+	}
+	if err := s.Apart(ctx, env); err != nil && env.Warn != nil {
+		env.Warn(err)
+	}
+}
+
+// exposed are the instances whose facts have secrets.
+func exposed(view ledger.View) []string {
+	ids := map[string]bool{}
+	for _, prefix := range []string{sled.KeyInstance, sled.KeySent} {
+		for key, value := range view.All(prefix) {
+			if spec.Exposes(value) {
+				ids[key[len(prefix):]] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
+}
+
+// apart writes the secrets of an instance into a file, and gives the facts that
+// have their digests.
+func (s Settings) apart(ctx context.Context, env operation.Env, view ledger.View, inv *inventory.Inventory, id string) ([]ledger.Fact, error) {
+	r, known, err := Load(view, id)
+	if err != nil {
+		return nil, err
+	}
+	sent, was, err := LoadSent(view, id)
+	if err != nil {
+		return nil, err
+	}
+	v := readVault(env.Host.Files(), r.Secrets)
+	if v.Key == nil {
+		v.Key = []byte(env.Draw() + env.Draw())
+	}
+	var facts []ledger.Fact
+	if was {
+		sent.Spec, _ = sent.Spec.Seal(v.Key)
+		value, err := json.Marshal(sent)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, ledger.Fact{Key: sled.KeySent + id, Value: value})
+	}
+	if !known || r.Spec.Machine == nil || !r.Spec.Machine.Open() {
+		return facts, nil
+	}
+	machine, secrets := r.Spec.Machine.Unseal(v.Held).Seal(v.Key)
+	r.Spec.Machine = &machine
+	r, ahead, err := s.keeping(r, Seen{Inv: inv, Vault: v}, secrets, operation.Moment{ID: env.Draw()})
+	for _, a := range ahead {
+		err = errors.Join(err, a.Step.Do(ctx, env.Host))
+	}
+	value, merr := json.Marshal(r)
+	return append(facts, ledger.Fact{Key: sled.KeyInstance + id, Value: value}), errors.Join(err, merr)
+}

@@ -1,0 +1,137 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// Purge leaves nothing of what should not have been written: no line that is
+// unwanted stays in a copy, and no history and nothing that was set aside that
+// has one. Instead gives the facts that stand in the place of those that are live
+// and unwanted. All that is live is written once more, since lines go or stay as a
+// whole; then the other files go, and the copies last, so that whoever is killed
+// is followed by one who sees that it is not done. Where nothing is unwanted,
+// nothing is written, and a Ledger that has seen so does not look again.
+//
+// The errors are those of Update. A member that is missing is an error too: what
+// it has is found when it is back.
+func (l *Ledger) Purge(ctx context.Context, unwanted func([]byte) bool, instead func(View) ([]Fact, error)) error {
+	l.mu.Lock()
+	pure := l.pure
+	l.mu.Unlock()
+	if pure {
+		return nil
+	}
+	p, err := l.lookShared(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := l.beside(p, unwanted)
+	if err == nil && (len(files) > 0 || p.holds(unwanted)) {
+		err = l.writing(ctx, func(p *picture) error { return l.purge(ctx, p, unwanted, instead) })
+	}
+	l.mu.Lock()
+	l.pure = err == nil && len(p.missing) == 0
+	l.mu.Unlock()
+	return err
+}
+
+func (l *Ledger) purge(ctx context.Context, p *picture, unwanted func([]byte) bool, instead func(View) ([]Fact, error)) error {
+	files, err := l.beside(p, unwanted)
+	if err != nil {
+		return err
+	}
+	if !l.mayRewrite(p) {
+		return p.missingError()
+	}
+	dirty := p.holds(unwanted)
+	if dirty {
+		if p, err = l.anew(ctx, p, instead); err != nil {
+			return err
+		}
+	}
+	for _, name := range files {
+		if err := l.files.Remove(name); err != nil {
+			return err
+		}
+		if err := l.files.SyncDir(path.Dir(name)); err != nil {
+			return err
+		}
+	}
+	if !dirty {
+		return nil
+	}
+	for _, c := range p.members {
+		kept, left, err := c.text.split()
+		if err != nil {
+			return broken(c.File(), err)
+		}
+		l.mu.Lock()
+		delete(l.seen, c.Directory)
+		l.mu.Unlock()
+		data := c.text.without(kept, left)
+		if unwanted(data) {
+			return fmt.Errorf("%s still has what should not be there", c.File())
+		}
+		if err := l.replace(c.Location, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anew writes all that is live in one line.
+func (l *Ledger) anew(ctx context.Context, p *picture, instead func(View) ([]Fact, error)) (*picture, error) {
+	view, err := p.view(p.best)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := instead(view)
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range view.All("") {
+		if !slices.ContainsFunc(facts, func(f Fact) bool { return f.Key == key }) {
+			facts = append(facts, Fact{key, value})
+		}
+	}
+	if facts, err = checkFacts(facts); err != nil || len(facts) == 0 {
+		return p, err
+	}
+	return l.append(ctx, p, facts)
+}
+
+// holds says whether a member has what is unwanted.
+func (p *picture) holds(unwanted func([]byte) bool) bool {
+	return slices.ContainsFunc(p.members, func(c *copyAt) bool { return unwanted(c.text.data) })
+}
+
+// beside are the files beside the members that have what is unwanted.
+func (l *Ledger) beside(p *picture, unwanted func([]byte) bool) (names []string, err error) {
+	for _, c := range p.members {
+		entries, err := l.files.ReadDir(c.Directory)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			_, past := historySeq(e.Name)
+			if !e.Mode.IsRegular() || !past && !strings.HasPrefix(e.Name, "aside-") {
+				continue
+			}
+			name := path.Join(c.Directory, e.Name)
+			data, err := host.ReadAtMost(l.files, name, maxFile)
+			if err != nil {
+				return nil, err
+			}
+			if unwanted(data) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
