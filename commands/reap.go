@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/terminal"
@@ -30,7 +31,7 @@ func newReap(env *Env) *cobra.Command {
 		Short: "Find what is on the sled that should not be, say why, and remove it",
 		Long: `Give every object of sledctl's a verdict and one reason, and remove those that nobody needs: zones of an earlier boot and zones
 without an instance, VNICs, etherstubs and addresses of an earlier configuration, datasets, snapshots that clones left, plain directories,
-key files and configurations of zones that runs left which were killed. All are tried, all errors are told. What is not sledctl's is not touched; a VM that runs is never
+key files, secrets of machines and configurations of zones that runs left which were killed. All are tried, all errors are told. What is not sledctl's is not touched; a VM that runs is never
 killed, and a VM handle below /dev/vmm never destroyed.
 
   in use        an instance has it               orphan        made by us, needed by nobody: removed
@@ -84,6 +85,7 @@ func runReap(ctx context.Context, e *Env, f reapFlags) error {
 		return err
 	}
 	s := reapSettings(c)
+	s.Secrets = &instance.Settings{SecretDir: secretDir(c, env.Host)}
 	if f.all && !f.dry() && !f.yes {
 		if choice, err = e.agreeToAll(ctx, s, env, choice); err != nil {
 			return err

@@ -77,9 +77,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
 		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, Spoken: &e.spoken,
 	}
-	if home := ledger.Home(ledger.Find(h.Files(), c.Paths.Ledger)); len(home) > 0 {
-		s.SecretDir = path.Join(home[0].Directory, "sledctl-secrets")
-	}
+	s.SecretDir = secretDir(c, h)
 	if c.Network.GZAddress.IsValid() {
 		s.Reserved = []netip.Addr{c.Network.GZAddress.Addr()}
 	}
@@ -87,6 +85,16 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 		s.GuestLink = net.ControlLink
 	}
 	return s, nil
+}
+
+// secretDir is beside the state file, where secrets lie that have no encrypted
+// dataset; empty: there is no place for it.
+func secretDir(c config.Config, h host.Host) string {
+	home := ledger.Home(ledger.Find(h.Files(), c.Paths.Ledger))
+	if len(home) == 0 {
+		return ""
+	}
+	return path.Join(home[0].Directory, "sledctl-secrets")
 }
 
 func propolisSettings(c config.Config) instance.Propolis {

@@ -69,14 +69,30 @@ func (s Settings) lookAtSecrets(env operation.Env, files host.Files, id string, 
 	return v
 }
 
-// keptSecrets are the files of an instance's secrets, wherever such may lie.
-func (s Settings) keptSecrets(files host.Files, id string, inv *inventory.Inventory) (kept []string) {
+// SecretFile is a file of secrets, and whose it is.
+type SecretFile struct {
+	File, ID string
+	Inode    uint64
+}
+
+// SecretFiles are the files of secrets that there are, wherever such may lie.
+func (s Settings) SecretFiles(files host.Files, inv *inventory.Inventory) (all []SecretFile) {
 	for _, dir := range s.secretDirs(inv) {
 		entries, _ := files.ReadDir(dir) // not there: nothing is kept in it
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name, id+".") {
-				kept = append(kept, path.Join(dir, e.Name))
+			id, _, ok := strings.Cut(e.Name, ".")
+			if ok && sled.IsUUID(id) && e.Mode.IsRegular() {
+				all = append(all, SecretFile{path.Join(dir, e.Name), id, e.Inode})
 			}
+		}
+	}
+	return all
+}
+
+func (s Settings) keptSecrets(files host.Files, id string, inv *inventory.Inventory) (kept []string) {
+	for _, f := range s.SecretFiles(files, inv) {
+		if f.ID == id {
+			kept = append(kept, f.File)
 		}
 	}
 	return kept
@@ -211,7 +227,7 @@ func dropping(name, stays string, files ...string) []plan.Action {
 	}
 	return []plan.Action{{
 		ID: "secret.drop " + name, Object: "secrets of " + name, Why: "no record needs them", Change: plan.Remove,
-		Step: dropSecrets{Files: files},
+		Step: DropSecrets{Files: files},
 	}}
 }
 
@@ -330,7 +346,7 @@ const secretDirMode fs.FileMode = 0o700
 func (keepSecrets) Verb() string { return "secret.keep" }
 
 // Undo takes it away.
-func (s keepSecrets) Undo() any { return dropSecrets{Files: []string{s.File}} }
+func (s keepSecrets) Undo() any { return DropSecrets{Files: []string{s.File}} }
 
 // Needs is nothing.
 func (keepSecrets) Needs() []string { return nil }
@@ -361,20 +377,20 @@ func (s keepSecrets) Do(_ context.Context, h host.Host) error {
 	return nil
 }
 
-// dropSecrets takes files of secrets away.
-type dropSecrets struct{ Files []string }
+// DropSecrets takes files of secrets away.
+type DropSecrets struct{ Files []string }
 
 // Verb names the step.
-func (dropSecrets) Verb() string { return "secret.drop" }
+func (DropSecrets) Verb() string { return "secret.drop" }
 
 // Undo is nil.
-func (dropSecrets) Undo() any { return nil }
+func (DropSecrets) Undo() any { return nil }
 
 // Needs is nothing.
-func (dropSecrets) Needs() []string { return nil }
+func (DropSecrets) Needs() []string { return nil }
 
 // Explain is what is overwritten and removed.
-func (s dropSecrets) Explain() (lines []host.Line) {
+func (s DropSecrets) Explain() (lines []host.Line) {
 	for _, file := range s.Files {
 		lines = append(lines, host.WipeLines(file)...)
 	}
@@ -382,7 +398,7 @@ func (s dropSecrets) Explain() (lines []host.Line) {
 }
 
 // Do removes them. One that is gone is as it should be.
-func (s dropSecrets) Do(_ context.Context, h host.Host) error {
+func (s DropSecrets) Do(_ context.Context, h host.Host) error {
 	var failed error
 	for _, file := range s.Files {
 		if err := host.WipeSecret(h.Files(), file); err != nil && !errors.Is(err, fs.ErrNotExist) {

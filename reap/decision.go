@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/key"
 	"github.com/sledctl/sledctl/operation"
@@ -123,6 +124,8 @@ func (b *builder) actions(o Object) []plan.Action {
 		return []plan.Action{remove(o, zone.RemoveConfig{Name: o.Name, Inode: inode})}
 	case KindKey:
 		return []plan.Action{remove(o, key.Wipe{File: o.Name})}
+	case KindSecret:
+		return []plan.Action{remove(o, instance.DropSecrets{Files: []string{o.Name}})}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/network"
@@ -49,6 +50,9 @@ func (f *Findings) judgeRest(k known) {
 	f.unseen(KindConfig, err)
 	f.unseen(KindKey, err)
 	f.unseen(KindVM, err)
+	for _, s := range k.secrets {
+		f.add(k.secret(s, *f))
+	}
 	for _, o := range k.records(*f) {
 		f.add(o, true)
 	}
@@ -172,6 +176,24 @@ func (k known) key(e inventory.Entry) (Object, bool) {
 		return o, true
 	}
 	o.Verdict, o.Reason = Orphan, "left by a run that did not end"
+	return o, true
+}
+
+// secret judges a file with the secrets of an instance's machine.
+func (k known) secret(s instance.SecretFile, f Findings) (Object, bool) {
+	o := Object{Identity: strconv.FormatUint(s.Inode, 10)}.as(KindSecret, s.File)
+	r, recorded := k.instances[s.ID]
+	work, working := k.subjects[instance.Subject(s.ID)]
+	switch zone := f.marks[s.ID]; {
+	case recorded && r.Secrets == s.File:
+		o.Verdict, o.Reason, o.firm = InUse, "instance "+r.Name, true
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case !recorded && zone != "":
+		o.Verdict, o.Reason, o.firm = Unknown, "zone "+zone+" may need it, and the ledger does not know its instance", true
+	default:
+		o.Verdict, o.Reason = Orphan, "no record names it"
+	}
 	return o, true
 }
 

@@ -29,8 +29,9 @@ type known struct {
 	subjects  map[string]busy            // living runs, by what they lock
 	cloned    map[string]string          // who has begun to clone a base, by its zone name
 	cloning   map[string]busy            // living runs that clone a base, by its zone name
-	dead      map[string]made            // what runs that died were making, by kind and name
-	died      []operation.OpenIntent     // intents of runs that died
+	secrets   []instance.SecretFile
+	dead      map[string]made        // what runs that died were making, by kind and name
+	died      []operation.OpenIntent // intents of runs that died
 	net       network.Record
 	lone      map[string]zone.Config // of zones that no index names, as far as they can be read
 	under     map[string]bool        // links over which VNICs of ours lie, or have lain

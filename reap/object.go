@@ -44,13 +44,14 @@ const (
 	KindDirectory = "directory"     // a plain one where a zone's dataset would be mounted
 	KindConfig    = "configuration" // of a zone that no index names
 	KindKey       = "key"           // a file that holds a key of a disk
+	KindSecret    = "secret"        // a file that holds secrets of a machine
 	KindVM        = "vm"            // a handle below /dev/vmm
 	KindRecord    = "record"        // of the ledger
 )
 
 // Kinds lists the kinds in the order in which objects are told.
 func Kinds() []string {
-	return []string{KindZone, KindVNIC, KindEtherstub, KindAddress, KindDataset, KindSnapshot, KindDirectory, KindConfig, KindKey, KindVM, KindRecord}
+	return []string{KindZone, KindVNIC, KindEtherstub, KindAddress, KindDataset, KindSnapshot, KindDirectory, KindConfig, KindKey, KindSecret, KindVM, KindRecord}
 }
 
 // Object is one thing of ours on the sled, judged.

@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
@@ -23,6 +24,9 @@ type Settings struct {
 	// Keys is the directory in which storage has files with keys while it needs
 	// them; empty: there is none.
 	Keys string
+	// Secrets is the noun that says where secrets of machines lie; nil: they are not
+	// looked at. Where the state file was lost they wait for its import.
+	Secrets *instance.Settings
 	// Bundles says where what a zone can tell of itself goes before the zone
 	// does.
 	Bundles bundle.Settings
@@ -34,6 +38,8 @@ type seen struct {
 	boot string
 	// lone are configurations that no index names, by the names of their zones.
 	lone map[string]zone.Config
+	// secrets are the files in which secrets of machines lie.
+	secrets []instance.SecretFile
 	// before is what the ledger said when the look began.
 	before ledger.View
 	// places are where bundles can be written; nowhere is why there is none.
@@ -94,7 +100,7 @@ func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(sub
 		return known{}, err
 	}
 	k.learnLinks(s.Links)
-	k.lone = got.lone
+	k.lone, k.secrets = got.lone, got.secrets
 	return k, k.learnSince(got.before, view)
 }
 
@@ -147,6 +153,9 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryR
 		return seen{}, err
 	}
 	got.lone = s.lone(h.Files(), inv)
+	if s.Secrets != nil {
+		got.secrets = s.Secrets.SecretFiles(h.Files(), inv)
+	}
 	got.places, got.nowhere = s.Bundles.Ready(h.Files(), inv.Answering())
 	return got, nil
 }
