@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/bootstrap"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/terminal"
 )
 
@@ -26,7 +27,7 @@ single ones. A disk that is locked, ill or another's does not stop the others: w
 
 The state file gets a copy on each M.2: an M.2 that is new, or was away while the sled went on without it, is taken in, and a copy in paths.ledger
 is given up once it is on disks. Where the disks say that the sled had a state file and no copy is there, nothing is made: bring a disk back, or
-begin anew with --new-ledger and take in what runs with sledctl instance adopt --all.`,
+begin anew with --new-ledger and take in what carries an instance's mark with sledctl instance adopt --all: until then that is kept.`,
 		Example: `  sledctl bootstrap --explain
   sledctl bootstrap`,
 		Args: cobra.NoArgs,
@@ -120,6 +121,19 @@ func (e *Env) apart(ctx context.Context) {
 	}
 }
 
+// adoptable counts what reap has left for instance adopt.
+func adoptable(parts []bootstrap.Part) int {
+	n := 0
+	for _, p := range parts {
+		for _, o := range p.Findings.Objects {
+			if o.Verdict == reap.Adoptable {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	if err := partList().Check(e.output); err != nil {
 		return err
@@ -156,6 +170,9 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 	}
 	if len(shown) == 0 {
 		return withReport(err, left...)
+	}
+	if n := adoptable(parts); n > 0 {
+		e.progress.warn(fmt.Errorf("%d zones of instances that the state file does not know are kept: `sledctl instance adopt --all` takes them over", n))
 	}
 	if perr := partList().Print(e.Streams.Out, e.output, shown); perr != nil && err == nil {
 		err = perr

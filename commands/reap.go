@@ -37,13 +37,15 @@ killed, and a VM handle below /dev/vmm never destroyed.
   in use        an instance has it               orphan        made by us, needed by nobody: removed
   in progress   a running process works on it    stale zone    of an earlier boot, not running: removed
   held          until when                       stale record  recorded, but not on the sled
-  adoptable     runs, and the ledger does not    unknown       cannot be told whose it is
-                know it
+  adoptable     an instance's by its mark, and   unknown       cannot be told whose it is
+                the ledger does not know it
 
 With -n -o json the output is a plan: --plan removes exactly the objects in it that are "to remove", if they are still the same and would
 still go, and tells what has changed. Whoever edits the file leaves things out. It names the state file that it was made by: --plan refuses
 (exit 9) where the sled's is older than that, or another one. An orphan is *unconfirmed* where the state file may lack what needs it; nothing
 is removed on the strength of such a one.
+
+What is adoptable and does not run is removed if it is named: --include zone/NAME, or dataset/NAME where its zone is gone.
 
 --all removes everything that is certainly sledctl's, running VMs too; what is unknown stays. Protected instances, what is being worked on, and the sled's
 network stay. The records of the instances stay too: instance ensure makes them again.`,

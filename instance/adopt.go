@@ -17,10 +17,14 @@ import (
 	"github.com/sledctl/sledctl/sled"
 )
 
-// Strangers lists the zones that run and that the ledger does not know.
+// Strangers lists the zones that the ledger does not know: those that run, and
+// those that an instance's mark is on.
 func (s Settings) Strangers(ctx context.Context, env operation.Env, view ledger.View) ([]Stranger, error) {
-	inv := inventory.Look(ctx, env.Host, inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools}})
-	if err := inv.Know(inventory.Zones, inventory.Configs, inventory.Pools); err != nil {
+	inv := inventory.Look(ctx, env.Host, inventory.Want{
+		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets},
+		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertySpec},
+	})
+	if err := inv.Know(inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets); err != nil {
 		return nil, err
 	}
 	return s.strangers(view, inv)
@@ -84,7 +88,14 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Strange
 	if differs := s.differs(seen, result); err == nil && env.Warn != nil && differs != "" {
 		env.Warn(fmt.Errorf("instance %q is another machine when it is built anew: %s", result.Name, differs))
 	}
-	return Result{Record: result, Report: report, State: strings.ToLower(seen.machine.State)}, err
+	if err == nil && env.Warn != nil && result.ID != "" && seen.rests() && result.Wanted == WantedStopped {
+		env.Warn(unsure(seen.Stranger, result))
+	}
+	state := strings.ToLower(seen.machine.State)
+	if seen.rests() {
+		state = Stopped
+	}
+	return Result{Record: result, Report: report, State: state}, err
 }
 
 // identify is the id of the instance that a stranger is.
@@ -109,12 +120,15 @@ func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment,
 	if !named {
 		propolisID = uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" propolis"))
 	}
-	id := strings.ToLower(seen.machine.Properties.ID)
+	id := cmp.Or(strings.ToLower(seen.machine.Properties.ID), seen.ID)
 	name = cmp.Or(name, seen.Name, seen.machine.Properties.Name)
 	if ValidateName(name) != nil {
 		name = "vm-" + id
 	}
 	r, err := s.record(seen, name, propolisID)
+	if seen.rests() {
+		r, err = s.recall(s.chooser(view, seen.inv, at.ID, id), seen, name, propolisID)
+	}
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}

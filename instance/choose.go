@@ -33,8 +33,8 @@ type chooser struct {
 	leaving map[string]bool // what they remove
 	packing packing         // of a new life
 
-	// strangers are machines that run and of which the ledger does not know:
-	// what they have is as taken as what is recorded.
+	// strangers are machines of which the ledger does not know: what they have is
+	// as taken as what is recorded.
 	strangers []Stranger
 }
 
@@ -74,7 +74,8 @@ func (c chooser) linkTaken(name string) bool {
 	_, there := c.inv.Link(name)
 	_, held := c.view.Get(sled.KeyHeldVNIC + name)
 	user := owner(c.view, sled.KeyVNIC+name)
-	return there || held || c.taken["vnic "+name] || user != "" && user != c.self
+	lent := slices.ContainsFunc(c.strangers, func(one Stranger) bool { return one.rests() && one.ID != c.self && one.has(name, "") })
+	return there || held || lent || c.taken["vnic "+name] || user != "" && user != c.self
 }
 
 // mac draws an address that no link and no instance has.
@@ -106,6 +107,9 @@ func (c chooser) macTaken(mac, self string) error {
 	links, _ := c.inv.Links()
 	if i := slices.IndexFunc(links, func(l vnic.Link) bool { return l.MAC == mac }); i >= 0 {
 		return &MACTakenError{MAC: mac, By: "link " + links[i].Name}
+	}
+	if i := slices.IndexFunc(c.strangers, func(one Stranger) bool { return one.ID != c.self && one.has("", mac) }); i >= 0 {
+		return &MACTakenError{MAC: mac, By: "zone " + c.strangers[i].Zone.Name}
 	}
 	if c.taken["mac "+mac] {
 		return &MACTakenError{MAC: mac, By: "a running operation"}
@@ -156,7 +160,7 @@ func (c chooser) addressTaken(ip netip.Addr, self string) error {
 		return &AddressTakenError{Address: ip, By: c.called(id)}
 	}
 	for _, one := range c.strangers {
-		if one.address() == ip {
+		if one.ID != c.self && one.address() == ip {
 			return &AddressTakenError{Address: ip, By: "zone " + one.Zone.Name}
 		}
 	}
@@ -383,19 +387,25 @@ func (c chooser) run(r Record, chosen, boot string) (*Run, error) {
 	run.Zone = c.Names.ZoneName(id)
 	at, _ := sled.Zone(r.Spec.Pool, run.Zone)
 	run.Zonepath, run.Dataset = at.Mountpoint, at.Dataset
+	names := c.vnicNames(len(r.Spec.NICs))
+	run.Control = VNIC{Name: names[len(r.Spec.NICs)], Over: c.ControlLink, MAC: r.Control}
+	for i, nic := range r.Spec.NICs {
+		run.Guests = append(run.Guests, VNIC{Name: names[i], Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
+	}
+	return run, nil
+}
+
+// vnicNames are free names for a run's VNICs, guests first.
+func (c chooser) vnicNames(guests int) []string {
 	n := c.number(func(n int) []string { return []string{c.Names.ControlVNIC(n)} })
-	run.Control = VNIC{Name: c.Names.ControlVNIC(n), Over: c.ControlLink, MAC: r.Control}
-	first := c.number(func(n int) []string {
+	from := func(n int) []string {
 		var names []string
-		for i := range r.Spec.NICs {
+		for i := range guests {
 			names = append(names, c.Names.GuestVNIC(n+i))
 		}
 		return names
-	})
-	for i, nic := range r.Spec.NICs {
-		run.Guests = append(run.Guests, VNIC{Name: c.Names.GuestVNIC(first + i), Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
 	}
-	return run, nil
+	return append(from(c.number(from)), c.Names.ControlVNIC(n))
 }
 
 // valid says whether a base is there as it was recorded. One that is not is not

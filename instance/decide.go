@@ -70,7 +70,7 @@ func (s Settings) begin(view ledger.View, seen Seen, at operation.Moment, id str
 	}
 	for _, one := range choose.strangers {
 		if one.ID == id || one.Name == name {
-			return chooser{}, "", &UnadoptedError{Name: name, Zone: one.Zone.Name}
+			return chooser{}, "", &UnadoptedError{Name: name, Zone: one.Zone.Name, Rests: one.rests()}
 		}
 	}
 	return choose, name, nil

@@ -135,7 +135,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 		s.seen.Mode = zonepathMode
 		s.Datasets = append(s.Datasets, zfs.Dataset{
 			Name: run.Dataset, Type: "filesystem", Mountpoint: run.Zonepath, Mounted: true, GUID: "42",
-			User: map[string]zfs.Value{sled.PropertyInstance: {Value: r.ID, Source: "local"}},
+			User: map[string]zfs.Value{sled.PropertyInstance: {Value: r.ID, Source: "local"}, sled.PropertySpec: {Value: memoOf(r), Source: "local"}},
 		})
 	}
 	if point < atConfigured {

@@ -88,7 +88,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	seen := Seen{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
 	seen.Inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
-		Roots: s.roots(disks), User: []string{sled.PropertyInstance, sled.PropertyBase},
+		Roots: s.roots(disks), User: []string{sled.PropertyInstance, sled.PropertySpec, sled.PropertyBase},
 	})
 	if err := seen.Inv.Know(inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
 		return Seen{}, err
@@ -269,6 +269,7 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	}
 	d, ok := seen.Inv.Dataset(run.Dataset)
 	p.dataset = ok && d.User[sled.PropertyInstance].Value == r.ID && d.User[sled.PropertyInstance].Source == "local"
+	p.memo = d.User[sled.PropertySpec]
 	z, there := seen.Inv.Zone(run.Zone)
 	config, configured := seen.Inv.Config(run.Zone)
 	p.configured = there && configured && sameConfig(config, s.zoneConfig(r))
@@ -277,6 +278,7 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	p.private = p.mounted && seen.Mode == zonepathMode || p.installed // zoneadm has seen to it
 	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(s.profile(r)))
 	p.booted = p.installed && z.State == zone.Running
+	p.noted = memoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == memoOf(r)
 	if !p.booted {
 		return p
 	}
@@ -302,6 +304,7 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	p.enabled = state == smf.Online || k.byItself && state != smf.Disabled // one on its way may be on its way down
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID
+	p.noted = p.noted || p.ensured
 	p.running = p.ensured && seen.Inside.VM.State == "Running"
 	return p
 }

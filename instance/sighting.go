@@ -38,7 +38,10 @@ type sighting struct {
 }
 
 // UnfitError is a stranger that cannot be adopted.
-type UnfitError struct{ Zone, Reason string }
+type UnfitError struct {
+	Zone, Reason string
+	Rests        bool // it does not run
+}
 
 // Error says why.
 func (e *UnfitError) Error() string {
@@ -49,6 +52,9 @@ func (*UnfitError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says how it is got rid of.
 func (e *UnfitError) Hint() string {
+	if e.Rests {
+		return "sledctl zone delete " + e.Zone + " takes it away"
+	}
 	return "sledctl zone exec " + e.Zone + " -- svcs -x looks into it; sledctl zone delete " + e.Zone + " takes it away"
 }
 
@@ -57,9 +63,12 @@ func (s Settings) sight(ctx context.Context, h host.Host, stranger Stranger, boo
 	seen := sighting{Stranger: stranger, boot: boot}
 	seen.inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
-		User:  []string{sled.PropertyInstance},
+		User:  []string{sled.PropertyInstance, sled.PropertySpec},
 	})
 	err := seen.inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Datasets)
+	if err != nil || stranger.rests() {
+		return seen, err
+	}
 	if err == nil {
 		seen.services, err = smf.States(ctx, h, stranger.Zone.Name)
 	}

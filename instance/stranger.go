@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -12,20 +13,29 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
-// A stranger is a zone of ours that runs and that no record names: the ledger
-// was lost, or another tool has made it. Whoever chooses addresses and disks
-// takes it into account, and Adopt makes a record of it.
+// A stranger is a zone of ours that no record names: the ledger was lost, or
+// another tool has made it. Whoever chooses addresses, MACs and disks takes it into
+// account, and Adopt makes a record of it. One that does not run is a stranger by
+// its mark, and only while its instance is not recorded: else it is a remnant.
 
 // Stranger is such a zone, with what it says of itself.
 type Stranger struct {
-	Zone   zone.Zone
+	Zone   zone.Zone // without a state where only its dataset is left
 	Config zone.Config
 	ID     string // of the instance, from the zone's mark; empty: it has none
 	Name   string // of the instance, as the zone says; may be empty
+
+	memo  memo // of one that does not run
+	noted bool // there is one
 }
+
+// rests says that it does not run: its machine has ended, and is made again by
+// what its marks say.
+func (s Stranger) rests() bool { return s.Zone.State != zone.Running }
 
 // Adoptable says whether a zone of which the ledger knows nothing is one that
 // Adopt may take over: it is ours, it runs, and it is no base zone.
@@ -48,7 +58,10 @@ func (s Settings) strangers(view ledger.View, inv *inventory.Inventory) ([]Stran
 	if err != nil {
 		return nil, err
 	}
-	var found []Stranger
+	found, err := s.resting(view, inv)
+	if err != nil {
+		return nil, err
+	}
 	var recorded map[string]bool // zones; nil: not asked for yet
 	for _, z := range zones {
 		if z.State != zone.Running || !Adoptable(inv.Whose(s.Names, z), z) {
@@ -98,8 +111,58 @@ func zonesOf(view ledger.View) (map[string]bool, error) {
 	return zones, nil
 }
 
+// resting lists those that do not run.
+func (s Settings) resting(view ledger.View, inv *inventory.Inventory) ([]Stranger, error) {
+	var found []Stranger
+	add := func(one Stranger, home zfs.Dataset) error {
+		_, known, err := Load(view, one.ID)
+		if err != nil || known {
+			return err
+		}
+		one.memo, one.noted = readMemo(home)
+		one.Name = cmp.Or(one.Name, one.memo.Name)
+		found = append(found, one)
+		return nil
+	}
+	zones, err := inv.Zones()
+	if err != nil {
+		return nil, err
+	}
+	for _, z := range zones {
+		claim := inv.Whose(s.Names, z)
+		if !Resting(claim, z) {
+			continue
+		}
+		config, _ := inv.Config(z.Name)
+		home, _ := homeOf(inv, z.Path)
+		if err := add(Stranger{Zone: z, Config: config, ID: claim.Instance.String(), Name: attrsOf(config)[nameAttr]}, home); err != nil {
+			return nil, err
+		}
+	}
+	datasets, _ := inv.Datasets() // not asked for: what zones say is all there is
+	for _, d := range datasets {
+		id, ours := HomeOf(s.Names, d)
+		if _, zoned := inv.Zone(nameOfHome(d)); !ours || zoned {
+			continue
+		}
+		if err := add(Stranger{Zone: zone.Zone{Name: nameOfHome(d), Path: d.Mountpoint}, ID: id.String()}, d); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// has says whether one of its VNICs is called so, or has, or had, this MAC.
+func (s Stranger) has(link, mac string) bool {
+	return slices.ContainsFunc(s.Config.Nets, func(n zone.Net) bool { return n.Physical == link }) && link != "" ||
+		mac != "" && s.noted && (s.memo.Control == mac || slices.ContainsFunc(s.memo.NICs, func(n NIC) bool { return n.MAC == mac }))
+}
+
 // address is the one that its zone says that it has.
 func (s Stranger) address() netip.Addr {
+	if s.noted {
+		return s.memo.Address.Prefix.Addr()
+	}
 	a, err := ParseAddress(attrsOf(s.Config)[addressAttr])
 	if err != nil {
 		return netip.Addr{}
@@ -109,19 +172,29 @@ func (s Stranger) address() netip.Addr {
 
 // writes says whether it may write to a disk.
 func (s Stranger) writes(d Disk) bool {
+	if s.noted {
+		return slices.Contains(s.memo.Disks, Disk{Path: d.Path})
+	}
 	if slices.Contains(s.Config.Devices, d.Path) {
 		return true
 	}
 	return slices.ContainsFunc(s.Config.FS, func(fs zone.FS) bool { return fs.Special == d.Path && !slices.Contains(fs.Options, "ro") })
 }
 
-// UnadoptedError is an instance that runs in a zone of which the ledger knows
-// nothing. To make it once more would end it: a Propolis destroys the machine
-// of the same id before it makes one (propolis, bin/propolis-server).
-type UnadoptedError struct{ Name, Zone string }
+// UnadoptedError is an instance that has a zone of which the ledger knows
+// nothing. To make one that runs once more would end it: a Propolis destroys the
+// machine of the same id before it makes one (propolis, bin/propolis-server). One
+// that does not run would get other MACs.
+type UnadoptedError struct {
+	Name, Zone string
+	Rests      bool // it does not run
+}
 
 // Error names the zone.
 func (e *UnadoptedError) Error() string {
+	if e.Rests {
+		return fmt.Sprintf("instance %q has zone %s, which does not run, and of which the ledger does not know", e.Name, e.Zone)
+	}
 	return fmt.Sprintf("instance %q runs in zone %s, of which the ledger does not know", e.Name, e.Zone)
 }
 

@@ -46,8 +46,10 @@ type progress struct {
 	mtu        bool            // of the control VNIC
 	wide       bool            // the control link gives its VNICs that MTU by itself
 	dataset    bool
-	mounted    bool // the dataset is, on the zonepath
-	private    bool // its mountpoint has its mode
+	noted      bool      // it says what the instance is
+	memo       zfs.Value // what it says now
+	mounted    bool      // the dataset is, on the zonepath
+	private    bool      // its mountpoint has its mode
 	configured bool
 	installed  bool
 	profiled   bool
@@ -140,7 +142,7 @@ func (s Settings) upZone(w *way, r Record, p progress) string {
 		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as ours", Change: plan.Create,
 		Step: zfs.Create{
 			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode,
-			Properties: []zfs.Property{{Name: sled.PropertyInstance, Value: r.ID}},
+			Properties: marks(r),
 		},
 	})
 	dataset = lastOf(w.add(StageZone, p.mounted || !p.dataset, plan.Action{
@@ -267,7 +269,11 @@ func (s Settings) upPropolis(w *way, r Record, p progress, before string) string
 
 // upMachine gives the server its machine, and runs it.
 func (s Settings) upMachine(w *way, r Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
-	target := s.target(r)
+	target, dataset := s.target(r), r.Run.Dataset
+	w.add(StageEnsure, p.noted || !p.dataset, plan.Action{
+		ID: "zfs.set " + dataset, Object: "dataset " + dataset, Why: "says what the instance is", Change: plan.Modify,
+		Step: zfs.Set{Dataset: dataset, Name: sled.PropertySpec, Value: memoOf(r), Old: p.memo.Value, OldSource: p.memo.Source},
+	})
 	// What a server was told goes with its zone, if this run takes that back; in
 	// one that was there before it lasts.
 	told := func(step plan.Step) bool {

@@ -110,7 +110,7 @@ func (s Settings) missing(ctx context.Context, env operation.Env, view ledger.Vi
 	strangers, _ := s.Strangers(ctx, env, view) // without a listing, the ledger is all there is
 	for _, one := range strangers {
 		if one.ID == id || one.Name == ref {
-			return &UnadoptedError{Name: ref, Zone: one.Zone.Name}
+			return &UnadoptedError{Name: ref, Zone: one.Zone.Name, Rests: one.rests()}
 		}
 	}
 	return &NotFoundError{Name: ref}

@@ -89,8 +89,15 @@ func (c Choice) wants(o Object) bool {
 		return false
 	case o.Verdict.Goes():
 		return true
+	case o.rests && !o.firm && c.names(o):
+		return true
 	}
 	return c.All && !o.firm
+}
+
+// names says whether the operator has named this very object, with no star.
+func (c Choice) names(o Object) bool {
+	return slices.Contains(c.Include, Pattern{Kind: o.Kind, Name: o.Name})
 }
 
 func (c Choice) lets(o Object) bool {

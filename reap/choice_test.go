@@ -137,6 +137,27 @@ func TestWhatIsLeftOutStays(t *testing.T) {
 	}
 }
 
+// What may be adopted is no orphan: it goes where it is named, or where all goes.
+func TestWhatCanBeAdoptedGoesByItsName(t *testing.T) {
+	name := "rpool/zone/" + zone1
+	for what, c := range map[string]struct {
+		choice Choice
+		want   []string
+	}{
+		"by itself":          {Choice{}, nil},
+		"with all":           {Choice{All: true}, []string{"dataset " + name}},
+		"with its kind":      {Choice{Include: []Pattern{{"dataset", "*"}}}, nil},
+		"named":              {Choice{Include: []Pattern{{"dataset", name}}}, []string{"dataset " + name}},
+		"named and left out": {Choice{Include: []Pattern{{"dataset", name}}, Exclude: []Pattern{{"*", "*"}}}, nil},
+	} {
+		s := empty()
+		s.noted(zone1)
+		if d := cmp.Diff(c.want, goers(s.judgeAs(t, c.choice))); d != "" {
+			t.Errorf("%s: %s", what, d)
+		}
+	}
+}
+
 // A saved plan and the sled of now: what goes is in both, and is the same.
 func TestASavedPlanRemovesTheIntersection(t *testing.T) {
 	first := func() *scene {

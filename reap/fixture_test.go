@@ -100,6 +100,18 @@ func (s *scene) home(name, mark string) {
 	})
 }
 
+// unknownID is that of an instance that no record has.
+const unknownID = "8c4a2b1e-6a57-4a5c-9d3e-000000000001"
+
+// noted puts the dataset of a zone of that instance on the sled, with all its marks.
+func (s *scene) noted(name string) {
+	s.home(name, sled.PropertyInstance)
+	s.Datasets[len(s.Datasets)-1].User = map[string]zfs.Value{
+		sled.PropertyInstance: {Value: unknownID, Source: zfs.Local},
+		sled.PropertySpec:     {Value: `{"name":"web1","cpus":1,"memory":1048576,"address":"dhcp"}`, Source: zfs.Local},
+	}
+}
+
 func (s *scene) dataset(name string) *zfs.Dataset {
 	s.Datasets = append(s.Datasets, zfs.Dataset{Name: name, Type: zfs.TypeFilesystem, GUID: "guid of " + name})
 	return &s.Datasets[len(s.Datasets)-1]

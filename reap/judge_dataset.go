@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -20,6 +21,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	work, working := k.busy[o.key()]
 	r, recorded := k.zones[name]
 	verb, died := k.unfinished(r, f)
+	id, ours := instance.HomeOf(k.names, d)
 	switch {
 	case working:
 		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
@@ -32,6 +34,8 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	case recorded && !r.run.Ensured:
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+", whose zone is not made yet"
 		o.firm = r.Protected
+	case ours && !k.knows(id):
+		o.Verdict, o.Reason, o.rests = Adoptable, "its zone is gone; it is marked as instance "+id.String()+", which the ledger does not know", true
 	default:
 		o.Verdict, o.Reason = Orphan, "its zone is gone"
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
@@ -58,6 +60,8 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 		o.Verdict, o.Reason = InUse, "instance "+r.Name+"; it is "+string(z.State)
 	case instance.Adoptable(claim, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
+	case instance.Resting(claim, z) && !k.knows(claim.Instance):
+		o.Verdict, o.Reason, o.rests = Adoptable, "is "+string(z.State)+" and marked as instance "+claim.Instance.String()+", which the ledger does not know", true
 	default:
 		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
 	}
@@ -80,6 +84,13 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 		f.waitFor(o.key(), home)
 	}
 	return o, true
+}
+
+// knows says whether an instance is recorded: what else carries its mark is a
+// remnant.
+func (k known) knows(id uuid.UUID) bool {
+	_, recorded := k.instances[id.String()]
+	return recorded
 }
 
 // base judges a base zone that the ledger knows. Firm: it stays while something

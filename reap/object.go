@@ -70,7 +70,9 @@ type Object struct {
 	Goes bool `json:"-"`
 	// firm is a verdict that stands even if everything is to go.
 	firm bool
-	id   string // kind and name
+	// rests is what can be adopted and does not run: it goes where it is named.
+	rests bool
+	id    string // kind and name
 	// about, of a record: what it was of, by kind and name, with the identity if
 	// one is known.
 	about map[string]string

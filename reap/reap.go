@@ -128,7 +128,7 @@ func needed() []inventory.Part {
 func (s Settings) Wants() inventory.Want {
 	want := inventory.Want{
 		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
-		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertyBase}, Directories: []string{handles, zone.Dir},
+		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertySpec, sled.PropertyBase}, Directories: []string{handles, zone.Dir},
 	}
 	if s.Keys != "" {
 		want.Directories = append(want.Directories, s.Keys)

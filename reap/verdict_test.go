@@ -69,8 +69,20 @@ func TestVerdicts(t *testing.T) {
 			map[string]Verdict{"zone " + zone1: Orphan}, 2},
 		"a zone by its mark alone": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "renamed", State: zone.Installed, Path: "/elsewhere"})
-			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: sled.AttrInstance, Type: "string", Value: "8c4a2b1e-6a57-4a5c-9d3e-000000000001"}}}
+			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: sled.AttrInstance, Type: "string", Value: unknownID}}}
+		}, map[string]Verdict{"zone renamed": Adoptable}, 2},
+		"the same, of an instance that is recorded otherwise": {func(t *testing.T, s *scene) {
+			s.Zones = append(s.Zones, zone.Zone{Name: "renamed", State: zone.Installed, Path: "/elsewhere"})
+			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: sled.AttrInstance, Type: "string", Value: unknownID}}}
+			s.fact(t, "instance/"+unknownID, instance.Record{ID: unknownID, Name: "web1", Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}})
 		}, map[string]Verdict{"zone renamed": Orphan}, 2},
+		"what a zone of an unknown instance left, which says what that was": {func(_ *testing.T, s *scene) { s.noted(zone1) },
+			map[string]Verdict{"dataset rpool/zone/" + zone1: Adoptable}, 2},
+		"the same, of an instance that is recorded": {func(t *testing.T, s *scene) {
+			s.noted(zone1)
+			s.fact(t, "instance/"+unknownID, instance.Record{ID: unknownID, Name: "web1", Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}})
+		},
+			map[string]Verdict{"dataset rpool/zone/" + zone1: Orphan}, 2},
 		"somebody else's": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "mail", State: zone.Installed, Path: "/zone/mail"})
 			s.link("mail0", "02:08:20:00:00:09", "")

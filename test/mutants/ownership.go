@@ -56,6 +56,18 @@ func ofOwnership() []Mutant {
 			Found: unit("reap", "TestVerdictsOfTheOtherKinds", `"orphan"`),
 		},
 		{
+			Name:    "reap takes what does not run and could be adopted",
+			Plant:   []Patch{{"reap/judge_zone.go", "case instance.Resting(claim, z) && !k.knows(claim.Instance):", "case instance.Resting(claim, z) && !k.knows(claim.Instance) && !MUTANT:"}},
+			Found:   unit("reap", "TestVerdicts", `"zone renamed"`),
+			Besides: true,
+		},
+		{
+			Name:    "MACs of what does not run and is not recorded are given away",
+			Plant:   []Patch{{"instance/choose.go", `one.ID != c.self && one.has("", mac)`, `OLD && !MUTANT`}},
+			Found:   unit("instance", "TestNobodyIsGivenWhatRests", "its MAC"),
+			Besides: true,
+		},
+		{
 			Name:  "reap does not look at the MAC of a VNIC",
 			Plant: []Patch{{"reap/judge_link.go", "meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over", "OLD || MUTANT"}},
 			Found: unit("reap", "TestVerdicts", `"vnic vnic_propolis0": "in use"`),

@@ -1,0 +1,92 @@
+package instance
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// memo is what the dataset of a zone says of its instance, as sled.PropertySpec:
+// what nothing else on the sled tells once the zone does not run, as a boot ends
+// VNICs and machines. No secret is in it: user properties are not encrypted.
+type memo struct {
+	Name    string `json:"name"`
+	Control string `json:"control"` // MAC of the control VNIC
+	Spec
+	// Written says that the machine was written down whole, or is the control
+	// plane's: what is here is not enough to make it again.
+	Written bool `json:"written,omitempty"`
+}
+
+// memoLimit is the longest value of a user property, in bytes (zfsprops(8)).
+const memoLimit = 8192
+
+// memoOf is the memo of a record; empty where it would be too long.
+func memoOf(r Record) string {
+	m := memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: r.Spec.Machine != nil || r.VMM != nil}
+	m.Machine = nil
+	data, err := json.Marshal(m)
+	if err != nil || len(data) >= memoLimit {
+		return ""
+	}
+	return string(data)
+}
+
+// readMemo reads that of a dataset which carries one itself. One that cannot be
+// read is none.
+func readMemo(d zfs.Dataset) (memo, bool) {
+	said := d.User[sled.PropertySpec]
+	var m memo
+	if said.Source != zfs.Local || json.Unmarshal([]byte(said.Value), &m) != nil {
+		return memo{}, false
+	}
+	return m, ValidateName(m.Name) == nil && m.validate() == nil && m.Address.Mode != ""
+}
+
+// marks are the properties of a run's dataset.
+func marks(r Record) []zfs.Property {
+	all := []zfs.Property{{Name: sled.PropertyInstance, Value: r.ID}}
+	if said := memoOf(r); said != "" {
+		all = append(all, zfs.Property{Name: sled.PropertySpec, Value: said})
+	}
+	return all
+}
+
+// HomeOf is the instance whose zone lay in a dataset, by the dataset's own marks:
+// where the zone is gone, as with a root on a RAM disk, all that is left of it.
+func HomeOf(names sled.Prefixes, d zfs.Dataset) (id uuid.UUID, ours bool) {
+	mark := d.User[sled.PropertyInstance]
+	if d.Type != zfs.TypeFilesystem || mark.Source != zfs.Local {
+		return uuid.Nil, false
+	}
+	_, noted := readMemo(d)
+	_, named := names.ParseZoneName(nameOfHome(d))
+	id, err := uuid.Parse(mark.Value)
+	return id, err == nil && noted && named
+}
+
+// nameOfHome is the name of the zone that lies in a dataset.
+func nameOfHome(d zfs.Dataset) string { return d.Name[strings.LastIndexByte(d.Name, '/')+1:] }
+
+// homeOf is the dataset of a zonepath.
+func homeOf(inv *inventory.Inventory, zonepath string) (zfs.Dataset, bool) {
+	datasets, _ := inv.Datasets()
+	i := slices.IndexFunc(datasets, func(d zfs.Dataset) bool { return d.Type == zfs.TypeFilesystem && d.Mountpoint == zonepath })
+	if i < 0 {
+		return zfs.Dataset{}, false
+	}
+	return datasets[i], true
+}
+
+// Resting says whether a zone of which the ledger knows nothing carries the mark
+// of an instance, and does not run.
+func Resting(claim sled.Claim, z zone.Zone) bool {
+	return z.Name != zone.Global && z.State != zone.Running && claim.Evidence == sled.ByMark && claim.Role == sled.RoleInstance
+}

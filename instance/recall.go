@@ -1,0 +1,151 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// recall is the record of a stranger that does not run, by its marks: as the
+// ledger had it, with a run of an earlier boot. Of what they do not tell, as those
+// made before 2026-12 do not, the defaults are taken, and nobody starts it before
+// the operator has looked: see unsure. It is pure.
+func (s Settings) recall(c chooser, seen sighting, name string, propolisID uuid.UUID) (Record, error) {
+	r, err := s.remembered(c, seen, propolisID)
+	if err == nil {
+		err = r.Spec.validate()
+	}
+	if err != nil {
+		return Record{}, &UnfitError{Zone: seen.Zone.Name, Reason: err.Error(), Rests: true}
+	}
+	r.Name = name
+	return r, nil
+}
+
+func (s Settings) remembered(c chooser, seen sighting, propolisID uuid.UUID) (Record, error) {
+	home, found := homeOf(seen.inv, seen.Zone.Path)
+	if !found {
+		return Record{}, fmt.Errorf("no dataset can be seen on its zonepath %s", seen.Zone.Path)
+	}
+	if mark := home.User[sled.PropertyInstance]; mark.Source == zfs.Local && mark.Value != seen.ID {
+		return Record{}, fmt.Errorf("it is marked as instance %s, and its dataset as %s", seen.ID, mark.Value)
+	}
+	pool, _, _ := strings.Cut(home.Name, "/")
+	said, whole := readMemo(home)
+	if !whole {
+		var err error
+		if said, err = s.gathered(c, seen); err != nil {
+			return Record{}, err
+		}
+	}
+	r := Record{ID: seen.ID, Wanted: WantedStopped, Control: said.Control, Spec: said.Spec}
+	if r.Spec.Pool = pool; whole && !said.Written {
+		r.Wanted = WantedRunning
+	}
+	r.Run = &Run{
+		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name,
+		Brand: seen.Zone.Brand, Guests: []VNIC{}, Ensured: true,
+	}
+	r.Run.Base, r.Run.BaseDataset = seen.base(home)
+	names := s.lentTo(c, seen, len(r.Spec.NICs))
+	for i, n := range r.Spec.NICs {
+		r.Run.Guests = append(r.Run.Guests, VNIC{Name: names[i], Over: n.Over, MAC: n.MAC, VLAN: n.VLAN})
+	}
+	r.Run.Control = VNIC{Name: names[len(r.Spec.NICs)], Over: s.ControlLink, MAC: r.Control}
+	return r, nil
+}
+
+// gathered is what can be told of an instance without a memo: its address and its
+// disks stand in its zone's configuration, and how many NICs it has; their MACs only
+// on VNICs that are there still.
+func (s Settings) gathered(c chooser, seen sighting) (memo, error) {
+	m := memo{Spec: Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []Disk{}, NICs: []NIC{}}}
+	var err error
+	if m.Address, err = ParseAddress(attrsOf(seen.Config)[addressAttr]); err != nil {
+		m.Address, err = c.address()
+	}
+	if err != nil {
+		return memo{}, err
+	}
+	for _, device := range seen.Config.Devices {
+		if strings.HasPrefix(device, zvolDirectory) {
+			m.Disks = append(m.Disks, Disk{Path: device})
+		}
+	}
+	for _, fs := range seen.Config.FS {
+		if fs.Dir == fs.Special && fs.Type == "lofs" && !s.packing(packaging.Lofs).mountsAt(fs.Dir) {
+			m.Disks = append(m.Disks, Disk{Path: fs.Special, ReadOnly: len(fs.Options) == 1 && fs.Options[0] == "ro"})
+		}
+	}
+	nets := seen.Config.Nets
+	if len(nets) == 0 {
+		return memo{}, errors.New("its zone has no control VNIC")
+	}
+	for i, n := range nets {
+		l, there := seen.inv.Link(n.Physical)
+		nic := NIC{Over: s.GuestLink, MAC: c.mac(fmt.Sprintf("guest %d", i))}
+		if there && l.Class == vnicClass {
+			nic = NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}
+		}
+		if i == len(nets)-1 {
+			m.Control = nic.MAC
+			break
+		}
+		m.NICs = append(m.NICs, nic)
+	}
+	return m, nil
+}
+
+// lentTo are the names of the VNICs of a zone, guests first: those in its
+// configuration, or where that is not there or has others, the next free ones.
+func (s Settings) lentTo(c chooser, seen sighting, guests int) []string {
+	var names []string
+	if len(seen.Config.Nets) == guests+1 {
+		for _, n := range seen.Config.Nets {
+			names = append(names, n.Physical)
+		}
+		return names
+	}
+	return c.vnicNames(guests)
+}
+
+// mountsAt says whether Propolis' own files are mounted there.
+func (p packing) mountsAt(dir string) bool {
+	for _, fs := range p.mounts {
+		if fs.Dir == dir {
+			return true
+		}
+	}
+	return false
+}
+
+// UnsureError is an instance that was adopted with less than what it was.
+type UnsureError struct {
+	Name string
+	Lack string
+	Type string // what starts it
+}
+
+// Error says what was not told.
+func (e *UnsureError) Error() string {
+	return fmt.Sprintf("instance %q is taken as stopped: %s; `%s` starts it", e.Name, e.Lack, e.Type)
+}
+
+// unsure says what the marks of a stranger do not tell, and what starts it with
+// that.
+func unsure(one Stranger, r Record) *UnsureError {
+	ensure := "sledctl instance ensure " + r.Name
+	if one.noted {
+		return &UnsureError{Name: r.Name, Lack: "its machine was written down whole, and no mark has that", Type: ensure + " --spec FILE"}
+	}
+	for range r.Spec.NICs {
+		ensure += " --nic over=LINK,mac=MAC"
+	}
+	return &UnsureError{Name: r.Name, Lack: "its marks do not tell its CPUs, its memory and its MACs", Type: ensure + " --cpus N --memory SIZE"}
+}

@@ -1,0 +1,236 @@
+package instance
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/sledctl/sledctl/operation/operationtest"
+	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// rested is what is seen of a record's instance after a boot, by a sledctl whose
+// ledger does not know it: no VNIC is there, and with its zone gone, its dataset
+// alone. Change is done to it first.
+func rested(t operationtest.T, c Settings, r Record, change func(*scene)) (*scene, []Stranger, sighting) {
+	x := prepared().bring(c, r, atProfiled)
+	for _, v := range r.Run.vnics() {
+		x.dropLink(v.Name)
+	}
+	change(x)
+	inv := x.look().Inv
+	all, err := c.strangers(operationtest.Book(t), inv)
+	if err != nil || len(all) != 1 {
+		t.Fatal(err, all)
+	}
+	return x, all, sighting{Stranger: all[0], inv: inv, boot: thisBoot}
+}
+
+func home(x *scene, r Record) *zfs.Dataset {
+	for i := range x.Datasets {
+		if x.Datasets[i].Name == r.Run.Dataset {
+			return &x.Datasets[i]
+		}
+	}
+	return nil
+}
+
+// Whatever was made is told by its marks alone as the ledger had it, once it does
+// not run any more, and where its zone is gone.
+func TestARecordIsRecalledFromItsMarks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := rapid.SampledFrom([]func() Settings{settings, imaged}).Draw(t, "settings")()
+		w := drawWanted(t, c)
+		here := prepared()
+		for _, d := range w.Disks {
+			if volume, ok := d.Volume(); ok {
+				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
+			}
+		}
+		_, want, err := c.decide(operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := rapid.Bool().Draw(t, "zone gone")
+		_, _, seen := rested(t, c, want, func(x *scene) {
+			if gone {
+				x.dropZone(want.Run.Zone)
+			}
+		})
+		d, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.Spec, got.Spec, sameAddresses); diff != "" {
+			t.Errorf("(-made +adopted):\n%s", diff)
+		}
+		if got.ID != want.ID || got.Name != want.Name || got.Wanted != WantedRunning || got.Control != want.Control {
+			t.Errorf("%+v", got)
+		}
+		if got.Run.Boot == thisBoot || got.Run.Dataset != want.Run.Dataset || got.Run.Zone != want.Run.Zone || len(got.Run.Guests) != len(want.Spec.NICs) {
+			t.Errorf("%+v", got.Run)
+		}
+		if !gone && cmp.Diff(want.Run.vnics(), got.Run.vnics()) != "" {
+			t.Errorf("%+v, want %+v", got.Run.vnics(), want.Run.vnics())
+		}
+		if !d.Plan.Empty() || len(d.After) == 0 {
+			t.Errorf("decided: %+v", d)
+		}
+	})
+}
+
+// What the marks do not tell is not guessed into a machine that starts by itself.
+func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
+	c := settings()
+	w := oneNIC()
+	w.Disks = []Disk{{Path: "/data/a", ReadOnly: true}, {Path: "/data/b"}}
+	r := made(t, c, w)
+	mark := func(value string) func(*scene) {
+		return func(x *scene) { home(x, r).User[sled.PropertySpec] = zfs.Value{Value: value, Source: zfs.Local} }
+	}
+	written := func() string {
+		m := memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: true}
+		data, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for name, s := range map[string]struct {
+		change func(*scene)
+		wanted string
+		mac    bool // that of its NIC is known
+		says   string
+	}{
+		"all marks":    {func(*scene) {}, WantedRunning, true, ""},
+		"made earlier": {func(x *scene) { delete(home(x, r).User, sled.PropertySpec) }, WantedStopped, false, "ensure web1 --nic over=LINK,mac=MAC --cpus N --memory SIZE`"},
+		"halted in this boot": {func(x *scene) {
+			delete(home(x, r).User, sled.PropertySpec)
+			x.bring(c, r, atVNICs)
+		}, WantedStopped, true, "--cpus N"},
+		"without an address": {mark(`{"name":"web1","cpus":1,"memory":1048576}`), WantedStopped, false, "--cpus N"},
+		"a mark of nonsense": {mark("{"), WantedStopped, false, "--cpus N"},
+		"a mark of too much": {mark(`{"name":"web1","cpus":9999,"memory":1048576}`), WantedStopped, false, "--cpus N"},
+		"inherited": {func(x *scene) {
+			v := home(x, r).User[sled.PropertySpec]
+			v.Source = "inherited from rpool"
+			home(x, r).User[sled.PropertySpec] = v
+		}, WantedStopped, false, "--cpus N"},
+		"a written machine": {mark(written()), WantedStopped, true, "ensure web1 --spec FILE`"},
+	} {
+		_, all, seen := rested(t, c, r, s.change)
+		_, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		said := ""
+		if got.Wanted == WantedStopped {
+			said = unsure(all[0], got).Error()
+		}
+		known := len(got.Spec.NICs) == 1 && got.Spec.NICs[0].MAC == r.Spec.NICs[0].MAC && got.Control == r.Control
+		if got.Wanted != s.wanted || known != s.mac || !strings.Contains(said, s.says) || got.Name != "web1" {
+			t.Errorf("%s: %+v; %s", name, got, said)
+		}
+		if got.Spec.Address != r.Spec.Address || cmp.Diff(disksByPath(got), disksByPath(r)) != "" {
+			t.Errorf("%s: %+v", name, got.Spec)
+		}
+	}
+}
+
+func disksByPath(r Record) map[string]bool {
+	all := map[string]bool{}
+	for _, d := range r.Spec.Disks {
+		all[d.Path] = d.ReadOnly
+	}
+	return all
+}
+
+// What does not run is a stranger by its mark, as long as its instance is not
+// recorded: what else carries the mark is a remnant.
+func TestWhatIsNoStrangerAtRest(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	x, _, seen := rested(t, c, r, func(*scene) {})
+	stopped := r
+	stopped.Run, stopped.Wanted = nil, WantedStopped
+	if all, err := c.strangers(operationtest.Book(t, kept(t, stopped)...), x.look().Inv); err != nil || len(all) > 0 {
+		t.Errorf("of a stopped one: %v %v", err, all)
+	}
+	x.Configs[r.Run.Zone] = zone.Config{}
+	if all, err := c.strangers(operationtest.Book(t), x.look().Inv); err != nil || len(all) > 0 {
+		t.Errorf("by its name: %v %v", err, all)
+	}
+	home(x, r).User[sled.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
+	seen.inv = x.look().Inv
+	if _, _, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), ""); !is[*UnfitError](err) {
+		t.Errorf("in another's dataset: %v", err)
+	}
+	home(x, r).Mountpoint = "/elsewhere"
+	seen.inv = x.look().Inv
+	if _, _, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), ""); !is[*UnfitError](err) {
+		t.Errorf("without a dataset: %v", err)
+	}
+}
+
+// A memo holds no machine that was written down, and so none of its secrets, and
+// never more than a property can.
+func TestAMemoIsShortAndTellsNoSecret(t *testing.T) {
+	c := settings()
+	r := made(t, c, oneNIC())
+	r.VMM = &VMM{}
+	m, ok := readMemo(zfs.Dataset{User: map[string]zfs.Value{sled.PropertySpec: {Value: memoOf(r), Source: zfs.Local}}})
+	if !ok || !m.Written || m.Machine != nil || strings.Contains(memoOf(r), "machine") {
+		t.Errorf("%v %+v", ok, m)
+	}
+	r.Spec.Disks = []Disk{{Path: "/" + strings.Repeat("x", memoLimit)}}
+	if said := memoOf(r); said != "" {
+		t.Errorf("%d bytes", len(said))
+	}
+	if props := marks(r); len(props) != 1 || props[0].Name != sled.PropertyInstance {
+		t.Errorf("%+v", props)
+	}
+}
+
+// Until it is adopted, nobody is given what its marks say that it has.
+func TestNobodyIsGivenWhatRests(t *testing.T) {
+	c := settings()
+	w := oneNIC()
+	w.Disks = []Disk{{Path: "/data/a"}, {Path: "/data/b", ReadOnly: true}}
+	r := made(t, c, w)
+	for name, change := range map[string]func(*scene){"at rest": func(*scene) {}, "zone gone": func(x *scene) { x.dropZone(r.Run.Zone) }} {
+		x, _, _ := rested(t, c, r, change)
+		ensure := func(w Wanted) (Record, error) {
+			_, got, err := c.decide(operationtest.Book(t), x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+			return got, err
+		}
+		got, err := ensure(web(2))
+		if err != nil || got.Spec.Address == r.Spec.Address || name == "at rest" && got.Run.Control.Name == r.Run.Control.Name {
+			t.Errorf("%s: %v, %+v", name, err, got)
+		}
+		address := r.Spec.Address
+		if _, err := ensure(Wanted{Ref: "web2", Address: &address}); !is[*AddressTakenError](err) {
+			t.Errorf("%s: its address: %v", name, err)
+		}
+		for _, mac := range []string{r.Control, r.Spec.NICs[0].MAC} {
+			if _, err := ensure(Wanted{Ref: "web2", NICs: []NIC{{MAC: mac}}}); !is[*MACTakenError](err) {
+				t.Errorf("%s: its MAC %s: %v", name, mac, err)
+			}
+		}
+		for path, want := range map[string]bool{"/data/a": true, "/data/b": false} {
+			if _, err := ensure(Wanted{Ref: "web2", Disks: []Disk{{Path: path}}}); is[*DiskTakenError](err) != want {
+				t.Errorf("%s: its disk %s: %v", name, path, err)
+			}
+		}
+		for _, w := range []Wanted{oneNIC(), {Ref: otherID, Name: "web1"}} {
+			if _, err := ensure(w); !is[*UnadoptedError](err) {
+				t.Errorf("%s: once more: %v", name, err)
+			}
+		}
+	}
+}
