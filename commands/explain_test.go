@@ -13,12 +13,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/vnic"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // What --explain prints is what the run then does: for every action, each
@@ -119,8 +122,9 @@ func (s *sled) traces() []operation.TraceHead {
 func (s *sled) compare(line string, explained []explainedAction, r tracedRun) {
 	s.t.Helper()
 	var said, done []string
+	drawn := r.drawn()
 	for _, a := range explained {
-		said = append(said, a.key())
+		said = append(said, drawn.Replace(a.key()))
 	}
 	inTrace := map[string][]string{}
 	for _, t := range r.traces {
@@ -154,6 +158,26 @@ func (s *sled) compare(line string, explained []explainedAction, r tracedRun) {
 	if len(inTrace) > 0 {
 		s.t.Errorf("sledctl %s: the trace has what belongs to no action: %v", line, inTrace)
 	}
+}
+
+// drawn puts in what the run has drawn, where a dry run only says that it would.
+func (r tracedRun) drawn() *strings.Replacer {
+	var pairs []string
+	for _, id := range slices.Sorted(maps.Keys(r.actions)) {
+		switch step := r.actions[id].Step.(type) {
+		case zone.Configure:
+			if id := step.Name[max(0, len(step.Name)-36):]; uuid.Validate(id) == nil { // no base
+				pairs = append(pairs, "ZONE-UUID", id)
+			}
+		case vnic.Create:
+			if r.actions[id].Why == "control VNIC" {
+				pairs = append(pairs, "CONTROL-MAC", step.MAC)
+			} else {
+				pairs = append(pairs, fmt.Sprintf("NIC%d-MAC", strings.Count(strings.Join(pairs, " "), "NIC")), step.MAC)
+			}
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // changes sees that nothing was changed outside an action but sledctl's own

@@ -61,6 +61,19 @@ func (*refusedError) Kind() fault.Kind { return fault.Refused }
 func (e *refusedError) Unwrap() error  { return e.err }
 func (e *refusedError) Hint() string   { return e.hint }
 
+// timeoutError is a command for which the time was up that --timeout allows.
+type timeoutError struct {
+	limit time.Duration
+	err   error
+}
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("deadline of %s passed: %v", e.limit.Round(time.Millisecond), e.err)
+}
+
+func (*timeoutError) Kind() fault.Kind { return fault.Deadline }
+func (e *timeoutError) Unwrap() error  { return e.err }
+
 // errDifferences is exit 10: nothing failed, and there is something to do.
 var errDifferences = fault.New(fault.Differences, "there are differences")
 
@@ -103,6 +116,7 @@ type failure struct {
 
 	changed bool   // an operation had begun to change the host
 	trace   string // its id
+	timeUp  bool   // that of --timeout
 }
 
 type hostWords struct {
@@ -137,7 +151,7 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
 		f.Problems = invalid.Problems
 	}
-	f.Exit = exitCode(err, f.Left)
+	f.Exit, f.timeUp = exitCode(err, f.Left), is[*timeoutError](err)
 	f.Cause = causeOf(f.Exit)
 	f.Hint = joined("; ", hintOf(err, f), f.keptIn())
 	return f
@@ -194,7 +208,7 @@ func hintOf(err error, f failure) string {
 	case f.Exit == exitLocked:
 		return "run it again when it has ended; --wait waits for that"
 	case f.Exit == exitDeadline:
-		return "run it again; where --timeout was too short, with a longer one"
+		return deadlineHint(err, f.timeUp)
 	case f.Exit == exitInterrupted && f.changed:
 		return "run it again: it begins where it was"
 	case errors.Is(err, ipadm.ErrDuplicate):
@@ -203,6 +217,18 @@ func hintOf(err error, f failure) string {
 		return "nothing stays of it: run it again once the cause is gone; sledctl trace " + f.trace + " shows each command"
 	}
 	return ""
+}
+
+// deadlineHint says whose limit it was: one that is built in, no --timeout changes.
+func deadlineHint(err error, timeUp bool) string {
+	limit, ours := errors.AsType[*plan.LimitError](err)
+	switch {
+	case timeUp:
+		return "run it again; where --timeout was too short, with a longer one"
+	case ours:
+		return fmt.Sprintf("run it again; the limit of %s for %s is sledctl's own, and no --timeout changes it", limit.Limit, limit.Verb)
+	}
+	return "run it again"
 }
 
 // isLost says whether a sled that had a state file has none.

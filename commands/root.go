@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -208,8 +207,8 @@ func (e *Env) run(r runner) func(*cobra.Command, []string) error {
 		if err != nil && errors.Is(context.Cause(ctx), errInterrupted) && errors.Is(err, context.Canceled) {
 			return &interruptedError{err}
 		}
-		if err != nil && e.flags.timeout > 0 && errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("deadline of %s passed: %w", e.flags.timeout.Round(time.Millisecond), err)
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+			return &timeoutError{e.flags.timeout, err}
 		}
 		return err
 	}

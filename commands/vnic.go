@@ -76,9 +76,17 @@ func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {
 	if err != nil {
 		return nil, err
 	}
+	var held []network.Hold
+	if view, err := e.view(ctx); err == nil { // what is wrong with the state file is told beside the list
+		held, _ = network.Holds(view)
+	}
+	ours := func(l vnic.Link) bool {
+		return prefixes(c).NameOfVNIC(l.Name).Ours() || l.Name == c.Network.GZVNIC || prefixes(c).NameOfZone(l.Zone).Ours() ||
+			slices.ContainsFunc(held, func(h network.Hold) bool { return h.Kind == "vnic" && h.Name == l.Name && h.MAC == l.MAC })
+	}
 	var shown []shownVNIC
 	for _, l := range links {
-		if l.Class == "vnic" && (all || prefixes(c).NameOfVNIC(l.Name).Ours() || l.Name == c.Network.GZVNIC) {
+		if l.Class == "vnic" && (all || ours(l)) {
 			shown = append(shown, shownVNIC{Name: l.Name, Over: l.Over, MAC: l.MAC, VLAN: l.VLAN, MTU: l.MTU, Zone: l.Zone})
 		}
 	}

@@ -254,6 +254,7 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
+	decision.Plan.Drawn = drawnFor(old, next, c.Wanted)
 	stages, err := s.up(next, p, arrive)
 	if err != nil {
 		return operation.Decision{}, old, err
@@ -267,6 +268,23 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	decision.Intent.Removes = removes(next.Leaving, seen)
 	decision.Intent.Makes, decision.Intent.Base = next.makes(), next.Run.Base
 	return facts(choose.view, decision, old, next, goOn, at, c)
+}
+
+// drawnFor are the values that this plan has drawn, and no other will have.
+func drawnFor(old, next Record, w Wanted) map[string]string {
+	all := map[string]string{}
+	if id := next.Run.PropolisID; (old.Run == nil || old.Run.PropolisID != id) && id != old.chosen() {
+		all[id] = "ZONE-UUID"
+	}
+	if next.Control != old.Control {
+		all[next.Control] = "CONTROL-MAC"
+	}
+	for i, n := range w.apply(old.Spec).NICs {
+		if n.MAC == "" && i < len(next.Spec.NICs) {
+			all[next.Spec.NICs[i].MAC] = fmt.Sprintf("NIC%d-MAC", i)
+		}
+	}
+	return all
 }
 
 // pick takes all stages, or the one that is asked for: those before it must
@@ -318,6 +336,7 @@ func behind(clearing, actions []plan.Action) []plan.Action {
 func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, at operation.Moment, c Change) (operation.Decision, Record, error) {
 	finished := next
 	run := *next.Run
+	run.Reaped = false
 	run.Ensured = run.Ensured || c.Only == "" || c.Only == StageEnsure || c.Only == StageRun
 	if finished.Migration != nil {
 		run.Migration, finished.Migration = finished.Migration.ID, nil

@@ -29,6 +29,7 @@ import (
 // written short: "zone.boot Z".
 func told(t testing.TB, d operation.Decision, runs ...*Run) []string {
 	t.Helper()
+	d.Plan.Drawn = nil // what is drawn is what is looked at
 	rows, err := d.Plan.Rows()
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/smf"
 )
 
 // A change of a machine's state leaves no trace on the host. So its intent
@@ -53,7 +54,52 @@ func (s Settings) power(ctx context.Context, env operation.Env, c Change, p powe
 			return d, err
 		},
 	})
+	if err != nil && report.ID != "" && ctx.Err() == nil {
+		err = s.lost(ctx, env, r, &report, err)
+	}
 	return Result{Record: r, Report: report}, err
+}
+
+// lost looks whether a machine that failed to change its state is still one. If it
+// is known that it is not, what it ran in is left. A Propolis that does not answer
+// may have it.
+func (s Settings) lost(ctx context.Context, env operation.Env, r Record, report *operation.Report, cause error) error {
+	if r.Run == nil {
+		return cause
+	}
+	_, asked := s.quickLook(ctx, env.Host, r)
+	service, _ := smf.State(ctx, env.Host, r.Run.Zone, s.service(r)) // empty: not known
+	known := asked == nil || isNoInstance(asked) || service != "" && service != smf.Online
+	now, err := s.Brief(ctx, env, report.View, r.ID)
+	if err != nil || now.State != Failed || !known {
+		return cause
+	}
+	if zone := "zone " + r.Run.Zone; !slices.Contains(report.Outcome.Left, zone) {
+		report.Outcome.Left = append(report.Outcome.Left, zone)
+	}
+	return &LostError{Name: r.Name, Reason: now.Reason, Err: cause}
+}
+
+// LostError is a machine that was lost as its state was changed. Its zone and its
+// disks are there.
+type LostError struct {
+	Name, Reason string
+	Err          error
+}
+
+// Error says how the instance is now.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%v; the VM of instance %q is lost: %s", e.Err, e.Name, e.Reason)
+}
+
+// Unwrap gives the cause.
+func (e *LostError) Unwrap() error { return e.Err }
+
+func (*LostError) Kind() fault.Kind { return fault.Partial }
+
+// Hint says what brings it up again.
+func (e *LostError) Hint() string {
+	return "sledctl instance ensure " + e.Name + " takes its zone away and builds it anew"
 }
 
 // powerDecision is pure.

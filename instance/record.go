@@ -75,6 +75,9 @@ type Run struct {
 	// Ensured is set once the VM was given to Propolis: from then on an empty
 	// Propolis has lost it.
 	Ensured bool `json:"ensured"`
+	// Reaped is set once a reap has decided to take its zone away: nobody else
+	// will have done it.
+	Reaped bool `json:"reaped,omitempty"`
 	// A run that another tool has made may be Foreign: its zone is not
 	// configured as we would have done it. Object is then the address object of
 	// its control interface, and Service the FMRI under which Propolis runs, if

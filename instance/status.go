@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,9 +92,14 @@ func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.Vi
 	if hasRun(records) {
 		inv = inventory.Look(ctx, env.Host, inventory.Want{Parts: parts})
 	}
-	busy := map[string]string{}
+	busy, going := map[string]string{}, map[string]string{} // by instance, by zone
 	for _, open := range operation.Open(view) {
 		busy[open.Subject] = open.Verb
+		for _, o := range open.Removes {
+			if o.Kind == "zone" {
+				going[o.Name] = open.Verb
+			}
+		}
 	}
 	all := make([]Instance, len(records))
 	gate := make(chan struct{}, asked)
@@ -102,6 +108,7 @@ func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.Vi
 		all[i].Record = r
 		look := glance{boot: boot, open: busy[Subject(r.ID)]}
 		if r.Run != nil {
+			look.open = cmp.Or(look.open, going[r.Run.Zone])
 			look.zones = inv.Know(inventory.Zones)
 			look.zone, look.there = inv.Zone(r.Run.Zone)
 			look.drift = s.drift(env.Host.Files(), r, inv)
@@ -202,6 +209,8 @@ func (s Settings) judgeRun(r Record, g glance) Status {
 		return Status{State: Creating, Reason: g.begun("its zone is not made yet")}
 	case !g.there && g.open != "":
 		return Status{State: Absent, Reason: "its zone is gone: " + g.open + " was begun and has not ended"}
+	case !g.there && run.Reaped:
+		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by sledctl reap"}
 	case !g.there:
 		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by someone else"}
 	case !run.Ensured:

@@ -217,6 +217,9 @@ func (r *run) do(ctx, waits context.Context, a Action) ending {
 	}
 	start := time.Now()
 	err := attempt(stepCtx, host.ForAction(r.h, a.ID), a.Step)
+	if err != nil && errors.Is(stepCtx.Err(), context.DeadlineExceeded) && parent.Err() == nil {
+		err = &LimitError{Verb: a.Step.Verb(), Limit: most, Err: err}
+	}
 	return ending{action: a, elapsed: time.Since(start), err: err}
 }
 

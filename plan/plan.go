@@ -88,6 +88,9 @@ const (
 type Plan struct {
 	Actions []Action
 	Policy  Policy
+	// Drawn are the values that were drawn for this plan alone, with the words that
+	// stand for them where it is only shown: a plan that is made again has others.
+	Drawn map[string]string
 }
 
 // Empty says whether there is nothing to do.
@@ -131,7 +134,7 @@ func (p Plan) Sorted() (Plan, error) {
 	for n, i := range ready {
 		sorted[n] = p.Actions[i]
 	}
-	return Plan{Actions: sorted, Policy: p.Policy}, nil
+	return Plan{Actions: sorted, Policy: p.Policy, Drawn: p.Drawn}, nil
 }
 
 // behind lists for each action those that come after it, all by their place.

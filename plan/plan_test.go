@@ -230,6 +230,9 @@ func TestAStepEndsAtItsDeadline(t *testing.T) {
 			if took := time.Since(began); took != want || (want < 24*time.Hour) != errors.Is(outcome.Err(), context.DeadlineExceeded) {
 				t.Errorf("%s: %v after %v, want it after %v", name, outcome.Err(), took, want)
 			}
+			if limit, ok := errors.AsType[*plan.LimitError](outcome.Err()); want < 24*time.Hour && (!ok || limit.Limit != want) {
+				t.Errorf("%s: %v does not say whose limit it was", name, outcome.Err())
+			}
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -21,11 +23,24 @@ func (p Plan) Rows() ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
+	words := p.words()
 	rows := make([]Row, len(p.Actions))
 	for i, a := range p.Actions {
-		rows[i] = Row{Change: a.Change, Verb: a.Step.Verb(), Object: a.Object, Why: a.Why, Lines: a.Step.Explain()}
+		rows[i] = Row{Change: a.Change, Verb: a.Step.Verb(), Object: words.Replace(a.Object), Why: words.Replace(a.Why), Lines: a.Step.Explain()}
+		for j := range rows[i].Lines {
+			rows[i].Lines[j].Text = words.Replace(rows[i].Lines[j].Text)
+		}
 	}
 	return rows, nil
+}
+
+// words puts those in that stand for what was drawn.
+func (p Plan) words() *strings.Replacer {
+	var pairs []string
+	for _, value := range slices.Sorted(maps.Keys(p.Drawn)) {
+		pairs = append(pairs, value, p.Drawn[value])
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // Text renders the plan for a person; with explain, each action is followed by

@@ -86,6 +86,9 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 			}
 			d := findings.removal(s.bundler(findings, got, at))
 			d.Warn = findings.unkept(got.nowhere)
+			if d.Before, err = instance.Reaping(k.instances, got.boot, findings.goesZone); err != nil {
+				return d, err
+			}
 			d.After, err = k.forgets(findings)
 			return d, err
 		},
@@ -176,6 +179,9 @@ func (s Settings) lone(files host.Files, inv *inventory.Inventory) map[string]zo
 	}
 	return found
 }
+
+// goesZone says whether a zone is taken away.
+func (f Findings) goesZone(name string) bool { return f.goes[KindZone+" "+name] }
 
 // forgets are the facts of what goes, or is gone already: bases, holds, and
 // links of an earlier configuration.

@@ -28,6 +28,9 @@ func RunShell(tx *world.Tx, zone, script string, env map[string]string, stdin []
 	s := &shell{machine: &inside{tx}, zone: zone, env: env, stdin: stdin}
 	reply, err := s.run(context.Background(), script, nil)
 	reply.Blocked = errors.Is(err, errBlocked)
+	if errors.Is(err, ErrKilled) {
+		reply.Exit = exitKilled
+	}
 	reply.Took = tx.Now.Sub(start)
 	return reply
 }
@@ -159,6 +162,8 @@ func (s *shell) call(_ context.Context, args []string) ([]string, error) {
 		if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
 			return append([]string{"which"}, args[2:]...), nil
 		}
+	case "kill":
+		return append([]string{"/usr/bin/kill"}, args[1:]...), nil
 	case "type", "whence":
 		return append([]string{"which"}, args[1:]...), nil
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -34,6 +36,8 @@ func (s *shell) utility(ctx context.Context, hc *interp.HandlerContext, c Call) 
 		return s.each(hc, name, c.Args, "rf", func(o, file string) error { return s.remove(ctx, hc, o, file) }), true
 	case "sleep":
 		return s.sleep(ctx, hc, c), true
+	case "kill":
+		return s.kill(hc, c.Args), true
 	case "ctrun":
 		return s.ctrun(ctx, hc, c), true
 	case "env":
@@ -72,6 +76,31 @@ func (s *shell) each(hc *interp.HandlerContext, name string, args []string, know
 		}
 	}
 	return result
+}
+
+// kill is kill(1), of the script's own shell ($$): what else runs is no process
+// that has a number here.
+func (s *shell) kill(hc *interp.HandlerContext, args []string) error {
+	signal := "TERM"
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		if signal = args[0][1:]; signal == "s" && len(args) > 1 {
+			signal, args = args[1], args[1:]
+		}
+		args = args[1:]
+	}
+	self := strconv.Itoa(os.Getpid()) // what the interpreter has for $$
+	for _, pid := range args {
+		switch {
+		case pid != self:
+			return failed(hc, "kill: %s: no process that is simulated", pid)
+		case slices.Contains([]string{"9", "KILL", "SIGKILL", "15", "TERM", "SIGTERM", "1", "HUP", "SIGHUP", "2", "INT", "SIGINT"}, signal):
+			s.ended = true
+			return ErrKilled
+		case signal != "0":
+			return failed(hc, "kill: %s: signal that is not simulated", signal)
+		}
+	}
+	return nil
 }
 
 func (s *shell) cat(ctx context.Context, hc *interp.HandlerContext, c Call) error {

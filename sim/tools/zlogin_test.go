@@ -32,6 +32,10 @@ func TestZloginAnswersAsTheRealOne(t *testing.T) {
 	}{
 		{[]string{"-n", "z1", "echo", "a  b", "c"}, "", Reply{Stdout: "a b c\n"}},
 		{[]string{"-n", "z1", "echo 'a  b'; exit 5"}, "", Reply{Stdout: "a  b\n", Exit: 5}},
+		{[]string{"-n", "z1", "echo a; kill -9 $$; echo b"}, "", Reply{Stdout: "a\n"}},
+		{[]string{"-n", "z1", "kill -s TERM $$; exit 3"}, "", Reply{}},
+		{[]string{"-n", "z1", "kill -0 $$ && echo alive"}, "", Reply{Stdout: "alive\n"}},
+		{[]string{"-n", "z1", "kill 1"}, "", Reply{Stderr: "kill: 1: no process that is simulated\n", Exit: 1}},
 		{[]string{"z1", "cat"}, "words", Reply{Stdout: "words"}},
 		{[]string{"-n", "z1", "cat"}, "words", Reply{}},
 		{[]string{"-S", "z1", "zonename"}, "", Reply{Stdout: "z1\n"}},
