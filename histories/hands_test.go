@@ -46,7 +46,7 @@ func (p *player) interfere(a act) error {
 		for _, it := range m.each() {
 			switch {
 			case it.stranger():
-				it.life = none
+				it.life = outlived // its marks still say what it is
 			case it.life == begun && it.steps <= slices.Index(steps(), "propolis ensure"), it.life == stale:
 				it.life, it.steps = stale, 0
 			case it.life != none && it.life != unclear:
@@ -190,7 +190,7 @@ func (p *player) whole() (bool, error) {
 	}
 	text, err := p.world()
 	for name, it := range m.vms {
-		if it.maybe != nil || it.life == unclear || it.life == begun || it.life == off || it.stranger() {
+		if it.maybe != nil || !slices.Contains([]life{none, up, lost}, it.life) || it.stranger() {
 			return false, err
 		}
 		for _, v := range p.seen[name].VNICs {
@@ -208,6 +208,9 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 		return
 	}
 	stranger := it.stranger()
+	if stranger && (hand == "remove" || hand == "destroy") {
+		return // what is left of the marks then depends on the brand
+	}
 	if it.life == begun || it.life == off {
 		it.life = unclear // what it is then, depends on how far it was
 	}
@@ -237,7 +240,7 @@ func (p *player) onZone(hand string, it *vm, is shown) {
 		}
 	}
 	if stranger && it.life != lost && it.life != up {
-		it.life = none // reap takes what is left of it
+		it.life = outlived // it can be adopted by its marks
 	}
 }
 

@@ -90,7 +90,7 @@ func (v *vm) states() []string {
 // known says that what is on the sled is of this boot, and certain.
 func (v *vm) known() bool { return !slices.Contains([]life{unclear, outlived, stale}, v.life) }
 
-// stranger says that sledctl does not know it, and that its zone runs.
+// stranger says that sledctl does not know it, and that its zone is there.
 func (v *vm) stranger() bool { return !v.recorded && v.life != none }
 
 func (v *vm) clone() *vm {
@@ -455,6 +455,11 @@ func (m *model) adoptAll() outcomes {
 		switch {
 		case it.stranger() && it.life == up && !m.unfit(it):
 			it.recorded, it.wanted = true, "running"
+		case it.stranger() && it.life == outlived:
+			it.recorded, it.wanted = true, "running"
+			if m.unfit(it) { // no mark has a machine that was written down
+				it.wanted, it.extra = "stopped", false
+			}
 		case it.stranger():
 			out.same(c, exitPart, exitConflict) // of all, and for one cause: with its code
 		}

@@ -27,12 +27,13 @@ func (d deaf) Run(ctx context.Context, c host.Command) (host.Result, error) {
 	return d.Host.Run(ctx, c)
 }
 
-// blind is a host of which sledctl overlooks zones, when it adopts.
+// blind is a host of which sledctl overlooks zones with their datasets, when it
+// adopts: by these alone it would take them over.
 type blind struct{ host.Host }
 
 func (b blind) Run(ctx context.Context, c host.Command) (host.Result, error) {
 	r, err := b.Host.Run(ctx, c)
-	if c.Program == "zoneadm" && c.Args[0] == "list" {
+	if c.Program == "zoneadm" && c.Args[0] == "list" || c.Program == "zfs" && c.Args[0] == "get" {
 		lines := slices.DeleteFunc(strings.SplitAfter(string(r.Stdout), "\n"), func(line string) bool { return strings.Contains(line, "propolis_instance_") })
 		r.Stdout = []byte(strings.Join(lines, ""))
 	}

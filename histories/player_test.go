@@ -398,7 +398,7 @@ func (p *player) finish() error {
 	adopt := act{verb: verb{word: "adopt --all"}}
 	for _, name := range names() {
 		it := p.model.vms[name]
-		if slices.ContainsFunc(it.all(), func(v vm) bool { return v.stranger() && v.life == up }) && !slices.Contains(steps, adopt) {
+		if slices.ContainsFunc(it.all(), func(v vm) bool { return v.stranger() && (v.life == up || v.life == outlived) }) && !slices.Contains(steps, adopt) {
 			steps = append(steps, adopt)
 		}
 	}
