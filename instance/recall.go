@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
@@ -136,6 +137,9 @@ type UnsureError struct {
 func (e *UnsureError) Error() string {
 	return fmt.Sprintf("instance %q is taken as stopped: %s; `%s` starts it", e.Name, e.Lack, e.Type)
 }
+
+// Kind is that of what stays to be done.
+func (*UnsureError) Kind() fault.Kind { return fault.Refused }
 
 // unsure says what the marks of a stranger do not tell, and what starts it with
 // that.
