@@ -15,9 +15,10 @@ build: ## bin/sledctl for this machine
 test: ## all tests, on the simulated sled
 	@mkdir -p bin
 	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -timeout 20m ./histories # by itself: it plays as many as it has time for; below, its result is cached
-	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants $(GO) test -timeout 20m ./...
+	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants SLEDCTL_PEERS=$(CURDIR)/bin/peers $(GO) test -timeout 20m ./...
 	@cat bin/lattice 2>/dev/null || echo 'lattice: cached; $(GO) test -count=1 -v -run TestLattice ./commands says how many'
 	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./commands says how many cases'
+	@cat bin/peers 2>/dev/null || echo 'peers: cached; $(GO) test -count=1 -v -run TestPeersThatMisbehave ./commands says how many cases'
 	@cat bin/histories 2>/dev/null || echo 'histories: cached; $(GO) test -count=1 -v -run TestRandomHistories ./histories says how many'
 	@cat bin/mutants 2>/dev/null || echo 'mutants: cached; $(GO) test -count=1 -v ./test/mutants says which are found'
 

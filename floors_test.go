@@ -80,6 +80,7 @@ func floors() map[string]room {
 		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
 		"test/lattice":         {imports: []string{"host", "sim", "sim/world"}, by: []string{}},                               // for tests
+		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                   // for tests
 		"test/mutants":         {imports: []string{}, by: []string{}},                                                         // for tests
 		"sim/simtest":          {imports: []string{}, by: []string{}, machine: []use{useDial}},                                // for tests
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/instance"
@@ -52,6 +53,7 @@ type Env struct {
 	crash       *crashing // --crash-at; nil: none
 	book        *book
 	listen      func(context.Context, agent.Address) (net.Listener, error) // of the agent; nil: where it is told to
+	call        client.Dial                                                // to an agent; nil: over the network
 	completing  bool                                                       // a shell asks what could be typed
 	spoken      propolis.Spoken                                            // which version of its API each Propolis takes
 }

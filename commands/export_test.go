@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -12,6 +13,9 @@ import (
 func (e *Env) Remote(run func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error)) {
 	e.remote = run
 }
+
+// Call replaces how agents are reached.
+func (e *Env) Call(dial client.Dial) { e.call = dial }
 
 // Input is what is read from standard input.
 func (e *Env) Input(text []byte) { e.Streams.In.Reader = strings.NewReader(string(text)) }

@@ -81,6 +81,9 @@ func runInstanceConsole(ctx context.Context, e *Env, o consoleOptions, ref strin
 	if err != nil {
 		return err
 	}
+	if _, err := client.Get(ctx); err != nil && !errors.Is(err, propolis.ErrNoInstance) {
+		return e.noConsole(ctx, r, err) // what is shown tells nobody whose it is
+	}
 	if o.vnc {
 		return e.forwardScreen(ctx, o, client, r)
 	}
@@ -234,9 +237,6 @@ func (e *Env) forwardScreen(ctx context.Context, o consoleOptions, client propol
 			text: fmt.Sprintf("--listen %q: want a loopback address with a port: the screen asks for no password", o.listen),
 			hint: "--listen 127.0.0.1:5900; from elsewhere, ssh -L 5900:127.0.0.1:5900",
 		}
-	}
-	if _, err := client.Get(ctx); err != nil && !errors.Is(err, propolis.ErrNoInstance) {
-		return e.noConsole(ctx, r, err)
 	}
 	url, err := client.ScreenURL(ctx)
 	if err != nil {

@@ -98,7 +98,9 @@ func (e *Env) client(ctx context.Context, ref string) (propolis.Client, instance
 	if r.Run == nil {
 		return propolis.Client{}, r, &notFoundError{what: "Propolis of instance " + r.Name}
 	}
-	return propolis.Client{Host: env.Host, Target: s.Target(r)}, r, nil
+	target := s.Target(r)
+	target.ID = r.ID
+	return propolis.Client{Host: env.Host, Target: target}, r, nil
 }
 
 func newPropolisGet(env *Env) *cobra.Command {
@@ -204,6 +206,9 @@ func runPropolisMonitor(ctx context.Context, e *Env, ref string) error {
 	}
 	client, r, err := e.client(ctx, ref)
 	if err != nil {
+		return err
+	}
+	if _, err := client.Get(ctx); errors.As(err, new(*propolis.OtherError)) {
 		return err
 	}
 	print := machineList().Follow(e.Streams.Out, e.output)

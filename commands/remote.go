@@ -49,7 +49,7 @@ func (e *Env) agentClient(r remote, m mutation) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(r.agent, secure, token)
+	c, err := client.New(r.agent, secure, token, e.call)
 	if err != nil {
 		return nil, &usageError{text: "--agent: " + err.Error()}
 	}
@@ -218,6 +218,9 @@ func (e *Env) waitRemotely(ctx context.Context, r remote, goal instance.State, r
 	var missing []string
 	for _, ref := range refs {
 		one, unknown := c.Get(last, ref)
+		if _, said := saidByAgent(unknown); unknown != nil && !said {
+			missing = append(missing, ref+" is unknown ("+unknown.Error()+")")
+		}
 		if unknown != nil || one == nil {
 			continue
 		}
@@ -227,7 +230,7 @@ func (e *Env) waitRemotely(ctx context.Context, r remote, goal instance.State, r
 		}
 	}
 	if len(missing) == 0 {
-		return context.Cause(ctx)
+		return err
 	}
 	return instance.NotYet(goal, missing, context.Cause(ctx))
 }

@@ -131,10 +131,17 @@ func hungUp(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
+// MaxHead bounds the heads of an answer, in bytes: to take one apart costs many times
+// its length.
+const MaxHead = 64 << 10
+
 // receive reads the answer. If it is cut off, also before it began, the error is
 // io.ErrUnexpectedEOF; if it is not HTTP, ErrReply.
 func (s *source) receive(method string) (reply Reply, err error) {
+	body := max(0, s.limit-MaxHead)
+	s.limit, s.left = s.limit-body, s.left-body
 	a, err := answer(bufio.NewReaderSize(s, 512), method)
+	s.limit, s.left = s.limit+body, s.left+body
 	if err == nil {
 		defer a.Body.Close()
 		reply.Status, reply.Header = a.StatusCode, a.Header

@@ -2,8 +2,10 @@ package instance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
+	"syscall"
 
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/operation"
@@ -49,6 +51,21 @@ func bundleOf(step bundle.Take) plan.Action {
 	return plan.Action{
 		ID: step.Verb() + " " + step.Zone, Object: "bundle " + step.ID, Why: "of zone " + step.Zone + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
 	}
+}
+
+// untold says what goes without a word of what is there.
+func (s Settings) untold(r Record, seen Seen) []error {
+	return append(s.unkept(r, seen), unasked(r, seen)...)
+}
+
+// unasked says that a machine is not asked to stop, since nobody who can be believed
+// answers for it: it ends with its zone.
+func unasked(r Record, seen Seen) []error {
+	err := seen.Inside.VM.Err
+	if err == nil || r.Run == nil || !r.Run.Ensured || r.Migration != nil || isNoInstance(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) {
+		return nil
+	}
+	return []error{fmt.Errorf("the machine of %s is not asked to stop, and ends with its zone: %w", r.Name, err)}
 }
 
 // unkept says that there is no place for what a zone that goes could tell.

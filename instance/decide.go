@@ -230,7 +230,7 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 		if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
 			return operation.Decision{}, old, err
 		}
-		clearing, next.Leaving, decision.Warn = s.down(old, seen, at, c.grace()), old.Runs(), s.unkept(old, seen)
+		clearing, next.Leaving, decision.Warn = s.down(old, seen, at, c.grace()), old.Runs(), s.untold(old, seen)
 		if next.Run, err = choose.run(next, old.chosen(), seen.Boot); err != nil {
 			return operation.Decision{}, old, err
 		}

@@ -212,7 +212,7 @@ func (s Settings) movable(old Record, seen Seen, c Departure) error {
 		return &MovedError{old.Name, id}
 	}
 	if vm := seen.Inside.VM; old.Run == nil || !old.Run.Ensured || vm.ID != old.ID || vm.State != propolis.StateRunning {
-		return &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
+		return s.mustRun(old, seen)
 	}
 	problems, err := s.staying(old, c.Shared)
 	if err == nil && len(problems) > 0 {

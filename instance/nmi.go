@@ -28,7 +28,7 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c Change) (Result,
 			case seen.Inside.Err != nil:
 				return operation.Decision{}, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
 			case old.Run == nil || seen.Inside.VM.State != propolis.StateRunning:
-				return operation.Decision{}, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
+				return operation.Decision{}, s.mustRun(old, seen)
 			}
 			step := propolis.InjectNMI{Target: s.target(old)}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{

@@ -114,7 +114,7 @@ func (s Settings) powerDecision(
 		return operation.Decision{}, old, &MigratingError{Name: old.Name, Migration: *old.Migration}
 	}
 	if old.Run == nil {
-		return operation.Decision{}, old, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
+		return operation.Decision{}, old, s.mustRun(old, seen)
 	}
 	before, resumed := interrupted(view, verb, old)
 	resumed = resumed && vm.Generation > before // else it was never asked for: the machine is as it was
@@ -130,7 +130,7 @@ func (s Settings) powerDecision(
 		await.After = nil
 		return s.powered(old, next, before, []plan.Action{await})
 	case !p.allowed(vm):
-		return operation.Decision{}, old, &StateError{Name: old.Name, State: s.status(old, seen).State, Needs: Running}
+		return operation.Decision{}, old, s.mustRun(old, seen)
 	}
 	return s.powered(old, next, vm.Generation, s.powerActions(old, vm.Generation, p))
 }
@@ -195,12 +195,21 @@ func interrupted(view ledger.View, verb string, r Record) (before uint64, found 
 	return before, found
 }
 
+// mustRun refuses what only a running machine can be asked for.
+func (s Settings) mustRun(r Record, seen Seen) error {
+	now := s.status(r, seen)
+	return &StateError{Name: r.Name, State: now.State, Reason: now.Reason, Needs: Running}
+}
+
 // StateError is a verb that the instance's state does not allow.
-type StateError struct{ Name, State, Needs string }
+type StateError struct {
+	Name, State, Needs string
+	Reason             string // why it is in its state, if that is known
+}
 
 // Error names both states.
 func (e *StateError) Error() string {
-	return fmt.Sprintf("instance %q is %s, and must be %s", e.Name, e.State, e.Needs)
+	return fmt.Sprintf("instance %q is %s, and must be %s", e.Name, Status{State: e.State, Reason: e.Reason}, e.Needs)
 }
 
 func (*StateError) Kind() fault.Kind { return fault.Conflict }

@@ -247,7 +247,7 @@ func readProfile(files host.Files, zonepath string) ([]byte, error) {
 func (s Settings) ask(ctx context.Context, h host.Host, r Record) VM {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
-	client := propolis.Client{Host: h, Target: s.target(r)}
+	client := propolis.Client{Host: h, Target: s.ofItsOwn(r)}
 	answer, err := client.Get(ctx)
 	if err != nil {
 		return VM{Err: err}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -262,10 +262,16 @@ func unreachable(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// said is what asking a Propolis came to, without whose it is.
+func said(err error) string {
+	if asked, ok := errors.AsType[*propolis.AskedError](err); ok {
+		err = asked.Err
+	}
+	return err.Error()
+}
+
 func judgeVM(r Record, g glance) Status {
 	switch {
-	case g.vm.Err == nil && g.vm.ID != r.ID:
-		return Status{State: Failed, Reason: fmt.Sprintf("Propolis has another machine, %s", g.vm.ID)}
 	case g.vm.Err == nil:
 		return Status{State: strings.ToLower(g.vm.State), Reason: g.with("")}
 	case !r.Run.Ensured:
@@ -281,5 +287,5 @@ func judgeVM(r Record, g glance) Status {
 	case errors.Is(g.vm.Err, context.DeadlineExceeded):
 		return Status{State: Unknown, Reason: g.end("Propolis did not answer within " + askTimeout.String())}
 	}
-	return Status{State: Unknown, Reason: g.end("Propolis cannot be asked: " + g.vm.Err.Error())}
+	return Status{State: Unknown, Reason: g.end("Propolis cannot be asked: " + said(g.vm.Err))}
 }

@@ -55,7 +55,7 @@ func TestStatus(t *testing.T) {
 		"its VM runs":                             {running, vm(VM{State: "Running", ID: running.ID}), Running, ""},
 		"its VM reboots":                          {running, vm(VM{State: "Rebooting", ID: running.ID}), "rebooting", ""},
 		"its VM has failed":                       {running, vm(VM{State: "Failed", ID: running.ID}), Failed, ""},
-		"its Propolis has another's VM":           {running, vm(VM{State: "Running", ID: otherID}), Failed, otherID},
+		"its Propolis has another's VM":           {running, vm(VM{Err: &propolis.OtherError{ID: otherID}}), Unknown, otherID},
 		"its Propolis has no VM yet":              {begun, vm(VM{Err: propolis.ErrNoInstance}), Creating, "no machine yet"},
 		"its Propolis is not there yet":           {begun, vm(VM{Err: errors.New("refused")}), Creating, "no machine yet"},
 		"its Propolis has lost the VM":            {running, vm(VM{Err: fmt.Errorf("get: %w", propolis.ErrNoInstance)}), Failed, "lost its machine"},

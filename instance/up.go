@@ -298,6 +298,13 @@ func (s Settings) upMachine(w *way, r Record, p progress, request spec.EnsureReq
 // Target is where the Propolis of a record with a run answers.
 func (s Settings) Target(r Record) propolis.Target { return s.target(r) }
 
+// ofItsOwn is the target that has to have the instance's machine, and no other.
+func (s Settings) ofItsOwn(r Record) propolis.Target {
+	t := s.target(r)
+	t.ID = r.ID
+	return t
+}
+
 // target is Target. An address that others give is read from the zone when it is
 // needed.
 func (s Settings) target(r Record) propolis.Target {

@@ -68,7 +68,7 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 			}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
 			if len(old.Runs()) > 0 {
-				d.Plan.Actions, d.Intent.Removes, d.Warn = s.down(old, seen, at, c.grace()), removes(old.Runs(), seen), s.unkept(old, seen)
+				d.Plan.Actions, d.Intent.Removes, d.Warn = s.down(old, seen, at, c.grace()), removes(old.Runs(), seen), s.untold(old, seen)
 			}
 			result = next
 			d.Behind = dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)

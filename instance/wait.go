@@ -29,6 +29,9 @@ func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, go
 	now := map[string]Instance{}
 	all := errors.New("all are")
 	err = s.Watch(ctx, env, func(r Record) bool { return slices.Contains(wanted, r.ID) }, func(i Instance) error {
+		if _, told := now[i.ID]; told && ctx.Err() != nil {
+			return ctx.Err() // what is seen from here on is only that there is no more time
+		}
 		now[i.ID] = i
 		if err := s.hopeless(ctx, env, i, goal); err != nil {
 			return err

@@ -164,10 +164,10 @@ func (c Client) do(ctx context.Context, method, path, etag string, body []byte) 
 		err = fmt.Errorf("%w: %w", host.ErrTransient, err)
 	}
 	if err != nil {
-		return exchange.Reply{}, fmt.Errorf("%s %s: %w", method, c.Server.url(path), err)
+		return exchange.Reply{}, fmt.Errorf("NAPI at %s: %s %s: %w", r.URL.Host, method, path, err)
 	}
 	if reply.Status < 200 || reply.Status > 299 {
-		return exchange.Reply{}, decodeError(method, path, reply.Status, reply.Body)
+		return exchange.Reply{}, fmt.Errorf("NAPI at %s: %w", r.URL.Host, decodeError(method, path, reply.Status, reply.Body))
 	}
 	return reply, nil
 }

@@ -37,7 +37,10 @@ func (c Client) Get(ctx context.Context) (Instance, error) {
 		return Instance{}, err
 	}
 	i, err := decodeInstance(data)
-	return i, replyError(http.MethodGet, pathInstance, err)
+	if err != nil {
+		return i, c.replyError(http.MethodGet, pathInstance, err)
+	}
+	return i, c.Target.asked(c.Target.is(i))
 }
 
 // Spec asks for the machine and its spec. There may be none: ErrNoInstance.
@@ -47,7 +50,10 @@ func (c Client) Spec(ctx context.Context) (Description, error) {
 		return Description{}, err
 	}
 	d, err := decodeDescription(data)
-	return d, replyError(http.MethodGet, pathSpec, err)
+	if err != nil {
+		return d, c.replyError(http.MethodGet, pathSpec, err)
+	}
+	return d, c.Target.asked(c.Target.is(d.Instance))
 }
 
 // Ensure makes the machine, which takes seconds per 10 GiB of its memory; it does

@@ -123,7 +123,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			_, err := client(replies(c.status, c.body)).Get(t.Context())
 			e, ok := errors.AsType[*Error](err)
-			if !ok || e.Status != c.status || err.Error() != c.text {
+			if !ok || e.Status != c.status || err.Error() != "Propolis of web1: "+c.text {
 				t.Errorf("%s: %v", name, err)
 			}
 			for _, kind := range []error{ErrNoInstance, ErrAlreadyInitialized, ErrForbidden} {
@@ -346,11 +346,11 @@ func TestAwait(t *testing.T) {
 		},
 		"beyond the end, which is not": {
 			[]Status{{Generation: 5, State: StateStopped}}, []string{StateRunning},
-			"GET /instance/state-monitor: 410", []string{`{"gen":1}`, `{"gen":6}`},
+			"Propolis of web1: GET /instance/state-monitor: 410", []string{`{"gen":1}`, `{"gen":6}`},
 		},
 		"of a server that goes back": {
 			[]Status{{Generation: 5, State: StateStarting}, {Generation: 1, State: StateCreating}}, []string{StateRunning},
-			"GET /instance/state-monitor: not the answer of a Propolis server: generation 1, where 6 was asked for", []string{`{"gen":1}`, `{"gen":6}`},
+			"Propolis of web1: GET /instance/state-monitor: not the answer of a Propolis server: generation 1, where 6 was asked for", []string{`{"gen":1}`, `{"gen":6}`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

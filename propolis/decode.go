@@ -68,11 +68,11 @@ func decodeStatus(data []byte, atLeast uint64) (Status, error) {
 }
 
 // replyError is an answer that could not be used.
-func replyError(method, path string, err error) error {
+func (c Client) replyError(method, path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w: %w", method, path, ErrReply, err)
+	return c.Target.asked(fmt.Errorf("%s %s: %w: %w", method, path, ErrReply, err))
 }
 
 func isNoInstance(err error) bool { return errors.Is(err, ErrNoInstance) }

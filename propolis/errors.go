@@ -26,6 +26,29 @@ var (
 // there, or it is of another version.
 var ErrReply = errors.New("not the answer of a Propolis server")
 
+// AskedError is a question that failed, of whatever kind.
+type AskedError struct {
+	Name string // whose server was asked
+	Err  error
+}
+
+// Error names who was asked.
+func (e *AskedError) Error() string { return "Propolis of " + e.Name + ": " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *AskedError) Unwrap() error { return e.Err }
+
+// OtherError is a server that has another machine than the one that is meant: it is
+// another's server.
+type OtherError struct{ ID, Want string }
+
+// Error names both.
+func (e *OtherError) Error() string {
+	return fmt.Sprintf("it has another machine, %s, and not %s: another's server answers at this address", e.ID, e.Want)
+}
+
+func (*OtherError) Kind() fault.Kind { return fault.Failed }
+
 // Error is a request that a server answered with an error. Its Code is one of
 // the server's few (NoInstance, AlreadyInitialized, Internal), or prose, or
 // empty. For a 500 the server's log is the only place that says why.

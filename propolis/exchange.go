@@ -58,8 +58,12 @@ func (t Target) request(v spec.Version, method, path string, body []byte) dropsh
 	return dropshot.Request{Method: method, URL: to, Version: v.String(), Body: body, Limit: maxReply}
 }
 
-// failed is the error of a request, with what the server's log says of it.
+// failed is the error of a request, with who was asked and what its log says of it.
 func (c Client) failed(ctx context.Context, target Target, method string, err error) error {
+	return target.asked(c.explained(ctx, target, method, err))
+}
+
+func (c Client) explained(ctx context.Context, target Target, method string, err error) error {
 	if e, ok := errors.AsType[*dropshot.Refusal](err); ok {
 		refused := &Error{Refusal: *e}
 		if e.Status == http.StatusInternalServerError && e.RequestID != "" {

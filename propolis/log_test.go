@@ -30,7 +30,7 @@ func TestAnOpaqueErrorIsExplainedFromTheLog(t *testing.T) {
 		err := propolis.Ensure{Target: logged(), Request: r.request()}.Do(t.Context(), r.host)
 		const cause = "VM initialization failed: failed to create backend of disk0: No such file or directory (os error 2)"
 		e, ok := errors.AsType[*propolis.Error](err)
-		if !ok || e.Cause != cause || err.Error() != "PUT /instance: 500: "+cause {
+		if !ok || e.Cause != cause || err.Error() != "Propolis of web1: PUT /instance: 500: "+cause {
 			t.Error(err)
 		}
 		// What was not this request is not its cause.

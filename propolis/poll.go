@@ -50,7 +50,7 @@ func (c Client) Polled(ctx context.Context, p *Poll) (Status, error) {
 		if err == nil {
 			target.Spoken.took(target.Address, p.version)
 			s, err := decodeStatus(data, p.generation)
-			return s, replyError(http.MethodGet, pathMonitor, err)
+			return s, c.replyError(http.MethodGet, pathMonitor, err)
 		}
 		err = c.failed(ctx, target, http.MethodGet, err)
 		if p.version > spec.Oldest && tooNew(err) {

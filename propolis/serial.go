@@ -53,7 +53,7 @@ func (s Serial) history(ctx context.Context, p console.Place, most uint64) (data
 		return nil, 0, absent(err)
 	}
 	data, end, err = decodeHistory(body, most)
-	return data, end, replyError(http.MethodGet, path, err)
+	return data, end, s.replyError(http.MethodGet, path, err)
 }
 
 func decodeHistory(body []byte, most uint64) ([]byte, uint64, error) {
@@ -88,14 +88,17 @@ func (s Serial) Open(ctx context.Context, offset uint64) (console.Stream, error)
 	if err != nil {
 		return nil, absent(err)
 	}
-	return serialStream{conn}, nil
+	return &serialStream{conn, s.Client}, nil
 }
 
-type serialStream struct{ conn *websocket.Conn }
+type serialStream struct {
+	conn *websocket.Conn
+	of   Client
+}
 
 // Read is part of console.Stream. A text frame is the server's own: it tells
 // that the machine has migrated.
-func (s serialStream) Read(ctx context.Context) ([]byte, error) {
+func (s *serialStream) Read(ctx context.Context) ([]byte, error) {
 	kind, data, err := s.conn.Read(ctx)
 	switch {
 	case err != nil && websocket.CloseStatus(err) == websocket.StatusGoingAway:
@@ -112,17 +115,17 @@ func (s serialStream) Read(ctx context.Context) ([]byte, error) {
 		}
 	}
 	if err := json.Unmarshal(data, &control); err != nil || control.Migrating == nil {
-		return nil, replyError(http.MethodGet, pathSerial, cmp.Or(err, fmt.Errorf("a message that is not known: %q", data[:min(len(data), 100)])))
+		return nil, s.of.replyError(http.MethodGet, pathSerial, cmp.Or(err, fmt.Errorf("a message that is not known: %q", data[:min(len(data), 100)])))
 	}
 	return nil, &console.MovedError{Destination: control.Migrating.Destination, Offset: control.Migrating.FromStart}
 }
 
 // Write is part of console.Stream.
-func (s serialStream) Write(ctx context.Context, data []byte) error {
+func (s *serialStream) Write(ctx context.Context, data []byte) error {
 	return s.conn.Write(ctx, websocket.MessageBinary, data)
 }
 
 // Close is part of console.Stream.
-func (s serialStream) Close() { _ = s.conn.CloseNow() }
+func (s *serialStream) Close() { _ = s.conn.CloseNow() }
 
 var _ console.Line = Serial{}

@@ -91,7 +91,7 @@ func TestEnsureTellsThatTheServerGoesOn(t *testing.T) {
 		defer cancel()
 		f := &fake{serve: http.HandlerFunc(silent)}
 		err := Ensure{target(), request(t), nil}.Do(ctx, f)
-		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "PUT /instance: context deadline exceeded (the server goes on making the machine)" {
+		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "Propolis of web1: PUT /instance: context deadline exceeded (the server goes on making the machine)" {
 			t.Error(err)
 		}
 	})

@@ -13,6 +13,8 @@ import (
 type Target struct {
 	// Name is whose server it is, for messages.
 	Name string
+	// ID, if set, is that of its machine: one that tells another is a *OtherError.
+	ID string
 	// Address is where, if that is known beforehand.
 	Address netip.AddrPort
 	// Find gives the address when it is needed, if Address is not valid. An
@@ -47,6 +49,22 @@ func (t Target) at(ctx context.Context, h host.Host) (Target, error) {
 		return t, fmt.Errorf("find the Propolis of %s: %w", t.Name, err)
 	}
 	return t, nil
+}
+
+// asked is the error of a question, with who was asked.
+func (t Target) asked(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &AskedError{t.Name, err}
+}
+
+// is says whether a machine is the one that there should be.
+func (t Target) is(i Instance) error {
+	if t.ID != "" && i.Properties.ID != t.ID {
+		return &OtherError{ID: i.Properties.ID, Want: t.ID}
+	}
+	return nil
 }
 
 func (t Target) needs() []string {

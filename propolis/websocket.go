@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/exchange"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
@@ -21,6 +22,9 @@ import (
 // maxMessage bounds a message that is received, in bytes. A console's are at
 // most 16 KiB, a screen's some megabytes.
 const maxMessage = 64 << 20
+
+// stay has nobody sent elsewhere.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // dial opens a websocket. Errors are as Client's.
 func (c Client) dial(ctx context.Context, path string, query url.Values) (*websocket.Conn, error) {
@@ -32,28 +36,28 @@ func (c Client) dial(ctx context.Context, path string, query url.Values) (*webso
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return c.Host.Dial(ctx, network, address)
 		},
-		DisableKeepAlives: true, DisableCompression: true,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: exchange.MaxHead,
 	}
 	header := http.Header{}
 	header.Set(dropshot.VersionHeader, spec.Oldest.String()) // they are the same in each
 	at := url.URL{Scheme: "http", Host: target.Address.String(), Path: path, RawQuery: query.Encode()}
 	conn, reply, err := websocket.Dial(ctx, at.String(), &websocket.DialOptions{
-		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: header, CompressionMode: websocket.CompressionDisabled,
+		HTTPClient: &http.Client{Transport: transport, CheckRedirect: stay}, HTTPHeader: header, CompressionMode: websocket.CompressionDisabled,
 	})
 	switch {
 	case err == nil:
 		conn.SetReadLimit(maxMessage)
 		return conn, nil
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, c.Target.asked(fmt.Errorf("%s %s: %w", http.MethodGet, path, ctx.Err()))
 	case reply != nil && reply.StatusCode >= http.StatusBadRequest:
 		body, _ := io.ReadAll(reply.Body) // the beginning, which is what the library keeps
-		return nil, &Error{Refusal: *dropshot.Decode(http.MethodGet, path, reply.StatusCode, body)}
+		return nil, c.Target.asked(&Error{Refusal: *dropshot.Decode(http.MethodGet, path, reply.StatusCode, body)})
 	case reply != nil:
-		return nil, replyError(http.MethodGet, path, err)
+		return nil, c.replyError(http.MethodGet, path, err)
 	}
 	if dialled, ok := errors.AsType[*url.Error](err); ok { // its text repeats what ours says
 		err = dialled.Err
 	}
-	return nil, fmt.Errorf("%s %s: %w", http.MethodGet, path, err)
+	return nil, c.Target.asked(fmt.Errorf("%s %s: %w", http.MethodGet, path, err))
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/exchange"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/instance"
 )
@@ -25,6 +26,7 @@ import (
 // Client is an agent that is asked.
 type Client struct {
 	http  http.Client
+	name  string // whom messages name
 	base  string
 	token string // that lets in; empty: none
 	Wait  bool   // where another process is at work, wait for its end
@@ -33,17 +35,23 @@ type Client struct {
 	Away func(error)
 }
 
+// Dial opens a connection.
+type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
 // New is an agent at unix:/NAME, http://HOST:PORT or https://HOST:PORT, of which
 // the last is asked with secure. A token, if there is one, is said to it; over
-// http only on this machine, where nobody can read it on its way.
-func New(address string, secure *tls.Config, token string) (*Client, error) {
-	transport := &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}
-	c := &Client{http: http.Client{Transport: transport}, base: strings.TrimSuffix(address, "/"), token: token}
+// http only on this machine, where nobody can read it on its way. Dial, if set,
+// reaches it in place of the network.
+func New(address string, secure *tls.Config, token string, dial Dial) (*Client, error) {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	transport := &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true, DialContext: dial, MaxResponseHeaderBytes: exchange.MaxHead}
+	c := &Client{http: http.Client{Transport: transport, CheckRedirect: stay}, name: "the agent at " + address, base: strings.TrimSuffix(address, "/"), token: token}
 	if name, unix := strings.CutPrefix(address, "unix:"); unix && strings.HasPrefix(name, "/") {
 		c.base = "http://sled"
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", name)
+			return dial(ctx, "unix", name)
 		}
 		return c, nil
 	}
@@ -56,6 +64,10 @@ func New(address string, secure *tls.Config, token string) (*Client, error) {
 	}
 	return c, nil
 }
+
+// stay has nobody sent elsewhere: an agent does not, and who is there is not whom
+// the request is for.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // local reports whether a host is this machine.
 func local(host string) bool {
@@ -77,27 +89,27 @@ const maxAnswer = 64 << 20
 // List gives all instances.
 func (c *Client) List(ctx context.Context) ([]api.Instance, error) {
 	var all api.Instances
-	err := c.do(ctx, http.MethodGet, "/instances", nil, nil, &all)
+	err := c.do(ctx, http.MethodGet, "/instances", nil, nil, "items", &all)
 	return all.Items, err
 }
 
 // Get gives one instance by its name or id.
 func (c *Client) Get(ctx context.Context, ref string) (*api.Instance, error) {
 	var one api.Changed
-	err := c.do(ctx, http.MethodGet, "/instances/"+url.PathEscape(ref), nil, nil, &one)
+	err := c.do(ctx, http.MethodGet, "/instances/"+url.PathEscape(ref), nil, nil, "instance", &one)
 	return one.Instance, err
 }
 
 // Change has an instance running, stopped or reset.
 func (c *Client) Change(ctx context.Context, ref, state string) (*api.Instance, error) {
 	var one api.Changed
-	err := c.do(ctx, http.MethodPut, "/instances/"+url.PathEscape(ref)+"/state", nil, api.PutInstanceState{State: state}, &one)
+	err := c.do(ctx, http.MethodPut, "/instances/"+url.PathEscape(ref)+"/state", nil, api.PutInstanceState{State: state}, "instance", &one)
 	return one.Instance, err
 }
 
 // Delete takes an instance away.
 func (c *Client) Delete(ctx context.Context, ref string) error {
-	return c.do(ctx, http.MethodDelete, "/instances/"+url.PathEscape(ref), nil, nil, &api.Changed{})
+	return c.do(ctx, http.MethodDelete, "/instances/"+url.PathEscape(ref), nil, nil, "instance", &api.Changed{})
 }
 
 // Ensure makes an instance be there, run, and be as w says. Protect, if set, is
@@ -111,22 +123,46 @@ func (c *Client) Ensure(ctx context.Context, w instance.Wanted, recreate bool, p
 		query.Set("protect", strconv.FormatBool(*protect))
 	}
 	var one api.Changed
-	err := c.do(ctx, http.MethodPut, "/instances/"+url.PathEscape(w.Ref), query, api.PutInstanceOf(w), &one)
+	err := c.do(ctx, http.MethodPut, "/instances/"+url.PathEscape(w.Ref), query, api.PutInstanceOf(w), "instance", &one)
 	return one.Instance, err
 }
 
-// do sends a request and reads its answer.
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, body, answer any) error {
+// do sends a request and reads its answer, which always tells one thing: what does
+// not is no agent's, and nothing was done.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any, tells string, answer any) error {
 	reply, err := c.send(ctx, method, path, query, body)
 	if err != nil {
 		return err
 	}
 	defer reply.Body.Close()
-	got, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
+	got, err := c.readAll(reply.Body)
 	if err != nil {
-		return &awayError{"the agent's answer was broken off", err}
+		return err
 	}
-	return json.Unmarshal(got, answer)
+	var told map[string]json.RawMessage
+	err = json.Unmarshal(got, &told)
+	if _, tell := told[tells]; err == nil && !tell {
+		err = fmt.Errorf("it lacks %q", tells)
+	}
+	if err == nil {
+		err = json.Unmarshal(got, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s %s: not the answer of an agent: %w", c.name, method, path, err)
+	}
+	return nil
+}
+
+// readAll reads an answer's body.
+func (c *Client) readAll(body io.Reader) ([]byte, error) {
+	got, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, &awayError{"the agent's answer was broken off", err}
+	case len(got) > maxAnswer:
+		return nil, fmt.Errorf("%s: its answer is longer than %d bytes", c.name, maxAnswer)
+	}
+	return got, nil
 }
 
 // send sends a request. An answer that is an error is a *FailedError; the body of
@@ -164,11 +200,15 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		return reply, nil
 	}
 	defer reply.Body.Close()
-	got, err := io.ReadAll(io.LimitReader(reply.Body, maxAnswer))
+	got, err := c.readAll(reply.Body)
 	if err != nil {
-		return nil, &awayError{"the agent's answer was broken off", err}
+		return nil, err
 	}
-	return nil, failed(method, r.URL.Path, reply.StatusCode, got)
+	e := failed(method, r.URL.Path, reply.StatusCode, got)
+	if e.Failure == nil { // it is none that a command has told
+		return nil, fmt.Errorf("%s: %w", c.name, e)
+	}
+	return nil, e
 }
 
 // failed is an answer that is an error.

@@ -32,11 +32,11 @@ func (c *Client) Await(ctx context.Context, refs []string, goal instance.State) 
 	query := url.Values{"for": {goal}, "instances": {strings.Join(refs, ",")}}
 	err := c.persist(ctx, func(began func()) error {
 		var health api.Health
-		if err := c.do(ctx, http.MethodGet, "/healthz", nil, nil, &health); err != nil {
+		if err := c.do(ctx, http.MethodGet, "/healthz", nil, nil, "status", &health); err != nil {
 			return err
 		}
 		began()
-		return c.do(ctx, http.MethodGet, "/instances", query, nil, &all)
+		return c.do(ctx, http.MethodGet, "/instances", query, nil, "items", &all)
 	})
 	return all.Items, err
 }
@@ -56,6 +56,9 @@ func (c *Client) Watch(ctx context.Context, refs []string, tell func(api.Instanc
 			return err
 		}
 		defer reply.Body.Close()
+		if kind := reply.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+			return fmt.Errorf("%s: GET /instance-events: not the answer of an agent: %q and no events", c.name, kind)
+		}
 		began()
 		w.here = map[string]bool{}
 		return w.read(reply.Body)
@@ -147,6 +150,8 @@ func (c *Client) persist(ctx context.Context, ask func(began func()) error) erro
 	for {
 		err := ask(func() { reached, away, pause = true, false, firstPause })
 		switch {
+		case ctx.Err() != nil && !reached:
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !reached || !gone(err):

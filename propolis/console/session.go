@@ -146,6 +146,9 @@ func (s *Session) show(ctx context.Context, link *link) error {
 			if stream != nil {
 				stream.Close()
 			}
+			if !connected && err != nil {
+				return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			}
 			return context.Cause(ctx)
 		case err == nil:
 		case is[*LostError](err):

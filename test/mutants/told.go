@@ -69,6 +69,18 @@ func ofWhatIsTold() []Mutant {
 			Found: unit("propolis", "TestStrangeAnswersAreNotStates", "more than a lot"),
 		},
 		{
+			Name:    "another's machine is taken for the instance's",
+			Plant:   []Patch{{"propolis/client.go", "return i, c.Target.asked(c.Target.is(i))", "if MUTANT { return i, nil }; OLD"}},
+			Found:   By{"commands", "^TestPeersThatMisbehave$/propolis_get/another", "nothing names the peer", 0},
+			Besides: true,
+		},
+		{
+			Name:    "any JSON is an agent's answer",
+			Plant:   []Patch{{"agent/client/client.go", "err == nil && !tell {", "err == nil && !tell && !MUTANT {"}},
+			Found:   By{"commands", "^TestPeersThatMisbehave$/instance_stop.*agent/empty", "nothing names the peer", 0},
+			Besides: true,
+		},
+		{
 			Name:    "what is lost on the way to the control plane is not told again",
 			Plant:   []Patch{{"agent/bells.go", "case !nexus.Passing(err):", "case MUTANT || !nexus.Passing(err):"}},
 			Found:   unit("agent", "TestTheControlPlaneHearsOfTheLastState", "bells_test.go"),
