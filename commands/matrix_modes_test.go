@@ -318,10 +318,11 @@ func (s *scene) exactly(at string, told []string, denied bool) {
 }
 
 // up are the zones and VNICs of those of many instances that a verb has brought
-// up: they are what was asked for, and not left.
+// up, which is what was asked for, or has not begun to put down when it was stopped:
+// they are not left.
 func (s *scene) up() (names []string) {
 	s.t.Helper()
-	if !strings.HasPrefix(s.line, "instance ensure --all") {
+	if !strings.HasPrefix(s.line, "instance ensure --all") && !strings.HasPrefix(s.line, "instance stop --all") {
 		return nil
 	}
 	var list struct{ Items []shown }

@@ -284,6 +284,11 @@ func (v *victim) judge(where string, a answer) {
 		}
 	case v.dying.Crashed(), v.err.broken != nil: // nobody has heard anything
 	case a.exit == 130 && (s.alters || slices.Contains([]string{"bootstrap", "storage rekey"}, s.line)): // what was set stays so, and so do those of many that are done
+	case a.exit == 130 && strings.Contains(s.line, "--all"): // what is done stays so; with the others nothing was begun
+		if told := leftOf(s.t, a); len(told) > 0 {
+			s.t.Errorf("%s: exit 130, and %q is left", at, told)
+		}
+		s.exactly(at, nil, false)
 	case a.exit == 130 && !s.plain:
 		if told := leftOf(s.t, a); len(told) == 0 {
 			s.undone(at, a)
