@@ -35,6 +35,8 @@ type AskedError struct {
 // Error names who was asked.
 func (e *AskedError) Error() string { return "Propolis of " + e.Name + ": " + e.Err.Error() }
 
+func (*AskedError) Kind() fault.Kind { return fault.Failed }
+
 // Unwrap gives the cause.
 func (e *AskedError) Unwrap() error { return e.Err }
 
