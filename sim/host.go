@@ -70,14 +70,20 @@ func (h *simHost) change(ctx context.Context, c host.Command, call tools.Call) (
 		release() // a real child's locks are free before its end is known
 		ended <- end{reply, err}
 	})
+	dead := fmt.Errorf("%s: the caller was %w", c.Program, ErrKilled)
 	select {
 	case e := <-ended:
+		select {
+		case <-killed: // before that, and was not heard of
+			return host.Result{}, dead
+		default:
+		}
 		if errors.Is(e.err, context.Canceled) {
 			e.err = fmt.Errorf("%s: the simulated sled was closed: %w", c.Program, e.err)
 		}
 		return resultOf(c, e.reply), e.err
 	case <-killed:
-		return host.Result{}, fmt.Errorf("%s: the caller was %w", c.Program, ErrKilled)
+		return host.Result{}, dead
 	case <-ctx.Done():
 		return host.Result{}, &host.StillRunningError{PID: os.Getpid(), Command: c, Err: ctx.Err()}
 	}
