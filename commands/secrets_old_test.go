@@ -15,7 +15,7 @@ import (
 	"github.com/sledctl/sledctl/storage"
 )
 
-// The secrets of a machine, as they were written until 2026-12.
+// The secrets of a machine, as an earlier sledctl wrote them.
 const (
 	oldKey   = `{\"type\":\"volume\",\"id\":\"6f0f2f9f-7d3a-4d6e-8a55-0f5a1de3d1aa\",\"block_size\":512,\"sub_volumes\":[],\"read_only_parent\":null,\"key\":\"b2xkIHNlY3JldA==\"}`
 	oldWords = "b2xkIHNlY3JldA"
@@ -25,7 +25,7 @@ const (
 "data-backend":{"type":"crucible_storage_backend","component":{"request_json":"` + oldKey + `","readonly":false}}}}`
 )
 
-// Until 2026-12 secrets stood in the state file. Whoever writes next leaves no byte
+// An earlier sledctl kept secrets in the state file. Whoever writes next leaves no byte
 // of them there, nor in its history and what was set aside, wherever he is killed:
 // the next one does the rest. Nothing of the machine is lost.
 func TestSecretsLeaveTheStateFile(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 // recall is the record of a stranger that does not run, by its marks: as the
 // ledger had it, with a run of an earlier boot. Of what they do not tell, as those
-// made before 2026-12 do not, the defaults are taken, and nobody starts it before
+// of an earlier sledctl do not, the defaults are taken, and nobody starts it before
 // the operator has looked: see unsure. It is pure.
 func (s Settings) recall(c chooser, seen sighting, name string, propolisID uuid.UUID) (Record, error) {
 	r, err := s.remembered(c, seen, propolisID)
