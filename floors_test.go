@@ -81,6 +81,7 @@ func floors() map[string]room {
 		"sim/simtest/contract": {imports: []string{"dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
 		"test/lattice":         {imports: []string{"host", "sim", "sim/world"}, by: []string{}},                               // for tests
 		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                   // for tests
+		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                 // measures the code
 		"test/mutants":         {imports: []string{}, by: []string{}},                                                         // for tests
 		"sim/simtest":          {imports: []string{}, by: []string{}, machine: []use{useDial}},                                // for tests
 	}
