@@ -37,7 +37,12 @@ func ID(now time.Time, cause Cause, seed string) string {
 	return fmt.Sprintf("%s-%s-%x", now.UTC().Format(idTime), cause, sum[:4])
 }
 
-const idTime = "20060102T150405Z"
+// The time within an id. Until 0.1.0 ids had whole seconds, and an instance that
+// was started twice within one kept the evidence of the second start alone.
+const (
+	idTime    = "20060102T150405.000Z"
+	idSeconds = "20060102T150405Z"
+)
 
 // parseID reads what ID writes.
 func parseID(id string) (at time.Time, cause Cause, ok bool) {
@@ -45,7 +50,11 @@ func parseID(id string) (at time.Time, cause Cause, ok bool) {
 	if len(parts) != 3 || strings.Trim(parts[1], "abcdefghijklmnopqrstuvwxyz") != "" || len(parts[2]) != 8 || strings.Trim(parts[2], "0123456789abcdef") != "" {
 		return time.Time{}, "", false
 	}
-	at, err := time.Parse(idTime, parts[0])
+	layout := idTime
+	if len(parts[0]) == len(idSeconds) {
+		layout = idSeconds
+	}
+	at, err := time.Parse(layout, parts[0])
 	return at, Cause(parts[1]), err == nil && parts[1] != ""
 }
 

@@ -31,14 +31,17 @@ func moment() time.Time { return time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func TestIDsSayWhenAndWhy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "time"), 0).UTC()
+		at := time.UnixMilli(rapid.Int64Range(0, 4e12).Draw(t, "time")).UTC()
 		cause := rapid.SampledFrom([]Cause{Failed, StaleZone, Orphan, Removed, Requested}).Draw(t, "cause")
 		gotAt, gotCause, ok := parseID(ID(at, cause, rapid.String().Draw(t, "seed")))
 		if !ok || !gotAt.Equal(at) || gotCause != cause {
 			t.Errorf("%v %v %v", gotAt, gotCause, ok)
 		}
 	})
-	for _, bad := range []string{"", "x", "20250301T120000Z-failed", "20250301T120000Z-failed-0123456g", "20251301T120000Z-failed-01234567", "20250301T120000Z--01234567",
+	if at, _, ok := parseID("20250301T120000Z-failed-01234567"); !ok || !at.Equal(moment()) {
+		t.Errorf("an id of whole seconds is %v, %v", at, ok)
+	}
+	for _, bad := range []string{"", "x", "20250301T120000.5Z-failed-01234567", "20250301T120000Z-failed", "20250301T120000Z-failed-0123456g", "20251301T120000Z-failed-01234567", "20250301T120000Z--01234567",
 		"20250301T120000Z-../-01234567", "../20250301T120000Z-failed-01234567"} {
 		if _, _, ok := parseID(bad); ok {
 			t.Errorf("%q is an id", bad)

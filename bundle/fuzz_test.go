@@ -14,12 +14,14 @@ func FuzzParseID(f *testing.F) {
 	f.Add(ID(time.Unix(1e9, 0), StaleZone, "x"))
 	f.Add("20010909T014640Z-stale-00000000")
 	f.Add("20010909T014640Z--00000000")
+	f.Add("20010909T014640.5Z-stale-00000000")
 	f.Fuzz(func(t *testing.T, id string) {
 		at, cause, ok := parseID(id)
 		if !ok {
 			return
 		}
-		if again := at.UTC().Format(idTime) + "-" + string(cause) + id[len(id)-9:]; again != id {
+		rest := "-" + string(cause) + id[len(id)-9:]
+		if again := at.UTC().Format(idTime) + rest; again != id && at.UTC().Format(idSeconds)+rest != id {
 			t.Errorf("%q is read as %q", id, again)
 		}
 	})

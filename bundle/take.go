@@ -137,7 +137,7 @@ func (s Take) makeRoom(f host.Files, size int64) error {
 const Starts = 3
 
 // tries picks the bundles of earlier starts of the same instance that are one too
-// many beside this one, and those of the same second, which have its id.
+// many beside this one, and those of the same millisecond, which have its id.
 func (s Take) tries(oldestFirst []Bundle) []int {
 	_, cause, _ := parseID(s.ID)
 	if cause != Start {

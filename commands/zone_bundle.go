@@ -187,7 +187,7 @@ func newBundleGet(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get BUNDLE|ZONE [FILE]", Short: "Get a bundle, or the newest one of a zone",
 		Long: `Write a bundle, or the newest one of a zone, to a file, or to standard output if that is no terminal.`,
-		Example: `  sledctl zone bundle get 20250301T120000Z-orphan-6f9619ff web1.tar.gz
+		Example: `  sledctl zone bundle get 20250301T120000.000Z-orphan-6f9619ff web1.tar.gz
   sledctl zone bundle get propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff | tar xzOf - metadata.json`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: env.run(func(ctx context.Context, args []string) error { return runBundleGet(ctx, env, args) }),
