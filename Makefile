@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X main.version=$(VERSION)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-.PHONY: build test test-zfs demo bench lint cross docs soak race fuzz clean
+.PHONY: build test test-zfs demo bench lint cross docs soak race fuzz reached clean
 
 build: ## bin/sledctl for this machine
 	$(BUILD) -o bin/sledctl ./cmd/sledctl
@@ -66,6 +66,18 @@ soak-%:
 	@mkdir -p bin
 	$(if $(what),,$(error no part $*: want $(SOAK)))
 	SLEDCTL_SOAK=1 $(GO) test -count=1 -v -timeout 4h $(what) >bin/soak-$* 2>&1; was=$$?; grep -vE '^ *(=== |--- PASS)' bin/soak-$*; exit $$was
+
+# How much of the simulated sled the product's tests reach: those of all other
+# packages, those of the simulator against recorded answers of the real programs, and the scripts.
+reached: ## how much of sim/ the product's tests reach, and how the code is built; takes minutes
+	@rm -rf bin/reached && mkdir -p bin/reached/scripts
+	$(GO) build -cover -coverpkg=./sim/... -o bin/reached/sledctl ./cmd/sledctl
+	TEST_COVERED=$(CURDIR)/bin/reached/sledctl GOCOVERDIR=$(CURDIR)/bin/reached/scripts $(GO) test -count=1 -run '^TestScripts$$' ./commands
+	$(GO) tool covdata textfmt -i=bin/reached/scripts -o bin/reached/scripts.out
+	$(GO) test -count=1 -short -coverpkg=./sim/... -coverprofile=bin/reached/product.out $$($(GO) list ./... | grep -vE '/sim(/|$$)|/test/mutants$$') >bin/reached/said || { cat bin/reached/said; exit 1; }
+	$(GO) test -count=1 -coverpkg=./sim/... -coverprofile=bin/reached/samples.out -run 'Sample|Recorded' ./sim/... >/dev/null
+	@cat bin/reached/*.out >bin/reached/profile
+	@$(GO) run ./test/structure -reached bin/reached/profile
 
 clean:
 	rm -rf bin dist
