@@ -68,14 +68,15 @@ soak-%:
 	SLEDCTL_SOAK=1 $(GO) test -count=1 -v -timeout 4h $(what) >bin/soak-$* 2>&1; was=$$?; grep -vE '^ *(=== |--- PASS)' bin/soak-$*; exit $$was
 
 # How much of the simulated sled the product's tests reach: those of all other
-# packages, those of the simulator against recorded answers of the real programs, and the scripts.
+# packages, those of the simulator against recorded answers of the real programs, and the scripts (some of
+# which fail here: the programs that stand in for the host's commands are not told where to write).
 reached: ## how much of sim/ the product's tests reach, and how the code is built; takes minutes
 	@rm -rf bin/reached && mkdir -p bin/reached/scripts
-	$(GO) build -cover -coverpkg=./sim/... -o bin/reached/sledctl ./cmd/sledctl
-	TEST_COVERED=$(CURDIR)/bin/reached/sledctl GOCOVERDIR=$(CURDIR)/bin/reached/scripts $(GO) test -count=1 -run '^TestScripts$$' ./commands
+	$(GO) build -cover -coverpkg=./cmd/sledctl,./sim/... -o bin/reached/sledctl ./cmd/sledctl
+	-TEST_COVERED=$(CURDIR)/bin/reached/sledctl GOCOVERDIR=$(CURDIR)/bin/reached/scripts $(GO) test -count=1 -run '^TestScripts$$' ./commands
 	$(GO) tool covdata textfmt -i=bin/reached/scripts -o bin/reached/scripts.out
 	$(GO) test -count=1 -short -coverpkg=./sim/... -coverprofile=bin/reached/product.out $$($(GO) list ./... | grep -vE '/sim(/|$$)|/test/mutants$$') >bin/reached/said || { cat bin/reached/said; exit 1; }
-	$(GO) test -count=1 -coverpkg=./sim/... -coverprofile=bin/reached/samples.out -run 'Sample|Recorded' ./sim/... >/dev/null
+	$(GO) test -count=1 -coverpkg=./sim/... -coverprofile=bin/reached/samples.out -run 'Sample|Recorded|AsTheRealOne' ./sim/... >/dev/null
 	@cat bin/reached/*.out >bin/reached/profile
 	@$(GO) run ./test/structure -reached bin/reached/profile
 
