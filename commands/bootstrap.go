@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/bootstrap"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/terminal"
@@ -114,7 +115,7 @@ func addPart(shown []shownPart, p shownPart) []shownPart {
 func (e *Env) apart(ctx context.Context) {
 	s, env, err := e.instances(ctx)
 	if err == nil && host.Privileged(env.Host) == nil {
-		err = s.Apart(ctx, env)
+		err = instance.Apart(ctx, s.SecretDir, env)
 	}
 	if err != nil {
 		e.progress.warn(err)

@@ -100,7 +100,7 @@ func runLedgerImport(ctx context.Context, e *Env, o importOptions, name string) 
 		_, err = book.Update(ctx, decide)
 	}
 	if err == nil && !o.dryRun {
-		err = s.Apart(ctx, env) // of an export of an earlier sledctl
+		err = instance.Apart(ctx, s.SecretDir, env) // of an export of an earlier sledctl
 	}
 	if err != nil {
 		return err

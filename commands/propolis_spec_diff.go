@@ -126,8 +126,8 @@ func (e *Env) wantedMachine(ctx context.Context, sent shownSpec, args []string) 
 	if !d.Memory {
 		d.Spec.Board.MemoryMiB = sent.Spec.Board.MemoryMiB
 	}
-	if err := d.Check(s.ServerHere()); err != nil {
+	if err := d.Check(instance.ServerOf(s.Underlay)); err != nil {
 		return spec.InstanceSpec{}, err
 	}
-	return s.Asked(r, instance.Wanted{Machine: w.Machine}, sent.Spec)
+	return instance.AskedMachine(s.Underlay, r, instance.Wanted{Machine: w.Machine}, sent.Spec)
 }

@@ -119,7 +119,7 @@ func (e *Env) validate(ctx context.Context, file string, o specValidateOptions) 
 		if err != nil {
 			return nil, d, err
 		}
-		lost, err := instance.Settings{}.Lost(ctx, h, d.Spec)
+		lost, err := instance.LostFiles(ctx, h, d.Spec)
 		if err != nil {
 			return nil, d, err
 		}
@@ -133,5 +133,5 @@ func (e *Env) validate(ctx context.Context, file string, o specValidateOptions) 
 // look at it.
 func (e *Env) serverHere() (spec.Server, error) {
 	c, err := e.Config()
-	return instance.Settings{Underlay: c.Network.Underlay}.ServerHere(), err
+	return instance.ServerOf(c.Network.Underlay), err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/config"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/terminal"
@@ -87,7 +86,8 @@ func runReap(ctx context.Context, e *Env, f reapFlags) error {
 		return err
 	}
 	s := reapSettings(c)
-	s.Secrets = &instance.Settings{SecretDir: secretDir(c, env.Host)}
+	dir := secretDir(c, env.Host)
+	s.SecretDir = &dir
 	if f.all && !f.dry() && !f.yes {
 		if choice, err = e.agreeToAll(ctx, s, env, choice); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/google/uuid"
@@ -27,7 +28,7 @@ func (s Settings) Strangers(ctx context.Context, env operation.Env, view ledger.
 	if err := inv.Know(inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets); err != nil {
 		return nil, err
 	}
-	return s.strangers(view, inv)
+	return unrecordedZones(s.Names, view, inv)
 }
 
 // FindStranger picks the stranger that ref means: a zone, an instance's name or
@@ -45,7 +46,7 @@ func (s Settings) FindStranger(ctx context.Context, env operation.Env, all []Str
 		if one.ID != "" {
 			continue
 		}
-		seen, err := s.sight(ctx, env.Host, one, "")
+		seen, err := inspect(ctx, s.blueprint(), env.Host, one, "")
 		if err != nil {
 			silent = append(silent, err)
 		} else if id == strings.ToLower(seen.machine.Properties.ID) || ref == seen.machine.Properties.Name {
@@ -60,7 +61,7 @@ func (s Settings) FindStranger(ctx context.Context, env operation.Env, all []Str
 // c.Wanted.Name it is called so. Errors: *UnfitError; *ConflictError and those of
 // what others have taken; *operation.LockedError.
 func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Stranger, c Change) (Result, error) {
-	id, err := s.identify(ctx, env.Host, stranger)
+	id, err := identify(ctx, s.blueprint(), env.Host, stranger)
 	if err != nil {
 		return Result{}, err
 	}
@@ -73,19 +74,19 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Strange
 			if err != nil {
 				return sighting{}, err
 			}
-			seen, err = s.sight(ctx, h, stranger, boot)
+			seen, err = inspect(ctx, s.blueprint(), h, stranger, boot)
 			return seen, err
 		},
 		Decide: func(view ledger.View, seen sighting, at operation.Moment) (operation.Decision, error) {
 			if err := untouched(ctx, env, view, Subject(id), stranger.Zone.Name); err != nil {
 				return operation.Decision{}, err
 			}
-			d, r, err := s.adoption(view, seen, at, c.Wanted.Name)
+			d, r, err := adoption(s, view, seen, at, c.Wanted.Name)
 			result = r
 			return d, err
 		},
 	})
-	if differs := s.differs(seen, result); err == nil && env.Warn != nil && differs != "" {
+	if differs := specDifferences(s.Underlay, seen, result); err == nil && env.Warn != nil && differs != "" {
 		env.Warn(fmt.Errorf("instance %q is another machine when it is built anew: %s", result.Name, differs))
 	}
 	if err == nil && env.Warn != nil && result.ID != "" && seen.rests() && result.Wanted == WantedStopped {
@@ -99,11 +100,11 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Strange
 }
 
 // identify is the id of the instance that a stranger is.
-func (s Settings) identify(ctx context.Context, h host.Host, stranger Stranger) (string, error) {
+func identify(ctx context.Context, b blueprint, h host.Host, stranger Stranger) (string, error) {
 	if stranger.ID != "" {
 		return stranger.ID, nil
 	}
-	seen, err := s.sight(ctx, h, stranger, "")
+	seen, err := inspect(ctx, b, h, stranger, "")
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +116,7 @@ func (s Settings) identify(ctx context.Context, h host.Host, stranger Stranger) 
 }
 
 // adoption is pure.
-func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment, name string) (operation.Decision, Record, error) {
+func adoption(s Settings, view ledger.View, seen sighting, at operation.Moment, name string) (operation.Decision, Record, error) {
 	propolisID, named := s.Names.ParseZoneName(seen.Zone.Name)
 	if !named {
 		propolisID = uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" propolis"))
@@ -125,9 +126,9 @@ func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment,
 	if ValidateName(name) != nil {
 		name = "vm-" + id
 	}
-	r, err := s.record(seen, name, propolisID)
+	r, err := inspectedRecord(s.blueprint(), seen, name, propolisID)
 	if seen.rests() {
-		r, err = s.recall(s.chooser(view, seen.inv, at.ID, id), seen, name, propolisID)
+		r, err = recall(s, newChooser(s, view, seen.inv, at.ID, id), seen, name, propolisID)
 	}
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -142,7 +143,7 @@ func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment,
 		twice := Difference{Field: "zone", Is: old.Runs()[0].Zone, Wanted: seen.Zone.Name}
 		return operation.Decision{}, old, &ConflictError{Name: old.Name, Differences: []Difference{twice}}
 	}
-	if err := s.unreserved(view, r); err != nil {
+	if err := unreserved(view, r); err != nil {
 		return operation.Decision{}, Record{}, err
 	}
 	r.Generation, r.Updated, r.Protected = old.Generation+1, at.Now, old.Protected
@@ -153,7 +154,7 @@ func (s Settings) adoption(view ledger.View, seen sighting, at operation.Moment,
 }
 
 // unreserved refuses a record that would take what another instance has.
-func (s Settings) unreserved(view ledger.View, r Record) error {
+func unreserved(view ledger.View, r Record) error {
 	for _, d := range r.Spec.Disks {
 		other, err := diskOwner(view, d)
 		if err != nil {
@@ -183,12 +184,12 @@ func (s Settings) unreserved(view ledger.View, r Record) error {
 	return nil
 }
 
-// differs says in what the machine is another than sledctl would have built.
-func (s Settings) differs(seen sighting, r Record) string {
+// specDifferences says in what the machine is another than sledctl would have built.
+func specDifferences(underlay netip.Prefix, seen sighting, r Record) string {
 	if r.Run == nil || seen.machine.Spec == nil {
 		return ""
 	}
-	built, err := s.request(r)
+	built, err := ensureRequest(underlay, r)
 	if err != nil {
 		return err.Error()
 	}

@@ -21,7 +21,7 @@ import (
 
 // Apart puts the secrets apart that stand in the state file. Where none do,
 // nothing is written, and little is read.
-func (s Settings) Apart(ctx context.Context, env operation.Env) error {
+func Apart(ctx context.Context, fallback string, env operation.Env) error {
 	book, err := env.Ledger(ctx)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (s Settings) Apart(ctx context.Context, env operation.Env) error {
 		}
 		var facts []ledger.Fact
 		for _, id := range exposed(view) {
-			own, err := s.apart(ctx, env, view, inv, id)
+			own, err := sealRecord(ctx, fallback, env, view, inv, id)
 			if err != nil {
 				return nil, err
 			}
@@ -47,15 +47,15 @@ func (s Settings) Apart(ctx context.Context, env operation.Env) error {
 	return nil
 }
 
-// apartOrWarn is Apart for who is about to change something else.
-func (s Settings) apartOrWarn(ctx context.Context, env operation.Env, dryRun bool) {
+// purgeSecrets is Apart for who is about to change something else.
+func purgeSecrets(ctx context.Context, fallback string, env operation.Env, dryRun bool) {
 	if dryRun || host.Privileged(env.Host) != nil {
 		return
 	}
 	if _, err := env.Ledger(ctx); err != nil {
 		return // the change says so
 	}
-	if err := s.Apart(ctx, env); err != nil && env.Warn != nil {
+	if err := Apart(ctx, fallback, env); err != nil && env.Warn != nil {
 		env.Warn(err)
 	}
 }
@@ -73,9 +73,9 @@ func exposed(view ledger.View) []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// apart writes the secrets of an instance into a file, and gives the facts that
+// sealRecord writes the secrets of an instance into a file, and gives the facts that
 // have their digests.
-func (s Settings) apart(ctx context.Context, env operation.Env, view ledger.View, inv *inventory.Inventory, id string) ([]ledger.Fact, error) {
+func sealRecord(ctx context.Context, fallback string, env operation.Env, view ledger.View, inv *inventory.Inventory, id string) ([]ledger.Fact, error) {
 	r, known, err := Load(view, id)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s Settings) apart(ctx context.Context, env operation.Env, view ledger.View
 	}
 	machine, secrets := r.Spec.Machine.Unseal(v.Held).Seal(v.Key)
 	r.Spec.Machine = &machine
-	r, ahead, err := s.keeping(r, Seen{Inv: inv, Vault: v}, secrets, operation.Moment{ID: env.Draw()})
+	r, ahead, err := keepingSecrets(fallback, r, Seen{Inv: inv, Vault: v}, secrets, operation.Moment{ID: env.Draw()})
 	for _, a := range ahead {
 		err = errors.Join(err, a.Step.Do(ctx, env.Host))
 	}

@@ -41,10 +41,10 @@ func (e *NotArrivedError) Hint() string {
 	return "on the source, sledctl instance migrate " + e.Name + " tries it again"
 }
 
-// passes says whether a verb on the way up may go on, as far as migrations go.
+// checkMigration says whether a verb on the way up may go on, as far as migrations go.
 // Errors: *MigratingError; *MovedError; *NotArrivedError for an arrival that is
 // none; *ConflictError for one of what is here already.
-func (s Settings) passes(old Record, known bool, seen Seen, c Change) error {
+func checkMigration(old Record, known bool, seen Seen, c Change) error {
 	m := old.Migration
 	switch {
 	case !known:
@@ -66,7 +66,7 @@ func (s Settings) passes(old Record, known bool, seen Seen, c Change) error {
 	case c.Only != "":
 		return &MigratingError{Name: old.Name, Migration: *m}
 	}
-	at := s.arrived(old, seen)
+	at := whereArrived(old, seen)
 	another := c.From != nil && c.From.ID != m.ID
 	switch {
 	case another && (at == onTheWay || at == atTarget):
@@ -81,10 +81,10 @@ func (s Settings) passes(old Record, known bool, seen Seen, c Change) error {
 
 // arriving is the migration and the run that the next record has. A machine that
 // has come is as any other from then on.
-func (s Settings) arriving(old Record, seen Seen, c Change) (*Migration, *Run) {
+func arriving(old Record, seen Seen, c Change) (*Migration, *Run) {
 	m := old.Migration
 	switch {
-	case m.arrives() && old.Run != nil && s.arrived(old, seen) == atTarget:
+	case m.arrives() && old.Run != nil && whereArrived(old, seen) == atTarget:
 		run := *old.Run
 		run.Migration = m.ID
 		return nil, &run
@@ -94,22 +94,22 @@ func (s Settings) arriving(old Record, seen Seen, c Change) (*Migration, *Run) {
 	return m, old.Run
 }
 
-// arrival is the step by which the machine comes; nil for one that is made here.
-func (s Settings) arrival(next Record, seen Seen, p progress, c Change) (*propolis.Arrive, error) {
+// arrivalStep is the step by which the machine comes; nil for one that is made here.
+func arrivalStep(b blueprint, next Record, seen Seen, p progress, c Change) (*propolis.Arrive, error) {
 	if !next.Migration.arrives() {
 		return nil, nil
 	}
-	step := &propolis.Arrive{Target: s.target(next), Secrets: opener(next), ID: next.Migration.ID, Tell: c.Tell}
+	step := &propolis.Arrive{Target: targetOf(b, next), Secrets: opener(next), ID: next.Migration.ID, Tell: c.Tell}
 	if p.ensured {
 		return step, nil
 	}
-	return step, s.incoming(next, seen, step)
+	return step, incoming(b.Underlay, next, seen, step)
 }
 
-// spares says whether what would be taken away is left alone: with c.Arrival, all
+// spared says whether what would be taken away is left alone: with c.Arrival, all
 // but that arrival. A machine that is on its way, or may be the only one, is no
 // verb's to end. Departed is what is left of one that is gone.
-func (s Settings) spares(old, next Record, seen Seen, c Change) (bool, error) {
+func spared(old, next Record, seen Seen, c Change) (bool, error) {
 	m := old.Migration
 	switch {
 	case c.Arrival != "" && (!m.arrives() || m.ID != c.Arrival):
@@ -121,7 +121,7 @@ func (s Settings) spares(old, next Record, seen Seen, c Change) (bool, error) {
 	}
 	vm := seen.Inside.VM
 	unseen := seen.Inside.Err != nil || vm.Err != nil && !isNoInstance(vm.Err)
-	switch at := s.arrived(old, seen); {
+	switch at := whereArrived(old, seen); {
 	case at == onTheWay:
 		return false, &MigratingError{old.Name, *m, "its memory moves, and nothing calls it back"}
 	case at == atTarget && c.Arrival != "":
@@ -136,8 +136,8 @@ func (s Settings) spares(old, next Record, seen Seen, c Change) (bool, error) {
 	return false, nil
 }
 
-// unarrived takes away what there is of an arrival that has come to nothing.
-func (s Settings) unarrived(ctx context.Context, env operation.Env, id string, c Change, result Result, err error) (Result, error) {
+// undoArrival takes away what there is of an arrival that has come to nothing.
+func undoArrival(ctx context.Context, s Settings, env operation.Env, id string, c Change, result Result, err error) (Result, error) {
 	not, known := errors.AsType[*NotArrivedError](err)
 	failed, ended := errors.AsType[*propolis.MigrationError](err)
 	if !known && !ended || c.DryRun || c.Keep {

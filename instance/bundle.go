@@ -14,11 +14,11 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// evidence takes a bundle of a run's zone before the zone goes, where something
+// keepEvidence takes a bundle of a run's zone before the zone goes, where something
 // went wrong with it: nobody asks what a healthy instance's logs said that is
 // stopped. It is a courtesy: a bundle that cannot be taken keeps no zone.
-func (s Settings) evidence(r Record, seen Seen, at operation.Moment) []plan.Action {
-	cause, reason := s.wentWrong(r, seen)
+func keepEvidence(s Settings, r Record, seen Seen, at operation.Moment) []plan.Action {
+	cause, reason := wentWrong(s.blueprint(), r, seen)
 	if cause == "" {
 		return nil
 	}
@@ -30,11 +30,11 @@ func (s Settings) evidence(r Record, seen Seen, at operation.Moment) []plan.Acti
 	return []plan.Action{bundleOf(step)}
 }
 
-// witnesses has those steps of a start that fail inside the zone tell why: the
+// addEvidence has those steps of a start that fail inside the zone tell why: the
 // zone's logs are quoted, and it is kept a bundle of, before it is taken away. A
 // machine's server says what it does in the log of its service.
-func (s Settings) witnesses(r Record, stages map[Stage][]plan.Action, seen Seen, at operation.Moment) {
-	run, server := *r.Run, smf.LogFile(s.service(r))
+func addEvidence(s Settings, r Record, stages map[Stage][]plan.Action, seen Seen, at operation.Moment) {
+	run, server := *r.Run, smf.LogFile(serviceFMRI(s.blueprint(), r))
 	for stage, log := range map[Stage]string{StageBoot: smf.LogDir, StageStart: server, StageEnsure: server, StageRun: server} {
 		for i := range stages[stage] {
 			a := &stages[stage][i]
@@ -53,9 +53,9 @@ func bundleOf(step bundle.Take) plan.Action {
 	}
 }
 
-// untold says what goes without a word of what is there.
-func (s Settings) untold(r Record, seen Seen) []error {
-	return append(s.unkept(r, seen), unasked(r, seen)...)
+// teardownWarnings says what goes without a word of what is there.
+func teardownWarnings(b blueprint, r Record, seen Seen) []error {
+	return append(unkept(b, r, seen), unasked(r, seen)...)
 }
 
 // unasked says that a machine is not asked to stop, since nobody who can be believed
@@ -69,8 +69,8 @@ func unasked(r Record, seen Seen) []error {
 }
 
 // unkept says that there is no place for what a zone that goes could tell.
-func (s Settings) unkept(r Record, seen Seen) []error {
-	if cause, _ := s.wentWrong(r, seen); cause == "" || seen.Nowhere == nil {
+func unkept(b blueprint, r Record, seen Seen) []error {
+	if cause, _ := wentWrong(b, r, seen); cause == "" || seen.Nowhere == nil {
 		return nil
 	}
 	return []error{fmt.Errorf("nothing is kept of zone %s: %w", r.Run.Zone, seen.Nowhere)}
@@ -78,12 +78,12 @@ func (s Settings) unkept(r Record, seen Seen) []error {
 
 // wentWrong is why a bundle of a run's zone is worth its room; no cause: it is
 // not, or there is no zone that was ever installed.
-func (s Settings) wentWrong(r Record, seen Seen) (bundle.Cause, string) {
+func wentWrong(b blueprint, r Record, seen Seen) (bundle.Cause, string) {
 	if r.Run == nil {
 		return "", ""
 	}
 	z, there := seen.Inv.Zone(r.Run.Zone)
-	status := s.status(r, seen)
+	status := statusIn(b, r, seen)
 	reason := cmp.Or(status.Reason, "the instance is "+status.State)
 	switch {
 	case !there, z.State == zone.Configured:

@@ -44,11 +44,11 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 				r.Run.Ensured = true
 			}
 			c.change(&seen, &r)
-			p, err := plan.Plan{Actions: s.down(r, seen, moment("m"), StopTime)}.Sorted()
+			p, err := plan.Plan{Actions: teardown(s, r, seen, moment("m"), StopTime)}.Sorted()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told := s.unkept(r, seen); len(told) != c.told {
+			if told := unkept(s.blueprint(), r, seen); len(told) != c.told {
 				t.Errorf("told: %v", told)
 			}
 			var taken []bundle.Take

@@ -38,7 +38,7 @@ type chooser struct {
 	strangers []Stranger
 }
 
-func (s Settings) chooser(view ledger.View, inv *inventory.Inventory, intent, self string) chooser {
+func newChooser(s Settings, view ledger.View, inv *inventory.Inventory, intent, self string) chooser {
 	c := chooser{Settings: s, view: view, inv: inv, intent: intent, self: self, taken: map[string]bool{}, leaving: map[string]bool{}}
 	for _, open := range operation.Open(view) {
 		if open.Subject == Subject(self) {

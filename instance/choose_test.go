@@ -189,7 +189,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 					here.Pools[i] = s.change
 				}
 			}
-			choose := c.chooser(operationtest.Book(t, s.facts...), here.look().Inv, "i", someID)
+			choose := newChooser(c, operationtest.Book(t, s.facts...), here.look().Inv, "i", someID)
 			if got, err := choose.pool(); err != nil || got != s.want {
 				t.Errorf("%s, %v", got, err)
 			}
@@ -197,7 +197,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 	}
 	c := settings()
 	c.Pools = []string{"tank"}
-	if _, err := c.chooser(operationtest.Book(t), prepared().look().Inv, "i", someID).pool(); !errors.Is(err, ErrNoPool) {
+	if _, err := newChooser(c, operationtest.Book(t), prepared().look().Inv, "i", someID).pool(); !errors.Is(err, ErrNoPool) {
 		t.Errorf("without any: %v", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 func TestTheSameIntentChoosesTheSame(t *testing.T) {
 	c := settings()
 	choose := func(id string) Record {
-		_, r, err := c.decide(operationtest.Book(t), prepared().look(), moment(id), c.ID("web1"), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
+		_, r, err := decide(c, operationtest.Book(t), prepared().look(), moment(id), c.ID("web1"), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestNoTwoInstancesGetTheSame(t *testing.T) {
 		for i := range rapid.IntRange(2, 8).Draw(t, "instances") {
 			w := web(i)
 			w.NICs = make([]NIC, rapid.IntRange(0, 2).Draw(t, "nics"))
-			d, r, err := c.decide(operationtest.Book(t, facts...), here.look(), moment(fmt.Sprint(i)), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+			d, r, err := decide(c, operationtest.Book(t, facts...), here.look(), moment(fmt.Sprint(i)), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // decide turns wanted, recorded and seen into a plan. It is pure.
-func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id string, c Change) (operation.Decision, Record, error) {
+func decide(s Settings, view ledger.View, seen Seen, at operation.Moment, id string, c Change) (operation.Decision, Record, error) {
 	old, known, err := Load(view, id)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -22,29 +22,29 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	if c.Known && !known { // it was deleted meanwhile
 		return operation.Decision{}, Record{}, &NotFoundError{Name: c.Wanted.Ref}
 	}
-	if err := s.passes(old, known, seen, c); err != nil {
+	if err := checkMigration(old, known, seen, c); err != nil {
 		return operation.Decision{}, old, err
 	}
-	choose, name, err := s.begin(view, seen, at, id, c)
+	choose, name, err := beginBringUp(s, view, seen, at, id, c)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
 	wanted, fresh := c.Wanted.withSealed(seen.Vault.Key)
 	c.Wanted = wanted
-	next, err := s.next(choose, seen, old, known, id, name, c)
+	next, err := nextRecord(s, choose, seen, old, known, id, name, c)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
 	if err := seen.checkDisks(next.Spec.Disks); err != nil {
 		return operation.Decision{}, old, err
 	}
-	next, ahead, err := s.keeping(next, seen, fresh, at)
+	next, ahead, err := keepingSecrets(s.SecretDir, next, seen, fresh, at)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
-	d, r, err := s.ways(choose, old, next, seen, at, c)
+	d, r, err := planBringUp(s, choose, old, next, seen, at, c)
 	if err == nil {
-		err = s.checkSecrets(r, seen, fresh, d.Plan.Actions)
+		err = checkSecrets(s.Underlay, r, seen, fresh, d.Plan.Actions)
 	}
 	d.Ahead = ahead
 	d.Behind = dropping(next.Name, r.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
@@ -52,20 +52,20 @@ func (s Settings) decide(view ledger.View, seen Seen, at operation.Moment, id st
 	return d, r, err
 }
 
-// begin is where every way up begins: who chooses, and what the instance is
+// beginBringUp is where every way up begins: who chooses, and what the instance is
 // called. One that runs and is not recorded is an *UnadoptedError.
-func (s Settings) begin(view ledger.View, seen Seen, at operation.Moment, id string, c Change) (chooser, string, error) {
-	kind, err := s.ready(seen)
+func beginBringUp(s Settings, view ledger.View, seen Seen, at operation.Moment, id string, c Change) (chooser, string, error) {
+	kind, err := checkPrepared(s, seen)
 	if err != nil {
 		return chooser{}, "", err
 	}
-	_, name, err := s.identity(view, c.Wanted)
+	_, name, err := identityOf(s.Namespace, view, c.Wanted)
 	if err != nil {
 		return chooser{}, "", err
 	}
-	choose := s.chooser(view, seen.Inv, at.ID, id)
-	choose.packing = s.packing(kind)
-	if choose.strangers, err = s.strangers(view, seen.Inv); err != nil {
+	choose := newChooser(s, view, seen.Inv, at.ID, id)
+	choose.packing = packagingFor(s.blueprint(), kind)
+	if choose.strangers, err = unrecordedZones(s.Names, view, seen.Inv); err != nil {
 		return chooser{}, "", err
 	}
 	for _, one := range choose.strangers {
@@ -76,9 +76,9 @@ func (s Settings) begin(view ledger.View, seen Seen, at operation.Moment, id str
 	return choose, name, nil
 }
 
-// ready says whether the host has what every instance needs, and how Propolis
+// checkPrepared says whether the host has what every instance needs, and how Propolis
 // comes into zones that are made now.
-func (s Settings) ready(seen Seen) (packaging.Kind, error) {
+func checkPrepared(s Settings, seen Seen) (packaging.Kind, error) {
 	kind, err := s.Propolis.Packaging.Decide(seen.Packaging)
 	if err != nil {
 		return "", err
@@ -151,8 +151,8 @@ func (*BootromError) Kind() fault.Kind { return fault.Refused }
 // Hint says where it is set.
 func (e *BootromError) Hint() string { return "propolis.bootrom says which file it is" }
 
-// next is the record as it shall be, its run not yet chosen.
-func (s Settings) next(choose chooser, seen Seen, old Record, known bool, id, name string, c Change) (Record, error) {
+// nextRecord is the record as it shall be, its run not yet chosen.
+func nextRecord(s Settings, choose chooser, seen Seen, old Record, known bool, id, name string, c Change) (Record, error) {
 	next := old
 	if !known {
 		next = Record{ID: id, Control: choose.mac("control")}
@@ -161,7 +161,7 @@ func (s Settings) next(choose chooser, seen Seen, old Record, known bool, id, na
 		return Record{}, &EndingError{Name: old.Name}
 	}
 	next.Name, next.Wanted, next.Ending = name, WantedRunning, nil
-	next.Migration, next.Run = s.arriving(old, seen, c)
+	next.Migration, next.Run = arriving(old, seen, c)
 	if c.Protect != nil {
 		next.Protected = *c.Protect
 	}
@@ -170,7 +170,7 @@ func (s Settings) next(choose chooser, seen Seen, old Record, known bool, id, na
 		return Record{}, err
 	}
 	wanted := c.Wanted.apply(old.Spec)
-	if err := s.checkMachine(c.Wanted, wanted, seen); err != nil {
+	if err := checkMachine(s, c.Wanted, wanted, seen); err != nil {
 		return Record{}, err
 	}
 	spec, err := choose.resolve(id, wanted)
@@ -211,12 +211,12 @@ func (s Seen) lacks(d Disk) (want string) {
 	return ""
 }
 
-// ways chooses between going on with the recorded run and beginning another,
+// planBringUp chooses between going on with the recorded run and beginning another,
 // and puts the plan together.
-func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation.Moment, c Change) (operation.Decision, Record, error) {
-	goOn, err := s.goesOn(old, next, seen, c)
+func planBringUp(s Settings, choose chooser, old, next Record, seen Seen, at operation.Moment, c Change) (operation.Decision, Record, error) {
+	goOn, err := canResume(s.blueprint(), old, next, seen, c)
 	if err == nil && !goOn && c.Only != "" && old.Run != nil && old.Run.Ensured {
-		err = &BrokenError{Name: old.Name, Status: s.status(old, seen)}
+		err = &BrokenError{Name: old.Name, Status: statusIn(s.blueprint(), old, seen)}
 	}
 	if err == nil && !goOn && old.VMM != nil && old.Run != nil && !old.Run.Ensured {
 		err = &UnmadeError{Name: old.Name}
@@ -230,7 +230,7 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 		if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
 			return operation.Decision{}, old, err
 		}
-		clearing, next.Leaving, decision.Warn = s.down(old, seen, at, c.grace()), old.Runs(), s.untold(old, seen)
+		clearing, next.Leaving, decision.Warn = teardown(s, old, seen, at, c.grace()), old.Runs(), teardownWarnings(s.blueprint(), old, seen)
 		if next.Run, err = choose.run(next, old.chosen(), seen.Boot); err != nil {
 			return operation.Decision{}, old, err
 		}
@@ -240,9 +240,9 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	}
 	var p progress
 	if goOn {
-		p = s.progress(next, seen)
+		p = progressOf(s.blueprint(), next, seen)
 	} else {
-		p = progress{vnics: map[string]bool{}, wide: s.wide(*next.Run, seen.Inv)}
+		p = progress{vnics: map[string]bool{}, wide: linkHasMTU(s.blueprint(), *next.Run, seen.Inv)}
 	}
 	if goOn && seen.unreachable(*old.Run, p) {
 		p.ensured, decision.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
@@ -250,16 +250,16 @@ func (s Settings) ways(choose chooser, old, next Record, seen Seen, at operation
 	if goOn && !p.installed && cloneLeft(*old.Run, seen) { // of a clone that was undone: another's would get other names beside them
 		clearing = append(clearing, removeSnapshots(*old.Run))
 	}
-	arrive, err := s.arrival(next, seen, p, c)
+	arrive, err := arrivalStep(s.blueprint(), next, seen, p, c)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
 	decision.Plan.Drawn = drawnFor(old, next, c.Wanted)
-	stages, err := s.up(next, p, arrive)
+	stages, err := bringUpActions(s.blueprint(), next, p, arrive)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
-	s.witnesses(next, stages, seen, at)
+	addEvidence(s, next, stages, seen, at)
 	actions, err := pick(stages, c.Only)
 	if err != nil {
 		return operation.Decision{}, old, err

@@ -74,7 +74,7 @@ func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change Change
 	if change.Verb == "" {
 		change.Verb = "instance ensure"
 	}
-	return c.decide(view, s.look(), moment("decided"), c.ID("web1"), change)
+	return decide(c, view, s.look(), moment("decided"), c.ID("web1"), change)
 }
 
 // Without its own link the global zone would wait in vain for Propolis.
@@ -223,7 +223,7 @@ func TestTheDatasetOfAnImageIsDestroyedBehindItsZone(t *testing.T) {
 		} else {
 			here.zone(r.Run.Zone).State = state
 		}
-		d := operation.Decision{Plan: plan.Plan{Actions: c.down(r, here.look(), moment("down"), StopTime)}}
+		d := operation.Decision{Plan: plan.Plan{Actions: teardown(c, r, here.look(), moment("down"), StopTime)}}
 		got := told(t, d, r.Run)
 		slices.Sort(got)
 		slices.Sort(want)
@@ -438,7 +438,7 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	for _, point := range []int{atConfigured, atInstalled, atBooted, atRunning} {
-		p, err := plan.Plan{Actions: c.down(r, prepared().bring(c, r, point).look(), operation.Moment{}, StopTime)}.Sorted()
+		p, err := plan.Plan{Actions: teardown(c, r, prepared().bring(c, r, point).look(), operation.Moment{}, StopTime)}.Sorted()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -672,7 +672,7 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 			zfs.Dataset{Name: old.Run.Dataset + "x", Type: "filesystem"}, zfs.Dataset{Name: baseZone().Dataset + "@other_snap", Type: "snapshot"})
 
 		facts, _ := old.replaces(Record{})
-		d, next, err := c.decide(operationtest.Book(t, facts...), here.look(), moment("m"), id, Change{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
+		d, next, err := decide(c, operationtest.Book(t, facts...), here.look(), moment("m"), id, Change{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
 		if err != nil {
 			return // refused: nothing is touched
 		}

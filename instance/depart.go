@@ -59,23 +59,23 @@ type Departed struct {
 // target refused, the machine being where it was; *AstrayError where it cannot be
 // told.
 func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (Departed, error) {
-	r, err := s.find(ctx, env, Change{Wanted: Wanted{Ref: c.Ref}, DryRun: c.DryRun})
+	r, err := findRecorded(ctx, s, env, Change{Wanted: Wanted{Ref: c.Ref}, DryRun: c.DryRun})
 	if err != nil {
 		return Departed{}, err
 	}
 	d := Departed{Record: r}
 	if r.Migration == nil && c.Target != nil && !c.DryRun && !c.Cancel {
-		if err := s.rehearse(ctx, env.Host, r, c); err != nil {
+		if err := rehearse(ctx, s, env.Host, r, c); err != nil {
 			return d, err
 		}
 	}
-	first, err := s.send(ctx, env, r.ID, c, &d)
+	first, err := sendOperation(ctx, s, env, r.ID, c, &d)
 	d.Reports = append(d.Reports, first)
 	if err != nil || c.Cancel {
 		return d, err
 	}
 	none := time.Duration(0)
-	last, err := s.takeDown(ctx, env, Change{Verb: c.Verb, Wanted: Wanted{Ref: r.ID}, Grace: &none, DryRun: c.DryRun, departed: true},
+	last, err := takeDown(ctx, s, env, Change{Verb: c.Verb, Wanted: Wanted{Ref: r.ID}, Grace: &none, DryRun: c.DryRun, departed: true},
 		func(Record, operation.Moment) (Record, error) { return Record{}, nil })
 	d.Reports = append(d.Reports, last.Report)
 	if _, gone := errors.AsType[*NotFoundError](err); gone { // another run has done it
@@ -86,19 +86,19 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 
 // rehearse asks the target whether it could take the machine, before anything is
 // written down on either side.
-func (s Settings) rehearse(ctx context.Context, h host.Host, r Record, c Departure) error {
+func rehearse(ctx context.Context, s Settings, h host.Host, r Record, c Departure) error {
 	if r.Run == nil || !r.Run.Ensured {
 		return nil // refused for that, and by who has looked
 	}
-	if problems, err := s.staying(r, c.Shared); err != nil || len(problems) > 0 {
+	if problems, err := staying(s.Underlay, r, c.Shared); err != nil || len(problems) > 0 {
 		return err // the same
 	}
-	document, err := s.whole(h.Files(), r)
+	document, err := completeDocument(s, h.Files(), r)
 	if err != nil {
 		return err
 	}
 	m := Migration{ID: uuid.Nil.String(), Target: c.Target}
-	step := send{name: r.Name, id: r.ID, migration: m, target: s.target(r), run: c.Run}
+	step := send{name: r.Name, id: r.ID, migration: m, target: targetOf(s.blueprint(), r), run: c.Run}
 	target, err := step.at(ctx, h)
 	if err != nil {
 		return err
@@ -115,13 +115,13 @@ func (s Settings) rehearse(ctx context.Context, h host.Host, r Record, c Departu
 	return nil
 }
 
-// send is the first operation.
-func (s Settings) send(ctx context.Context, env operation.Env, id string, c Departure, d *Departed) (operation.Report, error) {
+// sendOperation is the first operation.
+func sendOperation(ctx context.Context, s Settings, env operation.Env, id string, c Departure, d *Departed) (operation.Report, error) {
 	return operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
-		Look: s.lookAt(env, id),
+		Look: lookAt(s, env, id),
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
-			if err := s.free(ctx, env, view, id); err != nil {
+			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}
 			old, err := recordOf(view, id, c.Ref)
@@ -129,7 +129,7 @@ func (s Settings) send(ctx context.Context, env operation.Env, id string, c Depa
 				return operation.Decision{}, err
 			}
 			d.Record = old
-			decision, next, err := s.departure(old, seen, at, c, func(there []byte) { d.There = there })
+			decision, next, err := departure(s, old, seen, at, c, func(there []byte) { d.There = there })
 			if next.Migration != nil {
 				d.Peer = next.Migration.Peer()
 			}
@@ -139,8 +139,8 @@ func (s Settings) send(ctx context.Context, env operation.Env, id string, c Depa
 }
 
 // departure is pure.
-func (s Settings) departure(old Record, seen Seen, at operation.Moment, c Departure, told func([]byte)) (operation.Decision, Record, error) {
-	next, err := s.departing(old, seen, at, c)
+func departure(s Settings, old Record, seen Seen, at operation.Moment, c Departure, told func([]byte)) (operation.Decision, Record, error) {
+	next, err := departing(s.blueprint(), old, seen, at, c)
 	if err != nil || next.Migration.Departed {
 		return operation.Decision{}, next, err
 	}
@@ -149,8 +149,8 @@ func (s Settings) departure(old Record, seen Seen, at operation.Moment, c Depart
 		return operation.Decision{}, old, err
 	}
 	step := send{
-		name: old.Name, id: old.ID, migration: *next.Migration, target: s.target(old), document: document,
-		whole: func(files host.Files) ([]byte, error) { return s.whole(files, old) },
+		name: old.Name, id: old.ID, migration: *next.Migration, target: targetOf(s.blueprint(), old), document: document,
+		whole: func(files host.Files) ([]byte, error) { return completeDocument(s, files, old) },
 		run:   c.Run, cancel: c.Cancel, alone: c.Yes, tell: c.Tell, told: told,
 	}
 	gone, stays := next, next
@@ -174,7 +174,7 @@ func (s Settings) departure(old Record, seen Seen, at operation.Moment, c Depart
 
 // departing is the record of a machine that goes. A try after one that has failed
 // has an id of its own; one whose end is not known goes on under the same.
-func (s Settings) departing(old Record, seen Seen, at operation.Moment, c Departure) (Record, error) {
+func departing(b blueprint, old Record, seen Seen, at operation.Moment, c Departure) (Record, error) {
 	m := old.Migration
 	next := old
 	next.Generation, next.Updated = old.Generation+1, at.Now
@@ -188,7 +188,7 @@ func (s Settings) departing(old Record, seen Seen, at operation.Moment, c Depart
 		return old, ErrNoTarget
 	case m == nil:
 		next.Migration = &Migration{ID: fresh, Target: c.Target}
-		return next, s.movable(old, seen, c)
+		return next, checkMovable(b, old, seen, c)
 	case c.Target != nil && !slices.Equal(c.Target, m.Target):
 		return old, &MigratingError{Name: old.Name, Migration: *m}
 	case m.Departed && c.Cancel:
@@ -200,11 +200,11 @@ func (s Settings) departing(old Record, seen Seen, at operation.Moment, c Depart
 		return next, nil
 	}
 	next.Migration = &Migration{ID: fresh, Target: m.Target}
-	return next, s.movable(old, seen, c)
+	return next, checkMovable(b, old, seen, c)
 }
 
-// movable refuses what cannot be migrated, before anything is.
-func (s Settings) movable(old Record, seen Seen, c Departure) error {
+// checkMovable refuses what cannot be migrated, before anything is.
+func checkMovable(b blueprint, old Record, seen Seen, c Departure) error {
 	if seen.Inside.Err != nil {
 		return &UnseenError{Name: old.Name, Err: seen.Inside.Err}
 	}
@@ -212,9 +212,9 @@ func (s Settings) movable(old Record, seen Seen, c Departure) error {
 		return &MovedError{old.Name, id}
 	}
 	if vm := seen.Inside.VM; old.Run == nil || !old.Run.Ensured || vm.ID != old.ID || vm.State != propolis.StateRunning {
-		return s.mustRun(old, seen)
+		return mustRun(b, old, seen)
 	}
-	problems, err := s.staying(old, c.Shared)
+	problems, err := staying(b.Underlay, old, c.Shared)
 	if err == nil && len(problems) > 0 {
 		err = &UnmovableError{old.Name, problems}
 	}

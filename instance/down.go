@@ -13,16 +13,16 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// down lists what takes an instance's runs away, from what was seen of them:
+// teardown lists what takes an instance's runs away, from what was seen of them:
 // the VM, the zone, its VNICs, its datasets, and the snapshots that its clone
 // left on the base. What is not there needs nothing. What a zone that failed
 // can tell is kept first.
-func (s Settings) down(r Record, seen Seen, at operation.Moment, grace time.Duration) []plan.Action {
+func teardown(s Settings, r Record, seen Seen, at operation.Moment, grace time.Duration) []plan.Action {
 	actions := leaving(r, seen)
 	if r.Run == nil {
 		return actions
 	}
-	kept, vm := s.evidence(r, seen, at), s.downVM(r, seen, grace)
+	kept, vm := keepEvidence(s, r, seen, at), stopVM(s.blueprint(), r, seen, grace)
 	if len(kept) > 0 && len(vm) > 0 {
 		vm[0].After = append(vm[0].After, kept[0].ID)
 	}
@@ -69,10 +69,10 @@ func downRun(run Run, others []VNIC, seen Seen, before string) []plan.Action {
 // under it: what the sled agent allows (omicron, sled-agent/src/instance.rs).
 const StopTime = 10 * time.Minute
 
-// downVM stops a machine that still is one, so that its disks are flushed by
+// stopVM stops a machine that still is one, so that its disks are flushed by
 // the device models before the zone's processes are killed. One that does not
 // stop in time, or cannot be asked to, is ended with its zone.
-func (s Settings) downVM(r Record, seen Seen, grace time.Duration) []plan.Action {
+func stopVM(b blueprint, r Record, seen Seen, grace time.Duration) []plan.Action {
 	switch seen.Inside.VM.State {
 	case "", propolis.StateDestroyed, propolis.StateFailed:
 		return nil
@@ -80,7 +80,7 @@ func (s Settings) downVM(r Record, seen Seen, grace time.Duration) []plan.Action
 	if grace == 0 {
 		return nil
 	}
-	step := propolis.PowerOff{Target: s.target(r), Within: grace}
+	step := propolis.PowerOff{Target: targetOf(b, r), Within: grace}
 	return []plan.Action{{
 		ID: step.Verb() + " " + r.Name, Object: "propolis " + r.Name, Why: "a hard power-off", Change: plan.Modify, Courtesy: true, Step: step,
 	}}

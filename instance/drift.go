@@ -17,10 +17,10 @@ import (
 // one, is read when the zone boots (zonecfg(8)). To ensure it is another
 // matter: it builds anew what is broken, and leaves alone what runs.
 
-// drift lists what is not any more as it was made, one clause each: what the
+// driftOf lists what is not any more as it was made, one clause each: what the
 // inventory knows of, and whether the zonepath's dataset is there at all.
-func (s Settings) drift(files host.Files, r Record, inv *inventory.Inventory) []string {
-	all := append(silentPools(r, inv), s.changed(r, inv)...)
+func driftOf(b blueprint, files host.Files, r Record, inv *inventory.Inventory) []string {
+	all := append(silentPools(r, inv), driftIn(b, r, inv)...)
 	z, there := inv.Zone(r.Run.Zone)
 	if !there || z.State == zone.Running || inv.Know(inventory.Configs) != nil {
 		return all
@@ -56,9 +56,9 @@ func silentPools(r Record, inv *inventory.Inventory) []string {
 	return all
 }
 
-// changed is the drift that an inventory shows. A part that was not looked at
+// driftIn is the drift that an inventory shows. A part that was not looked at
 // shows none.
-func (s Settings) changed(r Record, inv *inventory.Inventory) []string {
+func driftIn(b blueprint, r Record, inv *inventory.Inventory) []string {
 	var all []string
 	_, zoned := inv.Zone(r.Run.Zone)
 	if inv.Know(inventory.Links) == nil {
@@ -75,7 +75,7 @@ func (s Settings) changed(r Record, inv *inventory.Inventory) []string {
 	if inv.Know(inventory.Configs) == nil && zoned && !r.Run.Foreign {
 		config, _ := inv.Config(r.Run.Zone)
 		var properties []string
-		for _, d := range zone.Compare(s.zoneConfig(r), config) {
+		for _, d := range zone.Compare(zoneConfig(b, r), config) {
 			properties = append(properties, d.Property)
 		}
 		if len(properties) > 0 {

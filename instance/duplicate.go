@@ -14,11 +14,11 @@ import (
 // zone.
 const mostElsewhere = 8
 
-// elsewhere makes a new instance with another address, as long as another host
+// withOtherAddress makes a new instance with another address, as long as another host
 // turns out to have the one that was chosen for it: who else is on the underlay,
 // only duplicate address detection tells. One that was asked for, or that an
 // instance has had before, is not changed.
-func (s Settings) elsewhere(ctx context.Context, env operation.Env, id string, c Change, result Result, err error) (Result, error) {
+func withOtherAddress(ctx context.Context, s Settings, env operation.Env, id string, c Change, result Result, err error) (Result, error) {
 	for range mostElsewhere {
 		taken := result.Record.Spec.Address
 		_, left, lerr := Load(result.Report.View, id)
@@ -29,7 +29,7 @@ func (s Settings) elsewhere(ctx context.Context, env operation.Env, id string, c
 			env.Warn(fmt.Errorf("another host has %s, and nothing is left of %s: it is made with another address", taken.Prefix.Addr(), result.Record.Name))
 		}
 		s.Reserved = append(append([]netip.Addr(nil), s.Reserved...), taken.Prefix.Addr())
-		result, err = s.change(ctx, env, id, c)
+		result, err = bringUp(ctx, s, env, id, c)
 	}
 	return result, err
 }

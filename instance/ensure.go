@@ -69,7 +69,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 	if err != nil {
 		return Result{}, err
 	}
-	id, _, err := s.identity(view, c.Wanted)
+	id, _, err := identityOf(s.Namespace, view, c.Wanted)
 	if err != nil {
 		return Result{}, err
 	}
@@ -78,33 +78,33 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 		return Result{}, err
 	}
 	if c.Known && !known {
-		return Result{}, s.missing(ctx, env, view, c.Wanted.Ref)
+		return Result{}, notFound(ctx, s, env, view, c.Wanted.Ref)
 	}
 	came := c.From == nil || known && r.Run != nil && r.Run.Migration == c.From.ID
-	if known && c.Only == "" && came && s.isSo(ctx, env.Host, r, c.Wanted) {
+	if known && c.Only == "" && came && isAsWanted(ctx, s.blueprint(), env.Host, r, c.Wanted) {
 		if c.Protect != nil && *c.Protect != r.Protected {
-			return s.protect(ctx, env, id, c)
+			return setProtection(ctx, env, id, c)
 		}
 		return Result{Record: r, Report: operation.Report{Verb: c.Verb, View: view}}, nil
 	}
-	result, err := s.change(ctx, env, id, c)
+	result, err := bringUp(ctx, s, env, id, c)
 	if _, unmade := errors.AsType[*UnmadeError](err); unmade {
-		if result, err = s.clear(ctx, env, c); err == nil && !c.DryRun {
-			result, err = s.change(ctx, env, id, c)
+		if result, err = clearIncomplete(ctx, s, env, c); err == nil && !c.DryRun {
+			result, err = bringUp(ctx, s, env, id, c)
 		}
 	}
 	if err != nil && !known {
-		result, err = s.elsewhere(ctx, env, id, c, result, err)
+		result, err = withOtherAddress(ctx, s, env, id, c, result, err)
 	}
 	if r.VMM != nil {
 		return result, err // who brings up the control plane's decides what becomes of it, too
 	}
-	return s.unarrived(ctx, env, id, c, result, err)
+	return undoArrival(ctx, s, env, id, c, result, err)
 }
 
-// isSo is the cheap look: the record is finished and equal to what is wanted,
+// isAsWanted is the cheap look: the record is finished and equal to what is wanted,
 // its zone runs, and its Propolis runs its machine. Any doubt is a no.
-func (s Settings) isSo(ctx context.Context, h host.Host, r Record, w Wanted) bool {
+func isAsWanted(ctx context.Context, b blueprint, h host.Host, r Record, w Wanted) bool {
 	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Migration != nil || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
@@ -113,14 +113,14 @@ func (s Settings) isSo(ctx context.Context, h host.Host, r Record, w Wanted) boo
 	if v.Err != nil || len(differences(r.Spec, w.apply(r.Spec))) > 0 || leftBeside(h.Files(), r) {
 		return false
 	}
-	vm, err := s.quickLook(ctx, h, r)
+	vm, err := quickLook(ctx, b, h, r)
 	return err == nil && vm.State == "Running" && vm.ID == r.ID
 }
 
-// change is the operation behind ensure, start and every single step.
-func (s Settings) change(ctx context.Context, env operation.Env, id string, c Change) (Result, error) {
+// bringUp is the operation behind ensure, start and every single step.
+func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c Change) (Result, error) {
 	var result Record
-	s.apartOrWarn(ctx, env, c.DryRun)
+	purgeSecrets(ctx, s.SecretDir, env, c.DryRun)
 	request := operation.Request[Seen]{
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun, Keep: c.Keep,
 		Look: func(ctx context.Context, h host.Host) (Seen, error) {
@@ -132,23 +132,23 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 			if err != nil {
 				return Seen{}, err
 			}
-			seen, err := s.lookWhenOpen(ctx, h, r, c.Wanted.apply(r.Spec).Disks, boot)
+			seen, err := lookWhenOpen(ctx, s, h, r, c.Wanted.apply(r.Spec).Disks, boot)
 			if err == nil {
-				seen.Vault = s.lookAtSecrets(env, h.Files(), id, r, c.Wanted, seen.Inv)
+				seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), id, r, c.Wanted, seen.Inv)
 			}
 			if from := cmp.Or(c.From, r.Migration); err == nil && from.arrives() {
-				seen.Source = s.askSource(ctx, h, from.Source)
+				seen.Source = askSource(ctx, s.Spoken, h, from.Source)
 			}
 			return seen, err
 		},
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
-			if err := s.free(ctx, env, view, id); err != nil {
+			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}
-			d, r, err := s.decide(view, seen, at, id, c)
+			d, r, err := decide(s, view, seen, at, id, c)
 			result = r
 			if err == nil {
-				err = errors.Join(s.mourn(view, id, &d, seen, at.Now), remember(view, id, &d, seen, at.Now))
+				err = errors.Join(leaveTombstone(s.blueprint(), view, id, &d, seen, at.Now), remember(view, id, &d, seen, at.Now))
 			}
 			return d, err
 		},
@@ -162,9 +162,9 @@ func (s Settings) change(ctx context.Context, env operation.Env, id string, c Ch
 	return Result{Record: result, Report: report}, err
 }
 
-// free refuses to work on a run that a living operation on another subject (a
+// notBusy refuses to work on a run that a living operation on another subject (a
 // reap) is taking away.
-func (s Settings) free(ctx context.Context, env operation.Env, view ledger.View, id string) error {
+func notBusy(ctx context.Context, env operation.Env, view ledger.View, id string) error {
 	r, known, err := Load(view, id)
 	if err != nil || !known {
 		return err

@@ -126,7 +126,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 		for _, v := range run.vnics() {
 			l := vnic.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: 1500}
 			if v == run.Control {
-				l.MTU = c.packingOf(run).mtu
+				l.MTU = packagingOf(c.blueprint(), run).mtu
 			}
 			s.Links = append(s.Links, l)
 		}
@@ -141,7 +141,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 	if point < atConfigured {
 		return s
 	}
-	s.Configs[run.Zone] = c.zoneConfig(r)
+	s.Configs[run.Zone] = zoneConfig(c.blueprint(), r)
 	z := zone.Zone{Name: run.Zone, State: zone.Configured, Path: run.Zonepath, Brand: run.Brand}
 	if point >= atInstalled {
 		z.State, z.UUID = zone.Installed, "z-uuid"
@@ -152,7 +152,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 			zfs.Dataset{Name: run.Dataset + "/zbe", Type: "filesystem", GUID: "44", Origin: run.BaseDataset + "@" + cloneSnapshot(run)})
 	}
 	if point >= atProfiled {
-		s.seen.Profile = smf.RenderProfile(c.profile(r))
+		s.seen.Profile = smf.RenderProfile(profileOf(c.blueprint(), r))
 	}
 	if point >= atBooted {
 		z.State = zone.Running
@@ -171,17 +171,17 @@ func (s *scene) lend(link, zone string) {
 }
 
 func (s *scene) inside(c Settings, r Record, point int) {
-	if point >= atBooted && !c.packingOf(*r.Run).byItself {
-		s.seen.Inside.Services[c.service(r)] = "disabled"
+	if point >= atBooted && !packagingOf(c.blueprint(), *r.Run).byItself {
+		s.seen.Inside.Services[serviceFMRI(c.blueprint(), r)] = "disabled"
 	}
 	if point >= atSettled {
 		s.seen.Inside.Services[Milestone] = "online"
 	}
 	if point >= atAddress {
-		s.seen.Inside.Addresses = []ipadm.Address{{Object: c.addressObject(r), State: "ok", Address: r.Spec.Address.Prefix}}
+		s.seen.Inside.Addresses = []ipadm.Address{{Object: addressObject(c.blueprint(), r), State: "ok", Address: r.Spec.Address.Prefix}}
 	}
 	if point >= atOnline {
-		s.seen.Inside.Services[c.service(r)] = "online"
+		s.seen.Inside.Services[serviceFMRI(c.blueprint(), r)] = "online"
 		s.seen.Inside.VM = VM{Err: propolis.ErrNoInstance}
 	}
 	if point >= atEnsured {
@@ -221,7 +221,7 @@ func moment(id string) operation.Moment {
 // made is an instance as an ensure on a prepared sled leaves its record.
 func made(t testing.TB, c Settings, w Wanted, others ...ledger.Fact) Record {
 	t.Helper()
-	_, r, err := c.decide(operationtest.Book(t, others...), prepared().look(), moment("made "+w.Ref), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+	_, r, err := decide(c, operationtest.Book(t, others...), prepared().look(), moment("made "+w.Ref), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 	if err != nil {
 		t.Fatal(err)
 	}

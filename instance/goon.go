@@ -13,9 +13,9 @@ import (
 // Whether a recorded run is gone on with, or is taken away for another one: a
 // machine that runs is never ended for a difference that nobody has asked for.
 
-// goesOn says whether the recorded run can be continued: it is of this boot,
+// canResume says whether the recorded run can be continued: it is of this boot,
 // nothing of it is broken, and nothing that it was built with has changed.
-func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
+func canResume(b blueprint, old, next Record, seen Seen, c Change) (bool, error) {
 	if old.Run == nil {
 		return false, nil
 	}
@@ -23,7 +23,7 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 	if old.Name != next.Name {
 		changes = append(changes, Difference{Field: "name", Is: old.Name, Wanted: next.Name})
 	}
-	p := s.progress(old, seen)
+	p := progressOf(b, old, seen)
 	z, there := seen.Inv.Zone(old.Run.Zone)
 	switch {
 	case seen.unreachable(*old.Run, p) && len(changes) == 0:
@@ -37,14 +37,14 @@ func (s Settings) goesOn(old, next Record, seen Seen, c Change) (bool, error) {
 	case len(changes) > 0:
 		return c.Only != "", nil
 	case seen.alive(old) && !(p.installed && p.linksThere()) && !c.Recreate:
-		return false, &ConflictError{Name: old.Name, Differences: s.strayed(old, seen, p), Recreate: c.Only == ""}
+		return false, &ConflictError{Name: old.Name, Differences: driftDifferences(b, old, seen, p), Recreate: c.Only == ""}
 	case seen.usurped(*old.Run, p):
 		return false, nil
 	case !there:
 		return !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
 	case z.State == zone.Running:
 		lost := old.Run.Ensured && !p.ensured || slices.Contains([]string{"Stopping", "Stopped", "Failed", "Destroyed"}, seen.Inside.VM.State) ||
-			seen.Inside.Services[s.service(old)] == smf.Maintenance
+			seen.Inside.Services[serviceFMRI(b, old)] == smf.Maintenance
 		return p.installed && !lost && p.linksThere(), nil
 	case z.State == zone.Installed:
 		return p.installed && p.dataset && !old.Run.Ensured && old.Run.Boot == seen.Boot, nil
@@ -84,11 +84,11 @@ func (s Seen) alive(r Record) bool {
 	return s.Inside.VM.ID == r.ID && !slices.Contains(ended, s.Inside.VM.State)
 }
 
-// strayed lists what somebody else has changed of a run.
-func (s Settings) strayed(r Record, seen Seen, p progress) []Difference {
+// driftDifferences lists what somebody else has changed of a run.
+func driftDifferences(b blueprint, r Record, seen Seen, p progress) []Difference {
 	var all []Difference
 	config, _ := seen.Inv.Config(r.Run.Zone)
-	for _, d := range zone.Compare(s.zoneConfig(r), config) {
+	for _, d := range zone.Compare(zoneConfig(b, r), config) {
 		all = append(all, Difference{Field: "zone's " + d.Property, Is: cmp.Or(d.Found, "none"), Wanted: cmp.Or(d.Wanted, "none")})
 	}
 	for _, v := range r.Run.vnics() {

@@ -155,7 +155,7 @@ func (i *importing) record(key string) error {
 	if i.busy[Subject(r.ID)] {
 		return &BusyError{Name: r.Name}
 	}
-	if err := i.unreserved(i.view, r); err != nil {
+	if err := unreserved(i.view, r); err != nil {
 		return err
 	}
 	facts, err := r.replaces(old)

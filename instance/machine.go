@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 
 	"github.com/sledctl/sledctl/host"
@@ -72,11 +73,11 @@ func (s Spec) machine(guests []VNIC) spec.InstanceSpec {
 	return m
 }
 
-// server is what is known of the Propolis of an instance with this address.
-func (s Settings) server(a Address) spec.Server {
+// serverOf is what is known of the Propolis of an instance with this address.
+func serverOf(underlay netip.Prefix, a Address) spec.Server {
 	ip := a.Prefix.Addr()
 	if a.Mode == "" {
-		ip = s.Underlay.Addr()
+		ip = underlay.Addr()
 	}
 	return spec.Server{IPv6: !ip.Is4()} // where others give the address, it listens on [::]
 }
@@ -84,7 +85,7 @@ func (s Settings) server(a Address) spec.Server {
 // checkMachine finds all that is wrong with a machine that is asked for, as it
 // was written: what a server would not take, and disks that are not there.
 // Errors: *spec.InvalidError, *InputError.
-func (s Settings) checkMachine(w Wanted, wanted Spec, seen Seen) error {
+func checkMachine(s Settings, w Wanted, wanted Spec, seen Seen) error {
 	if wanted.Machine == nil {
 		return nil
 	}
@@ -105,7 +106,7 @@ func (s Settings) checkMachine(w Wanted, wanted Spec, seen Seen) error {
 		d.Spec.Board.MemoryMiB = cmp.Or(wanted.Memory, s.Memory) >> 20
 	}
 	problems := d.Place(seen.lost(d.Spec))
-	if err, ok := errors.AsType[*spec.InvalidError](d.Check(s.server(wanted.Address))); ok {
+	if err, ok := errors.AsType[*spec.InvalidError](d.Check(serverOf(s.Underlay, wanted.Address))); ok {
 		problems = append(err.Problems, problems...)
 	}
 	return d.Invalid(problems)
@@ -130,11 +131,11 @@ func (s Seen) lost(m spec.InstanceSpec) []spec.Problem {
 	return problems
 }
 
-// Lost looks for the files and volumes of a machine that are not on the sled.
-func (s Settings) Lost(ctx context.Context, h host.Host, m spec.InstanceSpec) ([]spec.Problem, error) {
+// LostFiles looks for the files and volumes of a machine that are not on the sled.
+func LostFiles(ctx context.Context, h host.Host, m spec.InstanceSpec) ([]spec.Problem, error) {
 	disks := Spec{}.take(spec.Document{Spec: m}).Disks
 	seen := Seen{Disks: lookAtFiles(h.Files(), disks), Inv: inventory.Look(ctx, h, inventory.Want{
-		Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: s.roots(disks),
+		Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: datasetRoots(disks),
 	})}
 	if err := seen.Inv.Know(inventory.Pools, inventory.Datasets); err != nil {
 		return nil, err
@@ -142,9 +143,9 @@ func (s Settings) Lost(ctx context.Context, h host.Host, m spec.InstanceSpec) ([
 	return seen.lost(m), nil
 }
 
-// Asked is the machine that an instance would be made of, if it were as wanted.
+// AskedMachine is the machine that an instance would be made of, if it were as wanted.
 // Its VNICs are called as those of the machine that it is to be like.
-func (s Settings) Asked(r Record, w Wanted, like spec.InstanceSpec) (spec.InstanceSpec, error) {
+func AskedMachine(underlay netip.Prefix, r Record, w Wanted, like spec.InstanceSpec) (spec.InstanceSpec, error) {
 	r.Spec = w.apply(r.Spec)
 	r.Run = &Run{Guests: make([]VNIC, len(r.Spec.NICs))}
 	for i := range r.Run.Guests {
@@ -155,16 +156,16 @@ func (s Settings) Asked(r Record, w Wanted, like spec.InstanceSpec) (spec.Instan
 			r.Run.Guests[i].Name = name
 		}
 	}
-	request, err := s.request(r)
+	request, err := ensureRequest(underlay, r)
 	if err != nil {
 		return spec.InstanceSpec{}, err
 	}
 	return *request.Init.Spec, nil
 }
 
-// ServerHere is what is known of the Propolis of instances whose address the
+// ServerOf is what is known of the Propolis of instances whose address the
 // sled gives.
-func (s Settings) ServerHere() spec.Server { return s.server(Address{}) }
+func ServerOf(underlay netip.Prefix) spec.Server { return serverOf(underlay, Address{}) }
 
 // machineText stands for a machine in a comparison with none.
 func machineText(m *spec.InstanceSpec) string {

@@ -105,7 +105,7 @@ func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 	if diff := cmp.Diff(disks, r.Spec.Disks); diff != "" {
 		t.Error(diff)
 	}
-	config := c.zoneConfig(r)
+	config := zoneConfig(c.blueprint(), r)
 	if got := config.FS[len(config.FS)-1].Dir; got != "/vms/a.img" || config.Devices[len(config.Devices)-1] != "/dev/zvol/rdsk/tank/b" {
 		t.Errorf("%+v", config)
 	}
@@ -247,11 +247,11 @@ func TestAnAdoptedMachineStaysAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, seen := sighted(t, c, want)
-	_, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
+	_, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := differences(want.Spec, got.Spec); len(d) > 0 || c.differs(seen, got) != "" {
-		t.Errorf("%+v, %s", d, c.differs(seen, got))
+	if d := differences(want.Spec, got.Spec); len(d) > 0 || specDifferences(c.Underlay, seen, got) != "" {
+		t.Errorf("%+v, %s", d, specDifferences(c.Underlay, seen, got))
 	}
 }

@@ -149,14 +149,14 @@ type peer struct {
 }
 
 // askSource asks the source's Propolis for its machine.
-func (s Settings) askSource(ctx context.Context, h host.Host, source string) peer {
+func askSource(ctx context.Context, spoken *propolis.Spoken, h host.Host, source string) peer {
 	at, err := netip.ParseAddrPort(source)
 	if err != nil {
 		return peer{VM: VM{Err: err}}
 	}
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
-	c := propolis.Client{Host: h, Target: propolis.Target{Name: source, Address: at, Spoken: s.Spoken}}
+	c := propolis.Client{Host: h, Target: propolis.Target{Name: source, Address: at, Spoken: spoken}}
 	d, err := c.Spec(ctx)
 	if err != nil {
 		return peer{VM: VM{Err: err}}
@@ -214,8 +214,8 @@ func (vm VM) into(id, migration string) whereabouts {
 // phaseFinish is the last phase of a migration that has succeeded.
 const phaseFinish = "Finish"
 
-// arrived says where the machine of an arrival is, by what both sides say.
-func (s Settings) arrived(r Record, seen Seen) whereabouts {
+// whereArrived says where the machine of an arrival is, by what both sides say.
+func whereArrived(r Record, seen Seen) whereabouts {
 	z, there := zone.Zone{}, false
 	if r.Run != nil {
 		z, there = seen.Inv.Zone(r.Run.Zone)
@@ -263,8 +263,8 @@ func (s Seen) left(r Record) (migration string, yes bool) {
 
 // staying lists what keeps an instance's machine from being migrated. Shared
 // says that its files lead to the same data on both sleds.
-func (s Settings) staying(r Record, shared bool) ([]spec.Problem, error) {
-	request, err := s.request(r)
+func staying(underlay netip.Prefix, r Record, shared bool) ([]spec.Problem, error) {
+	request, err := ensureRequest(underlay, r)
 	if err != nil {
 		return nil, err
 	}
@@ -301,9 +301,9 @@ func errNoMachine(vm VM, id string) error {
 }
 
 // incoming asks the target's Propolis for what the source's has.
-func (s Settings) incoming(r Record, seen Seen, step *propolis.Arrive) error {
+func incoming(underlay netip.Prefix, r Record, seen Seen, step *propolis.Arrive) error {
 	from := seen.Source
-	own, err := s.request(r)
+	own, err := ensureRequest(underlay, r)
 	if err != nil {
 		return err
 	}

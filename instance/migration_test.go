@@ -179,26 +179,26 @@ func TestVerbsOnAnArrival(t *testing.T) {
 			want string
 			err  error
 		}{
-			"ensure":            {w.ensure, c.passes(r, true, w.seen, Change{})},
-			"the same again":    {w.same, c.passes(r, true, w.seen, Change{From: again})},
-			"another migration": {w.other, c.passes(r, true, w.seen, Change{From: another})},
-			"a single step":     {"is being migrated", c.passes(r, true, w.seen, Change{Only: StageRun})},
-			"stop":              {w.stop, second(c.spares(r, stopped, w.seen, Change{}))},
-			"delete":            {w.drop, second(c.spares(r, Record{}, w.seen, Change{}))},
+			"ensure":            {w.ensure, checkMigration(r, true, w.seen, Change{})},
+			"the same again":    {w.same, checkMigration(r, true, w.seen, Change{From: again})},
+			"another migration": {w.other, checkMigration(r, true, w.seen, Change{From: another})},
+			"a single step":     {"is being migrated", checkMigration(r, true, w.seen, Change{Only: StageRun})},
+			"stop":              {w.stop, second(spared(r, stopped, w.seen, Change{}))},
+			"delete":            {w.drop, second(spared(r, Record{}, w.seen, Change{}))},
 		} {
 			if (said.err == nil) != (said.want == "") || said.err != nil && !strings.Contains(said.err.Error(), said.want) {
 				t.Errorf("%s: %s: %v, want %q", name, verb, said.err, said.want)
 			}
 		}
-		if spared, err := c.spares(r, Record{}, w.seen, Change{Arrival: otherOne}); !spared || err != nil {
+		if spared, err := spared(r, Record{}, w.seen, Change{Arrival: otherOne}); !spared || err != nil {
 			t.Errorf("%s: giving up another migration: %v, %v", name, spared, err)
 		}
 	}
 	departs := r
 	departs.Migration = &Migration{ID: thisOne, Target: []string{"ssh", "sled2", "sledctl"}}
 	for verb, err := range map[string]error{
-		"ensure": c.passes(departs, true, at("Running", nil, silent), Change{}), "migrate-from": c.passes(departs, true, at("Running", nil, silent), Change{From: again}),
-		"stop": second(c.spares(departs, departs, at("Running", nil, silent), Change{})), "delete": second(c.spares(departs, Record{}, at("Running", nil, silent), Change{})),
+		"ensure": checkMigration(departs, true, at("Running", nil, silent), Change{}), "migrate-from": checkMigration(departs, true, at("Running", nil, silent), Change{From: again}),
+		"stop": second(spared(departs, departs, at("Running", nil, silent), Change{})), "delete": second(spared(departs, Record{}, at("Running", nil, silent), Change{})),
 	} {
 		if moving, ok := errors.AsType[*MigratingError](err); !ok || !strings.Contains(moving.Hint(), "sledctl instance migrate web1") {
 			t.Errorf("%s of one that departs: %v", verb, err)
@@ -214,11 +214,11 @@ func TestWhatHasLeftIsNotMadeAgain(t *testing.T) {
 	r := made(t, c, web(1))
 	s := prepared().bring(c, r, atRunning)
 	s.seen.Inside.VM = VM{State: "Destroyed", ID: r.ID, Generation: 18, Migration: propolis.Migrations{Out: phase(thisOne, "Finish")}}
-	err := c.passes(r, true, s.look(), Change{})
+	err := checkMigration(r, true, s.look(), Change{})
 	if _, ok := errors.AsType[*MovedError](err); !ok {
 		t.Errorf("ensure: %v", err)
 	}
-	if err := c.passes(r, true, s.look(), Change{Recreate: true}); err != nil {
+	if err := checkMigration(r, true, s.look(), Change{Recreate: true}); err != nil {
 		t.Errorf("--recreate: %v", err)
 	}
 }
@@ -253,7 +253,7 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 	w.NICs = []NIC{{Over: "net0"}}
 	r := made(t, c, w)
 	r.Migration = &Migration{ID: thisOne, Source: "10.78.0.2:12400"}
-	own, err := c.request(r)
+	own, err := ensureRequest(c.Underlay, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 		"nobody":               {peer{VM: VM{Err: errors.New("no route to host")}}, "the migration's source, 10.78.0.2:12400: no route to host"},
 	} {
 		var step propolis.Arrive
-		err := c.incoming(r, Seen{Source: f.from}, &step)
+		err := incoming(c.Underlay, r, Seen{Source: f.from}, &step)
 		if (err == nil) != (f.want == "") || err != nil && !strings.Contains(err.Error(), f.want) {
 			t.Errorf("%s: %v, want %q", name, err, f.want)
 		}
@@ -304,7 +304,7 @@ func TestWhatOfAMachineStays(t *testing.T) {
 	r.Spec.Machine.Components["third"], r.Spec.Machine.Components["far"] = spec.VirtioDisk{Backend: "far", PCI: spec.PCIPath{Device: 22}}, spec.CrucibleStorage{Request: "{}"}
 	bridge, crucible, file, volume := `components."pci-bridge-0.20.0"`, "components.far.component.request_json", "components.image.component.path", "components.volume.component.path"
 	for shared, want := range map[bool][]string{false: {bridge, crucible, file, volume}, true: {bridge, crucible, volume}} {
-		problems, err := c.staying(r, shared)
+		problems, err := staying(c.Underlay, r, shared)
 		if err != nil {
 			t.Fatal(err)
 		}

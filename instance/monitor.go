@@ -63,7 +63,7 @@ const (
 // the reason says so.
 func (s Settings) Monitor(h host.Host, r Record, zones Zones, tell func(Observation)) func(context.Context) {
 	r.Name = strings.Clone(r.Name) // which is part of the text of all of the record
-	m := &monitor{client: propolis.Client{Host: h, Target: s.target(r)}, zone: strings.Clone(r.Run.Zone), zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID)}
+	m := &monitor{client: propolis.Client{Host: h, Target: targetOf(s.blueprint(), r)}, zone: strings.Clone(r.Run.Zone), zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID)}
 	m.last.State = Unknown
 	return m.watch
 }

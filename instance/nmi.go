@@ -13,13 +13,13 @@ import (
 // the instance is changed by it, as far as anybody here can tell. One that is
 // not running is a *StateError.
 func (s Settings) NMI(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	r, err := s.find(ctx, env, c)
+	r, err := findRecorded(ctx, s, env, c)
 	if err != nil {
 		return Result{}, err
 	}
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
-		Look: s.lookAt(env, r.ID),
+		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Seen, _ operation.Moment) (operation.Decision, error) {
 			old, err := recordOf(view, r.ID, c.Wanted.Ref)
 			switch {
@@ -28,9 +28,9 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c Change) (Result,
 			case seen.Inside.Err != nil:
 				return operation.Decision{}, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
 			case old.Run == nil || seen.Inside.VM.State != propolis.StateRunning:
-				return operation.Decision{}, s.mustRun(old, seen)
+				return operation.Decision{}, mustRun(s.blueprint(), old, seen)
 			}
-			step := propolis.InjectNMI{Target: s.target(old)}
+			step := propolis.InjectNMI{Target: targetOf(s.blueprint(), old)}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
 				ID: step.Verb() + " " + old.Name, Object: "propolis " + old.Name, Why: "to vCPU 0", Change: plan.Modify, Step: step,
 			}}}}

@@ -17,7 +17,7 @@ const openingTime = 30 * time.Second
 
 // lookWhenOpen is Look at a run in which no machine is known to have been made,
 // once it can be looked into, or that time has passed.
-func (s Settings) lookWhenOpen(ctx context.Context, h host.Host, r Record, disks []Disk, boot string) (Seen, error) {
+func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r Record, disks []Disk, boot string) (Seen, error) {
 	waiting, release := context.WithTimeout(ctx, openingTime)
 	defer release()
 	for {
@@ -26,7 +26,7 @@ func (s Settings) lookWhenOpen(ctx context.Context, h host.Host, r Record, disks
 			return seen, err
 		}
 		if seen.Inside.Err == nil {
-			err = propolis.AwaitHTTP{Target: s.target(r)}.Do(waiting, h)
+			err = propolis.AwaitHTTP{Target: targetOf(s.blueprint(), r)}.Do(waiting, h)
 		} else {
 			err = smf.Await{Zone: r.Run.Zone, FMRI: Milestone, State: smf.Online}.Do(waiting, h)
 		}

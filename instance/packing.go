@@ -28,27 +28,27 @@ type packing struct {
 	object   string
 }
 
-// packing is that of a kind.
-func (s Settings) packing(kind packaging.Kind) packing {
+// packagingFor is that of a kind.
+func packagingFor(b blueprint, kind packaging.Kind) packing {
 	if kind == packaging.Image {
 		return packing{
-			brand: packaging.Brand, images: s.Propolis.Packaging.Images, mtu: packaging.MTU,
-			service: packaging.Service, properties: s.imageProperties, byItself: true, object: packaging.AddressObject,
+			brand: packaging.Brand, images: b.Propolis.Packaging.Images, mtu: packaging.MTU,
+			service: packaging.Service, properties: func(r Record) []smf.ProfileProperty { return imageProperties(b, r) }, byItself: true, object: packaging.AddressObject,
 		}
 	}
-	directory := s.Propolis.Packaging.Directory
+	directory := b.Propolis.Packaging.Directory
 	return packing{
-		mounts: []zone.FS{{Dir: directory, Special: directory, Type: "lofs", Options: []string{"ro"}}}, mtu: s.MTU,
-		service: s.Propolis.FMRI, properties: s.lofsProperties,
+		mounts: []zone.FS{{Dir: directory, Special: directory, Type: "lofs", Options: []string{"ro"}}}, mtu: b.MTU,
+		service: b.Propolis.FMRI, properties: func(r Record) []smf.ProfileProperty { return lofsProperties(b, r) },
 	}
 }
 
-// packingOf is that with which a run was made: the brand of its zone tells.
-func (s Settings) packingOf(run Run) packing {
+// packagingOf is that with which a run was made: the brand of its zone tells.
+func packagingOf(b blueprint, run Run) packing {
 	if run.Brand == packaging.Brand {
-		return s.packing(packaging.Image)
+		return packagingFor(b, packaging.Image)
 	}
-	return s.packing(packaging.Lofs)
+	return packagingFor(b, packaging.Lofs)
 }
 
 // suits refuses what cannot be brought up this way.
@@ -62,18 +62,18 @@ func (k packing) suits(s Settings, inv *inventory.Inventory, a Address) error {
 	if s.MTU != 0 && s.MTU != k.mtu {
 		return &InputError{Field: "network.mtu", Value: strconv.Itoa(s.MTU), Want: fmt.Sprintf("%d or 0: the service in the zone image sets it", k.mtu)}
 	}
-	if a.Mode != Static || !a.Prefix.Addr().Is6() || a.Prefix.Bits() != packaging.PrefixLength || !s.gateway(a).IsValid() {
+	if a.Mode != Static || !a.Prefix.Addr().Is6() || a.Prefix.Bits() != packaging.PrefixLength || !gatewayOf(s.blueprint(), a).IsValid() {
 		want := fmt.Sprintf("an IPv6 address as fd00::5/%d with a gateway, which the service in the zone image wants (network.underlay and network.gateway give both)", packaging.PrefixLength)
 		return &InputError{Field: "address", Value: a.String(), Want: want}
 	}
 	return nil
 }
 
-// wide says whether the link under the control VNIC gives it the MTU that it
+// linkHasMTU says whether the link under the control VNIC gives it the MTU that it
 // shall have: a VNIC that is told nothing has that of the link below.
-func (s Settings) wide(run Run, inv *inventory.Inventory) bool {
+func linkHasMTU(b blueprint, run Run, inv *inventory.Inventory) bool {
 	link, there := inv.Link(run.Control.Over)
-	return there && link.MTU != 0 && link.MTU == s.packingOf(run).mtu
+	return there && link.MTU != 0 && link.MTU == packagingOf(b, run).mtu
 }
 
 // NarrowLinkError is a control link over which VNICs cannot have the MTU that
@@ -95,14 +95,14 @@ func (e *NarrowLinkError) Hint() string {
 	return "network.etherstub gives the sled a control network of its own; or dladm set-linkprop -p mtu=" + strconv.Itoa(e.Needed) + " " + e.Link
 }
 
-// service is the FMRI under which the Propolis of the record's run is kept.
-func (s Settings) service(r Record) string {
-	return cmp.Or(r.Run.Service, s.packingOf(*r.Run).service)
+// serviceFMRI is the FMRI under which the Propolis of the record's run is kept.
+func serviceFMRI(b blueprint, r Record) string {
+	return cmp.Or(r.Run.Service, packagingOf(b, *r.Run).service)
 }
 
 // addressObject is the control address as ipadm(8) names it.
-func (s Settings) addressObject(r Record) string {
-	name := s.packingOf(*r.Run).object
+func addressObject(b blueprint, r Record) string {
+	name := packagingOf(b, *r.Run).object
 	switch {
 	case r.Run.Object != "":
 		return r.Run.Object
@@ -115,10 +115,10 @@ func (s Settings) addressObject(r Record) string {
 	return r.Run.Control.Name + "/" + name
 }
 
-// profile is what the zone's own service reads when it starts Propolis. It is
+// profileOf is what the zone's own service reads when it starts Propolis. It is
 // in place before the zone boots, so that nothing need be sent in afterwards.
-func (s Settings) profile(r Record) smf.Profile {
-	k := s.packingOf(*r.Run)
+func profileOf(b blueprint, r Record) smf.Profile {
+	k := packagingOf(b, *r.Run)
 	service, instance := smf.SplitFMRI(k.service)
 	return smf.Profile{Name: "sledctl", Services: []smf.ProfileService{{
 		Name: service, Instance: instance, Enabled: k.byItself,
@@ -127,33 +127,33 @@ func (s Settings) profile(r Record) smf.Profile {
 }
 
 // lofsProperties are those of the service that a base zone carries.
-func (s Settings) lofsProperties(r Record) []smf.ProfileProperty {
+func lofsProperties(b blueprint, r Record) []smf.ProfileProperty {
 	return []smf.ProfileProperty{
-		{Name: "address_object", Type: "astring", Values: []string{s.addressObject(r)}},
+		{Name: "address_object", Type: "astring", Values: []string{addressObject(b, r)}},
 		{Name: "any_address", Type: "boolean", Values: []string{strconv.FormatBool(r.Spec.Address.Mode != Static)}},
-		{Name: "port", Type: "count", Values: []string{strconv.Itoa(int(s.Propolis.Port))}},
-		{Name: "binary", Type: "astring", Values: []string{s.Propolis.Binary}},
-		{Name: "bootrom", Type: "astring", Values: []string{s.Propolis.Bootrom}},
-		{Name: "library_path", Type: "astring", Values: []string{s.Propolis.LibraryPath}},
+		{Name: "port", Type: "count", Values: []string{strconv.Itoa(int(b.Propolis.Port))}},
+		{Name: "binary", Type: "astring", Values: []string{b.Propolis.Binary}},
+		{Name: "bootrom", Type: "astring", Values: []string{b.Propolis.Bootrom}},
+		{Name: "library_path", Type: "astring", Values: []string{b.Propolis.LibraryPath}},
 	}
 }
 
 // imageProperties are those of the service in a zone image. Its default for
 // metric_addr is an address that the server does not understand (propolis,
 // packaging/smf and bin/propolis-server/src/main.rs).
-func (s Settings) imageProperties(r Record) []smf.ProfileProperty {
+func imageProperties(b blueprint, r Record) []smf.ProfileProperty {
 	text := func(name, value string) smf.ProfileProperty {
 		return smf.ProfileProperty{Name: name, Type: "astring", Values: []string{value}}
 	}
 	gateway := ""
-	if g := s.gateway(r.Spec.Address); g.IsValid() {
+	if g := gatewayOf(b, r.Spec.Address); g.IsValid() {
 		gateway = g.String()
 	}
 	return []smf.ProfileProperty{
 		text("datalink", r.Run.Control.Name),
 		text("gateway", gateway),
 		text("listen_addr", r.Spec.Address.Prefix.Addr().String()),
-		text("listen_port", strconv.Itoa(int(s.Propolis.Port))),
+		text("listen_port", strconv.Itoa(int(b.Propolis.Port))),
 		text("metric_addr", "disable"),
 	}
 }

@@ -24,51 +24,51 @@ type powerChange struct{ ask, why, until string }
 
 // Reboot resets the machine and waits until it runs again. The zone stays.
 func (s Settings) Reboot(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.power(ctx, env, c, powerChange{propolis.Reboot, "a hard reset", propolis.StateRunning})
+	return changePower(ctx, s, env, c, powerChange{propolis.Reboot, "a hard reset", propolis.StateRunning})
 }
 
 // PowerOff powers the machine off and waits until it is gone. The zone stays,
 // and so does what is wanted: ensure builds the instance anew. One that is off
 // is left alone.
 func (s Settings) PowerOff(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.power(ctx, env, c, powerChange{propolis.Stop, "a hard power-off", propolis.StateDestroyed})
+	return changePower(ctx, s, env, c, powerChange{propolis.Stop, "a hard power-off", propolis.StateDestroyed})
 }
 
-// power asks Propolis for a change of a machine's state and waits for what
+// changePower asks Propolis for a change of a machine's state and waits for what
 // comes of it.
-func (s Settings) power(ctx context.Context, env operation.Env, c Change, p powerChange) (Result, error) {
-	r, err := s.find(ctx, env, c)
+func changePower(ctx context.Context, s Settings, env operation.Env, c Change, p powerChange) (Result, error) {
+	r, err := findRecorded(ctx, s, env, c)
 	if err != nil {
 		return Result{}, err
 	}
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
-		Look: s.lookAt(env, r.ID),
+		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
 			old, err := recordOf(view, r.ID, c.Wanted.Ref)
 			if err != nil {
 				return operation.Decision{}, err
 			}
 			var d operation.Decision
-			d, r, err = s.powerDecision(view, old, seen, at, c.Verb, p)
+			d, r, err = powerDecision(s.blueprint(), view, old, seen, at, c.Verb, p)
 			return d, err
 		},
 	})
 	if err != nil && report.ID != "" && ctx.Err() == nil {
-		err = s.lost(ctx, env, r, &report, err)
+		err = vmLost(ctx, s, env, r, &report, err)
 	}
 	return Result{Record: r, Report: report}, err
 }
 
-// lost looks whether a machine that failed to change its state is still one. If it
+// vmLost looks whether a machine that failed to change its state is still one. If it
 // is known that it is not, what it ran in is left. A Propolis that does not answer
 // may have it.
-func (s Settings) lost(ctx context.Context, env operation.Env, r Record, report *operation.Report, cause error) error {
+func vmLost(ctx context.Context, s Settings, env operation.Env, r Record, report *operation.Report, cause error) error {
 	if r.Run == nil {
 		return cause
 	}
-	_, asked := s.quickLook(ctx, env.Host, r)
-	service, _ := smf.State(ctx, env.Host, r.Run.Zone, s.service(r)) // empty: not known
+	_, asked := quickLook(ctx, s.blueprint(), env.Host, r)
+	service, _ := smf.State(ctx, env.Host, r.Run.Zone, serviceFMRI(s.blueprint(), r)) // empty: not known
 	known := asked == nil || isNoInstance(asked) || service != "" && service != smf.Online
 	now, err := s.Brief(ctx, env, report.View, r.ID)
 	if err != nil || now.State != Failed || !known {
@@ -103,7 +103,7 @@ func (e *LostError) Hint() string {
 }
 
 // powerDecision is pure.
-func (s Settings) powerDecision(
+func powerDecision(b blueprint,
 	view ledger.View, old Record, seen Seen, at operation.Moment, verb string, p powerChange,
 ) (operation.Decision, Record, error) {
 	vm := seen.Inside.VM
@@ -114,7 +114,7 @@ func (s Settings) powerDecision(
 		return operation.Decision{}, old, &MigratingError{Name: old.Name, Migration: *old.Migration}
 	}
 	if old.Run == nil {
-		return operation.Decision{}, old, s.mustRun(old, seen)
+		return operation.Decision{}, old, mustRun(b, old, seen)
 	}
 	before, resumed := interrupted(view, verb, old)
 	resumed = resumed && vm.Generation > before // else it was never asked for: the machine is as it was
@@ -124,15 +124,15 @@ func (s Settings) powerDecision(
 	case p.isSo(*old.Run, vm):
 		return operation.Decision{}, old, nil
 	case resumed && vm.State == p.until:
-		return s.powered(old, next, before, nil)
+		return poweredDecision(old, next, before, nil)
 	case resumed && vm.State != "" && !propolis.Final(vm.State), p.comes(vm):
-		await := s.powerActions(old, before, p)[1]
+		await := powerActions(b, old, before, p)[1]
 		await.After = nil
-		return s.powered(old, next, before, []plan.Action{await})
+		return poweredDecision(old, next, before, []plan.Action{await})
 	case !p.allowed(vm):
-		return operation.Decision{}, old, s.mustRun(old, seen)
+		return operation.Decision{}, old, mustRun(b, old, seen)
 	}
-	return s.powered(old, next, vm.Generation, s.powerActions(old, vm.Generation, p))
+	return poweredDecision(old, next, vm.Generation, powerActions(b, old, vm.Generation, p))
 }
 
 // isSo says whether there is nothing to ask for: a machine that is off.
@@ -153,8 +153,8 @@ func (p powerChange) comes(vm VM) bool {
 	return p.until == propolis.StateDestroyed && (vm.State == propolis.StateStopping || vm.State == propolis.StateStopped)
 }
 
-// powered is the decision for these actions, with what its intent must hold.
-func (s Settings) powered(old, next Record, generation uint64, actions []plan.Action) (operation.Decision, Record, error) {
+// poweredDecision is the decision for these actions, with what its intent must hold.
+func poweredDecision(old, next Record, generation uint64, actions []plan.Action) (operation.Decision, Record, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: actions}}
 	d.Intent.Changes = []operation.Object{
 		{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)},
@@ -164,8 +164,8 @@ func (s Settings) powered(old, next Record, generation uint64, actions []plan.Ac
 	return d, next, err
 }
 
-func (s Settings) powerActions(r Record, generation uint64, p powerChange) []plan.Action {
-	object, target := "propolis "+r.Name, s.target(r)
+func powerActions(b blueprint, r Record, generation uint64, p powerChange) []plan.Action {
+	object, target := "propolis "+r.Name, targetOf(b, r)
 	ask := propolis.ChangeState{Target: target, State: p.ask}
 	return plan.Chain(
 		plan.Action{ID: ask.Verb() + " " + r.Name, Object: object, Why: p.why, Change: plan.Modify, Step: ask, Lasting: true},
@@ -196,8 +196,8 @@ func interrupted(view ledger.View, verb string, r Record) (before uint64, found 
 }
 
 // mustRun refuses what only a running machine can be asked for.
-func (s Settings) mustRun(r Record, seen Seen) error {
-	now := s.status(r, seen)
+func mustRun(b blueprint, r Record, seen Seen) error {
+	now := statusIn(b, r, seen)
 	return &StateError{Name: r.Name, State: now.State, Reason: now.Reason, Needs: Running}
 }
 

@@ -23,9 +23,9 @@ func (e *ProtectedError) Hint() string {
 	return "sledctl instance ensure " + e.Name + " --no-protect takes the protection off; delete --yes goes past it"
 }
 
-// protect changes the protection of an instance that is as wanted otherwise.
+// setProtection changes the protection of an instance that is as wanted otherwise.
 // Only the ledger says that one is protected: the host is not asked.
-func (s Settings) protect(ctx context.Context, env operation.Env, id string, c Change) (Result, error) {
+func setProtection(ctx context.Context, env operation.Env, id string, c Change) (Result, error) {
 	var result Record
 	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,

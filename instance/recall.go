@@ -17,8 +17,8 @@ import (
 // ledger had it, with a run of an earlier boot. Of what they do not tell, as those
 // of an earlier sledctl do not, the defaults are taken, and nobody starts it before
 // the operator has looked: see unsure. It is pure.
-func (s Settings) recall(c chooser, seen sighting, name string, propolisID uuid.UUID) (Record, error) {
-	r, err := s.remembered(c, seen, propolisID)
+func recall(s Settings, c chooser, seen sighting, name string, propolisID uuid.UUID) (Record, error) {
+	r, err := remembered(s, c, seen, propolisID)
 	if err == nil {
 		err = r.Spec.validate()
 	}
@@ -29,7 +29,7 @@ func (s Settings) recall(c chooser, seen sighting, name string, propolisID uuid.
 	return r, nil
 }
 
-func (s Settings) remembered(c chooser, seen sighting, propolisID uuid.UUID) (Record, error) {
+func remembered(s Settings, c chooser, seen sighting, propolisID uuid.UUID) (Record, error) {
 	home, found := homeOf(seen.inv, seen.Zone.Path)
 	if !found {
 		return Record{}, fmt.Errorf("no dataset can be seen on its zonepath %s", seen.Zone.Path)
@@ -41,7 +41,7 @@ func (s Settings) remembered(c chooser, seen sighting, propolisID uuid.UUID) (Re
 	said, whole := readMemo(home)
 	if !whole {
 		var err error
-		if said, err = s.gathered(c, seen); err != nil {
+		if said, err = gathered(s, c, seen); err != nil {
 			return Record{}, err
 		}
 	}
@@ -54,7 +54,7 @@ func (s Settings) remembered(c chooser, seen sighting, propolisID uuid.UUID) (Re
 		Brand: seen.Zone.Brand, Guests: []VNIC{}, Ensured: true,
 	}
 	r.Run.Base, r.Run.BaseDataset = seen.base(home)
-	names := s.lentTo(c, seen, len(r.Spec.NICs))
+	names := lentTo(c, seen, len(r.Spec.NICs))
 	for i, n := range r.Spec.NICs {
 		r.Run.Guests = append(r.Run.Guests, VNIC{Name: names[i], Over: n.Over, MAC: n.MAC, VLAN: n.VLAN})
 	}
@@ -65,7 +65,7 @@ func (s Settings) remembered(c chooser, seen sighting, propolisID uuid.UUID) (Re
 // gathered is what can be told of an instance without a memo: its address and its
 // disks stand in its zone's configuration, and how many NICs it has; their MACs only
 // on VNICs that are there still.
-func (s Settings) gathered(c chooser, seen sighting) (memo, error) {
+func gathered(s Settings, c chooser, seen sighting) (memo, error) {
 	m := memo{Spec: Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []Disk{}, NICs: []NIC{}}}
 	var err error
 	if m.Address, err = ParseAddress(attrsOf(seen.Config)[addressAttr]); err != nil {
@@ -80,7 +80,7 @@ func (s Settings) gathered(c chooser, seen sighting) (memo, error) {
 		}
 	}
 	for _, fs := range seen.Config.FS {
-		if fs.Dir == fs.Special && fs.Type == "lofs" && !s.packing(packaging.Lofs).mountsAt(fs.Dir) {
+		if fs.Dir == fs.Special && fs.Type == "lofs" && !packagingFor(s.blueprint(), packaging.Lofs).mountsAt(fs.Dir) {
 			m.Disks = append(m.Disks, Disk{Path: fs.Special, ReadOnly: len(fs.Options) == 1 && fs.Options[0] == "ro"})
 		}
 	}
@@ -105,7 +105,7 @@ func (s Settings) gathered(c chooser, seen sighting) (memo, error) {
 
 // lentTo are the names of the VNICs of a zone, guests first: those in its
 // configuration, or where that is not there or has others, the next free ones.
-func (s Settings) lentTo(c chooser, seen sighting, guests int) []string {
+func lentTo(c chooser, seen sighting, guests int) []string {
 	var names []string
 	if len(seen.Config.Nets) == guests+1 {
 		for _, n := range seen.Config.Nets {

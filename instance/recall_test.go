@@ -24,7 +24,7 @@ func rested(t operationtest.T, c Settings, r Record, change func(*scene)) (*scen
 	}
 	change(x)
 	inv := x.look().Inv
-	all, err := c.strangers(operationtest.Book(t), inv)
+	all, err := unrecordedZones(c.Names, operationtest.Book(t), inv)
 	if err != nil || len(all) != 1 {
 		t.Fatal(err, all)
 	}
@@ -52,7 +52,7 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
 			}
 		}
-		_, want, err := c.decide(operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		_, want, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 				x.dropZone(want.Run.Zone)
 			}
 		})
-		d, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
+		d, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
 		"a written machine": {mark(written()), WantedStopped, true, "ensure web1 --spec FILE`"},
 	} {
 		_, all, seen := rested(t, c, r, s.change)
-		_, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
+		_, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -159,21 +159,21 @@ func TestWhatIsNoStrangerAtRest(t *testing.T) {
 	x, _, seen := rested(t, c, r, func(*scene) {})
 	stopped := r
 	stopped.Run, stopped.Wanted = nil, WantedStopped
-	if all, err := c.strangers(operationtest.Book(t, kept(t, stopped)...), x.look().Inv); err != nil || len(all) > 0 {
+	if all, err := unrecordedZones(c.Names, operationtest.Book(t, kept(t, stopped)...), x.look().Inv); err != nil || len(all) > 0 {
 		t.Errorf("of a stopped one: %v %v", err, all)
 	}
 	x.Configs[r.Run.Zone] = zone.Config{}
-	if all, err := c.strangers(operationtest.Book(t), x.look().Inv); err != nil || len(all) > 0 {
+	if all, err := unrecordedZones(c.Names, operationtest.Book(t), x.look().Inv); err != nil || len(all) > 0 {
 		t.Errorf("by its name: %v %v", err, all)
 	}
 	home(x, r).User[sled.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 	seen.inv = x.look().Inv
-	if _, _, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), ""); !is[*UnfitError](err) {
+	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*UnfitError](err) {
 		t.Errorf("in another's dataset: %v", err)
 	}
 	home(x, r).Mountpoint = "/elsewhere"
 	seen.inv = x.look().Inv
-	if _, _, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), ""); !is[*UnfitError](err) {
+	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*UnfitError](err) {
 		t.Errorf("without a dataset: %v", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestNobodyIsGivenWhatRests(t *testing.T) {
 	for name, change := range map[string]func(*scene){"at rest": func(*scene) {}, "zone gone": func(x *scene) { x.dropZone(r.Run.Zone) }} {
 		x, _, _ := rested(t, c, r, change)
 		ensure := func(w Wanted) (Record, error) {
-			_, got, err := c.decide(operationtest.Book(t), x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+			_, got, err := decide(c, operationtest.Book(t), x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 			return got, err
 		}
 		got, err := ensure(web(2))

@@ -198,7 +198,7 @@ func (*NotFoundError) Kind() fault.Kind { return fault.NotFound }
 
 // Find reads the record of the instance that ref, a name or an id, means.
 func (s Settings) Find(view ledger.View, ref string) (Record, error) {
-	id, err := s.resolve(view, ref)
+	id, err := resolveRef(s.Namespace, view, ref)
 	if err != nil {
 		return Record{}, err
 	}

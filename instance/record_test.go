@@ -152,7 +152,7 @@ func TestABrokenRecordIsAnError(t *testing.T) {
 		t.Errorf("listed: %v", all)
 	}
 	// A name whose owner cannot be read is not free.
-	if _, _, err := settings().identity(view, Wanted{Ref: otherID, Name: "web1"}); err == nil {
+	if _, _, err := identityOf(settings().Namespace, view, Wanted{Ref: otherID, Name: "web1"}); err == nil {
 		t.Error("its name was given to another")
 	}
 }

@@ -184,7 +184,7 @@ func (s Settings) Document(r Record) ([]byte, error) {
 	if r.Spec.Machine == nil {
 		d.Disks = r.Spec.Disks
 	} else {
-		request, err := s.request(r)
+		request, err := ensureRequest(s.Underlay, r)
 		if err == nil {
 			d.Machine, err = json.Marshal(request.Init.Spec)
 		}

@@ -31,9 +31,9 @@ func (e *NoRoomError) Hint() string {
 	return "stop another instance, ask for less memory, or give the reservoir more: instance.reservoir, then sledctl bootstrap"
 }
 
-// lookForRoom asks the reservoir, where one is configured.
-func (s Settings) lookForRoom(ctx context.Context, h host.Host) (*reservoir.State, error) {
-	if !s.Reservoir {
+// observeReservoir asks the reservoir, where one is configured.
+func observeReservoir(ctx context.Context, configured bool, h host.Host) (*reservoir.State, error) {
+	if !configured {
 		return nil, nil
 	}
 	state, err := reservoir.Query(ctx, h)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -60,12 +61,12 @@ func readVault(files host.Files, file string) vault {
 
 // lookAtSecrets reads what is kept of an instance's secrets. A key is drawn where
 // there is none and the machine that is asked for has secrets.
-func (s Settings) lookAtSecrets(env operation.Env, files host.Files, id string, r Record, w Wanted, inv *inventory.Inventory) vault {
+func lookAtSecrets(fallback string, env operation.Env, files host.Files, id string, r Record, w Wanted, inv *inventory.Inventory) vault {
 	v := readVault(files, r.Secrets)
 	if v.Key == nil && w.Machine != nil && w.Machine.Spec.Open() {
 		v.Key = []byte(env.Draw() + env.Draw())
 	}
-	v.Kept = s.keptSecrets(files, id, inv)
+	v.Kept = keptSecrets(fallback, files, id, inv)
 	return v
 }
 
@@ -76,8 +77,8 @@ type SecretFile struct {
 }
 
 // SecretFiles are the files of secrets that there are, wherever such may lie.
-func (s Settings) SecretFiles(files host.Files, inv *inventory.Inventory) (all []SecretFile) {
-	for _, dir := range s.secretDirs(inv) {
+func SecretFiles(fallback string, files host.Files, inv *inventory.Inventory) (all []SecretFile) {
+	for _, dir := range secretDirs(fallback, inv) {
 		entries, _ := files.ReadDir(dir) // not there: nothing is kept in it
 		for _, e := range entries {
 			id, _, ok := strings.Cut(e.Name, ".")
@@ -89,8 +90,8 @@ func (s Settings) SecretFiles(files host.Files, inv *inventory.Inventory) (all [
 	return all
 }
 
-func (s Settings) keptSecrets(files host.Files, id string, inv *inventory.Inventory) (kept []string) {
-	for _, f := range s.SecretFiles(files, inv) {
+func keptSecrets(fallback string, files host.Files, id string, inv *inventory.Inventory) (kept []string) {
+	for _, f := range SecretFiles(fallback, files, inv) {
 		if f.ID == id {
 			kept = append(kept, f.File)
 		}
@@ -110,7 +111,7 @@ func leftBeside(files host.Files, r Record) bool {
 	})
 }
 
-func (s Settings) secretDirs(inv *inventory.Inventory) (dirs []string) {
+func secretDirs(fallback string, inv *inventory.Inventory) (dirs []string) {
 	datasets, _ := inv.Datasets()
 	for _, d := range datasets {
 		pool, _, _ := strings.Cut(d.Name, "/")
@@ -118,8 +119,8 @@ func (s Settings) secretDirs(inv *inventory.Inventory) (dirs []string) {
 			dirs = append(dirs, secretDir(at.Mountpoint))
 		}
 	}
-	if s.SecretDir != "" {
-		dirs = append(dirs, s.SecretDir)
+	if fallback != "" {
+		dirs = append(dirs, fallback)
 	}
 	return dirs
 }
@@ -128,7 +129,7 @@ func secretDir(mountpoint string) string { return path.Join(mountpoint, "sledctl
 
 // secretPlace is the directory for the secrets of an instance on a pool: on its
 // encrypted dataset, or, where it has none, beside the state file.
-func (s Settings) secretPlace(pool string, inv *inventory.Inventory) (string, error) {
+func secretPlace(fallback string, pool string, inv *inventory.Inventory) (string, error) {
 	at, ok := sled.Secrets(pool)
 	if d, there := inv.Dataset(at.Dataset); ok && there {
 		if !d.Mounted {
@@ -136,10 +137,10 @@ func (s Settings) secretPlace(pool string, inv *inventory.Inventory) (string, er
 		}
 		return secretDir(at.Mountpoint), nil
 	}
-	if s.SecretDir == "" {
+	if fallback == "" {
 		return "", fmt.Errorf("there is no place for the secrets of a machine on pool %s: want paths.ledger: %w", pool, host.ErrRefused)
 	}
-	return s.SecretDir, nil
+	return fallback, nil
 }
 
 // SecretsLostError is a machine whose secrets are not where they were kept.
@@ -186,8 +187,8 @@ func (r Record) digests() []string {
 	return r.Spec.Machine.Sealed()
 }
 
-// keeping says where the secrets of a record lie, and what puts them there.
-func (s Settings) keeping(next Record, seen Seen, fresh map[string]string, at operation.Moment) (Record, []plan.Action, error) {
+// keepingSecrets says where the secrets of a record lie, and what puts them there.
+func keepingSecrets(fallback string, next Record, seen Seen, fresh map[string]string, at operation.Moment) (Record, []plan.Action, error) {
 	digests := next.digests()
 	if len(digests) == 0 {
 		next.Secrets = ""
@@ -203,7 +204,7 @@ func (s Settings) keeping(next Record, seen Seen, fresh map[string]string, at op
 		}
 		file.Held[digest], same = cmp.Or(secret, again), same && kept
 	}
-	dir, err := s.secretPlace(next.Spec.Pool, seen.Inv)
+	dir, err := secretPlace(fallback, next.Spec.Pool, seen.Inv)
 	if err != nil {
 		return next, nil, err
 	}
@@ -233,7 +234,7 @@ func dropping(name, stays string, files ...string) []plan.Action {
 
 // checkSecrets refuses a plan that would send a machine whose secrets are not all
 // known, and one that Propolis would refuse for them.
-func (s Settings) checkSecrets(next Record, seen Seen, fresh map[string]string, actions []plan.Action) error {
+func checkSecrets(underlay netip.Prefix, next Record, seen Seen, fresh map[string]string, actions []plan.Action) error {
 	digests := next.digests()
 	if len(digests) == 0 || !slices.ContainsFunc(actions, func(a plan.Action) bool { _, sent := sends(a.Step); return sent }) {
 		return nil
@@ -252,12 +253,12 @@ func (s Settings) checkSecrets(next Record, seen Seen, fresh map[string]string, 
 	whole := next
 	machine := next.Spec.Machine.Unseal(all)
 	whole.Spec.Machine = &machine
-	_, err := s.request(whole)
+	_, err := ensureRequest(underlay, whole)
 	return err
 }
 
-// whole is the document of a record with its secrets: for the sled that takes it.
-func (s Settings) whole(files host.Files, r Record) ([]byte, error) {
+// completeDocument is the document of a record with its secrets: for the sled that takes it.
+func completeDocument(s Settings, files host.Files, r Record) ([]byte, error) {
 	if digests := r.digests(); len(digests) > 0 {
 		v := readVault(files, r.Secrets)
 		if err := v.has(r); err != nil {
@@ -290,10 +291,10 @@ func opener(r Record) propolis.Secrets {
 	}
 }
 
-// forget takes away what secrets are left of an instance that is not recorded: of
+// dropUnrecorded takes away what secrets are left of an instance that is not recorded: of
 // a run that was killed when its record was gone.
-func (s Settings) forget(ctx context.Context, env operation.Env, c Change, ref string) {
-	id, err := s.resolve(ledger.View{}, ref)
+func dropUnrecorded(ctx context.Context, s Settings, env operation.Env, c Change, ref string) {
+	id, err := resolveRef(s.Namespace, ledger.View{}, ref)
 	if err != nil {
 		return
 	}
@@ -301,7 +302,7 @@ func (s Settings) forget(ctx context.Context, env operation.Env, c Change, ref s
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
 		Look: func(ctx context.Context, h host.Host) ([]string, error) {
 			inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools})
-			return s.keptSecrets(h.Files(), id, inv), inv.Know(inventory.Datasets)
+			return keptSecrets(s.SecretDir, h.Files(), id, inv), inv.Know(inventory.Datasets)
 		},
 		Decide: func(view ledger.View, kept []string, _ operation.Moment) (d operation.Decision, err error) {
 			if _, known, err := Load(view, id); known || err != nil {

@@ -88,7 +88,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	seen := Seen{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
 	seen.Inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
-		Roots: s.roots(disks), User: []string{sled.PropertyInstance, sled.PropertySpec, sled.PropertyBase},
+		Roots: datasetRoots(disks), User: []string{sled.PropertyInstance, sled.PropertySpec, sled.PropertyBase},
 	})
 	if err := seen.Inv.Know(inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
 		return Seen{}, err
@@ -106,7 +106,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	}
 	seen.Places, seen.Nowhere = s.Bundles.Ready(h.Files(), seen.Inv.Answering())
 	var err error
-	if seen.Room, err = s.lookForRoom(ctx, h); err != nil {
+	if seen.Room, err = observeReservoir(ctx, s.Reservoir, h); err != nil {
 		return seen, err
 	}
 	if seen.Packaging, err = s.Propolis.Packaging.Look(h.Files()); err != nil || r.Run == nil {
@@ -115,7 +115,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	if info, err := h.Files().Stat(r.Run.Zonepath); err == nil {
 		seen.Mode = info.Mode.Perm()
 	}
-	return seen, s.lookInside(ctx, h, r, &seen)
+	return seen, lookInside(ctx, s.blueprint(), h, r, &seen)
 }
 
 // lookAtFiles says of each disk that is a file whether it is there.
@@ -163,9 +163,9 @@ func answers(r Record, inv *inventory.Inventory) error {
 	return err
 }
 
-// roots picks the datasets to look at: where zones lie, and the volumes that
+// datasetRoots picks the datasets to look at: where zones lie, and the volumes that
 // are wanted as disks.
-func (s Settings) roots(disks []Disk) func([]zfs.Pool) []string {
+func datasetRoots(disks []Disk) func([]zfs.Pool) []string {
 	return func(pools []zfs.Pool) []string {
 		roots := inventory.ZonePools(pools)
 		for _, d := range disks {
@@ -180,7 +180,7 @@ func (s Settings) roots(disks []Disk) func([]zfs.Pool) []string {
 	}
 }
 
-func (s Settings) lookInside(ctx context.Context, h host.Host, r Record, seen *Seen) error {
+func lookInside(ctx context.Context, b blueprint, h host.Host, r Record, seen *Seen) error {
 	z, there := seen.Inv.Zone(r.Run.Zone)
 	if !there {
 		return nil
@@ -201,27 +201,27 @@ func (s Settings) lookInside(ctx context.Context, h host.Host, r Record, seen *S
 		if states[Milestone] == "online" {
 			seen.Inside.Addresses, err = ipadm.Addresses(ctx, h, r.Run.Zone)
 		}
-		if err == nil && s.gateway(r.Spec.Address).IsValid() && states[Milestone] == "online" {
+		if err == nil && gatewayOf(b, r.Spec.Address).IsValid() && states[Milestone] == "online" {
 			seen.Inside.Routes, err = ipadm.Routes(ctx, h, r.Run.Zone)
 		}
 	}
 	seen.Inside.Err = err
-	if service := s.service(r); states[service] == "online" || service == ByHand {
-		seen.Inside.VM = s.ask(ctx, h, r)
+	if service := serviceFMRI(b, r); states[service] == "online" || service == ByHand {
+		seen.Inside.VM = askVM(ctx, b, h, r)
 		if seen.Inside.VM.State != "" {
-			now := s.statusOf(ctx, h, r)
+			now := vmStatus(ctx, b, h, r)
 			seen.Inside.VM.Generation, seen.Inside.VM.Migration = now.Generation, now.Migration
 		}
 	}
 	return nil
 }
 
-// statusOf is the machine's state with its generation and its migrations; zero if
+// vmStatus is the machine's state with its generation and its migrations; zero if
 // it cannot be told. Who waits for the state to pass does so from there.
-func (s Settings) statusOf(ctx context.Context, h host.Host, r Record) propolis.Status {
+func vmStatus(ctx context.Context, b blueprint, h host.Host, r Record) propolis.Status {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
-	client := propolis.Client{Host: h, Target: s.target(r)}
+	client := propolis.Client{Host: h, Target: targetOf(b, r)}
 	now, err := client.Monitor(ctx, 0)
 	if err != nil {
 		return propolis.Status{}
@@ -243,11 +243,11 @@ func readProfile(files host.Files, zonepath string) ([]byte, error) {
 	return data, err
 }
 
-// ask asks the instance's Propolis for its machine.
-func (s Settings) ask(ctx context.Context, h host.Host, r Record) VM {
+// askVM asks the instance's Propolis for its machine.
+func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
-	client := propolis.Client{Host: h, Target: s.ofItsOwn(r)}
+	client := propolis.Client{Host: h, Target: ownTarget(b, r)}
 	answer, err := client.Get(ctx)
 	if err != nil {
 		return VM{Err: err}
@@ -255,11 +255,11 @@ func (s Settings) ask(ctx context.Context, h host.Host, r Record) VM {
 	return VM{State: answer.State, ID: answer.Properties.ID}
 }
 
-// progress compares what was seen with what the record says shall be.
-func (s Settings) progress(r Record, seen Seen) progress {
+// progressOf compares what was seen with what the record says shall be.
+func progressOf(b blueprint, r Record, seen Seen) progress {
 	run := *r.Run
-	p := progress{vnics: map[string]bool{}, wide: s.wide(run, seen.Inv)}
-	k := s.packingOf(run)
+	p := progress{vnics: map[string]bool{}, wide: linkHasMTU(b, run, seen.Inv)}
+	k := packagingOf(b, run)
 	for _, v := range run.vnics() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
@@ -272,11 +272,11 @@ func (s Settings) progress(r Record, seen Seen) progress {
 	p.memo = d.User[sled.PropertySpec]
 	z, there := seen.Inv.Zone(run.Zone)
 	config, configured := seen.Inv.Config(run.Zone)
-	p.configured = there && configured && sameConfig(config, s.zoneConfig(r))
+	p.configured = there && configured && sameConfig(config, zoneConfig(b, r))
 	p.installed = p.configured && (z.State == zone.Installed || z.State == zone.Running)
 	p.mounted = d.Mounted
 	p.private = p.mounted && seen.Mode == zonepathMode || p.installed // zoneadm has seen to it
-	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(s.profile(r)))
+	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(profileOf(b, r)))
 	p.booted = p.installed && z.State == zone.Running
 	p.noted = memoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == memoOf(r)
 	if !p.booted {
@@ -287,18 +287,18 @@ func (s Settings) progress(r Record, seen Seen) progress {
 		switch a.Object {
 		case run.Control.Name + "/ll":
 			p.linkLocal = true
-		case s.addressObject(r):
+		case addressObject(b, r):
 			static := r.Spec.Address.Mode == Static
 			p.address = !static || a.Address == r.Spec.Address.Prefix
 			p.usable = p.usable || p.address && a.State == ipadm.OK && (static || a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast())
 		}
 	}
-	gateway := s.gateway(r.Spec.Address)
+	gateway := gatewayOf(b, r.Spec.Address)
 	p.routed = slices.ContainsFunc(seen.Inside.Routes, func(x ipadm.Route) bool {
 		return x.Destination == "default" && x.Gateway == gateway.String()
 	})
-	state := seen.Inside.Services[s.service(r)]
-	if s.service(r) == ByHand && seen.Inside.VM.Err == nil {
+	state := seen.Inside.Services[serviceFMRI(b, r)]
+	if serviceFMRI(b, r) == ByHand && seen.Inside.VM.Err == nil {
 		state = "online"
 	}
 	p.enabled = state == smf.Online || k.byItself && state != smf.Disabled // one on its way may be on its way down

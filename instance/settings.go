@@ -87,3 +87,17 @@ func (s Settings) ID(name string) string { return sled.InstanceID(s.Namespace, n
 // Milestone is what must be online before anything is done in a fresh zone:
 // earlier, one races with the zone's own boot (omicron, commit 46ddbe0fd3).
 const Milestone = "svc:/milestone/single-user:default"
+
+// blueprint is what the zone of a run and the Propolis in it follow from, besides
+// the record.
+type blueprint struct {
+	MTU      int
+	Underlay netip.Prefix
+	Gateway  netip.Addr
+	Propolis Propolis
+	Spoken   *propolis.Spoken
+}
+
+func (s Settings) blueprint() blueprint {
+	return blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Spoken: s.Spoken}
+}

@@ -58,8 +58,8 @@ func (e *UnfitError) Hint() string {
 	return "sledctl zone exec " + e.Zone + " -- svcs -x looks into it; sledctl zone delete " + e.Zone + " takes it away"
 }
 
-// sight looks at a stranger from all sides.
-func (s Settings) sight(ctx context.Context, h host.Host, stranger Stranger, boot string) (sighting, error) {
+// inspect looks at a stranger from all sides.
+func inspect(ctx context.Context, b blueprint, h host.Host, stranger Stranger, boot string) (sighting, error) {
 	seen := sighting{Stranger: stranger, boot: boot}
 	seen.inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
@@ -82,7 +82,7 @@ func (s Settings) sight(ctx context.Context, h host.Host, stranger Stranger, boo
 	if err != nil {
 		return sighting{}, err
 	}
-	return seen, seen.meet(ctx, h, addresses, s.Propolis.Port)
+	return seen, seen.meet(ctx, h, addresses, b.Propolis.Port)
 }
 
 // meet finds the address on which its Propolis answers, and asks for its
@@ -116,10 +116,10 @@ func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Des
 	return propolis.Client{Host: h, Target: propolis.Target{Name: at.String(), Address: at}}.Spec(ctx)
 }
 
-// record is what the ledger would say, had it seen the zone be made. What the
+// inspectedRecord is what the ledger would say, had it seen the zone be made. What the
 // zone says of itself counts where it agrees with what is there. It is pure.
-func (s Settings) record(seen sighting, name string, propolisID uuid.UUID) (Record, error) {
-	r, err := s.read(seen, propolisID)
+func inspectedRecord(b blueprint, seen sighting, name string, propolisID uuid.UUID) (Record, error) {
+	r, err := inspectRun(b, seen, propolisID)
 	if err == nil {
 		err = r.Spec.validate()
 	}
@@ -127,29 +127,29 @@ func (s Settings) record(seen sighting, name string, propolisID uuid.UUID) (Reco
 		return Record{}, &UnfitError{Zone: seen.Zone.Name, Reason: err.Error()}
 	}
 	r.Name = name
-	if s.differs(seen, r) != "" {
-		r = s.asItIs(seen, r)
+	if specDifferences(b.Underlay, seen, r) != "" {
+		r = adoptableAs(b.Underlay, seen, r)
 	}
-	r.Run.Foreign = len(zone.Compare(s.zoneConfig(r), seen.Config)) > 0
+	r.Run.Foreign = len(zone.Compare(zoneConfig(b, r), seen.Config)) > 0
 	return r, nil
 }
 
-// asItIs keeps the machine of a record as it is, where sledctl would build
+// adoptableAs keeps the machine of a record as it is, where sledctl would build
 // another from disks and NICs: its guest knows it so. What CPUID set it was asked
 // for cannot be seen, as a server that was asked for none fills one in.
-func (s Settings) asItIs(seen sighting, r Record) Record {
+func adoptableAs(underlay netip.Prefix, seen sighting, r Record) Record {
 	machine := seen.machine.Spec.Clone()
 	machine.Board.CPUID = nil
 	as := r
 	as.Spec = r.Spec.take(spec.Document{Spec: machine})
-	if _, err := s.request(as); err != nil {
+	if _, err := ensureRequest(underlay, as); err != nil {
 		return r
 	}
 	return as
 }
 
-// read is the record but for what it is called.
-func (s Settings) read(seen sighting, propolisID uuid.UUID) (Record, error) {
+// inspectRun is the record but for what it is called.
+func inspectRun(b blueprint, seen sighting, propolisID uuid.UUID) (Record, error) {
 	id, err := seen.id()
 	if err != nil {
 		return Record{}, err
@@ -165,14 +165,14 @@ func (s Settings) read(seen sighting, propolisID uuid.UUID) (Record, error) {
 	pool, _, _ := strings.Cut(home.Name, "/")
 	board := seen.machine.Spec.Board
 	r := Record{ID: id, Wanted: WantedRunning, Control: control.MAC}
-	r.Spec = Spec{CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{}, Address: s.addressOf(seen)}
+	r.Spec = Spec{CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{}, Address: observedAddress(b, seen)}
 	r.Run = &Run{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
 		Control: vnicOf(control), Guests: []VNIC{}, Boot: seen.boot, Ensured: true,
 	}
-	r.Run.Service = s.serviceOf(*r.Run, seen.services)
+	r.Run.Service = observedService(b, *r.Run, seen.services)
 	r.Run.Base, r.Run.BaseDataset = seen.base(home)
-	if s.addressObject(r) != seen.control.Object {
+	if addressObject(b, r) != seen.control.Object {
 		r.Run.Object = seen.control.Object
 	}
 	return r, seen.devices(&r)
@@ -286,9 +286,9 @@ func linkOf(object string) string {
 	return link
 }
 
-// addressOf is how its control interface got its address. Whether the default
+// observedAddress is how its control interface got its address. Whether the default
 // route was asked for, or is the underlay's, only the zone can say.
-func (s Settings) addressOf(seen sighting) Address {
+func observedAddress(b blueprint, seen sighting) Address {
 	if seen.control.Type != ipadm.Static {
 		return Address{Mode: seen.control.Type}
 	}
@@ -299,20 +299,20 @@ func (s Settings) addressOf(seen sighting) Address {
 	}
 	for _, route := range seen.routes {
 		gateway, err := netip.ParseAddr(route.Gateway)
-		if err == nil && route.Destination == "default" && a.Prefix.Contains(gateway) && gateway != s.gateway(a) {
+		if err == nil && route.Destination == "default" && a.Prefix.Contains(gateway) && gateway != gatewayOf(b, a) {
 			a.Gateway = gateway
 		}
 	}
 	return a
 }
 
-// serviceOf is what Propolis is called in its zone; empty: as in one that is
+// observedService is what Propolis is called in its zone; empty: as in one that is
 // made this way here.
-func (s Settings) serviceOf(run Run, services map[string]string) string {
-	if services[s.packingOf(run).service] == smf.Online {
+func observedService(b blueprint, run Run, services map[string]string) string {
+	if services[packagingOf(b, run).service] == smf.Online {
 		return ""
 	}
-	for _, fmri := range []string{s.Propolis.FMRI, packaging.Service} {
+	for _, fmri := range []string{b.Propolis.FMRI, packaging.Service} {
 		if services[fmri] == smf.Online {
 			return fmri
 		}

@@ -33,15 +33,15 @@ func sighted(t operationtest.T, c Settings, r Record) (*scene, sighting) {
 			here.Datasets[i].Mounted = true
 		}
 	}
-	asked, err := c.request(r)
+	asked, err := ensureRequest(c.Underlay, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := here.Configs[r.Run.Zone]
 	return here, sighting{
 		Stranger: Stranger{Zone: *here.zone(r.Run.Zone), Config: config, ID: attrsOf(config)[sled.AttrInstance], Name: attrsOf(config)[nameAttr]},
-		inv:      here.look().Inv, boot: thisBoot, services: map[string]string{c.service(r): smf.Online},
-		control: ipadm.Address{Object: c.addressObject(r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
+		inv:      here.look().Inv, boot: thisBoot, services: map[string]string{serviceFMRI(c.blueprint(), r): smf.Online},
+		control: ipadm.Address{Object: addressObject(c.blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
 		machine: propolis.Description{
 			Instance: propolis.Instance{Properties: asked.Properties, State: "Running"}, Spec: asked.Init.Spec,
 		},
@@ -84,17 +84,17 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
 			}
 		}
-		_, want, err := c.decide(operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		_, want, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, seen := sighted(t, c, want)
-		d, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
+		d, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.differs(seen, got) != "" {
-			t.Errorf("another machine: %s", c.differs(seen, got))
+		if specDifferences(c.Underlay, seen, got) != "" {
+			t.Errorf("another machine: %s", specDifferences(c.Underlay, seen, got))
 		}
 		if len(differences(want.Spec, got.Spec)) > 0 {
 			t.Errorf("%+v", differences(want.Spec, got.Spec))
@@ -140,7 +140,7 @@ func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
 			run := *r.Run
 			want.Run = &run
 			s.want(&want)
-			_, got, err := c.adoption(operationtest.Book(t), seen, moment("adopted"), "")
+			_, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +207,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
 			s.change(&seen)
-			d, got, err := c.adoption(operationtest.Book(t, s.facts...), seen, moment("adopted"), "")
+			d, got, err := adoption(c, operationtest.Book(t, s.facts...), seen, moment("adopted"), "")
 			if err == nil || !strings.Contains(err.Error(), s.says) || len(d.After) > 0 {
 				t.Errorf("%v; adopted: %+v", err, got)
 			}
@@ -224,20 +224,20 @@ func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	_, seen := sighted(t, c, r)
-	if d, got, err := c.adoption(operationtest.Book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.After) > 0 || got.Generation != r.Generation {
+	if d, got, err := adoption(c, operationtest.Book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.After) > 0 || got.Generation != r.Generation {
 		t.Errorf("recorded: %v, %+v", err, d)
 	}
 	elsewhere := r
 	run := *r.Run
 	run.Zone = "propolis_instance_" + otherID
 	elsewhere.Run = &run
-	_, _, err := c.adoption(operationtest.Book(t, kept(t, elsewhere)...), seen, moment("adopted"), "")
+	_, _, err := adoption(c, operationtest.Book(t, kept(t, elsewhere)...), seen, moment("adopted"), "")
 	if _, ok := errors.AsType[*ConflictError](err); !ok {
 		t.Errorf("with another zone: %v", err)
 	}
 	stopped := r
 	stopped.Run, stopped.Wanted, stopped.Protected = nil, WantedStopped, true
-	_, got, err := c.adoption(operationtest.Book(t, kept(t, stopped)...), seen, moment("adopted"), "")
+	_, got, err := adoption(c, operationtest.Book(t, kept(t, stopped)...), seen, moment("adopted"), "")
 	if err != nil || got.Wanted != WantedRunning || !got.Protected || got.Generation != r.Generation+1 {
 		t.Errorf("as stopped: %v, %+v", err, got)
 	}
@@ -291,7 +291,7 @@ func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
 	x.seen.Inside = Inside{}
 	view := operationtest.Book(t)
 	ensure := func(w Wanted) (Record, error) {
-		_, got, err := c.decide(view, x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		_, got, err := decide(c, view, x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
 		return got, err
 	}
 	if got, err := ensure(web(2)); err != nil || got.Spec.Address == r.Spec.Address || got.Run.Control.Name == r.Run.Control.Name {

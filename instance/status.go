@@ -55,35 +55,35 @@ func (s Settings) List(ctx context.Context, env operation.Env, view ledger.View)
 	if err != nil {
 		return nil, err
 	}
-	return s.observe(ctx, env, view, records, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
+	return observeAll(ctx, s.blueprint(), env, view, records, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
 }
 
 // Get tells one instance's status, as List does.
 func (s Settings) Get(ctx context.Context, env operation.Env, view ledger.View, ref string) (Instance, error) {
-	return s.get(ctx, env, view, ref, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
+	return getStatus(ctx, s, env, view, ref, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
 }
 
 // Brief is Get without what others have changed: for what was looked at just
 // now.
 func (s Settings) Brief(ctx context.Context, env operation.Env, view ledger.View, ref string) (Instance, error) {
-	return s.get(ctx, env, view, ref, inventory.Zones)
+	return getStatus(ctx, s, env, view, ref, inventory.Zones)
 }
 
-func (s Settings) get(
-	ctx context.Context, env operation.Env, view ledger.View, ref string, parts ...inventory.Part,
+func getStatus(
+	ctx context.Context, s Settings, env operation.Env, view ledger.View, ref string, parts ...inventory.Part,
 ) (Instance, error) {
 	r, err := s.Find(view, ref)
 	if err != nil {
 		return Instance{}, err
 	}
-	all, err := s.observe(ctx, env, view, []Record{r}, parts...)
+	all, err := observeAll(ctx, s.blueprint(), env, view, []Record{r}, parts...)
 	if err != nil {
 		return Instance{}, err
 	}
 	return all[0], nil
 }
 
-func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.View, records []Record, parts ...inventory.Part) ([]Instance, error) {
+func observeAll(ctx context.Context, b blueprint, env operation.Env, view ledger.View, records []Record, parts ...inventory.Part) ([]Instance, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
 		return nil, err
@@ -111,21 +111,21 @@ func (s Settings) observe(ctx context.Context, env operation.Env, view ledger.Vi
 			look.open = cmp.Or(look.open, going[r.Run.Zone])
 			look.zones = inv.Know(inventory.Zones)
 			look.zone, look.there = inv.Zone(r.Run.Zone)
-			look.drift = s.drift(env.Host.Files(), r, inv)
+			look.drift = driftOf(b, env.Host.Files(), r, inv)
 		}
 		if look.zone.State != zone.Running {
-			all[i].Status = s.judge(r, look)
+			all[i].Status = judgeStatus(r, look)
 			continue
 		}
 		one, look := &all[i], look // most are not asked: their own need not outlive this round
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			look.vm = s.ask(ctx, env.Host, one.Record)
+			look.vm = askVM(ctx, b, env.Host, one.Record)
 			if one.Run.Ensured && unreachable(look.vm.Err) {
-				look.service, _ = smf.State(ctx, env.Host, one.Run.Zone, s.service(one.Record)) // empty: not known
+				look.service, _ = smf.State(ctx, env.Host, one.Run.Zone, serviceFMRI(b, one.Record)) // empty: not known
 			}
-			one.Status = s.judge(one.Record, look)
+			one.Status = judgeStatus(one.Record, look)
 		})
 	}
 	wg.Wait()
@@ -142,7 +142,7 @@ func hasRun(records []Record) bool {
 }
 
 // quickLook asks only whether the recorded zone runs and what its Propolis says.
-func (s Settings) quickLook(ctx context.Context, h host.Host, r Record) (VM, error) {
+func quickLook(ctx context.Context, b blueprint, h host.Host, r Record) (VM, error) {
 	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones}})
 	if err := inv.Know(inventory.Zones); err != nil {
 		return VM{}, err
@@ -150,7 +150,7 @@ func (s Settings) quickLook(ctx context.Context, h host.Host, r Record) (VM, err
 	if z, there := inv.Zone(r.Run.Zone); !there || z.State != zone.Running {
 		return VM{}, nil
 	}
-	vm := s.ask(ctx, h, r)
+	vm := askVM(ctx, b, h, r)
 	return vm, vm.Err
 }
 
@@ -168,31 +168,31 @@ type glance struct {
 	drift   []string // what others have changed of the run
 }
 
-func (s Settings) status(r Record, seen Seen) Status {
+func statusIn(b blueprint, r Record, seen Seen) Status {
 	g := glance{boot: seen.Boot, vm: seen.Inside.VM}
 	if g.vm == (VM{}) {
 		g.vm.Err = errNotServing
 	}
 	if r.Run != nil {
 		g.zone, g.there = seen.Inv.Zone(r.Run.Zone)
-		g.drift = s.changed(r, seen.Inv)
+		g.drift = driftIn(b, r, seen.Inv)
 	}
-	return s.judge(r, g)
+	return judgeStatus(r, g)
 }
 
 // errNotServing is why a Propolis was not asked.
 var errNotServing = errors.New("its service is not online")
 
-// judge joins what is recorded with what is seen.
-func (s Settings) judge(r Record, g glance) Status {
-	status := s.judgeRun(r, g)
+// judgeStatus joins what is recorded with what is seen.
+func judgeStatus(r Record, g glance) Status {
+	status := judgeRun(r, g)
 	if r.Migration != nil {
 		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.way(), status.Reason}, func(s string) bool { return s == "" }), "; ")
 	}
 	return status
 }
 
-func (s Settings) judgeRun(r Record, g glance) Status {
+func judgeRun(r Record, g glance) Status {
 	run := r.Run
 	switch {
 	case run == nil && r.Wanted == WantedStopped:

@@ -64,7 +64,7 @@ func TestStatus(t *testing.T) {
 		"its address is being taken away":         {running, open(vm(VM{Err: syscall.EHOSTUNREACH})), Unknown, "its address is gone, or the way to it; instance ensure was begun and has not ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := c.judge(s.record, s.glance)
+			got := judgeStatus(s.record, s.glance)
 			if got.State != s.state || !strings.Contains(got.Reason, s.reason) || s.reason == "" && got.Reason != "" {
 				t.Errorf("%s: %q", got.State, got.Reason)
 			}
@@ -79,10 +79,10 @@ func TestStatus(t *testing.T) {
 func TestTheStatusOfAnInstanceWhosePropolisIsDownIsUnknown(t *testing.T) {
 	c := settings()
 	r := made(t, c, web(1))
-	if got := c.status(r, prepared().bring(c, r, atAddress).look()); got.State != Unknown || !strings.Contains(got.Reason, "not online") {
+	if got := statusIn(c.blueprint(), r, prepared().bring(c, r, atAddress).look()); got.State != Unknown || !strings.Contains(got.Reason, "not online") {
 		t.Errorf("%+v", got)
 	}
-	if got := c.status(half(r), prepared().bring(c, r, atAddress).look()); got.State != Creating {
+	if got := statusIn(c.blueprint(), half(r), prepared().bring(c, r, atAddress).look()); got.State != Creating {
 		t.Errorf("of one that is being made: %+v", got)
 	}
 }

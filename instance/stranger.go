@@ -51,20 +51,20 @@ func attrsOf(c zone.Config) map[string]string {
 	return all
 }
 
-// strangers lists those on the sled, by the names of their zones. The records
+// unrecordedZones lists those on the sled, by the names of their zones. The records
 // of the others are asked for one by one: most zones say whose they are.
-func (s Settings) strangers(view ledger.View, inv *inventory.Inventory) ([]Stranger, error) {
+func unrecordedZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Stranger, error) {
 	zones, err := inv.Zones()
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.resting(view, inv)
+	found, err := restingZones(names, view, inv)
 	if err != nil {
 		return nil, err
 	}
 	var recorded map[string]bool // zones; nil: not asked for yet
 	for _, z := range zones {
-		if z.State != zone.Running || !Adoptable(inv.Whose(s.Names, z), z) {
+		if z.State != zone.Running || !Adoptable(inv.Whose(names, z), z) {
 			continue
 		}
 		config, _ := inv.Config(z.Name)
@@ -111,8 +111,8 @@ func zonesOf(view ledger.View) (map[string]bool, error) {
 	return zones, nil
 }
 
-// resting lists those that do not run.
-func (s Settings) resting(view ledger.View, inv *inventory.Inventory) ([]Stranger, error) {
+// restingZones lists those that do not run.
+func restingZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Stranger, error) {
 	var found []Stranger
 	add := func(one Stranger, home zfs.Dataset) error {
 		_, known, err := Load(view, one.ID)
@@ -129,7 +129,7 @@ func (s Settings) resting(view ledger.View, inv *inventory.Inventory) ([]Strange
 		return nil, err
 	}
 	for _, z := range zones {
-		claim := inv.Whose(s.Names, z)
+		claim := inv.Whose(names, z)
 		if !Resting(claim, z) {
 			continue
 		}
@@ -141,7 +141,7 @@ func (s Settings) resting(view ledger.View, inv *inventory.Inventory) ([]Strange
 	}
 	datasets, _ := inv.Datasets() // not asked for: what zones say is all there is
 	for _, d := range datasets {
-		id, ours := HomeOf(s.Names, d)
+		id, ours := HomeOf(names, d)
 		if _, zoned := inv.Zone(nameOfHome(d)); !ours || zoned {
 			continue
 		}

@@ -70,11 +70,11 @@ func Ended(view ledger.View, id string, run Run) (Status, bool) {
 	return Status{}, false
 }
 
-// epitaphs are the tombstones of the VMs that facts end: of those that the
+// tombstonesFor are the tombstones of the VMs that facts end: of those that the
 // record of an instance had before and has not afterwards. How one ended, was
 // decided, or what was seen of the present run says it; those that were being
 // taken away already were destroyed.
-func (s Settings) epitaphs(view ledger.View, id string, facts []ledger.Fact, seen Seen, now time.Time) ([]ledger.Fact, error) {
+func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact, seen Seen, now time.Time) ([]ledger.Fact, error) {
 	if _, watched := view.Get(KeyEpoch); !watched {
 		return nil, nil
 	}
@@ -92,7 +92,7 @@ func (s Settings) epitaphs(view ledger.View, id string, facts []ledger.Fact, see
 		if slices.Contains(left, vm) {
 			continue
 		}
-		value, err := json.Marshal(s.epitaph(view, old, vm, seen, now))
+		value, err := json.Marshal(tombstoneFor(b, view, old, vm, seen, now))
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (r Record) vms(counts func(Run) bool) []string {
 	return all
 }
 
-func (s Settings) epitaph(view ledger.View, old Record, vm string, seen Seen, now time.Time) Tombstone {
+func tombstoneFor(b blueprint, view ledger.View, old Record, vm string, seen Seen, now time.Time) Tombstone {
 	t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
 	if old.Run != nil && old.Run.PropolisID == vm && seen.Inside.VM.ID == old.ID {
 		t.Migrations = seen.Inside.VM.Migration
@@ -127,25 +127,25 @@ func (s Settings) epitaph(view ledger.View, old Record, vm string, seen Seen, no
 	switch {
 	case old.Ending != nil && old.Ending.PropolisID == vm:
 		t.State, t.Reason = old.Ending.State, old.Ending.Reason
-	case old.VMM != nil && old.Migration.arrives() && s.arrived(old, seen) != atTarget:
+	case old.VMM != nil && old.Migration.arrives() && whereArrived(old, seen) != atTarget:
 		t.State, t.Reason = Failed, "it has not arrived"
 	case old.Run != nil && old.Run.PropolisID == vm:
 		_, taken := Ended(view, old.ID, *old.Run) // by one that was killed, and before whom it ran
-		if status := s.status(old, seen); status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
+		if status := statusIn(b, old, seen); status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
 			t.State, t.Reason = Failed, status.Reason
 		}
 	}
 	return t
 }
 
-// mourn adds epitaphs to what is written when all was done, and when all was
+// leaveTombstone adds epitaphs to what is written when all was done, and when all was
 // taken back.
-func (s Settings) mourn(view ledger.View, id string, d *operation.Decision, seen Seen, now time.Time) error {
+func leaveTombstone(b blueprint, view ledger.View, id string, d *operation.Decision, seen Seen, now time.Time) error {
 	for _, facts := range []*[]ledger.Fact{&d.After, &d.Undone} {
 		if len(*facts) == 0 {
 			continue
 		}
-		graves, err := s.epitaphs(view, id, *facts, seen, now)
+		graves, err := tombstonesFor(b, view, id, *facts, seen, now)
 		if err != nil {
 			return err
 		}

@@ -90,27 +90,27 @@ func after(ids ...string) []string {
 	return kept
 }
 
-// up lists what is still to do from here to a running VM, by stage. It fails
+// bringUpActions lists what is still to do from here to a running VM, by stage. It fails
 // if Propolis would refuse the machine. With arrive, that is how the machine
 // comes.
-func (s Settings) up(r Record, p progress, arrive *propolis.Arrive) (map[Stage][]plan.Action, error) {
-	request, err := s.request(r)
+func bringUpActions(b blueprint, r Record, p progress, arrive *propolis.Arrive) (map[Stage][]plan.Action, error) {
+	request, err := ensureRequest(b.Underlay, r)
 	if err != nil {
 		return nil, err
 	}
 	w := way{actions: map[Stage][]plan.Action{}}
-	links := s.upVNICs(&w, r, p)
-	zoned := s.upZone(&w, r, p)
-	booted := s.upBoot(&w, r, p, append(links, zoned))
-	addressed := s.upAddress(&w, r, p, booted)
-	started := s.upPropolis(&w, r, p, addressed)
-	s.upMachine(&w, r, p, request, arrive, started)
+	links := upVNICs(b, &w, r, p)
+	zoned := upZone(b, &w, r, p)
+	booted := upBoot(&w, r, p, append(links, zoned))
+	addressed := upAddress(b, &w, r, p, booted)
+	started := upPropolis(b, &w, r, p, addressed)
+	upMachine(b, &w, r, p, request, arrive, started)
 	return w.actions, nil
 }
 
-func (s Settings) upVNICs(w *way, r Record, p progress) []string {
+func upVNICs(b blueprint, w *way, r Record, p progress) []string {
 	var ids []string
-	k := s.packingOf(*r.Run)
+	k := packagingOf(b, *r.Run)
 	for _, v := range r.Run.vnics() {
 		mtu, why := 0, "guest NIC"
 		if v == r.Run.Control {
@@ -135,7 +135,7 @@ func (s Settings) upVNICs(w *way, r Record, p progress) []string {
 // zonepathMode is what zoneadm(8) demands of a zonepath.
 const zonepathMode = 0o700
 
-func (s Settings) upZone(w *way, r Record, p progress) string {
+func upZone(b blueprint, w *way, r Record, p progress) string {
 	run := *r.Run
 	object := "zone " + run.Zone
 	dataset := w.add(StageZone, p.dataset, plan.Action{
@@ -155,21 +155,21 @@ func (s Settings) upZone(w *way, r Record, p progress) string {
 	}), dataset)
 	configured := w.add(StageZone, p.configured, plan.Action{
 		ID: "zone.configure " + run.Zone, Object: object, Why: "instance " + r.Name, Change: plan.Create, After: after(dataset),
-		Step: zone.Configure{Name: run.Zone, Config: s.zoneConfig(r)},
+		Step: zone.Configure{Name: run.Zone, Config: zoneConfig(b, r)},
 	})
-	installed := w.add(StageZone, p.installed, s.install(run, after(dataset, configured)))
+	installed := w.add(StageZone, p.installed, installZone(b, run, after(dataset, configured)))
 	profiled := w.add(StageZone, p.profiled, plan.Action{
 		ID: "smf.write-profile " + run.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(installed),
-		Step: smf.WriteProfile{Root: path.Join(run.Zonepath, "root"), Profile: s.profile(r)},
+		Step: smf.WriteProfile{Root: path.Join(run.Zonepath, "root"), Profile: profileOf(b, r)},
 	})
 	return lastOf(profiled, installed, configured, dataset)
 }
 
-// install gives a configured zone its root: a clone of the base, or the
+// installZone gives a configured zone its root: a clone of the base, or the
 // contents of images.
-func (s Settings) install(run Run, before []string) plan.Action {
+func installZone(b blueprint, run Run, before []string) plan.Action {
 	object := "zone " + run.Zone
-	if images := s.packingOf(run).images; len(images) > 0 {
+	if images := packagingOf(b, run).images; len(images) > 0 {
 		return plan.Action{
 			ID: "zone.install " + run.Zone, Object: object, Why: "from " + strings.Join(images, " and "), Change: plan.Modify, After: before,
 			Step: zone.Install{Name: run.Zone, Zonepath: run.Zonepath, Args: images},
@@ -191,7 +191,7 @@ func lastOf(ids ...string) string {
 	return ""
 }
 
-func (s Settings) upBoot(w *way, r Record, p progress, before []string) string {
+func upBoot(w *way, r Record, p progress, before []string) string {
 	run := *r.Run
 	booted := w.add(StageBoot, p.booted, plan.Action{
 		ID: "zone.boot " + run.Zone, Object: "zone " + run.Zone, Change: plan.Modify, After: after(before...),
@@ -206,9 +206,9 @@ func (s Settings) upBoot(w *way, r Record, p progress, before []string) string {
 
 // upAddress makes the control address. Where Propolis' own service does that,
 // only what somebody has taken away since is made here.
-func (s Settings) upAddress(w *way, r Record, p progress, before string) string {
-	run, a, object := *r.Run, r.Spec.Address, s.addressObject(r)
-	if s.packingOf(run).byItself && !p.online {
+func upAddress(b blueprint, w *way, r Record, p progress, before string) string {
+	run, a, object := *r.Run, r.Spec.Address, addressObject(b, r)
+	if packagingOf(b, run).byItself && !p.online {
 		return before
 	}
 	thing := "address " + object
@@ -230,7 +230,7 @@ func (s Settings) upAddress(w *way, r Record, p progress, before string) string 
 		ID: "ipadm.await-address " + object, Object: thing, Change: plan.Wait, After: after(lastOf(created, before)),
 		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: object, Routed: a.Mode == Addrconf},
 	})
-	gateway := s.gateway(a)
+	gateway := gatewayOf(b, a)
 	routed := w.add(StageAddress, p.routed || !gateway.IsValid(), plan.Action{
 		ID: "ipadm.add-route " + run.Zone, Object: "route default of " + run.Zone, Change: plan.Modify, After: after(lastOf(usable, created, before)),
 		Step: ipadm.AddRoute{Zone: run.Zone, Destination: "default", Gateway: gateway.String(), Link: run.Control.Name},
@@ -238,38 +238,38 @@ func (s Settings) upAddress(w *way, r Record, p progress, before string) string 
 	return lastOf(routed, usable, created, before)
 }
 
-// gateway is the default route of a control address: the address' own, else
+// gatewayOf is the default route of a control address: the address' own, else
 // the underlay's if it lies within.
-func (s Settings) gateway(a Address) netip.Addr {
+func gatewayOf(b blueprint, a Address) netip.Addr {
 	if a.Gateway.IsValid() || a.Mode != Static {
 		return a.Gateway
 	}
-	if s.Gateway.IsValid() && a.Prefix.Contains(s.Gateway) {
-		return s.Gateway
+	if b.Gateway.IsValid() && a.Prefix.Contains(b.Gateway) {
+		return b.Gateway
 	}
 	return netip.Addr{}
 }
 
 // upPropolis starts the server.
-func (s Settings) upPropolis(w *way, r Record, p progress, before string) string {
+func upPropolis(b blueprint, w *way, r Record, p progress, before string) string {
 	run := *r.Run
-	target := s.target(r)
+	target := targetOf(b, r)
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
 		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step}), before)
 	}
-	fmri, byItself := s.service(r), s.packingOf(run).byItself
+	fmri, byItself := serviceFMRI(b, r), packagingOf(b, run).byItself
 	at := act(StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
 	at = act(StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait, smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at)
 	at = lastOf(w.add(StageStart, p.online || !byItself, plan.Action{
-		ID: "ipadm.await-address " + s.addressObject(r), Object: "address " + s.addressObject(r), Change: plan.Wait, After: after(at),
-		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: s.addressObject(r)},
+		ID: "ipadm.await-address " + addressObject(b, r), Object: "address " + addressObject(b, r), Change: plan.Wait, After: after(at),
+		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: addressObject(b, r)},
 	}), at)
 	return act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)
 }
 
 // upMachine gives the server its machine, and runs it.
-func (s Settings) upMachine(w *way, r Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
-	target, dataset := s.target(r), r.Run.Dataset
+func upMachine(b blueprint, w *way, r Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
+	target, dataset := targetOf(b, r), r.Run.Dataset
 	w.add(StageEnsure, p.noted || !p.dataset, plan.Action{
 		ID: "zfs.set " + dataset, Object: "dataset " + dataset, Why: "says what the instance is", Change: plan.Modify,
 		Step: zfs.Set{Dataset: dataset, Name: sled.PropertySpec, Value: memoOf(r), Old: p.memo.Value, OldSource: p.memo.Source},
@@ -296,28 +296,28 @@ func (s Settings) upMachine(w *way, r Record, p progress, request spec.EnsureReq
 }
 
 // Target is where the Propolis of a record with a run answers.
-func (s Settings) Target(r Record) propolis.Target { return s.target(r) }
+func (s Settings) Target(r Record) propolis.Target { return targetOf(s.blueprint(), r) }
 
-// ofItsOwn is the target that has to have the instance's machine, and no other.
-func (s Settings) ofItsOwn(r Record) propolis.Target {
-	t := s.target(r)
+// ownTarget is the target that has to have the instance's machine, and no other.
+func ownTarget(b blueprint, r Record) propolis.Target {
+	t := targetOf(b, r)
 	t.ID = r.ID
 	return t
 }
 
-// target is Target. An address that others give is read from the zone when it is
+// targetOf is Target. An address that others give is read from the zone when it is
 // needed.
-func (s Settings) target(r Record) propolis.Target {
-	t := propolis.Target{Name: r.Name, Port: s.Propolis.Port, Spoken: s.Spoken}
+func targetOf(b blueprint, r Record) propolis.Target {
+	t := propolis.Target{Name: r.Name, Port: b.Propolis.Port, Spoken: b.Spoken}
 	if r.Run != nil {
-		t.Log = propolis.Log{Root: path.Join(r.Run.Zonepath, "root"), File: smf.LogFile(s.service(r))}
+		t.Log = propolis.Log{Root: path.Join(r.Run.Zonepath, "root"), File: smf.LogFile(serviceFMRI(b, r))}
 	}
 	if r.Spec.Address.Mode == Static {
-		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), s.Propolis.Port)
+		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), b.Propolis.Port)
 		return t
 	}
 	t.Programs = []string{"zlogin"}
-	zoneName, object, port := r.Run.Zone, s.addressObject(r), s.Propolis.Port
+	zoneName, object, port := r.Run.Zone, addressObject(b, r), b.Propolis.Port
 	t.Find = func(ctx context.Context, h host.Host) (netip.AddrPort, error) {
 		all, err := ipadm.Addresses(ctx, h, zoneName)
 		if err != nil {
@@ -344,7 +344,7 @@ const (
 
 // zoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
 // bhyve's devices, where Propolis' files are, and each disk as it is.
-func (s Settings) zoneConfig(r Record) zone.Config {
+func zoneConfig(b blueprint, r Record) zone.Config {
 	run := *r.Run
 	c := zone.Config{
 		Brand: run.Brand, Zonepath: run.Zonepath, IPType: "exclusive",
@@ -353,7 +353,7 @@ func (s Settings) zoneConfig(r Record) zone.Config {
 			{Name: nameAttr, Type: "string", Value: r.Name},
 			{Name: addressAttr, Type: "string", Value: r.Spec.Address.String()},
 		},
-		FS:      slices.Clone(s.packingOf(run).mounts),
+		FS:      slices.Clone(packagingOf(b, run).mounts),
 		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
 	}
 	for _, v := range run.vnics() {
@@ -373,18 +373,18 @@ func (s Settings) zoneConfig(r Record) zone.Config {
 	return c
 }
 
-// request is the VM as Propolis is asked for it.
-func (s Settings) request(r Record) (spec.EnsureRequest, error) {
-	request, err := s.machineRequest(r)
+// ensureRequest is the VM as Propolis is asked for it.
+func ensureRequest(underlay netip.Prefix, r Record) (spec.EnsureRequest, error) {
+	request, err := machineRequest(underlay, r)
 	if r.VMM != nil {
 		request.Properties.Metadata.SiloID, request.Properties.Metadata.ProjectID = r.VMM.SiloID, r.VMM.ProjectID
 	}
 	return request, err
 }
 
-func (s Settings) machineRequest(r Record) (spec.EnsureRequest, error) {
+func machineRequest(underlay netip.Prefix, r Record) (spec.EnsureRequest, error) {
 	if r.Spec.Machine != nil {
-		return spec.Request(r.ID, r.Name, r.Spec.machine(r.Run.Guests), s.server(r.Spec.Address))
+		return spec.Request(r.ID, r.Name, r.Spec.machine(r.Run.Guests), serverOf(underlay, r.Spec.Address))
 	}
 	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20}
 	for _, disk := range r.Spec.Disks {

@@ -15,7 +15,7 @@ import (
 // Stop ends the instance's run and keeps its record, with address and MACs.
 // Stopping what is stopped does nothing.
 func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) (Record, error) {
+	return takeDown(ctx, s, env, c, func(old Record, at operation.Moment) (Record, error) {
 		stopped := old.stopped(at)
 		if c.Evacuate && old.VMM == nil && old.Ending == nil {
 			stopped.Wanted = old.Wanted
@@ -27,7 +27,7 @@ func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result
 // Delete ends the instance's run and drops its record with all that it
 // reserves. One that is protected is a *ProtectedError, unless c.Yes.
 func (s Settings) Delete(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.takeDown(ctx, env, c, func(old Record, _ operation.Moment) (Record, error) {
+	return takeDown(ctx, s, env, c, func(old Record, _ operation.Moment) (Record, error) {
 		if old.Protected && !c.Yes {
 			return old, &ProtectedError{Name: old.Name}
 		}
@@ -37,21 +37,21 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c Change) (Resu
 
 // takeDown is the operation behind stop and delete. The run's names stay
 // recorded until all of it is gone, so that a later try knows them.
-func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, becomes func(Record, operation.Moment) (Record, error)) (Result, error) {
-	r, err := s.find(ctx, env, c)
+func takeDown(ctx context.Context, s Settings, env operation.Env, c Change, becomes func(Record, operation.Moment) (Record, error)) (Result, error) {
+	r, err := findRecorded(ctx, s, env, c)
 	if none, ok := errors.AsType[*NotFoundError](err); ok && !c.DryRun {
-		s.forget(ctx, env, c, none.Name)
+		dropUnrecorded(ctx, s, env, c, none.Name)
 	}
 	if err != nil {
 		return Result{}, err
 	}
 	result := r
-	s.apartOrWarn(ctx, env, c.DryRun)
+	purgeSecrets(ctx, s.SecretDir, env, c.DryRun)
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun, Keep: c.Keep,
-		Look: s.lookAt(env, r.ID),
+		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
-			if err := s.free(ctx, env, view, r.ID); err != nil {
+			if err := notBusy(ctx, env, view, r.ID); err != nil {
 				return operation.Decision{}, err
 			}
 			old, err := recordOf(view, r.ID, c.Wanted.Ref)
@@ -62,13 +62,13 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 			if err != nil {
 				return operation.Decision{}, err
 			}
-			if spared, err := s.spares(old, next, seen, c); spared || err != nil {
+			if spared, err := spared(old, next, seen, c); spared || err != nil {
 				result = old
 				return operation.Decision{}, err
 			}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
 			if len(old.Runs()) > 0 {
-				d.Plan.Actions, d.Intent.Removes, d.Warn = s.down(old, seen, at, c.grace()), removes(old.Runs(), seen), s.untold(old, seen)
+				d.Plan.Actions, d.Intent.Removes, d.Warn = teardown(s, old, seen, at, c.grace()), removes(old.Runs(), seen), teardownWarnings(s.blueprint(), old, seen)
 			}
 			result = next
 			d.Behind = dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
@@ -77,7 +77,7 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 				return d, nil
 			}
 			if d.After, err = next.replaces(old); err == nil {
-				err = errors.Join(s.mourn(view, r.ID, &d, seen, at.Now), remember(view, r.ID, &d, seen, at.Now))
+				err = errors.Join(leaveTombstone(s.blueprint(), view, r.ID, &d, seen, at.Now), remember(view, r.ID, &d, seen, at.Now))
 			}
 			return d, err
 		},
@@ -87,7 +87,7 @@ func (s Settings) takeDown(ctx context.Context, env operation.Env, c Change, bec
 
 func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
 
-func (s Settings) find(ctx context.Context, env operation.Env, c Change) (Record, error) {
+func findRecorded(ctx context.Context, s Settings, env operation.Env, c Change) (Record, error) {
 	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
 		return Record{}, err
@@ -95,15 +95,15 @@ func (s Settings) find(ctx context.Context, env operation.Env, c Change) (Record
 	ref := c.Wanted.Ref
 	r, err := s.Find(view, ref)
 	if _, ok := errors.AsType[*NotFoundError](err); ok {
-		err = s.missing(ctx, env, view, ref)
+		err = notFound(ctx, s, env, view, ref)
 	}
 	return r, err
 }
 
-// missing is the error for an instance that is not recorded: a *NotFoundError,
+// notFound is the error for an instance that is not recorded: a *NotFoundError,
 // unless it runs all the same.
-func (s Settings) missing(ctx context.Context, env operation.Env, view ledger.View, ref string) error {
-	id, err := s.resolve(view, ref)
+func notFound(ctx context.Context, s Settings, env operation.Env, view ledger.View, ref string) error {
+	id, err := resolveRef(s.Namespace, view, ref)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s Settings) missing(ctx context.Context, env operation.Env, view ledger.Vi
 }
 
 // lookAt looks for an operation on a recorded instance.
-func (s Settings) lookAt(env operation.Env, id string) func(context.Context, host.Host) (Seen, error) {
+func lookAt(s Settings, env operation.Env, id string) func(context.Context, host.Host) (Seen, error) {
 	return func(ctx context.Context, h host.Host) (Seen, error) {
 		r, err := recorded(ctx, env, id)
 		if err != nil {
@@ -129,10 +129,10 @@ func (s Settings) lookAt(env operation.Env, id string) func(context.Context, hos
 		}
 		seen, err := s.Look(ctx, h, r, r.Spec.Disks, boot)
 		if err == nil {
-			seen.Vault = s.lookAtSecrets(env, h.Files(), id, r, Wanted{}, seen.Inv)
+			seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), id, r, Wanted{}, seen.Inv)
 		}
 		if err == nil && r.Migration.arrives() {
-			seen.Source = s.askSource(ctx, h, r.Migration.Source)
+			seen.Source = askSource(ctx, s.Spoken, h, r.Migration.Source)
 		}
 		return seen, err
 	}

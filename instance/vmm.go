@@ -137,7 +137,7 @@ func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
 // *RegisteredError.
 func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
 	var result Record
-	s.apartOrWarn(ctx, env, false)
+	purgeSecrets(ctx, s.SecretDir, env, false)
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: "vm register", Subject: Subject(r.Instance),
 		Look: func(ctx context.Context, h host.Host) (Seen, error) {
@@ -147,7 +147,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 			}
 			seen, err := s.Look(ctx, h, Record{}, r.Wanted.apply(Spec{}).Disks, boot)
 			if err == nil {
-				seen.Vault = s.lookAtSecrets(env, h.Files(), r.Instance, Record{}, r.Wanted, seen.Inv)
+				seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), r.Instance, Record{}, r.Wanted, seen.Inv)
 			}
 			return seen, err
 		},
@@ -163,7 +163,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 				return operation.Decision{}, &RegisteredError{Name: old.Name, VM: old.VM()}
 			}
 			var d operation.Decision
-			d, result, err = s.registered(view, seen, at, r)
+			d, result, err = registered(s, view, seen, at, r)
 			return d, err
 		},
 	})
@@ -171,20 +171,20 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 }
 
 // registered is pure.
-func (s Settings) registered(view ledger.View, seen Seen, at operation.Moment, r Registration) (operation.Decision, Record, error) {
+func registered(s Settings, view ledger.View, seen Seen, at operation.Moment, r Registration) (operation.Decision, Record, error) {
 	wanted, fresh := r.Wanted.withSealed(seen.Vault.Key)
 	c := Change{Verb: "vm register", Wanted: wanted}
-	choose, name, err := s.begin(view, seen, at, r.Instance, c)
+	choose, name, err := beginBringUp(s, view, seen, at, r.Instance, c)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
 	}
-	next, err := s.next(choose, seen, Record{}, false, r.Instance, name, c)
+	next, err := nextRecord(s, choose, seen, Record{}, false, r.Instance, name, c)
 	if err == nil {
 		err = seen.checkDisks(next.Spec.Disks)
 	}
 	var d operation.Decision
 	if err == nil {
-		next, d.Ahead, err = s.keeping(next, seen, fresh, at)
+		next, d.Ahead, err = keepingSecrets(s.SecretDir, next, seen, fresh, at)
 	}
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -200,10 +200,10 @@ func (s Settings) registered(view ledger.View, seen Seen, at operation.Moment, r
 	return d, next, err
 }
 
-// write is an operation on one recorded instance that changes its record and
+// writeRecord is an operation on one recorded instance that changes its record and
 // nothing else. What changes nothing, or cannot be, does not wait for those who are
 // at work on the instance.
-func (s Settings) write(ctx context.Context, env operation.Env, verb, id string, change func(Record) (Record, error)) (Result, error) {
+func writeRecord(ctx context.Context, env operation.Env, verb, id string, change func(Record) (Record, error)) (Result, error) {
 	now, err := recorded(ctx, env, id)
 	if err == nil && now.ID != "" {
 		if next, err := change(now); err != nil || next.Generation == now.Generation {
@@ -237,7 +237,7 @@ func (s Settings) write(ctx context.Context, env operation.Env, verb, id string,
 // *NotFoundError, also where the instance has another VM by now; *EndingError;
 // *InputError where it was registered to come the other way, or from elsewhere.
 func (s Settings) Want(ctx context.Context, env operation.Env, id, vm, source string) (Result, error) {
-	return s.write(ctx, env, "vm run", id, func(r Record) (Record, error) {
+	return writeRecord(ctx, env, "vm run", id, func(r Record) (Record, error) {
 		switch {
 		case r.VM() != vm:
 			return r, &NotFoundError{Name: vm}
@@ -282,7 +282,7 @@ func (r *Record) comesFrom(source string) error {
 // end that was decided before stands. Errors: *NotFoundError, also where the
 // instance has another VM by now.
 func (s Settings) Condemn(ctx context.Context, env operation.Env, id string, e Ending) (Result, error) {
-	return s.write(ctx, env, "vm end", id, func(r Record) (Record, error) {
+	return writeRecord(ctx, env, "vm end", id, func(r Record) (Record, error) {
 		if r.VM() != e.PropolisID {
 			return r, &NotFoundError{Name: e.PropolisID}
 		}
@@ -298,7 +298,7 @@ func (s Settings) Condemn(ctx context.Context, env operation.Env, id string, e E
 // An instance whose end nobody has decided is left alone. The grace is what its
 // machine is given to power off.
 func (s Settings) End(ctx context.Context, env operation.Env, id string, grace time.Duration) (Result, error) {
-	return s.takeDown(ctx, env, Change{Verb: "vm end", Wanted: Wanted{Ref: id}, Grace: &grace}, func(old Record, at operation.Moment) (Record, error) {
+	return takeDown(ctx, s, env, Change{Verb: "vm end", Wanted: Wanted{Ref: id}, Grace: &grace}, func(old Record, at operation.Moment) (Record, error) {
 		switch {
 		case old.Ending == nil:
 			return old, &NotFoundError{Name: id}
@@ -348,9 +348,9 @@ func (e *UnmadeError) Error() string {
 
 func (*UnmadeError) Kind() fault.Kind { return fault.Failed }
 
-// clear takes such a run away, so that it can be made again.
-func (s Settings) clear(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return s.takeDown(ctx, env, c, func(old Record, at operation.Moment) (Record, error) {
+// clearIncomplete takes such a run away, so that it can be made again.
+func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c Change) (Result, error) {
+	return takeDown(ctx, s, env, c, func(old Record, at operation.Moment) (Record, error) {
 		old.Run, old.Leaving, old.Migration = nil, nil, nil
 		old.Generation, old.Updated = old.Generation+1, at.Now
 		return old, nil

@@ -22,7 +22,7 @@ func Goals() []State { return []State{Running, Stopped, Failed, Absent} }
 // a *HopelessError as soon as one will not come to it; the context's, with those
 // that are not there yet.
 func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, goal State) ([]Instance, error) {
-	wanted, err := s.awaited(ctx, env, refs, goal)
+	wanted, err := awaitedIDs(ctx, s, env, refs, goal)
 	if err != nil || len(wanted) == 0 {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, go
 			return ctx.Err() // what is seen from here on is only that there is no more time
 		}
 		now[i.ID] = i
-		if err := s.hopeless(ctx, env, i, goal); err != nil {
+		if err := checkReachable(ctx, env, i, goal); err != nil {
 			return err
 		}
 		for _, id := range wanted {
@@ -77,9 +77,9 @@ func (s Status) String() string {
 	return s.State + " (" + s.Reason + ")"
 }
 
-// awaited are the ids of the instances. Those that are not recorded are absent
+// awaitedIDs are the ids of the instances. Those that are not recorded are absent
 // already, and nothing else can be waited for of them.
-func (s Settings) awaited(ctx context.Context, env operation.Env, refs []string, goal State) ([]string, error) {
+func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []string, goal State) ([]string, error) {
 	book, err := env.Ledger(ctx)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (s Settings) awaited(ctx context.Context, env operation.Env, refs []string,
 	for _, ref := range refs {
 		r, err := s.Find(view, ref)
 		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
-			err = s.missing(ctx, env, view, ref)
+			err = notFound(ctx, s, env, view, ref)
 		}
 		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
 			if err = view.Absent(err); goal == Absent && !errors.Is(err, ledger.ErrUnconfirmed) {
@@ -114,9 +114,9 @@ func Reached(is, goal State) bool {
 	return is == goal || goal == Stopped && is == strings.ToLower(propolis.StateDestroyed)
 }
 
-// hopeless says whether an instance will not come to a state by itself, and
+// checkReachable says whether an instance will not come to a state by itself, and
 // nobody is at work on it.
-func (s Settings) hopeless(ctx context.Context, env operation.Env, i Instance, goal State) error {
+func checkReachable(ctx context.Context, env operation.Env, i Instance, goal State) error {
 	deleted := i.State == Absent && i.Run == nil && i.Reason == ReasonDeleted
 	if goal == Absent || Reached(i.State, goal) || i.State != Failed && !deleted {
 		return nil

@@ -248,9 +248,9 @@ func (e *RenamedError) Error() string {
 
 func (*RenamedError) Kind() fault.Kind { return fault.NotFound }
 
-// resolve turns a name or UUID into an id. A name that is not known gives the
+// resolveRef turns a name or UUID into an id. A name that is not known gives the
 // id that it would have.
-func (s Settings) resolve(view ledger.View, ref string) (string, error) {
+func resolveRef(namespace uuid.UUID, view ledger.View, ref string) (string, error) {
 	if id, err := uuid.Parse(ref); err == nil {
 		return id.String(), nil // every spelling of a UUID is the same instance
 	}
@@ -260,20 +260,20 @@ func (s Settings) resolve(view ledger.View, ref string) (string, error) {
 	if id := owner(view, sled.KeyName+ref); id != "" {
 		return id, nil
 	}
-	id := s.ID(ref)
+	id := sled.InstanceID(namespace, ref).String()
 	if r, known, err := Load(view, id); err != nil || known {
 		return "", errors.Join(err, &RenamedError{Name: ref, Now: r.Name})
 	}
 	return id, nil
 }
 
-// identity is the id and name that w asks for; a name in use elsewhere is
+// identityOf is the id and name that w asks for; a name in use elsewhere is
 // refused.
-func (s Settings) identity(view ledger.View, w Wanted) (id, name string, err error) {
+func identityOf(namespace uuid.UUID, view ledger.View, w Wanted) (id, name string, err error) {
 	if w.Ref == "" {
 		return "", "", &InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
 	}
-	if id, err = s.resolve(view, w.Ref); err != nil {
+	if id, err = resolveRef(namespace, view, w.Ref); err != nil {
 		return "", "", err
 	}
 	name = w.Name

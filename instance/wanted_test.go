@@ -103,7 +103,7 @@ func TestWhoIsMeant(t *testing.T) {
 		"a new id":                    {Wanted{Ref: otherID}, otherID, "vm-" + otherID},
 		"a new id with a name":        {Wanted{Ref: otherID, Name: "web1"}, otherID, "web1"},
 	} {
-		id, n, err := c.identity(view, tc.wanted)
+		id, n, err := identityOf(c.Namespace, view, tc.wanted)
 		if err != nil || id != tc.id || n != tc.name {
 			t.Errorf("%s: %s %q, %v", name, id, n, err)
 		}
@@ -113,7 +113,7 @@ func TestWhoIsMeant(t *testing.T) {
 		"a name that cannot be": {Ref: "Web_1"},
 		"another's name":        {Ref: otherID, Name: "db"},
 	} {
-		if id, n, err := c.identity(view, w); err == nil {
+		if id, n, err := identityOf(c.Namespace, view, w); err == nil {
 			t.Errorf("%s: %s %q", name, id, n)
 		}
 	}

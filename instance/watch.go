@@ -153,7 +153,7 @@ func (w *watch) look(ctx context.Context) error {
 			w.told[r.ID] = i
 		}
 	}
-	seen, err := w.observe(ctx, w.env, view, silent, inventory.Zones)
+	seen, err := observeAll(ctx, w.blueprint(), w.env, view, silent, inventory.Zones)
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,9 @@ type Settings struct {
 	// Keys is the directory in which storage has files with keys while it needs
 	// them; empty: there is none.
 	Keys string
-	// Secrets is the noun that says where secrets of machines lie; nil: they are not
-	// looked at. Where the state file was lost they wait for its import.
-	Secrets *instance.Settings
+	// SecretDir is where secrets of machines lie beside those on the pools; nil: none
+	// are looked at. Where the state file was lost they wait for its import.
+	SecretDir *string
 	// Bundles says where what a zone can tell of itself goes before the zone
 	// does.
 	Bundles bundle.Settings
@@ -156,8 +156,8 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryR
 		return seen{}, err
 	}
 	got.lone = s.lone(h.Files(), inv)
-	if s.Secrets != nil {
-		got.secrets = s.Secrets.SecretFiles(h.Files(), inv)
+	if s.SecretDir != nil {
+		got.secrets = instance.SecretFiles(*s.SecretDir, h.Files(), inv)
 	}
 	got.places, got.nowhere = s.Bundles.Ready(h.Files(), inv.Answering())
 	return got, nil

@@ -37,7 +37,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "what others changed of a VM is not told",
-			Plant: []Patch{{"instance/status.go", "look.drift = s.drift(", "if MUTANT { inv = &inventory.Inventory{} }; OLD"}},
+			Plant: []Patch{{"instance/status.go", "look.drift = driftOf(", "if MUTANT { inv = &inventory.Inventory{} }; OLD"}},
 			Found: histories(200, "was removed by someone else"),
 		},
 		{
