@@ -17,11 +17,14 @@ type shownAction struct {
 }
 
 func (e *Env) printPlanJSON(reports []operation.Report) error {
-	items := []shownAction{}
+	items, why := []shownAction{}, []string{}
 	for _, r := range reports {
 		rows, err := r.Plan.Rows()
 		if err != nil {
 			return err
+		}
+		if r.Plan.Why != "" {
+			why = append(why, r.Plan.Why)
 		}
 		for _, row := range rows {
 			a := shownAction{Change: changeWord(string(row.Change)), Verb: row.Verb, Object: row.Object, Why: row.Why, Commands: []string{}}
@@ -37,8 +40,9 @@ func (e *Env) printPlanJSON(reports []operation.Report) error {
 	return encoder.Encode(struct {
 		APIVersion string        `json:"apiVersion"`
 		Kind       string        `json:"kind"`
+		Why        []string      `json:"why,omitempty"` // of plans that rebuild something
 		Items      []shownAction `json:"items"`
-	}{terminal.APIVersion, "ActionList", items})
+	}{terminal.APIVersion, "ActionList", why, items})
 }
 
 func changeWord(sign string) string {

@@ -51,21 +51,39 @@ func checkMigration(old Record, known bool, seen Seen, c Change) error {
 		return nil
 	case m.departs():
 		return &MigratingError{Name: old.Name, Migration: *m}
-	case m == nil && c.From == nil && old.Arrival() != nil:
-		return &AwaitedError{old.Name, old.Arrival().ID}
-	case m == nil && c.From != nil && old.Arrival() != nil && old.Arrival().ID == c.From.ID && old.Run == nil:
-		return nil // it was registered for that
-	case m == nil && c.From != nil && (old.Run == nil || old.Run.Migration != c.From.ID):
-		is := Difference{Field: "instance", Is: "on this sled already", Wanted: "to arrive by migration " + c.From.ID}
-		return &ConflictError{Name: old.Name, Differences: []Difference{is}}
 	case m == nil:
-		if id, left := seen.left(old); left && !c.Recreate {
-			return &MovedError{old.Name, id}
-		}
-		return nil
+		return checkSettled(old, seen, c)
 	case c.Only != "":
 		return &MigratingError{Name: old.Name, Migration: *m}
 	}
+	return checkArriving(old, seen, c)
+}
+
+// checkSettled is checkMigration of an instance that is in no migration.
+func checkSettled(old Record, seen Seen, c Change) error {
+	awaited := old.Arrival()
+	if c.From == nil {
+		if awaited != nil {
+			return &AwaitedError{old.Name, awaited.ID}
+		}
+	} else {
+		if awaited != nil && awaited.ID == c.From.ID && old.Run == nil {
+			return nil // it was registered for that
+		}
+		if !hasArrived(old, c) {
+			is := Difference{Field: "instance", Is: "on this sled already", Wanted: "to arrive by migration " + c.From.ID}
+			return &ConflictError{Name: old.Name, Differences: []Difference{is}}
+		}
+	}
+	if id, left := seen.left(old); left && !c.Recreate {
+		return &MovedError{old.Name, id}
+	}
+	return nil
+}
+
+// checkArriving is checkMigration of an instance that arrives.
+func checkArriving(old Record, seen Seen, c Change) error {
+	m := old.Migration
 	at := whereArrived(old, seen)
 	another := c.From != nil && c.From.ID != m.ID
 	switch {

@@ -211,51 +211,37 @@ func (s Seen) lacks(d Disk) (want string) {
 	return ""
 }
 
-// planBringUp chooses between going on with the recorded run and beginning another,
+// planBringUp chooses between resuming the recorded run and beginning another,
 // and puts the plan together.
-func planBringUp(s Settings, choose chooser, old, next Record, seen Seen, at operation.Moment, c Change) (operation.Decision, Record, error) {
-	goOn, err := canResume(s.blueprint(), old, next, seen, c)
-	if err == nil && !goOn && c.Only != "" && old.Run != nil && old.Run.Ensured {
-		err = &BrokenError{Name: old.Name, Status: statusIn(s.blueprint(), old, seen)}
-	}
-	if err == nil && !goOn && old.VMM != nil && old.Run != nil && !old.Run.Ensured {
-		err = &UnmadeError{Name: old.Name}
+func planBringUp(
+	s Settings, choose chooser, old, next Record, seen Seen, at operation.Moment, c Change,
+) (operation.Decision, Record, error) {
+	b := s.blueprint()
+	resumes, why, err := canResume(b, old, next, seen, c)
+	if err == nil && !resumes {
+		err = checkRebuild(b, old, seen, c)
 	}
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
-	decision := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
-	clearing := leaving(old, seen)
-	if !goOn {
-		if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
-			return operation.Decision{}, old, err
-		}
-		clearing, next.Leaving, decision.Warn = teardown(s, old, seen, at, c.grace()), old.Runs(), teardownWarnings(s.blueprint(), old, seen)
-		if next.Run, err = choose.run(next, old.chosen(), seen.Boot); err != nil {
-			return operation.Decision{}, old, err
-		}
-		if next.VMM != nil && next.Run.PropolisID != next.VMM.PropolisID {
-			next.VMM = nil // of the run that is taken away: this one is the operator's
-		}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Undo}}
+	var clearing []plan.Action
+	p := progress{vnics: map[string]bool{}}
+	if resumes {
+		clearing, p = resumed(b, &d, old, next, seen)
+	} else if clearing, err = beginRun(s, choose, &d, old, &next, seen, at, c); err == nil {
+		p.wide = linkHasMTU(b, *next.Run, seen.Inv)
+		d.Plan.Why = rebuilds(old, why)
 	}
-	var p progress
-	if goOn {
-		p = progressOf(s.blueprint(), next, seen)
-	} else {
-		p = progress{vnics: map[string]bool{}, wide: linkHasMTU(s.blueprint(), *next.Run, seen.Inv)}
-	}
-	if goOn && seen.unreachable(*old.Run, p) {
-		p.ensured, decision.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
-	}
-	if goOn && !p.installed && cloneLeft(*old.Run, seen) { // of a clone that was undone: another's would get other names beside them
-		clearing = append(clearing, removeSnapshots(*old.Run))
-	}
-	arrive, err := arrivalStep(s.blueprint(), next, seen, p, c)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
-	decision.Plan.Drawn = drawnFor(old, next, c.Wanted)
-	stages, err := bringUpActions(s.blueprint(), next, p, arrive)
+	arrive, err := arrivalStep(b, next, seen, p, c)
+	if err != nil {
+		return operation.Decision{}, old, err
+	}
+	d.Plan.Drawn = drawnFor(old, next, c.Wanted)
+	stages, err := bringUpActions(b, next, p, arrive)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
@@ -264,10 +250,62 @@ func planBringUp(s Settings, choose chooser, old, next Record, seen Seen, at ope
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
-	decision.Plan.Actions = behind(clearing, actions)
-	decision.Intent.Removes = removes(next.Leaving, seen)
-	decision.Intent.Makes, decision.Intent.Base = next.makes(), next.Run.Base
-	return facts(choose.view, decision, old, next, goOn, at, c)
+	d.Plan.Actions = behind(clearing, actions)
+	d.Intent.Removes = removes(next.Leaving, seen)
+	d.Intent.Makes, d.Intent.Base = next.makes(), next.Run.Base
+	return facts(choose.view, d, old, next, resumes, at, c)
+}
+
+// checkRebuild refuses a single step on what is broken, and a second run beside
+// one that is half built under an id of the control plane's.
+func checkRebuild(b blueprint, old Record, seen Seen, c Change) error {
+	switch {
+	case old.Run == nil:
+		return nil
+	case c.Only != "" && old.Run.Ensured:
+		return &BrokenError{Name: old.Name, Status: statusIn(b, old, seen)}
+	case old.VMM != nil && !old.Run.Ensured:
+		return &UnmadeError{Name: old.Name}
+	}
+	return nil
+}
+
+// resumed is what is to remove first where a run is resumed, and how far it is.
+func resumed(b blueprint, d *operation.Decision, old, next Record, seen Seen) ([]plan.Action, progress) {
+	clearing, p := leaving(old, seen), progressOf(b, next, seen)
+	if seen.unreachable(*old.Run, p) {
+		p.ensured, d.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
+	}
+	if !p.installed && cloneLeft(*old.Run, seen) { // of a clone that was undone: another would name its snapshots otherwise
+		clearing = append(clearing, removeSnapshots(*old.Run))
+	}
+	return clearing, p
+}
+
+// beginRun has the recorded run removed, and chooses another.
+func beginRun(
+	s Settings, choose chooser, d *operation.Decision, old Record, next *Record, seen Seen, at operation.Moment, c Change,
+) (clearing []plan.Action, err error) {
+	if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
+		return nil, err
+	}
+	clearing, next.Leaving = teardown(s, old, seen, at, c.grace()), old.Runs()
+	d.Warn = teardownWarnings(s.blueprint(), old, seen)
+	if next.Run, err = choose.run(*next, old.chosen(), seen.Boot); err != nil {
+		return nil, err
+	}
+	if next.VMM != nil && next.Run.PropolisID != next.VMM.PropolisID {
+		next.VMM = nil // of the run that is removed: this one is the operator's
+	}
+	return clearing, nil
+}
+
+// rebuilds is what a dry run says of a run that is removed for another one.
+func rebuilds(old Record, why string) string {
+	if old.Run == nil {
+		return ""
+	}
+	return fmt.Sprintf("would rebuild instance %q: %s", old.Name, why)
 }
 
 // drawnFor are the values that this plan has drawn, and no other will have.

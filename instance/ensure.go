@@ -80,26 +80,39 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 	if c.Known && !known {
 		return Result{}, notFound(ctx, s, env, view, c.Wanted.Ref)
 	}
-	came := c.From == nil || known && r.Run != nil && r.Run.Migration == c.From.ID
-	if known && c.Only == "" && came && isAsWanted(ctx, s.blueprint(), env.Host, r, c.Wanted) {
+	if known && c.Only == "" && hasArrived(r, c) && isAsWanted(ctx, s.blueprint(), env.Host, r, c.Wanted) {
 		if c.Protect != nil && *c.Protect != r.Protected {
 			return setProtection(ctx, env, id, c)
 		}
 		return Result{Record: r, Report: operation.Report{Verb: c.Verb, View: view}}, nil
 	}
-	result, err := bringUp(ctx, s, env, id, c)
-	if _, unmade := errors.AsType[*UnmadeError](err); unmade {
-		if result, err = clearIncomplete(ctx, s, env, c); err == nil && !c.DryRun {
-			result, err = bringUp(ctx, s, env, id, c)
-		}
-	}
+	result, err := bringUpCleared(ctx, s, env, id, c)
 	if err != nil && !known {
 		result, err = withOtherAddress(ctx, s, env, id, c, result, err)
 	}
 	if r.VMM != nil {
-		return result, err // who brings up the control plane's decides what becomes of it, too
+		return result, err // the agent, which brings up the control plane's, decides what becomes of it, too
 	}
 	return undoArrival(ctx, s, env, id, c, result, err)
+}
+
+// hasArrived reports whether the instance is on this sled by the migration that is
+// asked for, if any is.
+func hasArrived(r Record, c Change) bool {
+	return c.From == nil || r.Run != nil && r.Run.Migration == c.From.ID
+}
+
+// bringUpCleared is bringUp, with what is half built under the same id removed
+// first.
+func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id string, c Change) (Result, error) {
+	result, err := bringUp(ctx, s, env, id, c)
+	if _, unmade := errors.AsType[*UnmadeError](err); !unmade {
+		return result, err
+	}
+	if result, err = clearIncomplete(ctx, s, env, c); err != nil || c.DryRun {
+		return result, err
+	}
+	return bringUp(ctx, s, env, id, c)
 }
 
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,

@@ -257,9 +257,17 @@ func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {
 
 // progressOf compares what was seen with what the record says shall be.
 func progressOf(b blueprint, r Record, seen Seen) progress {
-	run := *r.Run
-	p := progress{vnics: map[string]bool{}, wide: linkHasMTU(b, run, seen.Inv)}
-	k := packagingOf(b, run)
+	p := progress{vnics: map[string]bool{}, wide: linkHasMTU(b, *r.Run, seen.Inv)}
+	p.compareLinks(packagingOf(b, *r.Run), *r.Run, seen)
+	p.compareZone(b, r, seen)
+	if p.booted {
+		p.compareAddress(b, r, seen)
+		p.comparePropolis(b, r, seen)
+	}
+	return p
+}
+
+func (p *progress) compareLinks(k packing, run Run, seen Seen) {
 	for _, v := range run.vnics() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
@@ -267,6 +275,10 @@ func progressOf(b blueprint, r Record, seen Seen) progress {
 			p.mtu = k.mtu == 0 || l.MTU == k.mtu || l.Zone != "" // in a zone it is what it was booted with
 		}
 	}
+}
+
+func (p *progress) compareZone(b blueprint, r Record, seen Seen) {
+	run := *r.Run
 	d, ok := seen.Inv.Dataset(run.Dataset)
 	p.dataset = ok && d.User[sled.PropertyInstance].Value == r.ID && d.User[sled.PropertyInstance].Source == "local"
 	p.memo = d.User[sled.PropertySpec]
@@ -275,38 +287,45 @@ func progressOf(b blueprint, r Record, seen Seen) progress {
 	p.configured = there && configured && sameConfig(config, zoneConfig(b, r))
 	p.installed = p.configured && (z.State == zone.Installed || z.State == zone.Running)
 	p.mounted = d.Mounted
-	p.private = p.mounted && seen.Mode == zonepathMode || p.installed // zoneadm has seen to it
+	p.private = p.mounted && seen.Mode == zonepathMode || p.installed // zoneadm has made it so
 	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(profileOf(b, r)))
 	p.booted = p.installed && z.State == zone.Running
 	p.noted = memoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == memoOf(r)
-	if !p.booted {
-		return p
-	}
-	p.settled = seen.Inside.Services[Milestone] == "online"
+}
+
+func (p *progress) compareAddress(b blueprint, r Record, seen Seen) {
 	for _, a := range seen.Inside.Addresses {
 		switch a.Object {
-		case run.Control.Name + "/ll":
+		case r.Run.Control.Name + "/ll":
 			p.linkLocal = true
 		case addressObject(b, r):
 			static := r.Spec.Address.Mode == Static
 			p.address = !static || a.Address == r.Spec.Address.Prefix
-			p.usable = p.usable || p.address && a.State == ipadm.OK && (static || a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast())
+			p.usable = p.usable || p.address && a.State == ipadm.OK && (static || isRoutable(a))
 		}
 	}
 	gateway := gatewayOf(b, r.Spec.Address)
 	p.routed = slices.ContainsFunc(seen.Inside.Routes, func(x ipadm.Route) bool {
 		return x.Destination == "default" && x.Gateway == gateway.String()
 	})
+}
+
+func isRoutable(a ipadm.Address) bool {
+	return a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast()
+}
+
+func (p *progress) comparePropolis(b blueprint, r Record, seen Seen) {
+	p.settled = seen.Inside.Services[Milestone] == "online"
 	state := seen.Inside.Services[serviceFMRI(b, r)]
 	if serviceFMRI(b, r) == ByHand && seen.Inside.VM.Err == nil {
 		state = "online"
 	}
-	p.enabled = state == smf.Online || k.byItself && state != smf.Disabled // one on its way may be on its way down
+	// A service on its way may be on its way down.
+	p.enabled = state == smf.Online || packagingOf(b, *r.Run).byItself && state != smf.Disabled
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID
 	p.noted = p.noted || p.ensured
 	p.running = p.ensured && seen.Inside.VM.State == "Running"
-	return p
 }
 
 // sameConfig ignores the order in which a configuration lists its resources,

@@ -88,6 +88,8 @@ const (
 type Plan struct {
 	Actions []Action
 	Policy  Policy
+	// Why is the reason for the plan as a whole, in a dry run's words; may be empty.
+	Why string
 	// Drawn are the values that were drawn for this plan alone, with the words that
 	// stand for them where it is only shown: a plan that is made again has others.
 	Drawn map[string]string

@@ -43,7 +43,8 @@ func (p Plan) words() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// Text renders the plan for a person; with explain, each action is followed by
+// Text renders the plan for a person, under the reason for it as a comment; with
+// explain, each action is followed by
 // the commands that it runs, indented, ready for a shell once unindented.
 func (p Plan) Text(explain bool) (string, error) {
 	rows, err := p.Rows()
@@ -55,6 +56,9 @@ func (p Plan) Text(explain bool) (string, error) {
 		verb = max(verb, len(r.Verb))
 	}
 	var b strings.Builder
+	if p.Why != "" {
+		b.WriteString("# " + p.Why + "\n")
+	}
 	for _, r := range rows {
 		b.WriteString(string(r.Change) + " " + pad(r.Verb, verb) + "  " + r.Object)
 		if r.Why != "" {

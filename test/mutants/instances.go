@@ -71,7 +71,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "a zone on its way up that nobody can look into is refused",
-			Plant: []Patch{{"instance/goon.go", `case seen.unseen() && !old.Run.Ensured && c.Only == "":`, `case seen.unseen() && !old.Run.Ensured && c.Only == "" && !MUTANT:`}},
+			Plant: []Patch{{"instance/resume.go", "return s.seen.unseen() && !s.run.Ensured && !s.step }", "return s.seen.unseen() && !s.run.Ensured && !s.step && !MUTANT }"}},
 			Found: unit("commands", "TestAZoneThatNeverAnswersIsBuiltAnew", "exit 8"),
 		},
 		{
@@ -88,13 +88,13 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:    "a machine that Propolis has lost is gone on with",
-			Plant:   []Patch{{"instance/goon.go", "lost := old.Run.Ensured && !p.ensured ||", "lost := old.Run.Ensured && !p.ensured && !MUTANT ||"}},
+			Plant:   []Patch{{"instance/resume.go", "s.run.Ensured && !s.p.ensured }", "s.run.Ensured && !s.p.ensured && !MUTANT }"}},
 			Found:   unit("instance", "TestALostRunIsClearedAndAnotherBegun", "Propolis_has_lost_its_machine"),
 			Besides: true,
 		},
 		{
 			Name:  "a VM that runs is ended for a difference",
-			Plant: []Patch{{"instance/goon.go", "case len(changes) > 0 && (seen.alive(old) || ", "case len(changes) > 0 && !MUTANT && (seen.alive(old) || "}},
+			Plant: []Patch{{"instance/resume.go", "return len(s.changes) > 0 && s.wouldLose() && !s.consent }", "return len(s.changes) > 0 && s.wouldLose() && !s.consent && !MUTANT }"}},
 			Found: histories(200, "exit 0, the model allows [5]"),
 		},
 		{

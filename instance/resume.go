@@ -1,0 +1,271 @@
+package instance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Whether a recorded run is resumed, or removed and built again: a VM that runs is
+// never ended for a difference that nobody has asked for.
+
+// verdict is what becomes of the recorded run.
+type verdict int
+
+const (
+	resume        verdict = iota
+	rebuild               // remove it, and begin another
+	refuseUnseen          // it may have a VM, and cannot be inspected
+	refuseChanges         // what is asked for needs a rebuild, which was not asked for
+	refuseDrift           // others have changed what its VM runs on
+)
+
+// standing is what the verdict on a recorded run depends on.
+type standing struct {
+	run     Run
+	seen    Seen
+	p       progress
+	zone    zone.Zone
+	zoned   bool // the zone exists
+	alive   bool // and has its VM
+	changes []Difference
+	step    bool // a single step is asked for
+	consent bool // to a rebuild of what runs
+	address bool // all that is missing is the address of Propolis
+	service string
+}
+
+func (s standing) thisBoot() bool { return s.run.Boot == s.seen.Boot }
+
+func (s standing) running() bool { return s.zoned && s.zone.State == zone.Running }
+
+// rule is a verdict, and when it holds. Why is what an operator is told of a
+// rebuild.
+type rule struct {
+	when    func(standing) bool
+	verdict verdict
+	why     string
+}
+
+// rules are in order: the first that applies decides.
+func rules() []rule {
+	return slices.Concat(uninspectedRules(), changeRules(), missingRules(), runningRules(), haltedRules())
+}
+
+func uninspectedRules() []rule {
+	return []rule{
+		{func(s standing) bool { return s.address && len(s.changes) == 0 }, resume, "only its control address is missing"},
+		{func(s standing) bool { return s.seen.unseen() && !s.run.Ensured && !s.step }, rebuild, "it cannot be inspected, and has no VM yet"},
+		{func(s standing) bool { return s.seen.unseen() && (len(s.changes) == 0 || !s.consent) }, refuseUnseen, ""},
+	}
+}
+
+func changeRules() []rule {
+	return []rule{
+		{func(s standing) bool { return len(s.changes) > 0 && s.wouldLose() && !s.consent }, refuseChanges, ""},
+		{func(s standing) bool { return len(s.changes) > 0 && s.step }, resume, "what changes is not built yet"},
+		{func(s standing) bool { return len(s.changes) > 0 }, rebuild, "its description changes"},
+		{func(s standing) bool { return s.alive && !(s.p.installed && s.p.linksThere()) && !s.consent }, refuseDrift, ""},
+		{func(s standing) bool { return s.seen.nameTaken(s.run, s.p) }, rebuild, "another link has the name of one of its VNICs"},
+	}
+}
+
+// missingRules are those for a run without a zone.
+func missingRules() []rule {
+	return []rule{
+		{func(s standing) bool { return !s.zoned && s.run.Ensured }, rebuild, "its zone is missing"},
+		{func(s standing) bool { return !s.zoned && !s.thisBoot() }, rebuild, "its zone is missing, and the sled has rebooted since"},
+		{func(s standing) bool { return !s.zoned }, resume, "its zone is not created yet"},
+	}
+}
+
+func runningRules() []rule {
+	return []rule{
+		{func(s standing) bool { return s.running() && !s.p.installed }, rebuild, "its zone's configuration differs"},
+		{func(s standing) bool { return s.running() && !s.p.linksThere() }, rebuild, "its VNICs are missing, or differ"},
+		{func(s standing) bool { return s.running() && s.run.Ensured && !s.p.ensured }, rebuild, "its Propolis does not have the VM any longer"},
+		{func(s standing) bool { return s.running() && s.ended() }, rebuild, "its VM has ended"},
+		{func(s standing) bool { return s.running() && s.service == smf.Maintenance }, rebuild, "its Propolis service is in maintenance"},
+		{standing.running, resume, "its zone and VNICs are as recorded"},
+	}
+}
+
+// haltedRules are those for a run whose zone does not run.
+func haltedRules() []rule {
+	return []rule{
+		{func(s standing) bool { return s.run.Ensured }, rebuild, "its zone is not running"},
+		{func(s standing) bool { return !s.thisBoot() }, rebuild, "the sled has rebooted since it was built"},
+		{func(s standing) bool { return s.zone.State == zone.Installed && s.p.installed && s.p.dataset }, resume, "its zone is as recorded"},
+		{func(s standing) bool { return s.zone.State == zone.Configured && s.p.configured }, resume, "its zone is as recorded"},
+		{func(standing) bool { return true }, rebuild, "its zone is incomplete, or differs"},
+	}
+}
+
+// canResume reports whether the recorded run can be continued, and why. It can if
+// it is of this boot, nothing of it is broken, and nothing that it was built with
+// changes. Errors: *UnseenError, *ConflictError.
+func canResume(b blueprint, old, next Record, seen Seen, c Change) (bool, string, error) {
+	if old.Run == nil {
+		return false, "", nil
+	}
+	s := standingOf(b, old, next, seen, c)
+	for _, r := range rules() {
+		if !r.when(s) {
+			continue
+		}
+		switch r.verdict {
+		case refuseUnseen:
+			return false, "", &UnseenError{Name: old.Name, Err: seen.why()}
+		case refuseChanges:
+			return false, "", &ConflictError{Name: old.Name, Differences: s.changes, Recreate: !s.step}
+		case refuseDrift:
+			return false, "", &ConflictError{Name: old.Name, Differences: driftDifferences(b, old, seen, s.p), Recreate: !s.step}
+		}
+		return r.verdict == resume, s.because(r.why), nil
+	}
+	return false, "", nil
+}
+
+func standingOf(b blueprint, old, next Record, seen Seen, c Change) standing {
+	s := standing{
+		run: *old.Run, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: differences(old.Spec, next.Spec),
+		step: c.Only != "", consent: c.Recreate, service: seen.Inside.Services[serviceFMRI(b, old)],
+	}
+	s.zone, s.zoned = seen.Inv.Zone(old.Run.Zone)
+	if old.Name != next.Name {
+		s.changes = append(s.changes, Difference{Field: "name", Is: old.Name, Wanted: next.Name})
+	}
+	s.address = seen.unreachable(*old.Run, s.p)
+	return s
+}
+
+// wouldLose reports whether the changes are to what exists: a VM that runs, or
+// what a single step would have to build again.
+func (s standing) wouldLose() bool { return s.alive || s.step && s.p.built(s.changes, s.run) }
+
+// ended reports whether Propolis says that its VM is on its way out, or gone.
+func (s standing) ended() bool {
+	return slices.Contains([]string{"Stopping", "Stopped", "Failed", "Destroyed"}, s.seen.Inside.VM.State)
+}
+
+// because is a rule's reason, with the fields that change.
+func (s standing) because(why string) string {
+	var fields []string
+	for _, d := range s.changes {
+		fields = append(fields, d.Field)
+	}
+	if len(fields) == 0 {
+		return why
+	}
+	return why + ": " + strings.Join(fields, ", ")
+}
+
+// unreachable says whether Propolis runs, in a zone as it was made, and cannot
+// be asked for want of its address alone: somebody has deleted that. Propolis
+// still listens there, so the address is all that must be made again.
+// Guess: that a listening socket outlives its address, as those of TCP do.
+func (s Seen) unreachable(run Run, p progress) bool {
+	return run.Ensured && !run.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err) &&
+		p.installed && p.linksThere() && p.online && !p.address
+}
+
+// built says whether a run already has what one of the changes would change:
+// VNICs and the zonepath are chosen with the run, disks and the address are in
+// the zone's configuration and profile, CPUs and memory go to Propolis.
+func (p progress) built(changes []Difference, run Run) bool {
+	return slices.ContainsFunc(changes, func(d Difference) bool {
+		switch d.Field {
+		case "cpus", "memory":
+			return run.Ensured
+		case "disks", "address":
+			return p.configured
+		}
+		return true
+	})
+}
+
+// alive says whether the instance's machine is there and has not ended. It is
+// not powered off for a difference unless the operator says so.
+func (s Seen) alive(r Record) bool {
+	ended := []string{"", "Stopping", "Stopped", "Failed", "Destroyed"}
+	return s.Inside.VM.ID == r.ID && !slices.Contains(ended, s.Inside.VM.State)
+}
+
+// driftDifferences lists what somebody else has changed of a run.
+func driftDifferences(b blueprint, r Record, seen Seen, p progress) []Difference {
+	var all []Difference
+	config, _ := seen.Inv.Config(r.Run.Zone)
+	for _, d := range zone.Compare(zoneConfig(b, r), config) {
+		all = append(all, Difference{Field: "zone's " + d.Property, Is: cmp.Or(d.Found, "none"), Wanted: cmp.Or(d.Wanted, "none")})
+	}
+	for _, v := range r.Run.vnics() {
+		if !p.vnics[v.Name] {
+			all = append(all, Difference{Field: "VNIC " + v.Name, Is: "gone or another", Wanted: "over=" + v.Over + ",mac=" + v.MAC})
+		}
+	}
+	return all
+}
+
+// nameTaken reports whether another link has the name of one of the run's VNICs.
+func (s Seen) nameTaken(run Run, p progress) bool {
+	return slices.ContainsFunc(run.vnics(), func(v VNIC) bool {
+		_, there := s.Inv.Link(v.Name)
+		return there && !p.vnics[v.Name]
+	})
+}
+
+func (p progress) linksThere() bool {
+	for _, there := range p.vnics {
+		if !there {
+			return false
+		}
+	}
+	return true
+}
+
+// UnseenError is a running zone into which one could not look: nothing that
+// may be running is rebuilt on a guess.
+type UnseenError struct {
+	Name string
+	Err  error
+}
+
+// Error says why.
+func (e *UnseenError) Error() string {
+	return fmt.Sprintf("instance %q runs, but cannot be looked into: %v", e.Name, e.Err)
+}
+
+func (*UnseenError) Kind() fault.Kind { return fault.Refused }
+
+// Unwrap gives the cause.
+func (e *UnseenError) Unwrap() error { return e.Err }
+
+// Hint says what makes it sure.
+func (e *UnseenError) Hint() string {
+	return "sledctl instance stop " + e.Name + " powers it off as it is; start builds it anew"
+}
+
+// BrokenError is a single step on an instance that was complete and is not any
+// more: no step of it mends that.
+type BrokenError struct {
+	Name   string
+	Status Status
+}
+
+// Error says in what state it is.
+func (e *BrokenError) Error() string {
+	if e.Status.Reason == "" {
+		return fmt.Sprintf("instance %q is %s", e.Name, e.Status.State)
+	}
+	return fmt.Sprintf("instance %q is %s: %s", e.Name, e.Status.State, e.Status.Reason)
+}
+
+func (*BrokenError) Kind() fault.Kind { return fault.Conflict }
+
+// Hint says what builds it anew.
+func (e *BrokenError) Hint() string { return "sledctl instance ensure " + e.Name + " builds it anew" }
