@@ -39,7 +39,7 @@ type Settings struct {
 	Instance instance.Settings
 	// Up brings an instance up, with what it needs: instance.Settings.Ensure, and
 	// a base zone where there is none.
-	Up func(context.Context, operation.Env, instance.Change) (instance.Result, error)
+	Up func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error)
 	// Failure is what a command says of an error: a status, a code, and the body
 	// that it prints.
 	Failure func(error, ...operation.Report) (status int, code string, said json.RawMessage)

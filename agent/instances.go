@@ -123,18 +123,22 @@ func (s *server) changeInstance(c call) (any, *api.Error) {
 	if err := c.decode(&body); err != nil {
 		return nil, err
 	}
-	change := instance.Change{Verb: "instance " + body.State, Wanted: instance.Wanted{Ref: c.params["instance"]}}
-	verb := s.work.instances.Reboot
+	ref, w := c.params["instance"], s.work
 	switch body.State {
 	case api.WantRunning:
-		change.Verb, change.Known, verb = "instance start", true, s.work.up
+		return w.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
+			return w.up(ctx, env, instance.EnsureRequest{Verb: "instance start", Wanted: instance.Wanted{Ref: ref}, Known: true})
+		})
 	case api.WantStopped:
-		change.Verb, verb = "instance stop", s.work.instances.Stop
+		return w.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
+			return w.instances.Stop(ctx, env, instance.StopRequest{Verb: "instance stop", Ref: ref})
+		})
 	case api.WantReboot:
-	default:
-		return nil, api.BadRequest("state: want running, stopped or reboot")
+		return w.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
+			return w.instances.Reboot(ctx, env, instance.PowerRequest{Verb: "instance reboot", Ref: ref})
+		})
 	}
-	return s.work.command(c, change, verb)
+	return nil, api.BadRequest("state: want running, stopped or reboot")
 }
 
 // ensureInstance makes an instance be as the document says, which is called what
@@ -148,7 +152,7 @@ func (s *server) ensureInstance(c call) (any, *api.Error) {
 	if err != nil {
 		return nil, s.work.failed(err)
 	}
-	change := instance.Change{Verb: "instance ensure", Wanted: instance.Wanted{Ref: c.params["instance"]}.Over(wanted)}
+	change := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: c.params["instance"]}.Over(wanted)}
 	query := c.URL.Query()
 	change.Recreate = query.Get("recreate") == "true"
 	switch protect := query.Get("protect"); protect {
@@ -159,19 +163,22 @@ func (s *server) ensureInstance(c call) (any, *api.Error) {
 	default:
 		return nil, api.BadRequest(fmt.Sprintf("protect %q: want true or false", protect))
 	}
-	return s.work.command(c, change, s.work.up)
+	return s.work.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
+		return s.work.up(ctx, env, change)
+	})
 }
 
 func (s *server) deleteInstance(c call) (any, *api.Error) {
-	change := instance.Change{Verb: "instance delete", Wanted: instance.Wanted{Ref: c.params["instance"]}}
-	return s.work.command(c, change, s.work.instances.Delete)
+	return s.work.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
+		return s.work.instances.Delete(ctx, env, instance.DeleteRequest{Verb: "instance delete", Ref: c.params["instance"]})
+	})
 }
 
 // command does a verb, and gives the instance as it is then.
-func (w *work) command(c call, change instance.Change, verb func(context.Context, operation.Env, instance.Change) (instance.Result, error)) (any, *api.Error) {
+func (w *work) command(c call, verb func(context.Context, operation.Env) (instance.Result, error)) (any, *api.Error) {
 	env := w.env
 	env.Wait = c.URL.Query().Get("wait") == "true"
-	result, err := verb(c.Context(), env, change)
+	result, err := verb(c.Context(), env)
 	if err != nil {
 		return nil, w.failed(err, result.Report)
 	}

@@ -29,7 +29,7 @@ import (
 // does (resume).
 type work struct {
 	instances instance.Settings
-	up        func(context.Context, operation.Env, instance.Change) (instance.Result, error)
+	up        func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error)
 	failure   func(error, ...operation.Report) (int, string, json.RawMessage)
 	document  func([]byte) (instance.Wanted, error)
 	env       operation.Env
@@ -224,7 +224,7 @@ const (
 // bringUp is what Run begins. If it fails, the VM of the control plane has, but for
 // one whose machine may be here: resume asks for that again.
 func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
-	change := instance.Change{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true, From: r.Arrival()}
+	change := instance.EnsureRequest{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true, From: r.Arrival()}
 	if m := change.From; m != nil {
 		change.Tell = func(phase string) {
 			w.say(r, vm, instance.Observation{Status: coming(r), Migration: propolis.Migrations{In: &propolis.Migration{ID: m.ID, State: phase}}})
@@ -356,7 +356,7 @@ func (w *work) Reboot(ctx context.Context, v VM) *api.Error {
 		}
 	}
 	w.begin(v.ID, rising, func(ctx context.Context) {
-		_, err := w.instances.Reboot(ctx, env, instance.Change{Verb: "vm reboot", Wanted: instance.Wanted{Ref: v.Instance}})
+		_, err := w.instances.Reboot(ctx, env, instance.PowerRequest{Verb: "vm reboot", Ref: v.Instance})
 		select {
 		case accepted <- err:
 		default:

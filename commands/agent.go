@@ -168,8 +168,8 @@ func (e *Env) agentListens(c config.Config) []string {
 }
 
 // up brings instances up as instance ensure does.
-func (e *Env) up(s instance.Settings) func(context.Context, operation.Env, instance.Change) (instance.Result, error) {
-	return func(ctx context.Context, env operation.Env, c instance.Change) (instance.Result, error) {
+func (e *Env) up(s instance.Settings) func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error) {
+	return func(ctx context.Context, env operation.Env, c instance.EnsureRequest) (instance.Result, error) {
 		return e.step(ctx, s, env, c)
 	}
 }

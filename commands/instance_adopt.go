@@ -69,7 +69,7 @@ func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string
 	}
 	name := func(one instance.Stranger) string { return one.Zone.Name }
 	results, failed := instance.Each(ctx, strangers, name, o.parallel, func(ctx context.Context, one instance.Stranger) (instance.Result, error) {
-		return s.Adopt(ctx, env, one, o.change())
+		return s.Adopt(ctx, env, one, o.request())
 	})
 	if err := e.printAdopted(ctx, s, env, o, results); err != nil && failed == nil {
 		return err
@@ -77,8 +77,8 @@ func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string
 	return failed
 }
 
-func (o adoptOptions) change() instance.Change {
-	return instance.Change{Verb: "instance adopt", Wanted: instance.Wanted{Name: o.name}, DryRun: o.dry()}
+func (o adoptOptions) request() instance.AdoptRequest {
+	return instance.AdoptRequest{Verb: "instance adopt", Name: o.name, DryRun: o.dry()}
 }
 
 // adoptOne takes one over. One that is recorded already is left alone.
@@ -96,7 +96,7 @@ func (e *Env) adoptOne(ctx context.Context, s instance.Settings, env operation.E
 	if err != nil {
 		return err
 	}
-	result, err := s.Adopt(ctx, env, one, o.change())
+	result, err := s.Adopt(ctx, env, one, o.request())
 	if err != nil {
 		return withReport(err, result.Report)
 	}

@@ -91,7 +91,7 @@ func runInstanceEnsure(ctx context.Context, e *Env, o ensureOptions) error {
 	if err != nil {
 		return err
 	}
-	return e.ensure(ctx, o.mutation, instance.Change{
+	return e.ensure(ctx, o.mutation, instance.EnsureRequest{
 		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, Protect: o.protection(), DryRun: o.dry(), Keep: o.keep,
 		From: from, Tell: func(phase string) { e.progress.phase("instance "+wanted.Ref, phase) },
 	})
@@ -125,7 +125,7 @@ func (o ensureOptions) protection() *bool {
 }
 
 // ensure runs a change on the way up.
-func (e *Env) ensure(ctx context.Context, m mutation, change instance.Change) error {
+func (e *Env) ensure(ctx context.Context, m mutation, change instance.EnsureRequest) error {
 	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
 		return e.step(ctx, s, env, change)
 	})

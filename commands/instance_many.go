@@ -130,7 +130,7 @@ func runEnsureMany(ctx context.Context, e *Env, o ensureOptions) error {
 		return instance.WantedUp
 	}
 	var ensure one = func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
-		c := instance.Change{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.dry(), Keep: o.keep}
+		c := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.dry(), Keep: o.keep}
 		return e.step(ctx, s, env, c)
 	}
 	return e.each(ctx, o.mutation, o.manyFlags, pick, ensure)
@@ -143,7 +143,7 @@ func runStopAll(ctx context.Context, e *Env, m mutation, f manyFlags, grace time
 		return func(i instance.Instance) bool { return len(i.Runs()) > 0 }
 	}
 	var stop one = func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
-		c := instance.Change{Verb: "instance stop", Wanted: instance.Wanted{Ref: r.ID}, Evacuate: true, DryRun: m.dry(), Grace: &grace}
+		c := instance.StopRequest{Verb: "instance stop", Ref: r.ID, Evacuate: true, DryRun: m.dry(), Grace: &grace}
 		return s.Stop(ctx, env, c)
 	}
 	return e.each(ctx, m, f, pick, stop)

@@ -108,7 +108,7 @@ func newInstanceStart(env *Env) *cobra.Command {
 			if far.is() {
 				return env.remotely(ctx, far, m, args[0], api.WantRunning)
 			}
-			return env.ensure(ctx, m, instance.Change{
+			return env.ensure(ctx, m, instance.EnsureRequest{
 				Verb: "instance start", Wanted: instance.Wanted{Ref: args[0]}, Known: true, DryRun: m.dry(), Keep: m.keep,
 			})
 		}),
@@ -119,9 +119,6 @@ func newInstanceStart(env *Env) *cobra.Command {
 	completeArgs(cmd, env.completeInstances)
 	return cmd
 }
-
-// down is a verb that takes an instance's run away, or resets it.
-type down func(instance.Settings, context.Context, operation.Env, instance.Change) (instance.Result, error)
 
 func newInstanceStop(env *Env) *cobra.Command {
 	var m mutation
@@ -158,7 +155,9 @@ those that were wanted running. So a sled is shut down.`,
 			if f.many() {
 				return runStopAll(ctx, env, m, f, grace)
 			}
-			return env.takeDown(ctx, m, instance.Settings.Stop, instance.Change{Verb: "instance stop", Wanted: instance.Wanted{Ref: args[0]}, Grace: &grace})
+			return env.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
+				return s.Stop(ctx, op, instance.StopRequest{Verb: "instance stop", Ref: args[0], Grace: &grace, DryRun: m.dry()})
+			})
 		}),
 	}
 	m.add(cmd, false)
@@ -168,13 +167,6 @@ those that were wanted running. So a sled is shut down.`,
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
-}
-
-func (e *Env) takeDown(ctx context.Context, m mutation, verb down, c instance.Change) error {
-	c.DryRun = m.dry()
-	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
-		return verb(s, ctx, op, c)
-	})
 }
 
 func newInstanceReboot(env *Env) *cobra.Command {
@@ -190,7 +182,9 @@ func newInstanceReboot(env *Env) *cobra.Command {
 			if far.is() {
 				return env.remotely(ctx, far, m, args[0], api.WantReboot)
 			}
-			return env.takeDown(ctx, m, instance.Settings.Reboot, instance.Change{Verb: "instance reboot", Wanted: instance.Wanted{Ref: args[0]}})
+			return env.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
+				return s.Reboot(ctx, op, instance.PowerRequest{Verb: "instance reboot", Ref: args[0], DryRun: m.dry()})
+			})
 		}),
 	}
 	m.add(cmd, false)
@@ -247,8 +241,8 @@ func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []stri
 	failed := instance.SomeError{Of: len(refs)}
 	var reports, dry []operation.Report
 	for _, ref := range refs {
-		result, err := e.deleteInstance(ctx, s, env, instance.Change{
-			Verb: "instance delete", Wanted: instance.Wanted{Ref: ref}, Yes: o.yes, Arrival: o.migration, DryRun: o.dry(),
+		result, err := e.deleteInstance(ctx, s, env, instance.DeleteRequest{
+			Verb: "instance delete", Ref: ref, Yes: o.yes, Arrival: o.migration, DryRun: o.dry(),
 		})
 		switch {
 		case is[*instance.NotFoundError](err) && !o.mustExist:
@@ -273,7 +267,7 @@ func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []stri
 }
 
 // deleteInstance asks before it takes away what is protected.
-func (e *Env) deleteInstance(ctx context.Context, s instance.Settings, env operation.Env, c instance.Change) (instance.Result, error) {
+func (e *Env) deleteInstance(ctx context.Context, s instance.Settings, env operation.Env, c instance.DeleteRequest) (instance.Result, error) {
 	result, err := s.Delete(ctx, env, c)
 	protected, ok := errors.AsType[*instance.ProtectedError](err)
 	if !ok || c.DryRun {

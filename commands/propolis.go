@@ -157,9 +157,12 @@ func absentMachine(err error, r instance.Record) error {
 	return err
 }
 
+// power is a verb on a VM that runs.
+type power func(instance.Settings, context.Context, operation.Env, instance.PowerRequest) (instance.Result, error)
+
 // newPropolisVerb changes the state of a machine by hand. What is wanted of the
 // instance stays.
-func newPropolisVerb(env *Env, verb down, cmd *cobra.Command) *cobra.Command {
+func newPropolisVerb(env *Env, verb power, cmd *cobra.Command) *cobra.Command {
 	var ref string
 	var m mutation
 	name, _, _ := strings.Cut(cmd.Use, " ")
@@ -170,7 +173,7 @@ func newPropolisVerb(env *Env, verb down, cmd *cobra.Command) *cobra.Command {
 			return errNoInstanceFlag()
 		}
 		return env.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
-			return verb(s, ctx, op, instance.Change{Verb: "propolis " + name, Wanted: instance.Wanted{Ref: ref}, DryRun: m.dry()})
+			return verb(s, ctx, op, instance.PowerRequest{Verb: "propolis " + name, Ref: ref, DryRun: m.dry()})
 		})
 	})
 	m.add(cmd, false)

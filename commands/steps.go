@@ -49,7 +49,7 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	if err != nil {
 		return err
 	}
-	result, err := e.step(ctx, s, env, instance.Change{Verb: string(stage), Wanted: wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
+	result, err := e.step(ctx, s, env, instance.EnsureRequest{Verb: string(stage), Wanted: wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
 	if err != nil {
 		return withReport(err, result.Report)
 	}
@@ -61,7 +61,7 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 
 // step ensures one stage, with a base for its pool if that has none. A dry run
 // plans with the base that would be made.
-func (e *Env) step(ctx context.Context, s instance.Settings, env operation.Env, change instance.Change) (instance.Result, error) {
+func (e *Env) step(ctx context.Context, s instance.Settings, env operation.Env, change instance.EnsureRequest) (instance.Result, error) {
 	result, err := s.Ensure(ctx, env, change)
 	missing, ok := errors.AsType[*instance.NoBaseError](err)
 	if !ok {

@@ -56,11 +56,18 @@ func (s Settings) FindStranger(ctx context.Context, env operation.Env, all []Str
 	return Stranger{}, errors.Join(append([]error{&NotFoundError{Name: ref}}, silent...)...)
 }
 
+// AdoptRequest asks for a record of a zone that the ledger does not know.
+type AdoptRequest struct {
+	Verb   string
+	Name   string // of the instance; empty: as the zone says
+	DryRun bool
+}
+
 // Adopt makes a record of a stranger from what can be seen of it: as the one
 // that the ledger had, where it was lost. Nothing of the host is changed. With
-// c.Wanted.Name it is called so. Errors: *UnfitError; *ConflictError and those of
+// c.Name it is called so. Errors: *UnfitError; *ConflictError and those of
 // what others have taken; *operation.LockedError.
-func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Stranger, c Change) (Result, error) {
+func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Stranger, c AdoptRequest) (Result, error) {
 	id, err := identify(ctx, s.blueprint(), env.Host, stranger)
 	if err != nil {
 		return Result{}, err
@@ -81,7 +88,7 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Strange
 			if err := untouched(ctx, env, view, Subject(id), stranger.Zone.Name); err != nil {
 				return operation.Decision{}, err
 			}
-			d, r, err := adoption(s, view, seen, at, c.Wanted.Name)
+			d, r, err := adoption(s, view, seen, at, c.Name)
 			result = r
 			return d, err
 		},

@@ -44,7 +44,7 @@ func (e *NotArrivedError) Hint() string {
 // checkMigration says whether a verb on the way up may go on, as far as migrations go.
 // Errors: *MigratingError; *MovedError; *NotArrivedError for an arrival that is
 // none; *ConflictError for one of what is here already.
-func checkMigration(old Record, known bool, seen Seen, c Change) error {
+func checkMigration(old Record, known bool, seen Seen, c EnsureRequest) error {
 	m := old.Migration
 	switch {
 	case !known:
@@ -60,7 +60,7 @@ func checkMigration(old Record, known bool, seen Seen, c Change) error {
 }
 
 // checkSettled is checkMigration of an instance that is in no migration.
-func checkSettled(old Record, seen Seen, c Change) error {
+func checkSettled(old Record, seen Seen, c EnsureRequest) error {
 	awaited := old.Arrival()
 	if c.From == nil {
 		if awaited != nil {
@@ -82,7 +82,7 @@ func checkSettled(old Record, seen Seen, c Change) error {
 }
 
 // checkArriving is checkMigration of an instance that arrives.
-func checkArriving(old Record, seen Seen, c Change) error {
+func checkArriving(old Record, seen Seen, c EnsureRequest) error {
 	m := old.Migration
 	at := whereArrived(old, seen)
 	another := c.From != nil && c.From.ID != m.ID
@@ -99,7 +99,7 @@ func checkArriving(old Record, seen Seen, c Change) error {
 
 // arriving is the migration and the run that the next record has. A machine that
 // has come is as any other from then on.
-func arriving(old Record, seen Seen, c Change) (*Migration, *Run) {
+func arriving(old Record, seen Seen, c EnsureRequest) (*Migration, *Run) {
 	m := old.Migration
 	switch {
 	case m.arrives() && old.Run != nil && whereArrived(old, seen) == atTarget:
@@ -113,7 +113,7 @@ func arriving(old Record, seen Seen, c Change) (*Migration, *Run) {
 }
 
 // arrivalStep is the step by which the machine comes; nil for one that is made here.
-func arrivalStep(b blueprint, next Record, seen Seen, p progress, c Change) (*propolis.Arrive, error) {
+func arrivalStep(b blueprint, next Record, seen Seen, p progress, c EnsureRequest) (*propolis.Arrive, error) {
 	if !next.Migration.arrives() {
 		return nil, nil
 	}
@@ -124,15 +124,15 @@ func arrivalStep(b blueprint, next Record, seen Seen, p progress, c Change) (*pr
 	return step, incoming(b.Underlay, next, seen, step)
 }
 
-// spared says whether what would be taken away is left alone: with c.Arrival, all
+// spared says whether what would be taken away is left alone: with an arrival, all
 // but that arrival. A machine that is on its way, or may be the only one, is no
 // verb's to end. Departed is what is left of one that is gone.
-func spared(old, next Record, seen Seen, c Change) (bool, error) {
+func spared(old, next Record, seen Seen, how removal) (bool, error) {
 	m := old.Migration
 	switch {
-	case c.Arrival != "" && (!m.arrives() || m.ID != c.Arrival):
+	case how.arrival != "" && (!m.arrives() || m.ID != how.arrival):
 		return true, nil
-	case m == nil, m.departs() && m.Departed && c.departed:
+	case m == nil, m.departs() && m.Departed && how.departed:
 		return false, nil
 	case m.departs():
 		return false, &MigratingError{Name: old.Name, Migration: *m}
@@ -142,7 +142,7 @@ func spared(old, next Record, seen Seen, c Change) (bool, error) {
 	switch at := whereArrived(old, seen); {
 	case at == onTheWay:
 		return false, &MigratingError{old.Name, *m, "its memory moves, and nothing calls it back"}
-	case at == atTarget && c.Arrival != "":
+	case at == atTarget && how.arrival != "":
 		return false, &MigratingError{old.Name, *m, "it has arrived"}
 	case at == atTarget:
 		return false, nil
@@ -155,7 +155,7 @@ func spared(old, next Record, seen Seen, c Change) (bool, error) {
 }
 
 // undoArrival takes away what there is of an arrival that has come to nothing.
-func undoArrival(ctx context.Context, s Settings, env operation.Env, id string, c Change, result Result, err error) (Result, error) {
+func undoArrival(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest, result Result, err error) (Result, error) {
 	not, known := errors.AsType[*NotArrivedError](err)
 	failed, ended := errors.AsType[*propolis.MigrationError](err)
 	if !known && !ended || c.DryRun || c.Keep {
@@ -167,7 +167,7 @@ func undoArrival(ctx context.Context, s Settings, env operation.Env, id string, 
 	} else {
 		migration = failed.ID
 	}
-	gone, gerr := s.Delete(ctx, env, Change{Verb: c.Verb, Wanted: Wanted{Ref: id}, Arrival: migration, Yes: true})
+	gone, gerr := s.Delete(ctx, env, DeleteRequest{Verb: c.Verb, Ref: id, Arrival: migration, Yes: true})
 	if _, none := errors.AsType[*NotFoundError](gerr); gerr != nil && !none {
 		return gone, errors.Join(err, gerr)
 	}
@@ -177,7 +177,7 @@ func undoArrival(ctx context.Context, s Settings, env operation.Env, id string, 
 	return gone, err
 }
 
-func source(c Change, result Result) string {
+func source(c EnsureRequest, result Result) string {
 	switch m := result.Record.Migration; {
 	case c.From != nil:
 		return c.From.Source

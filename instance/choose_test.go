@@ -44,7 +44,7 @@ func TestTheLowestFreeNumberIsTaken(t *testing.T) {
 			for _, l := range s.links {
 				here.Links = append(here.Links, vnic.Link{Name: l, Class: "vnic", Over: "net0", MAC: "02:08:20:00:00:01"})
 			}
-			_, r, err := here.decide(t, c, operationtest.Book(t, s.facts...), Change{Wanted: Wanted{Ref: "web1"}})
+			_, r, err := here.decide(t, c, operationtest.Book(t, s.facts...), EnsureRequest{Wanted: Wanted{Ref: "web1"}})
 			if err != nil || r.Run.Control.Name != s.want {
 				t.Errorf("%v, %v", r.Run, err)
 			}
@@ -56,7 +56,7 @@ func TestTheNICsOfAnInstanceAreNumberedInARow(t *testing.T) {
 	c := settings()
 	here := prepared()
 	here.Links = append(here.Links, vnic.Link{Name: "vnic_propolis_guest1", Class: "vnic"})
-	_, r, err := here.decide(t, c, operationtest.Book(t), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
+	_, r, err := here.decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
 	if err != nil || r.Run.Guests[0].Name != "vnic_propolis_guest2" || r.Run.Guests[1].Name != "vnic_propolis_guest3" {
 		t.Errorf("%+v, %v", r.Run, err)
 	}
@@ -88,7 +88,7 @@ func TestTheLowestFreeAddressIsTaken(t *testing.T) {
 			for _, a := range s.taken {
 				facts = append(facts, ledger.Fact{Key: sled.KeyAddress + a, Value: text(otherID)})
 			}
-			_, r, err := prepared().decide(t, c, operationtest.Book(t, facts...), Change{Wanted: Wanted{Ref: "web1"}})
+			_, r, err := prepared().decide(t, c, operationtest.Book(t, facts...), EnsureRequest{Wanted: Wanted{Ref: "web1"}})
 			if (err != nil) != (s.want == "") || err == nil && r.Spec.Address.String() != s.want {
 				t.Errorf("%s, %v", r.Spec.Address, err)
 			}
@@ -116,12 +116,12 @@ func TestAMACThatIsTakenIsDrawnAgain(t *testing.T) {
 		if s.change != nil {
 			s.change(here)
 		}
-		_, r, err := here.decide(t, c, operationtest.Book(t, s.facts...), Change{Wanted: Wanted{Ref: "web1"}})
+		_, r, err := here.decide(t, c, operationtest.Book(t, s.facts...), EnsureRequest{Wanted: Wanted{Ref: "web1"}})
 		if err != nil || r.Control != drawn("control", 1) {
 			t.Errorf("%s: %s, %v", name, r.Control, err)
 		}
 	}
-	if _, r, err := prepared().decide(t, c, operationtest.Book(t), Change{Wanted: Wanted{Ref: "web1"}}); err != nil || r.Control != first {
+	if _, r, err := prepared().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{Ref: "web1"}}); err != nil || r.Control != first {
 		t.Errorf("by nobody: %s, %v", r.Control, err)
 	}
 }
@@ -130,7 +130,7 @@ func TestAnInstanceKeepsTheMACsThatItHas(t *testing.T) {
 	c := settings()
 	r := made(t, c, Wanted{Ref: "web1", NICs: []NIC{{MAC: "02:08:20:00:00:07"}}})
 	here := prepared().bring(c, r, atRunning)
-	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: "2:8:20:0:0:7"}}}})
+	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: "2:8:20:0:0:7"}}}})
 	if err != nil || !d.Plan.Empty() {
 		t.Errorf("%q, %v", told(t, d, r.Run), err)
 	}
@@ -206,7 +206,7 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 func TestTheSameIntentChoosesTheSame(t *testing.T) {
 	c := settings()
 	choose := func(id string) Record {
-		_, r, err := decide(c, operationtest.Book(t), prepared().look(), moment(id), c.ID("web1"), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
+		_, r, err := decide(c, operationtest.Book(t), prepared().look(), moment(id), c.ID("web1"), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestNoTwoInstancesGetTheSame(t *testing.T) {
 		for i := range rapid.IntRange(2, 8).Draw(t, "instances") {
 			w := web(i)
 			w.NICs = make([]NIC, rapid.IntRange(0, 2).Draw(t, "nics"))
-			d, r, err := decide(c, operationtest.Book(t, facts...), here.look(), moment(fmt.Sprint(i)), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+			d, r, err := decide(c, operationtest.Book(t, facts...), here.look(), moment(fmt.Sprint(i)), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // decide turns wanted, recorded and seen into a plan. It is pure.
-func decide(s Settings, view ledger.View, seen Seen, at operation.Moment, id string, c Change) (operation.Decision, Record, error) {
+func decide(s Settings, view ledger.View, seen Seen, at operation.Moment, id string, c EnsureRequest) (operation.Decision, Record, error) {
 	old, known, err := Load(view, id)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -54,7 +54,7 @@ func decide(s Settings, view ledger.View, seen Seen, at operation.Moment, id str
 
 // beginBringUp is where every way up begins: who chooses, and what the instance is
 // called. One that runs and is not recorded is an *UnadoptedError.
-func beginBringUp(s Settings, view ledger.View, seen Seen, at operation.Moment, id string, c Change) (chooser, string, error) {
+func beginBringUp(s Settings, view ledger.View, seen Seen, at operation.Moment, id string, c EnsureRequest) (chooser, string, error) {
 	kind, err := checkPrepared(s, seen)
 	if err != nil {
 		return chooser{}, "", err
@@ -152,7 +152,7 @@ func (*BootromError) Kind() fault.Kind { return fault.Refused }
 func (e *BootromError) Hint() string { return "propolis.bootrom says which file it is" }
 
 // nextRecord is the record as it shall be, its run not yet chosen.
-func nextRecord(s Settings, choose chooser, seen Seen, old Record, known bool, id, name string, c Change) (Record, error) {
+func nextRecord(s Settings, choose chooser, seen Seen, old Record, known bool, id, name string, c EnsureRequest) (Record, error) {
 	next := old
 	if !known {
 		next = Record{ID: id, Control: choose.mac("control")}
@@ -214,7 +214,7 @@ func (s Seen) lacks(d Disk) (want string) {
 // planBringUp chooses between resuming the recorded run and beginning another,
 // and puts the plan together.
 func planBringUp(
-	s Settings, choose chooser, old, next Record, seen Seen, at operation.Moment, c Change,
+	s Settings, choose chooser, old, next Record, seen Seen, at operation.Moment, c EnsureRequest,
 ) (operation.Decision, Record, error) {
 	b := s.blueprint()
 	resumes, why, err := canResume(b, old, next, seen, c)
@@ -258,7 +258,7 @@ func planBringUp(
 
 // checkRebuild refuses a single step on what is broken, and a second run beside
 // one that is half built under an id of the control plane's.
-func checkRebuild(b blueprint, old Record, seen Seen, c Change) error {
+func checkRebuild(b blueprint, old Record, seen Seen, c EnsureRequest) error {
 	switch {
 	case old.Run == nil:
 		return nil
@@ -284,12 +284,12 @@ func resumed(b blueprint, d *operation.Decision, old, next Record, seen Seen) ([
 
 // beginRun has the recorded run removed, and chooses another.
 func beginRun(
-	s Settings, choose chooser, d *operation.Decision, old Record, next *Record, seen Seen, at operation.Moment, c Change,
+	s Settings, choose chooser, d *operation.Decision, old Record, next *Record, seen Seen, at operation.Moment, c EnsureRequest,
 ) (clearing []plan.Action, err error) {
 	if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
 		return nil, err
 	}
-	clearing, next.Leaving = teardown(s, old, seen, at, c.grace()), old.Runs()
+	clearing, next.Leaving = teardown(s, old, seen, at, StopTime), old.Runs()
 	d.Warn = teardownWarnings(s.blueprint(), old, seen)
 	if next.Run, err = choose.run(*next, old.chosen(), seen.Boot); err != nil {
 		return nil, err
@@ -371,7 +371,7 @@ func behind(clearing, actions []plan.Action) []plan.Action {
 
 // facts writes down the record: before the work with its names, after it
 // finished, or as it was.
-func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, at operation.Moment, c Change) (operation.Decision, Record, error) {
+func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, at operation.Moment, c EnsureRequest) (operation.Decision, Record, error) {
 	finished := next
 	run := *next.Run
 	run.Reaped = false

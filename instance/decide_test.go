@@ -69,7 +69,7 @@ func from(first string) []string {
 
 func oneNIC() Wanted { return Wanted{Ref: "web1", NICs: []NIC{{}}} }
 
-func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change Change) (operation.Decision, Record, error) {
+func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change EnsureRequest) (operation.Decision, Record, error) {
 	t.Helper()
 	if change.Verb == "" {
 		change.Verb = "instance ensure"
@@ -81,7 +81,7 @@ func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change Change
 func TestTheGlobalZoneNeedsItsWay(t *testing.T) {
 	c := settings()
 	c.GZVNIC = "gz0"
-	_, _, err := prepared().decide(t, c, operationtest.Book(t), Change{Wanted: oneNIC()})
+	_, _, err := prepared().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: oneNIC()})
 	if is, ok := errors.AsType[*NotPreparedError](err); !ok || is.Link != "gz0" {
 		t.Errorf("error: %v", err)
 	}
@@ -89,7 +89,7 @@ func TestTheGlobalZoneNeedsItsWay(t *testing.T) {
 
 func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 	c := settings()
-	d, r, err := prepared().decide(t, c, operationtest.Book(t), Change{Wanted: oneNIC()})
+	d, r, err := prepared().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: oneNIC()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 // A start that waited while its instance was deleted does not make one anew, with
 // all that is usual.
 func TestWhatWasDeletedMeanwhileIsNotStarted(t *testing.T) {
-	_, _, err := prepared().decide(t, settings(), operationtest.Book(t), Change{Verb: "instance start", Wanted: Wanted{Ref: "web1"}, Known: true})
+	_, _, err := prepared().decide(t, settings(), operationtest.Book(t), EnsureRequest{Verb: "instance start", Wanted: Wanted{Ref: "web1"}, Known: true})
 	if gone, ok := errors.AsType[*NotFoundError](err); !ok || gone.Name != "web1" {
 		t.Errorf("%v", err)
 	}
@@ -155,7 +155,7 @@ func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
 			if s.change != nil {
 				s.change(here)
 			}
-			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), EnsureRequest{Wanted: oneNIC()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestWhatACloneHasLeftGoesBeforeTheNext(t *testing.T) {
 	old := half(made(t, c, oneNIC()))
 	here := prepared().bring(c, old, atInstalled)
 	here.zone(old.Run.Zone).State = zone.Configured
-	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), EnsureRequest{Wanted: oneNIC()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestAnMTUThatTheLinkGivesIsNotSet(t *testing.T) {
 	for link, want := range map[int]int{0: packaging.MTU, packaging.MTU: 0} {
 		here := prepared()
 		here.Links[1].MTU = link
-		d, r, err := here.decide(t, c, operationtest.Book(t), Change{Wanted: oneNIC()})
+		d, r, err := here.decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: oneNIC()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestWhatAnImageCannotDoIsRefused(t *testing.T) {
 		if s.here != nil {
 			s.here(here)
 		}
-		d, _, err := here.decide(t, c, operationtest.Book(t), Change{Wanted: s.wanted})
+		d, _, err := here.decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: s.wanted})
 		if err == nil || !strings.Contains(err.Error(), s.says) || !d.Plan.Empty() {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -271,7 +271,7 @@ func TestARunKeepsItsPackaging(t *testing.T) {
 	r := made(t, c, oneNIC())
 	here := prepared().bring(c, half(r), atAddress)
 	c.Propolis.Packaging.Kind = packaging.Image
-	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, half(r))...), Change{Wanted: oneNIC()})
+	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, half(r))...), EnsureRequest{Wanted: oneNIC()})
 	if err != nil || next.Run.Zone != r.Run.Zone {
 		t.Fatalf("%v, %+v", err, next.Run)
 	}
@@ -303,7 +303,7 @@ func TestWhatWasBegunIsFinished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old := half(r)
-			d, next, err := prepared().bring(c, old, s.point).decide(t, c, operationtest.Book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+			d, next, err := prepared().bring(c, old, s.point).decide(t, c, operationtest.Book(t, kept(t, old)...), EnsureRequest{Wanted: oneNIC()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -339,7 +339,7 @@ func TestWhatIsNotYetSoIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			here := prepared().bring(c, r, s.point)
 			s.change(here)
-			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: oneNIC()})
+			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -391,7 +391,7 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 			old.Run.Ensured = true
 			here := prepared().bring(c, old, s.point)
 			s.change(here, &old)
-			d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), Change{Wanted: oneNIC()})
+			d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), EnsureRequest{Wanted: oneNIC()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -422,7 +422,7 @@ func TestAnAddressThatWasDeletedIsMadeAgain(t *testing.T) {
 	r := made(t, c, oneNIC())
 	here := prepared().bring(c, r, atRunning)
 	here.seen.Inside.Addresses, here.seen.Inside.VM = nil, VM{Err: errors.New("no route to host")}
-	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: oneNIC()})
+	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC()})
 	if err != nil || next.Run.Zone != r.Run.Zone {
 		t.Fatalf("%v, %+v", err, next.Run)
 	}
@@ -494,12 +494,12 @@ func TestARunningMachineThatDiffersIsAConflict(t *testing.T) {
 			here := prepared().bring(c, r, atRunning)
 			s.change(here)
 			view := operationtest.Book(t, kept(t, r)...)
-			_, _, err := here.decide(t, c, view, Change{Wanted: s.wanted})
+			_, _, err := here.decide(t, c, view, EnsureRequest{Wanted: s.wanted})
 			conflict, ok := errors.AsType[*ConflictError](err)
 			if !ok || !conflict.Recreate || conflict.Differences[0].Field != s.field {
 				t.Fatalf("error: %v", err)
 			}
-			d, next, err := here.decide(t, c, view, Change{Wanted: s.wanted, Recreate: true})
+			d, next, err := here.decide(t, c, view, EnsureRequest{Wanted: s.wanted, Recreate: true})
 			if err != nil || next.Run.Zone == r.Run.Zone {
 				t.Fatalf("recreated: %v, %+v", err, next.Run)
 			}
@@ -523,7 +523,7 @@ func TestWhatCannotBeLookedIntoIsNotRebuilt(t *testing.T) {
 		for _, w := range []Wanted{oneNIC(), more} {
 			here := prepared().bring(c, r, atRunning)
 			change(here)
-			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: w})
+			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: w})
 			if _, ok := errors.AsType[*UnseenError](err); !ok {
 				t.Errorf("%s: %v, %q", name, err, told(t, d))
 			}
@@ -535,7 +535,7 @@ func TestAStoppedInstanceStartsWithTheAddressesThatItHad(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	r.Run, r.Wanted = nil, WantedStopped
-	d, next, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1"}})
+	d, next, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -560,7 +560,7 @@ func TestOneStageDoesNoMore(t *testing.T) {
 		{StageStart, atAddress, up[10:13]}, {StageEnsure, atOnline, up[13:14]}, {StageRun, atEnsured, up[14:]},
 	} {
 		t.Run(string(s.stage), func(t *testing.T) {
-			d, next, err := prepared().bring(c, r, s.point).decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: oneNIC(), Only: s.stage})
+			d, next, err := prepared().bring(c, r, s.point).decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -573,7 +573,7 @@ func TestOneStageDoesNoMore(t *testing.T) {
 			if s.point == atNothing {
 				return
 			}
-			_, _, err = prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: oneNIC(), Only: s.stage})
+			_, _, err = prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})
 			if early, ok := errors.AsType[*EarlierError](err); !ok || early.First != StageVNIC {
 				t.Errorf("on nothing: %v", err)
 			}
@@ -627,7 +627,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 			if s.wanted.Ref == "" {
 				s.wanted.Ref = "web1"
 			}
-			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, other)...), Change{Wanted: s.wanted})
+			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, other)...), EnsureRequest{Wanted: s.wanted})
 			input, ok := errors.AsType[*InputError](err)
 			if err == nil || ok != (s.field != "") || ok && input.Field != s.field || !d.Plan.Empty() || len(d.Before) > 0 {
 				t.Errorf("error: %v; plan: %v", err, d.Plan)
@@ -639,7 +639,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 func TestAnInstanceCannotUseItsControlMACForAGuest(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
-	_, _, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), Change{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: r.Control}}}})
+	_, _, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: r.Control}}}})
 	if _, ok := errors.AsType[*MACTakenError](err); !ok {
 		t.Errorf("error: %v", err)
 	}
@@ -672,7 +672,7 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 			zfs.Dataset{Name: old.Run.Dataset + "x", Type: "filesystem"}, zfs.Dataset{Name: baseZone().Dataset + "@other_snap", Type: "snapshot"})
 
 		facts, _ := old.replaces(Record{})
-		d, next, err := decide(c, operationtest.Book(t, facts...), here.look(), moment("m"), id, Change{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
+		d, next, err := decide(c, operationtest.Book(t, facts...), here.look(), moment("m"), id, EnsureRequest{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
 		if err != nil {
 			return // refused: nothing is touched
 		}

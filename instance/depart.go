@@ -59,7 +59,7 @@ type Departed struct {
 // target refused, the machine being where it was; *AstrayError where it cannot be
 // told.
 func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (Departed, error) {
-	r, err := findRecorded(ctx, s, env, Change{Wanted: Wanted{Ref: c.Ref}, DryRun: c.DryRun})
+	r, err := findRecorded(ctx, s, env, c.Ref, c.DryRun)
 	if err != nil {
 		return Departed{}, err
 	}
@@ -74,8 +74,7 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 	if err != nil || c.Cancel {
 		return d, err
 	}
-	none := time.Duration(0)
-	last, err := takeDown(ctx, s, env, Change{Verb: c.Verb, Wanted: Wanted{Ref: r.ID}, Grace: &none, DryRun: c.DryRun, departed: true},
+	last, err := takeDown(ctx, s, env, removal{verb: c.Verb, ref: r.ID, dryRun: c.DryRun, departed: true},
 		func(Record, operation.Moment) (Record, error) { return Record{}, nil })
 	d.Reports = append(d.Reports, last.Report)
 	if _, gone := errors.AsType[*NotFoundError](err); gone { // another run has done it

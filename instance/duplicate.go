@@ -18,7 +18,7 @@ const mostElsewhere = 8
 // turns out to have the one that was chosen for it: who else is on the underlay,
 // only duplicate address detection tells. One that was asked for, or that an
 // instance has had before, is not changed.
-func withOtherAddress(ctx context.Context, s Settings, env operation.Env, id string, c Change, result Result, err error) (Result, error) {
+func withOtherAddress(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest, result Result, err error) (Result, error) {
 	for range mostElsewhere {
 		taken := result.Record.Spec.Address
 		_, left, lerr := Load(result.Report.View, id)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
@@ -13,9 +12,9 @@ import (
 	"github.com/sledctl/sledctl/sled"
 )
 
-// Change is a verb on one instance, with what it may do.
-type Change struct {
-	Verb   string // for locks, intents and messages
+// EnsureRequest is what ensure, start and every single step of the bring-up ask for.
+type EnsureRequest struct {
+	Verb   string // for locks, intents and messages, in all requests
 	Wanted Wanted
 	// Only, if set, does one stage of the way up and no more.
 	Only Stage
@@ -23,35 +22,14 @@ type Change struct {
 	Known bool
 	// Recreate rebuilds a running zone where the difference needs it.
 	Recreate bool
-	// Protect, if set, is whether delete shall refuse to take the instance away
-	// from now on.
+	// Protect, if set, is whether delete refuses to remove the instance from now on.
 	Protect *bool
-	// Evacuate lets stop leave it as wanted as it is: the instance comes up again
-	// with the sled.
-	Evacuate bool
-	// Grace is how long the machine may take to end before its zone is halted
-	// under it; nil: as long as is usual.
-	Grace *time.Duration
-	// Yes lets delete take away what is protected.
-	Yes bool
 	// From, if set, has the machine come from another sled; its ID and Source are.
 	From *Migration
-	// Arrival, if set, lets delete take away nothing but what is arriving by the
-	// migration of that id, and has not arrived.
-	Arrival string
-	// departed takes away what a migration has left here.
-	departed bool
 	// Tell hears of the phases of a migration; may be nil.
 	Tell   func(phase string)
 	DryRun bool
 	Keep   bool
-}
-
-func (c Change) grace() time.Duration {
-	if c.Grace == nil {
-		return StopTime
-	}
-	return *c.Grace
 }
 
 // Result is an instance after a verb, and what the verb did.
@@ -64,7 +42,7 @@ type Result struct {
 
 // Ensure makes the instance be there, run, and be as wanted. One that already
 // is costs a look: nothing is locked and nothing written.
-func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Result, error) {
+func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest) (Result, error) {
 	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
 		return Result{}, err
@@ -98,13 +76,13 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c Change) (Resu
 
 // hasArrived reports whether the instance is on this sled by the migration that is
 // asked for, if any is.
-func hasArrived(r Record, c Change) bool {
+func hasArrived(r Record, c EnsureRequest) bool {
 	return c.From == nil || r.Run != nil && r.Run.Migration == c.From.ID
 }
 
 // bringUpCleared is bringUp, with what is half built under the same id removed
 // first.
-func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id string, c Change) (Result, error) {
+func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest) (Result, error) {
 	result, err := bringUp(ctx, s, env, id, c)
 	if _, unmade := errors.AsType[*UnmadeError](err); !unmade {
 		return result, err
@@ -131,7 +109,7 @@ func isAsWanted(ctx context.Context, b blueprint, h host.Host, r Record, w Wante
 }
 
 // bringUp is the operation behind ensure, start and every single step.
-func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c Change) (Result, error) {
+func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest) (Result, error) {
 	var result Record
 	purgeSecrets(ctx, s.SecretDir, env, c.DryRun)
 	request := operation.Request[Seen]{

@@ -221,7 +221,7 @@ func moment(id string) operation.Moment {
 // made is an instance as an ensure on a prepared sled leaves its record.
 func made(t testing.TB, c Settings, w Wanted, others ...ledger.Fact) Record {
 	t.Helper()
-	_, r, err := decide(c, operationtest.Book(t, others...), prepared().look(), moment("made "+w.Ref), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+	_, r, err := decide(c, operationtest.Book(t, others...), prepared().look(), moment("made "+w.Ref), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 	if err != nil {
 		t.Fatal(err)
 	}

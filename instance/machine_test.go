@@ -82,7 +82,7 @@ func sentBy(t testing.TB, d operation.Decision) spec.InstanceSpec {
 // has its disks, and nobody else is given them.
 func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 	c := settings()
-	d, r, err := withDisks().decide(t, c, operationtest.Book(t), Change{Wanted: Wanted{
+	d, r, err := withDisks().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{
 		Ref: "web1", Machine: machineOf(t, machineConfig), NICs: []NIC{{VLAN: 1}, {VLAN: 2}}, CPUs: new(3),
 	}})
 	if err != nil {
@@ -114,7 +114,7 @@ func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 // What is recorded is read back, and is what it was asked for, in each form.
 func TestAMachineThatWasWrittenDownIsRecorded(t *testing.T) {
 	c := settings()
-	_, r, err := withDisks().decide(t, c, operationtest.Book(t), Change{Wanted: Wanted{Ref: "web1", Machine: machineOf(t, machineConfig)}})
+	_, r, err := withDisks().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{Ref: "web1", Machine: machineOf(t, machineConfig)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestAMachineThatCannotBeIsRefusedWithAllReasons(t *testing.T) {
 		},
 	} {
 		tc.w.Ref = "web1"
-		if _, _, err := withDisks().decide(t, c, operationtest.Book(t), Change{Wanted: tc.w}); err == nil || err.Error() != tc.want {
+		if _, _, err := withDisks().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: tc.w}); err == nil || err.Error() != tc.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestABootromOfWhichAServerDiesIsRefused(t *testing.T) {
 	for size, sound := range map[int64]bool{4096: true, 2 << 20: true, 0: false, 4095: false, 2<<20 + 4096: false} {
 		here := prepared()
 		here.seen.Bootrom = checkBootrom("/opt/p/rom", size)
-		_, _, err := here.decide(t, settings(), operationtest.Book(t), Change{Wanted: oneNIC()})
+		_, _, err := here.decide(t, settings(), operationtest.Book(t), EnsureRequest{Wanted: oneNIC()})
 		if bad, ok := errors.AsType[*BootromError](err); ok == sound || ok && bad.Size != size {
 			t.Errorf("%d: %v", size, err)
 		}
@@ -204,7 +204,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 		}
 		return "", false
 	}
-	d, r, err := prepared().decide(t, c, operationtest.Book(t), Change{Wanted: oneNIC()})
+	d, r, err := prepared().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: oneNIC()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	}
 	recorded = append(recorded, ledger.Fact{Key: sled.KeySent + r.ID, Value: []byte(first)})
 	stopped := prepared().bring(c, r, atRunning)
-	again, _, err := stopped.decide(t, c, operationtest.Book(t, recorded...), Change{Wanted: Wanted{Ref: "web1", CPUs: new(7)}, Recreate: true})
+	again, _, err := stopped.decide(t, c, operationtest.Book(t, recorded...), EnsureRequest{Wanted: Wanted{Ref: "web1", CPUs: new(7)}, Recreate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestAnAdoptedMachineStaysAsItIs(t *testing.T) {
 	c := settings()
 	w := Wanted{Ref: "web1", Machine: machineOf(t, machineConfig)}
 	here := withDisks()
-	_, want, err := here.decide(t, c, operationtest.Book(t), Change{Wanted: w})
+	_, want, err := here.decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: w})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -179,26 +179,26 @@ func TestVerbsOnAnArrival(t *testing.T) {
 			want string
 			err  error
 		}{
-			"ensure":            {w.ensure, checkMigration(r, true, w.seen, Change{})},
-			"the same again":    {w.same, checkMigration(r, true, w.seen, Change{From: again})},
-			"another migration": {w.other, checkMigration(r, true, w.seen, Change{From: another})},
-			"a single step":     {"is being migrated", checkMigration(r, true, w.seen, Change{Only: StageRun})},
-			"stop":              {w.stop, second(spared(r, stopped, w.seen, Change{}))},
-			"delete":            {w.drop, second(spared(r, Record{}, w.seen, Change{}))},
+			"ensure":            {w.ensure, checkMigration(r, true, w.seen, EnsureRequest{})},
+			"the same again":    {w.same, checkMigration(r, true, w.seen, EnsureRequest{From: again})},
+			"another migration": {w.other, checkMigration(r, true, w.seen, EnsureRequest{From: another})},
+			"a single step":     {"is being migrated", checkMigration(r, true, w.seen, EnsureRequest{Only: StageRun})},
+			"stop":              {w.stop, second(spared(r, stopped, w.seen, removal{}))},
+			"delete":            {w.drop, second(spared(r, Record{}, w.seen, removal{}))},
 		} {
 			if (said.err == nil) != (said.want == "") || said.err != nil && !strings.Contains(said.err.Error(), said.want) {
 				t.Errorf("%s: %s: %v, want %q", name, verb, said.err, said.want)
 			}
 		}
-		if spared, err := spared(r, Record{}, w.seen, Change{Arrival: otherOne}); !spared || err != nil {
+		if spared, err := spared(r, Record{}, w.seen, removal{arrival: otherOne}); !spared || err != nil {
 			t.Errorf("%s: giving up another migration: %v, %v", name, spared, err)
 		}
 	}
 	departs := r
 	departs.Migration = &Migration{ID: thisOne, Target: []string{"ssh", "sled2", "sledctl"}}
 	for verb, err := range map[string]error{
-		"ensure": checkMigration(departs, true, at("Running", nil, silent), Change{}), "migrate-from": checkMigration(departs, true, at("Running", nil, silent), Change{From: again}),
-		"stop": second(spared(departs, departs, at("Running", nil, silent), Change{})), "delete": second(spared(departs, Record{}, at("Running", nil, silent), Change{})),
+		"ensure": checkMigration(departs, true, at("Running", nil, silent), EnsureRequest{}), "migrate-from": checkMigration(departs, true, at("Running", nil, silent), EnsureRequest{From: again}),
+		"stop": second(spared(departs, departs, at("Running", nil, silent), removal{})), "delete": second(spared(departs, Record{}, at("Running", nil, silent), removal{})),
 	} {
 		if moving, ok := errors.AsType[*MigratingError](err); !ok || !strings.Contains(moving.Hint(), "sledctl instance migrate web1") {
 			t.Errorf("%s of one that departs: %v", verb, err)
@@ -214,11 +214,11 @@ func TestWhatHasLeftIsNotMadeAgain(t *testing.T) {
 	r := made(t, c, web(1))
 	s := prepared().bring(c, r, atRunning)
 	s.seen.Inside.VM = VM{State: "Destroyed", ID: r.ID, Generation: 18, Migration: propolis.Migrations{Out: phase(thisOne, "Finish")}}
-	err := checkMigration(r, true, s.look(), Change{})
+	err := checkMigration(r, true, s.look(), EnsureRequest{})
 	if _, ok := errors.AsType[*MovedError](err); !ok {
 		t.Errorf("ensure: %v", err)
 	}
-	if err := checkMigration(r, true, s.look(), Change{Recreate: true}); err != nil {
+	if err := checkMigration(r, true, s.look(), EnsureRequest{Recreate: true}); err != nil {
 		t.Errorf("--recreate: %v", err)
 	}
 }
@@ -295,7 +295,7 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 // A migration moves no disks: each that would stay behind is named.
 func TestWhatOfAMachineStays(t *testing.T) {
 	c := settings()
-	_, r, err := withDisks().decide(t, c, operationtest.Book(t), Change{Wanted: Wanted{
+	_, r, err := withDisks().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{
 		Ref: "web1", Machine: machineOf(t, machineConfig), NICs: []NIC{{VLAN: 1}, {VLAN: 2}},
 	}})
 	if err != nil {

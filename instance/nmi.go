@@ -12,8 +12,8 @@ import (
 // NMI sends the guest of a running machine a non-maskable interrupt. Nothing of
 // the instance is changed by it, as far as anybody here can tell. One that is
 // not running is a *StateError.
-func (s Settings) NMI(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	r, err := findRecorded(ctx, s, env, c)
+func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (Result, error) {
+	r, err := findRecorded(ctx, s, env, c.Ref, c.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
@@ -21,7 +21,7 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c Change) (Result,
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
 		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Seen, _ operation.Moment) (operation.Decision, error) {
-			old, err := recordOf(view, r.ID, c.Wanted.Ref)
+			old, err := recordOf(view, r.ID, c.Ref)
 			switch {
 			case err != nil:
 				return operation.Decision{}, err

@@ -19,25 +19,33 @@ import (
 // intent of one that died knows that the change came to be if the machine is
 // past that generation, and does not ask for it again.
 
+// PowerRequest asks a VM that runs for something: to be reset, powered off or
+// interrupted.
+type PowerRequest struct {
+	Verb   string
+	Ref    string // NAME or UUID
+	DryRun bool
+}
+
 // powerChange is what Propolis is asked for, and what comes of it.
 type powerChange struct{ ask, why, until string }
 
 // Reboot resets the machine and waits until it runs again. The zone stays.
-func (s Settings) Reboot(ctx context.Context, env operation.Env, c Change) (Result, error) {
+func (s Settings) Reboot(ctx context.Context, env operation.Env, c PowerRequest) (Result, error) {
 	return changePower(ctx, s, env, c, powerChange{propolis.Reboot, "a hard reset", propolis.StateRunning})
 }
 
 // PowerOff powers the machine off and waits until it is gone. The zone stays,
 // and so does what is wanted: ensure builds the instance anew. One that is off
 // is left alone.
-func (s Settings) PowerOff(ctx context.Context, env operation.Env, c Change) (Result, error) {
+func (s Settings) PowerOff(ctx context.Context, env operation.Env, c PowerRequest) (Result, error) {
 	return changePower(ctx, s, env, c, powerChange{propolis.Stop, "a hard power-off", propolis.StateDestroyed})
 }
 
 // changePower asks Propolis for a change of a machine's state and waits for what
 // comes of it.
-func changePower(ctx context.Context, s Settings, env operation.Env, c Change, p powerChange) (Result, error) {
-	r, err := findRecorded(ctx, s, env, c)
+func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequest, p powerChange) (Result, error) {
+	r, err := findRecorded(ctx, s, env, c.Ref, c.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
@@ -45,7 +53,7 @@ func changePower(ctx context.Context, s Settings, env operation.Env, c Change, p
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
 		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
-			old, err := recordOf(view, r.ID, c.Wanted.Ref)
+			old, err := recordOf(view, r.ID, c.Ref)
 			if err != nil {
 				return operation.Decision{}, err
 			}

@@ -25,7 +25,7 @@ func (e *ProtectedError) Hint() string {
 
 // setProtection changes the protection of an instance that is as wanted otherwise.
 // Only the ledger says that one is protected: the host is not asked.
-func setProtection(ctx context.Context, env operation.Env, id string, c Change) (Result, error) {
+func setProtection(ctx context.Context, env operation.Env, id string, c EnsureRequest) (Result, error) {
 	var result Record
 	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,

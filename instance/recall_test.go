@@ -52,7 +52,7 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
 			}
 		}
-		_, want, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		_, want, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestNobodyIsGivenWhatRests(t *testing.T) {
 	for name, change := range map[string]func(*scene){"at rest": func(*scene) {}, "zone gone": func(x *scene) { x.dropZone(r.Run.Zone) }} {
 		x, _, _ := rested(t, c, r, change)
 		ensure := func(w Wanted) (Record, error) {
-			_, got, err := decide(c, operationtest.Book(t), x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+			_, got, err := decide(c, operationtest.Book(t), x.look(), moment("other"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 			return got, err
 		}
 		got, err := ensure(web(2))

@@ -109,7 +109,7 @@ func haltedRules() []rule {
 // canResume reports whether the recorded run can be continued, and why. It can if
 // it is of this boot, nothing of it is broken, and nothing that it was built with
 // changes. Errors: *UnseenError, *ConflictError.
-func canResume(b blueprint, old, next Record, seen Seen, c Change) (bool, string, error) {
+func canResume(b blueprint, old, next Record, seen Seen, c EnsureRequest) (bool, string, error) {
 	if old.Run == nil {
 		return false, "", nil
 	}
@@ -131,7 +131,7 @@ func canResume(b blueprint, old, next Record, seen Seen, c Change) (bool, string
 	return false, "", nil
 }
 
-func standingOf(b blueprint, old, next Record, seen Seen, c Change) standing {
+func standingOf(b blueprint, old, next Record, seen Seen, c EnsureRequest) standing {
 	s := standing{
 		run: *old.Run, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: differences(old.Spec, next.Spec),
 		step: c.Only != "", consent: c.Recreate, service: seen.Inside.Services[serviceFMRI(b, old)],

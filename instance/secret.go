@@ -293,13 +293,13 @@ func opener(r Record) propolis.Secrets {
 
 // dropUnrecorded takes away what secrets are left of an instance that is not recorded: of
 // a run that was killed when its record was gone.
-func dropUnrecorded(ctx context.Context, s Settings, env operation.Env, c Change, ref string) {
+func dropUnrecorded(ctx context.Context, s Settings, env operation.Env, verb, ref string) {
 	id, err := resolveRef(s.Namespace, ledger.View{}, ref)
 	if err != nil {
 		return
 	}
 	_, err = operation.Run(ctx, env, operation.Request[[]string]{
-		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
+		Verb: verb, Subject: Subject(id),
 		Look: func(ctx context.Context, h host.Host) ([]string, error) {
 			inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools})
 			return keptSecrets(s.SecretDir, h.Files(), id, inv), inv.Know(inventory.Datasets)

@@ -84,7 +84,7 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
 			}
 		}
-		_, want, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		_, want, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
 	x.seen.Inside = Inside{}
 	view := operationtest.Book(t)
 	ensure := func(w Wanted) (Record, error) {
-		_, got, err := decide(c, view, x.look(), moment("other"), c.ID(w.Ref), Change{Verb: "instance ensure", Wanted: w})
+		_, got, err := decide(c, view, x.look(), moment("other"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 		return got, err
 	}
 	if got, err := ensure(web(2)); err != nil || got.Spec.Address == r.Spec.Address || got.Run.Control.Name == r.Run.Control.Name {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
@@ -12,10 +13,47 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 )
 
+// StopRequest asks for an instance's run to be removed, and its record kept.
+type StopRequest struct {
+	Verb string
+	Ref  string // NAME or UUID
+	// Evacuate leaves it as wanted as it is: the instance comes up again with the
+	// sled.
+	Evacuate bool
+	// Grace is how long the VM may take to end before its zone is halted under it;
+	// nil: StopTime.
+	Grace  *time.Duration
+	DryRun bool
+}
+
+// DeleteRequest asks for an instance to be removed with its record.
+type DeleteRequest struct {
+	Verb string
+	Ref  string // NAME or UUID
+	Yes  bool   // also one that is protected
+	// Arrival, if set, removes nothing but what is arriving by the migration of that
+	// id, and has not arrived.
+	Arrival string
+	DryRun  bool
+}
+
+// removal is how a run is removed, by whichever verb.
+type removal struct {
+	verb, ref    string
+	grace        time.Duration
+	arrival      string // as in DeleteRequest
+	departed     bool   // the run is what a migration has left here
+	dryRun, keep bool
+}
+
 // Stop ends the instance's run and keeps its record, with address and MACs.
 // Stopping what is stopped does nothing.
-func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return takeDown(ctx, s, env, c, func(old Record, at operation.Moment) (Record, error) {
+func (s Settings) Stop(ctx context.Context, env operation.Env, c StopRequest) (Result, error) {
+	how := removal{verb: c.Verb, ref: c.Ref, grace: StopTime, dryRun: c.DryRun}
+	if c.Grace != nil {
+		how.grace = *c.Grace
+	}
+	return takeDown(ctx, s, env, how, func(old Record, at operation.Moment) (Record, error) {
 		stopped := old.stopped(at)
 		if c.Evacuate && old.VMM == nil && old.Ending == nil {
 			stopped.Wanted = old.Wanted
@@ -26,8 +64,9 @@ func (s Settings) Stop(ctx context.Context, env operation.Env, c Change) (Result
 
 // Delete ends the instance's run and drops its record with all that it
 // reserves. One that is protected is a *ProtectedError, unless c.Yes.
-func (s Settings) Delete(ctx context.Context, env operation.Env, c Change) (Result, error) {
-	return takeDown(ctx, s, env, c, func(old Record, _ operation.Moment) (Record, error) {
+func (s Settings) Delete(ctx context.Context, env operation.Env, c DeleteRequest) (Result, error) {
+	how := removal{verb: c.Verb, ref: c.Ref, grace: StopTime, arrival: c.Arrival, dryRun: c.DryRun}
+	return takeDown(ctx, s, env, how, func(old Record, _ operation.Moment) (Record, error) {
 		if old.Protected && !c.Yes {
 			return old, &ProtectedError{Name: old.Name}
 		}
@@ -36,25 +75,27 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c Change) (Resu
 }
 
 // takeDown is the operation behind stop and delete. The run's names stay
-// recorded until all of it is gone, so that a later try knows them.
-func takeDown(ctx context.Context, s Settings, env operation.Env, c Change, becomes func(Record, operation.Moment) (Record, error)) (Result, error) {
-	r, err := findRecorded(ctx, s, env, c)
-	if none, ok := errors.AsType[*NotFoundError](err); ok && !c.DryRun {
-		dropUnrecorded(ctx, s, env, c, none.Name)
+// recorded until all of it is removed, so that a later try knows them.
+func takeDown(
+	ctx context.Context, s Settings, env operation.Env, how removal, becomes func(Record, operation.Moment) (Record, error),
+) (Result, error) {
+	r, err := findRecorded(ctx, s, env, how.ref, how.dryRun)
+	if none, ok := errors.AsType[*NotFoundError](err); ok && !how.dryRun {
+		dropUnrecorded(ctx, s, env, how.verb, none.Name)
 	}
 	if err != nil {
 		return Result{}, err
 	}
 	result := r
-	purgeSecrets(ctx, s.SecretDir, env, c.DryRun)
+	purgeSecrets(ctx, s.SecretDir, env, how.dryRun)
 	report, err := operation.Run(ctx, env, operation.Request[Seen]{
-		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun, Keep: c.Keep,
+		Verb: how.verb, Subject: Subject(r.ID), DryRun: how.dryRun, Keep: how.keep,
 		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, r.ID); err != nil {
 				return operation.Decision{}, err
 			}
-			old, err := recordOf(view, r.ID, c.Wanted.Ref)
+			old, err := recordOf(view, r.ID, how.ref)
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -62,13 +103,14 @@ func takeDown(ctx context.Context, s Settings, env operation.Env, c Change, beco
 			if err != nil {
 				return operation.Decision{}, err
 			}
-			if spared, err := spared(old, next, seen, c); spared || err != nil {
+			if spared, err := spared(old, next, seen, how); spared || err != nil {
 				result = old
 				return operation.Decision{}, err
 			}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
 			if len(old.Runs()) > 0 {
-				d.Plan.Actions, d.Intent.Removes, d.Warn = teardown(s, old, seen, at, c.grace()), removes(old.Runs(), seen), teardownWarnings(s.blueprint(), old, seen)
+				d.Plan.Actions, d.Intent.Removes = teardown(s, old, seen, at, how.grace), removes(old.Runs(), seen)
+				d.Warn = teardownWarnings(s.blueprint(), old, seen)
 			}
 			result = next
 			d.Behind = dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
@@ -87,12 +129,11 @@ func takeDown(ctx context.Context, s Settings, env operation.Env, c Change, beco
 
 func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
 
-func findRecorded(ctx context.Context, s Settings, env operation.Env, c Change) (Record, error) {
-	view, err := operation.Decided(ctx, env, c.DryRun)
+func findRecorded(ctx context.Context, s Settings, env operation.Env, ref string, dryRun bool) (Record, error) {
+	view, err := operation.Decided(ctx, env, dryRun)
 	if err != nil {
 		return Record{}, err
 	}
-	ref := c.Wanted.Ref
 	r, err := s.Find(view, ref)
 	if _, ok := errors.AsType[*NotFoundError](err); ok {
 		err = notFound(ctx, s, env, view, ref)

@@ -173,7 +173,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 // registered is pure.
 func registered(s Settings, view ledger.View, seen Seen, at operation.Moment, r Registration) (operation.Decision, Record, error) {
 	wanted, fresh := r.Wanted.withSealed(seen.Vault.Key)
-	c := Change{Verb: "vm register", Wanted: wanted}
+	c := EnsureRequest{Verb: "vm register", Wanted: wanted}
 	choose, name, err := beginBringUp(s, view, seen, at, r.Instance, c)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -298,7 +298,7 @@ func (s Settings) Condemn(ctx context.Context, env operation.Env, id string, e E
 // An instance whose end nobody has decided is left alone. The grace is what its
 // machine is given to power off.
 func (s Settings) End(ctx context.Context, env operation.Env, id string, grace time.Duration) (Result, error) {
-	return takeDown(ctx, s, env, Change{Verb: "vm end", Wanted: Wanted{Ref: id}, Grace: &grace}, func(old Record, at operation.Moment) (Record, error) {
+	return takeDown(ctx, s, env, removal{verb: "vm end", ref: id, grace: grace}, func(old Record, at operation.Moment) (Record, error) {
 		switch {
 		case old.Ending == nil:
 			return old, &NotFoundError{Name: id}
@@ -313,7 +313,7 @@ func (s Settings) End(ctx context.Context, env operation.Env, id string, grace t
 // it was. Errors: *MigratingError where it is on its way, has come, or cannot be
 // found: nothing is done then, and it may be asked again.
 func (s Settings) Abandon(ctx context.Context, env operation.Env, r Record) (Result, error) {
-	result, err := s.Delete(ctx, env, Change{Verb: "vm end", Wanted: Wanted{Ref: r.ID}, Arrival: r.Migration.ID, Yes: true})
+	result, err := s.Delete(ctx, env, DeleteRequest{Verb: "vm end", Ref: r.ID, Arrival: r.Migration.ID, Yes: true})
 	if err == nil && result.Record.ID != "" {
 		err = &MigratingError{r.Name, *r.Migration, "it has arrived meanwhile"}
 	}
@@ -349,8 +349,9 @@ func (e *UnmadeError) Error() string {
 func (*UnmadeError) Kind() fault.Kind { return fault.Failed }
 
 // clearIncomplete takes such a run away, so that it can be made again.
-func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c Change) (Result, error) {
-	return takeDown(ctx, s, env, c, func(old Record, at operation.Moment) (Record, error) {
+func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
+	how := removal{verb: c.Verb, ref: c.Wanted.Ref, grace: StopTime, dryRun: c.DryRun, keep: c.Keep}
+	return takeDown(ctx, s, env, how, func(old Record, at operation.Moment) (Record, error) {
 		old.Run, old.Leaving, old.Migration = nil, nil, nil
 		old.Generation, old.Updated = old.Generation+1, at.Now
 		return old, nil

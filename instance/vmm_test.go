@@ -53,16 +53,16 @@ func TestARunThatCannotBeGoneOnWith(t *testing.T) {
 		here.zone(r.Run.Zone).State = zone.Incomplete
 		return here
 	}
-	d, next, err := broken(mine).decide(t, c, operationtest.Book(t, kept(t, mine)...), Change{Wanted: oneNIC()})
+	d, next, err := broken(mine).decide(t, c, operationtest.Book(t, kept(t, mine)...), EnsureRequest{Wanted: oneNIC()})
 	if err != nil || next.Run.PropolisID == mine.Run.PropolisID || !slices.Contains(told(t, d, next.Run, mine.Run), "zone.discard Z'") {
 		t.Errorf("an operator's: %v, %q", err, told(t, d, next.Run, mine.Run))
 	}
-	_, _, err = broken(theirs).decide(t, c, operationtest.Book(t, kept(t, theirs)...), Change{Wanted: oneNIC()})
+	_, _, err = broken(theirs).decide(t, c, operationtest.Book(t, kept(t, theirs)...), EnsureRequest{Wanted: oneNIC()})
 	if unmade, ok := errors.AsType[*UnmadeError](err); !ok || unmade.Name != theirs.Name {
 		t.Errorf("the control plane's: %v", err)
 	}
 	here := prepared().bring(c, theirs, atBooted)
-	if _, next, err = here.decide(t, c, operationtest.Book(t, kept(t, theirs)...), Change{Wanted: oneNIC()}); err != nil || next.Run.PropolisID != theirs.Run.PropolisID {
+	if _, next, err = here.decide(t, c, operationtest.Book(t, kept(t, theirs)...), EnsureRequest{Wanted: oneNIC()}); err != nil || next.Run.PropolisID != theirs.Run.PropolisID {
 		t.Errorf("one that can be gone on with: %v, %+v", err, next.Run)
 	}
 }
