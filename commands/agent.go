@@ -75,12 +75,12 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := e.agentSettings(c, instances, o)
+	s, err := agentSettings(e, c, instances, o)
 	if err != nil {
 		return err
 	}
 	s.Log = slog.New(slog.NewTextHandler(e.Streams.Err, nil))
-	ready, finish := e.noting(ctx, func(err error) { s.Log.Warn("the service manager was not told", "cause", err) })
+	ready, finish := noting(ctx, e.environ, func(err error) { s.Log.Warn("the service manager was not told", "cause", err) })
 	err = s.Run(ctx, env, func() {
 		for _, at := range s.Listen {
 			s.Log.Info("listening", "address", at.String())
@@ -95,11 +95,11 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 }
 
 // agentSettings are those of the flags, else of the configuration.
-func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agentOptions) (agent.Settings, error) {
-	s := agent.Settings{Instance: instances, Up: e.up(instances), Failure: agentFailure, Document: e.agentDocument, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.listen}
+func agentSettings(e *Env, c config.Config, instances instance.Settings, o agentOptions) (agent.Settings, error) {
+	s := agent.Settings{Instance: instances, Up: ensureFor(e, instances), Failure: agentFailure, Document: e.agentDocument, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.listen}
 	listen, flag := o.listen, "--listen"
 	if len(listen) == 0 {
-		listen, flag = e.agentListens(c), "agent.listen"
+		listen, flag = agentListens(e, c), "agent.listen"
 	}
 	for _, text := range listen {
 		at, err := agent.ParseAddress(text)
@@ -120,7 +120,7 @@ func (e *Env) agentSettings(c config.Config, instances instance.Settings, o agen
 			return s, err
 		}
 	}
-	s.NICs, err = e.agentNICs(c.NICs)
+	s.NICs, err = agentNICs(e, c.NICs)
 	return s, err
 }
 
@@ -149,33 +149,33 @@ func (o agentOptions) access(c config.Agent, own *tls.Config) (agent.Access, err
 
 // agentNICs are as nics sync has them without options. What fails is asked again
 // by the agent, at its own pace.
-func (e *Env) agentNICs(c config.NICs) (*agent.NICs, error) {
+func agentNICs(e *Env, c config.NICs) (*agent.NICs, error) {
 	if c.URL == "" || !c.Agent {
 		return nil, nil
 	}
-	s, err := e.nicSettings(nicFlags{})
+	s, err := nicSettings(e, nicFlags{})
 	s.Again = nil
 	o := nicsSyncFlags{maxDelete: usualMaxDelete, confirmTwice: usualConfirmTwice, migration: c.DisableDuringMigration}.options()
 	return &agent.NICs{Settings: s, Options: o, FirstLook: time.Duration(c.FirstLook)}, err
 }
 
 // agentListens is where an agent of the sled listens that is not told.
-func (e *Env) agentListens(c config.Config) []string {
+func agentListens(e *Env, c config.Config) []string {
 	if len(c.Agent.Listen) > 0 {
 		return c.Agent.Listen
 	}
-	return []string{"unix:" + filepath.Join(e.root(c), c.Paths.Run, "agent.sock")}
+	return []string{"unix:" + filepath.Join(rootOf(e, c), c.Paths.Run, "agent.sock")}
 }
 
-// up brings instances up as instance ensure does.
-func (e *Env) up(s instance.Settings) func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error) {
+// ensureFor brings instances up as instance ensure does.
+func ensureFor(e *Env, s instance.Settings) func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error) {
 	return func(ctx context.Context, env operation.Env, c instance.EnsureRequest) (instance.Result, error) {
-		return e.step(ctx, s, env, c)
+		return ensureStep(ctx, e, s, env, c)
 	}
 }
 
-// root is the directory of this machine that stands for the sled's /.
-func (e *Env) root(c config.Config) string {
+// rootOf is the directory of this machine that stands for the sled's /.
+func rootOf(e *Env, c config.Config) string {
 	if dir, ok := e.simDir(); ok {
 		return sim.Root(dir)
 	}

@@ -20,8 +20,8 @@ const (
 // it listens: at a Unix datagram socket, whose name begins with @ if it is in no
 // directory. It listens on the machine that we run on, also when the sled is a
 // simulated one. That ctx has ended is no reason not to tell.
-func (e *Env) notify(ctx context.Context, state string) error {
-	at := e.variable(notifyVariable)
+func notify(ctx context.Context, environ []string, state string) error {
+	at := variable(environ, notifyVariable)
 	if at == "" {
 		return nil
 	}
@@ -45,9 +45,9 @@ func (e *Env) notify(ctx context.Context, state string) error {
 // noting tells the manager what an agent is at while it runs: that it is ready,
 // once ready is called, and from then on, as soon as ctx ends, that it stops.
 // Finish waits until the latter is told.
-func (e *Env) noting(ctx context.Context, failed func(error)) (ready, finish func()) {
+func noting(ctx context.Context, environ []string, failed func(error)) (ready, finish func()) {
 	tell := func(state string) {
-		if err := e.notify(ctx, state); err != nil {
+		if err := notify(ctx, environ, state); err != nil {
 			failed(err)
 		}
 	}

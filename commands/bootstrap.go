@@ -111,8 +111,8 @@ func addPart(shown []shownPart, p shownPart) []shownPart {
 	return append(shown, p)
 }
 
-// apart puts secrets apart that an earlier sledctl has left in the state file.
-func (e *Env) apart(ctx context.Context) {
+// sealSecrets puts secrets apart that an earlier sledctl has left in the state file.
+func sealSecrets(ctx context.Context, e *Env) {
 	s, env, err := e.instances(ctx)
 	if err == nil && host.Privileged(env.Host) == nil {
 		err = instance.Apart(ctx, s.SecretDir, env)
@@ -155,7 +155,7 @@ func runBootstrap(ctx context.Context, e *Env, m mutation) error {
 		shown = addPart(shown, showPart(p))
 	}
 	if err == nil && !m.dry() {
-		e.apart(ctx)
+		sealSecrets(ctx, e)
 	}
 	left := bootstrap.Left(parts)
 	if m.dry() {

@@ -26,11 +26,11 @@ func (e *Env) loadConfig() (config.Config, error) {
 	source := config.Source{Env: e.environ, Nearest: terminal.Nearest, ParseSize: terminal.ParseSize}
 	name := e.flags.config
 	if name == "" {
-		name = e.variable("SLEDCTL_CONFIG")
+		name = variable(e.environ, "SLEDCTL_CONFIG")
 	}
 	switch {
 	case name != "":
-		data, err := e.document("--config", name)
+		data, err := readDocument(e.Streams, "--config", name)
 		if err != nil {
 			return config.Config{}, err
 		}
@@ -61,9 +61,9 @@ func (e *Env) configFiles() (host.Files, error) {
 		}
 		return h.Files(), nil
 	}
-	root := cmp.Or(e.variable("SLEDCTL_HOST_ROOT"), "/") // the file cannot say where it lies itself
-	if dir := e.variable(sim.DirVariable); dir != "" && root == sim.Root(dir) {
-		if err := e.openStandIn(dir); err != nil {
+	root := cmp.Or(variable(e.environ, "SLEDCTL_HOST_ROOT"), "/") // the file cannot say where it lies itself
+	if dir := variable(e.environ, sim.DirVariable); dir != "" && root == sim.Root(dir) {
+		if err := openStandIn(e, dir); err != nil {
 			return nil, err
 		}
 		return e.sled.Host().Files(), nil

@@ -13,20 +13,20 @@ import (
 // saved plan of 100,000 objects, a configuration. A device never ends.
 const maxDocument = 64 << 20
 
-// document reads a file, or standard input for "-". The error is one of the
+// readDocument reads a file, or standard input for "-". The error is one of the
 // flag that named it.
-func (e *Env) document(flag, name string) ([]byte, error) {
-	data, err := e.read(name)
+func readDocument(streams *terminal.Streams, flag, name string) ([]byte, error) {
+	data, err := readNamed(streams, name)
 	if err != nil {
 		return nil, &usageError{text: fmt.Sprintf("%s: %v", flag, err)}
 	}
 	return data, nil
 }
 
-// read is document, without the flag.
-func (e *Env) read(name string) ([]byte, error) {
+// readNamed is document, without the flag.
+func readNamed(streams *terminal.Streams, name string) ([]byte, error) {
 	if name == "-" {
-		return bounded("standard input", e.Streams.In)
+		return bounded("standard input", streams.In)
 	}
 	f, err := os.Open(name)
 	if err != nil {

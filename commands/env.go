@@ -89,9 +89,9 @@ func (e *Env) Close() {
 	}
 }
 
-func (e *Env) variable(name string) string {
-	for i := len(e.environ) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(e.environ[i], name+"="); ok {
+func variable(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
 			return value
 		}
 	}
@@ -103,7 +103,7 @@ func (e *Env) hostName() string {
 	if e.flags.host != "" {
 		return e.flags.host
 	}
-	if name := e.variable("SLEDCTL_HOST"); name != "" {
+	if name := variable(e.environ, "SLEDCTL_HOST"); name != "" {
 		return name
 	}
 	if runtime.GOOS == "illumos" {
@@ -121,9 +121,9 @@ func (e *Env) simulated() (dir string, ok bool) {
 	if dir != "" {
 		return dir, true
 	}
-	state := e.variable("XDG_STATE_HOME")
+	state := variable(e.environ, "XDG_STATE_HOME")
 	if state == "" {
-		state = filepath.Join(e.variable("HOME"), ".local", "state")
+		state = filepath.Join(variable(e.environ, "HOME"), ".local", "state")
 	}
 	return filepath.Join(state, "sledctl", "sim"), true
 }
@@ -135,7 +135,7 @@ func (e *Env) openHost() (host.Host, error) {
 			return nil, &refusedError{err: err, hint: "sledctl sim init --host sim:DIR makes another one"}
 		}
 		e.sled = sled
-		if name := e.variable(sim.ExchangesVariable); name != "" {
+		if name := variable(e.environ, sim.ExchangesVariable); name != "" {
 			sled.Observe = sim.Record(name)
 		}
 		sled.Kill = func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) } // a fault that kills the caller means it
@@ -149,8 +149,8 @@ func (e *Env) openHost() (host.Host, error) {
 		return nil, err
 	}
 	o := host.IllumosOptions{CommandPath: c.Host.CommandPath, Root: c.Host.Root, RunDir: c.Paths.Run}
-	if dir := e.variable(sim.DirVariable); dir != "" && o.Root == sim.Root(dir) {
-		if err := e.standIn(&o, dir); err != nil {
+	if dir := variable(e.environ, sim.DirVariable); dir != "" && o.Root == sim.Root(dir) {
+		if err := standIn(e, &o, dir); err != nil {
 			return nil, err
 		}
 	}
@@ -159,8 +159,8 @@ func (e *Env) openHost() (host.Host, error) {
 
 // standIn lets a real host's place be taken by a simulated sled: its commands
 // learn which sled they act on, and its files are shown with their mounts.
-func (e *Env) standIn(o *host.IllumosOptions, dir string) error {
-	if err := e.openStandIn(dir); err != nil {
+func standIn(e *Env, o *host.IllumosOptions, dir string) error {
+	if err := openStandIn(e, dir); err != nil {
 		return err
 	}
 	o.Files, o.Environment = e.sled.Host().Files(), []string{sim.DirVariable}
@@ -168,7 +168,7 @@ func (e *Env) standIn(o *host.IllumosOptions, dir string) error {
 }
 
 // openStandIn opens the sled of a sledctl sim shell.
-func (e *Env) openStandIn(dir string) error {
+func openStandIn(e *Env, dir string) error {
 	if e.sled != nil {
 		return nil
 	}
@@ -180,8 +180,8 @@ func (e *Env) openStandIn(dir string) error {
 	return nil
 }
 
-func (e *Env) who() string {
-	if user := e.variable("LOGNAME"); user != "" {
+func who(environ []string) string {
+	if user := variable(environ, "LOGNAME"); user != "" {
 		return user
 	}
 	return "sledctl"

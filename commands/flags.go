@@ -48,7 +48,7 @@ func (m mutation) dry() bool { return m.dryRun || m.explain }
 // printPlan prints what a dry run would have done.
 func (e *Env) printPlan(m mutation, reports ...operation.Report) error {
 	if e.output.Format == terminal.FormatJSON {
-		return e.printPlanJSON(reports)
+		return printPlanJSON(e.Streams, reports)
 	}
 	some := false
 	for _, r := range reports {

@@ -68,7 +68,7 @@ func runHistory(ctx context.Context, e *Env, o historyOptions) error {
 	if o.last < 0 {
 		return &usageError{text: fmt.Sprintf("--last %d: want a number above 0", o.last)}
 	}
-	facts, err := e.history(ctx, o.prefix)
+	facts, err := historyOf(ctx, e, o.prefix)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func runHistory(ctx context.Context, e *Env, o historyOptions) error {
 	return list.Print(e.Streams.Out, e.output, facts)
 }
 
-func (e *Env) history(ctx context.Context, prefix string) ([]shownFact, error) {
+func historyOf(ctx context.Context, e *Env, prefix string) ([]shownFact, error) {
 	h, places, err := e.places()
 	if err != nil {
 		return nil, err

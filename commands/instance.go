@@ -43,7 +43,7 @@ func stateStyle(s shownInstance) terminal.Style {
 	return terminal.Plain
 }
 
-func (e *Env) instanceList() terminal.List[shownInstance] {
+func instanceList(e *Env) terminal.List[shownInstance] {
 	vnics := func(s shownInstance) string {
 		names := make([]string, len(s.VNICs))
 		for i, v := range s.VNICs {
@@ -84,12 +84,12 @@ func (e *Env) printInstance(ctx context.Context, s instance.Settings, env operat
 	if err != nil {
 		return err
 	}
-	return e.instanceList().PrintOne(e.Streams.Out, e.output, showInstance(i))
+	return instanceList(e).PrintOne(e.Streams.Out, e.output, showInstance(i))
 }
 
 // changeInstance runs one verb on one instance and prints what came of it.
 func (e *Env) changeInstance(ctx context.Context, m mutation, change func(context.Context, instance.Settings, operation.Env) (instance.Result, error)) error {
-	if err := e.instanceList().Check(e.output); err != nil {
+	if err := instanceList(e).Check(e.output); err != nil {
 		return err
 	}
 	s, env, err := e.instances(ctx)
@@ -106,7 +106,7 @@ func (e *Env) changeInstance(ctx context.Context, m mutation, change func(contex
 	err = e.printInstance(context.WithoutCancel(ctx), s, env, result.Record.ID, instance.Settings.Brief)
 	if _, gone := errors.AsType[*instance.NotFoundError](err); gone { // what was asked for was done; that it is gone is another's doing
 		i := instance.Instance{Record: result.Record, Status: instance.Status{State: instance.Absent, Reason: "deleted since, by another run"}}
-		return e.instanceList().PrintOne(e.Streams.Out, e.output, showInstance(i))
+		return instanceList(e).PrintOne(e.Streams.Out, e.output, showInstance(i))
 	}
 	return err
 }

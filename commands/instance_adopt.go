@@ -53,7 +53,7 @@ Nothing of the sled is changed, and the VM does not notice. What can be adopted,
 }
 
 func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string) error {
-	if err := e.instanceList().Check(e.output); err != nil {
+	if err := instanceList(e).Check(e.output); err != nil {
 		return err
 	}
 	s, env, err := e.instances(ctx)
@@ -61,9 +61,9 @@ func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string
 		return err
 	}
 	if !o.many() {
-		return e.adoptOne(ctx, s, env, o, args[0])
+		return adoptOne(ctx, e, s, env, o, args[0])
 	}
-	strangers, err := e.strangers(ctx, s, env)
+	strangers, err := unrecordedZones(ctx, e, s, env)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string
 	results, failed := instance.Each(ctx, strangers, name, o.parallel, func(ctx context.Context, one instance.Stranger) (instance.Result, error) {
 		return s.Adopt(ctx, env, one, o.request())
 	})
-	if err := e.printAdopted(ctx, s, env, o, results); err != nil && failed == nil {
+	if err := printAdopted(ctx, e, s, env, o, results); err != nil && failed == nil {
 		return err
 	}
 	return failed
@@ -82,14 +82,14 @@ func (o adoptOptions) request() instance.AdoptRequest {
 }
 
 // adoptOne takes one over. One that is recorded already is left alone.
-func (e *Env) adoptOne(ctx context.Context, s instance.Settings, env operation.Env, o adoptOptions, ref string) error {
-	strangers, err := e.strangers(ctx, s, env)
+func adoptOne(ctx context.Context, e *Env, s instance.Settings, env operation.Env, o adoptOptions, ref string) error {
+	strangers, err := unrecordedZones(ctx, e, s, env)
 	if err != nil {
 		return err
 	}
 	one, err := s.FindStranger(ctx, env, strangers, ref)
 	if is[*instance.NotFoundError](err) {
-		if r, known := e.recorded(ctx, s, ref); known {
+		if r, known := recordedRun(ctx, e, s, ref); known {
 			return e.printInstance(ctx, s, env, r.ID, instance.Settings.Get)
 		}
 	}
@@ -100,11 +100,11 @@ func (e *Env) adoptOne(ctx context.Context, s instance.Settings, env operation.E
 	if err != nil {
 		return withReport(err, result.Report)
 	}
-	return e.printAdopted(ctx, s, env, o, []instance.Result{result})
+	return printAdopted(ctx, e, s, env, o, []instance.Result{result})
 }
 
-// recorded finds an instance that has a run, by name, id or zone.
-func (e *Env) recorded(ctx context.Context, s instance.Settings, ref string) (instance.Record, bool) {
+// recordedRun finds an instance that has a run, by name, id or zone.
+func recordedRun(ctx context.Context, e *Env, s instance.Settings, ref string) (instance.Record, bool) {
 	view, err := e.view(ctx)
 	if err != nil {
 		return instance.Record{}, false
@@ -121,7 +121,7 @@ func (e *Env) recorded(ctx context.Context, s instance.Settings, ref string) (in
 	return instance.Record{}, false
 }
 
-func (e *Env) strangers(ctx context.Context, s instance.Settings, env operation.Env) ([]instance.Stranger, error) {
+func unrecordedZones(ctx context.Context, e *Env, s instance.Settings, env operation.Env) ([]instance.Stranger, error) {
 	view, err := e.view(ctx)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (e *Env) strangers(ctx context.Context, s instance.Settings, env operation.
 
 // printAdopted prints the instances that were adopted; of a dry run, those that
 // would have been.
-func (e *Env) printAdopted(ctx context.Context, s instance.Settings, env operation.Env, o adoptOptions, results []instance.Result) error {
+func printAdopted(ctx context.Context, e *Env, s instance.Settings, env operation.Env, o adoptOptions, results []instance.Result) error {
 	var ids []string
 	var would []shownInstance
 	for _, r := range results {
@@ -141,9 +141,9 @@ func (e *Env) printAdopted(ctx context.Context, s instance.Settings, env operati
 		}
 	}
 	if !o.dry() {
-		return e.printMany(context.WithoutCancel(ctx), s, env, ids)
+		return printMany(context.WithoutCancel(ctx), e, s, env, ids)
 	}
-	err := e.instanceList().Print(e.Streams.Out, e.output, would)
+	err := instanceList(e).Print(e.Streams.Out, e.output, would)
 	if len(would) > 0 && o.detailed {
 		err = errors.Join(err, errDifferences)
 	}
@@ -156,7 +156,7 @@ func (e *Env) completeStrangers(ctx context.Context) []string {
 	if err != nil {
 		return nil
 	}
-	all, err := e.strangers(ctx, s, env)
+	all, err := unrecordedZones(ctx, e, s, env)
 	if err != nil {
 		return nil
 	}

@@ -82,10 +82,10 @@ func runInstanceConsole(ctx context.Context, e *Env, o consoleOptions, ref strin
 		return err
 	}
 	if _, err := client.Get(ctx); err != nil && !errors.Is(err, propolis.ErrNoInstance) {
-		return e.noConsole(ctx, r, err) // what is shown tells nobody whose it is
+		return noConsole(ctx, e, r, err) // what is shown tells nobody whose it is
 	}
 	if o.vnc {
-		return e.forwardScreen(ctx, o, client, r)
+		return forwardScreen(ctx, e, o, client, r)
 	}
 	out, closeLog, err := o.output(e.Streams.Out)
 	if err != nil {
@@ -94,7 +94,7 @@ func runInstanceConsole(ctx context.Context, e *Env, o consoleOptions, ref strin
 	defer closeLog()
 	line := propolis.Serial{Client: client}
 	if o.history {
-		return e.noConsole(ctx, r, console.History(ctx, line, since, out, func(text string) { e.progress.warn(errors.New(text)) }))
+		return noConsole(ctx, e, r, console.History(ctx, line, since, out, func(text string) { e.progress.warn(errors.New(text)) }))
 	}
 	s := console.Session{
 		Line: line, Out: out, Since: since, Patience: consolePatience,
@@ -110,7 +110,7 @@ func runInstanceConsole(ctx context.Context, e *Env, o consoleOptions, ref strin
 	switch in := e.Streams.In; {
 	case in.Terminal && e.Streams.Out.Terminal:
 		s.In, s.Escape = in, escape
-		restore, err := e.raw()
+		restore, err := rawTerminal(e.Streams)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func runInstanceConsole(ctx context.Context, e *Env, o consoleOptions, ref strin
 		s.Tell(err.Error())
 		return nil
 	}
-	return e.noConsole(ctx, r, err)
+	return noConsole(ctx, e, r, err)
 }
 
 // consolePatience is for how long a connection that broke is tried again: as
@@ -178,7 +178,7 @@ func (o consoleOptions) output(out io.Writer) (io.Writer, func(), error) {
 }
 
 // noConsole says of a machine that is not there what the instance is.
-func (e *Env) noConsole(ctx context.Context, r instance.Record, err error) error {
+func noConsole(ctx context.Context, e *Env, r instance.Record, err error) error {
 	if !errors.Is(err, console.ErrAbsent) && !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EHOSTUNREACH) {
 		return err
 	}
@@ -198,10 +198,10 @@ func (e *Env) noConsole(ctx context.Context, r instance.Record, err error) error
 	return fmt.Errorf("%w: instance %q is %s%s", &notFoundError{what: "the console of instance " + r.Name}, r.Name, now.State, why)
 }
 
-// raw takes the terminal's own keys away until restore is called, which happens
+// rawTerminal takes the terminal's own keys away until restore is called, which happens
 // on every way out: signals end the process only behind it.
-func (e *Env) raw() (restore func(), err error) {
-	back, err := e.Streams.In.Raw()
+func rawTerminal(streams *terminal.Streams) (restore func(), err error) {
+	back, err := streams.In.Raw()
 	if err != nil {
 		return nil, fmt.Errorf("set the terminal to raw mode: %w", err)
 	}
@@ -230,7 +230,7 @@ func (e *Env) raw() (restore func(), err error) {
 }
 
 // forwardScreen lets clients of VNC reach the machine's screen.
-func (e *Env) forwardScreen(ctx context.Context, o consoleOptions, client propolis.Client, r instance.Record) error {
+func forwardScreen(ctx context.Context, e *Env, o consoleOptions, client propolis.Client, r instance.Record) error {
 	at, err := netip.ParseAddrPort(o.listen)
 	if err != nil || !at.Addr().IsLoopback() {
 		return &usageError{

@@ -57,7 +57,7 @@ them, an instance whose arrival was interrupted is waited for where it is on its
 				return &usageError{text: "instance ensure: --protect and --no-protect exclude each other"}
 			}
 			if far.is() {
-				return env.ensureRemotely(ctx, far, o)
+				return ensureRemotely(ctx, env, far, o)
 			}
 			if o.many() {
 				return runEnsureMany(ctx, env, o)
@@ -87,11 +87,11 @@ func runInstanceEnsure(ctx context.Context, e *Env, o ensureOptions) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := e.wanted(o.specFlags)
+	wanted, err := wantedBy(e, o.specFlags)
 	if err != nil {
 		return err
 	}
-	return e.ensure(ctx, o.mutation, instance.EnsureRequest{
+	return ensureOne(ctx, e, o.mutation, instance.EnsureRequest{
 		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, Protect: o.protection(), DryRun: o.dry(), Keep: o.keep,
 		From: from, Tell: func(phase string) { e.progress.phase("instance "+wanted.Ref, phase) },
 	})
@@ -124,19 +124,19 @@ func (o ensureOptions) protection() *bool {
 	return nil
 }
 
-// ensure runs a change on the way up.
-func (e *Env) ensure(ctx context.Context, m mutation, change instance.EnsureRequest) error {
+// ensureOne runs a change on the way up.
+func ensureOne(ctx context.Context, e *Env, m mutation, change instance.EnsureRequest) error {
 	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
-		return e.step(ctx, s, env, change)
+		return ensureStep(ctx, e, s, env, change)
 	})
 }
 
 // described joins flags and document, the flags over the document.
-func (e *Env) described(f specFlags) (instance.Wanted, error) {
+func described(streams *terminal.Streams, f specFlags) (instance.Wanted, error) {
 	if f.file == "" {
 		return f.wanted, nil
 	}
-	data, err := e.document("--file", f.file)
+	data, err := readDocument(streams, "--file", f.file)
 	if err != nil {
 		return instance.Wanted{}, err
 	}
@@ -149,8 +149,8 @@ func (e *Env) described(f specFlags) (instance.Wanted, error) {
 
 // written is what flags and document describe, with the text of the machine where
 // that is a whole, and what it is called.
-func (e *Env) written(f specFlags) (instance.Wanted, error) {
-	w, err := e.described(f)
+func written(streams *terminal.Streams, f specFlags) (instance.Wanted, error) {
+	w, err := described(streams, f)
 	if err != nil {
 		return instance.Wanted{}, err
 	}
@@ -163,33 +163,33 @@ func (e *Env) written(f specFlags) (instance.Wanted, error) {
 		return instance.Wanted{}, &usageError{text: "--file and --spec cannot both be standard input"}
 	case file != "":
 		w.MachineFile = file
-		w.MachineText, err = e.document("--spec", file)
+		w.MachineText, err = readDocument(streams, "--spec", file)
 	case w.MachineText != nil:
 		w.MachineFile = "spec of " + f.file
 	}
 	return w, err
 }
 
-// wanted is what flags and document describe, with the machine where that is a
+// wantedBy is what flags and document describe, with the machine where that is a
 // whole.
-func (e *Env) wanted(f specFlags) (instance.Wanted, error) {
-	w, err := e.written(f)
+func wantedBy(e *Env, f specFlags) (instance.Wanted, error) {
+	w, err := written(e.Streams, f)
 	if err != nil {
 		return instance.Wanted{}, err
 	}
-	w, err = e.withMachine(w)
+	w, err = withMachine(e, w)
 	if w.Machine != nil {
-		e.warnOfSpec(w.Machine.File, *w.Machine)
+		warnOfSpec(e.progress, w.Machine.File, *w.Machine)
 	}
 	return w, err
 }
 
 // withMachine reads the machine that w has as a text.
-func (e *Env) withMachine(w instance.Wanted) (instance.Wanted, error) {
+func withMachine(e *Env, w instance.Wanted) (instance.Wanted, error) {
 	if w.MachineText == nil {
 		return w, nil
 	}
-	server, err := e.serverHere()
+	server, err := serverHere(e)
 	if err != nil {
 		return instance.Wanted{}, err
 	}
@@ -199,17 +199,17 @@ func (e *Env) withMachine(w instance.Wanted) (instance.Wanted, error) {
 }
 
 // warnOfMachine tells of what may not be meant in a machine that another sled reads.
-func (e *Env) warnOfMachine(w instance.Wanted) {
+func warnOfMachine(progress *progress, w instance.Wanted) {
 	if w.MachineText == nil {
 		return
 	}
 	d, _ := spec.Parse(w.MachineText, spec.ParseOptions{}) // who takes it says what is wrong with it
-	e.warnOfSpec(w.MachineFile, d)
+	warnOfSpec(progress, w.MachineFile, d)
 }
 
-func (e *Env) warnOfSpec(file string, d spec.Document) {
+func warnOfSpec(progress *progress, file string, d spec.Document) {
 	for _, w := range d.Warnings {
-		e.progress.warn(fmt.Errorf("%s: %s", file, w))
+		progress.warn(fmt.Errorf("%s: %s", file, w))
 	}
 }
 
@@ -221,20 +221,20 @@ func beside(document, name string) string {
 	return filepath.Join(filepath.Dir(document), name)
 }
 
-// machine reads a spec or config from a file, as machineOf does.
-func (e *Env) machine(flag, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
-	data, err := e.document(flag, file)
+// readMachine reads a spec or config from a file, as machineOf does.
+func readMachine(e *Env, flag, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
+	data, err := readDocument(e.Streams, flag, file)
 	if err != nil {
 		return spec.Document{}, err
 	}
-	return e.machineOf(data, file, o, on)
+	return machineOf(e.progress, data, file, o, on)
 }
 
 // machineOf reads a spec or config, as parseMachine does, and tells of what in it
 // may not be meant.
-func (e *Env) machineOf(data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
+func machineOf(progress *progress, data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
 	d, err := parseMachine(data, file, o, on)
-	e.warnOfSpec(file, d)
+	warnOfSpec(progress, file, d)
 	return d, err
 }
 

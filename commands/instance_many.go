@@ -45,10 +45,10 @@ func (f manyFlags) check(command string, named bool) error {
 // one does a verb with one of many instances.
 type one func(context.Context, instance.Settings, operation.Env, instance.Record) (instance.Result, error)
 
-// each does a verb with all instances that pick takes, and prints them as they
+// forEach does a verb with all instances that pick takes, and prints them as they
 // are then, also where some failed.
-func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot string) func(instance.Instance) bool, do one) error {
-	if err := e.instanceList().Check(e.output); err != nil {
+func forEach(ctx context.Context, e *Env, m mutation, f manyFlags, pick func(boot string) func(instance.Instance) bool, do one) error {
+	if err := instanceList(e).Check(e.output); err != nil {
 		return err
 	}
 	s, env, err := e.instances(ctx)
@@ -92,7 +92,7 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 		for i, p := range picked {
 			ids[i] = p.ID
 		}
-		if err := e.printMany(context.WithoutCancel(ctx), s, env, ids); err != nil && failed == nil {
+		if err := printMany(context.WithoutCancel(ctx), e, s, env, ids); err != nil && failed == nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (e *Env) each(ctx context.Context, m mutation, f manyFlags, pick func(boot 
 }
 
 // printMany prints instances as they are now.
-func (e *Env) printMany(ctx context.Context, s instance.Settings, env operation.Env, ids []string) error {
+func printMany(ctx context.Context, e *Env, s instance.Settings, env operation.Env, ids []string) error {
 	view, err := e.view(ctx)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (e *Env) printMany(ctx context.Context, s instance.Settings, env operation.
 	for i, n := range now {
 		shown[i] = showInstance(n)
 	}
-	return e.instanceList().Print(e.Streams.Out, e.output, shown)
+	return instanceList(e).Print(e.Streams.Out, e.output, shown)
 }
 
 // runEnsureMany brings up what is wanted running, or only what died.
@@ -131,9 +131,9 @@ func runEnsureMany(ctx context.Context, e *Env, o ensureOptions) error {
 	}
 	var ensure one = func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
 		c := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.dry(), Keep: o.keep}
-		return e.step(ctx, s, env, c)
+		return ensureStep(ctx, e, s, env, c)
 	}
-	return e.each(ctx, o.mutation, o.manyFlags, pick, ensure)
+	return forEach(ctx, e, o.mutation, o.manyFlags, pick, ensure)
 }
 
 // runStopAll takes away all that is on the sled of instances. What is wanted of
@@ -146,5 +146,5 @@ func runStopAll(ctx context.Context, e *Env, m mutation, f manyFlags, grace time
 		c := instance.StopRequest{Verb: "instance stop", Ref: r.ID, Evacuate: true, DryRun: m.dry(), Grace: &grace}
 		return s.Stop(ctx, env, c)
 	}
-	return e.each(ctx, m, f, pick, stop)
+	return forEach(ctx, e, m, f, pick, stop)
 }

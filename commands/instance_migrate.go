@@ -77,7 +77,7 @@ func runInstanceMigrate(ctx context.Context, e *Env, o migrateOptions, ref strin
 	if err != nil {
 		return err
 	}
-	if err := e.instanceList().Check(e.output); err != nil {
+	if err := instanceList(e).Check(e.output); err != nil {
 		return err
 	}
 	s, env, err := e.instances(ctx)
@@ -98,11 +98,11 @@ func runInstanceMigrate(ctx context.Context, e *Env, o migrateOptions, ref strin
 	case o.cancel:
 		return e.printInstance(context.WithoutCancel(ctx), s, env, done.Record.ID, instance.Settings.Brief)
 	}
-	return e.printDeparted(done)
+	return printDeparted(e, done)
 }
 
 // printDeparted prints an instance as the target told of it.
-func (e *Env) printDeparted(d instance.Departed) error {
+func printDeparted(e *Env, d instance.Departed) error {
 	shown := showInstance(instance.Instance{Record: d.Record, Status: instance.Status{State: instance.Absent, Reason: "migrated to " + d.Peer}})
 	if d.There != nil {
 		shown = shownInstance{}
@@ -110,7 +110,7 @@ func (e *Env) printDeparted(d instance.Departed) error {
 			return err
 		}
 	}
-	return e.instanceList().PrintOne(e.Streams.Out, e.output, shown)
+	return instanceList(e).PrintOne(e.Streams.Out, e.output, shown)
 }
 
 // endTime is how long a program is waited for that was told to end: a sledctl

@@ -33,13 +33,13 @@ configured otherwise, its VNICs deleted, its Propolis started anew without its m
 }
 
 func runInstanceList(ctx context.Context, e *Env, far remote) error {
-	list := e.instanceList()
+	list := instanceList(e)
 	if err := list.Check(e.output); err != nil {
 		return err
 	}
 	name := func(s shownInstance) string { return s.Name }
 	if far.is() {
-		c, err := e.agentClient(far, mutation{})
+		c, err := agentClient(e, far, mutation{})
 		if err != nil {
 			return err
 		}
@@ -77,9 +77,9 @@ func newInstanceGet(env *Env) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			if far.is() {
-				return env.remotely(ctx, far, mutation{}, args[0], "")
+				return changeRemotely(ctx, env, far, mutation{}, args[0], "")
 			}
-			if err := env.instanceList().Check(env.output); err != nil {
+			if err := instanceList(env).Check(env.output); err != nil {
 				return err
 			}
 			s, op, err := env.instances(ctx)
@@ -106,9 +106,9 @@ func newInstanceStart(env *Env) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			if far.is() {
-				return env.remotely(ctx, far, m, args[0], api.WantRunning)
+				return changeRemotely(ctx, env, far, m, args[0], api.WantRunning)
 			}
-			return env.ensure(ctx, m, instance.EnsureRequest{
+			return ensureOne(ctx, env, m, instance.EnsureRequest{
 				Verb: "instance start", Wanted: instance.Wanted{Ref: args[0]}, Known: true, DryRun: m.dry(), Keep: m.keep,
 			})
 		}),
@@ -150,7 +150,7 @@ those that were wanted running. So a sled is shut down.`,
 				return &usageError{text: "an agent cannot be asked for --all or --grace", hint: "run it on the sled"}
 			}
 			if far.is() {
-				return env.remotely(ctx, far, m, args[0], api.WantStopped)
+				return changeRemotely(ctx, env, far, m, args[0], api.WantStopped)
 			}
 			if f.many() {
 				return runStopAll(ctx, env, m, f, grace)
@@ -180,7 +180,7 @@ func newInstanceReboot(env *Env) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			if far.is() {
-				return env.remotely(ctx, far, m, args[0], api.WantReboot)
+				return changeRemotely(ctx, env, far, m, args[0], api.WantReboot)
 			}
 			return env.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
 				return s.Reboot(ctx, op, instance.PowerRequest{Verb: "instance reboot", Ref: args[0], DryRun: m.dry()})
@@ -216,7 +216,7 @@ asked, --yes is needed.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			if far.is() {
-				return env.deleteRemotely(ctx, far, o, args)
+				return deleteRemotely(ctx, env, far, o, args)
 			}
 			return runInstanceDelete(ctx, env, o, args)
 		}),
@@ -241,7 +241,7 @@ func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []stri
 	failed := instance.SomeError{Of: len(refs)}
 	var reports, dry []operation.Report
 	for _, ref := range refs {
-		result, err := e.deleteInstance(ctx, s, env, instance.DeleteRequest{
+		result, err := deleteInstance(ctx, e.Streams, s, env, instance.DeleteRequest{
 			Verb: "instance delete", Ref: ref, Yes: o.yes, Arrival: o.migration, DryRun: o.dry(),
 		})
 		switch {
@@ -267,14 +267,14 @@ func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []stri
 }
 
 // deleteInstance asks before it takes away what is protected.
-func (e *Env) deleteInstance(ctx context.Context, s instance.Settings, env operation.Env, c instance.DeleteRequest) (instance.Result, error) {
+func deleteInstance(ctx context.Context, streams *terminal.Streams, s instance.Settings, env operation.Env, c instance.DeleteRequest) (instance.Result, error) {
 	result, err := s.Delete(ctx, env, c)
 	protected, ok := errors.AsType[*instance.ProtectedError](err)
 	if !ok || c.DryRun {
 		return result, err
 	}
 	what := fmt.Sprintf("delete the protected instance %q", protected.Name)
-	if no := e.Streams.Confirm(ctx, what, what+"?", false); no != nil {
+	if no := streams.Confirm(ctx, what, what+"?", false); no != nil {
 		if refused, ok := errors.AsType[*terminal.RefusedError](no); ok && !refused.Asked {
 			return result, err
 		}

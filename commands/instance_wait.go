@@ -40,7 +40,7 @@ bounds the wait (exit 7). With --agent it goes on where the agent is restarted.`
 }
 
 func runInstanceWait(ctx context.Context, e *Env, far remote, goal string, refs []string) error {
-	list := e.instanceList()
+	list := instanceList(e)
 	if err := list.Check(e.output); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func runInstanceWait(ctx context.Context, e *Env, far remote, goal string, refs 
 		return &usageError{text: fmt.Sprintf("--for %q cannot be waited for", goal), hint: hint}
 	}
 	if far.is() {
-		return e.waitRemotely(ctx, far, goal, refs)
+		return waitRemotely(ctx, e, far, goal, refs)
 	}
 	s, op, err := e.instances(ctx)
 	if err != nil {

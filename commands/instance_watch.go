@@ -31,12 +31,12 @@ With --agent it goes on where the agent is restarted: it says so, and what chang
 }
 
 func runInstanceWatch(ctx context.Context, e *Env, far remote, refs []string) error {
-	list := e.instanceList()
+	list := instanceList(e)
 	if err := list.Check(e.output); err != nil {
 		return err
 	}
 	if far.is() {
-		c, err := e.agentClient(far, mutation{})
+		c, err := agentClient(e, far, mutation{})
 		if err != nil {
 			return err
 		}

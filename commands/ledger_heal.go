@@ -88,7 +88,7 @@ func runLedgerHeal(ctx context.Context, e *Env, o healOptions) error {
 	}
 	var done []healed
 	if o.keep != "" {
-		if done, err = e.keep(ctx, o); err != nil {
+		if done, err = keepCopy(ctx, e, o); err != nil {
 			return err
 		}
 	}
@@ -122,9 +122,9 @@ func showMoves(m ledger.Moves) []healed {
 	return out
 }
 
-// keep makes one copy the only one. What that costs is printed before anybody
+// keepCopy makes one copy the only one. What that costs is printed before anybody
 // is asked.
-func (e *Env) keep(ctx context.Context, o healOptions) ([]healed, error) {
+func keepCopy(ctx context.Context, e *Env, o healOptions) ([]healed, error) {
 	h, places, err := e.places()
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (e *Env) keep(ctx context.Context, o healOptions) ([]healed, error) {
 	if err := e.Streams.Confirm(ctx, "give up copies of the state file", question, o.yes); err != nil {
 		return nil, err
 	}
-	return done, ledger.Keep(ctx, h.Files(), places, loss, e.who(), "ledger heal --keep")
+	return done, ledger.Keep(ctx, h.Files(), places, loss, who(e.environ), "ledger heal --keep")
 }
 
 func showLoss(loss ledger.Loss) []healed {

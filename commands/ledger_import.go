@@ -57,7 +57,7 @@ func runLedgerImport(ctx context.Context, e *Env, o importOptions, name string) 
 	if err := importedList().Check(e.output); err != nil {
 		return err
 	}
-	data, err := e.read(name)
+	data, err := readNamed(e.Streams, name)
 	if err != nil {
 		return &usageError{text: err.Error()}
 	}

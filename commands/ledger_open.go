@@ -200,7 +200,7 @@ func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	}
 	opened, err := ledger.Open(ctx, h.Files(), places)
 	if err == nil && e.flags.degraded {
-		opened.Degrade(e.who(), "--degraded")
+		opened.Degrade(who(e.environ), "--degraded")
 	}
 	return opened, err
 }
@@ -229,7 +229,7 @@ func (e *Env) createLedger(ctx context.Context) error {
 		}
 	}
 	defer e.book.forget()
-	err = ledger.CreateOn(ctx, h.Files(), places, ledger.Creation{Who: e.who(), On: ledger.Home(places.Locations), Anew: e.newLedger})
+	err = ledger.CreateOn(ctx, h.Files(), places, ledger.Creation{Who: who(e.environ), On: ledger.Home(places.Locations), Anew: e.newLedger})
 	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.newLedger && len(absent.Places) == 0 {
 		return &refusedError{
 			err: errors.New("no state file is begun: no M.2 has a pool that answers"),
@@ -281,7 +281,7 @@ func (e *Env) settle(ctx context.Context, dryRun bool, why string) (ledger.Moves
 	home := ledger.Home(places.Locations)
 	moves, err := opened.Moves(ctx, home)
 	if err == nil && !dryRun {
-		moves, err = opened.Settle(ctx, home, e.who(), why)
+		moves, err = opened.Settle(ctx, home, who(e.environ), why)
 	}
 	return moves, err
 }

@@ -39,7 +39,7 @@ func (f *nicFlags) add(cmd *cobra.Command) {
 const asks = 3
 
 // nicSettings are what nicsync takes from the configuration.
-func (e *Env) nicSettings(f nicFlags) (nicsync.Settings, error) {
+func nicSettings(e *Env, f nicFlags) (nicsync.Settings, error) {
 	c, err := e.Config()
 	if err != nil {
 		return nicsync.Settings{}, err

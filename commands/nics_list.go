@@ -41,7 +41,7 @@ func runNICsList(ctx context.Context, e *Env, f nicFlags) error {
 	if err := nicList(false).Check(e.output); err != nil {
 		return err
 	}
-	s, err := e.nicSettings(f)
+	s, err := nicSettings(e, f)
 	if err != nil {
 		return err
 	}

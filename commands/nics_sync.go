@@ -88,7 +88,7 @@ func runNICsSync(ctx context.Context, e *Env, f nicsSyncFlags) error {
 	case f.confirmTwice < 0:
 		return &usageError{text: fmt.Sprintf("--confirm-twice %s: want a duration, as 30s, or 0", f.confirmTwice)}
 	}
-	s, err := e.nicSettings(f.nicFlags)
+	s, err := nicSettings(e, f.nicFlags)
 	if err != nil {
 		return err
 	}

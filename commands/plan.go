@@ -16,7 +16,7 @@ type shownAction struct {
 	Commands []string `json:"commands"`
 }
 
-func (e *Env) printPlanJSON(reports []operation.Report) error {
+func printPlanJSON(streams *terminal.Streams, reports []operation.Report) error {
 	items, why := []shownAction{}, []string{}
 	for _, r := range reports {
 		rows, err := r.Plan.Rows()
@@ -34,7 +34,7 @@ func (e *Env) printPlanJSON(reports []operation.Report) error {
 			items = append(items, a)
 		}
 	}
-	encoder := json.NewEncoder(e.Streams.Out)
+	encoder := json.NewEncoder(streams.Out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(struct {

@@ -47,7 +47,7 @@ func addVersion(env *Env, cmd *cobra.Command, v *spec.Version, usage string) {
 }
 
 // printSpec prints a spec as a version of the API writes it.
-func (e *Env) printSpec(s spec.InstanceSpec, v spec.Version) error {
+func printSpec(streams *terminal.Streams, s spec.InstanceSpec, v spec.Version) error {
 	at, err := s.At(v)
 	if err != nil {
 		return err
@@ -59,12 +59,12 @@ func (e *Env) printSpec(s spec.InstanceSpec, v spec.Version) error {
 	if err := encoder.Encode(at); err != nil {
 		return err
 	}
-	_, err = e.Streams.Out.Write(b.Bytes())
+	_, err = streams.Out.Write(b.Bytes())
 	return err
 }
 
-// board fills in what a config need not say, as it is for an instance.
-func (e *Env) board(d *spec.Document, w instance.Wanted) error {
+// setBoard fills in what a config need not say, as it is for an instance.
+func setBoard(e *Env, d *spec.Document, w instance.Wanted) error {
 	c, err := e.Config()
 	if err != nil {
 		return err

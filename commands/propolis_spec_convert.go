@@ -48,17 +48,17 @@ What a server would not take is an error. Files and volumes are not looked for: 
 
 func runSpecConvert(e *Env, file string, o specConvertOptions) error {
 	server := spec.Server{Features: o.features}
-	d, err := e.machine("FILE", file, o.parse, server)
+	d, err := readMachine(e, "FILE", file, o.parse, server)
 	if err != nil {
 		return err
 	}
-	if err := e.board(&d, o.wanted); err != nil {
+	if err := setBoard(e, &d, o.wanted); err != nil {
 		return err
 	}
 	if err := d.Check(server); err != nil {
 		return err
 	}
-	err = e.printSpec(d.Spec, o.version)
+	err = printSpec(e.Streams, d.Spec, o.version)
 	if lacking, ok := errors.AsType[*spec.VersionError](err); ok {
 		return &refusedError{err: fmt.Errorf("%s: %w", file, err), hint: fmt.Sprintf("--api-version %d writes it", max(o.version, lacking.Needs()))}
 	}

@@ -56,21 +56,21 @@ func differenceList(other string) terminal.List[shownDifference] {
 }
 
 func runSpecDiff(ctx context.Context, e *Env, args []string, o specDiffOptions) error {
-	list, look := differenceList("running"), e.runningMachine
+	list, look := differenceList("running"), runningMachine
 	if len(args) == 2 {
-		list, look = differenceList("wanted"), e.wantedMachine
+		list, look = differenceList("wanted"), wantedMachine
 	}
 	if err := list.Check(e.output); err != nil {
 		return err
 	}
-	sent, err := e.sentSpec(ctx, args[0])
+	sent, err := sentSpec(ctx, e, args[0])
 	if err != nil {
 		return err
 	}
 	if sent.secrets != nil && len(sent.Spec.Sealed()) > 0 {
 		return sent.secrets
 	}
-	got, err := look(ctx, sent, args)
+	got, err := look(ctx, e, sent, args)
 	if err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ func runSpecDiff(ctx context.Context, e *Env, args []string, o specDiffOptions) 
 	return errDifferences
 }
 
-func (e *Env) runningMachine(ctx context.Context, sent shownSpec, _ []string) (spec.InstanceSpec, error) {
-	running, err := e.runningSpec(ctx, sent.ID)
+func runningMachine(ctx context.Context, e *Env, sent shownSpec, _ []string) (spec.InstanceSpec, error) {
+	running, err := runningSpec(ctx, e, sent.ID)
 	return running.Spec, err
 }
 
 // wantedMachine is what the instance would be made of with the spec of a file.
-func (e *Env) wantedMachine(ctx context.Context, sent shownSpec, args []string) (spec.InstanceSpec, error) {
-	w, err := e.wanted(specFlags{spec: args[1]})
+func wantedMachine(ctx context.Context, e *Env, sent shownSpec, args []string) (spec.InstanceSpec, error) {
+	w, err := wantedBy(e, specFlags{spec: args[1]})
 	if err != nil {
 		return spec.InstanceSpec{}, err
 	}

@@ -61,18 +61,18 @@ func runSpecShow(ctx context.Context, e *Env, ref string, o specShowOptions) err
 	if err := componentList().Check(e.output); err != nil {
 		return err
 	}
-	look := e.sentSpec
+	look := sentSpec
 	if o.running {
-		look = e.runningSpec
+		look = runningSpec
 	}
-	s, err := look(ctx, ref)
+	s, err := look(ctx, e, ref)
 	if err != nil {
 		return err
 	}
 	s.Spec = s.hide(s.Spec)
 	switch {
 	case o.version != 0:
-		return e.printSpec(s.Spec, o.version)
+		return printSpec(e.Streams, s.Spec, o.version)
 	case e.output.Format == terminal.FormatJSON:
 		return terminal.List[shownSpec]{Kind: "Spec"}.PrintOne(e.Streams.Out, e.output, s)
 	}
@@ -80,7 +80,7 @@ func runSpecShow(ctx context.Context, e *Env, ref string, o specShowOptions) err
 }
 
 // sentSpec is what the instance's Propolis was last asked for.
-func (e *Env) sentSpec(ctx context.Context, ref string) (shownSpec, error) {
+func sentSpec(ctx context.Context, e *Env, ref string) (shownSpec, error) {
 	s, _, err := e.instances(ctx)
 	if err != nil {
 		return shownSpec{}, err
@@ -126,7 +126,7 @@ func (e *notSentError) Hint() string {
 }
 
 // runningSpec is what the instance's Propolis has.
-func (e *Env) runningSpec(ctx context.Context, ref string) (shownSpec, error) {
+func runningSpec(ctx context.Context, e *Env, ref string) (shownSpec, error) {
 	client, r, err := e.client(ctx, ref)
 	if err != nil {
 		return shownSpec{}, err

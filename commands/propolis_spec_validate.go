@@ -66,7 +66,7 @@ func runSpecValidate(ctx context.Context, e *Env, file string, o specValidateOpt
 	if err := problemList().Check(e.output); err != nil {
 		return err
 	}
-	problems, d, err := e.validate(ctx, file, o)
+	problems, d, err := validateSpec(ctx, e, file, o)
 	if err != nil {
 		return err
 	}
@@ -87,16 +87,16 @@ func runSpecValidate(ctx context.Context, e *Env, file string, o specValidateOpt
 	return nil
 }
 
-// validate finds all problems of a document, in the order of its lines.
-func (e *Env) validate(ctx context.Context, file string, o specValidateOptions) ([]spec.Problem, spec.Document, error) {
-	server, err := e.serverHere()
+// validateSpec finds all problems of a document, in the order of its lines.
+func validateSpec(ctx context.Context, e *Env, file string, o specValidateOptions) ([]spec.Problem, spec.Document, error) {
+	server, err := serverHere(e)
 	if err != nil {
 		return nil, spec.Document{}, err
 	}
 	server.Features = o.features
-	d, err := e.machine("FILE", file, spec.ParseOptions{}, server)
+	d, err := readMachine(e, "FILE", file, spec.ParseOptions{}, server)
 	if err == nil {
-		if err = e.board(&d, instance.Wanted{}); err == nil {
+		if err = setBoard(e, &d, instance.Wanted{}); err == nil {
 			err = d.Check(server)
 		}
 	}
@@ -131,7 +131,7 @@ func (e *Env) validate(ctx context.Context, file string, o specValidateOptions) 
 
 // serverHere is what is known of the Propolis servers of this sled without a
 // look at it.
-func (e *Env) serverHere() (spec.Server, error) {
+func serverHere(e *Env) (spec.Server, error) {
 	c, err := e.Config()
 	return instance.ServerOf(c.Network.Underlay), err
 }

@@ -77,7 +77,7 @@ func runReap(ctx context.Context, e *Env, f reapFlags) error {
 	if err := objectList().Check(e.output); err != nil {
 		return err
 	}
-	choice, err := e.reapChoice(f)
+	choice, err := readReapChoice(e.Streams, f)
 	if err != nil {
 		return err
 	}
@@ -89,13 +89,13 @@ func runReap(ctx context.Context, e *Env, f reapFlags) error {
 	dir := secretDir(c, env.Host)
 	s.SecretDir = &dir
 	if f.all && !f.dry() && !f.yes {
-		if choice, err = e.agreeToAll(ctx, s, env, choice); err != nil {
+		if choice, err = agreeToAll(ctx, e.Streams, s, env, choice); err != nil {
 			return err
 		}
 	}
 	if f.dryRun && !f.explain {
 		findings, err := s.Verdicts(ctx, env, choice)
-		if err = e.tellReap(f, findings, operation.Report{}, err); err == nil && f.detailed && findings.Going() > 0 {
+		if err = tellReap(e, f, findings, operation.Report{}, err); err == nil && f.detailed && findings.Going() > 0 {
 			return errDifferences
 		}
 		return err
@@ -104,12 +104,12 @@ func runReap(ctx context.Context, e *Env, f reapFlags) error {
 	if f.explain && err == nil {
 		return e.printPlan(f.mutation, report)
 	}
-	return withReport(e.tellReap(f, findings, report, err), report)
+	return withReport(tellReap(e, f, findings, report, err), report)
 }
 
 // tellReap prints the objects, also of a reap that failed, and what else there
 // is to say. It gives the reap's error, or its own.
-func (e *Env) tellReap(f reapFlags, findings reap.Findings, report operation.Report, err error) error {
+func tellReap(e *Env, f reapFlags, findings reap.Findings, report operation.Report, err error) error {
 	if err != nil && findings.Objects == nil {
 		return err
 	}
@@ -125,10 +125,10 @@ func (e *Env) tellReap(f reapFlags, findings reap.Findings, report operation.Rep
 
 // agreeToAll asks whether everything is to go, and how much that is. What is
 // removed then is what was there when it was asked.
-func (e *Env) agreeToAll(ctx context.Context, s reap.Settings, env operation.Env, choice reap.Choice) (reap.Choice, error) {
+func agreeToAll(ctx context.Context, streams *terminal.Streams, s reap.Settings, env operation.Env, choice reap.Choice) (reap.Choice, error) {
 	const what = "reap --all"
-	if !e.Streams.In.Terminal || !e.Streams.Err.Terminal {
-		return choice, e.Streams.Confirm(ctx, what, "", false)
+	if !streams.In.Terminal || !streams.Err.Terminal {
+		return choice, streams.Confirm(ctx, what, "", false)
 	}
 	findings, err := s.Verdicts(ctx, env, choice)
 	if err != nil {
@@ -146,7 +146,7 @@ func (e *Env) agreeToAll(ctx context.Context, s reap.Settings, env operation.Env
 	}
 	choice.Plan = agreed
 	question := fmt.Sprintf("Remove %d objects of sledctl's? Zones among them that run: %d.", len(agreed), running)
-	return choice, e.Streams.Confirm(ctx, what, question, false)
+	return choice, streams.Confirm(ctx, what, question, false)
 }
 
 // shownObject is a judged object, and what became of it.

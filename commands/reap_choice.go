@@ -9,8 +9,8 @@ import (
 	"github.com/sledctl/sledctl/terminal"
 )
 
-// reapChoice reads the flags, and the plan's file if there is one.
-func (e *Env) reapChoice(f reapFlags) (reap.Choice, error) {
+// readReapChoice reads the flags, and the plan's file if there is one.
+func readReapChoice(streams *terminal.Streams, f reapFlags) (reap.Choice, error) {
 	choice := reap.Choice{All: f.all}
 	for _, c := range []struct {
 		flag  string
@@ -28,7 +28,7 @@ func (e *Env) reapChoice(f reapFlags) (reap.Choice, error) {
 	if f.plan == "" {
 		return choice, nil
 	}
-	data, err := e.read(f.plan)
+	data, err := readNamed(streams, f.plan)
 	if err == nil {
 		choice.Plan, choice.Basis, err = parseReapPlan(data)
 	}

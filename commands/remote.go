@@ -37,7 +37,7 @@ func (r *remote) add(cmd *cobra.Command) {
 func (r remote) is() bool { return r.agent != "" }
 
 // agentClient is the agent that is meant. What it cannot be asked for is refused.
-func (e *Env) agentClient(r remote, m mutation) (*client.Client, error) {
+func agentClient(e *Env, r remote, m mutation) (*client.Client, error) {
 	if m.dry() || m.keep {
 		return nil, &usageError{text: "an agent cannot be asked for --dry-run, --explain or --keep", hint: "run it on the sled"}
 	}
@@ -97,13 +97,13 @@ func (r remote) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// remotely has an agent change an instance, and prints it as it is then.
-func (e *Env) remotely(ctx context.Context, r remote, m mutation, ref, state string) error {
-	list := e.instanceList()
+// changeRemotely has an agent change an instance, and prints it as it is then.
+func changeRemotely(ctx context.Context, e *Env, r remote, m mutation, ref, state string) error {
+	list := instanceList(e)
 	if err := list.Check(e.output); err != nil {
 		return err
 	}
-	c, err := e.agentClient(r, m)
+	c, err := agentClient(e, r, m)
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (e *Env) remotely(ctx context.Context, r remote, m mutation, ref, state str
 }
 
 // deleteRemotely has an agent take instances away, and tells all that went wrong.
-func (e *Env) deleteRemotely(ctx context.Context, r remote, o deleteOptions, refs []string) error {
-	c, err := e.agentClient(r, o.mutation)
+func deleteRemotely(ctx context.Context, e *Env, r remote, o deleteOptions, refs []string) error {
+	c, err := agentClient(e, r, o.mutation)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (e *Env) deleteRemotely(ctx context.Context, r remote, o deleteOptions, ref
 }
 
 // ensureRemotely has an agent make an instance be as flags and document say.
-func (e *Env) ensureRemotely(ctx context.Context, r remote, o ensureOptions) error {
+func ensureRemotely(ctx context.Context, e *Env, r remote, o ensureOptions) error {
 	for _, flag := range []struct {
 		name  string
 		given bool
@@ -159,19 +159,19 @@ func (e *Env) ensureRemotely(ctx context.Context, r remote, o ensureOptions) err
 			return &usageError{text: "an agent cannot be asked for " + flag.name, hint: "run it on the sled"}
 		}
 	}
-	list := e.instanceList()
+	list := instanceList(e)
 	if err := list.Check(e.output); err != nil {
 		return err
 	}
-	c, err := e.agentClient(r, o.mutation)
+	c, err := agentClient(e, r, o.mutation)
 	if err != nil {
 		return err
 	}
-	wanted, err := e.written(o.specFlags)
+	wanted, err := written(e.Streams, o.specFlags)
 	if err != nil {
 		return err
 	}
-	e.warnOfMachine(wanted)
+	warnOfMachine(e.progress, wanted)
 	if wanted.Ref == "" {
 		return &instance.InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
 	}
@@ -191,7 +191,7 @@ func (e *Env) agentDocument(data []byte) (instance.Wanted, error) {
 	if w.MachineText != nil && w.MachineFile == "" {
 		w.MachineFile = "spec of the body"
 	}
-	return e.withMachine(w)
+	return withMachine(e, w)
 }
 
 // answerTime is how long an agent may take to say how those are that were waited
@@ -200,15 +200,15 @@ const answerTime = 2 * time.Second
 
 // waitRemotely has an agent wait for a state, and prints those that are in it. What
 // it waited for when ctx ends, it is asked for once more.
-func (e *Env) waitRemotely(ctx context.Context, r remote, goal instance.State, refs []string) error {
-	c, err := e.agentClient(r, mutation{})
+func waitRemotely(ctx context.Context, e *Env, r remote, goal instance.State, refs []string) error {
+	c, err := agentClient(e, r, mutation{})
 	if err != nil {
 		return err
 	}
 	c.Away = e.progress.warn
 	now, err := c.Await(ctx, refs, goal)
 	if err == nil {
-		return e.instanceList().Print(e.Streams.Out, e.output, now)
+		return instanceList(e).Print(e.Streams.Out, e.output, now)
 	}
 	if ctx.Err() == nil {
 		return err

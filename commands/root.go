@@ -194,7 +194,7 @@ type runner func(ctx context.Context, args []string) error
 func (e *Env) run(r runner) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		if err := e.readCrashAt(); err != nil {
+		if err := readCrashAt(e); err != nil {
 			return err
 		}
 		if e.flags.timeout > 0 {

@@ -39,7 +39,7 @@ func (c *crashing) report(p *progress) {
 }
 
 // readCrashAt reads the flag, and refuses it on a real sled.
-func (e *Env) readCrashAt() error {
+func readCrashAt(e *Env) error {
 	text := e.flags.crashAt
 	if text == "" {
 		return nil
@@ -67,7 +67,7 @@ func (e *Env) actsOnSimulation() (bool, error) {
 	if _, ok := e.simDir(); ok {
 		return true, nil
 	}
-	dir := e.variable(sim.DirVariable)
+	dir := variable(e.environ, sim.DirVariable)
 	if dir == "" {
 		return false, nil
 	}

@@ -34,7 +34,7 @@ func (e *Env) simulatedSled() (*sim.Sled, string, error) {
 		_, err := e.Host()
 		return e.sled, dir, err
 	}
-	dir = e.variable(sim.DirVariable)
+	dir = variable(e.environ, sim.DirVariable)
 	if dir == "" {
 		return nil, "", &usageError{text: "--host " + e.hostName() + " is not a simulated sled", hint: "--host sim or --host sim:DIR"}
 	}

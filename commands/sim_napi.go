@@ -107,7 +107,7 @@ func runSimNAPIRequest(ctx context.Context, e *Env, args []string) error {
 		body = args[2]
 	}
 	if body == "-" {
-		data, err := e.read(body)
+		data, err := readNamed(e.Streams, body)
 		if err != nil {
 			return err
 		}

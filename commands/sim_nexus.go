@@ -89,7 +89,7 @@ func runSimNexusInit(ctx context.Context, e *Env, o sim.NexusOptions) error {
 		o.Address = at.Host
 	}
 	if len(o.Sleds) == 0 {
-		o.Sleds = e.agentListens(c)
+		o.Sleds = agentListens(e, c)
 	}
 	if err := sled.InitNexus(ctx, o); err != nil {
 		return err

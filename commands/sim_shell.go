@@ -37,7 +37,7 @@ func runSimShell(ctx context.Context, e *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	bin, environ, err := e.shellEnviron(dir)
+	bin, environ, err := shellEnviron(e, dir)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func runSimShell(ctx context.Context, e *Env, args []string) error {
 		return err
 	}
 	if len(args) == 0 {
-		args = []string{cmp.Or(e.variable("SHELL"), "/bin/sh")}
+		args = []string{cmp.Or(variable(e.environ, "SHELL"), "/bin/sh")}
 	}
 	e.Close() // the processes in the shell have the sled to themselves
 	program, err := lookShell(bin, args[0])
@@ -79,7 +79,7 @@ func lookShell(bin, program string) (string, error) {
 // shellEnviron makes the links to the sled's commands, in bin, and is the
 // environment in which they take the place of the real ones. The sled's own
 // configuration holds in it too, since host.root leads there.
-func (e *Env) shellEnviron(dir string) (bin string, environ []string, err error) {
+func shellEnviron(e *Env, dir string) (bin string, environ []string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return "", nil, err
@@ -96,7 +96,7 @@ func (e *Env) shellEnviron(dir string) (bin string, environ []string, err error)
 		return "", nil, err
 	}
 	environ = append(slices.Clone(e.environ),
-		"PATH="+bin+":"+e.variable("PATH"), sim.DirVariable+"="+dir,
+		"PATH="+bin+":"+variable(e.environ, "PATH"), sim.DirVariable+"="+dir,
 		"SLEDCTL_HOST=illumos", "SLEDCTL_HOST_ROOT="+sim.Root(dir), "SLEDCTL_HOST_COMMAND_PATH="+bin+","+filepath.Join(bin, sim.CommonDir))
 	if e.flags.config != "" {
 		config, err := filepath.Abs(e.flags.config)

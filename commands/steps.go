@@ -40,7 +40,7 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	if o.ref == "" {
 		return &usageError{text: string(stage) + ": --instance is missing", hint: "sledctl " + string(stage) + " --instance NAME"}
 	}
-	wanted, err := e.wanted(o.specFlags)
+	wanted, err := wantedBy(e, o.specFlags)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	if err != nil {
 		return err
 	}
-	result, err := e.step(ctx, s, env, instance.EnsureRequest{Verb: string(stage), Wanted: wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
+	result, err := ensureStep(ctx, e, s, env, instance.EnsureRequest{Verb: string(stage), Wanted: wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
 	if err != nil {
 		return withReport(err, result.Report)
 	}
@@ -59,9 +59,9 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	return print(context.WithoutCancel(ctx), e, result.Record)
 }
 
-// step ensures one stage, with a base for its pool if that has none. A dry run
+// ensureStep ensures one stage, with a base for its pool if that has none. A dry run
 // plans with the base that would be made.
-func (e *Env) step(ctx context.Context, s instance.Settings, env operation.Env, change instance.EnsureRequest) (instance.Result, error) {
+func ensureStep(ctx context.Context, e *Env, s instance.Settings, env operation.Env, change instance.EnsureRequest) (instance.Result, error) {
 	result, err := s.Ensure(ctx, env, change)
 	missing, ok := errors.AsType[*instance.NoBaseError](err)
 	if !ok {

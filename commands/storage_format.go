@@ -56,7 +56,7 @@ func runStorageFormat(ctx context.Context, e *Env, m mutation, disks []string, y
 	if m.dry() {
 		return e.printPlan(m, reports...)
 	}
-	return e.printItems(ctx, "disk", func(i storage.Item) bool {
+	return printItems(ctx, e, "disk", func(i storage.Item) bool {
 		return i.Kind == "disk" && slices.ContainsFunc(disks, func(word string) bool { return word == i.Name || word == i.On || word == i.Serial })
 	})
 }

@@ -115,11 +115,11 @@ func runStorageList(ctx context.Context, e *Env, kind string) error {
 		}
 		return &usageError{text: text}
 	}
-	return e.printItems(ctx, kind, func(i storage.Item) bool { return kind == "" || i.Kind == kind })
+	return printItems(ctx, e, kind, func(i storage.Item) bool { return kind == "" || i.Kind == kind })
 }
 
 // printItems prints those items that are picked, as they are now.
-func (e *Env) printItems(ctx context.Context, kind string, pick func(storage.Item) bool) error {
+func printItems(ctx context.Context, e *Env, kind string, pick func(storage.Item) bool) error {
 	if err := itemList(kind).Check(e.output); err != nil {
 		return err
 	}

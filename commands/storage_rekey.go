@@ -43,5 +43,5 @@ func runStorageRekey(ctx context.Context, e *Env, m mutation) error {
 	if m.dry() {
 		return e.printPlan(m, report)
 	}
-	return e.printItems(ctx, "dataset", storage.Item.Encrypted)
+	return printItems(ctx, e, "dataset", storage.Item.Encrypted)
 }

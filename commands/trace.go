@@ -68,7 +68,7 @@ func runTrace(ctx context.Context, e *Env, o traceOptions) error {
 		}
 	}
 	if o.list {
-		return e.printTraceHeads(heads)
+		return printTraceHeads(e, heads)
 	}
 	if o.id == "" && len(heads) > 0 {
 		o.id = heads[len(heads)-1].ID
@@ -84,16 +84,16 @@ func runTrace(ctx context.Context, e *Env, o traceOptions) error {
 		return err
 	}
 	if o.steps || o.slowest > 0 {
-		return e.printTraceSteps(t, o.slowest)
+		return printTraceSteps(e, t, o.slowest)
 	}
-	return e.printTraceEvents(t, o.changes)
+	return printTraceEvents(e, t, o.changes)
 }
 
 func millis(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 3, 64)
 }
 
-func (e *Env) printTraceHeads(heads []operation.TraceHead) error {
+func printTraceHeads(e *Env, heads []operation.TraceHead) error {
 	type head = operation.TraceHead
 	type column = terminal.Column[head]
 	list := terminal.List[head]{Kind: "Trace", Name: func(t head) string { return t.ID }, Columns: []column{
@@ -108,7 +108,7 @@ func (e *Env) printTraceHeads(heads []operation.TraceHead) error {
 	return list.Print(e.Streams.Out, e.output, heads)
 }
 
-func (e *Env) printTraceSteps(t operation.Trace, slowest int) error {
+func printTraceSteps(e *Env, t operation.Trace, slowest int) error {
 	type step = operation.TraceStep
 	type column = terminal.Column[step]
 	list := terminal.List[step]{Kind: "TraceStep", Name: func(s step) string { return s.Action }, Columns: []column{
@@ -127,7 +127,7 @@ func (e *Env) printTraceSteps(t operation.Trace, slowest int) error {
 	return list.Print(e.Streams.Out, e.output, steps)
 }
 
-func (e *Env) printTraceEvents(t operation.Trace, changes bool) error {
+func printTraceEvents(e *Env, t operation.Trace, changes bool) error {
 	type event = host.Event
 	type column = terminal.Column[event]
 	list := terminal.List[event]{Kind: "TraceEvent", Name: func(v event) string { return v.Line.Text }, Columns: []column{

@@ -15,16 +15,16 @@ func newVersion(env *Env) *cobra.Command {
 		Example: `  sledctl version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.Streams.Out, "sledctl %s %s/%s %s\n", env.versionText(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := fmt.Fprintf(env.Streams.Out, "sledctl %s %s/%s %s\n", versionText(env.version), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return err
 		},
 	}
 }
 
 // versionText is what the release was built as, else what Go recorded.
-func (e *Env) versionText() string {
-	if e.version != "" {
-		return e.version
+func versionText(version string) string {
+	if version != "" {
+		return version
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

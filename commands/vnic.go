@@ -57,7 +57,7 @@ func runVNICList(ctx context.Context, e *Env, all bool) error {
 	if err := vnicList().Check(e.output); err != nil {
 		return err
 	}
-	shown, err := e.vnics(ctx, all)
+	shown, err := vnicsShown(ctx, e, all)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func runVNICList(ctx context.Context, e *Env, all bool) error {
 	return e.stateFile(ctx)
 }
 
-func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {
+func vnicsShown(ctx context.Context, e *Env, all bool) ([]shownVNIC, error) {
 	c, h, err := e.reach()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (e *Env) vnics(ctx context.Context, all bool) ([]shownVNIC, error) {
 
 // completeVNICs offers those that may be deleted: not the global zone's own.
 func (e *Env) completeVNICs(ctx context.Context) []string {
-	shown, err := e.vnics(ctx, false)
+	shown, err := vnicsShown(ctx, e, false)
 	if err != nil {
 		return nil
 	}

@@ -73,7 +73,7 @@ func newZoneList(env *Env) *cobra.Command {
 			if err := zoneList().Check(env.output); err != nil {
 				return err
 			}
-			shown, err := env.zones(ctx, all)
+			shown, err := zonesShown(ctx, env, all)
 			if err != nil {
 				return err
 			}
@@ -88,9 +88,9 @@ func newZoneList(env *Env) *cobra.Command {
 	return cmd
 }
 
-// zones lists the zones with the instances that they are of, as their marks
+// zonesShown lists the zones with the instances that they are of, as their marks
 // and the ledger tell.
-func (e *Env) zones(ctx context.Context, all bool) ([]shownZone, error) {
+func zonesShown(ctx context.Context, e *Env, all bool) ([]shownZone, error) {
 	c, h, err := e.reach()
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (e *Env) zones(ctx context.Context, all bool) ([]shownZone, error) {
 }
 
 func (e *Env) completeZones(ctx context.Context) []string {
-	shown, err := e.zones(ctx, false)
+	shown, err := zonesShown(ctx, e, false)
 	if err != nil {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (e *Env) completeZones(ctx context.Context) []string {
 
 // printRunZone prints the zone of an instance's run as it is.
 func printRunZone(ctx context.Context, e *Env, r instance.Record) error {
-	shown, err := e.zones(ctx, false)
+	shown, err := zonesShown(ctx, e, false)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func runZoneExec(ctx context.Context, e *Env, name string, argv []string) error 
 	if argv[0] == "--" {
 		argv = argv[1:]
 	}
-	shown, err := e.zones(ctx, false)
+	shown, err := zonesShown(ctx, e, false)
 	if err != nil {
 		return err
 	}

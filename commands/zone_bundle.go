@@ -43,7 +43,7 @@ type shownBundle struct {
 	Path  string    `json:"path"`
 }
 
-func (e *Env) bundleList() terminal.List[shownBundle] {
+func bundleList(e *Env) terminal.List[shownBundle] {
 	type column = terminal.Column[shownBundle]
 	return terminal.List[shownBundle]{
 		Kind: "Bundle", Name: func(b shownBundle) string { return b.ID },
@@ -72,10 +72,10 @@ func newBundleList(env *Env) *cobra.Command {
   sledctl zone bundle list -H --columns id,path`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
-			if err := env.bundleList().Check(env.output); err != nil {
+			if err := bundleList(env).Check(env.output); err != nil {
 				return err
 			}
-			all, err := env.bundles(ctx)
+			all, err := takenBundles(ctx, env)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func newBundleList(env *Env) *cobra.Command {
 					shown = append(shown, showBundle(b))
 				}
 			}
-			if err := env.bundleList().Print(env.Streams.Out, env.output, shown); err != nil {
+			if err := bundleList(env).Print(env.Streams.Out, env.output, shown); err != nil {
 				return err
 			}
 			return env.stateFile(ctx)
@@ -99,8 +99,8 @@ func showBundle(b bundle.Bundle) shownBundle {
 	return shownBundle{ID: b.ID, Zone: b.Zone, Cause: string(b.Cause), Time: b.Time, Size: b.Size, Path: b.Path}
 }
 
-// bundles lists those of all places that are there.
-func (e *Env) bundles(ctx context.Context) ([]bundle.Bundle, error) {
+// takenBundles lists those of all places that are there.
+func takenBundles(ctx context.Context, e *Env) ([]bundle.Bundle, error) {
 	c, h, err := e.reach()
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func newBundleCreate(env *Env) *cobra.Command {
 }
 
 func runBundleCreate(ctx context.Context, e *Env, m mutation, name string) error {
-	if err := errors.Join(zone.ValidateName(name), e.bundleList().Check(e.output)); err != nil {
+	if err := errors.Join(zone.ValidateName(name), bundleList(e).Check(e.output)); err != nil {
 		return err
 	}
 	c, env, err := e.operation()
@@ -163,16 +163,16 @@ func runBundleCreate(ctx context.Context, e *Env, m mutation, name string) error
 	case m.dry():
 		return e.printPlan(m, report)
 	}
-	b, err := e.bundle(ctx, id)
+	b, err := findBundle(ctx, e, id)
 	if err != nil {
 		return err
 	}
-	return e.bundleList().PrintOne(e.Streams.Out, e.output, showBundle(b))
+	return bundleList(e).PrintOne(e.Streams.Out, e.output, showBundle(b))
 }
 
-// bundle finds a bundle by its id, or the newest of a zone.
-func (e *Env) bundle(ctx context.Context, ref string) (bundle.Bundle, error) {
-	all, err := e.bundles(ctx)
+// findBundle finds a bundle by its id, or the newest of a zone.
+func findBundle(ctx context.Context, e *Env, ref string) (bundle.Bundle, error) {
+	all, err := takenBundles(ctx, e)
 	if err != nil {
 		return bundle.Bundle{}, err
 	}
@@ -194,7 +194,7 @@ func newBundleGet(env *Env) *cobra.Command {
 	}
 	completeArgs(cmd, func(ctx context.Context) []string {
 		var ids []string
-		all, _ := env.bundles(ctx)
+		all, _ := takenBundles(ctx, env)
 		for _, b := range all {
 			ids = append(ids, b.ID)
 		}
@@ -207,7 +207,7 @@ func runBundleGet(ctx context.Context, e *Env, args []string) error {
 	if len(args) < 2 && e.Streams.Out.Terminal {
 		return &usageError{text: "a bundle is no text: name a file to write it to, or a pipe"}
 	}
-	b, err := e.bundle(ctx, args[0])
+	b, err := findBundle(ctx, e, args[0])
 	if err != nil {
 		return err
 	}
