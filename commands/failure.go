@@ -203,6 +203,13 @@ func hintOf(err error, f failure) string {
 		return "host.command_path in " + configFile + " says where commands are looked for"
 	case isConflicting && conflict.Recreate:
 		return "--recreate takes the zone down and builds it anew; or ask for what is there"
+	}
+	return exitHint(err, f)
+}
+
+// exitHint is what to type next after an exit, where the error itself does not say.
+func exitHint(err error, f failure) string {
+	switch {
 	case f.Exit == exitPartial:
 		return "run it again: it goes on from here; or sledctl reap takes away what is left"
 	case f.Exit == exitLocked:

@@ -115,7 +115,6 @@ func (f *Finding) judgeZone(whose Whose, local Local) {
 	r := f.Record
 	holders := local.with(f.MAC)
 	vm, exists := local.vm(r.BelongsToUUID)
-	gone, departed := local.departed(r)
 	f.place(local)
 	if exists {
 		f.of(vm)
@@ -130,12 +129,8 @@ func (f *Finding) judgeZone(whose Whose, local Local) {
 	switch {
 	case m >= 0:
 		f.is(Migrating, "%s is being moved: %s", moves[m].Name, moves[m].Moving)
-	case r.CNUUID != "" && r.CNUUID != whose.CN && has && len(holders) == 1 && vm.Arrived != "":
-		f.judgeOurs(whose)
-	case r.CNUUID != "" && r.CNUUID != whose.CN && (exists || len(holders) > 0):
-		f.is(Conflict, "the record says sled %s, and it is of %s here", r.CNUUID, cmp.Or(f.VM, f.Link))
 	case r.CNUUID != "" && r.CNUUID != whose.CN:
-		f.is(NotOurs, "the record says sled %s", r.CNUUID)
+		f.judgeElsewhere(whose, has && len(holders) == 1 && vm.Arrived != "", exists || len(holders) > 0)
 	case len(holders) > 1 || len(holders) == 1 && !has:
 		f.is(Conflict, "the record says VM %s, and its MAC is on %s", r.BelongsToUUID, namesOf(holders))
 	case has:
@@ -146,6 +141,28 @@ func (f *Finding) judgeZone(whose Whose, local Local) {
 		f.is(Conflict, "%s runs here, and has no NIC with this MAC", vm.Name)
 	case exists:
 		f.judgeOurs(whose)
+	default:
+		f.judgeAbsent(local)
+	}
+}
+
+// judgeElsewhere judges a record that names another sled.
+func (f *Finding) judgeElsewhere(whose Whose, arrived, here bool) {
+	switch {
+	case arrived:
+		f.judgeOurs(whose)
+	case here:
+		f.is(Conflict, "the record says sled %s, and it is of %s here", f.Record.CNUUID, cmp.Or(f.VM, f.Link))
+	default:
+		f.is(NotOurs, "the record says sled %s", f.Record.CNUUID)
+	}
+}
+
+// judgeAbsent judges the record of a VM that is not here.
+func (f *Finding) judgeAbsent(local Local) {
+	r := f.Record
+	gone, departed := local.departed(r)
+	switch {
 	case f.Link != "":
 		f.is(Conflict, "VM %s is not here, and link %s has its MAC", r.BelongsToUUID, f.Link)
 	case r.CNUUID == "":

@@ -103,19 +103,7 @@ func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datase
 	}
 	f.taken, f.bases, f.marks = map[string][]string{}, map[string]bool{}, map[string]string{}
 	for _, z := range zones {
-		for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
-			f.lies[dir] = append(f.lies[dir], z.Name)
-		}
-		if k.isBase(z, f.inv) {
-			f.bases[z.Name] = true
-		}
-		config, _ := f.inv.Config(z.Name)
-		for _, n := range config.Nets {
-			f.nets[n.Physical] = z.Name
-		}
-		if id := attrs(config)[sled.AttrInstance]; id != "" && inKernel(z.State) {
-			f.marks[id] = z.Name
-		}
+		f.arrangeZone(k, z)
 	}
 	for _, l := range links {
 		if l.Over != "" {
@@ -140,6 +128,27 @@ func (f *Findings) arrange(k known, zones []zone.Zone, links []vnic.Link, datase
 			bases[d.Name] = true
 		}
 	}
+	f.arrangeSnapshots(bases)
+}
+
+func (f *Findings) arrangeZone(k known, z zone.Zone) {
+	for dir := z.Path; z.Name != zone.Global && dir != "/" && dir != "." && dir != ""; dir = path.Dir(dir) {
+		f.lies[dir] = append(f.lies[dir], z.Name)
+	}
+	if k.isBase(z, f.inv) {
+		f.bases[z.Name] = true
+	}
+	config, _ := f.inv.Config(z.Name)
+	for _, n := range config.Nets {
+		f.nets[n.Physical] = z.Name
+	}
+	if id := attrs(config)[sled.AttrInstance]; id != "" && inKernel(z.State) {
+		f.marks[id] = z.Name
+	}
+}
+
+// arrangeSnapshots sorts the snapshots of bases by the clones that left them.
+func (f *Findings) arrangeSnapshots(bases map[string]bool) {
 	for dataset := range bases {
 		for _, d := range f.inv.Below(dataset) {
 			if _, snapshot, ok := strings.Cut(d.Name, "@"); ok && !slices.Contains(f.left[snapshot], dataset) {

@@ -223,7 +223,12 @@ func inKernel(s zone.State) bool {
 // records lists what the ledger keeps and the sled does not have. That of an
 // instance stays, because the instance is wanted; those of bases and holds go.
 func (k known) records(f Findings) []Object {
-	var gone []Object
+	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfHolds(f), k.recordsOfIntents(f))
+	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
+	return gone
+}
+
+func (k known) recordsOfRuns(f Findings) (gone []Object) {
 	for name, r := range k.zones {
 		_, there := f.inv.Zone(name)
 		if there || r.Run == nil || r.Run.Zone != name || !r.run.Ensured && r.run.Boot == k.boot {
@@ -232,6 +237,10 @@ func (k known) records(f Findings) []Object {
 		gone = append(gone, Object{Kind: KindRecord, Name: r.Name, Identity: r.ID, Verdict: StaleRec, firm: true,
 			Reason: "its zone " + name + " is not there; instance ensure makes it again"})
 	}
+	return gone
+}
+
+func (k known) recordsOfBases(f Findings) (gone []Object) {
 	for _, name := range slices.Sorted(maps.Keys(k.bases)) {
 		b := k.bases[name]
 		_, zoned := f.inv.Zone(name)
@@ -242,6 +251,10 @@ func (k known) records(f Findings) []Object {
 				Reason: "neither its zone " + name + " nor its dataset is there"})
 		}
 	}
+	return gone
+}
+
+func (k known) recordsOfHolds(f Findings) (gone []Object) {
 	for _, key := range slices.Sorted(maps.Keys(k.held)) {
 		h := k.held[key]
 		_, there := f.inv.Link(h.Name)
@@ -251,6 +264,10 @@ func (k known) records(f Findings) []Object {
 				Reason: "what it holds is not there, and the time is up"})
 		}
 	}
+	return gone
+}
+
+func (k known) recordsOfIntents(f Findings) (gone []Object) {
 	for _, died := range k.died {
 		if k.nobodyResumes(died) && !f.remains(died) {
 			about := map[string]string{}
@@ -261,7 +278,6 @@ func (k known) records(f Findings) []Object {
 				Reason: "of " + died.Verb + ", which did not end; nothing of it is left"})
 		}
 	}
-	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
 	return gone
 }
 

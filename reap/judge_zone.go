@@ -41,30 +41,7 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 		return o, claim.Evidence == sled.Alike
 	}
 	f.ours[o.key()] = true
-	verb, died := k.unfinished(r, f)
-	work, working := k.busy[o.key()]
-	switch {
-	case working:
-		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
-	case based:
-		o.Verdict, o.Reason, o.firm = k.base(b, z, f)
-	case f.bases[z.Name]:
-		o.Verdict, o.Reason = strayBase(z)
-	case recorded && died:
-		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+r.Name+", which did not end"
-	case recorded && z.State == zone.Running:
-		o.Verdict, o.Reason = InUse, "instance "+r.Name
-	case recorded && r.run.Boot != k.boot:
-		o.Verdict, o.Reason = StaleZone, "of instance "+r.Name+", from an earlier boot of the sled, and not running"
-	case recorded:
-		o.Verdict, o.Reason = InUse, "instance "+r.Name+"; it is "+string(z.State)
-	case instance.Adoptable(claim, z):
-		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
-	case instance.Resting(claim, z) && !k.knows(claim.Instance):
-		o.Verdict, o.Reason, o.rests = Adoptable, "is "+string(z.State)+" and marked as instance "+claim.Instance.String()+", which the ledger does not know", true
-	default:
-		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
-	}
+	o = k.zoneVerdict(o, z, f, claim)
 	if recorded && r.Protected && !o.Verdict.Goes() && o.Verdict != InProgress {
 		o.Reason, o.firm = o.Reason+", which is protected", true
 	}
@@ -84,6 +61,44 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 		f.waitFor(o.key(), home)
 	}
 	return o, true
+}
+
+// zoneVerdict judges a zone of sledctl's by what the ledger says of it.
+func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim sled.Claim) Object {
+	r, recorded := k.zones[z.Name]
+	b, based := k.bases[z.Name]
+	work, working := k.busy[o.key()]
+	switch {
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case based:
+		o.Verdict, o.Reason, o.firm = k.base(b, z, f)
+	case f.bases[z.Name]:
+		o.Verdict, o.Reason = strayBase(z)
+	case recorded:
+		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
+	case instance.Adoptable(claim, z):
+		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
+	case instance.Resting(claim, z) && !k.knows(claim.Instance):
+		o.Verdict, o.rests = Adoptable, true
+		o.Reason = "is " + string(z.State) + " and marked as instance " + claim.Instance.String() + ", which the ledger does not know"
+	default:
+		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
+	}
+	return o
+}
+
+func (k known) zoneOfInstance(r life, z zone.Zone, f Findings) (Verdict, string) {
+	verb, died := k.unfinished(r, f)
+	switch {
+	case died:
+		return Orphan, "left by " + verb + " of instance " + r.Name + ", which did not end"
+	case z.State == zone.Running:
+		return InUse, "instance " + r.Name
+	case r.run.Boot != k.boot:
+		return StaleZone, "of instance " + r.Name + ", from an earlier boot of the sled, and not running"
+	}
+	return InUse, "instance " + r.Name + "; it is " + string(z.State)
 }
 
 // knows says whether an instance is recorded: what else carries its mark is a

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/zfs"
 )
 
 // Item is a disk, pool or dataset, with what differs.
@@ -93,7 +94,11 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]It
 	if err != nil {
 		return nil, err
 	}
-	items := []Item{}
+	pools, _ := c.seen.Inv.Pools()
+	return append(append(append([]Item{}, c.diskItems()...), c.poolItems(pools)...), c.datasetItems(pools)...), nil
+}
+
+func (c *comparison) diskItems() (items []Item) {
 	for _, f := range c.seen.Disks {
 		item := Item{Kind: "disk", Name: f.Name, On: slot(f.Disk), Size: f.Size, Serial: f.Identity.Serial}
 		switch {
@@ -109,7 +114,10 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]It
 			items = append(items, c.judged(Item{Kind: "disk", Name: name}))
 		}
 	}
-	pools, _ := c.seen.Inv.Pools()
+	return items
+}
+
+func (c *comparison) poolItems(pools []zfs.Pool) (items []Item) {
 	for _, p := range pools {
 		if Of(p.Name, nil) == nil && p.Name != Fallback().Pool {
 			continue
@@ -125,14 +133,20 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]It
 		}
 		items = append(items, c.room(c.judged(item)))
 	}
+	return items
+}
+
+func (c *comparison) datasetItems(pools []zfs.Pool) (items []Item) {
 	for _, p := range pools {
-		wanted := Of(p.Name, s.Own)
+		wanted := Of(p.Name, c.Own)
 		if p.Name == Fallback().Pool && !c.any(disk.U2) {
 			wanted = []Expected{Fallback()}
 		}
 		for _, want := range wanted {
 			is, there := c.seen.Inv.Dataset(want.Dataset)
-			item := c.judged(Item{Kind: "dataset", Name: want.Dataset, Pool: want.Pool, Mountpoint: want.Mountpoint, Size: is.Used, Free: is.Available})
+			item := c.judged(Item{
+				Kind: "dataset", Name: want.Dataset, Pool: want.Pool, Mountpoint: want.Mountpoint, Size: is.Used, Free: is.Available,
+			})
 			switch {
 			case there && item.State == "ready" && is.Available == 0 && p.Answers():
 				item.State, item.Reason = "full", "nothing more fits"
@@ -142,7 +156,7 @@ func (s Settings) List(ctx context.Context, h host.Host, view ledger.View) ([]It
 			items = append(items, item)
 		}
 	}
-	return items, nil
+	return items
 }
 
 // judged says how an item is.

@@ -134,83 +134,107 @@ func write(ctx context.Context, stream Stream, data []byte) error {
 	return stream.Write(ctx, data)
 }
 
+// place is where the console is shown from, and what has been tried.
+type place struct {
+	since            Place
+	found, connected bool          // ever
+	pause            time.Duration // before the next try
+	up               time.Time     // when a connection was last there
+}
+
+// rest waits before the next try, and longer each time.
+func (p *place) rest(ctx context.Context) error {
+	if err := sleep(ctx, p.pause); err != nil {
+		return err
+	}
+	p.pause = min(2*p.pause, longestPause)
+	return nil
+}
+
 // show connects, and connects again, from where it was.
 func (s *Session) show(ctx context.Context, link *link) error {
-	since, found, connected := s.Since, false, false
-	pause, up := firstPause, time.Now()
+	p := place{since: s.Since, pause: firstPause, up: time.Now()}
 	for {
-		offset, stream, err := s.connect(ctx, since)
-		found = found || err == nil || is[*openError](err)
-		switch {
-		case ctx.Err() != nil:
-			if stream != nil {
-				stream.Close()
-			}
-			if !connected && err != nil {
-				return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-			}
-			return context.Cause(ctx)
-		case err == nil:
-		case is[*LostError](err):
-			s.Tell(err.Error())
-			if offset, err = skip(ctx, s.Line, since); err != nil {
+		offset, stream, err := s.connect(ctx, p.since)
+		p.found = p.found || err == nil || is[*openError](err)
+		if ctx.Err() != nil || err != nil {
+			if err = s.unconnected(ctx, &p, stream, err); err != nil {
 				return err
 			}
-			since = Place{Byte: offset}
-			continue
-		case !found, errors.Is(err, ErrAbsent):
-			return err
-		case time.Since(up) >= s.Patience:
-			return fmt.Errorf("the console could not be connected to again for %s: %w", time.Since(up).Round(time.Second), err)
-		default:
-			if err := sleep(ctx, pause); err != nil {
-				return err
-			}
-			pause = min(2*pause, longestPause)
 			continue
 		}
 		switch {
-		case connected && offset < since.Byte && !since.Back:
+		case p.connected && offset < p.since.Byte && !p.since.Back:
 			s.Tell(fmt.Sprintf("this is another machine's console: it has %d bytes", offset))
-		case connected:
+		case p.connected:
 			s.Tell(fmt.Sprintf("connected again, from byte %d", offset))
 		}
-		connected = true
+		p.connected = true
 		link.attach(stream)
 		end, err := s.copy(ctx, stream, offset)
 		link.detach(stream)
 		stream.Close()
-		moved, isMoved := errors.AsType[*MovedError](err)
-		shown, isShown := errors.AsType[*showError](err)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case isShown:
-			return shown.err
-		case errors.Is(err, ErrStopped):
-			return ErrStopped
-		case isMoved:
-			if s.Follow == nil {
-				return moved
-			}
-			if s.Line, err = s.Follow(moved.Destination); err != nil {
-				return err
-			}
-			s.Tell(moved.Error())
-			end = moved.Offset
-		default:
-			s.Tell(fmt.Sprintf("the connection broke at byte %d", end))
-		}
-		since, up = Place{Byte: end}, time.Now()
-		if end > offset {
-			pause = firstPause
-			continue
-		}
-		if err := sleep(ctx, pause); err != nil { // it came to nothing: not at once again
+		if end, err = s.disconnected(ctx, end, err); err != nil {
 			return err
 		}
-		pause = min(2*pause, longestPause)
+		p.since, p.up = Place{Byte: end}, time.Now()
+		if end > offset {
+			p.pause = firstPause
+		} else if err := p.rest(ctx); err != nil { // it came to nothing: not at once again
+			return err
+		}
 	}
+}
+
+// unconnected is what follows from a connection that was not made, or too late.
+// Without an error it is tried again.
+func (s *Session) unconnected(ctx context.Context, p *place, stream Stream, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		if stream != nil {
+			stream.Close()
+		}
+		if !p.connected && err != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		return context.Cause(ctx)
+	case is[*LostError](err):
+		s.Tell(err.Error())
+		offset, err := skip(ctx, s.Line, p.since)
+		if err == nil {
+			p.since = Place{Byte: offset}
+		}
+		return err
+	case !p.found, errors.Is(err, ErrAbsent):
+		return err
+	case time.Since(p.up) >= s.Patience:
+		return fmt.Errorf("the console could not be connected to again for %s: %w", time.Since(p.up).Round(time.Second), err)
+	}
+	return p.rest(ctx)
+}
+
+// disconnected is where to go on after a connection that has ended at a byte.
+func (s *Session) disconnected(ctx context.Context, end uint64, err error) (uint64, error) {
+	moved, isMoved := errors.AsType[*MovedError](err)
+	shown, isShown := errors.AsType[*showError](err)
+	switch {
+	case ctx.Err() != nil:
+		return end, context.Cause(ctx)
+	case isShown:
+		return end, shown.err
+	case errors.Is(err, ErrStopped):
+		return end, ErrStopped
+	case !isMoved:
+		s.Tell(fmt.Sprintf("the connection broke at byte %d", end))
+		return end, nil
+	case s.Follow == nil:
+		return end, moved
+	}
+	if s.Line, err = s.Follow(moved.Destination); err != nil {
+		return end, err
+	}
+	s.Tell(moved.Error())
+	return moved.Offset, nil
 }
 
 func (s *Session) connect(ctx context.Context, since Place) (uint64, Stream, error) {

@@ -63,13 +63,5 @@ func exceptions() map[string]int {
 		"lines of test/mutants/rules.go":                    466,
 		"lines of zone/sim_test.go":                         473,
 		"lines of zone/step_test.go":                        505,
-		"paths through List in storage/status.go":           24,
-		"paths through arrange in reap/judge.go":            25,
-		"paths through hintOf in commands/failure.go":       24,
-		"paths through judgeZone in nicsync/verdict.go":     28,
-		"paths through records in reap/judge_rest.go":       21,
-		"paths through show in propolis/console/session.go": 26,
-		"paths through vnic in reap/judge_link.go":          42,
-		"paths through zone in reap/judge_zone.go":          32,
 	}
 }
