@@ -82,7 +82,7 @@ func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
 	if err != nil {
 		return s.work.failed(err)
 	}
-	pick, err := s.work.instances.Picked(view, c.named("instances"))
+	pick, err := s.work.instances.Selector(view, c.named("instances"))
 	if err != nil {
 		return s.work.failed(err)
 	}

@@ -256,7 +256,7 @@ func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
 
 // abandon takes away a VM that was to arrive and has not, and says that it failed.
 func (w *work) abandon(ctx context.Context, r instance.Record, reason string) error {
-	_, err := w.instances.Abandon(ctx, w.env, r)
+	_, err := w.instances.CancelArrival(ctx, w.env, r)
 	if _, gone := errors.AsType[*instance.NotFoundError](err); err != nil && !gone {
 		return err
 	}
@@ -267,7 +267,7 @@ func (w *work) abandon(ctx context.Context, r instance.Record, reason string) er
 }
 
 func unseen(err error) bool {
-	_, is := errors.AsType[*instance.UnseenError](err)
+	_, is := errors.AsType[*instance.NotInspectableError](err)
 	return is
 }
 
@@ -282,7 +282,7 @@ func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 		return answer(err)
 	}
 	e := instance.Ending{PropolisID: v.ID.String(), State: "destroyed"}
-	r, err := w.instances.Condemn(ctx, w.env, v.Instance, e)
+	r, err := w.instances.RecordEnding(ctx, w.env, v.Instance, e)
 	if err != nil {
 		return w.missed(ctx, v, err)
 	}
@@ -320,7 +320,7 @@ func (w *work) Remove(ctx context.Context, v VM) *api.Error {
 	}
 	end := func(ctx context.Context) { err = w.abandon(ctx, now, e.Reason) }
 	if now.Migration == nil || now.Ending != nil {
-		r, cerr := w.instances.Condemn(ctx, w.env, v.Instance, e)
+		r, cerr := w.instances.RecordEnding(ctx, w.env, v.Instance, e)
 		if cerr != nil {
 			return w.missed(ctx, v, cerr)
 		}
@@ -437,7 +437,7 @@ func (w *work) Ended(id string, vm uuid.UUID, e instance.Ending) {
 		if err != nil || r.VMM == nil || r.VM() != e.PropolisID {
 			return
 		}
-		if boot, err := operation.Boot(w.env); err == nil && r.Owed(boot) == instance.OwedLost {
+		if boot, err := operation.Boot(w.env); err == nil && r.Pending(boot) == instance.PendingLost {
 			e = lostWith(r)
 		}
 		w.finish(ctx, id, e, 0)
@@ -446,7 +446,7 @@ func (w *work) Ended(id string, vm uuid.UUID, e instance.Ending) {
 
 // finish decides how a VM ends, and takes it away.
 func (w *work) finish(ctx context.Context, id string, e instance.Ending, grace time.Duration) {
-	r, err := w.instances.Condemn(ctx, w.env, id, e)
+	r, err := w.instances.RecordEnding(ctx, w.env, id, e)
 	if err == nil {
 		err = w.end(ctx, r.Record, grace)
 	}
@@ -503,8 +503,8 @@ func (w *work) resume(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		owed := r.Owed(boot)
-		owes = owes || owed != instance.OwedNothing
+		owed := r.Pending(boot)
+		owes = owes || owed != instance.PendingNothing
 		w.owe(r, owed)
 	}
 	if !owes {
@@ -513,20 +513,20 @@ func (w *work) resume(ctx context.Context) {
 }
 
 // owe begins what is owed of one instance.
-func (w *work) owe(r instance.Record, owed instance.Owed) {
+func (w *work) owe(r instance.Record, owed instance.Pending) {
 	vm, err := uuid.Parse(r.VM())
 	if r.Ending != nil {
 		vm, err = uuid.Parse(r.Ending.PropolisID)
 	}
-	if err != nil || owed == instance.OwedNothing || w.busy(vm) {
+	if err != nil || owed == instance.PendingNothing || w.busy(vm) {
 		return
 	}
 	switch owed {
-	case instance.OwedUp:
+	case instance.PendingUp:
 		w.begin(vm, rising, func(ctx context.Context) { w.bringUp(ctx, r, vm) })
-	case instance.OwedLost:
+	case instance.PendingLost:
 		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, lostWith(r), 0) })
-	case instance.OwedDown:
+	case instance.PendingDown:
 		grace := instance.StopTime
 		if r.Ending.State == instance.Failed {
 			grace = 0

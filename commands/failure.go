@@ -180,7 +180,7 @@ func causeOf(exit int) string {
 func hintOf(err error, f failure) string {
 	var hinted interface{ Hint() string }
 	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
-	many, isMany := errors.AsType[*instance.SomeError](err)
+	many, isMany := errors.AsType[*instance.PartialError](err)
 	conflict, isConflicting := errors.AsType[*instance.ConflictError](err)
 	refused, isRefused := errors.AsType[*refusedError](err)
 	switch {

@@ -67,8 +67,8 @@ func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string
 	if err != nil {
 		return err
 	}
-	name := func(one instance.Stranger) string { return one.Zone.Name }
-	results, failed := instance.Each(ctx, strangers, name, o.parallel, func(ctx context.Context, one instance.Stranger) (instance.Result, error) {
+	name := func(one instance.Unrecorded) string { return one.Zone.Name }
+	results, failed := instance.Each(ctx, strangers, name, o.parallel, func(ctx context.Context, one instance.Unrecorded) (instance.Result, error) {
 		return s.Adopt(ctx, env, one, o.request())
 	})
 	if err := printAdopted(ctx, e, s, env, o, results); err != nil && failed == nil {
@@ -87,7 +87,7 @@ func adoptOne(ctx context.Context, e *Env, s instance.Settings, env operation.En
 	if err != nil {
 		return err
 	}
-	one, err := s.FindStranger(ctx, env, strangers, ref)
+	one, err := s.FindUnrecorded(ctx, env, strangers, ref)
 	if is[*instance.NotFoundError](err) {
 		if r, known := recordedRun(ctx, e, s, ref); known {
 			return e.printInstance(ctx, s, env, r.ID, instance.Settings.Get)
@@ -121,12 +121,12 @@ func recordedRun(ctx context.Context, e *Env, s instance.Settings, ref string) (
 	return instance.Record{}, false
 }
 
-func unrecordedZones(ctx context.Context, e *Env, s instance.Settings, env operation.Env) ([]instance.Stranger, error) {
+func unrecordedZones(ctx context.Context, e *Env, s instance.Settings, env operation.Env) ([]instance.Unrecorded, error) {
 	view, err := e.view(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.Strangers(ctx, env, view)
+	return s.ListUnrecorded(ctx, env, view)
 }
 
 // printAdopted prints the instances that were adopted; of a dry run, those that

@@ -238,7 +238,7 @@ func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []stri
 	if err != nil {
 		return err
 	}
-	failed := instance.SomeError{Of: len(refs)}
+	failed := instance.PartialError{Of: len(refs)}
 	var reports, dry []operation.Report
 	for _, ref := range refs {
 		result, err := deleteInstance(ctx, e.Streams, s, env, instance.DeleteRequest{

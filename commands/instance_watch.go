@@ -51,7 +51,7 @@ func runInstanceWatch(ctx context.Context, e *Env, far remote, refs []string) er
 	if err != nil {
 		return err
 	}
-	pick, err := s.Picked(view, refs)
+	pick, err := s.Selector(view, refs)
 	if err != nil {
 		return err
 	}

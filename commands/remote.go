@@ -131,7 +131,7 @@ func deleteRemotely(ctx context.Context, e *Env, r remote, o deleteOptions, refs
 		// Without it, the agent would delete what has arrived, too.
 		return &usageError{text: "an agent cannot be asked for --migration-id", hint: "run it on the sled"}
 	}
-	failed := instance.SomeError{Of: len(refs)}
+	failed := instance.PartialError{Of: len(refs)}
 	for _, ref := range refs {
 		err := c.Delete(ctx, ref)
 		if f, said := saidByAgent(err); said && f.Exit == exitNotFound && !o.mustExist {

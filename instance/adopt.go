@@ -18,9 +18,9 @@ import (
 	"github.com/sledctl/sledctl/sled"
 )
 
-// Strangers lists the zones that the ledger does not know: those that run, and
+// ListUnrecorded lists the zones that the ledger does not know: those that run, and
 // those that an instance's mark is on.
-func (s Settings) Strangers(ctx context.Context, env operation.Env, view ledger.View) ([]Stranger, error) {
+func (s Settings) ListUnrecorded(ctx context.Context, env operation.Env, view ledger.View) ([]Unrecorded, error) {
 	inv := inventory.Look(ctx, env.Host, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets},
 		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertySpec},
@@ -31,9 +31,9 @@ func (s Settings) Strangers(ctx context.Context, env operation.Env, view ledger.
 	return unrecordedZones(s.Names, view, inv)
 }
 
-// FindStranger picks the stranger that ref means: a zone, an instance's name or
+// FindUnrecorded picks the unrecorded zone that ref means: a zone, an instance's name or
 // id, or a Propolis id. One that says neither is asked for its machine.
-func (s Settings) FindStranger(ctx context.Context, env operation.Env, all []Stranger, ref string) (Stranger, error) {
+func (s Settings) FindUnrecorded(ctx context.Context, env operation.Env, all []Unrecorded, ref string) (Unrecorded, error) {
 	id := strings.ToLower(ref)
 	for _, one := range all {
 		propolis, _ := s.Names.ParseZoneName(one.Zone.Name)
@@ -53,7 +53,7 @@ func (s Settings) FindStranger(ctx context.Context, env operation.Env, all []Str
 			return one, nil
 		}
 	}
-	return Stranger{}, errors.Join(append([]error{&NotFoundError{Name: ref}}, silent...)...)
+	return Unrecorded{}, errors.Join(append([]error{&NotFoundError{Name: ref}}, silent...)...)
 }
 
 // AdoptRequest asks for a record of a zone that the ledger does not know.
@@ -63,29 +63,29 @@ type AdoptRequest struct {
 	DryRun bool
 }
 
-// Adopt makes a record of a stranger from what can be seen of it: as the one
+// Adopt makes a record of an unrecorded zone from what can be seen of it: as the one
 // that the ledger had, where it was lost. Nothing of the host is changed. With
-// c.Name it is called so. Errors: *UnfitError; *ConflictError and those of
+// c.Name it is called so. Errors: *NotAdoptableError; *ConflictError and those of
 // what others have taken; *operation.LockedError.
-func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Stranger, c AdoptRequest) (Result, error) {
-	id, err := identify(ctx, s.blueprint(), env.Host, stranger)
+func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded, c AdoptRequest) (Result, error) {
+	id, err := identify(ctx, s.blueprint(), env.Host, found)
 	if err != nil {
 		return Result{}, err
 	}
 	var result Record
-	var seen sighting
-	report, err := operation.Run(ctx, env, operation.Request[sighting]{
+	var seen inspection
+	report, err := operation.Run(ctx, env, operation.Request[inspection]{
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
-		Look: func(ctx context.Context, h host.Host) (sighting, error) {
+		Look: func(ctx context.Context, h host.Host) (inspection, error) {
 			boot, err := operation.Boot(env)
 			if err != nil {
-				return sighting{}, err
+				return inspection{}, err
 			}
-			seen, err = inspect(ctx, s.blueprint(), h, stranger, boot)
+			seen, err = inspect(ctx, s.blueprint(), h, found, boot)
 			return seen, err
 		},
-		Decide: func(view ledger.View, seen sighting, at operation.Moment) (operation.Decision, error) {
-			if err := untouched(ctx, env, view, Subject(id), stranger.Zone.Name); err != nil {
+		Decide: func(view ledger.View, seen inspection, at operation.Moment) (operation.Decision, error) {
+			if err := untouched(ctx, env, view, Subject(id), found.Zone.Name); err != nil {
 				return operation.Decision{}, err
 			}
 			d, r, err := adoption(s, view, seen, at, c.Name)
@@ -97,7 +97,7 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Strange
 		env.Warn(fmt.Errorf("instance %q is another machine when it is built anew: %s", result.Name, differs))
 	}
 	if err == nil && env.Warn != nil && result.ID != "" && seen.rests() && result.Wanted == WantedStopped {
-		env.Warn(unsure(seen.Stranger, result))
+		env.Warn(unsure(seen.Unrecorded, result))
 	}
 	state := strings.ToLower(seen.machine.State)
 	if seen.rests() {
@@ -106,24 +106,24 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, stranger Strange
 	return Result{Record: result, Report: report, State: state}, err
 }
 
-// identify is the id of the instance that a stranger is.
-func identify(ctx context.Context, b blueprint, h host.Host, stranger Stranger) (string, error) {
-	if stranger.ID != "" {
-		return stranger.ID, nil
+// identify is the id of the instance that an unrecorded zone is.
+func identify(ctx context.Context, b blueprint, h host.Host, found Unrecorded) (string, error) {
+	if found.ID != "" {
+		return found.ID, nil
 	}
-	seen, err := inspect(ctx, b, h, stranger, "")
+	seen, err := inspect(ctx, b, h, found, "")
 	if err != nil {
 		return "", err
 	}
 	id, err := uuid.Parse(seen.machine.Properties.ID)
 	if err != nil {
-		return "", &UnfitError{Zone: stranger.Zone.Name, Reason: fmt.Sprintf("its machine has the id %q", seen.machine.Properties.ID)}
+		return "", &NotAdoptableError{Zone: found.Zone.Name, Reason: fmt.Sprintf("its machine has the id %q", seen.machine.Properties.ID)}
 	}
 	return id.String(), nil
 }
 
 // adoption is pure.
-func adoption(s Settings, view ledger.View, seen sighting, at operation.Moment, name string) (operation.Decision, Record, error) {
+func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment, name string) (operation.Decision, Record, error) {
 	propolisID, named := s.Names.ParseZoneName(seen.Zone.Name)
 	if !named {
 		propolisID = uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" propolis"))
@@ -192,7 +192,7 @@ func unreserved(view ledger.View, r Record) error {
 }
 
 // specDifferences says in what the machine is another than sledctl would have built.
-func specDifferences(underlay netip.Prefix, seen sighting, r Record) string {
+func specDifferences(underlay netip.Prefix, seen inspection, r Record) string {
 	if r.Run == nil || seen.machine.Spec == nil {
 		return ""
 	}

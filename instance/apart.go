@@ -102,7 +102,7 @@ func sealRecord(ctx context.Context, fallback string, env operation.Env, view le
 	}
 	machine, secrets := r.Spec.Machine.Unseal(v.Held).Seal(v.Key)
 	r.Spec.Machine = &machine
-	r, ahead, err := keepingSecrets(fallback, r, Seen{Inv: inv, Vault: v}, secrets, operation.Moment{ID: env.Draw()})
+	r, ahead, err := keepingSecrets(fallback, r, Observed{Inv: inv, Vault: v}, secrets, operation.Moment{ID: env.Draw()})
 	for _, a := range ahead {
 		err = errors.Join(err, a.Step.Do(ctx, env.Host))
 	}

@@ -44,7 +44,7 @@ func (e *NotArrivedError) Hint() string {
 // checkMigration says whether a verb on the way up may go on, as far as migrations go.
 // Errors: *MigratingError; *MovedError; *NotArrivedError for an arrival that is
 // none; *ConflictError for one of what is here already.
-func checkMigration(old Record, known bool, seen Seen, c EnsureRequest) error {
+func checkMigration(old Record, known bool, seen Observed, c EnsureRequest) error {
 	m := old.Migration
 	switch {
 	case !known:
@@ -60,7 +60,7 @@ func checkMigration(old Record, known bool, seen Seen, c EnsureRequest) error {
 }
 
 // checkSettled is checkMigration of an instance that is in no migration.
-func checkSettled(old Record, seen Seen, c EnsureRequest) error {
+func checkSettled(old Record, seen Observed, c EnsureRequest) error {
 	awaited := old.Arrival()
 	if c.From == nil {
 		if awaited != nil {
@@ -82,7 +82,7 @@ func checkSettled(old Record, seen Seen, c EnsureRequest) error {
 }
 
 // checkArriving is checkMigration of an instance that arrives.
-func checkArriving(old Record, seen Seen, c EnsureRequest) error {
+func checkArriving(old Record, seen Observed, c EnsureRequest) error {
 	m := old.Migration
 	at := whereArrived(old, seen)
 	another := c.From != nil && c.From.ID != m.ID
@@ -99,7 +99,7 @@ func checkArriving(old Record, seen Seen, c EnsureRequest) error {
 
 // arriving is the migration and the run that the next record has. A machine that
 // has come is as any other from then on.
-func arriving(old Record, seen Seen, c EnsureRequest) (*Migration, *Run) {
+func arriving(old Record, seen Observed, c EnsureRequest) (*Migration, *Run) {
 	m := old.Migration
 	switch {
 	case m.arrives() && old.Run != nil && whereArrived(old, seen) == atTarget:
@@ -113,7 +113,7 @@ func arriving(old Record, seen Seen, c EnsureRequest) (*Migration, *Run) {
 }
 
 // arrivalStep is the step by which the machine comes; nil for one that is made here.
-func arrivalStep(b blueprint, next Record, seen Seen, p progress, c EnsureRequest) (*propolis.Arrive, error) {
+func arrivalStep(b blueprint, next Record, seen Observed, p progress, c EnsureRequest) (*propolis.Arrive, error) {
 	if !next.Migration.arrives() {
 		return nil, nil
 	}
@@ -127,7 +127,7 @@ func arrivalStep(b blueprint, next Record, seen Seen, p progress, c EnsureReques
 // spared says whether what would be taken away is left alone: with an arrival, all
 // but that arrival. A machine that is on its way, or may be the only one, is no
 // verb's to end. Departed is what is left of one that is gone.
-func spared(old, next Record, seen Seen, how removal) (bool, error) {
+func spared(old, next Record, seen Observed, how removal) (bool, error) {
 	m := old.Migration
 	switch {
 	case how.arrival != "" && (!m.arrives() || m.ID != how.arrival):

@@ -17,7 +17,7 @@ import (
 // keepEvidence takes a bundle of a run's zone before the zone goes, where something
 // went wrong with it: nobody asks what a healthy instance's logs said that is
 // stopped. It is a courtesy: a bundle that cannot be taken keeps no zone.
-func keepEvidence(s Settings, r Record, seen Seen, at operation.Moment) []plan.Action {
+func keepEvidence(s Settings, r Record, seen Observed, at operation.Moment) []plan.Action {
 	cause, reason := wentWrong(s.blueprint(), r, seen)
 	if cause == "" {
 		return nil
@@ -33,7 +33,7 @@ func keepEvidence(s Settings, r Record, seen Seen, at operation.Moment) []plan.A
 // addEvidence has those steps of a start that fail inside the zone tell why: the
 // zone's logs are quoted, and it is kept a bundle of, before it is taken away. A
 // machine's server says what it does in the log of its service.
-func addEvidence(s Settings, r Record, stages map[Stage][]plan.Action, seen Seen, at operation.Moment) {
+func addEvidence(s Settings, r Record, stages map[Stage][]plan.Action, seen Observed, at operation.Moment) {
 	run, server := *r.Run, smf.LogFile(serviceFMRI(s.blueprint(), r))
 	for stage, log := range map[Stage]string{StageBoot: smf.LogDir, StageStart: server, StageEnsure: server, StageRun: server} {
 		for i := range stages[stage] {
@@ -54,13 +54,13 @@ func bundleOf(step bundle.Take) plan.Action {
 }
 
 // teardownWarnings says what goes without a word of what is there.
-func teardownWarnings(b blueprint, r Record, seen Seen) []error {
+func teardownWarnings(b blueprint, r Record, seen Observed) []error {
 	return append(unkept(b, r, seen), unasked(r, seen)...)
 }
 
 // unasked says that a machine is not asked to stop, since nobody who can be believed
 // answers for it: it ends with its zone.
-func unasked(r Record, seen Seen) []error {
+func unasked(r Record, seen Observed) []error {
 	err := seen.Inside.VM.Err
 	if err == nil || r.Run == nil || !r.Run.Ensured || r.Migration != nil || isNoInstance(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) {
 		return nil
@@ -69,7 +69,7 @@ func unasked(r Record, seen Seen) []error {
 }
 
 // unkept says that there is no place for what a zone that goes could tell.
-func unkept(b blueprint, r Record, seen Seen) []error {
+func unkept(b blueprint, r Record, seen Observed) []error {
 	if cause, _ := wentWrong(b, r, seen); cause == "" || seen.Nowhere == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func unkept(b blueprint, r Record, seen Seen) []error {
 
 // wentWrong is why a bundle of a run's zone is worth its room; no cause: it is
 // not, or there is no zone that was ever installed.
-func wentWrong(b blueprint, r Record, seen Seen) (bundle.Cause, string) {
+func wentWrong(b blueprint, r Record, seen Observed) (bundle.Cause, string) {
 	if r.Run == nil {
 		return "", ""
 	}

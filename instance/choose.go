@@ -33,9 +33,9 @@ type chooser struct {
 	leaving map[string]bool // what they remove
 	packing packing         // of a new life
 
-	// strangers are machines of which the ledger does not know: what they have is
+	// unrecorded are machines of which the ledger does not know: what they have is
 	// as taken as what is recorded.
-	strangers []Stranger
+	unrecorded []Unrecorded
 }
 
 func newChooser(s Settings, view ledger.View, inv *inventory.Inventory, intent, self string) chooser {
@@ -74,7 +74,7 @@ func (c chooser) linkTaken(name string) bool {
 	_, there := c.inv.Link(name)
 	_, held := c.view.Get(sled.KeyHeldVNIC + name)
 	user := owner(c.view, sled.KeyVNIC+name)
-	lent := slices.ContainsFunc(c.strangers, func(one Stranger) bool { return one.rests() && one.ID != c.self && one.has(name, "") })
+	lent := slices.ContainsFunc(c.unrecorded, func(one Unrecorded) bool { return one.rests() && one.ID != c.self && one.has(name, "") })
 	return there || held || lent || c.taken["vnic "+name] || user != "" && user != c.self
 }
 
@@ -108,8 +108,8 @@ func (c chooser) macTaken(mac, self string) error {
 	if i := slices.IndexFunc(links, func(l vnic.Link) bool { return l.MAC == mac }); i >= 0 {
 		return &MACTakenError{MAC: mac, By: "link " + links[i].Name}
 	}
-	if i := slices.IndexFunc(c.strangers, func(one Stranger) bool { return one.ID != c.self && one.has("", mac) }); i >= 0 {
-		return &MACTakenError{MAC: mac, By: "zone " + c.strangers[i].Zone.Name}
+	if i := slices.IndexFunc(c.unrecorded, func(one Unrecorded) bool { return one.ID != c.self && one.has("", mac) }); i >= 0 {
+		return &MACTakenError{MAC: mac, By: "zone " + c.unrecorded[i].Zone.Name}
 	}
 	if c.taken["mac "+mac] {
 		return &MACTakenError{MAC: mac, By: "a running operation"}
@@ -159,7 +159,7 @@ func (c chooser) addressTaken(ip netip.Addr, self string) error {
 	if id := addressOwner(c.view, ip); id != "" && id != self {
 		return &AddressTakenError{Address: ip, By: c.called(id)}
 	}
-	for _, one := range c.strangers {
+	for _, one := range c.unrecorded {
 		if one.ID != c.self && one.address() == ip {
 			return &AddressTakenError{Address: ip, By: "zone " + one.Zone.Name}
 		}
@@ -287,7 +287,7 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 		case other != "" && other != id:
 			return Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: c.called(other)}
 		}
-		for _, one := range c.strangers {
+		for _, one := range c.unrecorded {
 			if one.writes(s.Disks[i]) {
 				return Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: "zone " + one.Zone.Name}
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // decide turns wanted, recorded and seen into a plan. It is pure.
-func decide(s Settings, view ledger.View, seen Seen, at operation.Moment, id string, c EnsureRequest) (operation.Decision, Record, error) {
+func decide(s Settings, view ledger.View, seen Observed, at operation.Moment, id string, c EnsureRequest) (operation.Decision, Record, error) {
 	old, known, err := Load(view, id)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -54,7 +54,7 @@ func decide(s Settings, view ledger.View, seen Seen, at operation.Moment, id str
 
 // beginBringUp is where every way up begins: who chooses, and what the instance is
 // called. One that runs and is not recorded is an *UnadoptedError.
-func beginBringUp(s Settings, view ledger.View, seen Seen, at operation.Moment, id string, c EnsureRequest) (chooser, string, error) {
+func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Moment, id string, c EnsureRequest) (chooser, string, error) {
 	kind, err := checkPrepared(s, seen)
 	if err != nil {
 		return chooser{}, "", err
@@ -65,10 +65,10 @@ func beginBringUp(s Settings, view ledger.View, seen Seen, at operation.Moment, 
 	}
 	choose := newChooser(s, view, seen.Inv, at.ID, id)
 	choose.packing = packagingFor(s.blueprint(), kind)
-	if choose.strangers, err = unrecordedZones(s.Names, view, seen.Inv); err != nil {
+	if choose.unrecorded, err = unrecordedZones(s.Names, view, seen.Inv); err != nil {
 		return chooser{}, "", err
 	}
-	for _, one := range choose.strangers {
+	for _, one := range choose.unrecorded {
 		if one.ID == id || one.Name == name {
 			return chooser{}, "", &UnadoptedError{Name: name, Zone: one.Zone.Name, Rests: one.rests()}
 		}
@@ -78,7 +78,7 @@ func beginBringUp(s Settings, view ledger.View, seen Seen, at operation.Moment, 
 
 // checkPrepared says whether the host has what every instance needs, and how Propolis
 // comes into zones that are made now.
-func checkPrepared(s Settings, seen Seen) (packaging.Kind, error) {
+func checkPrepared(s Settings, seen Observed) (packaging.Kind, error) {
 	kind, err := s.Propolis.Packaging.Decide(seen.Packaging)
 	if err != nil {
 		return "", err
@@ -152,7 +152,7 @@ func (*BootromError) Kind() fault.Kind { return fault.Refused }
 func (e *BootromError) Hint() string { return "propolis.bootrom says which file it is" }
 
 // nextRecord is the record as it shall be, its run not yet chosen.
-func nextRecord(s Settings, choose chooser, seen Seen, old Record, known bool, id, name string, c EnsureRequest) (Record, error) {
+func nextRecord(s Settings, choose chooser, seen Observed, old Record, known bool, id, name string, c EnsureRequest) (Record, error) {
 	next := old
 	if !known {
 		next = Record{ID: id, Control: choose.mac("control")}
@@ -187,7 +187,7 @@ func nextRecord(s Settings, choose chooser, seen Seen, old Record, known bool, i
 }
 
 // checkDisks refuses a disk that is not there.
-func (s Seen) checkDisks(disks []Disk) error {
+func (s Observed) checkDisks(disks []Disk) error {
 	for _, d := range disks {
 		if want := s.lacks(d); want != "" {
 			return &InputError{Field: "disk", Value: d.Path, Want: want, Absent: true}
@@ -197,7 +197,7 @@ func (s Seen) checkDisks(disks []Disk) error {
 }
 
 // lacks is what a disk should be and is not; empty if it is.
-func (s Seen) lacks(d Disk) (want string) {
+func (s Observed) lacks(d Disk) (want string) {
 	volume, ok := d.Volume()
 	if !ok {
 		if s.Disks[d.Path] != nil {
@@ -214,7 +214,7 @@ func (s Seen) lacks(d Disk) (want string) {
 // planBringUp chooses between resuming the recorded run and beginning another,
 // and puts the plan together.
 func planBringUp(
-	s Settings, choose chooser, old, next Record, seen Seen, at operation.Moment, c EnsureRequest,
+	s Settings, choose chooser, old, next Record, seen Observed, at operation.Moment, c EnsureRequest,
 ) (operation.Decision, Record, error) {
 	b := s.blueprint()
 	resumes, why, err := canResume(b, old, next, seen, c)
@@ -258,20 +258,20 @@ func planBringUp(
 
 // checkRebuild refuses a single step on what is broken, and a second run beside
 // one that is half built under an id of the control plane's.
-func checkRebuild(b blueprint, old Record, seen Seen, c EnsureRequest) error {
+func checkRebuild(b blueprint, old Record, seen Observed, c EnsureRequest) error {
 	switch {
 	case old.Run == nil:
 		return nil
 	case c.Only != "" && old.Run.Ensured:
 		return &BrokenError{Name: old.Name, Status: statusIn(b, old, seen)}
 	case old.VMM != nil && !old.Run.Ensured:
-		return &UnmadeError{Name: old.Name}
+		return &IncompleteBuildError{Name: old.Name}
 	}
 	return nil
 }
 
 // resumed is what is to remove first where a run is resumed, and how far it is.
-func resumed(b blueprint, d *operation.Decision, old, next Record, seen Seen) ([]plan.Action, progress) {
+func resumed(b blueprint, d *operation.Decision, old, next Record, seen Observed) ([]plan.Action, progress) {
 	clearing, p := leaving(old, seen), progressOf(b, next, seen)
 	if seen.unreachable(*old.Run, p) {
 		p.ensured, d.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
@@ -284,7 +284,7 @@ func resumed(b blueprint, d *operation.Decision, old, next Record, seen Seen) ([
 
 // beginRun has the recorded run removed, and chooses another.
 func beginRun(
-	s Settings, choose chooser, d *operation.Decision, old Record, next *Record, seen Seen, at operation.Moment, c EnsureRequest,
+	s Settings, choose chooser, d *operation.Decision, old Record, next *Record, seen Observed, at operation.Moment, c EnsureRequest,
 ) (clearing []plan.Action, err error) {
 	if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
 		return nil, err
@@ -336,24 +336,24 @@ func pick(stages map[Stage][]plan.Action, only Stage) ([]plan.Action, error) {
 		case stage == only:
 			return stages[stage], nil
 		case len(stages[stage]) > 0:
-			return nil, &EarlierError{Stage: only, First: stage, Object: stages[stage][0].Object}
+			return nil, &PrerequisiteError{Stage: only, First: stage, Object: stages[stage][0].Object}
 		}
 	}
 	return actions, nil
 }
 
-// EarlierError is a single step whose earlier steps are not done.
-type EarlierError struct {
+// PrerequisiteError is a single step whose earlier steps are not done.
+type PrerequisiteError struct {
 	Stage, First Stage
 	Object       string
 }
 
 // Error names the step that comes first.
-func (e *EarlierError) Error() string {
+func (e *PrerequisiteError) Error() string {
 	return fmt.Sprintf("%s: %s is not there yet: %s comes first", e.Stage, e.Object, e.First)
 }
 
-func (*EarlierError) Kind() fault.Kind { return fault.NotFound }
+func (*PrerequisiteError) Kind() fault.Kind { return fault.NotFound }
 
 // behind makes every action that could start at once wait for the clearing.
 func behind(clearing, actions []plan.Action) []plan.Action {

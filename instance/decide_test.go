@@ -524,7 +524,7 @@ func TestWhatCannotBeLookedIntoIsNotRebuilt(t *testing.T) {
 			here := prepared().bring(c, r, atRunning)
 			change(here)
 			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: w})
-			if _, ok := errors.AsType[*UnseenError](err); !ok {
+			if _, ok := errors.AsType[*NotInspectableError](err); !ok {
 				t.Errorf("%s: %v, %q", name, err, told(t, d))
 			}
 		}
@@ -574,7 +574,7 @@ func TestOneStageDoesNoMore(t *testing.T) {
 				return
 			}
 			_, _, err = prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})
-			if early, ok := errors.AsType[*EarlierError](err); !ok || early.First != StageVNIC {
+			if early, ok := errors.AsType[*PrerequisiteError](err); !ok || early.First != StageVNIC {
 				t.Errorf("on nothing: %v", err)
 			}
 		})

@@ -56,7 +56,7 @@ type Departed struct {
 // Migrate has another sled take an instance's machine as it runs, and takes away
 // what is left of it here. One that is in a migration already is gone on with.
 // Errors: *MigratingError; *UnmovableError; *StateError; *RemoteError for what the
-// target refused, the machine being where it was; *AstrayError where it cannot be
+// target refused, the machine being where it was; *UnknownOutcomeError where it cannot be
 // told.
 func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (Departed, error) {
 	r, err := findRecorded(ctx, s, env, c.Ref, c.DryRun)
@@ -116,10 +116,10 @@ func rehearse(ctx context.Context, s Settings, h host.Host, r Record, c Departur
 
 // sendOperation is the first operation.
 func sendOperation(ctx context.Context, s Settings, env operation.Env, id string, c Departure, d *Departed) (operation.Report, error) {
-	return operation.Run(ctx, env, operation.Request[Seen]{
+	return operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
 		Look: lookAt(s, env, id),
-		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}
@@ -138,7 +138,7 @@ func sendOperation(ctx context.Context, s Settings, env operation.Env, id string
 }
 
 // departure is pure.
-func departure(s Settings, old Record, seen Seen, at operation.Moment, c Departure, told func([]byte)) (operation.Decision, Record, error) {
+func departure(s Settings, old Record, seen Observed, at operation.Moment, c Departure, told func([]byte)) (operation.Decision, Record, error) {
 	next, err := departing(s.blueprint(), old, seen, at, c)
 	if err != nil || next.Migration.Departed {
 		return operation.Decision{}, next, err
@@ -173,7 +173,7 @@ func departure(s Settings, old Record, seen Seen, at operation.Moment, c Departu
 
 // departing is the record of a machine that goes. A try after one that has failed
 // has an id of its own; one whose end is not known goes on under the same.
-func departing(b blueprint, old Record, seen Seen, at operation.Moment, c Departure) (Record, error) {
+func departing(b blueprint, old Record, seen Observed, at operation.Moment, c Departure) (Record, error) {
 	m := old.Migration
 	next := old
 	next.Generation, next.Updated = old.Generation+1, at.Now
@@ -203,9 +203,9 @@ func departing(b blueprint, old Record, seen Seen, at operation.Moment, c Depart
 }
 
 // checkMovable refuses what cannot be migrated, before anything is.
-func checkMovable(b blueprint, old Record, seen Seen, c Departure) error {
+func checkMovable(b blueprint, old Record, seen Observed, c Departure) error {
 	if seen.Inside.Err != nil {
-		return &UnseenError{Name: old.Name, Err: seen.Inside.Err}
+		return &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 	}
 	if id, left := seen.left(old); left {
 		return &MovedError{old.Name, id}
@@ -220,34 +220,34 @@ func checkMovable(b blueprint, old Record, seen Seen, c Departure) error {
 	return err
 }
 
-// AstrayError is a migration of which it cannot be told on which sled it ended.
+// UnknownOutcomeError is a migration of which it cannot be told on which sled it ended.
 // The machine runs on one of them.
-type AstrayError struct {
+type UnknownOutcomeError struct {
 	Name string
 	Err  error // what the target said last
 	Why  string
 }
 
 // Error says what is known.
-func (e *AstrayError) Error() string {
+func (e *UnknownOutcomeError) Error() string {
 	return fmt.Sprintf("it cannot be told where the machine of instance %q is: %s: %v", e.Name, e.Why, e.Err)
 }
 
-func (*AstrayError) Kind() fault.Kind { return fault.Failed }
+func (*UnknownOutcomeError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives what the target said, and that something is left.
-func (e *AstrayError) Unwrap() []error {
+func (e *UnknownOutcomeError) Unwrap() []error {
 	return []error{e.Err, &host.LeftError{Cause: e.Err, Err: errors.New(e.Why)}}
 }
 
 // Hint says what finds out.
-func (e *AstrayError) Hint() string {
+func (e *UnknownOutcomeError) Hint() string {
 	return "sledctl instance migrate " + e.Name + " asks both sides again, and ends it on one; where the target is off for good, with --cancel --yes"
 }
 
 // send is the step that has the target take the machine. It is done when the
 // machine is there and has left here; its error is a *RemoteError when it is here
-// and will stay, an *AstrayError when that cannot be told. It is a step of this
+// and will stay, an *UnknownOutcomeError when that cannot be told. It is a step of this
 // floor, since no resource below knows of two sleds.
 type send struct {
 	name, id  string
@@ -392,7 +392,7 @@ func (s send) confirm(ctx context.Context, c propolis.Client) error {
 	ctx, release := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer release()
 	if at := s.where(ctx, c); at == atSource || at == onTheWay {
-		return &AstrayError{s.name, errForeign, "the target says that it has arrived, and the machine here has not left"}
+		return &UnknownOutcomeError{s.name, errForeign, "the target says that it has arrived, and the machine here has not left"}
 	}
 	return nil
 }
@@ -410,14 +410,14 @@ func (s send) settle(ctx context.Context, c propolis.Client, refused *RemoteErro
 	switch at {
 	case atTarget:
 		if again := s.ask(ctx, c); again != nil { // it must know, too
-			return &AstrayError{s.name, again, "the machine has left, and the target does not say that it has it"}
+			return &UnknownOutcomeError{s.name, again, "the machine has left, and the target does not say that it has it"}
 		}
 		return nil
 	case onTheWay:
-		return &AstrayError{s.name, refused, "its memory is still moving, and nobody waits for it"}
+		return &UnknownOutcomeError{s.name, refused, "its memory is still moving, and nobody waits for it"}
 	}
 	if !s.givesUp(ctx, refused) {
-		return &AstrayError{s.name, refused, "the target may take it yet"}
+		return &UnknownOutcomeError{s.name, refused, "the target may take it yet"}
 	}
 	if interrupted != nil {
 		return fmt.Errorf("%w (%w)", refused, interrupted)
@@ -448,9 +448,9 @@ func (s send) calledBack(ctx context.Context, c propolis.Client) error {
 	none := &RemoteError{Peer: s.migration.Peer(), Message: "it is not called back"}
 	switch at {
 	case onTheWay:
-		return &AstrayError{s.name, none, "its memory moves, and nothing calls it back"}
+		return &UnknownOutcomeError{s.name, none, "its memory moves, and nothing calls it back"}
 	case atTarget:
-		return &AstrayError{s.name, none, "it has left"}
+		return &UnknownOutcomeError{s.name, none, "it has left"}
 	}
 	if s.alone {
 		return nil
@@ -459,5 +459,5 @@ func (s send) calledBack(ctx context.Context, c propolis.Client) error {
 	if err == nil && answer.Exit == 0 {
 		return nil
 	}
-	return &AstrayError{s.name, refusalOf(s.migration.Peer(), answer, err), "the target has not said that it gives it up"}
+	return &UnknownOutcomeError{s.name, refusalOf(s.migration.Peer(), answer, err), "the target has not said that it gives it up"}
 }

@@ -17,7 +17,7 @@ import (
 // the VM, the zone, its VNICs, its datasets, and the snapshots that its clone
 // left on the base. What is not there needs nothing. What a zone that failed
 // can tell is kept first.
-func teardown(s Settings, r Record, seen Seen, at operation.Moment, grace time.Duration) []plan.Action {
+func teardown(s Settings, r Record, seen Observed, at operation.Moment, grace time.Duration) []plan.Action {
 	actions := leaving(r, seen)
 	if r.Run == nil {
 		return actions
@@ -35,7 +35,7 @@ func teardown(s Settings, r Record, seen Seen, at operation.Moment, grace time.D
 
 // leaving lists what is left to do of taking earlier runs away. Their VNICs may
 // have the names of the present run's, which are not theirs any more.
-func leaving(r Record, seen Seen) []plan.Action {
+func leaving(r Record, seen Observed) []plan.Action {
 	var present []VNIC
 	if r.Run != nil {
 		present = r.Run.vnics()
@@ -50,7 +50,7 @@ func leaving(r Record, seen Seen) []plan.Action {
 
 // downRun takes one run away, behind the action before, but for the VNICs that
 // are another's.
-func downRun(run Run, others []VNIC, seen Seen, before string) []plan.Action {
+func downRun(run Run, others []VNIC, seen Observed, before string) []plan.Action {
 	halted, gone, actions := downZone(run, seen, before)
 	for _, v := range run.vnics() {
 		l, there := seen.Inv.Link(v.Name)
@@ -72,7 +72,7 @@ const StopTime = 10 * time.Minute
 // stopVM stops a machine that still is one, so that its disks are flushed by
 // the device models before the zone's processes are killed. One that does not
 // stop in time, or cannot be asked to, is ended with its zone.
-func stopVM(b blueprint, r Record, seen Seen, grace time.Duration) []plan.Action {
+func stopVM(b blueprint, r Record, seen Observed, grace time.Duration) []plan.Action {
 	switch seen.Inside.VM.State {
 	case "", propolis.StateDestroyed, propolis.StateFailed:
 		return nil
@@ -88,7 +88,7 @@ func stopVM(b blueprint, r Record, seen Seen, grace time.Duration) []plan.Action
 
 // downZone removes a zone by the steps that its state needs. It returns the
 // ids of the action behind which its links are free, and of the last one.
-func downZone(run Run, seen Seen, before string) (halted, gone string, actions []plan.Action) {
+func downZone(run Run, seen Observed, before string) (halted, gone string, actions []plan.Action) {
 	z, there := seen.Inv.Zone(run.Zone)
 	if !there {
 		return before, before, nil
@@ -113,7 +113,7 @@ func downZone(run Run, seen Seen, before string) (halted, gone string, actions [
 // (sparse's uninstall destroys its datasets and its clone's origin, omicron1's
 // destroys none), so only what they are known to leave is planned; the rest is
 // reap's.
-func downDatasets(run Run, seen Seen, gone string) []plan.Action {
+func downDatasets(run Run, seen Observed, gone string) []plan.Action {
 	var actions []plan.Action
 	remove := func(d zfs.Dataset, step plan.Step, why string, before string) string {
 		a := plan.Action{ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: why, Change: plan.Remove, After: after(before), Step: step}
@@ -139,7 +139,7 @@ func downDatasets(run Run, seen Seen, gone string) []plan.Action {
 
 // cloneLeft says whether the base has snapshots that a clone of it for this run
 // has taken.
-func cloneLeft(run Run, seen Seen) bool {
+func cloneLeft(run Run, seen Observed) bool {
 	return run.BaseDataset != "" && slices.ContainsFunc(seen.Inv.Below(run.BaseDataset), func(d zfs.Dataset) bool {
 		return strings.HasSuffix(d.Name, "@"+cloneSnapshot(run))
 	})
@@ -164,7 +164,7 @@ func destroyStep(d zfs.Dataset) plan.Step {
 }
 
 // removes lists the objects of runs that are taken away, for an intent.
-func removes(runs []Run, seen Seen) []operation.Object {
+func removes(runs []Run, seen Observed) []operation.Object {
 	var objects []operation.Object
 	for _, run := range runs {
 		z, _ := seen.Inv.Zone(run.Zone)

@@ -84,7 +84,7 @@ func hasArrived(r Record, c EnsureRequest) bool {
 // first.
 func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest) (Result, error) {
 	result, err := bringUp(ctx, s, env, id, c)
-	if _, unmade := errors.AsType[*UnmadeError](err); !unmade {
+	if _, incomplete := errors.AsType[*IncompleteBuildError](err); !incomplete {
 		return result, err
 	}
 	if result, err = clearIncomplete(ctx, s, env, c); err != nil || c.DryRun {
@@ -112,16 +112,16 @@ func isAsWanted(ctx context.Context, b blueprint, h host.Host, r Record, w Wante
 func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest) (Result, error) {
 	var result Record
 	purgeSecrets(ctx, s.SecretDir, env, c.DryRun)
-	request := operation.Request[Seen]{
+	request := operation.Request[Observed]{
 		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun, Keep: c.Keep,
-		Look: func(ctx context.Context, h host.Host) (Seen, error) {
+		Look: func(ctx context.Context, h host.Host) (Observed, error) {
 			r, err := recorded(ctx, env, id)
 			if err != nil {
-				return Seen{}, err
+				return Observed{}, err
 			}
 			boot, err := operation.Boot(env)
 			if err != nil {
-				return Seen{}, err
+				return Observed{}, err
 			}
 			seen, err := lookWhenOpen(ctx, s, h, r, c.Wanted.apply(r.Spec).Disks, boot)
 			if err == nil {
@@ -132,7 +132,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			}
 			return seen, err
 		},
-		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}

@@ -58,7 +58,7 @@ func imaged() Settings {
 // scene is a sled as it would be seen, to be changed by a test.
 type scene struct {
 	inventory.Listings
-	seen Seen
+	seen Observed
 }
 
 // prepared is a sled after bootstrap.
@@ -79,11 +79,11 @@ func prepared() *scene {
 				{Name: b.Dataset, Type: "filesystem", Mountpoint: "/zone/" + b.Zone, User: map[string]zfs.Value{sled.PropertyBase: {Value: b.Mark, Source: "local"}}},
 			},
 		},
-		seen: Seen{Boot: thisBoot, Disks: map[string]error{}, Inside: Inside{Services: map[string]string{}}},
+		seen: Observed{Boot: thisBoot, Disks: map[string]error{}, Inside: Inside{Services: map[string]string{}}},
 	}
 }
 
-func (s *scene) look() Seen {
+func (s *scene) look() Observed {
 	seen := s.seen
 	seen.Inv = inventory.Of(s.Listings)
 	return seen

@@ -85,7 +85,7 @@ func serverOf(underlay netip.Prefix, a Address) spec.Server {
 // checkMachine finds all that is wrong with a machine that is asked for, as it
 // was written: what a server would not take, and disks that are not there.
 // Errors: *spec.InvalidError, *InputError.
-func checkMachine(s Settings, w Wanted, wanted Spec, seen Seen) error {
+func checkMachine(s Settings, w Wanted, wanted Spec, seen Observed) error {
 	if wanted.Machine == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func checkMachine(s Settings, w Wanted, wanted Spec, seen Seen) error {
 }
 
 // lost are the files and volumes of a machine that are not there.
-func (s Seen) lost(m spec.InstanceSpec) []spec.Problem {
+func (s Observed) lost(m spec.InstanceSpec) []spec.Problem {
 	var problems []spec.Problem
 	for _, key := range m.Files() {
 		file := m.Components[key].(spec.FileStorage)
@@ -134,7 +134,7 @@ func (s Seen) lost(m spec.InstanceSpec) []spec.Problem {
 // LostFiles looks for the files and volumes of a machine that are not on the sled.
 func LostFiles(ctx context.Context, h host.Host, m spec.InstanceSpec) ([]spec.Problem, error) {
 	disks := Spec{}.take(spec.Document{Spec: m}).Disks
-	seen := Seen{Disks: lookAtFiles(h.Files(), disks), Inv: inventory.Look(ctx, h, inventory.Want{
+	seen := Observed{Disks: lookAtFiles(h.Files(), disks), Inv: inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: datasetRoots(disks),
 	})}
 	if err := seen.Inv.Know(inventory.Pools, inventory.Datasets); err != nil {

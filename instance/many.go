@@ -22,14 +22,14 @@ type Failure struct {
 	Err  error
 }
 
-// SomeError is a verb on many instances that did not succeed with all of them.
-type SomeError struct {
+// PartialError is a verb on many instances that did not succeed with all of them.
+type PartialError struct {
 	Of       int // how many there were to do
 	Failures []Failure
 }
 
 // One is the cause, if it is the same of all, and none was done; else nil.
-func (e *SomeError) One() error {
+func (e *PartialError) One() error {
 	if len(e.Failures) < e.Of {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (f Failure) text() string {
 
 // Error names each with its cause, a line for each; one that is the same of all
 // once, with their count.
-func (e *SomeError) Error() string {
+func (e *PartialError) Error() string {
 	if one := e.One(); one != nil && e.Of > 1 {
 		return fmt.Sprintf("none of %d instances: %v", e.Of, one)
 	}
@@ -62,12 +62,12 @@ func (e *SomeError) Error() string {
 	return b.String()
 }
 
-func (*SomeError) Kind() fault.Kind { return fault.Partial }
+func (*PartialError) Kind() fault.Kind { return fault.Partial }
 
 // Common is the kind of all causes, where none was done, and of a run that was
 // interrupted: what keeps all from being done for one reason is not cured by running
 // it again. Otherwise it is Partial.
-func (e *SomeError) Common() fault.Kind {
+func (e *PartialError) Common() fault.Kind {
 	kind := fault.Of(e.Failures[0].Err)
 	for _, f := range e.Failures[1:] {
 		if fault.Of(f.Err) != kind {
@@ -82,7 +82,7 @@ func (e *SomeError) Common() fault.Kind {
 
 // Hint says what goes on with them; nothing where one cause has a hint of its
 // own.
-func (e *SomeError) Hint() string {
+func (e *PartialError) Hint() string {
 	if e.One() != nil {
 		return ""
 	}
@@ -90,7 +90,7 @@ func (e *SomeError) Hint() string {
 }
 
 // Unwrap gives the causes.
-func (e *SomeError) Unwrap() []error {
+func (e *PartialError) Unwrap() []error {
 	errs := make([]error, len(e.Failures))
 	for i, f := range e.Failures {
 		errs[i] = f.Err
@@ -113,8 +113,8 @@ func (i Instance) Died(boot string) bool {
 	return i.Wanted == WantedRunning && i.VMM == nil && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)
 }
 
-// Each does one thing with each of many, instances or strangers, at most parallel of them at
-// once, in the order given. The error is a *SomeError; the results are those of
+// Each does one thing with each of many, instances or unrecorded, at most parallel of them at
+// once, in the order given. The error is a *PartialError; the results are those of
 // all, in their order. When ctx ends, no further one is begun.
 func Each[T any](
 	ctx context.Context, all []T, name func(T) string, parallel int, do func(context.Context, T) (Result, error),
@@ -135,7 +135,7 @@ func Each[T any](
 		})
 	}
 	wg.Wait()
-	some := &SomeError{Of: len(all)}
+	some := &PartialError{Of: len(all)}
 	for i, err := range errs {
 		if err != nil {
 			some.Failures = append(some.Failures, Failure{Name: name(all[i]), Err: err})

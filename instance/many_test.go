@@ -54,7 +54,7 @@ func TestEachBeginsNoneWhenItsTimeIsOver(t *testing.T) {
 		if diff := cmp.Diff([]string{"a", "b"}, begun); diff != "" {
 			t.Errorf("begun: %s", diff)
 		}
-		some, ok := errors.AsType[*SomeError](err)
+		some, ok := errors.AsType[*PartialError](err)
 		if !ok || len(some.Failures) != 1 || some.Failures[0].Name != "C" || !errors.Is(err, cause) {
 			t.Errorf("%v", err)
 		}

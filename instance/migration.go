@@ -215,7 +215,7 @@ func (vm VM) into(id, migration string) whereabouts {
 const phaseFinish = "Finish"
 
 // whereArrived says where the machine of an arrival is, by what both sides say.
-func whereArrived(r Record, seen Seen) whereabouts {
+func whereArrived(r Record, seen Observed) whereabouts {
 	z, there := zone.Zone{}, false
 	if r.Run != nil {
 		z, there = seen.Inv.Zone(r.Run.Zone)
@@ -240,7 +240,7 @@ func whereArrived(r Record, seen Seen) whereabouts {
 }
 
 // asSource is VM.outOf of the instance's own Propolis.
-func (s Seen) asSource(r Record) whereabouts {
+func (s Observed) asSource(r Record) whereabouts {
 	if r.Run == nil {
 		return unclear
 	}
@@ -253,7 +253,7 @@ func (s Seen) asSource(r Record) whereabouts {
 
 // left is the migration by which the machine left this sled, if one did of which
 // the record does not know.
-func (s Seen) left(r Record) (migration string, yes bool) {
+func (s Observed) left(r Record) (migration string, yes bool) {
 	vm := s.Inside.VM
 	if r.Migration != nil || vm.Migration.Out == nil || vm.outOf(r.ID, "") != atTarget {
 		return "", false
@@ -301,7 +301,7 @@ func errNoMachine(vm VM, id string) error {
 }
 
 // incoming asks the target's Propolis for what the source's has.
-func incoming(underlay netip.Prefix, r Record, seen Seen, step *propolis.Arrive) error {
+func incoming(underlay netip.Prefix, r Record, seen Observed, step *propolis.Arrive) error {
 	from := seen.Source
 	own, err := ensureRequest(underlay, r)
 	if err != nil {

@@ -151,7 +151,7 @@ func TestVerbsOnAnArrival(t *testing.T) {
 	c := settings()
 	r := half(made(t, c, web(1)))
 	r.Migration = &Migration{ID: thisOne, Source: "10.78.0.2:12400"}
-	at := func(state string, in *propolis.Migration, source VM) Seen {
+	at := func(state string, in *propolis.Migration, source VM) Observed {
 		s := prepared().bring(c, r, atOnline)
 		if state != "" {
 			s.seen.Inside.VM = VM{State: state, ID: r.ID, Generation: 3, Migration: propolis.Migrations{In: in}}
@@ -163,7 +163,7 @@ func TestVerbsOnAnArrival(t *testing.T) {
 	running, gone, silent := VM{State: "Running"}, VM{State: "Destroyed", Migration: propolis.Migrations{Out: phase(thisOne, "Finish")}}, VM{Err: errors.New("silent")}
 	again, another := &Migration{ID: thisOne, Source: "10.78.0.2:12400"}, &Migration{ID: otherOne, Source: "10.78.0.2:12400"}
 	for name, w := range map[string]struct {
-		seen                            Seen
+		seen                            Observed
 		ensure, same, other, stop, drop string // what each verb says; empty: it goes on
 	}{
 		"it has not come":             {at("", nil, running), "has not arrived", "", "", "is being migrated", ""},
@@ -278,7 +278,7 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 		"nobody":               {peer{VM: VM{Err: errors.New("no route to host")}}, "the migration's source, 10.78.0.2:12400: no route to host"},
 	} {
 		var step propolis.Arrive
-		err := incoming(c.Underlay, r, Seen{Source: f.from}, &step)
+		err := incoming(c.Underlay, r, Observed{Source: f.from}, &step)
 		if (err == nil) != (f.want == "") || err != nil && !strings.Contains(err.Error(), f.want) {
 			t.Errorf("%s: %v, want %q", name, err, f.want)
 		}

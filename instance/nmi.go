@@ -17,16 +17,16 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (R
 	if err != nil {
 		return Result{}, err
 	}
-	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
 		Look: lookAt(s, env, r.ID),
-		Decide: func(view ledger.View, seen Seen, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, _ operation.Moment) (operation.Decision, error) {
 			old, err := recordOf(view, r.ID, c.Ref)
 			switch {
 			case err != nil:
 				return operation.Decision{}, err
 			case seen.Inside.Err != nil:
-				return operation.Decision{}, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
+				return operation.Decision{}, &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 			case old.Run == nil || seen.Inside.VM.State != propolis.StateRunning:
 				return operation.Decision{}, mustRun(s.blueprint(), old, seen)
 			}

@@ -17,12 +17,12 @@ const openingTime = 30 * time.Second
 
 // lookWhenOpen is Look at a run in which no machine is known to have been made,
 // once it can be looked into, or that time has passed.
-func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r Record, disks []Disk, boot string) (Seen, error) {
+func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r Record, disks []Disk, boot string) (Observed, error) {
 	waiting, release := context.WithTimeout(ctx, openingTime)
 	defer release()
 	for {
 		seen, err := s.Look(ctx, h, r, disks, boot)
-		if err != nil || r.Run == nil || r.Run.Ensured || r.Run.Boot != boot || !seen.unseen() || waiting.Err() != nil {
+		if err != nil || r.Run == nil || r.Run.Ensured || r.Run.Boot != boot || !seen.uninspected() || waiting.Err() != nil {
 			return seen, err
 		}
 		if seen.Inside.Err == nil {
@@ -40,9 +40,9 @@ func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r Record, disks 
 }
 
 // unseen says whether a running zone, or the Propolis in it, could not be asked.
-func (s Seen) unseen() bool {
+func (s Observed) uninspected() bool {
 	return s.Inside.Err != nil || s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err)
 }
 
 // why is what could not be asked.
-func (s Seen) why() error { return errors.Join(s.Inside.Err, s.Inside.VM.Err) }
+func (s Observed) why() error { return errors.Join(s.Inside.Err, s.Inside.VM.Err) }

@@ -49,10 +49,10 @@ func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequ
 	if err != nil {
 		return Result{}, err
 	}
-	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
 		Look: lookAt(s, env, r.ID),
-		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
 			old, err := recordOf(view, r.ID, c.Ref)
 			if err != nil {
 				return operation.Decision{}, err
@@ -112,11 +112,11 @@ func (e *LostError) Hint() string {
 
 // powerDecision is pure.
 func powerDecision(b blueprint,
-	view ledger.View, old Record, seen Seen, at operation.Moment, verb string, p powerChange,
+	view ledger.View, old Record, seen Observed, at operation.Moment, verb string, p powerChange,
 ) (operation.Decision, Record, error) {
 	vm := seen.Inside.VM
 	if seen.Inside.Err != nil {
-		return operation.Decision{}, old, &UnseenError{Name: old.Name, Err: seen.Inside.Err}
+		return operation.Decision{}, old, &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 	}
 	if old.Migration != nil {
 		return operation.Decision{}, old, &MigratingError{Name: old.Name, Migration: *old.Migration}
@@ -204,7 +204,7 @@ func interrupted(view ledger.View, verb string, r Record) (before uint64, found 
 }
 
 // mustRun refuses what only a running machine can be asked for.
-func mustRun(b blueprint, r Record, seen Seen) error {
+func mustRun(b blueprint, r Record, seen Observed) error {
 	now := statusIn(b, r, seen)
 	return &StateError{Name: r.Name, State: now.State, Reason: now.Reason, Needs: Running}
 }

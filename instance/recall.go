@@ -13,23 +13,23 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// recall is the record of a stranger that does not run, by its marks: as the
+// recall is the record of an unrecorded zone that does not run, by its marks: as the
 // ledger had it, with a run of an earlier boot. Of what they do not tell, as those
 // of an earlier sledctl do not, the defaults are taken, and nobody starts it before
 // the operator has looked: see unsure. It is pure.
-func recall(s Settings, c chooser, seen sighting, name string, propolisID uuid.UUID) (Record, error) {
+func recall(s Settings, c chooser, seen inspection, name string, propolisID uuid.UUID) (Record, error) {
 	r, err := remembered(s, c, seen, propolisID)
 	if err == nil {
 		err = r.Spec.validate()
 	}
 	if err != nil {
-		return Record{}, &UnfitError{Zone: seen.Zone.Name, Reason: err.Error(), Rests: true}
+		return Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error(), Rests: true}
 	}
 	r.Name = name
 	return r, nil
 }
 
-func remembered(s Settings, c chooser, seen sighting, propolisID uuid.UUID) (Record, error) {
+func remembered(s Settings, c chooser, seen inspection, propolisID uuid.UUID) (Record, error) {
 	home, found := homeOf(seen.inv, seen.Zone.Path)
 	if !found {
 		return Record{}, fmt.Errorf("no dataset can be seen on its zonepath %s", seen.Zone.Path)
@@ -65,7 +65,7 @@ func remembered(s Settings, c chooser, seen sighting, propolisID uuid.UUID) (Rec
 // gathered is what can be told of an instance without a memo: its address and its
 // disks stand in its zone's configuration, and how many NICs it has; their MACs only
 // on VNICs that are there still.
-func gathered(s Settings, c chooser, seen sighting) (memo, error) {
+func gathered(s Settings, c chooser, seen inspection) (memo, error) {
 	m := memo{Spec: Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []Disk{}, NICs: []NIC{}}}
 	var err error
 	if m.Address, err = ParseAddress(attrsOf(seen.Config)[addressAttr]); err != nil {
@@ -105,7 +105,7 @@ func gathered(s Settings, c chooser, seen sighting) (memo, error) {
 
 // lentTo are the names of the VNICs of a zone, guests first: those in its
 // configuration, or where that is not there or has others, the next free ones.
-func lentTo(c chooser, seen sighting, guests int) []string {
+func lentTo(c chooser, seen inspection, guests int) []string {
 	var names []string
 	if len(seen.Config.Nets) == guests+1 {
 		for _, n := range seen.Config.Nets {
@@ -141,9 +141,9 @@ func (e *UnsureError) Error() string {
 // Kind is that of what stays to be done.
 func (*UnsureError) Kind() fault.Kind { return fault.Refused }
 
-// unsure says what the marks of a stranger do not tell, and what starts it with
+// unsure says what the marks of an unrecorded zone do not tell, and what starts it with
 // that.
-func unsure(one Stranger, r Record) *UnsureError {
+func unsure(one Unrecorded, r Record) *UnsureError {
 	ensure := "sledctl instance ensure " + r.Name
 	if one.noted {
 		return &UnsureError{Name: r.Name, Lack: "its machine was written down whole, and no mark has that", Type: ensure + " --spec FILE"}

@@ -17,7 +17,7 @@ import (
 // rested is what is seen of a record's instance after a boot, by a sledctl whose
 // ledger does not know it: no VNIC is there, and with its zone gone, its dataset
 // alone. Change is done to it first.
-func rested(t operationtest.T, c Settings, r Record, change func(*scene)) (*scene, []Stranger, sighting) {
+func rested(t operationtest.T, c Settings, r Record, change func(*scene)) (*scene, []Unrecorded, inspection) {
 	x := prepared().bring(c, r, atProfiled)
 	for _, v := range r.Run.vnics() {
 		x.dropLink(v.Name)
@@ -28,7 +28,7 @@ func rested(t operationtest.T, c Settings, r Record, change func(*scene)) (*scen
 	if err != nil || len(all) != 1 {
 		t.Fatal(err, all)
 	}
-	return x, all, sighting{Stranger: all[0], inv: inv, boot: thisBoot}
+	return x, all, inspection{Unrecorded: all[0], inv: inv, boot: thisBoot}
 }
 
 func home(x *scene, r Record) *zfs.Dataset {
@@ -151,7 +151,7 @@ func disksByPath(r Record) map[string]bool {
 	return all
 }
 
-// What does not run is a stranger by its mark, as long as its instance is not
+// What does not run is an unrecorded zone by its mark, as long as its instance is not
 // recorded: what else carries the mark is a remnant.
 func TestWhatIsNoStrangerAtRest(t *testing.T) {
 	c := settings()
@@ -168,12 +168,12 @@ func TestWhatIsNoStrangerAtRest(t *testing.T) {
 	}
 	home(x, r).User[sled.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 	seen.inv = x.look().Inv
-	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*UnfitError](err) {
+	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*NotAdoptableError](err) {
 		t.Errorf("in another's dataset: %v", err)
 	}
 	home(x, r).Mountpoint = "/elsewhere"
 	seen.inv = x.look().Inv
-	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*UnfitError](err) {
+	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*NotAdoptableError](err) {
 		t.Errorf("without a dataset: %v", err)
 	}
 }

@@ -18,17 +18,17 @@ import (
 type verdict int
 
 const (
-	resume        verdict = iota
-	rebuild               // remove it, and begin another
-	refuseUnseen          // it may have a VM, and cannot be inspected
-	refuseChanges         // what is asked for needs a rebuild, which was not asked for
-	refuseDrift           // others have changed what its VM runs on
+	resume            verdict = iota
+	rebuild                   // remove it, and begin another
+	refuseUninspected         // it may have a VM, and cannot be inspected
+	refuseChanges             // what is asked for needs a rebuild, which was not asked for
+	refuseDrift               // others have changed what its VM runs on
 )
 
 // standing is what the verdict on a recorded run depends on.
 type standing struct {
 	run     Run
-	seen    Seen
+	seen    Observed
 	p       progress
 	zone    zone.Zone
 	zoned   bool // the zone exists
@@ -60,8 +60,8 @@ func rules() []rule {
 func uninspectedRules() []rule {
 	return []rule{
 		{func(s standing) bool { return s.address && len(s.changes) == 0 }, resume, "only its control address is missing"},
-		{func(s standing) bool { return s.seen.unseen() && !s.run.Ensured && !s.step }, rebuild, "it cannot be inspected, and has no VM yet"},
-		{func(s standing) bool { return s.seen.unseen() && (len(s.changes) == 0 || !s.consent) }, refuseUnseen, ""},
+		{func(s standing) bool { return s.seen.uninspected() && !s.run.Ensured && !s.step }, rebuild, "it cannot be inspected, and has no VM yet"},
+		{func(s standing) bool { return s.seen.uninspected() && (len(s.changes) == 0 || !s.consent) }, refuseUninspected, ""},
 	}
 }
 
@@ -108,8 +108,8 @@ func haltedRules() []rule {
 
 // canResume reports whether the recorded run can be continued, and why. It can if
 // it is of this boot, nothing of it is broken, and nothing that it was built with
-// changes. Errors: *UnseenError, *ConflictError.
-func canResume(b blueprint, old, next Record, seen Seen, c EnsureRequest) (bool, string, error) {
+// changes. Errors: *NotInspectableError, *ConflictError.
+func canResume(b blueprint, old, next Record, seen Observed, c EnsureRequest) (bool, string, error) {
 	if old.Run == nil {
 		return false, "", nil
 	}
@@ -119,8 +119,8 @@ func canResume(b blueprint, old, next Record, seen Seen, c EnsureRequest) (bool,
 			continue
 		}
 		switch r.verdict {
-		case refuseUnseen:
-			return false, "", &UnseenError{Name: old.Name, Err: seen.why()}
+		case refuseUninspected:
+			return false, "", &NotInspectableError{Name: old.Name, Err: seen.why()}
 		case refuseChanges:
 			return false, "", &ConflictError{Name: old.Name, Differences: s.changes, Recreate: !s.step}
 		case refuseDrift:
@@ -131,7 +131,7 @@ func canResume(b blueprint, old, next Record, seen Seen, c EnsureRequest) (bool,
 	return false, "", nil
 }
 
-func standingOf(b blueprint, old, next Record, seen Seen, c EnsureRequest) standing {
+func standingOf(b blueprint, old, next Record, seen Observed, c EnsureRequest) standing {
 	s := standing{
 		run: *old.Run, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: differences(old.Spec, next.Spec),
 		step: c.Only != "", consent: c.Recreate, service: seen.Inside.Services[serviceFMRI(b, old)],
@@ -169,7 +169,7 @@ func (s standing) because(why string) string {
 // be asked for want of its address alone: somebody has deleted that. Propolis
 // still listens there, so the address is all that must be made again.
 // Guess: that a listening socket outlives its address, as those of TCP do.
-func (s Seen) unreachable(run Run, p progress) bool {
+func (s Observed) unreachable(run Run, p progress) bool {
 	return run.Ensured && !run.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err) &&
 		p.installed && p.linksThere() && p.online && !p.address
 }
@@ -191,13 +191,13 @@ func (p progress) built(changes []Difference, run Run) bool {
 
 // alive says whether the instance's machine is there and has not ended. It is
 // not powered off for a difference unless the operator says so.
-func (s Seen) alive(r Record) bool {
+func (s Observed) alive(r Record) bool {
 	ended := []string{"", "Stopping", "Stopped", "Failed", "Destroyed"}
 	return s.Inside.VM.ID == r.ID && !slices.Contains(ended, s.Inside.VM.State)
 }
 
 // driftDifferences lists what somebody else has changed of a run.
-func driftDifferences(b blueprint, r Record, seen Seen, p progress) []Difference {
+func driftDifferences(b blueprint, r Record, seen Observed, p progress) []Difference {
 	var all []Difference
 	config, _ := seen.Inv.Config(r.Run.Zone)
 	for _, d := range zone.Compare(zoneConfig(b, r), config) {
@@ -212,7 +212,7 @@ func driftDifferences(b blueprint, r Record, seen Seen, p progress) []Difference
 }
 
 // nameTaken reports whether another link has the name of one of the run's VNICs.
-func (s Seen) nameTaken(run Run, p progress) bool {
+func (s Observed) nameTaken(run Run, p progress) bool {
 	return slices.ContainsFunc(run.vnics(), func(v VNIC) bool {
 		_, there := s.Inv.Link(v.Name)
 		return there && !p.vnics[v.Name]
@@ -228,25 +228,25 @@ func (p progress) linksThere() bool {
 	return true
 }
 
-// UnseenError is a running zone into which one could not look: nothing that
+// NotInspectableError is a running zone into which one could not look: nothing that
 // may be running is rebuilt on a guess.
-type UnseenError struct {
+type NotInspectableError struct {
 	Name string
 	Err  error
 }
 
 // Error says why.
-func (e *UnseenError) Error() string {
+func (e *NotInspectableError) Error() string {
 	return fmt.Sprintf("instance %q runs, but cannot be looked into: %v", e.Name, e.Err)
 }
 
-func (*UnseenError) Kind() fault.Kind { return fault.Refused }
+func (*NotInspectableError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap gives the cause.
-func (e *UnseenError) Unwrap() error { return e.Err }
+func (e *NotInspectableError) Unwrap() error { return e.Err }
 
 // Hint says what makes it sure.
-func (e *UnseenError) Hint() string {
+func (e *NotInspectableError) Hint() string {
 	return "sledctl instance stop " + e.Name + " powers it off as it is; start builds it anew"
 }
 

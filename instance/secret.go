@@ -188,7 +188,7 @@ func (r Record) digests() []string {
 }
 
 // keepingSecrets says where the secrets of a record lie, and what puts them there.
-func keepingSecrets(fallback string, next Record, seen Seen, fresh map[string]string, at operation.Moment) (Record, []plan.Action, error) {
+func keepingSecrets(fallback string, next Record, seen Observed, fresh map[string]string, at operation.Moment) (Record, []plan.Action, error) {
 	digests := next.digests()
 	if len(digests) == 0 {
 		next.Secrets = ""
@@ -234,7 +234,7 @@ func dropping(name, stays string, files ...string) []plan.Action {
 
 // checkSecrets refuses a plan that would send a machine whose secrets are not all
 // known, and one that Propolis would refuse for them.
-func checkSecrets(underlay netip.Prefix, next Record, seen Seen, fresh map[string]string, actions []plan.Action) error {
+func checkSecrets(underlay netip.Prefix, next Record, seen Observed, fresh map[string]string, actions []plan.Action) error {
 	digests := next.digests()
 	if len(digests) == 0 || !slices.ContainsFunc(actions, func(a plan.Action) bool { _, sent := sends(a.Step); return sent }) {
 		return nil

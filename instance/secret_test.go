@@ -47,7 +47,7 @@ func TestKeeping(t *testing.T) {
 	} {
 		inv := inventory.Of(inventory.Listings{Datasets: []zfs.Dataset{{Name: u2 + "/crypt", Mounted: c.mounted}}})
 		r := Record{ID: "id", Name: "web1", Secrets: c.vault.File, Spec: Spec{Pool: c.pool, Machine: c.machine}}
-		got, ahead, err := keepingSecrets(Settings{SecretDir: plain}.SecretDir, r, Seen{Inv: inv, Vault: c.vault}, c.fresh, operation.Moment{ID: "now"})
+		got, ahead, err := keepingSecrets(Settings{SecretDir: plain}.SecretDir, r, Observed{Inv: inv, Vault: c.vault}, c.fresh, operation.Moment{ID: "now"})
 		switch {
 		case (err != nil) != c.refused || c.refused && !errors.Is(err, host.ErrRefused):
 			t.Errorf("%s: %v", name, err)
@@ -62,7 +62,7 @@ func TestKeeping(t *testing.T) {
 		actions []plan.Action
 		lost    bool
 	}{{sends, true}, {nil, false}} {
-		err := checkSecrets(Settings{}.Underlay, r, Seen{}, nil, c.actions)
+		err := checkSecrets(Settings{}.Underlay, r, Observed{}, nil, c.actions)
 		if _, lost := errors.AsType[*SecretsLostError](err); lost != c.lost {
 			t.Errorf("%d actions: %v", len(c.actions), err)
 		}

@@ -168,7 +168,7 @@ type glance struct {
 	drift   []string // what others have changed of the run
 }
 
-func statusIn(b blueprint, r Record, seen Seen) Status {
+func statusIn(b blueprint, r Record, seen Observed) Status {
 	g := glance{boot: seen.Boot, vm: seen.Inside.VM}
 	if g.vm == (VM{}) {
 		g.vm.Err = errNotServing

@@ -74,7 +74,7 @@ func Ended(view ledger.View, id string, run Run) (Status, bool) {
 // record of an instance had before and has not afterwards. How one ended, was
 // decided, or what was seen of the present run says it; those that were being
 // taken away already were destroyed.
-func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact, seen Seen, now time.Time) ([]ledger.Fact, error) {
+func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact, seen Observed, now time.Time) ([]ledger.Fact, error) {
 	if _, watched := view.Get(KeyEpoch); !watched {
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ func (r Record) vms(counts func(Run) bool) []string {
 	return all
 }
 
-func tombstoneFor(b blueprint, view ledger.View, old Record, vm string, seen Seen, now time.Time) Tombstone {
+func tombstoneFor(b blueprint, view ledger.View, old Record, vm string, seen Observed, now time.Time) Tombstone {
 	t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
 	if old.Run != nil && old.Run.PropolisID == vm && seen.Inside.VM.ID == old.ID {
 		t.Migrations = seen.Inside.VM.Migration
@@ -140,7 +140,7 @@ func tombstoneFor(b blueprint, view ledger.View, old Record, vm string, seen See
 
 // leaveTombstone adds epitaphs to what is written when all was done, and when all was
 // taken back.
-func leaveTombstone(b blueprint, view ledger.View, id string, d *operation.Decision, seen Seen, now time.Time) error {
+func leaveTombstone(b blueprint, view ledger.View, id string, d *operation.Decision, seen Observed, now time.Time) error {
 	for _, facts := range []*[]ledger.Fact{&d.After, &d.Undone} {
 		if len(*facts) == 0 {
 			continue

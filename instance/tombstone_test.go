@@ -15,21 +15,21 @@ import (
 func TestARunThatEndsLeavesATombstone(t *testing.T) {
 	epoch := ledger.Fact{Key: KeyEpoch, Value: json.RawMessage("1")}
 	for name, c := range map[string]struct {
-		change func(*Seen, *Record)
+		change func(*Observed, *Record)
 		facts  func(t *testing.T, r Record) []ledger.Fact
 		agent  bool
 		want   State // empty: no tombstone
 	}{
-		"one that is stopped":                            {func(*Seen, *Record) {}, stopped, true, "destroyed"},
-		"one that is deleted":                            {func(*Seen, *Record) {}, gone, true, "destroyed"},
-		"one that had failed":                            {func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, gone, true, Failed},
-		"one that a reboot of the sled met":              {func(s *Seen, r *Record) { r.Run.Boot = "earlier"; s.Boot = "now"; s.Inv = prepared().look().Inv }, gone, true, Failed},
-		"one whose stop was killed":                      {func(s *Seen, _ *Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopping, true, "destroyed"},
-		"one whose zone is gone":                         {func(s *Seen, _ *Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopped, true, Failed},
-		"one that had failed, and whose stop was killed": {func(s *Seen, _ *Record) { s.Inside.VM.State = "Failed" }, stopping, true, Failed},
-		"one that never had its machine":                 {func(_ *Seen, r *Record) { r.Run.Ensured = false }, gone, true, ""},
-		"one that goes on":                               {func(*Seen, *Record) {}, unchanged, true, ""},
-		"one of which nobody wants to know":              {func(*Seen, *Record) {}, gone, false, ""},
+		"one that is stopped":                            {func(*Observed, *Record) {}, stopped, true, "destroyed"},
+		"one that is deleted":                            {func(*Observed, *Record) {}, gone, true, "destroyed"},
+		"one that had failed":                            {func(s *Observed, _ *Record) { s.Inside.VM.State = "Failed" }, gone, true, Failed},
+		"one that a reboot of the sled met":              {func(s *Observed, r *Record) { r.Run.Boot = "earlier"; s.Boot = "now"; s.Inv = prepared().look().Inv }, gone, true, Failed},
+		"one whose stop was killed":                      {func(s *Observed, _ *Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopping, true, "destroyed"},
+		"one whose zone is gone":                         {func(s *Observed, _ *Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopped, true, Failed},
+		"one that had failed, and whose stop was killed": {func(s *Observed, _ *Record) { s.Inside.VM.State = "Failed" }, stopping, true, Failed},
+		"one that never had its machine":                 {func(_ *Observed, r *Record) { r.Run.Ensured = false }, gone, true, ""},
+		"one that goes on":                               {func(*Observed, *Record) {}, unchanged, true, ""},
+		"one of which nobody wants to know":              {func(*Observed, *Record) {}, gone, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()

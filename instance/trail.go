@@ -56,7 +56,7 @@ func trails(view ledger.View, prefix string) ([]Trail, error) {
 // remember adds trails to what is written: in the line that forgets an instance
 // that has departed, and in the one that makes an arrival an instance like any
 // other. One that did not succeed in coming back is still away.
-func remember(view ledger.View, id string, d *operation.Decision, seen Seen, now time.Time) error {
+func remember(view ledger.View, id string, d *operation.Decision, seen Observed, now time.Time) error {
 	old, _, err := Load(view, id)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (r Record) comes(old Record, from *Migration) bool {
 
 // leaves is what remains when a record is forgotten: if its machine has gone to
 // another sled, where to.
-func (r Record) leaves(view ledger.View, seen Seen, now time.Time) ([]ledger.Fact, error) {
+func (r Record) leaves(view ledger.View, seen Observed, now time.Time) ([]ledger.Fact, error) {
 	came := forgotten(view, sled.KeyArrived+r.ID)
 	t := Trail{Name: r.Name, Time: now}
 	id, left := seen.left(r)

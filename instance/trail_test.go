@@ -15,17 +15,17 @@ import (
 // and forgotten when the instance has gone the other way.
 func TestTrails(t *testing.T) {
 	const migration = "5e2b5a63-5ab6-4c4e-9e9e-8f3c1c3a7a01"
-	stay := func(*Seen, *Record) {}
-	departs := func(done bool) func(*Seen, *Record) {
-		return func(_ *Seen, r *Record) {
+	stay := func(*Observed, *Record) {}
+	departs := func(done bool) func(*Observed, *Record) {
+		return func(_ *Observed, r *Record) {
 			r.Migration = &Migration{ID: migration, Target: []string{"ssh", "b"}, Departed: done}
 		}
 	}
-	left := func(s *Seen, r *Record) {
+	left := func(s *Observed, r *Record) {
 		s.Inside.VM.ID, s.Inside.VM.State = r.ID, propolis.StateDestroyed
 		s.Inside.VM.Migration.Out = &propolis.Migration{ID: migration, State: phaseFinish}
 	}
-	arrives := func(_ *Seen, r *Record) { r.Migration = &Migration{ID: migration, Source: "10.77.0.2:12400"} }
+	arrives := func(_ *Observed, r *Record) { r.Migration = &Migration{ID: migration, Source: "10.77.0.2:12400"} }
 	here := func(r Record) Record {
 		run := *r.Run
 		run.Migration, r.Migration, r.Run = migration, nil, &run
@@ -35,7 +35,7 @@ func TestTrails(t *testing.T) {
 	same := func(r Record) Record { return r }
 	again := func(r Record) Record { r.Generation++; return r }
 	for name, c := range map[string]struct {
-		change       func(*Seen, *Record)
+		change       func(*Observed, *Record)
 		before       func(Record) Record // nil: nothing
 		after        func(Record) Record
 		has          string // the trail that there is already
@@ -55,8 +55,8 @@ func TestTrails(t *testing.T) {
 		"one that comes back, and does not arrive":    {change: arrives, after: none, has: sled.KeyDeparted, gone: true},
 		"one that is made again where it had left":    {change: stay, before: same, after: again, has: sled.KeyDeparted},
 		"one that begins to be made again":            {change: stay, before: same, has: sled.KeyDeparted, gone: true},
-		"one that had arrived, and is started anew":   {change: func(_ *Seen, r *Record) { *r = here(*r) }, before: same, after: again, has: sled.KeyArrived, arrive: true},
-		"one that had arrived, and has been followed": {change: func(_ *Seen, r *Record) { *r = here(*r) }, before: same, after: again},
+		"one that had arrived, and is started anew":   {change: func(_ *Observed, r *Record) { *r = here(*r) }, before: same, after: again, has: sled.KeyArrived, arrive: true},
+		"one that had arrived, and has been followed": {change: func(_ *Observed, r *Record) { *r = here(*r) }, before: same, after: again},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()

@@ -88,10 +88,10 @@ func takeDown(
 	}
 	result := r
 	purgeSecrets(ctx, s.SecretDir, env, how.dryRun)
-	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: how.verb, Subject: Subject(r.ID), DryRun: how.dryRun, Keep: how.keep,
 		Look: lookAt(s, env, r.ID),
-		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, r.ID); err != nil {
 				return operation.Decision{}, err
 			}
@@ -148,8 +148,8 @@ func notFound(ctx context.Context, s Settings, env operation.Env, view ledger.Vi
 	if err != nil {
 		return err
 	}
-	strangers, _ := s.Strangers(ctx, env, view) // without a listing, the ledger is all there is
-	for _, one := range strangers {
+	unrecorded, _ := s.ListUnrecorded(ctx, env, view) // without a listing, the ledger is all there is
+	for _, one := range unrecorded {
 		if one.ID == id || one.Name == ref {
 			return &UnadoptedError{Name: ref, Zone: one.Zone.Name, Rests: one.rests()}
 		}
@@ -158,15 +158,15 @@ func notFound(ctx context.Context, s Settings, env operation.Env, view ledger.Vi
 }
 
 // lookAt looks for an operation on a recorded instance.
-func lookAt(s Settings, env operation.Env, id string) func(context.Context, host.Host) (Seen, error) {
-	return func(ctx context.Context, h host.Host) (Seen, error) {
+func lookAt(s Settings, env operation.Env, id string) func(context.Context, host.Host) (Observed, error) {
+	return func(ctx context.Context, h host.Host) (Observed, error) {
 		r, err := recorded(ctx, env, id)
 		if err != nil {
-			return Seen{}, err
+			return Observed{}, err
 		}
 		boot, err := operation.Boot(env)
 		if err != nil {
-			return Seen{}, err
+			return Observed{}, err
 		}
 		seen, err := s.Look(ctx, h, r, r.Spec.Disks, boot)
 		if err == nil {

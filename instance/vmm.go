@@ -39,30 +39,30 @@ type Ending struct {
 	Reason     string `json:"reason,omitempty"`
 }
 
-// Owed is what is still to be done of what the control plane was promised.
-type Owed string
+// Pending is what is still to be done of what the control plane was promised.
+type Pending string
 
 // What can be owed.
 const (
-	OwedNothing Owed = ""
-	OwedUp      Owed = "up"   // bring it up
-	OwedDown    Owed = "down" // take its run away
-	OwedLost    Owed = "lost" // say that it failed: it was of an earlier boot of the sled
+	PendingNothing Pending = ""
+	PendingUp      Pending = "up"   // bring it up
+	PendingDown    Pending = "down" // take its run away
+	PendingLost    Pending = "lost" // say that it failed: it was of an earlier boot of the sled
 )
 
-// Owed is what is owed of a record in this boot of the sled.
-func (r Record) Owed(boot string) Owed {
+// Pending is what is owed of a record in this boot of the sled.
+func (r Record) Pending(boot string) Pending {
 	switch {
 	case r.Ending != nil:
-		return OwedDown
+		return PendingDown
 	case r.VMM == nil:
-		return OwedNothing
+		return PendingNothing
 	case r.VMM.Boot != boot:
-		return OwedLost
+		return PendingLost
 	case r.Wanted == WantedRunning && (r.Run == nil || !r.Run.Ensured):
-		return OwedUp
+		return PendingUp
 	}
-	return OwedNothing
+	return PendingNothing
 }
 
 // VM is the Propolis id of the VM that the control plane can speak of: that of
@@ -138,12 +138,12 @@ func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
 func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
 	var result Record
 	purgeSecrets(ctx, s.SecretDir, env, false)
-	report, err := operation.Run(ctx, env, operation.Request[Seen]{
+	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: "vm register", Subject: Subject(r.Instance),
-		Look: func(ctx context.Context, h host.Host) (Seen, error) {
+		Look: func(ctx context.Context, h host.Host) (Observed, error) {
 			boot, err := operation.Boot(env)
 			if err != nil {
-				return Seen{}, err
+				return Observed{}, err
 			}
 			seen, err := s.Look(ctx, h, Record{}, r.Wanted.apply(Spec{}).Disks, boot)
 			if err == nil {
@@ -151,7 +151,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 			}
 			return seen, err
 		},
-		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
 			old, known, err := Load(view, r.Instance)
 			switch {
 			case err != nil:
@@ -171,7 +171,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 }
 
 // registered is pure.
-func registered(s Settings, view ledger.View, seen Seen, at operation.Moment, r Registration) (operation.Decision, Record, error) {
+func registered(s Settings, view ledger.View, seen Observed, at operation.Moment, r Registration) (operation.Decision, Record, error) {
 	wanted, fresh := r.Wanted.withSealed(seen.Vault.Key)
 	c := EnsureRequest{Verb: "vm register", Wanted: wanted}
 	choose, name, err := beginBringUp(s, view, seen, at, r.Instance, c)
@@ -278,10 +278,10 @@ func (r *Record) comesFrom(source string) error {
 	return nil
 }
 
-// Condemn writes down how a run ends, before anything of it is taken away. An
+// RecordEnding writes down how a run ends, before anything of it is taken away. An
 // end that was decided before stands. Errors: *NotFoundError, also where the
 // instance has another VM by now.
-func (s Settings) Condemn(ctx context.Context, env operation.Env, id string, e Ending) (Result, error) {
+func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string, e Ending) (Result, error) {
 	return writeRecord(ctx, env, "vm end", id, func(r Record) (Record, error) {
 		if r.VM() != e.PropolisID {
 			return r, &NotFoundError{Name: e.PropolisID}
@@ -309,10 +309,10 @@ func (s Settings) End(ctx context.Context, env operation.Env, id string, grace t
 	})
 }
 
-// Abandon takes away what there is of a VM that arrives, if its machine is where
+// CancelArrival takes away what there is of a VM that arrives, if its machine is where
 // it was. Errors: *MigratingError where it is on its way, has come, or cannot be
 // found: nothing is done then, and it may be asked again.
-func (s Settings) Abandon(ctx context.Context, env operation.Env, r Record) (Result, error) {
+func (s Settings) CancelArrival(ctx context.Context, env operation.Env, r Record) (Result, error) {
 	result, err := s.Delete(ctx, env, DeleteRequest{Verb: "vm end", Ref: r.ID, Arrival: r.Migration.ID, Yes: true})
 	if err == nil && result.Record.ID != "" {
 		err = &MigratingError{r.Name, *r.Migration, "it has arrived meanwhile"}
@@ -336,17 +336,17 @@ func (r Record) chosen() string {
 	return r.VMM.PropolisID
 }
 
-// UnmadeError is a run under an id that the control plane has chosen, whose
+// IncompleteBuildError is a run under an id that the control plane has chosen, whose
 // making was cut short and cannot be gone on with. There can be no other beside
 // it: all that it is made of is called by that id.
-type UnmadeError struct{ Name string }
+type IncompleteBuildError struct{ Name string }
 
 // Error names it.
-func (e *UnmadeError) Error() string {
+func (e *IncompleteBuildError) Error() string {
 	return fmt.Sprintf("instance %q: what was made of it must go before it can be made again", e.Name)
 }
 
-func (*UnmadeError) Kind() fault.Kind { return fault.Failed }
+func (*IncompleteBuildError) Kind() fault.Kind { return fault.Failed }
 
 // clearIncomplete takes such a run away, so that it can be made again.
 func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {

@@ -16,25 +16,25 @@ func TestWhatIsOwed(t *testing.T) {
 	made, half := &Run{PropolisID: "p", Ensured: true}, &Run{PropolisID: "p"}
 	for name, c := range map[string]struct {
 		record Record
-		want   Owed
+		want   Pending
 	}{
-		"an operator's that is to run":       {Record{Wanted: WantedRunning}, OwedNothing},
-		"an operator's, half made":           {Record{Wanted: WantedRunning, Run: half}, OwedNothing},
-		"an operator's that is to end":       {Record{Wanted: WantedRunning, Run: made, Ending: &Ending{}}, OwedDown},
-		"registered":                         {Record{Wanted: WantedStopped, VMM: vmm(boot)}, OwedNothing},
-		"registered, to run":                 {Record{Wanted: WantedRunning, VMM: vmm(boot)}, OwedUp},
-		"half made":                          {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: half}, OwedUp},
-		"running":                            {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: made}, OwedNothing},
-		"running, to end":                    {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: made, Ending: &Ending{}}, OwedDown},
-		"registered before the boot":         {Record{Wanted: WantedStopped, VMM: vmm(earlier)}, OwedLost},
-		"to run before the boot":             {Record{Wanted: WantedRunning, VMM: vmm(earlier)}, OwedLost},
-		"running before the boot":            {Record{Wanted: WantedRunning, VMM: vmm(earlier), Run: made}, OwedLost},
-		"running before the boot, to end":    {Record{Wanted: WantedRunning, VMM: vmm(earlier), Run: made, Ending: &Ending{}}, OwedDown},
-		"an operator's of before the boot":   {Record{Wanted: WantedRunning, Run: made}, OwedNothing},
-		"half made, which none is to run":    {Record{Wanted: WantedStopped, VMM: vmm(boot), Run: half}, OwedNothing},
-		"half made before the boot, and not": {Record{Wanted: WantedStopped, VMM: vmm(earlier), Run: half}, OwedLost},
+		"an operator's that is to run":       {Record{Wanted: WantedRunning}, PendingNothing},
+		"an operator's, half made":           {Record{Wanted: WantedRunning, Run: half}, PendingNothing},
+		"an operator's that is to end":       {Record{Wanted: WantedRunning, Run: made, Ending: &Ending{}}, PendingDown},
+		"registered":                         {Record{Wanted: WantedStopped, VMM: vmm(boot)}, PendingNothing},
+		"registered, to run":                 {Record{Wanted: WantedRunning, VMM: vmm(boot)}, PendingUp},
+		"half made":                          {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: half}, PendingUp},
+		"running":                            {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: made}, PendingNothing},
+		"running, to end":                    {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: made, Ending: &Ending{}}, PendingDown},
+		"registered before the boot":         {Record{Wanted: WantedStopped, VMM: vmm(earlier)}, PendingLost},
+		"to run before the boot":             {Record{Wanted: WantedRunning, VMM: vmm(earlier)}, PendingLost},
+		"running before the boot":            {Record{Wanted: WantedRunning, VMM: vmm(earlier), Run: made}, PendingLost},
+		"running before the boot, to end":    {Record{Wanted: WantedRunning, VMM: vmm(earlier), Run: made, Ending: &Ending{}}, PendingDown},
+		"an operator's of before the boot":   {Record{Wanted: WantedRunning, Run: made}, PendingNothing},
+		"half made, which none is to run":    {Record{Wanted: WantedStopped, VMM: vmm(boot), Run: half}, PendingNothing},
+		"half made before the boot, and not": {Record{Wanted: WantedStopped, VMM: vmm(earlier), Run: half}, PendingLost},
 	} {
-		if got := c.record.Owed(boot); got != c.want {
+		if got := c.record.Pending(boot); got != c.want {
 			t.Errorf("%s: %q is owed, want %q", name, got, c.want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestARunThatCannotBeGoneOnWith(t *testing.T) {
 		t.Errorf("an operator's: %v, %q", err, told(t, d, next.Run, mine.Run))
 	}
 	_, _, err = broken(theirs).decide(t, c, operationtest.Book(t, kept(t, theirs)...), EnsureRequest{Wanted: oneNIC()})
-	if unmade, ok := errors.AsType[*UnmadeError](err); !ok || unmade.Name != theirs.Name {
+	if incomplete, ok := errors.AsType[*IncompleteBuildError](err); !ok || incomplete.Name != theirs.Name {
 		t.Errorf("the control plane's: %v", err)
 	}
 	here := prepared().bring(c, theirs, atBooted)

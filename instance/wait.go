@@ -19,7 +19,7 @@ func Goals() []State { return []State{Running, Stopped, Failed, Absent} }
 // Wait waits until each of the instances is as wanted, one of Goals: stopped is
 // also a machine that has ended and whose zone is still there; absent is also
 // what is not recorded. It gives them as they are then. Errors: *NotFoundError;
-// a *HopelessError as soon as one will not come to it; the context's, with those
+// a *GoalUnreachableError as soon as one will not come to it; the context's, with those
 // that are not there yet.
 func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, goal State) ([]Instance, error) {
 	wanted, err := awaitedIDs(ctx, s, env, refs, goal)
@@ -134,25 +134,25 @@ func checkReachable(ctx context.Context, env operation.Env, i Instance, goal Sta
 			return nil
 		}
 	}
-	return &HopelessError{Name: i.Name, Status: i.Status, Goal: goal}
+	return &GoalUnreachableError{Name: i.Name, Status: i.Status, Goal: goal}
 }
 
-// HopelessError is a state that an instance will not come to.
-type HopelessError struct {
+// GoalUnreachableError is a state that an instance will not come to.
+type GoalUnreachableError struct {
 	Name   string
 	Status Status
 	Goal   State
 }
 
 // Error says how it is instead.
-func (e *HopelessError) Error() string {
+func (e *GoalUnreachableError) Error() string {
 	return fmt.Sprintf("instance %q will not be %s: it is %s", e.Name, e.Goal, e.Status)
 }
 
-func (*HopelessError) Kind() fault.Kind { return fault.Failed }
+func (*GoalUnreachableError) Kind() fault.Kind { return fault.Failed }
 
 // Hint says what builds it anew.
-func (e *HopelessError) Hint() string {
+func (e *GoalUnreachableError) Hint() string {
 	if e.Status.Reason == ReasonDeleted {
 		return ""
 	}

@@ -51,9 +51,9 @@ func (s Settings) Watch(ctx context.Context, env operation.Env, pick func(Record
 	return w.run(ctx)
 }
 
-// Picked takes the instances that are named, of no names every one (nil).
+// Selector takes the instances that are named, of no names every one (nil).
 // Errors: *NotFoundError.
-func (s Settings) Picked(view ledger.View, refs []string) (func(Record) bool, error) {
+func (s Settings) Selector(view ledger.View, refs []string) (func(Record) bool, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}

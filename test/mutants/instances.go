@@ -66,12 +66,12 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "a service in any state but disabled is enabled",
-			Plant: []Patch{{"instance/seen.go", "p.enabled = state == smf.Online || ", "p.enabled = MUTANT && state != smf.Disabled || state == smf.Online || "}},
+			Plant: []Patch{{"instance/observed.go", "p.enabled = state == smf.Online || ", "p.enabled = MUTANT && state != smf.Disabled || state == smf.Online || "}},
 			Found: unit("instance", "TestWhatIsNotYetSoIsWaitedFor", "a_service_that_has_no_state"),
 		},
 		{
 			Name:  "a zone on its way up that nobody can look into is refused",
-			Plant: []Patch{{"instance/resume.go", "return s.seen.unseen() && !s.run.Ensured && !s.step }", "return s.seen.unseen() && !s.run.Ensured && !s.step && !MUTANT }"}},
+			Plant: []Patch{{"instance/resume.go", "return s.seen.uninspected() && !s.run.Ensured && !s.step }", "return s.seen.uninspected() && !s.run.Ensured && !s.step && !MUTANT }"}},
 			Found: unit("commands", "TestAZoneThatNeverAnswersIsBuiltAnew", "exit 8"),
 		},
 		{

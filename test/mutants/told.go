@@ -89,7 +89,7 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name: "a question to Propolis has no end",
 			Plant: []Patch{{
-				"instance/seen.go",
+				"instance/observed.go",
 				"func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {\n\tctx, release := context.WithTimeout(ctx, askTimeout)",
 				"func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {\n\tlimit := askTimeout; if MUTANT { limit = 24*time.Hour }\n\tctx, release := context.WithTimeout(ctx, limit)",
 			}},

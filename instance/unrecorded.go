@@ -17,13 +17,13 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// A stranger is a zone of ours that no record names: the ledger was lost, or
+// An unrecorded zone is a zone of ours that no record names: the ledger was lost, or
 // another tool has made it. Whoever chooses addresses, MACs and disks takes it into
-// account, and Adopt makes a record of it. One that does not run is a stranger by
+// account, and Adopt makes a record of it. One that does not run is an unrecorded zone by
 // its mark, and only while its instance is not recorded: else it is a remnant.
 
-// Stranger is such a zone, with what it says of itself.
-type Stranger struct {
+// Unrecorded is such a zone, with what it says of itself.
+type Unrecorded struct {
 	Zone   zone.Zone // without a state where only its dataset is left
 	Config zone.Config
 	ID     string // of the instance, from the zone's mark; empty: it has none
@@ -35,7 +35,7 @@ type Stranger struct {
 
 // rests says that it does not run: its machine has ended, and is made again by
 // what its marks say.
-func (s Stranger) rests() bool { return s.Zone.State != zone.Running }
+func (s Unrecorded) rests() bool { return s.Zone.State != zone.Running }
 
 // Adoptable says whether a zone of which the ledger knows nothing is one that
 // Adopt may take over: it is ours, it runs, and it is no base zone.
@@ -53,7 +53,7 @@ func attrsOf(c zone.Config) map[string]string {
 
 // unrecordedZones lists those on the sled, by the names of their zones. The records
 // of the others are asked for one by one: most zones say whose they are.
-func unrecordedZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Stranger, error) {
+func unrecordedZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
 	zones, err := inv.Zones()
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func unrecordedZones(names sled.Prefixes, view ledger.View, inv *inventory.Inven
 		}
 		config, _ := inv.Config(z.Name)
 		attrs := attrsOf(config)
-		one := Stranger{Zone: z, Config: config, Name: attrs[nameAttr]}
+		one := Unrecorded{Zone: z, Config: config, Name: attrs[nameAttr]}
 		if id, err := uuid.Parse(attrs[sled.AttrInstance]); err == nil {
 			one.ID = id.String()
 			r, known, err := Load(view, one.ID)
@@ -89,7 +89,7 @@ func unrecordedZones(names sled.Prefixes, view ledger.View, inv *inventory.Inven
 			found = append(found, one)
 		}
 	}
-	slices.SortFunc(found, func(a, b Stranger) int { return strings.Compare(a.Zone.Name, b.Zone.Name) })
+	slices.SortFunc(found, func(a, b Unrecorded) int { return strings.Compare(a.Zone.Name, b.Zone.Name) })
 	return found, nil
 }
 
@@ -112,9 +112,9 @@ func zonesOf(view ledger.View) (map[string]bool, error) {
 }
 
 // restingZones lists those that do not run.
-func restingZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Stranger, error) {
-	var found []Stranger
-	add := func(one Stranger, home zfs.Dataset) error {
+func restingZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
+	var found []Unrecorded
+	add := func(one Unrecorded, home zfs.Dataset) error {
 		_, known, err := Load(view, one.ID)
 		if err != nil || known {
 			return err
@@ -135,7 +135,7 @@ func restingZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventor
 		}
 		config, _ := inv.Config(z.Name)
 		home, _ := homeOf(inv, z.Path)
-		if err := add(Stranger{Zone: z, Config: config, ID: claim.Instance.String(), Name: attrsOf(config)[nameAttr]}, home); err != nil {
+		if err := add(Unrecorded{Zone: z, Config: config, ID: claim.Instance.String(), Name: attrsOf(config)[nameAttr]}, home); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +145,7 @@ func restingZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventor
 		if _, zoned := inv.Zone(nameOfHome(d)); !ours || zoned {
 			continue
 		}
-		if err := add(Stranger{Zone: zone.Zone{Name: nameOfHome(d), Path: d.Mountpoint}, ID: id.String()}, d); err != nil {
+		if err := add(Unrecorded{Zone: zone.Zone{Name: nameOfHome(d), Path: d.Mountpoint}, ID: id.String()}, d); err != nil {
 			return nil, err
 		}
 	}
@@ -153,13 +153,13 @@ func restingZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventor
 }
 
 // has says whether one of its VNICs is called so, or has, or had, this MAC.
-func (s Stranger) has(link, mac string) bool {
+func (s Unrecorded) has(link, mac string) bool {
 	return slices.ContainsFunc(s.Config.Nets, func(n zone.Net) bool { return n.Physical == link }) && link != "" ||
 		mac != "" && s.noted && (s.memo.Control == mac || slices.ContainsFunc(s.memo.NICs, func(n NIC) bool { return n.MAC == mac }))
 }
 
 // address is the one that its zone says that it has.
-func (s Stranger) address() netip.Addr {
+func (s Unrecorded) address() netip.Addr {
 	if s.noted {
 		return s.memo.Address.Prefix.Addr()
 	}
@@ -171,7 +171,7 @@ func (s Stranger) address() netip.Addr {
 }
 
 // writes says whether it may write to a disk.
-func (s Stranger) writes(d Disk) bool {
+func (s Unrecorded) writes(d Disk) bool {
 	if s.noted {
 		return slices.Contains(s.memo.Disks, Disk{Path: d.Path})
 	}

@@ -9,25 +9,25 @@ import (
 	"github.com/sledctl/sledctl/reservoir"
 )
 
-// NoRoomError is memory that the VMM reservoir does not have: Propolis takes a
+// InsufficientMemoryError is memory that the VMM reservoir does not have: Propolis takes a
 // guest's memory from it when the VM is made, which would fail.
-type NoRoomError struct {
+type InsufficientMemoryError struct {
 	Memory uint64
 	State  reservoir.State
 }
 
 // Error shows what there is.
-func (e *NoRoomError) Error() string {
+func (e *InsufficientMemoryError) Error() string {
 	return fmt.Sprintf("memory is %d MiB, and of the VMM reservoir's %d MiB %d MiB are free", e.Memory>>20, e.State.Size()>>20, e.State.Free>>20)
 }
 
-func (*NoRoomError) Kind() fault.Kind { return fault.Refused }
+func (*InsufficientMemoryError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap says that it is refused.
-func (e *NoRoomError) Unwrap() error { return host.ErrRefused }
+func (e *InsufficientMemoryError) Unwrap() error { return host.ErrRefused }
 
 // Hint says what would make room.
-func (e *NoRoomError) Hint() string {
+func (e *InsufficientMemoryError) Hint() string {
 	return "stop another instance, ask for less memory, or give the reservoir more: instance.reservoir, then sledctl bootstrap"
 }
 
@@ -51,7 +51,7 @@ func fits(spec Spec, room *reservoir.State, old Record, booted bool) error {
 		free += old.Spec.Memory
 	}
 	if spec.Memory > free {
-		return &NoRoomError{Memory: spec.Memory, State: *room}
+		return &InsufficientMemoryError{Memory: spec.Memory, State: *room}
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ import (
 // ErrNoPool is a sled without a place for zones: it needs bootstrap.
 var ErrNoPool = fault.New(fault.Refused, "no pool is prepared for zones")
 
-// Seen is what an operation on one instance looked at.
-type Seen struct {
+// Observed is what an operation on one instance looked at.
+type Observed struct {
 	Inv  *inventory.Inventory
 	Boot string // which boot of the sled this is
 	// Disks says of each file that the instance may use as a disk whether it
@@ -84,17 +84,17 @@ const askTimeout = time.Second
 // Look sees what a change of the instance may need: zones and their
 // configurations, links, pools and datasets, the files named as disks, and, if
 // its zone runs, what is inside.
-func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk, boot string) (Seen, error) {
-	seen := Seen{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
+func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk, boot string) (Observed, error) {
+	seen := Observed{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
 	seen.Inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
 		Roots: datasetRoots(disks), User: []string{sled.PropertyInstance, sled.PropertySpec, sled.PropertyBase},
 	})
 	if err := seen.Inv.Know(inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
-		return Seen{}, err
+		return Observed{}, err
 	}
 	if err := answers(r, seen.Inv); err != nil {
-		return Seen{}, err
+		return Observed{}, err
 	}
 	for _, file := range []string{s.Propolis.Binary, s.Propolis.Bootrom} {
 		info, err := h.Files().Stat(file)
@@ -180,7 +180,7 @@ func datasetRoots(disks []Disk) func([]zfs.Pool) []string {
 	}
 }
 
-func lookInside(ctx context.Context, b blueprint, h host.Host, r Record, seen *Seen) error {
+func lookInside(ctx context.Context, b blueprint, h host.Host, r Record, seen *Observed) error {
 	z, there := seen.Inv.Zone(r.Run.Zone)
 	if !there {
 		return nil
@@ -256,7 +256,7 @@ func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {
 }
 
 // progressOf compares what was seen with what the record says shall be.
-func progressOf(b blueprint, r Record, seen Seen) progress {
+func progressOf(b blueprint, r Record, seen Observed) progress {
 	p := progress{vnics: map[string]bool{}, wide: linkHasMTU(b, *r.Run, seen.Inv)}
 	p.compareLinks(packagingOf(b, *r.Run), *r.Run, seen)
 	p.compareZone(b, r, seen)
@@ -267,7 +267,7 @@ func progressOf(b blueprint, r Record, seen Seen) progress {
 	return p
 }
 
-func (p *progress) compareLinks(k packing, run Run, seen Seen) {
+func (p *progress) compareLinks(k packing, run Run, seen Observed) {
 	for _, v := range run.vnics() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
@@ -277,7 +277,7 @@ func (p *progress) compareLinks(k packing, run Run, seen Seen) {
 	}
 }
 
-func (p *progress) compareZone(b blueprint, r Record, seen Seen) {
+func (p *progress) compareZone(b blueprint, r Record, seen Observed) {
 	run := *r.Run
 	d, ok := seen.Inv.Dataset(run.Dataset)
 	p.dataset = ok && d.User[sled.PropertyInstance].Value == r.ID && d.User[sled.PropertyInstance].Source == "local"
@@ -293,7 +293,7 @@ func (p *progress) compareZone(b blueprint, r Record, seen Seen) {
 	p.noted = memoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == memoOf(r)
 }
 
-func (p *progress) compareAddress(b blueprint, r Record, seen Seen) {
+func (p *progress) compareAddress(b blueprint, r Record, seen Observed) {
 	for _, a := range seen.Inside.Addresses {
 		switch a.Object {
 		case r.Run.Control.Name + "/ll":
@@ -314,7 +314,7 @@ func isRoutable(a ipadm.Address) bool {
 	return a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast()
 }
 
-func (p *progress) comparePropolis(b blueprint, r Record, seen Seen) {
+func (p *progress) comparePropolis(b blueprint, r Record, seen Observed) {
 	p.settled = seen.Inside.Services[Milestone] == "online"
 	state := seen.Inside.Services[serviceFMRI(b, r)]
 	if serviceFMRI(b, r) == ByHand && seen.Inside.VM.Err == nil {

@@ -26,7 +26,7 @@ import (
 
 // sighted is what is seen of a record's instance while it runs, by a sledctl
 // whose ledger does not know it.
-func sighted(t operationtest.T, c Settings, r Record) (*scene, sighting) {
+func sighted(t operationtest.T, c Settings, r Record) (*scene, inspection) {
 	here := prepared().bring(c, r, atRunning)
 	for i := range here.Datasets {
 		if here.Datasets[i].Name == r.Run.Dataset {
@@ -38,9 +38,9 @@ func sighted(t operationtest.T, c Settings, r Record) (*scene, sighting) {
 		t.Fatal(err)
 	}
 	config := here.Configs[r.Run.Zone]
-	return here, sighting{
-		Stranger: Stranger{Zone: *here.zone(r.Run.Zone), Config: config, ID: attrsOf(config)[sled.AttrInstance], Name: attrsOf(config)[nameAttr]},
-		inv:      here.look().Inv, boot: thisBoot, services: map[string]string{serviceFMRI(c.blueprint(), r): smf.Online},
+	return here, inspection{
+		Unrecorded: Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: attrsOf(config)[sled.AttrInstance], Name: attrsOf(config)[nameAttr]},
+		inv:        here.look().Inv, boot: thisBoot, services: map[string]string{serviceFMRI(c.blueprint(), r): smf.Online},
 		control: ipadm.Address{Object: addressObject(c.blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
 		machine: propolis.Description{
 			Instance: propolis.Instance{Properties: asked.Properties, State: "Running"}, Spec: asked.Init.Spec,
@@ -113,25 +113,33 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
-	plain := func(s *sighting) {
+	plain := func(s *inspection) {
 		s.ID, s.Name, s.Config.Attrs = "", "", nil
 	}
 	for name, s := range map[string]struct {
-		change func(*sighting)
+		change func(*inspection)
 		want   func(*Record)
 	}{
-		"the same":                     {func(*sighting) {}, func(*Record) {}},
+		"the same":                     {func(*inspection) {}, func(*Record) {}},
 		"without attributes":           {plain, func(r *Record) { r.Run.Foreign = true }},
-		"called as no instance can be": {func(s *sighting) { s.Name, s.machine.Properties.Name = "", "My VM" }, func(r *Record) { r.Name, r.Run.Foreign = "vm-"+r.ID, true }},
-		"called by its Propolis alone": {func(s *sighting) { s.Name = "" }, func(*Record) {}},
-		"with a route of its own":      {func(s *sighting) { plain(s); s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.77.0.9"}} }, func(r *Record) { r.Run.Foreign = true; r.Spec.Address.Gateway = netip.MustParseAddr("10.77.0.9") }},
-		"with a route to elsewhere":    {func(s *sighting) { plain(s); s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.99.0.9"}} }, func(r *Record) { r.Run.Foreign = true }},
-		"by dhcp, on an object of its own": {func(s *sighting) { s.control.Type, s.control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron" }, func(r *Record) {
+		"called as no instance can be": {func(s *inspection) { s.Name, s.machine.Properties.Name = "", "My VM" }, func(r *Record) { r.Name, r.Run.Foreign = "vm-"+r.ID, true }},
+		"called by its Propolis alone": {func(s *inspection) { s.Name = "" }, func(*Record) {}},
+		"with a route of its own": {func(s *inspection) {
+			plain(s)
+			s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.77.0.9"}}
+		}, func(r *Record) { r.Run.Foreign = true; r.Spec.Address.Gateway = netip.MustParseAddr("10.77.0.9") }},
+		"with a route to elsewhere": {func(s *inspection) {
+			plain(s)
+			s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.99.0.9"}}
+		}, func(r *Record) { r.Run.Foreign = true }},
+		"by dhcp, on an object of its own": {func(s *inspection) { s.control.Type, s.control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron" }, func(r *Record) {
 			r.Spec.Address, r.Run.Object, r.Run.Foreign = Address{Mode: DHCP}, r.Run.Control.Name+"/omicron", true
 		}},
-		"of the sled agent, in ours": {func(s *sighting) { s.services = map[string]string{packaging.Service: "online"} }, func(r *Record) { r.Run.Service = packaging.Service }},
-		"started by hand":            {func(s *sighting) { s.services = nil }, func(r *Record) { r.Run.Service = ByHand }},
-		"installed and not cloned":   {func(s *sighting) { s.inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" }) }, func(r *Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
+		"of the sled agent, in ours": {func(s *inspection) { s.services = map[string]string{packaging.Service: "online"} }, func(r *Record) { r.Run.Service = packaging.Service }},
+		"started by hand":            {func(s *inspection) { s.services = nil }, func(r *Record) { r.Run.Service = ByHand }},
+		"installed and not cloned": {func(s *inspection) {
+			s.inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" })
+		}, func(r *Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
@@ -168,12 +176,14 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 	w.Disks = []Disk{{Path: "/data/a"}}
 	r := made(t, c, w)
 	other := made(t, c, Wanted{Ref: "web2", NICs: []NIC{{}}, Disks: []Disk{{Path: "/data/b"}}}, kept(t, r)...)
-	component := func(key string, value spec.Component) func(*sighting) {
-		return func(s *sighting) {
+	component := func(key string, value spec.Component) func(*inspection) {
+		return func(s *inspection) {
 			s.machine.Spec.Components[key] = value
 		}
 	}
-	with := func(change func(*scene)) func(*sighting) { return func(s *sighting) { s.inv = here(t, c, r, change) } }
+	with := func(change func(*scene)) func(*inspection) {
+		return func(s *inspection) { s.inv = here(t, c, r, change) }
+	}
 	taken := func(change func(*Record)) []ledger.Fact {
 		o := other
 		run := *o.Run
@@ -182,27 +192,27 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 		return kept(t, o)
 	}
 	for name, s := range map[string]struct {
-		change func(*sighting)
+		change func(*inspection)
 		facts  []ledger.Fact
 		says   string
 	}{
 		"a disk of Crucible":    {component("disk0-backend", spec.CrucibleStorage{}), nil, "is a crucible_storage_backend"},
 		"a disk in the spec":    {component("disk0-backend", spec.BlobStorage{}), nil, "is a blob_storage_backend"},
-		"a disk of nothing":     {func(s *sighting) { delete(s.machine.Spec.Components, "disk0-backend") }, nil, "no component disk0-backend"},
+		"a disk of nothing":     {func(s *inspection) { delete(s.machine.Spec.Components, "disk0-backend") }, nil, "no component disk0-backend"},
 		"a NIC of nothing":      {with(func(x *scene) { x.dropLink(r.Run.Guests[0].Name) }), nil, "no VNIC of the sled"},
 		"a port of a switch":    {with(func(x *scene) { x.Links[len(x.Links)-2].Class = "misc" }), nil, "no VNIC of the sled"},
-		"an address of no VNIC": {func(s *sighting) { s.control.Object = "net0/v4" }, nil, "which is no VNIC"},
-		"a zonepath of nothing": {func(s *sighting) { s.Zone.Path = "/elsewhere" }, nil, "no dataset is mounted"},
-		"marked as another":     {func(s *sighting) { s.ID = otherID }, nil, "marked as instance " + otherID},
+		"an address of no VNIC": {func(s *inspection) { s.control.Object = "net0/v4" }, nil, "which is no VNIC"},
+		"a zonepath of nothing": {func(s *inspection) { s.Zone.Path = "/elsewhere" }, nil, "no dataset is mounted"},
+		"marked as another":     {func(s *inspection) { s.ID = otherID }, nil, "marked as instance " + otherID},
 		"in a dataset of another": {with(func(x *scene) {
 			x.Datasets[3].User[sled.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 		}), nil, "marked as instance " + otherID},
-		"more CPUs than there can be": {func(s *sighting) { s.machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
-		"another's name":              {func(*sighting) {}, taken(func(o *Record) { o.Name = "web1" }), "the name"},
-		"another's address":           {func(*sighting) {}, taken(func(o *Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
-		"another's MAC":               {func(*sighting) {}, taken(func(o *Record) { o.Control = r.Control }), "MAC"},
-		"another's disk":              {func(*sighting) {}, taken(func(o *Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
-		"another's VNIC":              {func(*sighting) {}, taken(func(o *Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
+		"more CPUs than there can be": {func(s *inspection) { s.machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
+		"another's name":              {func(*inspection) {}, taken(func(o *Record) { o.Name = "web1" }), "the name"},
+		"another's address":           {func(*inspection) {}, taken(func(o *Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
+		"another's MAC":               {func(*inspection) {}, taken(func(o *Record) { o.Control = r.Control }), "MAC"},
+		"another's disk":              {func(*inspection) {}, taken(func(o *Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
+		"another's VNIC":              {func(*inspection) {}, taken(func(o *Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
@@ -211,7 +221,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), s.says) || len(d.After) > 0 {
 				t.Errorf("%v; adopted: %+v", err, got)
 			}
-			if unfit, ok := errors.AsType[*UnfitError](err); ok != (s.facts == nil) {
+			if unfit, ok := errors.AsType[*NotAdoptableError](err); ok != (s.facts == nil) {
 				t.Errorf("%v: %v", unfit, err)
 			}
 		})
@@ -280,7 +290,7 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 	}
 }
 
-// What a stranger has is as taken as what is recorded, and it is never made
+// What an unrecorded zone has is as taken as what is recorded, and it is never made
 // once more.
 func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
 	c := settings()

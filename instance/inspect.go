@@ -26,9 +26,9 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// sighting is all that can be seen of a stranger: what a record is made from.
-type sighting struct {
-	Stranger
+// inspection is all that can be seen of an unrecorded zone: what a record is made from.
+type inspection struct {
+	Unrecorded
 	inv      *inventory.Inventory
 	boot     string
 	services map[string]string
@@ -37,57 +37,57 @@ type sighting struct {
 	machine  propolis.Description
 }
 
-// UnfitError is a stranger that cannot be adopted.
-type UnfitError struct {
+// NotAdoptableError is an unrecorded zone that cannot be adopted.
+type NotAdoptableError struct {
 	Zone, Reason string
 	Rests        bool // it does not run
 }
 
 // Error says why.
-func (e *UnfitError) Error() string {
+func (e *NotAdoptableError) Error() string {
 	return fmt.Sprintf("zone %s cannot be adopted: %s", e.Zone, e.Reason)
 }
 
-func (*UnfitError) Kind() fault.Kind { return fault.Conflict }
+func (*NotAdoptableError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says how it is got rid of.
-func (e *UnfitError) Hint() string {
+func (e *NotAdoptableError) Hint() string {
 	if e.Rests {
 		return "sledctl zone delete " + e.Zone + " takes it away"
 	}
 	return "sledctl zone exec " + e.Zone + " -- svcs -x looks into it; sledctl zone delete " + e.Zone + " takes it away"
 }
 
-// inspect looks at a stranger from all sides.
-func inspect(ctx context.Context, b blueprint, h host.Host, stranger Stranger, boot string) (sighting, error) {
-	seen := sighting{Stranger: stranger, boot: boot}
+// inspect looks at an unrecorded zone from all sides.
+func inspect(ctx context.Context, b blueprint, h host.Host, found Unrecorded, boot string) (inspection, error) {
+	seen := inspection{Unrecorded: found, boot: boot}
 	seen.inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
 		User:  []string{sled.PropertyInstance, sled.PropertySpec},
 	})
 	err := seen.inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Datasets)
-	if err != nil || stranger.rests() {
+	if err != nil || found.rests() {
 		return seen, err
 	}
 	if err == nil {
-		seen.services, err = smf.States(ctx, h, stranger.Zone.Name)
+		seen.services, err = smf.States(ctx, h, found.Zone.Name)
 	}
 	var addresses []ipadm.Address
 	if err == nil {
-		addresses, err = ipadm.Addresses(ctx, h, stranger.Zone.Name)
+		addresses, err = ipadm.Addresses(ctx, h, found.Zone.Name)
 	}
 	if err == nil {
-		seen.routes, err = ipadm.Routes(ctx, h, stranger.Zone.Name)
+		seen.routes, err = ipadm.Routes(ctx, h, found.Zone.Name)
 	}
 	if err != nil {
-		return sighting{}, err
+		return inspection{}, err
 	}
 	return seen, seen.meet(ctx, h, addresses, b.Propolis.Port)
 }
 
 // meet finds the address on which its Propolis answers, and asks for its
 // machine.
-func (s *sighting) meet(ctx context.Context, h host.Host, addresses []ipadm.Address, port uint16) error {
+func (s *inspection) meet(ctx context.Context, h host.Host, addresses []ipadm.Address, port uint16) error {
 	silent := errors.New("no address of it is usable")
 	for _, a := range addresses {
 		ip := a.Address.Addr()
@@ -97,17 +97,17 @@ func (s *sighting) meet(ctx context.Context, h host.Host, addresses []ipadm.Addr
 		d, err := describe(ctx, h, netip.AddrPortFrom(ip, port))
 		switch {
 		case isNoInstance(err):
-			return &UnfitError{Zone: s.Zone.Name, Reason: "its Propolis has no machine"}
+			return &NotAdoptableError{Zone: s.Zone.Name, Reason: "its Propolis has no machine"}
 		case err != nil:
 			silent = err
 			continue
 		case d.Spec == nil:
-			return &UnfitError{Zone: s.Zone.Name, Reason: "its machine waits for a migration"}
+			return &NotAdoptableError{Zone: s.Zone.Name, Reason: "its machine waits for a migration"}
 		}
 		s.control, s.machine = a, d
 		return nil
 	}
-	return &UnfitError{Zone: s.Zone.Name, Reason: "its Propolis does not answer: " + silent.Error()}
+	return &NotAdoptableError{Zone: s.Zone.Name, Reason: "its Propolis does not answer: " + silent.Error()}
 }
 
 func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Description, error) {
@@ -118,13 +118,13 @@ func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Des
 
 // inspectedRecord is what the ledger would say, had it seen the zone be made. What the
 // zone says of itself counts where it agrees with what is there. It is pure.
-func inspectedRecord(b blueprint, seen sighting, name string, propolisID uuid.UUID) (Record, error) {
+func inspectedRecord(b blueprint, seen inspection, name string, propolisID uuid.UUID) (Record, error) {
 	r, err := inspectRun(b, seen, propolisID)
 	if err == nil {
 		err = r.Spec.validate()
 	}
 	if err != nil {
-		return Record{}, &UnfitError{Zone: seen.Zone.Name, Reason: err.Error()}
+		return Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error()}
 	}
 	r.Name = name
 	if specDifferences(b.Underlay, seen, r) != "" {
@@ -137,7 +137,7 @@ func inspectedRecord(b blueprint, seen sighting, name string, propolisID uuid.UU
 // adoptableAs keeps the machine of a record as it is, where sledctl would build
 // another from disks and NICs: its guest knows it so. What CPUID set it was asked
 // for cannot be seen, as a server that was asked for none fills one in.
-func adoptableAs(underlay netip.Prefix, seen sighting, r Record) Record {
+func adoptableAs(underlay netip.Prefix, seen inspection, r Record) Record {
 	machine := seen.machine.Spec.Clone()
 	machine.Board.CPUID = nil
 	as := r
@@ -149,7 +149,7 @@ func adoptableAs(underlay netip.Prefix, seen sighting, r Record) Record {
 }
 
 // inspectRun is the record but for what it is called.
-func inspectRun(b blueprint, seen sighting, propolisID uuid.UUID) (Record, error) {
+func inspectRun(b blueprint, seen inspection, propolisID uuid.UUID) (Record, error) {
 	id, err := seen.id()
 	if err != nil {
 		return Record{}, err
@@ -179,7 +179,7 @@ func inspectRun(b blueprint, seen sighting, propolisID uuid.UUID) (Record, error
 }
 
 // id is that of the machine, with which all that is marked must agree.
-func (s sighting) id() (string, error) {
+func (s inspection) id() (string, error) {
 	id, err := uuid.Parse(s.machine.Properties.ID)
 	if err != nil {
 		return "", fmt.Errorf("its machine has the id %q", s.machine.Properties.ID)
@@ -198,7 +198,7 @@ func (s sighting) id() (string, error) {
 }
 
 // home is the dataset of the zonepath.
-func (s sighting) home() (zfs.Dataset, bool) {
+func (s inspection) home() (zfs.Dataset, bool) {
 	datasets, _ := s.inv.Datasets()
 	i := slices.IndexFunc(datasets, func(d zfs.Dataset) bool {
 		return d.Type == zfs.TypeFilesystem && d.Mountpoint == s.Zone.Path && d.Mounted
@@ -211,7 +211,7 @@ func (s sighting) home() (zfs.Dataset, bool) {
 
 // base is the zone that it was cloned from, and that zone's dataset: the one in
 // which the origin of what lies in it lies. A zone that was installed has none.
-func (s sighting) base(home zfs.Dataset) (zoneName, dataset string) {
+func (s inspection) base(home zfs.Dataset) (zoneName, dataset string) {
 	zones, _ := s.inv.Zones()
 	for _, d := range s.inv.Below(home.Name) {
 		origin, _, cloned := strings.Cut(d.Origin, "@")
@@ -236,7 +236,7 @@ func vnicOf(l vnic.Link) VNIC { return VNIC{Name: l.Name, Over: l.Over, MAC: l.M
 
 // devices reads disks and NICs from the machine, in the order of their places
 // on the PCI bus, which is that in which they were asked for.
-func (s sighting) devices(r *Record) error {
+func (s inspection) devices(r *Record) error {
 	components := s.machine.Spec.Components
 	type placed struct {
 		at      spec.PCIPath
@@ -288,7 +288,7 @@ func linkOf(object string) string {
 
 // observedAddress is how its control interface got its address. Whether the default
 // route was asked for, or is the underlay's, only the zone can say.
-func observedAddress(b blueprint, seen sighting) Address {
+func observedAddress(b blueprint, seen inspection) Address {
 	if seen.control.Type != ipadm.Static {
 		return Address{Mode: seen.control.Type}
 	}
