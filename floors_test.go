@@ -61,6 +61,8 @@ func floors() map[string]room {
 
 		"storage": {floor: 3}, "network": {floor: 3}, "base": {floor: 3}, "instance": {floor: 3}, "nicsync": {floor: 3}, "memory": {floor: 3},
 
+		"instance/documents": {floor: 3, below: -1}, // above its parent: reads what asks for an instance
+
 		"operation":               {floor: 2},
 		"operation/operationtest": {imports: []string{"host", "ledger", "operation"}, by: []string{}}, // for tests
 
@@ -106,7 +108,7 @@ func libraries() map[string][]string {
 		"testing":                           {},
 		"github.com/stretchr/testify":       {},
 		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
-		"github.com/pelletier/go-toml":      {"config", "commands", "instance", "propolis/spec"},
+		"github.com/pelletier/go-toml":      {"config", "commands", "instance/documents", "propolis/spec"},
 	}
 }
 

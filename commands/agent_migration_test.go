@@ -162,7 +162,7 @@ func TestTheControlPlaneMovesAVM(t *testing.T) {
 			t.Error(got)
 		}
 		r.to.puts(400, "/vmms/"+r.next+"/state", `{"state":{"type":"running"}}`) // it would be there twice
-		if a := r.target.try("instance start " + r.instance); a.exit != 8 || !strings.Contains(a.errs, "is to arrive by migration "+r.migration) {
+		if a := r.target.try("instance start " + r.instance); a.exit != 8 || !strings.Contains(a.errs, "will arrive by migration "+r.migration) {
 			t.Errorf("started by hand: %+v", a)
 		}
 		r.from.puts(400, "/vmms/"+r.vm+"/state", `{"state":{"type":"migration_target","value":{"src_propolis_addr":"[::1]:1"}}}`)

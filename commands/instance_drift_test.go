@@ -25,27 +25,27 @@ func interferences(image bool) []interference {
 	const halt = "zoneadm -z Z halt"
 	propolis, object, rebooted := "svc:/site/sledctl/propolis-server:default", "C/control", "its Propolis does not run"
 	if image { // Propolis' own service starts it with the zone
-		propolis, object, rebooted = "svc:/system/illumos/propolis-server:default", "C/omicron6", "Propolis restarted and has lost its machine"
+		propolis, object, rebooted = "svc:/system/illumos/propolis-server:default", "C/omicron6", "Propolis restarted and lost the VM"
 	}
 	return []interference{
 		{name: "the zone is halted", lines: []string{halt}, state: "failed", reason: "its zone is installed, not running"},
 		{
 			name: "the zone is removed", lines: []string{halt, "zoneadm -z Z uninstall -F", "zonecfg -z Z delete -F"},
-			state: "absent", reason: "its zone Z was removed by someone else",
+			state: "absent", reason: "its zone Z was removed by another program",
 		},
 		{
 			name: "the zone's configuration is removed", lines: []string{halt, "zonecfg -z Z delete -F"},
-			state: "absent", reason: "its zone Z was removed by someone else",
+			state: "absent", reason: "its zone Z was removed by another program",
 		},
 		{name: "the zone is uninstalled", lines: []string{halt, "zoneadm -z Z uninstall -F"}, state: "failed", reason: "its zone is configured, not running"},
 		{name: "the zone is marked", lines: []string{halt, "zoneadm -z Z mark incomplete"}, state: "failed", reason: "its zone is incomplete, not running"},
 		{
 			name: "the running zone is configured otherwise", lines: []string{"zonecfg -z Z set autoboot=true ; remove device match=/dev/viona"},
-			state: "running", reason: "its zone was configured otherwise: autoboot, device", stays: true,
+			state: "running", reason: "its zone's configuration was changed: autoboot, device", stays: true,
 		},
 		{
 			name: "the halted zone is configured otherwise", lines: []string{halt, "zonecfg -z Z set limitpriv=\"default\""},
-			state: "failed", reason: "not running; its zone was configured otherwise: limitpriv",
+			state: "failed", reason: "not running; its zone's configuration was changed: limitpriv",
 		},
 		{
 			name: "a VNIC is deleted", lines: []string{halt, "dladm delete-vnic G"},
@@ -61,11 +61,11 @@ func interferences(image bool) []interference {
 		},
 		{
 			name: "Propolis is restarted", lines: []string{"svcadm -z Z restart " + propolis},
-			state: "failed", reason: "Propolis restarted and has lost its machine",
+			state: "failed", reason: "Propolis restarted and lost the VM",
 		},
 		{name: "Propolis is switched off", lines: []string{"svcadm -z Z disable " + propolis}, state: "failed", reason: "its Propolis does not run"},
 		{name: "the zone is rebooted", lines: []string{"zoneadm -z Z reboot"}, state: "failed", reason: rebooted},
-		{name: "the address is deleted", lines: []string{"zlogin Z ipadm delete-addr " + object}, state: "unknown", reason: "its address is gone", stays: true},
+		{name: "the address is deleted", lines: []string{"zlogin Z ipadm delete-addr " + object}, state: "unknown", reason: "its address or the route to it is missing", stays: true},
 	}
 }
 

@@ -37,7 +37,7 @@ func TestAnAddressThatAnotherHostHas(t *testing.T) {
 	if a.exit != 0 || a.out != "web1\trunning\t127.77.0.4/16\n" {
 		t.Fatalf("exit %d: %s%s", a.exit, a.out, a.errs)
 	}
-	for _, said := range []string{"another host has 127.77.0.2", "another host has 127.77.0.3"} {
+	for _, said := range []string{"another host already uses 127.77.0.2", "another host already uses 127.77.0.3"} {
 		if !strings.Contains(a.errs, said) {
 			t.Errorf("%q is not told: %s", said, a.errs)
 		}
@@ -65,7 +65,7 @@ func TestEveryAddressIsAnotherHosts(t *testing.T) {
 	s.neighbour(all...)
 	before := s.world()
 	a := s.try("instance ensure web1")
-	if a.exit != 1 || strings.Count(a.errs, "another host has") != 9 { // 8 others are tried, and the hint
+	if a.exit != 1 || strings.Count(a.errs, "another host already uses") != 8 || !strings.Contains(a.errs, "another host has this address") {
 		t.Errorf("exit %d: %s", a.exit, a.errs)
 	}
 	s.same(before, "after nothing could be made")

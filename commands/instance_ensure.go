@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/instance/documents"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/terminal"
@@ -140,7 +141,7 @@ func described(streams *terminal.Streams, f specFlags) (instance.Wanted, error) 
 	if err != nil {
 		return instance.Wanted{}, err
 	}
-	below, err := instance.ParseDocument(data, terminal.ParseSize)
+	below, err := documents.ParseDocument(data, terminal.ParseSize)
 	if err != nil {
 		return instance.Wanted{}, documentError(f.file, err)
 	}
@@ -251,7 +252,7 @@ func parseMachine(data []byte, file string, o spec.ParseOptions, on spec.Server)
 
 // documentError names the file, and the nearest key for an unknown one.
 func documentError(name string, err error) error {
-	d, ok := errors.AsType[*instance.DocumentError](err)
+	d, ok := errors.AsType[*documents.DocumentError](err)
 	if !ok {
 		return fmt.Errorf("%s: %w", name, err)
 	}

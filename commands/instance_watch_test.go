@@ -79,7 +79,7 @@ func TestEachChangeOfAnInstanceIsPrinted(t *testing.T) {
 		s.run("instance ensure web1")
 		is("again", "web1\trunning\t-\n")
 		s.crash("web1")
-		is("its server has died", "web1\trunning\tPropolis cannot be reached: unexpected EOF\nweb1\tfailed\tPropolis restarted and has lost its machine\n")
+		is("its server has died", "web1\trunning\tPropolis cannot be reached: unexpected EOF\nweb1\tfailed\tPropolis restarted and lost the VM\n")
 		s.run("instance ensure web1")
 		is("again", "web1\trunning\t-\n")
 		zone := strings.Fields(s.run("instance get web1 -H --columns zone"))[0]
@@ -160,7 +160,7 @@ func TestWaiting(t *testing.T) {
 		})
 		ends("instance wait web1 --for running", 0, func() { s.run("instance ensure web1") })
 		ends("instance wait web1 --for failed", 0, func() { s.crash("web1") })
-		if a := s.try("instance wait web1 --for running"); a.exit != 1 || !strings.Contains(a.errs, "lost its machine") || !strings.Contains(a.errs, "sledctl instance ensure web1") {
+		if a := s.try("instance wait web1 --for running"); a.exit != 1 || !strings.Contains(a.errs, "lost the VM") || !strings.Contains(a.errs, "sledctl instance ensure web1") {
 			t.Errorf("what has failed is waited for: exit %d %s", a.exit, a.errs)
 		}
 		s.run("instance ensure web1")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/instance/documents"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -44,12 +45,12 @@ stays: to run it again changes nothing.`,
 	return cmd
 }
 
-func importedList() terminal.List[instance.Imported] {
-	type column = terminal.Column[instance.Imported]
-	return terminal.List[instance.Imported]{Kind: "LedgerImport", Name: func(i instance.Imported) string { return i.Key }, Columns: []column{
-		{Name: "action", Value: func(i instance.Imported) string { return i.Action }, Whole: true},
-		{Name: "key", Value: func(i instance.Imported) string { return i.Key }, Whole: true},
-		{Name: "name", Value: func(i instance.Imported) string { return i.Name }},
+func importedList() terminal.List[documents.Imported] {
+	type column = terminal.Column[documents.Imported]
+	return terminal.List[documents.Imported]{Kind: "LedgerImport", Name: func(i documents.Imported) string { return i.Key }, Columns: []column{
+		{Name: "action", Value: func(i documents.Imported) string { return i.Action }, Whole: true},
+		{Name: "key", Value: func(i documents.Imported) string { return i.Key }, Whole: true},
+		{Name: "name", Value: func(i documents.Imported) string { return i.Name }},
 	}}
 }
 
@@ -81,13 +82,13 @@ func runLedgerImport(ctx context.Context, e *Env, o importOptions, name string) 
 	if err != nil {
 		return err
 	}
-	var taken instance.Import
+	var taken documents.Import
 	decide := func(view ledger.View) ([]ledger.Fact, error) {
 		if err := file.suits(view, o.foreign); err != nil {
 			return nil, err
 		}
 		var err error
-		taken, err = s.TakeBack(view, file.Facts, o.replace)
+		taken, err = documents.TakeBack(view, file.Facts, o.replace)
 		return taken.Facts, err
 	}
 	if o.dryRun {

@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/instance/documents"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/terminal"
 )
@@ -184,7 +185,7 @@ func ensureRemotely(ctx context.Context, e *Env, r remote, o ensureOptions) erro
 
 // agentDocument reads what an agent is sent.
 func (e *Env) agentDocument(data []byte) (instance.Wanted, error) {
-	w, err := instance.ParseSent(data, terminal.ParseSize)
+	w, err := documents.ParseSent(data, terminal.ParseSize)
 	if err != nil {
 		return w, documentError("the body", err)
 	}

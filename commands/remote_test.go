@@ -221,7 +221,7 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 		says   string
 	}{
 		`{"spec": "/etc/passwd"}`:                                       {400, `key \"spec\": want the spec itself`},
-		`{"spec": {}, "machine": {"file": "x", "text": ""}}`:            {400, `key \"machine\": want none beside a spec`},
+		`{"spec": {}, "machine": {"file": "x", "text": ""}}`:            {400, `key \"machine\": want none with a spec`},
 		`{"machine": {"txt": ""}}`:                                      {400, `key \"machine.txt\": unknown key`},
 		`{"spec": {"parts": 1}}`:                                        {400, "spec of the body"},
 		`{"nics": [{"over": "net0", "vlan": 7}], "spec": ` + sent + `}`: {200, `"name":"web1"`},

@@ -94,7 +94,7 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded
 		},
 	})
 	if differs := specDifferences(s.Underlay, seen, result); err == nil && env.Warn != nil && differs != "" {
-		env.Warn(fmt.Errorf("instance %q is another machine when it is built anew: %s", result.Name, differs))
+		env.Warn(fmt.Errorf("instance %q becomes another VM when it is rebuilt: %s", result.Name, differs))
 	}
 	if err == nil && env.Warn != nil && result.ID != "" && seen.rests() && result.Wanted == WantedStopped {
 		env.Warn(unsure(seen.Unrecorded, result))
@@ -150,18 +150,18 @@ func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment
 		twice := Difference{Field: "zone", Is: old.Runs()[0].Zone, Wanted: seen.Zone.Name}
 		return operation.Decision{}, old, &ConflictError{Name: old.Name, Differences: []Difference{twice}}
 	}
-	if err := unreserved(view, r); err != nil {
+	if err := Unreserved(view, r); err != nil {
 		return operation.Decision{}, Record{}, err
 	}
 	r.Generation, r.Updated, r.Protected = old.Generation+1, at.Now, old.Protected
 	var d operation.Decision
-	d.After, err = r.replaces(old)
+	d.After, err = r.Replaces(old)
 	d.After = append(d.After, back(view, r.ID)...)
 	return d, r, err
 }
 
-// unreserved refuses a record that would take what another instance has.
-func unreserved(view ledger.View, r Record) error {
+// Unreserved refuses a record that would take what another instance has.
+func Unreserved(view ledger.View, r Record) error {
 	for _, d := range r.Spec.Disks {
 		other, err := diskOwner(view, d)
 		if err != nil {
@@ -171,7 +171,7 @@ func unreserved(view ledger.View, r Record) error {
 			return &DiskTakenError{Path: d.Path, By: called(view, other)}
 		}
 	}
-	for _, key := range r.reserves() {
+	for _, key := range r.Reserves() {
 		other := owner(view, key)
 		if other == "" || other == r.ID {
 			continue

@@ -27,7 +27,10 @@ func Apart(ctx context.Context, fallback string, env operation.Env) error {
 		return err
 	}
 	err = book.Purge(ctx, spec.Exposes, func(view ledger.View) ([]ledger.Fact, error) {
-		inv := inventory.Look(ctx, env.Host, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools})
+		inv := inventory.Look(
+			ctx, env.Host,
+			inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools},
+		)
 		if err := inv.Know(inventory.Datasets); err != nil {
 			return nil, err
 		}
@@ -42,7 +45,7 @@ func Apart(ctx context.Context, fallback string, env operation.Env) error {
 		return facts, nil
 	})
 	if err != nil {
-		return fmt.Errorf("secrets of machines still stand in the state file: %w", err)
+		return fmt.Errorf("secrets of VMs are still in the ledger: %w", err)
 	}
 	return nil
 }
@@ -75,7 +78,9 @@ func exposed(view ledger.View) []string {
 
 // sealRecord writes the secrets of an instance into a file, and gives the facts that
 // have their digests.
-func sealRecord(ctx context.Context, fallback string, env operation.Env, view ledger.View, inv *inventory.Inventory, id string) ([]ledger.Fact, error) {
+func sealRecord(
+	ctx context.Context, fallback string, env operation.Env, view ledger.View, inv *inventory.Inventory, id string,
+) ([]ledger.Fact, error) {
 	r, known, err := Load(view, id)
 	if err != nil {
 		return nil, err

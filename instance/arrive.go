@@ -24,7 +24,7 @@ type NotArrivedError struct {
 
 // Error says where the machine is.
 func (e *NotArrivedError) Error() string {
-	text := fmt.Sprintf("instance %q has not arrived: its machine is where it was, at %s", e.Name, e.Migration.Source)
+	text := fmt.Sprintf("instance %q has not arrived: its VM is still at %s", e.Name, e.Migration.Source)
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
@@ -38,7 +38,7 @@ func (e *NotArrivedError) Unwrap() error { return e.Err }
 
 // Hint says where to go on.
 func (e *NotArrivedError) Hint() string {
-	return "on the source, sledctl instance migrate " + e.Name + " tries it again"
+	return "to retry, run on the source: sledctl instance migrate " + e.Name
 }
 
 // checkMigration says whether a verb on the way up may go on, as far as migrations go.
@@ -141,13 +141,13 @@ func spared(old, next Record, seen Observed, how removal) (bool, error) {
 	unseen := seen.Inside.Err != nil || vm.Err != nil && !isNoInstance(vm.Err)
 	switch at := whereArrived(old, seen); {
 	case at == onTheWay:
-		return false, &MigratingError{old.Name, *m, "its memory moves, and nothing calls it back"}
+		return false, &MigratingError{old.Name, *m, "its memory is moving, which cannot be cancelled"}
 	case at == atTarget && how.arrival != "":
 		return false, &MigratingError{old.Name, *m, "it has arrived"}
 	case at == atTarget:
 		return false, nil
 	case at == unclear && unseen:
-		return false, &MigratingError{old.Name, *m, "it cannot be told whether its machine runs here"}
+		return false, &MigratingError{old.Name, *m, "cannot determine whether its VM runs here"}
 	case next.ID != "" && !(at == atSource && next.Arrival() != nil): // the latter is cleared, to be made again
 		return false, &MigratingError{old.Name, *m, "it has not arrived: only delete ends that, and leaves it to its source"}
 	}

@@ -49,7 +49,8 @@ func addEvidence(s Settings, r Record, stages map[Stage][]plan.Action, seen Obse
 
 func bundleOf(step bundle.Take) plan.Action {
 	return plan.Action{
-		ID: step.Verb() + " " + step.Zone, Object: "bundle " + step.ID, Why: "of zone " + step.Zone + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
+		ID: step.Verb() + " " + step.Zone, Object: "bundle " + step.ID, Why: "of zone " + step.Zone + ", before it is removed",
+		Change: plan.Create, Courtesy: true, Step: step,
 	}
 }
 
@@ -62,10 +63,11 @@ func teardownWarnings(b blueprint, r Record, seen Observed) []error {
 // answers for it: it ends with its zone.
 func unasked(r Record, seen Observed) []error {
 	err := seen.Inside.VM.Err
-	if err == nil || r.Run == nil || !r.Run.Ensured || r.Migration != nil || isNoInstance(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) {
+	if err == nil || r.Run == nil || !r.Run.Ensured || r.Migration != nil ||
+		isNoInstance(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) {
 		return nil
 	}
-	return []error{fmt.Errorf("the machine of %s is not asked to stop, and ends with its zone: %w", r.Name, err)}
+	return []error{fmt.Errorf("did not ask the VM of %s to stop; it ends with its zone: %w", r.Name, err)}
 }
 
 // unkept says that there is no place for what a zone that goes could tell.
@@ -73,7 +75,7 @@ func unkept(b blueprint, r Record, seen Observed) []error {
 	if cause, _ := wentWrong(b, r, seen); cause == "" || seen.Nowhere == nil {
 		return nil
 	}
-	return []error{fmt.Errorf("nothing is kept of zone %s: %w", r.Run.Zone, seen.Nowhere)}
+	return []error{fmt.Errorf("could not keep a bundle of zone %s: %w", r.Run.Zone, seen.Nowhere)}
 }
 
 // wentWrong is why a bundle of a run's zone is worth its room; no cause: it is

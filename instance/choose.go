@@ -191,7 +191,10 @@ func (c chooser) checkAddress(a Address, self string) error {
 		return nil
 	}
 	if c.Underlay.IsValid() && !(c.usable(a.Prefix.Addr()) && a.Prefix.Bits() == c.Underlay.Bits()) {
-		return &InputError{Field: "address", Value: a.Prefix.String(), Want: fmt.Sprintf("a host's address within the underlay %s, with its prefix length", c.Underlay.Masked())}
+		return &InputError{
+			Field: "address", Value: a.Prefix.String(),
+			Want: fmt.Sprintf("a host's address within the underlay %s, with its prefix length", c.Underlay.Masked()),
+		}
 	}
 	return c.addressTaken(a.Prefix.Addr(), self)
 }
@@ -277,7 +280,7 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 	s.NICs, s.Disks = slices.Clone(s.NICs), slices.Clone(s.Disks)
 	for i := range s.Disks {
 		var err error
-		if s.Disks[i], err = s.Disks[i].normal(); err != nil {
+		if s.Disks[i], err = s.Disks[i].Normal(); err != nil {
 			return Spec{}, err
 		}
 		other, err := diskOwner(c.view, s.Disks[i])
@@ -294,7 +297,7 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 		}
 	}
 	for i := range s.NICs {
-		n, err := s.NICs[i].normal()
+		n, err := s.NICs[i].Normal()
 		if err != nil {
 			return Spec{}, err
 		}
@@ -307,7 +310,7 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 		}
 		s.NICs[i] = n
 	}
-	if err := s.validate(); err != nil {
+	if err := s.Validate(); err != nil {
 		return Spec{}, err
 	}
 	var err error
@@ -413,7 +416,8 @@ func (c chooser) vnicNames(guests int) []string {
 func (c chooser) valid(b Base) bool {
 	z, there := c.inv.Zone(b.Zone)
 	d, exists := c.inv.Dataset(b.Dataset)
-	return there && exists && !c.leaving["zone "+b.Zone] && z.State == zone.Installed && z.UUID == b.UUID && d.User[sled.PropertyBase].Value == b.Mark
+	return there && exists && !c.leaving["zone "+b.Zone] && z.State == zone.Installed &&
+		z.UUID == b.UUID && d.User[sled.PropertyBase].Value == b.Mark
 }
 
 // NoBaseError is a pool without a valid base zone: it needs base ensure.

@@ -237,7 +237,7 @@ func TestNoTwoInstancesGetTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, key := range append(r.reserves(), r.Run.Zone, r.Run.Dataset) {
+			for _, key := range append(r.Reserves(), r.Run.Zone, r.Run.Dataset) {
 				if owners[key] != "" {
 					t.Errorf("%s and %s both have %s", owners[key], r.Name, key)
 				}

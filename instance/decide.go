@@ -14,7 +14,9 @@ import (
 )
 
 // decide turns wanted, recorded and seen into a plan. It is pure.
-func decide(s Settings, view ledger.View, seen Observed, at operation.Moment, id string, c EnsureRequest) (operation.Decision, Record, error) {
+func decide(
+	s Settings, view ledger.View, seen Observed, at operation.Moment, id string, c EnsureRequest,
+) (operation.Decision, Record, error) {
 	old, known, err := Load(view, id)
 	if err != nil {
 		return operation.Decision{}, Record{}, err
@@ -105,7 +107,7 @@ type NotPreparedError struct{ What, Link string }
 
 // Error names the link.
 func (e *NotPreparedError) Error() string {
-	return fmt.Sprintf("the %s %s is not there", e.What, e.Link)
+	return fmt.Sprintf("the %s %s does not exist", e.What, e.Link)
 }
 
 func (*NotPreparedError) Kind() fault.Kind { return fault.Refused }
@@ -143,7 +145,7 @@ func checkBootrom(file string, size int64) error {
 
 // Error says what is wrong with it.
 func (e *BootromError) Error() string {
-	return fmt.Sprintf("the bootrom %s has %d bytes: a Propolis server dies of one that is not whole pages of 4096 bytes, at most %d", e.File, e.Size, maxBootrom)
+	return fmt.Sprintf("bootrom %s is %d bytes; it must be a multiple of 4096 and at most %d, or Propolis crashes", e.File, e.Size, maxBootrom)
 }
 
 func (*BootromError) Kind() fault.Kind { return fault.Refused }
@@ -350,7 +352,7 @@ type PrerequisiteError struct {
 
 // Error names the step that comes first.
 func (e *PrerequisiteError) Error() string {
-	return fmt.Sprintf("%s: %s is not there yet: %s comes first", e.Stage, e.Object, e.First)
+	return fmt.Sprintf("%s: %s does not exist yet: %s comes first", e.Stage, e.Object, e.First)
 }
 
 func (*PrerequisiteError) Kind() fault.Kind { return fault.NotFound }
@@ -371,7 +373,9 @@ func behind(clearing, actions []plan.Action) []plan.Action {
 
 // facts writes down the record: before the work with its names, after it
 // finished, or as it was.
-func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, at operation.Moment, c EnsureRequest) (operation.Decision, Record, error) {
+func facts(
+	view ledger.View, d operation.Decision, old, next Record, goOn bool, at operation.Moment, c EnsureRequest,
+) (operation.Decision, Record, error) {
 	finished := next
 	run := *next.Run
 	run.Reaped = false
@@ -397,9 +401,9 @@ func facts(view ledger.View, d operation.Decision, old, next Record, goOn bool, 
 		before.Migration = next.Migration // of a try that failed again
 	}
 	var errs [4]error
-	d.Before, errs[0] = next.replaces(old)
-	d.After, errs[1] = finished.replaces(next)
-	d.Undone, errs[2] = before.replaces(next)
+	d.Before, errs[0] = next.Replaces(old)
+	d.After, errs[1] = finished.Replaces(next)
+	d.Undone, errs[2] = before.Replaces(next)
 	errs[3] = keepSent(view, &d, next, before.ID == "", at)
 	return d, finished, errors.Join(errs[:]...)
 }

@@ -244,7 +244,7 @@ func TestWhatAnImageCannotDoIsRefused(t *testing.T) {
 		says     string
 	}{
 		"an IPv4 address":     {func(c *Settings) { c.Underlay = prefix("10.77.0.0/24"); c.Gateway = netip.Addr{} }, oneNIC(), nil, `address "10.77.0.1/24": want an IPv6 address`},
-		"no gateway":          {func(c *Settings) { c.Gateway = netip.Addr{} }, oneNIC(), nil, `address "fd00:1::1/64": want an IPv6 address as fd00::5/64 with a gateway`},
+		"no gateway":          {func(c *Settings) { c.Gateway = netip.Addr{} }, oneNIC(), nil, `address "fd00:1::1/64": want an IPv6 address, e.g. fd00::5/64, with a gateway`},
 		"another length":      {func(c *Settings) { c.Underlay = prefix("fd00:1::/48") }, oneNIC(), nil, `address "fd00:1::2/48": want`},
 		"DHCP":                {func(c *Settings) { c.Underlay = netip.Prefix{} }, oneNIC(), nil, `address "dhcp": want`},
 		"addrconf":            {func(*Settings) {}, Wanted{Ref: "web1", Address: &Address{Mode: Addrconf}}, nil, `address "addrconf": want`},
@@ -671,7 +671,7 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 		here.Datasets = append(here.Datasets, zfs.Dataset{Name: "rpool/zone/other", Type: "filesystem"},
 			zfs.Dataset{Name: old.Run.Dataset + "x", Type: "filesystem"}, zfs.Dataset{Name: baseZone().Dataset + "@other_snap", Type: "snapshot"})
 
-		facts, _ := old.replaces(Record{})
+		facts, _ := old.Replaces(Record{})
 		d, next, err := decide(c, operationtest.Book(t, facts...), here.look(), moment("m"), id, EnsureRequest{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
 		if err != nil {
 			return // refused: nothing is touched

@@ -11,8 +11,8 @@ import (
 // this program writes it: compact, with the keys that are known here, nothing
 // escaped. Whatever else there is, encoding/json reads.
 
-// decode reads a record from its JSON.
-func decode(value []byte) (Record, error) {
+// Decode reads a record from its JSON.
+func Decode(value []byte) (Record, error) {
 	c := cursor{json: string(value)}
 	if r := c.record(); c.done() {
 		return r, nil

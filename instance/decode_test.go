@@ -113,7 +113,7 @@ func TestDecodeIsNeverAnotherThanThatOfEncodingJSON(t *testing.T) {
 		value[at] = rapid.SampledFrom([]byte("{}[],:\"\\0129.-+ eabntu\x00\xff")).Draw(t, "byte")
 		var want Record
 		wantErr := json.Unmarshal(value, &want)
-		got, err := decode(value)
+		got, err := Decode(value)
 		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
 			t.Fatalf("%s\ngot %v, want %v", value, err, wantErr)
 		}
@@ -132,7 +132,7 @@ func TestDecodeReadsWhatTheQuickWayDoesNot(t *testing.T) {
 		"no run":                   `{"id":"1","name":"web1","run":null}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := decode([]byte(value))
+			got, err := Decode([]byte(value))
 			if err != nil || got.ID != "1" || got.Name != "web1" {
 				t.Errorf("got %+v, %v", got, err)
 			}
@@ -151,7 +151,7 @@ func BenchmarkDecode(b *testing.B) {
 	})
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := decode(value); err != nil {
+			if _, err := Decode(value); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -116,7 +116,10 @@ func downZone(run Run, seen Observed, before string) (halted, gone string, actio
 func downDatasets(run Run, seen Observed, gone string) []plan.Action {
 	var actions []plan.Action
 	remove := func(d zfs.Dataset, step plan.Step, why string, before string) string {
-		a := plan.Action{ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: why, Change: plan.Remove, After: after(before), Step: step}
+		a := plan.Action{
+			ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: why, Change: plan.Remove, After: after(before),
+			Step: step,
+		}
 		actions = append(actions, a)
 		return a.ID
 	}
@@ -153,7 +156,10 @@ func cloneSnapshot(run Run) string { return run.Zone + "_snap" }
 
 func removeSnapshots(run Run) plan.Action {
 	step := zfs.DestroySnapshots{Dataset: run.BaseDataset, Snapshot: cloneSnapshot(run)}
-	return plan.Action{ID: step.Verb() + " " + run.Zone, Object: "snapshots " + step.Snapshot, Why: "left by the clone", Change: plan.Remove, Step: step}
+	return plan.Action{
+		ID: step.Verb() + " " + run.Zone, Object: "snapshots " + step.Snapshot, Why: "left by the clone",
+		Change: plan.Remove, Step: step,
+	}
 }
 
 func destroyStep(d zfs.Dataset) plan.Step {
@@ -169,7 +175,10 @@ func removes(runs []Run, seen Observed) []operation.Object {
 	for _, run := range runs {
 		z, _ := seen.Inv.Zone(run.Zone)
 		d, _ := seen.Inv.Dataset(run.Dataset)
-		objects = append(objects, operation.Object{Kind: "zone", Name: run.Zone, Identity: z.UUID}, operation.Object{Kind: "dataset", Name: run.Dataset, Identity: d.GUID})
+		objects = append(
+			objects, operation.Object{Kind: "zone", Name: run.Zone, Identity: z.UUID},
+			operation.Object{Kind: "dataset", Name: run.Dataset, Identity: d.GUID},
+		)
 		for _, v := range run.vnics() {
 			objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
 		}

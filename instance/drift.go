@@ -79,7 +79,7 @@ func driftIn(b blueprint, r Record, inv *inventory.Inventory) []string {
 			properties = append(properties, d.Property)
 		}
 		if len(properties) > 0 {
-			all = append(all, "its zone was configured otherwise: "+strings.Join(slices.Compact(properties), ", "))
+			all = append(all, "its zone's configuration was changed: "+strings.Join(slices.Compact(properties), ", "))
 		}
 	}
 	return all

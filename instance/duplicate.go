@@ -18,7 +18,9 @@ const mostElsewhere = 8
 // turns out to have the one that was chosen for it: who else is on the underlay,
 // only duplicate address detection tells. One that was asked for, or that an
 // instance has had before, is not changed.
-func withOtherAddress(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest, result Result, err error) (Result, error) {
+func withOtherAddress(
+	ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest, result Result, err error,
+) (Result, error) {
 	for range mostElsewhere {
 		taken := result.Record.Spec.Address
 		_, left, lerr := Load(result.Report.View, id)
@@ -26,7 +28,10 @@ func withOtherAddress(ctx context.Context, s Settings, env operation.Env, id str
 			return result, err
 		}
 		if env.Warn != nil {
-			env.Warn(fmt.Errorf("another host has %s, and nothing is left of %s: it is made with another address", taken.Prefix.Addr(), result.Record.Name))
+			env.Warn(fmt.Errorf(
+				"another host already uses %s: undid %s and is creating it with another address", taken.Prefix.Addr(),
+				result.Record.Name,
+			))
 		}
 		s.Reserved = append(append([]netip.Addr(nil), s.Reserved...), taken.Prefix.Addr())
 		result, err = bringUp(ctx, s, env, id, c)

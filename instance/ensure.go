@@ -96,7 +96,8 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
 // its zone runs, and its Propolis runs its machine. Any doubt is a no.
 func isAsWanted(ctx context.Context, b blueprint, h host.Host, r Record, w Wanted) bool {
-	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Migration != nil || r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
+	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
+		r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
 	v := readVault(h.Files(), r.Secrets)

@@ -196,7 +196,7 @@ func kept(t testing.TB, records ...Record) []ledger.Fact {
 	t.Helper()
 	var all []ledger.Fact
 	for _, r := range records {
-		facts, err := r.replaces(Record{})
+		facts, err := r.Replaces(Record{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,9 +53,9 @@ func (*NotAdoptableError) Kind() fault.Kind { return fault.Conflict }
 // Hint says how it is got rid of.
 func (e *NotAdoptableError) Hint() string {
 	if e.Rests {
-		return "sledctl zone delete " + e.Zone + " takes it away"
+		return "to remove it, run: sledctl zone delete " + e.Zone
 	}
-	return "sledctl zone exec " + e.Zone + " -- svcs -x looks into it; sledctl zone delete " + e.Zone + " takes it away"
+	return "to inspect it, run: sledctl zone exec " + e.Zone + " -- svcs -x; to remove it, run: sledctl zone delete " + e.Zone
 }
 
 // inspect looks at an unrecorded zone from all sides.
@@ -121,7 +121,7 @@ func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Des
 func inspectedRecord(b blueprint, seen inspection, name string, propolisID uuid.UUID) (Record, error) {
 	r, err := inspectRun(b, seen, propolisID)
 	if err == nil {
-		err = r.Spec.validate()
+		err = r.Spec.Validate()
 	}
 	if err != nil {
 		return Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error()}
@@ -165,7 +165,10 @@ func inspectRun(b blueprint, seen inspection, propolisID uuid.UUID) (Record, err
 	pool, _, _ := strings.Cut(home.Name, "/")
 	board := seen.machine.Spec.Board
 	r := Record{ID: id, Wanted: WantedRunning, Control: control.MAC}
-	r.Spec = Spec{CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{}, Address: observedAddress(b, seen)}
+	r.Spec = Spec{
+		CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{},
+		Address: observedAddress(b, seen),
+	}
 	r.Run = &Run{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
 		Control: vnicOf(control), Guests: []VNIC{}, Boot: seen.boot, Ensured: true,
@@ -260,7 +263,7 @@ func (s inspection) devices(r *Record) error {
 	for _, d := range devices {
 		switch b := components[d.backend].(type) {
 		case spec.FileStorage:
-			disk, err := Disk{Path: b.Path, ReadOnly: b.ReadOnly}.normal()
+			disk, err := Disk{Path: b.Path, ReadOnly: b.ReadOnly}.Normal()
 			if err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ func (s Spec) take(d spec.Document) Spec {
 	for _, key := range m.Files() {
 		file := m.Components[key].(spec.FileStorage)
 		disk := Disk{Path: file.Path, ReadOnly: file.ReadOnly}
-		if normal, err := disk.normal(); err == nil {
+		if normal, err := disk.Normal(); err == nil {
 			disk = normal
 		}
 		file.Path = disk.Path
@@ -117,7 +117,7 @@ func (s Observed) lost(m spec.InstanceSpec) []spec.Problem {
 	var problems []spec.Problem
 	for _, key := range m.Files() {
 		file := m.Components[key].(spec.FileStorage)
-		disk, err := Disk{Path: file.Path}.normal()
+		disk, err := Disk{Path: file.Path}.Normal()
 		what := ""
 		if bad, ok := errors.AsType[*InputError](err); ok {
 			what = "want " + bad.Want

@@ -122,7 +122,7 @@ func TestAMachineThatWasWrittenDownIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := decode(value)
+	read, err := Decode(value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestAMachineThatCannotBeIsRefusedWithAllReasons(t *testing.T) {
 		},
 		"one NIC too few": {Wanted{Machine: machineOf(t, machineConfig), NICs: []NIC{{}}}, `nics "1": want one for each of the spec's, 2`},
 		"disks beside it": {
-			Wanted{Machine: machineOf(t, machineConfig), Disks: []Disk{{Path: "/x"}}}, `disks "/x": want none beside a spec, which has its own`,
+			Wanted{Machine: machineOf(t, machineConfig), Disks: []Disk{{Path: "/x"}}}, `disks "/x": want none with a spec, which has its own`,
 		},
 		"a part of falcon": {
 			Wanted{Machine: machineOf(t, "[dev.p9]\ndriver = \"softnpu-p9\"\npci-path = \"0.9.0\"\n")},
@@ -218,7 +218,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 		t.Errorf("undone: %s", undone)
 	}
 
-	recorded, err := r.replaces(Record{})
+	recorded, err := r.Replaces(Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	if undone, _ := value(again.Undone, r.ID); undone != first {
 		t.Errorf("undone: %s, before %s", undone, first)
 	}
-	gone, err := Record{}.replaces(r)
+	gone, err := Record{}.Replaces(r)
 	if value, told := value(gone, r.ID); err != nil || !told || value != "" {
 		t.Errorf("deleted: %s, %v", value, err)
 	}

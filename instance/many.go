@@ -86,7 +86,7 @@ func (e *PartialError) Hint() string {
 	if e.One() != nil {
 		return ""
 	}
-	return "run it again: it goes on with those; sledctl instance get NAME tells what is the matter with one"
+	return "to retry these, run the command again; for the reason, run: sledctl instance get NAME"
 }
 
 // Unwrap gives the causes.

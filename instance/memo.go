@@ -47,7 +47,7 @@ func readMemo(d zfs.Dataset) (memo, bool) {
 	if said.Source != zfs.Local || json.Unmarshal([]byte(said.Value), &m) != nil {
 		return memo{}, false
 	}
-	return m, ValidateName(m.Name) == nil && m.validate() == nil && m.Address.Mode != ""
+	return m, ValidateName(m.Name) == nil && m.Validate() == nil && m.Address.Mode != ""
 }
 
 // marks are the properties of a run's dataset.

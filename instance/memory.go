@@ -18,7 +18,10 @@ type InsufficientMemoryError struct {
 
 // Error shows what there is.
 func (e *InsufficientMemoryError) Error() string {
-	return fmt.Sprintf("memory is %d MiB, and of the VMM reservoir's %d MiB %d MiB are free", e.Memory>>20, e.State.Size()>>20, e.State.Free>>20)
+	return fmt.Sprintf(
+		"memory is %d MiB, and of the VMM reservoir's %d MiB %d MiB are free", e.Memory>>20, e.State.Size()>>20,
+		e.State.Free>>20,
+	)
 }
 
 func (*InsufficientMemoryError) Kind() fault.Kind { return fault.Refused }

@@ -84,9 +84,9 @@ func (e *MigratingError) Unwrap() error { return host.ErrRefused }
 // Hint says what ends it.
 func (e *MigratingError) Hint() string {
 	if e.Migration.Source == "" {
-		return "sledctl instance migrate " + e.Name + " goes on with it: it asks both sides, and ends it on one"
+		return "to resume it, run: sledctl instance migrate " + e.Name
 	}
-	return "on the source, sledctl instance migrate " + e.Name + " goes on with it; here, sledctl instance ensure " + e.Name + " asks both sides"
+	return "to resume it, run on the source: sledctl instance migrate " + e.Name + "; or here: sledctl instance ensure " + e.Name
 }
 
 // MovedError is an instance whose machine has been migrated away by somebody
@@ -95,14 +95,14 @@ type MovedError struct{ Name, Migration string }
 
 // Error names the migration.
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("instance %q has been migrated to another sled (migration %s): to make it here again would make it twice", e.Name, e.Migration)
+	return fmt.Sprintf("instance %q moved to another sled (migration %s); creating it here would run it twice", e.Name, e.Migration)
 }
 
 func (*MovedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says both ways on.
 func (e *MovedError) Hint() string {
-	return "sledctl instance delete " + e.Name + " forgets it here; if it runs nowhere else, --recreate makes it again"
+	return "to drop its record, run: sledctl instance delete " + e.Name + "; if it runs nowhere else, --recreate creates it again"
 }
 
 // UnmovableError is a machine that cannot be migrated, with all reasons.
@@ -275,8 +275,9 @@ func staying(underlay netip.Prefix, r Record, shared bool) ([]spec.Problem, erro
 	}
 	for _, key := range m.Components.Keys() {
 		if _, crucible := m.Components[key].(spec.CrucibleStorage); crucible {
-			problems = append(problems, spec.Problem{Path: spec.Path(key, "request_json"), What: "a Crucible volume takes a new generation number to the target, " +
-				"and only the control plane knows which"})
+			problems = append(problems, spec.Problem{Path: spec.Path(key, "request_json"),
+				What: "a Crucible volume takes a new generation number to the target, " +
+					"and only the control plane knows which"})
 		}
 	}
 	for _, key := range m.Files() {
@@ -284,9 +285,24 @@ func staying(underlay netip.Prefix, r Record, shared bool) ([]spec.Problem, erro
 		_, volume := Disk{Path: file.Path}.Volume()
 		switch {
 		case volume:
-			problems = append(problems, spec.Problem{Path: spec.Path(key, "path"), What: fmt.Sprintf("%q is a volume of this sled: a migration moves memory, and no disks", file.Path)})
+			problems = append(
+				problems,
+				spec.Problem{
+					Path: spec.Path(key, "path"),
+					What: fmt.Sprintf("%q is a volume of this sled: a migration moves memory, and no disks", file.Path),
+				},
+			)
 		case !shared:
-			problems = append(problems, spec.Problem{Path: spec.Path(key, "path"), What: fmt.Sprintf("%q is a file: a migration moves no disks, and needs --shared-disks if it is the same file on both sleds (NFS)", file.Path)})
+			problems = append(
+				problems,
+				spec.Problem{
+					Path: spec.Path(key, "path"),
+					What: fmt.Sprintf(
+						"%q is a file: a migration moves no disks, and needs --shared-disks if it is the same file on both sleds (NFS)",
+						file.Path,
+					),
+				},
+			)
 		}
 	}
 	return problems, nil

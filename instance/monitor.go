@@ -63,7 +63,10 @@ const (
 // the reason says so.
 func (s Settings) Monitor(h host.Host, r Record, zones Zones, tell func(Observation)) func(context.Context) {
 	r.Name = strings.Clone(r.Name) // which is part of the text of all of the record
-	m := &monitor{client: propolis.Client{Host: h, Target: targetOf(s.blueprint(), r)}, zone: strings.Clone(r.Run.Zone), zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID)}
+	m := &monitor{
+		client: propolis.Client{Host: h, Target: targetOf(s.blueprint(), r)}, zone: strings.Clone(r.Run.Zone),
+		zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID),
+	}
 	m.last.State = Unknown
 	return m.watch
 }
@@ -129,7 +132,7 @@ func (m *monitor) hear(ctx context.Context, poll *propolis.Poll, err error) (mor
 		m.say(Observation{Status{State: strings.ToLower(status.State)}, status.Migration, status.Generation})
 		return !propolis.Final(status.State)
 	case isNoInstance(err):
-		m.end("Propolis restarted and has lost its machine")
+		m.end("Propolis restarted and lost the VM")
 		return false
 	case m.gone(ctx, err):
 		return false
@@ -172,7 +175,7 @@ type monitor struct {
 func (m *monitor) gone(ctx context.Context, why error) bool {
 	all, err := m.zones(ctx)
 	if err != nil {
-		m.doubt("it cannot be told whether its zone runs: " + err.Error())
+		m.doubt("cannot determine whether its zone runs: " + err.Error())
 		return false
 	}
 	i := slices.IndexFunc(all, func(z zone.Zone) bool { return z.Name == m.zone })
@@ -226,7 +229,8 @@ func (m *monitor) reachable() {
 }
 
 func (m *monitor) say(now Observation) {
-	if now.Status == m.last.Status && now.Generation == m.last.Generation && sameMigration(now.Migration.In, m.last.Migration.In) && sameMigration(now.Migration.Out, m.last.Migration.Out) {
+	if now.Status == m.last.Status && now.Generation == m.last.Generation &&
+		sameMigration(now.Migration.In, m.last.Migration.In) && sameMigration(now.Migration.Out, m.last.Migration.Out) {
 		return
 	}
 	m.last = now

@@ -85,12 +85,12 @@ func TestAMonitorTells(t *testing.T) {
 		"the last state only":         {[]func(*pretended){say("Rebooting", "Stopping")}, []string{"stopping"}, false},
 		"the end":                     {[]func(*pretended){say("Stopping"), say("Stopped"), say("Destroyed")}, []string{"stopping", "stopped", "destroyed"}, true},
 		"an end that nobody saw":      {[]func(*pretended){say("Stopping"), func(p *pretended) { p.away, p.zone = io.EOF, "" }}, []string{"stopping", "destroyed"}, true},
-		"a Propolis that restarted":   {[]func(*pretended){func(p *pretended) { p.lost = true }}, []string{"failed: Propolis restarted and has lost its machine"}, true},
+		"a Propolis that restarted":   {[]func(*pretended){func(p *pretended) { p.lost = true }}, []string{"failed: Propolis restarted and lost the VM"}, true},
 		"a zone that was halted":      {[]func(*pretended){func(p *pretended) { p.away, p.zone = io.EOF, zone.Installed }}, []string{"failed: its zone is installed, not running"}, true},
 		"a zone that vanished":        {[]func(*pretended){func(p *pretended) { p.away, p.zone = io.EOF, "" }}, []string{"failed: its zone ZONE is gone"}, true},
 		"a Propolis that hangs":       {[]func(*pretended){func(p *pretended) { p.silent = true }, func(p *pretended) { p.silent = false }}, []string{"running: Propolis does not answer", "running"}, false},
 		"a Propolis that is away":     {[]func(*pretended){func(p *pretended) { p.away = errors.New("refused") }, func(p *pretended) { p.away = nil }}, []string{"running: Propolis cannot be reached: refused", "running"}, false},
-		"zones that cannot be listed": {[]func(*pretended){func(p *pretended) { p.away, p.zones = io.EOF, errors.New("zoneadm: hangs") }}, []string{"running: it cannot be told whether its zone runs: zoneadm: hangs"}, false},
+		"zones that cannot be listed": {[]func(*pretended){func(p *pretended) { p.away, p.zones = io.EOF, errors.New("zoneadm: hangs") }}, []string{"running: cannot determine whether its zone runs: zoneadm: hangs"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

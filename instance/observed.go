@@ -90,7 +90,9 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
 		Roots: datasetRoots(disks), User: []string{sled.PropertyInstance, sled.PropertySpec, sled.PropertyBase},
 	})
-	if err := seen.Inv.Know(inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets); err != nil {
+	if err := seen.Inv.Know(
+		inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets,
+	); err != nil {
 		return Observed{}, err
 	}
 	if err := answers(r, seen.Inv); err != nil {
@@ -139,14 +141,14 @@ type LostPoolError struct{ Pool, Health string }
 
 // Error says how the pool is.
 func (e *LostPoolError) Error() string {
-	return fmt.Sprintf("pool %s, on which its zone lies, is %s", e.Pool, e.Health)
+	return fmt.Sprintf("pool %s, which holds its zone, is %s", e.Pool, e.Health)
 }
 
 func (*LostPoolError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says where to look.
 func (e *LostPoolError) Hint() string {
-	return "sledctl storage list tells of its disk; once that answers, sledctl bootstrap, and this again"
+	return "to see its disk, run: sledctl storage list; when the pool answers, run: sledctl bootstrap, then this command again"
 }
 
 // answers refuses an instance whose pool does not answer.

@@ -33,7 +33,8 @@ func packagingFor(b blueprint, kind packaging.Kind) packing {
 	if kind == packaging.Image {
 		return packing{
 			brand: packaging.Brand, images: b.Propolis.Packaging.Images, mtu: packaging.MTU,
-			service: packaging.Service, properties: func(r Record) []smf.ProfileProperty { return imageProperties(b, r) }, byItself: true, object: packaging.AddressObject,
+			service: packaging.Service, properties: func(r Record) []smf.ProfileProperty { return imageProperties(b, r) },
+			byItself: true, object: packaging.AddressObject,
 		}
 	}
 	directory := b.Propolis.Packaging.Directory
@@ -60,10 +61,17 @@ func (k packing) suits(s Settings, inv *inventory.Inventory, a Address) error {
 		return nil
 	}
 	if s.MTU != 0 && s.MTU != k.mtu {
-		return &InputError{Field: "network.mtu", Value: strconv.Itoa(s.MTU), Want: fmt.Sprintf("%d or 0: the service in the zone image sets it", k.mtu)}
+		return &InputError{
+			Field: "network.mtu", Value: strconv.Itoa(s.MTU),
+			Want: fmt.Sprintf("%d or 0: the service in the zone image sets it", k.mtu),
+		}
 	}
 	if a.Mode != Static || !a.Prefix.Addr().Is6() || a.Prefix.Bits() != packaging.PrefixLength || !gatewayOf(s.blueprint(), a).IsValid() {
-		want := fmt.Sprintf("an IPv6 address as fd00::5/%d with a gateway, which the service in the zone image wants (network.underlay and network.gateway give both)", packaging.PrefixLength)
+		want := fmt.Sprintf(
+			"an IPv6 address, e.g. fd00::5/%d, with a gateway, which the service in the zone image wants "+
+				"(network.underlay and network.gateway give both)",
+			packaging.PrefixLength,
+		)
 		return &InputError{Field: "address", Value: a.String(), Want: want}
 	}
 	return nil
@@ -92,7 +100,8 @@ func (*NarrowLinkError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what would be right.
 func (e *NarrowLinkError) Hint() string {
-	return "network.etherstub gives the sled a control network of its own; or dladm set-linkprop -p mtu=" + strconv.Itoa(e.Needed) + " " + e.Link
+	return "to give the sled its own control network, set network.etherstub; or run: " +
+		"dladm set-linkprop -p mtu=" + strconv.Itoa(e.Needed) + " " + e.Link
 }
 
 // serviceFMRI is the FMRI under which the Propolis of the record's run is kept.

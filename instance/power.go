@@ -107,7 +107,7 @@ func (*LostError) Kind() fault.Kind { return fault.Partial }
 
 // Hint says what brings it up again.
 func (e *LostError) Hint() string {
-	return "sledctl instance ensure " + e.Name + " takes its zone away and builds it anew"
+	return "to rebuild it, run: sledctl instance ensure " + e.Name
 }
 
 // powerDecision is pure.
@@ -168,7 +168,7 @@ func poweredDecision(old, next Record, generation uint64, actions []plan.Action)
 		{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)},
 	}
 	var err error
-	d.After, err = next.replaces(old)
+	d.After, err = next.Replaces(old)
 	return d, next, err
 }
 

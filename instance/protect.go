@@ -20,7 +20,7 @@ func (*ProtectedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says how to take it away nevertheless.
 func (e *ProtectedError) Hint() string {
-	return "sledctl instance ensure " + e.Name + " --no-protect takes the protection off; delete --yes goes past it"
+	return "to remove the protection, run: sledctl instance ensure " + e.Name + " --no-protect; or add --yes to delete"
 }
 
 // setProtection changes the protection of an instance that is as wanted otherwise.
@@ -38,7 +38,7 @@ func setProtection(ctx context.Context, env operation.Env, id string, c EnsureRe
 			result = old
 			result.Protected, result.Generation, result.Updated = *c.Protect, old.Generation+1, at.Now
 			var d operation.Decision
-			d.After, err = result.replaces(old)
+			d.After, err = result.Replaces(old)
 			return d, err
 		},
 	})

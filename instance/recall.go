@@ -20,7 +20,7 @@ import (
 func recall(s Settings, c chooser, seen inspection, name string, propolisID uuid.UUID) (Record, error) {
 	r, err := remembered(s, c, seen, propolisID)
 	if err == nil {
-		err = r.Spec.validate()
+		err = r.Spec.Validate()
 	}
 	if err != nil {
 		return Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error(), Rests: true}
@@ -151,5 +151,8 @@ func unsure(one Unrecorded, r Record) *UnsureError {
 	for range r.Spec.NICs {
 		ensure += " --nic over=LINK,mac=MAC"
 	}
-	return &UnsureError{Name: r.Name, Lack: "its marks do not tell its CPUs, its memory and its MACs", Type: ensure + " --cpus N --memory SIZE"}
+	return &UnsureError{
+		Name: r.Name, Lack: "its marks do not tell its CPUs, its memory and its MACs",
+		Type: ensure + " --cpus N --memory SIZE",
+	}
 }

@@ -114,7 +114,7 @@ func Load(view ledger.View, id string) (Record, bool, error) {
 	if !ok {
 		return Record{}, false, nil
 	}
-	r, err := decode(value)
+	r, err := Decode(value)
 	if err != nil {
 		return Record{}, false, fmt.Errorf("record of instance %s: %w", id, err)
 	}
@@ -161,7 +161,7 @@ func Records(view ledger.View) iter.Seq2[Record, error] {
 }
 
 func decodeAt(key string, value json.RawMessage) (Record, error) {
-	r, err := decode(value)
+	r, err := Decode(value)
 	if err != nil {
 		return Record{}, fmt.Errorf("record %s: %w", key, err)
 	}
@@ -209,8 +209,8 @@ func (s Settings) Find(view ledger.View, ref string) (Record, error) {
 	return r, err
 }
 
-// facts are the record and all that it reserves.
-func (r Record) facts() ([]ledger.Fact, error) {
+// Facts are the record and all that it reserves.
+func (r Record) Facts() ([]ledger.Fact, error) {
 	value, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -220,14 +220,14 @@ func (r Record) facts() ([]ledger.Fact, error) {
 		return nil, err
 	}
 	facts := []ledger.Fact{{Key: sled.KeyInstance + r.ID, Value: value}}
-	for _, key := range r.reserves() {
+	for _, key := range r.Reserves() {
 		facts = append(facts, ledger.Fact{Key: key, Value: owner})
 	}
 	return facts, nil
 }
 
-// reserves lists the keys beside the record that are the instance's own.
-func (r Record) reserves() []string {
+// Reserves lists the keys beside the record that are the instance's own.
+func (r Record) Reserves() []string {
 	keys := []string{sled.KeyName + r.Name}
 	if r.Spec.Address.Mode == Static {
 		keys = append(keys, sled.KeyAddress+r.Spec.Address.Prefix.Addr().String())
@@ -274,13 +274,13 @@ func diskOwner(view ledger.View, d Disk) (id string, err error) {
 	return id, nil
 }
 
-// replaces are the facts that turn record old into r: what only old reserved
+// Replaces are the facts that turn record old into r: what only old reserved
 // is given back. A zero old or r stands for none.
-func (r Record) replaces(old Record) ([]ledger.Fact, error) {
+func (r Record) Replaces(old Record) ([]ledger.Fact, error) {
 	var facts []ledger.Fact
 	kept := map[string]bool{}
 	if r.ID != "" {
-		own, err := r.facts()
+		own, err := r.Facts()
 		if err != nil {
 			return nil, err
 		}
@@ -295,7 +295,7 @@ func (r Record) replaces(old Record) ([]ledger.Fact, error) {
 	if r.ID == "" {
 		facts = append(facts, ledger.Fact{Key: sled.KeySent + old.ID})
 	}
-	for _, key := range append([]string{sled.KeyInstance + old.ID}, old.reserves()...) {
+	for _, key := range append([]string{sled.KeyInstance + old.ID}, old.Reserves()...) {
 		if !kept[key] {
 			facts = append(facts, ledger.Fact{Key: key})
 		}

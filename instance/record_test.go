@@ -51,7 +51,7 @@ func TestARecordGivesBackAllThatItReserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, next := anyRecord(someID).Draw(t, "old"), anyRecord(someID).Draw(t, "next")
 		facts := func(r, old Record) []ledger.Fact {
-			f, err := r.replaces(old)
+			f, err := r.Replaces(old)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,10 +71,10 @@ func TestARecordTouchesNoOtherKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, next := anyRecord(someID).Draw(t, "old"), anyRecord(someID).Draw(t, "next")
 		own := map[string]bool{sled.KeyInstance + someID: true}
-		for _, key := range slices.Concat(old.reserves(), next.reserves()) {
+		for _, key := range slices.Concat(old.Reserves(), next.Reserves()) {
 			own[key] = true
 		}
-		facts, err := next.replaces(old)
+		facts, err := next.Replaces(old)
 		if err != nil {
 			t.Fatal(err)
 		}

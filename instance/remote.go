@@ -63,7 +63,7 @@ func (e *RemoteError) Error() string {
 	case e.Err != nil:
 		return fmt.Sprintf("%s: %v", e.Peer, e.Err)
 	case !e.Said && e.Message == "":
-		return fmt.Sprintf("%s: ended with %d, and said nothing", e.Peer, e.Exit)
+		return fmt.Sprintf("%s: exited with %d and printed nothing", e.Peer, e.Exit)
 	}
 	return fmt.Sprintf("%s: %s", e.Peer, e.Message)
 }

@@ -60,7 +60,10 @@ func rules() []rule {
 func uninspectedRules() []rule {
 	return []rule{
 		{func(s standing) bool { return s.address && len(s.changes) == 0 }, resume, "only its control address is missing"},
-		{func(s standing) bool { return s.seen.uninspected() && !s.run.Ensured && !s.step }, rebuild, "it cannot be inspected, and has no VM yet"},
+		{
+			func(s standing) bool { return s.seen.uninspected() && !s.run.Ensured && !s.step }, rebuild,
+			"it cannot be inspected, and has no VM yet",
+		},
 		{func(s standing) bool { return s.seen.uninspected() && (len(s.changes) == 0 || !s.consent) }, refuseUninspected, ""},
 	}
 }
@@ -237,7 +240,7 @@ type NotInspectableError struct {
 
 // Error says why.
 func (e *NotInspectableError) Error() string {
-	return fmt.Sprintf("instance %q runs, but cannot be looked into: %v", e.Name, e.Err)
+	return fmt.Sprintf("instance %q is running, but its zone cannot be inspected: %v", e.Name, e.Err)
 }
 
 func (*NotInspectableError) Kind() fault.Kind { return fault.Refused }
@@ -247,7 +250,7 @@ func (e *NotInspectableError) Unwrap() error { return e.Err }
 
 // Hint says what makes it sure.
 func (e *NotInspectableError) Hint() string {
-	return "sledctl instance stop " + e.Name + " powers it off as it is; start builds it anew"
+	return "to rebuild it, run: sledctl instance stop " + e.Name + " && sledctl instance start " + e.Name + " (this powers the VM off)"
 }
 
 // BrokenError is a single step on an instance that was complete and is not any
@@ -268,4 +271,4 @@ func (e *BrokenError) Error() string {
 func (*BrokenError) Kind() fault.Kind { return fault.Conflict }
 
 // Hint says what builds it anew.
-func (e *BrokenError) Hint() string { return "sledctl instance ensure " + e.Name + " builds it anew" }
+func (e *BrokenError) Hint() string { return "to rebuild it, run: sledctl instance ensure " + e.Name }

@@ -165,7 +165,7 @@ func (e *SecretsLostError) Unwrap() error { return e.Err }
 
 // Hint says what gives them back.
 func (e *SecretsLostError) Hint() string {
-	return "sledctl instance ensure " + e.Name + " --spec FILE gives them anew; the state file has only their digests"
+	return "to supply them again, run: sledctl instance ensure " + e.Name + " --spec FILE; the ledger has only their digests"
 }
 
 // withSealed is what is wanted with digests in the places of the secrets, which it
@@ -188,7 +188,9 @@ func (r Record) digests() []string {
 }
 
 // keepingSecrets says where the secrets of a record lie, and what puts them there.
-func keepingSecrets(fallback string, next Record, seen Observed, fresh map[string]string, at operation.Moment) (Record, []plan.Action, error) {
+func keepingSecrets(
+	fallback string, next Record, seen Observed, fresh map[string]string, at operation.Moment,
+) (Record, []plan.Action, error) {
 	digests := next.digests()
 	if len(digests) == 0 {
 		next.Secrets = ""

@@ -150,10 +150,10 @@ func ParseDisk(s string) (Disk, error) {
 	if more && !d.ReadOnly {
 		return Disk{}, &InputError{Field: "disk", Value: s, Want: "PATH or PATH,readonly"}
 	}
-	return d.normal()
+	return d.Normal()
 }
 
-func (d Disk) normal() (Disk, error) {
+func (d Disk) Normal() (Disk, error) {
 	if rest, ok := strings.CutPrefix(d.Path, "/dev/zvol/dsk/"); ok {
 		d.Path = zvolDirectory + rest
 	}
@@ -190,10 +190,10 @@ func ParseNIC(s string) (NIC, error) {
 			return NIC{}, &InputError{Field: "nic", Value: s, Want: "over=LINK, mac=M and vlan=V, separated by commas, each at most once"}
 		}
 	}
-	return n.normal()
+	return n.Normal()
 }
 
-func (n NIC) normal() (NIC, error) {
+func (n NIC) Normal() (NIC, error) {
 	if n.Over != "" {
 		if err := vnic.ValidateName(n.Over); err != nil {
 			return NIC{}, fmt.Errorf("nic over: %w", err)
@@ -243,8 +243,8 @@ func memoryError(n uint64) error {
 	return &InputError{Field: "memory", Value: strconv.FormatUint(n, 10), Want: "a multiple of 1M"}
 }
 
-// validate checks what is bounded by itself, host unseen.
-func (s Spec) validate() error {
+// Validate checks what is bounded by itself, host unseen.
+func (s Spec) Validate() error {
 	switch {
 	case s.CPUs < 1 || s.CPUs > MaxCPUs:
 		return cpusError(s.CPUs)

@@ -179,7 +179,7 @@ func TestSpecsOutOfBounds(t *testing.T) {
 	good := func() Spec {
 		return Spec{CPUs: 2, Memory: 1 << 30, Address: Address{Mode: DHCP}, Pool: "rpool"}
 	}
-	if err := good().validate(); err != nil {
+	if err := good().Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Spec){
@@ -196,7 +196,7 @@ func TestSpecsOutOfBounds(t *testing.T) {
 	} {
 		s := good()
 		change(&s)
-		if _, ok := errors.AsType[*InputError](s.validate()); !ok {
+		if _, ok := errors.AsType[*InputError](s.Validate()); !ok {
 			t.Errorf("%s is taken", name)
 		}
 	}

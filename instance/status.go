@@ -83,7 +83,9 @@ func getStatus(
 	return all[0], nil
 }
 
-func observeAll(ctx context.Context, b blueprint, env operation.Env, view ledger.View, records []Record, parts ...inventory.Part) ([]Instance, error) {
+func observeAll(
+	ctx context.Context, b blueprint, env operation.Env, view ledger.View, records []Record, parts ...inventory.Part,
+) ([]Instance, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
 		return nil, err
@@ -206,13 +208,13 @@ func judgeRun(r Record, g glance) Status {
 	case run.Boot != g.boot:
 		return Status{State: Absent, Reason: g.rebooted(run)}
 	case !g.there && !run.Ensured:
-		return Status{State: Creating, Reason: g.begun("its zone is not made yet")}
+		return Status{State: Creating, Reason: g.begun("its zone is not created yet")}
 	case !g.there && g.open != "":
-		return Status{State: Absent, Reason: "its zone is gone: " + g.open + " was begun and has not ended"}
+		return Status{State: Absent, Reason: "its zone is missing: " + g.open + " started and did not finish"}
 	case !g.there && run.Reaped:
 		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by sledctl reap"}
 	case !g.there:
-		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by someone else"}
+		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by another program"}
 	case !run.Ensured:
 		return Status{State: Creating, Reason: g.begun("its zone is " + string(g.zone.State))}
 	}
@@ -221,12 +223,12 @@ func judgeRun(r Record, g glance) Status {
 
 // rebooted says what the sled's reboot met.
 func (g glance) rebooted(run *Run) string {
-	did, what := "while it ran", "its zone is gone"
+	did, what := "while it ran", "its zone is missing"
 	if !run.Ensured {
-		did = "while it was being made"
+		did = "while it was being created"
 	}
 	if g.there {
-		what = "its zone is of the earlier boot"
+		what = "its zone is from before the reboot"
 	}
 	return "sled was rebooted " + did + "; " + what
 }
@@ -234,7 +236,7 @@ func (g glance) rebooted(run *Run) string {
 // begun adds the verb that is at work, or has died over it.
 func (g glance) begun(how string) string {
 	if g.open != "" {
-		return how + "; " + g.open + " was begun and has not ended"
+		return how + "; " + g.open + " started and did not finish"
 	}
 	return how
 }
@@ -275,15 +277,15 @@ func judgeVM(r Record, g glance) Status {
 	case g.vm.Err == nil:
 		return Status{State: strings.ToLower(g.vm.State), Reason: g.with("")}
 	case !r.Run.Ensured:
-		return Status{State: Creating, Reason: g.begun("Propolis has no machine yet")}
+		return Status{State: Creating, Reason: g.begun("Propolis has no VM yet")}
 	case isNoInstance(g.vm.Err):
-		return Status{State: Failed, Reason: g.end("Propolis restarted and has lost its machine")}
+		return Status{State: Failed, Reason: g.end("Propolis restarted and lost the VM")}
 	case g.service != "" && g.service != smf.Online:
 		return Status{State: Failed, Reason: g.end("its Propolis does not run: the service is " + g.service)}
 	case errors.Is(g.vm.Err, syscall.ECONNREFUSED):
-		return Status{State: Failed, Reason: g.end("its Propolis does not run: nobody listens on its address")}
+		return Status{State: Failed, Reason: g.end("its Propolis does not run: no process listens on its address")}
 	case errors.Is(g.vm.Err, syscall.EHOSTUNREACH):
-		return Status{State: Unknown, Reason: g.end("Propolis cannot be reached: its address is gone, or the way to it")}
+		return Status{State: Unknown, Reason: g.end("Propolis cannot be reached: its address or the route to it is missing")}
 	case errors.Is(g.vm.Err, context.DeadlineExceeded):
 		return Status{State: Unknown, Reason: g.end("Propolis did not answer within " + askTimeout.String())}
 	}

@@ -131,7 +131,8 @@ func tombstoneFor(b blueprint, view ledger.View, old Record, vm string, seen Obs
 		t.State, t.Reason = Failed, "it has not arrived"
 	case old.Run != nil && old.Run.PropolisID == vm:
 		_, taken := Ended(view, old.ID, *old.Run) // by one that was killed, and before whom it ran
-		if status := statusIn(b, old, seen); status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
+		status := statusIn(b, old, seen)
+		if status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
 			t.State, t.Reason = Failed, status.Reason
 		}
 	}

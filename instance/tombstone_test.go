@@ -87,7 +87,7 @@ func gone(t *testing.T, r Record) []ledger.Fact { return change(t, Record{}, r) 
 func unchanged(t *testing.T, r Record) []ledger.Fact { return change(t, r, r) }
 
 func change(t *testing.T, next, old Record) []ledger.Fact {
-	facts, err := next.replaces(old)
+	facts, err := next.Replaces(old)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func recordIn(facts []ledger.Fact, id string) (r Record, written bool, err error
 	if i < 0 || facts[i].Value == nil {
 		return Record{}, i >= 0, nil
 	}
-	r, err = decode(facts[i].Value)
+	r, err = Decode(facts[i].Value)
 	return r, true, err
 }
 

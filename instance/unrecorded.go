@@ -193,12 +193,12 @@ type UnadoptedError struct {
 // Error names the zone.
 func (e *UnadoptedError) Error() string {
 	if e.Rests {
-		return fmt.Sprintf("instance %q has zone %s, which does not run, and of which the ledger does not know", e.Name, e.Zone)
+		return fmt.Sprintf("instance %q has zone %s, which is not running and not in the ledger", e.Name, e.Zone)
 	}
-	return fmt.Sprintf("instance %q runs in zone %s, of which the ledger does not know", e.Name, e.Zone)
+	return fmt.Sprintf("instance %q runs in zone %s, which is not in the ledger", e.Name, e.Zone)
 }
 
 func (*UnadoptedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what makes it known.
-func (e *UnadoptedError) Hint() string { return "sledctl instance adopt " + e.Zone + " takes it over" }
+func (e *UnadoptedError) Hint() string { return "to record it, run: sledctl instance adopt " + e.Zone }

@@ -126,7 +126,7 @@ func upVNICs(b blueprint, w *way, r Record, p progress) []string {
 	}
 	control := r.Run.Control
 	ids = append(ids, w.add(StageVNIC, p.mtu || !p.vnics[control.Name], plan.Action{
-		ID: "vnic.set-mtu " + control.Name, Object: "vnic " + control.Name, Why: "its making was cut short", Change: plan.Modify,
+		ID: "vnic.set-mtu " + control.Name, Object: "vnic " + control.Name, Why: "its creation was interrupted", Change: plan.Modify,
 		Step: vnic.SetMTU{Name: control.Name, Over: control.Over, MAC: control.MAC, MTU: k.mtu},
 	}))
 	return ids
@@ -139,18 +139,19 @@ func upZone(b blueprint, w *way, r Record, p progress) string {
 	run := *r.Run
 	object := "zone " + run.Zone
 	dataset := w.add(StageZone, p.dataset, plan.Action{
-		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as ours", Change: plan.Create,
+		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as sledctl's", Change: plan.Create,
 		Step: zfs.Create{
 			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode,
 			Properties: marks(r),
 		},
 	})
 	dataset = lastOf(w.add(StageZone, p.mounted || !p.dataset, plan.Action{
-		ID: "zfs.mount " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its removal was cut short", Change: plan.Modify,
+		ID: "zfs.mount " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its removal was interrupted", Change: plan.Modify,
 		Step: zfs.Mount{Dataset: run.Dataset},
 	}), dataset)
 	dataset = lastOf(w.add(StageZone, p.private || !p.dataset, plan.Action{
-		ID: "zfs.set-mode " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its making was cut short", Change: plan.Modify, After: after(dataset),
+		ID: "zfs.set-mode " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its creation was interrupted",
+		Change: plan.Modify, After: after(dataset),
 		Step: zfs.SetMode{Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode},
 	}), dataset)
 	configured := w.add(StageZone, p.configured, plan.Action{
@@ -232,8 +233,9 @@ func upAddress(b blueprint, w *way, r Record, p progress, before string) string 
 	})
 	gateway := gatewayOf(b, a)
 	routed := w.add(StageAddress, p.routed || !gateway.IsValid(), plan.Action{
-		ID: "ipadm.add-route " + run.Zone, Object: "route default of " + run.Zone, Change: plan.Modify, After: after(lastOf(usable, created, before)),
-		Step: ipadm.AddRoute{Zone: run.Zone, Destination: "default", Gateway: gateway.String(), Link: run.Control.Name},
+		ID: "ipadm.add-route " + run.Zone, Object: "route default of " + run.Zone, Change: plan.Modify,
+		After: after(lastOf(usable, created, before)),
+		Step:  ipadm.AddRoute{Zone: run.Zone, Destination: "default", Gateway: gateway.String(), Link: run.Control.Name},
 	})
 	return lastOf(routed, usable, created, before)
 }
@@ -255,11 +257,20 @@ func upPropolis(b blueprint, w *way, r Record, p progress, before string) string
 	run := *r.Run
 	target := targetOf(b, r)
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
-		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step}), before)
+		return lastOf(
+			w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step}),
+			before,
+		)
 	}
 	fmri, byItself := serviceFMRI(b, r), packagingOf(b, run).byItself
-	at := act(StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify, smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before)
-	at = act(StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait, smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at)
+	at := act(
+		StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify,
+		smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before,
+	)
+	at = act(
+		StageStart, p.online, "smf.await "+run.Zone+" propolis", "", plan.Wait,
+		smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at,
+	)
 	at = lastOf(w.add(StageStart, p.online || !byItself, plan.Action{
 		ID: "ipadm.await-address " + addressObject(b, r), Object: "address " + addressObject(b, r), Change: plan.Wait, After: after(at),
 		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: addressObject(b, r)},
@@ -284,15 +295,27 @@ func upMachine(b blueprint, w *way, r Record, p progress, request spec.EnsureReq
 		return false
 	}
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
-		return lastOf(w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step, Lasting: told(step)}), before)
+		return lastOf(
+			w.add(
+				stage, done,
+				plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step, Lasting: told(step)},
+			),
+			before,
+		)
 	}
 	if arrive != nil {
 		act(StageEnsure, p.running, "propolis.arrive "+r.Name, "from "+r.Migration.Source, plan.Create, *arrive, at)
 		return
 	}
-	at = act(StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create, propolis.Ensure{Target: target, Request: request, Secrets: opener(r)}, at)
+	at = act(
+		StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create,
+		propolis.Ensure{Target: target, Request: request, Secrets: opener(r)}, at,
+	)
 	at = act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"}, at)
-	act(StageRun, p.running, "propolis.await-state "+r.Name, "", plan.Wait, propolis.AwaitState{Target: target, States: []string{"Running"}}, at)
+	act(
+		StageRun, p.running, "propolis.await-state "+r.Name, "", plan.Wait,
+		propolis.AwaitState{Target: target, States: []string{"Running"}}, at,
+	)
 }
 
 // Target is where the Propolis of a record with a run answers.

@@ -118,7 +118,7 @@ func takeDown(
 				result = old
 				return d, nil
 			}
-			if d.After, err = next.replaces(old); err == nil {
+			if d.After, err = next.Replaces(old); err == nil {
 				err = errors.Join(leaveTombstone(s.blueprint(), view, r.ID, &d, seen, at.Now), remember(view, r.ID, &d, seen, at.Now))
 			}
 			return d, err

@@ -102,7 +102,7 @@ type AwaitedError struct{ Name, Migration string }
 
 // Error names the migration.
 func (e *AwaitedError) Error() string {
-	return fmt.Sprintf("instance %q is to arrive by migration %s: the agent brings it here when the control plane asks for it", e.Name, e.Migration)
+	return fmt.Sprintf("instance %q will arrive by migration %s: the agent brings it here when the control plane asks", e.Name, e.Migration)
 }
 
 func (*AwaitedError) Kind() fault.Kind { return fault.Refused }
@@ -126,7 +126,7 @@ func (e *RegisteredError) Error() string {
 	if e.VM == "" {
 		return fmt.Sprintf("instance %q is an operator's, and stopped", e.Name)
 	}
-	return fmt.Sprintf("instance %q is there as VM %s", e.Name, e.VM)
+	return fmt.Sprintf("instance %q exists as VM %s", e.Name, e.VM)
 }
 
 func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
@@ -195,7 +195,7 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Moment
 	if r.Migration != "" {
 		next.VMM.Migration = &Migration{ID: r.Migration}
 	}
-	d.After, err = next.replaces(Record{})
+	d.After, err = next.Replaces(Record{})
 	d.After = append(d.After, back(view, next.ID)...)
 	return d, next, err
 }
@@ -225,7 +225,7 @@ func writeRecord(ctx context.Context, env operation.Env, verb, id string, change
 			}
 			result.Updated = at.Now
 			var d operation.Decision
-			d.After, err = result.replaces(old)
+			d.After, err = result.Replaces(old)
 			return d, err
 		},
 	})
@@ -343,7 +343,7 @@ type IncompleteBuildError struct{ Name string }
 
 // Error names it.
 func (e *IncompleteBuildError) Error() string {
-	return fmt.Sprintf("instance %q: what was made of it must go before it can be made again", e.Name)
+	return fmt.Sprintf("instance %q is half built: remove what exists before creating it again", e.Name)
 }
 
 func (*IncompleteBuildError) Kind() fault.Kind { return fault.Failed }

@@ -156,5 +156,5 @@ func (e *GoalUnreachableError) Hint() string {
 	if e.Status.Reason == ReasonDeleted {
 		return ""
 	}
-	return "sledctl instance ensure " + e.Name + " builds it anew"
+	return "to rebuild it, run: sledctl instance ensure " + e.Name
 }

@@ -90,7 +90,7 @@ func (w Wanted) validate() error {
 		return memoryError(0)
 	}
 	if w.Machine != nil && w.Disks != nil {
-		return &InputError{Field: "disks", Value: diskText(w.Disks), Want: "none beside a spec, which has its own"}
+		return &InputError{Field: "disks", Value: diskText(w.Disks), Want: "none with a spec, which has its own"}
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ type RenamedError struct{ Name, Now string }
 
 // Error names both.
 func (e *RenamedError) Error() string {
-	return fmt.Sprintf("no instance %q: what it stood for is called %q now", e.Name, e.Now)
+	return fmt.Sprintf("no instance %q: it is named %q now", e.Name, e.Now)
 }
 
 func (*RenamedError) Kind() fault.Kind { return fault.NotFound }

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"errors"
+	"net/netip"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,5 +135,15 @@ func TestDifferencesShowBothValues(t *testing.T) {
 	}
 	if all := differences(is, is); all != nil {
 		t.Errorf("from itself: %v", all)
+	}
+}
+
+func equalWanted(t *testing.T, got, want Wanted) {
+	t.Helper()
+	same := cmp.Options{
+		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
+	}
+	if d := cmp.Diff(want, got, same); d != "" {
+		t.Error(d)
 	}
 }

@@ -27,7 +27,9 @@ const (
 // told as absent, for the reason ReasonDeleted. Once all that are there were told,
 // whole is called, unless it is nil. It lasts until the context ends, or tell or
 // whole has an error, which it returns.
-func (s Settings) Watch(ctx context.Context, env operation.Env, pick func(Record) bool, tell func(Instance) error, whole func() error) error {
+func (s Settings) Watch(
+	ctx context.Context, env operation.Env, pick func(Record) bool, tell func(Instance) error, whole func() error,
+) error {
 	book, err := env.Ledger(ctx)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/instance/documents"
 )
 
 // Instance is an instance as it is told of and printed. Keys are only ever added.
@@ -93,23 +94,23 @@ type PutInstanceState struct {
 // instance ensure -f reads it, in which a machine as a whole is not named, but
 // there: as it is, or as the text of a file. What it leaves open stays as it is.
 type PutInstance struct {
-	ID      string            `json:"id,omitempty"`
-	Name    string            `json:"name,omitempty"`
-	CPUs    *int              `json:"cpus,omitempty"`
-	Memory  *uint64           `json:"memory,omitempty"` // bytes
-	Disks   []instance.Disk   `json:"disks,omitzero"`
-	NICs    []instance.NIC    `json:"nics,omitzero"`
-	Address *instance.Address `json:"address,omitempty"`
-	Pool    *string           `json:"pool,omitempty"`
-	Spec    json.RawMessage   `json:"spec,omitempty"`
-	Machine *instance.Machine `json:"machine,omitempty"`
+	ID      string             `json:"id,omitempty"`
+	Name    string             `json:"name,omitempty"`
+	CPUs    *int               `json:"cpus,omitempty"`
+	Memory  *uint64            `json:"memory,omitempty"` // bytes
+	Disks   []instance.Disk    `json:"disks,omitzero"`
+	NICs    []instance.NIC     `json:"nics,omitzero"`
+	Address *instance.Address  `json:"address,omitempty"`
+	Pool    *string            `json:"pool,omitempty"`
+	Spec    json.RawMessage    `json:"spec,omitempty"`
+	Machine *documents.Machine `json:"machine,omitempty"`
 }
 
 // PutInstanceOf is what asks for w.
 func PutInstanceOf(w instance.Wanted) PutInstance {
 	p := PutInstance{Name: w.Ref, CPUs: w.CPUs, Memory: w.Memory, Disks: w.Disks, NICs: w.NICs, Address: w.Address, Pool: w.Pool}
 	if w.MachineText != nil {
-		p.Machine = &instance.Machine{File: w.MachineFile, Text: string(w.MachineText)}
+		p.Machine = &documents.Machine{File: w.MachineFile, Text: string(w.MachineText)}
 	}
 	if uuid.Validate(w.Ref) == nil {
 		p.ID, p.Name = w.Ref, w.Name

@@ -38,7 +38,7 @@ func ofInstances() []Mutant {
 		{
 			Name:  "what others changed of a VM is not told",
 			Plant: []Patch{{"instance/status.go", "look.drift = driftOf(", "if MUTANT { inv = &inventory.Inventory{} }; OLD"}},
-			Found: histories(200, "was removed by someone else"),
+			Found: histories(200, "was removed by another program"),
 		},
 		{
 			Name:  "the mounted zone of a clone that was killed is uninstalled",

@@ -1,4 +1,4 @@
-package instance
+package documents
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/instance"
 
 	"net/netip"
 )
@@ -20,7 +22,7 @@ func sizes(s string) (uint64, error) {
 	return 0, fmt.Errorf("%q is not a size", s)
 }
 
-func equalWanted(t *testing.T, got, want Wanted) {
+func equalWanted(t *testing.T, got, want instance.Wanted) {
 	t.Helper()
 	same := cmp.Options{
 		cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }),
@@ -32,11 +34,11 @@ func equalWanted(t *testing.T, got, want Wanted) {
 
 func TestADocumentSaysTheSameInBothForms(t *testing.T) {
 	mem, cpus, pool := uint64(4<<30), 4, "tank"
-	static, _ := ParseAddress("10.77.0.5/16,gateway=10.77.0.1")
+	static, _ := instance.ParseAddress("10.77.0.5/16,gateway=10.77.0.1")
 	const id = "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f"
 	for name, c := range map[string]struct {
 		json, toml string
-		want       Wanted
+		want       instance.Wanted
 	}{
 		"all of it": {
 			`{"id": "` + strings.ToUpper(id) + `", "name": "web1", "cpus": 4, "memory": "4G", "pool": "tank", "address": "10.77.0.5/16,gateway=10.77.0.1",
@@ -53,19 +55,19 @@ func TestADocumentSaysTheSameInBothForms(t *testing.T) {
 			 over = "net0"
 			 mac = "2:8:20:0:0:1"
 			 vlan = 7`,
-			Wanted{
+			instance.Wanted{
 				Ref: id, Name: "web1", CPUs: &cpus, Memory: &mem, Pool: &pool, Address: &static,
-				Disks: []Disk{{Path: "/dev/zvol/rdsk/tank/web1"}, {Path: "/iso/a.iso", ReadOnly: true}},
-				NICs:  []NIC{{}, {Over: "net0", MAC: "02:08:20:00:00:01", VLAN: 7}},
+				Disks: []instance.Disk{{Path: "/dev/zvol/rdsk/tank/web1"}, {Path: "/iso/a.iso", ReadOnly: true}},
+				NICs:  []instance.NIC{{}, {Over: "net0", MAC: "02:08:20:00:00:01", VLAN: 7}},
 			},
 		},
-		"a name alone":               {`{"name": "web1"}`, `name = "web1"`, Wanted{Ref: "web1"}},
-		"nothing":                    {`{}`, ``, Wanted{}},
-		"memory as a number":         {`{"memory": 4294967296}`, `memory = 4294967296`, Wanted{Memory: &mem}},
-		"no disks is not: as it was": {`{"disks": []}`, `disks = []`, Wanted{Disks: []Disk{}}},
-		"dhcp":                       {`{"address": "dhcp"}`, `address = "dhcp"`, Wanted{Address: &Address{Mode: DHCP}}},
-		"a spec":                     {`{"spec": "web1.json"}`, `spec = "web1.json"`, Wanted{MachineFile: "web1.json"}},
-		"blanks around":              {" \n\t{\"name\": \"web1\"}\n", "\n\nname = \"web1\"\n\n", Wanted{Ref: "web1"}},
+		"a name alone":               {`{"name": "web1"}`, `name = "web1"`, instance.Wanted{Ref: "web1"}},
+		"nothing":                    {`{}`, ``, instance.Wanted{}},
+		"memory as a number":         {`{"memory": 4294967296}`, `memory = 4294967296`, instance.Wanted{Memory: &mem}},
+		"no disks is not: as it was": {`{"disks": []}`, `disks = []`, instance.Wanted{Disks: []instance.Disk{}}},
+		"dhcp":                       {`{"address": "dhcp"}`, `address = "dhcp"`, instance.Wanted{Address: &instance.Address{Mode: instance.DHCP}}},
+		"a spec":                     {`{"spec": "web1.json"}`, `spec = "web1.json"`, instance.Wanted{MachineFile: "web1.json"}},
+		"blanks around":              {" \n\t{\"name\": \"web1\"}\n", "\n\nname = \"web1\"\n\n", instance.Wanted{Ref: "web1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, text := range []string{c.json, c.toml} {
@@ -196,13 +198,13 @@ func FuzzDocuments(f *testing.F) {
 			return
 		}
 		for _, d := range w.Disks {
-			if again, err := d.normal(); err != nil || again != d {
+			if again, err := d.Normal(); err != nil || again != d {
 				t.Errorf("a disk that is not as it is kept: %+v", d)
 			}
 		}
 		for _, n := range w.NICs {
-			if again, err := n.normal(); err != nil || again != n {
-				t.Errorf("a NIC that is not as it is kept: %+v", n)
+			if again, err := n.Normal(); err != nil || again != n {
+				t.Errorf("a instance.NIC that is not as it is kept: %+v", n)
 			}
 		}
 	})

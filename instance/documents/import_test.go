@@ -1,4 +1,4 @@
-package instance
+package documents
 
 import (
 	"encoding/json"
@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/sled"
 )
 
 // exportOf is what a state file with these records would export.
-func exportOf(t *testing.T, records ...Record) (exported map[string]json.RawMessage, all []ledger.Fact) {
+func exportOf(t *testing.T, records ...instance.Record) (exported map[string]json.RawMessage, all []ledger.Fact) {
 	t.Helper()
 	exported = map[string]json.RawMessage{}
 	for _, r := range records {
-		facts, err := r.facts()
+		facts, err := r.Facts()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,10 +30,10 @@ func exportOf(t *testing.T, records ...Record) (exported map[string]json.RawMess
 	return exported, all
 }
 
-func plain(n int, name string) Record {
-	return Record{
-		ID: fmt.Sprintf("8c4a2b1e-6a57-4a5c-9d3e-00000000000%d", n), Name: name, Wanted: WantedRunning, Control: fmt.Sprintf("02:08:20:00:00:0%d", n), Generation: 3,
-		Spec: Spec{CPUs: 2, Memory: 1 << 30, Pool: "rpool", Address: Address{Mode: DHCP}, NICs: []NIC{{Over: "net0", MAC: fmt.Sprintf("02:08:20:00:01:0%d", n)}}},
+func plain(n int, name string) instance.Record {
+	return instance.Record{
+		ID: fmt.Sprintf("8c4a2b1e-6a57-4a5c-9d3e-00000000000%d", n), Name: name, Wanted: instance.WantedRunning, Control: fmt.Sprintf("02:08:20:00:00:0%d", n), Generation: 3,
+		Spec: instance.Spec{CPUs: 2, Memory: 1 << 30, Pool: "rpool", Address: instance.Address{Mode: instance.DHCP}, NICs: []instance.NIC{{Over: "net0", MAC: fmt.Sprintf("02:08:20:00:01:0%d", n)}}},
 	}
 }
 
@@ -43,7 +44,7 @@ func TestWhatWasExportedIsTakenBack(t *testing.T) {
 	exported[sled.KeyEpoch] = []byte("7")
 	exported[sled.KeyDisk+"x"] = []byte(`{}`)
 	exported[sled.KeyIntent+"x"] = []byte(`{}`)
-	got, err := settings().TakeBack(operationtest.Book(t), exported, false)
+	got, err := TakeBack(operationtest.Book(t), exported, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestWhatWasExportedIsTakenBack(t *testing.T) {
 			t.Errorf("%s is there: %v", key, there)
 		}
 	}
-	again, err := settings().TakeBack(view, exported, false)
+	again, err := TakeBack(view, exported, false)
 	if err != nil || len(again.Facts) > 0 {
 		t.Errorf("again: %v, %v", again.Facts, err)
 	}
@@ -71,11 +72,11 @@ func TestWhatIsKnownOtherwiseIsNotTaken(t *testing.T) {
 	now.Name, now.Spec.NICs = "renamed", nil
 	_, facts := exportOf(t, now)
 	view := operationtest.Book(t, facts...)
-	_, err := settings().TakeBack(view, exported, false)
+	_, err := TakeBack(view, exported, false)
 	if e, ok := errors.AsType[*ImportError](err); !ok || e.Kind() != fault.Conflict || e.Hint() == "" {
 		t.Errorf("taken: %v", err)
 	}
-	got, err := settings().TakeBack(view, exported, true)
+	got, err := TakeBack(view, exported, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestWhatIsKnownOtherwiseIsNotTaken(t *testing.T) {
 	}
 	taken := plain(2, "web1")
 	_, facts = exportOf(t, taken)
-	if _, err := settings().TakeBack(operationtest.Book(t, facts...), exported, true); fault.Of(err) != fault.Conflict {
+	if _, err := TakeBack(operationtest.Book(t, facts...), exported, true); fault.Of(err) != fault.Conflict {
 		t.Errorf("another instance has the name: %v", err)
 	}
 }
@@ -107,7 +108,7 @@ func TestWhatIsNoExportIsRefused(t *testing.T) {
 	} {
 		exported, _ := exportOf(t, one)
 		change(exported)
-		_, err := settings().TakeBack(operationtest.Book(t), exported, false)
+		_, err := TakeBack(operationtest.Book(t), exported, false)
 		if e, ok := errors.AsType[*ImportError](err); !ok || e.Kind() != fault.Usage {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,4 +1,4 @@
-package instance
+package documents
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sledctl/sledctl/instance"
 
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/ledger"
@@ -67,8 +69,8 @@ func (e *ImportError) Hint() string {
 // instances. What it says of disks, bases and the network is of the sled as it was
 // then; what had begun and not ended is over. It is pure. Errors: *ImportError; those
 // of what others have taken; *BusyError.
-func (s Settings) TakeBack(view ledger.View, exported map[string]json.RawMessage, replace bool) (Import, error) {
-	i := &importing{Settings: s, view: view, exported: exported, replace: replace, owners: map[string]string{}, busy: map[string]bool{}}
+func TakeBack(view ledger.View, exported map[string]json.RawMessage, replace bool) (Import, error) {
+	i := &importing{view: view, exported: exported, replace: replace, owners: map[string]string{}, busy: map[string]bool{}}
 	for _, open := range operation.Open(view) {
 		i.busy[open.Subject] = true
 	}
@@ -82,7 +84,6 @@ func (s Settings) TakeBack(view ledger.View, exported map[string]json.RawMessage
 
 // importing is an import as far as it has come.
 type importing struct {
-	Settings
 	Import
 	view     ledger.View
 	exported map[string]json.RawMessage
@@ -99,12 +100,13 @@ func (i *importing) take(key string) error {
 	owner, known := sled.OwnerOfKey(key)
 	switch {
 	case !known:
-		return &ImportError{Key: key, Reason: "no fact of a state file is called so"}
+		return &ImportError{Key: key, Reason: "no fact has this name"}
 	case strings.HasPrefix(key, sled.KeyInstance):
 		return i.record(key)
 	case key == sled.KeyEpoch:
 		return i.starts(key)
-	case strings.HasPrefix(key, sled.KeySent), strings.HasPrefix(key, sled.KeyTombstone), strings.HasPrefix(key, sled.KeyDeparted), strings.HasPrefix(key, sled.KeyArrived):
+	case strings.HasPrefix(key, sled.KeySent), strings.HasPrefix(key, sled.KeyTombstone),
+		strings.HasPrefix(key, sled.KeyDeparted), strings.HasPrefix(key, sled.KeyArrived):
 		i.beside(key)
 	case owner != "instance":
 		i.tell(key, ImportLeft, "")
@@ -114,12 +116,12 @@ func (i *importing) take(key string) error {
 
 // record takes an instance, with all that it reserves.
 func (i *importing) record(key string) error {
-	r, err := decode(i.exported[key])
+	r, err := instance.Decode(i.exported[key])
 	if err == nil {
-		err = r.Spec.validate()
+		err = r.Spec.Validate()
 	}
-	if err == nil && ValidateName(r.Name) != nil {
-		err = ValidateName(r.Name)
+	if err == nil && instance.ValidateName(r.Name) != nil {
+		err = instance.ValidateName(r.Name)
 	}
 	if err == nil && sled.KeyInstance+r.ID != key {
 		err = fmt.Errorf("it is of instance %q", r.ID)
@@ -127,13 +129,13 @@ func (i *importing) record(key string) error {
 	if err != nil {
 		return &ImportError{Key: key, Reason: err.Error()}
 	}
-	for _, reserved := range r.reserves() {
+	for _, reserved := range r.Reserves() {
 		if other := i.owners[reserved]; other != "" && other != r.ID {
 			return &ImportError{Key: key, Reason: fmt.Sprintf("instance %s has %s too", other, reserved)}
 		}
 		i.owners[reserved] = r.ID
 	}
-	old, known, err := Load(i.view, r.ID)
+	old, known, err := instance.Load(i.view, r.ID)
 	if err != nil {
 		return err
 	}
@@ -148,17 +150,23 @@ func (i *importing) record(key string) error {
 			i.tell(key, ImportSame, r.Name)
 			return nil
 		case !i.replace:
-			return &ImportError{Key: key, Differs: true, Reason: fmt.Sprintf("the state file has instance %q otherwise, since %s", old.Name, old.Updated.UTC().Format("2006-01-02 15:04:05Z"))}
+			return &ImportError{
+				Key: key, Differs: true,
+				Reason: fmt.Sprintf(
+					"the ledger has another record of instance %q, since %s", old.Name,
+					old.Updated.UTC().Format("2006-01-02 15:04:05Z"),
+				),
+			}
 		}
 		action = ImportReplaced
 	}
-	if i.busy[Subject(r.ID)] {
+	if i.busy[instance.Subject(r.ID)] {
 		return &BusyError{Name: r.Name}
 	}
-	if err := unreserved(i.view, r); err != nil {
+	if err := instance.Unreserved(i.view, r); err != nil {
 		return err
 	}
-	facts, err := r.replaces(old)
+	facts, err := r.Replaces(old)
 	if err != nil {
 		return err
 	}
@@ -203,10 +211,12 @@ type BusyError struct{ Name string }
 
 // Error names it.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("instance %q is being worked on, or a run on it did not end", e.Name)
+	return fmt.Sprintf("an operation on instance %q is running, or did not finish", e.Name)
 }
 
 func (*BusyError) Kind() fault.Kind { return fault.Locked }
 
 // Hint says what would be right.
-func (e *BusyError) Hint() string { return "sledctl reap closes what a run left that was killed" }
+func (e *BusyError) Hint() string {
+	return "sledctl reap closes what a run left that was killed"
+}

@@ -1,4 +1,4 @@
-package instance
+package documents
 
 import (
 	"bytes"
@@ -16,21 +16,22 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/instance"
 )
 
 // document is an instance as it is written in a file. docs/instance.md
 // describes it.
 type document struct {
-	ID      string   `json:"id" toml:"id"`
-	Name    string   `json:"name" toml:"name"`
-	CPUs    *int     `json:"cpus" toml:"cpus"`
-	Memory  any      `json:"memory" toml:"memory"` // "4G", or a number of bytes
-	Disks   []Disk   `json:"disks" toml:"disks"`
-	NICs    []NIC    `json:"nics" toml:"nics"`
-	Address *Address `json:"address" toml:"address"`
-	Pool    *string  `json:"pool" toml:"pool"`
-	Spec    machine  `json:"spec" toml:"spec"`
-	Machine *Machine `json:"machine" toml:"-"` // in one that is sent
+	ID      string            `json:"id" toml:"id"`
+	Name    string            `json:"name" toml:"name"`
+	CPUs    *int              `json:"cpus" toml:"cpus"`
+	Memory  any               `json:"memory" toml:"memory"` // "4G", or a number of bytes
+	Disks   []instance.Disk   `json:"disks" toml:"disks"`
+	NICs    []instance.NIC    `json:"nics" toml:"nics"`
+	Address *instance.Address `json:"address" toml:"address"`
+	Pool    *string           `json:"pool" toml:"pool"`
+	Spec    machine           `json:"spec" toml:"spec"`
+	Machine *Machine          `json:"machine" toml:"-"` // in one that is sent
 }
 
 // Machine is the whole machine in a document that is sent: as the text that a file
@@ -102,7 +103,7 @@ func (*DocumentError) Kind() fault.Kind { return fault.Usage }
 
 // ParseDocument reads an instance document: JSON if it opens with '{', else
 // TOML. Unknown keys are errors. parseSize reads "4G".
-func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (Wanted, error) {
+func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (instance.Wanted, error) {
 	var d document
 	var err error
 	if isJSON(data) {
@@ -111,7 +112,7 @@ func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (Wanted,
 		err = decodeTOML(data, &d)
 	}
 	if err != nil {
-		return Wanted{}, err
+		return instance.Wanted{}, err
 	}
 	return d.read(data, parseSize)
 }
@@ -119,29 +120,32 @@ func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (Wanted,
 // ParseSent reads an instance document that was sent, in JSON, whose files lie
 // elsewhere: in the place of the name of a spec it has the spec itself, under spec,
 // or the text of the file, under machine.
-func ParseSent(data []byte, parseSize func(string) (uint64, error)) (Wanted, error) {
+func ParseSent(data []byte, parseSize func(string) (uint64, error)) (instance.Wanted, error) {
 	var d document
 	if err := decodeJSON(data, &d, sentKeys()); err != nil {
-		return Wanted{}, err
+		return instance.Wanted{}, err
 	}
 	w, err := d.read(data, parseSize)
 	switch {
 	case err != nil:
-		return Wanted{}, err
+		return instance.Wanted{}, err
 	case w.MachineFile != "":
-		return Wanted{}, &DocumentError{Line: lineOf(data, "spec", -1), Key: "spec", Message: "want the spec itself: a file is where the document was written"}
+		return instance.Wanted{}, &DocumentError{
+			Line: lineOf(data, "spec", -1), Key: "spec",
+			Message: "want the spec itself: a file is where the document was written",
+		}
 	case d.Machine != nil && w.MachineText != nil:
-		return Wanted{}, &DocumentError{Line: lineOf(data, "machine", -1), Key: "machine", Message: "want none beside a spec"}
+		return instance.Wanted{}, &DocumentError{Line: lineOf(data, "machine", -1), Key: "machine", Message: "want none with a spec"}
 	case d.Machine != nil:
 		w.MachineFile, w.MachineText = d.Machine.File, []byte(d.Machine.Text)
 	}
 	return w, nil
 }
 
-func (d document) read(data []byte, parseSize func(string) (uint64, error)) (Wanted, error) {
+func (d document) read(data []byte, parseSize func(string) (uint64, error)) (instance.Wanted, error) {
 	w, err := d.wanted(parseSize)
 	if place, ok := errors.AsType[*valueError](err); ok {
-		return Wanted{}, &DocumentError{Line: lineOf(data, place.key, place.row), Key: place.key, Message: place.err.Error()}
+		return instance.Wanted{}, &DocumentError{Line: lineOf(data, place.key, place.row), Key: place.key, Message: place.err.Error()}
 	}
 	return w, err
 }
@@ -157,28 +161,31 @@ type valueError struct {
 // Error gives the reason.
 func (e *valueError) Error() string { return e.err.Error() }
 
-func (d document) wanted(parseSize func(string) (uint64, error)) (Wanted, error) {
-	w := Wanted{Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs, MachineFile: d.Spec.file, MachineText: d.Spec.text}
+func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wanted, error) {
+	w := instance.Wanted{
+		Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs,
+		MachineFile: d.Spec.file, MachineText: d.Spec.text,
+	}
 	if d.ID != "" {
 		id, err := uuid.Parse(d.ID)
 		if err != nil {
-			return Wanted{}, &valueError{"id", -1, fmt.Errorf("%q is not a UUID", d.ID)}
+			return instance.Wanted{}, &valueError{"id", -1, fmt.Errorf("%q is not a UUID", d.ID)}
 		}
 		w.Ref, w.Name = id.String(), d.Name
 	}
 	memory, err := d.memory(parseSize)
 	if err != nil {
-		return Wanted{}, &valueError{"memory", -1, err}
+		return instance.Wanted{}, &valueError{"memory", -1, err}
 	}
 	w.Memory = memory
 	for i := range w.Disks {
-		if w.Disks[i], err = w.Disks[i].normal(); err != nil {
-			return Wanted{}, &valueError{"disks", i, err}
+		if w.Disks[i], err = w.Disks[i].Normal(); err != nil {
+			return instance.Wanted{}, &valueError{"disks", i, err}
 		}
 	}
 	for i := range w.NICs {
-		if w.NICs[i], err = w.NICs[i].normal(); err != nil {
-			return Wanted{}, &valueError{"nics", i, err}
+		if w.NICs[i], err = w.NICs[i].Normal(); err != nil {
+			return instance.Wanted{}, &valueError{"nics", i, err}
 		}
 	}
 	return w, nil
