@@ -65,7 +65,7 @@ type AdoptRequest struct {
 
 // Adopt makes a record of an unrecorded zone from what can be seen of it: as the one
 // that the ledger had, where it was lost. Nothing of the host is changed. With
-// c.Name it is called so. Errors: *NotAdoptableError; *ConflictError and those of
+// c.Name it has that name. Errors: *NotAdoptableError; *ConflictError and those of
 // what others have taken; *operation.LockedError.
 func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded, c AdoptRequest) (Result, error) {
 	id, err := identify(ctx, s.blueprint(), env.Host, found)

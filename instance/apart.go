@@ -16,7 +16,7 @@ import (
 	"github.com/sledctl/sledctl/sled"
 )
 
-// An earlier sledctl kept the secrets of machines in the state file. Whoever writes
+// An earlier sledctl kept the secrets of machines in the state file. A process that writes
 // next puts them apart, and leaves no byte of them there.
 
 // Apart puts the secrets apart that stand in the state file. Where none do,

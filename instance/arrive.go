@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 )
 
-// The target's side of a migration: the way up, but that the machine comes from
+// The target's side of a migration: the bring-up, but that the machine comes from
 // another sled instead of being made. From before Propolis is asked for it until
 // it runs here, the record says that it arrives.
 
@@ -41,7 +41,7 @@ func (e *NotArrivedError) Hint() string {
 	return "to retry, run on the source: sledctl instance migrate " + e.Name
 }
 
-// checkMigration says whether a verb on the way up may go on, as far as migrations go.
+// checkMigration reports whether a verb in the bring-up may go on, as far as migrations go.
 // Errors: *MigratingError; *MovedError; *NotArrivedError for an arrival that is
 // none; *ConflictError for one of what is here already.
 func checkMigration(old Record, known bool, seen Observed, c EnsureRequest) error {
@@ -124,7 +124,7 @@ func arrivalStep(b blueprint, next Record, seen Observed, p progress, c EnsureRe
 	return step, incoming(b.Underlay, next, seen, step)
 }
 
-// spared says whether what would be taken away is left alone: with an arrival, all
+// spared reports whether what would be taken away is left alone: with an arrival, all
 // but that arrival. A machine that is on its way, or may be the only one, is no
 // verb's to end. Departed is what is left of one that is gone.
 func spared(old, next Record, seen Observed, how removal) (bool, error) {

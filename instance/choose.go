@@ -33,7 +33,7 @@ type chooser struct {
 	leaving map[string]bool // what they remove
 	packing packing         // of a new life
 
-	// unrecorded are machines of which the ledger does not know: what they have is
+	// unrecorded are machines that the ledger does not know: what they have is
 	// as taken as what is recorded.
 	unrecorded []Unrecorded
 }
@@ -132,7 +132,7 @@ func (c chooser) address() (Address, error) {
 	return Address{}, fmt.Errorf("every address of the underlay %s is taken", network)
 }
 
-// usable says whether an address of the underlay can be a host's: it is neither
+// usable reports whether an address of the underlay can be a host's: it is neither
 // the network's own nor the broadcast address.
 func (c chooser) usable(ip netip.Addr) bool {
 	network := c.Underlay.Masked()
@@ -411,7 +411,7 @@ func (c chooser) vnicNames(guests int) []string {
 	return append(from(c.number(from)), c.Names.ControlVNIC(n))
 }
 
-// valid says whether a base is there as it was recorded. One that is not is not
+// valid reports whether a base is there as it was recorded. One that is not is not
 // trusted.
 func (c chooser) valid(b Base) bool {
 	z, there := c.inv.Zone(b.Zone)

@@ -78,7 +78,7 @@ func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Mome
 	return choose, name, nil
 }
 
-// checkPrepared says whether the host has what every instance needs, and how Propolis
+// checkPrepared reports whether the host has what every instance needs, and how Propolis
 // comes into zones that are made now.
 func checkPrepared(s Settings, seen Observed) (packaging.Kind, error) {
 	kind, err := s.Propolis.Packaging.Decide(seen.Packaging)
@@ -188,7 +188,7 @@ func nextRecord(s Settings, choose chooser, seen Observed, old Record, known boo
 	return next, nil
 }
 
-// checkDisks refuses a disk that is not there.
+// checkDisks refuses a disk that does not exist.
 func (s Observed) checkDisks(disks []Disk) error {
 	for _, d := range disks {
 		if want := s.lacks(d); want != "" {

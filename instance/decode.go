@@ -223,14 +223,14 @@ func (c *cursor) vnic() (v VNIC) {
 }
 
 // cursor reads compact JSON from at on. Once something is not as expected it
-// has failed, and finds nothing any more.
+// has failed, and finds nothing more.
 type cursor struct {
 	json   string
 	at     int
 	failed bool
 }
 
-// done says whether everything was as expected, to the end.
+// done reports whether everything was as expected, to the end.
 func (c *cursor) done() bool { return !c.failed && c.at == len(c.json) }
 
 func (c *cursor) expect(ok bool) {

@@ -53,7 +53,7 @@ type Departed struct {
 }
 
 // Migrate has another sled take an instance's machine as it runs, and takes away
-// what is left of it here. One that is in a migration already is gone on with.
+// what is left of it here. One that is in a migration already is resumed.
 // Errors: *MigratingError; *UnmovableError; *StateError; *RemoteError for what the
 // target refused, the machine being where it was; *UnknownOutcomeError where it cannot be
 // told.
@@ -221,7 +221,7 @@ func checkMovable(b blueprint, old Record, seen Observed, c Departure) error {
 	return err
 }
 
-// UnknownOutcomeError is a migration of which it cannot be told on which sled it ended.
+// UnknownOutcomeError is a migration whose outcome is not known: on which sled the VM is.
 // The machine runs on one of them.
 type UnknownOutcomeError struct {
 	Name string

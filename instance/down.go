@@ -15,7 +15,7 @@ import (
 
 // teardown lists what takes an instance's runs away, from what was seen of them:
 // the VM, the zone, its VNICs, its datasets, and the snapshots that its clone
-// left on the base. What is not there needs nothing. What a zone that failed
+// left on the base. What does not exist needs nothing. What a zone that failed
 // can tell is kept first.
 func teardown(s Settings, r Record, seen Observed, at operation.Moment, grace time.Duration) []plan.Action {
 	actions := leaving(r, seen)
@@ -34,7 +34,7 @@ func teardown(s Settings, r Record, seen Observed, at operation.Moment, grace ti
 }
 
 // leaving lists what is left to do of taking earlier runs away. Their VNICs may
-// have the names of the present run's, which are not theirs any more.
+// have the names of the present run's, which are not theirs any longer.
 func leaving(r Record, seen Observed) []plan.Action {
 	var present []VNIC
 	if r.Run != nil {
@@ -140,7 +140,7 @@ func downDatasets(run Run, seen Observed, gone string) []plan.Action {
 	return actions
 }
 
-// cloneLeft says whether the base has snapshots that a clone of it for this run
+// cloneLeft reports whether the base has snapshots that a clone of it for this run
 // has taken.
 func cloneLeft(run Run, seen Observed) bool {
 	return run.BaseDataset != "" && slices.ContainsFunc(seen.Inv.Below(run.BaseDataset), func(d zfs.Dataset) bool {

@@ -15,9 +15,9 @@ import (
 // What other people and tools have changed of an instance is told in its
 // status, also where its VM runs on regardless: a zone's configuration, for
 // one, is read when the zone boots (zonecfg(8)). To ensure it is another
-// matter: it builds anew what is broken, and leaves alone what runs.
+// matter: it rebuilds what is broken, and leaves alone what runs.
 
-// driftOf lists what is not any more as it was made, one clause each: what the
+// driftOf lists what is no longer as it was made, one clause each: what the
 // inventory knows of, and whether the zonepath's dataset is there at all.
 func driftOf(b blueprint, files host.Files, r Record, inv *inventory.Inventory) []string {
 	all := append(silentPools(r, inv), driftIn(b, r, inv)...)

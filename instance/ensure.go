@@ -16,7 +16,7 @@ import (
 type EnsureRequest struct {
 	Verb   string // for locks, intents and messages, in all requests
 	Wanted Wanted
-	// Only, if set, does one stage of the way up and no more.
+	// Only, if set, does one stage of the bring-up and no more.
 	Only Stage
 	// Known refuses an instance that is not recorded: start, not ensure.
 	Known bool

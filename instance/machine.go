@@ -83,7 +83,7 @@ func serverOf(underlay netip.Prefix, a Address) spec.Server {
 }
 
 // checkMachine finds all that is wrong with a machine that is asked for, as it
-// was written: what a server would not take, and disks that are not there.
+// was written: what a server would not take, and disks that do not exist.
 // Errors: *spec.InvalidError, *InputError.
 func checkMachine(s Settings, w Wanted, wanted Spec, seen Observed) error {
 	if wanted.Machine == nil {
@@ -112,7 +112,7 @@ func checkMachine(s Settings, w Wanted, wanted Spec, seen Observed) error {
 	return d.Invalid(problems)
 }
 
-// lost are the files and volumes of a machine that are not there.
+// lost are the files and volumes of a machine that do not exist.
 func (s Observed) lost(m spec.InstanceSpec) []spec.Problem {
 	var problems []spec.Problem
 	for _, key := range m.Files() {

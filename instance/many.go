@@ -80,7 +80,7 @@ func (e *PartialError) Common() fault.Kind {
 	return kind
 }
 
-// Hint says what goes on with them; nothing where one cause has a hint of its
+// Hint says what resumes them; nothing where one cause has a hint of its
 // own.
 func (e *PartialError) Hint() string {
 	if e.One() != nil {
@@ -107,7 +107,7 @@ func WantedUp(i Instance) bool {
 }
 
 // Died picks the instances that were complete in this boot of the sled and do
-// not run any more, though they are wanted to.
+// not run any longer, though they are wanted to.
 func (i Instance) Died(boot string) bool {
 	ended := []State{Failed, Absent, Stopped, "destroyed"}
 	return i.Wanted == WantedRunning && i.VMM == nil && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)

@@ -85,7 +85,7 @@ func homeOf(inv *inventory.Inventory, zonepath string) (zfs.Dataset, bool) {
 	return datasets[i], true
 }
 
-// Resting says whether a zone of which the ledger knows nothing carries the mark
+// Resting reports whether a zone of which the ledger knows nothing carries the mark
 // of an instance, and does not run.
 func Resting(claim sled.Claim, z zone.Zone) bool {
 	return z.Name != zone.Global && z.State != zone.Running && claim.Evidence == sled.ByMark && claim.Role == sled.RoleInstance

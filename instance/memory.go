@@ -43,7 +43,7 @@ func observeReservoir(ctx context.Context, configured bool, h host.Host) (*reser
 	return &state, err
 }
 
-// fits says whether there is memory for a new life. What the instance's present
+// fits reports whether there is memory for a new life. What the instance's present
 // one has is given back first.
 func fits(spec Spec, room *reservoir.State, old Record, booted bool) error {
 	if room == nil {

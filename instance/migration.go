@@ -172,7 +172,7 @@ func askSource(ctx context.Context, spoken *propolis.Spoken, h host.Host, source
 type whereabouts int
 
 const (
-	unclear whereabouts = iota // it cannot be told
+	unclear whereabouts = iota // it cannot be determined
 	onTheWay
 	atSource
 	atTarget // it runs there, or did: what befell it since is its own affair

@@ -108,7 +108,7 @@ func (m *monitor) ask(ctx context.Context) (*propolis.Poll, error) {
 	return m.client.Poll(asking, m.next)
 }
 
-// hear tells what has come of asking, and says whether to ask again. What cannot
+// hear tells what has come of asking, and reports whether to ask again. What cannot
 // be reached is to be asked later.
 func (m *monitor) hear(ctx context.Context, poll *propolis.Poll, err error) (more bool) {
 	var status propolis.Status

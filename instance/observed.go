@@ -43,7 +43,7 @@ type Observed struct {
 	// Places are where bundles can be written; Nowhere is why there is none.
 	Places  []bundle.Place
 	Nowhere error
-	// Mode is that of the recorded run's zonepath; 0 if it is not there.
+	// Mode is that of the recorded run's zonepath; 0 if it does not exist.
 	Mode fs.FileMode
 	// Of the zone of the recorded run, when it is running:
 	Inside Inside
@@ -219,7 +219,7 @@ func lookInside(ctx context.Context, b blueprint, h host.Host, r Record, seen *O
 }
 
 // vmStatus is the machine's state with its generation and its migrations; zero if
-// it cannot be told. Who waits for the state to pass does so from there.
+// it cannot be determined. Who waits for the state to pass does so from there.
 func vmStatus(ctx context.Context, b blueprint, h host.Host, r Record) propolis.Status {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()

@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/smf"
 )
 
-// openingTime bounds the wait for a zone on its way up, left so by a run that was
+// openingTime bounds the wait for a zone that is being brought up, left so by a run that was
 // killed: until its svc.configd answers, and its Propolis, one cannot tell how far
 // it is.
 const openingTime = 30 * time.Second
@@ -39,7 +39,7 @@ func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r Record, disks 
 	}
 }
 
-// unseen says whether a running zone, or the Propolis in it, could not be asked.
+// uninspected reports whether a running zone, or the Propolis in it, could not be asked.
 func (s Observed) uninspected() bool {
 	return s.Inside.Err != nil || s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err)
 }

@@ -77,7 +77,7 @@ func (k packing) suits(s Settings, inv *inventory.Inventory, a Address) error {
 	return nil
 }
 
-// linkHasMTU says whether the link under the control VNIC gives it the MTU that it
+// linkHasMTU reports whether the link under the control VNIC gives it the MTU that it
 // shall have: a VNIC that is told nothing has that of the link below.
 func linkHasMTU(b blueprint, run Run, inv *inventory.Inventory) bool {
 	link, there := inv.Link(run.Control.Over)

@@ -36,7 +36,7 @@ func (s Settings) Reboot(ctx context.Context, env operation.Env, c PowerRequest)
 }
 
 // PowerOff powers the machine off and waits until it is gone. The zone stays,
-// and so does what is wanted: ensure builds the instance anew. One that is off
+// and so does what is wanted: ensure rebuilds the instance. One that is off
 // is left alone.
 func (s Settings) PowerOff(ctx context.Context, env operation.Env, c PowerRequest) (Result, error) {
 	return changePower(ctx, s, env, c, powerChange{propolis.Stop, "a hard power-off", propolis.StateDestroyed})
@@ -143,20 +143,20 @@ func powerDecision(b blueprint,
 	return poweredDecision(old, next, vm.Generation, powerActions(b, old, vm.Generation, p))
 }
 
-// isSo says whether there is nothing to ask for: a machine that is off.
+// isSo reports whether there is nothing to ask for: a machine that is off.
 func (p powerChange) isSo(run Run, vm VM) bool {
 	off := vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || isNoInstance(vm.Err)
 	return p.until == propolis.StateDestroyed && run.Ensured && off
 }
 
-// allowed says whether Propolis can be asked for it: a stop also of a machine
+// allowed reports whether Propolis can be asked for it: a stop also of a machine
 // that was never started, or is about to run.
 func (p powerChange) allowed(vm VM) bool {
 	before := []string{propolis.StateCreating, propolis.StateStarting, propolis.StateRebooting}
 	return vm.State == propolis.StateRunning || p.ask == propolis.Stop && slices.Contains(before, vm.State)
 }
 
-// comes says whether it comes by itself: a machine that is going off.
+// comes reports whether it comes by itself: a machine that is going off.
 func (p powerChange) comes(vm VM) bool {
 	return p.until == propolis.StateDestroyed && (vm.State == propolis.StateStopping || vm.State == propolis.StateStopped)
 }
@@ -185,7 +185,7 @@ func powerActions(b blueprint, r Record, generation uint64, p powerChange) []pla
 }
 
 // interrupted finds the run of the same verb on the same machine that died, and
-// the generation that it saw before. The subject's lock is ours: whoever has an
+// the generation that it saw before. The subject's lock is ours: a process that has an
 // intent on it is dead.
 func interrupted(view ledger.View, verb string, r Record) (before uint64, found bool) {
 	for _, open := range operation.Open(view) {

@@ -14,7 +14,7 @@ import (
 )
 
 // recall is the record of an unrecorded zone that does not run, by its marks: as the
-// ledger had it, with a run of an earlier boot. Of what they do not tell, as those
+// ledger had it, with a run from an earlier boot. Of what they do not tell, as those
 // of an earlier sledctl do not, the defaults are taken, and nobody starts it before
 // the operator has looked: see unsure. It is pure.
 func recall(s Settings, c chooser, seen inspection, name string, propolisID uuid.UUID) (Record, error) {
@@ -62,7 +62,7 @@ func remembered(s Settings, c chooser, seen inspection, propolisID uuid.UUID) (R
 	return r, nil
 }
 
-// gathered is what can be told of an instance without a memo: its address and its
+// gathered is what can be determined of an instance without a memo: its address and its
 // disks stand in its zone's configuration, and how many NICs it has; their MACs only
 // on VNICs that are there still.
 func gathered(s Settings, c chooser, seen inspection) (memo, error) {
@@ -104,7 +104,7 @@ func gathered(s Settings, c chooser, seen inspection) (memo, error) {
 }
 
 // lentTo are the names of the VNICs of a zone, guests first: those in its
-// configuration, or where that is not there or has others, the next free ones.
+// configuration, or where that does not exist or has others, the next free ones.
 func lentTo(c chooser, seen inspection, guests int) []string {
 	var names []string
 	if len(seen.Config.Nets) == guests+1 {
@@ -116,7 +116,7 @@ func lentTo(c chooser, seen inspection, guests int) []string {
 	return c.vnicNames(guests)
 }
 
-// mountsAt says whether Propolis' own files are mounted there.
+// mountsAt reports whether Propolis' own files are mounted there.
 func (p packing) mountsAt(dir string) bool {
 	for _, fs := range p.mounts {
 		if fs.Dir == dir {

@@ -50,7 +50,7 @@ type RemoteError struct {
 	Exit    int
 	Message string
 	// Left is what it said that is left on its host. Said is set where it spoke at
-	// all: else nothing is known of what became of it.
+	// all: else nothing is known of the outcome of it.
 	Left []string
 	Said bool
 	Hint string
@@ -127,7 +127,7 @@ func arrivalOf(a Answer, id, migration string) error {
 	return nil
 }
 
-// planned says whether a sledctl has told what it would do.
+// planned reports whether a sledctl has told what it would do.
 func planned(a Answer) error {
 	var told struct {
 		Kind string `json:"kind"`

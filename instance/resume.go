@@ -168,8 +168,8 @@ func (s standing) because(why string) string {
 	return why + ": " + strings.Join(fields, ", ")
 }
 
-// unreachable says whether Propolis runs, in a zone as it was made, and cannot
-// be asked for want of its address alone: somebody has deleted that. Propolis
+// unreachable reports whether Propolis runs, in a zone as it was made, and cannot
+// be asked for lack of its address alone: somebody has deleted that. Propolis
 // still listens there, so the address is all that must be made again.
 // Guess: that a listening socket outlives its address, as those of TCP do.
 func (s Observed) unreachable(run Run, p progress) bool {
@@ -177,7 +177,7 @@ func (s Observed) unreachable(run Run, p progress) bool {
 		p.installed && p.linksThere() && p.online && !p.address
 }
 
-// built says whether a run already has what one of the changes would change:
+// built reports whether a run already has what one of the changes would change:
 // VNICs and the zonepath are chosen with the run, disks and the address are in
 // the zone's configuration and profile, CPUs and memory go to Propolis.
 func (p progress) built(changes []Difference, run Run) bool {
@@ -192,7 +192,7 @@ func (p progress) built(changes []Difference, run Run) bool {
 	})
 }
 
-// alive says whether the instance's machine is there and has not ended. It is
+// alive reports whether the instance's machine is there and has not ended. It is
 // not powered off for a difference unless the operator says so.
 func (s Observed) alive(r Record) bool {
 	ended := []string{"", "Stopping", "Stopped", "Failed", "Destroyed"}
@@ -254,7 +254,7 @@ func (e *NotInspectableError) Hint() string {
 }
 
 // BrokenError is a single step on an instance that was complete and is not any
-// more: no step of it mends that.
+// more: no step of it repairs that.
 type BrokenError struct {
 	Name   string
 	Status Status
@@ -270,5 +270,5 @@ func (e *BrokenError) Error() string {
 
 func (*BrokenError) Kind() fault.Kind { return fault.Conflict }
 
-// Hint says what builds it anew.
+// Hint says what rebuilds it.
 func (e *BrokenError) Hint() string { return "to rebuild it, run: sledctl instance ensure " + e.Name }

@@ -27,7 +27,7 @@ import (
 
 // The secrets of a machine that was written down whole lie in a file of their
 // own, which its record names; in the record stand their digests. The file is
-// there before any record names it, and goes when none does any more: each change
+// there before any record names it, and goes when none does any longer: each change
 // of the secrets is another file, called by the intent that made it. It holds the
 // key of the digests too, which stays the same as long as the instance is
 // recorded: so a spec that is given again is known to be the same.
@@ -99,7 +99,7 @@ func keptSecrets(fallback string, files host.Files, id string, inv *inventory.In
 	return kept
 }
 
-// leftBeside says whether a run that was killed has left other secrets of an
+// leftBeside reports whether a run that was killed has left other secrets of an
 // instance beside those of its record.
 func leftBeside(files host.Files, r Record) bool {
 	if r.Secrets == "" {
@@ -201,7 +201,7 @@ func keepingSecrets(
 	for _, digest := range digests {
 		secret, kept := had.Held[digest]
 		again, given := fresh[digest]
-		if !kept && !given { // whoever needs it says so
+		if !kept && !given { // a process that needs it says so
 			return next, nil, nil
 		}
 		file.Held[digest], same = cmp.Or(secret, again), same && kept
@@ -272,7 +272,7 @@ func completeDocument(s Settings, files host.Files, r Record) ([]byte, error) {
 	return s.Document(r)
 }
 
-// has says whether it holds the secrets of a record, all of them.
+// has reports whether it holds the secrets of a record, all of them.
 func (v vault) has(r Record) error {
 	for _, digest := range r.digests() {
 		if _, ok := v.Held[digest]; !ok {

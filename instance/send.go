@@ -12,7 +12,7 @@ import (
 
 // send is the step that has the target take the machine. It is done when the
 // machine is there and has left here; its error is a *RemoteError when it is here
-// and will stay, an *UnknownOutcomeError when that cannot be told. It is a step of this
+// and will stay, an *UnknownOutcomeError when that cannot be determined. It is a step of this
 // floor, since no resource below knows of two sleds.
 type send struct {
 	name, id  string
@@ -193,8 +193,8 @@ func (s send) settle(ctx context.Context, c propolis.Client, refused *RemoteErro
 	return refused
 }
 
-// givesUp has the target take away what it has of an arrival, and says whether
-// there is none any more.
+// givesUp has the target take away what it has of an arrival, and reports whether
+// there is none any longer.
 func (s send) givesUp(ctx context.Context, refused *RemoteError) bool {
 	answer, err := s.run(ctx, commandLine(s.migration.Target, s.giveUp()), nil)
 	if err == nil && answer.Exit == 0 {

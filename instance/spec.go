@@ -107,7 +107,7 @@ func (e *InputError) Error() string {
 	return fmt.Sprintf("%s %q: want %s", e.Field, e.Value, e.Want)
 }
 
-// Kind tells what cannot be meant from what is not there.
+// Kind tells what cannot be meant from what does not exist.
 func (e *InputError) Kind() fault.Kind {
 	if e.Absent {
 		return fault.NotFound
@@ -216,7 +216,7 @@ func vlanError(value string) error {
 	return &InputError{Field: "nic vlan", Value: value, Want: "a number from 1 to 4094"}
 }
 
-// ValidateName says whether s can name an instance: 1 to 63 of a-z, 0-9, '-'
+// ValidateName reports whether s can name an instance: 1 to 63 of a-z, 0-9, '-'
 // and '.', the first and the last a letter or digit, and not a UUID.
 func ValidateName(s string) error {
 	want := "1 to 63 of a-z, 0-9, - and ., beginning and ending with a letter or digit"

@@ -32,7 +32,7 @@ const (
 )
 
 // Status is what an instance is now: recorded is not observed, so it is made
-// anew from the host each time.
+// from the host each time.
 type Status struct {
 	State  State
 	Reason string
@@ -257,7 +257,7 @@ func (g glance) with(how string) string {
 	return strings.Join(parts, "; ")
 }
 
-// unreachable says whether an error is that nobody answers at the address at
+// unreachable reports whether an error is that nobody answers at the address at
 // all: then its service tells more. Where the address is gone, the sled may also
 // wait in vain for somebody to have it.
 func unreachable(err error) bool {

@@ -14,8 +14,8 @@ import (
 
 // A migration that has ended leaves a trail on both sleds, for who keeps what
 // others have written down of the instance: they still take it to be on its source,
-// which has no record of it any more. A trail goes when its instance goes the other
-// way, and when who follows it says that it leads nowhere any more.
+// which has no record of it any longer. A trail goes when its instance goes the other
+// way, and when who follows it says that it leads nowhere any longer.
 
 // Trail is what is remembered of a migration after its end.
 type Trail struct {
@@ -103,7 +103,7 @@ func recordIn(facts []ledger.Fact, id string) (r Record, written bool, err error
 	return r, true, err
 }
 
-// comes says whether r is that of an instance that a migration has brought, which
+// comes reports whether r is that of an instance that a migration has brought, which
 // it was not before.
 func (r Record) comes(old Record, from *Migration) bool {
 	return r.Run != nil && r.Run.Migration != "" && (from.arrives() || old.Run == nil || old.Run.Migration != r.Run.Migration)

@@ -17,8 +17,8 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// An unrecorded zone is a zone of ours that no record names: the ledger was lost, or
-// another tool has made it. Whoever chooses addresses, MACs and disks takes it into
+// An unrecorded zone is sledctl's, and no record names it: the ledger was lost, or
+// another tool has made it. A process that chooses addresses, MACs and disks takes it into
 // account, and Adopt makes a record of it. One that does not run is an unrecorded zone by
 // its mark, and only while its instance is not recorded: else it is a remnant.
 
@@ -37,7 +37,7 @@ type Unrecorded struct {
 // what its marks say.
 func (s Unrecorded) rests() bool { return s.Zone.State != zone.Running }
 
-// Adoptable says whether a zone of which the ledger knows nothing is one that
+// Adoptable reports whether a zone of which the ledger knows nothing is one that
 // Adopt may take over: it is ours, it runs, and it is no base zone.
 func Adoptable(claim sled.Claim, z zone.Zone) bool {
 	return z.Name != zone.Global && z.State == zone.Running && claim.Ours() && claim.Role != sled.RoleBase
@@ -152,7 +152,7 @@ func restingZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventor
 	return found, nil
 }
 
-// has says whether one of its VNICs is called so, or has, or had, this MAC.
+// has reports whether one of its VNICs has that name, or has, or had, this MAC.
 func (s Unrecorded) has(link, mac string) bool {
 	return slices.ContainsFunc(s.Config.Nets, func(n zone.Net) bool { return n.Physical == link }) && link != "" ||
 		mac != "" && s.noted && (s.memo.Control == mac || slices.ContainsFunc(s.memo.NICs, func(n NIC) bool { return n.MAC == mac }))
@@ -170,7 +170,7 @@ func (s Unrecorded) address() netip.Addr {
 	return a.Prefix.Addr()
 }
 
-// writes says whether it may write to a disk.
+// writes reports whether it may write to a disk.
 func (s Unrecorded) writes(d Disk) bool {
 	if s.noted {
 		return slices.Contains(s.memo.Disks, Disk{Path: d.Path})

@@ -20,7 +20,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Stage is a part of the way up that a subcommand of its own can do.
+// Stage is a part of the bring-up that a subcommand of its own can do.
 type Stage string
 
 // The stages, in order.

@@ -15,7 +15,7 @@ import (
 // The control plane speaks of VMs, each a run of an instance under a Propolis id
 // that the control plane has chosen. What it asks for takes longer than it waits
 // for an answer. So what is accepted is written down first: a registration, a
-// power that is wanted, an end that is decided. Whoever finds that afterwards, an
+// power that is wanted, an end that is decided. A process that finds that afterwards, an
 // agent that was killed over it for one, does the rest.
 
 // VMM makes an instance the control plane's: its first run has the id that was
@@ -47,7 +47,7 @@ const (
 	PendingNothing Pending = ""
 	PendingUp      Pending = "up"   // bring it up
 	PendingDown    Pending = "down" // take its run away
-	PendingLost    Pending = "lost" // say that it failed: it was of an earlier boot of the sled
+	PendingLost    Pending = "lost" // say that it failed: it was from an earlier boot of the sled
 )
 
 // Pending is what is owed of a record in this boot of the sled.
@@ -97,7 +97,7 @@ func (e *EndingError) Error() string {
 func (*EndingError) Kind() fault.Kind { return fault.Failed }
 
 // AwaitedError is the control plane's VM that another sled has, and that is to come
-// here by a migration: whoever makes it here makes it twice.
+// here by a migration: a process that makes it here makes it twice.
 type AwaitedError struct{ Name, Migration string }
 
 // Error names the migration.
@@ -133,7 +133,7 @@ func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
 
 // Register makes the record of an instance that the control plane will run, with
 // all that it reserves; nothing is made on the host. One that is registered as
-// this VM stays as it is. Errors: those of a decision on the way up;
+// this VM stays as it is. Errors: those of a decision in the bring-up;
 // *RegisteredError.
 func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
 	var result Record
@@ -337,7 +337,7 @@ func (r Record) chosen() string {
 }
 
 // IncompleteBuildError is a run under an id that the control plane has chosen, whose
-// making was cut short and cannot be gone on with. There can be no other beside
+// making was cut short and cannot be resumed. There can be no other beside
 // it: all that it is made of is called by that id.
 type IncompleteBuildError struct{ Name string }
 

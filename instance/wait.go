@@ -20,7 +20,7 @@ func Goals() []State { return []State{Running, Stopped, Failed, Absent} }
 // also a machine that has ended and whose zone is still there; absent is also
 // what is not recorded. It gives them as they are then. Errors: *NotFoundError;
 // a *GoalUnreachableError as soon as one will not come to it; the context's, with those
-// that are not there yet.
+// that do not exist yet.
 func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, goal State) ([]Instance, error) {
 	wanted, err := awaitedIDs(ctx, s, env, refs, goal)
 	if err != nil || len(wanted) == 0 {
@@ -109,12 +109,12 @@ func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []strin
 	return ids, nil
 }
 
-// Reached says whether a state is what is waited for.
+// Reached reports whether a state is what is waited for.
 func Reached(is, goal State) bool {
 	return is == goal || goal == Stopped && is == strings.ToLower(propolis.StateDestroyed)
 }
 
-// checkReachable says whether an instance will not come to a state by itself, and
+// checkReachable reports whether an instance will not come to a state by itself, and
 // nobody is at work on it.
 func checkReachable(ctx context.Context, env operation.Env, i Instance, goal State) error {
 	deleted := i.State == Absent && i.Run == nil && i.Reason == ReasonDeleted
@@ -151,7 +151,7 @@ func (e *GoalUnreachableError) Error() string {
 
 func (*GoalUnreachableError) Kind() fault.Kind { return fault.Failed }
 
-// Hint says what builds it anew.
+// Hint says what rebuilds it.
 func (e *GoalUnreachableError) Hint() string {
 	if e.Status.Reason == ReasonDeleted {
 		return ""

@@ -120,7 +120,7 @@ func (w *watch) run(ctx context.Context) error {
 	}
 }
 
-// silent says whether some instance that was told of has no machine that tells.
+// silent reports whether some instance that was told of has no machine that tells.
 func (w *watch) silent() bool {
 	for id := range w.told {
 		if _, tells := w.listening[id]; !tells {
@@ -170,7 +170,7 @@ func (w *watch) look(ctx context.Context) error {
 	return w.gone(there)
 }
 
-// tells says whether the instance has a machine that tells its states: it
+// tells reports whether the instance has a machine that tells its states: it
 // answers, and what it answers is not its end.
 func (i Instance) tells() bool {
 	final := []State{Failed, Unknown, Absent, Stopped, strings.ToLower(propolis.StateDestroyed)}
@@ -222,7 +222,7 @@ func (w *watch) show(i Instance) error {
 	return w.tell(i)
 }
 
-// gone tells of those that are not there any more.
+// gone tells of those that do not exist any longer.
 func (w *watch) gone(there map[string]bool) error {
 	for id, i := range w.told {
 		if there[id] {

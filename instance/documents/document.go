@@ -80,7 +80,7 @@ func sentKeys() map[string][]string {
 
 // DocumentError is a document that cannot be read, with the place.
 type DocumentError struct {
-	Line    int // from 1; 0 if it cannot be told
+	Line    int // from 1; 0 if it cannot be determined
 	Key     string
 	Message string
 	// Known are the keys that could stand where an unknown one stands.

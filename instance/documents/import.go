@@ -23,7 +23,7 @@ const (
 	ImportTaken    = "take"
 	ImportReplaced = "replace"
 	ImportSame     = "same"     // it is there, as it was
-	ImportLeft     = "left out" // it is the sled's own, which the sled has anew
+	ImportLeft     = "left out" // it is the sled's own, which the sled has again
 )
 
 // Import is what a state file takes back of what another one said.

@@ -9,7 +9,7 @@ import (
 
 // lineOf is the line on which a document, which has been decoded, has a key of its
 // own, or with a row from 0 on, that row of the table: where its braces or its
-// [[header]] begin. 0: that cannot be told.
+// [[header]] begin. 0: not known.
 func lineOf(data []byte, key string, row int) int {
 	if isJSON(data) {
 		return lineInJSON(data, key, row)
