@@ -2,12 +2,9 @@ package tools
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
 )
@@ -24,39 +21,39 @@ type svccfg struct {
 	private string // SVCCFG_REPOSITORY: the file that it works on instead of the zone's repository
 	verbose bool
 
-	selected scf.Entity // Service nil: the scope
-	file     string     // of the commands, for messages; empty: the command line
-	line     int
-	changed  bool            // the repository is to be written
-	refresh  map[string]bool // instances that svc.startd is to read anew
-	keepOn   bool            // errors do not end the run: several manifests are imported
-	out      Reply
+	changed bool            // the repository is to be written
+	refresh map[string]bool // instances that svc.startd is to read anew
+	keepOn  bool            // errors do not end the run: several manifests are imported
+	out     Reply
 }
 
 // errStop ends the run; what it says is in the reply.
 var errStop = errors.New("svccfg ends")
 
-// Svccfg is svccfg(8).
+// Svccfg is svccfg(8), of which only import is simulated.
 func Svccfg(tx *world.Tx, c Call) Reply {
 	s := &svccfg{tx: tx, zone: c.Zone, env: c.Env, private: c.Env["SVCCFG_REPOSITORY"], refresh: map[string]bool{}}
 	options, words := getopt(c.Args, "vf:s:", nil)
-	fmri, file := "", ""
 	for _, o := range options {
 		switch o.Letter {
 		case 'v':
 			s.verbose = true
-		case 's':
-			fmri = o.Value
-		case 'f':
-			file = o.Value
+		case 's', 'f':
+			return notSimulated("svccfg", "option -%c", o.Letter)
 		default:
 			return Reply{Stderr: svccfgUsage, Exit: 2}
 		}
 	}
+	switch {
+	case len(words) == 0:
+		return notSimulated("svccfg", "commands from standard input")
+	case words[0] != "import":
+		return notSimulated("svccfg", "subcommand %q", words[0])
+	}
 	if err := s.open(); err != nil {
 		return s.out
 	}
-	err := s.run(c, fmri, file, words)
+	err := s.importFiles(words[1:])
 	if s.changed {
 		if serr := s.save(); serr != nil {
 			s.complain("%v\n", serr)
@@ -67,25 +64,6 @@ func Svccfg(tx *world.Tx, c Call) Reply {
 		s.out.Exit = 1
 	}
 	return s.out
-}
-
-func (s *svccfg) run(c Call, fmri, file string, words []string) error {
-	if fmri != "" {
-		if err := s.selectEntity(fmri); err != nil {
-			return err
-		}
-	}
-	switch {
-	case file != "" && file != "-":
-		data, err := host.ReadFile(s.tx.Files, s.path(file))
-		if err != nil {
-			return s.fail("Could not open %s: %s.\n", file, strerror(err))
-		}
-		return s.script(file, string(data))
-	case len(words) == 0:
-		return s.script("<stdin>", string(c.Stdin))
-	}
-	return s.script("", strings.Join(words, " ")) // the words are one statement again (main)
 }
 
 // path is where a file of the command's zone lies. The command runs in "/".
@@ -131,28 +109,8 @@ func (s *svccfg) save() error {
 	return nil
 }
 
-// edited notes a change of the selected entity. In a private repository
-// snapshots follow at once (private_refresh).
-func (s *svccfg) edited() {
-	s.changed = true
-	if s.private == "" {
-		return
-	}
-	for _, i := range s.selected.Service.Instances {
-		if s.selected.Instance == nil || s.selected.Instance == i {
-			i.Refresh()
-		}
-	}
-}
-
-// complain is warn(): with the file and line for a script.
-func (s *svccfg) complain(format string, args ...any) {
-	prefix := "svccfg: "
-	if s.file != "" {
-		prefix = fmt.Sprintf("svccfg (%s, line %d): ", s.file, s.line)
-	}
-	s.out.Stderr += prefix + fmt.Sprintf(format, args...)
-}
+// complain is warn().
+func (s *svccfg) complain(format string, args ...any) { s.out.warn("svccfg", format, args...) }
 
 // fail is semerr(): the end, as nobody sits at a terminal.
 func (s *svccfg) fail(format string, args ...any) error {

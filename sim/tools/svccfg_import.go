@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -103,7 +102,7 @@ func (s *svccfg) importAll(names []string, directory bool) error {
 }
 
 func (s *svccfg) importFile(name string) error {
-	bundle, data, err := s.read(name, "manifest")
+	bundle, data, err := s.read(name)
 	if err != nil {
 		return errStop
 	}
@@ -119,19 +118,19 @@ func (s *svccfg) importFile(name string) error {
 
 // read parses a file. What is wrong with it is told; the error is then errStop
 // also where the run goes on.
-func (s *svccfg) read(name, op string) (*scf.Bundle, []byte, error) {
+func (s *svccfg) read(name string) (*scf.Bundle, []byte, error) {
 	data, err := host.ReadFile(s.tx.Files, s.path(name))
 	if err != nil {
 		_ = s.fail("unable to open file: %s\n", strerror(err))
 		return nil, nil, errStop
 	}
-	if dtd := s.env["SVCCFG_DTD"]; dtd != "" && op != "profile" {
+	if dtd := s.env["SVCCFG_DTD"]; dtd != "" {
 		if _, err := s.tx.Files.Stat(s.path(dtd)); err != nil {
 			_ = s.fail("Could not parse DTD \"%s\".\n", dtd)
 			return nil, nil, errStop
 		}
 	}
-	bundle, err := scf.Parse(data, op)
+	bundle, err := scf.Parse(data, "manifest")
 	if err != nil {
 		s.document(name, err)
 		return nil, nil, errStop
@@ -147,104 +146,4 @@ func (s *svccfg) document(name string, err error) {
 		s.out.Stderr += name + ":" + line + "\n"
 	}
 	s.complain("%s\n", lines[len(lines)-1])
-}
-
-// apply is engine_apply().
-func (s *svccfg) apply(name string) error {
-	if _, err := s.tx.Files.Stat(s.path(name)); err != nil {
-		return s.fail("Unable to stat file %s.  %s\n", name, strerror(err))
-	}
-	hash := s.env["SVCCFG_CHECKHASH"] != ""
-	if hash && s.Hash(s.inRoot(name)) != "" {
-		if s.verbose {
-			s.complain("No changes were necessary\n")
-		}
-		return nil
-	}
-	bundle, data, err := s.read(name, "profile")
-	if err == nil {
-		var touched, warnings []string
-		touched, warnings, err = s.Apply(bundle)
-		for _, w := range warnings {
-			if s.verbose {
-				s.complain("%s\n", w)
-			}
-		}
-		for _, fmri := range touched {
-			s.refresh[fmri] = true
-		}
-		s.changed = true
-		var refusal *scf.DocumentError
-		if errors.As(err, &refusal) {
-			s.complain("%s\n", refusal.Text)
-		}
-	}
-	if err != nil {
-		s.complain("WARNING: Failed to apply %s\n", name)
-		return errStop
-	}
-	if hash {
-		s.SetHash(s.inRoot(name), scf.Sum(data))
-	}
-	if s.verbose {
-		s.complain("Successfully applied: %s\n", name)
-	}
-	return nil
-}
-
-// validate is lscf_validate() for files; FMRIs need templates, which the
-// simulated sled does not look at.
-func (s *svccfg) validate(name string) error {
-	if name == "" || strings.HasPrefix(name, "svc:") {
-		return s.fail("validate %s: not on the simulated sled.\n", name)
-	}
-	_, _, err := s.read(strings.TrimPrefix(name, "file://"), "manifest")
-	return err
-}
-
-// inventory is lxml_inventory().
-func (s *svccfg) inventory(name string) error {
-	bundle, _, err := s.read(name, "manifest")
-	if err != nil {
-		return err
-	}
-	for _, service := range bundle.Services {
-		for _, i := range service.Instances {
-			s.out.Stdout += "svc:/" + service.Name + ":" + i.Name + "\n"
-		}
-	}
-	for _, service := range bundle.Services {
-		s.out.Stdout += "svc:/" + service.Name + "\n"
-	}
-	return nil
-}
-
-// cleanup is engine_cleanup().
-func (s *svccfg) cleanup() error {
-	gone := s.Cleanup(func(name string) bool {
-		_, err := s.tx.Files.Stat(s.path(name))
-		return err == nil
-	})
-	s.changed = s.changed || len(gone) > 0
-	return nil
-}
-
-// deleteHash is lscf_delhash().
-func (s *svccfg) deleteHash(words []string) error {
-	name := words[len(words)-1]
-	if len(words) == 2 && words[0] != "-d" {
-		return s.fail("Syntax error.\n")
-	}
-	if len(words) == 1 {
-		if _, err := s.tx.Files.Stat(s.path(name)); err != nil {
-			s.complain("cannot resolve pathname for %s\n", name)
-			return nil
-		}
-	}
-	if s.Hash(s.inRoot(name)) == "" {
-		return s.fail("No such property group \"%s\".\n", scf.HashName(s.inRoot(name)))
-	}
-	s.DeleteHash(s.inRoot(name))
-	s.changed = true
-	return nil
 }

@@ -7,6 +7,7 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -75,3 +76,13 @@ type Machine interface {
 
 // Tool is a command: one transaction, or the first of several.
 type Tool func(tx *world.Tx, c Call) Reply
+
+// exitNotSimulated is EX_SOFTWARE of sysexits(3HEAD), which no simulated
+// command has for an end of its own.
+const exitNotSimulated = 70
+
+// notSimulated refuses what the real command has and the simulated one has not:
+// it is neither imitated nor passed over.
+func notSimulated(tool, format string, args ...any) Reply {
+	return Reply{Stderr: "not simulated: " + tool + ": " + fmt.Sprintf(format, args...) + "\n", Exit: exitNotSimulated}
+}
