@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -24,7 +23,6 @@ const svcadmUsage = "Usage: svcadm [-S <state>] [-v] [-Z | -z zone] [cmd [args .
 type svcadm struct {
 	*smfHandle
 	verbose   bool
-	only      string // -S: only instances in this state
 	operands  []string
 	temporary bool
 	out       Reply
@@ -34,55 +32,26 @@ type svcadm struct {
 func Svcadm(tx *world.Tx, c Call) Reply {
 	options, rest := getopt(c.Args, "S:vZz:", nil)
 	s := &svcadm{}
-	zoneName, all := "", false
+	zoneName := ""
 	for _, o := range options {
 		switch o.Letter {
-		case 'S':
-			s.only = o.Value
 		case 'v':
 			s.verbose = true
-		case 'z', 'Z':
+		case 'z':
 			if c.Zone != world.GlobalZone {
-				return Reply{}.die("svcadm", "svcadm -%c may only be used from the global zone\n", o.Letter)
+				return Reply{}.die("svcadm", "svcadm -z may only be used from the global zone\n")
 			}
-			if o.Letter == 'z' {
-				zoneName = o.Value
-			} else {
-				all = true
-			}
+			zoneName = o.Value
+		case 'S', 'Z':
+			return notSimulated("svcadm", "option -%c", o.Letter)
 		default:
 			return Reply{Stderr: svcadmUsage, Exit: 2}
 		}
 	}
-	if len(c.Args) == 0 || all && zoneName != "" || len(rest) == 0 {
+	if len(rest) == 0 {
 		return Reply{Stderr: svcadmUsage, Exit: 2}
 	}
-	if !all {
-		return s.inZone(tx, c, zoneName, rest)
-	}
-	var whole Reply
-	for _, zone := range runningZones(tx) {
-		each := *s
-		r := each.inZone(tx, c, zone, rest)
-		if strings.HasPrefix(r.Stderr, "svcadm: Couldn't bind") {
-			continue
-		}
-		whole.Stdout += r.Stdout
-		whole.Stderr += r.Stderr
-		whole.Exit = max(whole.Exit, r.Exit)
-	}
-	return whole
-}
-
-// runningZones are the zones that the kernel runs, the global one first.
-func runningZones(tx *world.Tx) []string {
-	zones := []string{world.GlobalZone}
-	for _, z := range tx.State.Zones {
-		if z.Kernel != nil && z.Kernel.State == "running" {
-			zones = append(zones, z.Name)
-		}
-	}
-	return zones
+	return s.inZone(tx, c, zoneName, rest)
 }
 
 func (s *svcadm) inZone(tx *world.Tx, c Call, zoneName string, words []string) Reply {
@@ -101,14 +70,12 @@ func (s *svcadm) inZone(tx *world.Tx, c Call, zoneName string, words []string) R
 		return s.disable(words[1:])
 	case "restart":
 		return s.simple(words[1:], "d", "restart", func(e scf.Entity) { s.tx.Restart(s.zone, e.FMRI()) })
-	case "refresh":
-		return s.simple(words[1:], "", "refresh", s.refresh)
 	case "clear":
 		return s.clear(words[1:])
 	case "mark":
 		return s.mark(words[1:])
-	case "milestone":
-		return s.milestone(words[1:])
+	case "refresh", "milestone":
+		return notSimulated("svcadm", "subcommand %q", words[0])
 	}
 	return Reply{Stderr: svcadmUsage, Exit: 2}
 }
@@ -116,7 +83,7 @@ func (s *svcadm) inZone(tx *world.Tx, c Call, zoneName string, words []string) R
 // instances resolves the operands: abbreviations must be unambiguous, globs
 // need not be (SCF_WALK_UNIPARTIAL). ok is false for a usage error.
 func (s *svcadm) instances() (found []scf.Match, ok bool) {
-	if (len(s.operands) > 0) == (s.only != "") {
+	if len(s.operands) == 0 {
 		return nil, false
 	}
 	var unambiguous []string
@@ -134,15 +101,12 @@ func (s *svcadm) instances() (found []scf.Match, ok bool) {
 			unambiguous = append(unambiguous, operand)
 		}
 	}
-	if len(s.operands) > 0 && len(unambiguous) == 0 {
+	if len(unambiguous) == 0 {
 		return nil, true
 	}
 	found, complaints := s.walk(unambiguous, false, noInstance)
 	for _, text := range complaints {
 		s.fail("%s", text)
-	}
-	if s.only != "" {
-		found = slices.DeleteFunc(found, func(m scf.Match) bool { return s.state(m.Entity) != s.only })
 	}
 	return found, true
 }
@@ -179,43 +143,18 @@ func (s *svcadm) enable(words []string) Reply {
 		return s.usage()
 	}
 	s.temporary = strings.Contains(letters, "t")
-	recursive := strings.Contains(letters, "r")
+	if strings.Contains(letters, "r") {
+		return notSimulated("svcadm", "enable -r")
+	}
 	var all []scf.Entity
 	for _, m := range found {
 		all = append(all, m.Entity)
-		if recursive {
-			all = append(all, s.requirements(m.Entity, map[string]bool{m.FMRI(): true})...)
-		}
 	}
 	s.setEnabled(all, true)
 	if !strings.Contains(letters, "s") || s.out.Exit != 0 {
 		return s.out
 	}
 	return s.await(found, s.enabledYet)
-}
-
-// requirements are the instances that an instance cannot do without
-// (enable_fmri_rec), each once.
-func (s *svcadm) requirements(e scf.Entity, seen map[string]bool) []scf.Entity {
-	var out []scf.Entity
-	service := s.service(e)
-	if service == nil {
-		return nil
-	}
-	for _, d := range service.Depends {
-		if d.Grouping != "require_all" && (d.Grouping != "require_any" || len(d.FMRIs) != 1) {
-			continue
-		}
-		for _, fmri := range d.FMRIs {
-			for _, m := range s.Matches(fmri, false) {
-				if !seen[m.FMRI()] {
-					seen[m.FMRI()] = true
-					out = append(append(out, m.Entity), s.requirements(m.Entity, seen)...)
-				}
-			}
-		}
-	}
-	return out
 }
 
 func (s *svcadm) disable(words []string) Reply {
@@ -355,21 +294,8 @@ func (s *svcadm) simple(words []string, spec, action string, do func(scf.Entity)
 	return s.out
 }
 
-// refresh takes the running snapshot and tells the restarter.
-func (s *svcadm) refresh(e scf.Entity) {
-	e.Instance.Refresh()
-	if err := s.tx.Adopt(s.zone, s.Repository); err != nil {
-		s.fail("%s: Repository read-only.\n", e.FMRI())
-		return
-	}
-	s.tx.Refresh(s.zone, e.FMRI(), e)
-}
-
 func (s *svcadm) clear(words []string) Reply {
 	_, ok := s.options(words, "")
-	if s.only != "" && s.only != world.Maintenance && s.only != world.Degraded {
-		return Reply{}.die("svcadm", "State must be '%s' or '%s'\n", world.Maintenance, world.Degraded)
-	}
 	found, ok2 := s.instances()
 	if !ok || !ok2 {
 		return s.usage()
@@ -388,70 +314,25 @@ func (s *svcadm) clear(words []string) Reply {
 	return s.out
 }
 
+// mark knows the state that an operator falls into by hand: maintenance.
 func (s *svcadm) mark(words []string) Reply {
 	letters, ok := s.options(words, "It")
-	if !ok || len(s.operands) == 0 || len(s.operands) < 2 && s.only == "" {
+	if !ok || len(s.operands) < 2 {
 		return s.usage()
 	}
 	state := s.operands[0]
 	s.operands = s.operands[1:]
-	if state != world.Degraded && state != world.Maintenance {
+	switch {
+	case letters != "":
+		return notSimulated("svcadm", "mark -%s", letters)
+	case state == world.Degraded:
+		return notSimulated("svcadm", "mark %s", state)
+	case state != world.Maintenance:
 		return s.usage()
 	}
-	if state == world.Degraded && strings.Contains(letters, "t") {
-		return Reply{Stderr: "svcadm: -t may not be used with degraded.\n", Exit: 2}
-	}
-	found, ok := s.instances()
-	if !ok {
-		return s.usage()
-	}
+	found, _ := s.instances()
 	for _, m := range found {
-		if state == world.Maintenance {
-			s.tx.MarkMaintenance(s.zone, m.FMRI())
-		} else if !s.tx.MarkDegraded(s.zone, m.FMRI()) {
-			s.fail("Instance \"%s\" is not online.\n", m.FMRI())
-		}
+		s.tx.MarkMaintenance(s.zone, m.FMRI())
 	}
 	return s.out
-}
-
-// svcadmMilestones are the milestones that have an abbreviation.
-func svcadmMilestones() []string {
-	return []string{
-		"svc:/milestone/single-user:default", "svc:/milestone/multi-user:default", "svc:/milestone/multi-user-server:default",
-	}
-}
-
-func (s *svcadm) milestone(words []string) Reply {
-	usage := "Usage: svcadm milestone [-d] <milestone>\n\n" +
-		"\t-d\tmake the specified milestone the default for system boot\n\n" +
-		"\tMilestones can be specified using an FMRI or abbreviation.\n" +
-		"\tThe major milestones are as follows:\n\n\tall\n\tnone\n\t" + strings.Join(svcadmMilestones(), "\n\t") + "\n"
-	letters, ok := s.options(words, "d")
-	if !ok || len(s.operands) == 0 {
-		return Reply{Stderr: usage, Exit: 2}
-	}
-	name := s.operands[0]
-	target := name
-	if name != "all" && name != "none" {
-		i := slices.IndexFunc(svcadmMilestones(), func(m string) bool { return m == name || abbreviatesMilestone(name, m) })
-		if i < 0 {
-			return Reply{Stderr: fmt.Sprintf("\"%s\" is not a valid major milestone.\n", name) + usage, Exit: 2}
-		}
-		target = svcadmMilestones()[i]
-	}
-	if err := s.tx.SetMilestone(s.zone, target, strings.Contains(letters, "d")); err != nil {
-		s.fail("Repository is read-only.  Exiting.\n")
-	}
-	return s.out
-}
-
-// abbreviatesMilestone is the test of validate_milestone().
-func abbreviatesMilestone(name, milestone string) bool {
-	at := strings.Index(milestone, name)
-	if at < 0 {
-		return false
-	}
-	end := at + len(name)
-	return (at == 0 || milestone[at-1] == '/') && (end == len(milestone) || milestone[end] == ':')
 }

@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -24,18 +23,8 @@ func (c svcsColumn) width() int {
 	switch c {
 	case "CTID":
 		return 6
-	case "DESC":
-		return 100
 	case "FMRI":
 		return 50
-	case "INST", "SCOPE", "SVC":
-		return 20
-	case "N":
-		return 1
-	case "S", "SN":
-		return 2
-	case "NSTA", "STA":
-		return 4
 	case "NSTATE":
 		return 13
 	case "STATE":
@@ -61,28 +50,10 @@ func (c svcsColumn) cell(s *svcs, r svcsRow) string {
 			return fmt.Sprintf("%6s ", "-")
 		}
 		return fmt.Sprintf("%6d ", r.service.Contract)
-	case "DESC":
-		return pad(cmp.Or(r.description(), "-"))
 	case "FMRI":
 		return pad(r.FMRI())
-	case "INST":
-		return pad(r.Instance.Name)
-	case "SCOPE":
-		return pad("localhost")
-	case "SVC":
-		return pad(r.Entity.Service.Name)
-	case "N":
-		return pad(nextLetter(r.next))
-	case "NSTA":
-		return pad(shortState(r.next, "-"))
 	case "NSTATE":
 		return pad(cmp.Or(r.next, "-"))
-	case "S":
-		return fmt.Sprintf("%-3s", stateLetter(r.state)+star)
-	case "SN":
-		return fmt.Sprintf("%-3s", stateLetter(r.state)+nextLetter(r.next))
-	case "STA":
-		return pad(shortState(r.state, "?") + star)
 	case "STATE":
 		return pad(cmp.Or(r.state, "-") + star)
 	case "STIME":
@@ -96,49 +67,6 @@ func (c svcsColumn) cell(s *svcs, r svcsRow) string {
 
 func (r svcsRow) description() string {
 	return strings.ReplaceAll(r.Entity.Service.Snapshot(r.Instance).Value("tm_common_name", "C"), "\n", " ")
-}
-
-func stateLetter(state string) string {
-	switch state {
-	case world.Uninitialized:
-		return "u"
-	case world.Offline:
-		return "0"
-	case world.Online:
-		return "1"
-	case world.Maintenance:
-		return "m"
-	case world.Disabled:
-		return "d"
-	case world.Degraded:
-		return "D"
-	}
-	return "?"
-}
-
-func nextLetter(next string) string {
-	if next == "" {
-		return "-"
-	}
-	return stateLetter(next)
-}
-
-func shortState(state, none string) string {
-	switch state {
-	case world.Uninitialized:
-		return "UN"
-	case world.Offline:
-		return "OFF"
-	case world.Online:
-		return "ON"
-	case world.Maintenance:
-		return "MNT"
-	case world.Disabled:
-		return "DIS"
-	case world.Degraded:
-		return "DGD"
-	}
-	return none
 }
 
 // stateRank is sortkey_states(): what is more interesting comes later.
@@ -160,44 +88,18 @@ func stateRank(state string) int {
 	return 7
 }
 
-// compare orders two rows by the column.
+// compare orders two rows by a column that svcs sorts by of itself.
 func (c svcsColumn) compare(s *svcs, a, b svcsRow) int {
 	switch c {
-	case "STATE", "STA", "S":
+	case "STATE":
 		return cmp.Compare(stateRank(a.state), stateRank(b.state))
-	case "NSTATE", "NSTA", "N":
-		return cmp.Compare(stateRank(a.next), stateRank(b.next))
-	case "SN":
-		return cmp.Or(cmp.Compare(stateRank(a.state), stateRank(b.state)), cmp.Compare(stateRank(a.next), stateRank(b.next)))
 	case "STIME":
 		return a.service.Since(s.tx.Now).Compare(b.service.Since(s.tx.Now))
-	case "CTID":
-		left, _ := strconv.Atoi(strings.TrimSpace(c.cell(s, a)))
-		right, _ := strconv.Atoi(strings.TrimSpace(c.cell(s, b)))
-		return cmp.Compare(left, right)
-	case "DESC":
-		return 0
 	}
 	return strings.Compare(c.cell(s, a), c.cell(s, b))
 }
 
-// svcsHelp is what -? adds to the usage.
-func svcsHelp() string {
-	return "\n" +
-		"\t-a  list all service instances rather than only those that are enabled\n" +
-		"\t-d  list dependencies of the specified service(s)\n" +
-		"\t-D  list dependents of the specified service(s)\n" +
-		"\t-H  omit header line from output\n" +
-		"\t-l  list detailed information about the specified service(s)\n" +
-		"\t-L  list the log file associated with the specified service(s)\n" +
-		"\t-o  list only the specified columns in the output\n" +
-		"\t-p  list process IDs and names associated with each service\n" +
-		"\t-R  list only those services with the specified restarter\n" +
-		"\t-s  sort output in ascending order by the specified column(s)\n" +
-		"\t-S  sort output in descending order by the specified column(s)\n" +
-		"\t-v  list verbose information appropriate to the type of output\n" +
-		"\t-x  explain the status of services that might require maintenance,\n" +
-		"\t    or explain the status of the specified service(s)\n" +
-		"\t-z  from global zone, show services in a specified zone\n" +
-		"\t-Z  from global zone, show services in all zones\n"
+// svcsColumnsLeftOut are those of the real command that are not simulated.
+func svcsColumnsLeftOut() []string {
+	return []string{"DESC", "INST", "N", "NSTA", "S", "SCOPE", "SN", "STA", "SVC"}
 }

@@ -11,59 +11,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
-// detail is -l (print_detailed).
-func (s *svcs) detail(r svcsRow) {
-	if s.out.Stdout != "" {
-		s.out.Stdout += "\n"
-	}
-	field := func(name, value string) { s.out.Stdout += fmt.Sprintf("%-12s %s\n", name, value) }
-	field("fmri", r.FMRI())
-	if s.zoneGiven {
-		field("zone", r.zone)
-	}
-	field("name", cmp.Or(r.description(), "-"))
-	enabled := r.Instance.Groups.Value("general", "enabled")
-	if r.service != nil && r.service.Temporary != nil {
-		enabled = fmt.Sprintf("%v (temporary)", *r.service.Temporary)
-	}
-	field("enabled", enabled)
-	if r.service != nil {
-		field("state", r.state)
-		field("next_state", cmp.Or(r.next, "none"))
-		field("state_time", cTime(r.service.Since(s.tx.Now)))
-		if r.service.Start.Exec != "" {
-			field("logfile", s.logPath(r))
-		}
-		field("restarter", cmp.Or(r.service.Restarter, "svc:/system/svc/restarter:default"))
-		if r.service.Contract != 0 {
-			field("contract_id", fmt.Sprintf("%d ", r.service.Contract))
-		}
-	}
-	if g := r.Entity.Service.Groups.Find("manifestfiles"); g != nil {
-		for _, p := range g.Properties {
-			field("manifest", strings.Join(p.Values, " "))
-		}
-	}
-	for _, d := range r.depends() {
-		var each []string
-		for _, fmri := range d.FMRIs {
-			each = append(each, fmt.Sprintf("%s (%s)", fmri, r.stateOf(fmri)))
-		}
-		field("dependency", fmt.Sprintf("%s/%s %s", d.Grouping, d.RestartOn, strings.Join(each, " ")))
-	}
-	for _, p := range processesOf(r) {
-		field("process", fmt.Sprintf("%d %s", p.PID, strings.Join(p.Argv, " ")))
-	}
-}
-
-func (r svcsRow) depends() []world.Dependency {
-	if r.service == nil {
-		return nil
-	}
-	return r.service.Depends
-}
-
-// stateOf is what -l says of a dependency.
+// stateOf is what stands for the state of a dependency.
 func (r svcsRow) stateOf(fmri string) string {
 	if strings.HasPrefix(fmri, "file:") {
 		return "-"

@@ -104,33 +104,3 @@ func (tx *Tx) MarkMaintenance(zone, fmri string) {
 		tx.become(s, Maintenance, "", "administrative_request")
 	}
 }
-
-// MarkDegraded marks an online instance degraded. False: it is not online.
-func (tx *Tx) MarkDegraded(zone, fmri string) bool {
-	s := tx.Service(zone, fmri)
-	if state, next := s.State(tx.Now); state != Online || next != "" {
-		return false
-	}
-	tx.become(s, Degraded, "", "administrative_request")
-	return true
-}
-
-// SetMilestone makes the zone go to a milestone: an instance's FMRI, all or
-// none; the next boots too if forGood says so.
-func (tx *Tx) SetMilestone(zone, milestone string, forGood bool) error {
-	tx.Repository(zone).Milestone = milestone
-	if forGood {
-		repository, err := tx.LoadRepository(zone)
-		if err != nil {
-			return err
-		}
-		if s, i := repository.Lookup(restarterFMRI); i != nil {
-			scf.Entity{Service: s, Instance: i}.Ensure("options", "framework", "milestone", "astring", milestone)
-		}
-		if err := tx.SaveRepository(zone, repository); err != nil {
-			return err
-		}
-	}
-	tx.evaluate(zone)
-	return nil
-}

@@ -493,7 +493,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// svcadm(8): clear, mark, restart, refresh, milestone.
+// svcadm(8): clear, mark, restart; svccfg(8): refresh.
 func TestAdministration(t *testing.T) {
 	z := newSMFZone(t, "none", fullRepository())
 	z.write(thingPath, transient(true, "/bin/thing %{config/address}"))
@@ -502,14 +502,6 @@ func TestAdministration(t *testing.T) {
 	if z.Clear(testZone, thingFMRI) {
 		t.Error("an online instance was cleared")
 	}
-	if !z.MarkDegraded(testZone, thingFMRI) {
-		t.Error("not marked")
-	}
-	z.until(thingFMRI, Degraded)
-	if !z.Clear(testZone, thingFMRI) {
-		t.Error("not restored")
-	}
-	z.until(thingFMRI, Online)
 	z.MarkMaintenance(testZone, thingFMRI)
 	z.until(thingFMRI, Maintenance)
 	off := false
@@ -539,22 +531,6 @@ func TestAdministration(t *testing.T) {
 	if got := z.calls[len(z.calls)-1].Script; got != "/bin/thing new" {
 		t.Errorf("after the refresh: %q", got)
 	}
-
-	if err := z.SetMilestone(testZone, singleUserFMRI, true); err != nil {
-		t.Fatal(err)
-	}
-	z.until("svc:/milestone/multi-user:default", Disabled)
-	z.until(thingFMRI, Disabled)
-	z.until(singleUserFMRI, Online)
-	z.HaltServices(testZone)
-	z.BootServices(testZone)
-	z.until(singleUserFMRI, Online)
-	z.until("svc:/milestone/multi-user:default", Disabled)
-	if err := z.SetMilestone(testZone, "all", false); err != nil {
-		t.Fatal(err)
-	}
-	z.until("svc:/milestone/multi-user-server:default", Online)
-	z.until(thingFMRI, Online)
 }
 
 func TestAFaultSendsAServiceToMaintenance(t *testing.T) {
