@@ -16,7 +16,7 @@ import (
 // loseLedger takes every copy of the state file away.
 func (s *sled) loseLedger() {
 	s.t.Helper()
-	for _, name := range s.ledgerNames() {
+	for _, name := range s.copies() {
 		if err := s.Host().Files().Remove(name); err != nil {
 			s.t.Fatal(err)
 		}

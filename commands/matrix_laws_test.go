@@ -45,6 +45,7 @@ type stage struct {
 	theirs    []string          // the zones of others
 	first     string            // the world before anything of the case
 	before    string            // the world when the verb begins
+	rested    string            // and when all that takes its time has come to its end; empty: nothing does
 	firstKeys []string          // of the ledger before anything of the case
 	recorded  map[string]string // in the ledger when the verb begins
 	others    string            // what is not sledctl's
@@ -83,6 +84,11 @@ func (r row) stage(t *testing.T, files string) *stage {
 	g.saved, g.at = s.Sled.Clone(), time.Now()
 	if r.pair {
 		g.other = s.there.Clone()
+	}
+	if r.on != nil && r.on.Is(lattice.Latencies) != lattice.None {
+		idle := g.open(t)
+		idle.settle()
+		g.rested = idle.world()
 	}
 	s = g.open(t)
 	witness := s.witness(s.Host())

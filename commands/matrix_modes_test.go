@@ -251,7 +251,7 @@ func (s *scene) undone(at string, a answer) {
 		s.settle() // a service that was disabled may not have ended yet
 	}
 	world := s.world()
-	if world != s.before && world != s.first {
+	if world != s.before && world != s.first && world != s.rested {
 		s.t.Fatalf("%s: %s, but (-before +after):\n%s", at, a.errs, cmp.Diff(strings.Split(s.before, "\n"), strings.Split(world, "\n")))
 	}
 	if s.bare {
@@ -313,6 +313,17 @@ func (s *scene) exactly(at string, told []string, denied bool) {
 	for thing, within := range there {
 		if _, ok := had[thing]; !ok && !slices.Contains(explained, thing) && !slices.ContainsFunc(within, func(w string) bool { return slices.Contains(explained, w) }) {
 			t.Errorf("%s: %s is there, and is not told to be left: %q", at, thing, told)
+		}
+	}
+}
+
+// nothingNew sees that all that is there was there when the verb began.
+func (s *scene) nothingNew(at string) {
+	s.t.Helper()
+	had := things(s.t, s.before)
+	for thing := range things(s.t, s.world()) {
+		if _, ok := had[thing]; !ok {
+			s.t.Errorf("%s: %s is there, and was not", at, thing)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func rows() []row {
 		{name: "delete", ready: []string{web1}, line: "instance delete web1"},
 		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{web1}, line: migrateWeb1, ends: []string{}, may: 4},
 		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},
-		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{web1}, prepare: (*scene).forget, line: "instance adopt --all"},
+		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{web1}, prepare: (*scene).forget, line: "instance adopt --all", ends: []string{"instance adopt --all", "instance delete web1"}},
 		{name: "import", adds: true, ready: []string{web1, "instance stop web1"}, prepare: (*scene).exportAndForget, line: "ledger import PLAN"},
 		{name: "power off", adds: true, mortal: true, ready: []string{web1}, line: "propolis stop --instance web1"},
 		{name: "power cycle", adds: true, mortal: true, ready: []string{web1}, line: "propolis reboot --instance web1"},

@@ -75,11 +75,27 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 	}
 	last, err := takeDown(ctx, s, env, removal{verb: c.Verb, ref: r.ID, dryRun: c.DryRun, departed: true},
 		func(Record, operation.Moment) (Record, error) { return Record{}, nil })
-	d.Reports = append(d.Reports, last.Report)
 	if _, gone := errors.AsType[*NotFoundError](err); gone { // another run has done it
 		err = nil
 	}
+	if err != nil && last.Report.ID == "" && !c.DryRun {
+		last.Report.Outcome = plan.Outcome{Left: d.Record.remains(), Interrupted: err}
+		err = fmt.Errorf("instance %q runs on %s, and what it had here was not removed: %w", d.Record.Name, d.Peer, err)
+	}
+	d.Reports = append(d.Reports, last.Report)
 	return d, err
+}
+
+// remains names what an instance has on the sled from which its VM has departed,
+// as long as none of it is removed.
+func (r Record) remains() (names []string) {
+	if r.Run == nil {
+		return nil
+	}
+	for _, o := range r.makes() {
+		names = append(names, o.Kind+" "+o.Name)
+	}
+	return names
 }
 
 // rehearse asks the target whether it could take the machine, before anything is

@@ -56,7 +56,10 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest
 		return Result{}, err
 	}
 	if c.Known && !known {
-		return Result{}, notFound(ctx, s, env, view, c.Wanted.Ref)
+		if r, err = findRecorded(ctx, s, env, c.Wanted.Ref, c.DryRun); err != nil {
+			return Result{}, err
+		}
+		known = true
 	}
 	if known && c.Only == "" && hasArrived(r, c) && isAsWanted(ctx, s.blueprint(), env.Host, r, c.Wanted) {
 		if c.Protect != nil && *c.Protect != r.Protected {

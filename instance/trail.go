@@ -79,7 +79,7 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Observed,
 		case next.comes(old, from):
 			t := Trail{Name: next.Name, Migration: next.Run.Migration, Time: now}
 			if from.arrives() {
-				t.Peer = from.Source
+				t.Migration, t.Peer = from.ID, from.Source
 			}
 			more, err = t.facts(sled.KeyArrived+id, forgotten(view, sled.KeyDeparted+id))
 		case facts == &d.After:
@@ -104,9 +104,13 @@ func recordIn(facts []ledger.Fact, id string) (r Record, written bool, err error
 }
 
 // comes reports whether r is that of an instance that a migration has brought, which
-// it was not before.
+// it was not before: also of one that was lost here before that was recorded, and
+// was rebuilt.
 func (r Record) comes(old Record, from *Migration) bool {
-	return r.Run != nil && r.Run.Migration != "" && (from.arrives() || old.Run == nil || old.Run.Migration != r.Run.Migration)
+	if r.Run == nil {
+		return false
+	}
+	return from.arrives() || r.Run.Migration != "" && (old.Run == nil || old.Run.Migration != r.Run.Migration)
 }
 
 // leaves is what remains when a record is forgotten: if its machine has gone to

@@ -129,32 +129,49 @@ func takeDown(
 
 func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
 
+// findRecorded returns the record that ref names. Errors: *NotFoundError;
+// *UnadoptedError if it is not recorded and a zone of it is on the sled.
 func findRecorded(ctx context.Context, s Settings, env operation.Env, ref string, dryRun bool) (Record, error) {
-	view, err := operation.Decided(ctx, env, dryRun)
-	if err != nil {
-		return Record{}, err
+	zone := ""
+	for {
+		view, err := operation.Decided(ctx, env, dryRun)
+		if err != nil {
+			return Record{}, err
+		}
+		r, err := s.Find(view, ref)
+		none, ok := errors.AsType[*NotFoundError](err)
+		if !ok {
+			return r, err
+		}
+		one, found, err := unrecordedOf(ctx, s, env, view, ref)
+		switch {
+		case err != nil:
+			return Record{}, err
+		case !found || zone != "" && one.Zone.Name != zone:
+			return Record{}, none
+		case zone != "":
+			return Record{}, &UnadoptedError{Name: ref, Zone: zone, Rests: one.rests()}
+		}
+		// Another process may make or remove the instance between the ledger's
+		// reading and the zones' listing. A zone outlives its record only if it is
+		// there before the ledger is read and behind it.
+		zone = one.Zone.Name
 	}
-	r, err := s.Find(view, ref)
-	if _, ok := errors.AsType[*NotFoundError](err); ok {
-		err = notFound(ctx, s, env, view, ref)
-	}
-	return r, err
 }
 
-// notFound is the error for an instance that is not recorded: a *NotFoundError,
-// unless it runs all the same.
-func notFound(ctx context.Context, s Settings, env operation.Env, view ledger.View, ref string) error {
+// unrecordedOf returns the unrecorded zone that an instance has, if it has one.
+func unrecordedOf(ctx context.Context, s Settings, env operation.Env, view ledger.View, ref string) (Unrecorded, bool, error) {
 	id, err := resolveRef(s.Namespace, view, ref)
 	if err != nil {
-		return err
+		return Unrecorded{}, false, err
 	}
-	unrecorded, _ := s.ListUnrecorded(ctx, env, view) // without a listing, the ledger is all there is
-	for _, one := range unrecorded {
+	all, _ := s.ListUnrecorded(ctx, env, view) // without a listing, the ledger is all there is
+	for _, one := range all {
 		if one.ID == id || one.Name == ref {
-			return &UnadoptedError{Name: ref, Zone: one.Zone.Name, Rests: one.rests()}
+			return one, true, nil
 		}
 	}
-	return &NotFoundError{Name: ref}
+	return Unrecorded{}, false, nil
 }
 
 // lookAt looks for an operation on a recorded instance.

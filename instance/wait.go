@@ -92,7 +92,7 @@ func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []strin
 	for _, ref := range refs {
 		r, err := s.Find(view, ref)
 		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
-			err = notFound(ctx, s, env, view, ref)
+			r, err = findRecorded(ctx, s, env, ref, true)
 		}
 		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
 			if err = view.Absent(err); goal == Absent && !errors.Is(err, ledger.ErrUnconfirmed) {

@@ -221,7 +221,7 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (report Report, 
 	if err != nil {
 		return report, err
 	}
-	book, err := bookOf(ctx, env, r.BeforeLedger)
+	book, err := bookOf(ctx, env, r.Subject, r.BeforeLedger)
 	if err != nil {
 		return report, err
 	}
@@ -277,7 +277,7 @@ func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (R
 	if err != nil {
 		return report, err
 	}
-	book, err := bookOf(ctx, env, r.BeforeLedger)
+	book, err := bookOf(ctx, env, r.Subject, r.BeforeLedger)
 	if err != nil {
 		return report, err
 	}

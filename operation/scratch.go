@@ -23,7 +23,7 @@ type book interface {
 // bookOf is the ledger, or, for what must be done before it can be written, a
 // scratch book that keeps intents below the run directory and nothing else: there
 // is none yet, or one of its copies is missing and may lie on what is to be made.
-func bookOf(ctx context.Context, env Env, beforeLedger bool) (book, error) {
+func bookOf(ctx context.Context, env Env, subject string, beforeLedger bool) (book, error) {
 	own := &scratch{files: env.Host.Files(), dir: path.Join(env.RunDir, "intent")}
 	l, err := env.Ledger(ctx)
 	switch {
@@ -31,8 +31,15 @@ func bookOf(ctx context.Context, env Env, beforeLedger bool) (book, error) {
 		return own, nil
 	case err != nil:
 		return nil, err
-	case !beforeLedger:
+	}
+	begun, err := own.unfinished(subject)
+	switch {
+	case err != nil:
+		return nil, err
+	case !beforeLedger && len(begun) == 0:
 		return l, nil
+	case !beforeLedger:
+		return resumed{l, own}, nil
 	}
 	view, err := l.Read(ctx)
 	if err != nil {
@@ -42,7 +49,26 @@ func bookOf(ctx context.Context, env Env, beforeLedger bool) (book, error) {
 		own.view = view
 		return own, nil
 	}
-	return l, nil
+	return resumed{l, own}, nil
+}
+
+// resumed is the ledger, for a run that also ends what was begun before the ledger
+// could be written.
+type resumed struct {
+	book
+	begun *scratch
+}
+
+func (r resumed) Update(ctx context.Context, decide func(ledger.View) ([]ledger.Fact, error)) (ledger.View, error) {
+	var facts []ledger.Fact
+	view, err := r.book.Update(ctx, func(v ledger.View) (_ []ledger.Fact, err error) {
+		facts, err = decide(v)
+		return facts, err
+	})
+	if err == nil && r.begun.ends(facts) {
+		err = r.begun.sweep()
+	}
+	return view, err
 }
 
 // scratch keeps open intents as files. It is on the ramdisk: a reboot forgets
@@ -64,24 +90,31 @@ func (s *scratch) Update(_ context.Context, decide func(ledger.View) ([]ledger.F
 	if err != nil {
 		return s.view, err
 	}
-	ended := !s.open
 	for _, f := range facts {
 		id, ok := strings.CutPrefix(f.Key, sled.KeyIntent)
-		switch {
-		case !ok:
-		case f.Value == nil:
-			ended = true
-		default:
-			s.open, ended = true, false
+		if ok && f.Value != nil {
 			if err := s.write(path.Join(s.dir, id+".json"), f.Value); err != nil {
 				return s.view, err
 			}
 		}
 	}
-	if ended {
+	if s.ends(facts) {
 		err = s.sweep()
 	}
 	return s.view, err
+}
+
+// ends reports whether a run is over with these facts: they end its intent, or it
+// has had nothing to do.
+func (s *scratch) ends(facts []ledger.Fact) bool {
+	over := !s.open
+	for _, f := range facts {
+		if strings.HasPrefix(f.Key, sled.KeyIntent) {
+			over = f.Value == nil
+			s.open = s.open || !over
+		}
+	}
+	return over
 }
 
 func (s *scratch) write(name string, value []byte) error {
@@ -106,19 +139,27 @@ func Unfinished(ctx context.Context, env Env, subject string) ([]OpenIntent, err
 	if err != nil && !errors.Is(err, ledger.ErrAbsent) {
 		return nil, err
 	}
-	dir := path.Join(env.RunDir, "intent")
-	infos, err := env.Host.Files().ReadDir(dir)
+	before, err := (&scratch{files: env.Host.Files(), dir: path.Join(env.RunDir, "intent")}).unfinished(subject)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.DeleteFunc(open, func(o OpenIntent) bool { return o.Subject != subject }), before...), nil
+}
+
+// unfinished lists the intents of a subject that are kept here.
+func (s *scratch) unfinished(subject string) (open []OpenIntent, err error) {
+	infos, err := s.files.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, i := range infos {
 		var in Intent
-		data, err := host.ReadFile(env.Host.Files(), path.Join(dir, i.Name))
-		if err == nil && json.Unmarshal(data, &in) == nil { // else it is one that was being written: nothing was done
+		data, err := host.ReadFile(s.files, path.Join(s.dir, i.Name))
+		if err == nil && json.Unmarshal(data, &in) == nil && in.Subject == subject { // else it is one that was being written: nothing was done
 			open = append(open, OpenIntent{ID: strings.TrimSuffix(i.Name, ".json"), Intent: in})
 		}
 	}
-	return slices.DeleteFunc(open, func(o OpenIntent) bool { return o.Subject != subject }), nil
+	return open, nil
 }
 
 // sweep removes all intents, and what is left of those that were being written.
