@@ -90,6 +90,11 @@ func (s *shell) interpret(
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return interp.ExitStatus(2)
 	}
+	stdin, done, err := input(stdin)
+	if err != nil {
+		return err
+	}
+	defer done()
 	runner, err := interp.New(
 		interp.Env(env), interp.Dir("/"), interp.Params(append([]string{"--"}, args...)...), interp.StdIO(stdin, stdout, stderr),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),

@@ -3,6 +3,7 @@ package tools
 import (
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -153,5 +154,30 @@ func write(t *testing.T, files host.Files, name, text string, mode fs.FileMode) 
 func TestALoopWithoutEndBlocks(t *testing.T) {
 	if got := RunShell(zoneTx(t), "z1", `until false; do sleep 1; done; echo never`, nil, nil); !got.Blocked || got.Stdout != "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A program that simulates many sleds at once runs out of descriptors where each
+// script leaves some to the garbage collector.
+func TestAScriptLeavesNoDescriptorOpen(t *testing.T) {
+	open := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("this system does not list descriptors: ", err)
+		}
+		return len(all)
+	}
+	tx := zoneTx(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	before := open()
+	for range 50 {
+		for _, stdin := range []string{"", "words"} {
+			if reply := RunShell(tx, "z1", "zonename", nil, []byte(stdin)); reply.Exit != 0 {
+				t.Fatal(reply)
+			}
+		}
+	}
+	if after := open(); after > before+5 { // the writer of the last pipe may still be at it
+		t.Errorf("%d descriptors are open, and %d were", after, before)
 	}
 }

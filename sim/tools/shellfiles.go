@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -151,3 +152,25 @@ type devNull struct{}
 func (devNull) Read([]byte) (int, error)    { return 0, io.EOF }
 func (devNull) Write(p []byte) (int, error) { return len(p), nil }
 func (devNull) Close() error                { return nil }
+
+// input is what the interpreter reads: nothing, or a file, as a program's standard
+// input is. Of anything else it would make a pipe that nobody closes.
+func input(stdin io.Reader) (file io.Reader, done func(), err error) {
+	switch in := stdin.(type) {
+	case nil, *os.File:
+		return stdin, func() {}, nil
+	case *bytes.Reader:
+		if in.Len() == 0 {
+			return nil, func() {}, nil
+		}
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	go func() {
+		_, _ = io.Copy(to, stdin)
+		_ = to.Close()
+	}()
+	return from, func() { _ = from.Close() }, nil
+}
