@@ -153,24 +153,28 @@ func (devNull) Read([]byte) (int, error)    { return 0, io.EOF }
 func (devNull) Write(p []byte) (int, error) { return len(p), nil }
 func (devNull) Close() error                { return nil }
 
-// input is what the interpreter reads: nothing, or a file, as a program's standard
-// input is. Of anything else it would make a pipe that nobody closes.
+// input is what the interpreter reads: a file, as a program's standard input is, or
+// nothing. Of bytes it would make a pipe that nobody closes.
 func input(stdin io.Reader) (file io.Reader, done func(), err error) {
-	switch in := stdin.(type) {
-	case nil, *os.File:
+	in, ok := stdin.(*bytes.Reader)
+	switch {
+	case !ok:
 		return stdin, func() {}, nil
-	case *bytes.Reader:
-		if in.Len() == 0 {
-			return nil, func() {}, nil
-		}
+	case in.Len() == 0:
+		return nil, func() {}, nil
 	}
 	from, to, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
+	written := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(to, stdin)
+		_, _ = io.Copy(to, in)
 		_ = to.Close()
+		close(written)
 	}()
-	return from, func() { _ = from.Close() }, nil
+	return from, func() {
+		_ = from.Close() // who still writes is told
+		<-written
+	}, nil
 }
