@@ -22,6 +22,7 @@ type comparison struct {
 	at    operation.Moment
 
 	coming map[string]disk.Disk // disks of the pools that are to be made
+	drawn  map[string]string    // the UUIDs of their names, and the words for them
 	found  []Difference
 	new    []Record // disks that are to be remembered, of now
 	made   []Record // and those of when all is done
@@ -29,7 +30,7 @@ type comparison struct {
 
 // compare lists all differences, of the disks of these kinds only.
 func (s Settings) compare(seen Seen, known map[disk.Identity]Record, at operation.Moment, kinds []disk.Kind) *comparison {
-	c := &comparison{Settings: s, seen: seen, known: known, at: at, coming: map[string]disk.Disk{}}
+	c := &comparison{Settings: s, seen: seen, known: known, at: at, coming: map[string]disk.Disk{}, drawn: map[string]string{}}
 	seenPools := map[string]bool{}
 	zones := false
 	pool := func(name, after string) {
@@ -183,7 +184,9 @@ func (c *comparison) blank(f Found) (pool, after string, ok bool) {
 		c.add(d)
 		return "", "", false
 	}
-	pool = map[disk.Kind]string{disk.M2: "oxi_", disk.U2: "oxp_"}[f.Kind] + newUUID(c.at.ID, text(f.Identity))
+	id := newUUID(c.at.ID, text(f.Identity))
+	c.drawn[id] = "POOL-UUID-" + f.Name
+	pool = map[disk.Kind]string{disk.M2: "oxi_", disk.U2: "oxp_"}[f.Kind] + id
 	d.Why = "blank, and to be formatted"
 	create := "zpool.create " + pool
 	var export []string

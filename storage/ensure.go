@@ -171,7 +171,7 @@ func begun(ctx context.Context, env operation.Env) (map[string]bool, error) {
 // decision is the plan that mends what can be mended. What fails on one disk
 // does not keep the others from theirs.
 func (c *comparison) decision() (operation.Decision, error) {
-	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue, Actions: wipe(c.seen.Left)}}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue, Actions: wipe(c.seen.Left), Drawn: c.drawn}}
 	for _, found := range c.found {
 		d.Plan.Actions = append(d.Plan.Actions, found.Mend...)
 	}
