@@ -121,28 +121,6 @@ func (s *shell) environ() expand.Environ {
 // span is a part of a script, by the offsets of its first and last character.
 type span struct{ from, to uint }
 
-// prepare takes out of a script what would leave this goroutine or this
-// program: a command in the background becomes one that is not waited for, and
-// a process substitution, which needs a named pipe, is refused.
-func (s *shell) prepare(file *syntax.File) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var refused error
-	syntax.Walk(file, func(node syntax.Node) bool {
-		switch n := node.(type) {
-		case *syntax.ProcSubst:
-			refused = fmt.Errorf("%s: process substitution is not simulated", n.Pos())
-		case *syntax.Stmt:
-			if n.Background || n.Coprocess {
-				s.behind = append(s.behind, span{n.Pos().Offset(), n.End().Offset()})
-				n.Background, n.Coprocess = false, false
-			}
-		}
-		return true
-	})
-	return refused
-}
-
 func (s *shell) inBackground(pos syntax.Pos) bool {
 	for _, b := range s.behind {
 		if pos.IsValid() && b.from <= pos.Offset() && pos.Offset() <= b.to {
