@@ -32,7 +32,6 @@ func exceptions() map[string]int {
 		"lines of sim/tools/shell.go":                 306,
 		"lines of sim/tools/smf_test.go":              477,
 		"lines of sim/tools/svcadm.go":                338,
-		"lines of sim/tools/svccfg_property.go":       335,
 		"lines of sim/tools/svcprop.go":               424,
 		"lines of sim/tools/zfs_test.go":              824,
 		"lines of sim/tools/zoneadm.go":               379,
