@@ -333,7 +333,7 @@ func (w *work) Remove(ctx context.Context, v VM) *api.Error {
 		return answer(context.Cause(ctx))
 	}
 	if err != nil {
-		return answer(err)
+		return w.missed(ctx, v, err)
 	}
 	return nil
 }
@@ -403,7 +403,7 @@ func (w *work) missed(ctx context.Context, v VM, err error) *api.Error {
 		}
 		w.board.Past(ctx, v.ID, now.Gen)
 	}
-	return answer(err)
+	return api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil) // no record has it: only the board is late
 }
 
 // Snapshot has the Propolis of a VM take one of a disk.
