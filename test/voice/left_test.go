@@ -42,7 +42,7 @@ func left() map[string]int {
 		"smf":                   12,
 		"storage":               66,
 		"terminal":              6,
-		"test":                  55,
+		"test":                  56,
 		"vnic":                  17,
 		"zfs":                   45,
 		"zone":                  31,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"testing"
@@ -85,16 +86,64 @@ func mapsKeys(of ...map[string]int) func(func(string) bool) {
 	}
 }
 
-func expressions(t *testing.T) (all []*regexp.Regexp) {
+// expression is one of phrases.txt.
+type expression struct {
+	*regexp.Regexp
+	needs []string // one of them is in whatever it matches, in lower case: quick to look for
+}
+
+func (e expression) may(lower string) bool {
+	return e.needs == nil || slices.ContainsFunc(e.needs, func(s string) bool { return strings.Contains(lower, s) })
+}
+
+func expressions(t *testing.T) (all []expression) {
 	t.Helper()
 	for line := range strings.Lines(phrases) {
-		re, err := regexp.Compile(strings.TrimSuffix(line, "\n"))
+		text := strings.TrimSuffix(line, "\n")
+		re, err := regexp.Compile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, re)
+		tree, err := syntax.Parse(text, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, expression{re, needs(tree)})
 	}
 	return all
+}
+
+// needs returns literals of which each match has at least one; nil: there are none.
+func needs(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return []string{strings.ToLower(string(re.Rune))}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needs(re.Sub[0])
+	case syntax.OpConcat:
+		var best []string
+		for _, sub := range re.Sub {
+			if n := needs(sub); n != nil && (best == nil || shortest(n) > shortest(best)) {
+				best = n
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range re.Sub {
+			n := needs(sub)
+			if n == nil {
+				return nil
+			}
+			all = append(all, n...)
+		}
+		return all
+	}
+	return nil
+}
+
+func shortest(of []string) int {
+	return len(slices.MinFunc(of, func(a, b string) int { return len(a) - len(b) }))
 }
 
 func skipped(dir string) error {
@@ -136,12 +185,18 @@ func textOf(name string, data []byte) string {
 	}
 }
 
-func hits(all []*regexp.Regexp, text string) (out []string) {
+func hits(all []expression, text string) (out []string) {
+	lower := strings.ToLower(text)
+	all = slices.DeleteFunc(slices.Clone(all), func(e expression) bool { return !e.may(lower) })
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
-		for _, re := range all {
-			if m := re.FindString(line); m != "" {
+		lower := strings.ToLower(line)
+		for _, e := range all {
+			if !e.may(lower) {
+				continue
+			}
+			if m := e.FindString(line); m != "" {
 				out = append(out, fmt.Sprintf("line %d: %q", n, m))
 			}
 		}
