@@ -27,7 +27,7 @@ type Access struct {
 	Operators []string
 	// Tokens are those of --token-file.
 	Tokens Tokens
-	// HostNames are names of the sled by which clients ask, beside those of its
+	// HostNames are names of the sled by which clients ask, next to those of its
 	// addresses and of its certificate.
 	HostNames []string
 	// Certificate is the agent's own; nil: it has none.

@@ -160,7 +160,7 @@ type agent struct {
 	seq      uint64 // of the state file, as far as it was followed
 	monitors sync.WaitGroup
 
-	mu      sync.Mutex // of those who write watched, which is one, or read it beside him
+	mu      sync.Mutex // of those who write watched, which is one, or read it next to him
 	watched map[uuid.UUID]*watched
 }
 

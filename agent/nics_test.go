@@ -45,7 +45,7 @@ func (s *sink) count(part string) int {
 }
 
 // The whole agent keeps the NIC records of its sled: it asks nothing for two
-// minutes, mends all within ten, follows what is done by hand, waits for an
+// minutes, repairs all within ten, follows what is done by hand, waits for an
 // operator's sync, stops while that is forbidden, and says once what is wrong.
 func TestTheAgentKeepsNICRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -535,7 +535,7 @@ func (w *work) owe(r instance.Record, owed instance.Pending) {
 	}
 }
 
-// lostWith is the end of a VM of an earlier boot of the sled.
+// lostWith is the end of a VM from before the boot of the sled.
 func lostWith(r instance.Record) instance.Ending {
 	return instance.Ending{PropolisID: r.VM(), State: instance.Failed, Reason: "the sled was rebooted"}
 }

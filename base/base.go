@@ -3,8 +3,8 @@
 // of its own. Its SMF repository is seeded, which makes a clone boot in a
 // third of the time, and it carries Propolis' service, disabled.
 //
-// A base is never mended. It is valid or not; when it is not, the next
-// generation is made beside it, and the old one is retired once nothing is
+// A base is never repaired. It is valid or not; when it is not, the next
+// generation is made next to it, and the old one is retired once nothing is
 // cloned from it.
 package base
 

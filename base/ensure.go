@@ -30,7 +30,7 @@ import (
 type Settings struct {
 	Names sled.Prefixes
 	Brand string // sparse
-	// Packaging is how Propolis shall come into zones.
+	// Packaging is how Propolis must come into zones.
 	Packaging packaging.Settings
 }
 
@@ -88,7 +88,7 @@ func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
 	return s.lookFor(ctx, h, s.Wants())
 }
 
-// lookAlone is look for who changes something: it refuses beside another owner.
+// lookAlone is look for who changes something: it refuses next to another owner.
 func (s Settings) lookAlone(ctx context.Context, h host.Host) (Look, error) {
 	want := s.Wants()
 	want.Parts = append(want.Parts, inventory.Rival)

@@ -47,7 +47,7 @@ func (b bench) agents(ctx context.Context) ([]row, error) {
 			return nil, err
 		}
 		rows = append(rows, more...)
-		debug.FreeOSMemory() // which otherwise goes on beside the next one
+		debug.FreeOSMemory() // which otherwise goes on next to the next one
 	}
 	memory, err := b.memory(ctx)
 	return append(rows, memory...), err

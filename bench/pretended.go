@@ -95,7 +95,7 @@ func (r request) id() string {
 	return id
 }
 
-// read reads a request in few steps: what is done here is done beside the agent,
+// read reads a request in few steps: what is done here is done next to the agent,
 // on the same processors, and is none of its own.
 func read(conn net.Conn) (r request, err error) {
 	buffer := make([]byte, 512)

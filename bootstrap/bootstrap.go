@@ -28,7 +28,7 @@ type Settings struct {
 	Network network.Settings
 	Reap    reap.Settings
 	Base    base.Settings
-	// Reread gives the settings anew, once the M.2s are there: they may hold
+	// Reread gives the settings again, once the M.2s are there: they may hold
 	// configuration. May be nil.
 	Reread func() (Settings, error)
 	// CreateLedger makes the state file where there is none; Env.Ledger finds

@@ -22,7 +22,7 @@ type Cause string
 // The causes.
 const (
 	Failed    Cause = "failed"    // its instance had failed
-	StaleZone Cause = "stale"     // of an earlier boot of the sled
+	StaleZone Cause = "stale"     // from before the boot of the sled
 	Orphan    Cause = "orphan"    // needed by nobody
 	Removed   Cause = "removed"   // taken away though it was needed
 	Requested Cause = "requested" // somebody asked for it

@@ -17,7 +17,7 @@ import (
 // Take takes a bundle of a zone and writes it durably: temporary file, flush,
 // rename, flush of the directory. Older ones of the same place give way where
 // all together would be larger than Max, and those of an instance's starts but the
-// newest few: it may be tried again for ever. It never changes the zone.
+// newest few: it may be tried again forever. It never changes the zone.
 type Take struct {
 	Zone     string
 	Zonepath string
@@ -137,7 +137,7 @@ func (s Take) makeRoom(f host.Files, size int64) error {
 const Starts = 3
 
 // tries picks the bundles of earlier starts of the same instance that are one too
-// many beside this one, and those of the same millisecond, which have its id.
+// many next to this one, and those of the same millisecond, which have its id.
 func (s Take) tries(oldestFirst []Bundle) []int {
 	_, cause, _ := parseID(s.ID)
 	if cause != Start {

@@ -19,7 +19,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// life is a VM's, by commands that are run beside the agent.
+// life is a VM's, by commands that are run next to the agent.
 func life() []string {
 	return []string{
 		"instance ensure web1", "instance reboot web1", "instance ensure web1 --cpus 4 --recreate", "instance stop web1", "instance start web1", "instance delete web1",
@@ -118,11 +118,11 @@ func (w *watchman) laws(at, other string) {
 	}
 }
 
-// killedStage is where a VM's life begins beside an agent.
+// killedStage is where a VM's life begins next to an agent.
 type killedStage struct {
 	saved *sim.Sled
 	at    time.Time
-	other string // a VM that goes on, whatever befalls the agent
+	other string // a VM that goes on, whatever happens to the agent
 }
 
 func newKilledStage(t *testing.T) *killedStage {

@@ -156,7 +156,7 @@ func (s *sled) propolisID(name string) string {
 	return s.value("instance list -H --columns propolis_id")
 }
 
-// What the agent says of VMs that commands make and end beside it, and what it
+// What the agent says of VMs that commands make and end next to it, and what it
 // knows after it was away.
 func TestTheAgentSeesWhatCommandsDo(t *testing.T) {
 	s := newSled(t, small(), "")

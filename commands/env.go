@@ -46,7 +46,7 @@ type Env struct {
 	formatBlank bool // bootstrap makes pools on blank disks
 	output      terminal.Output
 	progress    *progress
-	watch       func(plan.Event)                                                                 // beside progress; nil: nobody
+	watch       func(plan.Event)                                                                 // next to progress; nil: nobody
 	remote      func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) // runs another sled's sledctl
 	simDir      func() (string, bool)                                                            // the simulated sled's directory, if that is the host
 	sled        *sim.Sled

@@ -20,7 +20,7 @@ const (
 	doubles howFails = "does and denies the command" // it does it, and says that it did not
 	halves  howFails = "does half of the command"    // and says that it did not
 	broken  howFails = "refuses from the command"    // neither this one nor any after it
-	dies    howFails = "kills the command"           // half-way, where it is more than one change
+	dies    howFails = "kills the command"           // halfway, where it is more than one change
 	hangs   howFails = "hangs in the command"        // and goes on when go is closed
 	full    howFails = "has no room for the change of a file"
 	silent  howFails = "cannot be dialled from the call" // no connection comes to be any more

@@ -86,7 +86,7 @@ type reported struct {
 func (e *reported) Error() string { return e.err.Error() }
 func (e *reported) Unwrap() error { return e.err }
 
-// withReport keeps the report beside the error, for the five questions.
+// withReport keeps the report next to the error, for the five questions.
 func withReport(err error, reports ...operation.Report) error {
 	if err == nil {
 		return nil

@@ -43,7 +43,7 @@ import (
 //   - The repository is seeded as by the agent of 2021, with three changes: our
 //     own manifest is imported too, from the file system of the zone
 //     (manifest-import drops a service whose file is gone), so that no svccfg
-//     import is sent in after boot; the new repository is made beside the old one
+//     import is sent in after boot; the new repository is made next to the old one
 //     and renamed over it (the agent copied over it in place); and the mark that
 //     the base is whole is set after all else (the agent took an installed base
 //     for a seeded one).
@@ -51,7 +51,7 @@ import (
 //     after it (2021), as the agent of 2026 does; values are escaped for XML.
 //   - The milestone that is waited for is single-user, since 46ddbe0fd3 the
 //     agent's own, not network (2021); by svcprop -w with a deadline and
-//     maintenance as an end, where the agent polls for ever. Waits are comments
+//     maintenance as an end, where the agent polls forever. Waits are comments
 //     here, and left out of the goldens.
 //   - The address object is VNIC/control, static, and made from outside: that of
 //     2021 was VNIC/omicron by DHCP, that of 2026 is VNIC/omicron6, made by the

@@ -271,7 +271,7 @@ func TestAVMOfAnotherToolIsTakenOver(t *testing.T) {
 		if r.exit != 0 || slices.ContainsFunc(r.events, func(e host.Event) bool { return e.Line.Mutates() }) {
 			t.Errorf("ensure: exit %d: %s", r.exit, r.errs)
 		}
-		// It is not built anew without a word, whatever is unlike ours.
+		// It is not built again without a word, whatever is unlike ours.
 		if a := s.try("instance ensure web1 --cpus 4"); a.exit != 5 {
 			t.Errorf("a difference: exit %d: %s", a.exit, a.errs)
 		}

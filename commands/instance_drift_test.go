@@ -88,7 +88,7 @@ func described(t *testing.T, s *sled) (about []string, state, reason string) {
 }
 
 // Whatever others do to an instance is seen at once, told with its reason, and
-// set right by ensure, with the same addresses and MACs; and nothing is left.
+// corrected by ensure, with the same addresses and MACs; and nothing is left.
 func TestWhatOthersDoToAnInstanceIsSeenToldAndRepaired(t *testing.T) {
 	for _, image := range []bool{false, true} {
 		for _, i := range interferences(image) {

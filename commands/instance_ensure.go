@@ -117,7 +117,7 @@ func (o ensureOptions) migrateFrom() (*instance.Migration, error) {
 	return &instance.Migration{ID: id.String(), Source: at.String()}, nil
 }
 
-// protection is nil where it shall stay as it is.
+// protection is nil where it must stay as it is.
 func (o ensureOptions) protection() *bool {
 	if o.protect || o.unprotect {
 		return &o.protect
@@ -125,7 +125,7 @@ func (o ensureOptions) protection() *bool {
 	return nil
 }
 
-// ensureOne runs a change on the way up.
+// ensureOne runs a change on the bring-up.
 func ensureOne(ctx context.Context, e *Env, m mutation, change instance.EnsureRequest) error {
 	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
 		return ensureStep(ctx, e, s, env, change)

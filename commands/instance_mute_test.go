@@ -23,7 +23,7 @@ func (m mute) Dial(context.Context, string, string) (net.Conn, error) {
 }
 
 // A Propolis that hangs is told as such after a second, and holds up no other
-// question: what it runs is not known, and is not built anew.
+// question: what it runs is not known, and is not built again.
 func TestAPropolisThatSaysNothingHoldsNobodyUp(t *testing.T) {
 	for line, want := range map[string]answer{
 		"instance list -H --columns name,state": {exit: 0, out: "web1\tunknown\nweb2\tunknown\n"},

@@ -40,7 +40,7 @@ func (w *watched) said() string {
 	return s
 }
 
-// begin runs a command line beside the test.
+// begin runs a command line next to the test.
 func (s *sled) begin(h host.Host, line string) *watched {
 	ctx, cancel := context.WithCancelCause(s.t.Context())
 	w := &watched{cancel: cancel, done: make(chan answer, 1)}
@@ -104,7 +104,7 @@ func TestEachChangeOfAnInstanceIsPrinted(t *testing.T) {
 	})
 }
 
-// crash kills the Propolis of an instance; its service starts it anew.
+// crash kills the Propolis of an instance; its service starts it again.
 func (s *sled) crash(name string) {
 	s.t.Helper()
 	zone := strings.Fields(s.run("instance get " + name + " -H --columns zone"))[0]
@@ -170,7 +170,7 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// What has failed is waited for as long as somebody builds it anew.
+// What has failed is waited for as long as somebody builds it again.
 func TestWhoWaitsCountsOnWhoIsAtWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSled(t, small(), "")

@@ -24,7 +24,7 @@ import (
 
 // A sample of the kill matrix with SIGKILL: every verb is a process, on a sled in
 // a directory whose commands are processes too, and dies of itself, of one of its
-// commands, which goes on, or of somebody beside it. The same again, as a process,
+// commands, which goes on, or of somebody next to it. The same again, as a process,
 // has to lead where it would have led; the laws are those of the matrix.
 
 // deaths are the ways in which the process ends.

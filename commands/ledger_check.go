@@ -121,7 +121,7 @@ func inBrackets(m *ledger.Mark) string {
 	return " (" + m.String() + ")"
 }
 
-// shownKnown is what is known beside the copies.
+// shownKnown is what is known next to the copies.
 type shownKnown struct {
 	Marks []shownMark `json:"marks"`
 	Seen  *shownSeen  `json:"seen"` // null: this boot has seen nothing yet

@@ -126,7 +126,7 @@ func unprotected(r lattice.Row) bool { return r.Is(lattice.Protected) == lattice
 // oneBase says whether there is one base zone on the sled.
 func oneBase(r lattice.Row) bool { return !fromImages(r) && r.Is(lattice.Disks) == lattice.OneM2 }
 
-// withDisks says whether there are disks beside the one that was booted from.
+// withDisks says whether there are disks next to the one that was booted from.
 func withDisks(r lattice.Row) bool { return r.Is(lattice.Disks) != lattice.RpoolOnly }
 
 // mindful says whether the state file is at hand after a boot, before bootstrap.

@@ -17,7 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// Ways to be stopped beside those that only a crash knows: by signals, by somebody
+// Ways to be stopped next to those that only a crash knows: by signals, by somebody
 // who reads no more, and by whoever started it; at each command of the host, also
 // at those that only look, while it runs, and at each change of a zone's or a
 // service's state.

@@ -43,7 +43,7 @@ type row struct {
 	alters  bool                   // sets and mounts what is there
 	noBoot  bool                   // a boot would change what it is about
 	plain   bool                   // prints nothing
-	then    []string               // what it takes beside running it again
+	then    []string               // what it takes next to running it again
 	pair    bool                   // takes another sled
 	on      *lattice.Row           // the sled of the lattice; nil: it is as m2, u2, mode and config say
 	fits    func(lattice.Row) bool // which sleds of the lattice it can be disturbed on; nil: where m2, u2, mode and config say nothing, on all

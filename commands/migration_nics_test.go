@@ -21,7 +21,7 @@ const (
 	napiAt   = "10.99.99.12:80"
 )
 
-// datacentre are two sleds with one NAPI. The simulator has one beside each, which
+// datacentre are two sleds with one NAPI. The simulator has one next to each, which
 // are kept the same.
 type datacentre struct {
 	t    *testing.T

@@ -17,7 +17,7 @@ import (
 )
 
 // The migration matrix: a machine moves between two simulated sleds by the real
-// commands, and whatever befalls it in whatever phase, afterwards it runs on one
+// commands, and whatever happens to it in whatever phase, afterwards it runs on one
 // of them, and nothing of it is on the other.
 
 // moving are two sleds, and a machine that runs on the first.
@@ -153,7 +153,7 @@ func (m *move) powerCycle(s *sled, client *host.Crashing) {
 	}
 }
 
-// befalling is what befalls a migration in a phase.
+// befalling is what happens to a migration in a phase.
 type befalling struct {
 	name   string
 	before func(m *move, phase string) // arms it

@@ -23,7 +23,7 @@ type nicsSyncFlags struct {
 }
 
 // usualConfirmTwice is how long a zone's configuration may be away while it is
-// written anew, several times over (sdc-net-agent AGENT-878).
+// written again, several times over (sdc-net-agent AGENT-878).
 const usualConfirmTwice = 5 * time.Second
 
 // usualMaxDelete is a quarter of the sled's records, and at least 8.

@@ -61,7 +61,7 @@ func machineList() terminal.List[shownMachine] {
 
 // printRunPropolis prints what Propolis says of the machine; before it is given
 // one, that it has none. What was asked for is done: that nobody can see it is no
-// failure of it, and is told beside it.
+// failure of it, and is told next to it.
 func printRunPropolis(ctx context.Context, e *Env, r instance.Record) error {
 	client, _, err := e.client(ctx, r.ID)
 	m := shownMachine{}

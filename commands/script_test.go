@@ -186,7 +186,7 @@ func scriptOf(env *testscript.Env) string {
 	return strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")
 }
 
-// lasting says whether programs of a script go on for a while, beside others.
+// lasting says whether programs of a script go on for a while, next to others.
 func lasting(name string) bool {
 	return slices.ContainsFunc([]string{"agent_", "sim_nexus", "nics_serve", "instance_console"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

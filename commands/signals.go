@@ -135,7 +135,7 @@ func (e *unprintedError) Error() string {
 func (*unprintedError) Kind() fault.Kind { return fault.Partial }
 func (e *unprintedError) Unwrap() error  { return e.err }
 
-// Hint says that nothing is to be mended.
+// Hint says that nothing is to be repaired.
 func (e *unprintedError) Hint() string { return "the change stands: run it again to print the result" }
 
 // unprinted tells an output that failed from a command that failed. A command

@@ -140,7 +140,7 @@ func (s *sled) run(line string) string {
 	return a.out
 }
 
-// command runs a command of the host, as an operator would beside sledctl.
+// command runs a command of the host, as an operator would next to sledctl.
 func (s *sled) command(line string) {
 	s.t.Helper()
 	words := strings.Fields(line)

@@ -26,7 +26,7 @@ func (o *stepOptions) add(env *Env, cmd *cobra.Command) {
 	env.addOutput(cmd)
 }
 
-// newStep is a command that does one stage of the way up of an instance, and
+// newStep is a command that does one stage of the bring-up of an instance, and
 // prints what the stage is about.
 func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(context.Context, *Env, instance.Record) error) *cobra.Command {
 	var o stepOptions

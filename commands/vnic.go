@@ -77,7 +77,7 @@ func vnicsShown(ctx context.Context, e *Env, all bool) ([]shownVNIC, error) {
 		return nil, err
 	}
 	var held []network.Hold
-	if view, err := e.view(ctx); err == nil { // what is wrong with the state file is told beside the list
+	if view, err := e.view(ctx); err == nil { // what is wrong with the state file is told next to the list
 		held, _ = network.Holds(view)
 	}
 	ours := func(l vnic.Link) bool {
@@ -111,7 +111,7 @@ func (e *Env) completeVNICs(ctx context.Context) []string {
 	return names
 }
 
-// vnicOptions are those of a VNIC that belongs to no instance, beside those of
+// vnicOptions are those of a VNIC that belongs to no instance, next to those of
 // a step.
 type vnicOptions struct {
 	stepOptions

@@ -37,7 +37,7 @@ func orWords(words []string) string {
 // lastKey is the innermost part of a dotted key.
 func lastKey(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// wrap breaks the lines of a text anew at blanks; paragraphs stay apart, and
+// wrap breaks the lines of a text again at blanks; paragraphs stay apart, and
 // indented lines are left as they are.
 func wrap(text string, width int) string {
 	var b strings.Builder

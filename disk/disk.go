@@ -80,7 +80,7 @@ const (
 	rawDir    = "/dev/rdsk/"
 )
 
-// raw is the character device beside a block device.
+// raw is the character device next to a block device.
 func raw(device string) string {
 	if short, found := strings.CutPrefix(device, deviceDir); found {
 		return rawDir + short

@@ -27,7 +27,7 @@ func alien(n int) string {
 	return fmt.Sprint([]string{"propolis_baseball", "alien", "propolis_instance_mine"}[n%3], n)
 }
 
-// interfere does what somebody beside sledctl does. A command that the host
+// interfere does what somebody next to sledctl does. A command that the host
 // refuses was not done.
 func (p *player) interfere(a act) error {
 	p.model = p.model.clone()

@@ -6,7 +6,7 @@
 // be, and printed as a shell script (script_test.go).
 //
 // Histories share their beginnings: a sled in memory is cloned more cheaply
-// than a way up is gone once more. So a story is a trunk of a few acts, with
+// than a bring-up is gone once more. So a story is a trunk of a few acts, with
 // branches of one or two acts at every height, and each way from the root to
 // the end of a branch is a history.
 package histories

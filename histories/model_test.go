@@ -18,7 +18,7 @@ type model struct {
 	pulled, lame bool
 	cut          bool // a bootstrap was killed: what it was about is open until one is run again
 	forgets      bool // its root is on a RAM disk: after a boot no state file is at hand until it is prepared
-	crucible     bool // what its VMs have beside the usual are Crucible disks
+	crucible     bool // what its VMs have next to the usual are Crucible disks
 	careless     bool // for a test: it thinks that a machine that runs can be given CPUs
 	aliens       int  // zones that somebody else has made
 }
@@ -29,7 +29,7 @@ type ground string
 const (
 	prepared ground = "prepared"
 	bare     ground = "bare"
-	unsure   ground = "unsure" // it was killed over it
+	unsure   ground = "unsure" // it was killed during it
 )
 
 // vm is an instance as the operator knows it. One that is not recorded and runs is
@@ -42,7 +42,7 @@ type vm struct {
 	extra     bool // it has the disks or the spec of the sled's row
 	protected bool
 	life      life
-	steps     int // of the way up, that were taken one by one
+	steps     int // of the bring-up, that were taken one by one
 	// maybe is what else it may be: what a verb that was killed was about to
 	// make of it. What a kill left on one copy of the state file counts from the
 	// next change on, whoever makes it.
@@ -59,10 +59,10 @@ const (
 	off      life = "off"      // its machine was powered off, its zone is there
 	halted   life = "halted"   // a zone, and nothing in it runs
 	removed  life = "removed"  // its zone was removed by hand
-	lost     life = "lost"     // its Propolis was started anew, and has no machine
-	outlived life = "outlived" // it is of an earlier boot of the sled
+	lost     life = "lost"     // its Propolis was started again, and has no machine
+	outlived life = "outlived" // it is from before the boot of the sled
 	stale    life = "stale"    // its first steps are, and no machine was made
-	unclear  life = "unclear"  // a verb was killed over it
+	unclear  life = "unclear"  // a verb was killed during it
 )
 
 // states are the words that may be said of each.
@@ -326,12 +326,12 @@ func (m *model) healthy(v verb) outcomes {
 	panic("no verb " + v.word)
 }
 
-// steps are those of the way up, in their order.
+// steps are those of the bring-up, in their order.
 func steps() []string {
 	return []string{"vnic create", "zone create", "zone boot", "zone address", "propolis start", "propolis ensure", "propolis run"}
 }
 
-// step is one of the way up. It begins anew where nothing is left of the last
+// step is one of the bring-up. It begins again where nothing is left of the last
 // run, and what it needs comes first.
 func (m *model) step(name string, at int) outcomes {
 	it := m.vms[name]
@@ -524,7 +524,7 @@ func (m *model) killed(v verb) *model {
 		changes := either(all).maybe != nil || name == v.name && slices.Contains(onInstances, v.word)
 		for i := range all {
 			if changes && all[i].recorded {
-				all[i].life = unclear // a way up and a way down may end where they began
+				all[i].life = unclear // a bring-up and a teardown may end where they began
 			}
 		}
 		c.vms[name] = either(all)

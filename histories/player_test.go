@@ -20,7 +20,7 @@ import (
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
-// player plays a history on a sled, beside the model of it.
+// player plays a history on a sled, next to the model of it.
 type player struct {
 	sled   *sim.Sled
 	row    lattice.Row // which sled it is
@@ -511,7 +511,7 @@ func (p *player) world() (string, error) {
 }
 
 // unmarked leaves out of a world what a sled that is as it was may have otherwise:
-// the witness names what the ledger drew, a base is made anew once the state file
+// the witness names what the ledger drew, a base is made again once the state file
 // was lost, and a boot leaves unmounted what nobody needs: those of a base, and of
 // a pool that comes late.
 func unmarked(text string) string {

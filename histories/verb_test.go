@@ -94,7 +94,7 @@ type weight[T any] struct {
 }
 
 // drawActs draws what happens next on the sled of a row: one thing, or some steps of
-// a way up.
+// a bring-up.
 func drawActs(r *rand.Rand, m *model, row lattice.Row) []act {
 	a := drawAct(r, row)
 	at := slices.Index(steps(), a.verb.word)

@@ -28,7 +28,7 @@ func Dir(root string) Files {
 	}
 }
 
-// dirFiles is Dir and its views. A view opens its directory anew for each
+// dirFiles is Dir and its views. A view opens its directory again for each
 // call: a descriptor that stayed open would keep the file system under it from
 // being unmounted.
 type dirFiles struct {

@@ -29,7 +29,7 @@ func Memory() *MemoryFiles { return &MemoryFiles{tree: newMemTree()} }
 // Fail makes fault decide, before each operation, whether it fails; nil takes
 // the faults away. Op is the name of the Files method in lower case, or
 // "write"; name is absolute, from the top also in a view. A *ShortWrite makes
-// a write or append fail half-way.
+// a write or append fail halfway.
 func (m *MemoryFiles) Fail(fault func(op, name string) error) {
 	m.tree.mu.Lock()
 	defer m.tree.mu.Unlock()

@@ -1,7 +1,7 @@
 package host
 
 // Clone is the file system as it is: each of the two goes on by itself. Nobody
-// holds a lock in the clone, no fault befalls it, and it is the whole, also of a
+// holds a lock in the clone, no fault happens to it, and it is the whole, also of a
 // view. Contents are shared until one of the two changes them.
 func (m *MemoryFiles) Clone() *MemoryFiles {
 	m.tree.mu.Lock()

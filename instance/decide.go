@@ -153,7 +153,7 @@ func (*BootromError) Kind() fault.Kind { return fault.Refused }
 // Hint says where it is set.
 func (e *BootromError) Hint() string { return "propolis.bootrom says which file it is" }
 
-// nextRecord is the record as it shall be, its run not yet chosen.
+// nextRecord is the record as it must be, its run not yet chosen.
 func nextRecord(s Settings, choose chooser, seen Observed, old Record, known bool, id, name string, c EnsureRequest) (Record, error) {
 	next := old
 	if !known {
@@ -258,7 +258,7 @@ func planBringUp(
 	return facts(choose.view, d, old, next, resumes, at, c)
 }
 
-// checkRebuild refuses a single step on what is broken, and a second run beside
+// checkRebuild refuses a single step on what is broken, and a second run next to
 // one that is half built under an id of the control plane's.
 func checkRebuild(b blueprint, old Record, seen Observed, c EnsureRequest) error {
 	switch {

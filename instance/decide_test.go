@@ -61,7 +61,7 @@ func wayUp() []string {
 	}
 }
 
-// from is the rest of the way up.
+// from is the rest of the bring-up.
 func from(first string) []string {
 	up := wayUp()
 	return up[slices.Index(up, first):]
@@ -104,7 +104,7 @@ func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 	}
 }
 
-// A start that waited while its instance was deleted does not make one anew, with
+// A start that waited while its instance was deleted does not make one again, with
 // all that is usual.
 func TestWhatWasDeletedMeanwhileIsNotStarted(t *testing.T) {
 	_, _, err := prepared().decide(t, settings(), operationtest.Book(t), EnsureRequest{Verb: "instance start", Wanted: Wanted{Ref: "web1"}, Known: true})
@@ -113,7 +113,7 @@ func TestWhatWasDeletedMeanwhileIsNotStarted(t *testing.T) {
 	}
 }
 
-// imagesUp is the way up where the zone's own service makes the address and
+// imagesUp is the bring-up where the zone's own service makes the address and
 // starts Propolis.
 func imagesUp() []string {
 	return []string{
@@ -167,7 +167,7 @@ func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
 }
 
 // What a clone that was undone has left on the base goes before another is made,
-// whose snapshots would get other names beside it.
+// whose snapshots would get other names next to it.
 func TestWhatACloneHasLeftGoesBeforeTheNext(t *testing.T) {
 	c := settings()
 	old := half(made(t, c, oneNIC()))
@@ -264,7 +264,7 @@ func TestWhatAnImageCannotDoIsRefused(t *testing.T) {
 	}
 }
 
-// A way that is configured anew counts for lives that begin, not for those that
+// A way that is configured again counts for lives that begin, not for those that
 // are there.
 func TestARunKeepsItsPackaging(t *testing.T) {
 	c := settings()
@@ -328,7 +328,7 @@ func TestWhatIsNotYetSoIsWaitedFor(t *testing.T) {
 		"an address that is still tentative": {atAddress, func(s *scene) { s.seen.Inside.Addresses[0].State = "tentative" }, from("ipadm.await-address C/control")},
 		"another address on the object": {atAddress, func(s *scene) { s.seen.Inside.Addresses[0].Address = prefix("10.77.0.99/24") },
 			from("ipadm.create-address C/control")},
-		// What has no state yet may be disabled, and what is on its way be on its way down: to enable it once more costs nothing.
+		// What has no state yet may be disabled, and what is on its way be on its teardown: to enable it once more costs nothing.
 		"a service that is starting":     {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "offline*" }, from("smf.enable web1")},
 		"a service that has no state":    {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "-" }, from("smf.enable web1")},
 		"a service nobody has begun yet": {atAddress, func(s *scene) { s.seen.Inside.Services[c.Propolis.FMRI] = "uninitialized" }, from("smf.enable web1")},

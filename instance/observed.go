@@ -257,7 +257,7 @@ func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {
 	return VM{State: answer.State, ID: answer.Properties.ID}
 }
 
-// progressOf compares what was seen with what the record says shall be.
+// progressOf compares what was seen with what the record says must be.
 func progressOf(b blueprint, r Record, seen Observed) progress {
 	p := progress{vnics: map[string]bool{}, wide: linkHasMTU(b, *r.Run, seen.Inv)}
 	p.compareLinks(packagingOf(b, *r.Run), *r.Run, seen)
@@ -322,7 +322,7 @@ func (p *progress) comparePropolis(b blueprint, r Record, seen Observed) {
 	if serviceFMRI(b, r) == ByHand && seen.Inside.VM.Err == nil {
 		state = "online"
 	}
-	// A service on its way may be on its way down.
+	// A service on its way may be on its teardown.
 	p.enabled = state == smf.Online || packagingOf(b, *r.Run).byItself && state != smf.Disabled
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID

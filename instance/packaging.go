@@ -78,7 +78,7 @@ func (k packing) suits(s Settings, inv *inventory.Inventory, a Address) error {
 }
 
 // linkHasMTU reports whether the link under the control VNIC gives it the MTU that it
-// shall have: a VNIC that is told nothing has that of the link below.
+// must have: a VNIC that is told nothing has that of the link below.
 func linkHasMTU(b blueprint, run Run, inv *inventory.Inventory) bool {
 	link, there := inv.Link(run.Control.Over)
 	return there && link.MTU != 0 && link.MTU == packagingOf(b, run).mtu

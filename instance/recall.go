@@ -14,7 +14,7 @@ import (
 )
 
 // recall is the record of an unrecorded zone that does not run, by its marks: as the
-// ledger had it, with a run from an earlier boot. Of what they do not tell, as those
+// ledger had it, with a run from before the boot. Of what they do not tell, as those
 // of an earlier sledctl do not, the defaults are taken, and nobody starts it before
 // the operator has looked: see unsure. It is pure.
 func recall(s Settings, c chooser, seen inspection, name string, propolisID uuid.UUID) (Record, error) {

@@ -81,7 +81,7 @@ type Run struct {
 	// A run that another tool has made may be Foreign: its zone is not
 	// configured as we would have done it. Object is then the address object of
 	// its control interface, and Service the FMRI under which Propolis runs, if
-	// they are called otherwise than ours. A Service of ByHand is none at all.
+	// they are called different from ours. A Service of ByHand is none at all.
 	Foreign bool   `json:"foreign,omitempty"`
 	Object  string `json:"object,omitempty"`
 	Service string `json:"service,omitempty"`
@@ -226,7 +226,7 @@ func (r Record) Facts() ([]ledger.Fact, error) {
 	return facts, nil
 }
 
-// Reserves lists the keys beside the record that are the instance's own.
+// Reserves lists the keys next to the record that are the instance's own.
 func (r Record) Reserves() []string {
 	keys := []string{sled.KeyName + r.Name}
 	if r.Spec.Address.Mode == Static {

@@ -100,7 +100,7 @@ func keptSecrets(fallback string, files host.Files, id string, inv *inventory.In
 }
 
 // leftBeside reports whether a run that was killed has left other secrets of an
-// instance beside those of its record.
+// instance next to those of its record.
 func leftBeside(files host.Files, r Record) bool {
 	if r.Secrets == "" {
 		return false
@@ -128,7 +128,7 @@ func secretDirs(fallback string, inv *inventory.Inventory) (dirs []string) {
 func secretDir(mountpoint string) string { return path.Join(mountpoint, "sledctl") }
 
 // secretPlace is the directory for the secrets of an instance on a pool: on its
-// encrypted dataset, or, where it has none, beside the state file.
+// encrypted dataset, or, where it has none, next to the state file.
 func secretPlace(fallback string, pool string, inv *inventory.Inventory) (string, error) {
 	at, ok := sled.Secrets(pool)
 	if d, there := inv.Dataset(at.Dataset); ok && there {

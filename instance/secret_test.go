@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// Where the secrets of a record lie, and when they are written anew.
+// Where the secrets of a record lie, and when they are written again.
 func TestKeeping(t *testing.T) {
 	const u2 = "oxp_e4b4dc87-ab46-49fb-a4b4-d361ae214c03"
 	const crypt, plain = "/pool/ext/e4b4dc87-ab46-49fb-a4b4-d361ae214c03/crypt/sledctl", "/var/sledctl/sledctl-secrets"

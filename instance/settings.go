@@ -13,7 +13,7 @@ import (
 )
 
 // Settings are what instances take from the sled's configuration and from the
-// nouns beside them.
+// nouns next to them.
 type Settings struct {
 	Names sled.Prefixes
 	// Namespace is the sled's own, in which names become ids.

@@ -4,7 +4,7 @@
 // A record in the ledger says what is wanted; the host says what is there. A
 // run is one life of an instance on the host, from its VNICs to its Propolis;
 // stop ends it, start begins another with the same addresses. There is one way
-// up (up.go) and one way down (down.go): every verb is a choice of actions
+// up (up.go) and one teardown (down.go): every verb is a choice of actions
 // from these two.
 package instance
 

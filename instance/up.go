@@ -356,7 +356,7 @@ func targetOf(b blueprint, r Record) propolis.Target {
 	return t
 }
 
-// The attributes that a zone has beside its mark: how the instance is called,
+// The attributes that a zone has next to its mark: how the instance is called,
 // and how its address was asked for. They tell an operator who reads the zone's
 // configuration, and Adopt where the ledger was lost. All else of an instance
 // can be seen on it.

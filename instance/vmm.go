@@ -16,7 +16,7 @@ import (
 // that the control plane has chosen. What it asks for takes longer than it waits
 // for an answer. So what is accepted is written down first: a registration, a
 // power that is wanted, an end that is decided. A process that finds that afterwards, an
-// agent that was killed over it for one, does the rest.
+// agent that was killed during it for one, does the rest.
 
 // VMM makes an instance the control plane's: its first run has the id that was
 // registered, and when that run ends, the instance goes with it. It is not
@@ -47,7 +47,7 @@ const (
 	PendingNothing Pending = ""
 	PendingUp      Pending = "up"   // bring it up
 	PendingDown    Pending = "down" // take its run away
-	PendingLost    Pending = "lost" // say that it failed: it was from an earlier boot of the sled
+	PendingLost    Pending = "lost" // say that it failed: it was from before the boot of the sled
 )
 
 // Pending is what is owed of a record in this boot of the sled.
@@ -337,7 +337,7 @@ func (r Record) chosen() string {
 }
 
 // IncompleteBuildError is a run under an id that the control plane has chosen, whose
-// making was cut short and cannot be resumed. There can be no other beside
+// making was cut short and cannot be resumed. There can be no other next to
 // it: all that it is made of is called by that id.
 type IncompleteBuildError struct{ Name string }
 

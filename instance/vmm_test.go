@@ -40,8 +40,8 @@ func TestWhatIsOwed(t *testing.T) {
 	}
 }
 
-// A run whose making was cut short where it cannot be gone on with is made anew
-// beside what is left of it; the control plane's, whose id it has chosen, is
+// A run whose making was cut short where it cannot be gone on with is made again
+// next to what is left of it; the control plane's, whose id it has chosen, is
 // cleared away first.
 func TestARunThatCannotBeGoneOnWith(t *testing.T) {
 	c := settings()

@@ -21,7 +21,7 @@ import (
 // default.
 type Wanted struct {
 	Ref     string // NAME or UUID
-	Name    string // with a UUID as Ref: the name it shall have
+	Name    string // with a UUID as Ref: the name it must have
 	CPUs    *int
 	Memory  *uint64
 	Disks   []Disk // nil: not spoken of; empty: none

@@ -189,7 +189,7 @@ func lookPools(ctx context.Context, h host.Host, want Want, inv *Inventory, done
 
 // answering are the pools that can be asked about their datasets. A pool that
 // could not be opened when the sled booted is named by zpool list all the same,
-// and zfs list fails over it; over one that is suspended it may wait for ever.
+// and zfs list fails over it; over one that is suspended it may wait forever.
 func answering(pools []zfs.Pool) []zfs.Pool {
 	return slices.DeleteFunc(slices.Clone(pools), func(p zfs.Pool) bool { return !p.Answers() })
 }

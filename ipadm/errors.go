@@ -11,7 +11,7 @@ import (
 // The kinds of failure that are addresses' own.
 var (
 	// ErrDuplicate is an address that somebody else on the network has. It stays
-	// so until the address is made anew.
+	// so until the address is made again.
 	ErrDuplicate = errors.New("duplicate address")
 	// ErrAddressInUse is an address that this very zone has already.
 	ErrAddressInUse = errors.New("address is in use")

@@ -192,7 +192,7 @@ func (m *meeting) Sync(name string) error {
 }
 
 // An append costs one write and one flush per copy, and the flushes are under
-// way at the same time: one after the other, the first would wait for ever.
+// way at the same time: one after the other, the first would wait forever.
 func TestAnAppendCostsTwoFlushesSideBySide(t *testing.T) {
 	s := created(t, 2, false)
 	m := &meeting{Files: s, met: make(chan struct{}), flushes: 2} // nobody waits yet

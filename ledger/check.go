@@ -47,7 +47,7 @@ type Examined struct {
 	Epoch     uint64
 	Lines     int
 	Facts     int // live ones
-	Histories int // files of left-out lines beside it
+	Histories int // files of left-out lines next to it
 }
 
 // Examination is what Check found.
@@ -275,7 +275,7 @@ func (l *Ledger) examineAbsent(x Examined, p *picture) (Examined, []error) {
 	return x, append(faults, fmt.Errorf("%s: %w", x.File(), why))
 }
 
-// accused is what is wrong with a copy beside what is wrong with all.
+// accused is what is wrong with a copy next to what is wrong with all.
 func accused(x Examined) []error {
 	switch x.Verdict {
 	case IsDamaged:

@@ -29,7 +29,7 @@ var (
 	ErrContradicted = fault.New(fault.Ledger, "the sled's disks contradict each other about the state file") // *ContradictionError
 	// ErrUnconfirmed is that something is not in the state file as far as it is known.
 	ErrUnconfirmed = fault.New(fault.Ledger, "what the state file says is not confirmed") // *UnconfirmedError
-	// ErrDead is a write that failed half-way, and every use of the same Ledger
+	// ErrDead is a write that failed halfway, and every use of the same Ledger
 	// after it. Whether the facts were written is unknown until the next Open.
 	ErrDead = fault.New(fault.Ledger, "the state file was not written as it should have been") // *WriteError
 )
@@ -316,7 +316,7 @@ type RewoundError struct {
 	Seen    uint64 // that line
 	Head    Head   // of the best copy
 	Files   []string
-	History string // the name of the file beside it that says so; empty: this boot's stamp does
+	History string // the name of the file next to it that says so; empty: this boot's stamp does
 }
 
 // Error names the files.
@@ -429,7 +429,7 @@ func (e *UnconfirmedError) Hint() string {
 	return "`sledctl ledger check` says which copy lacks what; bring it back"
 }
 
-// cause is the error without the name of the file, which stands beside it.
+// cause is the error without the name of the file, which stands next to it.
 func cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err

@@ -22,7 +22,7 @@ type Entry struct {
 }
 
 // History is every append that is still to be read, oldest first: the lines of
-// the ledger, dead ones too, and those that rewrites have put beside it on any
+// the ledger, dead ones too, and those that rewrites have put next to it on any
 // present member. Numbers are missing where the oldest are gone. What is
 // unconfirmed is told to places.Warn.
 //

@@ -254,7 +254,7 @@ func TestAMarkIsWrittenAsItIsRead(t *testing.T) {
 }
 
 // A copy that was away when it was given up does not know it. Before it changes
-// the members it asks; and beside the kept copy it is refused.
+// the members it asks; and next to the kept copy it is refused.
 func TestACopyThatWasGivenUpWhileAwayChangesNoMembers(t *testing.T) {
 	s := created(t, 3, false)
 	kept, away, blank := s.disks[0], s.disks[1], s.disks[2]

@@ -9,7 +9,7 @@ import (
 )
 
 // laws is what must be true whatever happens to processes, power and disks.
-// Each append writes, beside its own facts, the list of all appends that it was
+// Each append writes, next to its own facts, the list of all appends that it was
 // made on, so that any view tells which ones it holds. Of these lists:
 //
 //   - what was acknowledged or shown stays, at its place;
@@ -111,7 +111,7 @@ func (w *laws) see(v View, strict bool) error {
 	return nil
 }
 
-// amounts checks what a view holds beside the list.
+// amounts checks what a view holds next to the list.
 func (w *laws) amounts(v View, ops []int) error {
 	var made [][]Fact
 	for _, n := range ops {

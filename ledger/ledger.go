@@ -51,7 +51,7 @@ func (l Location) File() string { return path.Join(l.Directory, fileName) }
 // Places says where the copies may be and what guards them.
 type Places struct {
 	// Lock is the file that is locked: shared by readers, alone by writers. It
-	// lies on the ramdisk and never beside a copy, which a rewrite renames and a
+	// lies on the RAM disk and never next to a copy, which a rewrite renames and a
 	// pulled disk takes away.
 	Lock      string
 	Locations []Location
@@ -198,7 +198,7 @@ func (l *Ledger) Degrade(who, why string) {
 	l.alone = &reason{who, why}
 }
 
-// lock takes the lock of all copies. Its directory is on the ramdisk and may
+// lock takes the lock of all copies. Its directory is on the RAM disk and may
 // not be there yet.
 func (l *Ledger) lock(ctx context.Context, mode host.LockMode) (unlock func(), err error) {
 	lock, err := l.files.Lock(ctx, l.places.Lock, mode)

@@ -76,7 +76,7 @@ func (l *Ledger) decide() (*picture, error) {
 	return p, err
 }
 
-// exhausted says whether a file was not opened for want of descriptors.
+// exhausted says whether a file was not opened for lack of descriptors.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

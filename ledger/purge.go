@@ -85,7 +85,7 @@ func (l *Ledger) purge(ctx context.Context, p *picture, unwanted func([]byte) bo
 	return nil
 }
 
-// anew writes all that is live in one line.
+// again writes all that is live in one line.
 func (l *Ledger) anew(ctx context.Context, p *picture, instead func(View) ([]Fact, error)) (*picture, error) {
 	view, err := p.view(p.best)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *picture) holds(unwanted func([]byte) bool) bool {
 	return slices.ContainsFunc(p.members, func(c *copyAt) bool { return unwanted(c.text.data) })
 }
 
-// beside are the files beside the members that have what is unwanted.
+// next to are the files next to the members that have what is unwanted.
 func (l *Ledger) beside(p *picture, unwanted func([]byte) bool) (names []string, err error) {
 	for _, c := range p.members {
 		entries, err := l.files.ReadDir(c.Directory)

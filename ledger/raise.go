@@ -78,7 +78,7 @@ func (p *picture) lags(c *copyAt) bool {
 }
 
 // raise brings shorter members up to the best copy: one line is appended, more
-// are written with the whole file. What is no line is cut by writing the file anew.
+// are written with the whole file. What is no line is cut by writing the file again.
 func (l *Ledger) raise(p *picture) error {
 	best := p.best.text
 	for _, c := range p.members {

@@ -12,7 +12,7 @@ import (
 // These rules decide which, beyond those of open.go. They are the same for those
 // who write.
 
-// evidence is what is known beside the copies.
+// evidence is what is known next to the copies.
 type evidence struct {
 	stamp  *stamp // what this boot has seen; nil: nothing
 	disks  []string

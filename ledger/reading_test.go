@@ -24,7 +24,7 @@ type counter struct {
 	right string
 }
 
-// anew is a ledger nobody has looked at yet.
+// again is a ledger nobody has looked at yet.
 func (s *sled) anew(t testing.TB) *Ledger {
 	t.Helper()
 	l, err := unopened(s, s.places())

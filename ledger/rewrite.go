@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// keptHistories is how many files of left-out lines stay beside a copy.
+// keptHistories is how many files of left-out lines stay next to a copy.
 const keptHistories = 10
 
 // tidy rewrites copies whose dead lines outweigh the live ones, if all members

@@ -218,7 +218,7 @@ func must2[T any](v T, err error) T {
 	return v
 }
 
-// A file that was not opened for want of descriptors is not one that is not there.
+// A file that was not opened for lack of descriptors is not one that is not there.
 func TestTooManyOpenFilesAreNoMissingCopy(t *testing.T) {
 	s := created(t, 2, false)
 	l, err := unopened(busyFiles{s}, s.places())

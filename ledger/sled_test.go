@@ -12,13 +12,13 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// sled is the file systems of a machine: a ramdisk with the lock, and disks
+// sled is the file systems of a machine: a RAM disk with the lock, and disks
 // whose datasets are mounted or not. All of them can lose their power.
 type sled struct {
 	ram     *host.PowerCutFiles
 	disks   []*disk
 	witness *memoryWitness
-	note    func() // of a change of the ramdisk
+	note    func() // of a change of the RAM disk
 }
 
 // disk is one file system.

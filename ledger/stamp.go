@@ -12,7 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// stamp is what this boot has seen. It lies on the ramdisk beside the lock: what
+// stamp is what this boot has seen. It lies on the RAM disk next to the lock: what
 // it says ends with the boot, as what nobody else may have changed meanwhile. It
 // is evidence and a saving, never a condition.
 type stamp struct {

@@ -294,7 +294,7 @@ func (s seen) address(object string) (ipadm.Address, bool) {
 	return ipadm.Address{}, false
 }
 
-// ConflictError is something that is there and is otherwise than configured.
+// ConflictError is something that is there and is different from configured.
 type ConflictError struct{ Object, Is, Wanted string }
 
 // Error shows both.

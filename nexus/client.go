@@ -1,7 +1,7 @@
 // Package nexus tells a control plane that the state of a VM has changed. There
 // are two ways. The doorbell says only whose: the control plane comes and gets
 // the state. The older upcall carries the state in its body, whose form is that
-// of Nexus' internal API 1.0.0 for ever (omicron#10290).
+// of Nexus' internal API 1.0.0 forever (omicron#10290).
 package nexus
 
 import (

@@ -46,7 +46,7 @@ const (
 )
 
 // What is no complete and consistent answer changes nothing, and is told; once it
-// is over, one look mends all.
+// is over, one look repairs all.
 func TestFaultsOfTheList(t *testing.T) {
 	list := "GET /nics"
 	for name, c := range map[string]struct {
@@ -114,7 +114,7 @@ func TestFaultsBetweenPages(t *testing.T) {
 
 // NAPI is upgraded or downgraded between any two requests: nothing that is here
 // goes, nothing of another sled is touched, and what is left undone is told; the
-// next look, at a NAPI of today, mends all.
+// next look, at a NAPI of today, repairs all.
 func TestAnotherNAPIBetweenTwoRequests(t *testing.T) {
 	turns := 0
 	for _, from := range simnapi.Eras() {

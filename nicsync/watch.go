@@ -24,7 +24,7 @@ type Watched struct {
 const beat = time.Second
 
 // Watch tells, until the context ends, that something happened that may change a
-// verdict: a zone appeared, runs, stops or went, was configured anew, an instance
+// verdict: a zone appeared, runs, stops or went, was configured again, an instance
 // was recorded, or the barrier came or went. What happens while the last word was
 // not taken is one with it. What cannot be seen has not happened yet.
 func (s Settings) Watch(ctx context.Context, w Watched, happened chan<- struct{}) {

@@ -71,7 +71,7 @@ func (r resumed) Update(ctx context.Context, decide func(ledger.View) ([]ledger.
 	return view, err
 }
 
-// scratch keeps open intents as files. It is on the ramdisk: a reboot forgets
+// scratch keeps open intents as files. It is on the RAM disk: a reboot forgets
 // them together with what they may have left mounted.
 type scratch struct {
 	files host.Files

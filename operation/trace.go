@@ -20,7 +20,7 @@ import (
 const Traces = 100
 
 // Trace is what an operation did to the host: every command, request and file,
-// with its action and its times. It lies on the ramdisk.
+// with its action and its times. It lies on the RAM disk.
 type Trace struct {
 	TraceHead
 	Steps  []TraceStep

@@ -145,7 +145,7 @@ type run struct {
 	interrupted error
 	stillRuns   bool
 	half        map[string]bool // ids of actions that failed and left something
-	besides     []string        // objects beside an action's that could not be taken away
+	besides     []string        // objects next to an action's that could not be taken away
 }
 
 type ending struct {

@@ -1,4 +1,4 @@
-// Package plan turns a decision into data and data into deeds. A plan is a
+// Package plan turns a decision into data and data into changes. A plan is a
 // list of actions with their reasons and their order; it can be printed
 // (--dry-run, --explain), compared in tests, and applied. Making one runs no
 // command and reads no clock.
@@ -47,13 +47,13 @@ type Action struct {
 	Change Change   // what happens to the object
 	After  []string // ids of the actions that must be done first
 	Step   Step
-	// Courtesy is an action for which nothing else waits in earnest: when it
+	// Courtesy is an action for which nothing else waits really: when it
 	// fails, that is told, and those after it are done all the same.
 	Courtesy bool
 	// Lasting is a change that goes on by itself once it was asked for: where a
 	// later action fails, its object counts as left.
 	Lasting bool
-	// Beside takes away what the step makes beside its object: after its undo,
+	// Beside takes away what the step makes next to its object: after its undo,
 	// and also when it fails.
 	Beside []Action
 	// Evidence tells why the step failed, if it does; may be nil.

@@ -181,7 +181,7 @@ func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
 	})
 }
 
-// What a step says that it has left is left, and so is what stands beside an
+// What a step says that it has left is left, and so is what stands next to an
 // object and could not be taken away with it.
 func TestWhatAFailedStepHasLeftIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

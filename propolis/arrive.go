@@ -157,7 +157,7 @@ func (s Arrive) await(ctx context.Context, c Client, said error) error {
 	return &UndecidedError{s.ID, err}
 }
 
-// answers waits for a server that may just be started anew.
+// answers waits for a server that may just be started again.
 func (s Arrive) answers(ctx context.Context, c Client) error {
 	ctx, cancel := context.WithTimeout(ctx, againPatience)
 	defer cancel()

@@ -92,7 +92,7 @@ func (c Client) Snapshot(ctx context.Context, disk, snapshot uuid.UUID) error {
 
 // Monitor waits until the machine has come to a generation, and gives its state
 // then, which may be a later one. Beyond the last generation it is
-// ErrNoInstance, except after Failed, where it can wait for ever.
+// ErrNoInstance, except after Failed, where it can wait forever.
 func (c Client) Monitor(ctx context.Context, generation uint64) (Status, error) {
 	p, err := c.Poll(ctx, generation)
 	if err != nil {

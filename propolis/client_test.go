@@ -289,7 +289,7 @@ func TestStatesThatCannotBeAskedFor(t *testing.T) {
 }
 
 // machine answers the monitor with one status after the other; what is said of
-// it at its end is said for ever.
+// it at its end is said forever.
 type machine struct {
 	states []Status
 	last   func(w http.ResponseWriter)

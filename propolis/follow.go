@@ -57,7 +57,7 @@ func (c Client) Follow(ctx context.Context, tell func(Status) error) error {
 		case !passing(err) || time.Since(heard) > againPatience:
 			return err
 		}
-		ask = 0 // whoever answers next may count anew
+		ask = 0 // whoever answers next may count again
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

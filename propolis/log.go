@@ -22,7 +22,7 @@ type Log struct {
 }
 
 // How much of the log's end is read, in bytes, and for how long: a server writes
-// its log beside answering.
+// its log next to answering.
 const (
 	logTail     = 256 << 10
 	logPatience = 500 * time.Millisecond

@@ -312,7 +312,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 	}
 }
 
-// What cannot be looked at beside zones, links and datasets is told, and keeps
+// What cannot be looked at next to zones, links and datasets is told, and keeps
 // nothing else.
 func TestWhatCannotBeSeenIsToldAndTheRestIsJudged(t *testing.T) {
 	s := empty()

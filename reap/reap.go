@@ -24,7 +24,7 @@ type Settings struct {
 	// Keys is the directory in which storage has files with keys while it needs
 	// them; empty: there is none.
 	Keys string
-	// SecretDir is where secrets of machines lie beside those on the pools; nil: none
+	// SecretDir is where secrets of machines lie next to those on the pools; nil: none
 	// are looked at. Where the state file was lost they wait for its import.
 	SecretDir *string
 	// Bundles says where what a zone can tell of itself goes before the zone

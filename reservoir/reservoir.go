@@ -1,6 +1,6 @@
 // Package reservoir drives the VMM reservoir of an illumos host: memory that
 // the kernel has set aside for guests, so that a guest's start neither waits
-// for memory nor fails for want of it (usr/src/uts/intel/io/vmm/vmm_reservoir.c).
+// for memory nor fails for lack of it (usr/src/uts/intel/io/vmm/vmm_reservoir.c).
 package reservoir
 
 import (
@@ -19,7 +19,7 @@ import (
 type State struct {
 	Free      uint64
 	Allocated uint64 // to guests, from the reservoir
-	Transient uint64 // to guests, beside the reservoir
+	Transient uint64 // to guests, next to the reservoir
 	Limit     uint64 // of all three
 }
 

@@ -116,7 +116,7 @@ type ServerSnapshot struct {
 // Snapshot shows the sled as it is now.
 func (s *Sled) Snapshot(ctx context.Context) (*Snapshot, error) { return snapshot(ctx, s.world) }
 
-// Comparable is a sled without its counters, its times, and what is drawn anew
+// Comparable is a sled without its counters, its times, and what is drawn again
 // for whatever is made again (zone ids, debug ids and UUIDs, GUIDs, pids): two
 // sleds on which the same things are give the same bytes.
 func Comparable(ctx context.Context, w *world.World) ([]byte, error) {

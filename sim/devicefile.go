@@ -82,7 +82,7 @@ type deviceFile struct {
 	at     int64
 }
 
-// look finds the device anew: it may have gone.
+// look finds the device again: it may have gone.
 func (d *deviceFile) look(fn func(*world.Tx, world.Device) error) error {
 	return d.mounts.world.View(context.Background(), func(tx *world.Tx) error {
 		device, err := tx.OpenDevice(d.name)

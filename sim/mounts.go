@@ -9,7 +9,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// mountTable is /etc/mnttab as far as datasets go, worked out anew when the
+// mountTable is /etc/mnttab as far as datasets go, worked out again when the
 // sled has changed.
 type mountTable struct {
 	world *world.World

@@ -12,7 +12,7 @@ import (
 // set on the dataset itself (source "local"): children and clones inherit it.
 const (
 	PropertyInstance = "sledctl:instance" // the instance's id, on its zone's dataset
-	PropertySpec     = "sledctl:spec"     // beside it: what the instance is, where the ledger is lost
+	PropertySpec     = "sledctl:spec"     // next to it: what the instance is, where the ledger is lost
 	PropertyBase     = "sledctl:base"     // on a base zone's dataset; what it is valid for
 	PropertyLedger   = "sledctl:ledger"   // the witness of the ledger, on a pool's root
 

@@ -118,7 +118,7 @@ func (w *waiter) sleep(ctx context.Context) {
 	w.pause = min(2*w.pause, maxUnknown)
 }
 
-// The looks at the state beside a svcprop -w that does not end. The first ones
+// The looks at the state next to a svcprop -w that does not end. The first ones
 // come soon: a change can slip through while the process starts. The others
 // guard against a missed event and end with lookRarely.
 const (
@@ -127,7 +127,7 @@ const (
 )
 
 // watch waits until there is reason to decide again: svcprop -w has ended, or a
-// look at the state beside it decides. The first look follows the start of
+// look at the state next to it decides. The first look follows the start of
 // svcprop -w at once: a change before that start is in what is read, and a
 // later one ends svcprop -w.
 func (w *waiter) watch(ctx context.Context) (done bool, err error) {

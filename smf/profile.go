@@ -17,7 +17,7 @@ import (
 // (usr/src/cmd/svc/milestone/manifest-import and common/manifest_hash.c).
 const SiteProfile = "/var/svc/profile/site.xml"
 
-// Profile says what services shall be and know. It overrides what their
+// Profile says what services must be and know. It overrides what their
 // manifests say.
 type Profile struct {
 	Name     string // of the bundle; it decides nothing

@@ -14,7 +14,7 @@ import (
 )
 
 // Where the repository of a zone lies, what it is made from, and where the new
-// one is made: beside it, so that it can be renamed over it.
+// one is made: next to it, so that it can be renamed over it.
 const (
 	repository = "/etc/svc/repository.db"
 	seedDB     = "/lib/svc/seed/nonglobal.db"

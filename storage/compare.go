@@ -112,7 +112,7 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 		if state := f.Importable.State; state != "ONLINE" && state != "DEGRADED" {
 			return ill("pool", strings.ToLower(state), "imported", &IllError{Is: fmt.Sprintf("pool %s cannot be imported: it is %s: %s", f.Importable.Name, state, f.Importable.Status)})
 		}
-		// A sled with a ramdisk root has a new host id after each boot: that its own
+		// A sled with a RAM disk root has a new host id after each boot: that its own
 		// slots hold its own pools is what the sled agent goes by, too (omicron,
 		// illumos-utils/src/zpool.rs).
 		c.add(Difference{Object: "pool " + f.Importable.Name, Property: "imported", Is: "no", Wanted: "yes", Why: "lies on disk " + f.Name, Mend: []plan.Action{{
@@ -218,7 +218,7 @@ func Is(d disk.Disk, word string) bool {
 }
 
 // newUUID derives the uuid of a pool from the intent and the disk: who runs
-// again chooses anew, and two disks never get the same.
+// again chooses again, and two disks never get the same.
 func newUUID(intent, disk string) string {
 	space, err := uuid.Parse(intent)
 	if err != nil {

@@ -31,7 +31,7 @@ func (c *comparison) datasets(pool, after string) {
 	}
 }
 
-// below mounts what lies in the encrypted part beside what is expected, as the
+// below mounts what lies in the encrypted part next to what is expected, as the
 // boot mounts what is not encrypted (svc:/system/filesystem/local runs zfs mount
 // -a, which passes by what has no key): zones lie there.
 func (c *comparison) below(pool string, last map[string]string) {

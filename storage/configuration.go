@@ -16,7 +16,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 )
 
-// configurationFile is the name of the configuration beside the ledger.
+// configurationFile is the name of the configuration next to the ledger.
 const configurationFile = "config.toml"
 
 // Configuration is the sled's configuration as its M.2s hold it.

@@ -17,12 +17,12 @@ import (
 
 // Ensure makes the disks of these kinds have what they must: their pools are
 // imported, or made if they may be; then their datasets are made, unlocked,
-// mended and mounted. What lies on a pool is seen once it is imported, so that a
+// repaired and mounted. What lies on a pool is seen once it is imported, so that a
 // run that imports is followed by another: there is one report for each.
 //
 // Of M.2s alone it may run before there is a ledger that can be written, because
 // the ledger lies on what it makes. Errors: *PartlyError if something is left that it does
-// not mend; those of operation.Run.
+// not repair; those of operation.Run.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Kind, dryRun bool) ([]operation.Report, error) {
 	var reports []operation.Report
 	unfinished, err := begun(ctx, env)
@@ -93,7 +93,7 @@ func (s Settings) lookWithKeys(ctx context.Context, h host.Host, kinds []disk.Ki
 	return seen, err
 }
 
-// once is one look and what follows from it. Left is what it does not mend.
+// once is one look and what follows from it. Left is what it does not repair.
 func (s Settings) once(ctx context.Context, env operation.Env, kinds []disk.Kind, dryRun bool) (report operation.Report, left []Difference, err error) {
 	var actions []plan.Action
 	report, err = operation.Run(ctx, env, operation.Request[Seen]{
@@ -168,7 +168,7 @@ func begun(ctx context.Context, env operation.Env) (map[string]bool, error) {
 	return pools, err
 }
 
-// decision is the plan that mends what can be mended. What fails on one disk
+// decision is the plan that repairs what can be repaired. What fails on one disk
 // does not keep the others from theirs.
 func (c *comparison) decision() (operation.Decision, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue, Actions: wipe(c.seen.Left), Drawn: c.drawn}}

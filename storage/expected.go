@@ -2,7 +2,7 @@
 // on each, and the datasets that each pool must have.
 //
 // What is there is compared with what must be, and each difference is told with
-// its reason. Of the differences, some are mended: a pool is imported, a dataset
+// its reason. Of the differences, some are repaired: a pool is imported, a dataset
 // made, a property set. The others are an operator's: nothing that holds data is
 // ever overwritten, and a disk is formatted only if it is proven blank and was
 // named.
@@ -22,7 +22,7 @@ type Expected struct {
 	Pool       string
 	Dataset    string // with the pool
 	Mountpoint string
-	Properties []zfs.Property // beside the mountpoint; only these are kept as they are here
+	Properties []zfs.Property // next to the mountpoint; only these are kept as they are here
 	// Root says that it is encrypted with a key of its own: all below it is, too.
 	Root bool
 	Why  string

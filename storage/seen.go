@@ -61,7 +61,7 @@ type Found struct {
 	Err        error           // why it is not known
 }
 
-// Wants is what storage looks at, beside the disks themselves, before it changes
+// Wants is what storage looks at, next to the disks themselves, before it changes
 // something.
 func (s Settings) Wants() inventory.Want { return wants(inventory.Rival) }
 
@@ -79,7 +79,7 @@ func (s Settings) Look(ctx context.Context, h host.Host) (Seen, error) {
 	return s.look(ctx, h, wants())
 }
 
-// lookAlone is Look for who changes something: it refuses beside another owner.
+// lookAlone is Look for who changes something: it refuses next to another owner.
 func (s Settings) lookAlone(ctx context.Context, h host.Host) (Seen, error) {
 	return s.look(ctx, h, s.Wants())
 }

@@ -59,7 +59,7 @@ type Output struct {
 	NoHeader bool     // -H
 	Columns  []string // --columns; nil: the usual ones
 	// Unconfirmed, if set, says why an object may not be as it is printed: one of
-	// JSON has that beside its own keys.
+	// JSON has that next to its own keys.
 	Unconfirmed func() []string
 }
 

@@ -20,7 +20,7 @@ func native() []string {
 }
 
 // Extended are the properties that fill the rest of a Dataset. A listing has
-// them if they are asked for beside the user properties: they make it half as
+// them if they are asked for next to the user properties: they make it half as
 // long again, and most who list do not look at them.
 func Extended() []string { return append([]string{"refquota", "volsize", "zoned"}, encryption()...) }
 

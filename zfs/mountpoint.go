@@ -24,7 +24,7 @@ type Mountpoint struct {
 	Exists    bool
 	Mounted   bool // something is mounted on it: the rest is not known then
 	Immutable bool
-	// Fixable says that its file system has the attribute; a ramdisk's tmpfs has
+	// Fixable says that its file system has the attribute; a RAM disk's tmpfs has
 	// not. It is not known of a directory that does not exist.
 	Fixable bool
 	Entries []string // what lies in it

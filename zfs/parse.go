@@ -12,7 +12,7 @@ import (
 // ErrSyntax is output that zfs and zpool do not print.
 var ErrSyntax = errors.New("not in the form of zfs")
 
-// bookmark is a type that listings of newer releases show beside the others.
+// bookmark is a type that listings of newer releases show next to the others.
 // Bookmarks hold nothing and go with their dataset.
 const bookmark = "bookmark"
 

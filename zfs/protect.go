@@ -50,7 +50,7 @@ func (s Protect) Explain() []host.Line {
 	return lines
 }
 
-// Do makes it so. If it fails half-way the directory is immutable again.
+// Do makes it so. If it fails halfway the directory is immutable again.
 func (s Protect) Do(ctx context.Context, h host.Host) error {
 	err := s.prepare(ctx, h)
 	if err == nil && !s.Unfixable {

@@ -223,7 +223,7 @@ func (r *rig) agrees(pool string, rows []expected) {
 func (r *rig) drift(pool string, rows []expected) {
 	for _, c := range []struct {
 		by   []string
-		want []string // the steps that mend it
+		want []string // the steps that repair it
 	}{
 		{[]string{"set", "quota=1073741824", pool + "/debug"}, []string{"zfs.set"}},
 		{[]string{"set", "quota=none", pool + "/update"}, []string{"zfs.set"}},

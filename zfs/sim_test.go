@@ -108,7 +108,7 @@ func (r *rig) run(program string, args ...string) {
 	}
 }
 
-// look is the sled as it is, without counters, times and what is drawn anew.
+// look is the sled as it is, without counters, times and what is drawn again.
 func (r *rig) look() string {
 	r.t.Helper()
 	b, err := sim.Comparable(r.t.Context(), r.sled.World())

@@ -70,7 +70,7 @@ func (e *ValueError) Error() string {
 func (*ValueError) Kind() fault.Kind { return fault.Failed }
 
 // Validate checks what zonecfg would refuse, or take for something else, before
-// it is run: zonecfg is no transaction, and a batch that fails half-way is
+// it is run: zonecfg is no transaction, and a batch that fails halfway is
 // half committed. The error is a *ValueError.
 func (c Config) Validate() error {
 	checks := []func() error{

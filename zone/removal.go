@@ -54,7 +54,7 @@ type Delete struct{ Name string }
 // Discard removes an incomplete zone: it is uninstalled, and deleted in any
 // case. Brands' hooks cannot always uninstall what is half made (that of sparse
 // wants to find one boot environment: omniosorg/pkg5 src/brand/sparse/uninstall),
-// and such a zone would be in the way for ever. Its dataset may then be left.
+// and such a zone would be in the way forever. Its dataset may then be left.
 type Discard struct{ Name string }
 
 // Verb names the step.
@@ -162,7 +162,7 @@ func (s Unmount) Do(ctx context.Context, h host.Host) error {
 }
 
 // Do uninstalls the zone. If the brand's hook fails, the zone is incomplete; one
-// more try often gets further, because the hook starts anew. The error then
+// more try often gets further, because the hook starts again. The error then
 // holds what the hook said.
 func (s Uninstall) Do(ctx context.Context, h host.Host) error {
 	if err := ValidateName(s.Name); err != nil {

@@ -104,7 +104,7 @@ func web1(brand string) zone.Config {
 	}
 }
 
-// look is the sled as it is, without counters, times and what is drawn anew.
+// look is the sled as it is, without counters, times and what is drawn again.
 func (r rig) look() string {
 	r.t.Helper()
 	b, err := sim.Comparable(r.t.Context(), r.sled.World())

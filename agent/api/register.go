@@ -17,7 +17,7 @@ type Register struct {
 	Runtime   Runtime         `json:"vmm_runtime"`
 	Instance  uuid.UUID       `json:"instance_id"`
 	Migration *uuid.UUID      `json:"migration_id,omitempty"`
-	Address   string          `json:"propolis_addr"` // ADDRESS:PORT, where its Propolis shall listen
+	Address   string          `json:"propolis_addr"` // ADDRESS:PORT, where its Propolis must listen
 	Metadata  Metadata        `json:"metadata"`
 }
 

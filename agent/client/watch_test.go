@@ -19,7 +19,7 @@ import (
 )
 
 // An agent that has answered once and goes away is asked again, after pauses that
-// grow, and each time anew once it was back. One that never answered is not.
+// grow, and each time again once it was back. One that never answered is not.
 func TestAnAgentThatGoesAwayIsAskedAgain(t *testing.T) {
 	refused := &awayError{"cannot be asked", &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}}
 	cut := &awayError{"was broken off", io.ErrUnexpectedEOF}

@@ -27,7 +27,7 @@ type Document struct {
 }
 
 // Published is the document that has been published and matches a pattern
-// (package beside); without it, the test is skipped.
+// (package next to); without it, the test is skipped.
 func Published(t beside.Testing, pattern string) *Document {
 	t.Helper()
 	d, err := Read(beside.File(t, "openapi/"+pattern))

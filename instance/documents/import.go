@@ -175,7 +175,7 @@ func (i *importing) record(key string) error {
 	return nil
 }
 
-// beside takes what is kept of an instance or of its end, where nothing is.
+// next to takes what is kept of an instance or of its end, where nothing is.
 func (i *importing) beside(key string) {
 	if _, there := i.view.Get(key); there {
 		i.tell(key, ImportSame, "")

@@ -1,7 +1,7 @@
 // Package packaging decides how Propolis comes into a zone. There are two ways:
 // lofs, a clone of a small base zone into which a directory of the host is
 // mounted; and image, the zone image that Oxide ships today, which its brand
-// installs afresh for every zone.
+// installs again for every zone.
 package packaging
 
 import (
@@ -36,7 +36,7 @@ type Settings struct {
 // Seen is what each way lacks on a host, as paths; nothing: it can be gone.
 type Seen struct{ Lofs, Image []string }
 
-// What the ways need beside what the settings name. The sparse brand runs
+// What the ways need next to what the settings name. The sparse brand runs
 // pkg(1) to install (omniosorg/pkg5, src/brand/sparse).
 const (
 	sparse   = "/usr/lib/brand/sparse"
@@ -45,7 +45,7 @@ const (
 )
 
 // What a zone image brings with it: its brand (oxidecomputer/helios-omicron-brand),
-// and the service in it, which makes the control interface anew with an address
+// and the service in it, which makes the control interface again with an address
 // that it calls AddressObject, of the length that ipadm(8) gives an IPv6 address
 // by itself, and MTU bytes (propolis, packaging/smf).
 const (

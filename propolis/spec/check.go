@@ -14,7 +14,7 @@ import (
 // Server is what specs depend on of the server that they are for. The zero
 // value is a released build, of which no more is known.
 type Server struct {
-	// Features are those that it is built with, beside none.
+	// Features are those that it is built with, next to none.
 	Features []string
 	// IPv6 says that it listens on an IPv6 address.
 	IPv6 bool
@@ -313,7 +313,7 @@ func (c *checker) ports() {
 	}
 }
 
-// bootSettings wants disks, on the first bus, and not two beside a vsock device
+// bootSettings wants disks, on the first bus, and not two next to a vsock device
 // of a server on IPv6: what attests the guest there takes the one boot disk.
 func (c *checker) bootSettings() {
 	for _, key := range c.keys() {

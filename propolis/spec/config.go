@@ -14,7 +14,7 @@ import (
 // What propolis-cli reads: TOML with a table for each device and each backend
 // of a disk. crates/propolis-config-toml in oxidecomputer/propolis turns it into
 // components, and so is it done here, with the same keys, places and defaults.
-// Where that crate passes over what an operator wrote, or reads it otherwise than
+// Where that crate passes over what an operator wrote, or reads it different from
 // it stands there, it is an error here, or is read as it stands with a warning.
 
 // config turns one into a spec.
@@ -300,7 +300,7 @@ func (c *config) p9(path, name string, device map[string]any) {
 	c.put(name, path, p, "pci_path", "pci-path", "source", "source", "target", "target", "chunk_size", "chunk_size")
 }
 
-// failureInjector counts what it shall fail; less than nothing is nothing.
+// failureInjector counts what it must fail; less than nothing is nothing.
 func (c *config) failureInjector(path, name string, device map[string]any) {
 	c.only(path, device, "driver", "fail_exports", "fail_imports")
 	count := func(key string) uint32 {

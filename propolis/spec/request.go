@@ -38,7 +38,7 @@ type Metadata struct {
 
 // Init is how the machine begins: exactly one of the two is set.
 type Init struct {
-	Spec      *InstanceSpec    // anew
+	Spec      *InstanceSpec    // again
 	Migration *MigrationTarget // as the target of a migration
 }
 

@@ -15,7 +15,7 @@ import (
 // words are what a fault's match is compared with.
 func words(r *http.Request) []string { return []string{"napi", r.Method, r.URL.Path} }
 
-// disturb does what befalls a request before it is answered, and gives what will
+// disturb does what happens to a request before it is answered, and gives what will
 // befall its answer.
 func (s *server) disturb(r *http.Request) (*world.Fault, error) {
 	armed := false

@@ -254,7 +254,7 @@ func TestLater(t *testing.T) {
 }
 
 // What its makers have published of the internal API holds for what it answers,
-// whatever befalls it.
+// whatever happens to it.
 func TestTheAnswersConform(t *testing.T) {
 	doc := dropshottest.Published(t, "nexus-internal-1.0.0.json")
 	for _, c := range []struct {

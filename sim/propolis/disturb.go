@@ -15,7 +15,7 @@ func (c *call) words(p *world.Process) []string {
 	return append([]string{"propolis", p.Zone, c.r.Method}, strings.Split(strings.Trim(c.r.URL.Path, "/"), "/")...)
 }
 
-// disturbed is what befalls a request before it is carried out.
+// disturbed is what happens to a request before it is carried out.
 func (c *call) disturbed() error {
 	struck := []string{world.FaultFail, world.FaultCrash, world.FaultDrop}
 	stream := strings.HasSuffix(c.r.URL.Path, "/serial") // dropped once it flows

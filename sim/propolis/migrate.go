@@ -156,7 +156,7 @@ type offer struct {
 	troubles map[string]trouble // by stage
 }
 
-// trouble is what befalls a stage.
+// trouble is what happens to a stage.
 type trouble struct {
 	slower time.Duration
 	fails  string // why; empty: it does not

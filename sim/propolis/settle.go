@@ -10,7 +10,7 @@ import (
 
 // What has become of a migration is not in one sled's state alone: the other
 // side may have ended before its time. So whoever asks a server has it look at
-// the other side first, and mend its own future by what it finds.
+// the other side first, and repair its own future by what it finds.
 
 // patience is how long a target that says nothing may be about to say something.
 // Its server can only have died with the program that answers for it.
@@ -100,7 +100,7 @@ func (s *server) ask(ctx context.Context, m world.Migration) (account, error) {
 	return told, err
 }
 
-// mend writes what the other side told into a machine's future.
+// repair writes what the other side told into a machine's future.
 func mend(tx *world.Tx, vm *world.VM, m *world.Migration, told account) {
 	if m.End.IsZero() && told.course != nil { // the target has made up its mind
 		m.Stages, m.Fails, m.Listen, m.From = told.course.Stages, told.course.Fails, told.course.Listen, told.course.From

@@ -40,7 +40,7 @@ func (h *hook) unconfigure() {
 	h.resetSSH()
 }
 
-// replace writes a file of the zone anew.
+// replace writes a file of the zone again.
 func (h *hook) replace(name, text string) {
 	h.said(writeFile(h.tx.Files, path.Join(h.root(), name), []byte(text), 0o644))
 }

@@ -149,7 +149,7 @@ func TestFaultsOfACommand(t *testing.T) {
 	}
 }
 
-// svcprop -w can miss the change that it waits for and then waits for ever
+// svcprop -w can miss the change that it waits for and then waits forever
 // (wait_for_property_change in usr/src/cmd/svc/svcprop/svcprop.c has no timeout).
 func TestACommandThatMissesItsEventHangs(t *testing.T) {
 	for _, name := range []string{world.FaultHang, world.FaultMissed} {

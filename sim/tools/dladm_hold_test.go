@@ -64,7 +64,7 @@ func TestALinkThatIsLookedAtComesHome(t *testing.T) {
 	})
 }
 
-// beside begins a command line that goes on meanwhile.
+// next to begins a command line that goes on meanwhile.
 func (s *zoneSled) beside(line string) {
 	words := shellWords(line)
 	go func() {

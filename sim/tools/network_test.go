@@ -95,7 +95,7 @@ func (n *network) prints(zone, line, want string) {
 	}
 }
 
-// networkSample reads a file of shared/samples beside the repository.
+// networkSample reads a file of shared/samples next to the repository.
 func networkSample(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "samples", name))

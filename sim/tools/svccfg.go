@@ -22,7 +22,7 @@ type svccfg struct {
 	verbose bool
 
 	changed bool            // the repository is to be written
-	refresh map[string]bool // instances that svc.startd is to read anew
+	refresh map[string]bool // instances that svc.startd is to read again
 	keepOn  bool            // errors do not end the run: several manifests are imported
 	out     Reply
 }

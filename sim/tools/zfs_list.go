@@ -128,7 +128,7 @@ func (c column) heading() (title string, width int, fixed bool) {
 	return c.native.Column, width, fixed
 }
 
-// right says whether a column is set right.
+// right says whether a column is corrected.
 func (c column) right() bool {
 	if c.native == nil {
 		return accounting(c.name)

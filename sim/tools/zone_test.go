@@ -167,7 +167,7 @@ func (s *zoneSled) hasDatasets(below, want string) {
 	}
 }
 
-// illumosSample reads a file of shared/samples beside the repository.
+// illumosSample reads a file of shared/samples next to the repository.
 func illumosSample(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "samples", "illumos", name))

@@ -191,7 +191,7 @@ func (z *zoneadm) halt(args []string) Reply {
 	})
 }
 
-// downFault is a halt that a fault makes stop half-way.
+// downFault is a halt that a fault makes stop halfway.
 func (z *zoneadm) downFault(tx *world.Tx) string {
 	if tx.TakeFault(words(z.call), world.FaultDown) != nil {
 		return downStuck

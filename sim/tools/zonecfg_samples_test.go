@@ -33,7 +33,7 @@ type zonecfgSample struct {
 const recorded = 928
 
 // What illumos' own zonecfg answers to the same commands (shared/samples/zonecfg
-// beside the repository). What is not equal is named in docs/unverified.md.
+// next to the repository). What is not equal is named in docs/unverified.md.
 func TestZonecfgAnswersAsTheRealOne(t *testing.T) {
 	files, err := filepath.Glob("../../../shared/samples/zonecfg/*.jsonl")
 	if err != nil || len(files) == 0 {

@@ -97,7 +97,7 @@ func initialise(dir string, o Options) error {
 	if err != nil {
 		return err
 	}
-	// Last, so that a directory that was made half-way is not a sled.
+	// Last, so that a directory that was made halfway is not a sled.
 	return replace(filepath.Join(dir, stateFile), data)
 }
 

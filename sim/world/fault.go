@@ -18,7 +18,7 @@ const (
 	FaultMissed    = "missed"     // what it waits for comes, and it does not notice
 	FaultLoseDisk  = "lose-disk"  // the disk named by Text is gone from then on
 	FaultFailDisk  = "fail-disk"  // the disk named by Text fails from then on
-	FaultKilled    = "killed"     // is killed itself, half-way: where it would take its time, or where Text says (mounted)
+	FaultKilled    = "killed"     // is killed itself, halfway: where it would take its time, or where Text says (mounted)
 	FaultKill      = "kill"       // whoever called it is killed, before it does anything
 	FaultKillAfter = "kill-after" // whoever called it is killed, after it has ended
 
@@ -27,7 +27,7 @@ const (
 
 	FaultMaintenance = "maintenance" // a start method fails; words: zone, FMRI
 
-	// What befalls a propolis-server; words: propolis, zone, method, the words of
+	// What happens to a propolis-server; words: propolis, zone, method, the words of
 	// the path. FaultFail lets a request fail inside, Text being the cause.
 	FaultCrash      = "crash"       // the server dies of the request, with its machine
 	FaultDrop       = "drop"        // the connection is broken off

@@ -13,7 +13,7 @@ import (
 
 // Labels: what reading a device shows of the pool on it. Those of disks are
 // made up from the state whenever somebody looks; those of files are in the
-// files, so that a file that was written anew or moved is what it is.
+// files, so that a file that was written again or moved is what it is.
 
 // OpenDevice is open(2) of a device or file by its full path. The errors are
 // syscall.ENOENT; ENXIO for a partition that the disk does not have, and for a

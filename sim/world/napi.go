@@ -7,7 +7,7 @@ import "time"
 // to it.
 type NAPI struct {
 	Address string `json:"address"` // HOST:PORT, where it answers
-	// Era is which releases it is like, see package napi beside this one.
+	// Era is which releases it is like, see package napi next to this one.
 	Era string `json:"era"`
 	// Checking is how it takes parameters that it does not know: "" as its era
 	// does, "strict" refuses them in bodies, too, "loose" drops them in lists, too.

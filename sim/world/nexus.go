@@ -10,7 +10,7 @@ import (
 // nothing to it.
 type Nexus struct {
 	Address string `json:"address"` // HOST:PORT, where its internal API answers
-	// Era is which releases it is like, see package nexus beside this one.
+	// Era is which releases it is like, see package nexus next to this one.
 	Era string `json:"era"`
 	// Later lets it answer a doorbell first, and ask the sled then.
 	Later bool `json:"later,omitempty"`

@@ -50,7 +50,7 @@ func (tx *Tx) Reboot() error {
 	return nil
 }
 
-// Forgets says whether the sled's root is on a RAM disk that a boot makes anew.
+// Forgets says whether the sled's root is on a RAM disk that a boot makes again.
 func (tx *Tx) Forgets() bool {
 	return tx.State.Mode == Helios && !tx.State.Installed || tx.State.Ramdisk
 }
@@ -74,7 +74,7 @@ func (tx *Tx) leaveLost() error {
 	return tx.openLost()
 }
 
-// openLost opens those of an earlier boot whose disks are back.
+// openLost opens those from before the boot whose disks are back.
 func (tx *Tx) openLost() error {
 	for _, p := range tx.State.Pools {
 		if p.Imported && p.Unloaded && tx.openable(p) {

@@ -32,7 +32,7 @@ func (tx *Tx) SetTemporary(zone, fmri string, enabled *bool) {
 	}
 }
 
-// Refresh makes svc.startd read an instance's running snapshot anew, and runs
+// Refresh makes svc.startd read an instance's running snapshot again, and runs
 // its refresh method if it is online.
 func (tx *Tx) Refresh(zone, fmri string, e scf.Entity) {
 	s := tx.Service(zone, fmri)

@@ -142,7 +142,7 @@ func (tx *Tx) manifestImport(zone string) int {
 }
 
 // adopt brings svc.startd's view to the repository: new instances are taken
-// in, deleted ones stopped. The others are read anew if reread says so, else
+// in, deleted ones stopped. The others are read again if reread says so, else
 // only whether they are enabled.
 func (tx *Tx) adopt(zone string, repository *scf.Repository, reread bool) {
 	r := tx.Repository(zone)

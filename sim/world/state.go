@@ -25,7 +25,7 @@ type State struct {
 	Boots     int       `json:"boots"`
 	Version   uint64    `json:"version"` // raised by every transaction that changes something
 
-	// Image are files that are part of the system's image, beside those that every
+	// Image are files that are part of the system's image, next to those that every
 	// image has: a root on a RAM disk has them again after a reboot, as they were.
 	Image []string `json:"image,omitempty"`
 
@@ -187,7 +187,7 @@ type Pool struct {
 	Imported   bool              `json:"imported"`
 	Properties map[string]string `json:"properties,omitempty"`
 
-	// What its labels say beside that.
+	// What its labels say next to that.
 	TXG      uint64 `json:"txg,omitempty"`      // of the last change of its configuration
 	HostID   uint32 `json:"host_id,omitempty"`  // of the system that had it last
 	Accessed int64  `json:"accessed,omitempty"` // when that was, in seconds since 1970
@@ -199,7 +199,7 @@ type Pool struct {
 	// Orphaned is a pool that the system goes on with although its disk was
 	// replaced: no label of it is left.
 	Orphaned bool `json:"orphaned,omitempty"`
-	// Ballast is what fills the pool beside its datasets, in bytes.
+	// Ballast is what fills the pool next to its datasets, in bytes.
 	Ballast uint64 `json:"ballast,omitempty"`
 }
 

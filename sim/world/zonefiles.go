@@ -95,7 +95,7 @@ func (tx *Tx) ZoneTemplate(name string) (Config, error) {
 	return c, err
 }
 
-// replaceFile writes a file beside its name and renames it into place.
+// replaceFile writes a file next to its name and renames it into place.
 func replaceFile(files host.Files, name string, data []byte, mode fs.FileMode) error {
 	if err := put(files, name+".new", data, mode); err != nil {
 		return err

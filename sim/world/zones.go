@@ -225,7 +225,7 @@ const (
 	FaultHook            = "hook"             // the brand's hook fails with Exit (253, 254, 255) and Text
 	FaultSlowClone       = "slow-clone"       // the clone hook works for Delay longer in the zone, which is mounted
 	FaultBoot            = "boot"             // the zone gets ready, and then does not boot
-	FaultDown            = "down"             // halt stops half-way: the zone is down
+	FaultDown            = "down"             // halt stops halfway: the zone is down
 	FaultShutdownTimeout = "shutdown-timeout" // the zone does not shut down by itself in time
 	FaultListRace        = "list-race"        // a listing loses the zone named by Text
 )

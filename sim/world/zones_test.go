@@ -290,7 +290,7 @@ func TestADocumentFromARealSled(t *testing.T) {
 	}
 }
 
-// omniosorg/pkg5 src/brand/etc has a template per brand beside those of the
+// omniosorg/pkg5 src/brand/etc has a template per brand next to those of the
 // gate; the brand of Helios has none, but its baseline.
 func TestTemplatesAndBaselines(t *testing.T) {
 	tx := zonesTx(t, "") // OmniOS

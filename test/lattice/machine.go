@@ -19,7 +19,7 @@ func (r Row) Machines() []string {
 	return []string{"web1"}
 }
 
-// Flags are what instance ensure is given beside the document.
+// Flags are what instance ensure is given next to the document.
 func (r Row) Flags() string {
 	switch r.Is(Protected) {
 	case Yes:
@@ -60,7 +60,7 @@ func (r Row) Document(name string) string {
 	for n := range r.NICs() {
 		card := nic{}
 		if n > 0 {
-			card.Over = "net1" // beside the guest link
+			card.Over = "net1" // next to the guest link
 		}
 		if r.Is(Link) == VLAN {
 			card.VLAN = 100 + n
@@ -128,7 +128,7 @@ func (r Row) PoolName() string {
 	return pool
 }
 
-// Extras are what a machine of the row has beside CPUs and NICs, on a command line,
+// Extras are what a machine of the row has next to CPUs and NICs, on a command line,
 // and what that reads from standard input. Pool is the row's.
 func (r Row) Extras(name, pool string) (flags, input string) {
 	switch r.Is(VMDisks) {

@@ -84,7 +84,7 @@ func histories(stories int, told string) By {
 // unit has a test of a package find it.
 func unit(pkg, test, told string) By { return By{pkg, "^" + test + "$", told, 0} }
 
-// beside are patches that plant nothing: they let tests that give the program an
+// next to are patches that plant nothing: they let tests that give the program an
 // environment of its own hand on the variable, and are what mutants call.
 func beside() []Patch {
 	return []Patch{{

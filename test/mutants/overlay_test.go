@@ -18,7 +18,7 @@ import (
 // planted knows it as mutantVariable.
 const variable = "SLEDCTL_MUTANT"
 
-// helper is the file that a package with patches gets beside its own.
+// helper is the file that a package with patches gets next to its own.
 const helper = `package %s
 
 import (
@@ -82,7 +82,7 @@ func (p Patch) placed(source, name string) (edit, error) {
 }
 
 // overlay gives the sources with all that is planted, by file of the repository,
-// and the files that go beside them.
+// and the files that go next to them.
 func overlay(all []Mutant, read func(file string) (string, error)) (map[string]string, error) {
 	sources, edits := map[string]string{}, map[string][]edit{}
 	add := func(p Patch, name string) error {

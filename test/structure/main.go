@@ -2,7 +2,7 @@
 // and shares, as docs/architecture.md has it.
 //
 //	go run ./test/structure                     # of the code here
-//	go run ./test/structure -before 11c88b6     # beside that of a commit
+//	go run ./test/structure -before 11c88b6     # next to that of a commit
 //	go run ./test/structure -folders            # and the lines of each folder
 //
 // How much of sim/ the product's tests reach takes minutes to measure, and is

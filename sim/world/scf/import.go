@@ -61,7 +61,7 @@ func (r *Repository) DeleteHash(path string) {
 // administrator has changed since the last import stays, all else becomes what
 // the manifest says. path is the file as the zone will see it. It returns the
 // full names of the instances that were touched; their running snapshots are
-// taken anew.
+// taken again.
 func (r *Repository) Import(b *Bundle, path string) []string {
 	var touched []string
 	for _, from := range b.Services {
@@ -149,7 +149,7 @@ func (r *Repository) addDependents(fmri string, dependents []Dependent) (touched
 // Apply puts a profile into the repository: what it names becomes what it
 // says. Services and instances that are not there are passed over, each with a
 // warning in svccfg's words. It returns the full names of the instances that
-// were touched; their running snapshots are taken anew.
+// were touched; their running snapshots are taken again.
 func (r *Repository) Apply(b *Bundle) (touched, warnings []string, err error) {
 	for _, from := range b.Services {
 		s := r.Service(from.Name)
