@@ -49,7 +49,7 @@ func endings() []ending {
 		{name: "addrconf without a router", exit: 7, line: "instance ensure web2 --address addrconf", says: "no router has told a prefix"},
 		{name: "needs bootstrap", exit: 8, bare: true, line: "instance ensure web2", says: "sledctl bootstrap prepares the sled"},
 		{name: "not ours", exit: 8, ready: func(s *sled) { s.command("dladm create-vnic -l net0 db0") }, line: "vnic delete db0", says: "not sledctl's own"},
-		{name: "a bootrom that ends Propolis", exit: 8, ready: func(s *sled) { s.write("/opt/oxide/propolis-server/blob/OVMF_CODE.fd", "x") }, line: "instance ensure web2", says: "has 1 bytes"},
+		{name: "a bootrom that ends Propolis", exit: 8, ready: func(s *sled) { s.write("/opt/oxide/propolis-server/blob/OVMF_CODE.fd", "x") }, line: "instance ensure web2", says: "is 1 bytes"},
 		{name: "a copy is missing", exit: 9, ready: func(s *sled) { s.removeLedger(1) }, line: "instance stop web1", says: "--degraded"},
 		{name: "all copies are missing", exit: 9, ready: func(s *sled) { s.removeLedger(0); s.removeLedger(1) }, line: "instance list", says: "no copy of the state file"},
 		{name: "the copies are broken", exit: 9, ready: (*sled).spoilLedger, line: "instance list"},
