@@ -73,21 +73,27 @@ func drawWanted(t *rapid.T, c Settings) Wanted {
 	return w
 }
 
+// drawMade draws settings, and a record as an ensure of something drawn has made it.
+func drawMade(t *rapid.T) (Settings, Record) {
+	c := rapid.SampledFrom([]func() Settings{settings, imaged}).Draw(t, "settings")()
+	w := drawWanted(t, c)
+	here := prepared()
+	for _, d := range w.Disks {
+		if volume, ok := d.Volume(); ok {
+			here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
+		}
+	}
+	_, made, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, made
+}
+
 // Whatever was made is read back as what the ledger had said of it.
 func TestARecordIsReadBackFromTheSled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := rapid.SampledFrom([]func() Settings{settings, imaged}).Draw(t, "settings")()
-		w := drawWanted(t, c)
-		here := prepared()
-		for _, d := range w.Disks {
-			if volume, ok := d.Volume(); ok {
-				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
-			}
-		}
-		_, want, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, want := drawMade(t)
 		_, seen := sighted(t, c, want)
 		d, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
 		if err != nil {

@@ -44,18 +44,7 @@ func home(x *scene, r Record) *zfs.Dataset {
 // not run any more, and where its zone is gone.
 func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := rapid.SampledFrom([]func() Settings{settings, imaged}).Draw(t, "settings")()
-		w := drawWanted(t, c)
-		here := prepared()
-		for _, d := range w.Disks {
-			if volume, ok := d.Volume(); ok {
-				here.Datasets = append(here.Datasets, zfs.Dataset{Name: volume, Type: zfs.TypeVolume})
-			}
-		}
-		_, want, err := decide(c, operationtest.Book(t), here.look(), moment("made"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, want := drawMade(t)
 		gone := rapid.Bool().Draw(t, "zone gone")
 		_, _, seen := rested(t, c, want, func(x *scene) {
 			if gone {
