@@ -81,7 +81,7 @@ type Run struct {
 	// A run that another tool has made may be Foreign: its zone is not
 	// configured as we would have done it. Object is then the address object of
 	// its control interface, and Service the FMRI under which Propolis runs, if
-	// they are called different from ours. A Service of ByHand is none at all.
+	// they are named differently from ours. A Service of ByHand is none at all.
 	Foreign bool   `json:"foreign,omitempty"`
 	Object  string `json:"object,omitempty"`
 	Service string `json:"service,omitempty"`

@@ -294,7 +294,7 @@ func (s seen) address(object string) (ipadm.Address, bool) {
 	return ipadm.Address{}, false
 }
 
-// ConflictError is something that is there and is different from configured.
+// ConflictError is something that is there and is different from what is configured.
 type ConflictError struct{ Object, Is, Wanted string }
 
 // Error shows both.

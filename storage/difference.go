@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/plan"
 )
 
-// Difference is one thing that is different from it must be. Either Mend lists
+// Difference is one thing that is different from what it must be. Either Mend lists
 // the actions that make it right, or Err says why nothing does; a disk that
 // waits to be named has neither.
 type Difference struct {
@@ -57,7 +57,7 @@ func (e *PartlyError) Hint() string {
 	return "sledctl storage check lists what differs and why"
 }
 
-// ConflictError is a thing that is there and is different from it must be, in a
+// ConflictError is a thing that is there and is different from what it must be, in a
 // way that is never changed: nothing that holds data is overwritten.
 type ConflictError struct{ Object, Property, Is, Wanted string }
 

@@ -62,7 +62,7 @@ func (s Settings) see(ctx context.Context, h host.Host, view ledger.View) (*comp
 	return s.compare(seen, known, operation.Moment{Now: time.Time{}}, everyKind()), nil
 }
 
-// Check lists what is different from it must be, and why.
+// Check lists what is different from what it must be, and why.
 func (s Settings) Check(ctx context.Context, h host.Host, view ledger.View) ([]Drift, error) {
 	c, err := s.see(ctx, h, view)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // What propolis-cli reads: TOML with a table for each device and each backend
 // of a disk. crates/propolis-config-toml in oxidecomputer/propolis turns it into
 // components, and so is it done here, with the same keys, places and defaults.
-// Where that crate passes over what an operator wrote, or reads it different from
+// Where that crate passes over what an operator wrote, or reads it differently from
 // it stands there, it is an error here, or is read as it stands with a warning.
 
 // config turns one into a spec.
