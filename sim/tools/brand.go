@@ -52,8 +52,6 @@ type hooks struct {
 	install, installed func(h *hook, args []string) int
 	clone, cloned      func(h *hook, args []string) int // nil: zoneadm's own way
 	uninstall          func(h *hook, args []string) int // nil: zoneadm's own way
-	attach             func(h *hook, args []string) int
-	detach             func(h *hook, args []string) int
 	verify             func(h *hook, command string) int
 	prestate           func(h *hook, command int) int
 	poststate          func(h *hook, command int) int

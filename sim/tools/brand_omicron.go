@@ -28,7 +28,6 @@ func omicronHooks() hooks {
 			return h.omicron(h.uninstallOmicron(args))
 		},
 		clone: unknownOmicron("clone"), cloned: nothing,
-		attach: unknownOmicron("attach"), detach: unknownOmicron("detach"),
 		sysboot: func(h *hook) int { return unknownOmicron("sysboot")(h, nil) },
 		verify: func(h *hook, command string) int {
 			h.logOmicron("verify_adm", command)

@@ -3,7 +3,6 @@ package tools
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -23,8 +22,6 @@ func bootEnvironmentHooks() hooks {
 		install: beginTree, installed: finishTree,
 		clone: beginClone, cloned: finishClone,
 		uninstall: uninstallEnvironments,
-		attach:    attachEnvironment,
-		detach:    nothing,
 		prestate:  prestateEnvironment, poststate: poststateEnvironment,
 		sysboot: sysbootEnvironment,
 	}
@@ -255,33 +252,5 @@ func verifySparse(h *hook, command string) int {
 	if command == "uninstall" {
 		h.unmountOverlays()
 	}
-	return hookOK
-}
-
-// attachEnvironment is the attach hook for a root that is there: what is
-// mounted on ZONEPATH/root becomes the active dataset.
-func attachEnvironment(h *hook, args []string) int {
-	options, operands := getopt(args, "a:d:nr:uF", nil)
-	for _, o := range options {
-		if o.Bad != "" || slices.Contains([]byte("adr"), o.Letter) {
-			// Guess: archives are not simulated; the hook's words for one that it does not know.
-			h.outf("ERROR: Error: Unknown archive format.")
-			return hookNotComplete
-		}
-	}
-	d := h.tx.MountedAt(h.root())
-	if d == nil || len(operands) > 0 {
-		h.outf("ERROR: Failed to locate any dataset mounted at %s.  Attach requires a mounted dataset.", h.root())
-		h.outf("                    Result: Attach Failed.")
-		return hookNotComplete
-	}
-	h.outf("               Attach Path: %s\n        Attach ZFS Dataset: %s\n", h.root(), d.Name)
-	for name, value := range map[string]string{propParent: h.tx.BootEnvironment(), propActive: "on"} {
-		if h.said(h.tx.SetProperty(d.Name, name, value)) {
-			h.outf("                    Result: Attach Failed.")
-			return hookNotComplete
-		}
-	}
-	h.outf("                    Result: Attach Succeeded.")
 	return hookOK
 }

@@ -171,12 +171,8 @@ func (z *zoneadm) dispatch(command string, args []string) Reply {
 		return z.mount(args)
 	case "unmount":
 		return z.unmount(args)
-	case "attach":
-		return z.attach(args)
-	case "detach":
-		return z.detach(args)
-	case "move":
-		return z.move(args)
+	case "attach", "detach", "move": // of zones that go to another sled or place, which no zone here does
+		return notSimulated("zoneadm", "subcommand %q", command)
 	case "sysboot":
 		return z.sysboot(args)
 	case "apply":
@@ -266,13 +262,13 @@ func (z *zoneadm) saneState(c zoneCheck) bool {
 			z.say("is already in state 'configured'.")
 			return false
 		}
-	case "attach", "clone", "install":
+	case "clone", "install":
 		if state == world.ZoneInstalled {
 			z.say("is already installed.")
 			return false
 		}
 		return !incomplete()
-	case "detach", "move", "ready":
+	case "ready":
 		return !below(world.ZoneInstalled)
 	case "boot", "mount":
 		if c.force {

@@ -33,7 +33,7 @@ func (z *zoneadm) verifyCommand(args []string) Reply {
 func (z *zoneadm) verify(command string) bool {
 	ok := true
 	zonepath := z.zone.Config.Zonepath
-	if command != "attach" && !z.verifyZonepath(zonepath, command) {
+	if !z.verifyZonepath(zonepath, command) {
 		z.errf("could not verify zonepath %s because of the above errors.", zonepath)
 		ok = false
 	}
@@ -66,7 +66,7 @@ func (z *zoneadm) verifyZonepath(dir, command string) bool {
 				"the parent directory of %[1]s is group- or other-writable\nor\n%[1]s overlaps with any other installed zones.", dir)
 			return true
 		}
-		if !slices.Contains([]string{"install", "clone", "move"}, command) {
+		if !slices.Contains([]string{"install", "clone"}, command) {
 			z.errf("zoneadm: %s: No such file or directory", dir)
 			return false
 		}
@@ -141,7 +141,7 @@ func (z *zoneadm) verifyOverlap(dir string) bool {
 // there if it looks like one, and no zone was detached.
 func (z *zoneadm) verifyRoot(dir, command string) bool {
 	root, err := z.tx.Files.Stat(dir + "/root")
-	if err != nil || z.zone.Current() != world.ZoneConfigured || command == "attach" {
+	if err != nil || z.zone.Current() != world.ZoneConfigured {
 		return true
 	}
 	switch {
