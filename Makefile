@@ -14,12 +14,12 @@ build: ## bin/sledctl for this machine
 
 test: ## all tests, on the simulated sled
 	@mkdir -p bin
-	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -timeout 20m ./histories # by itself: it plays as many as it has time for; below, its result is cached
+	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -timeout 20m ./test/histories # by itself: it plays as many as it has time for; below, its result is cached
 	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants SLEDCTL_PEERS=$(CURDIR)/bin/peers $(GO) test -timeout 20m ./...
 	@cat bin/lattice 2>/dev/null || echo 'lattice: cached; $(GO) test -count=1 -v -run TestLattice ./commands says how many'
 	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./commands says how many cases'
 	@cat bin/peers 2>/dev/null || echo 'peers: cached; $(GO) test -count=1 -v -run TestPeersThatMisbehave ./commands says how many cases'
-	@cat bin/histories 2>/dev/null || echo 'histories: cached; $(GO) test -count=1 -v -run TestRandomHistories ./histories says how many'
+	@cat bin/histories 2>/dev/null || echo 'histories: cached; $(GO) test -count=1 -v -run TestRandomHistories ./test/histories says how many'
 	@cat bin/mutants 2>/dev/null || echo 'mutants: cached; $(GO) test -count=1 -v ./test/mutants says which are found'
 
 test-zfs: ## the ZFS driver on a real ZFS, if there is one here; as root, with a pool in a file
@@ -35,13 +35,13 @@ demo: build ## the story of a sled, told by the program itself
 	@sh docs/demo.sh bin/sledctl
 
 bench: build ## sledctl against its budgets, on this machine
-	@$(GO) run ./bench bin/sledctl
+	@$(GO) run ./test/bench bin/sledctl
 
 lint: ## gofmt, go vet here and for a sled, staticcheck
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'gofmt -w . mends these'; exit 1; }
 	$(GO) vet ./...
 	GOOS=illumos $(GO) vet ./...
-	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+	$(GO) tool -modfile=test/tools/go.mod staticcheck ./...
 
 cross: ## for a sled and for a workstation
 	GOOS=illumos GOARCH=amd64 $(BUILD) -o dist/sledctl-illumos-amd64 ./cmd/sledctl
@@ -58,7 +58,7 @@ soak-lattice: what := -run '^TestLattice$$' ./commands
 soak-matrix: what := -run '^TestKillMatrix$$' ./commands
 soak-pairs: what := -run '^TestKillPairs$$' ./commands
 soak-commands: what := -skip '^($(own))$$' ./commands
-soak-histories: what := ./histories
+soak-histories: what := ./test/histories
 soak-ledger: what := ./ledger
 soak-mutants: what := ./test/mutants
 soak-rest: what = $(shell $(GO) list ./... | grep -vE '/(commands|histories|ledger|test/mutants)$$')

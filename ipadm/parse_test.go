@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/sledctl/sledctl/beside"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 var prefixes = cmpopts.EquateComparable(netip.Prefix{})

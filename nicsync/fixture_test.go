@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 // The labelled records of shared/samples: what a pass over this sled must make of

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 // document is the published API of a version.

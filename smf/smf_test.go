@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 const milestone = "svc:/milestone/single-user:default"

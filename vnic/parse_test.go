@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/beside"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 func TestParseLinks(t *testing.T) {

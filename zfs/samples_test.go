@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/beside"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 // asked are the properties of a sample: four that each of them is about, and

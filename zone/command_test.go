@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 func shell(t *testing.T) func(host.Command, error) string {

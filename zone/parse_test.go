@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/sledctl/sledctl/beside"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 func number(n int) *int { return &n }

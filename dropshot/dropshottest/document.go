@@ -17,7 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
-	"github.com/sledctl/sledctl/beside"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 // Document is one version of an API.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 // recorded is an exchange with the real server.

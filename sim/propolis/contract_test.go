@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/beside"
 	"github.com/sledctl/sledctl/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/beside"
 )
 
 // conforms checks a request and what is answered against the document.

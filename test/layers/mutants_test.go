@@ -1,4 +1,4 @@
-package sledctl_test
+package layers
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // mutants themselves take minutes, and are left out of a short run.
 func TestMutantsFit(t *testing.T) {
 	err := mutants.Fit(func(file string) (string, error) {
-		data, err := os.ReadFile(file)
+		data, err := os.ReadFile("../../" + file)
 		return string(data), err
 	})
 	if err != nil {

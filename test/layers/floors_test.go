@@ -1,6 +1,6 @@
-// Package sledctl_test holds the house to its plan: which package may import
+// Package layers holds the house to its plan: which package may import
 // which, and who may touch the machine. docs/architecture.md tells why.
-package sledctl_test
+package layers
 
 import (
 	"fmt"
@@ -41,12 +41,12 @@ const (
 // here: whoever adds one says where it stands.
 func floors() map[string]room {
 	all := []use{useFiles, useExec, useDial, useSignals}
-	sim := room{imports: []string{"host", "sim", "sim/"}, by: []string{"sim", "sim/", "commands", "bench", "test/lattice"}, machine: all}
+	sim := room{imports: []string{"host", "sim", "sim/"}, by: []string{"sim", "sim/", "commands", "test/bench", "test/lattice"}, machine: all}
 	return map[string]room{
 		"cmd/sledctl": {floor: 8},
 
 		// Where the operator stands: documents, settings, output; not the sled.
-		"bench":         {floor: 9, machine: all},                      // measures the program from outside
+		"test/bench":    {floor: 9, machine: all},                      // measures the program from outside
 		"test/fuzz":     {floor: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
 		"docs/generate": {floor: 9, machine: []use{useFiles}},
 		"commands":      {floor: 7, machine: []use{useFiles, useExec, useSignals}},
@@ -72,8 +72,8 @@ func floors() map[string]room {
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
 		"dropshot":              {floor: -1},                                                                            // what the servers of Propolis and of the control plane are made with
-		"dropshot/dropshottest": {imports: []string{"beside"}, by: []string{"sim/simtest/contract"}},                    // for tests
-		"beside":                {imports: []string{}, by: []string{"dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
+		"dropshot/dropshottest": {imports: []string{"test/beside"}, by: []string{"sim/simtest/contract"}},               // for tests
+		"test/beside":           {imports: []string{}, by: []string{"dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
 		"exchange":              {floor: -2},                                                                            // one HTTP request over the boundary, for the neighbours of floor 0
 		"exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                            // for tests
 
@@ -122,7 +122,7 @@ type source struct {
 
 // TestFloors holds every package to the plan.
 func TestFloors(t *testing.T) {
-	sources, err := readSources(".")
+	sources, err := readSources("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +166,6 @@ func faults(s source, plan map[string]room) []string {
 
 func importFault(name string, here room, other string, plan map[string]room) string {
 	there, known := plan[other]
-	top, _, _ := strings.Cut(name, "/")
-	otherTop, _, _ := strings.Cut(other, "/")
 	switch {
 	case !known:
 		return "it is not in the table of floors"
@@ -180,12 +178,22 @@ func importFault(name string, here room, other string, plan map[string]room) str
 	case there.by != nil || there.floor < here.floor:
 	case there.floor > here.floor:
 		return fmt.Sprintf("that goes up, from floor %d to %d", here.floor, there.floor)
-	case top != otherTop:
+	case family(name) != family(other):
 		return fmt.Sprintf("that goes sideways, on floor %d", here.floor)
 	case there.below <= here.below:
 		return "a subpackage lies below its parent"
 	}
 	return ""
+}
+
+// family is the package with those below it: the first part of its name, and the
+// second where the first only holds neighbours.
+func family(name string) string {
+	parts := strings.SplitN(name, "/", 3)
+	if len(parts) > 1 && slices.Contains([]string{"sled", "engine", "illumos", "peer"}, parts[0]) {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
 }
 
 // matches says whether the list holds the name; an entry that ends in a slash

@@ -1,4 +1,4 @@
-package sledctl_test
+package layers
 
 import (
 	"go/ast"
@@ -45,16 +45,16 @@ func forbidden() map[string]map[string]use {
 	}
 }
 
-// readSources reads every package below dir as it stands in its files, whatever
+// readSources reads every package below root as it stands in its files, whatever
 // they are built for; tests and nested modules are left out.
-func readSources(dir string) ([]source, error) {
+func readSources(root string) ([]source, error) {
 	byName := map[string]*source{}
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
-			return skipped(name, d.Name())
+			return skipped(root, name, d.Name())
 		}
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil
@@ -63,7 +63,11 @@ func readSources(dir string) ([]source, error) {
 		if err != nil {
 			return err
 		}
-		pkg := path.Dir(filepath.ToSlash(name))
+		from, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(from))
 		if byName[pkg] == nil {
 			byName[pkg] = &source{name: pkg, uses: map[use][]string{}}
 		}
@@ -76,8 +80,8 @@ func readSources(dir string) ([]source, error) {
 	return sources, err
 }
 
-func skipped(name, base string) error {
-	if name == "." {
+func skipped(root, name, base string) error {
+	if name == root {
 		return nil
 	}
 	if strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" {

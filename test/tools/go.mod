@@ -1,4 +1,4 @@
-module github.com/sledctl/sledctl/tools
+module github.com/sledctl/sledctl/test/tools
 
 go 1.26.0
 

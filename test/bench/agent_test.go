@@ -15,7 +15,7 @@ func TestTheAgentIsMeasured(t *testing.T) {
 	}
 	b := bench{dir: t.TempDir()}
 	b.binary = filepath.Join(b.dir, "sledctl")
-	if out, err := exec.Command("go", "build", "-o", b.binary, "../cmd/sledctl").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", b.binary, "../../cmd/sledctl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	rows, err := b.agents(t.Context())

@@ -1,7 +1,7 @@
 // Bench measures sledctl against its budgets, on the simulated sled, and
 // prints a table.
 //
-// usage: go run ./bench [-strict] PATH-TO-SLEDCTL
+// usage: go run ./test/bench [-strict] PATH-TO-SLEDCTL
 //
 // Own time is the time of a command line without the time in which a host
 // command or a request was under way; writing files counts. Where a row has no

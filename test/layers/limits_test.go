@@ -1,4 +1,4 @@
-package sledctl_test
+package layers
 
 import (
 	"testing"
