@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/napi"
 	"github.com/sledctl/sledctl/nicsync"
 	"github.com/sledctl/sledctl/operation"
@@ -19,7 +20,6 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 )
 
 const (
@@ -83,7 +83,7 @@ func TestTheAgentKeepsNICRecords(t *testing.T) {
 		s := Settings{
 			Log: slog.New(slog.NewTextHandler(log, nil)), TombstoneTTL: time.Hour,
 			NICs: &NICs{
-				Settings: nicsync.Settings{Whose: nicsync.Whose{CN: thisSled}, Server: "10.99.99.12:80", Names: sled.DefaultPrefixes(), AllowNICs: true, Barrier: napi.Barrier("/moving")},
+				Settings: nicsync.Settings{Whose: nicsync.Whose{CN: thisSled}, Server: "10.99.99.12:80", Names: naming.DefaultPrefixes(), AllowNICs: true, Barrier: napi.Barrier("/moving")},
 				Options:  nicsync.Options{Backfill: true, Reap: true, State: true, MaxDelete: -1, ConfirmTwice: 5 * time.Second},
 			},
 		}

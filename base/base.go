@@ -16,8 +16,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // Record is what the ledger keeps of a base, under base/<pool>/<generation>.
@@ -42,13 +42,13 @@ func (r Record) key() string { return key(r.Pool, r.Generation) }
 func Key(r Record) string { return r.key() }
 
 func key(pool string, generation int) string {
-	return sled.KeyBase + pool + "/" + strconv.Itoa(generation)
+	return naming.KeyBase + pool + "/" + strconv.Itoa(generation)
 }
 
 // All reads every record, by pool and generation.
 func All(view ledger.View) ([]Record, error) {
 	var records []Record
-	for k, value := range view.All(sled.KeyBase) {
+	for k, value := range view.All(naming.KeyBase) {
 		var r Record
 		if err := json.Unmarshal(value, &r); err != nil {
 			return nil, fmt.Errorf("record %s: %w", k, err)
@@ -77,11 +77,11 @@ func Current(view ledger.View, pool string) (Record, bool) {
 
 // Subject is what the bases of a pool are locked as. Who clones from one locks
 // it shared.
-func Subject(pool string) string { return sled.KeyBase + pool }
+func Subject(pool string) string { return naming.KeyBase + pool }
 
 func (s Settings) record(pool string, generation int, mark string) Record {
 	zone := s.Names.BaseName(pool, generation)
-	at, _ := sled.Zone(pool, zone)
+	at, _ := naming.Zone(pool, zone)
 	return Record{
 		Pool: pool, Generation: generation, Zone: zone, Mark: mark, Brand: s.Brand,
 		Zonepath: at.Mountpoint, Dataset: at.Dataset,

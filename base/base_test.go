@@ -10,20 +10,20 @@ import (
 
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zone"
 )
 
 const pool = "rpool"
 
 func settings() base.Settings {
-	return base.Settings{Names: sled.DefaultPrefixes(), Brand: "sparse", Packaging: packaging.Settings{Directory: "/opt/oxide/propolis-server", Images: []string{"/opt/oxide/propolis-server.tar.gz"}}}
+	return base.Settings{Names: naming.DefaultPrefixes(), Brand: "sparse", Packaging: packaging.Settings{Directory: "/opt/oxide/propolis-server", Images: []string{"/opt/oxide/propolis-server.tar.gz"}}}
 }
 
 // bench is a simulated sled with a place for zones, and a ledger.
@@ -139,8 +139,8 @@ func TestABaseThatIsNotAsItWasMadeIsReplaced(t *testing.T) {
 			b.run("zonecfg", "-z", first, "delete", "-F")
 		}, "gone"},
 		"it was booted":        {func(b *bench) { b.run("zoneadm", "-z", first, "boot") }, "running"},
-		"it has another mark":  {func(b *bench) { b.run("zfs", "set", sled.PropertyBase+"=other", "rpool/zone/"+first) }, "another system"},
-		"it has lost its mark": {func(b *bench) { b.run("zfs", "inherit", sled.PropertyBase, "rpool/zone/"+first) }, "no mark"},
+		"it has another mark":  {func(b *bench) { b.run("zfs", "set", naming.PropertyBase+"=other", "rpool/zone/"+first) }, "another system"},
+		"it has lost its mark": {func(b *bench) { b.run("zfs", "inherit", naming.PropertyBase, "rpool/zone/"+first) }, "no mark"},
 		"the release has changed": {func(b *bench) {
 			if err := host.WriteFile(b.env.Host.Files(), "/etc/release", []byte("OmniOS v11 r151058\n"), 0o644); err != nil {
 				b.Fatal(err)

@@ -15,20 +15,20 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // Settings is what the configuration says of base zones.
 type Settings struct {
-	Names sled.Prefixes
+	Names naming.Prefixes
 	Brand string // sparse
 	// Packaging is how Propolis must come into zones.
 	Packaging packaging.Settings
@@ -79,7 +79,7 @@ func (s Settings) Needed(files host.Files) (bool, error) {
 func (s Settings) Wants() inventory.Want {
 	return inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets},
-		Roots: inventory.ZonePools, User: []string{sled.PropertyBase},
+		Roots: inventory.ZonePools, User: []string{naming.PropertyBase},
 	}
 }
 
@@ -136,7 +136,7 @@ func (s Settings) mark(ctx context.Context, h host.Host) (string, error) {
 func (r Record) valid(seen Look) (bool, string) {
 	z, there := seen.Inv.Zone(r.Zone)
 	d, exists := seen.Inv.Dataset(r.Dataset)
-	mark := d.User[sled.PropertyBase]
+	mark := d.User[naming.PropertyBase]
 	switch {
 	case r.UUID == "":
 		return false, "was never finished"
@@ -322,7 +322,7 @@ func (e *UselessError) Hint() string {
 }
 
 func prepared(seen Look, pool string) error {
-	parent, holds := sled.ZoneParent(pool)
+	parent, holds := naming.ZoneParent(pool)
 	if d, ok := seen.Inv.Dataset(parent.Dataset); !holds || !ok || !d.Mounted {
 		return &NotPreparedError{Pool: pool, Dataset: parent.Dataset}
 	}
@@ -339,13 +339,13 @@ func (s Settings) actions(r Record, why string) []plan.Action {
 	zoned, dataset := "zone "+r.Zone, "dataset "+r.Dataset
 	actions := []plan.Action{
 		act(plan.Create, dataset, why, zfs.Create{Dataset: r.Dataset, Mountpoint: r.Zonepath, Mode: 0o700,
-			Properties: []zfs.Property{{Name: sled.PropertyBase, Value: "unfinished"}}}),
+			Properties: []zfs.Property{{Name: naming.PropertyBase, Value: "unfinished"}}}),
 		act(plan.Create, zoned, why, zone.Configure{Name: r.Zone, Config: s.config(r)}),
 		act(plan.Modify, zoned, "what Propolis needs and little else", zone.Install{Name: r.Zone, Zonepath: r.Zonepath}),
 		act(plan.Modify, zoned, "Propolis' start method", smf.WriteMethod{Root: root, Name: manifestDirectory + "/propolis-server", Content: method}),
 		act(plan.Modify, zoned, "Propolis' service, disabled", smf.WriteManifest{Root: root, Name: manifestDirectory + "/propolis-server.xml", Content: manifest}),
 		act(plan.Modify, zoned, "clones boot in a third of the time", smf.Seed{Root: root, Manifests: []string{systemManifests, manifestDirectory}}),
-		act(plan.Modify, dataset, "finished", zfs.Set{Dataset: r.Dataset, Name: sled.PropertyBase, Value: r.Mark, Old: "unfinished"}),
+		act(plan.Modify, dataset, "finished", zfs.Set{Dataset: r.Dataset, Name: naming.PropertyBase, Value: r.Mark, Old: "unfinished"}),
 	}
 	return plan.Chain(actions...)
 }
@@ -355,6 +355,6 @@ func (s Settings) actions(r Record, why string) []plan.Action {
 func (s Settings) config(r Record) zone.Config {
 	return zone.Config{
 		Brand: r.Brand, Zonepath: r.Zonepath, IPType: "exclusive",
-		Attrs: []zone.Attr{{Name: sled.AttrBase, Type: "string", Value: fmt.Sprint(r.Generation)}},
+		Attrs: []zone.Attr{{Name: naming.AttrBase, Type: "string", Value: fmt.Sprint(r.Generation)}},
 	}
 }

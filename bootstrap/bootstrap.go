@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/sledctl/sledctl/base"
-	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/memory"

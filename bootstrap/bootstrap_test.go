@@ -15,9 +15,10 @@ import (
 
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/bootstrap"
-	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/key"
+	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/key"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
@@ -26,7 +27,6 @@ import (
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/storage"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -62,7 +62,7 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 		},
 		Draw: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
 	}
-	names := sled.DefaultPrefixes()
+	names := naming.DefaultPrefixes()
 	settings := bootstrap.Settings{
 		Storage: storage.Settings{Disks: []disk.Source{disk.Detect{Board: "gimlet"}}, Keys: key.NewRing(key.Development{}, "/var/run/sledctl/key")},
 		Network: network.Settings{Names: names, Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("10.77.0.1/16"), MTU: 1500},
@@ -391,7 +391,7 @@ func TestWhatIsChangedBehindTheFirstLookIsSeen(t *testing.T) {
 	}
 	var parent string
 	for _, p := range b.pools() {
-		if kind, _ := sled.ParsePool(p.Name); kind == sled.ExternalPool {
+		if kind, _ := naming.ParsePool(p.Name); kind == naming.ExternalPool {
 			parent = p.Name + "/crypt/zone"
 		}
 	}

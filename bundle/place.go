@@ -9,7 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // Place is a directory for bundles.
@@ -26,10 +26,10 @@ func Places(configured string, pools []string) []Place {
 		return []Place{{Dir: configured}}
 	}
 	var places []Place
-	for _, kind := range []sled.PoolKind{sled.ExternalPool, sled.InternalPool} {
+	for _, kind := range []naming.PoolKind{naming.ExternalPool, naming.InternalPool} {
 		for _, pool := range slices.Sorted(slices.Values(pools)) {
-			if k, _ := sled.ParsePool(pool); k == kind {
-				at, _ := sled.Debug(pool)
+			if k, _ := naming.ParsePool(pool); k == kind {
+				at, _ := naming.Debug(pool)
 				places = append(places, Place{Dir: at.Mountpoint, Pool: pool, Dataset: at.Dataset})
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -36,7 +36,7 @@ func (s Settings) Ready(f host.Files, pools []string) ([]Place, error) {
 // is to be taken: none is wanted, there is no place, the zone was never
 // installed. It is pure; seed is what its id derives from.
 func (s Settings) Of(ready []Place, z zone.Zone, cause Cause, reason string, now time.Time, seed string) (Take, bool) {
-	place, ok := Best(ready, sled.PoolAt(z.Path))
+	place, ok := Best(ready, naming.PoolAt(z.Path))
 	if s.Max == 0 || !ok || z.State == zone.Configured || zone.ValidateName(z.Name) != nil {
 		return Take{}, false
 	}

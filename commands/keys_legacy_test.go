@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	names "github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	names "github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/storage"
 )
 

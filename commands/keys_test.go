@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	names "github.com/sledctl/sledctl/sled"
+	names "github.com/sledctl/sledctl/illumos/naming"
 )
 
 // strangeKeys are the keys of all state files and their histories below a

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/storage"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -251,7 +251,7 @@ func allImported(ctx context.Context, h host.Host) error {
 		return fmt.Errorf("look for pools that may hold the state file: %w", err)
 	}
 	for _, p := range pools {
-		if kind, _ := sled.ParsePool(p.Name); kind != sled.OtherPool {
+		if kind, _ := naming.ParsePool(p.Name); kind != naming.OtherPool {
 			return &refusedError{
 				err:  fmt.Errorf("no state file is made while pool %s is not imported: it may hold one, or know of one", p.Name),
 				hint: "zpool import " + p.Name,

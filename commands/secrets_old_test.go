@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	names "github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
-	names "github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/storage"
 )
 

@@ -12,19 +12,19 @@ import (
 	"github.com/sledctl/sledctl/bootstrap"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/memory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/storage"
 )
 
 // How the configuration becomes the settings of the nouns.
 
-func prefixes(c config.Config) sled.Prefixes { return c.Names.Prefixes() }
+func prefixes(c config.Config) naming.Prefixes { return c.Names.Prefixes() }
 
 func networkSettings(c config.Config) network.Settings {
 	return network.Settings{
@@ -73,7 +73,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 		return instance.Settings{}, err
 	}
 	s := instance.Settings{
-		Names: prefixes(c), Namespace: sled.NamespaceID(namespace), ControlLink: net.ControlLink, GZVNIC: net.GZVNIC, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
+		Names: prefixes(c), Namespace: naming.NamespaceID(namespace), ControlLink: net.ControlLink, GZVNIC: net.GZVNIC, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
 		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
 		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, Spoken: &e.spoken,
 	}

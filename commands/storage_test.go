@@ -19,7 +19,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/key"
+	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 )

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -111,7 +111,7 @@ func zonesShown(ctx context.Context, e *Env, all bool) ([]shownZone, error) {
 			continue
 		}
 		s := shownZone{Name: z.Name, State: string(z.State), Brand: z.Brand, Zonepath: z.Path, UUID: z.UUID}
-		if claim.Role == sled.RoleInstance {
+		if claim.Role == naming.RoleInstance {
 			s.Instance = claim.Instance.String()
 			if r, known, err := instance.Load(view, s.Instance); err == nil && known {
 				s.Instance = r.Name

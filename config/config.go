@@ -9,7 +9,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // Config are all settings. The tags of its sections are the one list of keys,
@@ -91,8 +91,8 @@ type Names struct {
 }
 
 // Prefixes are the names as the rest of the program knows them.
-func (n Names) Prefixes() sled.Prefixes {
-	return sled.Prefixes{Zone: n.ZonePrefix, Base: n.BasePrefix, VNIC: n.VNICPrefix, Guest: n.GuestPrefix, OtherZone: n.OtherZonePrefix, OtherVNIC: n.OtherVNICPrefix}
+func (n Names) Prefixes() naming.Prefixes {
+	return naming.Prefixes{Zone: n.ZonePrefix, Base: n.BasePrefix, VNIC: n.VNICPrefix, Guest: n.GuestPrefix, OtherZone: n.OtherZonePrefix, OtherVNIC: n.OtherVNICPrefix}
 }
 
 // Instance is what an instance gets that does not ask.

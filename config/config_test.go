@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/config"
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // parseSize reads "2G" and plain numbers.
@@ -83,7 +83,7 @@ func TestLoadDefaults(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	if p := usual().Names.Prefixes(); p != sled.DefaultPrefixes() {
+	if p := usual().Names.Prefixes(); p != naming.DefaultPrefixes() {
 		t.Errorf("the default prefixes are %+v", p)
 	}
 	if trace := usual().Paths.Trace(); trace != "/var/run/sledctl/trace" {

@@ -11,11 +11,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // ListUnrecorded lists the zones that the ledger does not know: those that run, and
@@ -23,7 +23,7 @@ import (
 func (s Settings) ListUnrecorded(ctx context.Context, env operation.Env, view ledger.View) ([]Unrecorded, error) {
 	inv := inventory.Look(ctx, env.Host, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets},
-		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertySpec},
+		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec},
 	})
 	if err := inv.Know(inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets); err != nil {
 		return nil, err
@@ -179,11 +179,11 @@ func Unreserved(view ledger.View, r Record) error {
 		by := called(view, other)
 		kind, thing, _ := strings.Cut(key, "/")
 		switch kind + "/" {
-		case sled.KeyName:
+		case naming.KeyName:
 			return &NameTakenError{Name: r.Name, ID: r.ID, Owner: other}
-		case sled.KeyAddress:
+		case naming.KeyAddress:
 			return &AddressTakenError{Address: r.Spec.Address.Prefix.Addr(), By: by}
-		case sled.KeyNIC:
+		case naming.KeyNIC:
 			return &MACTakenError{MAC: thing, By: by}
 		}
 		return &ConflictError{Name: r.Name, Differences: []Difference{{Field: key, Is: "of " + by, Wanted: "its own"}}}

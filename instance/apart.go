@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // An earlier sledctl kept the secrets of machines in the state file. A process that writes
@@ -66,7 +66,7 @@ func purgeSecrets(ctx context.Context, fallback string, env operation.Env, dryRu
 // exposed are the instances whose facts have secrets.
 func exposed(view ledger.View) []string {
 	ids := map[string]bool{}
-	for _, prefix := range []string{sled.KeyInstance, sled.KeySent} {
+	for _, prefix := range []string{naming.KeyInstance, naming.KeySent} {
 		for key, value := range view.All(prefix) {
 			if spec.Exposes(value) {
 				ids[key[len(prefix):]] = true
@@ -100,7 +100,7 @@ func sealRecord(
 		if err != nil {
 			return nil, err
 		}
-		facts = append(facts, ledger.Fact{Key: sled.KeySent + id, Value: value})
+		facts = append(facts, ledger.Fact{Key: naming.KeySent + id, Value: value})
 	}
 	if !known || r.Spec.Machine == nil || !r.Spec.Machine.Open() {
 		return facts, nil
@@ -112,5 +112,5 @@ func sealRecord(
 		err = errors.Join(err, a.Step.Do(ctx, env.Host))
 	}
 	value, merr := json.Marshal(r)
-	return append(facts, ledger.Fact{Key: sled.KeyInstance + id, Value: value}), errors.Join(err, merr)
+	return append(facts, ledger.Fact{Key: naming.KeyInstance + id, Value: value}), errors.Join(err, merr)
 }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 
 	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zone"
 )
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -14,7 +14,7 @@ import (
 // anything of it is touched, and no failure to keep it is in the way.
 func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 	const pool = "oxp_e4b4dc87-ab46-49fb-a4b4-d361ae214c03"
-	debug, _ := sled.Debug(pool)
+	debug, _ := naming.Debug(pool)
 	nowhere := &bundle.NowhereError{}
 	for name, c := range map[string]struct {
 		point  int

@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -72,8 +72,8 @@ func (c chooser) number(names func(n int) []string) int {
 // looked at the host is on no list of ours.
 func (c chooser) linkTaken(name string) bool {
 	_, there := c.inv.Link(name)
-	_, held := c.view.Get(sled.KeyHeldVNIC + name)
-	user := owner(c.view, sled.KeyVNIC+name)
+	_, held := c.view.Get(naming.KeyHeldVNIC + name)
+	user := owner(c.view, naming.KeyVNIC+name)
 	lent := slices.ContainsFunc(c.unrecorded, func(one Unrecorded) bool { return one.rests() && one.ID != c.self && one.has(name, "") })
 	return there || held || lent || c.taken["vnic "+name] || user != "" && user != c.self
 }
@@ -98,7 +98,7 @@ func (*MACTakenError) Kind() fault.Kind { return fault.Conflict }
 
 // macTaken says who has a MAC, other than the instance itself.
 func (c chooser) macTaken(mac, self string) error {
-	if id := owner(c.view, sled.KeyNIC+mac); id != "" {
+	if id := owner(c.view, naming.KeyNIC+mac); id != "" {
 		if id == self {
 			return nil
 		}
@@ -208,7 +208,7 @@ func (c chooser) zonePools() ([]zfs.Pool, error) {
 	}
 	var fit []zfs.Pool
 	for _, p := range pools {
-		at, ok := sled.ZoneParent(p.Name)
+		at, ok := naming.ZoneParent(p.Name)
 		parent, there := c.inv.Dataset(at.Dataset)
 		if ok && there && parent.Mounted && (c.Pools == nil || slices.Contains(c.Pools, p.Name)) {
 			fit = append(fit, p)
@@ -232,7 +232,7 @@ func (c chooser) pool() (string, error) {
 		return "", ErrNoPool
 	}
 	count := func(p zfs.Pool) int {
-		parent, _ := sled.ZoneParent(p.Name)
+		parent, _ := naming.ZoneParent(p.Name)
 		n := 0
 		zones, _ := c.inv.Zones()
 		for _, z := range zones {
@@ -388,7 +388,7 @@ func (c chooser) run(r Record, chosen, boot string) (*Run, error) {
 		run.Base, run.BaseDataset, run.Brand = base.Zone, base.Dataset, base.Brand
 	}
 	run.Zone = c.Names.ZoneName(id)
-	at, _ := sled.Zone(r.Spec.Pool, run.Zone)
+	at, _ := naming.Zone(r.Spec.Pool, run.Zone)
 	run.Zonepath, run.Dataset = at.Mountpoint, at.Dataset
 	names := c.vnicNames(len(r.Spec.NICs))
 	run.Control = VNIC{Name: names[len(r.Spec.NICs)], Over: c.ControlLink, MAC: r.Control}
@@ -417,7 +417,7 @@ func (c chooser) valid(b Base) bool {
 	z, there := c.inv.Zone(b.Zone)
 	d, exists := c.inv.Dataset(b.Dataset)
 	return there && exists && !c.leaving["zone "+b.Zone] && z.State == zone.Installed &&
-		z.UUID == b.UUID && d.User[sled.PropertyBase].Value == b.Mark
+		z.UUID == b.UUID && d.User[naming.PropertyBase].Value == b.Mark
 }
 
 // NoBaseError is a pool without a valid base zone: it needs base ensure.

@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -32,9 +32,9 @@ func TestTheLowestFreeNumberIsTaken(t *testing.T) {
 		"on an empty sled":          {nil, nil, "vnic_propolis0"},
 		"behind links":              {nil, []string{"vnic_propolis0", "vnic_propolis1"}, "vnic_propolis2"},
 		"in a gap":                  {nil, []string{"vnic_propolis0", "vnic_propolis2"}, "vnic_propolis1"},
-		"behind another's run":      {[]ledger.Fact{{Key: sled.KeyVNIC + "vnic_propolis0", Value: text(web2)}}, nil, "vnic_propolis1"},
-		"its own of an earlier run": {[]ledger.Fact{{Key: sled.KeyVNIC + "vnic_propolis0", Value: text(c.ID("web1"))}}, nil, "vnic_propolis0"},
-		"behind one that is held":   {[]ledger.Fact{{Key: sled.KeyHeldVNIC + "vnic_propolis0", Value: json.RawMessage(`{}`)}}, nil, "vnic_propolis1"},
+		"behind another's run":      {[]ledger.Fact{{Key: naming.KeyVNIC + "vnic_propolis0", Value: text(web2)}}, nil, "vnic_propolis1"},
+		"its own of an earlier run": {[]ledger.Fact{{Key: naming.KeyVNIC + "vnic_propolis0", Value: text(c.ID("web1"))}}, nil, "vnic_propolis0"},
+		"behind one that is held":   {[]ledger.Fact{{Key: naming.KeyHeldVNIC + "vnic_propolis0", Value: json.RawMessage(`{}`)}}, nil, "vnic_propolis1"},
 		"behind what is being made": {[]ledger.Fact{intent(t, "i", operation.Intent{Subject: other, Makes: []operation.Object{{Kind: "vnic", Name: "vnic_propolis0"}}})}, nil, "vnic_propolis1"},
 		"what its own dead run had": {[]ledger.Fact{intent(t, "i", operation.Intent{Subject: Subject(c.ID("web1")), Makes: []operation.Object{{Kind: "vnic", Name: "vnic_propolis0"}}})}, nil, "vnic_propolis0"},
 		"whatever zones are called": {[]ledger.Fact{intent(t, "i", operation.Intent{Subject: other, Makes: []operation.Object{{Kind: "zone", Name: "vnic_propolis0"}}})}, nil, "vnic_propolis0"},
@@ -86,7 +86,7 @@ func TestTheLowestFreeAddressIsTaken(t *testing.T) {
 			}
 			var facts []ledger.Fact
 			for _, a := range s.taken {
-				facts = append(facts, ledger.Fact{Key: sled.KeyAddress + a, Value: text(otherID)})
+				facts = append(facts, ledger.Fact{Key: naming.KeyAddress + a, Value: text(otherID)})
 			}
 			_, r, err := prepared().decide(t, c, operationtest.Book(t, facts...), EnsureRequest{Wanted: Wanted{Ref: "web1"}})
 			if (err != nil) != (s.want == "") || err == nil && r.Spec.Address.String() != s.want {
@@ -108,7 +108,7 @@ func TestAMACThatIsTakenIsDrawnAgain(t *testing.T) {
 		facts  []ledger.Fact
 		change func(*scene)
 	}{
-		"by an instance":  {facts: []ledger.Fact{{Key: sled.KeyNIC + first, Value: text(otherID)}}},
+		"by an instance":  {facts: []ledger.Fact{{Key: naming.KeyNIC + first, Value: text(otherID)}}},
 		"by a link":       {change: func(s *scene) { s.Links[0].MAC = first }},
 		"by what is made": {facts: []ledger.Fact{intent(t, "i", operation.Intent{Subject: "vnic", Makes: []operation.Object{{Kind: "vnic", Name: "x", Identity: first}}})}},
 	} {
@@ -140,7 +140,7 @@ func TestAnInstanceKeepsTheMACsThatItHas(t *testing.T) {
 func pools(zones map[string]int) *scene {
 	s := prepared()
 	for name, n := range zones {
-		at, _ := sled.ZoneParent(name)
+		at, _ := naming.ZoneParent(name)
 		if name != "rpool" {
 			s.Pools = append(s.Pools, zfs.Pool{Name: name, Health: "ONLINE", Size: 1000, Free: 900})
 			s.Datasets = append(s.Datasets, zfs.Dataset{Name: at.Dataset, Type: "filesystem", Mounted: true, Mountpoint: at.Mountpoint})
@@ -154,7 +154,7 @@ func pools(zones map[string]int) *scene {
 
 func TestZonesAreSpreadOverThePools(t *testing.T) {
 	dataset := func(pool, name string) ledger.Fact {
-		at, _ := sled.ZoneParent(pool)
+		at, _ := naming.ZoneParent(pool)
 		return intent(t, name, operation.Intent{Subject: Subject(otherID), Makes: []operation.Object{{Kind: "dataset", Name: at.Dataset + "/" + name}}})
 	}
 	for name, s := range map[string]struct {

@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -660,10 +660,10 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 		id := c.ID("web1")
 		old := Record{ID: id, Name: "web1", Wanted: WantedRunning, Control: "02:08:20:00:00:01",
 			Spec: Spec{CPUs: 2, Memory: 1 << 30, Address: Address{Mode: DHCP}, Pool: "rpool", NICs: []NIC{}}}
-		old.Run = &Run{PropolisID: id, Zone: c.Names.ZoneName(sled.InstanceID(c.Namespace, "run")), Brand: "sparse", Boot: rapid.SampledFrom([]string{thisBoot, earlierBoot}).Draw(t, "boot"),
+		old.Run = &Run{PropolisID: id, Zone: c.Names.ZoneName(naming.InstanceID(c.Namespace, "run")), Brand: "sparse", Boot: rapid.SampledFrom([]string{thisBoot, earlierBoot}).Draw(t, "boot"),
 			Base: baseZone().Zone, BaseDataset: baseZone().Dataset, Guests: []VNIC{}, Ensured: rapid.Bool().Draw(t, "ensured"),
 			Control: VNIC{Name: c.Names.ControlVNIC(rapid.IntRange(0, 5).Draw(t, "own VNIC")), Over: "stub0", MAC: "02:08:20:00:00:01"}}
-		at, _ := sled.Zone("rpool", old.Run.Zone)
+		at, _ := naming.Zone("rpool", old.Run.Zone)
 		old.Run.Dataset, old.Run.Zonepath = at.Dataset, at.Mountpoint
 		if !slices.Contains(foreign, int(old.Run.Control.Name[len(old.Run.Control.Name)-1]-'0')) {
 			here.bring(c, old, rapid.IntRange(atNothing, atRunning).Draw(t, "came to"))

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // EnsureRequest is what ensure, start and every single step of the bring-up ask for.
@@ -187,7 +187,7 @@ func untouched(ctx context.Context, env operation.Env, view ledger.View, self st
 }
 
 // Subject is what an instance is locked as.
-func Subject(id string) string { return sled.KeyInstance + id }
+func Subject(id string) string { return naming.KeyInstance + id }
 
 // recorded is the record as it stands. While the subject is locked, nobody else
 // changes it.

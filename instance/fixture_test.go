@@ -10,15 +10,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -32,7 +32,7 @@ func baseZone() Base {
 
 func settings() Settings {
 	return Settings{
-		Names: sled.DefaultPrefixes(), Namespace: uuid.MustParse("8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f"),
+		Names: naming.DefaultPrefixes(), Namespace: uuid.MustParse("8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f"),
 		ControlLink: "stub0", GuestLink: "net0", MTU: 9000,
 		Underlay: netip.MustParsePrefix("10.77.0.0/24"), Reserved: []netip.Addr{netip.MustParseAddr("10.77.0.1")},
 		CPUs: 2, Memory: 1 << 30,
@@ -76,7 +76,7 @@ func prepared() *scene {
 			Datasets: []zfs.Dataset{
 				{Name: "rpool", Type: "filesystem", Mounted: true},
 				{Name: "rpool/zone", Type: "filesystem", Mounted: true, Mountpoint: "/zone"},
-				{Name: b.Dataset, Type: "filesystem", Mountpoint: "/zone/" + b.Zone, User: map[string]zfs.Value{sled.PropertyBase: {Value: b.Mark, Source: "local"}}},
+				{Name: b.Dataset, Type: "filesystem", Mountpoint: "/zone/" + b.Zone, User: map[string]zfs.Value{naming.PropertyBase: {Value: b.Mark, Source: "local"}}},
 			},
 		},
 		seen: Observed{Boot: thisBoot, Disks: map[string]error{}, Inside: Inside{Services: map[string]string{}}},
@@ -135,7 +135,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 		s.seen.Mode = zonepathMode
 		s.Datasets = append(s.Datasets, zfs.Dataset{
 			Name: run.Dataset, Type: "filesystem", Mountpoint: run.Zonepath, Mounted: true, GUID: "42",
-			User: map[string]zfs.Value{sled.PropertyInstance: {Value: r.ID, Source: "local"}, sled.PropertySpec: {Value: memoOf(r), Source: "local"}},
+			User: map[string]zfs.Value{naming.PropertyInstance: {Value: r.ID, Source: "local"}, naming.PropertySpec: {Value: memoOf(r), Source: "local"}},
 		})
 	}
 	if point < atConfigured {

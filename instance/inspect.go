@@ -14,13 +14,13 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -63,7 +63,7 @@ func inspect(ctx context.Context, b blueprint, h host.Host, found Unrecorded, bo
 	seen := inspection{Unrecorded: found, boot: boot}
 	seen.inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
-		User:  []string{sled.PropertyInstance, sled.PropertySpec},
+		User:  []string{naming.PropertyInstance, naming.PropertySpec},
 	})
 	err := seen.inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Datasets)
 	if err != nil || found.rests() {
@@ -188,7 +188,7 @@ func (s inspection) id() (string, error) {
 		return "", fmt.Errorf("its machine has the id %q", s.machine.Properties.ID)
 	}
 	home, _ := s.home()
-	mark := home.User[sled.PropertyInstance]
+	mark := home.User[naming.PropertyInstance]
 	if mark.Source != zfs.Local {
 		mark.Value = ""
 	}

@@ -11,15 +11,15 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -39,7 +39,7 @@ func sighted(t operationtest.T, c Settings, r Record) (*scene, inspection) {
 	}
 	config := here.Configs[r.Run.Zone]
 	return here, inspection{
-		Unrecorded: Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: attrsOf(config)[sled.AttrInstance], Name: attrsOf(config)[nameAttr]},
+		Unrecorded: Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: attrsOf(config)[naming.AttrInstance], Name: attrsOf(config)[nameAttr]},
 		inv:        here.look().Inv, boot: thisBoot, services: map[string]string{serviceFMRI(c.blueprint(), r): smf.Online},
 		control: ipadm.Address{Object: addressObject(c.blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
 		machine: propolis.Description{
@@ -211,7 +211,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 		"a zonepath of nothing": {func(s *inspection) { s.Zone.Path = "/elsewhere" }, nil, "no dataset is mounted"},
 		"marked as another":     {func(s *inspection) { s.ID = otherID }, nil, "marked as instance " + otherID},
 		"in a dataset of another": {with(func(x *scene) {
-			x.Datasets[3].User[sled.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
+			x.Datasets[3].User[naming.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 		}), nil, "marked as instance " + otherID},
 		"more CPUs than there can be": {func(s *inspection) { s.machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
 		"another's name":              {func(*inspection) {}, taken(func(o *Record) { o.Name = "web1" }), "the name"},
@@ -260,7 +260,7 @@ func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
 }
 
 func TestWhichZonesAreAdoptable(t *testing.T) {
-	names, others := sled.DefaultPrefixes(), sled.DefaultPrefixes()
+	names, others := naming.DefaultPrefixes(), naming.DefaultPrefixes()
 	others.OtherZone = "oxz_propolis-server_"
 	attr := func(name, value string) zone.Config {
 		return zone.Config{Attrs: []zone.Attr{{Name: name, Type: "string", Value: value}}}
@@ -274,14 +274,14 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 		"one of ours":               {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running}, zone.Config{}, true},
 		"one of the sled agent":     {zone.Zone{Name: "oxz_propolis-server_" + id, State: zone.Running}, zone.Config{}, false},
 		"one elsewhere":             {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running, Path: "/zones/z"}, zone.Config{}, false},
-		"one that is marked":        {zone.Zone{Name: "web1", State: zone.Running}, attr(sled.AttrInstance, id), true},
+		"one that is marked":        {zone.Zone{Name: "web1", State: zone.Running}, attr(naming.AttrInstance, id), true},
 		"one that does not run":     {zone.Zone{Name: "propolis_instance_" + id, State: zone.Installed}, zone.Config{}, false},
 		"one that is going down":    {zone.Zone{Name: "propolis_instance_" + id, State: zone.ShuttingDown}, zone.Config{}, false},
 		"a base":                    {zone.Zone{Name: "propolis_base_rpool_1", State: zone.Running}, zone.Config{}, false},
-		"a base by its mark":        {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running}, attr(sled.AttrBase, "1"), false},
+		"a base by its mark":        {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running}, attr(naming.AttrBase, "1"), false},
 		"somebody else's":           {zone.Zone{Name: "web1", State: zone.Running}, zone.Config{}, false},
 		"the global zone":           {zone.Zone{Name: zone.Global, State: zone.Running}, zone.Config{}, false},
-		"with a mark that is no id": {zone.Zone{Name: "web1", State: zone.Running}, attr(sled.AttrInstance, "x"), false},
+		"with a mark that is no id": {zone.Zone{Name: "web1", State: zone.Running}, attr(naming.AttrInstance, "x"), false},
 	} {
 		if s.zone.Path == "" {
 			s.zone.Path = "/zone/" + s.zone.Name

@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -198,7 +198,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	c := settings()
 	value := func(facts []ledger.Fact, id string) (string, bool) {
 		for _, f := range facts {
-			if f.Key == sled.KeySent+id {
+			if f.Key == naming.KeySent+id {
 				return string(f.Value), true
 			}
 		}
@@ -222,7 +222,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded = append(recorded, ledger.Fact{Key: sled.KeySent + r.ID, Value: []byte(first)})
+	recorded = append(recorded, ledger.Fact{Key: naming.KeySent + r.ID, Value: []byte(first)})
 	stopped := prepared().bring(c, r, atRunning)
 	again, _, err := stopped.decide(t, c, operationtest.Book(t, recorded...), EnsureRequest{Wanted: Wanted{Ref: "web1", CPUs: new(7)}, Recreate: true})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -42,7 +42,7 @@ func memoOf(r Record) string {
 // readMemo reads that of a dataset which carries one itself. One that cannot be
 // read is none.
 func readMemo(d zfs.Dataset) (memo, bool) {
-	said := d.User[sled.PropertySpec]
+	said := d.User[naming.PropertySpec]
 	var m memo
 	if said.Source != zfs.Local || json.Unmarshal([]byte(said.Value), &m) != nil {
 		return memo{}, false
@@ -52,17 +52,17 @@ func readMemo(d zfs.Dataset) (memo, bool) {
 
 // marks are the properties of a run's dataset.
 func marks(r Record) []zfs.Property {
-	all := []zfs.Property{{Name: sled.PropertyInstance, Value: r.ID}}
+	all := []zfs.Property{{Name: naming.PropertyInstance, Value: r.ID}}
 	if said := memoOf(r); said != "" {
-		all = append(all, zfs.Property{Name: sled.PropertySpec, Value: said})
+		all = append(all, zfs.Property{Name: naming.PropertySpec, Value: said})
 	}
 	return all
 }
 
 // HomeOf is the instance whose zone lay in a dataset, by the dataset's own marks:
 // where the zone is gone, as with a root on a RAM disk, all that is left of it.
-func HomeOf(names sled.Prefixes, d zfs.Dataset) (id uuid.UUID, ours bool) {
-	mark := d.User[sled.PropertyInstance]
+func HomeOf(names naming.Prefixes, d zfs.Dataset) (id uuid.UUID, ours bool) {
+	mark := d.User[naming.PropertyInstance]
 	if d.Type != zfs.TypeFilesystem || mark.Source != zfs.Local {
 		return uuid.Nil, false
 	}
@@ -87,6 +87,6 @@ func homeOf(inv *inventory.Inventory, zonepath string) (zfs.Dataset, bool) {
 
 // Resting reports whether a zone of which the ledger knows nothing carries the mark
 // of an instance, and does not run.
-func Resting(claim sled.Claim, z zone.Zone) bool {
-	return z.Name != zone.Global && z.State != zone.Running && claim.Evidence == sled.ByMark && claim.Role == sled.RoleInstance
+func Resting(claim naming.Claim, z zone.Zone) bool {
+	return z.Name != zone.Global && z.State != zone.Running && claim.Evidence == naming.ByMark && claim.Role == naming.RoleInstance
 }

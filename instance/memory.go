@@ -6,7 +6,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/reservoir"
+	"github.com/sledctl/sledctl/illumos/reservoir"
 )
 
 // InsufficientMemoryError is memory that the VMM reservoir does not have: Propolis takes a

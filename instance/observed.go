@@ -15,13 +15,13 @@ import (
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/reservoir"
-	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -88,7 +88,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 	seen := Observed{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
 	seen.Inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
-		Roots: datasetRoots(disks), User: []string{sled.PropertyInstance, sled.PropertySpec, sled.PropertyBase},
+		Roots: datasetRoots(disks), User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase},
 	})
 	if err := seen.Inv.Know(
 		inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets,
@@ -282,8 +282,8 @@ func (p *progress) compareLinks(k packing, run Run, seen Observed) {
 func (p *progress) compareZone(b blueprint, r Record, seen Observed) {
 	run := *r.Run
 	d, ok := seen.Inv.Dataset(run.Dataset)
-	p.dataset = ok && d.User[sled.PropertyInstance].Value == r.ID && d.User[sled.PropertyInstance].Source == "local"
-	p.memo = d.User[sled.PropertySpec]
+	p.dataset = ok && d.User[naming.PropertyInstance].Value == r.ID && d.User[naming.PropertyInstance].Source == "local"
+	p.memo = d.User[naming.PropertySpec]
 	z, there := seen.Inv.Zone(run.Zone)
 	config, configured := seen.Inv.Config(run.Zone)
 	p.configured = there && configured && sameConfig(config, zoneConfig(b, r))

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
-	"github.com/sledctl/sledctl/smf"
 )
 
 // openingTime bounds the wait for a zone that is being brought up, left so by a run that was

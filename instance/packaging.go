@@ -6,9 +6,9 @@ import (
 	"strconv"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zone"
 )
 

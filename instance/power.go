@@ -7,11 +7,11 @@ import (
 	"strconv"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
-	"github.com/sledctl/sledctl/smf"
 )
 
 // A change of a machine's state leaves no trace on the host. So its intent

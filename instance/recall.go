@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -34,7 +34,7 @@ func remembered(s Settings, c chooser, seen inspection, propolisID uuid.UUID) (R
 	if !found {
 		return Record{}, fmt.Errorf("no dataset can be seen on its zonepath %s", seen.Zone.Path)
 	}
-	if mark := home.User[sled.PropertyInstance]; mark.Source == zfs.Local && mark.Value != seen.ID {
+	if mark := home.User[naming.PropertyInstance]; mark.Source == zfs.Local && mark.Value != seen.ID {
 		return Record{}, fmt.Errorf("it is marked as instance %s, and its dataset as %s", seen.ID, mark.Value)
 	}
 	pool, _, _ := strings.Cut(home.Name, "/")

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/operation/operationtest"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -80,7 +80,7 @@ func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
 	w.Disks = []Disk{{Path: "/data/a", ReadOnly: true}, {Path: "/data/b"}}
 	r := made(t, c, w)
 	mark := func(value string) func(*scene) {
-		return func(x *scene) { home(x, r).User[sled.PropertySpec] = zfs.Value{Value: value, Source: zfs.Local} }
+		return func(x *scene) { home(x, r).User[naming.PropertySpec] = zfs.Value{Value: value, Source: zfs.Local} }
 	}
 	written := func() string {
 		m := memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: true}
@@ -97,18 +97,18 @@ func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
 		says   string
 	}{
 		"all marks":    {func(*scene) {}, WantedRunning, true, ""},
-		"made earlier": {func(x *scene) { delete(home(x, r).User, sled.PropertySpec) }, WantedStopped, false, "ensure web1 --nic over=LINK,mac=MAC --cpus N --memory SIZE`"},
+		"made earlier": {func(x *scene) { delete(home(x, r).User, naming.PropertySpec) }, WantedStopped, false, "ensure web1 --nic over=LINK,mac=MAC --cpus N --memory SIZE`"},
 		"halted in this boot": {func(x *scene) {
-			delete(home(x, r).User, sled.PropertySpec)
+			delete(home(x, r).User, naming.PropertySpec)
 			x.bring(c, r, atVNICs)
 		}, WantedStopped, true, "--cpus N"},
 		"without an address": {mark(`{"name":"web1","cpus":1,"memory":1048576}`), WantedStopped, false, "--cpus N"},
 		"a mark of nonsense": {mark("{"), WantedStopped, false, "--cpus N"},
 		"a mark of too much": {mark(`{"name":"web1","cpus":9999,"memory":1048576}`), WantedStopped, false, "--cpus N"},
 		"inherited": {func(x *scene) {
-			v := home(x, r).User[sled.PropertySpec]
+			v := home(x, r).User[naming.PropertySpec]
 			v.Source = "inherited from rpool"
-			home(x, r).User[sled.PropertySpec] = v
+			home(x, r).User[naming.PropertySpec] = v
 		}, WantedStopped, false, "--cpus N"},
 		"a written machine": {mark(written()), WantedStopped, true, "ensure web1 --spec FILE`"},
 	} {
@@ -155,7 +155,7 @@ func TestWhatIsNoStrangerAtRest(t *testing.T) {
 	if all, err := unrecordedZones(c.Names, operationtest.Book(t), x.look().Inv); err != nil || len(all) > 0 {
 		t.Errorf("by its name: %v %v", err, all)
 	}
-	home(x, r).User[sled.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
+	home(x, r).User[naming.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 	seen.inv = x.look().Inv
 	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*NotAdoptableError](err) {
 		t.Errorf("in another's dataset: %v", err)
@@ -173,7 +173,7 @@ func TestAMemoIsShortAndTellsNoSecret(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	r.VMM = &VMM{}
-	m, ok := readMemo(zfs.Dataset{User: map[string]zfs.Value{sled.PropertySpec: {Value: memoOf(r), Source: zfs.Local}}})
+	m, ok := readMemo(zfs.Dataset{User: map[string]zfs.Value{naming.PropertySpec: {Value: memoOf(r), Source: zfs.Local}}})
 	if !ok || !m.Written || m.Machine != nil || strings.Contains(memoOf(r), "machine") {
 		t.Errorf("%v %+v", ok, m)
 	}
@@ -181,7 +181,7 @@ func TestAMemoIsShortAndTellsNoSecret(t *testing.T) {
 	if said := memoOf(r); said != "" {
 		t.Errorf("%d bytes", len(said))
 	}
-	if props := marks(r); len(props) != 1 || props[0].Name != sled.PropertyInstance {
+	if props := marks(r); len(props) != 1 || props[0].Name != naming.PropertyInstance {
 		t.Errorf("%+v", props)
 	}
 }

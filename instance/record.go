@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // Record is what the ledger keeps of an instance, under instance/<id>. It is
@@ -110,7 +110,7 @@ func (r Run) vnics() []VNIC {
 
 // Load reads the record of an instance.
 func Load(view ledger.View, id string) (Record, bool, error) {
-	value, ok := view.Get(sled.KeyInstance + id)
+	value, ok := view.Get(naming.KeyInstance + id)
 	if !ok {
 		return Record{}, false, nil
 	}
@@ -134,7 +134,7 @@ func recordOf(view ledger.View, id, ref string) (Record, error) {
 // All reads every record, ordered by id.
 func All(view ledger.View) ([]Record, error) {
 	var keys []string
-	for key := range view.All(sled.KeyInstance) {
+	for key := range view.All(naming.KeyInstance) {
 		keys = append(keys, key)
 	}
 	records := make([]Record, len(keys)) // at once: they are large
@@ -152,7 +152,7 @@ func All(view ledger.View) ([]Record, error) {
 // seen are no longer in memory. An error is the last that it gives.
 func Records(view ledger.View) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for key, value := range view.All(sled.KeyInstance) {
+		for key, value := range view.All(naming.KeyInstance) {
 			if r, err := decodeAt(key, value); !yield(r, err) || err != nil {
 				return
 			}
@@ -171,8 +171,8 @@ func decodeAt(key string, value json.RawMessage) (Record, error) {
 // IDs are the ids of all recorded instances.
 func IDs(view ledger.View) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for key := range view.All(sled.KeyInstance) {
-			if !yield(key[len(sled.KeyInstance):]) {
+		for key := range view.All(naming.KeyInstance) {
+			if !yield(key[len(naming.KeyInstance):]) {
 				return
 			}
 		}
@@ -182,8 +182,8 @@ func IDs(view ledger.View) iter.Seq[string] {
 // Names lists the names of all instances, for completion.
 func Names(view ledger.View) []string {
 	var names []string
-	for key := range view.All(sled.KeyName) {
-		names = append(names, key[len(sled.KeyName):])
+	for key := range view.All(naming.KeyName) {
+		names = append(names, key[len(naming.KeyName):])
 	}
 	return names
 }
@@ -219,7 +219,7 @@ func (r Record) Facts() ([]ledger.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	facts := []ledger.Fact{{Key: sled.KeyInstance + r.ID, Value: value}}
+	facts := []ledger.Fact{{Key: naming.KeyInstance + r.ID, Value: value}}
 	for _, key := range r.Reserves() {
 		facts = append(facts, ledger.Fact{Key: key, Value: owner})
 	}
@@ -228,21 +228,21 @@ func (r Record) Facts() ([]ledger.Fact, error) {
 
 // Reserves lists the keys next to the record that are the instance's own.
 func (r Record) Reserves() []string {
-	keys := []string{sled.KeyName + r.Name}
+	keys := []string{naming.KeyName + r.Name}
 	if r.Spec.Address.Mode == Static {
-		keys = append(keys, sled.KeyAddress+r.Spec.Address.Prefix.Addr().String())
+		keys = append(keys, naming.KeyAddress+r.Spec.Address.Prefix.Addr().String())
 	}
 	if r.Control != "" {
-		keys = append(keys, sled.KeyNIC+r.Control)
+		keys = append(keys, naming.KeyNIC+r.Control)
 	}
 	for _, n := range r.Spec.NICs {
 		if n.MAC != "" {
-			keys = append(keys, sled.KeyNIC+n.MAC)
+			keys = append(keys, naming.KeyNIC+n.MAC)
 		}
 	}
 	for _, run := range r.Runs() {
 		for _, v := range run.vnics() {
-			keys = append(keys, sled.KeyVNIC+v.Name)
+			keys = append(keys, naming.KeyVNIC+v.Name)
 		}
 	}
 	for _, d := range r.Spec.Disks {
@@ -254,7 +254,7 @@ func (r Record) Reserves() []string {
 }
 
 // key is what a disk is reserved by: one that a guest writes to is its alone.
-func (d Disk) key() string { return sled.KeyAttached + url.PathEscape(d.Path) }
+func (d Disk) key() string { return naming.KeyAttached + url.PathEscape(d.Path) }
 
 // diskOwner is the instance that a disk is reserved for; empty when it is free.
 // Until 2026-11 reservations stood below disk/, which is that of the physical
@@ -263,7 +263,7 @@ func diskOwner(view ledger.View, d Disk) (id string, err error) {
 	if id = owner(view, d.key()); id != "" {
 		return id, nil
 	}
-	id = owner(view, sled.KeyDisk+url.PathEscape(d.Path))
+	id = owner(view, naming.KeyDisk+url.PathEscape(d.Path))
 	if id == "" {
 		return "", nil
 	}
@@ -293,9 +293,9 @@ func (r Record) Replaces(old Record) ([]ledger.Fact, error) {
 		return facts, nil
 	}
 	if r.ID == "" {
-		facts = append(facts, ledger.Fact{Key: sled.KeySent + old.ID})
+		facts = append(facts, ledger.Fact{Key: naming.KeySent + old.ID})
 	}
-	for _, key := range append([]string{sled.KeyInstance + old.ID}, old.Reserves()...) {
+	for _, key := range append([]string{naming.KeyInstance + old.ID}, old.Reserves()...) {
 		if !kept[key] {
 			facts = append(facts, ledger.Fact{Key: key})
 		}
@@ -317,7 +317,7 @@ func owner(view ledger.View, key string) string {
 }
 
 func addressOwner(view ledger.View, ip netip.Addr) string {
-	return owner(view, sled.KeyAddress+ip.String())
+	return owner(view, naming.KeyAddress+ip.String())
 }
 
 // ClonedSince names an instance whose record has changed between two views and that
@@ -343,7 +343,7 @@ func ClonedSince(before, now ledger.View, base string) (name string, err error) 
 
 // UserOfVNIC is the record of the instance whose run a VNIC belongs to.
 func UserOfVNIC(view ledger.View, name string) (user Record, used bool, err error) {
-	id := owner(view, sled.KeyVNIC+name)
+	id := owner(view, naming.KeyVNIC+name)
 	if id == "" {
 		return Record{}, false, nil
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation/operationtest"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // written is what a ledger holds after these facts.
@@ -70,7 +70,7 @@ func TestARecordGivesBackAllThatItReserved(t *testing.T) {
 func TestARecordTouchesNoOtherKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, next := anyRecord(someID).Draw(t, "old"), anyRecord(someID).Draw(t, "next")
-		own := map[string]bool{sled.KeyInstance + someID: true}
+		own := map[string]bool{naming.KeyInstance + someID: true}
 		for _, key := range slices.Concat(old.Reserves(), next.Reserves()) {
 			own[key] = true
 		}
@@ -144,7 +144,7 @@ func TestWhoWasClonedFromABaseSince(t *testing.T) {
 }
 
 func TestABrokenRecordIsAnError(t *testing.T) {
-	view := operationtest.Book(t, ledger.Fact{Key: sled.KeyInstance + someID, Value: json.RawMessage(`{"id": 7}`)}, ledger.Fact{Key: sled.KeyName + "web1", Value: json.RawMessage(`7`)})
+	view := operationtest.Book(t, ledger.Fact{Key: naming.KeyInstance + someID, Value: json.RawMessage(`{"id": 7}`)}, ledger.Fact{Key: naming.KeyName + "web1", Value: json.RawMessage(`7`)})
 	if _, _, err := Load(view, someID); err == nil {
 		t.Error("loaded")
 	}

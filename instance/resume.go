@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/zone"
 )
 

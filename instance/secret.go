@@ -16,13 +16,13 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // The secrets of a machine that was written down whole lie in a file of their
@@ -82,7 +82,7 @@ func SecretFiles(fallback string, files host.Files, inv *inventory.Inventory) (a
 		entries, _ := files.ReadDir(dir) // not there: nothing is kept in it
 		for _, e := range entries {
 			id, _, ok := strings.Cut(e.Name, ".")
-			if ok && sled.IsUUID(id) && e.Mode.IsRegular() {
+			if ok && naming.IsUUID(id) && e.Mode.IsRegular() {
 				all = append(all, SecretFile{path.Join(dir, e.Name), id, e.Inode})
 			}
 		}
@@ -115,7 +115,7 @@ func secretDirs(fallback string, inv *inventory.Inventory) (dirs []string) {
 	datasets, _ := inv.Datasets()
 	for _, d := range datasets {
 		pool, _, _ := strings.Cut(d.Name, "/")
-		if at, ok := sled.Secrets(pool); ok && d.Name == at.Dataset && d.Mounted {
+		if at, ok := naming.Secrets(pool); ok && d.Name == at.Dataset && d.Mounted {
 			dirs = append(dirs, secretDir(at.Mountpoint))
 		}
 	}
@@ -130,7 +130,7 @@ func secretDir(mountpoint string) string { return path.Join(mountpoint, "sledctl
 // secretPlace is the directory for the secrets of an instance on a pool: on its
 // encrypted dataset, or, where it has none, next to the state file.
 func secretPlace(fallback string, pool string, inv *inventory.Inventory) (string, error) {
-	at, ok := sled.Secrets(pool)
+	at, ok := naming.Secrets(pool)
 	if d, there := inv.Dataset(at.Dataset); ok && there {
 		if !d.Mounted {
 			return "", fmt.Errorf("dataset %s, where secrets are kept, is not mounted: %w", at.Dataset, host.ErrRefused)

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // Sent is the machine that the Propolis of an instance was last asked for. It is
@@ -24,7 +24,7 @@ type Sent struct {
 // LoadSent reads what was sent for an instance; false if nothing was, as for one
 // that another tool has made.
 func LoadSent(view ledger.View, id string) (Sent, bool, error) {
-	value, ok := view.Get(sled.KeySent + id)
+	value, ok := view.Get(naming.KeySent + id)
 	if !ok {
 		return Sent{}, false, nil
 	}
@@ -47,7 +47,7 @@ func keepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at o
 		if err != nil {
 			return err
 		}
-		key := sled.KeySent + r.ID
+		key := naming.KeySent + r.ID
 		d.Before = append(d.Before, ledger.Fact{Key: key, Value: value})
 		if before, _ := view.Get(key); !gone {
 			d.Undone = append(d.Undone, ledger.Fact{Key: key, Value: before})

@@ -6,16 +6,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // Settings are what instances take from the sled's configuration and from the
 // nouns next to them.
 type Settings struct {
-	Names sled.Prefixes
+	Names naming.Prefixes
 	// Namespace is the sled's own, in which names become ids.
 	Namespace uuid.UUID
 
@@ -82,7 +82,7 @@ type Propolis struct {
 
 // ID is the id that a name stands for on this sled: version 5 of its own
 // namespace.
-func (s Settings) ID(name string) string { return sled.InstanceID(s.Namespace, name).String() }
+func (s Settings) ID(name string) string { return naming.InstanceID(s.Namespace, name).String() }
 
 // Milestone is what must be online before anything is done in a fresh zone:
 // earlier, one races with the zone's own boot (omicron, commit 46ddbe0fd3).

@@ -10,11 +10,11 @@ import (
 	"syscall"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/zone"
 )
 

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // KeyEpoch counts the starts of agents on the sled. From the first on, each run
 // of an instance that ends leaves a tombstone, whoever ends it: a control plane
 // reads a VM that is merely unknown as lost (omicron#10290).
-const KeyEpoch = sled.KeyEpoch
+const KeyEpoch = naming.KeyEpoch
 
 // Tombstone is what is left of a run that ended.
 type Tombstone struct {
@@ -33,8 +33,8 @@ type Tombstone struct {
 // Tombstones are those that nobody has taken away yet.
 func Tombstones(view ledger.View) ([]Tombstone, error) {
 	var all []Tombstone
-	for key, value := range view.All(sled.KeyTombstone) {
-		t := Tombstone{PropolisID: strings.TrimPrefix(key, sled.KeyTombstone)}
+	for key, value := range view.All(naming.KeyTombstone) {
+		t := Tombstone{PropolisID: strings.TrimPrefix(key, naming.KeyTombstone)}
 		if err := json.Unmarshal(value, &t); err != nil {
 			return nil, fmt.Errorf("%s in the state file: %w", key, err)
 		}
@@ -45,7 +45,7 @@ func Tombstones(view ledger.View) ([]Tombstone, error) {
 
 // ForgetTombstone is the fact that takes the tombstone of a run away.
 func ForgetTombstone(propolisID string) ledger.Fact {
-	return ledger.Fact{Key: sled.KeyTombstone + propolisID}
+	return ledger.Fact{Key: naming.KeyTombstone + propolisID}
 }
 
 // Ended is what the state file says of how a run of an instance ended, for whoever
@@ -53,7 +53,7 @@ func ForgetTombstone(propolisID string) ledger.Fact {
 // it was destroyed, if its zone is what somebody takes away, or has begun to.
 // False: it says nothing.
 func Ended(view ledger.View, id string, run Run) (Status, bool) {
-	if value, ok := view.Get(sled.KeyTombstone + run.PropolisID); ok {
+	if value, ok := view.Get(naming.KeyTombstone + run.PropolisID); ok {
 		var t Tombstone
 		if json.Unmarshal(value, &t) == nil {
 			return Status{State: t.State, Reason: t.Reason}, true
@@ -96,7 +96,7 @@ func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact
 		if err != nil {
 			return nil, err
 		}
-		graves = append(graves, ledger.Fact{Key: sled.KeyTombstone + vm, Value: value})
+		graves = append(graves, ledger.Fact{Key: naming.KeyTombstone + vm, Value: value})
 	}
 	return graves, nil
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // A migration that has ended leaves a trail on both sleds, for who keeps what
@@ -36,10 +36,10 @@ type Trail struct {
 
 // HasDeparted are the instances that have left this sled, and HasArrived those
 // that have come to it, as far as they are remembered.
-func HasDeparted(view ledger.View) ([]Trail, error) { return trails(view, sled.KeyDeparted) }
+func HasDeparted(view ledger.View) ([]Trail, error) { return trails(view, naming.KeyDeparted) }
 
 // HasArrived is told with HasDeparted.
-func HasArrived(view ledger.View) ([]Trail, error) { return trails(view, sled.KeyArrived) }
+func HasArrived(view ledger.View) ([]Trail, error) { return trails(view, naming.KeyArrived) }
 
 func trails(view ledger.View, prefix string) ([]Trail, error) {
 	var all []Trail
@@ -81,7 +81,7 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Observed,
 			if from.arrives() {
 				t.Migration, t.Peer = from.ID, from.Source
 			}
-			more, err = t.facts(sled.KeyArrived+id, forgotten(view, sled.KeyDeparted+id))
+			more, err = t.facts(naming.KeyArrived+id, forgotten(view, naming.KeyDeparted+id))
 		case facts == &d.After:
 			more = back(view, id)
 		}
@@ -95,7 +95,7 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Observed,
 
 // recordIn is the record that facts write; a zero one if they forget it.
 func recordIn(facts []ledger.Fact, id string) (r Record, written bool, err error) {
-	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == sled.KeyInstance+id })
+	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == naming.KeyInstance+id })
 	if i < 0 || facts[i].Value == nil {
 		return Record{}, i >= 0, nil
 	}
@@ -116,7 +116,7 @@ func (r Record) comes(old Record, from *Migration) bool {
 // leaves is what remains when a record is forgotten: if its machine has gone to
 // another sled, where to.
 func (r Record) leaves(view ledger.View, seen Observed, now time.Time) ([]ledger.Fact, error) {
-	came := forgotten(view, sled.KeyArrived+r.ID)
+	came := forgotten(view, naming.KeyArrived+r.ID)
 	t := Trail{Name: r.Name, Time: now}
 	id, left := seen.left(r)
 	switch m := r.Migration; {
@@ -132,11 +132,11 @@ func (r Record) leaves(view ledger.View, seen Observed, now time.Time) ([]ledger
 		t.MACs = append(t.MACs, n.MAC)
 	}
 	t.Control = r.Control
-	return t.facts(sled.KeyDeparted+r.ID, came)
+	return t.facts(naming.KeyDeparted+r.ID, came)
 }
 
 // back are the facts by which an instance that had departed is here again.
-func back(view ledger.View, id string) []ledger.Fact { return forgotten(view, sled.KeyDeparted+id) }
+func back(view ledger.View, id string) []ledger.Fact { return forgotten(view, naming.KeyDeparted+id) }
 
 func (t Trail) facts(key string, others []ledger.Fact) ([]ledger.Fact, error) {
 	value, err := json.Marshal(t)

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // What is remembered of a migration is written with the record that it explains,
@@ -44,18 +44,18 @@ func TestTrails(t *testing.T) {
 		gone, arrive bool // whether there is one
 	}{
 		"one that has departed":                       {change: departs(true), after: none, departed: "ssh b", gone: true},
-		"one that came, and has departed":             {change: departs(true), after: none, has: sled.KeyArrived, departed: "ssh b", gone: true},
+		"one that came, and has departed":             {change: departs(true), after: none, has: naming.KeyArrived, departed: "ssh b", gone: true},
 		"one that another's hand has migrated":        {change: left, after: none, gone: true},
 		"one that is deleted":                         {change: stay, after: none},
-		"one that came, and is deleted":               {change: stay, after: none, has: sled.KeyArrived},
+		"one that came, and is deleted":               {change: stay, after: none, has: naming.KeyArrived},
 		"one that has not departed":                   {change: departs(false), after: none},
 		"one that arrives":                            {change: arrives, before: same, after: here, arrived: "10.77.0.2:12400", arrive: true},
 		"one that has arrived before it was asked":    {change: arrives, before: here, after: here, arrived: "10.77.0.2:12400", arrive: true},
-		"one that comes back":                         {change: arrives, before: same, after: here, has: sled.KeyDeparted, arrived: "10.77.0.2:12400", arrive: true},
-		"one that comes back, and does not arrive":    {change: arrives, after: none, has: sled.KeyDeparted, gone: true},
-		"one that is made again where it had left":    {change: stay, before: same, after: again, has: sled.KeyDeparted},
-		"one that begins to be made again":            {change: stay, before: same, has: sled.KeyDeparted, gone: true},
-		"one that had arrived, and is started anew":   {change: func(_ *Observed, r *Record) { *r = here(*r) }, before: same, after: again, has: sled.KeyArrived, arrive: true},
+		"one that comes back":                         {change: arrives, before: same, after: here, has: naming.KeyDeparted, arrived: "10.77.0.2:12400", arrive: true},
+		"one that comes back, and does not arrive":    {change: arrives, after: none, has: naming.KeyDeparted, gone: true},
+		"one that is made again where it had left":    {change: stay, before: same, after: again, has: naming.KeyDeparted},
+		"one that begins to be made again":            {change: stay, before: same, has: naming.KeyDeparted, gone: true},
+		"one that had arrived, and is started anew":   {change: func(_ *Observed, r *Record) { *r = here(*r) }, before: same, after: again, has: naming.KeyArrived, arrive: true},
 		"one that had arrived, and has been followed": {change: func(_ *Observed, r *Record) { *r = here(*r) }, before: same, after: again},
 	} {
 		t.Run(name, func(t *testing.T) {

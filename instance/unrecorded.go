@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -39,8 +39,8 @@ func (s Unrecorded) rests() bool { return s.Zone.State != zone.Running }
 
 // Adoptable reports whether a zone of which the ledger knows nothing is one that
 // Adopt may take over: it is ours, it runs, and it is no base zone.
-func Adoptable(claim sled.Claim, z zone.Zone) bool {
-	return z.Name != zone.Global && z.State == zone.Running && claim.Ours() && claim.Role != sled.RoleBase
+func Adoptable(claim naming.Claim, z zone.Zone) bool {
+	return z.Name != zone.Global && z.State == zone.Running && claim.Ours() && claim.Role != naming.RoleBase
 }
 
 func attrsOf(c zone.Config) map[string]string {
@@ -53,7 +53,7 @@ func attrsOf(c zone.Config) map[string]string {
 
 // unrecordedZones lists those on the sled, by the names of their zones. The records
 // of the others are asked for one by one: most zones say whose they are.
-func unrecordedZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
+func unrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
 	zones, err := inv.Zones()
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func unrecordedZones(names sled.Prefixes, view ledger.View, inv *inventory.Inven
 		config, _ := inv.Config(z.Name)
 		attrs := attrsOf(config)
 		one := Unrecorded{Zone: z, Config: config, Name: attrs[nameAttr]}
-		if id, err := uuid.Parse(attrs[sled.AttrInstance]); err == nil {
+		if id, err := uuid.Parse(attrs[naming.AttrInstance]); err == nil {
 			one.ID = id.String()
 			r, known, err := Load(view, one.ID)
 			if err != nil {
@@ -112,7 +112,7 @@ func zonesOf(view ledger.View) (map[string]bool, error) {
 }
 
 // restingZones lists those that do not run.
-func restingZones(names sled.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
+func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
 	var found []Unrecorded
 	add := func(one Unrecorded, home zfs.Dataset) error {
 		_, known, err := Load(view, one.ID)

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
-	"github.com/sledctl/sledctl/smf"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -283,7 +283,7 @@ func upMachine(b blueprint, w *way, r Record, p progress, request spec.EnsureReq
 	target, dataset := targetOf(b, r), r.Run.Dataset
 	w.add(StageEnsure, p.noted || !p.dataset, plan.Action{
 		ID: "zfs.set " + dataset, Object: "dataset " + dataset, Why: "says what the instance is", Change: plan.Modify,
-		Step: zfs.Set{Dataset: dataset, Name: sled.PropertySpec, Value: memoOf(r), Old: p.memo.Value, OldSource: p.memo.Source},
+		Step: zfs.Set{Dataset: dataset, Name: naming.PropertySpec, Value: memoOf(r), Old: p.memo.Value, OldSource: p.memo.Source},
 	})
 	// What a server was told goes with its zone, if this run takes that back; in
 	// one that was there before it lasts.
@@ -372,7 +372,7 @@ func zoneConfig(b blueprint, r Record) zone.Config {
 	c := zone.Config{
 		Brand: run.Brand, Zonepath: run.Zonepath, IPType: "exclusive",
 		Attrs: []zone.Attr{
-			{Name: sled.AttrInstance, Type: "string", Value: r.ID},
+			{Name: naming.AttrInstance, Type: "string", Value: r.ID},
 			{Name: nameAttr, Type: "string", Value: r.Name},
 			{Name: addressAttr, Type: "string", Value: r.Spec.Address.String()},
 		},

@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // Wanted is what a command asks for: a name or id, and those parts of the spec
@@ -257,10 +257,10 @@ func resolveRef(namespace uuid.UUID, view ledger.View, ref string) (string, erro
 	if err := ValidateName(ref); err != nil {
 		return "", err
 	}
-	if id := owner(view, sled.KeyName+ref); id != "" {
+	if id := owner(view, naming.KeyName+ref); id != "" {
 		return id, nil
 	}
-	id := sled.InstanceID(namespace, ref).String()
+	id := naming.InstanceID(namespace, ref).String()
 	if r, known, err := Load(view, id); err != nil || known {
 		return "", errors.Join(err, &RenamedError{Name: ref, Now: r.Name})
 	}
@@ -289,7 +289,7 @@ func identityOf(namespace uuid.UUID, view ledger.View, w Wanted) (id, name strin
 	} else if err := ValidateName(name); err != nil {
 		return "", "", err
 	}
-	if other := owner(view, sled.KeyName+name); other != "" && other != id {
+	if other := owner(view, naming.KeyName+name); other != "" && other != id {
 		return "", "", &NameTakenError{Name: name, ID: id, Owner: other}
 	}
 	return id, name, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/illumos/ipadm"
 )
 
 // Addresses is the part that lists the addresses of the global zone (ipadm

@@ -7,7 +7,7 @@ import (
 	"path"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -62,7 +62,7 @@ func lookEntries(f host.Files, directories []string) ([]Entry, error) {
 func lookHomes(f host.Files, pools []zfs.Pool) ([]Home, error) {
 	var homes []Home
 	for _, name := range ZonePools(pools) {
-		parent, _ := sled.ZoneParent(name)
+		parent, _ := naming.ZoneParent(name)
 		own, err := f.Stat(parent.Mountpoint)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

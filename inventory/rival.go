@@ -9,7 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/smf"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/zfs"
 )
 

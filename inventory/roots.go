@@ -1,7 +1,7 @@
 package inventory
 
 import (
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -10,10 +10,10 @@ import (
 func ZonePools(pools []zfs.Pool) []string {
 	var external, other []string
 	for _, p := range pools {
-		switch kind, _ := sled.ParsePool(p.Name); kind {
-		case sled.ExternalPool:
+		switch kind, _ := naming.ParsePool(p.Name); kind {
+		case naming.ExternalPool:
 			external = append(external, p.Name)
-		case sled.OtherPool:
+		case naming.OtherPool:
 			other = append(other, p.Name)
 		}
 	}

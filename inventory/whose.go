@@ -3,33 +3,33 @@ package inventory
 import (
 	"path"
 
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // Whose says whose a zone is, by its name, its place and its attrs. Zones,
 // Configs and Pools must be known; with Datasets it is also seen whether the
 // place is what it seems to be.
-func (inv *Inventory) Whose(names sled.Prefixes, z zone.Zone) sled.Claim {
+func (inv *Inventory) Whose(names naming.Prefixes, z zone.Zone) naming.Claim {
 	if z.Name == zone.Global {
-		return sled.Claim{}
+		return naming.Claim{}
 	}
 	config, _ := inv.Config(z.Name)
-	return inv.whose(names, sled.Place{Name: z.Name, Path: z.Path, Attrs: attrs(config)})
+	return inv.whose(names, naming.Place{Name: z.Name, Path: z.Path, Attrs: attrs(config)})
 }
 
 // WhoseConfig is Whose for a configuration that no index names.
-func (inv *Inventory) WhoseConfig(names sled.Prefixes, name string, c zone.Config) sled.Claim {
-	return inv.whose(names, sled.Place{Name: name, Path: c.Zonepath, Attrs: attrs(c)})
+func (inv *Inventory) WhoseConfig(names naming.Prefixes, name string, c zone.Config) naming.Claim {
+	return inv.whose(names, naming.Place{Name: name, Path: c.Zonepath, Attrs: attrs(c)})
 }
 
-func (inv *Inventory) whose(names sled.Prefixes, p sled.Place) sled.Claim {
+func (inv *Inventory) whose(names naming.Prefixes, p naming.Place) naming.Claim {
 	claim := names.WhoseZone(p, ZonePools(inv.pools))
-	if claim.Evidence != sled.ByName {
+	if claim.Evidence != naming.ByName {
 		return claim
 	}
 	if over, there := inv.mountedAt(path.Dir(p.Path)); there && !inv.isZoneParent(over) {
-		claim.Evidence, claim.Doubt = sled.Alike, "it has no mark, and lies in "+over+", where no zone of sledctl does"
+		claim.Evidence, claim.Doubt = naming.Alike, "it has no mark, and lies in "+over+", where no zone of sledctl does"
 	}
 	return claim
 }
@@ -45,7 +45,7 @@ func (inv *Inventory) mountedAt(dir string) (string, bool) {
 
 func (inv *Inventory) isZoneParent(dataset string) bool {
 	for _, pool := range ZonePools(inv.pools) {
-		if at, ok := sled.ZoneParent(pool); ok && at.Dataset == dataset {
+		if at, ok := naming.ZoneParent(pool); ok && at.Dataset == dataset {
 			return true
 		}
 	}

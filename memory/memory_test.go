@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/reservoir"
+	"github.com/sledctl/sledctl/illumos/reservoir"
 )
 
 const gib = 1 << 30

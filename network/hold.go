@@ -9,11 +9,11 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 )
 
@@ -31,7 +31,7 @@ type Hold struct {
 // Holds lists what is held, also what has been held too long.
 func Holds(view ledger.View) ([]Hold, error) {
 	var holds []Hold
-	for k, value := range view.All(sled.KeyHold) {
+	for k, value := range view.All(naming.KeyHold) {
 		var h Hold
 		if err := json.Unmarshal(value, &h); err != nil {
 			return nil, fmt.Errorf("record %s: %w", k, err)
@@ -88,7 +88,7 @@ func (s Settings) CreateVNIC(ctx context.Context, env operation.Env, want VNIC, 
 // for the same, whether that run saw its end or not.
 func (want VNIC) there(view ledger.View, seen seen) (Hold, vnic.Link, bool) {
 	var h Hold
-	value, held := view.Get(sled.KeyHeldVNIC + want.Name)
+	value, held := view.Get(naming.KeyHeldVNIC + want.Name)
 	l, there := seen.inv.Link(want.Name)
 	if want.Name == "" || !held || !there || json.Unmarshal(value, &h) != nil {
 		return Hold{}, vnic.Link{}, false
@@ -147,8 +147,8 @@ func heldAs(view ledger.View, name string) (*Hold, error) {
 // somebody else has made since the links were listed, or is making.
 func taken(view ledger.View, seen seen, name string) bool {
 	_, there := seen.inv.Link(name)
-	_, used := view.Get(sled.KeyVNIC + name)
-	_, held := view.Get(sled.KeyHeldVNIC + name)
+	_, used := view.Get(naming.KeyVNIC + name)
+	_, held := view.Get(naming.KeyHeldVNIC + name)
 	return there || used || held
 }
 
@@ -233,7 +233,7 @@ func checkMAC(inv *inventory.Inventory, mac string) error {
 // Forget is the fact that ends a hold.
 func Forget(h Hold) ledger.Fact { return ledger.Fact{Key: h.key()} }
 
-func (h Hold) key() string { return sled.KeyHold + h.Kind + "/" + h.Name }
+func (h Hold) key() string { return naming.KeyHold + h.Kind + "/" + h.Name }
 
 func (h Hold) decision(mtu int) (operation.Decision, error) {
 	value, err := json.Marshal(h)
@@ -275,7 +275,7 @@ func (s Settings) foreign(view ledger.View, seen seen, l vnic.Link, held *Hold) 
 	if err != nil {
 		return err.Error()
 	}
-	claim := s.Names.WhoseVNIC(sled.VNIC{Name: l.Name, Over: l.Over, Addresses: seen.inv.AddressesOn(l.Name)}, append(s.Under(), net.Under()...))
+	claim := s.Names.WhoseVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: seen.inv.AddressesOn(l.Name)}, append(s.Under(), net.Under()...))
 	switch {
 	case l.Class != "vnic":
 		return "it is a " + l.Class

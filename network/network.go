@@ -15,18 +15,18 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 )
 
 // Settings is what the configuration says of the sled's network.
 type Settings struct {
-	Names       sled.Prefixes
+	Names       naming.Prefixes
 	ControlLink string       // empty: the etherstub, else the link of the default route
 	GuestLink   string       // under guests' VNICs that do not say; empty: none, or the control link
 	Etherstub   string       // empty: none
@@ -107,7 +107,7 @@ func (r Record) leaves(next Record) []Former {
 	return former
 }
 
-const key = sled.KeyNetwork
+const key = naming.KeyNetwork
 
 // Load reads the record; false if the network was never prepared.
 func Load(view ledger.View) (Record, bool, error) {

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 )
 
@@ -30,7 +30,7 @@ func newEnv(t *testing.T) operation.Env {
 
 func settings() network.Settings {
 	return network.Settings{
-		Names: sled.DefaultPrefixes(), Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("10.77.0.1/16"),
+		Names: naming.DefaultPrefixes(), Etherstub: "stub0", GZVNIC: "gz0", GZAddress: netip.MustParsePrefix("10.77.0.1/16"),
 	}
 }
 
@@ -152,7 +152,7 @@ func TestWithoutAControlLinkTheCandidatesAreListed(t *testing.T) {
 	if err := gone.Do(t.Context(), env.Host); err != nil {
 		t.Fatal(err)
 	}
-	_, err = network.Settings{Names: sled.DefaultPrefixes()}.Ensure(t.Context(), env, false)
+	_, err = network.Settings{Names: naming.DefaultPrefixes()}.Ensure(t.Context(), env, false)
 	none, ok := errors.AsType[*network.NoLinkError](err)
 	if !ok || len(none.Candidates) != 2 {
 		t.Errorf("error: %v", err)

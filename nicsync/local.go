@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -214,7 +214,7 @@ func (s Settings) look(ctx context.Context, h host.Host, read book) (Local, erro
 }
 
 // here joins the listings.
-func here(names sled.Prefixes, zones []zone.Zone, configs map[string]zone.Config, links []vnic.Link, recorded []VM) Local {
+func here(names naming.Prefixes, zones []zone.Zone, configs map[string]zone.Config, links []vnic.Link, recorded []VM) Local {
 	vms := make([]VM, 0, len(zones)+len(recorded))
 	lent := make(map[string]bool, len(links)) // NAME MAC of links that are VMs', wherever they are now
 	seen := map[string]bool{zone.Global: true}
@@ -252,7 +252,7 @@ func here(names sled.Prefixes, zones []zone.Zone, configs map[string]zone.Config
 
 // vmOf is a zone as a VM. Its NICs are those of its configuration, which it has
 // from before it is installed, and the links that are lent to it.
-func vmOf(names sled.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, lent map[string]bool) VM {
+func vmOf(names naming.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, lent map[string]bool) VM {
 	vm := VM{Name: z.Name, State: stateOf(z.State), Moving: moving(c), zones: []string{z.Name}}
 	add := func(id string) {
 		if id = strings.ToLower(id); napi.CheckUUID(id) == nil && !slices.Contains(vm.IDs, id) {
@@ -265,7 +265,7 @@ func vmOf(names sled.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, le
 		add(propolis.String())
 	}
 	for _, a := range c.Attrs {
-		if a.Name == sled.AttrInstance {
+		if a.Name == naming.AttrInstance {
 			add(a.Value)
 		}
 	}

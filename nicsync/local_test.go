@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/napi"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -19,7 +19,7 @@ import (
 // configuration and of the links that it has.
 func TestWhatIsHere(t *testing.T) {
 	const propolis, instance = "8c4a2b1e-6a57-4a5c-9d3e-000000000009", "64f8146a-e285-4ea8-81a9-ce7bccbcdbab"
-	ours := sled.DefaultPrefixes().Zone + propolis
+	ours := naming.DefaultPrefixes().Zone + propolis
 	zones := []zone.Zone{
 		{Name: zone.Global, State: zone.Running},
 		{Name: id(1), State: zone.Running, UUID: strings.ToUpper(id(101))},
@@ -32,7 +32,7 @@ func TestWhatIsHere(t *testing.T) {
 		id(1): {Nets: []zone.Net{{Physical: "net0", MAC: "90:b8:d0:0:0:1"}}},
 		id(2): {Nets: []zone.Net{{Physical: "net0", MAC: "90:b8:d0:0:0:2"}}, Attrs: []zone.Attr{{Name: "do-not-inventory", Value: "true"}}},
 		id(3): {Nets: []zone.Net{{Physical: "vm3"}}, Attrs: []zone.Attr{{Name: "do_not_inventory", Value: "false"}}},
-		ours:  {Attrs: []zone.Attr{{Name: sled.AttrInstance, Value: instance}}, Nets: []zone.Net{{Physical: "v0"}}},
+		ours:  {Attrs: []zone.Attr{{Name: naming.AttrInstance, Value: instance}}, Nets: []zone.Net{{Physical: "v0"}}},
 		id(9): {Nets: []zone.Net{{Physical: "x", MAC: "90:b8:d0:0:0:9"}}}, // its zone came after the listing
 	}
 	links := []vnic.Link{
@@ -44,7 +44,7 @@ func TestWhatIsHere(t *testing.T) {
 		{Name: "web1", IDs: []string{instance, propolis}, State: napi.StateStopped, NICs: []NIC{{MAC: mac(10), Link: "v0"}}},
 		{Name: "web2", IDs: []string{id(50)}, State: napi.StateStopped, NICs: []NIC{{MAC: mac(50), Link: "held0"}}},
 	}
-	local := here(sled.DefaultPrefixes(), zones, configs, links, recorded)
+	local := here(naming.DefaultPrefixes(), zones, configs, links, recorded)
 	for _, c := range []struct {
 		ids    []string
 		name   string

@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // Settings are how the records of this sled are found and told.
 type Settings struct {
 	Whose
 	Server napi.Server
-	Names  sled.Prefixes
+	Names  naming.Prefixes
 	// AllowNICs lets GET /nics?cn_uuid= be asked where there is no /search/nics.
 	AllowNICs bool
 	// WithoutEtag lets leaked records go although the server has no conditional

@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 )
 
@@ -63,7 +63,7 @@ func TestVerdictsOnWhatHasMoved(t *testing.T) {
 		for _, n := range c.own {
 			links = append(links, vnic.Link{Name: n.Link, MAC: n.MAC, Class: "vnic"})
 		}
-		local := here(sled.DefaultPrefixes(), nil, nil, links, c.recorded)
+		local := here(naming.DefaultPrefixes(), nil, nil, links, c.recorded)
 		r := napi.Record{Etag: "E", NIC: napi.NIC{MAC: c.mac, BelongsToType: napi.TypeZone, BelongsToUUID: c.vm, CNUUID: c.cn, State: c.state}}
 		for _, f := range Judge(Whose{CN: ours}, local, []napi.Record{r}) {
 			if f.Record != nil && (f.Verdict != c.verdict || f.Change != c.change || f.Goes != c.goes) {

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/sim"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 )
 
 const (
@@ -51,7 +51,7 @@ func newRig(t operationtest.T, ctx context.Context, era string) *rig {
 	r.change(func(tx *world.Tx) { tx.State.NAPI = simnapi.New(server, era) })
 	r.env = operationtest.New(t, host.Trace(r.sled.Host(), r.hear))
 	r.env.Warn = func(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.told = append(r.told, err.Error()) }
-	r.settings = Settings{Whose: Whose{CN: ours, Admin: admin}, Server: server, Names: sled.DefaultPrefixes(), AllowNICs: true, Barrier: "/etc/sledctl/nics.lock"}
+	r.settings = Settings{Whose: Whose{CN: ours, Admin: admin}, Server: server, Names: naming.DefaultPrefixes(), AllowNICs: true, Barrier: "/etc/sledctl/nics.lock"}
 	return r
 }
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // Env is what every operation of a process shares.
@@ -437,7 +437,7 @@ func closing(d Decision, report Report) []ledger.Fact {
 	}
 }
 
-func intentKey(id string) string { return sled.KeyIntent + id }
+func intentKey(id string) string { return naming.KeyIntent + id }
 
 // Forget is the fact that ends an intent of a run that died: for whoever has
 // seen that nothing of it is left.
@@ -453,12 +453,12 @@ type OpenIntent struct {
 // run that died.
 func Open(view ledger.View) []OpenIntent {
 	var open []OpenIntent
-	for key, value := range view.All(sled.KeyIntent) {
+	for key, value := range view.All(naming.KeyIntent) {
 		var in Intent
 		if json.Unmarshal(value, &in) != nil {
 			in.Verb = "unreadable"
 		}
-		open = append(open, OpenIntent{ID: key[len(sled.KeyIntent):], Intent: in})
+		open = append(open, OpenIntent{ID: key[len(naming.KeyIntent):], Intent: in})
 	}
 	return open
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // book is what an operation reads and writes its facts in.
@@ -91,7 +91,7 @@ func (s *scratch) Update(_ context.Context, decide func(ledger.View) ([]ledger.F
 		return s.view, err
 	}
 	for _, f := range facts {
-		id, ok := strings.CutPrefix(f.Key, sled.KeyIntent)
+		id, ok := strings.CutPrefix(f.Key, naming.KeyIntent)
 		if ok && f.Value != nil {
 			if err := s.write(path.Join(s.dir, id+".json"), f.Value); err != nil {
 				return s.view, err
@@ -109,7 +109,7 @@ func (s *scratch) Update(_ context.Context, decide func(ledger.View) ([]ledger.F
 func (s *scratch) ends(facts []ledger.Fact) bool {
 	over := !s.open
 	for _, f := range facts {
-		if strings.HasPrefix(f.Key, sled.KeyIntent) {
+		if strings.HasPrefix(f.Key, naming.KeyIntent) {
 			over = f.Value == nil
 			s.open = s.open || !over
 		}

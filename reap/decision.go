@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/instance"
-	"github.com/sledctl/sledctl/ipadm"
-	"github.com/sledctl/sledctl/key"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/vnic"

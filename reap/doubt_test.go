@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -61,7 +61,7 @@ func TestWhatMayNotBeOursIsToldAndStays(t *testing.T) {
 		"a dataset without a mark":    {func(s *scene) { s.dataset("rpool/zone/" + zone1) }, "dataset rpool/zone/" + zone1, "no mark"},
 		"a dataset with another name": {func(s *scene) { s.dataset("rpool/zone/propolis_instance_mine") }, "dataset rpool/zone/propolis_instance_mine", "begins with"},
 		"a snapshot on a base, of no clone of ours": {func(s *scene) {
-			s.home(base1, sled.PropertyBase)
+			s.home(base1, naming.PropertyBase)
 			s.Zones = append(s.Zones, zone.Zone{Name: base1, State: zone.Running, Path: "/zone/" + base1}) // which keeps it from being an orphan
 			s.snapshot("rpool/zone/" + base1 + "@nightly_snap1")
 		}, "snapshot rpool/zone/" + base1 + "@nightly_snap1", "nightly"},

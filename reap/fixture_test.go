@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -90,7 +90,7 @@ func (s *scene) zone(name string, state zone.State) {
 		z.UUID = "uuid of " + name
 	}
 	s.Zones = append(s.Zones, z)
-	s.home(name, sled.PropertyInstance)
+	s.home(name, naming.PropertyInstance)
 }
 
 func (s *scene) home(name, mark string) {
@@ -105,10 +105,10 @@ const unknownID = "8c4a2b1e-6a57-4a5c-9d3e-000000000001"
 
 // noted puts the dataset of a zone of that instance on the sled, with all its marks.
 func (s *scene) noted(name string) {
-	s.home(name, sled.PropertyInstance)
+	s.home(name, naming.PropertyInstance)
 	s.Datasets[len(s.Datasets)-1].User = map[string]zfs.Value{
-		sled.PropertyInstance: {Value: unknownID, Source: zfs.Local},
-		sled.PropertySpec:     {Value: `{"name":"web1","cpus":1,"memory":1048576,"address":"dhcp"}`, Source: zfs.Local},
+		naming.PropertyInstance: {Value: unknownID, Source: zfs.Local},
+		naming.PropertySpec:     {Value: `{"name":"web1","cpus":1,"memory":1048576,"address":"dhcp"}`, Source: zfs.Local},
 	}
 }
 
@@ -129,7 +129,7 @@ func (s *scene) clone(name, origin string) {
 // base puts a base zone on the sled and on record; generation 0 is unfinished.
 func (s *scene) base(t operationtest.T, name string, generation int, finished bool) {
 	s.Zones = append(s.Zones, zone.Zone{Name: name, State: zone.Installed, Path: "/zone/" + name, Brand: "sparse", UUID: "uuid of " + name})
-	s.home(name, sled.PropertyBase)
+	s.home(name, naming.PropertyBase)
 	s.dataset("rpool/zone/" + name + "/zbe")
 	r := base.Record{Pool: "rpool", Generation: generation, Zone: name, Dataset: "rpool/zone/" + name}
 	if finished {
@@ -184,7 +184,7 @@ func (s *scene) intent(t operationtest.T, subject string, living bool, in operat
 func (s *scene) judge(t operationtest.T) Findings { return s.judgeAs(t, Choice{}) }
 
 func (s *scene) judgeAs(t operationtest.T, choice Choice) Findings {
-	k, err := know(sled.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), func(subject string) (operation.Holder, bool) {
+	k, err := know(naming.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), func(subject string) (operation.Holder, bool) {
 		return operation.Holder{PID: 7, Verb: "instance ensure"}, s.alive[subject]
 	})
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -142,7 +142,7 @@ func (f *Findings) arrangeZone(k known, z zone.Zone) {
 	for _, n := range config.Nets {
 		f.nets[n.Physical] = z.Name
 	}
-	if id := attrs(config)[sled.AttrInstance]; id != "" && inKernel(z.State) {
+	if id := attrs(config)[naming.AttrInstance]; id != "" && inKernel(z.State) {
 		f.marks[id] = z.Name
 	}
 }
@@ -166,11 +166,11 @@ func (f *Findings) arrangeSnapshots(bases map[string]bool) {
 
 // marked says whether a dataset itself carries a mark of ours.
 func marked(d zfs.Dataset) bool {
-	return d.User[sled.PropertyInstance].Source == zfs.Local || isBase(d)
+	return d.User[naming.PropertyInstance].Source == zfs.Local || isBase(d)
 }
 
 // isBase says whether a dataset carries the mark of a base.
-func isBase(d zfs.Dataset) bool { return d.User[sled.PropertyBase].Source == zfs.Local }
+func isBase(d zfs.Dataset) bool { return d.User[naming.PropertyBase].Source == zfs.Local }
 
 func attrs(c zone.Config) map[string]string {
 	all := make(map[string]string, len(c.Attrs))

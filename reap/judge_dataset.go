@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -51,9 +51,9 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 // in ours is judged with it, and other pools' content is not listed.
 func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 	pool, _, _ := strings.Cut(d.Name, "/")
-	above, ok := sled.ZoneParent(pool)
+	above, ok := naming.ZoneParent(pool)
 	claim := k.names.WhoseDataset(d.Name, nil)
-	if zoned || !ok || parent(d.Name) != above.Dataset || claim.Evidence == sled.Foreign || claim.Below {
+	if zoned || !ok || parent(d.Name) != above.Dataset || claim.Evidence == naming.Foreign || claim.Below {
 		return Object{}, true
 	}
 	if work, working := k.busy[o.key()]; working {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/network"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -63,7 +63,7 @@ func (k known) vnic(l vnic.Link, f Findings) (Object, bool) {
 		claim := k.nameOf(l, f)
 		o.Verdict, o.Reason = Unknown, claim.Doubt
 		if !claim.Ours() {
-			return o, claim.Evidence == sled.Alike
+			return o, claim.Evidence == naming.Alike
 		}
 	}
 	switch {
@@ -135,14 +135,14 @@ func (x facts) ofNone(now time.Time) (Verdict, string) {
 
 // nameOf says what the name of a VNIC is worth that nothing names: less, if a zone
 // of somebody else's has it, or will.
-func (k known) nameOf(l vnic.Link, f Findings) sled.Claim {
-	claim := k.names.WhoseVNIC(sled.VNIC{Name: l.Name, Over: l.Over, Addresses: f.inv.AddressesOn(l.Name)}, slices.Collect(maps.Keys(k.under)))
+func (k known) nameOf(l vnic.Link, f Findings) naming.Claim {
+	claim := k.names.WhoseVNIC(naming.VNIC{Name: l.Name, Over: l.Over, Addresses: f.inv.AddressesOn(l.Name)}, slices.Collect(maps.Keys(k.under)))
 	if _, err := f.inv.Addresses(); err != nil && claim.Ours() {
-		return sled.Claim{Evidence: sled.Alike, Doubt: "no record names it, and whether it has addresses cannot be seen"}
+		return naming.Claim{Evidence: naming.Alike, Doubt: "no record names it, and whether it has addresses cannot be seen"}
 	}
 	for _, name := range []string{l.Zone, f.nets[l.Name]} {
 		if _, there := f.inv.Zone(name); there && claim.Ours() && !f.ours["zone "+name] {
-			return sled.Claim{Evidence: sled.Alike, Doubt: "no record names it, and zone " + name + " has it, which is not sledctl's"}
+			return naming.Claim{Evidence: naming.Alike, Doubt: "no record names it, and zone " + name + " has it, which is not sledctl's"}
 		}
 	}
 	return claim

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -97,7 +97,7 @@ func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
 	dataset := f.unmounted(h.Path)
 	work, working := k.busy["zone "+name]
 	switch {
-	case claim.Evidence == sled.Foreign:
+	case claim.Evidence == naming.Foreign:
 		return o, false
 	case working:
 		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
@@ -121,7 +121,7 @@ func (f Findings) unmounted(dir string) string {
 		return name
 	}
 	for _, pool := range f.pools() {
-		if above, ok := sled.ZoneParent(pool); ok && above.Mountpoint == path.Dir(dir) {
+		if above, ok := naming.ZoneParent(pool); ok && above.Mountpoint == path.Dir(dir) {
 			if d, there := f.inv.Dataset(above.Join(path.Base(dir)).Dataset); there {
 				return d.Name
 			}

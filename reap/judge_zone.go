@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -18,14 +18,14 @@ import (
 func (k known) isBase(z zone.Zone, inv *inventory.Inventory) bool {
 	_, recorded := k.bases[z.Name]
 	claim := inv.Whose(k.names, z)
-	return recorded || claim.Ours() && claim.Role == sled.RoleBase
+	return recorded || claim.Ours() && claim.Role == naming.RoleBase
 }
 
 // named says whether the ledger names this very zone: where it is called as one
 // of ours is, or after the run's Propolis, as another tool's that was adopted.
-func (l life) named(z zone.Zone, claim sled.Claim) bool {
+func (l life) named(z zone.Zone, claim naming.Claim) bool {
 	adopted := l.run.PropolisID != "" && strings.HasSuffix(z.Name, l.run.PropolisID)
-	return l.run.Zone == z.Name && l.run.Zonepath == z.Path && (claim.Evidence == sled.Alike || adopted)
+	return l.run.Zone == z.Name && l.run.Zonepath == z.Path && (claim.Evidence == naming.Alike || adopted)
 }
 
 func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
@@ -36,9 +36,9 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	claim := f.inv.Whose(k.names, z)
 	r, recorded := k.zones[z.Name]
 	b, based := k.bases[z.Name]
-	if !claim.Ours() && !r.named(z, claim) && (!based || claim.Evidence != sled.Alike) {
+	if !claim.Ours() && !r.named(z, claim) && (!based || claim.Evidence != naming.Alike) {
 		o.Verdict, o.Reason = Unknown, claim.Doubt
-		return o, claim.Evidence == sled.Alike
+		return o, claim.Evidence == naming.Alike
 	}
 	f.ours[o.key()] = true
 	o = k.zoneVerdict(o, z, f, claim)
@@ -64,7 +64,7 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 }
 
 // zoneVerdict judges a zone of sledctl's by what the ledger says of it.
-func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim sled.Claim) Object {
+func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim naming.Claim) Object {
 	r, recorded := k.zones[z.Name]
 	b, based := k.bases[z.Name]
 	work, working := k.busy[o.key()]

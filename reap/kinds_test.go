@@ -12,13 +12,13 @@ import (
 
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ipadm"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -202,7 +202,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.dataset("rpool/elsewhere/" + zone2)
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: Unknown}},
 		"a zone's root of an earlier boot, without its zone": {func(t *testing.T, s *scene) {
-			s.home(zone1, sled.PropertyInstance)
+			s.home(zone1, naming.PropertyInstance)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), func(r *instanceRun) { r.Boot = earlierBoot }))
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: StaleZone, "record web1": StaleRec}},
 		"key files": {func(t *testing.T, s *scene) {
@@ -216,7 +216,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.zone(zone1, zone.Running)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
 			s.zone(zone2, zone.Running)
-			s.Configs[zone2] = zone.Config{Attrs: []zone.Attr{{Name: sled.AttrInstance, Type: "string", Value: "marked"}}}
+			s.Configs[zone2] = zone.Config{Attrs: []zone.Attr{{Name: naming.AttrInstance, Type: "string", Value: "marked"}}}
 			s.record(t, "web3", run("propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000003", "vnic_propolis3"))
 			for _, vm := range []string{"id of web1", "marked", "id of web3", "phd-vm"} {
 				entry(s, "/dev/vmm/"+vm)
@@ -243,14 +243,14 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.Pools = append(s.Pools, zfs.Pool{Name: lostPool, Health: "SUSPENDED"})
 			for i, name := range []string{zone1, zone2} {
 				state := []zone.State{zone.Installed, zone.Running}[i]
-				s.Zones = append(s.Zones, zone.Zone{Name: name, State: state, Path: sled.PoolRoot(lostPool).Mountpoint + "/crypt/zone/" + name, Brand: "sparse"})
+				s.Zones = append(s.Zones, zone.Zone{Name: name, State: state, Path: naming.PoolRoot(lostPool).Mountpoint + "/crypt/zone/" + name, Brand: "sparse"})
 			}
 			s.Configs[zone1] = zone.Config{Nets: []zone.Net{{Physical: "vnic_propolis0"}}}
 			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
 			s.fact(t, "base/x/1", base.Record{Pool: lostPool, Generation: 1, Zone: base1, Dataset: lostPool + "/crypt/zone/" + base1, UUID: "u"})
 		}, map[string]Verdict{"zone " + zone1: Unknown, "zone " + zone2: Adoptable, "vnic vnic_propolis0": InUse, "dataset " + lostPool: Unknown}},
 		"a pool that is not imported": {func(t *testing.T, s *scene) {
-			s.Zones = append(s.Zones, zone.Zone{Name: zone1, State: zone.Incomplete, Path: sled.PoolRoot(lostPool).Mountpoint + "/crypt/zone/" + zone1})
+			s.Zones = append(s.Zones, zone.Zone{Name: zone1, State: zone.Incomplete, Path: naming.PoolRoot(lostPool).Mountpoint + "/crypt/zone/" + zone1})
 			s.fact(t, "base/x/1", base.Record{Pool: lostPool, Generation: 1, Zone: base1, Dataset: lostPool + "/crypt/zone/" + base1, UUID: "u"})
 		}, map[string]Verdict{"zone " + zone1: Unknown}},
 		"intents of runs that died": {func(t *testing.T, s *scene) {
@@ -369,7 +369,7 @@ func TestFactsOfWhatGoesAreForgotten(t *testing.T) {
 	s.hold(t, "vnic_propolis4", now().Add(-time.Minute))
 	s.hold(t, "vnic_propolis5", now().Add(time.Minute))
 	s.fact(t, "base/rpool/9", base.Record{Pool: "rpool", Generation: 9, Zone: base2, Dataset: "rpool/zone/" + base2, UUID: "u"})
-	k, err := know(sled.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), func(string) (operation.Holder, bool) { return operation.Holder{}, false })
+	k, err := know(naming.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), func(string) (operation.Holder, bool) { return operation.Holder{}, false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestASledWithUnreadableRecordsIsNotJudged(t *testing.T) {
 	for _, key := range []string{"instance/1", "base/rpool/1", "hold/vnic/x0", "network"} {
 		s := empty()
 		s.fact(t, key, []int{1})
-		_, err := know(sled.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), nil)
+		_, err := know(naming.DefaultPrefixes(), operationtest.Book(t, s.facts...), thisBoot, now(), nil)
 		if err == nil || errors.Is(err, host.ErrNotFound) {
 			t.Errorf("%s: %v", key, err)
 		}

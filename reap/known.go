@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/base"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // known is what the ledger says, arranged for questions.
 type known struct {
-	names     sled.Prefixes
+	names     naming.Prefixes
 	boot      string
 	now       time.Time
 	instances map[string]instance.Record // by id
@@ -75,7 +75,7 @@ func (b busy) String() string {
 }
 
 // know arranges the ledger. alive tells whether a subject's lock is held.
-func know(names sled.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
+func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
 	k := known{
 		names: names, boot: boot, now: now,
 		instances: map[string]instance.Record{}, zones: map[string]life{}, vnics: map[string]owner{},

@@ -3,7 +3,7 @@ package reap
 import (
 	"strings"
 
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // What lies on a pool that is away, or does not answer, cannot be seen: it is
@@ -42,7 +42,7 @@ func (f Findings) away(zonepath, dataset string) string {
 		dataset = f.at[zonepath]
 	}
 	if dataset == "" {
-		dataset = sled.PoolAt(zonepath)
+		dataset = naming.PoolAt(zonepath)
 	}
 	return f.lost(dataset)
 }

@@ -9,11 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -108,7 +108,7 @@ func world() *rapid.Generator[*scene] {
 				s.zone(name, rapid.SampledFrom(states).Draw(t, "state"))
 				s.Zones[len(s.Zones)-1].Brand = rapid.SampledFrom([]string{"sparse", "omicron1"}).Draw(t, "brand")
 			} else if rapid.Bool().Draw(t, "dataset "+name) {
-				s.home(name, sled.PropertyInstance)
+				s.home(name, naming.PropertyInstance)
 			}
 			if name == "mail" || name == "db" {
 				for j := range s.Datasets { // theirs carry no mark

@@ -7,18 +7,18 @@ import (
 	"github.com/sledctl/sledctl/base"
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // Settings is what reap takes from the configuration.
 type Settings struct {
-	Names sled.Prefixes
+	Names naming.Prefixes
 	// Links are those over which VNICs lie by the configuration.
 	Links []string
 	// Keys is the directory in which storage has files with keys while it needs
@@ -131,7 +131,7 @@ func needed() []inventory.Part {
 func (s Settings) Wants() inventory.Want {
 	want := inventory.Want{
 		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
-		Roots: inventory.ZonePools, User: []string{sled.PropertyInstance, sled.PropertySpec, sled.PropertyBase}, Directories: []string{handles, zone.Dir},
+		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase}, Directories: []string{handles, zone.Dir},
 	}
 	if s.Keys != "" {
 		want.Directories = append(want.Directories, s.Keys)

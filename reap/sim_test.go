@@ -6,12 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 )
 
 const (
@@ -52,7 +52,7 @@ func (b *bench) zone(name, over string) {
 	b.Helper()
 	link := "vnic_propolis" + name[len(name)-1:]
 	b.run("dladm", "create-vnic", "-t", "-l", over, link)
-	b.run("zfs", "create", "-o", sled.PropertyInstance+"=x", "rpool/zone/"+name)
+	b.run("zfs", "create", "-o", naming.PropertyInstance+"=x", "rpool/zone/"+name)
 	if err := b.env.Host.Files().Chmod("/zone/"+name, 0o700); err != nil {
 		b.Fatal(err)
 	}
@@ -70,14 +70,14 @@ func (b *bench) state() string {
 }
 
 func (b *bench) reap(dryRun bool) (reap.Findings, operation.Report, error) {
-	return reap.Settings{Names: sled.DefaultPrefixes(), Links: []string{"net0"}}.Reap(b.Context(), b.env, dryRun)
+	return reap.Settings{Names: naming.DefaultPrefixes(), Links: []string{"net0"}}.Reap(b.Context(), b.env, dryRun)
 }
 
 // litter leaves one thing of each kind behind.
 func (b *bench) litter() {
 	b.zone(orphan, "net0")
 	b.run("dladm", "create-vnic", "-t", "-l", "net0", "vnic_propolis7")
-	b.run("zfs", "create", "-o", sled.PropertyInstance+"=x", "rpool/zone/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000003")
+	b.run("zfs", "create", "-o", naming.PropertyInstance+"=x", "rpool/zone/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000003")
 	b.run("zfs", "create", "rpool/zone/propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000003/below")
 }
 
@@ -142,7 +142,7 @@ func TestAReapIsFinishedWhereverTheOneBeforeWasKilled(t *testing.T) {
 		clean = b.state()
 		b.litter()
 		dying := host.Crash(b.env.Host, point, mode)
-		_, _, err := reap.Settings{Names: sled.DefaultPrefixes(), Links: []string{"net0"}}.Reap(t.Context(), operationtest.On(b.env, dying), false)
+		_, _, err := reap.Settings{Names: naming.DefaultPrefixes(), Links: []string{"net0"}}.Reap(t.Context(), operationtest.On(b.env, dying), false)
 		dying.Wait()
 		if err != nil && !dying.Crashed() {
 			t.Fatal(err)

@@ -3,10 +3,10 @@ package reap
 import (
 	"testing"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // The zones were listed before an instance was made and the datasets while it
@@ -14,7 +14,7 @@ import (
 func TestWhatWasWorkedOnWhileTheSledWasLookedAtStays(t *testing.T) {
 	const dataset = "rpool/zone/" + zone1
 	sawHalf := empty()
-	sawHalf.home(zone1, sled.PropertyInstance)
+	sawHalf.home(zone1, naming.PropertyInstance)
 	recorded, begun := empty(), empty()
 	recorded.record(t, "web1", run(zone1, "vnic_propolis0"))
 	begun.intent(t, "instance/x", true, operation.Intent{Makes: []operation.Object{{Kind: "dataset", Name: dataset}}})
@@ -29,7 +29,7 @@ func TestWhatWasWorkedOnWhileTheSledWasLookedAtStays(t *testing.T) {
 		"begun before, and ended meanwhile": {begun, empty(), InProgress},
 	} {
 		before, after := operationtest.Book(t, c.before.facts...), operationtest.Book(t, c.now.facts...)
-		k, err := Settings{Names: sled.DefaultPrefixes()}.know(after, seen{boot: thisBoot, before: before}, now(), func(string) (operation.Holder, bool) {
+		k, err := Settings{Names: naming.DefaultPrefixes()}.know(after, seen{boot: thisBoot, before: before}, now(), func(string) (operation.Holder, bool) {
 			return operation.Holder{}, false
 		})
 		if err != nil {

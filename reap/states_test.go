@@ -15,18 +15,18 @@ import (
 
 	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/reap"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // settings are reap's, with a directory for bundles.
 func settings() reap.Settings {
 	return reap.Settings{
-		Names: sled.DefaultPrefixes(), Links: []string{"net0"}, Keys: "/var/run/sledctl/key",
+		Names: naming.DefaultPrefixes(), Links: []string{"net0"}, Keys: "/var/run/sledctl/key",
 		Bundles: bundle.Settings{Dir: "/crash", Max: bundle.DefaultMax, Lock: bundle.LockName("/var/run/sledctl")},
 	}
 }
@@ -362,7 +362,7 @@ func TestALostRootIsKeptABundleOf(t *testing.T) {
 				b := newBench(t)
 				b.mkdir("/crash")
 				clean := b.state()
-				b.run("zfs", "create", "-o", sled.PropertyInstance+"=x", "rpool/zone/"+name)
+				b.run("zfs", "create", "-o", naming.PropertyInstance+"=x", "rpool/zone/"+name)
 				lay(b)
 				if _, report, err := settings().Reap(t.Context(), b.env, false); err != nil {
 					t.Fatalf("%v, left: %v", err, report.Outcome.Left)

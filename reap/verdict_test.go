@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -49,11 +49,11 @@ func TestVerdicts(t *testing.T) {
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), earlier))
 		}, map[string]Verdict{"zone " + zone1: InUse}, 2},
 		"an instance whose zone is gone": {func(t *testing.T, s *scene) {
-			s.home(zone1, sled.PropertyInstance)
+			s.home(zone1, naming.PropertyInstance)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: Orphan, "record web1": StaleRec}, 2},
 		"an instance whose zone is not made yet": {func(t *testing.T, s *scene) {
-			s.home(zone1, sled.PropertyInstance)
+			s.home(zone1, naming.PropertyInstance)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), unfinished))
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 2},
 		"a stopped instance": {func(t *testing.T, s *scene) { s.record(t, "web1") }, map[string]Verdict{}, 2},
@@ -69,11 +69,11 @@ func TestVerdicts(t *testing.T) {
 			map[string]Verdict{"zone " + zone1: Orphan}, 2},
 		"a zone by its mark alone": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "renamed", State: zone.Installed, Path: "/elsewhere"})
-			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: sled.AttrInstance, Type: "string", Value: unknownID}}}
+			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: naming.AttrInstance, Type: "string", Value: unknownID}}}
 		}, map[string]Verdict{"zone renamed": Adoptable}, 2},
 		"the same, of an instance that is recorded otherwise": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "renamed", State: zone.Installed, Path: "/elsewhere"})
-			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: sled.AttrInstance, Type: "string", Value: unknownID}}}
+			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: naming.AttrInstance, Type: "string", Value: unknownID}}}
 			s.fact(t, "instance/"+unknownID, instance.Record{ID: unknownID, Name: "web1", Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}})
 		}, map[string]Verdict{"zone renamed": Orphan}, 2},
 		"what a zone of an unknown instance left, which says what that was": {func(_ *testing.T, s *scene) { s.noted(zone1) },
@@ -95,7 +95,7 @@ func TestVerdicts(t *testing.T) {
 			s.intent(t, "instance/1", true, makesZone)
 		}, map[string]Verdict{"zone " + zone1: InProgress, "dataset rpool/zone/" + zone1: InProgress, "vnic vnic_propolis0": InProgress}, 2},
 		"a dataset that is being made": {func(t *testing.T, s *scene) {
-			s.home(zone1, sled.PropertyInstance)
+			s.home(zone1, naming.PropertyInstance)
 			s.intent(t, "instance/1", true, makesZone)
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InProgress}, 2},
 		"what is being removed": {func(t *testing.T, s *scene) {
@@ -182,11 +182,11 @@ func TestVerdicts(t *testing.T) {
 			s.intent(t, "instance/1", true, makesZone)
 		}, map[string]Verdict{"zone " + base1: InUse, "snapshot rpool/zone/" + base1 + "@" + zone1 + "_snap": InProgress}, 2},
 		"a marked dataset in which another zone lies": {func(t *testing.T, s *scene) {
-			s.home(zone1, sled.PropertyInstance)
+			s.home(zone1, naming.PropertyInstance)
 			s.Zones = append(s.Zones, zone.Zone{Name: "mail", State: zone.Installed, Path: "/zone/" + zone1 + "/mail"})
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 3},
 		"a marked dataset from which something was cloned": {func(t *testing.T, s *scene) {
-			s.home(zone1, sled.PropertyInstance)
+			s.home(zone1, naming.PropertyInstance)
 			s.clone("rpool/copy", "rpool/zone/"+zone1+"@s")
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: InUse}, 2},
 		"an orphan zone from which something was cloned": {func(t *testing.T, s *scene) {
@@ -198,7 +198,7 @@ func TestVerdicts(t *testing.T) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "mail", State: zone.Installed, Path: "/zone/" + zone1 + "/mail"})
 		}, map[string]Verdict{"zone " + zone1: InUse}, 3},
 		"a mark that is inherited": {func(t *testing.T, s *scene) {
-			s.dataset("rpool/x").User = map[string]zfs.Value{sled.PropertyInstance: {Value: "x", Source: "inherited from rpool"}}
+			s.dataset("rpool/x").User = map[string]zfs.Value{naming.PropertyInstance: {Value: "x", Source: "inherited from rpool"}}
 		}, map[string]Verdict{}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestASledThatCannotBeSeenIsNotJudged(t *testing.T) {
 		s := empty()
 		s.zone(zone1, zone.Installed)
 		hide(&s.Listings)
-		f, err := judge(known{names: sled.DefaultPrefixes()}, inventory.Of(s.Listings), Choice{})
+		f, err := judge(known{names: naming.DefaultPrefixes()}, inventory.Of(s.Listings), Choice{})
 		if _, ok := errors.AsType[*inventory.UnknownError](err); !ok || len(f.Objects) > 0 {
 			t.Errorf("without %s: %v, %v", name, f.Objects, err)
 		}

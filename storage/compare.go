@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/disk"
+	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -35,8 +35,8 @@ func (s Settings) compare(seen Seen, known map[disk.Identity]Record, at operatio
 	zones := false
 	pool := func(name, after string) {
 		seenPools[name] = true
-		kind, _ := sled.ParsePool(name)
-		zones = zones || kind == sled.ExternalPool
+		kind, _ := naming.ParsePool(name)
+		zones = zones || kind == naming.ExternalPool
 		c.datasets(name, after)
 	}
 	for _, f := range seen.Disks {
@@ -53,11 +53,11 @@ func (s Settings) compare(seen Seen, known map[disk.Identity]Record, at operatio
 	}
 	pools, _ := seen.Inv.Pools()
 	for _, p := range pools {
-		if kind, _ := sled.ParsePool(p.Name); !seenPools[p.Name] && slices.Contains(kinds, kindOn(kind)) && !c.disked(p.Name) {
+		if kind, _ := naming.ParsePool(p.Name); !seenPools[p.Name] && slices.Contains(kinds, kindOn(kind)) && !c.disked(p.Name) {
 			if c.pool(p) {
 				pool(p.Name, "")
 			}
-			zones = zones || kind == sled.ExternalPool
+			zones = zones || kind == naming.ExternalPool
 		}
 	}
 	if !zones && slices.Contains(kinds, disk.U2) && !c.any(disk.U2) {
@@ -67,8 +67,8 @@ func (s Settings) compare(seen Seen, known map[disk.Identity]Record, at operatio
 }
 
 // kindOn is the kind of disk that has pools of a kind.
-func kindOn(kind sled.PoolKind) disk.Kind {
-	return map[sled.PoolKind]disk.Kind{sled.InternalPool: disk.M2, sled.ExternalPool: disk.U2}[kind]
+func kindOn(kind naming.PoolKind) disk.Kind {
+	return map[naming.PoolKind]disk.Kind{naming.InternalPool: disk.M2, naming.ExternalPool: disk.U2}[kind]
 }
 
 // disked says whether a pool is on a disk that is known as such.
@@ -140,7 +140,7 @@ func (c *comparison) wanted(f Found) string {
 // ledger has for it, or that a run which died was making on it, or, for a disk that the ledger does not know, one of its
 // kind that no other disk here has.
 func (c *comparison) belongs(f Found, pool string) error {
-	kind, _ := sled.ParsePool(pool)
+	kind, _ := naming.ParsePool(pool)
 	r, known := c.known[f.Identity]
 	conflict := &ConflictError{Object: "disk " + f.Name, Property: "pool", Is: pool, Wanted: c.wanted(f)}
 	switch {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/disk"
+	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/key"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/key"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -227,17 +227,17 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 		},
 		"configured, with another uuid on it": {
 			func(s *scene) {
-				s.Own = []Own{{On: sled.ExternalPool, Name: "mine", Properties: props(propertyUUID, "1")}}
+				s.Own = []Own{{On: naming.ExternalPool, Name: "mine", Properties: props(propertyUUID, "1")}}
 				s.datasets = append(s.datasets, zfs.Dataset{Name: pool1 + "/mine", Type: "filesystem", Mounted: true,
-					Mountpoint: sled.PoolRoot(pool1).Join("mine").Mountpoint, User: map[string]zfs.Value{propertyUUID: {Value: "2", Source: zfs.Local}}})
+					Mountpoint: naming.PoolRoot(pool1).Join("mine").Mountpoint, User: map[string]zfs.Value{propertyUUID: {Value: "2", Source: zfs.Local}}})
 			},
 			[]string{"dataset POOL1/mine: oxide:uuid is 2, wanted 1; refused: dataset POOL1/mine: oxide:uuid is 2, wanted 1"},
 		},
 		"configured, and not to be mounted": {
 			func(s *scene) {
-				s.Own = []Own{{On: sled.ExternalPool, Name: "crypt/x", Properties: props("canmount", "noauto", "reservation", "7")}}
+				s.Own = []Own{{On: naming.ExternalPool, Name: "crypt/x", Properties: props("canmount", "noauto", "reservation", "7")}}
 				s.datasets = append(s.datasets, zfs.Dataset{Name: crypt + "/x", Type: "filesystem", Canmount: "on", Reservation: 0,
-					Mountpoint: sled.PoolRoot(pool1).Join("crypt/x").Mountpoint, Encryption: zfs.Cipher, EncryptionRoot: crypt})
+					Mountpoint: naming.PoolRoot(pool1).Join("crypt/x").Mountpoint, Encryption: zfs.Cipher, EncryptionRoot: crypt})
 			},
 			[]string{
 				"dataset POOL1/crypt/x: canmount is on, wanted noauto; zfs.set POOL1/crypt/x canmount",

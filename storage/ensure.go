@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -139,8 +139,8 @@ func bringsZones(a plan.Action) bool {
 	case zfs.ImportPool:
 		name = step.Name
 	}
-	kind, _ := sled.ParsePool(name)
-	return kind == sled.ExternalPool
+	kind, _ := naming.ParsePool(name)
+	return kind == naming.ExternalPool
 }
 
 // attest marks the pools that have come. Without it they are as good: the next

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -75,19 +75,19 @@ const encrypted = "crypt"
 // not the sled's.
 func Of(pool string, own []Own) []Expected {
 	var kinds []kind
-	which, _ := sled.ParsePool(pool)
+	which, _ := naming.ParsePool(pool)
 	switch which {
-	case sled.ExternalPool:
+	case naming.ExternalPool:
 		kinds = external()
-	case sled.InternalPool:
+	case naming.InternalPool:
 		kinds = internal()
 	}
-	root := sled.PoolRoot(pool)
+	root := naming.PoolRoot(pool)
 	var list []Expected
 	for _, k := range kinds {
 		list = append(list, Expected{
 			Pool: pool, Dataset: root.Join(k.name).Dataset, Mountpoint: root.Join(k.name).Mountpoint, Properties: k.properties, Why: k.why,
-			Root: which == sled.ExternalPool && k.name == encrypted,
+			Root: which == naming.ExternalPool && k.name == encrypted,
 		})
 	}
 	for _, o := range own {
@@ -108,13 +108,13 @@ func Of(pool string, own []Own) []Expected {
 // Fallback is what a sled without such disks has instead: one dataset for zone
 // roots on its root pool.
 func Fallback() Expected {
-	parent, _ := sled.ZoneParent("rpool")
+	parent, _ := naming.ZoneParent("rpool")
 	return Expected{Pool: "rpool", Dataset: parent.Dataset, Mountpoint: parent.Mountpoint, Why: "zone roots"}
 }
 
 // inside says whether a dataset lies in the part of its pool that is encrypted.
 func (e Expected) inside() bool {
 	root := path.Join(e.Pool, encrypted)
-	which, _ := sled.ParsePool(e.Pool)
-	return which == sled.ExternalPool && (e.Dataset == root || strings.HasPrefix(e.Dataset, root+"/"))
+	which, _ := naming.ParsePool(e.Pool)
+	return which == naming.ExternalPool && (e.Dataset == root || strings.HasPrefix(e.Dataset, root+"/"))
 }

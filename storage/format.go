@@ -6,12 +6,12 @@ import (
 	"path"
 	"strings"
 
-	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // UnknownError is a word that no disk answers to.
@@ -129,7 +129,7 @@ func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dr
 			for _, r := range known {
 				if Is(disk.Disk{Name: r.Name, Kind: r.Kind, Slot: r.Slot, Identity: r.Identity()}, word) {
 					found = r
-					return operation.Decision{After: []ledger.Fact{{Key: path.Join(sled.KeyDisk, text(r.Identity()))}}}, nil
+					return operation.Decision{After: []ledger.Fact{{Key: path.Join(naming.KeyDisk, text(r.Identity()))}}}, nil
 				}
 				unknown.Disks = append(unknown.Disks, r.Name)
 			}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/key"
+	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/key"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/plan"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -152,7 +152,7 @@ func externalPools(seen Seen) []string {
 	var names []string
 	pools, _ := seen.Inv.Pools()
 	for _, p := range pools {
-		if kind, _ := sled.ParsePool(p.Name); kind == sled.ExternalPool && p.Answers() {
+		if kind, _ := naming.ParsePool(p.Name); kind == naming.ExternalPool && p.Answers() {
 			names = append(names, p.Name)
 		}
 	}

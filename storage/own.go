@@ -10,15 +10,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/zfs"
 )
 
 // Own is a dataset that an operator wants on every pool of a kind.
 type Own struct {
-	On         sled.PoolKind // on which pools
-	Name       string        // below the pool: images, crypt/images
-	Mountpoint string        // empty: where its name says
+	On         naming.PoolKind // on which pools
+	Name       string          // below the pool: images, crypt/images
+	Mountpoint string          // empty: where its name says
 	Properties []zfs.Property
 }
 
@@ -43,7 +43,7 @@ func ParseOwn(text string, size func(string) (uint64, error)) (Own, error) {
 		return bad("empty", "u2:NAME or m2:NAME")
 	}
 	on, name, _ := strings.Cut(words[0], ":")
-	o := Own{Name: name, On: map[string]sled.PoolKind{"u2": sled.ExternalPool, "m2": sled.InternalPool}[on]}
+	o := Own{Name: name, On: map[string]naming.PoolKind{"u2": naming.ExternalPool, "m2": naming.InternalPool}[on]}
 	if o.On == "" {
 		return bad(fmt.Sprintf("no kind of disk %q", on), "u2:NAME or m2:NAME")
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/sled"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 func TestOperatorsNameDatasetsOfTheirOwn(t *testing.T) {
@@ -21,11 +21,11 @@ func TestOperatorsNameDatasetsOfTheirOwn(t *testing.T) {
 		return strconv.ParseUint(s, 10, 64)
 	}
 	for text, want := range map[string]Own{
-		"u2:images":          {On: sled.ExternalPool, Name: "images"},
-		"m2:a/b quota=2G":    {On: sled.InternalPool, Name: "a/b", Properties: props("quota", "2147483648")},
-		"u2:x mountpoint=/x": {On: sled.ExternalPool, Name: "x", Mountpoint: "/x"},
+		"u2:images":          {On: naming.ExternalPool, Name: "images"},
+		"m2:a/b quota=2G":    {On: naming.InternalPool, Name: "a/b", Properties: props("quota", "2147483648")},
+		"u2:x mountpoint=/x": {On: naming.ExternalPool, Name: "x", Mountpoint: "/x"},
 		"u2:x reservation=7 compression=lz4 canmount=noauto uuid=" + id: {
-			On: sled.ExternalPool, Name: "x", Properties: props("reservation", "7", "compression", "lz4", "canmount", "noauto", "oxide:uuid", id),
+			On: naming.ExternalPool, Name: "x", Properties: props("reservation", "7", "compression", "lz4", "canmount", "noauto", "oxide:uuid", id),
 		},
 	} {
 		got, err := ParseOwn(text, bytes)

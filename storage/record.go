@@ -7,9 +7,9 @@ import (
 	"path"
 	"time"
 
-	"github.com/sledctl/sledctl/disk"
+	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // Record is what the ledger keeps of a disk, under disk/<identity>: which pool
@@ -39,13 +39,13 @@ func (r Record) Identity() disk.Identity {
 
 func (r Record) fact() (ledger.Fact, error) {
 	value, err := json.Marshal(r)
-	return ledger.Fact{Key: path.Join(sled.KeyDisk, text(r.Identity())), Value: value}, err
+	return ledger.Fact{Key: path.Join(naming.KeyDisk, text(r.Identity())), Value: value}, err
 }
 
 // Records are the disks that the ledger knows, by identity.
 func Records(view ledger.View) (map[disk.Identity]Record, error) {
 	known := map[disk.Identity]Record{}
-	for k, value := range view.All(sled.KeyDisk) {
+	for k, value := range view.All(naming.KeyDisk) {
 		if bytes.HasPrefix(value, []byte(`"`)) {
 			continue // until 2026-11 an instance reserved its disks here, by its id
 		}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sledctl/sledctl/disk"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/disk"
+	"github.com/sledctl/sledctl/illumos/key"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/key"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -232,9 +232,9 @@ func roots(pools []zfs.Pool) []string {
 	var names []string
 	external := false
 	for _, p := range pools {
-		if kind, _ := sled.ParsePool(p.Name); kind != sled.OtherPool {
+		if kind, _ := naming.ParsePool(p.Name); kind != naming.OtherPool {
 			names = append(names, p.Name)
-			external = external || kind == sled.ExternalPool
+			external = external || kind == naming.ExternalPool
 		}
 	}
 	if !external && slices.ContainsFunc(pools, func(p zfs.Pool) bool { return p.Name == Fallback().Pool }) {
@@ -268,7 +268,7 @@ func ZonePools(ctx context.Context, h host.Host) ([]string, error) {
 	}
 	pools, _ := inv.Pools()
 	return slices.DeleteFunc(inventory.ZonePools(pools), func(pool string) bool {
-		parent, _ := sled.ZoneParent(pool)
+		parent, _ := naming.ZoneParent(pool)
 		is, there := inv.Dataset(parent.Dataset)
 		return !there || !is.Mounted
 	}), nil

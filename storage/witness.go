@@ -9,8 +9,8 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -33,7 +33,7 @@ type MarkError struct {
 
 // Error names the pool.
 func (e *MarkError) Error() string {
-	return fmt.Sprintf("pool %s: property %s: %v", e.Pool, sled.PropertyLedger, e.Err)
+	return fmt.Sprintf("pool %s: property %s: %v", e.Pool, naming.PropertyLedger, e.Err)
 }
 
 func (*MarkError) Kind() fault.Kind { return fault.Ledger }
@@ -43,23 +43,23 @@ func (e *MarkError) Unwrap() error { return e.Err }
 
 // Hint says what would be right.
 func (e *MarkError) Hint() string {
-	return fmt.Sprintf("sledctl did not write this; if it is of no use: zfs inherit %s %s", sled.PropertyLedger, e.Pool)
+	return fmt.Sprintf("sledctl did not write this; if it is of no use: zfs inherit %s %s", naming.PropertyLedger, e.Pool)
 }
 
 // Read returns what each pool says. A sled without U.2 pools has no witness. The
 // errors are *MarkError and those of zfs: what could not be seen is not absent.
 func (w Witness) Read(ctx context.Context) ([]ledger.Testimony, error) {
-	roots, err := zfs.Roots(ctx, w.Host, sled.PropertyLedger)
+	roots, err := zfs.Roots(ctx, w.Host, naming.PropertyLedger)
 	if err != nil {
 		return nil, err
 	}
 	var seen []ledger.Testimony
 	for _, r := range roots {
-		if kind, _ := sled.ParsePool(r.Name); kind != sled.ExternalPool {
+		if kind, _ := naming.ParsePool(r.Name); kind != naming.ExternalPool {
 			continue
 		}
 		p := ledger.Testimony{Pool: r.Name}
-		if value, ok := r.User[sled.PropertyLedger]; ok {
+		if value, ok := r.User[naming.PropertyLedger]; ok {
 			if p.Mark, err = ledger.ParseMark(value.Value); err != nil {
 				return nil, &MarkError{r.Name, err}
 			}
@@ -127,7 +127,7 @@ const witnessTime = time.Minute
 func (w Witness) set(ctx context.Context, p ledger.Testimony, m ledger.Mark) error {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
-	set := zfs.Set{Dataset: p.Pool, Name: sled.PropertyLedger, Value: m.String()}
+	set := zfs.Set{Dataset: p.Pool, Name: naming.PropertyLedger, Value: m.String()}
 	if p.Marked {
 		set.Old, set.OldSource = p.Mark.String(), zfs.Local
 	}

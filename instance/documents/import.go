@@ -13,9 +13,9 @@ import (
 	"github.com/sledctl/sledctl/instance"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // What becomes of a fact that was exported.
@@ -97,16 +97,16 @@ func (i *importing) tell(key, action, name string) {
 }
 
 func (i *importing) take(key string) error {
-	owner, known := sled.OwnerOfKey(key)
+	owner, known := naming.OwnerOfKey(key)
 	switch {
 	case !known:
 		return &ImportError{Key: key, Reason: "no fact has this name"}
-	case strings.HasPrefix(key, sled.KeyInstance):
+	case strings.HasPrefix(key, naming.KeyInstance):
 		return i.record(key)
-	case key == sled.KeyEpoch:
+	case key == naming.KeyEpoch:
 		return i.starts(key)
-	case strings.HasPrefix(key, sled.KeySent), strings.HasPrefix(key, sled.KeyTombstone),
-		strings.HasPrefix(key, sled.KeyDeparted), strings.HasPrefix(key, sled.KeyArrived):
+	case strings.HasPrefix(key, naming.KeySent), strings.HasPrefix(key, naming.KeyTombstone),
+		strings.HasPrefix(key, naming.KeyDeparted), strings.HasPrefix(key, naming.KeyArrived):
 		i.beside(key)
 	case owner != "instance":
 		i.tell(key, ImportLeft, "")
@@ -123,7 +123,7 @@ func (i *importing) record(key string) error {
 	if err == nil && instance.ValidateName(r.Name) != nil {
 		err = instance.ValidateName(r.Name)
 	}
-	if err == nil && sled.KeyInstance+r.ID != key {
+	if err == nil && naming.KeyInstance+r.ID != key {
 		err = fmt.Errorf("it is of instance %q", r.ID)
 	}
 	if err != nil {

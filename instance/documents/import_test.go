@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation/operationtest"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // exportOf is what a state file with these records would export.
@@ -40,10 +40,10 @@ func plain(n int, name string) instance.Record {
 func TestWhatWasExportedIsTakenBack(t *testing.T) {
 	one, two := plain(1, "web1"), plain(2, "web2")
 	exported, facts := exportOf(t, one, two)
-	exported[sled.KeyTombstone+"x"] = []byte(`{"a":1}`)
-	exported[sled.KeyEpoch] = []byte("7")
-	exported[sled.KeyDisk+"x"] = []byte(`{}`)
-	exported[sled.KeyIntent+"x"] = []byte(`{}`)
+	exported[naming.KeyTombstone+"x"] = []byte(`{"a":1}`)
+	exported[naming.KeyEpoch] = []byte("7")
+	exported[naming.KeyDisk+"x"] = []byte(`{}`)
+	exported[naming.KeyIntent+"x"] = []byte(`{}`)
 	got, err := TakeBack(operationtest.Book(t), exported, false)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestWhatWasExportedIsTakenBack(t *testing.T) {
 			t.Errorf("%s: %s", f.Key, value)
 		}
 	}
-	for key, want := range map[string]bool{sled.KeyTombstone + "x": true, sled.KeyEpoch: true, sled.KeyDisk + "x": false, sled.KeyIntent + "x": false} {
+	for key, want := range map[string]bool{naming.KeyTombstone + "x": true, naming.KeyEpoch: true, naming.KeyDisk + "x": false, naming.KeyIntent + "x": false} {
 		if _, there := view.Get(key); there != want {
 			t.Errorf("%s is there: %v", key, there)
 		}
@@ -82,7 +82,7 @@ func TestWhatIsKnownOtherwiseIsNotTaken(t *testing.T) {
 	}
 	gone := false
 	for _, f := range got.Facts {
-		gone = gone || f.Key == sled.KeyName+"renamed" && f.Value == nil
+		gone = gone || f.Key == naming.KeyName+"renamed" && f.Value == nil
 	}
 	if !gone {
 		t.Errorf("what only it reserved stays: %v", got.Facts)
@@ -98,13 +98,13 @@ func TestWhatIsNoExportIsRefused(t *testing.T) {
 	one, other := plain(1, "web1"), plain(2, "web1")
 	for name, change := range map[string]func(map[string]json.RawMessage){
 		"a key of nobody's": func(x map[string]json.RawMessage) { x["members"] = []byte(`1`) },
-		"no record":         func(x map[string]json.RawMessage) { x[sled.KeyInstance+one.ID] = []byte(`3`) },
-		"another's record":  func(x map[string]json.RawMessage) { x[sled.KeyInstance+other.ID] = x[sled.KeyInstance+one.ID] },
+		"no record":         func(x map[string]json.RawMessage) { x[naming.KeyInstance+one.ID] = []byte(`3`) },
+		"another's record":  func(x map[string]json.RawMessage) { x[naming.KeyInstance+other.ID] = x[naming.KeyInstance+one.ID] },
 		"one name twice": func(x map[string]json.RawMessage) {
 			y, _ := exportOf(t, other)
-			x[sled.KeyInstance+other.ID] = y[sled.KeyInstance+other.ID]
+			x[naming.KeyInstance+other.ID] = y[naming.KeyInstance+other.ID]
 		},
-		"a count that is no": func(x map[string]json.RawMessage) { x[sled.KeyEpoch] = []byte(`"a"`) },
+		"a count that is no": func(x map[string]json.RawMessage) { x[naming.KeyEpoch] = []byte(`"a"`) },
 	} {
 		exported, _ := exportOf(t, one)
 		change(exported)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // know makes the ledger know n instances that are stopped.
@@ -75,7 +75,7 @@ func stopped(i int) instance.Record {
 	name := fmt.Sprintf("vm%05d", i)
 	address := netip.AddrFrom4([4]byte{127, 77, byte(100 + i>>8), byte(i)})
 	return instance.Record{
-		ID: sled.InstanceID(uuid.Nil, name).String(), Name: name, Wanted: instance.WantedStopped,
+		ID: naming.InstanceID(uuid.Nil, name).String(), Name: name, Wanted: instance.WantedStopped,
 		Control: fmt.Sprintf("02:08:20:01:%02x:%02x", byte(i>>8), byte(i)), Generation: 3, Updated: time.Now().UTC(),
 		Spec: instance.Spec{
 			CPUs: 2, Memory: 2 << 30, Pool: "rpool",

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled"
 )
 
 // reap measures reap --dry-run over 10,000 objects: of half of them the ledger
@@ -72,7 +72,7 @@ func (s machine) litter(ctx context.Context, objects int) error {
 
 func zonePool(tx *world.Tx) string {
 	for _, p := range tx.State.Pools {
-		if kind, _ := sled.ParsePool(p.Name); kind == sled.ExternalPool {
+		if kind, _ := naming.ParsePool(p.Name); kind == naming.ExternalPool {
 			return p.Name
 		}
 	}
@@ -82,10 +82,10 @@ func zonePool(tx *world.Tx) string {
 // lay makes the i-th zone with its VNICs, as an instance's run would have left
 // them, and a dataset whose zone is gone.
 func lay(tx *world.Tx, pool string, i int, r *instance.Record) error {
-	names := sled.DefaultPrefixes()
+	names := naming.DefaultPrefixes()
 	id := uuid.MustParse(tx.UUID())
-	at, _ := sled.Zone(pool, names.ZoneName(id))
-	lost, _ := sled.Zone(pool, names.ZoneName(uuid.MustParse(tx.UUID())))
+	at, _ := naming.Zone(pool, names.ZoneName(id))
+	lost, _ := naming.Zone(pool, names.ZoneName(uuid.MustParse(tx.UUID())))
 	run := instance.Run{PropolisID: id.String(), Zone: names.ZoneName(id), Zonepath: at.Mountpoint, Dataset: at.Dataset, Brand: "sparse", Ensured: true}
 	for n := range 3 {
 		v := instance.VNIC{Name: names.GuestVNIC(2*i + n), Over: "net0", MAC: fmt.Sprintf("02:08:20:1%d:%02x:%02x", n, byte(i>>8), byte(i))}
@@ -101,13 +101,13 @@ func lay(tx *world.Tx, pool string, i int, r *instance.Record) error {
 	z := &world.Zone{Name: run.Zone, State: "installed", UUID: tx.UUID(), Config: world.Config{
 		Brand: "sparse", Zonepath: run.Zonepath, IPType: "exclusive",
 		Resources: []world.Resource{{Type: "attr", Properties: []world.Property{
-			{Name: "name", Values: []string{sled.AttrInstance}}, {Name: "type", Values: []string{"string"}}, {Name: "value", Values: []string{r.ID}},
+			{Name: "name", Values: []string{naming.AttrInstance}}, {Name: "type", Values: []string{"string"}}, {Name: "value", Values: []string{r.ID}},
 		}}},
 	}}
 	tx.State.Zones = append(tx.State.Zones, z)
 	tx.State.Datasets[lost.Dataset] = &world.Dataset{
 		Name: lost.Dataset, Type: "filesystem", GUID: tx.Draw("guid"), Created: tx.Count("txg"),
-		Local: map[string]string{sled.PropertyInstance: r.ID, "mountpoint": lost.Mountpoint},
+		Local: map[string]string{naming.PropertyInstance: r.ID, "mountpoint": lost.Mountpoint},
 	}
 	return host.WriteFile(tx.Files, "/etc/zones/"+z.Name+".xml", world.ZoneXML(z.Name, z.Config), 0o644)
 }

@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sledctl/sledctl/ipadm"
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/smf"
 )
 
 // waits measures how long after something was ready a wait for it ended, at

@@ -50,7 +50,7 @@ func floors() map[string]room {
 		"test/fuzz":     {floor: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
 		"docs/generate": {floor: 9, machine: []use{useFiles}},
 		"commands":      {floor: 7, machine: []use{useFiles, useExec, useSignals}},
-		"config":        {by: []string{"commands"}, imports: []string{"host", "host/fault", "sled"}, machine: []use{useFiles}},
+		"config":        {by: []string{"commands"}, imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 		"terminal":      {by: []string{"commands"}, imports: []string{"host", "host/fault"}, machine: []use{useFiles}},
 
 		"agent":        {floor: 6, machine: []use{useFiles}},
@@ -68,7 +68,7 @@ func floors() map[string]room {
 
 		"plan": {floor: 1}, "inventory": {floor: 1}, "ledger": {floor: 1}, "bundle": {floor: 1},
 
-		"zone": {}, "vnic": {}, "zfs": {}, "smf": {}, "ipadm": {}, "reservoir": {}, "disk": {}, "nexus": {}, "napi": {}, "sled": {}, "key": {},
+		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/reservoir": {}, "illumos/disk": {}, "nexus": {}, "napi": {}, "illumos/naming": {}, "illumos/key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
 		"dropshot":              {floor: -1},                                                                            // what the servers of Propolis and of the control plane are made with

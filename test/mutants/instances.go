@@ -5,7 +5,7 @@ func ofInstances() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a disk is reserved under the key of a physical one",
-			Plant: []Patch{{"instance/record.go", "return sled.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return sled.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
+			Plant: []Patch{{"instance/record.go", "return naming.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return naming.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
 			Found: script("disk_writable", "disk_writable.txtar:28: no match"),
 		},
 		{
@@ -99,7 +99,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "a sled of M.2s alone is prepared once",
-			Plant: []Patch{{"storage/seen.go", "external = external || kind == sled.ExternalPool", "external = external || MUTANT || kind == sled.ExternalPool"}},
+			Plant: []Patch{{"storage/seen.go", "external = external || kind == naming.ExternalPool", "external = external || MUTANT || kind == naming.ExternalPool"}},
 			Found: lattice("dataset rpool/zone: already exists"),
 		},
 	}

@@ -7,7 +7,7 @@ func ofOwnership() []Mutant {
 		{
 			Name: "a prefix is enough to own a zone",
 			Plant: []Patch{{
-				"sled/whose.go",
+				"illumos/naming/whose.go",
 				`return Claim{}.doubted("no " + what + " of sledctl is called so, though it begins with " + prefix)`,
 				`if MUTANT { return Claim{Evidence: ByName} }; OLD`,
 			}},
@@ -15,17 +15,17 @@ func ofOwnership() []Mutant {
 		},
 		{
 			Name:  "a zone is ours wherever it lies",
-			Plant: []Patch{{"sled/whose.go", "case !ok:", "case !ok && !MUTANT:"}},
+			Plant: []Patch{{"illumos/naming/whose.go", "case !ok:", "case !ok && !MUTANT:"}},
 			Found: neighbours("stdout and theirs differ"),
 		},
 		{
 			Name:  "a VNIC is ours over any link",
-			Plant: []Patch{{"sled/whose.go", "case !slices.Contains(under, v.Over):", "case !slices.Contains(under, v.Over) && !MUTANT:"}},
+			Plant: []Patch{{"illumos/naming/whose.go", "case !slices.Contains(under, v.Over):", "case !slices.Contains(under, v.Over) && !MUTANT:"}},
 			Found: neighbours("+vnic_propolis7:others0"),
 		},
 		{
 			Name:  "a VNIC is ours although the global zone has an address on it",
-			Plant: []Patch{{"sled/whose.go", "case len(v.Addresses) > 0:", "case len(v.Addresses) > 0 && !MUTANT:"}},
+			Plant: []Patch{{"illumos/naming/whose.go", "case len(v.Addresses) > 0:", "case len(v.Addresses) > 0 && !MUTANT:"}},
 			Found: unit("sled", "TestWhoseVNIC", "Doubt"),
 		},
 		{

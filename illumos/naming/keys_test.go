@@ -1,4 +1,4 @@
-package sled
+package naming
 
 import (
 	"strings"

@@ -1,8 +1,8 @@
-// Package sled says how objects on a host are called, marked and laid out, and
+// Package naming says how objects on a host are called, marked and laid out, and
 // so whose they are. It is pure: names in, names out. When the ledger is lost,
 // these rules are all that tells sledctl's objects from everybody else's, so
 // every name stands for one object and every object has one name.
-package sled
+package naming
 
 import (
 	"fmt"
