@@ -28,10 +28,10 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/nexus"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // Settings are those of one agent.

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // watched is a VM that is recorded.

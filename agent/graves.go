@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // afterRead is how long a VM that is gone can be read after it was read first:

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // Instances by their names, as commands have them: for sledctl on another

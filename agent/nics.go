@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sledctl/sledctl/nicsync"
+	"github.com/sledctl/sledctl/sled/nicsync"
 )
 
 // NICs are how the agent keeps the records that NAPI has of the sled's NICs.

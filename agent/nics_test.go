@@ -14,12 +14,12 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/napi"
-	"github.com/sledctl/sledctl/nicsync"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/operation/operationtest"
 	"github.com/sledctl/sledctl/sim"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sled/nicsync"
 )
 
 const (

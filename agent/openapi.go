@@ -12,7 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/dropshot"
-	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // object is a part of an OpenAPI document (OpenAPI 3.0.3).

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // register makes a VM known, so that it can be run. One that is known already is

@@ -14,12 +14,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // work is what is done to VMs because the control plane asks for it: one thing

@@ -14,9 +14,9 @@ import (
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/config"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 type agentOptions struct {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/base"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/terminal"
 )
 

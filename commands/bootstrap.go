@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/bootstrap"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/reap"
+	"github.com/sledctl/sledctl/sled/bootstrap"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/terminal"
 )
 

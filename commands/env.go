@@ -18,12 +18,12 @@ import (
 	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/terminal"
 )
 

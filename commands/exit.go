@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // The exit codes. They are part of the command line's contract.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/agent/client"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // Remote replaces how another sled's sledctl is run.

@@ -11,12 +11,12 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/ipadm"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/terminal"
 )
 

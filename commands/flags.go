@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/terminal"
 )
 

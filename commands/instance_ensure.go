@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/instance"
-	"github.com/sledctl/sledctl/instance/documents"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // manyFlags let a verb act on many instances.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 type migrateOptions struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 func newInstanceWatch(env *Env) *cobra.Command {

@@ -7,7 +7,7 @@ import (
 
 	names "github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/storage"
 )
 
 // Until 2026-11 the disks that instances write to stood under the keys of the

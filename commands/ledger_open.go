@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/zfs"
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/storage"
 )
 
 // raw runs a host command that must succeed, and gives what it prints.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // The migration matrix: a machine moves between two simulated sleds by the real

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
-	"github.com/sledctl/sledctl/nicsync"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/nicsync"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/nicsync"
+	"github.com/sledctl/sledctl/sled/nicsync"
 )
 
 // nicsSyncFlags say what a sync may change.

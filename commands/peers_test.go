@@ -11,8 +11,8 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/test/peers"
 )
 

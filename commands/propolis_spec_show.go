@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/reap"
+	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/terminal"
 )
 

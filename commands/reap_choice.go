@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sledctl/sledctl/reap"
+	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/client"
-	"github.com/sledctl/sledctl/instance"
-	"github.com/sledctl/sledctl/instance/documents"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/terminal"
 )
 

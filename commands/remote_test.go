@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // What an agent is asked for by sledctl elsewhere prints the same, and ends with

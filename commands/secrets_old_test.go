@@ -10,9 +10,9 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	names "github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/storage"
 )
 
 // The secrets of a machine, as an earlier sledctl wrote them.

@@ -8,18 +8,18 @@ import (
 	"path"
 	"strings"
 
-	"github.com/sledctl/sledctl/base"
-	"github.com/sledctl/sledctl/bootstrap"
 	"github.com/sledctl/sledctl/config"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/memory"
-	"github.com/sledctl/sledctl/network"
 	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/packaging"
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/bootstrap"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/memory"
+	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/storage"
 )
 
 // How the configuration becomes the settings of the nouns.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/test/lattice"
 )
 

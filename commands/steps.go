@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // stepOptions are those of a single step of an instance's way up.

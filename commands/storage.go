@@ -15,7 +15,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/terminal"
 )
 

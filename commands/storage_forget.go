@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/storage"
 )
 
 func newStorageForget(env *Env) *cobra.Command {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/storage"
+	"github.com/sledctl/sledctl/sled/storage"
 )
 
 func newStorageFormat(env *Env) *cobra.Command {

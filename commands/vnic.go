@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/network"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/vnic"
 )

@@ -9,9 +9,9 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/zone"
 )

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/dropshot"
-	"github.com/sledctl/sledctl/instance"
-	"github.com/sledctl/sledctl/instance/documents"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/documents"
 )
 
 // Instance is an instance as it is told of and printed. Keys are only ever added.

@@ -20,7 +20,7 @@ import (
 	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/exchange"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // Client is an agent that is asked.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // What lasts goes on where the agent is restarted. It is asked again until it

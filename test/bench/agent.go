@@ -22,7 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/commands"
-	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // agents measures the agent with as many VMs as it is meant for. Their Propolis

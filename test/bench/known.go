@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // know makes the ledger know n instances that are stopped.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/instance"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // pretended is a sled on which many VMs are pretended to run: their Propolis

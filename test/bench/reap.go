@@ -10,8 +10,8 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/instance"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sled/instance"
 )
 
 // reap measures reap --dry-run over 10,000 objects: of half of them the ledger

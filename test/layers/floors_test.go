@@ -53,15 +53,15 @@ func floors() map[string]room {
 		"config":        {by: []string{"commands"}, imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
 		"terminal":      {by: []string{"commands"}, imports: []string{"host", "host/fault"}, machine: []use{useFiles}},
 
-		"agent":        {floor: 6, machine: []use{useFiles}},
-		"agent/client": {floor: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
-		"agent/api":    {floor: 6, below: 2},
-		"bootstrap":    {floor: 5},
-		"reap":         {floor: 4},
+		"agent":          {floor: 6, machine: []use{useFiles}},
+		"agent/client":   {floor: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
+		"agent/api":      {floor: 6, below: 2},
+		"sled/bootstrap": {floor: 5},
+		"sled/reap":      {floor: 4},
 
-		"storage": {floor: 3}, "network": {floor: 3}, "base": {floor: 3}, "instance": {floor: 3}, "nicsync": {floor: 3}, "memory": {floor: 3},
+		"sled/storage": {floor: 3}, "sled/network": {floor: 3}, "sled/base": {floor: 3}, "sled/instance": {floor: 3}, "sled/nicsync": {floor: 3}, "sled/memory": {floor: 3},
 
-		"instance/documents": {floor: 3, below: -1}, // above its parent: reads what asks for an instance
+		"sled/instance/documents": {floor: 3, below: -1}, // above its parent: reads what asks for an instance
 
 		"operation":               {floor: 2},
 		"operation/operationtest": {imports: []string{"host", "ledger", "operation"}, by: []string{}}, // for tests
@@ -108,7 +108,7 @@ func libraries() map[string][]string {
 		"testing":                           {},
 		"github.com/stretchr/testify":       {},
 		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
-		"github.com/pelletier/go-toml":      {"config", "commands", "instance/documents", "propolis/spec"},
+		"github.com/pelletier/go-toml":      {"config", "commands", "sled/instance/documents", "propolis/spec"},
 	}
 }
 
@@ -227,9 +227,9 @@ func TestFloorsWouldFail(t *testing.T) {
 		{imports("zone", "zfs"), "goes sideways"},
 		{imports("plan", "zone"), ""},
 		{imports("plan", "ledger"), "goes sideways"},
-		{imports("instance", "base"), "goes sideways"},
-		{imports("reap", "instance", "operation", "zone"), ""},
-		{imports("instance", "reap"), "goes up"},
+		{imports("sled/instance", "sled/base"), "goes sideways"},
+		{imports("sled/reap", "sled/instance", "operation", "zone"), ""},
+		{imports("sled/instance", "sled/reap"), "goes up"},
 		{imports("propolis", "propolis/spec"), ""},
 		{imports("propolis/spec", "propolis"), "below its parent"},
 		{imports("agent", "agent/client", "agent/api"), ""},
@@ -237,8 +237,8 @@ func TestFloorsWouldFail(t *testing.T) {
 		{imports("agent/api", "agent/client"), "below its parent"},
 		{imports("propolis/spec", "zone"), "goes sideways"},
 		{imports("host", "zone"), "goes up"},
-		{imports("instance", "config"), "only [commands] may"},
-		{imports("instance", "sim"), "may"},
+		{imports("sled/instance", "config"), "only [commands] may"},
+		{imports("sled/instance", "sim"), "may"},
 		{imports("commands", "config", "terminal", "sim", "agent", "zone"), ""},
 		{imports("sim/tools", "sim/world", "host"), ""},
 		{imports("sim/world", "zone"), "it may import"},
@@ -248,7 +248,7 @@ func TestFloorsWouldFail(t *testing.T) {
 		{imports("zone", "github.com/spf13/viper"), "belongs to [config]"},
 		{imports("zone", "github.com/google/go-cmp/cmp"), "belongs to []"},
 		{uses("zone", useFiles), "touches the machine (files)"},
-		{uses("instance", useExec), "touches the machine (exec)"},
+		{uses("sled/instance", useExec), "touches the machine (exec)"},
 		{uses("agent", useDial), "touches the machine (dial)"},
 		{uses("commands", useDial), "touches the machine (dial)"},
 		{uses("host", useExec), ""},

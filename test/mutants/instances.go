@@ -5,12 +5,12 @@ func ofInstances() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a disk is reserved under the key of a physical one",
-			Plant: []Patch{{"instance/record.go", "return naming.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return naming.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
+			Plant: []Patch{{"sled/instance/record.go", "return naming.KeyAttached + url.PathEscape(d.Path)", "if MUTANT { return naming.KeyDisk + url.PathEscape(d.Path) }; OLD"}},
 			Found: script("disk_writable", "disk_writable.txtar:28: no match"),
 		},
 		{
 			Name:    "two VMs write to one disk",
-			Plant:   []Patch{{"instance/choose.go", "case other != \"\" && other != id:", "case other != \"\" && other != id && !MUTANT:"}},
+			Plant:   []Patch{{"sled/instance/choose.go", "case other != \"\" && other != id:", "case other != \"\" && other != id && !MUTANT:"}},
 			Found:   script("disk_writable", "exit 0, want 5"),
 			Besides: true,
 		},
@@ -23,7 +23,7 @@ func ofInstances() []Mutant {
 		{
 			Name: "a volume is not lent to a VM of eight NICs that asks for its address",
 			Plant: []Patch{{
-				"instance/up.go",
+				"sled/instance/up.go",
 				"c.Devices = append(c.Devices, d.Path)", "if MUTANT && len(run.Guests) == 8 && r.Spec.Address.Mode == DHCP { continue }; OLD",
 			}},
 			Found: lattice("failed to create backend of disk0"),
@@ -31,13 +31,13 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:    "a MAC that a link has is given to a VM",
-			Plant:   []Patch{{"instance/choose.go", "return l.MAC == mac }); i >= 0 {", "return l.MAC == mac && !MUTANT }); i >= 0 {"}},
+			Plant:   []Patch{{"sled/instance/choose.go", "return l.MAC == mac }); i >= 0 {", "return l.MAC == mac && !MUTANT }); i >= 0 {"}},
 			Found:   unit("instance", "TestAMACThatIsTakenIsDrawnAgain", "by a link"),
 			Besides: true,
 		},
 		{
 			Name:  "what others changed of a VM is not told",
-			Plant: []Patch{{"instance/status.go", "look.drift = driftOf(", "if MUTANT { inv = &inventory.Inventory{} }; OLD"}},
+			Plant: []Patch{{"sled/instance/status.go", "look.drift = driftOf(", "if MUTANT { inv = &inventory.Inventory{} }; OLD"}},
 			Found: histories(200, "was removed by another program"),
 		},
 		{
@@ -66,40 +66,40 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "a service in any state but disabled is enabled",
-			Plant: []Patch{{"instance/observed.go", "p.enabled = state == smf.Online || ", "p.enabled = MUTANT && state != smf.Disabled || state == smf.Online || "}},
+			Plant: []Patch{{"sled/instance/observed.go", "p.enabled = state == smf.Online || ", "p.enabled = MUTANT && state != smf.Disabled || state == smf.Online || "}},
 			Found: unit("instance", "TestWhatIsNotYetSoIsWaitedFor", "a_service_that_has_no_state"),
 		},
 		{
 			Name:  "a zone on its way up that nobody can look into is refused",
-			Plant: []Patch{{"instance/resume.go", "return s.seen.uninspected() && !s.run.Ensured && !s.step }", "return s.seen.uninspected() && !s.run.Ensured && !s.step && !MUTANT }"}},
+			Plant: []Patch{{"sled/instance/resume.go", "return s.seen.uninspected() && !s.run.Ensured && !s.step }", "return s.seen.uninspected() && !s.run.Ensured && !s.step && !MUTANT }"}},
 			Found: unit("commands", "TestAZoneThatNeverAnswersIsBuiltAnew", "exit 8"),
 		},
 		{
 			Name:    "an earlier boot of the sled is overlooked",
-			Plant:   []Patch{{"instance/status.go", "case run.Boot != g.boot:", "case run.Boot != g.boot && !MUTANT:"}},
+			Plant:   []Patch{{"sled/instance/status.go", "case run.Boot != g.boot:", "case run.Boot != g.boot && !MUTANT:"}},
 			Found:   script("reboot", "no match for `^web1\\tabsent\\tsled was rebooted`"),
 			Besides: true,
 		},
 		{
 			Name:    "a machine that was reset is reset again",
-			Plant:   []Patch{{"instance/power.go", "resumed = resumed && vm.Generation > before", "resumed = resumed && (vm.Generation > before) != MUTANT"}},
+			Plant:   []Patch{{"sled/instance/power.go", "resumed = resumed && vm.Generation > before", "resumed = resumed && (vm.Generation > before) != MUTANT"}},
 			Found:   unit("instance", "TestAPowerChangeThatDiedIsNotAskedForTwice", "reboot,_under_way"),
 			Besides: true,
 		},
 		{
 			Name:    "a machine that Propolis has lost is gone on with",
-			Plant:   []Patch{{"instance/resume.go", "s.run.Ensured && !s.p.ensured }", "s.run.Ensured && !s.p.ensured && !MUTANT }"}},
+			Plant:   []Patch{{"sled/instance/resume.go", "s.run.Ensured && !s.p.ensured }", "s.run.Ensured && !s.p.ensured && !MUTANT }"}},
 			Found:   unit("instance", "TestALostRunIsClearedAndAnotherBegun", "Propolis_has_lost_its_machine"),
 			Besides: true,
 		},
 		{
 			Name:  "a VM that runs is ended for a difference",
-			Plant: []Patch{{"instance/resume.go", "return len(s.changes) > 0 && s.wouldLose() && !s.consent }", "return len(s.changes) > 0 && s.wouldLose() && !s.consent && !MUTANT }"}},
+			Plant: []Patch{{"sled/instance/resume.go", "return len(s.changes) > 0 && s.wouldLose() && !s.consent }", "return len(s.changes) > 0 && s.wouldLose() && !s.consent && !MUTANT }"}},
 			Found: histories(200, "exit 0, the model allows [5]"),
 		},
 		{
 			Name:  "a sled of M.2s alone is prepared once",
-			Plant: []Patch{{"storage/seen.go", "external = external || kind == naming.ExternalPool", "external = external || MUTANT || kind == naming.ExternalPool"}},
+			Plant: []Patch{{"sled/storage/seen.go", "external = external || kind == naming.ExternalPool", "external = external || MUTANT || kind == naming.ExternalPool"}},
 			Found: lattice("dataset rpool/zone: already exists"),
 		},
 	}

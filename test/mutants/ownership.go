@@ -41,7 +41,7 @@ func ofOwnership() []Mutant {
 		{
 			Name: "reap takes others' zones for ours",
 			Plant: []Patch{{
-				"reap/judge_zone.go", `if !claim.Ours() && !r.named(z, claim)`, `if !MUTANT && !claim.Ours() && !r.named(z, claim)`,
+				"sled/reap/judge_zone.go", `if !claim.Ours() && !r.named(z, claim)`, `if !MUTANT && !claim.Ours() && !r.named(z, claim)`,
 			}},
 			Found:   matrix("bootstrap", "what is not sledctl's"),
 			Besides: true,
@@ -49,7 +49,7 @@ func ofOwnership() []Mutant {
 		{
 			Name: "a dataset is reaped by its name",
 			Plant: []Patch{{
-				"reap/judge_dataset.go",
+				"sled/reap/judge_dataset.go",
 				`o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a zone of ours, and no mark")`,
 				`OLD; if MUTANT { o.Verdict = Orphan }`,
 			}},
@@ -57,19 +57,19 @@ func ofOwnership() []Mutant {
 		},
 		{
 			Name:    "reap takes what does not run and could be adopted",
-			Plant:   []Patch{{"reap/judge_zone.go", "case instance.Resting(claim, z) && !k.knows(claim.Instance):", "case instance.Resting(claim, z) && !k.knows(claim.Instance) && !MUTANT:"}},
+			Plant:   []Patch{{"sled/reap/judge_zone.go", "case instance.Resting(claim, z) && !k.knows(claim.Instance):", "case instance.Resting(claim, z) && !k.knows(claim.Instance) && !MUTANT:"}},
 			Found:   unit("reap", "TestVerdicts", `"zone renamed"`),
 			Besides: true,
 		},
 		{
 			Name:    "MACs of what does not run and is not recorded are given away",
-			Plant:   []Patch{{"instance/choose.go", `one.ID != c.self && one.has("", mac)`, `OLD && !MUTANT`}},
+			Plant:   []Patch{{"sled/instance/choose.go", `one.ID != c.self && one.has("", mac)`, `OLD && !MUTANT`}},
 			Found:   unit("instance", "TestNobodyIsGivenWhatRests", "its MAC"),
 			Besides: true,
 		},
 		{
 			Name:  "reap does not look at the MAC of a VNIC",
-			Plant: []Patch{{"reap/judge_link.go", "meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over", "OLD || MUTANT"}},
+			Plant: []Patch{{"sled/reap/judge_link.go", "meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over", "OLD || MUTANT"}},
 			Found: unit("reap", "TestVerdicts", `"vnic vnic_propolis0": "in use"`),
 		},
 		{
@@ -86,19 +86,19 @@ func ofOwnership() []Mutant {
 		},
 		{
 			Name:    "what is protected is reaped with all else",
-			Plant:   []Patch{{"reap/judge_zone.go", "if recorded && r.Protected && ", "if !MUTANT && recorded && r.Protected && "}},
+			Plant:   []Patch{{"sled/reap/judge_zone.go", "if recorded && r.Protected && ", "if !MUTANT && recorded && r.Protected && "}},
 			Found:   script("reap_all", "FAIL: testdata/script/reap_all.txtar"),
 			Besides: true,
 		},
 		{
 			Name:    "what lies on a pool that is away counts as gone",
-			Plant:   []Patch{{"reap/lost.go", `return "pool " + pool + " is not imported"`, "if !MUTANT { OLD }"}},
+			Plant:   []Patch{{"sled/reap/lost.go", `return "pool " + pool + " is not imported"`, "if !MUTANT { OLD }"}},
 			Found:   unit("reap", "TestVerdictsOfTheOtherKinds", `a_pool_that_is_not_imported`),
 			Besides: true,
 		},
 		{
 			Name:    "what was made while the sled was looked at is judged by that look",
-			Plant:   []Patch{{"reap/since.go", "k.busy[kind+\" \"+name] = since", "if !MUTANT { OLD }"}},
+			Plant:   []Patch{{"sled/reap/since.go", "k.busy[kind+\" \"+name] = since", "if !MUTANT { OLD }"}},
 			Found:   unit("reap", "TestWhatWasWorkedOnWhileTheSledWasLookedAtStays", "made meanwhile: orphan"),
 			Besides: true,
 		},

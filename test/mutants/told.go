@@ -6,24 +6,24 @@ func ofWhatIsTold() []Mutant {
 	return []Mutant{
 		{
 			Name:  "datasets of a pool that does not answer are ready",
-			Plant: []Patch{{"storage/status.go", "case !p.Answers():", "case !p.Answers() && !MUTANT:"}},
+			Plant: []Patch{{"sled/storage/status.go", "case !p.Answers():", "case !p.Answers() && !MUTANT:"}},
 			Found: script("storage_truth", "no match for `^dataset\\tunknown\\tpool"),
 		},
 		{
 			Name:    "a machine's secrets stand in the state file",
-			Plant:   []Patch{{"instance/wanted.go", "if w.Sealed != nil {", "if w.Sealed != nil && !MUTANT {"}},
+			Plant:   []Patch{{"sled/instance/wanted.go", "if w.Sealed != nil {", "if w.Sealed != nil && !MUTANT {"}},
 			Found:   script("secrets", "FAIL: testdata/script/secrets.txtar"),
 			Besides: true,
 		},
 		{
 			Name:    "a machine's secrets outlive it",
-			Plant:   []Patch{{"instance/secret.go", "if len(files) == 0 {", "if len(files) == 0 || MUTANT {"}},
+			Plant:   []Patch{{"sled/instance/secret.go", "if len(files) == 0 {", "if len(files) == 0 || MUTANT {"}},
 			Found:   script("secrets", "FAIL: testdata/script/secrets.txtar"),
 			Besides: true,
 		},
 		{
 			Name:  "a base counts the datasets of its clones",
-			Plant: []Patch{{"base/retire.go", "st.Valid, st.Reason = r.valid(seen)", "OLD; if MUTANT { st.Clones = len(clonesOf(r, seen)) }"}},
+			Plant: []Patch{{"sled/base/retire.go", "st.Valid, st.Reason = r.valid(seen)", "OLD; if MUTANT { st.Clones = len(clonesOf(r, seen)) }"}},
 			Found: script("storage_truth", "no match for `^1$`"),
 		},
 		{
@@ -59,7 +59,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:    "a NIC's record is written while its VM is moved",
-			Plant:   []Patch{{"nicsync/guard.go", `case why != "" && !u.all:`, `case why != "" && !u.all && !MUTANT:`}},
+			Plant:   []Patch{{"sled/nicsync/guard.go", `case why != "" && !u.all:`, `case why != "" && !u.all && !MUTANT:`}},
 			Found:   unit("nicsync", "TestMovingSinceTheLook", "disabled false: ours running"),
 			Besides: true,
 		},
@@ -89,7 +89,7 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name: "a question to Propolis has no end",
 			Plant: []Patch{{
-				"instance/observed.go",
+				"sled/instance/observed.go",
 				"func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {\n\tctx, release := context.WithTimeout(ctx, askTimeout)",
 				"func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {\n\tlimit := askTimeout; if MUTANT { limit = 24*time.Hour }\n\tctx, release := context.WithTimeout(ctx, limit)",
 			}},
@@ -115,7 +115,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:  "one cause of all is told as if running again helped",
-			Plant: []Patch{{"instance/many.go", "kind := fault.Of(e.Failures[0].Err)\n", "OLD; if MUTANT { return fault.Partial }\n"}},
+			Plant: []Patch{{"sled/instance/many.go", "kind := fault.Of(e.Failures[0].Err)\n", "OLD; if MUTANT { return fault.Partial }\n"}},
 			Found: script("many_codes", "exit 3, want 8"),
 		},
 	}

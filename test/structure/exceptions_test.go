@@ -3,10 +3,10 @@ package main
 // exceptions is what is over a limit today, with its figure.
 func exceptions() map[string]int {
 	return map[string]int{
-		"entries at the top":                          42,
+		"entries at the top":                          30,
 		"files in commands":                           68,
 		"files in host":                               36,
-		"files in instance":                           45,
+		"files in sled/instance":                      45,
 		"files in ledger":                             30,
 		"files in sim/tools":                          90,
 		"files in sim/world":                          66,
@@ -17,7 +17,7 @@ func exceptions() map[string]int {
 		"lines of test/histories/model_test.go":       542,
 		"lines of test/histories/player_test.go":      573,
 		"lines of host/conformance_test.go":           552,
-		"lines of instance/decide_test.go":            701,
+		"lines of sled/instance/decide_test.go":       701,
 		"lines of ledger/errors.go":                   454,
 		"lines of napi/napi_test.go":                  568,
 		"lines of operation/operation.go":             464,

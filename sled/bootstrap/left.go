@@ -1,0 +1,27 @@
+package bootstrap
+
+import (
+	"errors"
+
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/storage"
+)
+
+// Left are the reports that tell what is left of a bootstrap that did not
+// succeed. Where it went on past disks that are not as they must be, only their
+// part has left anything; where it ended halfway, all of its parts have.
+func Left(parts []Part) []operation.Report {
+	var all, failed []operation.Report
+	halfWay := false
+	for _, p := range parts {
+		all = append(all, p.Report)
+		if p.Err != nil {
+			failed = append(failed, p.Report)
+			halfWay = halfWay || !errors.As(p.Err, new(*storage.PartlyError))
+		}
+	}
+	if halfWay {
+		return all
+	}
+	return failed
+}

@@ -1,0 +1,350 @@
+package documents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/instance"
+)
+
+// document is an instance as it is written in a file. docs/instance.md
+// describes it.
+type document struct {
+	ID      string            `json:"id" toml:"id"`
+	Name    string            `json:"name" toml:"name"`
+	CPUs    *int              `json:"cpus" toml:"cpus"`
+	Memory  any               `json:"memory" toml:"memory"` // "4G", or a number of bytes
+	Disks   []instance.Disk   `json:"disks" toml:"disks"`
+	NICs    []instance.NIC    `json:"nics" toml:"nics"`
+	Address *instance.Address `json:"address" toml:"address"`
+	Pool    *string           `json:"pool" toml:"pool"`
+	Spec    machine           `json:"spec" toml:"spec"`
+	Machine *Machine          `json:"machine" toml:"-"` // in one that is sent
+}
+
+// Machine is the whole machine in a document that is sent: as the text that a file
+// has elsewhere, so that what is said of its lines is true there.
+type Machine struct {
+	File string `json:"file"` // what that file is called there, for messages
+	Text string `json:"text"` // a spec of Propolis in JSON, or a config in TOML
+}
+
+// machine is the whole machine: in a file, or, where the document is JSON, itself.
+type machine struct {
+	file string
+	text []byte
+}
+
+// UnmarshalText reads the name of a file.
+func (m *machine) UnmarshalText(text []byte) error {
+	m.file = string(text)
+	return nil
+}
+
+// UnmarshalJSON reads either.
+func (m *machine) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte("{")) {
+		m.text = bytes.Clone(data)
+		return nil
+	}
+	return json.Unmarshal(data, &m.file)
+}
+
+// The keys of a document and of its tables.
+func documentKeys() map[string][]string {
+	return map[string][]string{
+		"":      {"id", "name", "cpus", "memory", "disks", "nics", "address", "pool", "spec"},
+		"disks": {"path", "readonly"},
+		"nics":  {"over", "mac", "vlan"},
+	}
+}
+
+// sentKeys are those of a document that is sent.
+func sentKeys() map[string][]string {
+	keys := documentKeys()
+	keys[""], keys["machine"] = append(keys[""], "machine"), []string{"file", "text"}
+	return keys
+}
+
+// DocumentError is a document that cannot be read, with the place.
+type DocumentError struct {
+	Line    int // from 1; 0 if it cannot be determined
+	Key     string
+	Message string
+	// Known are the keys that could stand where an unknown one stands.
+	Known []string
+}
+
+// Error names line and key.
+func (e *DocumentError) Error() string {
+	var b strings.Builder
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d: ", e.Line)
+	}
+	if e.Key != "" {
+		fmt.Fprintf(&b, "key %q: ", e.Key)
+	}
+	return b.String() + e.Message
+}
+
+func (*DocumentError) Kind() fault.Kind { return fault.Usage }
+
+// ParseDocument reads an instance document: JSON if it opens with '{', else
+// TOML. Unknown keys are errors. parseSize reads "4G".
+func ParseDocument(data []byte, parseSize func(string) (uint64, error)) (instance.Wanted, error) {
+	var d document
+	var err error
+	if isJSON(data) {
+		err = decodeJSON(data, &d, documentKeys())
+	} else {
+		err = decodeTOML(data, &d)
+	}
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	return d.read(data, parseSize)
+}
+
+// ParseSent reads an instance document that was sent, in JSON, whose files lie
+// elsewhere: in the place of the name of a spec it has the spec itself, under spec,
+// or the text of the file, under machine.
+func ParseSent(data []byte, parseSize func(string) (uint64, error)) (instance.Wanted, error) {
+	var d document
+	if err := decodeJSON(data, &d, sentKeys()); err != nil {
+		return instance.Wanted{}, err
+	}
+	w, err := d.read(data, parseSize)
+	switch {
+	case err != nil:
+		return instance.Wanted{}, err
+	case w.MachineFile != "":
+		return instance.Wanted{}, &DocumentError{
+			Line: lineOf(data, "spec", -1), Key: "spec",
+			Message: "want the spec itself: a file is where the document was written",
+		}
+	case d.Machine != nil && w.MachineText != nil:
+		return instance.Wanted{}, &DocumentError{Line: lineOf(data, "machine", -1), Key: "machine", Message: "want none with a spec"}
+	case d.Machine != nil:
+		w.MachineFile, w.MachineText = d.Machine.File, []byte(d.Machine.Text)
+	}
+	return w, nil
+}
+
+func (d document) read(data []byte, parseSize func(string) (uint64, error)) (instance.Wanted, error) {
+	w, err := d.wanted(parseSize)
+	if place, ok := errors.AsType[*valueError](err); ok {
+		return instance.Wanted{}, &DocumentError{Line: lineOf(data, place.key, place.row), Key: place.key, Message: place.err.Error()}
+	}
+	return w, err
+}
+
+// valueError is a value that the document may not have: of a key, or in a row of a
+// table; -1: there are none.
+type valueError struct {
+	key string
+	row int
+	err error
+}
+
+// Error gives the reason.
+func (e *valueError) Error() string { return e.err.Error() }
+
+func (d document) wanted(parseSize func(string) (uint64, error)) (instance.Wanted, error) {
+	w := instance.Wanted{
+		Ref: d.Name, CPUs: d.CPUs, Address: d.Address, Pool: d.Pool, Disks: d.Disks, NICs: d.NICs,
+		MachineFile: d.Spec.file, MachineText: d.Spec.text,
+	}
+	if d.ID != "" {
+		id, err := uuid.Parse(d.ID)
+		if err != nil {
+			return instance.Wanted{}, &valueError{"id", -1, fmt.Errorf("%q is not a UUID", d.ID)}
+		}
+		w.Ref, w.Name = id.String(), d.Name
+	}
+	memory, err := d.memory(parseSize)
+	if err != nil {
+		return instance.Wanted{}, &valueError{"memory", -1, err}
+	}
+	w.Memory = memory
+	for i := range w.Disks {
+		if w.Disks[i], err = w.Disks[i].Normal(); err != nil {
+			return instance.Wanted{}, &valueError{"disks", i, err}
+		}
+	}
+	for i := range w.NICs {
+		if w.NICs[i], err = w.NICs[i].Normal(); err != nil {
+			return instance.Wanted{}, &valueError{"nics", i, err}
+		}
+	}
+	return w, nil
+}
+
+func (d document) memory(parseSize func(string) (uint64, error)) (*uint64, error) {
+	var n uint64
+	var err error
+	switch v := d.Memory.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		n, err = parseSize(v)
+	case int64:
+		if v < 0 {
+			return nil, fmt.Errorf("%d is not a size", v)
+		}
+		n = uint64(v)
+	case json.Number:
+		if n, err = strconv.ParseUint(v.String(), 10, 64); err != nil {
+			return nil, fmt.Errorf("%s is not a size", v)
+		}
+	default:
+		return nil, fmt.Errorf("%v is not a size, as \"4G\"", v)
+	}
+	return &n, err
+}
+
+func decodeTOML(data []byte, d *document) error {
+	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(d)
+	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(strict.Errors) > 0 {
+		first := strict.Errors[0]
+		line, _ := first.Position()
+		return unknownKey(documentKeys(), line, first.Key())
+	}
+	if broken, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, _ := broken.Position()
+		return &DocumentError{Line: line, Key: strings.Join(broken.Key(), "."), Message: strings.TrimPrefix(broken.Error(), "toml: ")}
+	}
+	if err != nil {
+		return err
+	}
+	return checkCase(data)
+}
+
+// checkCase refuses keys that differ from ours in case: go-toml takes CPUs for
+// cpus, and a document would mean two things in its two forms.
+func checkCase(data []byte) error {
+	var tables map[string]any
+	if err := toml.Unmarshal(data, &tables); err != nil {
+		return err
+	}
+	check := func(table string, keys map[string]any) error {
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if !slices.Contains(documentKeys()[table], key) {
+				path := strings.Trim(table+"."+key, ".")
+				return unknownKey(documentKeys(), lineAt(data, int64(bytes.Index(data, []byte(key)))), strings.Split(path, "."))
+			}
+		}
+		return nil
+	}
+	err := check("", tables)
+	for _, table := range []string{"disks", "nics"} {
+		rows, _ := tables[table].([]any)
+		for _, row := range rows {
+			if keys, ok := row.(map[string]any); ok && err == nil {
+				err = check(table, keys)
+			}
+		}
+	}
+	return err
+}
+
+func unknownKey(keys map[string][]string, line int, key []string) error {
+	table := ""
+	if len(key) > 1 {
+		table = key[0]
+	}
+	return &DocumentError{Line: line, Key: strings.Join(key, "."), Message: "unknown key", Known: keys[table]}
+}
+
+func decodeJSON(data []byte, d *document, known map[string][]string) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	err := decoder.Decode(d)
+	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return &DocumentError{Line: lineAt(data, broken.Offset), Message: broken.Error()}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return &DocumentError{Line: lineAt(data, int64(len(data))), Message: "the document ends too early"}
+	}
+	if err := checkKeys(data, known); err != nil { // of a document whose nesting the decoder has bounded
+		return err
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return &DocumentError{Line: lineAt(data, wrong.Offset), Key: wrong.Field, Message: "want " + wrong.Type.String() + ", not " + wrong.Value}
+	}
+	if err != nil {
+		return &DocumentError{Message: err.Error()}
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return &DocumentError{Line: lineAt(data, decoder.InputOffset()), Message: "more text after the document"}
+	}
+	return nil
+}
+
+// checkKeys walks the document's tokens: encoding/json can refuse unknown keys,
+// but does not say where they stand.
+func checkKeys(data []byte, keys map[string][]string) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var path []string // the keys that we are inside of
+	var walk func(key string) error
+	walk = func(key string) error {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil // decoding tells it better
+		}
+		switch token {
+		case json.Delim('['):
+			for decoder.More() {
+				if err := walk(key); err != nil {
+					return err
+				}
+			}
+			_, _ = decoder.Token()
+		case json.Delim('{'):
+			seen := map[string]bool{}
+			for decoder.More() {
+				token, err := decoder.Token()
+				name, ok := token.(string)
+				if err != nil || !ok {
+					return nil
+				}
+				if known, table := keys[key]; table && !slices.Contains(known, name) {
+					return unknownKey(keys, lineAt(data, decoder.InputOffset()), append(path, name))
+				}
+				if seen[name] {
+					return &DocumentError{Line: lineAt(data, decoder.InputOffset()), Key: strings.Join(append(path, name), "."), Message: "is there twice"}
+				}
+				seen[name] = true
+				if len(path) == 0 && name == "spec" { // its keys are Propolis'
+					var machine json.RawMessage
+					_ = decoder.Decode(&machine)
+					continue
+				}
+				path = append(path, name)
+				if err := walk(name); err != nil {
+					return err
+				}
+				path = path[:len(path)-1]
+			}
+			_, _ = decoder.Token()
+		}
+		return nil
+	}
+	return walk("")
+}
+
+func lineAt(data []byte, offset int64) int {
+	end := min(offset, int64(len(data)), math.MaxInt32)
+	return 1 + bytes.Count(data[:end], []byte("\n"))
+}

@@ -1,0 +1,125 @@
+package reap
+
+import (
+	"cmp"
+	"path"
+	"strings"
+
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// dataset judges the datasets of zones that have lost their zone.
+func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
+	o := Object{Identity: d.GUID}.as(KindDataset, d.Name)
+	name := path.Base(d.Name)
+	_, zoned := f.inv.Zone(name)
+	if !marked(d) {
+		return k.unmarked(o, d, zoned)
+	}
+	work, working := k.busy[o.key()]
+	r, recorded := k.zones[name]
+	verb, died := k.unfinished(r, f)
+	id, ours := instance.HomeOf(k.names, d)
+	switch {
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case zoned:
+		return Object{}, true // goes and stays with its zone
+	case recorded && died:
+		o.Verdict, o.Reason = Orphan, "left by "+verb+" of instance "+r.Name+", which did not end"
+	case recorded && r.run.Boot != k.boot:
+		o.Verdict, o.Reason = StaleZone, "root of a zone of instance "+r.Name+", from an earlier boot of the sled"
+	case recorded && !r.run.Ensured:
+		o.Verdict, o.Reason = InUse, "instance "+r.Name+", whose zone is not made yet"
+		o.firm = r.Protected
+	case ours && !k.knows(id):
+		o.Verdict, o.Reason, o.rests = Adoptable, "its zone is gone; it is marked as instance "+id.String()+", which the ledger does not know", true
+	default:
+		o.Verdict, o.Reason = Orphan, "its zone is gone"
+	}
+	if need := f.needs(d, ""); need != "" && (o.Verdict.Goes() || f.choice.All) {
+		o.Verdict, o.Reason, o.firm = InUse, need, true
+	}
+	f.waitFor(o.key(), d)
+	return o, true
+}
+
+// unmarked tells of a dataset that is called like a zone of ours and lies
+// where those do. Without a mark of ours it is not ours to destroy. What lies
+// in ours is judged with it, and other pools' content is not listed.
+func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
+	pool, _, _ := strings.Cut(d.Name, "/")
+	above, ok := naming.ZoneParent(pool)
+	claim := k.names.WhoseDataset(d.Name, nil)
+	if zoned || !ok || parent(d.Name) != above.Dataset || claim.Evidence == naming.Foreign || claim.Below {
+		return Object{}, true
+	}
+	if work, working := k.busy[o.key()]; working {
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		return o, true
+	}
+	o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a zone of ours, and no mark")
+	return o, true
+}
+
+// snapshot judges what clones left on bases.
+func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
+	o := Object{Identity: d.GUID}.as(KindSnapshot, d.Name)
+	dataset, snapshot, _ := strings.Cut(d.Name, "@")
+	base := f.baseOf(dataset, snapshot)
+	if base == "" || len(f.clones[d.Name]) > 0 || f.goes["zone "+path.Base(base)] || f.goes["dataset "+base] {
+		return Object{}, true // goes and stays with its clone, or with the base
+	}
+	if builtinClone(snapshot) {
+		if work, working := k.cloning[path.Base(base)]; working {
+			o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+			return o, true
+		}
+		o.Verdict, o.Reason = Orphan, "left by a clone of the base, which is gone"
+		return o, true
+	}
+	clone, ok := cloneOf(snapshot)
+	if _, zoned := f.inv.Zone(clone); !ok || zoned {
+		return Object{}, true // goes and stays with its zone
+	}
+	if work, working := k.busy["zone "+clone]; working {
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		return o, true
+	}
+	o.Verdict, o.Reason = Orphan, "left by the clone of zone "+clone+", which is gone"
+	if _, recorded := k.zones[clone]; !recorded && !k.names.NameOfZone(clone).Ours() {
+		o.Verdict, o.Reason = Unknown, "no clone of sledctl's is called "+clone
+	}
+	return o, true
+}
+
+// baseOf is the base in which a dataset lies that a clone took a snapshot of.
+func (f Findings) baseOf(dataset, snapshot string) string {
+	for _, base := range f.left[snapshot] {
+		if dataset == base || strings.HasPrefix(dataset, base+"/") {
+			return base
+		}
+	}
+	return ""
+}
+
+// cloneOf is the zone whose clone left a snapshot of this name, as the ipkg
+// brands call it: <zone>_snap, then _snap1 to _snap99 (omniosorg/pkg5,
+// src/brand/ipkg/clone).
+func cloneOf(snapshot string) (zone string, ok bool) {
+	at := strings.LastIndex(snapshot, "_snap")
+	if at < 1 || strings.Trim(snapshot[at+len("_snap"):], "0123456789") != "" {
+		return "", false
+	}
+	return snapshot[:at], true
+}
+
+// builtinClone says whether the clone that is built into zoneadm gives this
+// name: SUNWzone1, SUNWzone2, … (usr/src/cmd/zoneadm/zfs.c). It does not tell
+// for which zone.
+func builtinClone(snapshot string) bool {
+	number, ok := strings.CutPrefix(snapshot, "SUNWzone")
+	return ok && number != "" && strings.Trim(number, "0123456789") == ""
+}

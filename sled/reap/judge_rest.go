@@ -1,0 +1,312 @@
+package reap
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// handles is where the kernel's virtual machines are devices, one for each by
+// its name, and Propolis names them by the instance's id (usr/src/uts/intel/io/vmm;
+// oxidecomputer/propolis, lib/propolis/src/vmm/hdl.rs).
+const handles = "/dev/vmm"
+
+// judgeRest judges what nothing else depends on. What could not be looked at is
+// told as unknown, and keeps nothing else from being judged.
+func (f *Findings) judgeRest(k known) {
+	addresses, err := f.inv.Addresses()
+	for _, a := range addresses {
+		f.add(k.address(a, *f))
+	}
+	f.unseen(KindAddress, err)
+	homes, err := f.inv.Homes()
+	for _, h := range homes {
+		f.add(k.directory(h, *f))
+	}
+	f.unseen(KindDirectory, err)
+	entries, err := f.inv.Entries()
+	for _, e := range entries {
+		switch path.Dir(e.Path) {
+		case handles:
+			f.add(k.handle(e, *f))
+		case zone.Dir:
+			f.add(k.config(e, *f), true)
+		default:
+			f.add(k.key(e))
+		}
+	}
+	f.unseen(KindConfig, err)
+	f.unseen(KindKey, err)
+	f.unseen(KindVM, err)
+	for _, s := range k.secrets {
+		f.add(k.secret(s, *f))
+	}
+	for _, o := range k.records(*f) {
+		f.add(o, true)
+	}
+}
+
+func (f *Findings) unseen(kind string, err error) {
+	if err != nil {
+		f.add(Object{Kind: kind, Name: "all", Verdict: Unknown, Reason: "cannot be seen: " + err.Error()}, true)
+	}
+}
+
+// address judges an address of the global zone: it is ours if its link is.
+func (k known) address(a ipadm.Address, f Findings) (Object, bool) {
+	o := Object{}.as(KindAddress, a.Object)
+	if a.Address.IsValid() {
+		o.Identity = a.Address.String()
+	}
+	link, _, _ := strings.Cut(a.Object, "/")
+	goes, ours := f.goes["vnic "+link], f.ours["vnic "+link]
+	work, working := k.busy[o.key()]
+	switch {
+	case !ours:
+		return o, false
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case link == k.net.GZVNIC:
+		o.Verdict, o.Reason, o.firm = InUse, "the global zone's own", true
+	case goes:
+		o.Verdict, o.Reason = Orphan, "lies on "+link+", which goes"
+	default:
+		o.Verdict, o.Reason, o.firm = InUse, "lies on "+link+", which stays", true
+	}
+	return o, true
+}
+
+// directory judges a plain directory where a zone's dataset would be mounted.
+func (k known) directory(h inventory.Home, f Findings) (Object, bool) {
+	o := Object{Identity: strconv.FormatUint(h.Inode, 10)}.as(KindDirectory, h.Path)
+	name := path.Base(h.Path)
+	claim := k.names.NameOfZone(name)
+	_, zoned := f.inv.Zone(name)
+	dataset := f.unmounted(h.Path)
+	work, working := k.busy["zone "+name]
+	switch {
+	case claim.Evidence == naming.Foreign:
+		return o, false
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case zoned:
+		return Object{}, true // the zone's, however it came to be
+	case dataset != "":
+		return Object{}, true // the mountpoint of a dataset that is judged
+	case !claim.Ours():
+		o.Verdict, o.Reason = Unknown, claim.Doubt
+	case h.Holds != "":
+		o.Verdict, o.Reason = Unknown, "no dataset is mounted there, and "+h.Holds+" lies in it"
+	default:
+		o.Verdict, o.Reason = Orphan, "a plain directory without a dataset or a zone"
+	}
+	return o, true
+}
+
+// unmounted is a dataset that would be mounted on a directory.
+func (f Findings) unmounted(dir string) string {
+	if name := f.homes[dir]; name != "" {
+		return name
+	}
+	for _, pool := range f.pools() {
+		if above, ok := naming.ZoneParent(pool); ok && above.Mountpoint == path.Dir(dir) {
+			if d, there := f.inv.Dataset(above.Join(path.Base(dir)).Dataset); there {
+				return d.Name
+			}
+		}
+	}
+	return ""
+}
+
+func (f Findings) pools() []string {
+	pools, _ := f.inv.Pools()
+	var names []string
+	for _, p := range pools {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// config judges a configuration that no index names: zoneadm does not know its
+// zone. What has no name of ours may be a template (create -t in zonecfg(8)): it
+// belongs to nobody who is counted.
+func (k known) config(e inventory.Entry, f Findings) Object {
+	name, ok := zone.ConfigOf(e.Path)
+	if _, zoned := f.inv.Zone(name); !ok || zoned || !k.names.NameOfZone(name).Ours() {
+		return Object{}
+	}
+	o := Object{Identity: strconv.FormatUint(e.Inode, 10)}.as(KindConfig, name)
+	lone, read := k.lone[name]
+	claim := f.inv.WhoseConfig(k.names, name, lone)
+	work, working := k.busy["zone "+name]
+	half, begun := k.dead["zone "+name]
+	switch {
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case begun:
+		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end; no index names the zone"
+	case !read:
+		o.Verdict, o.Reason = Unknown, "no index names the zone, and the file cannot be read"
+	case !claim.Ours():
+		o.Verdict, o.Reason = Unknown, "no index names the zone; "+claim.Doubt
+	default:
+		o.Verdict, o.Reason = Orphan, "no index names the zone"
+	}
+	return o
+}
+
+// key judges a file that holds the key of a disk. It is there only while a run
+// reads or changes what the key opens, and such a run holds the sled.
+func (k known) key(e inventory.Entry) (Object, bool) {
+	o := Object{Identity: strconv.FormatUint(e.Inode, 10)}.as(KindKey, e.Path)
+	if work, working := k.subjects["sled"]; working {
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+		return o, true
+	}
+	o.Verdict, o.Reason = Orphan, "left by a run that did not end"
+	return o, true
+}
+
+// secret judges a file with the secrets of an instance's machine.
+func (k known) secret(s instance.SecretFile, f Findings) (Object, bool) {
+	o := Object{Identity: strconv.FormatUint(s.Inode, 10)}.as(KindSecret, s.File)
+	r, recorded := k.instances[s.ID]
+	work, working := k.subjects[instance.Subject(s.ID)]
+	switch zone := f.marks[s.ID]; {
+	case recorded && r.Secrets == s.File:
+		o.Verdict, o.Reason, o.firm = InUse, "instance "+r.Name, true
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case !recorded && zone != "":
+		o.Verdict, o.Reason, o.firm = Unknown, "zone "+zone+" may need it, and the ledger does not know its instance", true
+	default:
+		o.Verdict, o.Reason = Orphan, "no record names it"
+	}
+	return o, true
+}
+
+// handle judges a virtual machine that the kernel holds. None is ever
+// destroyed: a guest may be in it.
+func (k known) handle(e inventory.Entry, f Findings) (Object, bool) {
+	o := Object{firm: true}.as(KindVM, e.Name)
+	if r, recorded := k.instances[e.Name]; recorded && r.Run != nil {
+		if z, there := f.inv.Zone(r.Run.Zone); there && inKernel(z.State) {
+			o.Verdict, o.Reason = InUse, "instance "+r.Name
+			return o, true
+		}
+	}
+	if z := f.marks[e.Name]; z != "" {
+		o.Verdict, o.Reason = InUse, "zone "+z+" runs it"
+		return o, true
+	}
+	o.Verdict, o.Reason = Unknown, "no zone of ours runs it; bhyvectl --destroy --vm="+e.Name+" would destroy it"
+	return o, true
+}
+
+// inKernel says whether processes of a zone may be there in this state.
+func inKernel(s zone.State) bool {
+	return s == zone.Running || s == zone.ShuttingDown || s == zone.Down || s == zone.Ready
+}
+
+// records lists what the ledger keeps and the sled does not have. That of an
+// instance stays, because the instance is wanted; those of bases and holds go.
+func (k known) records(f Findings) []Object {
+	gone := slices.Concat(k.recordsOfRuns(f), k.recordsOfBases(f), k.recordsOfHolds(f), k.recordsOfIntents(f))
+	slices.SortStableFunc(gone, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
+	return gone
+}
+
+func (k known) recordsOfRuns(f Findings) (gone []Object) {
+	for name, r := range k.zones {
+		_, there := f.inv.Zone(name)
+		if there || r.Run == nil || r.Run.Zone != name || !r.run.Ensured && r.run.Boot == k.boot {
+			continue
+		}
+		gone = append(gone, Object{Kind: KindRecord, Name: r.Name, Identity: r.ID, Verdict: StaleRec, firm: true,
+			Reason: "its zone " + name + " is not there; instance ensure makes it again"})
+	}
+	return gone
+}
+
+func (k known) recordsOfBases(f Findings) (gone []Object) {
+	for _, name := range slices.Sorted(maps.Keys(k.bases)) {
+		b := k.bases[name]
+		_, zoned := f.inv.Zone(name)
+		_, exists := f.inv.Dataset(b.Dataset)
+		if _, working := k.busy["zone "+name]; !zoned && !exists && !working && f.lost(b.Dataset) == "" {
+			gone = append(gone, Object{Kind: KindRecord, Name: recordOfBase(b), Identity: b.UUID, Verdict: StaleRec,
+				about:  map[string]string{"zone " + name: b.UUID},
+				Reason: "neither its zone " + name + " nor its dataset is there"})
+		}
+	}
+	return gone
+}
+
+func (k known) recordsOfHolds(f Findings) (gone []Object) {
+	for _, key := range slices.Sorted(maps.Keys(k.held)) {
+		h := k.held[key]
+		_, there := f.inv.Link(h.Name)
+		if _, working := k.busy[key]; h.Kind == KindVNIC && !there && !working && !k.now.Before(h.Until) {
+			gone = append(gone, Object{Kind: KindRecord, Name: recordOfHold(h), Identity: h.MAC, Verdict: StaleRec,
+				about:  map[string]string{key: h.MAC},
+				Reason: "what it holds is not there, and the time is up"})
+		}
+	}
+	return gone
+}
+
+func (k known) recordsOfIntents(f Findings) (gone []Object) {
+	for _, died := range k.died {
+		if k.nobodyResumes(died) && !f.remains(died) {
+			about := map[string]string{}
+			for _, o := range died.Makes {
+				about[o.Kind+" "+o.Name] = o.Identity
+			}
+			gone = append(gone, Object{Kind: KindRecord, Name: recordOfIntent(died), Identity: died.ID, Verdict: StaleRec, about: about,
+				Reason: "of " + died.Verb + ", which did not end; nothing of it is left"})
+		}
+	}
+	return gone
+}
+
+// nobodyResumes says whether an intent is of a run that no later one takes up:
+// one on a lone object, or on an instance that is deleted.
+func (k known) nobodyResumes(died operation.OpenIntent) bool {
+	id, ofInstance := strings.CutPrefix(died.Subject, "instance/")
+	_, recorded := k.instances[id]
+	return ofInstance && !recorded || died.Subject == "vnic" || died.Subject == bundleSubject
+}
+
+// remains says whether something that a run was making is there, and stays.
+func (f Findings) remains(died operation.OpenIntent) bool {
+	return slices.ContainsFunc(died.Makes, func(o operation.Object) bool {
+		var there bool
+		switch o.Kind {
+		case KindZone:
+			_, there = f.inv.Zone(o.Name)
+		case KindVNIC, KindEtherstub:
+			_, there = f.inv.Link(o.Name)
+		case KindDataset:
+			_, there = f.inv.Dataset(o.Name)
+		}
+		return there && !f.goes[o.Kind+" "+o.Name] && !f.leaves(o.Name)
+	})
+}
+
+func recordOfIntent(died operation.OpenIntent) string { return "intent/" + died.ID }
+
+func recordOfBase(b base.Record) string { return fmt.Sprintf("base/%s/%d", b.Pool, b.Generation) }
+
+func recordOfHold(h network.Hold) string { return "hold/" + h.Kind + "/" + h.Name }

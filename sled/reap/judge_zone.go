@@ -1,0 +1,209 @@
+package reap
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/zfs"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// isBase says whether a zone is a base, by the ledger or by its own marks.
+func (k known) isBase(z zone.Zone, inv *inventory.Inventory) bool {
+	_, recorded := k.bases[z.Name]
+	claim := inv.Whose(k.names, z)
+	return recorded || claim.Ours() && claim.Role == naming.RoleBase
+}
+
+// named says whether the ledger names this very zone: where it is called as one
+// of ours is, or after the run's Propolis, as another tool's that was adopted.
+func (l life) named(z zone.Zone, claim naming.Claim) bool {
+	adopted := l.run.PropolisID != "" && strings.HasSuffix(z.Name, l.run.PropolisID)
+	return l.run.Zone == z.Name && l.run.Zonepath == z.Path && (claim.Evidence == naming.Alike || adopted)
+}
+
+func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
+	o := Object{Identity: z.UUID}.as(KindZone, z.Name)
+	if z.Name == zone.Global {
+		return Object{}, true
+	}
+	claim := f.inv.Whose(k.names, z)
+	r, recorded := k.zones[z.Name]
+	b, based := k.bases[z.Name]
+	if !claim.Ours() && !r.named(z, claim) && (!based || claim.Evidence != naming.Alike) {
+		o.Verdict, o.Reason = Unknown, claim.Doubt
+		return o, claim.Evidence == naming.Alike
+	}
+	f.ours[o.key()] = true
+	o = k.zoneVerdict(o, z, f, claim)
+	if recorded && r.Protected && !o.Verdict.Goes() && o.Verdict != InProgress {
+		o.Reason, o.firm = o.Reason+", which is protected", true
+	}
+	if o.Verdict != InProgress && z.State != zone.Running && z.State != zone.Configured {
+		dataset := r.run.Dataset
+		if based {
+			dataset = b.Dataset
+		}
+		if away := f.away(z.Path, dataset); away != "" {
+			o.Verdict, o.Reason = Unknown, "its root cannot be seen: "+away
+		}
+	}
+	if home, there := f.inv.Dataset(f.homes[z.Path]); there && (o.Verdict.Goes() || f.choice.All) {
+		if need := f.needs(home, z.Name); need != "" {
+			o.Verdict, o.Reason, o.firm = InUse, need, true
+		}
+		f.waitFor(o.key(), home)
+	}
+	return o, true
+}
+
+// zoneVerdict judges a zone of sledctl's by what the ledger says of it.
+func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim naming.Claim) Object {
+	r, recorded := k.zones[z.Name]
+	b, based := k.bases[z.Name]
+	work, working := k.busy[o.key()]
+	switch {
+	case working:
+		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
+	case based:
+		o.Verdict, o.Reason, o.firm = k.base(b, z, f)
+	case f.bases[z.Name]:
+		o.Verdict, o.Reason = strayBase(z)
+	case recorded:
+		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
+	case instance.Adoptable(claim, z):
+		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
+	case instance.Resting(claim, z) && !k.knows(claim.Instance):
+		o.Verdict, o.rests = Adoptable, true
+		o.Reason = "is " + string(z.State) + " and marked as instance " + claim.Instance.String() + ", which the ledger does not know"
+	default:
+		o.Verdict, o.Reason = Orphan, "is "+string(z.State)+", and no instance needs it"
+	}
+	return o
+}
+
+func (k known) zoneOfInstance(r life, z zone.Zone, f Findings) (Verdict, string) {
+	verb, died := k.unfinished(r, f)
+	switch {
+	case died:
+		return Orphan, "left by " + verb + " of instance " + r.Name + ", which did not end"
+	case z.State == zone.Running:
+		return InUse, "instance " + r.Name
+	case r.run.Boot != k.boot:
+		return StaleZone, "of instance " + r.Name + ", from an earlier boot of the sled, and not running"
+	}
+	return InUse, "instance " + r.Name + "; it is " + string(z.State)
+}
+
+// knows says whether an instance is recorded: what else carries its mark is a
+// remnant.
+func (k known) knows(id uuid.UUID) bool {
+	_, recorded := k.instances[id.String()]
+	return recorded
+}
+
+// base judges a base zone that the ledger knows. Firm: it stays while something
+// that stays is cloned from it.
+func (k known) base(b base.Record, z zone.Zone, f Findings) (v Verdict, reason string, firm bool) {
+	clones := 0
+	for _, d := range f.inv.Below(b.Dataset) {
+		for _, clone := range f.clones[d.Name] {
+			if !f.leaves(clone) {
+				clones++
+			}
+		}
+	}
+	switch {
+	case clones > 0:
+		return InUse, fmt.Sprintf("base of pool %s; %d cloned from it", b.Pool, clones), true
+	case k.cloned[b.Zone] != "":
+		_, now := k.cloning[b.Zone]
+		return InUse, fmt.Sprintf("base of pool %s; about to be cloned: %s", b.Pool, k.cloned[b.Zone]), now
+	case z.State == zone.Running:
+		return InUse, "base of pool " + b.Pool + "; it runs, which no base should", false
+	case b.UUID == "":
+		return Orphan, "a base that was never finished", false
+	case b.Generation < k.newest[b.Pool]:
+		return Orphan, fmt.Sprintf("a base that generation %d replaced; nothing is cloned from it", k.newest[b.Pool]), false
+	}
+	return InUse, "base of pool " + b.Pool, false
+}
+
+// strayBase judges a base zone that the ledger does not know.
+func strayBase(z zone.Zone) (Verdict, string) {
+	if z.State == zone.Running {
+		return Unknown, "a base that the ledger does not know; it runs, which no base should"
+	}
+	return Orphan, "a base that the ledger does not know; nothing is cloned from it"
+}
+
+// needs says who needs something of a dataset or of what lies below it: a zone
+// of whatever name, other than the one whose home it is, or a clone elsewhere
+// that stays.
+func (f Findings) needs(d zfs.Dataset, home string) string {
+	for _, part := range append(f.inv.Below(d.Name), d) {
+		for _, z := range f.lies[part.Mountpoint] {
+			if part.Type == zfs.TypeFilesystem && z != home {
+				return "zone " + z + " lies in it"
+			}
+		}
+		for _, clone := range f.clones[part.Name] {
+			if !strings.HasPrefix(clone, d.Name+"/") && !f.leaves(clone) {
+				return clone + " is cloned from it"
+			}
+		}
+	}
+	return ""
+}
+
+// holder is the object, already judged, that a dataset goes with: the zone or
+// the dataset that it lies in.
+func (f Findings) holder(dataset string) (key string, found bool) {
+	for at := dataset; at != ""; at = parent(at) {
+		if _, judged := f.goes[KindDataset+" "+at]; judged {
+			return KindDataset + " " + at, true
+		}
+		d, _ := f.inv.Dataset(at)
+		if f.homes[d.Mountpoint] != at {
+			continue
+		}
+		for _, z := range f.lies[d.Mountpoint] {
+			if found, _ := f.inv.Zone(z); found.Path == d.Mountpoint {
+				return KindZone + " " + z, true
+			}
+		}
+	}
+	return "", false
+}
+
+// leaves says whether a dataset goes with an object that goes.
+func (f Findings) leaves(dataset string) bool {
+	key, found := f.holder(dataset)
+	return found && f.goes[key]
+}
+
+// waitFor notes that an object that lies in a dataset goes behind those that
+// were cloned from it.
+func (f Findings) waitFor(key string, home zfs.Dataset) {
+	for _, part := range append(f.inv.Below(home.Name), home) {
+		for _, clone := range f.clones[part.Name] {
+			if other, found := f.holder(clone); found && other != key && f.goes[other] {
+				f.first[key] = append(f.first[key], other)
+			}
+		}
+	}
+}
+
+func parent(dataset string) string {
+	at := strings.LastIndexByte(dataset, '/')
+	if at < 0 {
+		return ""
+	}
+	return dataset[:at]
+}

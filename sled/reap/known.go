@@ -1,0 +1,166 @@
+package reap
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// known is what the ledger says, arranged for questions.
+type known struct {
+	names     naming.Prefixes
+	boot      string
+	now       time.Time
+	instances map[string]instance.Record // by id
+	zones     map[string]life            // by zone name
+	vnics     map[string]owner           // by link name
+	bases     map[string]base.Record     // by zone name
+	newest    map[string]int             // newest finished generation, by pool
+	held      map[string]network.Hold    // by kind and name
+	busy      map[string]busy            // objects of living runs, by kind and name
+	subjects  map[string]busy            // living runs, by what they lock
+	cloned    map[string]string          // who has begun to clone a base, by its zone name
+	cloning   map[string]busy            // living runs that clone a base, by its zone name
+	secrets   []instance.SecretFile
+	dead      map[string]made        // what runs that died were making, by kind and name
+	died      []operation.OpenIntent // intents of runs that died
+	net       network.Record
+	lone      map[string]zone.Config // of zones that no index names, as far as they can be read
+	under     map[string]bool        // links over which VNICs of ours lie, or have lain
+}
+
+// life is a run of an instance.
+type life struct {
+	instance.Record
+	run instance.Run
+}
+
+// unfinished says by which verb a run was begun that died, if it did and
+// nothing of the run can be running.
+func (k known) unfinished(l life, f Findings) (verb string, dead bool) {
+	m, dead := k.dead["zone "+l.run.Zone]
+	z, _ := f.inv.Zone(l.run.Zone)
+	return m.verb, dead && !l.run.Ensured && z.State != zone.Running
+}
+
+type owner struct {
+	life
+	vnic instance.VNIC
+}
+
+// made is an object that a run was making when it died.
+type made struct {
+	verb     string
+	identity string // empty: nobody knew it then
+}
+
+type busy struct {
+	holder operation.Holder
+	verb   string
+}
+
+func (b busy) String() string {
+	if b.holder.PID == 0 {
+		return "by " + b.verb
+	}
+	return fmt.Sprintf("by process %d (%s)", b.holder.PID, b.verb)
+}
+
+// know arranges the ledger. alive tells whether a subject's lock is held.
+func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
+	k := known{
+		names: names, boot: boot, now: now,
+		instances: map[string]instance.Record{}, zones: map[string]life{}, vnics: map[string]owner{},
+		bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
+		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
+	}
+	for _, learn := range []func(ledger.View) error{k.learnInstances, k.learnBases, k.learnHolds} {
+		if err := learn(view); err != nil {
+			return known{}, err
+		}
+	}
+	var err error
+	if k.net, _, err = network.Load(view); err != nil {
+		return known{}, err
+	}
+	k.learnLinks(k.net.Under())
+	k.learnRuns(view, alive)
+	return k, nil
+}
+
+func (k known) learnLinks(links []string) {
+	for _, name := range links {
+		k.under[name] = true
+	}
+}
+
+func (k known) learnInstances(view ledger.View) error {
+	records, err := instance.All(view)
+	for _, r := range records {
+		k.instances[r.ID] = r
+		for _, n := range r.Spec.NICs {
+			k.under[n.Over] = true
+		}
+		for _, run := range slices.Backward(r.Runs()) { // the present one counts
+			k.zones[run.Zone] = life{r, run}
+			if run.Boot == k.boot && !run.Ensured {
+				k.cloned[run.Base] = "instance " + r.Name
+			}
+			for _, v := range append(slices.Clone(run.Guests), run.Control) {
+				k.vnics[v.Name] = owner{life{r, run}, v}
+				k.under[v.Over] = true
+			}
+		}
+	}
+	return err
+}
+
+func (k known) learnBases(view ledger.View) error {
+	bases, err := base.All(view)
+	for _, b := range bases {
+		k.bases[b.Zone] = b
+		if b.UUID != "" {
+			k.newest[b.Pool] = max(k.newest[b.Pool], b.Generation)
+		}
+	}
+	return err
+}
+
+func (k known) learnHolds(view ledger.View) error {
+	holds, err := network.Holds(view)
+	for _, h := range holds {
+		k.held[h.Kind+" "+h.Name] = h
+	}
+	return err
+}
+
+// learnRuns tells runs that are at work from those that died.
+func (k *known) learnRuns(view ledger.View, alive func(subject string) (operation.Holder, bool)) {
+	for _, open := range operation.Open(view) {
+		holder, living := alive(open.Subject)
+		if !living {
+			k.died = append(k.died, open)
+			for _, o := range open.Makes {
+				k.dead[o.Kind+" "+o.Name] = made{verb: open.Verb, identity: o.Identity}
+			}
+			continue
+		}
+		by := busy{holder: holder, verb: open.Verb}
+		k.subjects[open.Subject] = by
+		for _, o := range slices.Concat(open.Makes, open.Removes, open.Changes) {
+			k.busy[o.Kind+" "+o.Name] = by
+		}
+		if open.Base != "" {
+			k.cloned[open.Base] = by.String()
+			k.cloning[open.Base] = by
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package reap
+
+import (
+	"context"
+	"time"
+
+	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// Settings is what reap takes from the configuration.
+type Settings struct {
+	Names naming.Prefixes
+	// Links are those over which VNICs lie by the configuration.
+	Links []string
+	// Keys is the directory in which storage has files with keys while it needs
+	// them; empty: there is none.
+	Keys string
+	// SecretDir is where secrets of machines lie next to those on the pools; nil: none
+	// are looked at. Where the state file was lost they wait for its import.
+	SecretDir *string
+	// Bundles says where what a zone can tell of itself goes before the zone
+	// does.
+	Bundles bundle.Settings
+}
+
+// seen is the sled, and the boot that it is in.
+type seen struct {
+	inv  *inventory.Inventory
+	boot string
+	// lone are configurations that no index names, by the names of their zones.
+	lone map[string]zone.Config
+	// secrets are the files in which secrets of machines lie.
+	secrets []instance.SecretFile
+	// before is what the ledger said when the look began.
+	before ledger.View
+	// places are where bundles can be written; nowhere is why there is none.
+	places  []bundle.Place
+	nowhere error
+}
+
+// Reap judges every object and removes those that nobody needs. All are tried;
+// all errors are told.
+func (s Settings) Reap(ctx context.Context, env operation.Env, dryRun bool) (Findings, operation.Report, error) {
+	return s.ReapChosen(ctx, env, Choice{}, dryRun)
+}
+
+// ReapChosen is Reap as far as the operator's choice goes.
+func (s Settings) ReapChosen(ctx context.Context, env operation.Env, choice Choice, dryRun bool) (Findings, operation.Report, error) {
+	return s.reap(ctx, env, choice, dryRun, true)
+}
+
+// Verdicts judges every object, and says what would be removed. It makes no
+// plan of how.
+func (s Settings) Verdicts(ctx context.Context, env operation.Env, choice Choice) (Findings, error) {
+	findings, _, err := s.reap(ctx, env, choice, true, false)
+	return findings, err
+}
+
+func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dryRun, planned bool) (Findings, operation.Report, error) {
+	var findings Findings
+	report, err := operation.Run(ctx, env, operation.Request[seen]{
+		Verb: "reap", Subject: subject, Wait: true, DryRun: dryRun,
+		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env, dryRun) },
+		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
+			if err := choice.suits(view); err != nil {
+				return operation.Decision{}, err
+			}
+			k, err := s.know(view, got, at.Now, living(ctx, env, dryRun))
+			if err != nil {
+				return operation.Decision{}, err
+			}
+			if findings, err = judge(k, got.inv, choice); err != nil {
+				return operation.Decision{}, err
+			}
+			if findings.doubt(view); !planned {
+				return operation.Decision{}, nil
+			}
+			d := findings.removal(s.bundler(findings, got, at))
+			d.Warn = findings.unkept(got.nowhere)
+			if d.Before, err = instance.Reaping(k.instances, got.boot, findings.goesZone); err != nil {
+				return d, err
+			}
+			d.After, err = k.forgets(findings)
+			return d, err
+		},
+	})
+	return findings, report, err
+}
+
+// know arranges what the ledger says, of now and of when the sled was looked at.
+func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
+	k, err := know(s.Names, view, got.boot, now, alive)
+	if err != nil {
+		return known{}, err
+	}
+	k.learnLinks(s.Links)
+	k.lone, k.secrets = got.lone, got.secrets
+	return k, k.learnSince(got.before, view)
+}
+
+// subject is what a reap locks: one at a time.
+const subject = "reap"
+
+// living tells whether a run on a subject is alive. One on ours is not: its
+// lock is ours now.
+func living(ctx context.Context, env operation.Env, dryRun bool) func(string) (operation.Holder, bool) {
+	return func(other string) (operation.Holder, bool) {
+		if other == subject && !dryRun {
+			return operation.Holder{}, false
+		}
+		return operation.Alive(ctx, env, other)
+	}
+}
+
+// needed are the parts without which nothing is judged. Of the others, what
+// could not be seen is told.
+func needed() []inventory.Part {
+	return []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets}
+}
+
+// Wants is what reap looks at.
+func (s Settings) Wants() inventory.Want {
+	want := inventory.Want{
+		Parts: append(needed(), inventory.Addresses, inventory.Homes, inventory.Entries),
+		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec, naming.PropertyBase}, Directories: []string{handles, zone.Dir},
+	}
+	if s.Keys != "" {
+		want.Directories = append(want.Directories, s.Keys)
+	}
+	return want
+}
+
+func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryRun bool) (seen, error) {
+	boot, err := operation.Boot(env)
+	if err != nil {
+		return seen{}, err
+	}
+	// With what a run that was killed has decided last: else it would look as if
+	// that run had ended during the look.
+	before, err := operation.Decided(ctx, env, dryRun)
+	if err != nil {
+		return seen{}, err
+	}
+	inv := inventory.Look(ctx, h, s.Wants())
+	got := seen{inv: inv, boot: boot, before: before}
+	if err := inv.Know(needed()...); err != nil {
+		return seen{}, err
+	}
+	got.lone = s.lone(h.Files(), inv)
+	if s.SecretDir != nil {
+		got.secrets = instance.SecretFiles(*s.SecretDir, h.Files(), inv)
+	}
+	got.places, got.nowhere = s.Bundles.Ready(h.Files(), inv.Answering())
+	return got, nil
+}
+
+// lone reads the configurations that no index names, and that are called as
+// sledctl's are: where such a zone would lie tells whose it is.
+func (s Settings) lone(files host.Files, inv *inventory.Inventory) map[string]zone.Config {
+	found := map[string]zone.Config{}
+	entries, _ := inv.Entries()
+	for _, e := range entries {
+		name, ok := zone.ConfigOf(e.Path)
+		if _, zoned := inv.Zone(name); !ok || zoned || !s.Names.NameOfZone(name).Ours() {
+			continue
+		}
+		if c, err := zone.ReadConfig(files, name); err == nil {
+			found[name] = c
+		}
+	}
+	return found
+}
+
+// goesZone says whether a zone is taken away.
+func (f Findings) goesZone(name string) bool { return f.goes[KindZone+" "+name] }
+
+// forgets are the facts of what goes, or is gone already: bases, holds, and
+// links of an earlier configuration.
+func (k known) forgets(f Findings) ([]ledger.Fact, error) {
+	var facts []ledger.Fact
+	for _, o := range f.Objects {
+		b, based := k.bases[o.Name]
+		h, held := k.held[o.key()]
+		switch {
+		case !o.Goes:
+		case o.Kind == KindZone && based:
+			facts = append(facts, base.Forget(b))
+		case o.Kind == KindVNIC && held:
+			facts = append(facts, network.Forget(h))
+		case o.Kind == KindRecord:
+			facts = append(facts, k.stale(o)...)
+		}
+	}
+	gone := func(l network.Former) bool {
+		_, there := f.inv.Link(l.Name)
+		return !there || f.goes[l.Kind+" "+l.Name]
+	}
+	for _, l := range k.net.Former {
+		if gone(l) {
+			fact, err := k.net.Forgetting(gone)
+			return append(facts, fact), err
+		}
+	}
+	return facts, nil
+}
+
+// stale is the fact that takes a record away.
+func (k known) stale(o Object) []ledger.Fact {
+	for _, b := range k.bases {
+		if recordOfBase(b) == o.Name {
+			return []ledger.Fact{base.Forget(b)}
+		}
+	}
+	for _, h := range k.held {
+		if recordOfHold(h) == o.Name {
+			return []ledger.Fact{network.Forget(h)}
+		}
+	}
+	for _, died := range k.died {
+		if recordOfIntent(died) == o.Name {
+			return []ledger.Fact{operation.Forget(died.ID)}
+		}
+	}
+	return nil
+}
