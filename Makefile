@@ -59,7 +59,7 @@ soak-matrix: what := -run '^TestKillMatrix$$' ./commands
 soak-pairs: what := -run '^TestKillPairs$$' ./commands
 soak-commands: what := -skip '^($(own))$$' ./commands
 soak-histories: what := ./test/histories
-soak-ledger: what := ./ledger
+soak-ledger: what := ./engine/ledger
 soak-mutants: what := ./test/mutants
 soak-rest: what = $(shell $(GO) list ./... | grep -vE '/(commands|histories|ledger|test/mutants)$$')
 soak-%:

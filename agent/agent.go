@@ -28,9 +28,9 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/nexus"
-	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 

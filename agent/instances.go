@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 

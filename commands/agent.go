@@ -14,7 +14,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/config"
-	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/instance"
 )

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"

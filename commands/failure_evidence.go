@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/bundle"
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/engine/plan"
 )
 
 // bundlesOf are the files in which an operation kept what a zone could tell that

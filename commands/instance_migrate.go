@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	names "github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 

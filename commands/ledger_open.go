@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/zfs"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/terminal"
 )

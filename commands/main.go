@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/terminal"
 )

@@ -6,8 +6,8 @@ import (
 	"net"
 
 	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -3,7 +3,7 @@ package commands
 import (
 	"encoding/json"
 
-	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/plan"
 )
 
 // needs holds the programs that an action ran against those that it is known to

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/terminal"
 )
 

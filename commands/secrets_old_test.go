@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	names "github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/storage"
 )

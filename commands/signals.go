@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/plan"
 )
 
 // errInterrupted is the cause of a context that a signal ended.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/terminal"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/bundle"
 	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"

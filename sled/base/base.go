@@ -16,8 +16,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 )
 
 // Record is what the ledger keeps of a base, under base/<pool>/<generation>.

@@ -3,7 +3,7 @@ package bootstrap
 import (
 	"errors"
 
-	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/operation"
 	"github.com/sledctl/sledctl/propolis"
 )
 

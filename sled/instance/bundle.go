@@ -7,10 +7,10 @@ import (
 	"path"
 	"syscall"
 
-	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/smf"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/zone"
 )
 

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/zone"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/zone"
 )
 

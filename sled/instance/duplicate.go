@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/ipadm"
-	"github.com/sledctl/sledctl/operation"
 )
 
 // mostElsewhere bounds how many addresses are tried: each costs the boot of a

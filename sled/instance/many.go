@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
 )
 
 // Verbs on many instances at once. Each instance is an operation of its own:

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
 )
 
 // ProtectedError is an instance that is not to be taken away.

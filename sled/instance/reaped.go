@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/engine/ledger"
 )
 
 // Reaping are the facts that go before a reap takes the zones away that goes picks:

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 )
 
 // Record is what the ledger keeps of an instance, under instance/<id>. It is

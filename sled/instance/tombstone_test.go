@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/operation/operationtest"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/operation/operationtest"
 )
 
 // A run that ends leaves a tombstone where an agent watches, and says how it

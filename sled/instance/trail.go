@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
 )
 
 // A migration that has ended leaves a trail on both sleds, for who keeps what

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
 )
 
 // The control plane speaks of VMs, each a run of an instance under a Propolis id

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sledctl/sledctl/operation/operationtest"
+	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/zone"
 )
 

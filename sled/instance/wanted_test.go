@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/operation/operationtest"
+	"github.com/sledctl/sledctl/engine/operation/operationtest"
 )
 
 const someID, otherID = "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f", "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e60"

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/propolis"
 )
 

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/vnic"
 )
 

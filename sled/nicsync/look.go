@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
-	"github.com/sledctl/sledctl/operation"
 )
 
 // Settings are how the records of this sled are found and told.

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
-	"github.com/sledctl/sledctl/operation/operationtest"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/vnic"

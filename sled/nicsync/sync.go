@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/napi"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/plan"
 )
 
 // Options say what a sync may do.

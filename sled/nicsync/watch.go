@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/zone"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sledctl/sledctl/bundle"
-	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/operation"
 )
 
 // Choice is what the operator lets a reap remove. The zero value: all that

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"

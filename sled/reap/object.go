@@ -6,9 +6,9 @@ package reap
 import (
 	"fmt"
 
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/zone"
 )
 

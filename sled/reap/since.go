@@ -3,8 +3,8 @@ package reap
 import (
 	"bytes"
 
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
 )

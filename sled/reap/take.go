@@ -3,11 +3,11 @@ package reap
 import (
 	"context"
 
-	"github.com/sledctl/sledctl/bundle"
+	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/plan"
 )
 
 // bundleSubject is what is locked while a bundle is taken on request.

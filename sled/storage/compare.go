@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/zfs"
 )
 

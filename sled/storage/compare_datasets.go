@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/zfs"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/ledger"
 )
 
 // configurationFile is the name of the configuration next to the ledger.

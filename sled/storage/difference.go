@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/plan"
 )
 
 // Difference is one thing that is different from what it must be. Either Mend lists

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/zfs"
 )
 

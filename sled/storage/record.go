@@ -7,9 +7,9 @@ import (
 	"path"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 )
 
 // Record is what the ledger keeps of a disk, under disk/<identity>: which pool

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/zfs"
 )
 

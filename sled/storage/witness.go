@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/zfs"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/engine/inventory"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/inventory"
-	"github.com/sledctl/sledctl/ledger"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/storage"
 )

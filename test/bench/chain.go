@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/plan"
 )
 
 // longestChain compares an ensure at the pace of a real sled with the longest

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sledctl/sledctl/plan"
+	"github.com/sledctl/sledctl/engine/plan"
 )
 
 func TestLongestChainFollowsThePlansOrder(t *testing.T) {

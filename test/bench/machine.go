@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sledctl/sledctl/ledger"
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/test/lattice"
 )

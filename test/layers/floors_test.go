@@ -63,10 +63,10 @@ func floors() map[string]room {
 
 		"sled/instance/documents": {floor: 3, below: -1}, // above its parent: reads what asks for an instance
 
-		"operation":               {floor: 2},
-		"operation/operationtest": {imports: []string{"host", "ledger", "operation"}, by: []string{}}, // for tests
+		"engine/operation":               {floor: 2},
+		"engine/operation/operationtest": {imports: []string{"host", "engine/ledger", "engine/operation"}, by: []string{}}, // for tests
 
-		"plan": {floor: 1}, "inventory": {floor: 1}, "ledger": {floor: 1}, "bundle": {floor: 1},
+		"engine/plan": {floor: 1}, "engine/inventory": {floor: 1}, "engine/ledger": {floor: 1}, "engine/bundle": {floor: 1},
 
 		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/reservoir": {}, "illumos/disk": {}, "nexus": {}, "napi": {}, "illumos/naming": {}, "illumos/key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
@@ -223,12 +223,12 @@ func TestFloorsWouldFail(t *testing.T) {
 		want   string // part of the fault; empty: none
 	}{
 		{imports("zone", "host"), ""},
-		{imports("zone", "plan"), "goes up"},
+		{imports("zone", "engine/plan"), "goes up"},
 		{imports("zone", "zfs"), "goes sideways"},
-		{imports("plan", "zone"), ""},
-		{imports("plan", "ledger"), "goes sideways"},
+		{imports("engine/plan", "zone"), ""},
+		{imports("engine/plan", "engine/ledger"), "goes sideways"},
 		{imports("sled/instance", "sled/base"), "goes sideways"},
-		{imports("sled/reap", "sled/instance", "operation", "zone"), ""},
+		{imports("sled/reap", "sled/instance", "engine/operation", "zone"), ""},
 		{imports("sled/instance", "sled/reap"), "goes up"},
 		{imports("propolis", "propolis/spec"), ""},
 		{imports("propolis/spec", "propolis"), "below its parent"},
@@ -242,7 +242,7 @@ func TestFloorsWouldFail(t *testing.T) {
 		{imports("commands", "config", "terminal", "sim", "agent", "zone"), ""},
 		{imports("sim/tools", "sim/world", "host"), ""},
 		{imports("sim/world", "zone"), "it may import"},
-		{imports("config", "operation"), "it may import"},
+		{imports("config", "engine/operation"), "it may import"},
 		{imports("zone", "helpers"), "not in the table"},
 		{imports("helpers", "zone"), "not in the table"},
 		{imports("zone", "github.com/spf13/viper"), "belongs to [config]"},

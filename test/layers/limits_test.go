@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/illumos/smf"
-	"github.com/sledctl/sledctl/plan"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"

@@ -7,7 +7,7 @@ func ofChanges() []Mutant {
 		{
 			Name: "an undo left out",
 			Plant: []Patch{{
-				"plan/apply.go",
+				"engine/plan/apply.go",
 				`err := attempt(ctx, host.ForAction(r.h, "undo "+a.ID), b.Step)`, `if MUTANT { continue }; OLD`,
 			}},
 			Found: matrix("vnic_create", "but (-before +after)"),
@@ -15,21 +15,21 @@ func ofChanges() []Mutant {
 		{
 			Name: "an intent not written",
 			Plant: []Patch{{
-				"operation/operation.go",
+				"engine/operation/operation.go",
 				`return append(d.Before, ledger.Fact{Key: intentKey(id), Value: value}), nil`, `if MUTANT { return d.Before, nil }; OLD`,
 			}},
 			Found: matrix("a_VNIC", "no intent was flushed before"),
 		},
 		{
 			Name:    "a line not flushed",
-			Plant:   []Patch{{"ledger/append.go", `group.Go(func() error { return l.files.Sync(c.File()) })`, `if MUTANT { continue }; OLD`}},
+			Plant:   []Patch{{"engine/ledger/append.go", `group.Go(func() error { return l.files.Sync(c.File()) })`, `if MUTANT { continue }; OLD`}},
 			Found:   matrix("a_VNIC", "no intent was flushed before"),
 			Besides: true,
 		},
 		{
 			Name: "an outcome without its line",
 			Plant: []Patch{{
-				"operation/operation.go",
+				"engine/operation/operation.go",
 				`func(ledger.View) ([]ledger.Fact, error) { return facts, nil })`,
 				`func(ledger.View) ([]ledger.Fact, error) { if MUTANT { return nil, nil }; return facts, nil })`,
 			}},
@@ -37,29 +37,29 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:  "a run that died is not answered for",
-			Plant: []Patch{{"operation/operation.go", "if open.Subject == subject {", "if open.Subject == subject && !MUTANT {"}},
+			Plant: []Patch{{"engine/operation/operation.go", "if open.Subject == subject {", "if open.Subject == subject && !MUTANT {"}},
 			Found: histories(200, `"intent/`),
 		},
 		{
 			Name:  "of several runs that died only the last is answered for",
-			Plant: []Patch{{"operation/operation.go", "d.Intent.Takes = append(d.Intent.Takes, open.ID)", "if MUTANT { d.Intent.Takes = nil }; OLD"}},
+			Plant: []Patch{{"engine/operation/operation.go", "d.Intent.Takes = append(d.Intent.Takes, open.ID)", "if MUTANT { d.Intent.Takes = nil }; OLD"}},
 			Found: By{"commands", "^TestKillPairs$/^rows$/^a_VNIC$", `"intent/`, 0},
 			Soak:  true,
 		},
 		{
 			Name:    "what failed and left something ends its intent",
-			Plant:   []Patch{{"operation/operation.go", "return d.Failed\n", "if MUTANT { return append(d.Failed, ended...) }; OLD"}},
-			Found:   unit("operation", "TestWhatTheLedgerHoldsAfterARun", "0 open intents, want"),
+			Plant:   []Patch{{"engine/operation/operation.go", "return d.Failed\n", "if MUTANT { return append(d.Failed, ended...) }; OLD"}},
+			Found:   unit("engine/operation", "TestWhatTheLedgerHoldsAfterARun", "0 open intents, want"),
 			Besides: true,
 		},
 		{
 			Name:  "a subject is not locked for one alone",
-			Plant: []Patch{{"operation/lock.go", "l, err := lock(ctx, env, subject, mode)", "if MUTANT { mode = host.LockShared }; OLD"}},
-			Found: unit("operation", "TestALockedSubjectNamesItsHolder", "error: <nil>"),
+			Plant: []Patch{{"engine/operation/lock.go", "l, err := lock(ctx, env, subject, mode)", "if MUTANT { mode = host.LockShared }; OLD"}},
+			Found: unit("engine/operation", "TestALockedSubjectNamesItsHolder", "error: <nil>"),
 		},
 		{
 			Name:  "the file of a lock outlives the run",
-			Plant: []Patch{{"operation/lock.go", "if ended {", "if ended && !MUTANT {"}},
+			Plant: []Patch{{"engine/operation/lock.go", "if ended {", "if ended && !MUTANT {"}},
 			Found: script("lock_files", "FAIL: testdata/script/lock_files.txtar"),
 		},
 		{
@@ -71,7 +71,7 @@ func ofChanges() []Mutant {
 		{
 			Name: "a signal keeps the outcome from being written",
 			Plant: []Patch{{
-				"operation/operation.go",
+				"engine/operation/operation.go",
 				"view, err := book.Update(context.WithoutCancel(ctx), ",
 				"base := context.WithoutCancel(ctx); if MUTANT { base = ctx }; view, err := book.Update(base, ",
 			}},
@@ -80,36 +80,36 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:  "a step may take as long as it likes",
-			Plant: []Patch{{"plan/apply.go", "if most > 0 {", "if most > 0 && !MUTANT {"}},
-			Found: unit("plan", "TestAStepEndsAtItsDeadline", "24h0m0s"),
+			Plant: []Patch{{"engine/plan/apply.go", "if most > 0 {", "if most > 0 && !MUTANT {"}},
+			Found: unit("engine/plan", "TestAStepEndsAtItsDeadline", "24h0m0s"),
 		},
 		{
 			Name:  "undo goes on under a command that still runs",
-			Plant: []Patch{{"plan/apply.go", "if r.stillRuns {", "if r.stillRuns && !MUTANT {"}},
-			Found: unit("plan", "TestNothingIsTakenFromUnderACommandThatStillRuns", "plan_test.go"),
+			Plant: []Patch{{"engine/plan/apply.go", "if r.stillRuns {", "if r.stillRuns && !MUTANT {"}},
+			Found: unit("engine/plan", "TestNothingIsTakenFromUnderACommandThatStillRuns", "plan_test.go"),
 		},
 		{
 			Name:    "of two copies the older is believed",
-			Plant:   []Patch{{"ledger/open.go", "return t.head().Seq > than.head().Seq", "if MUTANT { return t.head().Seq < than.head().Seq }; OLD"}},
-			Found:   unit("ledger", "TestAReturnedMemberIsBroughtUp", "occurs on one side only"),
+			Plant:   []Patch{{"engine/ledger/open.go", "return t.head().Seq > than.head().Seq", "if MUTANT { return t.head().Seq < than.head().Seq }; OLD"}},
+			Found:   unit("engine/ledger", "TestAReturnedMemberIsBroughtUp", "occurs on one side only"),
 			Besides: true,
 		},
 		{
 			Name:    "a line goes to the first copy only",
-			Plant:   []Patch{{"ledger/append.go", "l.write(p.members, line)", "func() error { if MUTANT { p.members = p.members[:1] }; return OLD }()"}},
-			Found:   unit("ledger", "TestFactsAreKeptOnEveryCopy", "append_test.go"),
+			Plant:   []Patch{{"engine/ledger/append.go", "l.write(p.members, line)", "func() error { if MUTANT { p.members = p.members[:1] }; return OLD }()"}},
+			Found:   unit("engine/ledger", "TestFactsAreKeptOnEveryCopy", "append_test.go"),
 			Besides: true,
 		},
 		{
 			Name:    "a hash is not compared",
-			Plant:   []Patch{{"ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
-			Found:   unit("ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
+			Plant:   []Patch{{"engine/ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
+			Found:   unit("engine/ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
 			Besides: true,
 		},
 		{
 			Name:    "the state file is not locked",
-			Plant:   []Patch{{"ledger/ledger.go", "lock, err := l.files.Lock(ctx, l.places.Lock, mode)", "if MUTANT { return func() {}, nil }; OLD"}},
-			Found:   unit("ledger", "TestProcessesTakeTurns", "_test.go"),
+			Plant:   []Patch{{"engine/ledger/ledger.go", "lock, err := l.files.Lock(ctx, l.places.Lock, mode)", "if MUTANT { return func() {}, nil }; OLD"}},
+			Found:   unit("engine/ledger", "TestProcessesTakeTurns", "_test.go"),
 			Besides: true,
 		},
 	}

@@ -16,7 +16,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:    "a start that failed is taken back before anybody has looked",
-			Plant:   []Patch{{"plan/apply.go", "	if r.failed() {\n\t\tr.gather(ctx)", "	if r.failed() && !MUTANT {\n\t\tr.gather(ctx)"}},
+			Plant:   []Patch{{"engine/plan/apply.go", "	if r.failed() {\n\t\tr.gather(ctx)", "	if r.failed() && !MUTANT {\n\t\tr.gather(ctx)"}},
 			Found:   script("start_fails", "no match for `^sledctl: log: the end of"),
 			Besides: true,
 		},
@@ -55,7 +55,7 @@ func ofInstances() []Mutant {
 		},
 		{
 			Name:  "links are held to list them",
-			Plant: []Patch{{"inventory/lent.go", "who := wants[l.Name]", "OLD; if MUTANT { who, blind = nil, true }"}},
+			Plant: []Patch{{"engine/inventory/lent.go", "who := wants[l.Name]", "OLD; if MUTANT { who, blind = nil, true }"}},
 			Found: script("links_helios", "dladm: a listing of all links"),
 		},
 		{

@@ -225,7 +225,7 @@ func TestNoRuleIsKeptInAnyCase(t *testing.T) {
 		"needed_test.go":  {regexp.MustCompile(`(?m)^\t\t\{"(.+?)", \d+, config`), needed},
 		"reading_test.go": {regexp.MustCompile(`(?m)^\t\t\{"(.+?)", \d, func`), story},
 	} {
-		source, err := from("../..")("ledger/" + file)
+		source, err := from("../..")("engine/ledger/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestNoRuleIsKeptInAnyCase(t *testing.T) {
 			name := strings.ReplaceAll(row[1], " ", "_")
 			both, _, _ := strings.Cut(name, ",") // two rows of one rule
 			if !out[is.found(name, "").Run] && !out[is.found(both+",_(read|written)", "").Run] {
-				t.Errorf("no mutant leaves out what the row %q of ledger/%s is for", row[1], file)
+				t.Errorf("no mutant leaves out what the row %q of engine/ledger/%s is for", row[1], file)
 			}
 		}
 	}

@@ -30,12 +30,12 @@ func ofOwnership() []Mutant {
 		},
 		{
 			Name:  "a sled agent at work is no rival",
-			Plant: []Patch{{"inventory/rival.go", "if i < 0 || states[fmri] == smf.Disabled {", "if i < 0 || states[fmri] == smf.Disabled || MUTANT {"}},
+			Plant: []Patch{{"engine/inventory/rival.go", "if i < 0 || states[fmri] == smf.Disabled {", "if i < 0 || states[fmri] == smf.Disabled || MUTANT {"}},
 			Found: neighbours("exit 0, want 8"),
 		},
 		{
 			Name:  "only the usual instance of the sled agent's service is a rival",
-			Plant: []Patch{{"inventory/rival.go", `strings.HasPrefix(fmri, o.service+":")`, `(OLD && !MUTANT || fmri == o.service+":default")`}},
+			Plant: []Patch{{"engine/inventory/rival.go", `strings.HasPrefix(fmri, o.service+":")`, `(OLD && !MUTANT || fmri == o.service+":default")`}},
 			Found: unit("inventory", "TestOtherOwnersAreNamed", `want "svc:/oxide/sled-agent:second is online"`),
 		},
 		{

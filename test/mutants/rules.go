@@ -4,8 +4,8 @@ import "slices"
 
 // ofRules are the rules of the state file, each left out. What each is for says the
 // test that finds it: it goes through what can happen to a small sled until a law is
-// broken (ledger/needed_test.go), or tells the shortest story in which a reader says
-// what is not so (ledger/reading_test.go).
+// broken (engine/ledger/needed_test.go), or tells the shortest story in which a reader says
+// what is not so (engine/ledger/reading_test.go).
 //
 // Some break no law there, and other tests find them: a line's hash and the lock of
 // readers, since in the check no byte changes on a disk and nobody reads while another
@@ -26,17 +26,17 @@ func ofRules() []Mutant {
 
 // needed has the exploration of a small sled find it, which breaks a law.
 func needed(row, law string) By {
-	return By{"ledger", "^TestEachRuleIsNeeded$/^" + row + "$", law, 0}
+	return By{"engine/ledger", "^TestEachRuleIsNeeded$/^" + row + "$", law, 0}
 }
 
 // story has the shortest story of a reader find it, which then says otherwise.
 func story(row, otherwise string) By {
-	return By{"ledger", "^TestEachRuleOfReadingIsNeeded$/^" + row + "$", otherwise, 0}
+	return By{"engine/ledger", "^TestEachRuleOfReadingIsNeeded$/^" + row + "$", otherwise, 0}
 }
 
 // overwrite is how a file must not be replaced.
 func overwrite() Patch {
-	return Patch{"ledger/durable.go", "// rename renames within a directory, and flushes it.", `func overwrite(files host.Files, name string, data []byte) error {
+	return Patch{"engine/ledger/durable.go", "// rename renames within a directory, and flushes it.", `func overwrite(files host.Files, name string, data []byte) error {
 	const truncated = 0o1 | 0o100 | 0o1000 // os.O_WRONLY|os.O_CREATE|os.O_TRUNC on Linux, where the tests run
 	out, err := files.Open(name, truncated, fileMode)
 	if err != nil {
@@ -53,13 +53,13 @@ func ofPlaces() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a dataset that is not mounted holds nothing",
-			Plant: []Patch{{"ledger/copy.go", "dataset := path.Dir(at.Directory)", "if MUTANT { return nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/copy.go", "dataset := path.Dir(at.Directory)", "if MUTANT { return nil }; OLD"}},
 			Found: needed("present:_mounted", "healthy disks are refused"),
 		},
 		{
 			Name: "no member is made anew as a side effect",
 			Plant: []Patch{{
-				"ledger/raise.go", "p, err := l.lookToWrite(ctx)",
+				"engine/ledger/raise.go", "p, err := l.lookToWrite(ctx)",
 				`if look, err := l.look(ctx); MUTANT && err == nil {
 					for _, m := range look.missing {
 						if at := OnPool(m.Pool); l.ensureDirectory(at) == nil {
@@ -74,18 +74,18 @@ func ofPlaces() []Mutant {
 		},
 		{
 			Name:  "one copy twice is an error",
-			Plant: []Patch{{"ledger/open.go", "if err := twins(copies); err != nil {", "if err := twins(copies); err != nil && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/open.go", "if err := twins(copies); err != nil {", "if err := twins(copies); err != nil && !MUTANT {"}},
 			Found: needed("present:_one_copy_once", "were shown, now"),
 		},
 		{
 			Name:  "one writer at a time",
-			Plant: []Patch{{"ledger/ledger.go", "lock, err := l.files.Lock(ctx, l.places.Lock, mode)", "if MUTANT { return func() {}, nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/ledger.go", "lock, err := l.files.Lock(ctx, l.places.Lock, mode)", "if MUTANT { return func() {}, nil }; OLD"}},
 			Found: needed("lock", "two processes write at once"),
 		},
 		{
 			Name:  "readers wait for a writer",
-			Plant: []Patch{{"ledger/ledger.go", "unlock, err := l.lock(ctx, host.LockShared)", "unlock, err := func() {}, error(nil); if !MUTANT { unlock, err = l.lock(ctx, host.LockShared) }"}},
-			Found: unit("ledger", "TestWaitingForTheLockEndsWithTheContext", "read: <nil>"),
+			Plant: []Patch{{"engine/ledger/ledger.go", "unlock, err := l.lock(ctx, host.LockShared)", "unlock, err := func() {}, error(nil); if !MUTANT { unlock, err = l.lock(ctx, host.LockShared) }"}},
+			Found: unit("engine/ledger", "TestWaitingForTheLockEndsWithTheContext", "read: <nil>"),
 		},
 	}
 }
@@ -94,73 +94,73 @@ func ofOpening() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a torn last line is ignored",
-			Plant: []Patch{{"ledger/visit.go", "t, err := verify(v.data, known)", "OLD; if MUTANT && err == nil && t.end == endTorn { return verify(nil, nil) }"}},
+			Plant: []Patch{{"engine/ledger/visit.go", "t, err := verify(v.data, known)", "OLD; if MUTANT && err == nil && t.end == endTorn { return verify(nil, nil) }"}},
 			Found: needed("open:_a_torn_end", "healthy disks are refused"),
 		},
 		{
 			Name:  "a torn end is cut",
-			Plant: []Patch{{"ledger/raise.go", "return c.text.end != endWhole || ", "return c.text.end != endWhole && !MUTANT || "}},
+			Plant: []Patch{{"engine/ledger/raise.go", "return c.text.end != endWhole || ", "return c.text.end != endWhole && !MUTANT || "}},
 			Found: needed("open:_a_torn_end_is_cut", "healthy disks are refused"),
 		},
 		{
 			Name:  "of two copies the longer counts",
-			Plant: []Patch{{"ledger/open.go", "return t.head().Seq > than.head().Seq", "if MUTANT { return false }; OLD"}},
+			Plant: []Patch{{"engine/ledger/open.go", "return t.head().Seq > than.head().Seq", "if MUTANT { return false }; OLD"}},
 			Found: needed("open:_the_longest", "healthy disks are refused"),
 		},
 		{
 			Name:  "what the best copy has been is in nobody's way",
-			Plant: []Patch{{"ledger/open.go", "case best.holds(at):", "case best.holds(at) && !MUTANT:"}},
+			Plant: []Patch{{"engine/ledger/open.go", "case best.holds(at):", "case best.holds(at) && !MUTANT:"}},
 			Found: needed("open:_an_earlier_state", "healthy disks are refused"),
 		},
 		{
 			Name:  "epoch lines count before lines",
-			Plant: []Patch{{"ledger/open.go", "if len(t.epochs) != len(than.epochs) {", "if len(t.epochs) != len(than.epochs) && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/open.go", "if len(t.epochs) != len(than.epochs) {", "if len(t.epochs) != len(than.epochs) && !MUTANT {"}},
 			Found: needed("open:_epochs_before_lines", "healthy disks are refused"),
 		},
 		{
 			Name:  "what a rewrite has left out may be another's head",
-			Plant: []Patch{{"ledger/open.go", "(!over || at.Seq < best.epochs[k].Seq) {", "(!over || at.Seq < best.epochs[k].Seq) && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/open.go", "(!over || at.Seq < best.epochs[k].Seq) {", "(!over || at.Seq < best.epochs[k].Seq) && !MUTANT {"}},
 			Found: needed("open:_what_a_rewrite_left_out", "history had"),
 		},
 		{
 			Name:  "what was never acknowledged is in nobody's way",
-			Plant: []Patch{{"ledger/open.go", "!best.epoch().seated(c.Copy) {", "!best.epoch().seated(c.Copy) && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/open.go", "!best.epoch().seated(c.Copy) {", "!best.epoch().seated(c.Copy) && !MUTANT {"}},
 			Found: needed("open:_a_dead_tail", "healthy disks are refused"),
 		},
 		{
 			Name:  "what is believed is flushed first",
-			Plant: []Patch{{"ledger/visit.go", "if v.found == nil || v.found == v.before {", "if v.found == nil || v.found == v.before || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/visit.go", "if v.found == nil || v.found == v.before {", "if v.found == nil || v.found == v.before || MUTANT {"}},
 			Found: needed("open:_flushed_before_it_is_believed", "were shown, now"),
 		},
 		{
 			Name:  "a reader warns of members that are missing",
-			Plant: []Patch{{"ledger/reading.go", `known := "nobody can say whether it went on without this copy"`, "if MUTANT { return nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/reading.go", `known := "nobody can say whether it went on without this copy"`, "if MUTANT { return nil }; OLD"}},
 			Found: needed("open:_a_reader_warns", "warned"),
 		},
 		{
 			Name:  "a writer refuses while a member is missing",
-			Plant: []Patch{{"ledger/raise.go", "if len(p.missing) == 0 || l.degraded() != nil {", "if len(p.missing) == 0 || l.degraded() != nil || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/raise.go", "if len(p.missing) == 0 || l.degraded() != nil {", "if len(p.missing) == 0 || l.degraded() != nil || MUTANT {"}},
 			Found: needed("open:_a_writer_refuses", "was acknowledged"),
 		},
 		{
 			Name:  "a writer brings shorter members up",
-			Plant: []Patch{{"ledger/raise.go", "if err != nil || p.level() {", "if err != nil || p.level() || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/raise.go", "if err != nil || p.level() {", "if err != nil || p.level() || MUTANT {"}},
 			Found: needed("open:_shorter_members_are_brought_up", "healthy disks are doubted"),
 		},
 		{
 			Name:  "and by a new file, if by more than a line",
-			Plant: []Patch{{"ledger/raise.go", "l.replace(c.Location, best.as(c.text.Copy))", "func() error { if MUTANT { return overwrite(l.files, c.File(), best.as(c.text.Copy)) }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/raise.go", "l.replace(c.Location, best.as(c.text.Copy))", "func() error { if MUTANT { return overwrite(l.files, c.File(), best.as(c.text.Copy)) }; return OLD }()"}},
 			Found: needed("open:_brought_up_by_a_new_file", "healthy disks are refused"),
 		},
 		{
 			Name:  "a line that one member holds is rolled forward",
-			Plant: []Patch{{"ledger/raise.go", "if err := l.raise(p); err != nil {", "if MUTANT { p.best = p.shortest() }; OLD"}},
-			Found: unit("ledger", "TestAReturnedMemberIsBroughtUp", "_test.go"),
+			Plant: []Patch{{"engine/ledger/raise.go", "if err := l.raise(p); err != nil {", "if MUTANT { p.best = p.shortest() }; OLD"}},
+			Found: unit("engine/ledger", "TestAReturnedMemberIsBroughtUp", "_test.go"),
 		},
 		{
 			Name:  "a line's hash is compared",
-			Plant: []Patch{{"ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
-			Found: unit("ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
+			Plant: []Patch{{"engine/ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
+			Found: unit("engine/ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
 		},
 	}
 }
@@ -170,7 +170,7 @@ func ofAppends() []Mutant {
 		{
 			Name: "an append is one line, however many facts it holds",
 			Plant: []Patch{{
-				"ledger/append.go", "line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)",
+				"engine/ledger/append.go", "line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)",
 				`if MUTANT && len(facts) > 1 {
 					var err error
 					if p, err = l.append(ctx, p, facts[:1]); err != nil {
@@ -184,33 +184,33 @@ func ofAppends() []Mutant {
 		},
 		{
 			Name:  "what is there is looked at again before an append",
-			Plant: []Patch{{"ledger/look.go", "visits := make([]*visit, len(l.places.Locations))", "if MUTANT && len(l.seen) > 0 { return l.decide() }; OLD"}},
+			Plant: []Patch{{"engine/ledger/look.go", "visits := make([]*visit, len(l.places.Locations))", "if MUTANT && len(l.seen) > 0 { return l.decide() }; OLD"}},
 			With:  "what this boot has acknowledged is there, or nothing is shown",
 			Found: needed("append:_on_what_is_there", "were shown, now"),
 		},
 		{
 			Name:  "a line goes to all members",
-			Plant: []Patch{{"ledger/append.go", "l.write(p.members, line)", "func() error { if MUTANT { p.members = p.members[:1] }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/append.go", "l.write(p.members, line)", "func() error { if MUTANT { p.members = p.members[:1] }; return OLD }()"}},
 			Found: needed("append:_to_all_members", "was acknowledged"),
 		},
 		{
 			Name:  "a line is flushed before success is reported",
-			Plant: []Patch{{"ledger/append.go", "l.flush(copies)", "func() error { if f, _ := cutLine(line[:len(line)-1]); MUTANT && !isEpochLine(f.facts) { return nil }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/append.go", "l.flush(copies)", "func() error { if f, _ := cutLine(line[:len(line)-1]); MUTANT && !isEpochLine(f.facts) { return nil }; return OLD }()"}},
 			Found: needed("append:_flushed", "were shown, now"),
 		},
 		{
 			Name:  "after an error nothing is reported as written",
-			Plant: []Patch{{"ledger/append.go", "return nil, l.kill(err, true)", "if !MUTANT { OLD }"}},
+			Plant: []Patch{{"engine/ledger/append.go", "return nil, l.kill(err, true)", "if !MUTANT { OLD }"}},
 			Found: needed("append:_an_error_is_one", "was acknowledged"),
 		},
 		{
 			Name:  "nothing is tried again in place",
-			Plant: []Patch{{"ledger/append.go", "l.write(p.members, line)", "func() error { err := OLD; if err != nil && MUTANT { err = OLD }; return err }()"}},
+			Plant: []Patch{{"engine/ledger/append.go", "l.write(p.members, line)", "func() error { err := OLD; if err != nil && MUTANT { err = OLD }; return err }()"}},
 			Found: needed("append:_not_tried_again_in_place", "healthy disks are refused"),
 		},
 		{
 			Name:  "after an error the handle is dead",
-			Plant: []Patch{{"ledger/append.go", "l.dead = dead", "if !MUTANT { OLD }"}},
+			Plant: []Patch{{"engine/ledger/append.go", "l.dead = dead", "if !MUTANT { OLD }"}},
 			Found: needed("append:_the_handle_is_dead", "a process goes on"),
 		},
 	}
@@ -221,7 +221,7 @@ func ofMembers() []Mutant {
 		{
 			Name: "only members by their own last epoch line count",
 			Plant: []Patch{{
-				"ledger/open.go", "p.warnOfBroken()",
+				"engine/ledger/open.go", "p.warnOfBroken()",
 				`if len(p.members) == 0 && MUTANT {
 					p.members = copies
 					for _, c := range copies {
@@ -234,47 +234,47 @@ func ofMembers() []Mutant {
 		},
 		{
 			Name:  "members do not change if the witness knows of another epoch",
-			Plant: []Patch{{"ledger/witness.go", "return h.latest != nil, err\n", "if !MUTANT { return h.latest != nil, err }\n"}},
+			Plant: []Patch{{"engine/ledger/witness.go", "return h.latest != nil, err\n", "if !MUTANT { return h.latest != nil, err }\n"}},
 			With:  "the witness is heard before anything is shown",
 			Found: needed("alone:_the_witness_is_asked", "witnessed as"),
 		},
 		{
 			Name:  "who goes on alone says so first",
-			Plant: []Patch{{"ledger/alone.go", "witnessed, err := l.confirm(ctx, p)", "if MUTANT { return p, nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/alone.go", "witnessed, err := l.confirm(ctx, p)", "if MUTANT { return p, nil }; OLD"}},
 			Found: needed("alone:_the_epoch_line_first", "was acknowledged"),
 		},
 		{
 			Name:  "an epoch line is on disk before the witness hears of it",
-			Plant: []Patch{{"ledger/append.go", "l.flush(copies)", "func() error { if f, _ := cutLine(line[:len(line)-1]); MUTANT && isEpochLine(f.facts) { return nil }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/append.go", "l.flush(copies)", "func() error { if f, _ := cutLine(line[:len(line)-1]); MUTANT && isEpochLine(f.facts) { return nil }; return OLD }()"}},
 			Found: needed("alone:_the_epoch_line_is_on_disk_before_the_witness_hears_of_it", "healthy disks are refused"),
 		},
 		{
 			Name: "a new copy is on disk before it counts",
 			Plant: []Patch{
-				{"ledger/join.go", "l.replace(at, t.as(newID()))", "func() error { if MUTANT { return overwrite(l.files, at.File(), t.as(newID())) }; return OLD }()"},
-				{"ledger/visit.go", "err := files.Sync(v.File())", "if MUTANT && !slices.ContainsFunc(v.found.text.epochs, func(e Epoch) bool { return e.seated(v.found.text.Copy) }) { return }; OLD"},
+				{"engine/ledger/join.go", "l.replace(at, t.as(newID()))", "func() error { if MUTANT { return overwrite(l.files, at.File(), t.as(newID())) }; return OLD }()"},
+				{"engine/ledger/visit.go", "err := files.Sync(v.File())", "if MUTANT && !slices.ContainsFunc(v.found.text.epochs, func(e Epoch) bool { return e.seated(v.found.text.Copy) }) { return }; OLD"},
 			},
 			Found: needed("join:_on_disk_before_it_counts", "healthy disks are refused"),
 		},
 		{
 			Name:  "what is in a newcomer's place is renamed",
-			Plant: []Patch{{"ledger/join.go", "if err != nil || !found {", "if err != nil || !found || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/join.go", "if err != nil || !found {", "if err != nil || !found || MUTANT {"}},
 			Found: needed("join:_set_aside", "is gone"),
 		},
 		{
 			Name:  "the old members hear of a newcomer first",
-			Plant: []Patch{{"ledger/alone.go", "for _, copies := range [][]*copyAt{first, others} {", "if MUTANT { first, others = others, first }; OLD"}},
+			Plant: []Patch{{"engine/ledger/alone.go", "for _, copies := range [][]*copyAt{first, others} {", "if MUTANT { first, others = others, first }; OLD"}},
 			Found: needed("join:_the_old_members_first", "healthy disks are refused"),
 		},
 		{
 			Name:  "who keeps one copy says so in an epoch line",
-			Plant: []Patch{{"ledger/keep.go", "e := kept.text.epoch()", "if MUTANT { return nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/keep.go", "e := kept.text.epoch()", "if MUTANT { return nil }; OLD"}},
 			Found: needed("keep:_the_epoch_line", "after keep"),
 		},
 		{
 			Name: "and says so first",
 			Plant: []Patch{{
-				"ledger/keep.go", "if err := l.claim(ctx, kept, by); err != nil {\n\t\treturn err\n\t}\n\tif err := l.giveUp(loss); err != nil {",
+				"engine/ledger/keep.go", "if err := l.claim(ctx, kept, by); err != nil {\n\t\treturn err\n\t}\n\tif err := l.giveUp(loss); err != nil {",
 				`claim, giveUp := func() error { return l.claim(ctx, kept, by) }, func() error { return l.giveUp(loss) }
 				if MUTANT {
 					claim, giveUp = giveUp, claim
@@ -288,7 +288,7 @@ func ofMembers() []Mutant {
 		},
 		{
 			Name:  "the copies that are given up are set aside",
-			Plant: []Patch{{"ledger/keep.go", "if err := l.setAside(Location{Directory: path.Dir(other.File)}); err != nil {", "if MUTANT { break }; OLD"}},
+			Plant: []Patch{{"engine/ledger/keep.go", "if err := l.setAside(Location{Directory: path.Dir(other.File)}); err != nil {", "if MUTANT { break }; OLD"}},
 			Found: needed("keep:_the_others_set_aside", "disagree"),
 		},
 	}
@@ -298,26 +298,26 @@ func ofTheWitness() []Mutant {
 	return []Mutant{
 		{
 			Name:  "the witness is asked before anything follows an epoch line",
-			Plant: []Patch{{"ledger/witness.go", "if !p.unwitnessed() {", "if !p.unwitnessed() || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/witness.go", "if !p.unwitnessed() {", "if !p.unwitnessed() || MUTANT {"}},
 			Found: needed("witness:_asked_behind_an_epoch_line", "were shown, now"),
 		},
 		{
 			Name:  "the witness is told of each epoch",
-			Plant: []Patch{{"ledger/witness.go", "if err := l.places.Witness.Write(", "if MUTANT { return nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/witness.go", "if err := l.places.Witness.Write(", "if MUTANT { return nil }; OLD"}},
 			Found: needed("witness:_told", "were shown, now"),
 		},
 		{
 			Name: "readers do not rely on an epoch that others may overrule",
 			Plant: []Patch{
-				{"ledger/reading.go", "case p.unwitnessed():", "case p.unwitnessed() && !MUTANT:"},
-				{"ledger/reading.go", "if p.unwitnessed() && !known", "if !MUTANT && p.unwitnessed() && !known"},
+				{"engine/ledger/reading.go", "case p.unwitnessed():", "case p.unwitnessed() && !MUTANT:"},
+				{"engine/ledger/reading.go", "if p.unwitnessed() && !known", "if !MUTANT && p.unwitnessed() && !known"},
 			},
 			Found: needed("witness:_readers_too", "was shown, now"),
 		},
 		{
 			Name:  "the highest mark counts",
-			Plant: []Patch{{"ledger/witness.go", "case last == nil || s.Mark.N > last.Mark.N:", "case last == nil || MUTANT || s.Mark.N > last.Mark.N:"}},
-			Found: unit("ledger", "TestAMarkIsWrittenAsItIsRead", "keep_test.go"),
+			Plant: []Patch{{"engine/ledger/witness.go", "case last == nil || s.Mark.N > last.Mark.N:", "case last == nil || MUTANT || s.Mark.N > last.Mark.N:"}},
+			Found: unit("engine/ledger", "TestAMarkIsWrittenAsItIsRead", "keep_test.go"),
 		},
 	}
 }
@@ -326,38 +326,38 @@ func ofRewrites() []Mutant {
 	return []Mutant{
 		{
 			Name:  "nothing is rewritten unless all members are present and equal",
-			Plant: []Patch{{"ledger/rewrite.go", "return len(p.missing) == 0 && p.level()", "if MUTANT { return true }; OLD"}},
+			Plant: []Patch{{"engine/ledger/rewrite.go", "return len(p.missing) == 0 && p.level()", "if MUTANT { return true }; OLD"}},
 			Found: needed("rewrite:_all_are_equal", "healthy disks are refused"),
 		},
 		{
 			Name:  "what is live stays",
-			Plant: []Patch{{"ledger/rewrite.go", "stays := x.live[i] > 0", "OLD; if f, _ := cutLine(t.line(i)); MUTANT && !(isEpochLine(f.facts) && t.epoch().Seq != f.seq) { stays = false }"}},
+			Plant: []Patch{{"engine/ledger/rewrite.go", "stays := x.live[i] > 0", "OLD; if f, _ := cutLine(t.line(i)); MUTANT && !(isEpochLine(f.facts) && t.epoch().Seq != f.seq) { stays = false }"}},
 			Found: needed("rewrite:_what_is_live_stays", "healthy disks are refused"),
 		},
 		{
 			Name:  "epoch lines stay",
-			Plant: []Patch{{"ledger/rewrite.go", "stays := x.live[i] > 0", "OLD; if f, _ := cutLine(t.line(i)); MUTANT && isEpochLine(f.facts) && t.epoch().Seq != f.seq { stays = false }"}},
+			Plant: []Patch{{"engine/ledger/rewrite.go", "stays := x.live[i] > 0", "OLD; if f, _ := cutLine(t.line(i)); MUTANT && isEpochLine(f.facts) && t.epoch().Seq != f.seq { stays = false }"}},
 			Found: needed("rewrite:_epoch_lines_stay", "history"),
 		},
 		{
 			Name:  "a rewritten file is a new one",
-			Plant: []Patch{{"ledger/rewrite.go", "l.replace(c.Location, c.text.without(kept, left))", "func() error { if MUTANT { return overwrite(l.files, c.File(), c.text.without(kept, left)) }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/rewrite.go", "l.replace(c.Location, c.text.without(kept, left))", "func() error { if MUTANT { return overwrite(l.files, c.File(), c.text.without(kept, left)) }; return OLD }()"}},
 			Found: needed("rewrite:_a_new_file", "healthy disks are refused"),
 		},
 		{
 			Name:  "dead lines go to history first",
-			Plant: []Patch{{"ledger/rewrite.go", "host.WriteFile(l.files, name, append(h.encode(), leftBytes...), fileMode)", "func() error { if MUTANT { return nil }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/rewrite.go", "host.WriteFile(l.files, name, append(h.encode(), leftBytes...), fileMode)", "func() error { if MUTANT { return nil }; return OLD }()"}},
 			Found: needed("rewrite:_history_first", "history"),
 		},
 		{
 			Name:  "one copy is rewritten after the other",
-			Plant: []Patch{{"ledger/rewrite.go", `p.warn("%s was not shortened: %v", c.File(), err)`, "OLD; if MUTANT { continue }"}},
-			Found: unit("ledger", "TestOneCopyIsRewrittenAfterTheOther", "rewritten as well"),
+			Plant: []Patch{{"engine/ledger/rewrite.go", `p.warn("%s was not shortened: %v", c.File(), err)`, "OLD; if MUTANT { continue }"}},
+			Found: unit("engine/ledger", "TestOneCopyIsRewrittenAfterTheOther", "rewritten as well"),
 		},
 		{
 			Name:  "ten histories stay",
-			Plant: []Patch{{"ledger/rewrite.go", "all[:max(0, len(all)-keptHistories)]", "func() []uint64 { if MUTANT { return all }; return OLD }()"}},
-			Found: unit("ledger", "TestDeadLinesGoToHistory", "rewrite_test.go"),
+			Plant: []Patch{{"engine/ledger/rewrite.go", "all[:max(0, len(all)-keptHistories)]", "func() []uint64 { if MUTANT { return all }; return OLD }()"}},
+			Found: unit("engine/ledger", "TestDeadLinesGoToHistory", "rewrite_test.go"),
 		},
 	}
 }
@@ -366,19 +366,19 @@ func ofCreation() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a ledger is created only where there is no file",
-			Plant: []Patch{{"ledger/create.go", "if len(there) > 0 {", "if len(there) > 0 && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/create.go", "if len(there) > 0 {", "if len(there) > 0 && !MUTANT {"}},
 			Found: needed("create:_no_file", "second ledger"),
 		},
 		{
 			Name:  "a ledger is created only where no witness knows one",
-			Plant: []Patch{{"ledger/create.go", "if mark != nil && !c.Anew {", "if mark != nil && !c.Anew && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/create.go", "if mark != nil && !c.Anew {", "if mark != nil && !c.Anew && !MUTANT {"}},
 			Found: needed("create:_no_witness", "second ledger"),
 		},
 		{
 			Name: "a ledger is created only with every place at hand",
 			Plant: []Patch{
-				{"ledger/create.go", "err = l.makeRoom(c.On)", "if MUTANT { c.On = l.atHand(c.On) }; OLD"},
-				{"ledger/create.go", "if err := at.Mounted(l.files); err != nil {\n\t\t\tfailed", "if err := at.Mounted(l.files); err != nil && !MUTANT {\n\t\t\tfailed"},
+				{"engine/ledger/create.go", "err = l.makeRoom(c.On)", "if MUTANT { c.On = l.atHand(c.On) }; OLD"},
+				{"engine/ledger/create.go", "if err := at.Mounted(l.files); err != nil {\n\t\t\tfailed", "if err := at.Mounted(l.files); err != nil && !MUTANT {\n\t\t\tfailed"},
 			},
 			Found: needed("create:_all_places", "second ledger"),
 		},
@@ -389,52 +389,52 @@ func ofReading() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a line that has lost its newline counts",
-			Plant: []Patch{{"ledger/visit.go", "if unread := ", "if MUTANT && t.end == endBare { return verify(slices.Clone(v.data[:t.lines[len(t.lines)-1].end-1]), nil) }; OLD"}},
+			Plant: []Patch{{"engine/ledger/visit.go", "if unread := ", "if MUTANT && t.end == endBare { return verify(slices.Clone(v.data[:t.lines[len(t.lines)-1].end-1]), nil) }; OLD"}},
 			Found: story("a_line_without_its_newline_counts", `"unconfirmed: 1", not "sure: 2"`),
 		},
 		{
 			Name:  "what no writer leaves is not taken for a torn line",
-			Plant: []Patch{{"ledger/visit.go", "t.end, t.rest = endDamaged, t.rest+unread\n\t}", "OLD\n\tif MUTANT && t.end == endDamaged { t.end = endTorn }"}},
+			Plant: []Patch{{"engine/ledger/visit.go", "t.end, t.rest = endDamaged, t.rest+unread\n\t}", "OLD\n\tif MUTANT && t.end == endDamaged { t.end = endTorn }"}},
 			Found: story("garbage_is_not_a_line_that_was_begun", `"sure: 2", not "unconfirmed: 2"`),
 		},
 		{
 			Name:  "what the best copy holds is shown, not what all hold",
-			Plant: []Patch{{"ledger/ledger.go", "return p.view(p.best)\n}\n\n// Settled", "if MUTANT { return p.view(p.shortest()) }; OLD"}},
+			Plant: []Patch{{"engine/ledger/ledger.go", "return p.view(p.best)\n}\n\n// Settled", "if MUTANT { return p.view(p.shortest()) }; OLD"}},
 			Found: story("what_one_copy_holds_is_shown", `"unconfirmed: 1", not "unconfirmed: 2"`),
 		},
 		{
 			Name:  "a member that does not hold it is told of",
-			Plant: []Patch{{"ledger/reading.go", "case head == has:", "case head == has || MUTANT:"}},
+			Plant: []Patch{{"engine/ledger/reading.go", "case head == has:", "case head == has || MUTANT:"}},
 			Found: story("and_may_not_be_acknowledged", `"sure: 3", not "unconfirmed: 3"`),
 		},
 		{
 			Name:  "so are ends that are all torn",
-			Plant: []Patch{{"ledger/reading.go", "return torn && !p.cleared()", "return torn && !p.cleared() && !MUTANT"}},
+			Plant: []Patch{{"engine/ledger/reading.go", "return torn && !p.cleared()", "return torn && !p.cleared() && !MUTANT"}},
 			Found: story("all_ends_torn", `"sure: 1", not "unconfirmed: 1"`),
 		},
 		{
 			Name:  "ends that are all damaged are refused",
-			Plant: []Patch{{"ledger/reading.go", "if p.cleared() || len(p.members) == 0 {", "if p.cleared() || len(p.members) == 0 || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/reading.go", "if p.cleared() || len(p.members) == 0 {", "if p.cleared() || len(p.members) == 0 || MUTANT {"}},
 			Found: story("all_ends_damaged,_(read|written)", `"sure: 1", not "refused: damaged"`),
 		},
 		{
 			Name:  "a file that is replaced stays readable",
-			Plant: []Patch{{"ledger/join.go", "data, err := host.ReadAtMost(l.files, c.File(), maxFile)", "if MUTANT { return nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/join.go", "data, err := host.ReadAtMost(l.files, c.File(), maxFile)", "if MUTANT { return nil }; OLD"}},
 			Found: story("what_is_cut_stays_readable", `"gone", not "readable"`),
 		},
 		{
 			Name:  "lines that a history file has are there, or nothing is shown",
-			Plant: []Patch{{"ledger/reading.go", "if c.left > p.best.text.head().Seq {", "if c.left > p.best.text.head().Seq && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/reading.go", "if c.left > p.best.text.head().Seq {", "if c.left > p.best.text.head().Seq && !MUTANT {"}},
 			Found: story("a_history_that_goes_on_beyond_the_end", `"sure: 2", not "refused: rewound"`),
 		},
 		{
 			Name:  "the witness is heard before anything is shown",
-			Plant: []Patch{{"ledger/reading.go", "return l.ask(ctx, p)", "if MUTANT { return nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/reading.go", "return l.ask(ctx, p)", "if MUTANT { return nil }; OLD"}},
 			Found: story("the_copy_slept", `"unconfirmed: 2", not "refused: gone on"`),
 		},
 		{
 			Name:  "marks of another ledger, and none of this one, refuse it",
-			Plant: []Patch{{"ledger/witness.go", "return h, &ForeignError{Found: p.best.text.Ledger, Sled: mark.Ledger, Files: p.files()}", "if MUTANT { return h, nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/witness.go", "return h, &ForeignError{Found: p.best.text.Ledger, Sled: mark.Ledger, Files: p.files()}", "if MUTANT { return h, nil }; OLD"}},
 			Found: story("both_disks_of_another_sled", `"sure: 2", not "refused: another sled's"`),
 		},
 	}
@@ -444,22 +444,22 @@ func ofStamps() []Mutant {
 	return []Mutant{
 		{
 			Name:  "the witness is asked again when disks come or go",
-			Plant: []Patch{{"ledger/stamp.go", "slices.Equal(s.Disks, disks)", "(OLD || MUTANT)"}},
+			Plant: []Patch{{"engine/ledger/stamp.go", "slices.Equal(s.Disks, disks)", "(OLD || MUTANT)"}},
 			Found: story("a_U.2_that_comes_back_knows_more", `not "refused: gone on"`),
 		},
 		{
 			Name:  "what this boot has acknowledged is there, or nothing is shown",
-			Plant: []Patch{{"ledger/reading.go", "case s == nil:", "case s == nil || MUTANT:"}},
+			Plant: []Patch{{"engine/ledger/reading.go", "case s == nil:", "case s == nil || MUTANT:"}},
 			Found: story("rewound_while_the_sled_is_up", `"sure: 1", not "refused: rewound"`),
 		},
 		{
 			Name:  "and if it is, ends mean nothing",
-			Plant: []Patch{{"ledger/reading.go", "return p.evidence.stamp != nil", "return p.evidence.stamp != nil && !MUTANT"}},
+			Plant: []Patch{{"engine/ledger/reading.go", "return p.evidence.stamp != nil", "return p.evidence.stamp != nil && !MUTANT"}},
 			Found: story("torn_behind_what_this_boot_acknowledged", `"unconfirmed: 2", not "sure: 2"`),
 		},
 		{
 			Name:  "a change of the members takes the stamp's word back first",
-			Plant: []Patch{{"ledger/stamp.go", "if s == nil || !s.Agreed {", "if s == nil || !s.Agreed || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/stamp.go", "if s == nil || !s.Agreed {", "if s == nil || !s.Agreed || MUTANT {"}},
 			Found: story("killed_as_the_members_change,_and_rewound", `"unconfirmed: 2", not "refused: gone on"`),
 		},
 	}

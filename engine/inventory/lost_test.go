@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/inventory"
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/sim/world"
 )
 

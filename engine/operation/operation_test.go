@@ -16,11 +16,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/operation/operationtest"
+	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
-	"github.com/sledctl/sledctl/operation/operationtest"
-	"github.com/sledctl/sledctl/plan"
 )
 
 // machine is a host of files alone; its commands end well.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/ledger"
-	"github.com/sledctl/sledctl/operation"
 )
 
 // RunDir is where the operations of an Env keep what a reboot may forget.

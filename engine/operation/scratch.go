@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/ledger"
 )
 
 // book is what an operation reads and writes its facts in.

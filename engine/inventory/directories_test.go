@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/inventory"
 	"github.com/sledctl/sledctl/sim"
 )
 
