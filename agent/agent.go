@@ -30,7 +30,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
-	"github.com/sledctl/sledctl/nexus"
+	"github.com/sledctl/sledctl/peer/nexus"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/nexus"
+	"github.com/sledctl/sledctl/peer/nexus"
 )
 
 // attemptTime bounds one attempt to tell the control plane.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/dropshot"
-	"github.com/sledctl/sledctl/nexus"
+	"github.com/sledctl/sledctl/peer/dropshot"
+	"github.com/sledctl/sledctl/peer/nexus"
 )
 
 func vmID(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("a8d0f0c4-0e5f-4a44-a5bd-%012d", n)) }

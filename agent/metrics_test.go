@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/peer/dropshot"
 )
 
 // The figures are those of what has happened, in a form that Prometheus reads.

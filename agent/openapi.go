@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/dropshot/dropshottest"
+	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 )
 
 // hold holds one exchange to a document; a stream, but for its head.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sledctl/sledctl/exchange/exchangetest"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 )
 
 // agentOf is an agent of a sled, and a client of it.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/terminal"
 )

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/sledctl/sledctl/dropshot/dropshottest"
+	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/test/beside"
 )

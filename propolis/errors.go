@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/peer/dropshot"
 )
 
 // What a server's refusal means. They are found in an *Error by errors.Is.

@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/sledctl/sledctl/dropshot"
-	"github.com/sledctl/sledctl/exchange"
+	"github.com/sledctl/sledctl/peer/dropshot"
+	"github.com/sledctl/sledctl/peer/exchange"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 

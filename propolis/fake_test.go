@@ -10,8 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/sledctl/sledctl/exchange/exchangetest"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 

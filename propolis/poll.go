@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 
-	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 

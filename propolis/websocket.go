@@ -11,8 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/sledctl/sledctl/dropshot"
-	"github.com/sledctl/sledctl/exchange"
+	"github.com/sledctl/sledctl/peer/dropshot"
+	"github.com/sledctl/sledctl/peer/exchange"
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 

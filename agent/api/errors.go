@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/peer/dropshot"
 )
 
 // The codes by which the control plane tells errors apart (omicron

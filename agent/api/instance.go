@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/dropshot"
+	"github.com/sledctl/sledctl/peer/dropshot"
 )
 
 // VersionHeader names the version that a request speaks.

@@ -17,9 +17,9 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/dropshot"
-	"github.com/sledctl/sledctl/exchange"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/peer/dropshot"
+	"github.com/sledctl/sledctl/peer/exchange"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/dropshot/dropshottest"
+	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/test/beside"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sledctl/sledctl/dropshot/dropshottest"
-	"github.com/sledctl/sledctl/exchange/exchangetest"
+	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
+	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 	"github.com/sledctl/sledctl/sim/nexus"
 	"github.com/sledctl/sledctl/sim/world"
 )

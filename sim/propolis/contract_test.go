@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/dropshot/dropshottest"
+	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/test/beside"
 )

@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sledctl/sledctl/exchange/exchangetest"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 	"github.com/sledctl/sledctl/zone"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 )
 
 // UnknownError is a sled that could not be seen whole: nothing is written.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/test/beside"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/zone"
 )
 

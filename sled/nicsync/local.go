@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )

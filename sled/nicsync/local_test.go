@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/vnic"

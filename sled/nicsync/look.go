@@ -12,7 +12,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 )
 
 // Settings are how the records of this sled are found and told.

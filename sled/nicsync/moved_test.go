@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/vnic"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 )
 
 // Pace says when a sled looks: after a while of its own, so that the sleds of a

@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 )
 
 // Options say what a sync may do.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/napi"
+	"github.com/sledctl/sledctl/peer/napi"
 )
 
 // Verdict is what a record, or a NIC without one, is found to be.

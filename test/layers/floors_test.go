@@ -68,24 +68,24 @@ func floors() map[string]room {
 
 		"engine/plan": {floor: 1}, "engine/inventory": {floor: 1}, "engine/ledger": {floor: 1}, "engine/bundle": {floor: 1},
 
-		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/reservoir": {}, "illumos/disk": {}, "nexus": {}, "napi": {}, "illumos/naming": {}, "illumos/key": {},
+		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/reservoir": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
-		"dropshot":              {floor: -1},                                                                            // what the servers of Propolis and of the control plane are made with
-		"dropshot/dropshottest": {imports: []string{"test/beside"}, by: []string{"sim/simtest/contract"}},               // for tests
-		"test/beside":           {imports: []string{}, by: []string{"dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
-		"exchange":              {floor: -2},                                                                            // one HTTP request over the boundary, for the neighbours of floor 0
-		"exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                            // for tests
+		"peer/dropshot":              {floor: -1},                                                                                 // what the servers of Propolis and of the control plane are made with
+		"peer/dropshot/dropshottest": {imports: []string{"test/beside"}, by: []string{"sim/simtest/contract"}},                    // for tests
+		"test/beside":                {imports: []string{}, by: []string{"peer/dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
+		"peer/exchange":              {floor: -2},                                                                                 // one HTTP request over the boundary, for the neighbours of floor 0
+		"peer/exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                                 // for tests
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -3, machine: all}, "host/fault": {floor: -3, below: 1},
 		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/tools": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
-		"sim/simtest/contract": {imports: []string{"dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
-		"test/lattice":         {imports: []string{"host", "sim", "sim/world"}, by: []string{}},                               // for tests
-		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                   // for tests
-		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                 // measures the code
-		"test/mutants":         {imports: []string{}, by: []string{}},                                                         // for tests
-		"sim/simtest":          {imports: []string{}, by: []string{}, machine: []use{useDial}},                                // for tests
+		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
+		"test/lattice":         {imports: []string{"host", "sim", "sim/world"}, by: []string{}},                                    // for tests
+		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                        // for tests
+		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                      // measures the code
+		"test/mutants":         {imports: []string{}, by: []string{}},                                                              // for tests
+		"sim/simtest":          {imports: []string{}, by: []string{}, machine: []use{useDial}},                                     // for tests
 	}
 }
 
@@ -100,7 +100,7 @@ func libraries() map[string][]string {
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"terminal", "commands"},
-		"github.com/getkin/kin-openapi":     {"dropshot/dropshottest"},
+		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {},
 		"github.com/google/go-cmp":          {},
 		"pgregory.net/rapid":                {},

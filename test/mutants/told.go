@@ -65,7 +65,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:  "an endless answer is read",
-			Plant: []Patch{{"exchange/exchange.go", "p := &Pending{in: source{conn: conn, limit: limit, left: limit}", "if MUTANT { limit *= 1000 }; OLD"}},
+			Plant: []Patch{{"peer/exchange/exchange.go", "p := &Pending{in: source{conn: conn, limit: limit, left: limit}", "if MUTANT { limit *= 1000 }; OLD"}},
 			Found: unit("propolis", "TestStrangeAnswersAreNotStates", "more than a lot"),
 		},
 		{

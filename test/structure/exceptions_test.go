@@ -3,7 +3,7 @@ package main
 // exceptions is what is over a limit today, with its figure.
 func exceptions() map[string]int {
 	return map[string]int{
-		"entries at the top":                          26,
+		"entries at the top":                          22,
 		"files in commands":                           68,
 		"files in host":                               36,
 		"files in sled/instance":                      45,
@@ -19,7 +19,7 @@ func exceptions() map[string]int {
 		"lines of host/conformance_test.go":           552,
 		"lines of sled/instance/decide_test.go":       701,
 		"lines of engine/ledger/errors.go":            454,
-		"lines of napi/napi_test.go":                  568,
+		"lines of peer/napi/napi_test.go":             568,
 		"lines of engine/operation/operation.go":      464,
 		"lines of propolis/spec/config.go":            611,
 		"lines of sim/napi/nics.go":                   403,

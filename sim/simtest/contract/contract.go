@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sledctl/sledctl/dropshot/dropshottest"
+	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim"
 )
 

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sledctl/sledctl/exchange"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/peer/exchange"
 )
 
 // Client asks one server. Errors of every method: an *Error for what the server

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/exchange/exchangetest"
+	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 )
 
 // Whatever answers a doorbell, it was heard only by what says so as a control

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/exchange"
-	"github.com/sledctl/sledctl/exchange/exchangetest"
+	"github.com/sledctl/sledctl/peer/exchange"
+	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 )
 
 // Whatever a peer says, an answer is one that is whole and within its limit, or

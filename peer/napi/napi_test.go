@@ -21,8 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/exchange/exchangetest"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 )
 
 const (

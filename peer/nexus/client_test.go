@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/dropshot/dropshottest"
-	"github.com/sledctl/sledctl/exchange/exchangetest"
+	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
+	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
 )
 
 func client(l exchangetest.Line) Client {

@@ -13,9 +13,9 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/sledctl/sledctl/exchange"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/peer/exchange"
 )
 
 // VersionHeader names the API version that a request speaks

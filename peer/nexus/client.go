@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/dropshot"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/peer/dropshot"
 )
 
 // The versions of Nexus' internal API that know the one way and the other. The
