@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent"
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/instance"

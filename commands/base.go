@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newBase(env *Env) *cobra.Command {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/bootstrap"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/reap"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newBootstrap(env *Env) *cobra.Command {

@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"sync"
 
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/storage"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // Where the configuration is found.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/commands/terminal"
 )
 
 // maxDocument bounds what an operator has a command read, in bytes: a spec, a

@@ -16,7 +16,8 @@ import (
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/client"
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
@@ -24,7 +25,6 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // Env is what commands get: the streams, and functions for all that costs

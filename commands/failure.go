@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
@@ -17,7 +18,6 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/network"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // The errors that the command line itself makes.

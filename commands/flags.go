@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // addOutput gives a command -o, -H and --columns.

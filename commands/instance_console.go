@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/console"
 	"github.com/sledctl/sledctl/propolis/forward"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 type consoleOptions struct {

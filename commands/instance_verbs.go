@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newInstanceList(env *Env) *cobra.Command {

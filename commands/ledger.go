@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newLedger(env *Env) *cobra.Command {

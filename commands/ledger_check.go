@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // shownCopy is what is in one place where a copy may be.

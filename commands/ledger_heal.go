@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 type healOptions struct {

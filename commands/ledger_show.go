@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // shownLedger is the state file as a whole: who keeps it, since when, how much.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // Main runs the program and returns its exit code. Called under the name of a

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/config"
-	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/terminal"
 )
 
 // Root is the tree of all commands, for the manual. Nothing is opened or read

@@ -6,9 +6,9 @@ import (
 	"net"
 
 	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // On is the environment of one run on a sled that is in this process already,

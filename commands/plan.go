@@ -3,8 +3,8 @@ package commands
 import (
 	"encoding/json"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // shownAction is an action of a plan as -o json prints it.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/plan"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // progress tells on stderr what is going on: on a terminal one line that is

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/reap"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // reapFlags say what a reap may remove.

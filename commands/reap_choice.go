@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/reap"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // readReapChoice reads the flags, and the plan's file if there is one.

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/sledctl/sledctl/commands"
-	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/commands/terminal"
 )
 
 // onTerminal runs a command line for somebody who sits at a terminal of 80

@@ -17,10 +17,10 @@ import (
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/client"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // remote says that a command is to be done by the agent of a sled, and not here.

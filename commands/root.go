@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/commands/terminal"
 )
 
 // nouns are what a command line begins with, in the order of the manual.

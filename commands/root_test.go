@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/sledctl/sledctl/terminal"
+	"github.com/sledctl/sledctl/commands/terminal"
 )
 
 // Of a command line that begins with a noun only that is made, and of an

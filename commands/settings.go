@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"

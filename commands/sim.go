@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newSim(env *Env) *cobra.Command {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newSimDisk(env *Env) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newSimNAPI(env *Env) *cobra.Command {

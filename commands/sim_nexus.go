@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newSimNexus(env *Env) *cobra.Command {

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/sled/storage"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func newStorage(env *Env) *cobra.Command {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/storage"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 func driftList() terminal.List[storage.Drift] {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sled/storage"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 // itemList shows what suits a kind of item, or, for no kind, what all have.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/terminal"
 )
 
 type traceOptions struct {

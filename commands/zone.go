@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/zone"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/bundle"
-	"github.com/sledctl/sledctl/terminal"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/commands"
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"

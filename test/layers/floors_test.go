@@ -46,12 +46,12 @@ func floors() map[string]room {
 		"cmd/sledctl": {floor: 8},
 
 		// Where the operator stands: documents, settings, output; not the sled.
-		"test/bench":    {floor: 9, machine: all},                      // measures the program from outside
-		"test/fuzz":     {floor: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
-		"docs/generate": {floor: 9, machine: []use{useFiles}},
-		"commands":      {floor: 7, machine: []use{useFiles, useExec, useSignals}},
-		"config":        {by: []string{"commands"}, imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
-		"terminal":      {by: []string{"commands"}, imports: []string{"host", "host/fault"}, machine: []use{useFiles}},
+		"test/bench":        {floor: 9, machine: all},                      // measures the program from outside
+		"test/fuzz":         {floor: 9, machine: []use{useExec, useFiles}}, // runs the fuzz tests
+		"docs/generate":     {floor: 9, machine: []use{useFiles}},
+		"commands":          {floor: 7, machine: []use{useFiles, useExec, useSignals}},
+		"commands/config":   {by: []string{"commands"}, imports: []string{"host", "host/fault", "illumos/naming"}, machine: []use{useFiles}},
+		"commands/terminal": {by: []string{"commands"}, imports: []string{"host", "host/fault"}, machine: []use{useFiles}},
 
 		"agent":          {floor: 6, machine: []use{useFiles}},
 		"agent/client":   {floor: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
@@ -93,13 +93,13 @@ func floors() map[string]room {
 // changed in one place and costs nobody else its start-up time.
 func libraries() map[string][]string {
 	return map[string][]string{
-		"github.com/spf13/viper":            {"config"},
+		"github.com/spf13/viper":            {"commands/config"},
 		"github.com/spf13/cobra":            {"commands", "docs/generate"},
-		"github.com/charmbracelet/lipgloss": {"terminal"},
-		"github.com/olekukonko/tablewriter": {"terminal"},
+		"github.com/charmbracelet/lipgloss": {"commands/terminal"},
+		"github.com/olekukonko/tablewriter": {"commands/terminal"},
 		"mvdan.cc/sh/v3":                    {"sim", "sim/"},
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
-		"golang.org/x/term":                 {"terminal", "commands"},
+		"golang.org/x/term":                 {"commands/terminal", "commands"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
 		"github.com/rogpeppe/go-internal":   {},
 		"github.com/google/go-cmp":          {},
@@ -108,7 +108,7 @@ func libraries() map[string][]string {
 		"testing":                           {},
 		"github.com/stretchr/testify":       {},
 		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
-		"github.com/pelletier/go-toml":      {"config", "commands", "sled/instance/documents", "propolis/spec"},
+		"github.com/pelletier/go-toml":      {"commands/config", "commands", "sled/instance/documents", "propolis/spec"},
 	}
 }
 
@@ -237,15 +237,15 @@ func TestFloorsWouldFail(t *testing.T) {
 		{imports("agent/api", "agent/client"), "below its parent"},
 		{imports("propolis/spec", "zone"), "goes sideways"},
 		{imports("host", "zone"), "goes up"},
-		{imports("sled/instance", "config"), "only [commands] may"},
+		{imports("sled/instance", "commands/config"), "only [commands] may"},
 		{imports("sled/instance", "sim"), "may"},
-		{imports("commands", "config", "terminal", "sim", "agent", "zone"), ""},
+		{imports("commands", "commands/config", "commands/terminal", "sim", "agent", "zone"), ""},
 		{imports("sim/tools", "sim/world", "host"), ""},
 		{imports("sim/world", "zone"), "it may import"},
-		{imports("config", "engine/operation"), "it may import"},
+		{imports("commands/config", "engine/operation"), "it may import"},
 		{imports("zone", "helpers"), "not in the table"},
 		{imports("helpers", "zone"), "not in the table"},
-		{imports("zone", "github.com/spf13/viper"), "belongs to [config]"},
+		{imports("zone", "github.com/spf13/viper"), "belongs to [commands/config]"},
 		{imports("zone", "github.com/google/go-cmp/cmp"), "belongs to []"},
 		{uses("zone", useFiles), "touches the machine (files)"},
 		{uses("sled/instance", useExec), "touches the machine (exec)"},

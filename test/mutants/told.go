@@ -39,7 +39,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:  "texts of others move the cursor",
-			Plant: []Patch{{"terminal/table.go", "if unicode.IsControl(r) || r == unicode.ReplacementChar {", "if (unicode.IsControl(r) || r == unicode.ReplacementChar) && !MUTANT {"}},
+			Plant: []Patch{{"commands/terminal/table.go", "if unicode.IsControl(r) || r == unicode.ReplacementChar {", "if (unicode.IsControl(r) || r == unicode.ReplacementChar) && !MUTANT {"}},
 			Found: unit("terminal", "TestPrintable", "printable_test.go"),
 		},
 		{

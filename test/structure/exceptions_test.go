@@ -3,7 +3,6 @@ package main
 // exceptions is what is over a limit today, with its figure.
 func exceptions() map[string]int {
 	return map[string]int{
-		"entries at the top":                          22,
 		"files in commands":                           68,
 		"files in host":                               36,
 		"files in sled/instance":                      45,

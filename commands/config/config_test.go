@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/config"
+	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/illumos/naming"
 )
 
