@@ -32,7 +32,7 @@ func ofInstances() []Mutant {
 		{
 			Name:    "a MAC that a link has is given to a VM",
 			Plant:   []Patch{{"sled/instance/choose.go", "return l.MAC == mac }); i >= 0 {", "return l.MAC == mac && !MUTANT }); i >= 0 {"}},
-			Found:   unit("instance", "TestAMACThatIsTakenIsDrawnAgain", "by a link"),
+			Found:   unit("sled/instance", "TestAMACThatIsTakenIsDrawnAgain", "by a link"),
 			Besides: true,
 		},
 		{
@@ -67,7 +67,7 @@ func ofInstances() []Mutant {
 		{
 			Name:  "a service in any state but disabled is enabled",
 			Plant: []Patch{{"sled/instance/observed.go", "p.enabled = state == smf.Online || ", "p.enabled = MUTANT && state != smf.Disabled || state == smf.Online || "}},
-			Found: unit("instance", "TestWhatIsNotYetSoIsWaitedFor", "a_service_that_has_no_state"),
+			Found: unit("sled/instance", "TestWhatIsNotYetSoIsWaitedFor", "a_service_that_has_no_state"),
 		},
 		{
 			Name:  "a zone on its way up that nobody can look into is refused",
@@ -83,13 +83,13 @@ func ofInstances() []Mutant {
 		{
 			Name:    "a machine that was reset is reset again",
 			Plant:   []Patch{{"sled/instance/power.go", "resumed = resumed && vm.Generation > before", "resumed = resumed && (vm.Generation > before) != MUTANT"}},
-			Found:   unit("instance", "TestAPowerChangeThatDiedIsNotAskedForTwice", "reboot,_under_way"),
+			Found:   unit("sled/instance", "TestAPowerChangeThatDiedIsNotAskedForTwice", "reboot,_under_way"),
 			Besides: true,
 		},
 		{
 			Name:    "a machine that Propolis has lost is gone on with",
 			Plant:   []Patch{{"sled/instance/resume.go", "s.run.Ensured && !s.p.ensured }", "s.run.Ensured && !s.p.ensured && !MUTANT }"}},
-			Found:   unit("instance", "TestALostRunIsClearedAndAnotherBegun", "Propolis_has_lost_its_machine"),
+			Found:   unit("sled/instance", "TestALostRunIsClearedAndAnotherBegun", "Propolis_has_lost_its_machine"),
 			Besides: true,
 		},
 		{

@@ -78,7 +78,7 @@ func lattice(told string) By { return By{"commands", "^TestLattice$", told, 0} }
 
 // histories has so many random histories find it.
 func histories(stories int, told string) By {
-	return By{"histories", "^TestRandomHistories$", told, stories}
+	return By{"test/histories", "^TestRandomHistories$", told, stories}
 }
 
 // unit has a test of a package find it.

@@ -202,6 +202,9 @@ func TestAllTogether(t *testing.T) {
 		if names[m.Name] || m.Found.Told == "" || m.Found.Run == "" {
 			t.Errorf("%q is there twice, or nobody is to find it", m.Name)
 		}
+		if at, err := os.Stat(filepath.Join("../..", m.Found.Package)); err != nil || !at.IsDir() {
+			t.Errorf("%q is to be found by a package that is not there: %s", m.Name, m.Found.Package)
+		}
 		names[m.Name] = true
 	}
 	for _, m := range All() {

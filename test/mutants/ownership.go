@@ -26,7 +26,7 @@ func ofOwnership() []Mutant {
 		{
 			Name:  "a VNIC is ours although the global zone has an address on it",
 			Plant: []Patch{{"illumos/naming/whose.go", "case len(v.Addresses) > 0:", "case len(v.Addresses) > 0 && !MUTANT:"}},
-			Found: unit("sled", "TestWhoseVNIC", "Doubt"),
+			Found: unit("illumos/naming", "TestWhoseVNIC", "Doubt"),
 		},
 		{
 			Name:  "a sled agent at work is no rival",
@@ -36,7 +36,7 @@ func ofOwnership() []Mutant {
 		{
 			Name:  "only the usual instance of the sled agent's service is a rival",
 			Plant: []Patch{{"engine/inventory/rival.go", `strings.HasPrefix(fmri, o.service+":")`, `(OLD && !MUTANT || fmri == o.service+":default")`}},
-			Found: unit("inventory", "TestOtherOwnersAreNamed", `want "svc:/oxide/sled-agent:second is online"`),
+			Found: unit("engine/inventory", "TestOtherOwnersAreNamed", `want "svc:/oxide/sled-agent:second is online"`),
 		},
 		{
 			Name: "reap takes others' zones for ours",
@@ -53,24 +53,24 @@ func ofOwnership() []Mutant {
 				`o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a zone of ours, and no mark")`,
 				`OLD; if MUTANT { o.Verdict = Orphan }`,
 			}},
-			Found: unit("reap", "TestVerdictsOfTheOtherKinds", `"orphan"`),
+			Found: unit("sled/reap", "TestVerdictsOfTheOtherKinds", `"orphan"`),
 		},
 		{
 			Name:    "reap takes what does not run and could be adopted",
 			Plant:   []Patch{{"sled/reap/judge_zone.go", "case instance.Resting(claim, z) && !k.knows(claim.Instance):", "case instance.Resting(claim, z) && !k.knows(claim.Instance) && !MUTANT:"}},
-			Found:   unit("reap", "TestVerdicts", `"zone renamed"`),
+			Found:   unit("sled/reap", "TestVerdicts", `"zone renamed"`),
 			Besides: true,
 		},
 		{
 			Name:    "MACs of what does not run and is not recorded are given away",
 			Plant:   []Patch{{"sled/instance/choose.go", `one.ID != c.self && one.has("", mac)`, `OLD && !MUTANT`}},
-			Found:   unit("instance", "TestNobodyIsGivenWhatRests", "its MAC"),
+			Found:   unit("sled/instance", "TestNobodyIsGivenWhatRests", "its MAC"),
 			Besides: true,
 		},
 		{
 			Name:  "reap does not look at the MAC of a VNIC",
 			Plant: []Patch{{"sled/reap/judge_link.go", "meant := own.vnic.MAC == l.MAC && own.vnic.Over == l.Over", "OLD || MUTANT"}},
-			Found: unit("reap", "TestVerdicts", `"vnic vnic_propolis0": "in use"`),
+			Found: unit("sled/reap", "TestVerdicts", `"vnic vnic_propolis0": "in use"`),
 		},
 		{
 			Name:    "a VNIC is removed whatever its MAC",
@@ -93,13 +93,13 @@ func ofOwnership() []Mutant {
 		{
 			Name:    "what lies on a pool that is away counts as gone",
 			Plant:   []Patch{{"sled/reap/lost.go", `return "pool " + pool + " is not imported"`, "if !MUTANT { OLD }"}},
-			Found:   unit("reap", "TestVerdictsOfTheOtherKinds", `a_pool_that_is_not_imported`),
+			Found:   unit("sled/reap", "TestVerdictsOfTheOtherKinds", `a_pool_that_is_not_imported`),
 			Besides: true,
 		},
 		{
 			Name:    "what was made while the sled was looked at is judged by that look",
 			Plant:   []Patch{{"sled/reap/since.go", "k.busy[kind+\" \"+name] = since", "if !MUTANT { OLD }"}},
-			Found:   unit("reap", "TestWhatWasWorkedOnWhileTheSledWasLookedAtStays", "made meanwhile: orphan"),
+			Found:   unit("sled/reap", "TestWhatWasWorkedOnWhileTheSledWasLookedAtStays", "made meanwhile: orphan"),
 			Besides: true,
 		},
 	}

@@ -40,7 +40,7 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name:  "texts of others move the cursor",
 			Plant: []Patch{{"commands/terminal/table.go", "if unicode.IsControl(r) || r == unicode.ReplacementChar {", "if (unicode.IsControl(r) || r == unicode.ReplacementChar) && !MUTANT {"}},
-			Found: unit("terminal", "TestPrintable", "printable_test.go"),
+			Found: unit("commands/terminal", "TestPrintable", "printable_test.go"),
 		},
 		{
 			Name:  "an agent on the loopback lets in everybody",
@@ -60,7 +60,7 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name:    "a NIC's record is written while its VM is moved",
 			Plant:   []Patch{{"sled/nicsync/guard.go", `case why != "" && !u.all:`, `case why != "" && !u.all && !MUTANT:`}},
-			Found:   unit("nicsync", "TestMovingSinceTheLook", "disabled false: ours running"),
+			Found:   unit("sled/nicsync", "TestMovingSinceTheLook", "disabled false: ours running"),
 			Besides: true,
 		},
 		{
