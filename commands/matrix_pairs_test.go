@@ -33,17 +33,15 @@ func TestKillPairs(t *testing.T) {
 	fmt.Printf("kill matrix: %d pairs, 0 leaks\n", pairs.Load())
 }
 
-// apart is how far the second kills behind one first kill lie from each other. The
-// first of them shifts by one from each first kill to the next, so that each point
-// of the first run and each of the second is met.
-const apart = 8
-
-// pairs runs every eighth pair of one verb. The ways of being killed take turns, so
-// that each follows each.
+// pairs kills at each point of one verb, and then about eight times in the second
+// run: at points that lie evenly apart, the first of which shifts by one from each
+// first kill to the next. The ways of being killed take turns, so that each follows
+// each.
 func (r row) pairs(t *testing.T, count *atomic.Int64) {
 	var g *stage
 	files := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { g = r.stage(t, files) })
+	apart := 1 + g.points[change]/8
 	ways := []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring}
 	for n := 1; n <= g.points[change]; n++ {
 		half := *g
