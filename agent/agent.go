@@ -158,6 +158,7 @@ type agent struct {
 	door   door
 
 	seq      uint64 // of the state file, as far as it was followed
+	followed bool   // the last look at it succeeded
 	monitors sync.WaitGroup
 
 	mu      sync.Mutex // of those who write watched, which is one, or read it next to him

@@ -86,9 +86,17 @@ func (a *agent) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.followed && book.Unchanged(a.seq) {
+		return nil
+	}
+	a.followed = false
 	view, err := book.Read(ctx)
-	if err != nil || view.Seq() == a.seq {
+	if err != nil {
 		return err
+	}
+	if view.Seq() == a.seq {
+		a.followed = true
+		return nil
 	}
 	if err := a.mourn(ctx, view); err != nil { // first: it says more of those that are not recorded any more
 		return err
@@ -96,7 +104,7 @@ func (a *agent) look(ctx context.Context) error {
 	if err := a.bring(ctx, view); err != nil {
 		return err
 	}
-	a.seq = view.Seq()
+	a.seq, a.followed = view.Seq(), true
 	return nil
 }
 

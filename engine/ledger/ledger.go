@@ -152,6 +152,25 @@ func (l *Ledger) Settled(ctx context.Context) (View, error) {
 	return l.Update(ctx, func(View) ([]Fact, error) { return nil, nil })
 }
 
+// Unchanged reports whether Read would find no line beyond seq: each copy ends with
+// it, and is still the file that l last read. It is false if a location had no copy
+// then, or cannot be looked at now. It takes no lock and asks no witness: it serves
+// a process that has read the ledger up to seq and follows it.
+func (l *Ledger) Unchanged(seq uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, at := range l.places.Locations {
+		before := l.seen[at.Directory]
+		if before == nil || before.text.head().Seq != seq {
+			return false
+		}
+		if info, err := l.files.Stat(at.File()); err != nil || !before.is(info) {
+			return false
+		}
+	}
+	return l.dead == nil && len(l.seen) > 0
+}
+
 func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
 	unlock, err := l.lock(ctx, host.LockShared)
 	if err != nil {

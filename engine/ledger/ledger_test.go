@@ -109,6 +109,32 @@ func TestAnUnchangedFileIsNotReadAgain(t *testing.T) {
 	}
 }
 
+func TestUnchangedIsOnlySaidOfWhatWasRead(t *testing.T) {
+	s := created(t, 2, false)
+	l := s.open(t)
+	if l.Unchanged(0) {
+		t.Error("unchanged, and nothing was read")
+	}
+	seq := set(t, l, fact("a", "1")).Seq()
+	if !l.Unchanged(seq) {
+		t.Error("changed, and nothing was written")
+	}
+	if set(t, l, fact("a", "2")); l.Unchanged(seq) {
+		t.Error("unchanged after a line of the same handle")
+	}
+	seq = must(t)(l.Read(t.Context())).Seq()
+	if set(t, s.open(t), fact("a", "3")); l.Unchanged(seq) {
+		t.Error("unchanged after a line of another handle")
+	}
+	seq = must(t)(l.Read(t.Context())).Seq()
+	if err := s.Remove(s.disks[1].at.File()); err != nil {
+		t.Fatal(err)
+	}
+	if l.Unchanged(seq) {
+		t.Error("unchanged, and a copy is missing")
+	}
+}
+
 // An inode that was freed is used again, and a file may have the size that
 // another had.
 func TestAnotherFileUnderTheSameInodeIsRead(t *testing.T) {
