@@ -32,6 +32,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/peer/nexus"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Settings are those of one agent.
@@ -183,7 +184,7 @@ func (a *agent) worker(ctx context.Context) *work {
 	env.Warn = func(err error) { a.Log.Warn("at work on a VM", "cause", err) }
 	return &work{
 		instances: a.Instance, up: a.Up, failure: a.Failure, document: a.Document, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
-		say: func(r instance.Record, id uuid.UUID, o instance.Observation) { a.say(ctx, ownerOf(r), id, o) },
+		say: func(r record.Record, id uuid.UUID, o instance.Observation) { a.say(ctx, ownerOf(r), id, o) },
 	}
 }
 

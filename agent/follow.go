@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // watched is a VM that is recorded.
@@ -31,7 +32,7 @@ type owner struct{ id, name, arrival string }
 
 // ownerOf names what is kept of a record, whose own texts are parts of one that
 // has all of it.
-func ownerOf(r instance.Record) owner {
+func ownerOf(r record.Record) owner {
 	o := owner{id: strings.Clone(r.ID), name: strings.Clone(r.Name)}
 	if m := r.Arrival(); m != nil {
 		o.arrival = strings.Clone(m.ID)
@@ -59,7 +60,7 @@ func (a *agent) begin(ctx context.Context) error {
 		case <-w.sighted:
 		case <-deadline.C:
 			deadline.Reset(0) // and so for all others
-			a.say(ctx, w.owner, id, instance.Observation{Status: instance.Status{State: instance.Unknown, Reason: "its Propolis has not answered yet"}})
+			a.say(ctx, w.owner, id, instance.Observation{Status: instance.Status{State: record.Unknown, Reason: "its Propolis has not answered yet"}})
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -112,7 +113,7 @@ func (a *agent) look(ctx context.Context) error {
 // do not name any more.
 func (a *agent) bring(ctx context.Context, view ledger.View) error {
 	there := map[uuid.UUID]bool{}
-	for r, err := range instance.Records(view) {
+	for r, err := range record.Records(view) {
 		if err != nil {
 			return err
 		}
@@ -141,7 +142,7 @@ func (a *agent) bring(ctx context.Context, view ledger.View) error {
 // watch begins to watch one VM. One whose machine is not made yet is starting. Of
 // one that is the control plane's nobody hears that it has ended before nothing
 // of it is left: what it had is given to others then.
-func (a *agent) watch(ctx context.Context, id uuid.UUID, r instance.Record) {
+func (a *agent) watch(ctx context.Context, id uuid.UUID, r record.Record) {
 	w := &watched{owner: ownerOf(r), registered: r.VMM != nil, ended: make(chan struct{}), sighted: make(chan struct{})}
 	a.mu.Lock()
 	a.watched[id] = w
@@ -165,11 +166,11 @@ func (a *agent) sight(ctx, monitored context.Context, w *watched, id uuid.UUID, 
 	switch {
 	case w.registered && stateOf(o.State).Final():
 		// Afterwards: how its migration ended is known here, and nowhere when it is gone.
-		defer a.work.Ended(w.id, id, instance.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
+		defer a.work.Ended(w.id, id, record.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
 		o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is taken away"}
-	case o.Reason != "" && o.State != instance.Failed:
+	case o.Reason != "" && o.State != record.Failed:
 		a.meter.doubts.Add(1)
-	case o.State == instance.Failed:
+	case o.State == record.Failed:
 		o.Status = a.ended(monitored, w, id, o.Status)
 	}
 	if monitored.Err() != nil {
@@ -190,7 +191,7 @@ func (a *agent) ended(ctx context.Context, w *watched, id uuid.UUID, seen instan
 			view, err = book.Read(ctx)
 		}
 		if err == nil {
-			if told, ok := instance.Ended(view, w.id, instance.Run{PropolisID: id.String(), Zone: w.zone}); ok {
+			if told, ok := instance.Ended(view, w.id, record.Run{PropolisID: id.String(), Zone: w.zone}); ok {
 				return told
 			}
 			return seen
@@ -204,20 +205,20 @@ func (a *agent) ended(ctx context.Context, w *watched, id uuid.UUID, seen instan
 }
 
 // unmade is what a VM is that has no machine yet.
-func unmade(r instance.Record) instance.Status {
+func unmade(r record.Record) instance.Status {
 	switch {
 	case r.Ending != nil:
 		return instance.Status{State: "stopping"}
 	case r.Arrival() != nil:
 		return coming(r)
 	case r.Run == nil:
-		return instance.Status{State: instance.Creating, Reason: "it is registered"}
+		return instance.Status{State: record.Creating, Reason: "it is registered"}
 	}
-	return instance.Status{State: instance.Creating, Reason: "it is being made"}
+	return instance.Status{State: record.Creating, Reason: "it is being made"}
 }
 
 // coming is what a VM is that arrives by a migration, or is to.
-func coming(r instance.Record) instance.Status {
+func coming(r record.Record) instance.Status {
 	m := r.Arrival()
 	if m.Source == "" {
 		return instance.Status{State: "migrating", Reason: "it is registered to arrive by migration " + m.ID}
@@ -233,7 +234,7 @@ func (a *agent) unwatch(ctx context.Context, id uuid.UUID, w *watched) {
 		w.cancel()
 		<-w.ended
 	} else {
-		a.say(ctx, w.owner, id, instance.Observation{Status: instance.Status{State: instance.Failed, Reason: "it could not be made"}})
+		a.say(ctx, w.owner, id, instance.Observation{Status: instance.Status{State: record.Failed, Reason: "it could not be made"}})
 	}
 	a.mu.Lock()
 	delete(a.watched, id)
@@ -273,7 +274,7 @@ func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o instance.Obse
 	if now.Seen == 0 {
 		now.Seen = old.Seen
 	}
-	if o.State == instance.Unknown && old.State != "" {
+	if o.State == record.Unknown && old.State != "" {
 		now.State = old.State
 	}
 	if v, changed := a.board.Publish(now); changed {
@@ -285,17 +286,17 @@ func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o instance.Obse
 // stateOf is the control plane's word for a state of an instance (omicron
 // common/src/instance.rs). One that cannot be asked was complete once, and runs
 // for all that is known.
-func stateOf(s instance.State) api.VMState {
+func stateOf(s record.State) api.VMState {
 	switch s {
-	case instance.Creating, "starting":
+	case record.Creating, "starting":
 		return api.Starting
-	case "stopping", instance.Stopped: // nothing can be started before all of it is gone
+	case "stopping", record.Stopped: // nothing can be started before all of it is gone
 		return api.Stopping
 	case "rebooting":
 		return api.Rebooting
 	case "migrating":
 		return api.Migrating
-	case instance.Failed, instance.Absent:
+	case record.Failed, record.Absent:
 		return api.Failed
 	case "destroyed":
 		return api.Destroyed

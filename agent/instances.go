@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Instances by their names, as commands have them: for sledctl on another
@@ -57,7 +58,7 @@ func (s *server) instances(c call) (any, *api.Error) {
 func (w *work) list(c call) ([]instance.Instance, error) {
 	if goal := c.URL.Query().Get("for"); goal != "" {
 		if !slices.Contains(instance.Goals(), goal) {
-			return nil, &instance.InputError{Field: "for", Value: goal, Want: strings.Join(instance.Goals(), ", ")}
+			return nil, &record.InputError{Field: "for", Value: goal, Want: strings.Join(instance.Goals(), ", ")}
 		}
 		return w.instances.Wait(c.Context(), w.env, c.named("instances"), goal)
 	}
@@ -87,7 +88,7 @@ func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
 		return s.work.failed(err)
 	}
 	if ids := c.named("ids"); len(ids) > 0 {
-		pick = func(r instance.Record) bool { return slices.Contains(ids, r.ID) }
+		pick = func(r record.Record) bool { return slices.Contains(ids, r.ID) }
 	}
 	send, refused := s.stream(w)
 	if refused != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/peer/dropshot"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // object is a part of an OpenAPI document (OpenAPI 3.0.3).
@@ -98,7 +98,7 @@ func (d document) schema(t reflect.Type) object {
 		return object{"type": "string", "format": "uuid"}
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
-	case reflect.TypeFor[netip.Addr](), reflect.TypeFor[netip.Prefix](), reflect.TypeFor[instance.Address]():
+	case reflect.TypeFor[netip.Addr](), reflect.TypeFor[netip.Prefix](), reflect.TypeFor[record.Address]():
 		return object{"type": "string"}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}
@@ -129,7 +129,7 @@ func (d document) structure(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[dropshot.Body]():
 		name = "Error"
-	case reflect.TypeFor[instance.NIC](): // NIC is the control plane's
+	case reflect.TypeFor[record.NIC](): // NIC is the control plane's
 		name = "GuestNIC"
 	}
 	ref := object{"$ref": "#/components/schemas/" + name}

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // register makes a VM known, so that it can be run. One that is known already is
@@ -83,7 +84,7 @@ func (s *server) registration(id uuid.UUID, v api.Version, body api.Register) (i
 	if underlay := s.work.instances.Underlay; underlay.IsValid() {
 		bits = underlay.Bits()
 	}
-	r.Wanted.Address = &instance.Address{Mode: instance.Static, Prefix: netip.PrefixFrom(at.Addr(), bits)}
+	r.Wanted.Address = &record.Address{Mode: record.Static, Prefix: netip.PrefixFrom(at.Addr(), bits)}
 	machine, refused := machineOf(v, body)
 	if refused != nil {
 		return r, refused
@@ -127,17 +128,17 @@ func machineOf(v api.Version, body api.Register) (spec.Document, *api.Error) {
 
 // nicsOf are the NICs in the order of the machine's, each by the id that is the
 // key of its backend.
-func nicsOf(d spec.Document, nics []api.NIC) ([]instance.NIC, *api.Error) {
+func nicsOf(d spec.Document, nics []api.NIC) ([]record.NIC, *api.Error) {
 	networks := d.Spec.Networks()
 	if len(networks) != len(nics) {
 		return nil, api.BadRequest(fmt.Sprintf("nics: there are %d, and the spec has %d", len(nics), len(networks)))
 	}
-	all := make([]instance.NIC, len(networks))
+	all := make([]record.NIC, len(networks))
 	for i, key := range networks {
 		found := false
 		for _, n := range nics {
 			if n.ID.String() == spec.Key(key) {
-				all[i], found = instance.NIC{MAC: n.MAC}, true
+				all[i], found = record.NIC{MAC: n.MAC}, true
 			}
 		}
 		if !found {

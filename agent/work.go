@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // work is what is done to VMs because the control plane asks for it: one thing
@@ -34,7 +35,7 @@ type work struct {
 	document  func([]byte) (instance.Wanted, error)
 	env       operation.Env
 	board     *board
-	say       func(instance.Record, uuid.UUID, instance.Observation)
+	say       func(record.Record, uuid.UUID, instance.Observation)
 	log       *slog.Logger
 	ctx       context.Context // the agent's: who asked may have gone
 
@@ -223,7 +224,7 @@ const (
 
 // bringUp is what Run begins. If it fails, the VM of the control plane has, but for
 // one whose machine may be here: resume asks for that again.
-func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
+func (w *work) bringUp(ctx context.Context, r record.Record, vm uuid.UUID) {
 	change := instance.EnsureRequest{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true, From: r.Arrival()}
 	if m := change.From; m != nil {
 		change.Tell = func(phase string) {
@@ -251,17 +252,17 @@ func (w *work) bringUp(ctx context.Context, r instance.Record, vm uuid.UUID) {
 		}
 		return
 	}
-	w.finish(ctx, r.ID, instance.Ending{PropolisID: vm.String(), State: instance.Failed, Reason: err.Error()}, 0)
+	w.finish(ctx, r.ID, record.Ending{PropolisID: vm.String(), State: record.Failed, Reason: err.Error()}, 0)
 }
 
 // abandon takes away a VM that was to arrive and has not, and says that it failed.
-func (w *work) abandon(ctx context.Context, r instance.Record, reason string) error {
+func (w *work) abandon(ctx context.Context, r record.Record, reason string) error {
 	_, err := w.instances.CancelArrival(ctx, w.env, r)
-	if _, gone := errors.AsType[*instance.NotFoundError](err); err != nil && !gone {
+	if _, gone := errors.AsType[*record.NotFoundError](err); err != nil && !gone {
 		return err
 	}
 	if vm, err := uuid.Parse(r.VM()); err == nil {
-		w.say(r, vm, instance.Observation{Status: instance.Status{State: instance.Failed, Reason: reason}})
+		w.say(r, vm, instance.Observation{Status: instance.Status{State: record.Failed, Reason: reason}})
 	}
 	return nil
 }
@@ -281,7 +282,7 @@ func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 	if err := w.interrupt(ctx, v.ID, rising); err != nil {
 		return answer(err)
 	}
-	e := instance.Ending{PropolisID: v.ID.String(), State: "destroyed"}
+	e := record.Ending{PropolisID: v.ID.String(), State: "destroyed"}
 	r, err := w.instances.RecordEnding(ctx, w.env, v.Instance, e)
 	if err != nil {
 		return w.missed(ctx, v, err)
@@ -313,7 +314,7 @@ func (w *work) Remove(ctx context.Context, v VM) *api.Error {
 	if err := w.interrupt(ctx, v.ID, rising, ending); err != nil {
 		return answer(err)
 	}
-	e := instance.Ending{PropolisID: v.ID.String(), State: instance.Failed, Reason: "it was unregistered"}
+	e := record.Ending{PropolisID: v.ID.String(), State: record.Failed, Reason: "it was unregistered"}
 	now, err := w.record(ctx, v.Instance)
 	if err != nil {
 		return w.missed(ctx, v, err)
@@ -368,7 +369,7 @@ func (w *work) Reboot(ctx context.Context, v VM) *api.Error {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	if state, ok := errors.AsType[*instance.StateError](err); ok && (state.State == instance.Failed || state.State == instance.Absent) {
+	if state, ok := errors.AsType[*instance.StateError](err); ok && (state.State == record.Failed || state.State == record.Absent) {
 		w.lost(v, state.Error())
 		return nil // that it has failed is the answer
 	}
@@ -388,7 +389,7 @@ const goneShown = 5 * time.Second
 // has gone before its turn came. That one is gone, and was never unknown: the
 // control plane takes what is unknown for lost.
 func (w *work) missed(ctx context.Context, v VM, err error) *api.Error {
-	if _, gone := errors.AsType[*instance.NotFoundError](err); !gone {
+	if _, gone := errors.AsType[*record.NotFoundError](err); !gone {
 		return answer(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, goneShown)
@@ -425,19 +426,19 @@ func (w *work) Snapshot(ctx context.Context, v VM, disk, snapshot uuid.UUID) *ap
 // lost says that a VM has failed, and takes away what is left of it if it is the
 // control plane's.
 func (w *work) lost(v VM, reason string) {
-	w.say(instance.Record{ID: v.Instance, Name: v.Name}, v.ID, instance.Observation{Status: instance.Status{State: instance.Failed, Reason: reason}})
-	w.Ended(v.Instance, v.ID, instance.Ending{PropolisID: v.ID.String(), State: instance.Failed, Reason: reason})
+	w.say(record.Record{ID: v.Instance, Name: v.Name}, v.ID, instance.Observation{Status: instance.Status{State: record.Failed, Reason: reason}})
+	w.Ended(v.Instance, v.ID, record.Ending{PropolisID: v.ID.String(), State: record.Failed, Reason: reason})
 }
 
 // Ended takes away what is left of a VM that has ended by itself, if it is the
 // control plane's.
-func (w *work) Ended(id string, vm uuid.UUID, e instance.Ending) {
+func (w *work) Ended(id string, vm uuid.UUID, e record.Ending) {
 	w.begin(vm, ending, func(ctx context.Context) {
 		r, err := w.record(ctx, id)
 		if err != nil || r.VMM == nil || r.VM() != e.PropolisID {
 			return
 		}
-		if boot, err := operation.Boot(w.env); err == nil && r.Pending(boot) == instance.PendingLost {
+		if boot, err := operation.Boot(w.env); err == nil && r.Pending(boot) == record.PendingLost {
 			e = lostWith(r)
 		}
 		w.finish(ctx, id, e, 0)
@@ -445,20 +446,20 @@ func (w *work) Ended(id string, vm uuid.UUID, e instance.Ending) {
 }
 
 // finish decides how a VM ends, and takes it away.
-func (w *work) finish(ctx context.Context, id string, e instance.Ending, grace time.Duration) {
+func (w *work) finish(ctx context.Context, id string, e record.Ending, grace time.Duration) {
 	r, err := w.instances.RecordEnding(ctx, w.env, id, e)
 	if err == nil {
 		err = w.end(ctx, r.Record, grace)
 	}
-	if _, gone := errors.AsType[*instance.NotFoundError](err); err != nil && !gone && ctx.Err() == nil {
+	if _, gone := errors.AsType[*record.NotFoundError](err); err != nil && !gone && ctx.Err() == nil {
 		w.log.Warn("a VM is not taken away yet", "vm", e.PropolisID, "instance", id, "cause", err)
 	}
 }
 
 // end takes away a VM whose end is decided, and says that it is gone.
-func (w *work) end(ctx context.Context, r instance.Record, grace time.Duration) error {
+func (w *work) end(ctx context.Context, r record.Record, grace time.Duration) error {
 	_, err := w.instances.End(ctx, w.env, r.ID, grace)
-	if _, gone := errors.AsType[*instance.NotFoundError](err); err != nil && !gone {
+	if _, gone := errors.AsType[*record.NotFoundError](err); err != nil && !gone {
 		return err
 	}
 	if vm, perr := uuid.Parse(r.Ending.PropolisID); perr == nil {
@@ -476,14 +477,14 @@ func (w *work) view(ctx context.Context) (ledger.View, error) {
 	return book.Read(ctx)
 }
 
-func (w *work) record(ctx context.Context, id string) (instance.Record, error) {
+func (w *work) record(ctx context.Context, id string) (record.Record, error) {
 	view, err := w.view(ctx)
 	if err != nil {
-		return instance.Record{}, err
+		return record.Record{}, err
 	}
-	r, known, err := instance.Load(view, id)
+	r, known, err := record.Load(view, id)
 	if err == nil && !known {
-		err = &instance.NotFoundError{Name: id}
+		err = &record.NotFoundError{Name: id}
 	}
 	return r, err
 }
@@ -499,12 +500,12 @@ func (w *work) resume(ctx context.Context) {
 		return
 	}
 	owes := false
-	for r, err := range instance.Records(view) {
+	for r, err := range record.Records(view) {
 		if err != nil {
 			return
 		}
 		owed := r.Pending(boot)
-		owes = owes || owed != instance.PendingNothing
+		owes = owes || owed != record.PendingNothing
 		w.owe(r, owed)
 	}
 	if !owes {
@@ -513,22 +514,22 @@ func (w *work) resume(ctx context.Context) {
 }
 
 // owe begins what is owed of one instance.
-func (w *work) owe(r instance.Record, owed instance.Pending) {
+func (w *work) owe(r record.Record, owed record.Pending) {
 	vm, err := uuid.Parse(r.VM())
 	if r.Ending != nil {
 		vm, err = uuid.Parse(r.Ending.PropolisID)
 	}
-	if err != nil || owed == instance.PendingNothing || w.busy(vm) {
+	if err != nil || owed == record.PendingNothing || w.busy(vm) {
 		return
 	}
 	switch owed {
-	case instance.PendingUp:
+	case record.PendingUp:
 		w.begin(vm, rising, func(ctx context.Context) { w.bringUp(ctx, r, vm) })
-	case instance.PendingLost:
+	case record.PendingLost:
 		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, lostWith(r), 0) })
-	case instance.PendingDown:
+	case record.PendingDown:
 		grace := instance.StopTime
-		if r.Ending.State == instance.Failed {
+		if r.Ending.State == record.Failed {
 			grace = 0
 		}
 		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, *r.Ending, grace) })
@@ -536,8 +537,8 @@ func (w *work) owe(r instance.Record, owed instance.Pending) {
 }
 
 // lostWith is the end of a VM from before the boot of the sled.
-func lostWith(r instance.Record) instance.Ending {
-	return instance.Ending{PropolisID: r.VM(), State: instance.Failed, Reason: "the sled was rebooted"}
+func lostWith(r record.Record) record.Ending {
+	return record.Ending{PropolisID: r.VM(), State: record.Failed, Reason: "the sled was rebooted"}
 }
 
 // answer is the answer to a request that an operation did not carry out. What a
@@ -546,16 +547,16 @@ func answer(err error) *api.Error {
 	if refused, ok := errors.AsType[*propolis.Error](err); ok && (refused.Status/100 == 4 || refused.Status == http.StatusServiceUnavailable) {
 		return &api.Error{Status: refused.Status, Message: refused.Reason(), Cause: err}
 	}
-	if state, ok := errors.AsType[*instance.StateError](err); ok && state.State != instance.Creating && state.State != instance.Stopped {
+	if state, ok := errors.AsType[*instance.StateError](err); ok && state.State != record.Creating && state.State != record.Stopped {
 		return &api.Error{Status: http.StatusForbidden, Message: state.Error(), Cause: err} // as its Propolis would
 	}
-	if _, ok := errors.AsType[*instance.NotFoundError](err); ok {
+	if _, ok := errors.AsType[*record.NotFoundError](err); ok {
 		return api.NoSuchInstance()
 	}
 	if _, ok := errors.AsType[*instance.MigratingError](err); ok {
 		return api.Silent(http.StatusServiceUnavailable, "", err) // it passes
 	}
-	if _, ok := errors.AsType[*instance.EndingError](err); ok {
+	if _, ok := errors.AsType[*record.EndingError](err); ok {
 		return api.Silent(http.StatusGone, api.CodeNoSuchInstance, err)
 	}
 	if status := wrong(err); status != 0 {
@@ -570,7 +571,7 @@ func answer(err error) *api.Error {
 // wrong is the status of what is asked for and cannot be, or is another's; 0 of
 // anything else.
 func wrong(err error) int {
-	if _, bad := errors.AsType[*instance.InputError](err); bad {
+	if _, bad := errors.AsType[*record.InputError](err); bad {
 		return http.StatusBadRequest
 	}
 	if _, bad := errors.AsType[*spec.InvalidError](err); bad {

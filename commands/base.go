@@ -9,7 +9,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 func newBase(env *Env) *cobra.Command {
@@ -119,7 +119,7 @@ func newBaseRetire(env *Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			there, report, err := baseSettings(c).Retire(ctx, op, args[0], instance.ClonedSince, m.dry())
+			there, report, err := baseSettings(c).Retire(ctx, op, args[0], record.ClonedSince, m.dry())
 			switch {
 			case err != nil:
 				return withReport(err, report)

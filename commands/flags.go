@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // addOutput gives a command -o, -H and --columns.
@@ -136,17 +137,17 @@ func (f *specFlags) add(env *Env, cmd *cobra.Command, file bool) {
 	flags.Var(intFlag{&w.CPUs}, "cpus", "virtual CPUs, 1 to 32")
 	flags.Var(sizeFlag{&w.Memory}, "memory", "guest memory, as 8G")
 	flags.Var(funcFlag{"PATH[,readonly]", func(s string) error {
-		d, err := instance.ParseDisk(s)
+		d, err := record.ParseDisk(s)
 		w.Disks = append(w.Disks, d)
 		return err
 	}}, "disk", "a volume or file of the host; repeatable")
 	flags.Var(funcFlag{"[over=LINK][,mac=M][,vlan=V]", func(s string) error {
-		n, err := instance.ParseNIC(s)
+		n, err := record.ParseNIC(s)
 		w.NICs = append(w.NICs, n)
 		return err
 	}}, "nic", "a guest NIC; repeatable")
 	flags.Var(funcFlag{"dhcp|addrconf|IP/PREFIX[,gateway=IP]", func(s string) error {
-		a, err := instance.ParseAddress(s)
+		a, err := record.ParseAddress(s)
 		w.Address = &a
 		return err
 	}}, "address", "of the control interface (default: the next free one of the underlay)")

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 func newInstance(env *Env) *cobra.Command {
@@ -33,11 +34,11 @@ func showInstance(i instance.Instance) shownInstance { return api.InstanceOf(i) 
 
 func stateStyle(s shownInstance) terminal.Style {
 	switch s.State {
-	case instance.Running:
+	case record.Running:
 		return terminal.Good
-	case instance.Failed, instance.Unknown:
+	case record.Failed, record.Unknown:
 		return terminal.Bad
-	case instance.Absent, instance.Creating:
+	case record.Absent, record.Creating:
 		return terminal.Warn
 	}
 	return terminal.Plain
@@ -104,8 +105,8 @@ func (e *Env) changeInstance(ctx context.Context, m mutation, change func(contex
 		return e.printPlan(m, result.Report)
 	}
 	err = e.printInstance(context.WithoutCancel(ctx), s, env, result.Record.ID, instance.Settings.Brief)
-	if _, gone := errors.AsType[*instance.NotFoundError](err); gone { // what was asked for was done; that it is gone is another's doing
-		i := instance.Instance{Record: result.Record, Status: instance.Status{State: instance.Absent, Reason: "deleted since, by another run"}}
+	if _, gone := errors.AsType[*record.NotFoundError](err); gone { // what was asked for was done; that it is gone is another's doing
+		i := instance.Instance{Record: result.Record, Status: instance.Status{State: record.Absent, Reason: "deleted since, by another run"}}
 		return instanceList(e).PrintOne(e.Streams.Out, e.output, showInstance(i))
 	}
 	return err
@@ -117,5 +118,5 @@ func (e *Env) completeInstances(ctx context.Context) []string {
 	if err != nil {
 		return nil
 	}
-	return instance.Names(view)
+	return record.Names(view)
 }

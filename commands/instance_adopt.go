@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 type adoptOptions struct {
@@ -88,7 +89,7 @@ func adoptOne(ctx context.Context, e *Env, s instance.Settings, env operation.En
 		return err
 	}
 	one, err := s.FindUnrecorded(ctx, env, strangers, ref)
-	if is[*instance.NotFoundError](err) {
+	if is[*record.NotFoundError](err) {
 		if r, known := recordedRun(ctx, e, s, ref); known {
 			return e.printInstance(ctx, s, env, r.ID, instance.Settings.Get)
 		}
@@ -104,21 +105,21 @@ func adoptOne(ctx context.Context, e *Env, s instance.Settings, env operation.En
 }
 
 // recordedRun finds an instance that has a run, by name, id or zone.
-func recordedRun(ctx context.Context, e *Env, s instance.Settings, ref string) (instance.Record, bool) {
+func recordedRun(ctx context.Context, e *Env, s instance.Settings, ref string) (record.Record, bool) {
 	view, err := e.view(ctx)
 	if err != nil {
-		return instance.Record{}, false
+		return record.Record{}, false
 	}
 	if r, err := s.Find(view, ref); err == nil {
 		return r, r.Run != nil
 	}
-	all, err := instance.All(view)
+	all, err := record.All(view)
 	for _, r := range all {
 		if err == nil && r.Run != nil && r.Run.Zone == ref {
 			return r, true
 		}
 	}
-	return instance.Record{}, false
+	return record.Record{}, false
 }
 
 func unrecordedZones(ctx context.Context, e *Env, s instance.Settings, env operation.Env) ([]instance.Unrecorded, error) {

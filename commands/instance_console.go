@@ -19,7 +19,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/console"
 	"github.com/sledctl/sledctl/propolis/forward"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 type consoleOptions struct {
@@ -178,7 +178,7 @@ func (o consoleOptions) output(out io.Writer) (io.Writer, func(), error) {
 }
 
 // noConsole says of a machine that is not there what the instance is.
-func noConsole(ctx context.Context, e *Env, r instance.Record, err error) error {
+func noConsole(ctx context.Context, e *Env, r record.Record, err error) error {
 	if !errors.Is(err, console.ErrAbsent) && !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EHOSTUNREACH) {
 		return err
 	}
@@ -188,7 +188,7 @@ func noConsole(ctx context.Context, e *Env, r instance.Record, err error) error 
 		return err
 	}
 	now, nerr := s.Brief(ctx, op, view, r.ID)
-	if nerr != nil || now.State == instance.Running {
+	if nerr != nil || now.State == record.Running {
 		return err
 	}
 	why := ""
@@ -230,7 +230,7 @@ func rawTerminal(streams *terminal.Streams) (restore func(), err error) {
 }
 
 // forwardScreen lets clients of VNC reach the machine's screen.
-func forwardScreen(ctx context.Context, e *Env, o consoleOptions, client propolis.Client, r instance.Record) error {
+func forwardScreen(ctx context.Context, e *Env, o consoleOptions, client propolis.Client, r record.Record) error {
 	at, err := netip.ParseAddrPort(o.listen)
 	if err != nil || !at.Addr().IsLoopback() {
 		return &usageError{

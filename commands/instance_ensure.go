@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 type ensureOptions struct {
@@ -99,7 +100,7 @@ func runInstanceEnsure(ctx context.Context, e *Env, o ensureOptions) error {
 }
 
 // migrateFrom is nil where the machine is made here.
-func (o ensureOptions) migrateFrom() (*instance.Migration, error) {
+func (o ensureOptions) migrateFrom() (*record.Migration, error) {
 	if o.from == "" && o.migration == "" {
 		return nil, nil
 	}
@@ -114,7 +115,7 @@ func (o ensureOptions) migrateFrom() (*instance.Migration, error) {
 	if o.recreate {
 		return nil, &usageError{text: "instance ensure: --recreate and --migrate-from exclude each other"}
 	}
-	return &instance.Migration{ID: id.String(), Source: at.String()}, nil
+	return &record.Migration{ID: id.String(), Source: at.String()}, nil
 }
 
 // protection is nil where it must stay as it is.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // manyFlags let a verb act on many instances.
@@ -43,7 +44,7 @@ func (f manyFlags) check(command string, named bool) error {
 }
 
 // one does a verb with one of many instances.
-type one func(context.Context, instance.Settings, operation.Env, instance.Record) (instance.Result, error)
+type one func(context.Context, instance.Settings, operation.Env, record.Record) (instance.Result, error)
 
 // forEach does a verb with all instances that pick takes, and prints them as they
 // are then, also where some failed.
@@ -71,7 +72,7 @@ func forEach(ctx context.Context, e *Env, m mutation, f manyFlags, pick func(boo
 	name := func(i instance.Instance) string { return i.Name }
 	results, failed := instance.Each(ctx, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
 		result, err := do(ctx, s, env, i.Record)
-		if is[*instance.NotFoundError](err) {
+		if is[*record.NotFoundError](err) {
 			e.progress.say("instance %q was deleted meanwhile: nothing to do", i.Name)
 			return instance.Result{}, nil
 		}
@@ -129,7 +130,7 @@ func runEnsureMany(ctx context.Context, e *Env, o ensureOptions) error {
 		}
 		return instance.WantedUp
 	}
-	var ensure one = func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
+	var ensure one = func(ctx context.Context, s instance.Settings, env operation.Env, r record.Record) (instance.Result, error) {
 		c := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.dry(), Keep: o.keep}
 		return ensureStep(ctx, e, s, env, c)
 	}
@@ -142,7 +143,7 @@ func runStopAll(ctx context.Context, e *Env, m mutation, f manyFlags, grace time
 	pick := func(string) func(instance.Instance) bool {
 		return func(i instance.Instance) bool { return len(i.Runs()) > 0 }
 	}
-	var stop one = func(ctx context.Context, s instance.Settings, env operation.Env, r instance.Record) (instance.Result, error) {
+	var stop one = func(ctx context.Context, s instance.Settings, env operation.Env, r record.Record) (instance.Result, error) {
 		c := instance.StopRequest{Verb: "instance stop", Ref: r.ID, Evacuate: true, DryRun: m.dry(), Grace: &grace}
 		return s.Stop(ctx, env, c)
 	}

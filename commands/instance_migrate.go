@@ -14,6 +14,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 type migrateOptions struct {
@@ -103,7 +104,7 @@ func runInstanceMigrate(ctx context.Context, e *Env, o migrateOptions, ref strin
 
 // printDeparted prints an instance as the target told of it.
 func printDeparted(e *Env, d instance.Departed) error {
-	shown := showInstance(instance.Instance{Record: d.Record, Status: instance.Status{State: instance.Absent, Reason: "migrated to " + d.Peer}})
+	shown := showInstance(instance.Instance{Record: d.Record, Status: instance.Status{State: record.Absent, Reason: "migrated to " + d.Peer}})
 	if d.There != nil {
 		shown = shownInstance{}
 		if err := json.Unmarshal(d.There, &shown); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 func newInstanceList(env *Env) *cobra.Command {
@@ -245,7 +246,7 @@ func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []stri
 			Verb: "instance delete", Ref: ref, Yes: o.yes, Arrival: o.migration, DryRun: o.dry(),
 		})
 		switch {
-		case is[*instance.NotFoundError](err) && !o.mustExist:
+		case is[*record.NotFoundError](err) && !o.mustExist:
 			e.progress.tell(fmt.Sprintf("no instance %q: nothing to do", ref))
 		case err != nil:
 			failed.Failures = append(failed.Failures, instance.Failure{Name: ref, Err: err})

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/nicsync"
 )
 
@@ -75,7 +76,7 @@ func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
 		return nil, err
 	}
 	var vms []nicsync.VM
-	for r, err := range instance.Records(view) {
+	for r, err := range record.Records(view) {
 		if err != nil {
 			return nil, err
 		}
@@ -90,16 +91,16 @@ func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
 
 // recordedVM is as much of an instance as matters here. Its texts are copies: one
 // of them would keep all of the record's.
-func recordedVM(r instance.Record) nicsync.VM {
+func recordedVM(r record.Record) nicsync.VM {
 	id := func(s string) string { return strings.Clone(strings.ToLower(s)) }
 	vm := nicsync.VM{Name: strings.Clone(r.Name), IDs: []string{id(r.ID)}}
-	if r.Run == nil && len(r.Leaving) == 0 && r.Wanted == instance.WantedStopped {
+	if r.Run == nil && len(r.Leaving) == 0 && r.Wanted == record.WantedStopped {
 		vm.State = napi.StateStopped
 	}
 	if _, state, peer, _ := r.Migrating(); peer != "" {
 		vm.Moving = "it is " + state + ", of a migration with " + peer
 	}
-	add := func(v instance.VNIC) {
+	add := func(v record.VNIC) {
 		if v.MAC != "" && !slices.ContainsFunc(vm.NICs, func(n nicsync.NIC) bool { return n.MAC == v.MAC }) {
 			vm.NICs = append(vm.NICs, nicsync.NIC{MAC: strings.Clone(v.MAC), Link: strings.Clone(v.Name)})
 		}
@@ -111,9 +112,9 @@ func recordedVM(r instance.Record) nicsync.VM {
 			add(v)
 		}
 	}
-	add(instance.VNIC{MAC: r.Control})
+	add(record.VNIC{MAC: r.Control})
 	for _, n := range r.Spec.NICs {
-		add(instance.VNIC{MAC: n.MAC})
+		add(record.VNIC{MAC: n.MAC})
 	}
 	return vm
 }

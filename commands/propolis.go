@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 func newPropolis(env *Env) *cobra.Command {
@@ -62,38 +63,38 @@ func machineList() terminal.List[shownMachine] {
 // printRunPropolis prints what Propolis says of the machine; before it is given
 // one, that it has none. What was asked for is done: that nobody can see it is no
 // failure of it, and is told next to it.
-func printRunPropolis(ctx context.Context, e *Env, r instance.Record) error {
+func printRunPropolis(ctx context.Context, e *Env, r record.Record) error {
 	client, _, err := e.client(ctx, r.ID)
 	m := shownMachine{}
 	if err == nil {
 		m, err = machine(ctx, client, r)
 	}
 	if err != nil {
-		m = shownMachine{Instance: r.Name, ID: r.ID, State: instance.Absent, Address: r.Spec.Address.String()}
+		m = shownMachine{Instance: r.Name, ID: r.ID, State: record.Absent, Address: r.Spec.Address.String()}
 	}
 	if err != nil && !errors.Is(err, propolis.ErrNoInstance) {
-		m.State = instance.Unknown
+		m.State = record.Unknown
 		e.progress.warn(fmt.Errorf("it is done, and what came of it cannot be seen: %w", err))
 	}
 	return machineList().PrintOne(e.Streams.Out, e.output, m)
 }
 
 // client is the Propolis of an instance that has a run.
-func (e *Env) client(ctx context.Context, ref string) (propolis.Client, instance.Record, error) {
+func (e *Env) client(ctx context.Context, ref string) (propolis.Client, record.Record, error) {
 	if ref == "" {
-		return propolis.Client{}, instance.Record{}, errNoInstanceFlag()
+		return propolis.Client{}, record.Record{}, errNoInstanceFlag()
 	}
 	s, env, err := e.instances(ctx)
 	if err != nil {
-		return propolis.Client{}, instance.Record{}, err
+		return propolis.Client{}, record.Record{}, err
 	}
 	view, err := e.view(ctx)
 	if err != nil {
-		return propolis.Client{}, instance.Record{}, err
+		return propolis.Client{}, record.Record{}, err
 	}
 	r, err := s.Find(view, ref)
 	if err != nil {
-		return propolis.Client{}, instance.Record{}, err
+		return propolis.Client{}, record.Record{}, err
 	}
 	if r.Run == nil {
 		return propolis.Client{}, r, &notFoundError{what: "Propolis of instance " + r.Name}
@@ -135,7 +136,7 @@ func addInstance(env *Env, cmd *cobra.Command, ref *string) {
 	env.completeFlag(cmd, "instance", env.completeInstances)
 }
 
-func machine(ctx context.Context, client propolis.Client, r instance.Record) (shownMachine, error) {
+func machine(ctx context.Context, client propolis.Client, r record.Record) (shownMachine, error) {
 	got, err := client.Get(ctx)
 	if err != nil {
 		return shownMachine{}, absentMachine(err, r)
@@ -150,7 +151,7 @@ func machine(ctx context.Context, client propolis.Client, r instance.Record) (sh
 
 // absentMachine is an error for a machine that is not there, and any other as it
 // is.
-func absentMachine(err error, r instance.Record) error {
+func absentMachine(err error, r record.Record) error {
 	if errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, propolis.ErrNoInstance) {
 		return fmt.Errorf("%w: %w", &notFoundError{what: "the machine of instance " + r.Name}, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 type specShowOptions struct {
@@ -93,7 +94,7 @@ func sentSpec(ctx context.Context, e *Env, ref string) (shownSpec, error) {
 	if err != nil {
 		return shownSpec{}, err
 	}
-	sent, known, err := instance.LoadSent(view, r.ID)
+	sent, known, err := record.LoadSent(view, r.ID)
 	if err != nil {
 		return shownSpec{}, err
 	}

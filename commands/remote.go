@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // remote says that a command is to be done by the agent of a sled, and not here.
@@ -174,7 +175,7 @@ func ensureRemotely(ctx context.Context, e *Env, r remote, o ensureOptions) erro
 	}
 	warnOfMachine(e.progress, wanted)
 	if wanted.Ref == "" {
-		return &instance.InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
+		return &record.InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
 	}
 	now, err := c.Ensure(ctx, wanted, o.recreate, o.protection())
 	if err != nil || now == nil {
@@ -201,7 +202,7 @@ const answerTime = 2 * time.Second
 
 // waitRemotely has an agent wait for a state, and prints those that are in it. What
 // it waited for when ctx ends, it is asked for once more.
-func waitRemotely(ctx context.Context, e *Env, r remote, goal instance.State, refs []string) error {
+func waitRemotely(ctx context.Context, e *Env, r remote, goal record.State, refs []string) error {
 	c, err := agentClient(e, r, mutation{})
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	names "github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -98,7 +99,7 @@ func (s *sled) writeAsOld(name string) {
 		if err != nil || json.Unmarshal(data, &kept) != nil {
 			return nil, err
 		}
-		sent, _, err := instance.LoadSent(view, r.ID)
+		sent, _, err := record.LoadSent(view, r.ID)
 		if err != nil {
 			return nil, err
 		}

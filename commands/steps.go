@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // stepOptions are those of a single step of an instance's way up.
@@ -28,7 +29,7 @@ func (o *stepOptions) add(env *Env, cmd *cobra.Command) {
 
 // newStep is a command that does one stage of the bring-up of an instance, and
 // prints what the stage is about.
-func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(context.Context, *Env, instance.Record) error) *cobra.Command {
+func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(context.Context, *Env, record.Record) error) *cobra.Command {
 	var o stepOptions
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = env.run(func(ctx context.Context, _ []string) error { return runStep(ctx, env, stage, o, print) })
@@ -36,7 +37,7 @@ func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(cont
 	return cmd
 }
 
-func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, print func(context.Context, *Env, instance.Record) error) error {
+func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, print func(context.Context, *Env, record.Record) error) error {
 	if o.ref == "" {
 		return &usageError{text: string(stage) + ": --instance is missing", hint: "sledctl " + string(stage) + " --instance NAME"}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/vnic"
 )
@@ -204,9 +205,9 @@ func checkVNIC(v *network.VNIC) error {
 	return nil
 }
 
-func printRunVNICs(_ context.Context, e *Env, r instance.Record) error {
+func printRunVNICs(_ context.Context, e *Env, r record.Record) error {
 	var shown []shownVNIC
-	for _, v := range append([]instance.VNIC{r.Run.Control}, r.Run.Guests...) {
+	for _, v := range append([]record.VNIC{r.Run.Control}, r.Run.Guests...) {
 		shown = append(shown, shownVNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
 	}
 	return vnicList().Print(e.Streams.Out, e.output, shown)
@@ -239,7 +240,7 @@ func runVNICDelete(ctx context.Context, e *Env, m mutation, name string, mustExi
 		return err
 	}
 	inUse := func(view ledger.View, name string) error {
-		user, used, err := instance.UserOfVNIC(view, name)
+		user, used, err := record.UserOfVNIC(view, name)
 		if used {
 			return &refusedError{err: fmt.Errorf("VNIC %s belongs to instance %q", name, user.Name), hint: "sledctl instance delete " + user.Name}
 		}

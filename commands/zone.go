@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -113,7 +114,7 @@ func zonesShown(ctx context.Context, e *Env, all bool) ([]shownZone, error) {
 		s := shownZone{Name: z.Name, State: string(z.State), Brand: z.Brand, Zonepath: z.Path, UUID: z.UUID}
 		if claim.Role == naming.RoleInstance {
 			s.Instance = claim.Instance.String()
-			if r, known, err := instance.Load(view, s.Instance); err == nil && known {
+			if r, known, err := record.Load(view, s.Instance); err == nil && known {
 				s.Instance = r.Name
 			}
 		}
@@ -135,7 +136,7 @@ func (e *Env) completeZones(ctx context.Context) []string {
 }
 
 // printRunZone prints the zone of an instance's run as it is.
-func printRunZone(ctx context.Context, e *Env, r instance.Record) error {
+func printRunZone(ctx context.Context, e *Env, r record.Record) error {
 	shown, err := zonesShown(ctx, e, false)
 	if err != nil {
 		return err
@@ -156,9 +157,9 @@ type shownAddress struct {
 	Gateway  string `json:"gateway"`
 }
 
-func printRunAddress(_ context.Context, e *Env, r instance.Record) error {
+func printRunAddress(_ context.Context, e *Env, r record.Record) error {
 	a := shownAddress{Address: r.Spec.Address.Mode, Instance: r.Name, Zone: r.Run.Zone}
-	if r.Spec.Address.Mode == instance.Static {
+	if r.Spec.Address.Mode == record.Static {
 		a.Address = r.Spec.Address.Prefix.Addr().String()
 	}
 	if r.Spec.Address.Gateway.IsValid() {

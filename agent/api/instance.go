@@ -9,27 +9,28 @@ import (
 	"github.com/sledctl/sledctl/peer/dropshot"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Instance is an instance as it is told of and printed. Keys are only ever added.
 type Instance struct {
-	ID         string          `json:"id"`
-	Name       string          `json:"name"`
-	PropolisID string          `json:"propolis_id"`
-	State      string          `json:"state"`
-	Reason     string          `json:"reason"`
-	Wanted     string          `json:"wanted"`
-	Protected  bool            `json:"protected"`
-	Zone       string          `json:"zone"`
-	Address    string          `json:"address"`
-	VNICs      []VNIC          `json:"vnics"`
-	CPUs       int             `json:"cpus"`
-	Memory     uint64          `json:"memory"`
-	Disks      []instance.Disk `json:"disks"`
-	Pool       string          `json:"pool"`
-	Generation uint64          `json:"generation"`
-	Updated    time.Time       `json:"time_updated"`
-	Migration  *Moving         `json:"migration"` // null: it was made here, and is in none
+	ID         string        `json:"id"`
+	Name       string        `json:"name"`
+	PropolisID string        `json:"propolis_id"`
+	State      string        `json:"state"`
+	Reason     string        `json:"reason"`
+	Wanted     string        `json:"wanted"`
+	Protected  bool          `json:"protected"`
+	Zone       string        `json:"zone"`
+	Address    string        `json:"address"`
+	VNICs      []VNIC        `json:"vnics"`
+	CPUs       int           `json:"cpus"`
+	Memory     uint64        `json:"memory"`
+	Disks      []record.Disk `json:"disks"`
+	Pool       string        `json:"pool"`
+	Generation uint64        `json:"generation"`
+	Updated    time.Time     `json:"time_updated"`
+	Migration  *Moving       `json:"migration"` // null: it was made here, and is in none
 }
 
 // Moving is the migration that an instance is in, or came by.
@@ -49,16 +50,16 @@ func InstanceOf(i instance.Instance) Instance {
 		s.Migration = &Moving{id, state, peer}
 	}
 	if s.Disks == nil {
-		s.Disks = []instance.Disk{}
+		s.Disks = []record.Disk{}
 	}
-	if i.Spec.Address.Mode == instance.Static {
+	if i.Spec.Address.Mode == record.Static {
 		s.Address = i.Spec.Address.Prefix.String()
 	}
 	if i.Run == nil {
 		return s
 	}
 	s.PropolisID, s.Zone = i.Run.PropolisID, i.Run.Zone
-	for _, v := range append([]instance.VNIC{i.Run.Control}, i.Run.Guests...) {
+	for _, v := range append([]record.VNIC{i.Run.Control}, i.Run.Guests...) {
 		s.VNICs = append(s.VNICs, VNIC{Name: v.Name, Over: v.Over, MAC: v.MAC, VLAN: v.VLAN})
 	}
 	return s
@@ -98,9 +99,9 @@ type PutInstance struct {
 	Name    string             `json:"name,omitempty"`
 	CPUs    *int               `json:"cpus,omitempty"`
 	Memory  *uint64            `json:"memory,omitempty"` // bytes
-	Disks   []instance.Disk    `json:"disks,omitzero"`
-	NICs    []instance.NIC     `json:"nics,omitzero"`
-	Address *instance.Address  `json:"address,omitempty"`
+	Disks   []record.Disk      `json:"disks,omitzero"`
+	NICs    []record.NIC       `json:"nics,omitzero"`
+	Address *record.Address    `json:"address,omitempty"`
 	Pool    *string            `json:"pool,omitempty"`
 	Spec    json.RawMessage    `json:"spec,omitempty"`
 	Machine *documents.Machine `json:"machine,omitempty"`

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // What lasts goes on where the agent is restarted. It is asked again until it
@@ -27,7 +28,7 @@ import (
 // Await waits until all of the instances are in a state, one of instance.Goals, and
 // gives them as they are then. An agent that goes away meanwhile is asked again
 // until ctx ends, whose cause it returns.
-func (c *Client) Await(ctx context.Context, refs []string, goal instance.State) ([]api.Instance, error) {
+func (c *Client) Await(ctx context.Context, refs []string, goal record.State) ([]api.Instance, error) {
 	var all api.Instances
 	query := url.Values{"for": {goal}, "instances": {strings.Join(refs, ",")}}
 	err := c.persist(ctx, func(began func()) error {
@@ -93,7 +94,7 @@ func (w *watched) whole() error {
 			continue
 		}
 		one := w.last[id]
-		one.State, one.Reason = instance.Absent, instance.ReasonDeleted
+		one.State, one.Reason = record.Absent, instance.ReasonDeleted
 		one.PropolisID, one.Zone, one.VNICs = "", "", []api.VNIC{}
 		if err := w.hear(one); err != nil {
 			return err

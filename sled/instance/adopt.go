@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // ListUnrecorded lists the zones that the ledger does not know: those that run, and
@@ -53,7 +54,7 @@ func (s Settings) FindUnrecorded(ctx context.Context, env operation.Env, all []U
 			return one, nil
 		}
 	}
-	return Unrecorded{}, errors.Join(append([]error{&NotFoundError{Name: ref}}, silent...)...)
+	return Unrecorded{}, errors.Join(append([]error{&record.NotFoundError{Name: ref}}, silent...)...)
 }
 
 // AdoptRequest asks for a record of a zone that the ledger does not know.
@@ -72,10 +73,10 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded
 	if err != nil {
 		return Result{}, err
 	}
-	var result Record
+	var result record.Record
 	var seen inspection
 	report, err := operation.Run(ctx, env, operation.Request[inspection]{
-		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
+		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun,
 		Look: func(ctx context.Context, h host.Host) (inspection, error) {
 			boot, err := operation.Boot(env)
 			if err != nil {
@@ -85,7 +86,7 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded
 			return seen, err
 		},
 		Decide: func(view ledger.View, seen inspection, at operation.Moment) (operation.Decision, error) {
-			if err := untouched(ctx, env, view, Subject(id), found.Zone.Name); err != nil {
+			if err := untouched(ctx, env, view, record.Subject(id), found.Zone.Name); err != nil {
 				return operation.Decision{}, err
 			}
 			d, r, err := adoption(s, view, seen, at, c.Name)
@@ -96,12 +97,12 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded
 	if differs := specDifferences(s.Underlay, seen, result); err == nil && env.Warn != nil && differs != "" {
 		env.Warn(fmt.Errorf("instance %q becomes another VM when it is rebuilt: %s", result.Name, differs))
 	}
-	if err == nil && env.Warn != nil && result.ID != "" && seen.rests() && result.Wanted == WantedStopped {
+	if err == nil && env.Warn != nil && result.ID != "" && seen.rests() && result.Wanted == record.WantedStopped {
 		env.Warn(unsure(seen.Unrecorded, result))
 	}
 	state := strings.ToLower(seen.machine.State)
 	if seen.rests() {
-		state = Stopped
+		state = record.Stopped
 	}
 	return Result{Record: result, Report: report, State: state}, err
 }
@@ -123,14 +124,14 @@ func identify(ctx context.Context, b blueprint, h host.Host, found Unrecorded) (
 }
 
 // adoption is pure.
-func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment, name string) (operation.Decision, Record, error) {
+func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment, name string) (operation.Decision, record.Record, error) {
 	propolisID, named := s.Names.ParseZoneName(seen.Zone.Name)
 	if !named {
 		propolisID = uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" propolis"))
 	}
 	id := cmp.Or(strings.ToLower(seen.machine.Properties.ID), seen.ID)
 	name = cmp.Or(name, seen.Name, seen.machine.Properties.Name)
-	if ValidateName(name) != nil {
+	if record.ValidateName(name) != nil {
 		name = "vm-" + id
 	}
 	r, err := inspectedRecord(s.blueprint(), seen, name, propolisID)
@@ -138,20 +139,20 @@ func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment
 		r, err = recall(s, newChooser(s, view, seen.inv, at.ID, id), seen, name, propolisID)
 	}
 	if err != nil {
-		return operation.Decision{}, Record{}, err
+		return operation.Decision{}, record.Record{}, err
 	}
-	old, known, err := Load(view, r.ID)
+	old, known, err := record.Load(view, r.ID)
 	switch {
 	case err != nil:
-		return operation.Decision{}, Record{}, err
-	case known && old.has(seen.Zone.Name):
+		return operation.Decision{}, record.Record{}, err
+	case known && old.HasZone(seen.Zone.Name):
 		return operation.Decision{}, old, nil
 	case known && len(old.Runs()) > 0:
 		twice := Difference{Field: "zone", Is: old.Runs()[0].Zone, Wanted: seen.Zone.Name}
 		return operation.Decision{}, old, &ConflictError{Name: old.Name, Differences: []Difference{twice}}
 	}
 	if err := Unreserved(view, r); err != nil {
-		return operation.Decision{}, Record{}, err
+		return operation.Decision{}, record.Record{}, err
 	}
 	r.Generation, r.Updated, r.Protected = old.Generation+1, at.Now, old.Protected
 	var d operation.Decision
@@ -161,9 +162,9 @@ func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment
 }
 
 // Unreserved refuses a record that would take what another instance has.
-func Unreserved(view ledger.View, r Record) error {
+func Unreserved(view ledger.View, r record.Record) error {
 	for _, d := range r.Spec.Disks {
-		other, err := diskOwner(view, d)
+		other, err := record.DiskOwner(view, d)
 		if err != nil {
 			return err
 		}
@@ -172,7 +173,7 @@ func Unreserved(view ledger.View, r Record) error {
 		}
 	}
 	for _, key := range r.Reserves() {
-		other := owner(view, key)
+		other := record.Owner(view, key)
 		if other == "" || other == r.ID {
 			continue
 		}
@@ -192,7 +193,7 @@ func Unreserved(view ledger.View, r Record) error {
 }
 
 // specDifferences says in what the machine is another than sledctl would have built.
-func specDifferences(underlay netip.Prefix, seen inspection, r Record) string {
+func specDifferences(underlay netip.Prefix, seen inspection, r record.Record) string {
 	if r.Run == nil || seen.machine.Spec == nil {
 		return ""
 	}

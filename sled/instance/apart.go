@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // An earlier sledctl kept the secrets of machines in the state file. A process that writes
@@ -81,11 +82,11 @@ func exposed(view ledger.View) []string {
 func sealRecord(
 	ctx context.Context, fallback string, env operation.Env, view ledger.View, inv *inventory.Inventory, id string,
 ) ([]ledger.Fact, error) {
-	r, known, err := Load(view, id)
+	r, known, err := record.Load(view, id)
 	if err != nil {
 		return nil, err
 	}
-	sent, was, err := LoadSent(view, id)
+	sent, was, err := record.LoadSent(view, id)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // The target's side of a migration: the bring-up, but that the machine comes from
@@ -18,7 +19,7 @@ import (
 // its source. What there was of it here is taken away.
 type NotArrivedError struct {
 	Name      string
-	Migration Migration
+	Migration record.Migration
 	Err       error // why, where that is known
 }
 
@@ -44,12 +45,12 @@ func (e *NotArrivedError) Hint() string {
 // checkMigration reports whether a verb in the bring-up may go on, as far as migrations go.
 // Errors: *MigratingError; *MovedError; *NotArrivedError for an arrival that is
 // none; *ConflictError for one of what is here already.
-func checkMigration(old Record, known bool, seen Observed, c EnsureRequest) error {
+func checkMigration(old record.Record, known bool, seen Observed, c EnsureRequest) error {
 	m := old.Migration
 	switch {
 	case !known:
 		return nil
-	case m.departs():
+	case m.Departs():
 		return &MigratingError{Name: old.Name, Migration: *m}
 	case m == nil:
 		return checkSettled(old, seen, c)
@@ -60,7 +61,7 @@ func checkMigration(old Record, known bool, seen Observed, c EnsureRequest) erro
 }
 
 // checkSettled is checkMigration of an instance that is in no migration.
-func checkSettled(old Record, seen Observed, c EnsureRequest) error {
+func checkSettled(old record.Record, seen Observed, c EnsureRequest) error {
 	awaited := old.Arrival()
 	if c.From == nil {
 		if awaited != nil {
@@ -82,7 +83,7 @@ func checkSettled(old Record, seen Observed, c EnsureRequest) error {
 }
 
 // checkArriving is checkMigration of an instance that arrives.
-func checkArriving(old Record, seen Observed, c EnsureRequest) error {
+func checkArriving(old record.Record, seen Observed, c EnsureRequest) error {
 	m := old.Migration
 	at := whereArrived(old, seen)
 	another := c.From != nil && c.From.ID != m.ID
@@ -99,10 +100,10 @@ func checkArriving(old Record, seen Observed, c EnsureRequest) error {
 
 // arriving is the migration and the run that the next record has. A machine that
 // has come is as any other from then on.
-func arriving(old Record, seen Observed, c EnsureRequest) (*Migration, *Run) {
+func arriving(old record.Record, seen Observed, c EnsureRequest) (*record.Migration, *record.Run) {
 	m := old.Migration
 	switch {
-	case m.arrives() && old.Run != nil && whereArrived(old, seen) == atTarget:
+	case m.Arrives() && old.Run != nil && whereArrived(old, seen) == atTarget:
 		run := *old.Run
 		run.Migration = m.ID
 		return nil, &run
@@ -113,8 +114,8 @@ func arriving(old Record, seen Observed, c EnsureRequest) (*Migration, *Run) {
 }
 
 // arrivalStep is the step by which the machine comes; nil for one that is made here.
-func arrivalStep(b blueprint, next Record, seen Observed, p progress, c EnsureRequest) (*propolis.Arrive, error) {
-	if !next.Migration.arrives() {
+func arrivalStep(b blueprint, next record.Record, seen Observed, p progress, c EnsureRequest) (*propolis.Arrive, error) {
+	if !next.Migration.Arrives() {
 		return nil, nil
 	}
 	step := &propolis.Arrive{Target: targetOf(b, next), Secrets: opener(next), ID: next.Migration.ID, Tell: c.Tell}
@@ -127,14 +128,14 @@ func arrivalStep(b blueprint, next Record, seen Observed, p progress, c EnsureRe
 // spared reports whether what would be taken away is left alone: with an arrival, all
 // but that arrival. A machine that is on its way, or may be the only one, is no
 // verb's to end. Departed is what is left of one that is gone.
-func spared(old, next Record, seen Observed, how removal) (bool, error) {
+func spared(old, next record.Record, seen Observed, how removal) (bool, error) {
 	m := old.Migration
 	switch {
-	case how.arrival != "" && (!m.arrives() || m.ID != how.arrival):
+	case how.arrival != "" && (!m.Arrives() || m.ID != how.arrival):
 		return true, nil
-	case m == nil, m.departs() && m.Departed && how.departed:
+	case m == nil, m.Departs() && m.Departed && how.departed:
 		return false, nil
-	case m.departs():
+	case m.Departs():
 		return false, &MigratingError{Name: old.Name, Migration: *m}
 	}
 	vm := seen.Inside.VM
@@ -168,11 +169,11 @@ func undoArrival(ctx context.Context, s Settings, env operation.Env, id string, 
 		migration = failed.ID
 	}
 	gone, gerr := s.Delete(ctx, env, DeleteRequest{Verb: c.Verb, Ref: id, Arrival: migration, Yes: true})
-	if _, none := errors.AsType[*NotFoundError](gerr); gerr != nil && !none {
+	if _, none := errors.AsType[*record.NotFoundError](gerr); gerr != nil && !none {
 		return gone, errors.Join(err, gerr)
 	}
 	if ended {
-		return result, &NotArrivedError{Name: result.Record.Name, Migration: Migration{ID: migration, Source: source(c, result)}, Err: err}
+		return result, &NotArrivedError{Name: result.Record.Name, Migration: record.Migration{ID: migration, Source: source(c, result)}, Err: err}
 	}
 	return gone, err
 }

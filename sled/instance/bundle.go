@@ -11,13 +11,14 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/smf"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // keepEvidence takes a bundle of a run's zone before the zone goes, where something
 // went wrong with it: nobody asks what a healthy instance's logs said that is
 // stopped. It is a courtesy: a bundle that cannot be taken keeps no zone.
-func keepEvidence(s Settings, r Record, seen Observed, at operation.Moment) []plan.Action {
+func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Moment) []plan.Action {
 	cause, reason := wentWrong(s.blueprint(), r, seen)
 	if cause == "" {
 		return nil
@@ -33,7 +34,7 @@ func keepEvidence(s Settings, r Record, seen Observed, at operation.Moment) []pl
 // addEvidence has those steps of a start that fail inside the zone tell why: the
 // zone's logs are quoted, and it is kept a bundle of, before it is taken away. A
 // machine's server says what it does in the log of its service.
-func addEvidence(s Settings, r Record, stages map[Stage][]plan.Action, seen Observed, at operation.Moment) {
+func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, seen Observed, at operation.Moment) {
 	run, server := *r.Run, smf.LogFile(serviceFMRI(s.blueprint(), r))
 	for stage, log := range map[Stage]string{StageBoot: smf.LogDir, StageStart: server, StageEnsure: server, StageRun: server} {
 		for i := range stages[stage] {
@@ -55,13 +56,13 @@ func bundleOf(step bundle.Take) plan.Action {
 }
 
 // teardownWarnings says what goes without a word of what is there.
-func teardownWarnings(b blueprint, r Record, seen Observed) []error {
+func teardownWarnings(b blueprint, r record.Record, seen Observed) []error {
 	return append(unkept(b, r, seen), unasked(r, seen)...)
 }
 
 // unasked says that a machine is not asked to stop, since nobody who can be believed
 // answers for it: it ends with its zone.
-func unasked(r Record, seen Observed) []error {
+func unasked(r record.Record, seen Observed) []error {
 	err := seen.Inside.VM.Err
 	if err == nil || r.Run == nil || !r.Run.Ensured || r.Migration != nil ||
 		isNoInstance(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) {
@@ -71,7 +72,7 @@ func unasked(r Record, seen Observed) []error {
 }
 
 // unkept says that there is no place for what a zone that goes could tell.
-func unkept(b blueprint, r Record, seen Observed) []error {
+func unkept(b blueprint, r record.Record, seen Observed) []error {
 	if cause, _ := wentWrong(b, r, seen); cause == "" || seen.Nowhere == nil {
 		return nil
 	}
@@ -80,7 +81,7 @@ func unkept(b blueprint, r Record, seen Observed) []error {
 
 // wentWrong is why a bundle of a run's zone is worth its room; no cause: it is
 // not, or there is no zone that was ever installed.
-func wentWrong(b blueprint, r Record, seen Observed) (bundle.Cause, string) {
+func wentWrong(b blueprint, r record.Record, seen Observed) (bundle.Cause, string) {
 	if r.Run == nil {
 		return "", ""
 	}
@@ -92,7 +93,7 @@ func wentWrong(b blueprint, r Record, seen Observed) (bundle.Cause, string) {
 		return "", ""
 	case r.Run.Boot != seen.Boot && z.State != zone.Running:
 		return bundle.StaleZone, reason
-	case status.State == Failed:
+	case status.State == record.Failed:
 		return bundle.Failed, reason
 	}
 	return "", ""

@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -18,19 +19,19 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 	nowhere := &bundle.NowhereError{}
 	for name, c := range map[string]struct {
 		point  int
-		change func(*Observed, *Record)
+		change func(*Observed, *record.Record)
 		want   bundle.Cause
 		told   int // warnings
 	}{
-		"a healthy one":               {atRunning, func(*Observed, *Record) {}, "", 0},
-		"one that is not made yet":    {atInstalled, func(_ *Observed, r *Record) { r.Run.Ensured = false }, "", 0},
-		"one whose VM failed":         {atRunning, func(s *Observed, _ *Record) { s.Inside.VM.State = "Failed" }, bundle.Failed, 0},
-		"one of an earlier boot":      {atInstalled, func(s *Observed, r *Record) { r.Run.Ensured, r.Run.Boot = true, "earlier" }, bundle.StaleZone, 0},
-		"one whose zone was halted":   {atInstalled, func(s *Observed, r *Record) { r.Run.Ensured = true }, bundle.Failed, 0},
-		"one that is only configured": {atConfigured, func(s *Observed, r *Record) { r.Run.Ensured = true }, "", 0},
-		"a sled without a place":      {atRunning, func(s *Observed, _ *Record) { s.Inside.VM.State, s.Places, s.Nowhere = "Failed", nil, nowhere }, "", 1},
-		"no place, a healthy one":     {atRunning, func(s *Observed, _ *Record) { s.Places, s.Nowhere = nil, nowhere }, "", 0},
-		"no place, only configured":   {atConfigured, func(s *Observed, r *Record) { r.Run.Ensured, s.Places, s.Nowhere = true, nil, nowhere }, "", 0},
+		"a healthy one":               {atRunning, func(*Observed, *record.Record) {}, "", 0},
+		"one that is not made yet":    {atInstalled, func(_ *Observed, r *record.Record) { r.Run.Ensured = false }, "", 0},
+		"one whose VM failed":         {atRunning, func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, bundle.Failed, 0},
+		"one of an earlier boot":      {atInstalled, func(s *Observed, r *record.Record) { r.Run.Ensured, r.Run.Boot = true, "earlier" }, bundle.StaleZone, 0},
+		"one whose zone was halted":   {atInstalled, func(s *Observed, r *record.Record) { r.Run.Ensured = true }, bundle.Failed, 0},
+		"one that is only configured": {atConfigured, func(s *Observed, r *record.Record) { r.Run.Ensured = true }, "", 0},
+		"a sled without a place":      {atRunning, func(s *Observed, _ *record.Record) { s.Inside.VM.State, s.Places, s.Nowhere = "Failed", nil, nowhere }, "", 1},
+		"no place, a healthy one":     {atRunning, func(s *Observed, _ *record.Record) { s.Places, s.Nowhere = nil, nowhere }, "", 0},
+		"no place, only configured":   {atConfigured, func(s *Observed, r *record.Record) { r.Run.Ensured, s.Places, s.Nowhere = true, nil, nowhere }, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()

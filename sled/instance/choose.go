@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -41,7 +42,7 @@ type chooser struct {
 func newChooser(s Settings, view ledger.View, inv *inventory.Inventory, intent, self string) chooser {
 	c := chooser{Settings: s, view: view, inv: inv, intent: intent, self: self, taken: map[string]bool{}, leaving: map[string]bool{}}
 	for _, open := range operation.Open(view) {
-		if open.Subject == Subject(self) {
+		if open.Subject == record.Subject(self) {
 			continue // what a dead run of ours left is ours to take
 		}
 		for _, o := range open.Makes {
@@ -73,7 +74,7 @@ func (c chooser) number(names func(n int) []string) int {
 func (c chooser) linkTaken(name string) bool {
 	_, there := c.inv.Link(name)
 	_, held := c.view.Get(naming.KeyHeldVNIC + name)
-	user := owner(c.view, naming.KeyVNIC+name)
+	user := record.Owner(c.view, naming.KeyVNIC+name)
 	lent := slices.ContainsFunc(c.unrecorded, func(one Unrecorded) bool { return one.rests() && one.ID != c.self && one.has(name, "") })
 	return there || held || lent || c.taken["vnic "+name] || user != "" && user != c.self
 }
@@ -98,7 +99,7 @@ func (*MACTakenError) Kind() fault.Kind { return fault.Conflict }
 
 // macTaken says who has a MAC, other than the instance itself.
 func (c chooser) macTaken(mac, self string) error {
-	if id := owner(c.view, naming.KeyNIC+mac); id != "" {
+	if id := record.Owner(c.view, naming.KeyNIC+mac); id != "" {
 		if id == self {
 			return nil
 		}
@@ -119,17 +120,17 @@ func (c chooser) macTaken(mac, self string) error {
 
 // address picks the lowest free address of the underlay, or DHCP where there
 // is none.
-func (c chooser) address() (Address, error) {
+func (c chooser) address() (record.Address, error) {
 	if !c.Underlay.IsValid() {
-		return Address{Mode: DHCP}, nil
+		return record.Address{Mode: record.DHCP}, nil
 	}
 	network := c.Underlay.Masked()
 	for ip := network.Addr().Next(); c.usable(ip); ip = ip.Next() {
 		if c.addressTaken(ip, "") == nil {
-			return Address{Mode: Static, Prefix: netip.PrefixFrom(ip, network.Bits())}, nil
+			return record.Address{Mode: record.Static, Prefix: netip.PrefixFrom(ip, network.Bits())}, nil
 		}
 	}
-	return Address{}, fmt.Errorf("every address of the underlay %s is taken", network)
+	return record.Address{}, fmt.Errorf("every address of the underlay %s is taken", network)
 }
 
 // usable reports whether an address of the underlay can be a host's: it is neither
@@ -156,7 +157,7 @@ func (c chooser) addressTaken(ip netip.Addr, self string) error {
 	if slices.Contains(c.Reserved, ip) || ip == c.Gateway {
 		return &AddressTakenError{Address: ip, By: "the sled itself"}
 	}
-	if id := addressOwner(c.view, ip); id != "" && id != self {
+	if id := record.AddressOwner(c.view, ip); id != "" && id != self {
 		return &AddressTakenError{Address: ip, By: c.called(id)}
 	}
 	for _, one := range c.unrecorded {
@@ -179,19 +180,19 @@ func (*DiskTakenError) Kind() fault.Kind { return fault.Conflict }
 func (c chooser) called(id string) string { return called(c.view, id) }
 
 func called(view ledger.View, id string) string {
-	if r, known, err := Load(view, id); err == nil && known {
+	if r, known, err := record.Load(view, id); err == nil && known {
 		return fmt.Sprintf("instance %q", r.Name)
 	}
 	return "instance " + id
 }
 
 // checkAddress refuses an address that is outside the underlay or taken.
-func (c chooser) checkAddress(a Address, self string) error {
-	if a.Mode != Static {
+func (c chooser) checkAddress(a record.Address, self string) error {
+	if a.Mode != record.Static {
 		return nil
 	}
 	if c.Underlay.IsValid() && !(c.usable(a.Prefix.Addr()) && a.Prefix.Bits() == c.Underlay.Bits()) {
-		return &InputError{
+		return &record.InputError{
 			Field: "address", Value: a.Prefix.String(),
 			Want: fmt.Sprintf("a host's address within the underlay %s, with its prefix length", c.Underlay.Masked()),
 		}
@@ -275,52 +276,52 @@ func room(p zfs.Pool) uint64 {
 }
 
 // resolve fills in what a spec leaves open and refuses what cannot be.
-func (c chooser) resolve(id string, s Spec) (Spec, error) {
+func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 	s.CPUs, s.Memory = cmp.Or(s.CPUs, c.CPUs), cmp.Or(s.Memory, c.Memory)
 	s.NICs, s.Disks = slices.Clone(s.NICs), slices.Clone(s.Disks)
 	for i := range s.Disks {
 		var err error
 		if s.Disks[i], err = s.Disks[i].Normal(); err != nil {
-			return Spec{}, err
+			return record.Spec{}, err
 		}
-		other, err := diskOwner(c.view, s.Disks[i])
+		other, err := record.DiskOwner(c.view, s.Disks[i])
 		switch {
 		case err != nil:
-			return Spec{}, err
+			return record.Spec{}, err
 		case other != "" && other != id:
-			return Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: c.called(other)}
+			return record.Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: c.called(other)}
 		}
 		for _, one := range c.unrecorded {
 			if one.writes(s.Disks[i]) {
-				return Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: "zone " + one.Zone.Name}
+				return record.Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: "zone " + one.Zone.Name}
 			}
 		}
 	}
 	for i := range s.NICs {
 		n, err := s.NICs[i].Normal()
 		if err != nil {
-			return Spec{}, err
+			return record.Spec{}, err
 		}
 		n.Over = cmp.Or(n.Over, c.GuestLink)
 		if n.MAC == "" {
 			n.MAC = c.mac(fmt.Sprintf("guest %d", i))
 		}
 		if err := c.checkNIC(id, n); err != nil {
-			return Spec{}, err
+			return record.Spec{}, err
 		}
 		s.NICs[i] = n
 	}
 	if err := s.Validate(); err != nil {
-		return Spec{}, err
+		return record.Spec{}, err
 	}
 	var err error
 	if s.Address.Mode == "" {
 		if s.Address, err = c.address(); err != nil {
-			return Spec{}, err
+			return record.Spec{}, err
 		}
 	}
 	if err := c.checkAddress(s.Address, id); err != nil {
-		return Spec{}, err
+		return record.Spec{}, err
 	}
 	if s.Pool == "" {
 		s.Pool, err = c.pool()
@@ -330,13 +331,13 @@ func (c chooser) resolve(id string, s Spec) (Spec, error) {
 	return s, err
 }
 
-func (c chooser) checkNIC(id string, n NIC) error {
+func (c chooser) checkNIC(id string, n record.NIC) error {
 	link, ok := c.inv.Link(n.Over)
 	if !ok {
-		return &InputError{Field: "nic over", Value: n.Over, Want: "a link of this sled: " + c.linkNames(), Absent: true}
+		return &record.InputError{Field: "nic over", Value: n.Over, Want: "a link of this sled: " + c.linkNames(), Absent: true}
 	}
 	if link.Class == "vnic" {
-		return &InputError{Field: "nic over", Value: n.Over, Want: "a link that is not itself a VNIC: " + c.linkNames()}
+		return &record.InputError{Field: "nic over", Value: n.Over, Want: "a link that is not itself a VNIC: " + c.linkNames()}
 	}
 	return c.macTaken(n.MAC, id)
 }
@@ -367,11 +368,11 @@ func (c chooser) checkPool(name string) error {
 	if len(names) == 0 {
 		return ErrNoPool // whatever was asked for
 	}
-	return &InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + orNone(names), Absent: true}
+	return &record.InputError{Field: "pool", Value: name, Want: "a pool that is prepared for zones: " + record.OrNone(names), Absent: true}
 }
 
 // run chooses all names of a new life; its id is drawn, unless it is chosen.
-func (c chooser) run(r Record, chosen, boot string) (*Run, error) {
+func (c chooser) run(r record.Record, chosen, boot string) (*record.Run, error) {
 	if err := c.packing.suits(c.Settings, c.inv, r.Spec.Address); err != nil {
 		return nil, err
 	}
@@ -379,7 +380,7 @@ func (c chooser) run(r Record, chosen, boot string) (*Run, error) {
 	if chosen != "" {
 		id = uuid.MustParse(chosen)
 	}
-	run := &Run{PropolisID: id.String(), Brand: c.packing.brand, Boot: boot, Guests: []VNIC{}}
+	run := &record.Run{PropolisID: id.String(), Brand: c.packing.brand, Boot: boot, Guests: []record.VNIC{}}
 	if len(c.packing.images) == 0 {
 		base, ok := c.Base(c.view, r.Spec.Pool)
 		if !ok || !base.Planned && !c.valid(base) {
@@ -391,9 +392,9 @@ func (c chooser) run(r Record, chosen, boot string) (*Run, error) {
 	at, _ := naming.Zone(r.Spec.Pool, run.Zone)
 	run.Zonepath, run.Dataset = at.Mountpoint, at.Dataset
 	names := c.vnicNames(len(r.Spec.NICs))
-	run.Control = VNIC{Name: names[len(r.Spec.NICs)], Over: c.ControlLink, MAC: r.Control}
+	run.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: c.ControlLink, MAC: r.Control}
 	for i, nic := range r.Spec.NICs {
-		run.Guests = append(run.Guests, VNIC{Name: names[i], Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
+		run.Guests = append(run.Guests, record.VNIC{Name: names[i], Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
 	}
 	return run, nil
 }

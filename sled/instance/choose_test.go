@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -23,7 +24,7 @@ func text(s string) json.RawMessage { return json.RawMessage(fmt.Sprintf("%q", s
 
 func TestTheLowestFreeNumberIsTaken(t *testing.T) {
 	c := settings()
-	web2, other := c.ID("web2"), Subject(otherID)
+	web2, other := c.ID("web2"), record.Subject(otherID)
 	for name, s := range map[string]struct {
 		facts []ledger.Fact
 		links []string
@@ -36,7 +37,7 @@ func TestTheLowestFreeNumberIsTaken(t *testing.T) {
 		"its own of an earlier run": {[]ledger.Fact{{Key: naming.KeyVNIC + "vnic_propolis0", Value: text(c.ID("web1"))}}, nil, "vnic_propolis0"},
 		"behind one that is held":   {[]ledger.Fact{{Key: naming.KeyHeldVNIC + "vnic_propolis0", Value: json.RawMessage(`{}`)}}, nil, "vnic_propolis1"},
 		"behind what is being made": {[]ledger.Fact{intent(t, "i", operation.Intent{Subject: other, Makes: []operation.Object{{Kind: "vnic", Name: "vnic_propolis0"}}})}, nil, "vnic_propolis1"},
-		"what its own dead run had": {[]ledger.Fact{intent(t, "i", operation.Intent{Subject: Subject(c.ID("web1")), Makes: []operation.Object{{Kind: "vnic", Name: "vnic_propolis0"}}})}, nil, "vnic_propolis0"},
+		"what its own dead run had": {[]ledger.Fact{intent(t, "i", operation.Intent{Subject: record.Subject(c.ID("web1")), Makes: []operation.Object{{Kind: "vnic", Name: "vnic_propolis0"}}})}, nil, "vnic_propolis0"},
 		"whatever zones are called": {[]ledger.Fact{intent(t, "i", operation.Intent{Subject: other, Makes: []operation.Object{{Kind: "zone", Name: "vnic_propolis0"}}})}, nil, "vnic_propolis0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,7 @@ func TestTheNICsOfAnInstanceAreNumberedInARow(t *testing.T) {
 	c := settings()
 	here := prepared()
 	here.Links = append(here.Links, vnic.Link{Name: "vnic_propolis_guest1", Class: "vnic"})
-	_, r, err := here.decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
+	_, r, err := here.decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []record.NIC{{}, {}}}})
 	if err != nil || r.Run.Guests[0].Name != "vnic_propolis_guest2" || r.Run.Guests[1].Name != "vnic_propolis_guest3" {
 		t.Errorf("%+v, %v", r.Run, err)
 	}
@@ -128,9 +129,9 @@ func TestAMACThatIsTakenIsDrawnAgain(t *testing.T) {
 
 func TestAnInstanceKeepsTheMACsThatItHas(t *testing.T) {
 	c := settings()
-	r := made(t, c, Wanted{Ref: "web1", NICs: []NIC{{MAC: "02:08:20:00:00:07"}}})
+	r := made(t, c, Wanted{Ref: "web1", NICs: []record.NIC{{MAC: "02:08:20:00:00:07"}}})
 	here := prepared().bring(c, r, atRunning)
-	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: "2:8:20:0:0:7"}}}})
+	d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []record.NIC{{MAC: "2:8:20:0:0:7"}}}})
 	if err != nil || !d.Plan.Empty() {
 		t.Errorf("%q, %v", told(t, d, r.Run), err)
 	}
@@ -155,7 +156,7 @@ func pools(zones map[string]int) *scene {
 func TestZonesAreSpreadOverThePools(t *testing.T) {
 	dataset := func(pool, name string) ledger.Fact {
 		at, _ := naming.ZoneParent(pool)
-		return intent(t, name, operation.Intent{Subject: Subject(otherID), Makes: []operation.Object{{Kind: "dataset", Name: at.Dataset + "/" + name}}})
+		return intent(t, name, operation.Intent{Subject: record.Subject(otherID), Makes: []operation.Object{{Kind: "dataset", Name: at.Dataset + "/" + name}}})
 	}
 	for name, s := range map[string]struct {
 		zones   map[string]int // rpool has its base besides
@@ -205,14 +206,14 @@ func TestZonesAreSpreadOverThePools(t *testing.T) {
 // The same intent chooses the same, another intent other random numbers.
 func TestTheSameIntentChoosesTheSame(t *testing.T) {
 	c := settings()
-	choose := func(id string) Record {
-		_, r, err := decide(c, operationtest.Book(t), prepared().look(), moment(id), c.ID("web1"), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []NIC{{}, {}}}})
+	choose := func(id string) record.Record {
+		_, r, err := decide(c, operationtest.Book(t), prepared().look(), moment(id), c.ID("web1"), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []record.NIC{{}, {}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	same := cmp.Options{cmp.Comparer(func(a, b Address) bool { return a == b })}
+	same := cmp.Options{cmp.Comparer(func(a, b record.Address) bool { return a == b })}
 	if d := cmp.Diff(choose("a"), choose("a"), same); d != "" {
 		t.Error(d)
 	}
@@ -232,7 +233,7 @@ func TestNoTwoInstancesGetTheSame(t *testing.T) {
 		owners := map[string]string{}
 		for i := range rapid.IntRange(2, 8).Draw(t, "instances") {
 			w := web(i)
-			w.NICs = make([]NIC, rapid.IntRange(0, 2).Draw(t, "nics"))
+			w.NICs = make([]record.NIC, rapid.IntRange(0, 2).Draw(t, "nics"))
 			d, r, err := decide(c, operationtest.Book(t, facts...), here.look(), moment(fmt.Sprint(i)), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 			if err != nil {
 				t.Fatal(err)

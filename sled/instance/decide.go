@@ -11,18 +11,19 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // decide turns wanted, recorded and seen into a plan. It is pure.
 func decide(
 	s Settings, view ledger.View, seen Observed, at operation.Moment, id string, c EnsureRequest,
-) (operation.Decision, Record, error) {
-	old, known, err := Load(view, id)
+) (operation.Decision, record.Record, error) {
+	old, known, err := record.Load(view, id)
 	if err != nil {
-		return operation.Decision{}, Record{}, err
+		return operation.Decision{}, record.Record{}, err
 	}
 	if c.Known && !known { // it was deleted meanwhile
-		return operation.Decision{}, Record{}, &NotFoundError{Name: c.Wanted.Ref}
+		return operation.Decision{}, record.Record{}, &record.NotFoundError{Name: c.Wanted.Ref}
 	}
 	if err := checkMigration(old, known, seen, c); err != nil {
 		return operation.Decision{}, old, err
@@ -120,7 +121,7 @@ type MissingError struct{ Files []string }
 
 // Error names them.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("missing on the host: %s", orNone(e.Files))
+	return fmt.Sprintf("missing on the host: %s", record.OrNone(e.Files))
 }
 
 func (*MissingError) Kind() fault.Kind { return fault.Refused }
@@ -154,33 +155,33 @@ func (*BootromError) Kind() fault.Kind { return fault.Refused }
 func (e *BootromError) Hint() string { return "propolis.bootrom says which file it is" }
 
 // nextRecord is the record as it must be, its run not yet chosen.
-func nextRecord(s Settings, choose chooser, seen Observed, old Record, known bool, id, name string, c EnsureRequest) (Record, error) {
+func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, known bool, id, name string, c EnsureRequest) (record.Record, error) {
 	next := old
 	if !known {
-		next = Record{ID: id, Control: choose.mac("control")}
+		next = record.Record{ID: id, Control: choose.mac("control")}
 	}
 	if old.Ending != nil && old.VMM != nil {
-		return Record{}, &EndingError{Name: old.Name}
+		return record.Record{}, &record.EndingError{Name: old.Name}
 	}
-	next.Name, next.Wanted, next.Ending = name, WantedRunning, nil
+	next.Name, next.Wanted, next.Ending = name, record.WantedRunning, nil
 	next.Migration, next.Run = arriving(old, seen, c)
 	if c.Protect != nil {
 		next.Protected = *c.Protect
 	}
 	err := c.Wanted.validate()
 	if err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
 	wanted := c.Wanted.apply(old.Spec)
 	if err := checkMachine(s, c.Wanted, wanted, seen); err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
 	spec, err := choose.resolve(id, wanted)
 	if err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
-	if slices.ContainsFunc(spec.NICs, func(n NIC) bool { return n.MAC == next.Control }) {
-		return Record{}, &MACTakenError{MAC: next.Control, By: "its own control VNIC"}
+	if slices.ContainsFunc(spec.NICs, func(n record.NIC) bool { return n.MAC == next.Control }) {
+		return record.Record{}, &MACTakenError{MAC: next.Control, By: "its own control VNIC"}
 	}
 	if len(differences(old.Spec, spec)) > 0 {
 		next.Spec = spec // else as it is written: an empty list is no list
@@ -189,17 +190,17 @@ func nextRecord(s Settings, choose chooser, seen Observed, old Record, known boo
 }
 
 // checkDisks refuses a disk that does not exist.
-func (s Observed) checkDisks(disks []Disk) error {
+func (s Observed) checkDisks(disks []record.Disk) error {
 	for _, d := range disks {
 		if want := s.lacks(d); want != "" {
-			return &InputError{Field: "disk", Value: d.Path, Want: want, Absent: true}
+			return &record.InputError{Field: "disk", Value: d.Path, Want: want, Absent: true}
 		}
 	}
 	return nil
 }
 
 // lacks is what a disk should be and is not; empty if it is.
-func (s Observed) lacks(d Disk) (want string) {
+func (s Observed) lacks(d record.Disk) (want string) {
 	volume, ok := d.Volume()
 	if !ok {
 		if s.Disks[d.Path] != nil {
@@ -216,8 +217,8 @@ func (s Observed) lacks(d Disk) (want string) {
 // planBringUp chooses between resuming the recorded run and beginning another,
 // and puts the plan together.
 func planBringUp(
-	s Settings, choose chooser, old, next Record, seen Observed, at operation.Moment, c EnsureRequest,
-) (operation.Decision, Record, error) {
+	s Settings, choose chooser, old, next record.Record, seen Observed, at operation.Moment, c EnsureRequest,
+) (operation.Decision, record.Record, error) {
 	b := s.blueprint()
 	resumes, why, err := canResume(b, old, next, seen, c)
 	if err == nil && !resumes {
@@ -254,13 +255,13 @@ func planBringUp(
 	}
 	d.Plan.Actions = behind(clearing, actions)
 	d.Intent.Removes = removes(next.Leaving, seen)
-	d.Intent.Makes, d.Intent.Base = next.makes(), next.Run.Base
+	d.Intent.Makes, d.Intent.Base = next.Objects(), next.Run.Base
 	return facts(choose.view, d, old, next, resumes, at, c)
 }
 
 // checkRebuild refuses a single step on what is broken, and a second run next to
 // one that is half built under an id of the control plane's.
-func checkRebuild(b blueprint, old Record, seen Observed, c EnsureRequest) error {
+func checkRebuild(b blueprint, old record.Record, seen Observed, c EnsureRequest) error {
 	switch {
 	case old.Run == nil:
 		return nil
@@ -273,7 +274,7 @@ func checkRebuild(b blueprint, old Record, seen Observed, c EnsureRequest) error
 }
 
 // resumed is what is to remove first where a run is resumed, and how far it is.
-func resumed(b blueprint, d *operation.Decision, old, next Record, seen Observed) ([]plan.Action, progress) {
+func resumed(b blueprint, d *operation.Decision, old, next record.Record, seen Observed) ([]plan.Action, progress) {
 	clearing, p := leaving(old, seen), progressOf(b, next, seen)
 	if seen.unreachable(*old.Run, p) {
 		p.ensured, d.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does
@@ -286,14 +287,14 @@ func resumed(b blueprint, d *operation.Decision, old, next Record, seen Observed
 
 // beginRun has the recorded run removed, and chooses another.
 func beginRun(
-	s Settings, choose chooser, d *operation.Decision, old Record, next *Record, seen Observed, at operation.Moment, c EnsureRequest,
+	s Settings, choose chooser, d *operation.Decision, old record.Record, next *record.Record, seen Observed, at operation.Moment, c EnsureRequest,
 ) (clearing []plan.Action, err error) {
 	if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
 		return nil, err
 	}
 	clearing, next.Leaving = teardown(s, old, seen, at, StopTime), old.Runs()
 	d.Warn = teardownWarnings(s.blueprint(), old, seen)
-	if next.Run, err = choose.run(*next, old.chosen(), seen.Boot); err != nil {
+	if next.Run, err = choose.run(*next, old.ChosenID(), seen.Boot); err != nil {
 		return nil, err
 	}
 	if next.VMM != nil && next.Run.PropolisID != next.VMM.PropolisID {
@@ -303,7 +304,7 @@ func beginRun(
 }
 
 // rebuilds is what a dry run says of a run that is removed for another one.
-func rebuilds(old Record, why string) string {
+func rebuilds(old record.Record, why string) string {
 	if old.Run == nil {
 		return ""
 	}
@@ -311,9 +312,9 @@ func rebuilds(old Record, why string) string {
 }
 
 // drawnFor are the values that this plan has drawn, and no other will have.
-func drawnFor(old, next Record, w Wanted) map[string]string {
+func drawnFor(old, next record.Record, w Wanted) map[string]string {
 	all := map[string]string{}
-	if id := next.Run.PropolisID; (old.Run == nil || old.Run.PropolisID != id) && id != old.chosen() {
+	if id := next.Run.PropolisID; (old.Run == nil || old.Run.PropolisID != id) && id != old.ChosenID() {
 		all[id] = "ZONE-UUID"
 	}
 	if next.Control != old.Control {
@@ -374,8 +375,8 @@ func behind(clearing, actions []plan.Action) []plan.Action {
 // facts writes down the record: before the work with its names, after it
 // finished, or as it was.
 func facts(
-	view ledger.View, d operation.Decision, old, next Record, goOn bool, at operation.Moment, c EnsureRequest,
-) (operation.Decision, Record, error) {
+	view ledger.View, d operation.Decision, old, next record.Record, goOn bool, at operation.Moment, c EnsureRequest,
+) (operation.Decision, record.Record, error) {
 	finished := next
 	run := *next.Run
 	run.Reaped = false
@@ -387,23 +388,23 @@ func facts(
 	if d.Plan.Empty() && reflect.DeepEqual(finished, old) {
 		return d, old, nil
 	}
-	for _, r := range []*Record{&next, &finished} {
+	for _, r := range []*record.Record{&next, &finished} {
 		r.Generation, r.Updated = old.Generation+1, at.Now
 	}
 	before := old // what stands again when all was undone
 	if before.ID != "" && !goOn {
-		if before.chosen() == "" {
+		if before.ChosenID() == "" {
 			before.VMM = nil
 		}
 		before.Run, before.Leaving = nil, nil
 	}
-	if before.Migration.arrives() {
+	if before.Migration.Arrives() {
 		before.Migration = next.Migration // of a try that failed again
 	}
 	var errs [4]error
 	d.Before, errs[0] = next.Replaces(old)
 	d.After, errs[1] = finished.Replaces(next)
 	d.Undone, errs[2] = before.Replaces(next)
-	errs[3] = keepSent(view, &d, next, before.ID == "", at)
+	errs[3] = record.KeepSent(view, &d, next, before.ID == "", at)
 	return d, finished, errors.Join(errs[:]...)
 }

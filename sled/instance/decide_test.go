@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -27,7 +28,7 @@ import (
 
 // told is a plan as verbs and objects, the names of what is this instance's
 // written short: "zone.boot Z".
-func told(t testing.TB, d operation.Decision, runs ...*Run) []string {
+func told(t testing.TB, d operation.Decision, runs ...*record.Run) []string {
 	t.Helper()
 	d.Plan.Drawn = nil // what is drawn is what is looked at
 	rows, err := d.Plan.Rows()
@@ -67,9 +68,9 @@ func from(first string) []string {
 	return up[slices.Index(up, first):]
 }
 
-func oneNIC() Wanted { return Wanted{Ref: "web1", NICs: []NIC{{}}} }
+func oneNIC() Wanted { return Wanted{Ref: "web1", NICs: []record.NIC{{}}} }
 
-func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change EnsureRequest) (operation.Decision, Record, error) {
+func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change EnsureRequest) (operation.Decision, record.Record, error) {
 	t.Helper()
 	if change.Verb == "" {
 		change.Verb = "instance ensure"
@@ -99,7 +100,7 @@ func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 	if d.Plan.Policy != plan.Undo || d.Intent.Base != baseZone().Zone || len(d.Intent.Makes) != 4 {
 		t.Errorf("policy %s, intent %+v", d.Plan.Policy, d.Intent)
 	}
-	if !r.Run.Ensured || r.Run.Boot != thisBoot || r.Wanted != WantedRunning || r.Generation != 1 {
+	if !r.Run.Ensured || r.Run.Boot != thisBoot || r.Wanted != record.WantedRunning || r.Generation != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -108,7 +109,7 @@ func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 // all that is usual.
 func TestWhatWasDeletedMeanwhileIsNotStarted(t *testing.T) {
 	_, _, err := prepared().decide(t, settings(), operationtest.Book(t), EnsureRequest{Verb: "instance start", Wanted: Wanted{Ref: "web1"}, Known: true})
-	if gone, ok := errors.AsType[*NotFoundError](err); !ok || gone.Name != "web1" {
+	if gone, ok := errors.AsType[*record.NotFoundError](err); !ok || gone.Name != "web1" {
 		t.Errorf("%v", err)
 	}
 }
@@ -247,7 +248,7 @@ func TestWhatAnImageCannotDoIsRefused(t *testing.T) {
 		"no gateway":          {func(c *Settings) { c.Gateway = netip.Addr{} }, oneNIC(), nil, `address "fd00:1::1/64": want an IPv6 address, e.g. fd00::5/64, with a gateway`},
 		"another length":      {func(c *Settings) { c.Underlay = prefix("fd00:1::/48") }, oneNIC(), nil, `address "fd00:1::2/48": want`},
 		"DHCP":                {func(c *Settings) { c.Underlay = netip.Prefix{} }, oneNIC(), nil, `address "dhcp": want`},
-		"addrconf":            {func(*Settings) {}, Wanted{Ref: "web1", Address: &Address{Mode: Addrconf}}, nil, `address "addrconf": want`},
+		"addrconf":            {func(*Settings) {}, Wanted{Ref: "web1", Address: &record.Address{Mode: record.Addrconf}}, nil, `address "addrconf": want`},
 		"another MTU":         {func(c *Settings) { c.MTU = 1500 }, oneNIC(), nil, `network.mtu "1500": want 9000 or 0`},
 		"a link that is none": {func(*Settings) {}, oneNIC(), func(s *scene) { s.Links[1].MTU = 1500 }, "the control link stub0 has an MTU of 1500, and control VNICs need 9000"},
 		"no image":            {func(*Settings) {}, oneNIC(), func(s *scene) { s.seen.Packaging.Image = []string{"/opt/image.tar.gz"} }, "image lacks /opt/image.tar.gz"},
@@ -360,30 +361,30 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 	left := []string{"zfs.destroy-snapshots Z'_snap"}
 	for name, s := range map[string]struct {
 		point   int
-		change  func(*scene, *Record)
+		change  func(*scene, *record.Record)
 		cleared []string
 	}{
-		"the sled was rebooted": {atProfiled, func(s *scene, r *Record) {
+		"the sled was rebooted": {atProfiled, func(s *scene, r *record.Record) {
 			r.Run.Boot = earlierBoot
 			s.dropLink(r.Run.Control.Name)
 			s.dropLink(r.Run.Guests[0].Name)
 		},
 			slices.Concat(remove, left)},
-		"the zone was removed by hand":        {atRunning, func(s *scene, r *Record) { s.dropZone(r.Run.Zone); s.seen.Inside = Inside{} }, slices.Concat(links, []string{"zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
-		"the zone was uninstalled by hand":    {atConfigured, func(*scene, *Record) {}, slices.Concat(links, []string{"zone.delete Z'", "zfs.destroy D'"})},
-		"the zone was halted by hand":         {atProfiled, func(*scene, *Record) {}, slices.Concat(links, remove, left)},
-		"the zone is incomplete":              {atInstalled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.Incomplete; r.Run.Ensured = false }, slices.Concat(links, []string{"zone.discard Z'", "zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
-		"the zone is going down":              {atProfiled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.Down }, slices.Concat(halt, links, remove, left)},
-		"the zone hangs in shutting_down":     {atProfiled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.ShuttingDown }, slices.Concat(halt, links, remove, left)},
-		"the zone is mounted as a scratch":    {atProfiled, func(s *scene, r *Record) { s.zone(r.Run.Zone).State = zone.Mounted }, slices.Concat([]string{"zone.unmount Z'"}, links, remove, left)},
-		"Propolis is in maintenance":          {atAddress, func(s *scene, r *Record) { s.seen.Inside.Services[c.Propolis.FMRI] = smf.Maintenance }, slices.Concat(halt, links, remove, left)},
-		"Propolis has lost its machine":       {atOnline, func(*scene, *Record) {}, slices.Concat(halt, links, remove, left)},
-		"the machine failed":                  {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Failed" }, slices.Concat(halt, links, remove, left)},
-		"the machine is destroyed":            {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Destroyed" }, slices.Concat(halt, links, remove, left)},
-		"the guest has powered off":           {atRunning, func(s *scene, _ *Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.power-off web1"}, halt, links, remove, left)},
-		"a VNIC of an unfinished run is gone": {atSettled, func(s *scene, r *Record) { r.Run.Ensured = false; s.dropLink(r.Run.Guests[0].Name) }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
-		"a VNIC was replaced by another's":    {atSettled, func(s *scene, r *Record) { r.Run.Ensured = false; s.Links[2].MAC = "02:08:20:ff:ff:ff" }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
-		"the configuration was edited, the zone not booted": {atProfiled, func(s *scene, r *Record) { s.Configs[r.Run.Zone] = zone.Config{Brand: "sparse"} },
+		"the zone was removed by hand":        {atRunning, func(s *scene, r *record.Record) { s.dropZone(r.Run.Zone); s.seen.Inside = Inside{} }, slices.Concat(links, []string{"zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone was uninstalled by hand":    {atConfigured, func(*scene, *record.Record) {}, slices.Concat(links, []string{"zone.delete Z'", "zfs.destroy D'"})},
+		"the zone was halted by hand":         {atProfiled, func(*scene, *record.Record) {}, slices.Concat(links, remove, left)},
+		"the zone is incomplete":              {atInstalled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Incomplete; r.Run.Ensured = false }, slices.Concat(links, []string{"zone.discard Z'", "zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone is going down":              {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Down }, slices.Concat(halt, links, remove, left)},
+		"the zone hangs in shutting_down":     {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.ShuttingDown }, slices.Concat(halt, links, remove, left)},
+		"the zone is mounted as a scratch":    {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Mounted }, slices.Concat([]string{"zone.unmount Z'"}, links, remove, left)},
+		"Propolis is in maintenance":          {atAddress, func(s *scene, r *record.Record) { s.seen.Inside.Services[c.Propolis.FMRI] = smf.Maintenance }, slices.Concat(halt, links, remove, left)},
+		"Propolis has lost its machine":       {atOnline, func(*scene, *record.Record) {}, slices.Concat(halt, links, remove, left)},
+		"the machine failed":                  {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Failed" }, slices.Concat(halt, links, remove, left)},
+		"the machine is destroyed":            {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Destroyed" }, slices.Concat(halt, links, remove, left)},
+		"the guest has powered off":           {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.power-off web1"}, halt, links, remove, left)},
+		"a VNIC of an unfinished run is gone": {atSettled, func(s *scene, r *record.Record) { r.Run.Ensured = false; s.dropLink(r.Run.Guests[0].Name) }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
+		"a VNIC was replaced by another's":    {atSettled, func(s *scene, r *record.Record) { r.Run.Ensured = false; s.Links[2].MAC = "02:08:20:ff:ff:ff" }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
+		"the configuration was edited, the zone not booted": {atProfiled, func(s *scene, r *record.Record) { s.Configs[r.Run.Zone] = zone.Config{Brand: "sparse"} },
 			slices.Concat(links, remove, left)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -457,7 +458,7 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 		follows("zone.halt "+zoneName, "propolis.power-off web1")
 		follows("zone.uninstall "+zoneName, "zone.halt "+zoneName)
 		follows("zone.delete "+zoneName, "zone.uninstall "+zoneName)
-		for _, v := range r.Run.vnics() {
+		for _, v := range r.Run.Vnics() {
 			follows("vnic.delete "+v.Name, "zone.halt "+zoneName)
 		}
 		if slices.Contains(plan.IDs(p.Actions), "zfs.destroy "+r.Run.Dataset) {
@@ -534,7 +535,7 @@ func TestWhatCannotBeLookedIntoIsNotRebuilt(t *testing.T) {
 func TestAStoppedInstanceStartsWithTheAddressesThatItHad(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
-	r.Run, r.Wanted = nil, WantedStopped
+	r.Run, r.Wanted = nil, record.WantedStopped
 	d, next, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -542,7 +543,7 @@ func TestAStoppedInstanceStartsWithTheAddressesThatItHad(t *testing.T) {
 	if diff := cmp.Diff(wayUp(), told(t, d, next.Run)); diff != "" {
 		t.Error(diff)
 	}
-	if next.Control != r.Control || next.Spec.Address != r.Spec.Address || next.Spec.NICs[0].MAC != r.Spec.NICs[0].MAC || next.Wanted != WantedRunning {
+	if next.Control != r.Control || next.Spec.Address != r.Spec.Address || next.Spec.NICs[0].MAC != r.Spec.NICs[0].MAC || next.Wanted != record.WantedRunning {
 		t.Errorf("%+v", next)
 	}
 }
@@ -585,9 +586,9 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 	number := func(n int) *int { return &n }
 	size := func(n uint64) *uint64 { return &n }
 	pool := func(s string) *string { return &s }
-	address := func(s string) *Address { a, _ := ParseAddress(s); return &a }
+	address := func(s string) *record.Address { a, _ := record.ParseAddress(s); return &a }
 	c := settings()
-	other := made(t, c, Wanted{Ref: "web2", NICs: []NIC{{MAC: "02:08:20:00:00:07"}}})
+	other := made(t, c, Wanted{Ref: "web2", NICs: []record.NIC{{MAC: "02:08:20:00:00:07"}}})
 	for name, s := range map[string]struct {
 		wanted Wanted
 		change func(*scene)
@@ -603,14 +604,14 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 		"the broadcast address":          {wanted: Wanted{Address: address("10.77.0.255/24")}, field: "address"},
 		"a reserved address":             {wanted: Wanted{Address: address("10.77.0.1/24")}},
 		"another's address":              {wanted: Wanted{Address: &other.Spec.Address}},
-		"another's MAC":                  {wanted: Wanted{NICs: []NIC{{MAC: "02:08:20:00:00:07"}}}},
-		"another's control MAC":          {wanted: Wanted{NICs: []NIC{{MAC: other.Control}}}},
-		"a link's MAC":                   {wanted: Wanted{NICs: []NIC{{MAC: "02:08:20:00:00:08"}}}, change: func(s *scene) { s.Links[0].MAC = "02:08:20:00:00:08" }},
-		"a link that is not there":       {wanted: Wanted{NICs: []NIC{{Over: "net9"}}}, field: "nic over"},
-		"a VNIC to lie over":             {wanted: Wanted{NICs: []NIC{{Over: "v0"}}}, change: func(s *scene) { s.Links[0].Name, s.Links[0].Class = "v0", "vnic" }, field: "nic over"},
-		"a volume that is not there":     {wanted: Wanted{Disks: []Disk{{Path: "/dev/zvol/rdsk/rpool/vol"}}}, field: "disk"},
-		"a file system for a volume":     {wanted: Wanted{Disks: []Disk{{Path: "/dev/zvol/rdsk/rpool/zone"}}}, field: "disk"},
-		"a file that is not there":       {wanted: Wanted{Disks: []Disk{{Path: "/a"}}}, change: func(s *scene) { s.seen.Disks["/a"] = fs.ErrNotExist }, field: "disk"},
+		"another's MAC":                  {wanted: Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:07"}}}},
+		"another's control MAC":          {wanted: Wanted{NICs: []record.NIC{{MAC: other.Control}}}},
+		"a link's MAC":                   {wanted: Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:08"}}}, change: func(s *scene) { s.Links[0].MAC = "02:08:20:00:00:08" }},
+		"a link that is not there":       {wanted: Wanted{NICs: []record.NIC{{Over: "net9"}}}, field: "nic over"},
+		"a VNIC to lie over":             {wanted: Wanted{NICs: []record.NIC{{Over: "v0"}}}, change: func(s *scene) { s.Links[0].Name, s.Links[0].Class = "v0", "vnic" }, field: "nic over"},
+		"a volume that is not there":     {wanted: Wanted{Disks: []record.Disk{{Path: "/dev/zvol/rdsk/rpool/vol"}}}, field: "disk"},
+		"a file system for a volume":     {wanted: Wanted{Disks: []record.Disk{{Path: "/dev/zvol/rdsk/rpool/zone"}}}, field: "disk"},
+		"a file that is not there":       {wanted: Wanted{Disks: []record.Disk{{Path: "/a"}}}, change: func(s *scene) { s.seen.Disks["/a"] = fs.ErrNotExist }, field: "disk"},
 		"no control link":                {change: func(s *scene) { s.dropLink("stub0") }},
 		"no Propolis on the host":        {change: func(s *scene) { s.seen.Missing = []string{"/opt/p/bin"} }},
 		"a base that was installed anew": {change: func(s *scene) { s.Zones[1].UUID = "another" }},
@@ -628,7 +629,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 				s.wanted.Ref = "web1"
 			}
 			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, other)...), EnsureRequest{Wanted: s.wanted})
-			input, ok := errors.AsType[*InputError](err)
+			input, ok := errors.AsType[*record.InputError](err)
 			if err == nil || ok != (s.field != "") || ok && input.Field != s.field || !d.Plan.Empty() || len(d.Before) > 0 {
 				t.Errorf("error: %v; plan: %v", err, d.Plan)
 			}
@@ -639,7 +640,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 func TestAnInstanceCannotUseItsControlMACForAGuest(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
-	_, _, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []NIC{{MAC: r.Control}}}})
+	_, _, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []record.NIC{{MAC: r.Control}}}})
 	if _, ok := errors.AsType[*MACTakenError](err); !ok {
 		t.Errorf("error: %v", err)
 	}
@@ -658,11 +659,11 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 			here.Links = append(here.Links, l)
 		}
 		id := c.ID("web1")
-		old := Record{ID: id, Name: "web1", Wanted: WantedRunning, Control: "02:08:20:00:00:01",
-			Spec: Spec{CPUs: 2, Memory: 1 << 30, Address: Address{Mode: DHCP}, Pool: "rpool", NICs: []NIC{}}}
-		old.Run = &Run{PropolisID: id, Zone: c.Names.ZoneName(naming.InstanceID(c.Namespace, "run")), Brand: "sparse", Boot: rapid.SampledFrom([]string{thisBoot, earlierBoot}).Draw(t, "boot"),
-			Base: baseZone().Zone, BaseDataset: baseZone().Dataset, Guests: []VNIC{}, Ensured: rapid.Bool().Draw(t, "ensured"),
-			Control: VNIC{Name: c.Names.ControlVNIC(rapid.IntRange(0, 5).Draw(t, "own VNIC")), Over: "stub0", MAC: "02:08:20:00:00:01"}}
+		old := record.Record{ID: id, Name: "web1", Wanted: record.WantedRunning, Control: "02:08:20:00:00:01",
+			Spec: record.Spec{CPUs: 2, Memory: 1 << 30, Address: record.Address{Mode: record.DHCP}, Pool: "rpool", NICs: []record.NIC{}}}
+		old.Run = &record.Run{PropolisID: id, Zone: c.Names.ZoneName(naming.InstanceID(c.Namespace, "run")), Brand: "sparse", Boot: rapid.SampledFrom([]string{thisBoot, earlierBoot}).Draw(t, "boot"),
+			Base: baseZone().Zone, BaseDataset: baseZone().Dataset, Guests: []record.VNIC{}, Ensured: rapid.Bool().Draw(t, "ensured"),
+			Control: record.VNIC{Name: c.Names.ControlVNIC(rapid.IntRange(0, 5).Draw(t, "own VNIC")), Over: "stub0", MAC: "02:08:20:00:00:01"}}
 		at, _ := naming.Zone("rpool", old.Run.Zone)
 		old.Run.Dataset, old.Run.Zonepath = at.Dataset, at.Mountpoint
 		if !slices.Contains(foreign, int(old.Run.Control.Name[len(old.Run.Control.Name)-1]-'0')) {
@@ -671,7 +672,7 @@ func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 		here.Datasets = append(here.Datasets, zfs.Dataset{Name: "rpool/zone/other", Type: "filesystem"},
 			zfs.Dataset{Name: old.Run.Dataset + "x", Type: "filesystem"}, zfs.Dataset{Name: baseZone().Dataset + "@other_snap", Type: "snapshot"})
 
-		facts, _ := old.Replaces(Record{})
+		facts, _ := old.Replaces(record.Record{})
 		d, next, err := decide(c, operationtest.Book(t, facts...), here.look(), moment("m"), id, EnsureRequest{Wanted: Wanted{Ref: "web1"}, Recreate: rapid.Bool().Draw(t, "recreate")})
 		if err != nil {
 			return // refused: nothing is touched

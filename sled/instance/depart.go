@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // The source's side of a migration, in two operations. The first has the target
@@ -44,8 +45,8 @@ var ErrNoTarget = errors.New("the target of the migration is missing")
 
 // Departed is what came of a migration.
 type Departed struct {
-	Record  Record // as it was here
-	Peer    string // the words that run the target's sledctl
+	Record  record.Record // as it was here
+	Peer    string        // the words that run the target's sledctl
 	Reports []operation.Report
 	// There is what the target's sledctl printed of the instance; nil where it was
 	// not asked, as what had departed before.
@@ -74,33 +75,21 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 		return d, err
 	}
 	last, err := takeDown(ctx, s, env, removal{verb: c.Verb, ref: r.ID, dryRun: c.DryRun, departed: true},
-		func(Record, operation.Moment) (Record, error) { return Record{}, nil })
-	if _, gone := errors.AsType[*NotFoundError](err); gone { // another run has done it
+		func(record.Record, operation.Moment) (record.Record, error) { return record.Record{}, nil })
+	if _, gone := errors.AsType[*record.NotFoundError](err); gone { // another run has done it
 		err = nil
 	}
 	if err != nil && last.Report.ID == "" && !c.DryRun {
-		last.Report.Outcome = plan.Outcome{Left: d.Record.remains(), Interrupted: err}
+		last.Report.Outcome = plan.Outcome{Left: d.Record.Remains(), Interrupted: err}
 		err = fmt.Errorf("instance %q runs on %s, and what it had here was not removed: %w", d.Record.Name, d.Peer, err)
 	}
 	d.Reports = append(d.Reports, last.Report)
 	return d, err
 }
 
-// remains names what an instance has on the sled from which its VM has departed,
-// as long as none of it is removed.
-func (r Record) remains() (names []string) {
-	if r.Run == nil {
-		return nil
-	}
-	for _, o := range r.makes() {
-		names = append(names, o.Kind+" "+o.Name)
-	}
-	return names
-}
-
 // rehearse asks the target whether it could take the machine, before anything is
 // written down on either side.
-func rehearse(ctx context.Context, s Settings, h host.Host, r Record, c Departure) error {
+func rehearse(ctx context.Context, s Settings, h host.Host, r record.Record, c Departure) error {
 	if r.Run == nil || !r.Run.Ensured {
 		return nil // refused for that, and by who has looked
 	}
@@ -111,7 +100,7 @@ func rehearse(ctx context.Context, s Settings, h host.Host, r Record, c Departur
 	if err != nil {
 		return err
 	}
-	m := Migration{ID: uuid.Nil.String(), Target: c.Target}
+	m := record.Migration{ID: uuid.Nil.String(), Target: c.Target}
 	step := send{name: r.Name, id: r.ID, migration: m, target: targetOf(s.blueprint(), r), run: c.Run}
 	target, err := step.at(ctx, h)
 	if err != nil {
@@ -132,13 +121,13 @@ func rehearse(ctx context.Context, s Settings, h host.Host, r Record, c Departur
 // sendOperation is the first operation.
 func sendOperation(ctx context.Context, s Settings, env operation.Env, id string, c Departure, d *Departed) (operation.Report, error) {
 	return operation.Run(ctx, env, operation.Request[Observed]{
-		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
+		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun,
 		Look: lookAt(s, env, id),
 		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}
-			old, err := recordOf(view, id, c.Ref)
+			old, err := record.Existing(view, id, c.Ref)
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -154,8 +143,8 @@ func sendOperation(ctx context.Context, s Settings, env operation.Env, id string
 
 // departure is pure.
 func departure(
-	s Settings, old Record, seen Observed, at operation.Moment, c Departure, told func([]byte),
-) (operation.Decision, Record, error) {
+	s Settings, old record.Record, seen Observed, at operation.Moment, c Departure, told func([]byte),
+) (operation.Decision, record.Record, error) {
 	next, err := departing(s.blueprint(), old, seen, at, c)
 	if err != nil || next.Migration.Departed {
 		return operation.Decision{}, next, err
@@ -170,7 +159,7 @@ func departure(
 		run:   c.Run, cancel: c.Cancel, alone: c.Yes, tell: c.Tell, told: told,
 	}
 	gone, stays := next, next
-	gone.Migration = &Migration{ID: next.Migration.ID, Target: next.Migration.Target, Departed: true}
+	gone.Migration = &record.Migration{ID: next.Migration.ID, Target: next.Migration.Target, Departed: true}
 	stays.Migration = nil
 	after := gone
 	if c.Cancel {
@@ -190,20 +179,20 @@ func departure(
 
 // departing is the record of a machine that goes. A try after one that has failed
 // has an id of its own; one whose end is not known goes on under the same.
-func departing(b blueprint, old Record, seen Observed, at operation.Moment, c Departure) (Record, error) {
+func departing(b blueprint, old record.Record, seen Observed, at operation.Moment, c Departure) (record.Record, error) {
 	m := old.Migration
 	next := old
 	next.Generation, next.Updated = old.Generation+1, at.Now
 	fresh := uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" migration")).String()
 	switch {
-	case m.arrives():
+	case m.Arrives():
 		return old, &MigratingError{Name: old.Name, Migration: *m}
 	case m == nil && c.Cancel:
 		return old, &StateError{Name: old.Name, State: "in no migration", Needs: "in one, to be called back"}
 	case m == nil && c.Target == nil:
 		return old, ErrNoTarget
 	case m == nil:
-		next.Migration = &Migration{ID: fresh, Target: c.Target}
+		next.Migration = &record.Migration{ID: fresh, Target: c.Target}
 		return next, checkMovable(b, old, seen, c)
 	case c.Target != nil && !slices.Equal(c.Target, m.Target):
 		return old, &MigratingError{Name: old.Name, Migration: *m}
@@ -211,16 +200,16 @@ func departing(b blueprint, old Record, seen Observed, at operation.Moment, c De
 		return old, &MigratingError{old.Name, *m, "it has arrived there"}
 	case m.Departed || c.Cancel || seen.asSource(old) != atSource:
 		if out := seen.Inside.VM.Migration.Out; out != nil && seen.asSource(old) == atTarget {
-			next.Migration = &Migration{ID: out.ID, Target: m.Target, Departed: m.Departed} // by whichever it went
+			next.Migration = &record.Migration{ID: out.ID, Target: m.Target, Departed: m.Departed} // by whichever it went
 		}
 		return next, nil
 	}
-	next.Migration = &Migration{ID: fresh, Target: m.Target}
+	next.Migration = &record.Migration{ID: fresh, Target: m.Target}
 	return next, checkMovable(b, old, seen, c)
 }
 
 // checkMovable refuses what cannot be migrated, before anything is.
-func checkMovable(b blueprint, old Record, seen Observed, c Departure) error {
+func checkMovable(b blueprint, old record.Record, seen Observed, c Departure) error {
 	if seen.Inside.Err != nil {
 		return &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -17,7 +18,7 @@ import (
 // the VM, the zone, its VNICs, its datasets, and the snapshots that its clone
 // left on the base. What does not exist needs nothing. What a zone that failed
 // can tell is kept first.
-func teardown(s Settings, r Record, seen Observed, at operation.Moment, grace time.Duration) []plan.Action {
+func teardown(s Settings, r record.Record, seen Observed, at operation.Moment, grace time.Duration) []plan.Action {
 	actions := leaving(r, seen)
 	if r.Run == nil {
 		return actions
@@ -35,24 +36,24 @@ func teardown(s Settings, r Record, seen Observed, at operation.Moment, grace ti
 
 // leaving lists what is left to do of taking earlier runs away. Their VNICs may
 // have the names of the present run's, which are not theirs any longer.
-func leaving(r Record, seen Observed) []plan.Action {
-	var present []VNIC
+func leaving(r record.Record, seen Observed) []plan.Action {
+	var present []record.VNIC
 	if r.Run != nil {
-		present = r.Run.vnics()
+		present = r.Run.Vnics()
 	}
 	var actions []plan.Action
 	for _, run := range r.Leaving {
 		actions = append(actions, downRun(run, present, seen, "")...)
-		present = append(present, run.vnics()...)
+		present = append(present, run.Vnics()...)
 	}
 	return actions
 }
 
 // downRun takes one run away, behind the action before, but for the VNICs that
 // are another's.
-func downRun(run Run, others []VNIC, seen Observed, before string) []plan.Action {
+func downRun(run record.Run, others []record.VNIC, seen Observed, before string) []plan.Action {
 	halted, gone, actions := downZone(run, seen, before)
-	for _, v := range run.vnics() {
+	for _, v := range run.Vnics() {
 		l, there := seen.Inv.Link(v.Name)
 		if !there || l.MAC != v.MAC || l.Over != v.Over || slices.Contains(others, v) {
 			continue
@@ -72,7 +73,7 @@ const StopTime = 10 * time.Minute
 // stopVM stops a machine that still is one, so that its disks are flushed by
 // the device models before the zone's processes are killed. One that does not
 // stop in time, or cannot be asked to, is ended with its zone.
-func stopVM(b blueprint, r Record, seen Observed, grace time.Duration) []plan.Action {
+func stopVM(b blueprint, r record.Record, seen Observed, grace time.Duration) []plan.Action {
 	switch seen.Inside.VM.State {
 	case "", propolis.StateDestroyed, propolis.StateFailed:
 		return nil
@@ -88,7 +89,7 @@ func stopVM(b blueprint, r Record, seen Observed, grace time.Duration) []plan.Ac
 
 // downZone removes a zone by the steps that its state needs. It returns the
 // ids of the action behind which its links are free, and of the last one.
-func downZone(run Run, seen Observed, before string) (halted, gone string, actions []plan.Action) {
+func downZone(run record.Run, seen Observed, before string) (halted, gone string, actions []plan.Action) {
 	z, there := seen.Inv.Zone(run.Zone)
 	if !there {
 		return before, before, nil
@@ -113,7 +114,7 @@ func downZone(run Run, seen Observed, before string) (halted, gone string, actio
 // (sparse's uninstall destroys its datasets and its clone's origin, omicron1's
 // destroys none), so only what they are known to leave is planned; the rest is
 // reap's.
-func downDatasets(run Run, seen Observed, gone string) []plan.Action {
+func downDatasets(run record.Run, seen Observed, gone string) []plan.Action {
 	var actions []plan.Action
 	remove := func(d zfs.Dataset, step plan.Step, why string, before string) string {
 		a := plan.Action{
@@ -142,7 +143,7 @@ func downDatasets(run Run, seen Observed, gone string) []plan.Action {
 
 // cloneLeft reports whether the base has snapshots that a clone of it for this run
 // has taken.
-func cloneLeft(run Run, seen Observed) bool {
+func cloneLeft(run record.Run, seen Observed) bool {
 	return run.BaseDataset != "" && slices.ContainsFunc(seen.Inv.Below(run.BaseDataset), func(d zfs.Dataset) bool {
 		return strings.HasSuffix(d.Name, "@"+cloneSnapshot(run))
 	})
@@ -152,9 +153,9 @@ func cloneLeft(run Run, seen Observed) bool {
 // that it takes of the base and of all below it (omniosorg/pkg5,
 // src/brand/ipkg/clone). Uninstall destroys the one that the zone was cloned
 // from, and leaves the others.
-func cloneSnapshot(run Run) string { return run.Zone + "_snap" }
+func cloneSnapshot(run record.Run) string { return run.Zone + "_snap" }
 
-func removeSnapshots(run Run) plan.Action {
+func removeSnapshots(run record.Run) plan.Action {
 	step := zfs.DestroySnapshots{Dataset: run.BaseDataset, Snapshot: cloneSnapshot(run)}
 	return plan.Action{
 		ID: step.Verb() + " " + run.Zone, Object: "snapshots " + step.Snapshot, Why: "left by the clone",
@@ -170,7 +171,7 @@ func destroyStep(d zfs.Dataset) plan.Step {
 }
 
 // removes lists the objects of runs that are taken away, for an intent.
-func removes(runs []Run, seen Observed) []operation.Object {
+func removes(runs []record.Run, seen Observed) []operation.Object {
 	var objects []operation.Object
 	for _, run := range runs {
 		z, _ := seen.Inv.Zone(run.Zone)
@@ -179,18 +180,9 @@ func removes(runs []Run, seen Observed) []operation.Object {
 			objects, operation.Object{Kind: "zone", Name: run.Zone, Identity: z.UUID},
 			operation.Object{Kind: "dataset", Name: run.Dataset, Identity: d.GUID},
 		)
-		for _, v := range run.vnics() {
+		for _, v := range run.Vnics() {
 			objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
 		}
-	}
-	return objects
-}
-
-// makes lists what a run will be made of, for an intent.
-func (r Record) makes() []operation.Object {
-	objects := []operation.Object{{Kind: "zone", Name: r.Run.Zone}, {Kind: "dataset", Name: r.Run.Dataset}}
-	for _, v := range r.Run.vnics() {
-		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
 	}
 	return objects
 }

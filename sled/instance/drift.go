@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -19,7 +20,7 @@ import (
 
 // driftOf lists what is no longer as it was made, one clause each: what the
 // inventory knows of, and whether the zonepath's dataset is there at all.
-func driftOf(b blueprint, files host.Files, r Record, inv *inventory.Inventory) []string {
+func driftOf(b blueprint, files host.Files, r record.Record, inv *inventory.Inventory) []string {
 	all := append(silentPools(r, inv), driftIn(b, r, inv)...)
 	z, there := inv.Zone(r.Run.Zone)
 	if !there || z.State == zone.Running || inv.Know(inventory.Configs) != nil {
@@ -33,7 +34,7 @@ func driftOf(b blueprint, files host.Files, r Record, inv *inventory.Inventory) 
 
 // silentPools tells of the pools that do not answer and that a run has its zone or
 // a disk on: its VM may run, and cannot read or write.
-func silentPools(r Record, inv *inventory.Inventory) []string {
+func silentPools(r record.Record, inv *inventory.Inventory) []string {
 	pools, err := inv.Pools()
 	if err != nil {
 		return nil
@@ -58,11 +59,11 @@ func silentPools(r Record, inv *inventory.Inventory) []string {
 
 // driftIn is the drift that an inventory shows. A part that was not looked at
 // shows none.
-func driftIn(b blueprint, r Record, inv *inventory.Inventory) []string {
+func driftIn(b blueprint, r record.Record, inv *inventory.Inventory) []string {
 	var all []string
 	_, zoned := inv.Zone(r.Run.Zone)
 	if inv.Know(inventory.Links) == nil {
-		for _, v := range r.Run.vnics() {
+		for _, v := range r.Run.Vnics() {
 			l, there := inv.Link(v.Name)
 			switch {
 			case !there:

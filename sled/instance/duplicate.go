@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // mostElsewhere bounds how many addresses are tried: each costs the boot of a
@@ -23,8 +24,8 @@ func withOtherAddress(
 ) (Result, error) {
 	for range mostElsewhere {
 		taken := result.Record.Spec.Address
-		_, left, lerr := Load(result.Report.View, id)
-		if !errors.Is(err, ipadm.ErrDuplicate) || c.Wanted.Address != nil || taken.Mode != Static || left || lerr != nil || ctx.Err() != nil {
+		_, left, lerr := record.Load(result.Report.View, id)
+		if !errors.Is(err, ipadm.ErrDuplicate) || c.Wanted.Address != nil || taken.Mode != record.Static || left || lerr != nil || ctx.Err() != nil {
 			return result, err
 		}
 		if env.Warn != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // EnsureRequest is what ensure, start and every single step of the bring-up ask for.
@@ -25,7 +25,7 @@ type EnsureRequest struct {
 	// Protect, if set, is whether delete refuses to remove the instance from now on.
 	Protect *bool
 	// From, if set, has the machine come from another sled; its ID and Source are.
-	From *Migration
+	From *record.Migration
 	// Tell hears of the phases of a migration; may be nil.
 	Tell   func(phase string)
 	DryRun bool
@@ -34,10 +34,10 @@ type EnsureRequest struct {
 
 // Result is an instance after a verb, and what the verb did.
 type Result struct {
-	Record Record
+	Record record.Record
 	Report operation.Report
 	// State is that in which Adopt has found the machine.
-	State State
+	State record.State
 }
 
 // Ensure makes the instance be there, run, and be as wanted. One that already
@@ -51,7 +51,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest
 	if err != nil {
 		return Result{}, err
 	}
-	r, known, err := Load(view, id)
+	r, known, err := record.Load(view, id)
 	if err != nil {
 		return Result{}, err
 	}
@@ -79,7 +79,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest
 
 // hasArrived reports whether the instance is on this sled by the migration that is
 // asked for, if any is.
-func hasArrived(r Record, c EnsureRequest) bool {
+func hasArrived(r record.Record, c EnsureRequest) bool {
 	return c.From == nil || r.Run != nil && r.Run.Migration == c.From.ID
 }
 
@@ -98,9 +98,9 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
 // its zone runs, and its Propolis runs its machine. Any doubt is a no.
-func isAsWanted(ctx context.Context, b blueprint, h host.Host, r Record, w Wanted) bool {
+func isAsWanted(ctx context.Context, b blueprint, h host.Host, r record.Record, w Wanted) bool {
 	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
-		r.Wanted != WantedRunning || w.Name != "" && w.Name != r.Name {
+		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
 	v := readVault(h.Files(), r.Secrets)
@@ -114,10 +114,10 @@ func isAsWanted(ctx context.Context, b blueprint, h host.Host, r Record, w Wante
 
 // bringUp is the operation behind ensure, start and every single step.
 func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest) (Result, error) {
-	var result Record
+	var result record.Record
 	purgeSecrets(ctx, s.SecretDir, env, c.DryRun)
 	request := operation.Request[Observed]{
-		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun, Keep: c.Keep,
+		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun, Keep: c.Keep,
 		Look: func(ctx context.Context, h host.Host) (Observed, error) {
 			r, err := recorded(ctx, env, id)
 			if err != nil {
@@ -131,7 +131,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			if err == nil {
 				seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), id, r, c.Wanted, seen.Inv)
 			}
-			if from := cmp.Or(c.From, r.Migration); err == nil && from.arrives() {
+			if from := cmp.Or(c.From, r.Migration); err == nil && from.Arrives() {
 				seen.Source = askSource(ctx, s.Spoken, h, from.Source)
 			}
 			return seen, err
@@ -150,7 +150,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 	}
 	report, err := operation.Run(ctx, env, request)
 	if report.ID != "" {
-		if r, known, lerr := Load(report.View, id); lerr == nil && known {
+		if r, known, lerr := record.Load(report.View, id); lerr == nil && known {
 			result = r
 		}
 	}
@@ -160,7 +160,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 // notBusy refuses to work on a run that a living operation on another subject (a
 // reap) is taking away.
 func notBusy(ctx context.Context, env operation.Env, view ledger.View, id string) error {
-	r, known, err := Load(view, id)
+	r, known, err := record.Load(view, id)
 	if err != nil || !known {
 		return err
 	}
@@ -168,7 +168,7 @@ func notBusy(ctx context.Context, env operation.Env, view ledger.View, id string
 	for _, run := range r.Runs() {
 		names = append(names, run.Zone, run.Dataset)
 	}
-	return untouched(ctx, env, view, Subject(id), names...)
+	return untouched(ctx, env, view, record.Subject(id), names...)
 }
 
 // untouched fails while a living operation on a subject other than self is
@@ -186,20 +186,17 @@ func untouched(ctx context.Context, env operation.Env, view ledger.View, self st
 	return nil
 }
 
-// Subject is what an instance is locked as.
-func Subject(id string) string { return naming.KeyInstance + id }
-
 // recorded is the record as it stands. While the subject is locked, nobody else
 // changes it.
-func recorded(ctx context.Context, env operation.Env, id string) (Record, error) {
+func recorded(ctx context.Context, env operation.Env, id string) (record.Record, error) {
 	book, err := env.Ledger(ctx)
 	if err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
 	view, err := book.Read(ctx)
 	if err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
-	r, _, err := Load(view, id)
+	r, _, err := record.Load(view, id)
 	return r, err
 }

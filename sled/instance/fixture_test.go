@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -120,10 +121,10 @@ const (
 )
 
 // bring adds what a run that has come to a point has on the sled.
-func (s *scene) bring(c Settings, r Record, point int) *scene {
+func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 	run := *r.Run
 	if point >= atVNICs {
-		for _, v := range run.vnics() {
+		for _, v := range run.Vnics() {
 			l := vnic.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: 1500}
 			if v == run.Control {
 				l.MTU = packagingOf(c.blueprint(), run).mtu
@@ -135,7 +136,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 		s.seen.Mode = zonepathMode
 		s.Datasets = append(s.Datasets, zfs.Dataset{
 			Name: run.Dataset, Type: "filesystem", Mountpoint: run.Zonepath, Mounted: true, GUID: "42",
-			User: map[string]zfs.Value{naming.PropertyInstance: {Value: r.ID, Source: "local"}, naming.PropertySpec: {Value: memoOf(r), Source: "local"}},
+			User: map[string]zfs.Value{naming.PropertyInstance: {Value: r.ID, Source: "local"}, naming.PropertySpec: {Value: record.MemoOf(r), Source: "local"}},
 		})
 	}
 	if point < atConfigured {
@@ -156,7 +157,7 @@ func (s *scene) bring(c Settings, r Record, point int) *scene {
 	}
 	if point >= atBooted {
 		z.State = zone.Running
-		for _, v := range run.vnics() {
+		for _, v := range run.Vnics() {
 			s.lend(v.Name, run.Zone)
 		}
 	}
@@ -170,7 +171,7 @@ func (s *scene) lend(link, zone string) {
 	s.Links[i].Zone = zone
 }
 
-func (s *scene) inside(c Settings, r Record, point int) {
+func (s *scene) inside(c Settings, r record.Record, point int) {
 	if point >= atBooted && !packagingOf(c.blueprint(), *r.Run).byItself {
 		s.seen.Inside.Services[serviceFMRI(c.blueprint(), r)] = "disabled"
 	}
@@ -192,11 +193,11 @@ func (s *scene) inside(c Settings, r Record, point int) {
 	}
 }
 
-func kept(t testing.TB, records ...Record) []ledger.Fact {
+func kept(t testing.TB, records ...record.Record) []ledger.Fact {
 	t.Helper()
 	var all []ledger.Fact
 	for _, r := range records {
-		facts, err := r.Replaces(Record{})
+		facts, err := r.Replaces(record.Record{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +220,7 @@ func moment(id string) operation.Moment {
 }
 
 // made is an instance as an ensure on a prepared sled leaves its record.
-func made(t testing.TB, c Settings, w Wanted, others ...ledger.Fact) Record {
+func made(t testing.TB, c Settings, w Wanted, others ...ledger.Fact) record.Record {
 	t.Helper()
 	_, r, err := decide(c, operationtest.Book(t, others...), prepared().look(), moment("made "+w.Ref), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 	if err != nil {
@@ -229,7 +230,7 @@ func made(t testing.TB, c Settings, w Wanted, others ...ledger.Fact) Record {
 }
 
 // half is a record whose machine was never given to Propolis.
-func half(r Record) Record {
+func half(r record.Record) record.Record {
 	run := *r.Run
 	run.Ensured = false
 	r.Run = &run

@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -118,13 +119,13 @@ func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Des
 
 // inspectedRecord is what the ledger would say, had it seen the zone be made. What the
 // zone says of itself counts where it agrees with what is there. It is pure.
-func inspectedRecord(b blueprint, seen inspection, name string, propolisID uuid.UUID) (Record, error) {
+func inspectedRecord(b blueprint, seen inspection, name string, propolisID uuid.UUID) (record.Record, error) {
 	r, err := inspectRun(b, seen, propolisID)
 	if err == nil {
 		err = r.Spec.Validate()
 	}
 	if err != nil {
-		return Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error()}
+		return record.Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error()}
 	}
 	r.Name = name
 	if specDifferences(b.Underlay, seen, r) != "" {
@@ -137,11 +138,11 @@ func inspectedRecord(b blueprint, seen inspection, name string, propolisID uuid.
 // adoptableAs keeps the machine of a record as it is, where sledctl would build
 // another from disks and NICs: its guest knows it so. What CPUID set it was asked
 // for cannot be seen, as a server that was asked for none fills one in.
-func adoptableAs(underlay netip.Prefix, seen inspection, r Record) Record {
+func adoptableAs(underlay netip.Prefix, seen inspection, r record.Record) record.Record {
 	machine := seen.machine.Spec.Clone()
 	machine.Board.CPUID = nil
 	as := r
-	as.Spec = r.Spec.take(spec.Document{Spec: machine})
+	as.Spec = r.Spec.WithMachine(spec.Document{Spec: machine})
 	if _, err := ensureRequest(underlay, as); err != nil {
 		return r
 	}
@@ -149,29 +150,29 @@ func adoptableAs(underlay netip.Prefix, seen inspection, r Record) Record {
 }
 
 // inspectRun is the record but for what it is called.
-func inspectRun(b blueprint, seen inspection, propolisID uuid.UUID) (Record, error) {
+func inspectRun(b blueprint, seen inspection, propolisID uuid.UUID) (record.Record, error) {
 	id, err := seen.id()
 	if err != nil {
-		return Record{}, err
+		return record.Record{}, err
 	}
 	home, found := seen.home()
 	if !found {
-		return Record{}, fmt.Errorf("no dataset is mounted on its zonepath %s", seen.Zone.Path)
+		return record.Record{}, fmt.Errorf("no dataset is mounted on its zonepath %s", seen.Zone.Path)
 	}
 	control, there := seen.inv.Link(linkOf(seen.control.Object))
 	if !there || control.Class != vnicClass {
-		return Record{}, fmt.Errorf("its Propolis answers on %s, which is no VNIC", seen.control.Object)
+		return record.Record{}, fmt.Errorf("its Propolis answers on %s, which is no VNIC", seen.control.Object)
 	}
 	pool, _, _ := strings.Cut(home.Name, "/")
 	board := seen.machine.Spec.Board
-	r := Record{ID: id, Wanted: WantedRunning, Control: control.MAC}
-	r.Spec = Spec{
-		CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []Disk{}, NICs: []NIC{},
+	r := record.Record{ID: id, Wanted: record.WantedRunning, Control: control.MAC}
+	r.Spec = record.Spec{
+		CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []record.Disk{}, NICs: []record.NIC{},
 		Address: observedAddress(b, seen),
 	}
-	r.Run = &Run{
+	r.Run = &record.Run{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
-		Control: vnicOf(control), Guests: []VNIC{}, Boot: seen.boot, Ensured: true,
+		Control: vnicOf(control), Guests: []record.VNIC{}, Boot: seen.boot, Ensured: true,
 	}
 	r.Run.Service = observedService(b, *r.Run, seen.services)
 	r.Run.Base, r.Run.BaseDataset = seen.base(home)
@@ -235,11 +236,13 @@ func (s inspection) base(home zfs.Dataset) (zoneName, dataset string) {
 // Oxide's own switch, for one, are of another.
 const vnicClass = "vnic"
 
-func vnicOf(l vnic.Link) VNIC { return VNIC{Name: l.Name, Over: l.Over, MAC: l.MAC, VLAN: l.VLAN} }
+func vnicOf(l vnic.Link) record.VNIC {
+	return record.VNIC{Name: l.Name, Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}
+}
 
 // devices reads disks and NICs from the machine, in the order of their places
 // on the PCI bus, which is that in which they were asked for.
-func (s inspection) devices(r *Record) error {
+func (s inspection) devices(r *record.Record) error {
 	components := s.machine.Spec.Components
 	type placed struct {
 		at      spec.PCIPath
@@ -263,7 +266,7 @@ func (s inspection) devices(r *Record) error {
 	for _, d := range devices {
 		switch b := components[d.backend].(type) {
 		case spec.FileStorage:
-			disk, err := Disk{Path: b.Path, ReadOnly: b.ReadOnly}.Normal()
+			disk, err := record.Disk{Path: b.Path, ReadOnly: b.ReadOnly}.Normal()
 			if err != nil {
 				return err
 			}
@@ -274,7 +277,7 @@ func (s inspection) devices(r *Record) error {
 				return fmt.Errorf("its NIC is %s, which is no VNIC of the sled", b.VNIC)
 			}
 			r.Run.Guests = append(r.Run.Guests, vnicOf(l))
-			r.Spec.NICs = append(r.Spec.NICs, NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})
+			r.Spec.NICs = append(r.Spec.NICs, record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN})
 		case nil:
 			return fmt.Errorf("its machine has no component %s", d.backend)
 		default:
@@ -291,12 +294,12 @@ func linkOf(object string) string {
 
 // observedAddress is how its control interface got its address. Whether the default
 // route was asked for, or is the underlay's, only the zone can say.
-func observedAddress(b blueprint, seen inspection) Address {
+func observedAddress(b blueprint, seen inspection) record.Address {
 	if seen.control.Type != ipadm.Static {
-		return Address{Mode: seen.control.Type}
+		return record.Address{Mode: seen.control.Type}
 	}
-	a := Address{Mode: Static, Prefix: seen.control.Address}
-	said, err := ParseAddress(attrsOf(seen.Config)[addressAttr])
+	a := record.Address{Mode: record.Static, Prefix: seen.control.Address}
+	said, err := record.ParseAddress(attrsOf(seen.Config)[addressAttr])
 	if err == nil && said.Prefix == a.Prefix {
 		return said
 	}
@@ -311,7 +314,7 @@ func observedAddress(b blueprint, seen inspection) Address {
 
 // observedService is what Propolis is called in its zone; empty: as in one that is
 // made this way here.
-func observedService(b blueprint, run Run, services map[string]string) string {
+func observedService(b blueprint, run record.Run, services map[string]string) string {
 	if services[packagingOf(b, run).service] == smf.Online {
 		return ""
 	}
@@ -320,5 +323,5 @@ func observedService(b blueprint, run Run, services map[string]string) string {
 			return fmri
 		}
 	}
-	return ByHand
+	return record.ByHand
 }

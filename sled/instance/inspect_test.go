@@ -20,13 +20,14 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // sighted is what is seen of a record's instance while it runs, by a sledctl
 // whose ledger does not know it.
-func sighted(t operationtest.T, c Settings, r Record) (*scene, inspection) {
+func sighted(t operationtest.T, c Settings, r record.Record) (*scene, inspection) {
 	here := prepared().bring(c, r, atRunning)
 	for i := range here.Datasets {
 		if here.Datasets[i].Name == r.Run.Dataset {
@@ -50,21 +51,21 @@ func sighted(t operationtest.T, c Settings, r Record) (*scene, inspection) {
 
 func drawWanted(t *rapid.T, c Settings) Wanted {
 	w := web(rapid.IntRange(1, 9).Draw(t, "name"))
-	cpus, memory := rapid.IntRange(1, MaxCPUs).Draw(t, "cpus"), rapid.Uint64Range(1, 1<<20).Draw(t, "MiB")<<20
+	cpus, memory := rapid.IntRange(1, record.MaxCPUs).Draw(t, "cpus"), rapid.Uint64Range(1, 1<<20).Draw(t, "MiB")<<20
 	w.CPUs, w.Memory = &cpus, &memory
 	for i := range rapid.IntRange(0, 8).Draw(t, "disks") {
 		path := fmt.Sprintf("/data/%d", i)
 		if rapid.Bool().Draw(t, "volume") {
 			path = fmt.Sprintf("/dev/zvol/rdsk/rpool/v%d", i)
 		}
-		w.Disks = append(w.Disks, Disk{Path: path, ReadOnly: rapid.Bool().Draw(t, "read-only")})
+		w.Disks = append(w.Disks, record.Disk{Path: path, ReadOnly: rapid.Bool().Draw(t, "read-only")})
 	}
 	for range rapid.IntRange(0, 8).Draw(t, "nics") {
-		w.NICs = append(w.NICs, NIC{VLAN: rapid.IntRange(0, 4094).Draw(t, "vlan")})
+		w.NICs = append(w.NICs, record.NIC{VLAN: rapid.IntRange(0, 4094).Draw(t, "vlan")})
 	}
 	if rapid.Bool().Draw(t, "address") {
 		network := c.Underlay.Masked()
-		a := Address{Mode: Static, Prefix: netip.PrefixFrom(network.Addr().Next().Next().Next(), network.Bits())}
+		a := record.Address{Mode: record.Static, Prefix: netip.PrefixFrom(network.Addr().Next().Next().Next(), network.Bits())}
 		if rapid.Bool().Draw(t, "gateway") {
 			a.Gateway = a.Prefix.Addr().Next()
 		}
@@ -74,7 +75,7 @@ func drawWanted(t *rapid.T, c Settings) Wanted {
 }
 
 // drawMade draws settings, and a record as an ensure of something drawn has made it.
-func drawMade(t *rapid.T) (Settings, Record) {
+func drawMade(t *rapid.T) (Settings, record.Record) {
 	c := rapid.SampledFrom([]func() Settings{settings, imaged}).Draw(t, "settings")()
 	w := drawWanted(t, c)
 	here := prepared()
@@ -105,8 +106,8 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 		if len(differences(want.Spec, got.Spec)) > 0 {
 			t.Errorf("%+v", differences(want.Spec, got.Spec))
 		}
-		got.Spec, want.Spec = Spec{}, Spec{}
-		if diff := cmp.Diff(want, got, sameAddresses); diff != "" {
+		got.Spec, want.Spec = record.Spec{}, record.Spec{}
+		if diff := cmp.Diff(want, got, equalAddresses); diff != "" {
 			t.Errorf("(-made +adopted):\n%s", diff)
 		}
 		if !d.Plan.Empty() || len(d.After) == 0 {
@@ -124,28 +125,31 @@ func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
 	}
 	for name, s := range map[string]struct {
 		change func(*inspection)
-		want   func(*Record)
+		want   func(*record.Record)
 	}{
-		"the same":                     {func(*inspection) {}, func(*Record) {}},
-		"without attributes":           {plain, func(r *Record) { r.Run.Foreign = true }},
-		"called as no instance can be": {func(s *inspection) { s.Name, s.machine.Properties.Name = "", "My VM" }, func(r *Record) { r.Name, r.Run.Foreign = "vm-"+r.ID, true }},
-		"called by its Propolis alone": {func(s *inspection) { s.Name = "" }, func(*Record) {}},
+		"the same":                     {func(*inspection) {}, func(*record.Record) {}},
+		"without attributes":           {plain, func(r *record.Record) { r.Run.Foreign = true }},
+		"called as no instance can be": {func(s *inspection) { s.Name, s.machine.Properties.Name = "", "My VM" }, func(r *record.Record) { r.Name, r.Run.Foreign = "vm-"+r.ID, true }},
+		"called by its Propolis alone": {func(s *inspection) { s.Name = "" }, func(*record.Record) {}},
 		"with a route of its own": {func(s *inspection) {
 			plain(s)
 			s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.77.0.9"}}
-		}, func(r *Record) { r.Run.Foreign = true; r.Spec.Address.Gateway = netip.MustParseAddr("10.77.0.9") }},
+		}, func(r *record.Record) {
+			r.Run.Foreign = true
+			r.Spec.Address.Gateway = netip.MustParseAddr("10.77.0.9")
+		}},
 		"with a route to elsewhere": {func(s *inspection) {
 			plain(s)
 			s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.99.0.9"}}
-		}, func(r *Record) { r.Run.Foreign = true }},
-		"by dhcp, on an object of its own": {func(s *inspection) { s.control.Type, s.control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron" }, func(r *Record) {
-			r.Spec.Address, r.Run.Object, r.Run.Foreign = Address{Mode: DHCP}, r.Run.Control.Name+"/omicron", true
+		}, func(r *record.Record) { r.Run.Foreign = true }},
+		"by dhcp, on an object of its own": {func(s *inspection) { s.control.Type, s.control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron" }, func(r *record.Record) {
+			r.Spec.Address, r.Run.Object, r.Run.Foreign = record.Address{Mode: record.DHCP}, r.Run.Control.Name+"/omicron", true
 		}},
-		"of the sled agent, in ours": {func(s *inspection) { s.services = map[string]string{packaging.Service: "online"} }, func(r *Record) { r.Run.Service = packaging.Service }},
-		"started by hand":            {func(s *inspection) { s.services = nil }, func(r *Record) { r.Run.Service = ByHand }},
+		"of the sled agent, in ours": {func(s *inspection) { s.services = map[string]string{packaging.Service: "online"} }, func(r *record.Record) { r.Run.Service = packaging.Service }},
+		"started by hand":            {func(s *inspection) { s.services = nil }, func(r *record.Record) { r.Run.Service = record.ByHand }},
 		"installed and not cloned": {func(s *inspection) {
 			s.inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" })
-		}, func(r *Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
+		}, func(r *record.Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
@@ -161,8 +165,8 @@ func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
 			if len(differences(want.Spec, got.Spec)) > 0 {
 				t.Errorf("%+v", differences(want.Spec, got.Spec))
 			}
-			got.Spec, want.Spec = Spec{}, Spec{}
-			if diff := cmp.Diff(want, got, sameAddresses); diff != "" {
+			got.Spec, want.Spec = record.Spec{}, record.Spec{}
+			if diff := cmp.Diff(want, got, equalAddresses); diff != "" {
 				t.Errorf("(-want +adopted):\n%s", diff)
 			}
 		})
@@ -170,7 +174,7 @@ func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
 }
 
 // here is the sled of a record, with a change.
-func here(t operationtest.T, c Settings, r Record, change func(*scene)) *inventory.Inventory {
+func here(t operationtest.T, c Settings, r record.Record, change func(*scene)) *inventory.Inventory {
 	x, _ := sighted(t, c, r)
 	change(x)
 	return x.look().Inv
@@ -179,9 +183,9 @@ func here(t operationtest.T, c Settings, r Record, change func(*scene)) *invento
 func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 	c := settings()
 	w := oneNIC()
-	w.Disks = []Disk{{Path: "/data/a"}}
+	w.Disks = []record.Disk{{Path: "/data/a"}}
 	r := made(t, c, w)
-	other := made(t, c, Wanted{Ref: "web2", NICs: []NIC{{}}, Disks: []Disk{{Path: "/data/b"}}}, kept(t, r)...)
+	other := made(t, c, Wanted{Ref: "web2", NICs: []record.NIC{{}}, Disks: []record.Disk{{Path: "/data/b"}}}, kept(t, r)...)
 	component := func(key string, value spec.Component) func(*inspection) {
 		return func(s *inspection) {
 			s.machine.Spec.Components[key] = value
@@ -190,7 +194,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 	with := func(change func(*scene)) func(*inspection) {
 		return func(s *inspection) { s.inv = here(t, c, r, change) }
 	}
-	taken := func(change func(*Record)) []ledger.Fact {
+	taken := func(change func(*record.Record)) []ledger.Fact {
 		o := other
 		run := *o.Run
 		o.Run = &run
@@ -214,11 +218,11 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 			x.Datasets[3].User[naming.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 		}), nil, "marked as instance " + otherID},
 		"more CPUs than there can be": {func(s *inspection) { s.machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
-		"another's name":              {func(*inspection) {}, taken(func(o *Record) { o.Name = "web1" }), "the name"},
-		"another's address":           {func(*inspection) {}, taken(func(o *Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
-		"another's MAC":               {func(*inspection) {}, taken(func(o *Record) { o.Control = r.Control }), "MAC"},
-		"another's disk":              {func(*inspection) {}, taken(func(o *Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
-		"another's VNIC":              {func(*inspection) {}, taken(func(o *Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
+		"another's name":              {func(*inspection) {}, taken(func(o *record.Record) { o.Name = "web1" }), "the name"},
+		"another's address":           {func(*inspection) {}, taken(func(o *record.Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
+		"another's MAC":               {func(*inspection) {}, taken(func(o *record.Record) { o.Control = r.Control }), "MAC"},
+		"another's disk":              {func(*inspection) {}, taken(func(o *record.Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
+		"another's VNIC":              {func(*inspection) {}, taken(func(o *record.Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
@@ -252,9 +256,9 @@ func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
 		t.Errorf("with another zone: %v", err)
 	}
 	stopped := r
-	stopped.Run, stopped.Wanted, stopped.Protected = nil, WantedStopped, true
+	stopped.Run, stopped.Wanted, stopped.Protected = nil, record.WantedStopped, true
 	_, got, err := adoption(c, operationtest.Book(t, kept(t, stopped)...), seen, moment("adopted"), "")
-	if err != nil || got.Wanted != WantedRunning || !got.Protected || got.Generation != r.Generation+1 {
+	if err != nil || got.Wanted != record.WantedRunning || !got.Protected || got.Generation != r.Generation+1 {
 		t.Errorf("as stopped: %v, %+v", err, got)
 	}
 }
@@ -301,12 +305,12 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
 	c := settings()
 	w := oneNIC()
-	w.Disks = []Disk{{Path: "/data/a"}, {Path: "/data/b", ReadOnly: true}}
+	w.Disks = []record.Disk{{Path: "/data/a"}, {Path: "/data/b", ReadOnly: true}}
 	r := made(t, c, w)
 	x, _ := sighted(t, c, r)
 	x.seen.Inside = Inside{}
 	view := operationtest.Book(t)
-	ensure := func(w Wanted) (Record, error) {
+	ensure := func(w Wanted) (record.Record, error) {
 		_, got, err := decide(c, view, x.look(), moment("other"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 		return got, err
 	}
@@ -318,11 +322,11 @@ func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
 		t.Errorf("its address: %v", err)
 	}
 	for path, want := range map[string]bool{"/data/a": true, "/data/b": false} {
-		if _, err := ensure(Wanted{Ref: "web2", Disks: []Disk{{Path: path}}}); is[*DiskTakenError](err) != want {
+		if _, err := ensure(Wanted{Ref: "web2", Disks: []record.Disk{{Path: path}}}); is[*DiskTakenError](err) != want {
 			t.Errorf("its disk %s: %v", path, err)
 		}
 	}
-	if _, err := ensure(Wanted{Ref: "web2", NICs: []NIC{{MAC: r.Spec.NICs[0].MAC}}}); !is[*MACTakenError](err) {
+	if _, err := ensure(Wanted{Ref: "web2", NICs: []record.NIC{{MAC: r.Spec.NICs[0].MAC}}}); !is[*MACTakenError](err) {
 		t.Errorf("its MAC: %v", err)
 	}
 	if _, err := ensure(Wanted{Ref: otherID, Name: "web1"}); !is[*UnadoptedError](err) {
@@ -343,3 +347,5 @@ func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
+
+var equalAddresses = cmp.Options{cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}

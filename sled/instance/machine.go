@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // A machine that was written down whole, as a spec of Propolis, is kept in
@@ -20,61 +21,8 @@ import (
 // their places on the PCI bus: by them the zone is configured, and what an
 // instance has is its alone.
 
-// take makes the machine of a document that of the spec. NICs keep what those at
-// their position had.
-func (s Spec) take(d spec.Document) Spec {
-	m := d.Spec.Clone()
-	if d.CPUs {
-		s.CPUs = int(m.Board.CPUs)
-	}
-	if d.Memory {
-		s.Memory = min(m.Board.MemoryMiB, 1<<40) << 20 // what is more is refused as it is
-	}
-	m.Board.CPUs, m.Board.MemoryMiB = 0, 0
-	s.Disks = []Disk{}
-	for _, key := range m.Files() {
-		file := m.Components[key].(spec.FileStorage)
-		disk := Disk{Path: file.Path, ReadOnly: file.ReadOnly}
-		if normal, err := disk.Normal(); err == nil {
-			disk = normal
-		}
-		file.Path = disk.Path
-		m.Components[key] = file
-		if !disk.ReadOnly || !hasDisk(s.Disks, disk) {
-			s.Disks = append(s.Disks, disk)
-		}
-	}
-	networks := m.Networks()
-	nics := make([]NIC, len(networks))
-	copy(nics, s.NICs)
-	for i, key := range networks {
-		m.Components[key] = spec.VirtioNetwork{VNIC: "nic" + strconv.Itoa(i)}
-	}
-	s.NICs, s.Machine = nics, &m
-	return s
-}
-
-func hasDisk(disks []Disk, d Disk) bool {
-	for _, other := range disks {
-		if other == d {
-			return true
-		}
-	}
-	return false
-}
-
-// machine is the spec's machine with all that was taken out of it.
-func (s Spec) machine(guests []VNIC) spec.InstanceSpec {
-	m := s.Machine.Clone()
-	m.Board.CPUs, m.Board.MemoryMiB = uint8(s.CPUs), s.Memory>>20
-	for i, key := range m.Networks()[:len(guests)] {
-		m.Components[key] = spec.VirtioNetwork{VNIC: guests[i].Name}
-	}
-	return m
-}
-
 // serverOf is what is known of the Propolis of an instance with this address.
-func serverOf(underlay netip.Prefix, a Address) spec.Server {
+func serverOf(underlay netip.Prefix, a record.Address) spec.Server {
 	ip := a.Prefix.Addr()
 	if a.Mode == "" {
 		ip = underlay.Addr()
@@ -85,15 +33,15 @@ func serverOf(underlay netip.Prefix, a Address) spec.Server {
 // checkMachine finds all that is wrong with a machine that is asked for, as it
 // was written: what a server would not take, and disks that do not exist.
 // Errors: *spec.InvalidError, *InputError.
-func checkMachine(s Settings, w Wanted, wanted Spec, seen Observed) error {
+func checkMachine(s Settings, w Wanted, wanted record.Spec, seen Observed) error {
 	if wanted.Machine == nil {
 		return nil
 	}
 	if n := len(wanted.Machine.Networks()); len(wanted.NICs) != n {
-		return &InputError{Field: "nics", Value: strconv.Itoa(len(wanted.NICs)), Want: fmt.Sprintf("one for each of the spec's, %d", n)}
+		return &record.InputError{Field: "nics", Value: strconv.Itoa(len(wanted.NICs)), Want: fmt.Sprintf("one for each of the spec's, %d", n)}
 	}
 	if w.Disks != nil {
-		return &InputError{Field: "disks", Value: diskText(w.Disks), Want: "those of its spec: another spec has others"}
+		return &record.InputError{Field: "disks", Value: record.DiskText(w.Disks), Want: "those of its spec: another spec has others"}
 	}
 	if w.Machine == nil {
 		return nil
@@ -117,9 +65,9 @@ func (s Observed) lost(m spec.InstanceSpec) []spec.Problem {
 	var problems []spec.Problem
 	for _, key := range m.Files() {
 		file := m.Components[key].(spec.FileStorage)
-		disk, err := Disk{Path: file.Path}.Normal()
+		disk, err := record.Disk{Path: file.Path}.Normal()
 		what := ""
-		if bad, ok := errors.AsType[*InputError](err); ok {
+		if bad, ok := errors.AsType[*record.InputError](err); ok {
 			what = "want " + bad.Want
 		} else if want := s.lacks(disk); want != "" {
 			what = "want " + want
@@ -133,7 +81,7 @@ func (s Observed) lost(m spec.InstanceSpec) []spec.Problem {
 
 // LostFiles looks for the files and volumes of a machine that are not on the sled.
 func LostFiles(ctx context.Context, h host.Host, m spec.InstanceSpec) ([]spec.Problem, error) {
-	disks := Spec{}.take(spec.Document{Spec: m}).Disks
+	disks := record.Spec{}.WithMachine(spec.Document{Spec: m}).Disks
 	seen := Observed{Disks: lookAtFiles(h.Files(), disks), Inv: inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: datasetRoots(disks),
 	})}
@@ -145,9 +93,9 @@ func LostFiles(ctx context.Context, h host.Host, m spec.InstanceSpec) ([]spec.Pr
 
 // AskedMachine is the machine that an instance would be made of, if it were as wanted.
 // Its VNICs are called as those of the machine that it is to be like.
-func AskedMachine(underlay netip.Prefix, r Record, w Wanted, like spec.InstanceSpec) (spec.InstanceSpec, error) {
+func AskedMachine(underlay netip.Prefix, r record.Record, w Wanted, like spec.InstanceSpec) (spec.InstanceSpec, error) {
 	r.Spec = w.apply(r.Spec)
-	r.Run = &Run{Guests: make([]VNIC, len(r.Spec.NICs))}
+	r.Run = &record.Run{Guests: make([]record.VNIC, len(r.Spec.NICs))}
 	for i := range r.Run.Guests {
 		r.Run.Guests[i].Name = "nic" + strconv.Itoa(i)
 	}
@@ -165,7 +113,7 @@ func AskedMachine(underlay netip.Prefix, r Record, w Wanted, like spec.InstanceS
 
 // ServerOf is what is known of the Propolis of instances whose address the
 // sled gives.
-func ServerOf(underlay netip.Prefix) spec.Server { return serverOf(underlay, Address{}) }
+func ServerOf(underlay netip.Prefix) spec.Server { return serverOf(underlay, record.Address{}) }
 
 // machineText stands for a machine in a comparison with none.
 func machineText(m *spec.InstanceSpec) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -83,7 +84,7 @@ func sentBy(t testing.TB, d operation.Decision) spec.InstanceSpec {
 func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 	c := settings()
 	d, r, err := withDisks().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{
-		Ref: "web1", Machine: machineOf(t, machineConfig), NICs: []NIC{{VLAN: 1}, {VLAN: 2}}, CPUs: new(3),
+		Ref: "web1", Machine: machineOf(t, machineConfig), NICs: []record.NIC{{VLAN: 1}, {VLAN: 2}}, CPUs: new(3),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 	if r.Run.Guests[0].VLAN != 1 || r.Run.Guests[1].VLAN != 2 {
 		t.Errorf("%+v", r.Run.Guests)
 	}
-	disks := []Disk{{Path: "/dev/zvol/rdsk/tank/b", ReadOnly: true}, {Path: "/vms/a.img"}}
+	disks := []record.Disk{{Path: "/dev/zvol/rdsk/tank/b", ReadOnly: true}, {Path: "/vms/a.img"}}
 	if diff := cmp.Diff(disks, r.Spec.Disks); diff != "" {
 		t.Error(diff)
 	}
@@ -122,7 +123,7 @@ func TestAMachineThatWasWrittenDownIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := Decode(value)
+	read, err := record.Decode(value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestAMachineThatWasWrittenDownIsRecorded(t *testing.T) {
 		"the same":                 {Machine: machineOf(t, machineConfig)},
 		"with other names":         {Machine: machineOf(t, strings.ReplaceAll(machineConfig, "outer", "other"))},
 		"nothing":                  {},
-		"with NICs of any address": {Machine: machineOf(t, machineConfig), NICs: []NIC{{}, {}}},
+		"with NICs of any address": {Machine: machineOf(t, machineConfig), NICs: []record.NIC{{}, {}}},
 	} {
 		if got := differences(read.Spec, w.apply(read.Spec)); len(got) > 0 {
 			t.Errorf("%s: %+v", name, got)
@@ -160,16 +161,16 @@ func TestAMachineThatCannotBeIsRefusedWithAllReasons(t *testing.T) {
 			Wanted{Machine: machineOf(t, strings.Replace(machineConfig, "[main]", "[main]\nmemory = 1152921504606846976", 1))},
 			"m.toml: line 3: main.memory: 1152921504606846976 MiB are more than a machine can address, 16776192",
 		},
-		"one NIC too few": {Wanted{Machine: machineOf(t, machineConfig), NICs: []NIC{{}}}, `nics "1": want one for each of the spec's, 2`},
+		"one NIC too few": {Wanted{Machine: machineOf(t, machineConfig), NICs: []record.NIC{{}}}, `nics "1": want one for each of the spec's, 2`},
 		"disks beside it": {
-			Wanted{Machine: machineOf(t, machineConfig), Disks: []Disk{{Path: "/x"}}}, `disks "/x": want none with a spec, which has its own`,
+			Wanted{Machine: machineOf(t, machineConfig), Disks: []record.Disk{{Path: "/x"}}}, `disks "/x": want none with a spec, which has its own`,
 		},
 		"a part of falcon": {
 			Wanted{Machine: machineOf(t, "[dev.p9]\ndriver = \"softnpu-p9\"\npci-path = \"0.9.0\"\n")},
 			"m.toml: line 1: dev.p9: only a Propolis server that is built with the feature falcon has a soft_npu_p9",
 		},
 		"two boot disks and a vsock device on IPv6": {
-			Wanted{Address: &Address{Mode: DHCP}, Machine: machineOf(t, strings.Replace(machineConfig, `["boot"]`, `["boot", "a-second"]`, 1)+
+			Wanted{Address: &record.Address{Mode: record.DHCP}, Machine: machineOf(t, strings.Replace(machineConfig, `["boot"]`, `["boot", "a-second"]`, 1)+
 				"[dev.sock]\ndriver = \"pci-virtio-socket\"\nguest_cid = \"16\"\npci-path = \"0.25.0\"\n")},
 			"m.toml: line 3: main.boot_order: a machine with a vsock device boots from one disk at most where Propolis listens on IPv6: the server dies of more",
 		},
@@ -210,7 +211,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	}
 	first, kept := value(d.Before, r.ID)
 	view := operationtest.Book(t, d.Before...)
-	sent, known, err := LoadSent(view, r.ID)
+	sent, known, err := record.LoadSent(view, r.ID)
 	if err != nil || !kept || !known || sent.PropolisID != r.Run.PropolisID || len(spec.Compare(sentBy(t, d), sent.Spec)) > 0 {
 		t.Errorf("%+v, %v", sent, err)
 	}
@@ -218,7 +219,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 		t.Errorf("undone: %s", undone)
 	}
 
-	recorded, err := r.Replaces(Record{})
+	recorded, err := r.Replaces(record.Record{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	if undone, _ := value(again.Undone, r.ID); undone != first {
 		t.Errorf("undone: %s, before %s", undone, first)
 	}
-	gone, err := Record{}.Replaces(r)
+	gone, err := record.Record{}.Replaces(r)
 	if value, told := value(gone, r.ID); err != nil || !told || value != "" {
 		t.Errorf("deleted: %s, %v", value, err)
 	}

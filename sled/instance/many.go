@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Verbs on many instances at once. Each instance is an operation of its own:
@@ -102,15 +103,15 @@ func (e *PartialError) Unwrap() []error {
 // those that a run which was killed has brought up and not put down as such.
 // Those of the control plane may run on another sled.
 func WantedUp(i Instance) bool {
-	done := i.State == Running && i.Run != nil && i.Run.Ensured && len(i.Leaving) == 0
-	return i.Wanted == WantedRunning && i.VMM == nil && !done
+	done := i.State == record.Running && i.Run != nil && i.Run.Ensured && len(i.Leaving) == 0
+	return i.Wanted == record.WantedRunning && i.VMM == nil && !done
 }
 
 // Died picks the instances that were complete in this boot of the sled and do
 // not run any longer, though they are wanted to.
 func (i Instance) Died(boot string) bool {
-	ended := []State{Failed, Absent, Stopped, "destroyed"}
-	return i.Wanted == WantedRunning && i.VMM == nil && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)
+	ended := []record.State{record.Failed, record.Absent, record.Stopped, "destroyed"}
+	return i.Wanted == record.WantedRunning && i.VMM == nil && i.Run != nil && i.Run.Ensured && i.Run.Boot == boot && slices.Contains(ended, i.State)
 }
 
 // Each does one thing with each of many, instances or unrecorded, at most parallel of them at

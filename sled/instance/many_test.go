@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 func TestEachKeepsToItsBoundAndTellsAllErrors(t *testing.T) {
@@ -23,7 +25,7 @@ func TestEachKeepsToItsBoundAndTellsAllErrors(t *testing.T) {
 			if name == "c" || name == "h" {
 				return Result{}, errors.New("no " + name)
 			}
-			return Result{Record: Record{Name: name}}, nil
+			return Result{Record: record.Record{Name: name}}, nil
 		})
 		if most.Load() != 3 {
 			t.Errorf("%d at once", most.Load())
@@ -73,25 +75,25 @@ func TestWhoIsBroughtUp(t *testing.T) {
 	run := *r.Run
 	run.Boot = earlierBoot
 	earlier.Run = &run
-	stopped.Run, stopped.Wanted = nil, WantedStopped
+	stopped.Run, stopped.Wanted = nil, record.WantedStopped
 	cleared.Run = nil
 	leaving := r
-	leaving.Leaving = []Run{run}
+	leaving.Leaving = []record.Run{run}
 	for name, s := range map[string]struct {
 		instance     Instance
 		wanted, died bool
 	}{
-		"runs":                       {Instance{r, Status{State: Running}}, false, false},
-		"runs, the last one remains": {Instance{leaving, Status{State: Running}}, true, false},
-		"failed":                     {Instance{r, Status{State: Failed}}, true, true},
+		"runs":                       {Instance{r, Status{State: record.Running}}, false, false},
+		"runs, the last one remains": {Instance{leaving, Status{State: record.Running}}, true, false},
+		"failed":                     {Instance{r, Status{State: record.Failed}}, true, true},
 		"was shut down by its guest": {Instance{r, Status{State: "destroyed"}}, true, true},
-		"its zone was removed":       {Instance{r, Status{State: Absent}}, true, true},
-		"the sled was rebooted":      {Instance{earlier, Status{State: Absent}}, true, false},
-		"was never finished":         {Instance{begun, Status{State: Creating}}, true, false},
-		"runs, and nobody knows":     {Instance{begun, Status{State: Running}}, true, false},
-		"cannot be seen":             {Instance{r, Status{State: Unknown}}, true, false},
-		"is stopped":                 {Instance{stopped, Status{State: Stopped}}, false, false},
-		"was stopped with the sled":  {Instance{cleared, Status{State: Absent}}, true, false},
+		"its zone was removed":       {Instance{r, Status{State: record.Absent}}, true, true},
+		"the sled was rebooted":      {Instance{earlier, Status{State: record.Absent}}, true, false},
+		"was never finished":         {Instance{begun, Status{State: record.Creating}}, true, false},
+		"runs, and nobody knows":     {Instance{begun, Status{State: record.Running}}, true, false},
+		"cannot be seen":             {Instance{r, Status{State: record.Unknown}}, true, false},
+		"is stopped":                 {Instance{stopped, Status{State: record.Stopped}}, false, false},
+		"was stopped with the sled":  {Instance{cleared, Status{State: record.Absent}}, true, false},
 	} {
 		if got := WantedUp(s.instance); got != s.wanted {
 			t.Errorf("%s: brought up: %v", name, got)

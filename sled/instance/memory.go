@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/reservoir"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // InsufficientMemoryError is memory that the VMM reservoir does not have: Propolis takes a
@@ -45,7 +46,7 @@ func observeReservoir(ctx context.Context, configured bool, h host.Host) (*reser
 
 // fits reports whether there is memory for a new life. What the instance's present
 // one has is given back first.
-func fits(spec Spec, room *reservoir.State, old Record, booted bool) error {
+func fits(spec record.Spec, room *reservoir.State, old record.Record, booted bool) error {
 	if room == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -23,43 +24,11 @@ import (
 // guessed. No server can call a migration back: once the target's was asked for
 // it, it goes on, whoever watches.
 
-// Migration is one that the instance is in the middle of.
-type Migration struct {
-	ID string `json:"id"` // a UUID, new with each try
-	// Source is where the source's Propolis answers, IP:PORT. It is set on the
-	// target.
-	Source string `json:"source,omitempty"`
-	// Target are the words that run the target's sledctl. They are set on the
-	// source.
-	Target []string `json:"target,omitempty"`
-	// Departed says that the machine runs on the target: what is left here goes.
-	Departed bool `json:"departed,omitempty"`
-}
-
-// Peer is the other sled, as this one knows it.
-func (m Migration) Peer() string {
-	if m.Source != "" {
-		return m.Source
-	}
-	return strings.Join(m.Target, " ")
-}
-
-// way says which way the machine goes.
-func (m Migration) way() string {
-	if m.Source != "" {
-		return "it arrives by a migration from " + m.Source
-	}
-	return "it departs by a migration to " + m.Peer()
-}
-
-func (m *Migration) arrives() bool { return m != nil && m.Source != "" }
-func (m *Migration) departs() bool { return m != nil && m.Source == "" }
-
 // MigratingError is a verb on an instance that is being migrated: one machine,
 // on two sleds.
 type MigratingError struct {
 	Name      string
-	Migration Migration
+	Migration record.Migration
 	Why       string // how it stands, where that is known
 }
 
@@ -215,7 +184,7 @@ func (vm VM) into(id, migration string) whereabouts {
 const phaseFinish = "Finish"
 
 // whereArrived says where the machine of an arrival is, by what both sides say.
-func whereArrived(r Record, seen Observed) whereabouts {
+func whereArrived(r record.Record, seen Observed) whereabouts {
 	z, there := zone.Zone{}, false
 	if r.Run != nil {
 		z, there = seen.Inv.Zone(r.Run.Zone)
@@ -240,7 +209,7 @@ func whereArrived(r Record, seen Observed) whereabouts {
 }
 
 // asSource is VM.outOf of the instance's own Propolis.
-func (s Observed) asSource(r Record) whereabouts {
+func (s Observed) asSource(r record.Record) whereabouts {
 	if r.Run == nil {
 		return unclear
 	}
@@ -253,7 +222,7 @@ func (s Observed) asSource(r Record) whereabouts {
 
 // left is the migration by which the machine left this sled, if one did of which
 // the record does not know.
-func (s Observed) left(r Record) (migration string, yes bool) {
+func (s Observed) left(r record.Record) (migration string, yes bool) {
 	vm := s.Inside.VM
 	if r.Migration != nil || vm.Migration.Out == nil || vm.outOf(r.ID, "") != atTarget {
 		return "", false
@@ -263,7 +232,7 @@ func (s Observed) left(r Record) (migration string, yes bool) {
 
 // staying lists what keeps an instance's machine from being migrated. Shared
 // says that its files lead to the same data on both sleds.
-func staying(underlay netip.Prefix, r Record, shared bool) ([]spec.Problem, error) {
+func staying(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Problem, error) {
 	request, err := ensureRequest(underlay, r)
 	if err != nil {
 		return nil, err
@@ -282,7 +251,7 @@ func staying(underlay netip.Prefix, r Record, shared bool) ([]spec.Problem, erro
 	}
 	for _, key := range m.Files() {
 		file := m.Components[key].(spec.FileStorage)
-		_, volume := Disk{Path: file.Path}.Volume()
+		_, volume := record.Disk{Path: file.Path}.Volume()
 		switch {
 		case volume:
 			problems = append(
@@ -317,7 +286,7 @@ func errNoMachine(vm VM, id string) error {
 }
 
 // incoming asks the target's Propolis for what the source's has.
-func incoming(underlay netip.Prefix, r Record, seen Observed, step *propolis.Arrive) error {
+func incoming(underlay netip.Prefix, r record.Record, seen Observed, step *propolis.Arrive) error {
 	from := seen.Source
 	own, err := ensureRequest(underlay, r)
 	if err != nil {

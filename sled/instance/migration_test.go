@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 const (
@@ -151,7 +152,7 @@ func TestWordsForATarget(t *testing.T) {
 func TestVerbsOnAnArrival(t *testing.T) {
 	c := settings()
 	r := half(made(t, c, web(1)))
-	r.Migration = &Migration{ID: thisOne, Source: "10.78.0.2:12400"}
+	r.Migration = &record.Migration{ID: thisOne, Source: "10.78.0.2:12400"}
 	at := func(state string, in *propolis.Migration, source VM) Observed {
 		s := prepared().bring(c, r, atOnline)
 		if state != "" {
@@ -162,7 +163,7 @@ func TestVerbsOnAnArrival(t *testing.T) {
 		return s.look()
 	}
 	running, gone, silent := VM{State: "Running"}, VM{State: "Destroyed", Migration: propolis.Migrations{Out: phase(thisOne, "Finish")}}, VM{Err: errors.New("silent")}
-	again, another := &Migration{ID: thisOne, Source: "10.78.0.2:12400"}, &Migration{ID: otherOne, Source: "10.78.0.2:12400"}
+	again, another := &record.Migration{ID: thisOne, Source: "10.78.0.2:12400"}, &record.Migration{ID: otherOne, Source: "10.78.0.2:12400"}
 	for name, w := range map[string]struct {
 		seen                            Observed
 		ensure, same, other, stop, drop string // what each verb says; empty: it goes on
@@ -185,21 +186,21 @@ func TestVerbsOnAnArrival(t *testing.T) {
 			"another migration": {w.other, checkMigration(r, true, w.seen, EnsureRequest{From: another})},
 			"a single step":     {"is being migrated", checkMigration(r, true, w.seen, EnsureRequest{Only: StageRun})},
 			"stop":              {w.stop, second(spared(r, stopped, w.seen, removal{}))},
-			"delete":            {w.drop, second(spared(r, Record{}, w.seen, removal{}))},
+			"delete":            {w.drop, second(spared(r, record.Record{}, w.seen, removal{}))},
 		} {
 			if (said.err == nil) != (said.want == "") || said.err != nil && !strings.Contains(said.err.Error(), said.want) {
 				t.Errorf("%s: %s: %v, want %q", name, verb, said.err, said.want)
 			}
 		}
-		if spared, err := spared(r, Record{}, w.seen, removal{arrival: otherOne}); !spared || err != nil {
+		if spared, err := spared(r, record.Record{}, w.seen, removal{arrival: otherOne}); !spared || err != nil {
 			t.Errorf("%s: giving up another migration: %v, %v", name, spared, err)
 		}
 	}
 	departs := r
-	departs.Migration = &Migration{ID: thisOne, Target: []string{"ssh", "sled2", "sledctl"}}
+	departs.Migration = &record.Migration{ID: thisOne, Target: []string{"ssh", "sled2", "sledctl"}}
 	for verb, err := range map[string]error{
 		"ensure": checkMigration(departs, true, at("Running", nil, silent), EnsureRequest{}), "migrate-from": checkMigration(departs, true, at("Running", nil, silent), EnsureRequest{From: again}),
-		"stop": second(spared(departs, departs, at("Running", nil, silent), removal{})), "delete": second(spared(departs, Record{}, at("Running", nil, silent), removal{})),
+		"stop": second(spared(departs, departs, at("Running", nil, silent), removal{})), "delete": second(spared(departs, record.Record{}, at("Running", nil, silent), removal{})),
 	} {
 		if moving, ok := errors.AsType[*MigratingError](err); !ok || !strings.Contains(moving.Hint(), "sledctl instance migrate web1") {
 			t.Errorf("%s of one that departs: %v", verb, err)
@@ -228,7 +229,7 @@ func TestWhatHasLeftIsNotMadeAgain(t *testing.T) {
 func TestDocumentForAnotherSled(t *testing.T) {
 	c := settings()
 	w := web(1)
-	w.NICs = []NIC{{Over: "net0", VLAN: 7}, {Over: "stub0"}}
+	w.NICs = []record.NIC{{Over: "net0", VLAN: 7}, {Over: "stub0"}}
 	r := made(t, c, w)
 	text, err := c.Document(r)
 	if err != nil {
@@ -238,7 +239,7 @@ func TestDocumentForAnotherSled(t *testing.T) {
 		ID, Name      string
 		CPUs          int
 		Memory        uint64
-		NICs          []NIC
+		NICs          []record.NIC
 		Address, Pool *string
 	}
 	if err := json.Unmarshal(text, &got); err != nil {
@@ -257,9 +258,9 @@ func TestDocumentForAnotherSled(t *testing.T) {
 func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 	c := settings()
 	w := web(1)
-	w.NICs = []NIC{{Over: "net0"}}
+	w.NICs = []record.NIC{{Over: "net0"}}
 	r := made(t, c, w)
-	r.Migration = &Migration{ID: thisOne, Source: "10.78.0.2:12400"}
+	r.Migration = &record.Migration{ID: thisOne, Source: "10.78.0.2:12400"}
 	own, err := ensureRequest(c.Underlay, r)
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +304,7 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 func TestWhatOfAMachineStays(t *testing.T) {
 	c := settings()
 	_, r, err := withDisks().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: Wanted{
-		Ref: "web1", Machine: machineOf(t, machineConfig), NICs: []NIC{{VLAN: 1}, {VLAN: 2}},
+		Ref: "web1", Machine: machineOf(t, machineConfig), NICs: []record.NIC{{VLAN: 1}, {VLAN: 2}},
 	}})
 	if err != nil {
 		t.Fatal(err)

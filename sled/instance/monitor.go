@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -61,13 +62,13 @@ const (
 // machine that is gone with its zone, or with its Propolis, is Failed, or
 // destroyed if it was stopping; one that cannot be reached keeps its state, and
 // the reason says so.
-func (s Settings) Monitor(h host.Host, r Record, zones Zones, tell func(Observation)) func(context.Context) {
+func (s Settings) Monitor(h host.Host, r record.Record, zones Zones, tell func(Observation)) func(context.Context) {
 	r.Name = strings.Clone(r.Name) // which is part of the text of all of the record
 	m := &monitor{
 		client: propolis.Client{Host: h, Target: targetOf(s.blueprint(), r)}, zone: strings.Clone(r.Run.Zone),
 		zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID),
 	}
-	m.last.State = Unknown
+	m.last.State = record.Unknown
 	return m.watch
 }
 
@@ -208,11 +209,11 @@ func innermost(err error) error {
 
 // end tells that the machine is no more.
 func (m *monitor) end(reason string) {
-	if m.last.State == "stopping" || m.last.State == Stopped {
+	if m.last.State == "stopping" || m.last.State == record.Stopped {
 		m.say(Observation{Status{State: "destroyed"}, m.last.Migration, m.last.Generation})
 		return
 	}
-	m.say(Observation{Status{State: Failed, Reason: reason}, m.last.Migration, m.last.Generation})
+	m.say(Observation{Status{State: record.Failed, Reason: reason}, m.last.Migration, m.last.Generation})
 }
 
 // doubt tells why nothing new is known.

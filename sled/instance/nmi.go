@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // NMI sends the guest of a running machine a non-maskable interrupt. Nothing of
@@ -18,10 +19,10 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (R
 		return Result{}, err
 	}
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
-		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
+		Verb: c.Verb, Subject: record.Subject(r.ID), DryRun: c.DryRun,
 		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Observed, _ operation.Moment) (operation.Decision, error) {
-			old, err := recordOf(view, r.ID, c.Ref)
+			old, err := record.Existing(view, r.ID, c.Ref)
 			switch {
 			case err != nil:
 				return operation.Decision{}, err

@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -84,7 +85,7 @@ const askTimeout = time.Second
 // Look sees what a change of the instance may need: zones and their
 // configurations, links, pools and datasets, the files named as disks, and, if
 // its zone runs, what is inside.
-func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk, boot string) (Observed, error) {
+func (s Settings) Look(ctx context.Context, h host.Host, r record.Record, disks []record.Disk, boot string) (Observed, error) {
 	seen := Observed{Boot: boot, Disks: lookAtFiles(h.Files(), disks)}
 	seen.Inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
@@ -121,7 +122,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r Record, disks []Disk,
 }
 
 // lookAtFiles says of each disk that is a file whether it is there.
-func lookAtFiles(files host.Files, disks []Disk) map[string]error {
+func lookAtFiles(files host.Files, disks []record.Disk) map[string]error {
 	found := map[string]error{}
 	for _, d := range disks {
 		if _, volume := d.Volume(); !volume {
@@ -152,7 +153,7 @@ func (e *LostPoolError) Hint() string {
 }
 
 // answers refuses an instance whose pool does not answer.
-func answers(r Record, inv *inventory.Inventory) error {
+func answers(r record.Record, inv *inventory.Inventory) error {
 	if r.Run == nil {
 		return nil
 	}
@@ -167,7 +168,7 @@ func answers(r Record, inv *inventory.Inventory) error {
 
 // datasetRoots picks the datasets to look at: where zones lie, and the volumes that
 // are wanted as disks.
-func datasetRoots(disks []Disk) func([]zfs.Pool) []string {
+func datasetRoots(disks []record.Disk) func([]zfs.Pool) []string {
 	return func(pools []zfs.Pool) []string {
 		roots := inventory.ZonePools(pools)
 		for _, d := range disks {
@@ -182,7 +183,7 @@ func datasetRoots(disks []Disk) func([]zfs.Pool) []string {
 	}
 }
 
-func lookInside(ctx context.Context, b blueprint, h host.Host, r Record, seen *Observed) error {
+func lookInside(ctx context.Context, b blueprint, h host.Host, r record.Record, seen *Observed) error {
 	z, there := seen.Inv.Zone(r.Run.Zone)
 	if !there {
 		return nil
@@ -208,7 +209,7 @@ func lookInside(ctx context.Context, b blueprint, h host.Host, r Record, seen *O
 		}
 	}
 	seen.Inside.Err = err
-	if service := serviceFMRI(b, r); states[service] == "online" || service == ByHand {
+	if service := serviceFMRI(b, r); states[service] == "online" || service == record.ByHand {
 		seen.Inside.VM = askVM(ctx, b, h, r)
 		if seen.Inside.VM.State != "" {
 			now := vmStatus(ctx, b, h, r)
@@ -220,7 +221,7 @@ func lookInside(ctx context.Context, b blueprint, h host.Host, r Record, seen *O
 
 // vmStatus is the machine's state with its generation and its migrations; zero if
 // it cannot be determined. Who waits for the state to pass does so from there.
-func vmStatus(ctx context.Context, b blueprint, h host.Host, r Record) propolis.Status {
+func vmStatus(ctx context.Context, b blueprint, h host.Host, r record.Record) propolis.Status {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
 	client := propolis.Client{Host: h, Target: targetOf(b, r)}
@@ -246,7 +247,7 @@ func readProfile(files host.Files, zonepath string) ([]byte, error) {
 }
 
 // askVM asks the instance's Propolis for its machine.
-func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {
+func askVM(ctx context.Context, b blueprint, h host.Host, r record.Record) VM {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
 	client := propolis.Client{Host: h, Target: ownTarget(b, r)}
@@ -258,7 +259,7 @@ func askVM(ctx context.Context, b blueprint, h host.Host, r Record) VM {
 }
 
 // progressOf compares what was seen with what the record says must be.
-func progressOf(b blueprint, r Record, seen Observed) progress {
+func progressOf(b blueprint, r record.Record, seen Observed) progress {
 	p := progress{vnics: map[string]bool{}, wide: linkHasMTU(b, *r.Run, seen.Inv)}
 	p.compareLinks(packagingOf(b, *r.Run), *r.Run, seen)
 	p.compareZone(b, r, seen)
@@ -269,8 +270,8 @@ func progressOf(b blueprint, r Record, seen Observed) progress {
 	return p
 }
 
-func (p *progress) compareLinks(k packing, run Run, seen Observed) {
-	for _, v := range run.vnics() {
+func (p *progress) compareLinks(k packing, run record.Run, seen Observed) {
+	for _, v := range run.Vnics() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
 		if v == run.Control {
@@ -279,7 +280,7 @@ func (p *progress) compareLinks(k packing, run Run, seen Observed) {
 	}
 }
 
-func (p *progress) compareZone(b blueprint, r Record, seen Observed) {
+func (p *progress) compareZone(b blueprint, r record.Record, seen Observed) {
 	run := *r.Run
 	d, ok := seen.Inv.Dataset(run.Dataset)
 	p.dataset = ok && d.User[naming.PropertyInstance].Value == r.ID && d.User[naming.PropertyInstance].Source == "local"
@@ -292,16 +293,16 @@ func (p *progress) compareZone(b blueprint, r Record, seen Observed) {
 	p.private = p.mounted && seen.Mode == zonepathMode || p.installed // zoneadm has made it so
 	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(profileOf(b, r)))
 	p.booted = p.installed && z.State == zone.Running
-	p.noted = memoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == memoOf(r)
+	p.noted = record.MemoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == record.MemoOf(r)
 }
 
-func (p *progress) compareAddress(b blueprint, r Record, seen Observed) {
+func (p *progress) compareAddress(b blueprint, r record.Record, seen Observed) {
 	for _, a := range seen.Inside.Addresses {
 		switch a.Object {
 		case r.Run.Control.Name + "/ll":
 			p.linkLocal = true
 		case addressObject(b, r):
-			static := r.Spec.Address.Mode == Static
+			static := r.Spec.Address.Mode == record.Static
 			p.address = !static || a.Address == r.Spec.Address.Prefix
 			p.usable = p.usable || p.address && a.State == ipadm.OK && (static || isRoutable(a))
 		}
@@ -316,10 +317,10 @@ func isRoutable(a ipadm.Address) bool {
 	return a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast()
 }
 
-func (p *progress) comparePropolis(b blueprint, r Record, seen Observed) {
+func (p *progress) comparePropolis(b blueprint, r record.Record, seen Observed) {
 	p.settled = seen.Inside.Services[Milestone] == "online"
 	state := seen.Inside.Services[serviceFMRI(b, r)]
-	if serviceFMRI(b, r) == ByHand && seen.Inside.VM.Err == nil {
+	if serviceFMRI(b, r) == record.ByHand && seen.Inside.VM.Err == nil {
 		state = "online"
 	}
 	// A service on its way may be on its teardown.

@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // openingTime bounds the wait for a zone that is being brought up, left so by a run that was
@@ -17,7 +18,7 @@ const openingTime = 30 * time.Second
 
 // lookWhenOpen is Look at a run in which no machine is known to have been made,
 // once it can be looked into, or that time has passed.
-func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r Record, disks []Disk, boot string) (Observed, error) {
+func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r record.Record, disks []record.Disk, boot string) (Observed, error) {
 	waiting, release := context.WithTimeout(ctx, openingTime)
 	defer release()
 	for {

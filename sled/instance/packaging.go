@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -21,7 +22,7 @@ type packing struct {
 	mtu    int       // of the control VNIC; 0: what the link gives
 
 	service    string // FMRI under which Propolis runs
-	properties func(Record) []smf.ProfileProperty
+	properties func(record.Record) []smf.ProfileProperty
 	// byItself: the service starts when the zone boots, and makes the control
 	// interface with its address, which it calls object.
 	byItself bool
@@ -33,19 +34,19 @@ func packagingFor(b blueprint, kind packaging.Kind) packing {
 	if kind == packaging.Image {
 		return packing{
 			brand: packaging.Brand, images: b.Propolis.Packaging.Images, mtu: packaging.MTU,
-			service: packaging.Service, properties: func(r Record) []smf.ProfileProperty { return imageProperties(b, r) },
+			service: packaging.Service, properties: func(r record.Record) []smf.ProfileProperty { return imageProperties(b, r) },
 			byItself: true, object: packaging.AddressObject,
 		}
 	}
 	directory := b.Propolis.Packaging.Directory
 	return packing{
 		mounts: []zone.FS{{Dir: directory, Special: directory, Type: "lofs", Options: []string{"ro"}}}, mtu: b.MTU,
-		service: b.Propolis.FMRI, properties: func(r Record) []smf.ProfileProperty { return lofsProperties(b, r) },
+		service: b.Propolis.FMRI, properties: func(r record.Record) []smf.ProfileProperty { return lofsProperties(b, r) },
 	}
 }
 
 // packagingOf is that with which a run was made: the brand of its zone tells.
-func packagingOf(b blueprint, run Run) packing {
+func packagingOf(b blueprint, run record.Run) packing {
 	if run.Brand == packaging.Brand {
 		return packagingFor(b, packaging.Image)
 	}
@@ -53,7 +54,7 @@ func packagingOf(b blueprint, run Run) packing {
 }
 
 // suits refuses what cannot be brought up this way.
-func (k packing) suits(s Settings, inv *inventory.Inventory, a Address) error {
+func (k packing) suits(s Settings, inv *inventory.Inventory, a record.Address) error {
 	if link, there := inv.Link(s.ControlLink); there && link.MTU != 0 && k.mtu > link.MTU {
 		return &NarrowLinkError{Link: link.Name, Is: link.MTU, Needed: k.mtu}
 	}
@@ -61,25 +62,25 @@ func (k packing) suits(s Settings, inv *inventory.Inventory, a Address) error {
 		return nil
 	}
 	if s.MTU != 0 && s.MTU != k.mtu {
-		return &InputError{
+		return &record.InputError{
 			Field: "network.mtu", Value: strconv.Itoa(s.MTU),
 			Want: fmt.Sprintf("%d or 0: the service in the zone image sets it", k.mtu),
 		}
 	}
-	if a.Mode != Static || !a.Prefix.Addr().Is6() || a.Prefix.Bits() != packaging.PrefixLength || !gatewayOf(s.blueprint(), a).IsValid() {
+	if a.Mode != record.Static || !a.Prefix.Addr().Is6() || a.Prefix.Bits() != packaging.PrefixLength || !gatewayOf(s.blueprint(), a).IsValid() {
 		want := fmt.Sprintf(
 			"an IPv6 address, e.g. fd00::5/%d, with a gateway, which the service in the zone image wants "+
 				"(network.underlay and network.gateway give both)",
 			packaging.PrefixLength,
 		)
-		return &InputError{Field: "address", Value: a.String(), Want: want}
+		return &record.InputError{Field: "address", Value: a.String(), Want: want}
 	}
 	return nil
 }
 
 // linkHasMTU reports whether the link under the control VNIC gives it the MTU that it
 // must have: a VNIC that is told nothing has that of the link below.
-func linkHasMTU(b blueprint, run Run, inv *inventory.Inventory) bool {
+func linkHasMTU(b blueprint, run record.Run, inv *inventory.Inventory) bool {
 	link, there := inv.Link(run.Control.Over)
 	return there && link.MTU != 0 && link.MTU == packagingOf(b, run).mtu
 }
@@ -105,18 +106,18 @@ func (e *NarrowLinkError) Hint() string {
 }
 
 // serviceFMRI is the FMRI under which the Propolis of the record's run is kept.
-func serviceFMRI(b blueprint, r Record) string {
+func serviceFMRI(b blueprint, r record.Record) string {
 	return cmp.Or(r.Run.Service, packagingOf(b, *r.Run).service)
 }
 
 // addressObject is the control address as ipadm(8) names it.
-func addressObject(b blueprint, r Record) string {
+func addressObject(b blueprint, r record.Record) string {
 	name := packagingOf(b, *r.Run).object
 	switch {
 	case r.Run.Object != "":
 		return r.Run.Object
 	case name != "":
-	case r.Spec.Address.Mode == Static:
+	case r.Spec.Address.Mode == record.Static:
 		name = "control"
 	default:
 		name = r.Spec.Address.Mode
@@ -126,7 +127,7 @@ func addressObject(b blueprint, r Record) string {
 
 // profileOf is what the zone's own service reads when it starts Propolis. It is
 // in place before the zone boots, so that nothing need be sent in afterwards.
-func profileOf(b blueprint, r Record) smf.Profile {
+func profileOf(b blueprint, r record.Record) smf.Profile {
 	k := packagingOf(b, *r.Run)
 	service, instance := smf.SplitFMRI(k.service)
 	return smf.Profile{Name: "sledctl", Services: []smf.ProfileService{{
@@ -136,10 +137,10 @@ func profileOf(b blueprint, r Record) smf.Profile {
 }
 
 // lofsProperties are those of the service that a base zone carries.
-func lofsProperties(b blueprint, r Record) []smf.ProfileProperty {
+func lofsProperties(b blueprint, r record.Record) []smf.ProfileProperty {
 	return []smf.ProfileProperty{
 		{Name: "address_object", Type: "astring", Values: []string{addressObject(b, r)}},
-		{Name: "any_address", Type: "boolean", Values: []string{strconv.FormatBool(r.Spec.Address.Mode != Static)}},
+		{Name: "any_address", Type: "boolean", Values: []string{strconv.FormatBool(r.Spec.Address.Mode != record.Static)}},
 		{Name: "port", Type: "count", Values: []string{strconv.Itoa(int(b.Propolis.Port))}},
 		{Name: "binary", Type: "astring", Values: []string{b.Propolis.Binary}},
 		{Name: "bootrom", Type: "astring", Values: []string{b.Propolis.Bootrom}},
@@ -150,7 +151,7 @@ func lofsProperties(b blueprint, r Record) []smf.ProfileProperty {
 // imageProperties are those of the service in a zone image. Its default for
 // metric_addr is an address that the server does not understand (propolis,
 // packaging/smf and bin/propolis-server/src/main.rs).
-func imageProperties(b blueprint, r Record) []smf.ProfileProperty {
+func imageProperties(b blueprint, r record.Record) []smf.ProfileProperty {
 	text := func(name, value string) smf.ProfileProperty {
 		return smf.ProfileProperty{Name: name, Type: "astring", Values: []string{value}}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // A change of a machine's state leaves no trace on the host. So its intent
@@ -50,10 +51,10 @@ func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequ
 		return Result{}, err
 	}
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
-		Verb: c.Verb, Subject: Subject(r.ID), DryRun: c.DryRun,
+		Verb: c.Verb, Subject: record.Subject(r.ID), DryRun: c.DryRun,
 		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
-			old, err := recordOf(view, r.ID, c.Ref)
+			old, err := record.Existing(view, r.ID, c.Ref)
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -71,7 +72,7 @@ func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequ
 // vmLost looks whether a machine that failed to change its state is still one. If it
 // is known that it is not, what it ran in is left. A Propolis that does not answer
 // may have it.
-func vmLost(ctx context.Context, s Settings, env operation.Env, r Record, report *operation.Report, cause error) error {
+func vmLost(ctx context.Context, s Settings, env operation.Env, r record.Record, report *operation.Report, cause error) error {
 	if r.Run == nil {
 		return cause
 	}
@@ -79,7 +80,7 @@ func vmLost(ctx context.Context, s Settings, env operation.Env, r Record, report
 	service, _ := smf.State(ctx, env.Host, r.Run.Zone, serviceFMRI(s.blueprint(), r)) // empty: not known
 	known := asked == nil || isNoInstance(asked) || service != "" && service != smf.Online
 	now, err := s.Brief(ctx, env, report.View, r.ID)
-	if err != nil || now.State != Failed || !known {
+	if err != nil || now.State != record.Failed || !known {
 		return cause
 	}
 	if zone := "zone " + r.Run.Zone; !slices.Contains(report.Outcome.Left, zone) {
@@ -112,8 +113,8 @@ func (e *LostError) Hint() string {
 
 // powerDecision is pure.
 func powerDecision(b blueprint,
-	view ledger.View, old Record, seen Observed, at operation.Moment, verb string, p powerChange,
-) (operation.Decision, Record, error) {
+	view ledger.View, old record.Record, seen Observed, at operation.Moment, verb string, p powerChange,
+) (operation.Decision, record.Record, error) {
 	vm := seen.Inside.VM
 	if seen.Inside.Err != nil {
 		return operation.Decision{}, old, &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
@@ -144,7 +145,7 @@ func powerDecision(b blueprint,
 }
 
 // isSo reports whether there is nothing to ask for: a machine that is off.
-func (p powerChange) isSo(run Run, vm VM) bool {
+func (p powerChange) isSo(run record.Run, vm VM) bool {
 	off := vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || isNoInstance(vm.Err)
 	return p.until == propolis.StateDestroyed && run.Ensured && off
 }
@@ -162,7 +163,7 @@ func (p powerChange) comes(vm VM) bool {
 }
 
 // poweredDecision is the decision for these actions, with what its intent must hold.
-func poweredDecision(old, next Record, generation uint64, actions []plan.Action) (operation.Decision, Record, error) {
+func poweredDecision(old, next record.Record, generation uint64, actions []plan.Action) (operation.Decision, record.Record, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: actions}}
 	d.Intent.Changes = []operation.Object{
 		{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)},
@@ -172,7 +173,7 @@ func poweredDecision(old, next Record, generation uint64, actions []plan.Action)
 	return d, next, err
 }
 
-func powerActions(b blueprint, r Record, generation uint64, p powerChange) []plan.Action {
+func powerActions(b blueprint, r record.Record, generation uint64, p powerChange) []plan.Action {
 	object, target := "propolis "+r.Name, targetOf(b, r)
 	ask := propolis.ChangeState{Target: target, State: p.ask}
 	return plan.Chain(
@@ -187,9 +188,9 @@ func powerActions(b blueprint, r Record, generation uint64, p powerChange) []pla
 // interrupted finds the run of the same verb on the same machine that died, and
 // the generation that it saw before. The subject's lock is ours: a process that has an
 // intent on it is dead.
-func interrupted(view ledger.View, verb string, r Record) (before uint64, found bool) {
+func interrupted(view ledger.View, verb string, r record.Record) (before uint64, found bool) {
 	for _, open := range operation.Open(view) {
-		if open.Subject != Subject(r.ID) || open.Verb != verb {
+		if open.Subject != record.Subject(r.ID) || open.Verb != verb {
 			continue
 		}
 		i := slices.IndexFunc(open.Changes, func(o operation.Object) bool { return o.Kind == "vm" && o.Identity == r.Run.PropolisID })
@@ -204,9 +205,9 @@ func interrupted(view ledger.View, verb string, r Record) (before uint64, found 
 }
 
 // mustRun refuses what only a running machine can be asked for.
-func mustRun(b blueprint, r Record, seen Observed) error {
+func mustRun(b blueprint, r record.Record, seen Observed) error {
 	now := statusIn(b, r, seen)
-	return &StateError{Name: r.Name, State: now.State, Reason: now.Reason, Needs: Running}
+	return &StateError{Name: r.Name, State: now.State, Reason: now.Reason, Needs: record.Running}
 }
 
 // StateError is a verb that the instance's state does not allow.

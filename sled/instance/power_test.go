@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // A run of a verb that died is known by its intent: what it asked for is asked
@@ -20,7 +21,7 @@ func TestAPowerChangeThatDiedIsNotAskedForTwice(t *testing.T) {
 	reboot := powerChange{propolis.Reboot, "", propolis.StateRunning}
 	off := powerChange{propolis.Stop, "", propolis.StateDestroyed}
 	died := func(verb, propolisID, generation string) ledger.Fact {
-		return intent(t, "dead", operation.Intent{Verb: verb, Subject: Subject(r.ID), Changes: []operation.Object{
+		return intent(t, "dead", operation.Intent{Verb: verb, Subject: record.Subject(r.ID), Changes: []operation.Object{
 			{Kind: "vm", Name: r.ID, Identity: propolisID, Old: generation},
 		}})
 	}

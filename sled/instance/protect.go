@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // ProtectedError is an instance that is not to be taken away.
@@ -26,12 +27,12 @@ func (e *ProtectedError) Hint() string {
 // setProtection changes the protection of an instance that is as wanted otherwise.
 // Only the ledger says that one is protected: the host is not asked.
 func setProtection(ctx context.Context, env operation.Env, id string, c EnsureRequest) (Result, error) {
-	var result Record
+	var result record.Record
 	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
-		Verb: c.Verb, Subject: Subject(id), DryRun: c.DryRun,
+		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun,
 		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
 		Decide: func(view ledger.View, _ struct{}, at operation.Moment) (operation.Decision, error) {
-			old, err := recordOf(view, id, c.Wanted.Ref)
+			old, err := record.Existing(view, id, c.Wanted.Ref)
 			if err != nil {
 				return operation.Decision{}, err
 			}

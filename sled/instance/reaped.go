@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Reaping are the facts that go before a reap takes the zones away that goes picks:
 // the runs of this boot to which they belong say that it was sledctl.
-func Reaping(records map[string]Record, boot string, goes func(zone string) bool) ([]ledger.Fact, error) {
+func Reaping(records map[string]record.Record, boot string, goes func(zone string) bool) ([]ledger.Fact, error) {
 	var facts []ledger.Fact
 	for _, id := range slices.Sorted(maps.Keys(records)) {
 		r := records[id]
@@ -23,7 +24,7 @@ func Reaping(records map[string]Record, boot string, goes func(zone string) bool
 		if err != nil {
 			return nil, err
 		}
-		facts = append(facts, ledger.Fact{Key: Subject(id), Value: value})
+		facts = append(facts, ledger.Fact{Key: record.Subject(id), Value: value})
 	}
 	return facts, nil
 }

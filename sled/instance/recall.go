@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -17,82 +18,82 @@ import (
 // ledger had it, with a run from before the boot. Of what they do not tell, as those
 // of an earlier sledctl do not, the defaults are taken, and nobody starts it before
 // the operator has looked: see unsure. It is pure.
-func recall(s Settings, c chooser, seen inspection, name string, propolisID uuid.UUID) (Record, error) {
+func recall(s Settings, c chooser, seen inspection, name string, propolisID uuid.UUID) (record.Record, error) {
 	r, err := remembered(s, c, seen, propolisID)
 	if err == nil {
 		err = r.Spec.Validate()
 	}
 	if err != nil {
-		return Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error(), Rests: true}
+		return record.Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error(), Rests: true}
 	}
 	r.Name = name
 	return r, nil
 }
 
-func remembered(s Settings, c chooser, seen inspection, propolisID uuid.UUID) (Record, error) {
-	home, found := homeOf(seen.inv, seen.Zone.Path)
+func remembered(s Settings, c chooser, seen inspection, propolisID uuid.UUID) (record.Record, error) {
+	home, found := record.HomeDataset(seen.inv, seen.Zone.Path)
 	if !found {
-		return Record{}, fmt.Errorf("no dataset can be seen on its zonepath %s", seen.Zone.Path)
+		return record.Record{}, fmt.Errorf("no dataset can be seen on its zonepath %s", seen.Zone.Path)
 	}
 	if mark := home.User[naming.PropertyInstance]; mark.Source == zfs.Local && mark.Value != seen.ID {
-		return Record{}, fmt.Errorf("it is marked as instance %s, and its dataset as %s", seen.ID, mark.Value)
+		return record.Record{}, fmt.Errorf("it is marked as instance %s, and its dataset as %s", seen.ID, mark.Value)
 	}
 	pool, _, _ := strings.Cut(home.Name, "/")
-	said, whole := readMemo(home)
+	said, whole := record.ReadMemo(home)
 	if !whole {
 		var err error
 		if said, err = gathered(s, c, seen); err != nil {
-			return Record{}, err
+			return record.Record{}, err
 		}
 	}
-	r := Record{ID: seen.ID, Wanted: WantedStopped, Control: said.Control, Spec: said.Spec}
+	r := record.Record{ID: seen.ID, Wanted: record.WantedStopped, Control: said.Control, Spec: said.Spec}
 	if r.Spec.Pool = pool; whole && !said.Written {
-		r.Wanted = WantedRunning
+		r.Wanted = record.WantedRunning
 	}
-	r.Run = &Run{
+	r.Run = &record.Run{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name,
-		Brand: seen.Zone.Brand, Guests: []VNIC{}, Ensured: true,
+		Brand: seen.Zone.Brand, Guests: []record.VNIC{}, Ensured: true,
 	}
 	r.Run.Base, r.Run.BaseDataset = seen.base(home)
 	names := lentTo(c, seen, len(r.Spec.NICs))
 	for i, n := range r.Spec.NICs {
-		r.Run.Guests = append(r.Run.Guests, VNIC{Name: names[i], Over: n.Over, MAC: n.MAC, VLAN: n.VLAN})
+		r.Run.Guests = append(r.Run.Guests, record.VNIC{Name: names[i], Over: n.Over, MAC: n.MAC, VLAN: n.VLAN})
 	}
-	r.Run.Control = VNIC{Name: names[len(r.Spec.NICs)], Over: s.ControlLink, MAC: r.Control}
+	r.Run.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: s.ControlLink, MAC: r.Control}
 	return r, nil
 }
 
 // gathered is what can be determined of an instance without a memo: its address and its
 // disks stand in its zone's configuration, and how many NICs it has; their MACs only
 // on VNICs that are there still.
-func gathered(s Settings, c chooser, seen inspection) (memo, error) {
-	m := memo{Spec: Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []Disk{}, NICs: []NIC{}}}
+func gathered(s Settings, c chooser, seen inspection) (record.Memo, error) {
+	m := record.Memo{Spec: record.Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []record.Disk{}, NICs: []record.NIC{}}}
 	var err error
-	if m.Address, err = ParseAddress(attrsOf(seen.Config)[addressAttr]); err != nil {
+	if m.Address, err = record.ParseAddress(attrsOf(seen.Config)[addressAttr]); err != nil {
 		m.Address, err = c.address()
 	}
 	if err != nil {
-		return memo{}, err
+		return record.Memo{}, err
 	}
 	for _, device := range seen.Config.Devices {
-		if strings.HasPrefix(device, zvolDirectory) {
-			m.Disks = append(m.Disks, Disk{Path: device})
+		if strings.HasPrefix(device, record.ZvolDirectory) {
+			m.Disks = append(m.Disks, record.Disk{Path: device})
 		}
 	}
 	for _, fs := range seen.Config.FS {
 		if fs.Dir == fs.Special && fs.Type == "lofs" && !packagingFor(s.blueprint(), packaging.Lofs).mountsAt(fs.Dir) {
-			m.Disks = append(m.Disks, Disk{Path: fs.Special, ReadOnly: len(fs.Options) == 1 && fs.Options[0] == "ro"})
+			m.Disks = append(m.Disks, record.Disk{Path: fs.Special, ReadOnly: len(fs.Options) == 1 && fs.Options[0] == "ro"})
 		}
 	}
 	nets := seen.Config.Nets
 	if len(nets) == 0 {
-		return memo{}, errors.New("its zone has no control VNIC")
+		return record.Memo{}, errors.New("its zone has no control VNIC")
 	}
 	for i, n := range nets {
 		l, there := seen.inv.Link(n.Physical)
-		nic := NIC{Over: s.GuestLink, MAC: c.mac(fmt.Sprintf("guest %d", i))}
+		nic := record.NIC{Over: s.GuestLink, MAC: c.mac(fmt.Sprintf("guest %d", i))}
 		if there && l.Class == vnicClass {
-			nic = NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}
+			nic = record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}
 		}
 		if i == len(nets)-1 {
 			m.Control = nic.MAC
@@ -143,7 +144,7 @@ func (*UnsureError) Kind() fault.Kind { return fault.Refused }
 
 // unsure says what the marks of an unrecorded zone do not tell, and what starts it with
 // that.
-func unsure(one Unrecorded, r Record) *UnsureError {
+func unsure(one Unrecorded, r record.Record) *UnsureError {
 	ensure := "sledctl instance ensure " + r.Name
 	if one.noted {
 		return &UnsureError{Name: r.Name, Lack: "its machine was written down whole, and no mark has that", Type: ensure + " --spec FILE"}

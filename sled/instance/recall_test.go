@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -17,9 +18,9 @@ import (
 // rested is what is seen of a record's instance after a boot, by a sledctl whose
 // ledger does not know it: no VNIC is there, and with its zone gone, its dataset
 // alone. Change is done to it first.
-func rested(t operationtest.T, c Settings, r Record, change func(*scene)) (*scene, []Unrecorded, inspection) {
+func rested(t operationtest.T, c Settings, r record.Record, change func(*scene)) (*scene, []Unrecorded, inspection) {
 	x := prepared().bring(c, r, atProfiled)
-	for _, v := range r.Run.vnics() {
+	for _, v := range r.Run.Vnics() {
 		x.dropLink(v.Name)
 	}
 	change(x)
@@ -31,7 +32,7 @@ func rested(t operationtest.T, c Settings, r Record, change func(*scene)) (*scen
 	return x, all, inspection{Unrecorded: all[0], inv: inv, boot: thisBoot}
 }
 
-func home(x *scene, r Record) *zfs.Dataset {
+func home(x *scene, r record.Record) *zfs.Dataset {
 	for i := range x.Datasets {
 		if x.Datasets[i].Name == r.Run.Dataset {
 			return &x.Datasets[i]
@@ -55,17 +56,17 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want.Spec, got.Spec, sameAddresses); diff != "" {
+		if diff := cmp.Diff(want.Spec, got.Spec, equalAddresses); diff != "" {
 			t.Errorf("(-made +adopted):\n%s", diff)
 		}
-		if got.ID != want.ID || got.Name != want.Name || got.Wanted != WantedRunning || got.Control != want.Control {
+		if got.ID != want.ID || got.Name != want.Name || got.Wanted != record.WantedRunning || got.Control != want.Control {
 			t.Errorf("%+v", got)
 		}
 		if got.Run.Boot == thisBoot || got.Run.Dataset != want.Run.Dataset || got.Run.Zone != want.Run.Zone || len(got.Run.Guests) != len(want.Spec.NICs) {
 			t.Errorf("%+v", got.Run)
 		}
-		if !gone && cmp.Diff(want.Run.vnics(), got.Run.vnics()) != "" {
-			t.Errorf("%+v, want %+v", got.Run.vnics(), want.Run.vnics())
+		if !gone && cmp.Diff(want.Run.Vnics(), got.Run.Vnics()) != "" {
+			t.Errorf("%+v, want %+v", got.Run.Vnics(), want.Run.Vnics())
 		}
 		if !d.Plan.Empty() || len(d.After) == 0 {
 			t.Errorf("decided: %+v", d)
@@ -77,13 +78,13 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
 	c := settings()
 	w := oneNIC()
-	w.Disks = []Disk{{Path: "/data/a", ReadOnly: true}, {Path: "/data/b"}}
+	w.Disks = []record.Disk{{Path: "/data/a", ReadOnly: true}, {Path: "/data/b"}}
 	r := made(t, c, w)
 	mark := func(value string) func(*scene) {
 		return func(x *scene) { home(x, r).User[naming.PropertySpec] = zfs.Value{Value: value, Source: zfs.Local} }
 	}
 	written := func() string {
-		m := memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: true}
+		m := record.Memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: true}
 		data, err := json.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
@@ -96,21 +97,21 @@ func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
 		mac    bool // that of its NIC is known
 		says   string
 	}{
-		"all marks":    {func(*scene) {}, WantedRunning, true, ""},
-		"made earlier": {func(x *scene) { delete(home(x, r).User, naming.PropertySpec) }, WantedStopped, false, "ensure web1 --nic over=LINK,mac=MAC --cpus N --memory SIZE`"},
+		"all marks":    {func(*scene) {}, record.WantedRunning, true, ""},
+		"made earlier": {func(x *scene) { delete(home(x, r).User, naming.PropertySpec) }, record.WantedStopped, false, "ensure web1 --nic over=LINK,mac=MAC --cpus N --memory SIZE`"},
 		"halted in this boot": {func(x *scene) {
 			delete(home(x, r).User, naming.PropertySpec)
 			x.bring(c, r, atVNICs)
-		}, WantedStopped, true, "--cpus N"},
-		"without an address": {mark(`{"name":"web1","cpus":1,"memory":1048576}`), WantedStopped, false, "--cpus N"},
-		"a mark of nonsense": {mark("{"), WantedStopped, false, "--cpus N"},
-		"a mark of too much": {mark(`{"name":"web1","cpus":9999,"memory":1048576}`), WantedStopped, false, "--cpus N"},
+		}, record.WantedStopped, true, "--cpus N"},
+		"without an address": {mark(`{"name":"web1","cpus":1,"memory":1048576}`), record.WantedStopped, false, "--cpus N"},
+		"a mark of nonsense": {mark("{"), record.WantedStopped, false, "--cpus N"},
+		"a mark of too much": {mark(`{"name":"web1","cpus":9999,"memory":1048576}`), record.WantedStopped, false, "--cpus N"},
 		"inherited": {func(x *scene) {
 			v := home(x, r).User[naming.PropertySpec]
 			v.Source = "inherited from rpool"
 			home(x, r).User[naming.PropertySpec] = v
-		}, WantedStopped, false, "--cpus N"},
-		"a written machine": {mark(written()), WantedStopped, true, "ensure web1 --spec FILE`"},
+		}, record.WantedStopped, false, "--cpus N"},
+		"a written machine": {mark(written()), record.WantedStopped, true, "ensure web1 --spec FILE`"},
 	} {
 		_, all, seen := rested(t, c, r, s.change)
 		_, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
@@ -119,7 +120,7 @@ func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
 			continue
 		}
 		said := ""
-		if got.Wanted == WantedStopped {
+		if got.Wanted == record.WantedStopped {
 			said = unsure(all[0], got).Error()
 		}
 		known := len(got.Spec.NICs) == 1 && got.Spec.NICs[0].MAC == r.Spec.NICs[0].MAC && got.Control == r.Control
@@ -132,7 +133,7 @@ func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
 	}
 }
 
-func disksByPath(r Record) map[string]bool {
+func disksByPath(r record.Record) map[string]bool {
 	all := map[string]bool{}
 	for _, d := range r.Spec.Disks {
 		all[d.Path] = d.ReadOnly
@@ -147,7 +148,7 @@ func TestWhatIsNoStrangerAtRest(t *testing.T) {
 	r := made(t, c, oneNIC())
 	x, _, seen := rested(t, c, r, func(*scene) {})
 	stopped := r
-	stopped.Run, stopped.Wanted = nil, WantedStopped
+	stopped.Run, stopped.Wanted = nil, record.WantedStopped
 	if all, err := unrecordedZones(c.Names, operationtest.Book(t, kept(t, stopped)...), x.look().Inv); err != nil || len(all) > 0 {
 		t.Errorf("of a stopped one: %v %v", err, all)
 	}
@@ -172,16 +173,16 @@ func TestWhatIsNoStrangerAtRest(t *testing.T) {
 func TestAMemoIsShortAndTellsNoSecret(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
-	r.VMM = &VMM{}
-	m, ok := readMemo(zfs.Dataset{User: map[string]zfs.Value{naming.PropertySpec: {Value: memoOf(r), Source: zfs.Local}}})
-	if !ok || !m.Written || m.Machine != nil || strings.Contains(memoOf(r), "machine") {
+	r.VMM = &record.VMM{}
+	m, ok := record.ReadMemo(zfs.Dataset{User: map[string]zfs.Value{naming.PropertySpec: {Value: record.MemoOf(r), Source: zfs.Local}}})
+	if !ok || !m.Written || m.Machine != nil || strings.Contains(record.MemoOf(r), "machine") {
 		t.Errorf("%v %+v", ok, m)
 	}
-	r.Spec.Disks = []Disk{{Path: "/" + strings.Repeat("x", memoLimit)}}
-	if said := memoOf(r); said != "" {
+	r.Spec.Disks = []record.Disk{{Path: "/" + strings.Repeat("x", record.MemoLimit)}}
+	if said := record.MemoOf(r); said != "" {
 		t.Errorf("%d bytes", len(said))
 	}
-	if props := marks(r); len(props) != 1 || props[0].Name != naming.PropertyInstance {
+	if props := record.Marks(r); len(props) != 1 || props[0].Name != naming.PropertyInstance {
 		t.Errorf("%+v", props)
 	}
 }
@@ -190,11 +191,11 @@ func TestAMemoIsShortAndTellsNoSecret(t *testing.T) {
 func TestNobodyIsGivenWhatRests(t *testing.T) {
 	c := settings()
 	w := oneNIC()
-	w.Disks = []Disk{{Path: "/data/a"}, {Path: "/data/b", ReadOnly: true}}
+	w.Disks = []record.Disk{{Path: "/data/a"}, {Path: "/data/b", ReadOnly: true}}
 	r := made(t, c, w)
 	for name, change := range map[string]func(*scene){"at rest": func(*scene) {}, "zone gone": func(x *scene) { x.dropZone(r.Run.Zone) }} {
 		x, _, _ := rested(t, c, r, change)
-		ensure := func(w Wanted) (Record, error) {
+		ensure := func(w Wanted) (record.Record, error) {
 			_, got, err := decide(c, operationtest.Book(t), x.look(), moment("other"), c.ID(w.Ref), EnsureRequest{Verb: "instance ensure", Wanted: w})
 			return got, err
 		}
@@ -207,12 +208,12 @@ func TestNobodyIsGivenWhatRests(t *testing.T) {
 			t.Errorf("%s: its address: %v", name, err)
 		}
 		for _, mac := range []string{r.Control, r.Spec.NICs[0].MAC} {
-			if _, err := ensure(Wanted{Ref: "web2", NICs: []NIC{{MAC: mac}}}); !is[*MACTakenError](err) {
+			if _, err := ensure(Wanted{Ref: "web2", NICs: []record.NIC{{MAC: mac}}}); !is[*MACTakenError](err) {
 				t.Errorf("%s: its MAC %s: %v", name, mac, err)
 			}
 		}
 		for path, want := range map[string]bool{"/data/a": true, "/data/b": false} {
-			if _, err := ensure(Wanted{Ref: "web2", Disks: []Disk{{Path: path}}}); is[*DiskTakenError](err) != want {
+			if _, err := ensure(Wanted{Ref: "web2", Disks: []record.Disk{{Path: path}}}); is[*DiskTakenError](err) != want {
 				t.Errorf("%s: its disk %s: %v", name, path, err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Another sled's sledctl, as a migration's source speaks to it: by a command line,
@@ -121,7 +122,7 @@ func arrivalOf(a Answer, id, migration string) error {
 	if d.More() || told.Kind != "Instance" || told.ID != id || told.State == "" || told.Migration == nil {
 		return errForeign
 	}
-	if told.Migration.ID != migration || told.Migration.State != Arrived {
+	if told.Migration.ID != migration || told.Migration.State != record.Arrived {
 		return fmt.Errorf("%w: its migration is %s, %s", errForeign, told.Migration.ID, told.Migration.State)
 	}
 	return nil
@@ -138,29 +139,9 @@ func planned(a Answer) error {
 	return nil
 }
 
-// How a migration stands with an instance of this sled.
-const (
-	Arriving  = "arriving"
-	Arrived   = "arrived"
-	Departing = "departing"
-)
-
-// Migrating tells the migration that an instance is in, or came by; false: none.
-func (r Record) Migrating() (id, state, peer string, any bool) {
-	switch m := r.Migration; {
-	case m.arrives():
-		return m.ID, Arriving, m.Peer(), true
-	case m.departs():
-		return m.ID, Departing, m.Peer(), true
-	case r.Run != nil && r.Run.Migration != "":
-		return r.Run.Migration, Arrived, "", true
-	}
-	return "", "", "", false
-}
-
 // Document describes an instance to another sled: what it is, without what is this
 // sled's own. A link is left to the other sled where it is this one's default.
-func (s Settings) Document(r Record) ([]byte, error) {
+func (s Settings) Document(r record.Record) ([]byte, error) {
 	type nic struct {
 		Over string `json:"over,omitempty"`
 		MAC  string `json:"mac"`
@@ -171,7 +152,7 @@ func (s Settings) Document(r Record) ([]byte, error) {
 		Name    string          `json:"name"`
 		CPUs    int             `json:"cpus"`
 		Memory  uint64          `json:"memory"`
-		Disks   []Disk          `json:"disks,omitempty"`
+		Disks   []record.Disk   `json:"disks,omitempty"`
 		NICs    []nic           `json:"nics"`
 		Machine json.RawMessage `json:"spec,omitempty"`
 	}{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, Memory: r.Spec.Memory, NICs: []nic{}}

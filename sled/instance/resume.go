@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/smf"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // standing is what the verdict on a recorded run depends on.
 type standing struct {
-	run     Run
+	run     record.Run
 	seen    Observed
 	p       progress
 	zone    zone.Zone
@@ -112,7 +113,7 @@ func haltedRules() []rule {
 // canResume reports whether the recorded run can be continued, and why. It can if
 // it is of this boot, nothing of it is broken, and nothing that it was built with
 // changes. Errors: *NotInspectableError, *ConflictError.
-func canResume(b blueprint, old, next Record, seen Observed, c EnsureRequest) (bool, string, error) {
+func canResume(b blueprint, old, next record.Record, seen Observed, c EnsureRequest) (bool, string, error) {
 	if old.Run == nil {
 		return false, "", nil
 	}
@@ -134,7 +135,7 @@ func canResume(b blueprint, old, next Record, seen Observed, c EnsureRequest) (b
 	return false, "", nil
 }
 
-func standingOf(b blueprint, old, next Record, seen Observed, c EnsureRequest) standing {
+func standingOf(b blueprint, old, next record.Record, seen Observed, c EnsureRequest) standing {
 	s := standing{
 		run: *old.Run, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: differences(old.Spec, next.Spec),
 		step: c.Only != "", consent: c.Recreate, service: seen.Inside.Services[serviceFMRI(b, old)],
@@ -172,7 +173,7 @@ func (s standing) because(why string) string {
 // be asked for lack of its address alone: somebody has deleted that. Propolis
 // still listens there, so the address is all that must be made again.
 // Guess: that a listening socket outlives its address, as those of TCP do.
-func (s Observed) unreachable(run Run, p progress) bool {
+func (s Observed) unreachable(run record.Run, p progress) bool {
 	return run.Ensured && !run.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err) &&
 		p.installed && p.linksThere() && p.online && !p.address
 }
@@ -180,7 +181,7 @@ func (s Observed) unreachable(run Run, p progress) bool {
 // built reports whether a run already has what one of the changes would change:
 // VNICs and the zonepath are chosen with the run, disks and the address are in
 // the zone's configuration and profile, CPUs and memory go to Propolis.
-func (p progress) built(changes []Difference, run Run) bool {
+func (p progress) built(changes []Difference, run record.Run) bool {
 	return slices.ContainsFunc(changes, func(d Difference) bool {
 		switch d.Field {
 		case "cpus", "memory":
@@ -194,19 +195,19 @@ func (p progress) built(changes []Difference, run Run) bool {
 
 // alive reports whether the instance's machine is there and has not ended. It is
 // not powered off for a difference unless the operator says so.
-func (s Observed) alive(r Record) bool {
+func (s Observed) alive(r record.Record) bool {
 	ended := []string{"", "Stopping", "Stopped", "Failed", "Destroyed"}
 	return s.Inside.VM.ID == r.ID && !slices.Contains(ended, s.Inside.VM.State)
 }
 
 // driftDifferences lists what somebody else has changed of a run.
-func driftDifferences(b blueprint, r Record, seen Observed, p progress) []Difference {
+func driftDifferences(b blueprint, r record.Record, seen Observed, p progress) []Difference {
 	var all []Difference
 	config, _ := seen.Inv.Config(r.Run.Zone)
 	for _, d := range zone.Compare(zoneConfig(b, r), config) {
 		all = append(all, Difference{Field: "zone's " + d.Property, Is: cmp.Or(d.Found, "none"), Wanted: cmp.Or(d.Wanted, "none")})
 	}
-	for _, v := range r.Run.vnics() {
+	for _, v := range r.Run.Vnics() {
 		if !p.vnics[v.Name] {
 			all = append(all, Difference{Field: "VNIC " + v.Name, Is: "gone or another", Wanted: "over=" + v.Over + ",mac=" + v.MAC})
 		}
@@ -215,8 +216,8 @@ func driftDifferences(b blueprint, r Record, seen Observed, p progress) []Differ
 }
 
 // nameTaken reports whether another link has the name of one of the run's VNICs.
-func (s Observed) nameTaken(run Run, p progress) bool {
-	return slices.ContainsFunc(run.vnics(), func(v VNIC) bool {
+func (s Observed) nameTaken(run record.Run, p progress) bool {
+	return slices.ContainsFunc(run.Vnics(), func(v record.VNIC) bool {
 		_, there := s.Inv.Link(v.Name)
 		return there && !p.vnics[v.Name]
 	})

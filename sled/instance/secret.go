@@ -23,6 +23,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // The secrets of a machine that was written down whole lie in a file of their
@@ -61,7 +62,7 @@ func readVault(files host.Files, file string) vault {
 
 // lookAtSecrets reads what is kept of an instance's secrets. A key is drawn where
 // there is none and the machine that is asked for has secrets.
-func lookAtSecrets(fallback string, env operation.Env, files host.Files, id string, r Record, w Wanted, inv *inventory.Inventory) vault {
+func lookAtSecrets(fallback string, env operation.Env, files host.Files, id string, r record.Record, w Wanted, inv *inventory.Inventory) vault {
 	v := readVault(files, r.Secrets)
 	if v.Key == nil && w.Machine != nil && w.Machine.Spec.Open() {
 		v.Key = []byte(env.Draw() + env.Draw())
@@ -101,7 +102,7 @@ func keptSecrets(fallback string, files host.Files, id string, inv *inventory.In
 
 // leftBeside reports whether a run that was killed has left other secrets of an
 // instance next to those of its record.
-func leftBeside(files host.Files, r Record) bool {
+func leftBeside(files host.Files, r record.Record) bool {
 	if r.Secrets == "" {
 		return false
 	}
@@ -179,19 +180,11 @@ func (w Wanted) withSealed(key []byte) (Wanted, map[string]string) {
 	return w, secrets
 }
 
-// digests are those that a record's machine has.
-func (r Record) digests() []string {
-	if r.Spec.Machine == nil {
-		return nil
-	}
-	return r.Spec.Machine.Sealed()
-}
-
 // keepingSecrets says where the secrets of a record lie, and what puts them there.
 func keepingSecrets(
-	fallback string, next Record, seen Observed, fresh map[string]string, at operation.Moment,
-) (Record, []plan.Action, error) {
-	digests := next.digests()
+	fallback string, next record.Record, seen Observed, fresh map[string]string, at operation.Moment,
+) (record.Record, []plan.Action, error) {
+	digests := next.Digests()
 	if len(digests) == 0 {
 		next.Secrets = ""
 		return next, nil, nil
@@ -236,9 +229,9 @@ func dropping(name, stays string, files ...string) []plan.Action {
 
 // checkSecrets refuses a plan that would send a machine whose secrets are not all
 // known, and one that Propolis would refuse for them.
-func checkSecrets(underlay netip.Prefix, next Record, seen Observed, fresh map[string]string, actions []plan.Action) error {
-	digests := next.digests()
-	if len(digests) == 0 || !slices.ContainsFunc(actions, func(a plan.Action) bool { _, sent := sends(a.Step); return sent }) {
+func checkSecrets(underlay netip.Prefix, next record.Record, seen Observed, fresh map[string]string, actions []plan.Action) error {
+	digests := next.Digests()
+	if len(digests) == 0 || !slices.ContainsFunc(actions, func(a plan.Action) bool { _, sent := record.SentBy(a.Step); return sent }) {
 		return nil
 	}
 	all := map[string]string{}
@@ -260,8 +253,8 @@ func checkSecrets(underlay netip.Prefix, next Record, seen Observed, fresh map[s
 }
 
 // completeDocument is the document of a record with its secrets: for the sled that takes it.
-func completeDocument(s Settings, files host.Files, r Record) ([]byte, error) {
-	if digests := r.digests(); len(digests) > 0 {
+func completeDocument(s Settings, files host.Files, r record.Record) ([]byte, error) {
+	if digests := r.Digests(); len(digests) > 0 {
 		v := readVault(files, r.Secrets)
 		if err := v.has(r); err != nil {
 			return nil, err
@@ -273,8 +266,8 @@ func completeDocument(s Settings, files host.Files, r Record) ([]byte, error) {
 }
 
 // has reports whether it holds the secrets of a record, all of them.
-func (v vault) has(r Record) error {
-	for _, digest := range r.digests() {
+func (v vault) has(r record.Record) error {
+	for _, digest := range r.Digests() {
 		if _, ok := v.Held[digest]; !ok {
 			return &SecretsLostError{r.Name, r.Secrets, v.Err}
 		}
@@ -283,8 +276,8 @@ func (v vault) has(r Record) error {
 }
 
 // opener reads the secrets of a record's machine when it is sent.
-func opener(r Record) propolis.Secrets {
-	if len(r.digests()) == 0 {
+func opener(r record.Record) propolis.Secrets {
+	if len(r.Digests()) == 0 {
 		return nil
 	}
 	return func(files host.Files, request spec.EnsureRequest) (spec.EnsureRequest, error) {
@@ -296,18 +289,18 @@ func opener(r Record) propolis.Secrets {
 // dropUnrecorded takes away what secrets are left of an instance that is not recorded: of
 // a run that was killed when its record was gone.
 func dropUnrecorded(ctx context.Context, s Settings, env operation.Env, verb, ref string) {
-	id, err := resolveRef(s.Namespace, ledger.View{}, ref)
+	id, err := record.Resolve(s.Namespace, ledger.View{}, ref)
 	if err != nil {
 		return
 	}
 	_, err = operation.Run(ctx, env, operation.Request[[]string]{
-		Verb: verb, Subject: Subject(id),
+		Verb: verb, Subject: record.Subject(id),
 		Look: func(ctx context.Context, h host.Host) ([]string, error) {
 			inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools})
 			return keptSecrets(s.SecretDir, h.Files(), id, inv), inv.Know(inventory.Datasets)
 		},
 		Decide: func(view ledger.View, kept []string, _ operation.Moment) (d operation.Decision, err error) {
-			if _, known, err := Load(view, id); known || err != nil {
+			if _, known, err := record.Load(view, id); known || err != nil {
 				return d, err
 			}
 			d.Behind = dropping(ref, "", kept...)
@@ -324,7 +317,7 @@ type Hide func(spec.InstanceSpec) spec.InstanceSpec
 
 // Hiding hides secrets as the record of the instance has them. The error says why
 // the same secrets have other digests than there.
-func Hiding(files host.Files, r Record) (Hide, error) {
+func Hiding(files host.Files, r record.Record) (Hide, error) {
 	v, err := readVault(files, r.Secrets), error(nil)
 	if v.Key == nil {
 		v.Key = []byte(uuid.NewString() + uuid.NewString())

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -46,7 +47,7 @@ func TestKeeping(t *testing.T) {
 		"a U.2 that is not opened": {&sealed, u2, vault{Key: key}, held, false, "", false, true},
 	} {
 		inv := inventory.Of(inventory.Listings{Datasets: []zfs.Dataset{{Name: u2 + "/crypt", Mounted: c.mounted}}})
-		r := Record{ID: "id", Name: "web1", Secrets: c.vault.File, Spec: Spec{Pool: c.pool, Machine: c.machine}}
+		r := record.Record{ID: "id", Name: "web1", Secrets: c.vault.File, Spec: record.Spec{Pool: c.pool, Machine: c.machine}}
 		got, ahead, err := keepingSecrets(Settings{SecretDir: plain}.SecretDir, r, Observed{Inv: inv, Vault: c.vault}, c.fresh, operation.Moment{ID: "now"})
 		switch {
 		case (err != nil) != c.refused || c.refused && !errors.Is(err, host.ErrRefused):
@@ -56,7 +57,7 @@ func TestKeeping(t *testing.T) {
 		}
 	}
 	// Nothing is sent whose secrets are not known; what sends nothing does not need them.
-	r := Record{Name: "web1", Secrets: "/lost", Spec: Spec{Machine: &sealed}}
+	r := record.Record{Name: "web1", Secrets: "/lost", Spec: record.Spec{Machine: &sealed}}
 	sends := []plan.Action{{Step: propolis.Ensure{Request: spec.EnsureRequest{Init: spec.Init{Spec: &sealed}}}}}
 	for _, c := range []struct {
 		actions []plan.Action

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // send is the step that has the target take the machine. It is done when the
@@ -16,7 +17,7 @@ import (
 // floor, since no resource below knows of two sleds.
 type send struct {
 	name, id  string
-	migration Migration
+	migration record.Migration
 	target    propolis.Target // this sled's
 	document  []byte
 	whole     func(host.Files) ([]byte, error) // the document with its secrets

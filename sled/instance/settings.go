@@ -1,3 +1,11 @@
+// Package instance runs VMs, each in a zone of its own with its VNICs, its address
+// and a Propolis server.
+//
+// A record in the ledger (package record) says what is wanted; the host shows what
+// exists. An incarnation is one bring-up of an instance, from its VNICs to its
+// Propolis server: stop ends it, and start begins another with the same addresses.
+// There is one bring-up and one teardown; every operation chooses its actions from
+// these two.
 package instance
 
 import (
@@ -10,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Settings are what instances take from the sled's configuration and from the
@@ -100,4 +109,17 @@ type blueprint struct {
 
 func (s Settings) blueprint() blueprint {
 	return blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Spoken: s.Spoken}
+}
+
+// Find reads the record of the instance that ref, a name or an id, means.
+func (s Settings) Find(view ledger.View, ref string) (record.Record, error) {
+	id, err := record.Resolve(s.Namespace, view, ref)
+	if err != nil {
+		return record.Record{}, err
+	}
+	r, ok, err := record.Load(view, id)
+	if err == nil && !ok {
+		err = &record.NotFoundError{Name: ref}
+	}
+	return r, err
 }

@@ -15,32 +15,20 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
-)
-
-// State is Propolis' word for an instance in lower case, or absent or unknown.
-type State = string
-
-// The states that are not Propolis' own, and those that are decided on.
-const (
-	Absent   State = "absent"
-	Unknown  State = "unknown"
-	Creating State = "creating"
-	Running  State = "running"
-	Stopped  State = "stopped"
-	Failed   State = "failed"
 )
 
 // Status is what an instance is now: recorded is not observed, so it is made
 // from the host each time.
 type Status struct {
-	State  State
+	State  record.State
 	Reason string
 }
 
 // Instance is a record with its status.
 type Instance struct {
-	Record
+	record.Record
 	Status
 }
 
@@ -51,7 +39,7 @@ const asked = 64
 // of the pools, then a question to each running Propolis, 64 at a time, 1 s each.
 // What others have changed of an instance stands in its status's reason.
 func (s Settings) List(ctx context.Context, env operation.Env, view ledger.View) ([]Instance, error) {
-	records, err := All(view)
+	records, err := record.All(view)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +64,7 @@ func getStatus(
 	if err != nil {
 		return Instance{}, err
 	}
-	all, err := observeAll(ctx, s.blueprint(), env, view, []Record{r}, parts...)
+	all, err := observeAll(ctx, s.blueprint(), env, view, []record.Record{r}, parts...)
 	if err != nil {
 		return Instance{}, err
 	}
@@ -84,7 +72,7 @@ func getStatus(
 }
 
 func observeAll(
-	ctx context.Context, b blueprint, env operation.Env, view ledger.View, records []Record, parts ...inventory.Part,
+	ctx context.Context, b blueprint, env operation.Env, view ledger.View, records []record.Record, parts ...inventory.Part,
 ) ([]Instance, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
@@ -108,7 +96,7 @@ func observeAll(
 	var wg sync.WaitGroup
 	for i, r := range records {
 		all[i].Record = r
-		look := glance{boot: boot, open: busy[Subject(r.ID)]}
+		look := glance{boot: boot, open: busy[record.Subject(r.ID)]}
 		if r.Run != nil {
 			look.open = cmp.Or(look.open, going[r.Run.Zone])
 			look.zones = inv.Know(inventory.Zones)
@@ -134,7 +122,7 @@ func observeAll(
 	return all, nil
 }
 
-func hasRun(records []Record) bool {
+func hasRun(records []record.Record) bool {
 	for _, r := range records {
 		if r.Run != nil {
 			return true
@@ -144,7 +132,7 @@ func hasRun(records []Record) bool {
 }
 
 // quickLook asks only whether the recorded zone runs and what its Propolis says.
-func quickLook(ctx context.Context, b blueprint, h host.Host, r Record) (VM, error) {
+func quickLook(ctx context.Context, b blueprint, h host.Host, r record.Record) (VM, error) {
 	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones}})
 	if err := inv.Know(inventory.Zones); err != nil {
 		return VM{}, err
@@ -170,7 +158,7 @@ type glance struct {
 	drift   []string // what others have changed of the run
 }
 
-func statusIn(b blueprint, r Record, seen Observed) Status {
+func statusIn(b blueprint, r record.Record, seen Observed) Status {
 	g := glance{boot: seen.Boot, vm: seen.Inside.VM}
 	if g.vm == (VM{}) {
 		g.vm.Err = errNotServing
@@ -186,43 +174,43 @@ func statusIn(b blueprint, r Record, seen Observed) Status {
 var errNotServing = errors.New("its service is not online")
 
 // judgeStatus joins what is recorded with what is seen.
-func judgeStatus(r Record, g glance) Status {
+func judgeStatus(r record.Record, g glance) Status {
 	status := judgeRun(r, g)
 	if r.Migration != nil {
-		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.way(), status.Reason}, func(s string) bool { return s == "" }), "; ")
+		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.Direction(), status.Reason}, func(s string) bool { return s == "" }), "; ")
 	}
 	return status
 }
 
-func judgeRun(r Record, g glance) Status {
+func judgeRun(r record.Record, g glance) Status {
 	run := r.Run
 	switch {
-	case run == nil && r.Wanted == WantedStopped:
-		return Status{State: Stopped}
+	case run == nil && r.Wanted == record.WantedStopped:
+		return Status{State: record.Stopped}
 	case run == nil:
-		return Status{State: Absent, Reason: "nothing of it is on the host; it is wanted running"}
+		return Status{State: record.Absent, Reason: "nothing of it is on the host; it is wanted running"}
 	case g.zones != nil:
-		return Status{State: Unknown, Reason: g.zones.Error()}
+		return Status{State: record.Unknown, Reason: g.zones.Error()}
 	case g.there && g.zone.State == zone.Running:
 		return judgeVM(r, g)
 	case run.Boot != g.boot:
-		return Status{State: Absent, Reason: g.rebooted(run)}
+		return Status{State: record.Absent, Reason: g.rebooted(run)}
 	case !g.there && !run.Ensured:
-		return Status{State: Creating, Reason: g.begun("its zone is not created yet")}
+		return Status{State: record.Creating, Reason: g.begun("its zone is not created yet")}
 	case !g.there && g.open != "":
-		return Status{State: Absent, Reason: "its zone is missing: " + g.open + " started and did not finish"}
+		return Status{State: record.Absent, Reason: "its zone is missing: " + g.open + " started and did not finish"}
 	case !g.there && run.Reaped:
-		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by sledctl reap"}
+		return Status{State: record.Absent, Reason: "its zone " + run.Zone + " was removed by sledctl reap"}
 	case !g.there:
-		return Status{State: Absent, Reason: "its zone " + run.Zone + " was removed by another program"}
+		return Status{State: record.Absent, Reason: "its zone " + run.Zone + " was removed by another program"}
 	case !run.Ensured:
-		return Status{State: Creating, Reason: g.begun("its zone is " + string(g.zone.State))}
+		return Status{State: record.Creating, Reason: g.begun("its zone is " + string(g.zone.State))}
 	}
-	return Status{State: Failed, Reason: g.end("its zone is " + string(g.zone.State) + ", not running")}
+	return Status{State: record.Failed, Reason: g.end("its zone is " + string(g.zone.State) + ", not running")}
 }
 
 // rebooted says what the sled's reboot met.
-func (g glance) rebooted(run *Run) string {
+func (g glance) rebooted(run *record.Run) string {
 	did, what := "while it ran", "its zone is missing"
 	if !run.Ensured {
 		did = "while it was being created"
@@ -272,22 +260,22 @@ func said(err error) string {
 	return err.Error()
 }
 
-func judgeVM(r Record, g glance) Status {
+func judgeVM(r record.Record, g glance) Status {
 	switch {
 	case g.vm.Err == nil:
 		return Status{State: strings.ToLower(g.vm.State), Reason: g.with("")}
 	case !r.Run.Ensured:
-		return Status{State: Creating, Reason: g.begun("Propolis has no VM yet")}
+		return Status{State: record.Creating, Reason: g.begun("Propolis has no VM yet")}
 	case isNoInstance(g.vm.Err):
-		return Status{State: Failed, Reason: g.end("Propolis restarted and lost the VM")}
+		return Status{State: record.Failed, Reason: g.end("Propolis restarted and lost the VM")}
 	case g.service != "" && g.service != smf.Online:
-		return Status{State: Failed, Reason: g.end("its Propolis does not run: the service is " + g.service)}
+		return Status{State: record.Failed, Reason: g.end("its Propolis does not run: the service is " + g.service)}
 	case errors.Is(g.vm.Err, syscall.ECONNREFUSED):
-		return Status{State: Failed, Reason: g.end("its Propolis does not run: no process listens on its address")}
+		return Status{State: record.Failed, Reason: g.end("its Propolis does not run: no process listens on its address")}
 	case errors.Is(g.vm.Err, syscall.EHOSTUNREACH):
-		return Status{State: Unknown, Reason: g.end("Propolis cannot be reached: its address or the route to it is missing")}
+		return Status{State: record.Unknown, Reason: g.end("Propolis cannot be reached: its address or the route to it is missing")}
 	case errors.Is(g.vm.Err, context.DeadlineExceeded):
-		return Status{State: Unknown, Reason: g.end("Propolis did not answer within " + askTimeout.String())}
+		return Status{State: record.Unknown, Reason: g.end("Propolis did not answer within " + askTimeout.String())}
 	}
-	return Status{State: Unknown, Reason: g.end("Propolis cannot be asked: " + said(g.vm.Err))}
+	return Status{State: record.Unknown, Reason: g.end("Propolis cannot be asked: " + said(g.vm.Err))}
 }

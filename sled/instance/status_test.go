@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -18,7 +19,7 @@ func TestStatus(t *testing.T) {
 	running := made(t, c, web(1))
 	begun := half(running)
 	stopped, never := running, running
-	stopped.Run, stopped.Wanted = nil, WantedStopped
+	stopped.Run, stopped.Wanted = nil, record.WantedStopped
 	never.Run = nil
 	z := func(state zone.State) glance {
 		return glance{boot: thisBoot, there: true, zone: zone.Zone{Name: running.Run.Zone, State: state}}
@@ -30,38 +31,38 @@ func TestStatus(t *testing.T) {
 	drifted := func(g glance) glance { g.drift = []string{"its VNIC is gone"}; return g }
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	for name, s := range map[string]struct {
-		record Record
+		record record.Record
 		glance glance
-		state  State
+		state  record.State
 		reason string // part of it
 	}{
-		"stopped on purpose":                      {stopped, gone, Stopped, ""},
-		"wanted, and nothing of it made":          {never, gone, Absent, "nothing of it"},
-		"the zones cannot be listed":              {running, glance{zones: errors.New("no list"), boot: thisBoot}, Unknown, "no list"},
-		"its zone is gone, the sled rebooted":     {running, rebooted(gone), Absent, "rebooted while it ran; its zone is missing"},
-		"it was being made at the reboot":         {begun, rebooted(z(zone.Installed)), Absent, "rebooted while it was being created; its zone is from before the reboot"},
-		"a verb died over it":                     {running, open(gone), Absent, "missing: instance ensure started and did not finish"},
-		"a verb that died changed it":             {running, open(drifted(z(zone.Installed))), Failed, "not running; instance ensure started and did not finish"},
-		"it was halted and changed":               {running, drifted(z(zone.Installed)), Failed, "not running; its VNIC is gone"},
-		"its VM runs, and it was changed":         {running, drifted(vm(VM{State: "Running", ID: running.ID})), Running, "its VNIC is gone"},
-		"nobody listens":                          {running, vm(VM{Err: refused}), Failed, "does not run"},
-		"its zone is gone":                        {running, gone, Absent, "removed by another program"},
-		"its zone is not created yet":             {begun, gone, Creating, "not created yet"},
-		"its zone is being made":                  {begun, open(gone), Creating, "instance ensure started and did not finish"},
-		"its zone was left by an earlier boot":    {running, rebooted(z(zone.Installed)), Absent, "before the reboot"},
-		"its zone is installed, and to be booted": {begun, z(zone.Installed), Creating, "installed"},
-		"its zone was halted":                     {running, z(zone.Installed), Failed, "installed, not running"},
-		"its zone hangs":                          {running, z(zone.ShuttingDown), Failed, "shutting_down"},
-		"its VM runs":                             {running, vm(VM{State: "Running", ID: running.ID}), Running, ""},
+		"stopped on purpose":                      {stopped, gone, record.Stopped, ""},
+		"wanted, and nothing of it made":          {never, gone, record.Absent, "nothing of it"},
+		"the zones cannot be listed":              {running, glance{zones: errors.New("no list"), boot: thisBoot}, record.Unknown, "no list"},
+		"its zone is gone, the sled rebooted":     {running, rebooted(gone), record.Absent, "rebooted while it ran; its zone is missing"},
+		"it was being made at the reboot":         {begun, rebooted(z(zone.Installed)), record.Absent, "rebooted while it was being created; its zone is from before the reboot"},
+		"a verb died over it":                     {running, open(gone), record.Absent, "missing: instance ensure started and did not finish"},
+		"a verb that died changed it":             {running, open(drifted(z(zone.Installed))), record.Failed, "not running; instance ensure started and did not finish"},
+		"it was halted and changed":               {running, drifted(z(zone.Installed)), record.Failed, "not running; its VNIC is gone"},
+		"its VM runs, and it was changed":         {running, drifted(vm(VM{State: "Running", ID: running.ID})), record.Running, "its VNIC is gone"},
+		"nobody listens":                          {running, vm(VM{Err: refused}), record.Failed, "does not run"},
+		"its zone is gone":                        {running, gone, record.Absent, "removed by another program"},
+		"its zone is not created yet":             {begun, gone, record.Creating, "not created yet"},
+		"its zone is being made":                  {begun, open(gone), record.Creating, "instance ensure started and did not finish"},
+		"its zone was left by an earlier boot":    {running, rebooted(z(zone.Installed)), record.Absent, "before the reboot"},
+		"its zone is installed, and to be booted": {begun, z(zone.Installed), record.Creating, "installed"},
+		"its zone was halted":                     {running, z(zone.Installed), record.Failed, "installed, not running"},
+		"its zone hangs":                          {running, z(zone.ShuttingDown), record.Failed, "shutting_down"},
+		"its VM runs":                             {running, vm(VM{State: "Running", ID: running.ID}), record.Running, ""},
 		"its VM reboots":                          {running, vm(VM{State: "Rebooting", ID: running.ID}), "rebooting", ""},
-		"its VM has failed":                       {running, vm(VM{State: "Failed", ID: running.ID}), Failed, ""},
-		"its Propolis has another's VM":           {running, vm(VM{Err: &propolis.OtherError{ID: otherID}}), Unknown, otherID},
-		"its Propolis has no VM yet":              {begun, vm(VM{Err: propolis.ErrNoInstance}), Creating, "no VM yet"},
-		"its Propolis is not there yet":           {begun, vm(VM{Err: errors.New("refused")}), Creating, "no VM yet"},
-		"its Propolis has lost the VM":            {running, vm(VM{Err: fmt.Errorf("get: %w", propolis.ErrNoInstance)}), Failed, "lost the VM"},
-		"its Propolis hangs":                      {running, vm(VM{Err: context.DeadlineExceeded}), Unknown, "did not answer"},
-		"its Propolis cannot be reached":          {running, vm(VM{Err: errors.New("refused")}), Unknown, "refused"},
-		"its address is being taken away":         {running, open(vm(VM{Err: syscall.EHOSTUNREACH})), Unknown, "its address or the route to it is missing; instance ensure started and did not finish"},
+		"its VM has failed":                       {running, vm(VM{State: "Failed", ID: running.ID}), record.Failed, ""},
+		"its Propolis has another's VM":           {running, vm(VM{Err: &propolis.OtherError{ID: otherID}}), record.Unknown, otherID},
+		"its Propolis has no VM yet":              {begun, vm(VM{Err: propolis.ErrNoInstance}), record.Creating, "no VM yet"},
+		"its Propolis is not there yet":           {begun, vm(VM{Err: errors.New("refused")}), record.Creating, "no VM yet"},
+		"its Propolis has lost the VM":            {running, vm(VM{Err: fmt.Errorf("get: %w", propolis.ErrNoInstance)}), record.Failed, "lost the VM"},
+		"its Propolis hangs":                      {running, vm(VM{Err: context.DeadlineExceeded}), record.Unknown, "did not answer"},
+		"its Propolis cannot be reached":          {running, vm(VM{Err: errors.New("refused")}), record.Unknown, "refused"},
+		"its address is being taken away":         {running, open(vm(VM{Err: syscall.EHOSTUNREACH})), record.Unknown, "its address or the route to it is missing; instance ensure started and did not finish"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := judgeStatus(s.record, s.glance)
@@ -79,10 +80,10 @@ func TestStatus(t *testing.T) {
 func TestTheStatusOfAnInstanceWhosePropolisIsDownIsUnknown(t *testing.T) {
 	c := settings()
 	r := made(t, c, web(1))
-	if got := statusIn(c.blueprint(), r, prepared().bring(c, r, atAddress).look()); got.State != Unknown || !strings.Contains(got.Reason, "not online") {
+	if got := statusIn(c.blueprint(), r, prepared().bring(c, r, atAddress).look()); got.State != record.Unknown || !strings.Contains(got.Reason, "not online") {
 		t.Errorf("%+v", got)
 	}
-	if got := statusIn(c.blueprint(), half(r), prepared().bring(c, r, atAddress).look()); got.State != Creating {
+	if got := statusIn(c.blueprint(), half(r), prepared().bring(c, r, atAddress).look()); got.State != record.Creating {
 		t.Errorf("of one that is being made: %+v", got)
 	}
 }

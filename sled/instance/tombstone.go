@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // KeyEpoch counts the starts of agents on the sled. From the first on, each run
@@ -20,12 +21,12 @@ const KeyEpoch = naming.KeyEpoch
 
 // Tombstone is what is left of a run that ended.
 type Tombstone struct {
-	PropolisID string    `json:"-"`
-	Instance   string    `json:"instance"`
-	Name       string    `json:"name"`
-	State      State     `json:"state"` // destroyed, failed
-	Reason     string    `json:"reason,omitempty"`
-	Time       time.Time `json:"time"`
+	PropolisID string       `json:"-"`
+	Instance   string       `json:"instance"`
+	Name       string       `json:"name"`
+	State      record.State `json:"state"` // destroyed, failed
+	Reason     string       `json:"reason,omitempty"`
+	Time       time.Time    `json:"time"`
 	// Migrations are its last ones, as far as they were seen.
 	propolis.Migrations
 }
@@ -52,14 +53,14 @@ func ForgetTombstone(propolisID string) ledger.Fact {
 // finds its machine gone: what its tombstone says, or what was decided; or that
 // it was destroyed, if its zone is what somebody takes away, or has begun to.
 // False: it says nothing.
-func Ended(view ledger.View, id string, run Run) (Status, bool) {
+func Ended(view ledger.View, id string, run record.Run) (Status, bool) {
 	if value, ok := view.Get(naming.KeyTombstone + run.PropolisID); ok {
 		var t Tombstone
 		if json.Unmarshal(value, &t) == nil {
 			return Status{State: t.State, Reason: t.Reason}, true
 		}
 	}
-	if now, _, err := Load(view, id); err == nil && now.Ending != nil && now.Ending.PropolisID == run.PropolisID {
+	if now, _, err := record.Load(view, id); err == nil && now.Ending != nil && now.Ending.PropolisID == run.PropolisID {
 		return Status{State: now.Ending.State, Reason: now.Ending.Reason}, true
 	}
 	for _, in := range operation.Open(view) {
@@ -78,7 +79,7 @@ func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact
 	if _, watched := view.Get(KeyEpoch); !watched {
 		return nil, nil
 	}
-	old, known, err := Load(view, id)
+	old, known, err := record.Load(view, id)
 	if err != nil || !known {
 		return nil, err
 	}
@@ -86,9 +87,9 @@ func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact
 	if err != nil || !written {
 		return nil, err
 	}
-	left := next.vms(func(Run) bool { return true })
+	left := next.VMIDs(func(record.Run) bool { return true })
 	var graves []ledger.Fact
-	for _, vm := range old.vms(func(r Run) bool { return r.Ensured }) {
+	for _, vm := range old.VMIDs(func(r record.Run) bool { return r.Ensured }) {
 		if slices.Contains(left, vm) {
 			continue
 		}
@@ -101,22 +102,7 @@ func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact
 	return graves, nil
 }
 
-// vms are the Propolis ids of the runs that count, and those that the control
-// plane knows of besides.
-func (r Record) vms(counts func(Run) bool) []string {
-	var all []string
-	for _, run := range r.Runs() {
-		if counts(run) {
-			all = append(all, run.PropolisID)
-		}
-	}
-	if r.VMM != nil && !slices.Contains(all, r.VMM.PropolisID) {
-		all = append(all, r.VMM.PropolisID)
-	}
-	return all
-}
-
-func tombstoneFor(b blueprint, view ledger.View, old Record, vm string, seen Observed, now time.Time) Tombstone {
+func tombstoneFor(b blueprint, view ledger.View, old record.Record, vm string, seen Observed, now time.Time) Tombstone {
 	t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
 	if old.Run != nil && old.Run.PropolisID == vm && seen.Inside.VM.ID == old.ID {
 		t.Migrations = seen.Inside.VM.Migration
@@ -127,13 +113,13 @@ func tombstoneFor(b blueprint, view ledger.View, old Record, vm string, seen Obs
 	switch {
 	case old.Ending != nil && old.Ending.PropolisID == vm:
 		t.State, t.Reason = old.Ending.State, old.Ending.Reason
-	case old.VMM != nil && old.Migration.arrives() && whereArrived(old, seen) != atTarget:
-		t.State, t.Reason = Failed, "it has not arrived"
+	case old.VMM != nil && old.Migration.Arrives() && whereArrived(old, seen) != atTarget:
+		t.State, t.Reason = record.Failed, "it has not arrived"
 	case old.Run != nil && old.Run.PropolisID == vm:
 		_, taken := Ended(view, old.ID, *old.Run) // by one that was killed, and before whom it ran
 		status := statusIn(b, old, seen)
-		if status.State == Failed && (seen.Inside.VM.State != "" || !taken) || status.State == Absent && !taken {
-			t.State, t.Reason = Failed, status.Reason
+		if status.State == record.Failed && (seen.Inside.VM.State != "" || !taken) || status.State == record.Absent && !taken {
+			t.State, t.Reason = record.Failed, status.Reason
 		}
 	}
 	return t

@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // A run that ends leaves a tombstone where an agent watches, and says how it
@@ -15,21 +16,25 @@ import (
 func TestARunThatEndsLeavesATombstone(t *testing.T) {
 	epoch := ledger.Fact{Key: KeyEpoch, Value: json.RawMessage("1")}
 	for name, c := range map[string]struct {
-		change func(*Observed, *Record)
-		facts  func(t *testing.T, r Record) []ledger.Fact
+		change func(*Observed, *record.Record)
+		facts  func(t *testing.T, r record.Record) []ledger.Fact
 		agent  bool
-		want   State // empty: no tombstone
+		want   record.State // empty: no tombstone
 	}{
-		"one that is stopped":                            {func(*Observed, *Record) {}, stopped, true, "destroyed"},
-		"one that is deleted":                            {func(*Observed, *Record) {}, gone, true, "destroyed"},
-		"one that had failed":                            {func(s *Observed, _ *Record) { s.Inside.VM.State = "Failed" }, gone, true, Failed},
-		"one that a reboot of the sled met":              {func(s *Observed, r *Record) { r.Run.Boot = "earlier"; s.Boot = "now"; s.Inv = prepared().look().Inv }, gone, true, Failed},
-		"one whose stop was killed":                      {func(s *Observed, _ *Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopping, true, "destroyed"},
-		"one whose zone is gone":                         {func(s *Observed, _ *Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopped, true, Failed},
-		"one that had failed, and whose stop was killed": {func(s *Observed, _ *Record) { s.Inside.VM.State = "Failed" }, stopping, true, Failed},
-		"one that never had its machine":                 {func(_ *Observed, r *Record) { r.Run.Ensured = false }, gone, true, ""},
-		"one that goes on":                               {func(*Observed, *Record) {}, unchanged, true, ""},
-		"one of which nobody wants to know":              {func(*Observed, *Record) {}, gone, false, ""},
+		"one that is stopped": {func(*Observed, *record.Record) {}, stopped, true, "destroyed"},
+		"one that is deleted": {func(*Observed, *record.Record) {}, gone, true, "destroyed"},
+		"one that had failed": {func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, gone, true, record.Failed},
+		"one that a reboot of the sled met": {func(s *Observed, r *record.Record) {
+			r.Run.Boot = "earlier"
+			s.Boot = "now"
+			s.Inv = prepared().look().Inv
+		}, gone, true, record.Failed},
+		"one whose stop was killed":                      {func(s *Observed, _ *record.Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopping, true, "destroyed"},
+		"one whose zone is gone":                         {func(s *Observed, _ *record.Record) { s.Inv = prepared().look().Inv; s.Inside = Inside{} }, stopped, true, record.Failed},
+		"one that had failed, and whose stop was killed": {func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, stopping, true, record.Failed},
+		"one that never had its machine":                 {func(_ *Observed, r *record.Record) { r.Run.Ensured = false }, gone, true, ""},
+		"one that goes on":                               {func(*Observed, *record.Record) {}, unchanged, true, ""},
+		"one of which nobody wants to know":              {func(*Observed, *record.Record) {}, gone, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()
@@ -70,23 +75,23 @@ func TestARunThatEndsLeavesATombstone(t *testing.T) {
 	}
 }
 
-func stopped(t *testing.T, r Record) []ledger.Fact {
+func stopped(t *testing.T, r record.Record) []ledger.Fact {
 	next := r
 	next.Run = nil
 	return change(t, next, r)
 }
 
 // stopping are the facts of a stop behind another, which was killed.
-func stopping(t *testing.T, r Record) []ledger.Fact {
-	removes := operation.Intent{Verb: "instance stop", Subject: Subject(r.ID), Removes: []operation.Object{{Kind: "zone", Name: r.Run.Zone}}}
+func stopping(t *testing.T, r record.Record) []ledger.Fact {
+	removes := operation.Intent{Verb: "instance stop", Subject: record.Subject(r.ID), Removes: []operation.Object{{Kind: "zone", Name: r.Run.Zone}}}
 	return append(stopped(t, r), intent(t, "dead", removes))
 }
 
-func gone(t *testing.T, r Record) []ledger.Fact { return change(t, Record{}, r) }
+func gone(t *testing.T, r record.Record) []ledger.Fact { return change(t, record.Record{}, r) }
 
-func unchanged(t *testing.T, r Record) []ledger.Fact { return change(t, r, r) }
+func unchanged(t *testing.T, r record.Record) []ledger.Fact { return change(t, r, r) }
 
-func change(t *testing.T, next, old Record) []ledger.Fact {
+func change(t *testing.T, next, old record.Record) []ledger.Fact {
 	facts, err := next.Replaces(old)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // A migration that has ended leaves a trail on both sleds, for who keeps what
@@ -57,7 +58,7 @@ func trails(view ledger.View, prefix string) ([]Trail, error) {
 // that has departed, and in the one that makes an arrival an instance like any
 // other. One that did not succeed in coming back is still away.
 func remember(view ledger.View, id string, d *operation.Decision, seen Observed, now time.Time) error {
-	old, _, err := Load(view, id)
+	old, _, err := record.Load(view, id)
 	if err != nil {
 		return err
 	}
@@ -73,12 +74,12 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Observed,
 		var more []ledger.Fact
 		switch {
 		case next.ID == "":
-			more, err = old.leaves(view, seen, now)
+			more, err = leaves(old, view, seen, now)
 		case next.Migration != nil:
 			from = next.Migration
-		case next.comes(old, from):
+		case next.CameBy(old, from):
 			t := Trail{Name: next.Name, Migration: next.Run.Migration, Time: now}
-			if from.arrives() {
+			if from.Arrives() {
 				t.Migration, t.Peer = from.ID, from.Source
 			}
 			more, err = t.facts(naming.KeyArrived+id, forgotten(view, naming.KeyDeparted+id))
@@ -94,40 +95,30 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Observed,
 }
 
 // recordIn is the record that facts write; a zero one if they forget it.
-func recordIn(facts []ledger.Fact, id string) (r Record, written bool, err error) {
+func recordIn(facts []ledger.Fact, id string) (r record.Record, written bool, err error) {
 	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == naming.KeyInstance+id })
 	if i < 0 || facts[i].Value == nil {
-		return Record{}, i >= 0, nil
+		return record.Record{}, i >= 0, nil
 	}
-	r, err = Decode(facts[i].Value)
+	r, err = record.Decode(facts[i].Value)
 	return r, true, err
-}
-
-// comes reports whether r is that of an instance that a migration has brought, which
-// it was not before: also of one that was lost here before that was recorded, and
-// was rebuilt.
-func (r Record) comes(old Record, from *Migration) bool {
-	if r.Run == nil {
-		return false
-	}
-	return from.arrives() || r.Run.Migration != "" && (old.Run == nil || old.Run.Migration != r.Run.Migration)
 }
 
 // leaves is what remains when a record is forgotten: if its machine has gone to
 // another sled, where to.
-func (r Record) leaves(view ledger.View, seen Observed, now time.Time) ([]ledger.Fact, error) {
+func leaves(r record.Record, view ledger.View, seen Observed, now time.Time) ([]ledger.Fact, error) {
 	came := forgotten(view, naming.KeyArrived+r.ID)
 	t := Trail{Name: r.Name, Time: now}
 	id, left := seen.left(r)
 	switch m := r.Migration; {
-	case m.departs() && m.Departed:
+	case m.Departs() && m.Departed:
 		t.Migration, t.Peer = m.ID, m.Peer()
 	case left:
 		t.Migration = id
 	default:
 		return came, nil
 	}
-	t.VMs = r.vms(func(Run) bool { return true })
+	t.VMs = r.VMIDs(func(record.Run) bool { return true })
 	for _, n := range r.Spec.NICs {
 		t.MACs = append(t.MACs, n.MAC)
 	}

@@ -9,35 +9,38 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // What is remembered of a migration is written with the record that it explains,
 // and forgotten when the instance has gone the other way.
 func TestTrails(t *testing.T) {
 	const migration = "5e2b5a63-5ab6-4c4e-9e9e-8f3c1c3a7a01"
-	stay := func(*Observed, *Record) {}
-	departs := func(done bool) func(*Observed, *Record) {
-		return func(_ *Observed, r *Record) {
-			r.Migration = &Migration{ID: migration, Target: []string{"ssh", "b"}, Departed: done}
+	stay := func(*Observed, *record.Record) {}
+	departs := func(done bool) func(*Observed, *record.Record) {
+		return func(_ *Observed, r *record.Record) {
+			r.Migration = &record.Migration{ID: migration, Target: []string{"ssh", "b"}, Departed: done}
 		}
 	}
-	left := func(s *Observed, r *Record) {
+	left := func(s *Observed, r *record.Record) {
 		s.Inside.VM.ID, s.Inside.VM.State = r.ID, propolis.StateDestroyed
 		s.Inside.VM.Migration.Out = &propolis.Migration{ID: migration, State: phaseFinish}
 	}
-	arrives := func(_ *Observed, r *Record) { r.Migration = &Migration{ID: migration, Source: "10.77.0.2:12400"} }
-	here := func(r Record) Record {
+	arrives := func(_ *Observed, r *record.Record) {
+		r.Migration = &record.Migration{ID: migration, Source: "10.77.0.2:12400"}
+	}
+	here := func(r record.Record) record.Record {
 		run := *r.Run
 		run.Migration, r.Migration, r.Run = migration, nil, &run
 		return r
 	}
-	none := func(Record) Record { return Record{} }
-	same := func(r Record) Record { return r }
-	again := func(r Record) Record { r.Generation++; return r }
+	none := func(record.Record) record.Record { return record.Record{} }
+	same := func(r record.Record) record.Record { return r }
+	again := func(r record.Record) record.Record { r.Generation++; return r }
 	for name, c := range map[string]struct {
-		change       func(*Observed, *Record)
-		before       func(Record) Record // nil: nothing
-		after        func(Record) Record
+		change       func(*Observed, *record.Record)
+		before       func(record.Record) record.Record // nil: nothing
+		after        func(record.Record) record.Record
 		has          string // the trail that there is already
 		departed     string // the peer of the trail that there is then
 		arrived      string
@@ -55,8 +58,8 @@ func TestTrails(t *testing.T) {
 		"one that comes back, and does not arrive":    {change: arrives, after: none, has: naming.KeyDeparted, gone: true},
 		"one that is made again where it had left":    {change: stay, before: same, after: again, has: naming.KeyDeparted},
 		"one that begins to be made again":            {change: stay, before: same, has: naming.KeyDeparted, gone: true},
-		"one that had arrived, and is started anew":   {change: func(_ *Observed, r *Record) { *r = here(*r) }, before: same, after: again, has: naming.KeyArrived, arrive: true},
-		"one that had arrived, and has been followed": {change: func(_ *Observed, r *Record) { *r = here(*r) }, before: same, after: again},
+		"one that had arrived, and is started anew":   {change: func(_ *Observed, r *record.Record) { *r = here(*r) }, before: same, after: again, has: naming.KeyArrived, arrive: true},
+		"one that had arrived, and has been followed": {change: func(_ *Observed, r *record.Record) { *r = here(*r) }, before: same, after: again},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()

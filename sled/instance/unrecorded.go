@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -29,8 +30,8 @@ type Unrecorded struct {
 	ID     string // of the instance, from the zone's mark; empty: it has none
 	Name   string // of the instance, as the zone says; may be empty
 
-	memo  memo // of one that does not run
-	noted bool // there is one
+	memo  record.Memo // of one that does not run
+	noted bool        // there is one
 }
 
 // rests says that it does not run: its machine has ended, and is made again by
@@ -72,11 +73,11 @@ func unrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 		one := Unrecorded{Zone: z, Config: config, Name: attrs[nameAttr]}
 		if id, err := uuid.Parse(attrs[naming.AttrInstance]); err == nil {
 			one.ID = id.String()
-			r, known, err := Load(view, one.ID)
+			r, known, err := record.Load(view, one.ID)
 			if err != nil {
 				return nil, err
 			}
-			if known && r.has(z.Name) {
+			if known && r.HasZone(z.Name) {
 				continue
 			}
 		}
@@ -93,12 +94,8 @@ func unrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 	return found, nil
 }
 
-func (r Record) has(zoneName string) bool {
-	return slices.ContainsFunc(r.Runs(), func(run Run) bool { return run.Zone == zoneName })
-}
-
 func zonesOf(view ledger.View) (map[string]bool, error) {
-	records, err := All(view)
+	records, err := record.All(view)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +112,11 @@ func zonesOf(view ledger.View) (map[string]bool, error) {
 func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
 	var found []Unrecorded
 	add := func(one Unrecorded, home zfs.Dataset) error {
-		_, known, err := Load(view, one.ID)
+		_, known, err := record.Load(view, one.ID)
 		if err != nil || known {
 			return err
 		}
-		one.memo, one.noted = readMemo(home)
+		one.memo, one.noted = record.ReadMemo(home)
 		one.Name = cmp.Or(one.Name, one.memo.Name)
 		found = append(found, one)
 		return nil
@@ -130,22 +127,22 @@ func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Invent
 	}
 	for _, z := range zones {
 		claim := inv.Whose(names, z)
-		if !Resting(claim, z) {
+		if !record.Resting(claim, z) {
 			continue
 		}
 		config, _ := inv.Config(z.Name)
-		home, _ := homeOf(inv, z.Path)
+		home, _ := record.HomeDataset(inv, z.Path)
 		if err := add(Unrecorded{Zone: z, Config: config, ID: claim.Instance.String(), Name: attrsOf(config)[nameAttr]}, home); err != nil {
 			return nil, err
 		}
 	}
 	datasets, _ := inv.Datasets() // not asked for: what zones say is all there is
 	for _, d := range datasets {
-		id, ours := HomeOf(names, d)
-		if _, zoned := inv.Zone(nameOfHome(d)); !ours || zoned {
+		id, ours := record.HomeOf(names, d)
+		if _, zoned := inv.Zone(record.NameOfHome(d)); !ours || zoned {
 			continue
 		}
-		if err := add(Unrecorded{Zone: zone.Zone{Name: nameOfHome(d), Path: d.Mountpoint}, ID: id.String()}, d); err != nil {
+		if err := add(Unrecorded{Zone: zone.Zone{Name: record.NameOfHome(d), Path: d.Mountpoint}, ID: id.String()}, d); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +152,7 @@ func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Invent
 // has reports whether one of its VNICs has that name, or has, or had, this MAC.
 func (s Unrecorded) has(link, mac string) bool {
 	return slices.ContainsFunc(s.Config.Nets, func(n zone.Net) bool { return n.Physical == link }) && link != "" ||
-		mac != "" && s.noted && (s.memo.Control == mac || slices.ContainsFunc(s.memo.NICs, func(n NIC) bool { return n.MAC == mac }))
+		mac != "" && s.noted && (s.memo.Control == mac || slices.ContainsFunc(s.memo.NICs, func(n record.NIC) bool { return n.MAC == mac }))
 }
 
 // address is the one that its zone says that it has.
@@ -163,7 +160,7 @@ func (s Unrecorded) address() netip.Addr {
 	if s.noted {
 		return s.memo.Address.Prefix.Addr()
 	}
-	a, err := ParseAddress(attrsOf(s.Config)[addressAttr])
+	a, err := record.ParseAddress(attrsOf(s.Config)[addressAttr])
 	if err != nil {
 		return netip.Addr{}
 	}
@@ -171,9 +168,9 @@ func (s Unrecorded) address() netip.Addr {
 }
 
 // writes reports whether it may write to a disk.
-func (s Unrecorded) writes(d Disk) bool {
+func (s Unrecorded) writes(d record.Disk) bool {
 	if s.noted {
-		return slices.Contains(s.memo.Disks, Disk{Path: d.Path})
+		return slices.Contains(s.memo.Disks, record.Disk{Path: d.Path})
 	}
 	if slices.Contains(s.Config.Devices, d.Path) {
 		return true

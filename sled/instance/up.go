@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -93,7 +94,7 @@ func after(ids ...string) []string {
 // bringUpActions lists what is still to do from here to a running VM, by stage. It fails
 // if Propolis would refuse the machine. With arrive, that is how the machine
 // comes.
-func bringUpActions(b blueprint, r Record, p progress, arrive *propolis.Arrive) (map[Stage][]plan.Action, error) {
+func bringUpActions(b blueprint, r record.Record, p progress, arrive *propolis.Arrive) (map[Stage][]plan.Action, error) {
 	request, err := ensureRequest(b.Underlay, r)
 	if err != nil {
 		return nil, err
@@ -108,10 +109,10 @@ func bringUpActions(b blueprint, r Record, p progress, arrive *propolis.Arrive) 
 	return w.actions, nil
 }
 
-func upVNICs(b blueprint, w *way, r Record, p progress) []string {
+func upVNICs(b blueprint, w *way, r record.Record, p progress) []string {
 	var ids []string
 	k := packagingOf(b, *r.Run)
-	for _, v := range r.Run.vnics() {
+	for _, v := range r.Run.Vnics() {
 		mtu, why := 0, "guest NIC"
 		if v == r.Run.Control {
 			mtu, why = k.mtu, "control VNIC"
@@ -135,14 +136,14 @@ func upVNICs(b blueprint, w *way, r Record, p progress) []string {
 // zonepathMode is what zoneadm(8) demands of a zonepath.
 const zonepathMode = 0o700
 
-func upZone(b blueprint, w *way, r Record, p progress) string {
+func upZone(b blueprint, w *way, r record.Record, p progress) string {
 	run := *r.Run
 	object := "zone " + run.Zone
 	dataset := w.add(StageZone, p.dataset, plan.Action{
 		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as sledctl's", Change: plan.Create,
 		Step: zfs.Create{
 			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode,
-			Properties: marks(r),
+			Properties: record.Marks(r),
 		},
 	})
 	dataset = lastOf(w.add(StageZone, p.mounted || !p.dataset, plan.Action{
@@ -168,7 +169,7 @@ func upZone(b blueprint, w *way, r Record, p progress) string {
 
 // installZone gives a configured zone its root: a clone of the base, or the
 // contents of images.
-func installZone(b blueprint, run Run, before []string) plan.Action {
+func installZone(b blueprint, run record.Run, before []string) plan.Action {
 	object := "zone " + run.Zone
 	if images := packagingOf(b, run).images; len(images) > 0 {
 		return plan.Action{
@@ -192,7 +193,7 @@ func lastOf(ids ...string) string {
 	return ""
 }
 
-func upBoot(w *way, r Record, p progress, before []string) string {
+func upBoot(w *way, r record.Record, p progress, before []string) string {
 	run := *r.Run
 	booted := w.add(StageBoot, p.booted, plan.Action{
 		ID: "zone.boot " + run.Zone, Object: "zone " + run.Zone, Change: plan.Modify, After: after(before...),
@@ -207,7 +208,7 @@ func upBoot(w *way, r Record, p progress, before []string) string {
 
 // upAddress makes the control address. Where Propolis' own service does that,
 // only what somebody has taken away since is made here.
-func upAddress(b blueprint, w *way, r Record, p progress, before string) string {
+func upAddress(b blueprint, w *way, r record.Record, p progress, before string) string {
 	run, a, object := *r.Run, r.Spec.Address, addressObject(b, r)
 	if packagingOf(b, run).byItself && !p.online {
 		return before
@@ -219,17 +220,17 @@ func upAddress(b blueprint, w *way, r Record, p progress, before string) string 
 			Step: ipadm.CreateAddress{Zone: run.Zone, Object: object, Type: kind, Address: address},
 		})
 	}
-	if a.Mode == Static && a.Prefix.Addr().Is6() {
-		before = lastOf(create(run.Control.Name+"/ll", Addrconf, "", "a static IPv6 address needs a link-local one", p.linkLocal, before), before)
+	if a.Mode == record.Static && a.Prefix.Addr().Is6() {
+		before = lastOf(create(run.Control.Name+"/ll", record.Addrconf, "", "a static IPv6 address needs a link-local one", p.linkLocal, before), before)
 	}
 	address := ""
-	if a.Mode == Static {
+	if a.Mode == record.Static {
 		address = a.Prefix.String()
 	}
 	created := create(object, a.Mode, address, "Propolis listens there", p.address, before)
 	usable := w.add(StageAddress, p.usable, plan.Action{
 		ID: "ipadm.await-address " + object, Object: thing, Change: plan.Wait, After: after(lastOf(created, before)),
-		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: object, Routed: a.Mode == Addrconf},
+		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: object, Routed: a.Mode == record.Addrconf},
 	})
 	gateway := gatewayOf(b, a)
 	routed := w.add(StageAddress, p.routed || !gateway.IsValid(), plan.Action{
@@ -242,8 +243,8 @@ func upAddress(b blueprint, w *way, r Record, p progress, before string) string 
 
 // gatewayOf is the default route of a control address: the address' own, else
 // the underlay's if it lies within.
-func gatewayOf(b blueprint, a Address) netip.Addr {
-	if a.Gateway.IsValid() || a.Mode != Static {
+func gatewayOf(b blueprint, a record.Address) netip.Addr {
+	if a.Gateway.IsValid() || a.Mode != record.Static {
 		return a.Gateway
 	}
 	if b.Gateway.IsValid() && a.Prefix.Contains(b.Gateway) {
@@ -253,7 +254,7 @@ func gatewayOf(b blueprint, a Address) netip.Addr {
 }
 
 // upPropolis starts the server.
-func upPropolis(b blueprint, w *way, r Record, p progress, before string) string {
+func upPropolis(b blueprint, w *way, r record.Record, p progress, before string) string {
 	run := *r.Run
 	target := targetOf(b, r)
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
@@ -279,11 +280,11 @@ func upPropolis(b blueprint, w *way, r Record, p progress, before string) string
 }
 
 // upMachine gives the server its machine, and runs it.
-func upMachine(b blueprint, w *way, r Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
+func upMachine(b blueprint, w *way, r record.Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
 	target, dataset := targetOf(b, r), r.Run.Dataset
 	w.add(StageEnsure, p.noted || !p.dataset, plan.Action{
 		ID: "zfs.set " + dataset, Object: "dataset " + dataset, Why: "says what the instance is", Change: plan.Modify,
-		Step: zfs.Set{Dataset: dataset, Name: naming.PropertySpec, Value: memoOf(r), Old: p.memo.Value, OldSource: p.memo.Source},
+		Step: zfs.Set{Dataset: dataset, Name: naming.PropertySpec, Value: record.MemoOf(r), Old: p.memo.Value, OldSource: p.memo.Source},
 	})
 	// What a server was told goes with its zone, if this run takes that back; in
 	// one that was there before it lasts.
@@ -319,10 +320,10 @@ func upMachine(b blueprint, w *way, r Record, p progress, request spec.EnsureReq
 }
 
 // Target is where the Propolis of a record with a run answers.
-func (s Settings) Target(r Record) propolis.Target { return targetOf(s.blueprint(), r) }
+func (s Settings) Target(r record.Record) propolis.Target { return targetOf(s.blueprint(), r) }
 
 // ownTarget is the target that has to have the instance's machine, and no other.
-func ownTarget(b blueprint, r Record) propolis.Target {
+func ownTarget(b blueprint, r record.Record) propolis.Target {
 	t := targetOf(b, r)
 	t.ID = r.ID
 	return t
@@ -330,12 +331,12 @@ func ownTarget(b blueprint, r Record) propolis.Target {
 
 // targetOf is Target. An address that others give is read from the zone when it is
 // needed.
-func targetOf(b blueprint, r Record) propolis.Target {
+func targetOf(b blueprint, r record.Record) propolis.Target {
 	t := propolis.Target{Name: r.Name, Port: b.Propolis.Port, Spoken: b.Spoken}
 	if r.Run != nil {
 		t.Log = propolis.Log{Root: path.Join(r.Run.Zonepath, "root"), File: smf.LogFile(serviceFMRI(b, r))}
 	}
-	if r.Spec.Address.Mode == Static {
+	if r.Spec.Address.Mode == record.Static {
 		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), b.Propolis.Port)
 		return t
 	}
@@ -367,7 +368,7 @@ const (
 
 // zoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
 // bhyve's devices, where Propolis' files are, and each disk as it is.
-func zoneConfig(b blueprint, r Record) zone.Config {
+func zoneConfig(b blueprint, r record.Record) zone.Config {
 	run := *r.Run
 	c := zone.Config{
 		Brand: run.Brand, Zonepath: run.Zonepath, IPType: "exclusive",
@@ -379,7 +380,7 @@ func zoneConfig(b blueprint, r Record) zone.Config {
 		FS:      slices.Clone(packagingOf(b, run).mounts),
 		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
 	}
-	for _, v := range run.vnics() {
+	for _, v := range run.Vnics() {
 		c.Nets = append(c.Nets, zone.Net{Physical: v.Name})
 	}
 	for _, d := range r.Spec.Disks {
@@ -397,7 +398,7 @@ func zoneConfig(b blueprint, r Record) zone.Config {
 }
 
 // ensureRequest is the VM as Propolis is asked for it.
-func ensureRequest(underlay netip.Prefix, r Record) (spec.EnsureRequest, error) {
+func ensureRequest(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, error) {
 	request, err := machineRequest(underlay, r)
 	if r.VMM != nil {
 		request.Properties.Metadata.SiloID, request.Properties.Metadata.ProjectID = r.VMM.SiloID, r.VMM.ProjectID
@@ -405,9 +406,9 @@ func ensureRequest(underlay netip.Prefix, r Record) (spec.EnsureRequest, error) 
 	return request, err
 }
 
-func machineRequest(underlay netip.Prefix, r Record) (spec.EnsureRequest, error) {
+func machineRequest(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, error) {
 	if r.Spec.Machine != nil {
-		return spec.Request(r.ID, r.Name, r.Spec.machine(r.Run.Guests), serverOf(underlay, r.Spec.Address))
+		return spec.Request(r.ID, r.Name, r.Spec.Assembled(r.Run.Guests), serverOf(underlay, r.Spec.Address))
 	}
 	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20}
 	for _, disk := range r.Spec.Disks {

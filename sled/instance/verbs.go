@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // StopRequest asks for an instance's run to be removed, and its record kept.
@@ -53,8 +54,8 @@ func (s Settings) Stop(ctx context.Context, env operation.Env, c StopRequest) (R
 	if c.Grace != nil {
 		how.grace = *c.Grace
 	}
-	return takeDown(ctx, s, env, how, func(old Record, at operation.Moment) (Record, error) {
-		stopped := old.stopped(at)
+	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Moment) (record.Record, error) {
+		stopped := old.Stopped(at)
 		if c.Evacuate && old.VMM == nil && old.Ending == nil {
 			stopped.Wanted = old.Wanted
 		}
@@ -66,21 +67,21 @@ func (s Settings) Stop(ctx context.Context, env operation.Env, c StopRequest) (R
 // reserves. One that is protected is a *ProtectedError, unless c.Yes.
 func (s Settings) Delete(ctx context.Context, env operation.Env, c DeleteRequest) (Result, error) {
 	how := removal{verb: c.Verb, ref: c.Ref, grace: StopTime, arrival: c.Arrival, dryRun: c.DryRun}
-	return takeDown(ctx, s, env, how, func(old Record, _ operation.Moment) (Record, error) {
+	return takeDown(ctx, s, env, how, func(old record.Record, _ operation.Moment) (record.Record, error) {
 		if old.Protected && !c.Yes {
 			return old, &ProtectedError{Name: old.Name}
 		}
-		return Record{}, nil
+		return record.Record{}, nil
 	})
 }
 
 // takeDown is the operation behind stop and delete. The run's names stay
 // recorded until all of it is removed, so that a later try knows them.
 func takeDown(
-	ctx context.Context, s Settings, env operation.Env, how removal, becomes func(Record, operation.Moment) (Record, error),
+	ctx context.Context, s Settings, env operation.Env, how removal, becomes func(record.Record, operation.Moment) (record.Record, error),
 ) (Result, error) {
 	r, err := findRecorded(ctx, s, env, how.ref, how.dryRun)
-	if none, ok := errors.AsType[*NotFoundError](err); ok && !how.dryRun {
+	if none, ok := errors.AsType[*record.NotFoundError](err); ok && !how.dryRun {
 		dropUnrecorded(ctx, s, env, how.verb, none.Name)
 	}
 	if err != nil {
@@ -89,13 +90,13 @@ func takeDown(
 	result := r
 	purgeSecrets(ctx, s.SecretDir, env, how.dryRun)
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
-		Verb: how.verb, Subject: Subject(r.ID), DryRun: how.dryRun, Keep: how.keep,
+		Verb: how.verb, Subject: record.Subject(r.ID), DryRun: how.dryRun, Keep: how.keep,
 		Look: lookAt(s, env, r.ID),
 		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, r.ID); err != nil {
 				return operation.Decision{}, err
 			}
-			old, err := recordOf(view, r.ID, how.ref)
+			old, err := record.Existing(view, r.ID, how.ref)
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -131,26 +132,26 @@ func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance
 
 // findRecorded returns the record that ref names. Errors: *NotFoundError;
 // *UnadoptedError if it is not recorded and a zone of it is on the sled.
-func findRecorded(ctx context.Context, s Settings, env operation.Env, ref string, dryRun bool) (Record, error) {
+func findRecorded(ctx context.Context, s Settings, env operation.Env, ref string, dryRun bool) (record.Record, error) {
 	zone := ""
 	for {
 		view, err := operation.Decided(ctx, env, dryRun)
 		if err != nil {
-			return Record{}, err
+			return record.Record{}, err
 		}
 		r, err := s.Find(view, ref)
-		none, ok := errors.AsType[*NotFoundError](err)
+		none, ok := errors.AsType[*record.NotFoundError](err)
 		if !ok {
 			return r, err
 		}
 		one, found, err := unrecordedOf(ctx, s, env, view, ref)
 		switch {
 		case err != nil:
-			return Record{}, err
+			return record.Record{}, err
 		case !found || zone != "" && one.Zone.Name != zone:
-			return Record{}, none
+			return record.Record{}, none
 		case zone != "":
-			return Record{}, &UnadoptedError{Name: ref, Zone: zone, Rests: one.rests()}
+			return record.Record{}, &UnadoptedError{Name: ref, Zone: zone, Rests: one.rests()}
 		}
 		// Another process may make or remove the instance between the ledger's
 		// reading and the zones' listing. A zone outlives its record only if it is
@@ -161,7 +162,7 @@ func findRecorded(ctx context.Context, s Settings, env operation.Env, ref string
 
 // unrecordedOf returns the unrecorded zone that an instance has, if it has one.
 func unrecordedOf(ctx context.Context, s Settings, env operation.Env, view ledger.View, ref string) (Unrecorded, bool, error) {
-	id, err := resolveRef(s.Namespace, view, ref)
+	id, err := record.Resolve(s.Namespace, view, ref)
 	if err != nil {
 		return Unrecorded{}, false, err
 	}
@@ -189,7 +190,7 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 		if err == nil {
 			seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), id, r, Wanted{}, seen.Inv)
 		}
-		if err == nil && r.Migration.arrives() {
+		if err == nil && r.Migration.Arrives() {
 			seen.Source = askSource(ctx, s.Spoken, h, r.Migration.Source)
 		}
 		return seen, err

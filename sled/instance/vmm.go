@@ -3,13 +3,13 @@ package instance
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // The control plane speaks of VMs, each a run of an instance under a Propolis id
@@ -17,84 +17,6 @@ import (
 // for an answer. So what is accepted is written down first: a registration, a
 // power that is wanted, an end that is decided. A process that finds that afterwards, an
 // agent that was killed during it for one, does the rest.
-
-// VMM makes an instance the control plane's: its first run has the id that was
-// registered, and when that run ends, the instance goes with it. It is not
-// brought up again by anybody who does not name it, since it may run on
-// another sled by then.
-type VMM struct {
-	PropolisID string `json:"propolis_id"`
-	Boot       string `json:"boot"` // the sled's boot in which it was registered; it is of no use in another
-	SiloID     string `json:"silo_id"`
-	ProjectID  string `json:"project_id"`
-	// Migration, if set, is that by which the VM comes here instead of being made.
-	// Its Source is empty until the control plane says that it may.
-	Migration *Migration `json:"migration,omitempty"`
-}
-
-// Ending is the end of a run that is decided, and what its tombstone will say.
-type Ending struct {
-	PropolisID string `json:"propolis_id"`
-	State      State  `json:"state"` // destroyed, failed
-	Reason     string `json:"reason,omitempty"`
-}
-
-// Pending is what is still to be done of what the control plane was promised.
-type Pending string
-
-// What can be owed.
-const (
-	PendingNothing Pending = ""
-	PendingUp      Pending = "up"   // bring it up
-	PendingDown    Pending = "down" // take its run away
-	PendingLost    Pending = "lost" // say that it failed: it was from before the boot of the sled
-)
-
-// Pending is what is owed of a record in this boot of the sled.
-func (r Record) Pending(boot string) Pending {
-	switch {
-	case r.Ending != nil:
-		return PendingDown
-	case r.VMM == nil:
-		return PendingNothing
-	case r.VMM.Boot != boot:
-		return PendingLost
-	case r.Wanted == WantedRunning && (r.Run == nil || !r.Run.Ensured):
-		return PendingUp
-	}
-	return PendingNothing
-}
-
-// VM is the Propolis id of the VM that the control plane can speak of: that of
-// the run, or the one under which a run will be. Empty: there is none.
-func (r Record) VM() string {
-	switch {
-	case r.Run != nil:
-		return r.Run.PropolisID
-	case r.VMM != nil:
-		return r.VMM.PropolisID
-	}
-	return ""
-}
-
-// Arrival is the migration by which the control plane's VM is to come here; nil if
-// it is not, or has come.
-func (r Record) Arrival() *Migration {
-	if r.VMM == nil || r.VMM.Migration == nil || r.Run != nil && r.Run.Migration == r.VMM.Migration.ID {
-		return nil
-	}
-	return r.VMM.Migration
-}
-
-// EndingError is an instance whose end is decided.
-type EndingError struct{ Name string }
-
-// Error names it.
-func (e *EndingError) Error() string {
-	return fmt.Sprintf("instance %q is ending, as the control plane has asked", e.Name)
-}
-
-func (*EndingError) Kind() fault.Kind { return fault.Failed }
 
 // AwaitedError is the control plane's VM that another sled has, and that is to come
 // here by a migration: a process that makes it here makes it twice.
@@ -136,23 +58,23 @@ func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
 // this VM stays as it is. Errors: those of a decision in the bring-up;
 // *RegisteredError.
 func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
-	var result Record
+	var result record.Record
 	purgeSecrets(ctx, s.SecretDir, env, false)
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
-		Verb: "vm register", Subject: Subject(r.Instance),
+		Verb: "vm register", Subject: record.Subject(r.Instance),
 		Look: func(ctx context.Context, h host.Host) (Observed, error) {
 			boot, err := operation.Boot(env)
 			if err != nil {
 				return Observed{}, err
 			}
-			seen, err := s.Look(ctx, h, Record{}, r.Wanted.apply(Spec{}).Disks, boot)
+			seen, err := s.Look(ctx, h, record.Record{}, r.Wanted.apply(record.Spec{}).Disks, boot)
 			if err == nil {
-				seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), r.Instance, Record{}, r.Wanted, seen.Inv)
+				seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), r.Instance, record.Record{}, r.Wanted, seen.Inv)
 			}
 			return seen, err
 		},
 		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
-			old, known, err := Load(view, r.Instance)
+			old, known, err := record.Load(view, r.Instance)
 			switch {
 			case err != nil:
 				return operation.Decision{}, err
@@ -171,14 +93,14 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 }
 
 // registered is pure.
-func registered(s Settings, view ledger.View, seen Observed, at operation.Moment, r Registration) (operation.Decision, Record, error) {
+func registered(s Settings, view ledger.View, seen Observed, at operation.Moment, r Registration) (operation.Decision, record.Record, error) {
 	wanted, fresh := r.Wanted.withSealed(seen.Vault.Key)
 	c := EnsureRequest{Verb: "vm register", Wanted: wanted}
 	choose, name, err := beginBringUp(s, view, seen, at, r.Instance, c)
 	if err != nil {
-		return operation.Decision{}, Record{}, err
+		return operation.Decision{}, record.Record{}, err
 	}
-	next, err := nextRecord(s, choose, seen, Record{}, false, r.Instance, name, c)
+	next, err := nextRecord(s, choose, seen, record.Record{}, false, r.Instance, name, c)
 	if err == nil {
 		err = seen.checkDisks(next.Spec.Disks)
 	}
@@ -187,15 +109,15 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Moment
 		next, d.Ahead, err = keepingSecrets(s.SecretDir, next, seen, fresh, at)
 	}
 	if err != nil {
-		return operation.Decision{}, Record{}, err
+		return operation.Decision{}, record.Record{}, err
 	}
 	d.Behind = dropping(next.Name, next.Secrets, seen.Vault.Kept...)
-	next.Wanted, next.Generation, next.Updated = WantedStopped, 1, at.Now
-	next.VMM = &VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
+	next.Wanted, next.Generation, next.Updated = record.WantedStopped, 1, at.Now
+	next.VMM = &record.VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
 	if r.Migration != "" {
-		next.VMM.Migration = &Migration{ID: r.Migration}
+		next.VMM.Migration = &record.Migration{ID: r.Migration}
 	}
-	d.After, err = next.Replaces(Record{})
+	d.After, err = next.Replaces(record.Record{})
 	d.After = append(d.After, back(view, next.ID)...)
 	return d, next, err
 }
@@ -203,19 +125,19 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Moment
 // writeRecord is an operation on one recorded instance that changes its record and
 // nothing else. What changes nothing, or cannot be, does not wait for those who are
 // at work on the instance.
-func writeRecord(ctx context.Context, env operation.Env, verb, id string, change func(Record) (Record, error)) (Result, error) {
+func writeRecord(ctx context.Context, env operation.Env, verb, id string, change func(record.Record) (record.Record, error)) (Result, error) {
 	now, err := recorded(ctx, env, id)
 	if err == nil && now.ID != "" {
 		if next, err := change(now); err != nil || next.Generation == now.Generation {
 			return Result{Record: next}, err
 		}
 	}
-	var result Record
+	var result record.Record
 	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
-		Verb: verb, Subject: Subject(id),
+		Verb: verb, Subject: record.Subject(id),
 		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
 		Decide: func(view ledger.View, _ struct{}, at operation.Moment) (operation.Decision, error) {
-			old, err := recordOf(view, id, id)
+			old, err := record.Existing(view, id, id)
 			if err != nil {
 				return operation.Decision{}, err
 			}
@@ -237,54 +159,31 @@ func writeRecord(ctx context.Context, env operation.Env, verb, id string, change
 // *NotFoundError, also where the instance has another VM by now; *EndingError;
 // *InputError where it was registered to come the other way, or from elsewhere.
 func (s Settings) Want(ctx context.Context, env operation.Env, id, vm, source string) (Result, error) {
-	return writeRecord(ctx, env, "vm run", id, func(r Record) (Record, error) {
+	return writeRecord(ctx, env, "vm run", id, func(r record.Record) (record.Record, error) {
 		switch {
 		case r.VM() != vm:
-			return r, &NotFoundError{Name: vm}
+			return r, &record.NotFoundError{Name: vm}
 		case r.Ending != nil:
-			return r, &EndingError{Name: r.Name}
+			return r, &record.EndingError{Name: r.Name}
 		}
 		next := r
-		if err := next.comesFrom(source); err != nil {
+		if err := next.ComesFrom(source); err != nil {
 			return r, err
 		}
-		if next.Wanted != WantedRunning {
-			next.Wanted, next.Generation = WantedRunning, r.Generation+1
+		if next.Wanted != record.WantedRunning {
+			next.Wanted, next.Generation = record.WantedRunning, r.Generation+1
 		}
 		return next, nil
 	})
 }
 
-// comesFrom takes in where a VM is to come from. One that has come is as any
-// other.
-func (r *Record) comesFrom(source string) error {
-	var m Migration
-	if r.VMM != nil && r.VMM.Migration != nil {
-		m = *r.VMM.Migration
-	}
-	switch {
-	case source == "" && r.Arrival() == nil, m.Source == source && source != "":
-		return nil
-	case source == "":
-		return &InputError{Field: "state", Value: "running", Want: "migration_target: the VM was registered to arrive by migration " + m.ID}
-	case m.ID == "":
-		return &InputError{Field: "state", Value: "migration_target", Want: "running: the VM was not registered to arrive by a migration"}
-	case m.Source != "":
-		return &InputError{Field: "src_propolis_addr", Value: source, Want: m.Source + ", from where it arrives already"}
-	}
-	vmm := *r.VMM
-	vmm.Migration = &Migration{ID: m.ID, Source: source}
-	r.VMM, r.Generation = &vmm, r.Generation+1
-	return nil
-}
-
 // RecordEnding writes down how a run ends, before anything of it is taken away. An
 // end that was decided before stands. Errors: *NotFoundError, also where the
 // instance has another VM by now.
-func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string, e Ending) (Result, error) {
-	return writeRecord(ctx, env, "vm end", id, func(r Record) (Record, error) {
+func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string, e record.Ending) (Result, error) {
+	return writeRecord(ctx, env, "vm end", id, func(r record.Record) (record.Record, error) {
 		if r.VM() != e.PropolisID {
-			return r, &NotFoundError{Name: e.PropolisID}
+			return r, &record.NotFoundError{Name: e.PropolisID}
 		}
 		if r.Ending == nil {
 			r.Ending, r.Generation = &e, r.Generation+1
@@ -298,42 +197,26 @@ func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string
 // An instance whose end nobody has decided is left alone. The grace is what its
 // machine is given to power off.
 func (s Settings) End(ctx context.Context, env operation.Env, id string, grace time.Duration) (Result, error) {
-	return takeDown(ctx, s, env, removal{verb: "vm end", ref: id, grace: grace}, func(old Record, at operation.Moment) (Record, error) {
+	return takeDown(ctx, s, env, removal{verb: "vm end", ref: id, grace: grace}, func(old record.Record, at operation.Moment) (record.Record, error) {
 		switch {
 		case old.Ending == nil:
-			return old, &NotFoundError{Name: id}
+			return old, &record.NotFoundError{Name: id}
 		case old.VMM != nil && !old.Protected:
-			return Record{}, nil
+			return record.Record{}, nil
 		}
-		return old.stopped(at), nil
+		return old.Stopped(at), nil
 	})
 }
 
 // CancelArrival takes away what there is of a VM that arrives, if its machine is where
 // it was. Errors: *MigratingError where it is on its way, has come, or cannot be
 // found: nothing is done then, and it may be asked again.
-func (s Settings) CancelArrival(ctx context.Context, env operation.Env, r Record) (Result, error) {
+func (s Settings) CancelArrival(ctx context.Context, env operation.Env, r record.Record) (Result, error) {
 	result, err := s.Delete(ctx, env, DeleteRequest{Verb: "vm end", Ref: r.ID, Arrival: r.Migration.ID, Yes: true})
 	if err == nil && result.Record.ID != "" {
 		err = &MigratingError{r.Name, *r.Migration, "it has arrived meanwhile"}
 	}
 	return result, err
-}
-
-// stopped is the record of an instance whose run is gone, and that is to stay so.
-func (r Record) stopped(at operation.Moment) Record {
-	r.Run, r.Leaving, r.VMM, r.Ending, r.Wanted = nil, nil, nil, nil, WantedStopped
-	r.Generation, r.Updated = r.Generation+1, at.Now
-	return r
-}
-
-// chosen is the id that the control plane has chosen for the next run; empty if
-// it has not, or a run had it already.
-func (r Record) chosen() string {
-	if r.VMM == nil || slices.ContainsFunc(r.Runs(), func(run Run) bool { return run.PropolisID == r.VMM.PropolisID }) {
-		return ""
-	}
-	return r.VMM.PropolisID
 }
 
 // IncompleteBuildError is a run under an id that the control plane has chosen, whose
@@ -351,7 +234,7 @@ func (*IncompleteBuildError) Kind() fault.Kind { return fault.Failed }
 // clearIncomplete takes such a run away, so that it can be made again.
 func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
 	how := removal{verb: c.Verb, ref: c.Wanted.Ref, grace: StopTime, dryRun: c.DryRun, keep: c.Keep}
-	return takeDown(ctx, s, env, how, func(old Record, at operation.Moment) (Record, error) {
+	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Moment) (record.Record, error) {
 		old.Run, old.Leaving, old.Migration = nil, nil, nil
 		old.Generation, old.Updated = old.Generation+1, at.Now
 		return old, nil

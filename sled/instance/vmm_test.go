@@ -6,33 +6,34 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
 // What the control plane was promised, and has not got yet, the record tells.
 func TestWhatIsOwed(t *testing.T) {
 	const boot, earlier = "this boot", "an earlier boot"
-	vmm := func(boot string) *VMM { return &VMM{PropolisID: "p", Boot: boot} }
-	made, half := &Run{PropolisID: "p", Ensured: true}, &Run{PropolisID: "p"}
+	vmm := func(boot string) *record.VMM { return &record.VMM{PropolisID: "p", Boot: boot} }
+	made, half := &record.Run{PropolisID: "p", Ensured: true}, &record.Run{PropolisID: "p"}
 	for name, c := range map[string]struct {
-		record Record
-		want   Pending
+		record record.Record
+		want   record.Pending
 	}{
-		"an operator's that is to run":       {Record{Wanted: WantedRunning}, PendingNothing},
-		"an operator's, half made":           {Record{Wanted: WantedRunning, Run: half}, PendingNothing},
-		"an operator's that is to end":       {Record{Wanted: WantedRunning, Run: made, Ending: &Ending{}}, PendingDown},
-		"registered":                         {Record{Wanted: WantedStopped, VMM: vmm(boot)}, PendingNothing},
-		"registered, to run":                 {Record{Wanted: WantedRunning, VMM: vmm(boot)}, PendingUp},
-		"half made":                          {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: half}, PendingUp},
-		"running":                            {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: made}, PendingNothing},
-		"running, to end":                    {Record{Wanted: WantedRunning, VMM: vmm(boot), Run: made, Ending: &Ending{}}, PendingDown},
-		"registered before the boot":         {Record{Wanted: WantedStopped, VMM: vmm(earlier)}, PendingLost},
-		"to run before the boot":             {Record{Wanted: WantedRunning, VMM: vmm(earlier)}, PendingLost},
-		"running before the boot":            {Record{Wanted: WantedRunning, VMM: vmm(earlier), Run: made}, PendingLost},
-		"running before the boot, to end":    {Record{Wanted: WantedRunning, VMM: vmm(earlier), Run: made, Ending: &Ending{}}, PendingDown},
-		"an operator's of before the boot":   {Record{Wanted: WantedRunning, Run: made}, PendingNothing},
-		"half made, which none is to run":    {Record{Wanted: WantedStopped, VMM: vmm(boot), Run: half}, PendingNothing},
-		"half made before the boot, and not": {Record{Wanted: WantedStopped, VMM: vmm(earlier), Run: half}, PendingLost},
+		"an operator's that is to run":       {record.Record{Wanted: record.WantedRunning}, record.PendingNothing},
+		"an operator's, half made":           {record.Record{Wanted: record.WantedRunning, Run: half}, record.PendingNothing},
+		"an operator's that is to end":       {record.Record{Wanted: record.WantedRunning, Run: made, Ending: &record.Ending{}}, record.PendingDown},
+		"registered":                         {record.Record{Wanted: record.WantedStopped, VMM: vmm(boot)}, record.PendingNothing},
+		"registered, to run":                 {record.Record{Wanted: record.WantedRunning, VMM: vmm(boot)}, record.PendingUp},
+		"half made":                          {record.Record{Wanted: record.WantedRunning, VMM: vmm(boot), Run: half}, record.PendingUp},
+		"running":                            {record.Record{Wanted: record.WantedRunning, VMM: vmm(boot), Run: made}, record.PendingNothing},
+		"running, to end":                    {record.Record{Wanted: record.WantedRunning, VMM: vmm(boot), Run: made, Ending: &record.Ending{}}, record.PendingDown},
+		"registered before the boot":         {record.Record{Wanted: record.WantedStopped, VMM: vmm(earlier)}, record.PendingLost},
+		"to run before the boot":             {record.Record{Wanted: record.WantedRunning, VMM: vmm(earlier)}, record.PendingLost},
+		"running before the boot":            {record.Record{Wanted: record.WantedRunning, VMM: vmm(earlier), Run: made}, record.PendingLost},
+		"running before the boot, to end":    {record.Record{Wanted: record.WantedRunning, VMM: vmm(earlier), Run: made, Ending: &record.Ending{}}, record.PendingDown},
+		"an operator's of before the boot":   {record.Record{Wanted: record.WantedRunning, Run: made}, record.PendingNothing},
+		"half made, which none is to run":    {record.Record{Wanted: record.WantedStopped, VMM: vmm(boot), Run: half}, record.PendingNothing},
+		"half made before the boot, and not": {record.Record{Wanted: record.WantedStopped, VMM: vmm(earlier), Run: half}, record.PendingLost},
 	} {
 		if got := c.record.Pending(boot); got != c.want {
 			t.Errorf("%s: %q is owed, want %q", name, got, c.want)
@@ -47,8 +48,8 @@ func TestARunThatCannotBeGoneOnWith(t *testing.T) {
 	c := settings()
 	mine := half(made(t, c, oneNIC()))
 	theirs := mine
-	theirs.VMM = &VMM{PropolisID: mine.Run.PropolisID, Boot: "boot"}
-	broken := func(r Record) *scene {
+	theirs.VMM = &record.VMM{PropolisID: mine.Run.PropolisID, Boot: "boot"}
+	broken := func(r record.Record) *scene {
 		here := prepared().bring(c, r, atInstalled)
 		here.zone(r.Run.Zone).State = zone.Incomplete
 		return here

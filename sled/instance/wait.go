@@ -11,24 +11,27 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Goals are the states that can be waited for.
-func Goals() []State { return []State{Running, Stopped, Failed, Absent} }
+func Goals() []record.State {
+	return []record.State{record.Running, record.Stopped, record.Failed, record.Absent}
+}
 
 // Wait waits until each of the instances is as wanted, one of Goals: stopped is
 // also a machine that has ended and whose zone is still there; absent is also
 // what is not recorded. It gives them as they are then. Errors: *NotFoundError;
 // a *GoalUnreachableError as soon as one will not come to it; the context's, with those
 // that do not exist yet.
-func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, goal State) ([]Instance, error) {
+func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, goal record.State) ([]Instance, error) {
 	wanted, err := awaitedIDs(ctx, s, env, refs, goal)
 	if err != nil || len(wanted) == 0 {
 		return nil, err
 	}
 	now := map[string]Instance{}
 	all := errors.New("all are")
-	err = s.Watch(ctx, env, func(r Record) bool { return slices.Contains(wanted, r.ID) }, func(i Instance) error {
+	err = s.Watch(ctx, env, func(r record.Record) bool { return slices.Contains(wanted, r.ID) }, func(i Instance) error {
 		if _, told := now[i.ID]; told && ctx.Err() != nil {
 			return ctx.Err() // what is seen from here on is only that there is no more time
 		}
@@ -65,7 +68,7 @@ func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, go
 
 // NotYet is the end of a wait, by cause, before those are in the state of which it
 // is said how they are.
-func NotYet(goal State, missing []string, cause error) error {
+func NotYet(goal record.State, missing []string, cause error) error {
 	return fmt.Errorf("not yet %s: %s: %w", goal, strings.Join(missing, ", "), cause)
 }
 
@@ -79,7 +82,7 @@ func (s Status) String() string {
 
 // awaitedIDs are the ids of the instances. Those that are not recorded are absent
 // already, and nothing else can be waited for of them.
-func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []string, goal State) ([]string, error) {
+func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []string, goal record.State) ([]string, error) {
 	book, err := env.Ledger(ctx)
 	if err != nil {
 		return nil, err
@@ -91,11 +94,11 @@ func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []strin
 	var ids []string
 	for _, ref := range refs {
 		r, err := s.Find(view, ref)
-		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
+		if _, unknown := errors.AsType[*record.NotFoundError](err); unknown {
 			r, err = findRecorded(ctx, s, env, ref, true)
 		}
-		if _, unknown := errors.AsType[*NotFoundError](err); unknown {
-			if err = view.Absent(err); goal == Absent && !errors.Is(err, ledger.ErrUnconfirmed) {
+		if _, unknown := errors.AsType[*record.NotFoundError](err); unknown {
+			if err = view.Absent(err); goal == record.Absent && !errors.Is(err, ledger.ErrUnconfirmed) {
 				continue
 			}
 		}
@@ -110,15 +113,15 @@ func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []strin
 }
 
 // Reached reports whether a state is what is waited for.
-func Reached(is, goal State) bool {
-	return is == goal || goal == Stopped && is == strings.ToLower(propolis.StateDestroyed)
+func Reached(is, goal record.State) bool {
+	return is == goal || goal == record.Stopped && is == strings.ToLower(propolis.StateDestroyed)
 }
 
 // checkReachable reports whether an instance will not come to a state by itself, and
 // nobody is at work on it.
-func checkReachable(ctx context.Context, env operation.Env, i Instance, goal State) error {
-	deleted := i.State == Absent && i.Run == nil && i.Reason == ReasonDeleted
-	if goal == Absent || Reached(i.State, goal) || i.State != Failed && !deleted {
+func checkReachable(ctx context.Context, env operation.Env, i Instance, goal record.State) error {
+	deleted := i.State == record.Absent && i.Run == nil && i.Reason == ReasonDeleted
+	if goal == record.Absent || Reached(i.State, goal) || i.State != record.Failed && !deleted {
 		return nil
 	}
 	book, err := env.Ledger(ctx)
@@ -130,7 +133,7 @@ func checkReachable(ctx context.Context, env operation.Env, i Instance, goal Sta
 		return err
 	}
 	for _, open := range operation.Open(view) {
-		if open.Subject == Subject(i.ID) {
+		if open.Subject == record.Subject(i.ID) {
 			return nil
 		}
 	}
@@ -141,7 +144,7 @@ func checkReachable(ctx context.Context, env operation.Env, i Instance, goal Sta
 type GoalUnreachableError struct {
 	Name   string
 	Status Status
-	Goal   State
+	Goal   record.State
 }
 
 // Error says how it is instead.

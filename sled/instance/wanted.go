@@ -2,7 +2,6 @@ package instance
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Wanted is what a command asks for: a name or id, and those parts of the spec
@@ -24,9 +24,9 @@ type Wanted struct {
 	Name    string // with a UUID as Ref: the name it must have
 	CPUs    *int
 	Memory  *uint64
-	Disks   []Disk // nil: not spoken of; empty: none
-	NICs    []NIC
-	Address *Address
+	Disks   []record.Disk // nil: not spoken of; empty: none
+	NICs    []record.NIC
+	Address *record.Address
 	Pool    *string
 	// Machine is the machine, written down whole: its disks and NICs are there.
 	Machine *spec.Document
@@ -84,26 +84,26 @@ func (w Wanted) parts() (id, name string) {
 // validate refuses a zero that was asked for: it must not become the default.
 func (w Wanted) validate() error {
 	if w.CPUs != nil && *w.CPUs < 1 {
-		return cpusError(*w.CPUs)
+		return record.BadCPUs(*w.CPUs)
 	}
 	if w.Memory != nil && *w.Memory == 0 {
-		return memoryError(0)
+		return record.BadMemory(0)
 	}
 	if w.Machine != nil && w.Disks != nil {
-		return &InputError{Field: "disks", Value: diskText(w.Disks), Want: "none with a spec, which has its own"}
+		return &record.InputError{Field: "disks", Value: record.DiskText(w.Disks), Want: "none with a spec, which has its own"}
 	}
 	return nil
 }
 
 // apply puts what is wanted over a spec. A NIC that leaves its link or MAC
 // open takes those that the same position had.
-func (w Wanted) apply(s Spec) Spec {
+func (w Wanted) apply(s record.Spec) record.Spec {
 	if w.Machine != nil {
 		d := *w.Machine
 		if w.Sealed != nil {
 			d.Spec = *w.Sealed
 		}
-		s = s.take(d)
+		s = s.WithMachine(d)
 	}
 	if w.CPUs != nil {
 		s.CPUs = *w.CPUs
@@ -161,7 +161,7 @@ func (e *ConflictError) Error() string {
 func (*ConflictError) Kind() fault.Kind { return fault.Conflict }
 
 // differences compares two specs field by field.
-func differences(is, wanted Spec) []Difference {
+func differences(is, wanted record.Spec) []Difference {
 	var all []Difference
 	compare := func(field, a, b string) {
 		if a != b {
@@ -172,17 +172,17 @@ func differences(is, wanted Spec) []Difference {
 	compare("memory", sizeText(is.Memory), sizeText(wanted.Memory))
 	if is.Machine == nil || wanted.Machine == nil {
 		compare("spec", machineText(is.Machine), machineText(wanted.Machine))
-		compare("disks", diskText(is.Disks), diskText(wanted.Disks))
+		compare("disks", record.DiskText(is.Disks), record.DiskText(wanted.Disks))
 	} else {
 		machine := spec.Compare(*is.Machine, *wanted.Machine)
 		for _, d := range machine {
 			compare(d.Path, cmp.Or(d.Sent, "absent"), cmp.Or(d.Got, "absent"))
 		}
 		if len(machine) == 0 { // else they are the machine's
-			compare("disks", diskText(is.Disks), diskText(wanted.Disks))
+			compare("disks", record.DiskText(is.Disks), record.DiskText(wanted.Disks))
 		}
 	}
-	compare("nics", nicText(is.NICs), nicText(wanted.NICs))
+	compare("nics", record.NicText(is.NICs), record.NicText(wanted.NICs))
 	compare("address", is.Address.String(), wanted.Address.String())
 	compare("pool", is.Pool, wanted.Pool)
 	return all
@@ -198,36 +198,6 @@ func sizeText(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-func diskText(disks []Disk) string {
-	var parts []string
-	for _, d := range disks {
-		if d.ReadOnly {
-			d.Path += ",readonly"
-		}
-		parts = append(parts, d.Path)
-	}
-	return orNone(parts)
-}
-
-func nicText(nics []NIC) string {
-	var parts []string
-	for _, n := range nics {
-		text := "over=" + n.Over + ",mac=" + n.MAC
-		if n.VLAN != 0 {
-			text += ",vlan=" + strconv.Itoa(n.VLAN)
-		}
-		parts = append(parts, text)
-	}
-	return orNone(parts)
-}
-
-func orNone(parts []string) string {
-	if len(parts) == 0 {
-		return "none"
-	}
-	return strings.Join(parts, " ")
-}
-
 // NameTakenError is a name that another instance has.
 type NameTakenError struct{ Name, ID, Owner string }
 
@@ -238,42 +208,13 @@ func (e *NameTakenError) Error() string {
 
 func (*NameTakenError) Kind() fault.Kind { return fault.Conflict }
 
-// RenamedError is a name whose id an instance has that is called otherwise now.
-type RenamedError struct{ Name, Now string }
-
-// Error names both.
-func (e *RenamedError) Error() string {
-	return fmt.Sprintf("no instance %q: it is named %q now", e.Name, e.Now)
-}
-
-func (*RenamedError) Kind() fault.Kind { return fault.NotFound }
-
-// resolveRef turns a name or UUID into an id. A name that is not known gives the
-// id that it would have.
-func resolveRef(namespace uuid.UUID, view ledger.View, ref string) (string, error) {
-	if id, err := uuid.Parse(ref); err == nil {
-		return id.String(), nil // every spelling of a UUID is the same instance
-	}
-	if err := ValidateName(ref); err != nil {
-		return "", err
-	}
-	if id := owner(view, naming.KeyName+ref); id != "" {
-		return id, nil
-	}
-	id := naming.InstanceID(namespace, ref).String()
-	if r, known, err := Load(view, id); err != nil || known {
-		return "", errors.Join(err, &RenamedError{Name: ref, Now: r.Name})
-	}
-	return id, nil
-}
-
 // identityOf is the id and name that w asks for; a name in use elsewhere is
 // refused.
 func identityOf(namespace uuid.UUID, view ledger.View, w Wanted) (id, name string, err error) {
 	if w.Ref == "" {
-		return "", "", &InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
+		return "", "", &record.InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
 	}
-	if id, err = resolveRef(namespace, view, w.Ref); err != nil {
+	if id, err = record.Resolve(namespace, view, w.Ref); err != nil {
 		return "", "", err
 	}
 	name = w.Name
@@ -281,15 +222,15 @@ func identityOf(namespace uuid.UUID, view ledger.View, w Wanted) (id, name strin
 		name = w.Ref
 	}
 	if name == "" {
-		r, known, err := Load(view, id)
+		r, known, err := record.Load(view, id)
 		if err != nil || known {
 			return id, r.Name, err
 		}
 		name = "vm-" + id
-	} else if err := ValidateName(name); err != nil {
+	} else if err := record.ValidateName(name); err != nil {
 		return "", "", err
 	}
-	if other := owner(view, naming.KeyName+name); other != "" && other != id {
+	if other := record.Owner(view, naming.KeyName+name); other != "" && other != id {
 		return "", "", &NameTakenError{Name: name, ID: id, Owner: other}
 	}
 	return id, name, nil

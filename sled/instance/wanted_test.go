@@ -1,13 +1,17 @@
 package instance
 
 import (
+	"encoding/json"
 	"errors"
 	"net/netip"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 const someID, otherID = "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f", "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e60"
@@ -15,14 +19,14 @@ const someID, otherID = "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f", "8c4a2b1e-6a57-4
 func ptr[T any](v T) *T { return &v }
 
 func TestFlagsWinOverAFile(t *testing.T) {
-	file := Wanted{CPUs: ptr(2), Memory: ptr(uint64(1 << 30)), Disks: []Disk{{Path: "/file"}}, NICs: []NIC{{Over: "net0"}}, Pool: ptr("rpool"), Address: &Address{Mode: DHCP}}
+	file := Wanted{CPUs: ptr(2), Memory: ptr(uint64(1 << 30)), Disks: []record.Disk{{Path: "/file"}}, NICs: []record.NIC{{Over: "net0"}}, Pool: ptr("rpool"), Address: &record.Address{Mode: record.DHCP}}
 	for name, c := range map[string]struct{ flags, want Wanted }{
 		"no flags": {Wanted{}, file},
 		"one flag": {Wanted{CPUs: ptr(4)}, Wanted{CPUs: ptr(4), Memory: file.Memory, Disks: file.Disks, NICs: file.NICs, Pool: file.Pool, Address: file.Address}},
-		"no disks": {Wanted{Disks: []Disk{}, NICs: []NIC{}}, Wanted{CPUs: file.CPUs, Memory: file.Memory, Disks: []Disk{}, NICs: []NIC{}, Pool: file.Pool, Address: file.Address}},
+		"no disks": {Wanted{Disks: []record.Disk{}, NICs: []record.NIC{}}, Wanted{CPUs: file.CPUs, Memory: file.Memory, Disks: []record.Disk{}, NICs: []record.NIC{}, Pool: file.Pool, Address: file.Address}},
 		"all flags": {
-			Wanted{CPUs: ptr(1), Memory: ptr(uint64(1)), Disks: []Disk{{Path: "/flag"}}, NICs: []NIC{{}}, Pool: ptr("tank"), Address: &Address{Mode: Addrconf}},
-			Wanted{CPUs: ptr(1), Memory: ptr(uint64(1)), Disks: []Disk{{Path: "/flag"}}, NICs: []NIC{{}}, Pool: ptr("tank"), Address: &Address{Mode: Addrconf}},
+			Wanted{CPUs: ptr(1), Memory: ptr(uint64(1)), Disks: []record.Disk{{Path: "/flag"}}, NICs: []record.NIC{{}}, Pool: ptr("tank"), Address: &record.Address{Mode: record.Addrconf}},
+			Wanted{CPUs: ptr(1), Memory: ptr(uint64(1)), Disks: []record.Disk{{Path: "/flag"}}, NICs: []record.NIC{{}}, Pool: ptr("tank"), Address: &record.Address{Mode: record.Addrconf}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { equalWanted(t, c.flags.Over(file), c.want) })
@@ -48,26 +52,26 @@ func TestAnIDAndANameMayComeFromBoth(t *testing.T) {
 }
 
 func TestWhatIsLeftOpenStaysAsItIs(t *testing.T) {
-	was := Spec{
-		CPUs: 2, Memory: 1 << 30, Disks: []Disk{{Path: "/a"}}, Pool: "rpool", Address: Address{Mode: DHCP},
-		NICs: []NIC{{Over: "net0", MAC: "02:08:20:00:00:01"}, {Over: "net1", MAC: "02:08:20:00:00:02", VLAN: 7}},
+	was := record.Spec{
+		CPUs: 2, Memory: 1 << 30, Disks: []record.Disk{{Path: "/a"}}, Pool: "rpool", Address: record.Address{Mode: record.DHCP},
+		NICs: []record.NIC{{Over: "net0", MAC: "02:08:20:00:00:01"}, {Over: "net1", MAC: "02:08:20:00:00:02", VLAN: 7}},
 	}
-	nics := func(w Wanted) []NIC { return w.apply(was).NICs }
+	nics := func(w Wanted) []record.NIC { return w.apply(was).NICs }
 	for name, c := range map[string]struct{ got, want any }{
 		"all of it":                           {Wanted{}.apply(was), was},
 		"but the CPUs":                        {Wanted{CPUs: ptr(4)}.apply(was).CPUs, 4},
 		"but the memory":                      {Wanted{Memory: ptr(uint64(2 << 30))}.apply(was).Memory, uint64(2 << 30)},
-		"but the disks":                       {Wanted{Disks: []Disk{}}.apply(was).Disks, []Disk{}},
+		"but the disks":                       {Wanted{Disks: []record.Disk{}}.apply(was).Disks, []record.Disk{}},
 		"but the pool":                        {Wanted{Pool: ptr("tank")}.apply(was).Pool, "tank"},
 		"an empty pool is none":               {Wanted{Pool: ptr("")}.apply(was).Pool, "rpool"},
-		"but the address":                     {Wanted{Address: &Address{Mode: Addrconf}}.apply(was).Address.Mode, Addrconf},
-		"a NIC keeps its link and MAC":        {nics(Wanted{NICs: []NIC{{}, {VLAN: 7}}}), was.NICs},
-		"a NIC on another link has a new MAC": {nics(Wanted{NICs: []NIC{{Over: "net1"}}}), []NIC{{Over: "net1"}}},
-		"a MAC that is given counts":          {nics(Wanted{NICs: []NIC{{MAC: "02:08:20:00:00:09"}}}), []NIC{{Over: "net0", MAC: "02:08:20:00:00:09"}}},
-		"a third NIC is open":                 {nics(Wanted{NICs: []NIC{{}, {}, {}}})[2], NIC{}},
-		"no NICs":                             {nics(Wanted{NICs: []NIC{}}), []NIC{}},
+		"but the address":                     {Wanted{Address: &record.Address{Mode: record.Addrconf}}.apply(was).Address.Mode, record.Addrconf},
+		"a NIC keeps its link and MAC":        {nics(Wanted{NICs: []record.NIC{{}, {VLAN: 7}}}), was.NICs},
+		"a NIC on another link has a new MAC": {nics(Wanted{NICs: []record.NIC{{Over: "net1"}}}), []record.NIC{{Over: "net1"}}},
+		"a MAC that is given counts":          {nics(Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:09"}}}), []record.NIC{{Over: "net0", MAC: "02:08:20:00:00:09"}}},
+		"a third NIC is open":                 {nics(Wanted{NICs: []record.NIC{{}, {}, {}}})[2], record.NIC{}},
+		"no NICs":                             {nics(Wanted{NICs: []record.NIC{}}), []record.NIC{}},
 	} {
-		same := cmp.Options{cmp.Comparer(func(a, b Address) bool { return a == b })}
+		same := cmp.Options{cmp.Comparer(func(a, b record.Address) bool { return a == b })}
 		if d := cmp.Diff(c.want, c.got, same); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
@@ -79,7 +83,7 @@ func TestWhatIsLeftOpenStaysAsItIs(t *testing.T) {
 
 func TestAZeroThatIsAskedForIsNotTheDefault(t *testing.T) {
 	for name, w := range map[string]Wanted{"CPUs": {CPUs: ptr(0)}, "fewer": {CPUs: ptr(-1)}, "memory": {Memory: ptr(uint64(0))}} {
-		if _, ok := errors.AsType[*InputError](w.validate()); !ok {
+		if _, ok := errors.AsType[*record.InputError](w.validate()); !ok {
 			t.Errorf("%s: taken", name)
 		}
 	}
@@ -90,7 +94,7 @@ func TestAZeroThatIsAskedForIsNotTheDefault(t *testing.T) {
 
 func TestWhoIsMeant(t *testing.T) {
 	c := settings()
-	known := Record{ID: someID, Name: "db", Wanted: WantedStopped, Spec: Spec{Address: Address{Mode: DHCP}}}
+	known := record.Record{ID: someID, Name: "db", Wanted: record.WantedStopped, Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}}
 	view := operationtest.Book(t, kept(t, known)...)
 	for name, tc := range map[string]struct {
 		wanted   Wanted
@@ -124,8 +128,8 @@ func TestWhoIsMeant(t *testing.T) {
 }
 
 func TestDifferencesShowBothValues(t *testing.T) {
-	is := Spec{CPUs: 2, Memory: 1 << 30, Disks: []Disk{{Path: "/a", ReadOnly: true}}, Address: Address{Mode: DHCP}, Pool: "rpool"}
-	wanted := Spec{CPUs: 4, Memory: 512 << 20, NICs: []NIC{{Over: "net0", MAC: "02:08:20:00:00:01", VLAN: 7}}, Address: Address{Mode: Addrconf}, Pool: "tank"}
+	is := record.Spec{CPUs: 2, Memory: 1 << 30, Disks: []record.Disk{{Path: "/a", ReadOnly: true}}, Address: record.Address{Mode: record.DHCP}, Pool: "rpool"}
+	wanted := record.Spec{CPUs: 4, Memory: 512 << 20, NICs: []record.NIC{{Over: "net0", MAC: "02:08:20:00:00:01", VLAN: 7}}, Address: record.Address{Mode: record.Addrconf}, Pool: "tank"}
 	want := []Difference{
 		{"cpus", "2", "4"}, {"memory", "1G", "512M"}, {"disks", "/a,readonly", "none"}, {"nics", "none", "over=net0,mac=02:08:20:00:00:01,vlan=7"},
 		{"address", "dhcp", "addrconf"}, {"pool", "rpool", "tank"},
@@ -145,5 +149,12 @@ func equalWanted(t *testing.T, got, want Wanted) {
 	}
 	if d := cmp.Diff(want, got, same); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestANameWhoseOwnerCannotBeReadIsNotFree(t *testing.T) {
+	view := operationtest.Book(t, ledger.Fact{Key: naming.KeyInstance + someID, Value: json.RawMessage(`{"id": 7}`)}, ledger.Fact{Key: naming.KeyName + "web1", Value: json.RawMessage(`7`)})
+	if _, _, err := identityOf(settings().Namespace, view, Wanted{Ref: otherID, Name: "web1"}); err == nil {
+		t.Error("its name was given to another")
 	}
 }

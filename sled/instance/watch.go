@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // Watching instances: a long poll per running machine tells its states as they
@@ -28,7 +29,7 @@ const (
 // whole is called, unless it is nil. It lasts until the context ends, or tell or
 // whole has an error, which it returns.
 func (s Settings) Watch(
-	ctx context.Context, env operation.Env, pick func(Record) bool, tell func(Instance) error, whole func() error,
+	ctx context.Context, env operation.Env, pick func(record.Record) bool, tell func(Instance) error, whole func() error,
 ) error {
 	book, err := env.Ledger(ctx)
 	if err != nil {
@@ -55,7 +56,7 @@ func (s Settings) Watch(
 
 // Selector takes the instances that are named, of no names every one (nil).
 // Errors: *NotFoundError.
-func (s Settings) Selector(view ledger.View, refs []string) (func(Record) bool, error) {
+func (s Settings) Selector(view ledger.View, refs []string) (func(record.Record) bool, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -67,7 +68,7 @@ func (s Settings) Selector(view ledger.View, refs []string) (func(Record) bool, 
 		}
 		picked[r.ID] = true
 	}
-	return func(r Record) bool { return picked[r.ID] }, nil
+	return func(r record.Record) bool { return picked[r.ID] }, nil
 }
 
 // watch is what is known while one goes on.
@@ -75,7 +76,7 @@ type watch struct {
 	Settings
 	env       operation.Env
 	book      *ledger.Ledger
-	pick      func(Record) bool
+	pick      func(record.Record) bool
 	tell      func(Instance) error
 	told      map[string]Instance // by id, as they were told last
 	listening map[string]string   // whose machines tell by themselves: the run's Propolis id by the instance's
@@ -136,12 +137,12 @@ func (w *watch) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := All(view)
+	all, err := record.All(view)
 	if err != nil {
 		return err
 	}
 	w.seq, w.looked = view.Seq(), time.Now()
-	var silent []Record
+	var silent []record.Record
 	there := map[string]bool{}
 	for _, r := range all {
 		if w.pick != nil && !w.pick(r) {
@@ -173,12 +174,12 @@ func (w *watch) look(ctx context.Context) error {
 // tells reports whether the instance has a machine that tells its states: it
 // answers, and what it answers is not its end.
 func (i Instance) tells() bool {
-	final := []State{Failed, Unknown, Absent, Stopped, strings.ToLower(propolis.StateDestroyed)}
+	final := []record.State{record.Failed, record.Unknown, record.Absent, record.Stopped, strings.ToLower(propolis.StateDestroyed)}
 	return i.Run != nil && i.Run.Ensured && !slices.Contains(final, i.State)
 }
 
 // listen follows a machine until it will tell no more.
-func (w *watch) listen(ctx context.Context, r Record) {
+func (w *watch) listen(ctx context.Context, r record.Record) {
 	if w.listening[r.ID] == r.Run.PropolisID {
 		return
 	}
@@ -230,7 +231,7 @@ func (w *watch) gone(there map[string]bool) error {
 		}
 		delete(w.told, id)
 		delete(w.listening, id)
-		i.Status, i.Run = Status{State: Absent, Reason: ReasonDeleted}, nil
+		i.Status, i.Run = Status{State: record.Absent, Reason: ReasonDeleted}, nil
 		if err := w.tell(i); err != nil {
 			return err
 		}

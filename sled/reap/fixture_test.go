@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -143,15 +143,15 @@ func (s *scene) link(name, mac, lent string) {
 }
 
 // run is a run with one VNIC.
-func run(zoneName, link string) *instance.Run {
-	return &instance.Run{
+func run(zoneName, link string) *record.Run {
+	return &record.Run{
 		Zone: zoneName, Zonepath: "/zone/" + zoneName, Dataset: "rpool/zone/" + zoneName, Base: base1, BaseDataset: "rpool/zone/" + base1,
-		Control: instance.VNIC{Name: link, Over: "stub0", MAC: "02:08:20:00:00:01"}, Guests: []instance.VNIC{}, Boot: thisBoot, Ensured: true,
+		Control: record.VNIC{Name: link, Over: "stub0", MAC: "02:08:20:00:00:01"}, Guests: []record.VNIC{}, Boot: thisBoot, Ensured: true,
 	}
 }
 
-func (s *scene) record(t operationtest.T, name string, runs ...*instance.Run) {
-	r := instance.Record{ID: "id of " + name, Name: name, Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}}
+func (s *scene) record(t operationtest.T, name string, runs ...*record.Run) {
+	r := record.Record{ID: "id of " + name, Name: name, Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}}
 	if len(runs) > 0 {
 		r.Run = runs[0]
 		for _, old := range runs[1:] {
@@ -162,8 +162,8 @@ func (s *scene) record(t operationtest.T, name string, runs ...*instance.Run) {
 }
 
 // protectedFact is a record of an instance that is protected.
-func protectedFact(t operationtest.T, name string, r *instance.Run) ledger.Fact {
-	record := instance.Record{ID: "id of " + name, Name: name, Run: r, Protected: true, Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}}
+func protectedFact(t operationtest.T, name string, r *record.Run) ledger.Fact {
+	record := record.Record{ID: "id of " + name, Name: name, Run: r, Protected: true, Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}}
 	data, err := json.Marshal(record)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -21,7 +21,7 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	work, working := k.busy[o.key()]
 	r, recorded := k.zones[name]
 	verb, died := k.unfinished(r, f)
-	id, ours := instance.HomeOf(k.names, d)
+	id, ours := record.HomeOf(k.names, d)
 	switch {
 	case working:
 		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true

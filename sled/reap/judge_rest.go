@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -183,7 +184,7 @@ func (k known) key(e inventory.Entry) (Object, bool) {
 func (k known) secret(s instance.SecretFile, f Findings) (Object, bool) {
 	o := Object{Identity: strconv.FormatUint(s.Inode, 10)}.as(KindSecret, s.File)
 	r, recorded := k.instances[s.ID]
-	work, working := k.subjects[instance.Subject(s.ID)]
+	work, working := k.subjects[record.Subject(s.ID)]
 	switch zone := f.marks[s.ID]; {
 	case recorded && r.Secrets == s.File:
 		o.Verdict, o.Reason, o.firm = InUse, "instance "+r.Name, true

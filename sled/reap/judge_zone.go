@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -79,7 +80,7 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim naming.Claim
 		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
 	case instance.Adoptable(claim, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
-	case instance.Resting(claim, z) && !k.knows(claim.Instance):
+	case record.Resting(claim, z) && !k.knows(claim.Instance):
 		o.Verdict, o.rests = Adoptable, true
 		o.Reason = "is " + string(z.State) + " and marked as instance " + claim.Instance.String() + ", which the ledger does not know"
 	default:

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -19,16 +20,16 @@ type known struct {
 	names     naming.Prefixes
 	boot      string
 	now       time.Time
-	instances map[string]instance.Record // by id
-	zones     map[string]life            // by zone name
-	vnics     map[string]owner           // by link name
-	bases     map[string]base.Record     // by zone name
-	newest    map[string]int             // newest finished generation, by pool
-	held      map[string]network.Hold    // by kind and name
-	busy      map[string]busy            // objects of living runs, by kind and name
-	subjects  map[string]busy            // living runs, by what they lock
-	cloned    map[string]string          // who has begun to clone a base, by its zone name
-	cloning   map[string]busy            // living runs that clone a base, by its zone name
+	instances map[string]record.Record // by id
+	zones     map[string]life          // by zone name
+	vnics     map[string]owner         // by link name
+	bases     map[string]base.Record   // by zone name
+	newest    map[string]int           // newest finished generation, by pool
+	held      map[string]network.Hold  // by kind and name
+	busy      map[string]busy          // objects of living runs, by kind and name
+	subjects  map[string]busy          // living runs, by what they lock
+	cloned    map[string]string        // who has begun to clone a base, by its zone name
+	cloning   map[string]busy          // living runs that clone a base, by its zone name
 	secrets   []instance.SecretFile
 	dead      map[string]made        // what runs that died were making, by kind and name
 	died      []operation.OpenIntent // intents of runs that died
@@ -39,8 +40,8 @@ type known struct {
 
 // life is a run of an instance.
 type life struct {
-	instance.Record
-	run instance.Run
+	record.Record
+	run record.Run
 }
 
 // unfinished says by which verb a run was begun that died, if it did and
@@ -53,7 +54,7 @@ func (k known) unfinished(l life, f Findings) (verb string, dead bool) {
 
 type owner struct {
 	life
-	vnic instance.VNIC
+	vnic record.VNIC
 }
 
 // made is an object that a run was making when it died.
@@ -78,7 +79,7 @@ func (b busy) String() string {
 func know(names naming.Prefixes, view ledger.View, boot string, now time.Time, alive func(subject string) (operation.Holder, bool)) (known, error) {
 	k := known{
 		names: names, boot: boot, now: now,
-		instances: map[string]instance.Record{}, zones: map[string]life{}, vnics: map[string]owner{},
+		instances: map[string]record.Record{}, zones: map[string]life{}, vnics: map[string]owner{},
 		bases: map[string]base.Record{}, newest: map[string]int{}, held: map[string]network.Hold{},
 		busy: map[string]busy{}, subjects: map[string]busy{}, cloned: map[string]string{}, cloning: map[string]busy{}, dead: map[string]made{}, under: map[string]bool{},
 	}
@@ -103,7 +104,7 @@ func (k known) learnLinks(links []string) {
 }
 
 func (k known) learnInstances(view ledger.View) error {
-	records, err := instance.All(view)
+	records, err := record.All(view)
 	for _, r := range records {
 		k.instances[r.ID] = r
 		for _, n := range r.Spec.NICs {

@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -164,7 +164,7 @@ func TestNothingThatIsNeededOrForeignIsEverInThePlan(t *testing.T) {
 		f := s.judge(t)
 		d := f.removal(bundler{})
 		before := behind(t, d.Plan) // fails if it cannot be done
-		records, err := instance.All(operationtest.Book(t, s.facts...))
+		records, err := record.All(operationtest.Book(t, s.facts...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestNothingThatIsNeededOrForeignIsEverInThePlan(t *testing.T) {
 				case z.State == zone.Running:
 					t.Errorf("%s: it runs", a.ID)
 				case name == "mail" || name == "db":
-					recorded := slices.ContainsFunc(records, func(r instance.Record) bool { return r.Run.Zone == name })
+					recorded := slices.ContainsFunc(records, func(r record.Record) bool { return r.Run.Zone == name })
 					t.Errorf("%s: it is foreign (recorded: %v)", a.ID, recorded)
 				case s.alive["instance/"+fmt.Sprint(slices.Index([]string{zone1, zone2}, name))]:
 					t.Errorf("%s: it is being worked on", a.ID)

@@ -6,7 +6,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // A look takes its time, and nobody stands still for it: of an instance that is
@@ -46,18 +46,18 @@ func (k *known) learnSince(before, view ledger.View) error {
 // changedSince takes for busy what one view's records have that the other has
 // otherwise.
 func (k *known) changedSince(one, other ledger.View) error {
-	for id := range instance.IDs(one) {
-		if same(one, other, instance.Subject(id)) {
+	for id := range record.IDs(one) {
+		if same(one, other, record.Subject(id)) {
 			continue
 		}
-		r, _, err := instance.Load(one, id)
+		r, _, err := record.Load(one, id)
 		if err != nil {
 			return err
 		}
 		for _, run := range r.Runs() {
 			k.workedOn(KindZone, run.Zone)
 			k.workedOn(KindDataset, run.Dataset)
-			for _, v := range append([]instance.VNIC{run.Control}, run.Guests...) {
+			for _, v := range append([]record.VNIC{run.Control}, run.Guests...) {
 				k.workedOn(KindVNIC, v.Name)
 			}
 		}

@@ -11,19 +11,19 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
 
-type instanceRun = instance.Run
+type instanceRun = record.Run
 
-func changed(r *instance.Run, change func(*instance.Run)) *instance.Run { change(r); return r }
+func changed(r *record.Run, change func(*record.Run)) *record.Run { change(r); return r }
 
 func TestVerdicts(t *testing.T) {
-	earlier := func(r *instance.Run) { r.Boot = earlierBoot }
-	unfinished := func(r *instance.Run) { r.Ensured = false }
+	earlier := func(r *record.Run) { r.Boot = earlierBoot }
+	unfinished := func(r *record.Run) { r.Ensured = false }
 	makesZone := operation.Intent{Makes: []operation.Object{{Kind: "zone", Name: zone1}, {Kind: "dataset", Name: "rpool/zone/" + zone1}, {Kind: "vnic", Name: "vnic_propolis0"}}}
 	for name, c := range map[string]struct {
 		set     func(*testing.T, *scene)
@@ -74,13 +74,13 @@ func TestVerdicts(t *testing.T) {
 		"the same, of an instance that is recorded otherwise": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "renamed", State: zone.Installed, Path: "/elsewhere"})
 			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: naming.AttrInstance, Type: "string", Value: unknownID}}}
-			s.fact(t, "instance/"+unknownID, instance.Record{ID: unknownID, Name: "web1", Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}})
+			s.fact(t, "instance/"+unknownID, record.Record{ID: unknownID, Name: "web1", Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}})
 		}, map[string]Verdict{"zone renamed": Orphan}, 2},
 		"what a zone of an unknown instance left, which says what that was": {func(_ *testing.T, s *scene) { s.noted(zone1) },
 			map[string]Verdict{"dataset rpool/zone/" + zone1: Adoptable}, 2},
 		"the same, of an instance that is recorded": {func(t *testing.T, s *scene) {
 			s.noted(zone1)
-			s.fact(t, "instance/"+unknownID, instance.Record{ID: unknownID, Name: "web1", Spec: instance.Spec{Address: instance.Address{Mode: instance.DHCP}}})
+			s.fact(t, "instance/"+unknownID, record.Record{ID: unknownID, Name: "web1", Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}})
 		},
 			map[string]Verdict{"dataset rpool/zone/" + zone1: Orphan}, 2},
 		"somebody else's": {func(t *testing.T, s *scene) {

@@ -22,7 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/commands"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // agents measures the agent with as many VMs as it is meant for. Their Propolis
@@ -158,11 +158,11 @@ func startAgent(ctx context.Context, socket string, n int) (*agentRun, error) {
 }
 
 // running is the record of the i-th instance, which runs.
-func running(i int) instance.Record {
+func running(i int) record.Record {
 	r := stopped(i)
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(r.Name)).String()
-	r.Wanted = instance.WantedRunning
-	r.Run = &instance.Run{PropolisID: id, Zone: "propolis_instance_" + id, Zonepath: "/pool/ext/x/zone/" + id, Ensured: true}
+	r.Wanted = record.WantedRunning
+	r.Run = &record.Run{PropolisID: id, Zone: "propolis_instance_" + id, Zonepath: "/pool/ext/x/zone/" + id, Ensured: true}
 	return r
 }
 

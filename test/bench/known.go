@@ -12,12 +12,12 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // know makes the ledger know n instances that are stopped.
 func (s machine) know(ctx context.Context, n int) error {
-	records := make([]instance.Record, n)
+	records := make([]record.Record, n)
 	for i := range records {
 		records[i] = stopped(i)
 	}
@@ -25,7 +25,7 @@ func (s machine) know(ctx context.Context, n int) error {
 }
 
 // record appends records to the ledger, with what they reserve, some to a line.
-func (s machine) record(ctx context.Context, records []instance.Record) error {
+func (s machine) record(ctx context.Context, records []record.Record) error {
 	files := s.Host().Files()
 	book, err := ledger.Open(ctx, files, ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Locations: ledger.Find(files, "")})
 	if err != nil {
@@ -39,7 +39,7 @@ func (s machine) record(ctx context.Context, records []instance.Record) error {
 	return nil
 }
 
-func facts(records []instance.Record) ([]ledger.Fact, error) {
+func facts(records []record.Record) ([]ledger.Fact, error) {
 	var all []ledger.Fact
 	for _, r := range records {
 		own, err := factsOf(r)
@@ -51,7 +51,7 @@ func facts(records []instance.Record) ([]ledger.Fact, error) {
 	return all, nil
 }
 
-func factsOf(r instance.Record) ([]ledger.Fact, error) {
+func factsOf(r record.Record) ([]ledger.Fact, error) {
 	record, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -71,16 +71,16 @@ func factsOf(r instance.Record) ([]ledger.Fact, error) {
 
 // stopped is the record of the i-th instance: one NIC, and an address of its
 // own in the simulated sled's underlay.
-func stopped(i int) instance.Record {
+func stopped(i int) record.Record {
 	name := fmt.Sprintf("vm%05d", i)
 	address := netip.AddrFrom4([4]byte{127, 77, byte(100 + i>>8), byte(i)})
-	return instance.Record{
-		ID: naming.InstanceID(uuid.Nil, name).String(), Name: name, Wanted: instance.WantedStopped,
+	return record.Record{
+		ID: naming.InstanceID(uuid.Nil, name).String(), Name: name, Wanted: record.WantedStopped,
 		Control: fmt.Sprintf("02:08:20:01:%02x:%02x", byte(i>>8), byte(i)), Generation: 3, Updated: time.Now().UTC(),
-		Spec: instance.Spec{
+		Spec: record.Spec{
 			CPUs: 2, Memory: 2 << 30, Pool: "rpool",
-			NICs:    []instance.NIC{{Over: "net0", MAC: fmt.Sprintf("02:08:20:02:%02x:%02x", byte(i>>8), byte(i))}},
-			Address: instance.Address{Mode: instance.Static, Prefix: netip.PrefixFrom(address, 16)},
+			NICs:    []record.NIC{{Over: "net0", MAC: fmt.Sprintf("02:08:20:02:%02x:%02x", byte(i>>8), byte(i))}},
+			Address: record.Address{Mode: record.Static, Prefix: netip.PrefixFrom(address, 16)},
 		},
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // pretended is a sled on which many VMs are pretended to run: their Propolis
@@ -30,9 +30,9 @@ type pretended struct {
 }
 
 // pretend has n VMs, and their records.
-func pretend(n int) (*pretended, []instance.Record) {
+func pretend(n int) (*pretended, []record.Record) {
 	p := &pretended{vms: map[string]*pretendedVM{}, byID: map[string]*pretendedVM{}, rang: make(chan time.Duration, 1<<16)}
-	records := make([]instance.Record, n)
+	records := make([]record.Record, n)
 	for i := range records {
 		records[i] = running(i)
 		vm := &pretendedVM{id: records[i].Run.PropolisID, gen: 1}

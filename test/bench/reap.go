@@ -11,7 +11,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // reap measures reap --dry-run over 10,000 objects: of half of them the ledger
@@ -50,7 +50,7 @@ func (b bench) reap(ctx context.Context) ([]row, error) {
 // zones, with their VNICs, are of instances that the ledger knows.
 func (s machine) litter(ctx context.Context, objects int) error {
 	const perZone = 5 // a zone, three VNICs, a dataset
-	var records []instance.Record
+	var records []record.Record
 	err := s.World().Update(ctx, func(tx *world.Tx) error {
 		pool := zonePool(tx)
 		for i := range objects / perZone {
@@ -81,14 +81,14 @@ func zonePool(tx *world.Tx) string {
 
 // lay makes the i-th zone with its VNICs, as an instance's run would have left
 // them, and a dataset whose zone is gone.
-func lay(tx *world.Tx, pool string, i int, r *instance.Record) error {
+func lay(tx *world.Tx, pool string, i int, r *record.Record) error {
 	names := naming.DefaultPrefixes()
 	id := uuid.MustParse(tx.UUID())
 	at, _ := naming.Zone(pool, names.ZoneName(id))
 	lost, _ := naming.Zone(pool, names.ZoneName(uuid.MustParse(tx.UUID())))
-	run := instance.Run{PropolisID: id.String(), Zone: names.ZoneName(id), Zonepath: at.Mountpoint, Dataset: at.Dataset, Brand: "sparse", Ensured: true}
+	run := record.Run{PropolisID: id.String(), Zone: names.ZoneName(id), Zonepath: at.Mountpoint, Dataset: at.Dataset, Brand: "sparse", Ensured: true}
 	for n := range 3 {
-		v := instance.VNIC{Name: names.GuestVNIC(2*i + n), Over: "net0", MAC: fmt.Sprintf("02:08:20:1%d:%02x:%02x", n, byte(i>>8), byte(i))}
+		v := record.VNIC{Name: names.GuestVNIC(2*i + n), Over: "net0", MAC: fmt.Sprintf("02:08:20:1%d:%02x:%02x", n, byte(i>>8), byte(i))}
 		if n == 2 {
 			v.Name = names.ControlVNIC(i)
 			run.Control = v

@@ -57,7 +57,7 @@ func ofOwnership() []Mutant {
 		},
 		{
 			Name:    "reap takes what does not run and could be adopted",
-			Plant:   []Patch{{"sled/reap/judge_zone.go", "case instance.Resting(claim, z) && !k.knows(claim.Instance):", "case instance.Resting(claim, z) && !k.knows(claim.Instance) && !MUTANT:"}},
+			Plant:   []Patch{{"sled/reap/judge_zone.go", "case record.Resting(claim, z) && !k.knows(claim.Instance):", "case record.Resting(claim, z) && !k.knows(claim.Instance) && !MUTANT:"}},
 			Found:   unit("sled/reap", "TestVerdicts", `"zone renamed"`),
 			Besides: true,
 		},

@@ -17,21 +17,22 @@ import (
 
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // document is an instance as it is written in a file. docs/instance.md
 // describes it.
 type document struct {
-	ID      string            `json:"id" toml:"id"`
-	Name    string            `json:"name" toml:"name"`
-	CPUs    *int              `json:"cpus" toml:"cpus"`
-	Memory  any               `json:"memory" toml:"memory"` // "4G", or a number of bytes
-	Disks   []instance.Disk   `json:"disks" toml:"disks"`
-	NICs    []instance.NIC    `json:"nics" toml:"nics"`
-	Address *instance.Address `json:"address" toml:"address"`
-	Pool    *string           `json:"pool" toml:"pool"`
-	Spec    machine           `json:"spec" toml:"spec"`
-	Machine *Machine          `json:"machine" toml:"-"` // in one that is sent
+	ID      string          `json:"id" toml:"id"`
+	Name    string          `json:"name" toml:"name"`
+	CPUs    *int            `json:"cpus" toml:"cpus"`
+	Memory  any             `json:"memory" toml:"memory"` // "4G", or a number of bytes
+	Disks   []record.Disk   `json:"disks" toml:"disks"`
+	NICs    []record.NIC    `json:"nics" toml:"nics"`
+	Address *record.Address `json:"address" toml:"address"`
+	Pool    *string         `json:"pool" toml:"pool"`
+	Spec    machine         `json:"spec" toml:"spec"`
+	Machine *Machine        `json:"machine" toml:"-"` // in one that is sent
 }
 
 // Machine is the whole machine in a document that is sent: as the text that a file

@@ -3,14 +3,14 @@ package documents
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sled/instance"
-
-	"net/netip"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // sizes reads "4G" and nothing else: the sizes of the command line have tests
@@ -34,7 +34,7 @@ func equalWanted(t *testing.T, got, want instance.Wanted) {
 
 func TestADocumentSaysTheSameInBothForms(t *testing.T) {
 	mem, cpus, pool := uint64(4<<30), 4, "tank"
-	static, _ := instance.ParseAddress("10.77.0.5/16,gateway=10.77.0.1")
+	static, _ := record.ParseAddress("10.77.0.5/16,gateway=10.77.0.1")
 	const id = "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f"
 	for name, c := range map[string]struct {
 		json, toml string
@@ -57,15 +57,15 @@ func TestADocumentSaysTheSameInBothForms(t *testing.T) {
 			 vlan = 7`,
 			instance.Wanted{
 				Ref: id, Name: "web1", CPUs: &cpus, Memory: &mem, Pool: &pool, Address: &static,
-				Disks: []instance.Disk{{Path: "/dev/zvol/rdsk/tank/web1"}, {Path: "/iso/a.iso", ReadOnly: true}},
-				NICs:  []instance.NIC{{}, {Over: "net0", MAC: "02:08:20:00:00:01", VLAN: 7}},
+				Disks: []record.Disk{{Path: "/dev/zvol/rdsk/tank/web1"}, {Path: "/iso/a.iso", ReadOnly: true}},
+				NICs:  []record.NIC{{}, {Over: "net0", MAC: "02:08:20:00:00:01", VLAN: 7}},
 			},
 		},
 		"a name alone":               {`{"name": "web1"}`, `name = "web1"`, instance.Wanted{Ref: "web1"}},
 		"nothing":                    {`{}`, ``, instance.Wanted{}},
 		"memory as a number":         {`{"memory": 4294967296}`, `memory = 4294967296`, instance.Wanted{Memory: &mem}},
-		"no disks is not: as it was": {`{"disks": []}`, `disks = []`, instance.Wanted{Disks: []instance.Disk{}}},
-		"dhcp":                       {`{"address": "dhcp"}`, `address = "dhcp"`, instance.Wanted{Address: &instance.Address{Mode: instance.DHCP}}},
+		"no disks is not: as it was": {`{"disks": []}`, `disks = []`, instance.Wanted{Disks: []record.Disk{}}},
+		"dhcp":                       {`{"address": "dhcp"}`, `address = "dhcp"`, instance.Wanted{Address: &record.Address{Mode: record.DHCP}}},
 		"a spec":                     {`{"spec": "web1.json"}`, `spec = "web1.json"`, instance.Wanted{MachineFile: "web1.json"}},
 		"blanks around":              {" \n\t{\"name\": \"web1\"}\n", "\n\nname = \"web1\"\n\n", instance.Wanted{Ref: "web1"}},
 	} {

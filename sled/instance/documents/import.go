@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sledctl/sledctl/sled/instance"
-
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // What becomes of a fact that was exported.
@@ -116,12 +116,12 @@ func (i *importing) take(key string) error {
 
 // record takes an instance, with all that it reserves.
 func (i *importing) record(key string) error {
-	r, err := instance.Decode(i.exported[key])
+	r, err := record.Decode(i.exported[key])
 	if err == nil {
 		err = r.Spec.Validate()
 	}
-	if err == nil && instance.ValidateName(r.Name) != nil {
-		err = instance.ValidateName(r.Name)
+	if err == nil && record.ValidateName(r.Name) != nil {
+		err = record.ValidateName(r.Name)
 	}
 	if err == nil && naming.KeyInstance+r.ID != key {
 		err = fmt.Errorf("it is of instance %q", r.ID)
@@ -135,7 +135,7 @@ func (i *importing) record(key string) error {
 		}
 		i.owners[reserved] = r.ID
 	}
-	old, known, err := instance.Load(i.view, r.ID)
+	old, known, err := record.Load(i.view, r.ID)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (i *importing) record(key string) error {
 		}
 		action = ImportReplaced
 	}
-	if i.busy[instance.Subject(r.ID)] {
+	if i.busy[record.Subject(r.ID)] {
 		return &BusyError{Name: r.Name}
 	}
 	if err := instance.Unreserved(i.view, r); err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // exportOf is what a state file with these records would export.
-func exportOf(t *testing.T, records ...instance.Record) (exported map[string]json.RawMessage, all []ledger.Fact) {
+func exportOf(t *testing.T, records ...record.Record) (exported map[string]json.RawMessage, all []ledger.Fact) {
 	t.Helper()
 	exported = map[string]json.RawMessage{}
 	for _, r := range records {
@@ -30,10 +30,10 @@ func exportOf(t *testing.T, records ...instance.Record) (exported map[string]jso
 	return exported, all
 }
 
-func plain(n int, name string) instance.Record {
-	return instance.Record{
-		ID: fmt.Sprintf("8c4a2b1e-6a57-4a5c-9d3e-00000000000%d", n), Name: name, Wanted: instance.WantedRunning, Control: fmt.Sprintf("02:08:20:00:00:0%d", n), Generation: 3,
-		Spec: instance.Spec{CPUs: 2, Memory: 1 << 30, Pool: "rpool", Address: instance.Address{Mode: instance.DHCP}, NICs: []instance.NIC{{Over: "net0", MAC: fmt.Sprintf("02:08:20:00:01:0%d", n)}}},
+func plain(n int, name string) record.Record {
+	return record.Record{
+		ID: fmt.Sprintf("8c4a2b1e-6a57-4a5c-9d3e-00000000000%d", n), Name: name, Wanted: record.WantedRunning, Control: fmt.Sprintf("02:08:20:00:00:0%d", n), Generation: 3,
+		Spec: record.Spec{CPUs: 2, Memory: 1 << 30, Pool: "rpool", Address: record.Address{Mode: record.DHCP}, NICs: []record.NIC{{Over: "net0", MAC: fmt.Sprintf("02:08:20:00:01:0%d", n)}}},
 	}
 }
 

@@ -1,4 +1,4 @@
-package instance
+package record
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"github.com/sledctl/sledctl/vnic"
@@ -142,11 +141,11 @@ func TestWhatIsPrintedIsReadBack(t *testing.T) {
 			t.Errorf("address %s: %+v, %v", a, got, err)
 		}
 		n := anyNIC().Draw(t, "nic")
-		if got, err := ParseNIC(nicText([]NIC{n})); err != nil || got != n {
+		if got, err := ParseNIC(NicText([]NIC{n})); err != nil || got != n {
 			t.Errorf("nic %+v: %+v, %v", n, got, err)
 		}
 		d := anyDisk().Draw(t, "disk")
-		if got, err := ParseDisk(diskText([]Disk{d})); err != nil || got != d {
+		if got, err := ParseDisk(DiskText([]Disk{d})); err != nil || got != d {
 			t.Errorf("disk %+v: %+v, %v", d, got, err)
 		}
 	})
@@ -163,12 +162,12 @@ func FuzzSpecs(f *testing.F) {
 			}
 		}
 		if n, err := ParseNIC(s); err == nil && n.Over != "" && n.MAC != "" {
-			if again, err := ParseNIC(nicText([]NIC{n})); err != nil || again != n {
+			if again, err := ParseNIC(NicText([]NIC{n})); err != nil || again != n {
 				t.Errorf("nic %q: %+v, %v", s, again, err)
 			}
 		}
 		if d, err := ParseDisk(s); err == nil {
-			if again, err := ParseDisk(diskText([]Disk{d})); err != nil || again != d {
+			if again, err := ParseDisk(DiskText([]Disk{d})); err != nil || again != d {
 				t.Errorf("disk %q: %+v, %v", s, again, err)
 			}
 		}
@@ -237,18 +236,4 @@ func anyDisk() *rapid.Generator[Disk] {
 	return rapid.Custom(func(t *rapid.T) Disk {
 		return Disk{Path: rapid.StringMatching(`(/dev/zvol/rdsk)?(/[a-z0-9@=]{1,5}){1,3}`).Draw(t, "path"), ReadOnly: rapid.Bool().Draw(t, "readonly")}
 	})
-}
-
-func TestTheIDOfANameIsTheSledsOwn(t *testing.T) {
-	one, other := Settings{Namespace: uuid.MustParse("8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f")}, Settings{Namespace: uuid.MustParse("8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e60")}
-	ids := map[string]bool{}
-	for _, id := range []string{one.ID("web1"), one.ID("web1"), one.ID("web2"), other.ID("web1")} {
-		ids[id] = true
-	}
-	if len(ids) != 3 {
-		t.Errorf("one name twice, another, and the same on another sled gave %d ids", len(ids))
-	}
-	if id := uuid.MustParse(one.ID("web1")); id.Version() != 5 {
-		t.Errorf("version %d", id.Version())
-	}
 }

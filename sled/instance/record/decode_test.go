@@ -1,4 +1,4 @@
-package instance
+package record
 
 import (
 	"encoding/json"

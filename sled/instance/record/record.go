@@ -1,8 +1,9 @@
-package instance
+package record
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -10,7 +11,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
 )
@@ -102,9 +106,9 @@ type VNIC struct {
 	VLAN int    `json:"vlan,omitempty"`
 }
 
-// vnics lists the run's VNICs, guests first: a zone's network configuration
+// Vnics lists the run's VNICs, guests first: a zone's network configuration
 // stands in this order.
-func (r Run) vnics() []VNIC {
+func (r Run) Vnics() []VNIC {
 	return append(append([]VNIC{}, r.Guests...), r.Control)
 }
 
@@ -121,9 +125,9 @@ func Load(view ledger.View, id string) (Record, bool, error) {
 	return r, true, nil
 }
 
-// recordOf is the record of an instance that the operator called ref. The error
+// Existing is the record of an instance that the operator called ref. The error
 // is a *NotFoundError if there is none.
-func recordOf(view ledger.View, id, ref string) (Record, error) {
+func Existing(view ledger.View, id, ref string) (Record, error) {
 	r, known, err := Load(view, id)
 	if err == nil && !known {
 		err = &NotFoundError{Name: ref}
@@ -196,19 +200,6 @@ func (e *NotFoundError) Error() string { return fmt.Sprintf("no instance %q", e.
 
 func (*NotFoundError) Kind() fault.Kind { return fault.NotFound }
 
-// Find reads the record of the instance that ref, a name or an id, means.
-func (s Settings) Find(view ledger.View, ref string) (Record, error) {
-	id, err := resolveRef(s.Namespace, view, ref)
-	if err != nil {
-		return Record{}, err
-	}
-	r, ok, err := Load(view, id)
-	if err == nil && !ok {
-		err = &NotFoundError{Name: ref}
-	}
-	return r, err
-}
-
 // Facts are the record and all that it reserves.
 func (r Record) Facts() ([]ledger.Fact, error) {
 	value, err := json.Marshal(r)
@@ -241,7 +232,7 @@ func (r Record) Reserves() []string {
 		}
 	}
 	for _, run := range r.Runs() {
-		for _, v := range run.vnics() {
+		for _, v := range run.Vnics() {
 			keys = append(keys, naming.KeyVNIC+v.Name)
 		}
 	}
@@ -256,14 +247,14 @@ func (r Record) Reserves() []string {
 // key is what a disk is reserved by: one that a guest writes to is its alone.
 func (d Disk) key() string { return naming.KeyAttached + url.PathEscape(d.Path) }
 
-// diskOwner is the instance that a disk is reserved for; empty when it is free.
+// DiskOwner is the instance that a disk is reserved for; empty when it is free.
 // Until 2026-11 reservations stood below disk/, which is that of the physical
 // disks: one counts as long as its instance has the disk.
-func diskOwner(view ledger.View, d Disk) (id string, err error) {
-	if id = owner(view, d.key()); id != "" {
+func DiskOwner(view ledger.View, d Disk) (id string, err error) {
+	if id = Owner(view, d.key()); id != "" {
 		return id, nil
 	}
-	id = owner(view, naming.KeyDisk+url.PathEscape(d.Path))
+	id = Owner(view, naming.KeyDisk+url.PathEscape(d.Path))
 	if id == "" {
 		return "", nil
 	}
@@ -303,8 +294,8 @@ func (r Record) Replaces(old Record) ([]ledger.Fact, error) {
 	return facts, nil
 }
 
-// owner is the instance that a key is reserved for; empty when it is free.
-func owner(view ledger.View, key string) string {
+// Owner is the instance that a key is reserved for; empty when it is free.
+func Owner(view ledger.View, key string) string {
 	value, ok := view.Get(key)
 	if !ok {
 		return ""
@@ -316,8 +307,8 @@ func owner(view ledger.View, key string) string {
 	return id
 }
 
-func addressOwner(view ledger.View, ip netip.Addr) string {
-	return owner(view, naming.KeyAddress+ip.String())
+func AddressOwner(view ledger.View, ip netip.Addr) string {
+	return Owner(view, naming.KeyAddress+ip.String())
 }
 
 // ClonedSince names an instance whose record has changed between two views and that
@@ -343,9 +334,62 @@ func ClonedSince(before, now ledger.View, base string) (name string, err error) 
 
 // UserOfVNIC is the record of the instance whose run a VNIC belongs to.
 func UserOfVNIC(view ledger.View, name string) (user Record, used bool, err error) {
-	id := owner(view, naming.KeyVNIC+name)
+	id := Owner(view, naming.KeyVNIC+name)
 	if id == "" {
 		return Record{}, false, nil
 	}
 	return Load(view, id)
+}
+
+// Subject is what an instance is locked as.
+func Subject(id string) string { return naming.KeyInstance + id }
+
+// Resolve turns a name or UUID into an id. A name that is not known gives the
+// id that it would have.
+func Resolve(namespace uuid.UUID, view ledger.View, ref string) (string, error) {
+	if id, err := uuid.Parse(ref); err == nil {
+		return id.String(), nil // every spelling of a UUID is the same instance
+	}
+	if err := ValidateName(ref); err != nil {
+		return "", err
+	}
+	if id := Owner(view, naming.KeyName+ref); id != "" {
+		return id, nil
+	}
+	id := naming.InstanceID(namespace, ref).String()
+	if r, known, err := Load(view, id); err != nil || known {
+		return "", errors.Join(err, &RenamedError{Name: ref, Now: r.Name})
+	}
+	return id, nil
+}
+
+// RenamedError is a name whose id an instance has that is called otherwise now.
+type RenamedError struct{ Name, Now string }
+
+// Error names both.
+func (e *RenamedError) Error() string {
+	return fmt.Sprintf("no instance %q: it is named %q now", e.Name, e.Now)
+}
+
+func (*RenamedError) Kind() fault.Kind { return fault.NotFound }
+
+// Digests are those that a record's machine has.
+func (r Record) Digests() []string {
+	if r.Spec.Machine == nil {
+		return nil
+	}
+	return r.Spec.Machine.Sealed()
+}
+
+func (r Record) HasZone(zoneName string) bool {
+	return slices.ContainsFunc(r.Runs(), func(run Run) bool { return run.Zone == zoneName })
+}
+
+// Objects lists what a run will be made of, for an intent.
+func (r Record) Objects() []operation.Object {
+	objects := []operation.Object{{Kind: "zone", Name: r.Run.Zone}, {Kind: "dataset", Name: r.Run.Dataset}}
+	for _, v := range r.Run.Vnics() {
+		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
+	}
+	return objects
 }

@@ -1,4 +1,4 @@
-package instance
+package record
 
 import (
 	"encoding/json"
@@ -13,9 +13,9 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
-// Sent is the machine that the Propolis of an instance was last asked for. It is
+// SentSpec is the machine that the Propolis of an instance was last asked for. It is
 // kept apart from the record, which a listing reads, and as long.
-type Sent struct {
+type SentSpec struct {
 	PropolisID string            `json:"propolis_id"`
 	Time       time.Time         `json:"time"` // when it was decided
 	Spec       spec.InstanceSpec `json:"spec"`
@@ -23,27 +23,27 @@ type Sent struct {
 
 // LoadSent reads what was sent for an instance; false if nothing was, as for one
 // that another tool has made.
-func LoadSent(view ledger.View, id string) (Sent, bool, error) {
+func LoadSent(view ledger.View, id string) (SentSpec, bool, error) {
 	value, ok := view.Get(naming.KeySent + id)
 	if !ok {
-		return Sent{}, false, nil
+		return SentSpec{}, false, nil
 	}
-	var s Sent
+	var s SentSpec
 	if err := json.Unmarshal(value, &s); err != nil {
-		return Sent{}, false, fmt.Errorf("what was sent for instance %s: %w", id, err)
+		return SentSpec{}, false, fmt.Errorf("what was sent for instance %s: %w", id, err)
 	}
 	return s, true, nil
 }
 
-// keepSent writes down the request of a plan that sends one, before it is sent.
+// KeepSent writes down the request of a plan that sends one, before it is sent.
 // Undone, what was sent before stands again; gone, where the instance is new.
-func keepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at operation.Moment) error {
+func KeepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at operation.Moment) error {
 	for _, a := range d.Plan.Actions {
-		m, ok := sends(a.Step)
+		m, ok := SentBy(a.Step)
 		if !ok {
 			continue
 		}
-		value, err := json.Marshal(Sent{PropolisID: r.Run.PropolisID, Time: at.Now, Spec: m})
+		value, err := json.Marshal(SentSpec{PropolisID: r.Run.PropolisID, Time: at.Now, Spec: m})
 		if err != nil {
 			return err
 		}
@@ -56,8 +56,8 @@ func keepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at o
 	return nil
 }
 
-// sends is the machine that a step asks Propolis for.
-func sends(step plan.Step) (spec.InstanceSpec, bool) {
+// SentBy is the machine that a step asks Propolis for.
+func SentBy(step plan.Step) (spec.InstanceSpec, bool) {
 	switch step := step.(type) {
 	case propolis.Ensure:
 		return *step.Request.Init.Spec, true

@@ -1,4 +1,4 @@
-package instance
+package record
 
 import (
 	"encoding/json"
@@ -13,10 +13,10 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// memo is what the dataset of a zone says of its instance, as sled.PropertySpec:
+// Memo is what the dataset of a zone says of its instance, as sled.PropertySpec:
 // what nothing else on the sled tells once the zone does not run, as a boot ends
 // VNICs and machines. No secret is in it: user properties are not encrypted.
-type memo struct {
+type Memo struct {
 	Name    string `json:"name"`
 	Control string `json:"control"` // MAC of the control VNIC
 	Spec
@@ -25,35 +25,35 @@ type memo struct {
 	Written bool `json:"written,omitempty"`
 }
 
-// memoLimit is the longest value of a user property, in bytes (zfsprops(8)).
-const memoLimit = 8192
+// MemoLimit is the longest value of a user property, in bytes (zfsprops(8)).
+const MemoLimit = 8192
 
-// memoOf is the memo of a record; empty where it would be too long.
-func memoOf(r Record) string {
-	m := memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: r.Spec.Machine != nil || r.VMM != nil}
+// MemoOf is the memo of a record; empty where it would be too long.
+func MemoOf(r Record) string {
+	m := Memo{Name: r.Name, Control: r.Control, Spec: r.Spec, Written: r.Spec.Machine != nil || r.VMM != nil}
 	m.Machine = nil
 	data, err := json.Marshal(m)
-	if err != nil || len(data) >= memoLimit {
+	if err != nil || len(data) >= MemoLimit {
 		return ""
 	}
 	return string(data)
 }
 
-// readMemo reads that of a dataset which carries one itself. One that cannot be
+// ReadMemo reads that of a dataset which carries one itself. One that cannot be
 // read is none.
-func readMemo(d zfs.Dataset) (memo, bool) {
+func ReadMemo(d zfs.Dataset) (Memo, bool) {
 	said := d.User[naming.PropertySpec]
-	var m memo
+	var m Memo
 	if said.Source != zfs.Local || json.Unmarshal([]byte(said.Value), &m) != nil {
-		return memo{}, false
+		return Memo{}, false
 	}
 	return m, ValidateName(m.Name) == nil && m.Validate() == nil && m.Address.Mode != ""
 }
 
-// marks are the properties of a run's dataset.
-func marks(r Record) []zfs.Property {
+// Marks are the properties of a run's dataset.
+func Marks(r Record) []zfs.Property {
 	all := []zfs.Property{{Name: naming.PropertyInstance, Value: r.ID}}
-	if said := memoOf(r); said != "" {
+	if said := MemoOf(r); said != "" {
 		all = append(all, zfs.Property{Name: naming.PropertySpec, Value: said})
 	}
 	return all
@@ -66,17 +66,17 @@ func HomeOf(names naming.Prefixes, d zfs.Dataset) (id uuid.UUID, ours bool) {
 	if d.Type != zfs.TypeFilesystem || mark.Source != zfs.Local {
 		return uuid.Nil, false
 	}
-	_, noted := readMemo(d)
-	_, named := names.ParseZoneName(nameOfHome(d))
+	_, noted := ReadMemo(d)
+	_, named := names.ParseZoneName(NameOfHome(d))
 	id, err := uuid.Parse(mark.Value)
 	return id, err == nil && noted && named
 }
 
-// nameOfHome is the name of the zone that lies in a dataset.
-func nameOfHome(d zfs.Dataset) string { return d.Name[strings.LastIndexByte(d.Name, '/')+1:] }
+// NameOfHome is the name of the zone that lies in a dataset.
+func NameOfHome(d zfs.Dataset) string { return d.Name[strings.LastIndexByte(d.Name, '/')+1:] }
 
-// homeOf is the dataset of a zonepath.
-func homeOf(inv *inventory.Inventory, zonepath string) (zfs.Dataset, bool) {
+// HomeDataset is the dataset of a zonepath.
+func HomeDataset(inv *inventory.Inventory, zonepath string) (zfs.Dataset, bool) {
 	datasets, _ := inv.Datasets()
 	i := slices.IndexFunc(datasets, func(d zfs.Dataset) bool { return d.Type == zfs.TypeFilesystem && d.Mountpoint == zonepath })
 	if i < 0 {

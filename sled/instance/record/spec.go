@@ -1,12 +1,9 @@
-// Package instance is the noun that all else is for: one virtual machine, its
-// zone, its VNICs, its address, and the Propolis that drives it.
+// Package record is what the ledger keeps of an instance: its Record, with the spec,
+// the incarnation on the host, and what they reserve.
 //
-// A record in the ledger says what is wanted; the host says what is there. A
-// run is one life of an instance on the host, from its VNICs to its Propolis;
-// stop ends it, start begins another with the same addresses. There is one way
-// up (up.go) and one teardown (down.go): every verb is a choice of actions
-// from these two.
-package instance
+// Load, All and Records read, Record.Facts and Record.Replaces write. A record says
+// what was decided; what exists on the host is only known by looking at it.
+package record
 
 import (
 	"fmt"
@@ -44,10 +41,10 @@ type Disk struct {
 	ReadOnly bool   `json:"readonly" toml:"readonly"`
 }
 
-const zvolDirectory = "/dev/zvol/rdsk/"
+const ZvolDirectory = "/dev/zvol/rdsk/"
 
 // Volume is the dataset of a disk that is a volume.
-func (d Disk) Volume() (dataset string, ok bool) { return strings.CutPrefix(d.Path, zvolDirectory) }
+func (d Disk) Volume() (dataset string, ok bool) { return strings.CutPrefix(d.Path, ZvolDirectory) }
 
 // NIC is a network interface of the guest.
 type NIC struct {
@@ -155,10 +152,10 @@ func ParseDisk(s string) (Disk, error) {
 
 func (d Disk) Normal() (Disk, error) {
 	if rest, ok := strings.CutPrefix(d.Path, "/dev/zvol/dsk/"); ok {
-		d.Path = zvolDirectory + rest
+		d.Path = ZvolDirectory + rest
 	}
 	if d.Path != "" && !strings.HasPrefix(d.Path, "/") && strings.Contains(d.Path, "/") {
-		d.Path = zvolDirectory + d.Path
+		d.Path = ZvolDirectory + d.Path
 	}
 	if !path.IsAbs(d.Path) || path.Clean(d.Path) != d.Path || d.Path == "/" || strings.ContainsAny(d.Path, "\"\n,") {
 		return Disk{}, &InputError{Field: "disk", Value: d.Path, Want: "an absolute file name or a volume as POOL/NAME"}
@@ -235,11 +232,11 @@ func ValidateName(s string) error {
 // (propolis, bin/propolis-server, MAX_VCPUS of builds for workstations).
 const MaxCPUs = 32
 
-func cpusError(n int) error {
+func BadCPUs(n int) error {
 	return &InputError{Field: "cpus", Value: strconv.Itoa(n), Want: fmt.Sprintf("a number from 1 to %d", MaxCPUs)}
 }
 
-func memoryError(n uint64) error {
+func BadMemory(n uint64) error {
 	return &InputError{Field: "memory", Value: strconv.FormatUint(n, 10), Want: "a multiple of 1M"}
 }
 
@@ -247,9 +244,9 @@ func memoryError(n uint64) error {
 func (s Spec) Validate() error {
 	switch {
 	case s.CPUs < 1 || s.CPUs > MaxCPUs:
-		return cpusError(s.CPUs)
+		return BadCPUs(s.CPUs)
 	case s.Memory < 1<<20 || s.Memory%(1<<20) != 0:
-		return memoryError(s.Memory)
+		return BadMemory(s.Memory)
 	case s.Machine != nil: // bounded by its places
 	case len(s.NICs) > 8:
 		return &InputError{Field: "nics", Value: strconv.Itoa(len(s.NICs)), Want: "at most 8 NICs"}
@@ -267,4 +264,34 @@ func (s Spec) Validate() error {
 		}
 	}
 	return nil
+}
+
+func NicText(nics []NIC) string {
+	var parts []string
+	for _, n := range nics {
+		text := "over=" + n.Over + ",mac=" + n.MAC
+		if n.VLAN != 0 {
+			text += ",vlan=" + strconv.Itoa(n.VLAN)
+		}
+		parts = append(parts, text)
+	}
+	return OrNone(parts)
+}
+
+func DiskText(disks []Disk) string {
+	var parts []string
+	for _, d := range disks {
+		if d.ReadOnly {
+			d.Path += ",readonly"
+		}
+		parts = append(parts, d.Path)
+	}
+	return OrNone(parts)
+}
+
+func OrNone(parts []string) string {
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, " ")
 }

@@ -1,0 +1,78 @@
+package record
+
+import "strings"
+
+// Migration is one that the instance is in the middle of.
+type Migration struct {
+	ID string `json:"id"` // a UUID, new with each try
+	// Source is where the source's Propolis answers, IP:PORT. It is set on the
+	// target.
+	Source string `json:"source,omitempty"`
+	// Target are the words that run the target's sledctl. They are set on the
+	// source.
+	Target []string `json:"target,omitempty"`
+	// Departed says that the machine runs on the target: what is left here goes.
+	Departed bool `json:"departed,omitempty"`
+}
+
+// Peer is the other sled, as this one knows it.
+func (m Migration) Peer() string {
+	if m.Source != "" {
+		return m.Source
+	}
+	return strings.Join(m.Target, " ")
+}
+
+// Direction says which way the machine goes.
+func (m Migration) Direction() string {
+	if m.Source != "" {
+		return "it arrives by a migration from " + m.Source
+	}
+	return "it departs by a migration to " + m.Peer()
+}
+
+func (m *Migration) Arrives() bool { return m != nil && m.Source != "" }
+
+func (m *Migration) Departs() bool { return m != nil && m.Source == "" }
+
+// How a migration stands with an instance of this sled.
+const (
+	Arriving  = "arriving"
+	Arrived   = "arrived"
+	Departing = "departing"
+)
+
+// Migrating tells the migration that an instance is in, or came by; false: none.
+func (r Record) Migrating() (id, state, peer string, any bool) {
+	switch m := r.Migration; {
+	case m.Arrives():
+		return m.ID, Arriving, m.Peer(), true
+	case m.Departs():
+		return m.ID, Departing, m.Peer(), true
+	case r.Run != nil && r.Run.Migration != "":
+		return r.Run.Migration, Arrived, "", true
+	}
+	return "", "", "", false
+}
+
+// CameBy reports whether r is that of an instance that a migration has brought, which
+// it was not before: also of one that was lost here before that was recorded, and
+// was rebuilt.
+func (r Record) CameBy(old Record, from *Migration) bool {
+	if r.Run == nil {
+		return false
+	}
+	return from.Arrives() || r.Run.Migration != "" && (old.Run == nil || old.Run.Migration != r.Run.Migration)
+}
+
+// Remains names what an instance has on the sled from which its VM has departed,
+// as long as none of it is removed.
+func (r Record) Remains() (names []string) {
+	if r.Run == nil {
+		return nil
+	}
+	for _, o := range r.Objects() {
+		names = append(names, o.Kind+" "+o.Name)
+	}
+	return names
+}
