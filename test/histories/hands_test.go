@@ -90,11 +90,16 @@ func (p *player) interfere(a act) error {
 	return p.look()
 }
 
-// lasting says whether all that bootstrap prepares outlives a boot: there is no
-// network of its own and no reservoir, and nothing is encrypted.
+// lasting reports whether all that bootstrap prepares outlives a boot: there is
+// nothing but what a step on a VM needs, and no reservoir.
 func lasting(row lattice.Row) bool {
-	return row.Is(lattice.Addresses) == lattice.DHCP && row.Has(lattice.Disks, lattice.LoneM2, lattice.RpoolOnly) && row.Is(lattice.Mode) != lattice.RAMDisk &&
-		row.Is(lattice.Reservoir) == lattice.None
+	return footed(row) && row.Is(lattice.Reservoir) == lattice.None
+}
+
+// footed reports whether what a step on a VM needs outlives a boot: there is no
+// network of sledctl's own, and nothing is encrypted. A new VM may still lack memory.
+func footed(row lattice.Row) bool {
+	return row.Is(lattice.Addresses) == lattice.DHCP && row.Has(lattice.Disks, lattice.LoneM2, lattice.RpoolOnly) && row.Is(lattice.Mode) != lattice.RAMDisk
 }
 
 // reboot is a power cycle. What others have comes back, be it that somebody makes

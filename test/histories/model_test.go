@@ -18,6 +18,7 @@ type model struct {
 	pulled, lame bool
 	cut          bool // a bootstrap was killed: what it was about is open until one is run again
 	forgets      bool // its root is on a RAM disk: after a boot no state file is at hand until it is prepared
+	footed       bool // what a step on a VM needs is there after a boot, before bootstrap
 	crucible     bool // what its VMs have next to the usual are Crucible disks
 	careless     bool // for a test: it thinks that a machine that runs can be given CPUs
 	aliens       int  // zones that somebody else has made
@@ -345,10 +346,11 @@ func (m *model) step(name string, at int) outcomes {
 		all := outcomes{exitMissing: m, exitConflict: m, exitRefused: m}
 		return all.same(m.after(name, func(it *vm) { it.wanted = "running" }), 0)
 	case outlived:
-		switch m.ground {
-		case bare:
+		switch {
+		case m.footed:
+		case m.ground == bare:
 			return outcomes{exitRefused: m}
-		case unsure:
+		case m.ground == unsure:
 			return outcomes{exitRefused: m, exitConflict: m}
 		}
 		return outcomes{exitConflict: m}
