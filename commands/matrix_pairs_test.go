@@ -33,7 +33,7 @@ func TestKillPairs(t *testing.T) {
 	fmt.Printf("kill matrix: %d pairs, 0 leaks\n", pairs.Load())
 }
 
-// pairs kills at each point of one verb, and then about eight times in the second
+// pairs kills at each point of one verb, and then about 24 times in the second
 // run: at points that lie evenly apart, the first of which shifts by one from each
 // first kill to the next. The ways of being killed take turns, so that each follows
 // each.
@@ -41,7 +41,7 @@ func (r row) pairs(t *testing.T, count *atomic.Int64) {
 	var g *stage
 	files := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { g = r.stage(t, files) })
-	apart := 1 + g.points[change]/8
+	apart := 1 + g.points[change]/24
 	ways := []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring}
 	for n := 1; n <= g.points[change]; n++ {
 		half := *g
@@ -50,6 +50,9 @@ func (r row) pairs(t *testing.T, count *atomic.Int64) {
 			s := g.open(t)
 			first, _ = s.kill(n, ways[n%len(ways)])
 			half.saved, half.at = s.Clone(), time.Now()
+			if s.there != nil { // the machine may be on either by now
+				half.other = s.there.Clone()
+			}
 		})
 		for m, more := 1+n%apart, !t.Failed(); more; m += apart {
 			synctest.Test(t, func(t *testing.T) { more = half.open(t).again(first, m, ways[(n/len(ways)+m/apart)%len(ways)]) })
