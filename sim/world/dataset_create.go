@@ -264,7 +264,7 @@ func (tx *Tx) addDevices(d *Dataset) error {
 		if err := host.MkdirAll(tx.Files, path.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := writeWhole(tx.Files, name, nil, 0o600); err != nil {
+		if err := put(tx.Files, name, nil, 0o600); err != nil {
 			return err
 		}
 	}

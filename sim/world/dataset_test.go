@@ -66,7 +66,7 @@ func pairs(words []string) map[string]string {
 func putFile(t testing.TB, tx *Tx, name, data string) {
 	t.Helper()
 	must(t, host.MkdirAll(tx.Files, path.Dir(name), 0o755))
-	must(t, writeWhole(tx.Files, name, []byte(data), 0o644))
+	must(t, put(tx.Files, name, []byte(data), 0o644))
 }
 
 // content is what a file holds, "-" if it is not there.

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/sledctl/sledctl/host"
 )
@@ -65,10 +64,10 @@ func (tx *Tx) ensureTree(d *Dataset) error {
 // beginMoves settles what earlier transactions noted, once: the notes of this
 // one must outlive it.
 func (tx *Tx) beginMoves() error {
-	if tx.moving {
+	if tx.Moving {
 		return nil
 	}
-	tx.moving = true
+	tx.Moving = true
 	if err := tx.RecoverDatasets(); err != nil {
 		return err
 	}
@@ -85,7 +84,7 @@ func (tx *Tx) note(d *Dataset, dir string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return writeWhole(tx.Files, pending, line, 0o600)
+	return put(tx.Files, pending, line, 0o600)
 }
 
 // moveIn puts the contents of a dataset in the place of a directory.
@@ -263,11 +262,6 @@ func (tx *Tx) putBack(id, dir string) error {
 	return tx.Files.Rename(treeOf(id), dir)
 }
 
-func (tx *Tx) exists(name string) bool {
-	_, err := tx.Files.Stat(name)
-	return err == nil
-}
-
 // copyContents gives a new dataset the contents of another, which may be
 // mounted. What is mounted below it does not belong to it.
 func (tx *Tx) copyContents(from, to *Dataset) error {
@@ -331,43 +325,7 @@ func copyFile(files host.Files, from, to string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(files, to, data, mode)
-}
-
-func writeWhole(files host.Files, name string, data []byte, mode fs.FileMode) error {
-	out, err := files.Open(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode.Perm())
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(data)
-	return errors.Join(err, out.Close())
-}
-
-// removeTree removes a file or a directory with all that is in it; what is
-// absent is fine.
-func removeTree(files host.Files, name string) error {
-	err := files.Remove(name)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	entries, err := files.ReadDir(name)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := removeTree(files, path.Join(name, e.Name)); err != nil {
-			return err
-		}
-	}
-	return files.Remove(name)
-}
-
-// under says whether a path lies strictly below a directory.
-func under(name, dir string) bool {
-	return name != dir && (dir == "/" || strings.HasPrefix(name, dir+"/"))
+	return put(files, to, data, mode)
 }
 
 // empty says whether the dataset has no contents that anybody has seen.

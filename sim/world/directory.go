@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -44,31 +43,16 @@ var (
 	ErrNewer   = errors.New("made by a newer sledctl")
 )
 
-// Init makes a fresh sled in a directory that is absent, empty, or was left by
-// an Init that was killed, and opens it. If a sled is there: fs.ErrExist.
-func Init(dir string, o Options) (*World, error) {
-	if err := initialise(dir, o); err != nil {
-		return nil, fmt.Errorf("make a simulated sled in %s: %w", dir, err)
-	}
-	return Open(dir)
+// IsWorld reports whether a directory holds a sled.
+func IsWorld(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, stateFile))
+	return err == nil
 }
 
-// Ensure opens the sled in a directory, and makes it first if it is not there.
-// Of several processes that try, one makes it.
-func Ensure(dir string, o Options) (*World, error) {
-	if _, err := os.Stat(filepath.Join(dir, stateFile)); err == nil {
-		return Open(dir)
-	}
-	if err := initialise(dir, o); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("make a simulated sled in %s: %w", dir, err)
-	}
-	return Open(dir)
-}
-
-func initialise(dir string, o Options) error {
-	if err := o.Check(); err != nil {
-		return err
-	}
+// CreateDirectory makes a sled in a directory that is absent, empty, or was left
+// by a process that was killed meanwhile. Lay writes the files of the global
+// zone and returns the state. If a sled is there: fs.ErrExist.
+func CreateDirectory(dir string, lay func(root host.Files) (*State, error)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -89,8 +73,8 @@ func initialise(dir string, o Options) error {
 			return err
 		}
 	}
-	s, root := Fresh(o), host.Dir(filepath.Join(dir, RootDir))
-	if err := errors.Join(LayRoot(root, o), layMountpoints(root, s), layFiles(root, o.Files)); err != nil {
+	s, err := lay(host.Dir(filepath.Join(dir, RootDir)))
+	if err != nil {
 		return err
 	}
 	data, err := encode(s)
@@ -101,8 +85,8 @@ func initialise(dir string, o Options) error {
 	return replace(filepath.Join(dir, stateFile), data)
 }
 
-// Open opens a sled that Init made.
-func Open(dir string) (*World, error) {
+// OpenDirectory opens the sled in a directory as it is.
+func OpenDirectory(dir string) (*World, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -117,26 +101,7 @@ func Open(dir string) (*World, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	w := &World{store: d, files: host.Dir(filepath.Join(dir, RootDir)), locks: host.Dir(dir), dir: dir}
-	if _, err := w.files.Stat(pending); err == nil {
-		if err := d.update(context.Background(), func(s *State) error { return NewTx(s, Now(), w.files).RecoverDatasets() }); err != nil {
-			return nil, fmt.Errorf("%s: %w", dir, err)
-		}
-	}
-	return w, nil
-}
-
-// layFiles writes the files that are there before the sled is.
-func layFiles(root host.Files, all map[string]string) error {
-	for name, text := range all {
-		if err := host.MkdirAll(root, path.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := host.WriteFile(root, name, []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	return &World{store: d, files: host.Dir(filepath.Join(dir, RootDir)), locks: host.Dir(dir), dir: dir}, nil
 }
 
 // onlyEntries refuses a directory with an entry that is not known. What a

@@ -74,7 +74,7 @@ func TestAnInitThatWasKilledIsTakenUpAgain(t *testing.T) {
 	if _, err := Init(dir, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, stateFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, "world.json")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir); !errors.Is(err, ErrNoWorld) {
@@ -121,7 +121,7 @@ func TestAStateThatThisProgramDoesNotKnowIsRefused(t *testing.T) {
 			if _, err := Init(dir, Options{}); err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join(dir, stateFile)
+			file := filepath.Join(dir, "world.json")
 			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -211,14 +211,14 @@ func TestATransactionThatChangesNothingWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.Stat(filepath.Join(dir, stateFile))
+	before, err := os.Stat(filepath.Join(dir, "world.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Update(t.Context(), func(*Tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	after, err := os.Stat(filepath.Join(dir, stateFile))
+	after, err := os.Stat(filepath.Join(dir, "world.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,18 +228,30 @@ func TestATransactionThatChangesNothingWritesNothing(t *testing.T) {
 }
 
 func TestTheStateSurvivesItsFile(t *testing.T) {
-	s := Fresh(Options{Seed: 3})
-	s.Version = 41
-	s.Due = []*Event{{At: s.Booted.Add(time.Second), Kind: "k"}}
-	data, err := encode(s)
+	dir := t.TempDir()
+	w, err := Init(dir, Options{Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := decode(versioned(versioned(data, 0), 41))
+	read := func(w *World) (s *State) {
+		t.Helper()
+		if err := w.View(t.Context(), func(tx *Tx) error { s = tx.State; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	err = w.Update(t.Context(), func(tx *Tx) error {
+		tx.State.Due = []*Event{{At: tx.Now.Add(time.Hour), Kind: "k"}}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(s, again); diff != "" {
+	again, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(read(w), read(again)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -187,3 +187,5 @@ func (tx *Tx) parkedOf(p *Pool) []*Dataset {
 	slices.SortFunc(found, CompareDatasets)
 	return found
 }
+
+func (tx *Tx) serialNumber() string { return fmt.Sprintf("A%07X", uint32(tx.Draw("serial"))>>4) }

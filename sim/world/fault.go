@@ -141,3 +141,21 @@ func (f *Fault) matches(words []string) bool {
 	}
 	return true
 }
+
+// The faults of zoneadm(8); words: its command line.
+const (
+	FaultHook            = "hook"             // the brand's hook fails with Exit (253, 254, 255) and Text
+	FaultSlowClone       = "slow-clone"       // the clone hook works for Delay longer in the zone, which is mounted
+	FaultBoot            = "boot"             // the zone gets ready, and then does not boot
+	FaultDown            = "down"             // halt stops halfway: the zone is down
+	FaultShutdownTimeout = "shutdown-timeout" // the zone does not shut down by itself in time
+	FaultListRace        = "list-race"        // a listing loses the zone named by Text
+)
+
+// The faults of the network. Words: the command line.
+const (
+	FaultMTUIgnored = "mtu-ignored" // create-vnic -p mtu= is not applied (illumos 15695)
+	FaultSlowDAD    = "slow-dad"    // an address stays tentative for Delay longer
+	FaultNoLease    = "no-lease"    // no DHCP server answers
+	FaultSlowLink   = "slow-link"   // show-linkprop looks at a link for Delay longer; words: the command line, the link
+)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // Options say which sled to make. The zero value is an OmniOS sled without
@@ -85,15 +84,6 @@ func Fresh(o Options) *State {
 	return s
 }
 
-// GlobalZone is the name of the zone that is always there.
-const GlobalZone = "global"
-
-// rootPool is the pool that the sled was booted from.
-const rootPool = "rpool"
-
-// Now is the wall clock as the state stores it.
-func Now() time.Time { return time.Now().UTC().Round(0) }
-
 // freshRoot makes the pool that the sled was booted from. On Helios it is a
 // RAM disk unless it was installed, on SmartOS the root is one too and the pool
 // holds the rest.
@@ -139,8 +129,6 @@ func (tx *Tx) freshDisk(kind, prefix, name string, slot int, size uint64, blank 
 	p := tx.freshPool(d.Pool, vdev, tx.vdevSize(vdev))
 	p.Properties = map[string]string{"ashift": "12", "failmode": "continue"}
 }
-
-func (tx *Tx) serialNumber() string { return fmt.Sprintf("A%07X", uint32(tx.Draw("serial"))>>4) }
 
 func (tx *Tx) freshPool(name, vdev string, size uint64) *Pool {
 	p := &Pool{

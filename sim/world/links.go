@@ -67,17 +67,6 @@ func (tx *Tx) LinkIn(zone, name string) *Link {
 // FindLink is LinkIn the global zone.
 func (tx *Tx) FindLink(name string) *Link { return tx.LinkIn(GlobalZone, name) }
 
-// LinkID tells a link from another one, whatever zone it is in: names are not
-// unique on the sled.
-type LinkID struct{ Name, MAC string }
-
-// ID is the link's.
-func (l *Link) ID() LinkID { return LinkID{l.Name, l.MAC} }
-
-// lock is the file whose lock those have who hold the link. No zone's name begins
-// with a dot.
-func (id LinkID) lock() string { return "/locks/.link-" + id.Name + "-" + id.MAC }
-
 // Link finds a link that was seen before; nil: it is gone.
 func (tx *Tx) Link(id LinkID) *Link {
 	i := slices.IndexFunc(tx.State.Links, func(l *Link) bool { return !l.Inactive && l.ID() == id })
@@ -90,7 +79,7 @@ func (tx *Tx) Link(id LinkID) *Link {
 // linkHeld says whether a command of the global zone has the link open. Each such
 // opening is a reference of the link (dls_devnet_open in
 // usr/src/uts/common/io/dls/dls_mgmt.c).
-func (tx *Tx) linkHeld(l *Link) bool { return tx.open != nil && tx.open(l) }
+func (tx *Tx) linkHeld(l *Link) bool { return tx.Held != nil && tx.Held(l) }
 
 // owner is the zone that uses the link.
 func (l *Link) owner() string {
@@ -179,11 +168,3 @@ func (tx *Tx) RebootNetwork() {
 	}
 	tx.StartStack(GlobalZone)
 }
-
-// The faults of the network. Words: the command line.
-const (
-	FaultMTUIgnored = "mtu-ignored" // create-vnic -p mtu= is not applied (illumos 15695)
-	FaultSlowDAD    = "slow-dad"    // an address stays tentative for Delay longer
-	FaultNoLease    = "no-lease"    // no DHCP server answers
-	FaultSlowLink   = "slow-link"   // show-linkprop looks at a link for Delay longer; words: the command line, the link
-)

@@ -2,28 +2,22 @@ package world
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
-// Memory makes a fresh sled that lives in this process. It works inside a
-// testing/synctest bubble. It panics on options that Check refuses.
-func Memory(o Options) *World {
-	s := Fresh(o)
-	w := &World{
+// InMemory is a sled that lives in this process, without files yet.
+func InMemory(s *State) *World {
+	locks := host.Memory()
+	if err := locks.Mkdir("/locks", 0o755); err != nil {
+		panic(err) // Nothing is there that could be in the way.
+	}
+	return &World{
 		store: &memory{state: s, changed: make(chan struct{})},
-		files: host.Memory(),
-		locks: host.Memory(),
-
-		decoded: &scf.Cache{},
+		files: host.Memory(), locks: locks, decoded: &scf.Cache{},
 	}
-	if err := errors.Join(o.Check(), w.locks.Mkdir("/locks", 0o755), LayRoot(w.files, o), layMountpoints(w.files, s)); err != nil {
-		panic(err)
-	}
-	return w
 }
 
 // memory is a store of pointers.

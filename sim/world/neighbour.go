@@ -64,7 +64,7 @@ func (w *World) Neighbours(ctx context.Context) ([]Neighbour, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		if other, err := Open(name); err == nil { // else it is switched off for good
+		if other, err := OpenDirectory(name); err == nil { // else it is switched off for good
 			all = append(all, Neighbour{name, other.Handle(w.handlers)})
 		}
 	}

@@ -320,3 +320,6 @@ func (tx *Tx) MountPool(name string) error {
 	}
 	return failed
 }
+
+// rootPool is the pool that the sled was booted from.
+const rootPool = "rpool"

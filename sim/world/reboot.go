@@ -50,11 +50,6 @@ func (tx *Tx) Reboot() error {
 	return nil
 }
 
-// Forgets says whether the sled's root is on a RAM disk that a boot makes again.
-func (tx *Tx) Forgets() bool {
-	return tx.State.Mode == Helios && !tx.State.Installed || tx.State.Ramdisk
-}
-
 // leaveLost is what becomes of pools whose disks are away when the system
 // boots: it knows of them from /etc/zfs/zpool.cache, and cannot open them
 // (spa_load in usr/src/uts/common/fs/zfs/spa.c). None of their datasets is there.

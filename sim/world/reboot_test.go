@@ -17,8 +17,8 @@ import (
 // and a file on a pool.
 func busySled(t *testing.T, o Options) *Tx {
 	t.Helper()
-	w := Memory(o)
-	tx := NewTx(w.store.(*memory).state, Now(), w.files)
+	var tx *Tx
+	must(t, Memory(o).Repair(func(own *Tx) error { tx = own; return nil }))
 	c := Config{Brand: "sparse", Zonepath: "/zones/z1", IPType: "exclusive"}
 	z, err := tx.AddZone("z1", c)
 	must(t, err)

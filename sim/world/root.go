@@ -5,23 +5,15 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"embed"
 	"fmt"
-	"io/fs"
+
 	"maps"
-	"os"
-	"path"
+
 	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
 )
-
-// rootFiles are the files of a fresh sled: root/common is the global zone's
-// root, root/propolis what lies under root/ in the image of a Propolis zone.
-//
-//go:embed all:root
-var rootFiles embed.FS
 
 // LayRoot makes the files of the global zone of a fresh sled: those that its
 // commands and zones need, programs as empty files, and no more.
@@ -189,44 +181,4 @@ func packZoneImage(label string, content map[string][]byte) ([]byte, error) {
 		return nil, err
 	}
 	return buf.Bytes(), nil
-}
-
-// eachFile visits the embedded files below dir, with their absolute names.
-func eachFile(dir string, visit func(name string, data []byte) error) error {
-	return fs.WalkDir(rootFiles, dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := rootFiles.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		return visit(strings.TrimPrefix(p, dir), data)
-	})
-}
-
-func modeOf(name string) fs.FileMode {
-	switch {
-	case path.Ext(name) == ".sh" || path.Base(path.Dir(name)) == "bin":
-		return 0o755
-	case name == "/etc/shadow":
-		return 0o400
-	}
-	return 0o644
-}
-
-// put writes a whole file and makes the directories above it.
-func put(files host.Files, name string, data []byte, mode fs.FileMode) error {
-	if err := host.MkdirAll(files, path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	f, err := files.Open(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

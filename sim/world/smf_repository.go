@@ -36,7 +36,7 @@ func (tx *Tx) LoadRepository(zone string) (*scf.Repository, error) {
 
 // ReadRepository is LoadRepository for those who change nothing of it.
 func (tx *Tx) ReadRepository(zone string) (*scf.Repository, error) {
-	return readRepository(tx.Files, tx.ZonePathOf(zone, repositoryPath), tx.decoded)
+	return readRepository(tx.Files, tx.ZonePathOf(zone, repositoryPath), tx.Decoded)
 }
 
 // LoadRepositoryFile reads a repository file by its name in the global zone.

@@ -620,5 +620,15 @@ func TestBaseManifests(t *testing.T) {
 	}
 }
 
-// fullRepository knows all of BaseManifests.
-func fullRepository() []byte { return slices.Clone(seeds().full) }
+// fullRepository knows all of BaseManifests: the seed of the global zone.
+func fullRepository() []byte {
+	files := host.Memory()
+	if err := LayRoot(files, Options{}); err != nil {
+		panic(err)
+	}
+	data, err := host.ReadFile(files, "/lib/svc/seed/global.db")
+	if err != nil {
+		panic(err)
+	}
+	return data
+}

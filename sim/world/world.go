@@ -85,7 +85,7 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	return w.store.update(ctx, func(s *State) error {
 		tx := NewTx(s, Now(), w.files)
-		tx.decoded, tx.open = w.decoded, w.linkHeld
+		tx.Decoded, tx.Held = w.decoded, w.linkHeld
 		before := slices.Clone(s.Processes)
 		if err := tx.Settle(w.handlers); err != nil {
 			return err
@@ -103,6 +103,12 @@ func (w *World) Update(ctx context.Context, fn func(*Tx) error) error {
 	})
 }
 
+// Repair runs fn as one transaction in which nothing that is due happens: it is
+// for what a process that was killed has left, before the world is used.
+func (w *World) Repair(fn func(*Tx) error) error {
+	return w.store.update(context.Background(), func(s *State) error { return fn(NewTx(s, Now(), w.files)) })
+}
+
 // View shows fn the sled as it is now. Fn must not change it.
 func (w *World) View(ctx context.Context, fn func(*Tx) error) error {
 	for {
@@ -111,7 +117,7 @@ func (w *World) View(ctx context.Context, fn func(*Tx) error) error {
 		}
 		due := false
 		err := w.store.view(ctx, func(s *State) error {
-			tx := &Tx{State: s, Now: Now(), Files: w.files, decoded: w.decoded}
+			tx := &Tx{State: s, Now: Now(), Files: w.files, Decoded: w.decoded}
 			if due = tx.due(); due {
 				return nil
 			}

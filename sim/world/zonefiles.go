@@ -3,7 +3,7 @@ package world
 import (
 	"errors"
 	"io/fs"
-	"os"
+
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -93,19 +93,4 @@ func (tx *Tx) ZoneTemplate(name string) (Config, error) {
 	}
 	_, c, err := ParseZoneXML(data)
 	return c, err
-}
-
-// replaceFile writes a file next to its name and renames it into place.
-func replaceFile(files host.Files, name string, data []byte, mode fs.FileMode) error {
-	if err := put(files, name+".new", data, mode); err != nil {
-		return err
-	}
-	return files.Rename(name+".new", name)
-}
-
-func removeFile(files host.Files, name string) error {
-	if err := files.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -1,22 +1,7 @@
 package world
 
 import (
-	"cmp"
-	"maps"
 	"slices"
-)
-
-// The states of a zone (usr/src/head/zone.h and zones(7)). The first three are
-// kept in /etc/zones/index; the others are those of a kernel zone, which win.
-const (
-	ZoneConfigured   = "configured"
-	ZoneIncomplete   = "incomplete"
-	ZoneInstalled    = "installed"
-	ZoneReady        = "ready"
-	ZoneMounted      = "mounted"
-	ZoneRunning      = "running"
-	ZoneShuttingDown = "shutting_down"
-	ZoneDown         = "down"
 )
 
 // ZoneRank orders the states as ZONE_STATE_CONFIGURED, … do in
@@ -25,40 +10,6 @@ const (
 func ZoneRank(state string) int {
 	return slices.Index([]string{ZoneConfigured, ZoneIncomplete, ZoneInstalled, ZoneReady,
 		ZoneRunning, ZoneShuttingDown, ZoneDown, ZoneMounted}, state)
-}
-
-// FindZone is the zone of this name, or nil. The global zone is none.
-func (tx *Tx) FindZone(name string) *Zone {
-	for _, z := range tx.State.Zones {
-		if z.Name == name {
-			return z
-		}
-	}
-	return nil
-}
-
-// Current is the state that zoneadm list prints: the kernel's if it has the
-// zone, else that of the index (zone_get_state in libzonecfg.c).
-func (z *Zone) Current() string {
-	if z.Kernel != nil {
-		return z.Kernel.State
-	}
-	return z.State
-}
-
-// KernelZones are the zones that the kernel knows, in the order in which they
-// got ready, without the global zone (zone_list in usr/src/uts/common/os/zone.c).
-func (tx *Tx) KernelZones() []*Zone {
-	var in []*Zone
-	for _, z := range tx.State.Zones {
-		if z.Kernel != nil {
-			in = append(in, z)
-		}
-	}
-	slices.SortStableFunc(in, func(a, b *Zone) int {
-		return cmp.Or(a.Kernel.Booted.Compare(b.Kernel.Booted), cmp.Compare(a.Kernel.ID, b.Kernel.ID))
-	})
-	return in
 }
 
 // maxZoneID is MAX_ZONEID (usr/src/uts/common/sys/zone.h).
@@ -154,86 +105,4 @@ func (tx *Tx) BootEnvironment() string {
 		}
 	}
 	return ""
-}
-
-// Clone is a copy that shares nothing with c.
-func (c Config) Clone() Config {
-	out := c
-	out.Globals = maps.Clone(c.Globals)
-	out.Resources = nil
-	for _, r := range c.Resources {
-		out.Resources = append(out.Resources, r.Clone())
-	}
-	return out
-}
-
-// All lists the resources of one type, in the order of their adding.
-func (c *Config) All(kind string) []*Resource {
-	var found []*Resource
-	for i := range c.Resources {
-		if c.Resources[i].Type == kind {
-			found = append(found, &c.Resources[i])
-		}
-	}
-	return found
-}
-
-// Clone is a copy that shares nothing with r.
-func (r Resource) Clone() Resource {
-	out := Resource{Type: r.Type}
-	for _, p := range r.Properties {
-		out.Properties = append(out.Properties, Property{Name: p.Name, Values: slices.Clone(p.Values)})
-	}
-	return out
-}
-
-// Get is the value of a property that has one value; empty if it is not set.
-func (r *Resource) Get(name string) string {
-	if v := r.Values(name); len(v) > 0 {
-		return v[0]
-	}
-	return ""
-}
-
-// Values are all values of a property.
-func (r *Resource) Values(name string) []string {
-	for _, p := range r.Properties {
-		if p.Name == name {
-			return p.Values
-		}
-	}
-	return nil
-}
-
-// Set replaces the values of a property; without any, the property is dropped.
-func (r *Resource) Set(name string, values ...string) {
-	i := slices.IndexFunc(r.Properties, func(p Property) bool { return p.Name == name })
-	switch {
-	case len(values) == 0:
-		if i >= 0 {
-			r.Properties = slices.Delete(r.Properties, i, i+1)
-		}
-	case i >= 0:
-		r.Properties[i].Values = values
-	default:
-		r.Properties = append(r.Properties, Property{Name: name, Values: values})
-	}
-}
-
-// The faults of zoneadm(8); words: its command line.
-const (
-	FaultHook            = "hook"             // the brand's hook fails with Exit (253, 254, 255) and Text
-	FaultSlowClone       = "slow-clone"       // the clone hook works for Delay longer in the zone, which is mounted
-	FaultBoot            = "boot"             // the zone gets ready, and then does not boot
-	FaultDown            = "down"             // halt stops halfway: the zone is down
-	FaultShutdownTimeout = "shutdown-timeout" // the zone does not shut down by itself in time
-	FaultListRace        = "list-race"        // a listing loses the zone named by Text
-)
-
-// SettleDaemon forgets a zone's daemon that has nothing to do and nothing to
-// say.
-func (z *Zone) SettleDaemon() {
-	if d := z.Daemon; d != nil && !d.Busy && !d.Failed && len(d.Lines) == 0 {
-		z.Daemon = nil
-	}
 }

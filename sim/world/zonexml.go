@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+
 	"slices"
 	"strings"
 )
@@ -264,22 +264,4 @@ func parseResource(kind string, n node, importance string) Resource {
 		r.Set(e.list, values...)
 	}
 	return r
-}
-
-// SetGlobal sets a property of the zone as a whole: limitpriv, bootargs, pool,
-// hostid, scheduling-class, fs-allowed, debugid.
-func (c *Config) SetGlobal(name, value string) {
-	globals := maps.Clone(c.Globals)
-	if globals == nil {
-		globals = map[string]string{}
-	}
-	globals[name] = value
-	c.Globals = globals
-}
-
-// ClearGlobal drops a property of the zone as a whole.
-func (c *Config) ClearGlobal(name string) {
-	globals := maps.Clone(c.Globals)
-	delete(globals, name)
-	c.Globals = globals
 }
