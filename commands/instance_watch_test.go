@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // watched is a command line that goes on, and what it has printed.
@@ -111,7 +112,7 @@ func (s *sled) crash(name string) {
 	err := s.World().Update(s.t.Context(), func(tx *world.Tx) error {
 		for _, p := range tx.State.Processes {
 			if p.Zone == zone {
-				tx.Exit(p.PID)
+				smf.Exit(tx, p.PID)
 				return nil
 			}
 		}

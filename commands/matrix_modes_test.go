@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // mode is a way in which a verb is disturbed: at the n-th point of a kind.
@@ -172,7 +173,7 @@ func copyMissing(s *scene, n int) int {
 	at := fmt.Sprintf("sledctl %s at a host that %s %d", s.line, loses, n)
 	const m2 = "c2t0d0"
 	witness := s.witness(s.Host())
-	h := &failing{Host: witness, at: n, how: loses, lose: func() { s.disk((*world.Tx).LoseDisk, m2) }}
+	h := &failing{Host: witness, at: n, how: loses, lose: func() { s.disk(zfs.LoseDisk, m2) }}
 	a := s.on(s.t.Context(), h, s.told())
 	witness.law(s.t, at)
 	s.foreign(at)
@@ -184,7 +185,7 @@ func copyMissing(s *scene, n int) int {
 		}
 		recover = append([]string{"ledger heal", s.line}, s.then...)
 	}
-	s.disk((*world.Tx).InsertDisk, m2)
+	s.disk(zfs.InsertDisk, m2)
 	s.command("zpool clear " + s.poolOf(m2))
 	s.laws(at, recover...)
 	if b := s.try("ledger check"); b.exit != 0 {
@@ -196,7 +197,7 @@ func copyMissing(s *scene, n int) int {
 func (s *sled) poolOf(disk string) (name string) {
 	s.t.Helper()
 	err := s.World().View(s.t.Context(), func(tx *world.Tx) error {
-		name = tx.FindDisk(disk).Pool
+		name = zfs.FindDisk(tx, disk).Pool
 		return nil
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
@@ -74,7 +75,7 @@ func (s *scene) mounted(dir string) (is bool) {
 	if !strings.HasPrefix(dir, "/pool/ext/") {
 		return true
 	}
-	err := s.World().View(s.t.Context(), func(tx *world.Tx) error { is = tx.MountedAt(dir) != nil; return nil })
+	err := s.World().View(s.t.Context(), func(tx *world.Tx) error { is = zfs.MountedAt(tx, dir) != nil; return nil })
 	if err != nil {
 		s.t.Fatal(err)
 	}

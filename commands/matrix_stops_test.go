@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // Ways to be stopped next to those that only a crash knows: by signals, by somebody
@@ -251,7 +252,7 @@ func statesOf(tx *world.Tx) map[string]string {
 		if services := tx.State.Services[z.Name]; services != nil {
 			for fmri, i := range services.Instances {
 				if strings.Contains(fmri, "propolis") || strings.Contains(fmri, "single-user") {
-					state, next := i.State(tx.Now)
+					state, next := smf.State(i, tx.Now)
 					all[z.Name+" "+fmri] = state + ">" + next
 				}
 			}

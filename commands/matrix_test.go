@@ -15,6 +15,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
@@ -376,7 +377,7 @@ func (s *scene) scatterAndPlan() {
 func (s *scene) noBase() { s.run("base retire " + s.value("base list -H -o name")) }
 
 // noDisk takes a U.2 disk out.
-func (s *scene) noDisk() { s.disk((*world.Tx).LoseDisk, "c12t0d0") }
+func (s *scene) noDisk() { s.disk(zfs.LoseDisk, "c12t0d0") }
 
 // aDisk puts it in again.
-func (s *scene) aDisk() { s.disk((*world.Tx).InsertDisk, "c12t0d0") }
+func (s *scene) aDisk() { s.disk(zfs.InsertDisk, "c12t0d0") }

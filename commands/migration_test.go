@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 
@@ -135,7 +136,7 @@ func (s *sled) killServer() {
 			pids = append(pids, p.PID)
 		}
 		for _, pid := range pids {
-			tx.Exit(pid)
+			smf.Exit(tx, pid)
 		}
 		return nil
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 func newSim(env *Env) *cobra.Command {
@@ -399,7 +400,7 @@ func runSimFaultAdd(ctx context.Context, e *Env, f world.Fault) error {
 		return err
 	}
 	return sled.World().Update(ctx, func(tx *world.Tx) error {
-		if (f.Name == world.FaultLoseDisk || f.Name == world.FaultFailDisk) && tx.FindDisk(f.Text) == nil {
+		if (f.Name == world.FaultLoseDisk || f.Name == world.FaultFailDisk) && zfs.FindDisk(tx, f.Text) == nil {
 			return unknownDisk(tx, f.Text)
 		}
 		tx.Arm(f)

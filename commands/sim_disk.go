@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 func newSimDisk(env *Env) *cobra.Command {
@@ -64,7 +65,7 @@ func onDisks(env *Env, cmd *cobra.Command, do func(tx *world.Tx, disk string) er
 		}
 		return sled.World().Update(ctx, func(tx *world.Tx) error {
 			for _, name := range args {
-				if tx.FindDisk(name) == nil {
+				if zfs.FindDisk(tx, name) == nil {
 					return unknownDisk(tx, name)
 				}
 			}
@@ -115,7 +116,7 @@ func newSimDiskRemove(env *Env) *cobra.Command {
 		Use: "remove DISK ...", Short: "Pull disks out of their slots",
 		Example: `  sledctl sim disk remove c11t0d0
   sledctl sim disk remove c1t0d0 c2t0d0    # both M.2s`,
-	}, func(tx *world.Tx, disk string) error { tx.LoseDisk(disk); return nil })
+	}, func(tx *world.Tx, disk string) error { zfs.LoseDisk(tx, disk); return nil })
 }
 
 func newSimDiskInsert(env *Env) *cobra.Command {
@@ -131,11 +132,11 @@ on it. With --stale it comes back with what was on it when its image was taken (
 		case blank && stale:
 			return &usageError{text: "--blank and --stale exclude each other", hint: "sledctl sim disk insert --help"}
 		case blank:
-			return tx.ReplaceDisk(disk)
+			return zfs.ReplaceDisk(tx, disk)
 		case stale:
-			return tx.RestoreImage(disk)
+			return zfs.RestoreImage(tx, disk)
 		}
-		tx.InsertDisk(disk)
+		zfs.InsertDisk(tx, disk)
 		return nil
 	})
 	cmd.Flags().BoolVar(&blank, "blank", false, "another disk, with nothing on it")
@@ -147,7 +148,7 @@ func newSimDiskFail(env *Env) *cobra.Command {
 	return onDisks(env, &cobra.Command{
 		Use: "fail DISK ...", Short: "Make all input and output of disks end with I/O errors",
 		Example: `  sledctl sim disk fail c11t0d0`,
-	}, func(tx *world.Tx, disk string) error { tx.FailDisk(disk); return nil })
+	}, func(tx *world.Tx, disk string) error { zfs.FailDisk(tx, disk); return nil })
 }
 
 func newSimDiskFill(env *Env) *cobra.Command {
@@ -161,7 +162,7 @@ func newSimDiskFill(env *Env) *cobra.Command {
 		if err != nil {
 			return &usageError{text: fmt.Sprintf("--free %q: %v", free, err), hint: "--free 64K"}
 		}
-		return tx.FillDisk(disk, size)
+		return zfs.FillDisk(tx, disk, size)
 	})
 	cmd.Flags().StringVar(&free, "free", free, "how much is left, as 64K")
 	return cmd
@@ -171,7 +172,7 @@ func newSimDiskHeal(env *Env) *cobra.Command {
 	return onDisks(env, &cobra.Command{
 		Use: "heal DISK ...", Short: "End what fail and fill did",
 		Example: `  sledctl sim disk heal c11t0d0`,
-	}, func(tx *world.Tx, disk string) error { tx.HealDisk(disk); return nil })
+	}, func(tx *world.Tx, disk string) error { zfs.HealDisk(tx, disk); return nil })
 }
 
 func newSimDiskImage(env *Env) *cobra.Command {
@@ -180,5 +181,5 @@ func newSimDiskImage(env *Env) *cobra.Command {
 		Example: `  sledctl sim disk image c1t0d0
   sledctl sim disk remove c1t0d0 && sledctl sim reboot
   sledctl sim disk insert c1t0d0 --stale`,
-	}, func(tx *world.Tx, disk string) error { return tx.TakeImage(disk) })
+	}, func(tx *world.Tx, disk string) error { return zfs.TakeImage(tx, disk) })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // mutations are what people do to specs, sound or not.
@@ -67,7 +68,9 @@ func TestCheckAgreesWithTheServer(t *testing.T) {
 	sound, unsound := 0, 0
 	for n := range samples {
 		unwatched(t, 0, func(t *testing.T, r rig) {
-			r.change(func(tx *world.Tx) { must(t, tx.CreateVNIC(world.VNIC{Name: "guest1", Over: "net0", Temporary: true})) })
+			r.change(func(tx *world.Tx) {
+				must(t, network.CreateVNIC(tx, network.VNIC{Name: "guest1", Over: "net0", Temporary: true}))
+			})
 			request := r.request()
 			s := request.Init.Spec
 			s.Components["d"] = spec.VirtioDisk{Backend: "b", PCI: spec.PCIPath{Device: 5}}

@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // The client on the simulated sled, whose server knows nothing of it: what it
@@ -57,7 +58,7 @@ func unwatched(t *testing.T, after time.Duration, test func(t *testing.T, r rig)
 		must(t, host.MkdirAll(r.host.Files(), "/vms", 0o755))
 		must(t, host.WriteFile(r.host.Files(), disk, nil, 0o644))
 		r.change(func(tx *world.Tx) {
-			must(t, tx.CreateVNIC(world.VNIC{Name: "guest0", Over: "net0", Temporary: true}))
+			must(t, network.CreateVNIC(tx, network.VNIC{Name: "guest0", Over: "net0", Temporary: true}))
 			tx.State.Processes = append(tx.State.Processes, &world.Process{
 				PID: pid, Zone: world.GlobalZone, Listen: listen, Started: tx.Now.Add(after),
 				Argv: []string{"/opt/oxide/propolis-server/bin/propolis-server", "run", "/opt/oxide/propolis-server/blob/OVMF_CODE.fd", listen},

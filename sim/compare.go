@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // Snapshot is a sled as sim show prints it. Its order depends on nothing but
@@ -192,7 +193,7 @@ func (s *Snapshot) storage(tx *world.Tx) {
 	for _, d := range tx.State.Disks {
 		s.Disks = append(s.Disks, DiskSnapshot{
 			Name: d.Name, Kind: d.Kind, Slot: d.Slot, Model: d.Model, Serial: d.Serial, Size: d.Size, Pool: d.Pool,
-			State: tx.DiskState(d), Image: d.Image != nil,
+			State: zfs.DiskState(tx, d), Image: d.Image != nil,
 		})
 	}
 	for _, p := range tx.State.Pools {

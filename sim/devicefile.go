@@ -13,6 +13,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // The disks as devices below /dev/dsk and /dev/rdsk. What is read from one is
@@ -33,8 +34,8 @@ func deviceMode(full string) fs.FileMode {
 // openDevice opens a disk's node.
 func (f *mountedFiles) openDevice(full string, flag int) (host.File, error) {
 	d := &deviceFile{mounts: f.mounts, name: full}
-	err := d.look(func(tx *world.Tx, device world.Device) error {
-		d.size = tx.DeviceSize(device)
+	err := d.look(func(tx *world.Tx, device zfs.Device) error {
+		d.size = zfs.DeviceSize(tx, device)
 		return nil
 	})
 	if err == nil && flag&(os.O_WRONLY|os.O_RDWR) != 0 {
@@ -49,7 +50,7 @@ func (f *mountedFiles) openDevice(full string, flag int) (host.File, error) {
 // statDevice is Stat of a disk's node.
 func (f *mountedFiles) statDevice(full string, mode fs.FileMode) (host.Info, error) {
 	err := f.mounts.world.View(context.Background(), func(tx *world.Tx) error {
-		if _, ok := tx.FindDevice(full); !ok {
+		if _, ok := zfs.FindDevice(tx, full); !ok {
 			return &fs.PathError{Op: "stat", Path: full, Err: syscall.ENOENT}
 		}
 		return nil
@@ -62,7 +63,7 @@ func (f *mountedFiles) readDevices(mode fs.FileMode) []host.Info {
 	var infos []host.Info
 	_ = f.mounts.world.View(context.Background(), func(tx *world.Tx) error {
 		for _, d := range tx.State.Disks {
-			for _, m := range world.Minors() {
+			for _, m := range zfs.Minors() {
 				if !d.Gone {
 					infos = append(infos, host.Info{Name: d.Name + m.Suffix, Mode: mode, Device: 1})
 				}
@@ -83,9 +84,9 @@ type deviceFile struct {
 }
 
 // look finds the device again: it may have gone.
-func (d *deviceFile) look(fn func(*world.Tx, world.Device) error) error {
+func (d *deviceFile) look(fn func(*world.Tx, zfs.Device) error) error {
 	return d.mounts.world.View(context.Background(), func(tx *world.Tx) error {
-		device, err := tx.OpenDevice(d.name)
+		device, err := zfs.OpenDevice(tx, d.name)
 		if err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ func (d *deviceFile) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, io.EOF
 	}
 	n := int(min(int64(len(p)), d.size-offset))
-	err := d.look(func(tx *world.Tx, device world.Device) error { return tx.ReadDevice(device, p[:n], offset) })
+	err := d.look(func(tx *world.Tx, device zfs.Device) error { return zfs.ReadDevice(tx, device, p[:n], offset) })
 	switch {
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENXIO):
 		err = syscall.EIO // It has gone since it was opened.

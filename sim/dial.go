@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/propolis"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // Dial opens a connection to a process of the sled that listens on an address,
@@ -51,10 +52,10 @@ func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, 
 // or on one of its neighbours.
 func (s *Sled) reach(ctx context.Context, to netip.AddrPort) (at *world.World, pid int, err error) {
 	err = s.world.View(ctx, func(tx *world.Tx) (err error) {
-		if to.Addr().IsLoopback() && !world.IsUnderlay(to.Addr()) {
-			pid, err = tx.ListenerIn(world.GlobalZone, to)
+		if to.Addr().IsLoopback() && !zones.IsUnderlay(to.Addr()) {
+			pid, err = zones.ListenerIn(tx, world.GlobalZone, to)
 		} else {
-			pid, err = tx.Listener(to)
+			pid, err = zones.Listener(tx, to)
 		}
 		return err
 	})
@@ -66,7 +67,7 @@ func (s *Sled) reach(ctx context.Context, to netip.AddrPort) (at *world.World, p
 		return nil, 0, nerr
 	}
 	for _, n := range near {
-		nerr := n.World.View(ctx, func(tx *world.Tx) (err error) { pid, err = tx.Listener(to); return err })
+		nerr := n.World.View(ctx, func(tx *world.Tx) (err error) { pid, err = zones.Listener(tx, to); return err })
 		if !errors.Is(nerr, syscall.EHOSTUNREACH) {
 			return n.World, pid, nerr
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // A pool that has lost its only disk answers every access with EIO, with
@@ -37,7 +38,7 @@ func TestALostDiskTakesItsFilesWithIt(t *testing.T) {
 	defer open.Close()
 	write(t, files, lost+"/kept", "x")
 
-	change(func(tx *world.Tx) { tx.LoseDisk(disk) })
+	change(func(tx *world.Tx) { zfs.LoseDisk(tx, disk) })
 	_, readErr := host.ReadFile(files, lost+"/kept")
 	_, writeErr := open.Write([]byte("x"))
 	_, lockErr := files.Lock(t.Context(), lost+"/lock", host.TryExclusive)
@@ -54,12 +55,12 @@ func TestALostDiskTakesItsFilesWithIt(t *testing.T) {
 		t.Errorf("another disk: %v", err)
 	}
 
-	change(func(tx *world.Tx) { tx.ReturnDisk(disk) })
+	change(func(tx *world.Tx) { zfs.ReturnDisk(tx, disk) })
 	if data, err := host.ReadFile(files, lost+"/kept"); err != nil || string(data) != "x" {
 		t.Errorf("with the disk back: %q, %v", data, err)
 	}
 
-	change(func(tx *world.Tx) { tx.LoseDisk(disk) })
+	change(func(tx *world.Tx) { zfs.LoseDisk(tx, disk) })
 	if err := s.Reboot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestALostDiskTakesItsFilesWithIt(t *testing.T) {
 	if got := output(t, s, "zpool", "list", "-Hpo", "name,size,health", lost[1:]); got != lost[1:]+"\t-\tFAULTED\n" {
 		t.Errorf("after a reboot without the disk: %q", got)
 	}
-	change(func(tx *world.Tx) { tx.InsertDisk(disk) })
+	change(func(tx *world.Tx) { zfs.InsertDisk(tx, disk) })
 	must(t, s, "zpool", "clear", lost[1:])
 	must(t, s, "zfs", "mount", "-a")
 	if data, err := host.ReadFile(files, lost+"/kept"); err != nil || string(data) != "x" {
@@ -107,14 +108,14 @@ func TestFilesOfASuspendedPoolWaitForItsClearing(t *testing.T) {
 		disk, pool := first(t, s)
 		must(t, s, "zpool", "set", "failmode=wait", pool)
 		write(t, s.Host().Files(), "/"+pool+"/kept", "x")
-		update(t, s, func(tx *world.Tx) error { tx.LoseDisk(disk); return nil })
+		update(t, s, func(tx *world.Tx) error { zfs.LoseDisk(tx, disk); return nil })
 		ended := make(chan error, 1)
 		go func() {
 			_, err := host.ReadFile(s.Host().Files(), "/"+pool+"/kept")
 			ended <- err
 		}()
 		time.Sleep(time.Hour)
-		update(t, s, func(tx *world.Tx) error { tx.InsertDisk(disk); return nil })
+		update(t, s, func(tx *world.Tx) error { zfs.InsertDisk(tx, disk); return nil })
 		time.Sleep(time.Hour)
 		select {
 		case err := <-ended:
@@ -207,11 +208,11 @@ func TestWritingEndsWhereTheRoomEnds(t *testing.T) {
 		t.Errorf("with the quota gone: %v", err)
 	}
 
-	update(t, s, func(tx *world.Tx) error { return tx.FillDisk(disk, 100<<10) })
+	update(t, s, func(tx *world.Tx) error { return zfs.FillDisk(tx, disk, 100<<10) })
 	if err := files.Append("/"+pool+"/free/big", block); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("in a full pool: %v", err)
 	}
-	update(t, s, func(tx *world.Tx) error { return tx.FillDisk(disk, 0) })
+	update(t, s, func(tx *world.Tx) error { return zfs.FillDisk(tx, disk, 0) })
 	for _, words := range [][]string{{"create", pool + "/more"}, {"create", "-V", "1M", pool + "/vol"}, {"snapshot", pool + "/free@now"}} {
 		got, err := s.Host().Run(t.Context(), host.Command{Program: "zfs", Args: words})
 		if err != nil || got.Exit != 1 || !strings.HasSuffix(string(got.Stderr), ": out of space\n") {
@@ -224,7 +225,7 @@ func TestWritingEndsWhereTheRoomEnds(t *testing.T) {
 	if err := fill("/" + pool + "/free/big"); err != nil {
 		t.Errorf("in the room of what was removed: %v", err)
 	}
-	update(t, s, func(tx *world.Tx) error { tx.HealDisk(disk); return nil })
+	update(t, s, func(tx *world.Tx) error { zfs.HealDisk(tx, disk); return nil })
 	if err := files.Append("/"+pool+"/free/big", block); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
@@ -280,11 +281,11 @@ func TestDisksCanBeRead(t *testing.T) {
 			t.Errorf("%s with a pool: %t, %v", name, zeros, err)
 		}
 	}
-	update(t, s, func(tx *world.Tx) error { tx.FailDisk(disk); return nil })
+	update(t, s, func(tx *world.Tx) error { zfs.FailDisk(tx, disk); return nil })
 	if _, err := blank("/dev/rdsk/" + disk); !errors.Is(err, syscall.EIO) {
 		t.Errorf("of a disk that fails: %v", err)
 	}
-	update(t, s, func(tx *world.Tx) error { tx.LoseDisk(disk); return nil })
+	update(t, s, func(tx *world.Tx) error { zfs.LoseDisk(tx, disk); return nil })
 	if _, err := blank("/dev/rdsk/" + disk); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a disk that is gone: %v", err)
 	}
@@ -303,15 +304,15 @@ func TestADiskReturnsStale(t *testing.T) {
 	write(t, files, "/"+pool+"/f", "early")
 	must(t, s, "zfs", "create", pool+"/early")
 	write(t, files, "/"+pool+"/early/f", "early too")
-	update(t, s, func(tx *world.Tx) error { return tx.TakeImage(disk) })
+	update(t, s, func(tx *world.Tx) error { return zfs.TakeImage(tx, disk) })
 	write(t, files, "/"+pool+"/f", "late")
 	must(t, s, "zfs", "destroy", "-r", pool+"/early")
 	must(t, s, "zfs", "create", pool+"/late")
-	if err := s.World().Update(t.Context(), func(tx *world.Tx) error { return tx.RestoreImage(disk) }); err == nil {
+	if err := s.World().Update(t.Context(), func(tx *world.Tx) error { return zfs.RestoreImage(tx, disk) }); err == nil {
 		t.Error("a disk became older while it was in use")
 	}
 	must(t, s, "zpool", "export", pool)
-	update(t, s, func(tx *world.Tx) error { return tx.RestoreImage(disk) })
+	update(t, s, func(tx *world.Tx) error { return zfs.RestoreImage(tx, disk) })
 	must(t, s, "zpool", "import", pool)
 	for name, want := range map[string]string{"/f": "early", "/early/f": "early too"} {
 		if data, err := host.ReadFile(files, "/"+pool+name); err != nil || string(data) != want {
@@ -329,13 +330,13 @@ func TestAReplacedDiskIsBlank(t *testing.T) {
 	s := newSledFor(t, Options{})
 	disk, pool := first(t, s)
 	var before, after world.Disk
-	update(t, s, func(tx *world.Tx) error { before = *tx.FindDisk(disk); return nil })
-	if err := s.World().Update(t.Context(), func(tx *world.Tx) error { return tx.ReplaceDisk(disk) }); err == nil {
+	update(t, s, func(tx *world.Tx) error { before = *zfs.FindDisk(tx, disk); return nil })
+	if err := s.World().Update(t.Context(), func(tx *world.Tx) error { return zfs.ReplaceDisk(tx, disk) }); err == nil {
 		t.Error("a disk was replaced under its pool")
 	}
 	// Pulled, and another put in, while the system runs: the pool is lost for good.
-	update(t, s, func(tx *world.Tx) error { tx.LoseDisk(disk); return tx.ReplaceDisk(disk) })
-	update(t, s, func(tx *world.Tx) error { after = *tx.FindDisk(disk); return nil })
+	update(t, s, func(tx *world.Tx) error { zfs.LoseDisk(tx, disk); return zfs.ReplaceDisk(tx, disk) })
+	update(t, s, func(tx *world.Tx) error { after = *zfs.FindDisk(tx, disk); return nil })
 	if after.Serial == before.Serial || after.Slot != before.Slot || after.Pool != "" || after.Layout != "" {
 		t.Errorf("before %+v, after %+v", before, after)
 	}

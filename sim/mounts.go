@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // mountTable is /etc/mnttab as far as datasets go, worked out again when the
@@ -52,7 +53,7 @@ func (t *mountTable) at(name string) mount {
 // immutable says whether nothing can be made in a directory.
 func (t *mountTable) immutable(dir string) (is bool) {
 	_ = t.world.View(context.Background(), func(tx *world.Tx) error {
-		is, _ = tx.Immutable(dir)
+		is, _ = zfs.Immutable(tx, dir)
 		return nil
 	})
 	return is
@@ -61,8 +62,8 @@ func (t *mountTable) immutable(dir string) (is bool) {
 // wait waits until the file system that a name lies on is no longer lost.
 func (t *mountTable) wait(name string) mount {
 	_ = t.world.Wait(t.ctx, func(tx *world.Tx) bool {
-		p := tx.PoolAt(name)
-		return p == nil || !p.Lost() || !p.Waits()
+		p := zfs.PoolAt(tx, name)
+		return p == nil || !zfs.Lost(p) || !zfs.Waits(p)
 	})
 	return t.at(name)
 }
@@ -78,8 +79,8 @@ func (t *mountTable) writable(at located, more int) error {
 		var version uint64
 		_ = t.world.View(context.Background(), func(tx *world.Tx) error {
 			version = tx.State.Version
-			if d := tx.MountedAt(at.dir); d != nil {
-				l = limits{readOnly: tx.MountedReadOnly(d), scarce: tx.Scarce(at.dir)}
+			if d := zfs.MountedAt(tx, at.dir); d != nil {
+				l = limits{readOnly: zfs.MountedReadOnly(tx, d), scarce: zfs.Scarce(tx, at.dir)}
 			}
 			return nil
 		})
@@ -93,7 +94,7 @@ func (t *mountTable) writable(at located, more int) error {
 	case l.readOnly:
 		return syscall.EROFS
 	case l.scarce && more > 0:
-		return t.world.View(context.Background(), func(tx *world.Tx) error { return tx.Room(at.full, uint64(more)) })
+		return t.world.View(context.Background(), func(tx *world.Tx) error { return zfs.Room(tx, at.full, uint64(more)) })
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (t *mountTable) refresh(tx *world.Tx) {
 	pools := map[string]mount{}
 	for _, p := range tx.State.Pools {
 		if p.Imported {
-			pools[p.Name] = mount{lost: p.Lost(), waits: p.Waits()}
+			pools[p.Name] = mount{lost: zfs.Lost(p), waits: zfs.Waits(p)}
 		}
 	}
 	for _, d := range tx.State.Datasets {

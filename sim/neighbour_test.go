@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // server puts a propolis-server into the global zone of a sled, at an address
@@ -21,7 +22,7 @@ import (
 func (s *Sled) server(t *testing.T, address string) {
 	t.Helper()
 	err := s.world.Update(t.Context(), func(tx *world.Tx) error {
-		if _, err := tx.CreateAddress(world.GlobalZone, world.NewAddress{Object: "net1/v4", Type: "static", Address: address + "/24", Temporary: true}); err != nil {
+		if _, err := network.CreateAddress(tx, world.GlobalZone, network.NewAddress{Object: "net1/v4", Type: "static", Address: address + "/24", Temporary: true}); err != nil {
 			return err
 		}
 		const bootrom = "/opt/oxide/propolis-server/blob/OVMF_CODE.fd"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // svc:/system/zones boots what has autoboot=true; the rest stays installed, and
@@ -83,12 +84,12 @@ func BenchmarkInZone(b *testing.B) {
 	defer s.Close()
 	err := s.World().Update(b.Context(), func(tx *world.Tx) error {
 		c := world.Config{Brand: "sparse", Zonepath: "/zone/z1", IPType: "exclusive"}
-		z, err := tx.AddZone("z1", c)
+		z, err := zones.AddZone(tx, "z1", c)
 		if err != nil {
 			return err
 		}
-		tx.StartKernelZone(z).State = "running"
-		return tx.SetZoneState(z, world.ZoneInstalled)
+		zones.StartKernelZone(tx, z).State = "running"
+		return zones.SetZoneState(tx, z, world.ZoneInstalled)
 	})
 	if err != nil {
 		b.Fatal(err)

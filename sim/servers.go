@@ -19,6 +19,8 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/propolis"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // A propolis-server of the sled, where stand-in commands are used, is a process
@@ -36,10 +38,10 @@ func (s *Sled) tend(tx *world.Tx, ended []*world.Process) {
 		switch {
 		case p.OSPID == 0:
 			if err := s.startServer(tx, p); err != nil {
-				tx.Abort(p.PID, fmt.Sprintf("Error: %v\n", err))
+				smf.Abort(tx, p.PID, fmt.Sprintf("Error: %v\n", err))
 			}
 		case !s.lives(p):
-			tx.Exit(p.PID)
+			smf.Exit(tx, p.PID)
 		}
 	}
 }
@@ -86,13 +88,13 @@ func listenOn(tx *world.Tx, p *world.Process) []netip.AddrPort {
 		return nil
 	}
 	var all []netip.AddrPort
-	if world.IsUnderlay(own.Addr()) {
+	if zones.IsUnderlay(own.Addr()) {
 		all = append(all, own)
 	}
 	if stack := tx.State.Stacks[p.Zone]; stack != nil && own.Addr().IsUnspecified() {
 		for _, a := range stack.Addresses {
 			prefix, err := netip.ParsePrefix(a.Address)
-			if err == nil && world.IsUnderlay(prefix.Addr()) && world.At(a.Timeline, tx.Now).State == "ok" {
+			if err == nil && zones.IsUnderlay(prefix.Addr()) && world.At(a.Timeline, tx.Now).State == "ok" {
 				all = append(all, netip.AddrPortFrom(prefix.Addr(), own.Port()))
 			}
 		}

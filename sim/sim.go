@@ -16,10 +16,11 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // Options say which sled to make.
-type Options = world.Options
+type Options = boot.Options
 
 // Sled is a simulated sled. It is safe for concurrent use.
 type Sled struct {
@@ -45,20 +46,20 @@ type Sled struct {
 var ErrKilled = tools.ErrKilled
 
 // New makes a fresh sled in memory. It panics on options that Check refuses.
-func New(o Options) *Sled { return newSled(world.Memory(o)) }
+func New(o Options) *Sled { return newSled(boot.Memory(o)) }
 
 // Clone is a sled in memory as it is now: each of the two goes on by itself. No
 // command may be running. It panics on a sled in a directory, which cp clones.
 func (s *Sled) Clone() *Sled { return newSled(s.world.Clone()) }
 
 // Open opens the sled in a directory that Init or Ensure has made.
-func Open(dir string) (*Sled, error) { return opened(world.Open(dir)) }
+func Open(dir string) (*Sled, error) { return opened(boot.Open(dir)) }
 
 // Init makes a fresh sled in a directory.
-func Init(dir string, o Options) (*Sled, error) { return opened(world.Init(dir, o)) }
+func Init(dir string, o Options) (*Sled, error) { return opened(boot.Init(dir, o)) }
 
 // Ensure opens the sled in a directory, and makes it first if it is not there.
-func Ensure(dir string, o Options) (*Sled, error) { return opened(world.Ensure(dir, o)) }
+func Ensure(dir string, o Options) (*Sled, error) { return opened(boot.Ensure(dir, o)) }
 
 func opened(w *world.World, err error) (*Sled, error) {
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *Sled) Close() {
 func (s *Sled) Reboot(ctx context.Context) error {
 	start := map[string]string{}
 	err := s.world.Update(ctx, func(tx *world.Tx) error {
-		if err := tx.Reboot(); err != nil {
+		if err := boot.Reboot(tx); err != nil {
 			return err
 		}
 		for _, z := range tx.State.Zones {

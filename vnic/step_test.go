@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 const mac = "02:08:20:a1:00:0f"
@@ -130,7 +131,7 @@ func TestListShowsWhereALinkIs(t *testing.T) {
 	s := newSled(t, world.OmniOS)
 	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
 	s.change(func(tx *world.Tx) {
-		if err := tx.LendLink("z1", "v0"); err != nil {
+		if err := network.LendLink(tx, "z1", "v0"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -149,7 +150,7 @@ func TestCreateRefusesANameThatIsThere(t *testing.T) {
 		create := Create{Name: "v0", Over: "stub0", MAC: mac}
 		s.do(create)
 		s.change(func(tx *world.Tx) {
-			if err := tx.LendLink("z1", "v0"); err != nil {
+			if err := network.LendLink(tx, "z1", "v0"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -351,7 +352,7 @@ func TestListHoldsNoLink(t *testing.T) {
 		s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
 		s.change(func(tx *world.Tx) {
 			tx.Arm(world.Fault{Name: world.FaultFail, Match: "dladm show-linkprop"})
-			tx.FindLink("v0").Zone = "z1"
+			network.FindLink(tx, "v0").Zone = "z1"
 		})
 		links, told, err := List(t.Context(), s)
 		i := slices.IndexFunc(links, func(l Link) bool { return l.Name == "v0" })
@@ -364,7 +365,7 @@ func TestListHoldsNoLink(t *testing.T) {
 func TestZoneOf(t *testing.T) {
 	s := newSled(t, world.Helios)
 	s.do(Create{Name: "v0", Over: "stub0", MAC: mac})
-	s.change(func(tx *world.Tx) { tx.FindLink("v0").Zone = "z1" })
+	s.change(func(tx *world.Tx) { network.FindLink(tx, "v0").Zone = "z1" })
 	for link, want := range map[string]string{"v0": "z1", "stub0": ""} {
 		if got, err := ZoneOf(t.Context(), s, link); got != want || err != nil {
 			t.Errorf("%s: %q, %v", link, got, err)

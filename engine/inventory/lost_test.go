@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // A pool whose disk was away when the sled booted is named by zpool list, and
@@ -25,7 +26,7 @@ func TestAPoolWhoseDiskIsAwayKeepsNoOtherFromBeingSeen(t *testing.T) {
 	err := s.World().Update(t.Context(), func(tx *world.Tx) error {
 		for _, p := range tx.State.Pools {
 			disk, _, _ := strings.Cut(p.Vdevs[0], "s")
-			if strings.HasPrefix(p.Name, "oxp_") && tx.LoseDisk(disk) {
+			if strings.HasPrefix(p.Name, "oxp_") && zfs.LoseDisk(tx, disk) {
 				name = p.Name
 				return nil
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/disk"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // The driver on the simulated sled, which knows nothing of this package.
@@ -89,7 +90,7 @@ func TestDisksOfTheSimulatedSled(t *testing.T) {
 func TestADiskThatIsPulledIsNotListed(t *testing.T) {
 	s := simulated(t, sim.Options{})
 	before := look(t, s)
-	change(t, s, func(tx *world.Tx) { tx.LoseDisk(before[3].Name) })
+	change(t, s, func(tx *world.Tx) { zfs.LoseDisk(tx, before[3].Name) })
 	if diff := cmp.Diff(append(before[:3:3], before[4:]...), look(t, s)); diff != "" {
 		t.Error(diff)
 	}
@@ -192,7 +193,7 @@ func TestADiskThatFailsIsNeverBlank(t *testing.T) {
 	if got, err := probe(); err != nil || got.Pool.GUID != c.Pool.GUID {
 		t.Errorf("when it answers again: %+v, %v", got, err)
 	}
-	change(t, s, func(tx *world.Tx) { tx.LoseDisk(d.Name) })
+	change(t, s, func(tx *world.Tx) { zfs.LoseDisk(tx, d.Name) })
 	if got, err := probe(); err == nil {
 		t.Errorf("when it is pulled: %+v", got)
 	}
@@ -245,14 +246,14 @@ func TestAnM2WithoutPartitionsSaysSo(t *testing.T) {
 	s := simulated(t, sim.Options{Blank: true})
 	d := look(t, s)[0]
 	change(t, s, func(tx *world.Tx) {
-		if err := tx.ReplaceDisk(d.Name); err != nil {
+		if err := zfs.ReplaceDisk(tx, d.Name); err != nil {
 			t.Error(err)
 		}
 	})
 	if c, err := disk.Probe(t.Context(), s.Host(), d, nil); d.Kind != disk.M2 || err != nil || c.State != disk.Blank {
 		t.Errorf("from the factory: %+v, %v", c, err)
 	}
-	change(t, s, func(tx *world.Tx) { tx.FindDisk(d.Name).Layout = "" })
+	change(t, s, func(tx *world.Tx) { zfs.FindDisk(tx, d.Name).Layout = "" })
 	_, err := disk.Probe(t.Context(), s.Host(), d, nil)
 	if lacks, ok := errors.AsType[*disk.PartitionError](err); !ok || !strings.Contains(lacks.Error(), "disk "+d.Name+" has no partition "+d.Name+"s5") {
 		t.Errorf("without partitions: %v", err)

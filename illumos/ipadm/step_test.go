@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // sled is a simulated sled with the zones z1 and z2, each with a VNIC (v1, v2)
@@ -37,17 +38,17 @@ func newSled(t *testing.T, latency string) *sled {
 				t.Error(err)
 			}
 		}
-		must(tx.CreateEtherstub("stub0", true))
-		must(tx.CreateVNIC(world.VNIC{Name: "v0", Over: "net0", Temporary: true}))
+		must(network.CreateEtherstub(tx, "stub0", true))
+		must(network.CreateVNIC(tx, network.VNIC{Name: "v0", Over: "net0", Temporary: true}))
 		for i, zone := range []string{"z1", "z2"} {
 			link := []string{"v1", "v2"}[i]
-			must(tx.CreateVNIC(world.VNIC{Name: link, Over: "stub0", Temporary: true}))
+			must(network.CreateVNIC(tx, network.VNIC{Name: link, Over: "stub0", Temporary: true}))
 			c := world.Config{Brand: "sparse", Zonepath: "/zone/" + zone, IPType: "exclusive"}
 			tx.State.Zones = append(tx.State.Zones, &world.Zone{Name: zone, State: "installed", Config: c,
 				Kernel: &world.Kernel{ID: i + 1, State: "running", Config: c, Booted: tx.Now}})
 			must(host.MkdirAll(tx.Files, "/zone/"+zone+"/root/etc", 0o755))
-			must(tx.LendLink(zone, link))
-			tx.StartStack(zone)
+			must(network.LendLink(tx, zone, link))
+			network.StartStack(tx, zone)
 			tx.State.Services[zone] = &world.Repository{Door: tx.Now, Instances: map[string]*world.Service{ipmgmtd: {
 				FMRI: ipmgmtd, Enabled: true, Timeline: []world.Timepoint{{State: "online", From: tx.Now}}}}}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	simsmf "github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // The driver on the simulated sled, which knows nothing of it: what it
@@ -207,7 +208,7 @@ func TestAwaitNoticesAtOnce(t *testing.T) {
 			r.do(smf.Await{Zone: "web1", FMRI: milestone, State: smf.Online})
 			var online time.Time
 			r.must(r.sled.World().View(t.Context(), func(tx *world.Tx) error {
-				online = tx.Service("web1", milestone).Since(tx.Now)
+				online = simsmf.Since(simsmf.Service(tx, "web1", milestone), tx.Now)
 				return nil
 			}))
 			if late := time.Since(online); late > 20*time.Millisecond && time.Duration(n)*67*time.Millisecond < 1300*time.Millisecond {

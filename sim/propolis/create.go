@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // This file makes a machine's parts, as bin/propolis-server/src/lib/initializer.rs
@@ -130,7 +132,7 @@ func (c *creation) openNICs() error {
 		switch {
 		case !c.hasDevice("/dev/viona"):
 			return errors.New("failed to create viona device: No such file or directory (os error 2)")
-		case c.tx.LinkIn(c.process.Zone, n.vnic) == nil:
+		case network.LinkIn(c.tx, c.process.Zone, n.vnic) == nil:
 			return fmt.Errorf("failed to create viona device for %q: No such device or address (os error 6)", n.vnic)
 		case c.taken(n.vnic) || slices.Contains(c.links, n.vnic):
 			return fmt.Errorf("failed to create viona device for %q: Device busy (os error 16)", n.vnic)
@@ -198,7 +200,7 @@ func (c *creation) openFile(path string, readonly bool) error {
 func (c *creation) openDevice(path string) error {
 	for _, dir := range []string{"/dev/zvol/rdsk/", "/dev/zvol/dsk/"} {
 		name, ok := strings.CutPrefix(path, dir)
-		if d := c.tx.FindDataset(name); ok && d != nil && d.Type == "volume" && c.hasDevice(path) {
+		if d := zfs.FindDataset(c.tx, name); ok && d != nil && d.Type == "volume" && c.hasDevice(path) {
 			return nil
 		}
 	}

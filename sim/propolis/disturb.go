@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // Faults of a server. Their words are "propolis", the zone, the method, and the
@@ -33,7 +34,7 @@ func (c *call) disturbed() error {
 		case f == nil:
 			return nil
 		case f.Name == world.FaultCrash:
-			tx.Abort(p.PID, cmp.Or(f.Text, "thread 'tokio-runtime-worker' panicked at a fault of the simulated sled")+"\n")
+			smf.Abort(tx, p.PID, cmp.Or(f.Text, "thread 'tokio-runtime-worker' panicked at a fault of the simulated sled")+"\n")
 			return errGone
 		case f.Name == world.FaultDrop:
 			return errGone

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // The steps that take time. Nobody published how long they take, so that they
@@ -50,7 +51,7 @@ func (c *call) ensure() (answer, error) {
 		ready = tx.Now.Add(tx.Latency(StepCreate) + tx.Slower(world.FaultSlowCreate, c.words(p)...))
 		err := begin(tx, p, request, m, ready)
 		if errors.Is(err, errPanic) {
-			tx.Abort(p.PID, fmt.Sprintf("thread 'tokio-runtime-worker' %s\n", err))
+			smf.Abort(tx, p.PID, fmt.Sprintf("thread 'tokio-runtime-worker' %s\n", err))
 			return errGone
 		}
 		return err

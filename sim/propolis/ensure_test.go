@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // What serde refuses (crates/propolis-api-types-versions).
@@ -311,7 +312,7 @@ func TestCreationInAZone(t *testing.T) {
 	}
 	r.change(func(tx *world.Tx) {
 		tx.State.Processes[0].VM = nil
-		if err := tx.LendLink("z1", "vnic0"); err != nil {
+		if err := network.LendLink(tx, "z1", "vnic0"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -329,13 +330,13 @@ func TestAMachineHoldsItsLinks(t *testing.T) {
 	r := newRig(t, "none")
 	r.ensure()
 	r.change(func(tx *world.Tx) {
-		if err := tx.DeleteLink(tx.FindLink("vnic0"), false); err != world.LinkBusy {
+		if err := network.DeleteLink(tx, network.FindLink(tx, "vnic0"), false); err != network.LinkBusy {
 			t.Errorf("delete vnic0: %v", err)
 		}
 	})
 	r.v5("PUT", "/instance/state", `"Stop"`)
 	r.change(func(tx *world.Tx) {
-		if err := tx.DeleteLink(tx.FindLink("vnic0"), false); err != nil {
+		if err := network.DeleteLink(tx, network.FindLink(tx, "vnic0"), false); err != nil {
 			t.Errorf("delete vnic0 of a destroyed machine: %v", err)
 		}
 	})

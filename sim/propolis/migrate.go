@@ -13,6 +13,8 @@ import (
 
 	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // A machine that comes from another server. The two servers speak to each other
@@ -137,7 +139,7 @@ func (c *call) source(at netip.AddrPort) (*server, string, error) {
 	}
 	for _, n := range near {
 		var pid int
-		err := n.World.View(c.r.Context(), func(tx *world.Tx) (err error) { pid, err = tx.Listener(at); return err })
+		err := n.World.View(c.r.Context(), func(tx *world.Tx) (err error) { pid, err = zones.Listener(tx, at); return err })
 		if err == nil {
 			return &server{world: n.World, pid: pid}, n.Name, nil
 		}
@@ -176,7 +178,7 @@ func (s *server) takeOn(target *call, id string) (offer, error) {
 			return errNoConnection
 		}
 		if (queue{tx, p.VM}).phase() == starting {
-			tx.Abort(s.pid, "thread 'tokio-runtime-worker' panicked: internal error: entered unreachable code\n")
+			smf.Abort(tx, s.pid, "thread 'tokio-runtime-worker' panicked: internal error: entered unreachable code\n")
 			return errNoConnection
 		}
 		tx.Begin(id)
@@ -259,7 +261,7 @@ func (c *call) receive(request ensureRequest, o offer, ready time.Time) error {
 		publish(p.VM, p.VM.In, "Migrating", "Sync", tx.Now)
 		links, err := (&creation{tx: tx, process: p, machine: m}).create()
 		if errors.Is(err, errPanic) {
-			tx.Exit(p.PID)
+			smf.Exit(tx, p.PID)
 			return errGone
 		}
 		if err == nil && tx.TakeFault([]string{"propolis", "create"}, world.FaultFail) != nil {

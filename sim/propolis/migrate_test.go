@@ -15,6 +15,8 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 const migrationID = "66666666-6666-4666-8666-666666666666"
@@ -32,7 +34,7 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err)
 	}
 	p.target.change(func(tx *world.Tx) {
-		if err := tx.CreateVNIC(world.VNIC{Name: "vnic7", Over: "net0", Temporary: true}); err != nil {
+		if err := network.CreateVNIC(tx, network.VNIC{Name: "vnic7", Over: "net0", Temporary: true}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -196,8 +198,8 @@ func (p *pair) console() {
 // runs afterwards, and each server that is left tells what became of it.
 func TestMigrationMatrix(t *testing.T) {
 	ends := map[string]func(p *pair, stage string){
-		"the source dies": func(p *pair, _ string) { p.source.change(func(tx *world.Tx) { tx.Exit(pid) }) },
-		"the target dies": func(p *pair, _ string) { p.target.change(func(tx *world.Tx) { tx.Exit(pid) }) },
+		"the source dies": func(p *pair, _ string) { p.source.change(func(tx *world.Tx) { smf.Exit(tx, pid) }) },
+		"the target dies": func(p *pair, _ string) { p.target.change(func(tx *world.Tx) { smf.Exit(tx, pid) }) },
 		"the source's sled": func(p *pair, _ string) {
 			p.source.change(func(tx *world.Tx) { tx.State.Processes = nil })
 		},
@@ -414,7 +416,7 @@ func TestAStopWaitsForTheEndOfAMigration(t *testing.T) {
 					t.Errorf("at once: %s", p.source.now())
 				}
 				if fails {
-					p.target.change(func(tx *world.Tx) { tx.Exit(pid) })
+					p.target.change(func(tx *world.Tx) { smf.Exit(tx, pid) })
 					if !strings.Contains(p.source.now(), "Destroyed out:Error") {
 						t.Errorf("the target died: %s", p.source.now())
 					}

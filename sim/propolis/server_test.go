@@ -15,6 +15,8 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 const (
@@ -31,13 +33,13 @@ type rig struct {
 
 func newRig(t *testing.T, latency string) *rig {
 	t.Helper()
-	r := &rig{t, world.Memory(world.Options{Latency: latency})}
+	r := &rig{t, boot.Memory(boot.Options{Latency: latency})}
 	r.change(func(tx *world.Tx) {
 		tx.State.Processes = append(tx.State.Processes, &world.Process{
 			PID: pid, Zone: world.GlobalZone, Listen: "192.168.77.10:12400",
 			Argv: []string{"/bin/propolis-server", "run", "--metric-addr", "disable", bootrom, "192.168.77.10:12400"},
 		})
-		if err := tx.CreateVNIC(world.VNIC{Name: "vnic0", Over: "net0", Temporary: true}); err != nil {
+		if err := network.CreateVNIC(tx, network.VNIC{Name: "vnic0", Over: "net0", Temporary: true}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // chmod(1) and ls(1), as far as modes in octal, the system attribute immutable of
@@ -42,7 +43,7 @@ func chmod(tx *world.Tx, c Call, mode, name string) (why string) {
 		switch {
 		case !info.Mode.IsDir():
 			return fmt.Sprintf("ERROR: attributes of files are not simulated: %s", name)
-		case !tx.SetImmutable(at, on):
+		case !zfs.SetImmutable(tx, at, on):
 			return fmt.Sprintf("ERROR: extended system attributes not supported for %s", name)
 		}
 		return ""
@@ -143,7 +144,7 @@ func (l list) line(tx *world.Tx, at, name string, info host.Info) string {
 	}
 	line := fmt.Sprintf("%s%s   1 root     root     %7d %s %s\n", kind, info.Mode.Perm().String()[1:], info.Size,
 		info.Time.UTC().Format("Jan _2 15:04"), name)
-	is, known := tx.Immutable(at)
+	is, known := zfs.Immutable(tx, at)
 	if l.attributes == "" || !known {
 		return line
 	}

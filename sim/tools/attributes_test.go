@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // chmod(1) and ls(1). The second line of ls -d/v is what omicron
 // illumos-utils/src/zfs.rs looks at.
 func TestDirectoriesCanBeMadeImmutable(t *testing.T) {
-	tx := diskTx(t, world.Options{})
+	tx := diskTx(t, boot.Options{})
 	if err := host.MkdirAll(tx.Files, "/pool/ext", 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ $ zfs create tank/b/c
 $ zfs get -Ho value mounted tank/b/c
 yes
 $ zfs unmount tank/b`)
-	if is, _ := tx.Immutable("/data/on"); !is {
+	if is, _ := zfs.Immutable(tx, "/data/on"); !is {
 		t.Error("what was mounted took the attribute away")
 	}
 	if diff := cmp.Diff(Reply{}, storage(tx, "zfs destroy -r tank/b")); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file clones a zone as omniosorg/pkg5 src/brand/sparse/clone and ipkg/clone
@@ -78,7 +79,7 @@ func beginClone(h *hook, args []string) int {
 
 // cloneSource finds the root that is cloned.
 func (h *hook) cloneSource(c cloneArguments) (name string, code int) {
-	if h.tx.BootEnvironment() == "" {
+	if zones.BootEnvironment(h.tx) == "" {
 		return "", h.fatal(textNoEnvironment)
 	}
 	name = c.dataset
@@ -145,7 +146,7 @@ func (h *hook) cloneDatasets(active, snapshot, ds string) int {
 			return h.incomplete("Unable to clone zone's %s ZFS dataset.", o.dataset)
 		}
 	}
-	for _, setting := range []string{propActive + "=on", propParent + "=" + h.tx.BootEnvironment(), "canmount=noauto"} {
+	for _, setting := range []string{propActive + "=on", propParent + "=" + zones.BootEnvironment(h.tx), "canmount=noauto"} {
 		if !h.zfs("set", setting, name) {
 			return h.incomplete(textZFSCreate)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // The brand of Helios: brand/src/bin/brand.rs and brand/src/unpack.rs in
@@ -44,7 +45,7 @@ const omicronLayer = `{"v":"1","t":"layer"}`
 // omicronSled has the configured zone testzone and what tarballs are given.
 func omicronSled(t *testing.T, tarballs map[string][]byte) *zoneSled {
 	t.Helper()
-	s := newZoneSled(t, world.Options{Mode: world.Helios})
+	s := newZoneSled(t, boot.Options{Mode: world.Helios})
 	s.must("zfs create -o mountpoint=/zones rpool/zones")
 	s.configure("testzone", "omicron1", "")
 	s.change(func(tx *world.Tx) {

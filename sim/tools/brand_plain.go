@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // This file has the hooks of brands whose zones run no illumos of their own:
@@ -72,7 +73,7 @@ func destroyZonepath(h *hook, _ []string) int {
 func (h *hook) removeAll(name string) { _ = removeBelow(h.tx, name) }
 
 func removeBelow(tx *world.Tx, name string) error {
-	return removeExcept(tx.Files, name, func(dir string) bool { return tx.MountedAt(dir) != nil })
+	return removeExcept(tx.Files, name, func(dir string) bool { return zfs.MountedAt(tx, dir) != nil })
 }
 
 // removeAll removes a file or a directory with all that is in it; what is

@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // The brands of OmniOS whose zones have boot environments: omniosorg/pkg5
@@ -25,14 +29,14 @@ rpool/zones/base/ROOT/zbe→legacy→on→yes→on
 rpool/zones/base/ROOT/zbe/fm→legacy→on→yes→on
 rpool/zones/base/ROOT/zbe/svc→legacy→on→yes→on
 `} {
-		s := newZoneSled(t, world.Options{}).base(brand)
+		s := newZoneSled(t, boot.Options{}).base(brand)
 		s.replay("$ zfs list -H -r -o name,mountpoint,zoned,mounted,org.opensolaris.libbe:active rpool/zones/base\n" + want)
 		s.change(func(tx *world.Tx) {
-			root := tx.FindDataset("rpool/zones/base/ROOT/zbe")
-			if root.Mounted != "/zones/base/root" || root.Local["canmount"] != "noauto" || root.Local[propParent] != tx.BootEnvironment() {
+			root := zfs.FindDataset(tx, "rpool/zones/base/ROOT/zbe")
+			if root.Mounted != "/zones/base/root" || root.Local["canmount"] != "noauto" || root.Local[propParent] != zones.BootEnvironment(tx) {
 				t.Errorf("%s: mounted on %s, %v", brand, root.Mounted, root.Local)
 			}
-			if d := tx.MountedAt("/zones/base/root/lib/svc"); (d != nil) != (brand == "sparse") {
+			if d := zfs.MountedAt(tx, "/zones/base/root/lib/svc"); (d != nil) != (brand == "sparse") {
 				t.Errorf("%s: overlay %v", brand, d)
 			}
 		})
@@ -42,7 +46,7 @@ rpool/zones/base/ROOT/zbe/svc→legacy→on→yes→on
 // pkgcreatezone: SMF starts from the seed of zones, and finds its manifests
 // where the overlay is.
 func TestTheRootOfASparseZone(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	const root = "/zones/base/root"
 	s.change(func(tx *world.Tx) {
 		for _, name := range []string{"/lib/svc/manifest/milestone/single-user.xml", "/lib/svc/seed/nonglobal.db", "/etc/svc/repository.db",
@@ -58,7 +62,7 @@ func TestTheRootOfASparseZone(t *testing.T) {
 	if s.file(root+"/etc/svc/repository.db") != s.file("/lib/svc/seed/nonglobal.db") {
 		t.Error("the repository is not the seed")
 	}
-	whole := newZoneSled(t, world.Options{}).base("ipkg")
+	whole := newZoneSled(t, boot.Options{}).base("ipkg")
 	whole.change(func(tx *world.Tx) {
 		if !exists(tx, root+"/usr/bin/svcs") || !exists(tx, root+"/sbin/init") || exists(tx, root+"/usr/lib/brand/sparse") {
 			t.Error("an ipkg zone has a tree of its own, without the brands")
@@ -70,7 +74,7 @@ func TestTheRootOfASparseZone(t *testing.T) {
 // uninstall hook destroys the snapshot that the root came from, but not those
 // of the overlays.
 func TestClonesLeaveSnapshotsOnTheOverlays(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.configure("z1", "sparse", "")
 	s.replay("$ zoneadm -z z1 clone base\n")
 	s.hasDatasets("rpool/zones", `
@@ -110,7 +114,7 @@ func TestClonesLeaveSnapshotsOnTheOverlays(t *testing.T) {
 
 // ipkg/clone takes a snapshot of the root only, and nothing is left of it.
 func TestClonesWithoutOverlays(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("ipkg")
+	s := newZoneSled(t, boot.Options{}).base("ipkg")
 	s.configure("z1", "ipkg", "")
 	s.must("zoneadm -z z1 clone base")
 	s.hasDatasets("rpool/zones", `
@@ -128,7 +132,7 @@ func TestClonesWithoutOverlays(t *testing.T) {
 
 // snapshot_zone tries ZONE_snap, ZONE_snap1 to ZONE_snap99, and then gives up.
 func TestTheHundredAndFirstCloneFails(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.configure("z1", "sparse", "")
 	s.change(func(tx *world.Tx) {
 		for n := range 99 {
@@ -136,7 +140,7 @@ func TestTheHundredAndFirstCloneFails(t *testing.T) {
 			if n > 0 {
 				name += fmt.Sprint(n)
 			}
-			if err := tx.Snapshot("rpool/zones/base/ROOT/zbe/svc@"+name, nil); err != nil {
+			if err := zfs.Snapshot(tx, "rpool/zones/base/ROOT/zbe/svc@"+name, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -163,7 +167,7 @@ Error: Found $fs_all_c top-level filesystems.
 
 // clone and pkgcreatezone of sparse, with what they are not given.
 func TestHooksThatAreMisused(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.configure("z1", "sparse", "")
 	r := s.run("zoneadm -z z1 install -a image", "")
 	if r.Exit != 1 || !strings.Contains(r.Stderr, "\nbrand-specific usage: ") || !strings.Contains(r.Stdout+r.Stderr, "usage:\t") {
@@ -181,7 +185,7 @@ func TestHooksThatAreMisused(t *testing.T) {
 // system-unconfigure takes the traces of the source out of a clone, but for
 // its services. With -X it is not run.
 func TestClonesAreUnconfigured(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	files := []string{"etc/resolv.conf", "etc/nodename", "etc/inet/static_routes", "etc/ipadm/ipadm.conf",
 		"etc/svc/repository.db", "var/svc/profile/site.xml"}
 	s.change(func(tx *world.Tx) {
@@ -206,7 +210,7 @@ func TestClonesAreUnconfigured(t *testing.T) {
 
 // -s names a snapshot, or the root of another boot environment of the source.
 func TestCloneOfAGivenSnapshot(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.must("zfs snapshot -r rpool/zones/base/ROOT/zbe@golden")
 	s.configure("z1", "sparse", "")
 	s.replay(`$ zoneadm -z z1 clone -s nothing base
@@ -224,7 +228,7 @@ rpool/zones/base/ROOT/zbe@golden
 // sparse the hook stops at the overlays, of which it looks at clones only in
 // the zone itself.
 func TestUninstallOfAZoneThatWasCloned(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("ipkg")
+	s := newZoneSled(t, boot.Options{}).base("ipkg")
 	for _, name := range []string{"z1", "z2"} {
 		s.configure(name, "ipkg", "")
 		s.must("zoneadm -z " + name + " clone base")
@@ -242,7 +246,7 @@ promoting 'rpool/zones/z2/ROOT/zbe'.
 /z2/ROOT/zbe
 /z2/ROOT/zbe@z1_snap
 `)
-	sparse := newZoneSled(t, world.Options{}).base("sparse")
+	sparse := newZoneSled(t, boot.Options{}).base("sparse")
 	sparse.configure("z1", "sparse", "")
 	sparse.must("zoneadm -z z1 clone base")
 	sparse.replay(`$ zoneadm -z base uninstall -F
@@ -271,12 +275,12 @@ func TestUninstallRefusesUserSnapshots(t *testing.T) {
 promoting 'rpool/zones/z1/ROOT/zbe'.
 `},
 	} {
-		s := newZoneSled(t, world.Options{}).base("ipkg")
+		s := newZoneSled(t, boot.Options{}).base("ipkg")
 		s.configure("z1", "ipkg", "")
 		s.must("zfs snapshot rpool/zones/base/ROOT/zbe@"+c.snapshot, "zoneadm -z z1 clone -s "+c.snapshot+" base",
 			"zfs snapshot rpool/zones/z1/ROOT/zbe@"+c.snapshot)
 		s.change(func(tx *world.Tx) {
-			if err := tx.Unmount("rpool/zones/z1/ROOT/zbe", false); err != nil {
+			if err := zfs.Unmount(tx, "rpool/zones/z1/ROOT/zbe", false); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -285,7 +289,7 @@ promoting 'rpool/zones/z1/ROOT/zbe'.
 }
 
 func TestUninstallHookArguments(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("ipkg")
+	s := newZoneSled(t, boot.Options{}).base("ipkg")
 	s.replay(`$ zoneadm -z base uninstall -Fn
 /sbin/zfs destroy -r rpool/zones/base/ROOT/zbe
 /bin/rm -rf /zones/base/SUNWattached.xml
@@ -312,9 +316,9 @@ destroying 'rpool/zones/base'.
 
 // get_active_ds: a zone belongs to the boot environment that made it.
 func TestZonesOfAnotherBootEnvironment(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("ipkg")
+	s := newZoneSled(t, boot.Options{}).base("ipkg")
 	s.change(func(tx *world.Tx) {
-		tx.FindDataset("rpool/zones/base/ROOT/zbe").Local[propParent] = "another"
+		zfs.FindDataset(tx, "rpool/zones/base/ROOT/zbe").Local[propParent] = "another"
 	})
 	s.configure("z1", "ipkg", "")
 	s.replay(`$ zoneadm -z base boot
@@ -333,7 +337,7 @@ ERROR: no active dataset.
 
 // The zonepath has to be a file system.
 func TestZonepathsThatAreNoFileSystem(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.configure("z1", "sparse", "set zonepath=/plain/z1")
 	s.replay(`$ zoneadm -z z1 install
 ERROR: the zonepath must be a ZFS dataset.
@@ -345,14 +349,14 @@ zonepath ZFS dataset can be created properly.
 
 // bhyve/uninstall destroys the zonepath's file system with all that is in it.
 func TestUninstallOfABhyveZone(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("bhyve")
+	s := newZoneSled(t, boot.Options{}).base("bhyve")
 	s.must("zfs create -V 1G rpool/zones/base/disk", "zfs snapshot rpool/zones/base@mine", "zoneadm -z base uninstall -F")
 	s.hasDatasets("rpool/zones", "\n")
 }
 
 // illumos/createzone: brands that want an image say so.
 func TestBrandsThatNeedAnImage(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zfs create -o mountpoint=/zones rpool/zones")
 	s.configure("z1", "illumos", "")
 	s.replay(`$ zoneadm -z z1 install
@@ -370,13 +374,13 @@ Available options are:
 // gets ready, and keeps the address that it was given.
 func TestVNICsOnDemand(t *testing.T) {
 	for _, brand := range []string{"sparse", "bhyve"} {
-		s := newZoneSled(t, world.Options{}).base(brand)
+		s := newZoneSled(t, boot.Options{}).base(brand)
 		s.configure("z1", brand, "add net ; set physical=z1net0 ; set global-nic=net0 ; set vlan-id=7 ; end")
 		s.must("zoneadm -z z1 clone base")
 		s.must("zoneadm -z z1 ready")
 		var made world.Link
 		s.change(func(tx *world.Tx) {
-			if l := tx.LinkIn("z1", "z1net0"); l != nil {
+			if l := network.LinkIn(tx, "z1", "z1net0"); l != nil {
 				made = *l
 			}
 		})
@@ -385,29 +389,29 @@ func TestVNICsOnDemand(t *testing.T) {
 		}
 		z := s.zone("z1")
 		kept := z.Config.All("net")[0].Get("mac-addr")
-		if mac, ok := world.ParseMAC(kept); !ok || mac != made.MAC {
+		if mac, ok := network.ParseMAC(kept); !ok || mac != made.MAC {
 			t.Errorf("%s: keeps %q of %q", brand, kept, made.MAC)
 		}
 		s.must("zoneadm -z z1 halt")
 		s.change(func(tx *world.Tx) {
-			if tx.FindLink("z1net0") != nil {
+			if network.FindLink(tx, "z1net0") != nil {
 				t.Errorf("%s: the VNIC is left", brand)
 			}
 		})
 		s.must("zoneadm -z z1 ready")
 		s.change(func(tx *world.Tx) {
-			if l := tx.LinkIn("z1", "z1net0"); l == nil || l.MAC != made.MAC {
+			if l := network.LinkIn(tx, "z1", "z1net0"); l == nil || l.MAC != made.MAC {
 				t.Errorf("%s: the second time %+v", brand, l)
 			}
 		})
 	}
-	s := newZoneSled(t, world.Options{}).base("bhyve")
+	s := newZoneSled(t, boot.Options{}).base("bhyve")
 	s.configure("z1", "bhyve", "add net ; set physical=z1net0 ; set global-nic=net7 ; end")
 	s.configure("z3", "bhyve", "add net ; set physical=z3net0 ; set global-nic=auto ; set allowed-address=10.1.0.9 ; end")
 	s.must("zoneadm -z z3 clone base", "ipadm create-if -t net1",
 		"ipadm create-addr -t -T static -a 10.1.0.1/24 net1/v4", "zoneadm -z z3 ready")
 	s.change(func(tx *world.Tx) {
-		if l := tx.LinkIn("z3", "z3net0"); l == nil || l.Over != "net1" {
+		if l := network.LinkIn(tx, "z3", "z3net0"); l == nil || l.Over != "net1" {
 			t.Errorf("over the link towards 10.1.0.9: %+v", l)
 		}
 	})

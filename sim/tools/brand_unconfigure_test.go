@@ -9,13 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // unconfigure_zone of omniosorg/pkg5 src/brand/ipkg/common.ksh: a clone is mounted
 // while system-unconfigure is at work in it, and a mounted zone is a kernel zone.
 func TestACloneIsMountedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newZoneSled(t, world.Options{Latency: "helios2021"}).base("sparse")
+		s := newZoneSled(t, boot.Options{Latency: "helios2021"}).base("sparse")
 		s.configure("z1", "sparse", "")
 		s.configure("z2", "sparse", "")
 		start, ended := time.Now(), make(chan Reply, 1)
@@ -67,7 +68,7 @@ $ svcs -H -z z1
 // The hook's fault, and its -X: the zone stays mounted.
 func TestAZoneThatStaysMounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newZoneSled(t, world.Options{}).base("sparse")
+		s := newZoneSled(t, boot.Options{}).base("sparse")
 		s.configure("z1", "sparse", "")
 		s.configure("z2", "sparse", "")
 		s.must("zoneadm -z z1 clone -X base")
@@ -88,7 +89,7 @@ func TestAZoneThatStaysMounted(t *testing.T) {
 
 // system-unconfigure: what tells where the clone comes from is gone.
 func TestACloneIsUnconfigured(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	for _, name := range []string{"z1", "z2"} {
 		s.configure(name, "sparse", "")
 		s.must("zoneadm -z " + name + " clone base")

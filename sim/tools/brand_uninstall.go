@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file uninstalls a zone with boot environments: omniosorg/pkg5
@@ -54,7 +56,7 @@ func (u *uninstaller) misused() int {
 }
 
 func (u *uninstaller) run() int {
-	be := u.tx.BootEnvironment()
+	be := zones.BootEnvironment(u.tx)
 	if be == "" {
 		u.outf(textNoEnvironment)
 	}
@@ -63,8 +65,8 @@ func (u *uninstaller) run() int {
 		u.removeZonepath()
 		return hookOK
 	}
-	if u.tx.FindDataset(ds+"/ROOT") == nil {
-		if len(u.tx.Descendants(ds)) == 0 && !u.destroy(ds) {
+	if zfs.FindDataset(u.tx, ds+"/ROOT") == nil {
+		if len(zfs.Descendants(u.tx, ds)) == 0 && !u.destroy(ds) {
 			return hookFatal
 		}
 		u.removeZonepath()
@@ -88,7 +90,7 @@ func (u *uninstaller) run() int {
 	}
 	// Roots of other boot environments may be left, and then so is the rest.
 	for _, name := range []string{ds + "/ROOT", ds} {
-		if len(u.tx.Descendants(name)) == 0 && !u.destroy(name) {
+		if len(zfs.Descendants(u.tx, name)) == 0 && !u.destroy(name) {
 			return hookFatal
 		}
 	}
@@ -99,8 +101,8 @@ func (u *uninstaller) run() int {
 // environments are the roots of the running boot environment.
 func (u *uninstaller) environments(ds, be string) []string {
 	var roots []string
-	for _, d := range u.tx.Children(ds + "/ROOT") {
-		if parent, _ := u.tx.Property(d.Name, propParent); be != "" && parent == be && d.Kind() == world.TypeFilesystem {
+	for _, d := range zfs.Children(u.tx, ds+"/ROOT") {
+		if parent, _ := zfs.Property(u.tx, d.Name, propParent); be != "" && parent == be && zfs.Kind(d) == zfs.TypeFilesystem {
 			roots = append(roots, d.Name)
 		}
 	}
@@ -111,7 +113,7 @@ func (u *uninstaller) environments(ds, be string) []string {
 // it was cloned from, if nothing else came from it.
 func (u *uninstaller) destroy(name string) bool {
 	origin := ""
-	if d := u.tx.FindDataset(name); d != nil {
+	if d := zfs.FindDataset(u.tx, name); d != nil {
 		origin = d.Origin
 	}
 	if u.verbose && !u.dry {
@@ -126,7 +128,7 @@ func (u *uninstaller) destroy(name string) bool {
 		return false
 	}
 	if origin != "" {
-		_ = u.tx.Destroy(origin, world.DestroyOptions{}) // others may have been cloned from it
+		_ = zfs.Destroy(u.tx, origin, zfs.DestroyOptions{}) // others may have been cloned from it
 	}
 	return true
 }
@@ -148,12 +150,12 @@ func (u *uninstaller) promote(name string) bool {
 // zone have clones of the overlays.
 func (u *uninstaller) promoteOverlays(ds, root string) bool {
 	for _, o := range u.brand.overlays {
-		snapshots := u.tx.Snapshots(root + "/" + o.dataset)
+		snapshots := zfs.Snapshots(u.tx, root+"/"+o.dataset)
 		if len(snapshots) == 0 {
 			continue
 		}
 		youngest := snapshots[len(snapshots)-1]
-		for _, clone := range u.tx.Clones(youngest.Name) {
+		for _, clone := range zfs.Clones(u.tx, youngest.Name) {
 			if strings.HasPrefix(clone.Name, ds+"/ROOT/") {
 				if !u.promote(clone.Name) {
 					return false
@@ -167,7 +169,7 @@ func (u *uninstaller) promoteOverlays(ds, root string) bool {
 
 // destroyRoot is destroy_zone_dataset.
 func (u *uninstaller) destroyRoot(root string) bool {
-	snapshots := u.tx.Snapshots(root)
+	snapshots := zfs.Snapshots(u.tx, root)
 	if len(snapshots) == 0 {
 		return u.destroy(root)
 	}
@@ -206,7 +208,7 @@ func tabbed(names []string) string { return "\t" + strings.Join(names, "\n\t") }
 // clonesElsewhere are the file systems that were cloned from a snapshot and do
 // not lie below the root that goes, oldest first.
 func (u *uninstaller) clonesElsewhere(snapshot, root string) []string {
-	clones := slices.DeleteFunc(u.tx.Clones(snapshot), func(d *world.Dataset) bool { return strings.HasPrefix(d.Name, root+"/") })
+	clones := slices.DeleteFunc(zfs.Clones(u.tx, snapshot), func(d *world.Dataset) bool { return strings.HasPrefix(d.Name, root+"/") })
 	slices.SortFunc(clones, func(a, b *world.Dataset) int { return int(int64(a.Created) - int64(b.Created)) })
 	var names []string
 	for _, d := range clones {
@@ -218,8 +220,8 @@ func (u *uninstaller) clonesElsewhere(snapshot, root string) []string {
 // strayClones are clones of what lies below the root, made outside of it.
 func (u *uninstaller) strayClones(root string) []string {
 	var stray []string
-	for _, below := range u.tx.Descendants(root) {
-		for _, s := range u.tx.Snapshots(below.Name) {
+	for _, below := range zfs.Descendants(u.tx, root) {
+		for _, s := range zfs.Snapshots(u.tx, below.Name) {
 			stray = append(stray, u.clonesElsewhere(s.Name, root)...)
 		}
 	}
@@ -242,7 +244,7 @@ func ofClone(name string) bool {
 // administrator is asked to remove it.
 func (u *uninstaller) newNames(root string, moving []*world.Dataset, heir string) (map[string]string, bool) {
 	taken := map[string]bool{}
-	for _, s := range u.tx.Snapshots(heir) {
+	for _, s := range zfs.Snapshots(u.tx, heir) {
 		_, name, _ := strings.Cut(s.Name, "@")
 		taken[name] = true
 	}
@@ -275,7 +277,7 @@ func (u *uninstaller) renameSnapshots(root string, moving []*world.Dataset, name
 	var inUse []string
 	for _, s := range moving {
 		for _, clone := range u.clonesElsewhere(s.Name, root) {
-			if d := u.tx.FindDataset(clone); names[s.Name] != "" && d.Mounted != "" {
+			if d := zfs.FindDataset(u.tx, clone); names[s.Name] != "" && d.Mounted != "" {
 				inUse = append(inUse, clone)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // This file makes the VNICs of a net resource with a global-nic when the zone
@@ -40,7 +41,7 @@ func (h *hook) configureVNICs() int {
 				return h.fatal("Could not determine global-nic for %s", name)
 			}
 		}
-		if l := h.tx.FindLink(name); l != nil && l.Class == "vnic" {
+		if l := network.FindLink(h.tx, name); l != nil && l.Class == "vnic" {
 			continue
 		}
 		if code := h.createVNIC(r, name, over); code != hookOK {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file has the brands whose zones have boot environments of their own:
@@ -47,7 +50,7 @@ const (
 // activeDataset is get_active_ds: the root of a zone whose zonepath is this
 // dataset. If there is none, why not.
 func (h *hook) activeDataset(zonepath string) (name, why string) {
-	be := h.tx.BootEnvironment()
+	be := zones.BootEnvironment(h.tx)
 	if be == "" {
 		return "", textNoEnvironment
 	}
@@ -83,7 +86,7 @@ func (h *hook) find() (name string, code int) {
 
 // createEnvironment is create_active_ds: the root's dataset, mounted.
 func (h *hook) createEnvironment() (name string, code int) {
-	be := h.tx.BootEnvironment()
+	be := zones.BootEnvironment(h.tx)
 	if be == "" {
 		return "", h.fatal(textNoEnvironment)
 	}
@@ -94,12 +97,12 @@ func (h *hook) createEnvironment() (name string, code int) {
 	case strings.HasPrefix(ds, "rpool/ROOT/"):
 		return "", h.fatal(textInRoot)
 	}
-	if h.tx.FindDataset(ds+"/ROOT") == nil && !h.zfs("create", "-o", "mountpoint=legacy", "-o", "zoned=on", ds+"/ROOT") {
+	if zfs.FindDataset(h.tx, ds+"/ROOT") == nil && !h.zfs("create", "-o", "mountpoint=legacy", "-o", "zoned=on", ds+"/ROOT") {
 		return "", h.fatal(textZFSCreate)
 	}
 	for n := range environmentsMax {
 		name = ds + "/ROOT/" + environmentName(n)
-		err := h.tx.CreateFilesystem(name, map[string]string{propActive: "on", propParent: be, "canmount": "noauto"})
+		err := zfs.CreateFilesystem(h.tx, name, map[string]string{propActive: "on", propParent: be, "canmount": "noauto"})
 		if err == nil {
 			break
 		}
@@ -111,7 +114,7 @@ func (h *hook) createEnvironment() (name string, code int) {
 	if _, err := h.tx.Files.Stat(h.root()); err != nil {
 		_ = h.tx.Files.Mkdir(h.root(), 0o755) // mount says what is wrong
 	}
-	if h.said(h.tx.MountAt(name, h.root())) {
+	if h.said(zfs.MountAt(h.tx, name, h.root())) {
 		return "", h.incomplete(textZFSMount)
 	}
 	return name, hookOK
@@ -138,13 +141,13 @@ func (h *hook) createOverlays(name string) int {
 func (h *hook) mountOverlays(name string) int {
 	for _, o := range h.brand.overlays {
 		dir := path.Join(h.root(), o.dir)
-		if d := h.tx.FindDataset(name + "/" + o.dataset); d != nil && d.Mounted == dir {
+		if d := zfs.FindDataset(h.tx, name+"/"+o.dataset); d != nil && d.Mounted == dir {
 			continue
 		}
 		if err := mkdirAll(h.tx.Files, dir); err != nil {
 			return h.fatal(textZFSMount)
 		}
-		if h.said(h.tx.MountAt(name+"/"+o.dataset, dir)) {
+		if h.said(zfs.MountAt(h.tx, name+"/"+o.dataset, dir)) {
 			return h.fatal(textZFSMount)
 		}
 	}
@@ -154,8 +157,8 @@ func (h *hook) mountOverlays(name string) int {
 // unmountOverlays is umount_overlays: whatever is mounted there.
 func (h *hook) unmountOverlays() {
 	for _, o := range h.brand.overlays {
-		if d := h.tx.MountedAt(path.Join(h.root(), o.dir)); d != nil {
-			h.said(h.tx.Unmount(d.Name, false))
+		if d := zfs.MountedAt(h.tx, path.Join(h.root(), o.dir)); d != nil {
+			h.said(zfs.Unmount(h.tx, d.Name, false))
 		}
 	}
 }
@@ -163,7 +166,7 @@ func (h *hook) unmountOverlays() {
 // mountRoot is mount_active_ds of ipkg/common.ksh: the root is mounted in the
 // place of the one that is there. That one stays if something holds it.
 func (h *hook) mountRoot() int {
-	if d := h.tx.MountedAt(h.root()); d != nil && h.said(h.tx.Unmount(d.Name, false)) {
+	if d := zfs.MountedAt(h.tx, h.root()); d != nil && h.said(zfs.Unmount(h.tx, d.Name, false)) {
 		h.outf(textZFSUnmount, h.root())
 		return hookOK
 	}
@@ -175,7 +178,7 @@ func (h *hook) mountRoot() int {
 }
 
 func (h *hook) mountActive(name string) int {
-	if h.said(h.tx.MountAt(name, h.root())) {
+	if h.said(zfs.MountAt(h.tx, name, h.root())) {
 		return h.fatal(textZFSMount)
 	}
 	return hookOK
@@ -188,7 +191,7 @@ func (h *hook) mountSparse() (name string, code int) {
 		return "", code
 	}
 	h.unmountOverlays()
-	if d := h.tx.MountedAt(h.root()); d != nil && h.said(h.tx.Unmount(d.Name, false)) {
+	if d := zfs.MountedAt(h.tx, h.root()); d != nil && h.said(zfs.Unmount(h.tx, d.Name, false)) {
 		return "", h.fatal(textZFSUnmount, h.root())
 	}
 	return name, h.mountActive(name)

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // The device tree of the sled, as far as its disks go, with a few others that a
@@ -90,8 +91,8 @@ func bootDisk() *node {
 
 // bridge is a slot, and the disk in it.
 func bridge(tx *world.Tx, d *world.Disk) *node {
-	n := tx.Instance(d)
-	slot := &node{name: tx.Bridge(), driver: "pcieb", instance: 1 + n, sections: []section{{title: "Hardware", properties: []property{
+	n := zfs.Instance(tx, d)
+	slot := &node{name: zfs.Bridge(tx), driver: "pcieb", instance: 1 + n, sections: []section{{title: "Hardware", properties: []property{
 		word("device_type", "pciex"), integer("physical-slot#", d.Slot), integer("vendor-id", 0x1022), integer("device-id", 0x1483),
 	}}}}
 	if d.Gone {
@@ -111,7 +112,7 @@ func bridge(tx *world.Tx, d *world.Disk) *node {
 const blockSize = 4096
 
 func blockDevice(tx *world.Tx, d *world.Disk) *node {
-	n := tx.Instance(d)
+	n := zfs.Instance(tx, d)
 	disk := &node{name: "blkdev", driver: "blkdev", instance: n, sections: []section{
 		{title: "Driver", dev: true, properties: []property{
 			boolean("ddi-kernel-ioctl"), integer64("device-nblocks", d.Size/blockSize), integer("device-blksize", blockSize),
@@ -122,14 +123,14 @@ func blockDevice(tx *world.Tx, d *world.Disk) *node {
 			word("inquiry-serial-no", d.Serial), word("inquiry-product-id", d.Model), word("inquiry-vendor-id", "NVMe"),
 		}},
 	}}
-	disk.minors = func(o *printout) { minorNodes(o, 5, 202, n, tx.DevicesPath(d), d.Name) }
+	disk.minors = func(o *printout) { minorNodes(o, 5, 202, n, zfs.DevicesPath(tx, d), d.Name) }
 	return disk
 }
 
 // minorNodes prints the minors of a disk: the block device and the raw one of
 // each partition have one number (dump_minor_data).
 func minorNodes(o *printout, level, major, instance int, path, name string) {
-	for _, m := range world.Minors() {
+	for _, m := range zfs.Minors() {
 		o.line(level+1, "dev=(%d,%d)", major, instance<<6|m.Number)
 		o.line(level+2, "dev_path=%s:%s", path, m.Name)
 		o.line(level+3, "spectype=blk type=minor")

@@ -8,13 +8,15 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // diskTx is a transaction on a fresh sled with one M.2 and one U.2 disk.
-func diskTx(t testing.TB, o world.Options) *world.Tx {
+func diskTx(t testing.TB, o boot.Options) *world.Tx {
 	t.Helper()
 	o.M2, o.U2, o.Links = 1, 1, -1
-	w := world.Memory(o)
+	w := boot.Memory(o)
 	var tx *world.Tx
 	if err := w.Update(t.Context(), func(inner *world.Tx) error {
 		tx = world.NewTx(inner.State, inner.Now, inner.Files)
@@ -29,7 +31,7 @@ func diskTx(t testing.TB, o world.Options) *world.Tx {
 // The nodes and properties are those that omicron's
 // sled-hardware/src/illumos/mod.rs walks.
 func TestPrtconfShowsWhereADiskIs(t *testing.T) {
-	tx := diskTx(t, world.Options{Mode: world.Helios})
+	tx := diskTx(t, boot.Options{Mode: world.Helios})
 	got := storage(tx, "prtconf -vD")
 	if got.Exit != 0 || got.Stderr != "" {
 		t.Fatalf("exit %d: %s", got.Exit, got.Stderr)
@@ -90,8 +92,8 @@ Oxide,Gimlet (driver name: rootnex)
 // Without -D a node bears the name of the device, and without -v nothing else:
 // di_node_name in usr/src/lib/libdevinfo.
 func TestPrtconfNamesNodesByTheirDevice(t *testing.T) {
-	tx := diskTx(t, world.Options{})
-	tx.LoseDisk("c11t0d0")
+	tx := diskTx(t, boot.Options{})
+	zfs.LoseDisk(tx, "c11t0d0")
 	want := `System Configuration:  Supermicro  i86pc
 Memory size: 1048064 Megabytes
 System Peripherals (Software Nodes):
@@ -117,7 +119,7 @@ i86pc
 
 // usr/src/cmd/prtconf/prtconf.c: main, and prtconf_devinfo in a zone.
 func TestPrtconfRefusesWhatItDoesNotKnow(t *testing.T) {
-	tx := diskTx(t, world.Options{})
+	tx := diskTx(t, boot.Options{})
 	got := storage(tx, "prtconf -z")
 	if got.Exit != 1 || !strings.HasSuffix(got.Stderr, "prtconf [ -F | -m | -V | -x | -abcdvpPD ] [ <device_path > ]\n") {
 		t.Errorf("-z: exit %d, %q", got.Exit, got.Stderr)
@@ -133,10 +135,10 @@ func TestPrtconfRefusesWhatItDoesNotKnow(t *testing.T) {
 
 // usr/src/cmd/fstyp/fstyp.c: main, and the exit codes of libfstyp.h.
 func TestFstypNamesThePoolOnADevice(t *testing.T) {
-	tx := diskTx(t, world.Options{})
+	tx := diskTx(t, boot.Options{})
 	m2, u2 := tx.State.Disks[0], tx.State.Disks[1]
 	for _, device := range []string{
-		"/dev/dsk/c1t0d0s5", "/dev/rdsk/c1t0d0s5", "/devices" + tx.DevicesPath(m2) + ":f", "/devices" + tx.DevicesPath(m2) + ":f,raw",
+		"/dev/dsk/c1t0d0s5", "/dev/rdsk/c1t0d0s5", "/devices" + zfs.DevicesPath(tx, m2) + ":f", "/devices" + zfs.DevicesPath(tx, m2) + ":f,raw",
 	} {
 		if diff := cmp.Diff(Reply{Stdout: "zfs\n"}, storage(tx, "fstyp "+device)); diff != "" {
 			t.Errorf("%s: %s", device, diff)
@@ -174,7 +176,7 @@ func TestFstypNamesThePoolOnADevice(t *testing.T) {
 // label (zpool_read_label in usr/src/lib/libzutil/common/zutil_import.c). "No
 // matches" is no proof of a blank disk.
 func TestFstypTakesADiskThatFailsForABlankOne(t *testing.T) {
-	tx := diskTx(t, world.Options{})
+	tx := diskTx(t, boot.Options{})
 	d := tx.State.Disks[1]
 	d.Failing = true
 	if got := storage(tx, "fstyp -a /dev/dsk/c11t0d0s0"); got.Exit != 1 || got.Stderr != "unknown_fstyp (no matches)\n" {
@@ -190,7 +192,7 @@ func TestFstypTakesADiskThatFailsForABlankOne(t *testing.T) {
 
 // A label is in the file: it goes where the file goes, and is gone with it.
 func TestFstypReadsTheLabelsOfFiles(t *testing.T) {
-	tx := diskTx(t, world.Options{})
+	tx := diskTx(t, boot.Options{})
 	const name = "/var/tmp/u2_0.vdev"
 	put := func(data []byte) {
 		t.Helper()
@@ -224,16 +226,16 @@ $ fstyp /var/tmp/u2_0.vdev
 // yet the disk is not blank (fstyp_mod_ident in usr/src/cmd/fs.d/zfs/fstyp/fstyp.c).
 // zpool labelclear wipes them (zpool_do_labelclear in usr/src/cmd/zpool/zpool_main.c).
 func TestLabelsOutliveTheirPool(t *testing.T) {
-	tx := diskTx(t, world.Options{})
-	device, err := tx.OpenDevice("/dev/rdsk/c11t0d0s0")
+	tx := diskTx(t, boot.Options{})
+	device, err := zfs.OpenDevice(tx, "/dev/rdsk/c11t0d0s0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	zeros := func() bool {
 		t.Helper()
-		for _, at := range []int64{0, 256 << 10, tx.DeviceSize(device) - 512<<10, tx.DeviceSize(device) - 256<<10} {
+		for _, at := range []int64{0, 256 << 10, zfs.DeviceSize(tx, device) - 512<<10, zfs.DeviceSize(tx, device) - 256<<10} {
 			data := make([]byte, 256<<10)
-			if err := tx.ReadDevice(device, data, at); err != nil {
+			if err := zfs.ReadDevice(tx, device, data, at); err != nil {
 				t.Fatal(err)
 			}
 			if strings.Trim(string(data), "\x00") != "" {
@@ -278,7 +280,7 @@ $ zpool import tank
 func TestASuspendedPool(t *testing.T) {
 	tx := zfsTx(t)
 	session(t, tx, `$ zfs create tank/a`)
-	tx.LoseDisk("c11t0d0")
+	zfs.LoseDisk(tx, "c11t0d0")
 	session(t, tx, `$ zpool list -Ho name,health
 rpool→ONLINE
 tank→UNAVAIL
@@ -317,7 +319,7 @@ $ zpool clear tank c9t9d9
 	if got := storage(tx, "zpool export tank"); got.Next == nil || got.Next.Until(tx) {
 		t.Errorf("exporting a suspended pool does not wait: %+v", got)
 	}
-	tx.InsertDisk("c11t0d0")
+	zfs.InsertDisk(tx, "c11t0d0")
 	session(t, tx, `$ zfs list -Ho name tank/a
 ! cannot open 'tank/a': pool I/O is currently suspended
 = 1
@@ -337,7 +339,7 @@ func TestAMirrorThatLacksADisk(t *testing.T) {
 	tx := zfsTx(t)
 	session(t, tx, `$ zpool destroy tank
 $ zpool create -f m mirror c11t0d0 c12t0d0`)
-	tx.FailDisk("c12t0d0")
+	zfs.FailDisk(tx, "c12t0d0")
 	session(t, tx, `$ zpool status m
   pool: m
  state: DEGRADED
@@ -361,7 +363,7 @@ $ zfs create m/a
 $ zpool status -P m/a
 ! cannot open 'm/a': no such pool
 = 1`)
-	tx.LoseDisk("c11t0d0")
+	zfs.LoseDisk(tx, "c11t0d0")
 	session(t, tx, `$ zpool list -Ho health m
 UNAVAIL`)
 }
@@ -438,9 +440,9 @@ $ zpool export oxp`)
 // The system that a RAM disk boots has another host id each time, so that pools
 // that were not exported seem to be another's (do_import in zpool_main.c).
 func TestARAMDiskImportsItsPoolsByForce(t *testing.T) {
-	tx := diskTx(t, world.Options{Mode: world.Helios})
+	tx := diskTx(t, boot.Options{Mode: world.Helios})
 	pool := tx.State.Disks[1].Pool
-	if err := tx.Reboot(); err != nil {
+	if err := boot.Reboot(tx); err != nil {
 		t.Fatal(err)
 	}
 	got := storage(tx, "zpool import "+pool)

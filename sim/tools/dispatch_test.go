@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // do runs a tool that is not in the registry.
@@ -50,7 +51,7 @@ func update(t *testing.T, d *Dispatcher, fn func(*world.Tx)) {
 func TestACommandTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		got, err := do(t.Context(), &Dispatcher{World: world.Memory(world.Options{})}, slow, "slow")
+		got, err := do(t.Context(), &Dispatcher{World: boot.Memory(boot.Options{})}, slow, "slow")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestACommandTakesItsTime(t *testing.T) {
 // (zonecfg_grab_lock_file in usr/src/lib/libzonecfg/common/libzonecfg.c).
 func TestCommandsThatLockOneZoneFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Dispatcher{World: world.Memory(world.Options{})}
+		d := &Dispatcher{World: boot.Memory(boot.Options{})}
 		start := time.Now()
 		var wg sync.WaitGroup
 		for range 3 {
@@ -92,7 +93,7 @@ func TestCommandsThatLockOneZoneFollowEachOther(t *testing.T) {
 
 func TestACommandWhoseCallerGivesUpLeavesTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Dispatcher{World: world.Memory(world.Options{})}
+		d := &Dispatcher{World: boot.Memory(boot.Options{})}
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		if _, err := do(ctx, d, slow, "slow"); !errors.Is(err, context.DeadlineExceeded) {
@@ -129,7 +130,7 @@ func TestFaultsOfACommand(t *testing.T) {
 	} {
 		t.Run(c.fault.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &Dispatcher{World: world.Memory(world.Options{})}
+				d := &Dispatcher{World: boot.Memory(boot.Options{})}
 				c.fault.Match = "slow -x"
 				update(t, d, func(tx *world.Tx) { tx.Arm(c.fault) })
 				start := time.Now()
@@ -155,7 +156,7 @@ func TestACommandThatMissesItsEventHangs(t *testing.T) {
 	for _, name := range []string{world.FaultHang, world.FaultMissed} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &Dispatcher{World: world.Memory(world.Options{})}
+				d := &Dispatcher{World: boot.Memory(boot.Options{})}
 				update(t, d, func(tx *world.Tx) {
 					tx.Arm(world.Fault{Name: name, Match: "awaits", Times: 1})
 					tx.Count("x")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // dladm(8): datalinks. Texts, options and their order of checking are those of
@@ -131,7 +132,7 @@ func (d *dladmCall) find(name string) *world.Link {
 	if len(name) > 31 {
 		name = name[:31]
 	}
-	return d.tx.LinkIn(d.zone, name)
+	return network.LinkIn(d.tx, d.zone, name)
 }
 
 // mayChange refuses changes inside a zone: the limit set of a zone has no
@@ -139,7 +140,7 @@ func (d *dladmCall) find(name string) *world.Link {
 // that have it are not simulated.
 func (d *dladmCall) mayChange() error {
 	if d.zone != world.GlobalZone {
-		return world.LinkDenied
+		return network.LinkDenied
 	}
 	return nil
 }
@@ -152,7 +153,7 @@ func (d *dladmCall) over(l *world.Link) string {
 		return l.Over
 	case l.Class != "vnic" && l.Class != "vlan":
 		return ""
-	case d.zone != world.GlobalZone || d.tx.FindLink(l.Over) == nil:
+	case d.zone != world.GlobalZone || network.FindLink(d.tx, l.Over) == nil:
 		return ofmtUnknown
 	}
 	return l.Over
@@ -160,7 +161,7 @@ func (d *dladmCall) over(l *world.Link) string {
 
 // speed is in Mb/s: what the lower link has, 0 over an etherstub.
 func (d *dladmCall) speed(l *world.Link) string {
-	lower := d.tx.FindLink(l.Over)
+	lower := network.FindLink(d.tx, l.Over)
 	if l.Class == "phys" || l.Class == "aggr" || lower != nil && (lower.Class == "phys" || lower.Class == "aggr") {
 		return "1000"
 	}
@@ -170,23 +171,23 @@ func (d *dladmCall) speed(l *world.Link) string {
 // parseLinkProps reads -p NAME=VALUE[,VALUE...][,NAME=...]: a word without "="
 // is one more value of the property before it (dladm_parse_args in
 // usr/src/lib/libdladm/common/propfuncs.c). With names, words are properties.
-func parseLinkProps(text string, names bool) (settings []world.LinkSetting, ok bool) {
+func parseLinkProps(text string, names bool) (settings []network.LinkSetting, ok bool) {
 	for _, word := range strings.Split(strings.TrimRight(text, ","), ",") {
 		name, value, has := strings.Cut(word, "=")
 		switch {
 		case text == "":
 			return nil, true
 		case names:
-			settings = append(settings, world.LinkSetting{Name: word})
+			settings = append(settings, network.LinkSetting{Name: word})
 			if has || word == "" {
 				return nil, false
 			}
 		case has && name == "", !has && len(settings) == 0:
 			return nil, false
 		case has && value == "":
-			settings = append(settings, world.LinkSetting{Name: name})
+			settings = append(settings, network.LinkSetting{Name: name})
 		case has:
-			settings = append(settings, world.LinkSetting{Name: name, Values: []string{value}})
+			settings = append(settings, network.LinkSetting{Name: name, Values: []string{value}})
 		default:
 			last := &settings[len(settings)-1]
 			last.Values = append(last.Values, word)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // aggrRow is an aggregation, or one of its ports.
@@ -32,7 +33,7 @@ func (d *dladmCall) showAggr() Reply {
 		found = true
 		rows = append(rows, aggrRow{aggr: l})
 		for name := range strings.SplitSeq(l.Over, ",") {
-			if port := d.tx.FindLink(name); port != nil {
+			if port := network.FindLink(d.tx, name); port != nil {
 				rows = append(rows, aggrRow{aggr: l, port: port})
 			}
 		}
@@ -41,7 +42,7 @@ func (d *dladmCall) showAggr() Reply {
 		if d.find(o.operand) == nil {
 			return d.die("non-existent aggregation '%s'", o.operand)
 		}
-		return d.die("failed to show aggr %s: %s", o.operand, world.LinkBadArg)
+		return d.die("failed to show aggr %s: %s", o.operand, network.LinkBadArg)
 	}
 	return showTable(d, d.aggrColumns(o.parsable), o.fields, o.parsable, false, rows)
 }
@@ -90,7 +91,7 @@ func (d *dladmCall) aggrColumns(parsable bool) []ofmtColumn[aggrRow] {
 		{"SPEED", 5, func(r aggrRow) string { return fmt.Sprintf("%sMb", d.speed(of(r))) }},
 		{"DUPLEX", 10, func(aggrRow) string { return "full" }},
 		{"STATE", 10, func(r aggrRow) string { return linkState(of(r)) }},
-		{"ADDRESS", 19, func(r aggrRow) string { return world.PrintMAC(of(r).MAC) }},
+		{"ADDRESS", 19, func(r aggrRow) string { return network.PrintMAC(of(r).MAC) }},
 		{"PORTSTATE", 16, func(r aggrRow) string {
 			if r.port == nil {
 				return ""

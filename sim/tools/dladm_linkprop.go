@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // propLongNames are the long options of the *-linkprop subcommands: here -p
@@ -21,7 +22,7 @@ type linkpropRow struct{ link, name, permission, value, standard, possible strin
 type linkpropShow struct {
 	fields               *string
 	parsable, persistent bool
-	asked                []world.LinkSetting
+	asked                []network.LinkSetting
 	rows                 []linkpropRow
 	failed               bool
 }
@@ -49,7 +50,7 @@ func (d *dladmCall) showLinkprop() Reply {
 	case len(operands) > 1:
 		return d.wrongUsage()
 	case len(operands) == 1 && d.find(operands[0]) == nil:
-		return d.die("link %s is not valid: %s", operands[0], world.LinkNotFound)
+		return d.die("link %s is not valid: %s", operands[0], network.LinkNotFound)
 	case len(operands) == 1:
 		links = []*world.Link{d.find(operands[0])}
 	}
@@ -80,7 +81,7 @@ func (d *dladmCall) showNext(show *linkpropShow, links []world.LinkID) Reply {
 	}
 	read := func(tx *world.Tx) Reply {
 		d.tx = tx
-		if l := tx.Link(links[0]); l != nil {
+		if l := network.Link(tx, links[0]); l != nil {
 			d.readLinkprops(show, l)
 		} else {
 			show.failed = true // Guess: a link that is gone by now has no line, and is an error.
@@ -98,22 +99,22 @@ func (d *dladmCall) showNext(show *linkpropShow, links []world.LinkID) Reply {
 // One that does not exist is a warning, and a line with "?".
 func (d *dladmCall) readLinkprops(show *linkpropShow, l *world.Link) {
 	if len(show.asked) == 0 {
-		for _, p := range world.LinkProperties() {
+		for _, p := range network.LinkProperties() {
 			show.rows = append(show.rows, d.linkpropRow(l, p, show.persistent))
 		}
 	}
 	for _, a := range show.asked {
-		p, ok := world.FindLinkProperty(a.Name)
+		p, ok := network.FindLinkProperty(a.Name)
 		if !ok {
-			d.warning("cannot get link property '%s' for %s: %s", a.Name, l.Name, world.LinkNotFound)
-			p, show.failed = world.LinkProperty{Name: a.Name, Default: ofmtUnknown}, true
+			d.warning("cannot get link property '%s' for %s: %s", a.Name, l.Name, network.LinkNotFound)
+			p, show.failed = network.LinkProperty{Name: a.Name, Default: ofmtUnknown}, true
 		}
 		show.rows = append(show.rows, d.linkpropRow(l, p, show.persistent))
 	}
 }
 
-func (d *dladmCall) linkpropRow(l *world.Link, p world.LinkProperty, persistent bool) linkpropRow {
-	row := linkpropRow{link: l.Name, name: p.Name, permission: "rw", value: d.tx.LinkValue(l, p), standard: d.tx.LinkDefault(l, p),
+func (d *dladmCall) linkpropRow(l *world.Link, p network.LinkProperty, persistent bool) linkpropRow {
+	row := linkpropRow{link: l.Name, name: p.Name, permission: "rw", value: network.LinkValue(d.tx, l, p), standard: network.LinkDefault(d.tx, l, p),
 		possible: strings.Join(p.Possible, ",")}
 	if p.ReadOnly {
 		row.permission = "r-"
@@ -167,7 +168,7 @@ func (d *dladmCall) changeLinkprop(reset bool) Reply {
 	case len(settings) == 0 && !reset:
 		return d.die("link property must be specified")
 	case l == nil:
-		return d.die("link %s is not valid: %s", operands[0], world.LinkNotFound)
+		return d.die("link %s is not valid: %s", operands[0], network.LinkNotFound)
 	case len(settings) == 0:
 		return d.resetAll(l, temporary)
 	}
@@ -186,25 +187,25 @@ func (d *dladmCall) endOfChange(last error) Reply {
 	return reply
 }
 
-func (d *dladmCall) changeOne(l *world.Link, name string, s world.LinkSetting, reset, temporary bool) error {
+func (d *dladmCall) changeOne(l *world.Link, name string, s network.LinkSetting, reset, temporary bool) error {
 	if !reset && len(s.Values) == 0 {
 		d.warning("no value specified for '%s'", s.Name)
-		return world.LinkBadArg
+		return network.LinkBadArg
 	}
 	err := d.mayChange()
 	switch {
 	case err != nil:
 	case reset:
-		err = d.tx.ResetLinkProperty(l, s.Name, temporary)
+		err = network.ResetLinkProperty(d.tx, l, s.Name, temporary)
 	default:
-		err = d.tx.SetLinkProperty(l, s, temporary)
+		err = network.SetLinkProperty(d.tx, l, s, temporary)
 	}
-	p, _ := world.FindLinkProperty(s.Name)
+	p, _ := network.FindLinkProperty(s.Name)
 	switch {
 	case err == nil:
-	case errors.Is(err, world.LinkNotFound):
+	case errors.Is(err, network.LinkNotFound):
 		d.warning("invalid link property '%s'", s.Name)
-	case errors.Is(err, world.LinkBadValue) && p.Possible != nil:
+	case errors.Is(err, network.LinkBadValue) && p.Possible != nil:
 		d.warning("link property '%s' must be one of: %s", s.Name, strings.Join(p.Possible, ","))
 	case reset:
 		d.warning("cannot reset link property '%s' on '%s': %s", s.Name, name, err)
@@ -218,12 +219,12 @@ func (d *dladmCall) changeOne(l *world.Link, name string, s world.LinkSetting, r
 // Guess: that "zone" without -t is passed over too.
 func (d *dladmCall) resetAll(l *world.Link, temporary bool) Reply {
 	var failed error
-	for _, p := range world.LinkProperties() {
+	for _, p := range network.LinkProperties() {
 		err := d.mayChange()
 		if err == nil {
-			err = d.tx.ResetLinkProperty(l, p.Name, temporary)
+			err = network.ResetLinkProperty(d.tx, l, p.Name, temporary)
 		}
-		if err != nil && !slices.Contains([]error{world.LinkReadOnly, world.LinkTemporaryOnly}, err) {
+		if err != nil && !slices.Contains([]error{network.LinkReadOnly, network.LinkTemporaryOnly}, err) {
 			d.warning("cannot reset link property '%s' on '%s': %s", p.Name, l.Name, err)
 			failed = err
 		}

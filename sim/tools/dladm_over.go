@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // overOptions are what create-aggr and create-vlan were given.
@@ -75,17 +75,17 @@ func (d *dladmCall) createAggr() Reply {
 	switch {
 	case len(name) > 31:
 		return d.die("link name too long '%s'", o.operands[0])
-	case !world.ValidLinkName(name):
+	case !network.ValidLinkName(name):
 		return d.die("invalid link name '%s'", o.operands[0])
 	}
 	for _, l := range o.links {
 		if d.find(l) == nil {
-			return d.die("invalid link name '%s': %s", l, world.LinkNotFound)
+			return d.die("invalid link name '%s': %s", l, network.LinkNotFound)
 		}
 	}
 	err := d.mayChange()
 	if err == nil {
-		err = d.tx.CreateAggregation(world.Aggregation{Name: name, Ports: o.links, Temporary: o.temporary})
+		err = network.CreateAggregation(d.tx, network.Aggregation{Name: name, Ports: o.links, Temporary: o.temporary})
 	}
 	if err != nil {
 		return d.die("create operation failed: %s", err)
@@ -126,14 +126,14 @@ func (d *dladmCall) createVLAN() Reply {
 		return d.die("invalid link name '%s'", over)
 	}
 	err := d.mayChange()
-	if err == nil && !world.ValidLinkName(name) {
-		err = world.LinkBadArg
+	if err == nil && !network.ValidLinkName(name) {
+		err = network.LinkBadArg
 	}
 	if err == nil {
-		err = d.tx.CreateVLAN(world.VLAN{Name: name, Over: over, ID: o.vlan, Temporary: o.temporary})
+		err = network.CreateVLAN(d.tx, network.VLAN{Name: name, Over: over, ID: o.vlan, Temporary: o.temporary})
 	}
 	switch {
-	case errors.Is(err, world.LinkDefaultTagBusy):
+	case errors.Is(err, network.LinkDefaultTagBusy):
 		return d.die("VLAN over '%s' may not use default_tag ID (see dladm(8))", over)
 	case err != nil:
 		return d.die("create operation failed: %s", err)
@@ -159,11 +159,11 @@ func (d *dladmCall) deleteOver(class string) Reply {
 	err := d.mayChange()
 	switch {
 	case l == nil:
-		return d.die("delete operation failed: %s", world.LinkNotFound)
+		return d.die("delete operation failed: %s", network.LinkNotFound)
 	case l.Class != class:
-		return d.die("delete operation failed: %s", world.LinkBadArg) // Guess: of which status.
+		return d.die("delete operation failed: %s", network.LinkBadArg) // Guess: of which status.
 	case err == nil:
-		err = d.tx.DeleteLink(l, activeOnly)
+		err = network.DeleteLink(d.tx, l, activeOnly)
 	}
 	if err != nil {
 		return d.die("delete operation failed: %s", err)

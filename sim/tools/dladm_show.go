@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // showLongNames are the long options of the show-* subcommands.
@@ -93,7 +94,7 @@ func showTable[R any](d *dladmCall, columns []ofmtColumn[R], fields *string, par
 // persistentOnly keeps the links that -P shows.
 func (d *dladmCall) walk(persistent bool) []*world.Link {
 	if !persistent {
-		return d.tx.LinksIn(d.zone)
+		return network.LinksIn(d.tx, d.zone)
 	}
 	var kept []*world.Link
 	for _, l := range d.tx.State.Links {
@@ -123,9 +124,9 @@ func (d *dladmCall) showLink() Reply {
 		case len(o.operand) > 31:
 			return d.die("link name too long")
 		case l == nil:
-			return d.die("link %s is not valid: %s", o.operand, world.LinkNotFound)
+			return d.die("link %s is not valid: %s", o.operand, network.LinkNotFound)
 		case o.persistent && l.Temporary:
-			return d.die("link %s is a temporary link: %s", o.operand, world.LinkBadArg)
+			return d.die("link %s is a temporary link: %s", o.operand, network.LinkBadArg)
 		}
 		links = []*world.Link{l}
 	}
@@ -143,7 +144,7 @@ func (d *dladmCall) linkColumns() []ofmtColumn[*world.Link] {
 	return []ofmtColumn[*world.Link]{
 		{"LINK", 12, func(l *world.Link) string { return l.Name }},
 		{"CLASS", 10, func(l *world.Link) string { return l.Class }},
-		{"MTU", 7, func(l *world.Link) string { return strconv.Itoa(d.tx.LinkMTU(l)) }},
+		{"MTU", 7, func(l *world.Link) string { return strconv.Itoa(network.LinkMTU(d.tx, l)) }},
 		{"STATE", 9, linkState},
 		{"BRIDGE", 11, func(*world.Link) string { return "" }},
 		{"OVER", 30, d.over},
@@ -179,9 +180,9 @@ func (d *dladmCall) showPhys() Reply {
 		l := d.find(o.operand)
 		switch {
 		case l == nil:
-			return d.die("link %s is not valid: %s", o.operand, world.LinkNotFound)
+			return d.die("link %s is not valid: %s", o.operand, network.LinkNotFound)
 		case l.Class != "phys":
-			return d.die("failed to show physical link %s: %s", o.operand, world.LinkBadArg)
+			return d.die("failed to show physical link %s: %s", o.operand, network.LinkBadArg)
 		}
 		links = []*world.Link{l}
 	}
@@ -231,7 +232,7 @@ func (d *dladmCall) physAddressColumns() []ofmtColumn[*world.Link] {
 	return []ofmtColumn[*world.Link]{
 		{"LINK", 13, func(l *world.Link) string { return l.Name }},
 		{"SLOT", 9, func(*world.Link) string { return "primary" }},
-		{"ADDRESS", 19, func(l *world.Link) string { return world.PrintMAC(l.MAC) }},
+		{"ADDRESS", 19, func(l *world.Link) string { return network.PrintMAC(l.MAC) }},
 		{"INUSE", 5, func(*world.Link) string { return "yes" }},
 		{"CLIENT", 13, func(l *world.Link) string { return l.Name }},
 	}
@@ -270,13 +271,13 @@ func (d *dladmCall) showVNICs(etherstub bool) Reply {
 	if o.operand != "" {
 		switch l := d.find(o.operand); {
 		case l == nil:
-			return d.die("invalid vnic name '%s': %s", o.operand, world.LinkNotFound)
+			return d.die("invalid vnic name '%s': %s", o.operand, network.LinkNotFound)
 		case l.Class != "vnic" && l.Class != "etherstub":
-			return d.die("failed to show vnic '%s': %s", o.operand, world.LinkBadArg)
+			return d.die("failed to show vnic '%s': %s", o.operand, network.LinkBadArg)
 		}
 	}
 	if limited && d.find(over) == nil {
-		return d.die("invalid link name '%s': %s", over, world.LinkNotFound)
+		return d.die("invalid link name '%s': %s", over, network.LinkNotFound)
 	}
 	columns := d.vnicColumns()
 	if etherstub {
@@ -292,7 +293,7 @@ func (d *dladmCall) vnicColumns() []ofmtColumn[*world.Link] {
 		{"LINK", 13, func(l *world.Link) string { return l.Name }},
 		{"OVER", 13, d.over},
 		{"SPEED", 9, d.speed},
-		{"MACADDRESS", 18, func(l *world.Link) string { return world.PrintMAC(l.MAC) }},
+		{"MACADDRESS", 18, func(l *world.Link) string { return network.PrintMAC(l.MAC) }},
 		{"MACADDRTYPE", 20, func(l *world.Link) string { return l.MACType }},
 		{"VID", 7, func(l *world.Link) string { return strconv.Itoa(l.VLAN) }},
 	}

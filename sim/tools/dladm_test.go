@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // The texts are those of usr/src/cmd/dladm/dladm.c and of dladm_status2str in
@@ -47,7 +49,7 @@ func TestDladmTableLooksAsOnARack(t *testing.T) {
 			continue
 		}
 		n.must("global", "dladm create-vnic -t -l underlay_stub0 -m "+f[3]+" "+f[0])
-		n.tx.FindLink(f[0]).MACType = f[4]
+		network.FindLink(n.tx, f[0]).MACType = f[4]
 	}
 	got := n.run("dladm show-vnic --link underlay_stub0").Stdout
 	if diff := cmp.Diff(sample, got); diff != "" {
@@ -310,7 +312,7 @@ func TestDladmDuplicateNames(t *testing.T) {
 		if got := r.Exit == 0; got != hazard {
 			t.Errorf("%s: second v0: %+v", mode, r)
 		}
-		stay := n.tx.ReturnLinks("z1")
+		stay := network.ReturnLinks(n.tx, "z1")
 		if got := len(stay) == 1; got != hazard {
 			t.Errorf("%s: links that stay in the zone: %v", mode, stay)
 		}
@@ -385,15 +387,15 @@ func TestDladmPersistence(t *testing.T) {
 	n.prints("global", "dladm show-link -P -p -o link,over", "net0:\nnet1:\nv0:net0\nv2:net0\n")
 	n.fails("global", "dladm show-link -P -p -o link v1", "", "dladm: link v1 is a temporary link: invalid argument\n")
 	n.prints("global", "dladm show-vnic -p -o link", "v0\nv1\n")
-	n.tx.RebootNetwork()
+	network.RebootNetwork(n.tx)
 	n.prints("global", "dladm show-vnic -p -o link", "v0\nv2\n")
 	n.prints("global", "dladm show-vnic -p -o macaddress v0", mac)
 	n.prints("global", "dladm show-linkprop -c -o value -p mtu v0", "1400\n")
 }
 
 func TestDladmCreateVNICTakesItsTime(t *testing.T) {
-	state := world.Fresh(world.Options{Latency: "helios2021"})
-	n := &network{t, world.NewTx(state, state.Booted, nil)}
+	state := boot.Fresh(boot.Options{Latency: "helios2021"})
+	n := &netSled{t, world.NewTx(state, state.Booted, nil)}
 	n.must("global", "dladm create-vnic -t -l net0 v0")
 	if took := n.tx.Now.Sub(state.Booted); took != n.tx.Latency(world.StepVNIC) {
 		t.Errorf("took %v", took)

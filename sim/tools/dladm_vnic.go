@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // vnicLongNames are the long options of the subcommands that make links.
@@ -15,7 +16,7 @@ func vnicLongNames() map[string]byte {
 
 // vnicOptions are what create-vnic was given.
 type vnicOptions struct {
-	vnic                world.VNIC
+	vnic                network.VNIC
 	link                bool
 	mac                 string // the word behind -m
 	properties          string
@@ -44,7 +45,7 @@ func (d *dladmCall) readCreateVNIC() (vnicOptions, *Reply) {
 			}
 			o.vnic.Over, o.link = opt.Value, true
 		case 'm':
-			switch mac, ok := world.ParseMAC(opt.Value); {
+			switch mac, ok := network.ParseMAC(opt.Value); {
 			case o.mac != "":
 				return refuse("cannot specify -m option twice")
 			case opt.Value == "fixed":
@@ -101,7 +102,7 @@ func (d *dladmCall) createVNIC() Reply {
 	switch {
 	case len(name) > 31:
 		return d.die("link name too long '%s'", name)
-	case !world.ValidLinkName(name):
+	case !network.ValidLinkName(name):
 		return d.die("invalid link name '%s'", name)
 	case d.find(o.vnic.Over) == nil:
 		return d.die("invalid link name '%s'", o.vnic.Over)
@@ -112,7 +113,7 @@ func (d *dladmCall) createVNIC() Reply {
 		return d.die("vnic creation over %s failed: %s", o.vnic.Over, err)
 	}
 	if o.mac == "factory" || o.vrrp || o.prefix {
-		return d.die("vnic creation over %s failed: %s", o.vnic.Over, world.LinkNotSupported) // Guess: what hardware without slots says.
+		return d.die("vnic creation over %s failed: %s", o.vnic.Over, network.LinkNotSupported) // Guess: what hardware without slots says.
 	}
 	o.vnic.Properties = settings
 	return Reply{Next: &Next{After: d.tx.Latency(world.StepVNIC), Do: func(tx *world.Tx) Reply {
@@ -122,13 +123,13 @@ func (d *dladmCall) createVNIC() Reply {
 }
 
 // makeVNIC is the work, once the time that it takes has passed.
-func (d *dladmCall) makeVNIC(v world.VNIC) Reply {
+func (d *dladmCall) makeVNIC(v network.VNIC) Reply {
 	if d.tx.TakeFault(append([]string{"dladm"}, d.c.Args...), world.FaultMTUIgnored) != nil {
-		v.Properties = slices.DeleteFunc(v.Properties, func(s world.LinkSetting) bool { return s.Name == "mtu" })
+		v.Properties = slices.DeleteFunc(v.Properties, func(s network.LinkSetting) bool { return s.Name == "mtu" })
 	}
-	err := d.tx.CreateVNIC(v)
+	err := network.CreateVNIC(d.tx, v)
 	switch {
-	case errors.Is(err, world.LinkDefaultTagBusy):
+	case errors.Is(err, network.LinkDefaultTagBusy):
 		return d.die("VLAN over '%s' may not use default_tag ID (see dladm(8))", v.Over)
 	case err != nil:
 		return d.die("vnic creation over %s failed: %s", v.Over, err)
@@ -166,12 +167,12 @@ func (d *dladmCall) createEtherstub() Reply {
 		return *end
 	case len(name) > 31:
 		return d.die("link name too long '%s'", name)
-	case !world.ValidLinkName(name):
+	case !network.ValidLinkName(name):
 		return d.die("invalid link name '%s'", name)
 	}
 	err := d.mayChange()
 	if err == nil {
-		err = d.tx.CreateEtherstub(name, temporary)
+		err = network.CreateEtherstub(d.tx, name, temporary)
 	}
 	if err != nil {
 		return d.die("etherstub creation failed: %s", err)
@@ -201,9 +202,9 @@ func (d *dladmCall) deleteLink(class string) Reply {
 	switch {
 	case err != nil:
 	case l.Class != "vnic" && l.Class != "etherstub":
-		err = world.LinkNotFound // Guess: no such VNIC, says the driver of any other class.
+		err = network.LinkNotFound // Guess: no such VNIC, says the driver of any other class.
 	default:
-		err = d.tx.DeleteLink(l, activeOnly)
+		err = network.DeleteLink(d.tx, l, activeOnly)
 	}
 	if err != nil {
 		return d.die("vnic deletion failed: %s", err)
@@ -221,7 +222,7 @@ func (d *dladmCall) renameLink() Reply {
 	}
 	err := d.mayChange()
 	if err == nil {
-		err = d.tx.RenameLink(operands[0], operands[1])
+		err = network.RenameLink(d.tx, operands[0], operands[1])
 	}
 	if err != nil {
 		return d.die("rename operation failed: %s", err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // commandFaults are the faults that any command can suffer.
@@ -36,9 +38,9 @@ func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
 		reply.add(failure(f, c))
 		return reply
 	case world.FaultLoseDisk:
-		tx.LoseDisk(f.Text)
+		zfs.LoseDisk(tx, f.Text)
 	case world.FaultFailDisk:
-		tx.FailDisk(f.Text)
+		zfs.FailDisk(tx, f.Text)
 	case world.FaultKilled:
 		if c.Tool == "zonecfg" {
 			return killedSaving(tx, tool, c)
@@ -60,7 +62,7 @@ func killedSaving(tx *world.Tx, tool Tool, c Call) Reply {
 		if slices.Contains(before, z) == slices.Contains(after, z) {
 			continue
 		}
-		if err := tx.LeaveZoneFile(z); err != nil {
+		if err := zones.LeaveZoneFile(tx, z); err != nil {
 			reply.Stderr += err.Error() + "\n"
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // arm is sim fault add, with --times 1.
@@ -20,7 +21,7 @@ func (s *zoneSled) arm(f world.Fault) {
 // (install_func in usr/src/cmd/zoneadm/zoneadm.c); a command that is one change
 // has made it.
 func TestACommandCanBeKilledHalfWay(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zfs create -o mountpoint=/zones rpool/zones")
 	s.configure("z1", "sparse", "")
 	s.arm(world.Fault{Name: world.FaultKilled, Match: "zoneadm z1 install"})
@@ -89,7 +90,7 @@ func TestServicesCanBeSlow(t *testing.T) {
 // A disk that goes, or fails, while a command runs.
 func TestADiskCanGoUnderACommand(t *testing.T) {
 	for _, name := range []string{world.FaultLoseDisk, world.FaultFailDisk} {
-		s := newZoneSled(t, world.Options{})
+		s := newZoneSled(t, boot.Options{})
 		var disk, pool string
 		s.change(func(tx *world.Tx) { disk, pool = tx.State.Disks[2].Name, tx.State.Disks[2].Pool })
 		s.arm(world.Fault{Name: name, Match: "zfs create", Text: disk})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // fstyp(8): usr/src/cmd/fstyp/fstyp.c and usr/src/lib/libfstyp, with the module
@@ -37,11 +38,11 @@ func Fstyp(tx *world.Tx, c Call) Reply {
 	if c.Zone != world.GlobalZone {
 		return unknown("cannot open device", fstypOpen) // A zone has no disks.
 	}
-	device, err := tx.OpenDevice(operands[0])
+	device, err := zfs.OpenDevice(tx, operands[0])
 	if err != nil {
 		return unknown("cannot open device", fstypOpen)
 	}
-	pool, index := tx.ReadLabel(device)
+	pool, index := zfs.ReadLabel(tx, device)
 	if pool == nil {
 		return unknown("no matches", fstypNoMatch)
 	}
@@ -61,10 +62,10 @@ func poolLabel(tx *world.Tx, p *world.Pool, index int) string {
 	line := func(indent int, name, format string, args ...any) {
 		fmt.Fprintf(&b, "%*s%s: "+format+"\n", append([]any{indent, "", name}, args...)...)
 	}
-	id := p.DeviceGUID(index)
+	id := zfs.DeviceGUID(p, index)
 	line(0, "version", "5000")
 	line(0, "name", "'%s'", p.Name)
-	line(0, "state", "%d", p.LabelState())
+	line(0, "state", "%d", zfs.LabelState(p))
 	line(0, "txg", "%d", p.TXG)
 	line(0, "pool_guid", "%d", p.GUID)
 	line(0, "errata", "0")
@@ -74,20 +75,20 @@ func poolLabel(tx *world.Tx, p *world.Pool, index int) string {
 	line(0, "guid", "%d", id)
 	line(0, "vdev_children", "1")
 	b.WriteString("vdev_tree:\n")
-	kind, path, whole := tx.VdevPath(p.Vdevs[index])
+	kind, path, whole := zfs.VdevPath(tx, p.Vdevs[index])
 	line(4, "type", "'%s'", kind)
 	line(4, "id", "0")
 	line(4, "guid", "%d", id)
 	line(4, "path", "'%s'", path)
 	if kind == "disk" {
-		if node := tx.NodeOf(p.Vdevs[index]); node != "" {
+		if node := zfs.NodeOf(tx, p.Vdevs[index]); node != "" {
 			line(4, "phys_path", "'%s'", node)
 		}
 		line(4, "whole_disk", "%d", map[bool]int{true: 1}[whole])
 	}
 	line(4, "metaslab_array", "68")
 	line(4, "metaslab_shift", "34")
-	line(4, "ashift", "%s", p.Ashift())
+	line(4, "ashift", "%s", zfs.Ashift(p))
 	line(4, "asize", "%d", p.Size)
 	line(4, "is_log", "0")
 	line(4, "create_txg", "4")

@@ -4,17 +4,18 @@ import (
 	"maps"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // Handlers carry out what is scheduled on a sled.
 func Handlers() world.Handlers {
-	all := world.ServiceHandlers(runMethod)
+	all := smf.ServiceHandlers(runMethod)
 	maps.Copy(all, ZoneHandlers())
 	return all
 }
 
 // runMethod runs a method of SMF in a shell of its zone.
-func runMethod(tx *world.Tx, m world.MethodCall) world.MethodResult {
+func runMethod(tx *world.Tx, m smf.MethodCall) smf.MethodResult {
 	reply := RunShell(tx, m.Zone, m.Script, m.Env, nil)
-	return world.MethodResult{Exit: reply.Exit, Output: reply.Stdout + reply.Stderr, Took: reply.Took, Hung: reply.Blocked}
+	return smf.MethodResult{Exit: reply.Exit, Output: reply.Stdout + reply.Stderr, Took: reply.Took, Hung: reply.Blocked}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // ipadm(8): interfaces and addresses of the zone that it runs in. Texts,
@@ -61,7 +62,7 @@ func Ipadm(tx *world.Tx, c Call) Reply {
 	if len(args) == 0 {
 		args = []string{"show-addr"}
 	}
-	if err := tx.CheckIPDaemon(c.Zone); err != nil {
+	if err := network.CheckIPDaemon(tx, c.Zone); err != nil {
 		return i.die("Could not open handle to library - %s", err)
 	}
 	for _, command := range ipadmCommands() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // dadWait is how long create-addr waits for duplicate address detection
@@ -19,7 +20,7 @@ const dhcpWait = 120 * time.Second
 
 // addrOptions are what create-addr was given.
 type addrOptions struct {
-	address          world.NewAddress
+	address          network.NewAddress
 	wait             string
 	static, dhcp, ra bool // options that belong to one type only were given
 	hasAddress       bool
@@ -77,8 +78,8 @@ func (i *ipadmCall) createAddr() Reply {
 	case kind == "static" && (!o.hasAddress || o.ra || o.dhcp), kind == "dhcp" && (o.ra || o.static),
 		kind == "addrconf" && (o.dhcp || o.static):
 		return i.die("Invalid arguments for type %s\nusage: %s", kind, i.usage)
-	case !world.ValidObject(object):
-		return i.die("Error in creating address object: %s", world.IPBadArg)
+	case !network.ValidObject(object):
+		return i.die("Error in creating address object: %s", network.IPBadArg)
 	case o.properties:
 		return i.die("-i and -p: the simulated sled has no routers that advertise")
 	}
@@ -94,19 +95,19 @@ func (i *ipadmCall) createAddr() Reply {
 }
 
 // readStatic understands "ADDRESS" and "local=ADDRESS".
-func (i *ipadmCall) readStatic(n *world.NewAddress) *Reply {
+func (i *ipadmCall) readStatic(n *network.NewAddress) *Reply {
 	if n.Type != "static" {
 		return nil
 	}
 	var r Reply
 	switch local, ok := strings.CutPrefix(n.Address, "local="); {
 	case strings.Contains(n.Address, "remote="):
-		r = i.die("Could not create address: %s", world.IPBadArg) // a destination is for point-to-point links
+		r = i.die("Could not create address: %s", network.IPBadArg) // a destination is for point-to-point links
 		return &r
 	case ok:
 		n.Address = local
 	}
-	if _, err := world.ParseStatic(n.Address); err != nil {
+	if _, err := network.ParseStatic(n.Address); err != nil {
 		r = i.die("Error in setting local address: %s", err)
 		return &r
 	}
@@ -126,13 +127,13 @@ func parseWait(text string) (time.Duration, bool) {
 }
 
 // makeAddress makes the object and waits as long as ipadm does.
-func (i *ipadmCall) makeAddress(n world.NewAddress, wait time.Duration) Reply {
+func (i *ipadmCall) makeAddress(n network.NewAddress, wait time.Duration) Reply {
 	words := append([]string{"ipadm"}, i.c.Args...)
 	if f := i.tx.TakeFault(words, world.FaultSlowDAD); f != nil {
 		n.SlowProbe = f.Delay
 	}
 	n.NoLease = i.tx.TakeFault(words, world.FaultNoLease) != nil
-	a, err := i.tx.CreateAddress(i.zone, n)
+	a, err := network.CreateAddress(i.tx, i.zone, n)
 	if err != nil {
 		return i.die("Could not create address: %s", err)
 	}
@@ -155,7 +156,7 @@ func (i *ipadmCall) awaitLease(comes bool, in, wait time.Duration) Reply {
 	}
 	return Reply{Next: &Next{After: after, Do: func(*world.Tx) Reply {
 		if late {
-			i.warning("%s", world.IPDHCPTimeout)
+			i.warning("%s", network.IPDHCPTimeout)
 		}
 		return Reply{Stderr: i.warn.String()}
 	}}}
@@ -173,13 +174,13 @@ func (i *ipadmCall) deleteAddr() Reply {
 	if len(operands) != 1 {
 		return i.wrongUsage()
 	}
-	a := i.tx.FindAddress(i.zone, operands[0])
+	a := network.FindAddress(i.tx, i.zone, operands[0])
 	var err error
 	switch {
 	case a != nil && release && a.Type != "dhcp":
-		err = world.IPNotSupported
+		err = network.IPNotSupported
 	default:
-		err = i.tx.DeleteAddress(i.zone, operands[0])
+		err = network.DeleteAddress(i.tx, i.zone, operands[0])
 	}
 	if err != nil {
 		return i.die("could not delete address: %s", err)
@@ -203,35 +204,35 @@ func (i *ipadmCall) showAddr() Reply {
 		usual := "addrobj,type,state,addr"
 		fields = &usual
 	}
-	var rows []world.AddressView
-	for _, a := range i.tx.Addresses(i.zone) {
+	var rows []network.AddressView
+	for _, a := range network.Addresses(i.tx, i.zone) {
 		if operand == "" || a.Object == operand || strings.HasSuffix(operand, "/") && strings.HasPrefix(a.Object, operand) {
 			rows = append(rows, a)
 		}
 	}
 	if operand != "" && !strings.HasSuffix(operand, "/") && len(rows) == 0 {
-		return i.die("Could not get address: %s", world.IPNotFound) // since illumos 16677; before: "Address object not found"
+		return i.die("Could not get address: %s", network.IPNotFound) // since illumos 16677; before: "Address object not found"
 	}
 	return showIpadm(i, i.addrColumns(), fields, parsable, rows)
 }
 
-func (i *ipadmCall) addrColumns() []ofmtColumn[world.AddressView] {
-	return []ofmtColumn[world.AddressView]{
-		{"ADDROBJ", 18, func(a world.AddressView) string { return a.Object }},
-		{"TYPE", 9, func(a world.AddressView) string { return a.Type }},
-		{"STATE", 13, func(a world.AddressView) string { return a.State }},
-		{"CURRENT", 8, func(a world.AddressView) string {
+func (i *ipadmCall) addrColumns() []ofmtColumn[network.AddressView] {
+	return []ofmtColumn[network.AddressView]{
+		{"ADDROBJ", 18, func(a network.AddressView) string { return a.Object }},
+		{"TYPE", 9, func(a network.AddressView) string { return a.Type }},
+		{"STATE", 13, func(a network.AddressView) string { return a.State }},
+		{"CURRENT", 8, func(a network.AddressView) string {
 			if a.State == "ok" {
 				return "U----"
 			}
 			return "-----"
 		}},
-		{"PERSISTENT", 11, func(a world.AddressView) string {
+		{"PERSISTENT", 11, func(a network.AddressView) string {
 			if a.Persistent {
 				return "U--"
 			}
 			return "---"
 		}},
-		{"ADDR", 46, func(a world.AddressView) string { return a.Address }},
+		{"ADDR", 46, func(a network.AddressView) string { return a.Address }},
 	}
 }

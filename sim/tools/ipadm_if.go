@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 func (i *ipadmCall) createIf() Reply {
@@ -20,7 +21,7 @@ func (i *ipadmCall) createIf() Reply {
 	if len(operands) != 1 {
 		return i.wrongUsage()
 	}
-	if err := i.tx.CreateInterface(i.zone, operands[0], temporary); err != nil {
+	if err := network.CreateInterface(i.tx, i.zone, operands[0], temporary); err != nil {
 		return i.die("Could not create %s : %s", operands[0], err)
 	}
 	return Reply{}
@@ -31,7 +32,7 @@ func (i *ipadmCall) deleteIf() Reply {
 	if len(i.args) != 1 {
 		return i.wrongUsage()
 	}
-	if err := i.tx.DeleteInterface(i.zone, i.args[0]); err != nil {
+	if err := network.DeleteInterface(i.tx, i.zone, i.args[0]); err != nil {
 		return i.die("Could not delete %s: %s", i.args[0], err)
 	}
 	return Reply{}
@@ -42,11 +43,11 @@ func (i *ipadmCall) showIf() Reply {
 	if end != nil {
 		return *end
 	}
-	rows := i.tx.Interfaces(i.zone)
+	rows := network.Interfaces(i.tx, i.zone)
 	if name != "" {
-		one := i.tx.FindInterface(i.zone, name)
+		one := network.FindInterface(i.tx, i.zone, name)
 		if one == nil {
-			return i.die("Could not get interface(s): %s", world.IPNoInterface)
+			return i.die("Could not get interface(s): %s", network.IPNoInterface)
 		}
 		rows = []*world.Interface{one}
 	}
@@ -65,7 +66,7 @@ func (i *ipadmCall) ifColumns() []ofmtColumn[*world.Interface] {
 		{"IFNAME", 11, func(f *world.Interface) string { return f.Name }},
 		{"CLASS", 10, func(f *world.Interface) string { return loopback(f, "VIRTUAL", "IP") }},
 		{"STATE", 9, func(f *world.Interface) string {
-			if i.tx.InterfaceUp(i.zone, f.Name) {
+			if network.InterfaceUp(i.tx, i.zone, f.Name) {
 				return "ok"
 			}
 			return "down"
@@ -154,24 +155,24 @@ func (i *ipadmCall) setIfprop() Reply {
 
 func (i *ipadmCall) setOne(ifname, name, value, protocol string, temporary bool) error {
 	property, ok := findIfProperty(name, protocol)
-	f := i.tx.FindInterface(i.zone, ifname)
+	f := network.FindInterface(i.tx, i.zone, ifname)
 	switch {
 	case !ok:
-		return world.IPUnknownProp
+		return network.IPUnknownProp
 	case f == nil:
-		return world.IPNoInterface
+		return network.IPNoInterface
 	case f.Temporary && !temporary:
-		return world.IPTemporary
+		return network.IPTemporary
 	case property.possible != "" && !slices.Contains(strings.Split(property.possible, ","), value):
-		return world.IPBadArg
+		return network.IPBadArg
 	case name != "mtu":
-		return i.tx.SetInterfaceProperty(i.zone, ifname, protocol, name, value)
+		return network.SetInterfaceProperty(i.tx, i.zone, ifname, protocol, name, value)
 	}
 	mtu, err := strconv.Atoi(value)
 	if err != nil {
-		return world.IPBadArg
+		return network.IPBadArg
 	}
-	return i.tx.SetInterfaceMTU(i.zone, ifname, protocol, mtu)
+	return network.SetInterfaceMTU(i.tx, i.zone, ifname, protocol, mtu)
 }
 
 // ifpropRow is a line of show-ifprop.
@@ -200,16 +201,16 @@ func (i *ipadmCall) showIfprop() Reply {
 			return i.badOption(opt)
 		}
 	}
-	interfaces := i.tx.Interfaces(i.zone)
+	interfaces := network.Interfaces(i.tx, i.zone)
 	switch {
 	case len(operands) > 1:
 		return i.wrongUsage()
 	case protocol != "" && !knownProtocol(protocol):
 		return i.die("invalid protocol '%s' specified", protocol)
-	case len(operands) == 1 && i.tx.FindInterface(i.zone, operands[0]) == nil:
-		return i.die("Error retrieving interface(s): %s", world.IPNoInterface) // Guess: the words before the status.
+	case len(operands) == 1 && network.FindInterface(i.tx, i.zone, operands[0]) == nil:
+		return i.die("Error retrieving interface(s): %s", network.IPNoInterface) // Guess: the words before the status.
 	case len(operands) == 1:
-		interfaces = []*world.Interface{i.tx.FindInterface(i.zone, operands[0])}
+		interfaces = []*world.Interface{network.FindInterface(i.tx, i.zone, operands[0])}
 	}
 	var rows []ifpropRow
 	for _, f := range interfaces {
@@ -238,14 +239,14 @@ func (i *ipadmCall) ifpropColumns() []ofmtColumn[ifpropRow] {
 
 func (i *ipadmCall) ifpropCurrent(r ifpropRow) string {
 	if r.p.name == "mtu" {
-		return strconv.Itoa(i.tx.InterfaceMTU(i.zone, r.f.Name, r.p.protocol))
+		return strconv.Itoa(network.InterfaceMTU(i.tx, i.zone, r.f.Name, r.p.protocol))
 	}
-	return r.f.InterfaceProperty(r.p.protocol, r.p.name, r.p.fallback)
+	return network.InterfaceProperty(r.f, r.p.protocol, r.p.name, r.p.fallback)
 }
 
 func (i *ipadmCall) ifpropDefault(r ifpropRow) string {
-	if l := i.tx.LinkIn(i.zone, r.f.Name); r.p.name == "mtu" && l != nil {
-		return strconv.Itoa(i.tx.LinkMTU(l))
+	if l := network.LinkIn(i.tx, i.zone, r.f.Name); r.p.name == "mtu" && l != nil {
+		return strconv.Itoa(network.LinkMTU(i.tx, l))
 	}
 	return r.p.fallback
 }

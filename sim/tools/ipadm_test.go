@@ -8,13 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // The texts are those of usr/src/cmd/cmd-inet/usr.sbin/ipadm/ipadm.c and of
 // ipadm_errors in usr/src/lib/libipadm/common/libipadm.c.
 
 // newZoneNetwork has a zone z1 with the VNIC v0 over an etherstub.
-func newZoneNetwork(t *testing.T) *network {
+func newZoneNetwork(t *testing.T) *netSled {
 	n := newNetwork(t, world.OmniOS)
 	n.must("global", "dladm create-etherstub -t stub0", "dladm create-vnic -t -l stub0 -m 2:8:20:15:28:cd v0")
 	n.zone("z1", "v0")
@@ -22,7 +24,7 @@ func newZoneNetwork(t *testing.T) *network {
 }
 
 // ipadm's die() leaves the newline on standard output.
-func (n *network) ipFails(zone, line, text string) {
+func (n *netSled) ipFails(zone, line, text string) {
 	n.t.Helper()
 	n.fails(zone, "ipadm "+line, "\n", "ipadm: "+text)
 }
@@ -54,7 +56,7 @@ func TestIpadmTablesLookAsOnARack(t *testing.T) {
 	n.zone("oxz_nexus", "vopte0", "oxControlService12")
 	n.must("oxz_nexus", "ipadm create-addr -t -T dhcp vopte0/public", "ipadm create-addr -t -T addrconf oxControlService12/ll",
 		"ipadm create-addr -t -T static -a fd00:1122:3344:104::4/64 oxControlService12/omicron6")
-	n.tx.FindAddress("oxz_nexus", "vopte0/public").Address = "172.30.2.6/32"
+	network.FindAddress(n.tx, "oxz_nexus", "vopte0/public").Address = "172.30.2.6/32"
 	for line, file := range map[string]string{
 		"ipadm":         "ipadm__ngz2__omicron-HEAD_docs_networking.adoc.txt",
 		"ipadm show-if": "",
@@ -144,7 +146,7 @@ func TestIpadmStaticIPv6NeedsALinkLocalAddress(t *testing.T) {
 	n := newZoneNetwork(t)
 	const static = "create-addr -t -T static -a fd00::5/64 v0/v6"
 	n.ipFails("z1", static, "Could not create address: Can't assign requested address")
-	if n.tx.FindInterface("z1", "v0") != nil {
+	if network.FindInterface(n.tx, "z1", "v0") != nil {
 		t.Error("the interface that the failed command had made is still there")
 	}
 	n.must("z1", "ipadm create-addr -t -T addrconf v0/ll", "ipadm "+static)
@@ -214,8 +216,8 @@ func TestIpadmTentativeAfterTheCommandHasEnded(t *testing.T) {
 
 // do_create_addr: a lease that does not come in time is a warning.
 func TestIpadmDHCP(t *testing.T) {
-	state := world.Fresh(world.Options{Latency: "helios2021"})
-	n := &network{t, world.NewTx(state, state.Booted, nil)}
+	state := boot.Fresh(boot.Options{Latency: "helios2021"})
+	n := &netSled{t, world.NewTx(state, state.Booted, nil)}
 	n.must("global", "dladm create-vnic -t -l net0 v0", "dladm create-vnic -t -l net0 v1", "dladm create-etherstub -t stub0",
 		"dladm create-vnic -t -l stub0 v2")
 	began := n.tx.Now
@@ -262,6 +264,6 @@ func TestIpadmPersistence(t *testing.T) {
 	n.must("global", "dladm create-vnic -l net0 v0", "ipadm create-addr -T static -a 10.0.0.5/24 v0/keep",
 		"ipadm create-addr -t -T static -a 10.0.0.6/24 v0/drop")
 	n.prints("global", "ipadm show-addr -p -o addrobj,persistent v0/", "v0/keep:U--\nv0/drop:---\n")
-	n.tx.RebootNetwork()
+	network.RebootNetwork(n.tx)
 	n.prints("global", "ipadm show-addr -p -o addrobj,state", "lo0/v4:ok\nnet0/v4:ok\nv0/keep:ok\nlo0/v6:ok\n")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // Mount is mount(8) of file systems with a legacy mountpoint: mount -F zfs [-O]
@@ -27,7 +28,7 @@ func Mount(tx *world.Tx, c Call) Reply {
 	if fstype != "zfs" || len(operands) != 2 {
 		return Reply{Stderr: "mount: only 'mount -F zfs DATASET DIRECTORY' is simulated\n", Exit: 1}
 	}
-	return mountReply(tx.MountAt(operands[0], operands[1]))
+	return mountReply(zfs.MountAt(tx, operands[0], operands[1]))
 }
 
 // Umount is umount(8) of a directory (usr/src/cmd/fs.d/umount.c).
@@ -35,11 +36,11 @@ func Umount(tx *world.Tx, c Call) Reply {
 	if len(c.Args) != 1 || strings.HasPrefix(c.Args[0], "-") {
 		return Reply{Stderr: "umount: only 'umount DIRECTORY' is simulated\n", Exit: 1}
 	}
-	d := tx.MountedAt(c.Args[0])
+	d := zfs.MountedAt(tx, c.Args[0])
 	if d == nil {
 		return Reply{Stderr: "umount: warning: " + c.Args[0] + " not in mnttab\numount: " + c.Args[0] + " not mounted\n", Exit: 1}
 	}
-	return mountReply(tx.Unmount(d.Name, false))
+	return mountReply(zfs.Unmount(tx, d.Name, false))
 }
 
 func mountReply(err error) Reply {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // Netstat runs netstat(8), of which there is only the routing table: -rn, with
@@ -26,20 +27,20 @@ func Netstat(tx *world.Tx, c Call) Reply {
 	}
 	var b strings.Builder
 	if family != "inet6" {
-		netstatTable(&b, tx.Routes(c.Zone), false)
+		netstatTable(&b, network.Routes(tx, c.Zone), false)
 	}
 	if family != "inet" {
-		netstatTable(&b, tx.Routes(c.Zone), true)
+		netstatTable(&b, network.Routes(tx, c.Zone), true)
 	}
 	return Reply{Stdout: b.String()}
 }
 
-func netstatTable(b *strings.Builder, all []world.RouteView, six bool) {
-	all = slices.DeleteFunc(slices.Clone(all), func(v world.RouteView) bool { return v.Destination.Addr().Is6() != six })
+func netstatTable(b *strings.Builder, all []network.RouteView, six bool) {
+	all = slices.DeleteFunc(slices.Clone(all), func(v network.RouteView) bool { return v.Destination.Addr().Is6() != six })
 	if len(all) == 0 {
 		return
 	}
-	slices.SortStableFunc(all, func(v, w world.RouteView) int { return v.Destination.Addr().Compare(w.Destination.Addr()) })
+	slices.SortStableFunc(all, func(v, w network.RouteView) int { return v.Destination.Addr().Compare(w.Destination.Addr()) })
 	line := "%-20s %-20s %-5s %5d %10d %-9s\n"
 	if six {
 		line = "%-27s %-27s %-5s %3d %7d %-5s\n"
@@ -70,7 +71,7 @@ func netstatTable(b *strings.Builder, all []world.RouteView, six bool) {
 }
 
 // netstatName shows a network.
-func netstatName(v world.RouteView, six bool) string {
+func netstatName(v network.RouteView, six bool) string {
 	switch {
 	case v.Destination.Bits() == 0:
 		return "default"

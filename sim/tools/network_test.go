@@ -10,40 +10,42 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
-// network is a sled on which network commands run one after the other, each to
+// netSled is a sled on which network commands run one after the other, each to
 // its end, with the clock moved on by what it takes.
-type network struct {
+type netSled struct {
 	t  *testing.T
 	tx *world.Tx
 }
 
-func newNetwork(t *testing.T, mode world.Mode) *network {
+func newNetwork(t *testing.T, mode world.Mode) *netSled {
 	t.Helper()
-	state := world.Fresh(world.Options{Seed: 7, Mode: mode})
-	return &network{t, world.NewTx(state, state.Booted.Add(time.Minute), nil)}
+	state := boot.Fresh(boot.Options{Seed: 7, Mode: mode})
+	return &netSled{t, world.NewTx(state, state.Booted.Add(time.Minute), nil)}
 }
 
 // zone adds a running zone with a stack of its own, and lends it links.
-func (n *network) zone(name string, links ...string) {
+func (n *netSled) zone(name string, links ...string) {
 	n.t.Helper()
 	n.tx.State.Zones = append(n.tx.State.Zones, &world.Zone{Name: name, State: "installed", Kernel: &world.Kernel{
 		ID: len(n.tx.State.Zones) + 1, State: "running", Config: world.Config{IPType: "exclusive"},
 	}})
 	for _, l := range links {
-		if err := n.tx.LendLink(name, l); err != nil {
+		if err := network.LendLink(n.tx, name, l); err != nil {
 			n.t.Fatalf("lend %s to %s: %v", l, name, err)
 		}
 	}
-	n.tx.StartStack(name)
+	network.StartStack(n.tx, name)
 	n.tx.State.Services[name] = &world.Repository{Instances: map[string]*world.Service{
 		"svc:/network/ip-interface-management:default": {Timeline: []world.Timepoint{{State: "online", From: n.tx.Now}}},
 	}}
 }
 
 // in runs a command line in a zone. Words are separated by blanks.
-func (n *network) in(zone, line string) Reply {
+func (n *netSled) in(zone, line string) Reply {
 	n.t.Helper()
 	words := strings.Fields(line)
 	tool := map[string]Tool{"dladm": Dladm, "ipadm": Ipadm, "route": Route, "netstat": Netstat}[words[0]]
@@ -66,10 +68,10 @@ func (n *network) in(zone, line string) Reply {
 }
 
 // run runs a command line in the global zone.
-func (n *network) run(line string) Reply { n.t.Helper(); return n.in("global", line) }
+func (n *netSled) run(line string) Reply { n.t.Helper(); return n.in("global", line) }
 
 // must runs lines that have to succeed in silence.
-func (n *network) must(zone string, lines ...string) {
+func (n *netSled) must(zone string, lines ...string) {
 	n.t.Helper()
 	for _, line := range lines {
 		if r := n.in(zone, line); r.Exit != 0 || r.Stderr != "" {
@@ -79,7 +81,7 @@ func (n *network) must(zone string, lines ...string) {
 }
 
 // fails checks exit 1 and standard error; standard output must be out.
-func (n *network) fails(zone, line, out, text string) {
+func (n *netSled) fails(zone, line, out, text string) {
 	n.t.Helper()
 	want := Reply{Stdout: out, Stderr: text, Exit: 1}
 	if diff := cmp.Diff(want, n.in(zone, line)); diff != "" {
@@ -88,7 +90,7 @@ func (n *network) fails(zone, line, out, text string) {
 }
 
 // prints checks exit 0 and standard output.
-func (n *network) prints(zone, line, want string) {
+func (n *netSled) prints(zone, line, want string) {
 	n.t.Helper()
 	if diff := cmp.Diff(Reply{Stdout: want}, n.in(zone, line)); diff != "" {
 		n.t.Errorf("%s in %s (-want +got):\n%s", line, zone, diff)

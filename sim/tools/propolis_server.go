@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // propolisProgram is the name of the file that is a Propolis server.
@@ -12,7 +13,7 @@ const propolisProgram = "propolis-server"
 // propolisServer is the program: once it listens, it runs until it is killed.
 // Args[0] is the file that it was started from.
 func propolisServer(tx *world.Tx, c Call) Reply {
-	p, stderr, exit, _ := tx.Spawn(c.Zone, c.Args, c.Env)
+	p, stderr, exit, _ := zones.Spawn(tx, c.Zone, c.Args, c.Env)
 	if p == nil {
 		return Reply{Stderr: stderr, Exit: exit}
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // route(8): the routing table of the zone that it runs in, and
@@ -29,7 +30,7 @@ type routeCall struct {
 	destination string
 	gateway     string
 	mask        string
-	request     world.RouteRequest
+	request     network.RouteRequest
 }
 
 // Route runs route(8).
@@ -172,7 +173,7 @@ func (r *routeCall) resolve() *Reply {
 		}
 		r.request.Gateway = gateway
 	}
-	if name := r.request.Interface; name != "" && r.tx.FindInterface(r.zone, name) == nil {
+	if name := r.request.Interface; name != "" && network.FindInterface(r.tx, r.zone, name) == nil {
 		return ended(r.fault("%s: no such interface", name))
 	}
 	return nil
@@ -219,14 +220,14 @@ func maskBits(m netip.Addr) int {
 // run asks the kernel, then the file.
 func (r *routeCall) run() Reply {
 	var err error
-	var view world.RouteView
+	var view network.RouteView
 	switch r.verb {
 	case "add":
-		err = r.tx.AddRoute(r.zone, r.request)
+		err = network.AddRoute(r.tx, r.zone, r.request)
 	case "delete":
-		err = r.tx.DeleteRoute(r.zone, r.request)
+		err = network.DeleteRoute(r.tx, r.zone, r.request)
 	case "get":
-		view, err = r.tx.FindRoute(r.zone, r.request)
+		view, err = network.FindRoute(r.tx, r.zone, r.request)
 	}
 	out := Reply{Exit: exitOf(err)}
 	switch {
@@ -254,9 +255,9 @@ func (r *routeCall) save(out Reply) Reply {
 	out.Exit = 0
 	line := r.short(" persistent")
 	switch {
-	case r.verb == "add" && !r.tx.SaveRoute(r.zone, r.request):
+	case r.verb == "add" && !network.SaveRoute(r.tx, r.zone, r.request):
 		out.Stderr, out.Exit = line+": entry exists\n", 1
-	case r.verb == "delete" && !r.tx.UnsaveRoute(r.zone, r.request):
+	case r.verb == "delete" && !network.UnsaveRoute(r.tx, r.zone, r.request):
 		out.Stderr, out.Exit = line+": not in file\n", 1
 	case r.verb != "get":
 		out.Stdout += line + "\n"
@@ -310,7 +311,7 @@ func (r *routeCall) asked() string {
 }
 
 // describe is print_getmsg.
-func (r *routeCall) describe(v world.RouteView) string {
+func (r *routeCall) describe(v network.RouteView) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "   route to: %s\n", routeName(r.request.Destination.Addr()))
 	fmt.Fprintf(&b, "destination: %s\n       mask: %s\n", routeName(v.Destination.Addr()), routeName(netmask(v.Destination)))

@@ -12,14 +12,14 @@ import (
 // The texts and exit codes are those of newroute and save_route in
 // usr/src/cmd/cmd-inet/usr.sbin/route.c.
 
-func newRouteNetwork(t *testing.T) *network {
+func newRouteNetwork(t *testing.T) *netSled {
 	n := newZoneNetwork(t)
 	n.must("z1", "ipadm create-addr -t -T static -a 10.0.0.5/24 v0/v4", "ipadm create-addr -t -T addrconf v0/ll",
 		"ipadm create-addr -t -T static -a fd00::5/64 v0/v6")
 	return n
 }
 
-func (n *network) answers(line string, want Reply) {
+func (n *netSled) answers(line string, want Reply) {
 	n.t.Helper()
 	if diff := cmp.Diff(want, n.in("z1", line)); diff != "" {
 		n.t.Errorf("%s (-want +got):\n%s", line, diff)

@@ -7,12 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // The texts and exit codes are those of usr/src/cmd/rsrvrctl/rsrvrctl.c, the
 // limits those of vmmr_set_target in usr/src/uts/intel/io/vmm/vmm_reservoir.c.
 func TestTheReservoirIsWhatIsFreeAndWhatGuestsHave(t *testing.T) {
-	tx := world.NewTx(world.Fresh(world.Options{}), time.Now(), nil)
+	tx := world.NewTx(boot.Fresh(boot.Options{}), time.Now(), nil)
 	answers := func(want Reply, args ...string) {
 		t.Helper()
 		if diff := cmp.Diff(want, Rsrvrctl(tx, Call{Args: args})); diff != "" {

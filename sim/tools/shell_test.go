@@ -12,16 +12,17 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // zoneTx is a sled with a running zone z1.
 func zoneTx(t *testing.T) *world.Tx {
 	t.Helper()
 	files := host.Memory()
-	if err := world.LayRoot(files, world.Options{}); err != nil {
+	if err := boot.LayRoot(files, boot.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	tx := world.NewTx(world.Fresh(world.Options{}), world.Now(), files)
+	tx := world.NewTx(boot.Fresh(boot.Options{}), world.Now(), files)
 	addRunningZone(t, tx, "z1")
 	return tx
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // The texts of scf_strerror(3SCF) that the SMF commands pass on.
@@ -42,10 +43,10 @@ func changeSMF(tx *world.Tx, zone string) (*smfHandle, string) {
 
 // bindSMF connects; the text is scf_strerror's if that fails.
 func bindSMF(tx *world.Tx, zone string) (*smfHandle, string) {
-	if !tx.DoorOpen(zone) {
+	if !smf.DoorOpen(tx, zone) {
 		return nil, scfNoServer
 	}
-	r, err := tx.ReadRepository(zone)
+	r, err := smf.ReadRepository(tx, zone)
 	if err != nil {
 		return nil, scfNoServer
 	}
@@ -53,7 +54,7 @@ func bindSMF(tx *world.Tx, zone string) (*smfHandle, string) {
 }
 
 // service is what the restarter knows of an instance; nil before it does.
-func (h *smfHandle) service(e scf.Entity) *world.Service { return h.tx.Service(h.zone, e.FMRI()) }
+func (h *smfHandle) service(e scf.Entity) *world.Service { return smf.Service(h.tx, h.zone, e.FMRI()) }
 
 // live are the property groups of an entity, as they are now and with those
 // that only svc.startd keeps; composed with the service's if so wanted.
@@ -65,7 +66,7 @@ func (h *smfHandle) live(e scf.Entity, composed bool) scf.Groups {
 	if e.Instance == nil {
 		return groups
 	}
-	return append(append(scf.Groups{}, groups...), h.service(e).Groups(h.tx.Now)...)
+	return append(append(scf.Groups{}, groups...), smf.Groups(h.service(e), h.tx.Now)...)
 }
 
 // The messages of scf_get_msg(3SCF) for patterns.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // smfSled is a sled with a running zone z1, a stopped zone z2 and a clock in
@@ -48,14 +50,14 @@ const webManifest = `<?xml version='1.0'?>
 func newSMFSled(t *testing.T) *smfSled {
 	t.Helper()
 	files := host.Memory()
-	o := world.Options{Seed: 1, Latency: "helios2021"}
-	if err := world.LayRoot(files, o); err != nil {
+	o := boot.Options{Seed: 1, Latency: "helios2021"}
+	if err := boot.LayRoot(files, o); err != nil {
 		t.Fatal(err)
 	}
-	state := world.Fresh(o)
+	state := boot.Fresh(o)
 	s := &smfSled{Tx: world.NewTx(state, time.Date(2026, 9, 4, 1, 0, 0, 0, time.UTC), files), t: t}
-	s.HaltServices(world.GlobalZone)
-	s.BootServices(world.GlobalZone)
+	smf.HaltServices(s.Tx, world.GlobalZone)
+	smf.BootServices(s.Tx, world.GlobalZone)
 	s.settle()
 	for n, name := range []string{"z1", "z2"} {
 		config := world.Config{Brand: "sparse", Zonepath: "/zones/" + name}
@@ -65,10 +67,10 @@ func newSMFSled(t *testing.T) *smfSled {
 		}
 		state.Zones = append(state.Zones, z)
 	}
-	for name, data := range world.BaseManifests() {
+	for name, data := range smf.BaseManifests() {
 		s.write("/zones/z1/root/"+name, string(data))
 	}
-	s.write("/zones/z1/root/etc/svc/repository.db", string(world.SeedRepository()))
+	s.write("/zones/z1/root/etc/svc/repository.db", string(smf.SeedRepository()))
 	s.write("/zones/z1/root"+webPath, webManifest)
 	s.write("/usr/share/lib/xml/dtd/service_bundle.dtd.1", "")
 	return s
@@ -93,7 +95,7 @@ func (s *smfSled) write(name, data string) {
 
 func (s *smfSled) settle() {
 	s.t.Helper()
-	if err := s.Settle(world.ServiceHandlers(func(*world.Tx, world.MethodCall) world.MethodResult { return world.MethodResult{} })); err != nil {
+	if err := s.Settle(smf.ServiceHandlers(func(*world.Tx, smf.MethodCall) smf.MethodResult { return smf.MethodResult{} })); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -116,10 +118,10 @@ func (s *smfSled) pass(until func(*world.Tx) bool) bool {
 // boot boots z1 until its web service is known.
 func (s *smfSled) boot() *smfSled {
 	s.t.Helper()
-	s.BootServices("z1")
+	smf.BootServices(s.Tx, "z1")
 	if !s.pass(func(tx *world.Tx) bool {
-		state, _ := tx.Service("z1", "svc:/milestone/multi-user-server:default").State(tx.Now)
-		return state == world.Online
+		state, _ := smf.State(smf.Service(tx, "z1", "svc:/milestone/multi-user-server:default"), tx.Now)
+		return state == smf.Online
 	}) {
 		s.t.Fatal("the zone does not come up")
 	}
@@ -185,7 +187,7 @@ func (s *smfSled) expect(line, stdout, stderr string, exit int) {
 // (omicron issue 7257 has the first).
 func TestCommandsBeforeTheRepositoryServerAnswers(t *testing.T) {
 	s := newSMFSled(t)
-	s.BootServices("z1")
+	smf.BootServices(s.Tx, "z1")
 	s.settle()
 	s.expect("svcs -z z1", "", "svcs: Could not bind to repository server for zone z1: repository server unavailable\n", 1)
 	s.expect("@z1 svcs", "", "svcs: Could not bind to repository server: repository server unavailable.  Exiting.\n", 1)
@@ -201,8 +203,8 @@ func TestCommandsBeforeTheRepositoryServerAnswers(t *testing.T) {
 // restarter property group (logs of omicron issue 5318: "Property not found").
 func TestCommandsInEarlyBoot(t *testing.T) {
 	s := newSMFSled(t)
-	s.BootServices("z1")
-	if !s.pass(func(tx *world.Tx) bool { return tx.DoorOpen("z1") }) {
+	smf.BootServices(s.Tx, "z1")
+	if !s.pass(func(tx *world.Tx) bool { return smf.DoorOpen(tx, "z1") }) {
 		t.Fatal("no door")
 	}
 	s.expect("svcprop -z z1 -p restarter/state "+mainFMRI, "",
@@ -296,7 +298,7 @@ func TestSvcpropWaitsForAChangeOfTheGroup(t *testing.T) {
 func TestSvcpropEndsWhenTheZoneIsHalted(t *testing.T) {
 	s := newSMFSled(t).boot()
 	r := s.start("svcprop -w -z z1 -p restarter/state " + mainFMRI)
-	s.HaltServices("z1")
+	smf.HaltServices(s.Tx, "z1")
 	if !r.Next.Until(s.Tx) {
 		t.Fatal("it still waits")
 	}
@@ -450,7 +452,7 @@ func TestSvccfgImportsIntoTheRunningZone(t *testing.T) {
 func TestSeedingARepositoryFile(t *testing.T) {
 	s := newSMFSled(t)
 	const root = "/zones/z1/root"
-	s.write("/tmp/repo.db", string(world.SeedRepository()))
+	s.write("/tmp/repo.db", string(smf.SeedRepository()))
 	const env = "SVCCFG_DTD=/usr/share/lib/xml/dtd/service_bundle.dtd.1 SVCCFG_REPOSITORY=/tmp/repo.db SVCCFG_CHECKHASH=1 PKG_INSTALL_ROOT=" + root + " "
 	s.expect(env+"svccfg import "+root+"/lib/svc/manifest", "", "svccfg: Loaded 6 smf(7) service descriptions\n", 0)
 	s.expect(env+"svccfg import "+root+"/var/svc/manifest", "", "svccfg: Loaded 1 smf(7) service descriptions\n", 0)
@@ -464,10 +466,10 @@ func TestSeedingARepositoryFile(t *testing.T) {
 	}
 	s.write(root+"/etc/svc/repository.db", string(data))
 	start := s.Now
-	s.BootServices("z1")
+	smf.BootServices(s.Tx, "z1")
 	if !s.pass(func(tx *world.Tx) bool {
-		state, _ := tx.Service("z1", mainFMRI).State(tx.Now)
-		return state == world.Online
+		state, _ := smf.State(smf.Service(tx, "z1", mainFMRI), tx.Now)
+		return state == smf.Online
 	}) {
 		t.Fatal("not online")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // svcadmUsage is usage() of usr/src/cmd/svc/svcadm/svcadm.c, shortened by the
@@ -69,7 +70,7 @@ func (s *svcadm) inZone(tx *world.Tx, c Call, zoneName string, words []string) R
 	case "disable":
 		return s.disable(words[1:])
 	case "restart":
-		return s.simple(words[1:], "d", "restart", func(e scf.Entity) { s.tx.Restart(s.zone, e.FMRI()) })
+		return s.simple(words[1:], "d", "restart", func(e scf.Entity) { smf.Restart(s.tx, s.zone, e.FMRI()) })
 	case "clear":
 		return s.clear(words[1:])
 	case "mark":
@@ -117,7 +118,7 @@ func (s *svcadm) fail(format string, args ...any) {
 }
 
 func (s *svcadm) state(e scf.Entity) string {
-	state, _ := s.service(e).State(s.tx.Now)
+	state, _ := smf.State(s.service(e), s.tx.Now)
 	return state
 }
 
@@ -195,16 +196,16 @@ func (s *svcadm) setEnabled(all []scf.Entity, enable bool) {
 		return
 	}
 	if !s.temporary {
-		if err := s.tx.Adopt(s.zone, s.Repository); err != nil {
+		if err := smf.Adopt(s.tx, s.zone, s.Repository); err != nil {
 			s.fail("%s: Repository read-only.\n", all[0].FMRI())
 			return
 		}
 	}
 	for _, e := range all {
 		if s.temporary {
-			s.tx.SetTemporary(s.zone, e.FMRI(), &enable)
+			smf.SetTemporary(s.tx, s.zone, e.FMRI(), &enable)
 		} else {
-			s.tx.SetTemporary(s.zone, e.FMRI(), nil)
+			smf.SetTemporary(s.tx, s.zone, e.FMRI(), nil)
 		}
 	}
 }
@@ -219,17 +220,17 @@ type verdict struct {
 
 // enabledYet is a turn of wait_fmri_enabled().
 func (s *svcadm) enabledYet(tx *world.Tx, fmri string) verdict {
-	service := tx.Service(s.zone, fmri)
-	switch state, _ := service.State(tx.Now); {
+	service := smf.Service(tx, s.zone, fmri)
+	switch state, _ := smf.State(service, tx.Now); {
 	case state == "":
 		return verdict{true, 3, fmt.Sprintf("%s is misconfigured (lacks \"restarter\" property group).\n", fmri)}
-	case state == world.Online || state == world.Degraded:
+	case state == smf.Online || state == smf.Degraded:
 		return verdict{done: true}
-	case state == world.Maintenance:
+	case state == smf.Maintenance:
 		return verdict{true, 3, fmt.Sprintf("Instance \"%s\" is in maintenance state.\n", fmri)}
-	case !service.Wanted():
+	case !smf.Wanted(service):
 		return verdict{true, 3, fmt.Sprintf("Instance \"%s\" has been disabled by another entity.\n", fmri)}
-	case !tx.HasPotential(s.zone, service, nil):
+	case !smf.HasPotential(tx, s.zone, service, nil):
 		return verdict{true, 4, fmt.Sprintf("Instance \"%s\" has unsatisfied dependencies.\n", fmri)}
 	}
 	return verdict{}
@@ -238,13 +239,13 @@ func (s *svcadm) enabledYet(tx *world.Tx, fmri string) verdict {
 // disabledYet is a turn of wait_fmri_disabled(). An instance in maintenance
 // stays there, so nothing ends the wait for it (omicron issue 4252).
 func (s *svcadm) disabledYet(tx *world.Tx, fmri string) verdict {
-	service := tx.Service(s.zone, fmri)
-	switch state, _ := service.State(tx.Now); {
+	service := smf.Service(tx, s.zone, fmri)
+	switch state, _ := smf.State(service, tx.Now); {
 	case state == "":
 		return verdict{true, 3, fmt.Sprintf("%s is misconfigured (lacks \"restarter\" property group).\n", fmri)}
-	case state == world.Disabled:
+	case state == smf.Disabled:
 		return verdict{done: true}
-	case service.Wanted():
+	case smf.Wanted(service):
 		return verdict{true, 3, fmt.Sprintf("Instance \"%s\" has been enabled by another entity.\n", fmri)}
 	}
 	return verdict{}
@@ -256,7 +257,7 @@ func (s *svcadm) await(found []scf.Match, look func(*world.Tx, string) verdict) 
 		return s.out
 	}
 	fmri := found[0].FMRI()
-	broken := func(tx *world.Tx) bool { return !tx.DoorOpen(s.zone) }
+	broken := func(tx *world.Tx) bool { return !smf.DoorOpen(tx, s.zone) }
 	out := s.out
 	out.Next = &Next{
 		Until: func(tx *world.Tx) bool { return broken(tx) || look(tx, fmri).done },
@@ -302,10 +303,10 @@ func (s *svcadm) clear(words []string) Reply {
 	}
 	for _, m := range found {
 		action := "maint_off"
-		if s.state(m.Entity) == world.Degraded {
+		if s.state(m.Entity) == smf.Degraded {
 			action = "restore"
 		}
-		if !s.tx.Clear(s.zone, m.FMRI()) {
+		if !smf.Clear(s.tx, s.zone, m.FMRI()) {
 			s.fail("Instance \"%s\" is not in a maintenance or degraded state.\n", m.FMRI())
 		} else if s.verbose {
 			s.out.Stdout += fmt.Sprintf("Action %s set for %s.\n", action, m.FMRI())
@@ -325,14 +326,14 @@ func (s *svcadm) mark(words []string) Reply {
 	switch {
 	case letters != "":
 		return notSimulated("svcadm", "mark -%s", letters)
-	case state == world.Degraded:
+	case state == smf.Degraded:
 		return notSimulated("svcadm", "mark %s", state)
-	case state != world.Maintenance:
+	case state != smf.Maintenance:
 		return s.usage()
 	}
 	found, _ := s.instances()
 	for _, m := range found {
-		s.tx.MarkMaintenance(s.zone, m.FMRI())
+		smf.MarkMaintenance(s.tx, s.zone, m.FMRI())
 	}
 	return s.out
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // svccfgUsage is usage() of usr/src/cmd/svc/svccfg/svccfg_main.c.
@@ -83,7 +84,7 @@ func (s *svccfg) open() error {
 		s.Repository = h.Repository
 		return nil
 	}
-	s.Repository, err = world.LoadRepositoryFile(s.tx.Files, s.path(s.private))
+	s.Repository, err = smf.LoadRepositoryFile(s.tx.Files, s.path(s.private))
 	if err != nil {
 		// Guess: the exit code of a svc.configd that cannot open its database.
 		s.out.warn("svccfg", "Repository server failed (exit %d).\n", 102)
@@ -96,14 +97,14 @@ func (s *svccfg) open() error {
 // save writes the repository and tells svc.startd what it is to know.
 func (s *svccfg) save() error {
 	if s.private != "" {
-		return world.SaveRepositoryFile(s.tx.Files, s.path(s.private), s.Repository)
+		return smf.SaveRepositoryFile(s.tx.Files, s.path(s.private), s.Repository)
 	}
-	if err := s.tx.Adopt(s.zone, s.Repository); err != nil {
+	if err := smf.Adopt(s.tx, s.zone, s.Repository); err != nil {
 		return err
 	}
 	for fmri := range s.refresh {
 		if service, instance := s.Lookup(fmri); instance != nil {
-			s.tx.Refresh(s.zone, fmri, scf.Entity{Service: service, Instance: instance})
+			smf.Refresh(s.tx, s.zone, fmri, scf.Entity{Service: service, Instance: instance})
 		}
 	}
 	return nil

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // importFiles is engine_import() of usr/src/cmd/svc/svccfg/svccfg_engine.c:
@@ -30,7 +30,7 @@ func (s *svccfg) importFiles(words []string) error {
 		case info.Mode.IsDir():
 			directory = true
 			outside := s.path(operand)
-			for _, name := range world.Manifests(s.tx.Files, outside) {
+			for _, name := range smf.Manifests(s.tx.Files, outside) {
 				names = append(names, operand+strings.TrimPrefix(name, outside))
 			}
 		case info.Mode.IsRegular():

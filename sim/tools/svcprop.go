@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // svcpropUsage is usage() of usr/src/cmd/svc/svcprop/svcprop.c.
@@ -90,12 +91,12 @@ func Svcprop(tx *world.Tx, c Call) Reply {
 // who wait for a service ask it all the time. Nil: the file is needed.
 func restarterHandle(tx *world.Tx, zone string, operands []string, props []propName) *smfHandle {
 	h := &smfHandle{tx: tx, zone: zone, Repository: &scf.Repository{}}
-	if !tx.DoorOpen(zone) || len(props) == 0 || slices.ContainsFunc(props, func(p propName) bool { return p.group != "restarter" }) {
+	if !smf.DoorOpen(tx, zone) || len(props) == 0 || slices.ContainsFunc(props, func(p propName) bool { return p.group != "restarter" }) {
 		return nil
 	}
 	for _, operand := range operands {
 		f, ok := scf.ParseFMRI(operand)
-		if state, _ := tx.Service(zone, operand).State(tx.Now); !ok || state == "" {
+		if state, _ := smf.State(smf.Service(tx, zone, operand), tx.Now); !ok || state == "" {
 			return nil
 		}
 		h.AddService(f.Service)
@@ -365,17 +366,17 @@ func (s *svcprop) waitFor(operand string) Reply {
 
 // waitChange waits for a change of the group and prints what it is then.
 func (s *svcprop) waitChange(e scf.Entity, want propName, was *scf.Group) Reply {
-	zone, fmri, door := s.zone, e.FMRI(), s.tx.Repository(s.zone).Door
-	generation := s.service(e).Generation(s.tx.Now)
+	zone, fmri, door := s.zone, e.FMRI(), smf.Repository(s.tx, s.zone).Door
+	generation := smf.Generation(s.service(e), s.tx.Now)
 	broken := func(tx *world.Tx) bool {
-		return !tx.DoorOpen(zone) || !tx.Repository(zone).Door.Equal(door)
+		return !smf.DoorOpen(tx, zone) || !smf.Repository(tx, zone).Door.Equal(door)
 	}
 	until := func(tx *world.Tx) bool {
 		if broken(tx) {
 			return true
 		}
 		if was.Name == "restarter" {
-			return tx.Service(zone, fmri).Generation(tx.Now) != generation
+			return smf.Generation(smf.Service(tx, zone, fmri), tx.Now) != generation
 		}
 		_, now := findGroup(tx, zone, fmri, want.group)
 		return now == nil || !sameGroup(was, now)

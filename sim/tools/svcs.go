@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // svcsUsage is print_usage() of usr/src/cmd/svc/svcs/svcs.c.
@@ -188,7 +189,7 @@ func (s *svcs) zoneRows(h *smfHandle, operands []string) {
 
 func (h *smfHandle) row(e scf.Entity) svcsRow {
 	r := svcsRow{smfHandle: h, Entity: e, service: h.service(e)}
-	r.state, r.next = r.service.State(h.tx.Now)
+	r.state, r.next = smf.State(r.service, h.tx.Now)
 	return r
 }
 
@@ -201,7 +202,7 @@ func (s *svcs) shown(r svcsRow) bool {
 	if r.service == nil {
 		return r.Instance.Groups.Value("general", "enabled") == "true"
 	}
-	return r.service.Wanted() || r.service.Enabled
+	return smf.Wanted(r.service) || r.service.Enabled
 }
 
 // dependenciesOf are those that walk_dependencies() walks: not exclude_all.
@@ -273,7 +274,7 @@ func (s *svcs) log(r svcsRow) {
 // logPath is a log as the caller finds it: below the zone's root with -z and -Z.
 func (s *svcs) logPath(r svcsRow) string {
 	if !s.zoneGiven {
-		return world.LogPath(r.FMRI())
+		return smf.LogPath(r.FMRI())
 	}
-	return path.Join(s.tx.ZoneRoot(r.zone), world.LogPath(r.FMRI()))
+	return path.Join(s.tx.ZoneRoot(r.zone), smf.LogPath(r.FMRI()))
 }

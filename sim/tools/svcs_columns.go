@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // svcsColumn is a column of svcs(1), by its heading (the table columns in
@@ -60,7 +60,7 @@ func (c svcsColumn) cell(s *svcs, r svcsRow) string {
 		if r.state == "" {
 			return pad("-")
 		}
-		return pad(svcsTime(s.tx.Now, r.service.Since(s.tx.Now)))
+		return pad(svcsTime(s.tx.Now, smf.Since(r.service, s.tx.Now)))
 	}
 	return pad(r.zone)
 }
@@ -72,17 +72,17 @@ func (r svcsRow) description() string {
 // stateRank is sortkey_states(): what is more interesting comes later.
 func stateRank(state string) int {
 	switch state {
-	case world.Disabled:
+	case smf.Disabled:
 		return 1
-	case world.Online:
+	case smf.Online:
 		return 2
-	case world.Degraded:
+	case smf.Degraded:
 		return 3
-	case world.Offline:
+	case smf.Offline:
 		return 4
-	case world.Maintenance:
+	case smf.Maintenance:
 		return 5
-	case world.Uninitialized:
+	case smf.Uninitialized:
 		return 6
 	}
 	return 7
@@ -94,7 +94,7 @@ func (c svcsColumn) compare(s *svcs, a, b svcsRow) int {
 	case "STATE":
 		return cmp.Compare(stateRank(a.state), stateRank(b.state))
 	case "STIME":
-		return a.service.Since(s.tx.Now).Compare(b.service.Since(s.tx.Now))
+		return smf.Since(a.service, s.tx.Now).Compare(smf.Since(b.service, s.tx.Now))
 	}
 	return strings.Compare(c.cell(s, a), c.cell(s, b))
 }

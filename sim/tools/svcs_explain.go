@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/scf"
+	"github.com/sledctl/sledctl/sim/world/smf"
 )
 
 // stateOf is what stands for the state of a dependency.
@@ -39,8 +39,8 @@ func (s *svcs) explain(h *smfHandle, found []scf.Match, named bool) {
 			continue
 		}
 		waiting := s.waitingFor(h, r)
-		trouble := r.state == world.Maintenance || r.state == world.Offline && r.next == "" && s.isRoot(h, r) ||
-			r.state == world.Disabled && len(waiting) > 0
+		trouble := r.state == smf.Maintenance || r.state == smf.Offline && r.next == "" && s.isRoot(h, r) ||
+			r.state == smf.Disabled && len(waiting) > 0
 		if named || trouble {
 			s.explanation(r, waiting)
 		}
@@ -56,7 +56,7 @@ func (s *svcs) isRoot(h *smfHandle, r svcsRow) bool {
 		}
 		for _, fmri := range d.FMRIs {
 			for _, m := range h.Matches(fmri, false) {
-				if on := h.row(m.Entity); on.state != world.Online && on.state != world.Degraded {
+				if on := h.row(m.Entity); on.state != smf.Online && on.state != smf.Degraded {
 					return false
 				}
 			}
@@ -67,7 +67,7 @@ func (s *svcs) isRoot(h *smfHandle, r svcsRow) bool {
 
 // waitingFor are the enabled instances that do not run because of this one.
 func (s *svcs) waitingFor(h *smfHandle, r svcsRow) []string {
-	if r.state == world.Online || r.state == world.Degraded {
+	if r.state == smf.Online || r.state == smf.Degraded {
 		return nil
 	}
 	blocked := map[string]bool{r.FMRI(): true}
@@ -76,7 +76,7 @@ func (s *svcs) waitingFor(h *smfHandle, r svcsRow) []string {
 		again = false
 		for _, m := range all {
 			other := h.row(m.Entity)
-			if blocked[other.FMRI()] || other.state != world.Offline {
+			if blocked[other.FMRI()] || other.state != smf.Offline {
 				continue
 			}
 			for _, d := range dependenciesOf(other) {
@@ -111,8 +111,8 @@ func (s *svcs) explanation(r svcsRow, waiting []string) {
 	if s.zoneGiven {
 		*out += "  Zone: " + r.zone + "\n"
 	}
-	*out += " State: " + r.state + " since " + cTime(r.service.Since(s.tx.Now)) + "\n"
-	if r.state != world.Online {
+	*out += " State: " + r.state + " since " + cTime(smf.Since(r.service, s.tx.Now)) + "\n"
+	if r.state != smf.Online {
 		reason, code := s.reason(r)
 		*out += "Reason: " + reason + "\n"
 		*out += "   See: http://illumos.org/msg/SMF-8000-" + code + "\n"
@@ -123,7 +123,7 @@ func (s *svcs) explanation(r svcsRow, waiting []string) {
 	switch n := len(waiting); {
 	case n == 0:
 		*out += "Impact: This service is not running.\n"
-		if r.state == world.Online {
+		if r.state == smf.Online {
 			*out = strings.TrimSuffix(*out, "Impact: This service is not running.\n") + "Impact: None.\n"
 		}
 	case s.verbose:
@@ -147,11 +147,11 @@ func plural(n int) string {
 func (s *svcs) reason(r svcsRow) (text, code string) {
 	exit := r.service.Wait >> 8
 	switch {
-	case r.state == world.Disabled && r.service.Temporary != nil:
+	case r.state == smf.Disabled && r.service.Temporary != nil:
 		return "Temporarily disabled by an administrator.", "1S"
-	case r.state == world.Disabled:
+	case r.state == smf.Disabled:
 		return "Disabled by an administrator.", "05"
-	case r.state == world.Uninitialized:
+	case r.state == smf.Uninitialized:
 		return "Restarter svc:/system/svc/restarter:default has not initialized service state.", "4D"
 	case r.next != "":
 		return "Start method is running.", "C4"
@@ -161,17 +161,17 @@ func (s *svcs) reason(r svcsRow) (text, code string) {
 		return "Restarting too quickly.", "L5"
 	case r.service.Auxiliary == "fault_threshold_reached":
 		return fmt.Sprintf("Start method failed repeatedly, last exited with status %d.", exit), "KS"
-	case r.state == world.Maintenance && exit == 95:
+	case r.state == smf.Maintenance && exit == 95:
 		return "Start method exited with $SMF_EXIT_ERR_FATAL.", "KS"
-	case r.state == world.Maintenance && exit == 96:
+	case r.state == smf.Maintenance && exit == 96:
 		return "Start method exited with $SMF_EXIT_ERR_CONFIG.", "KS"
-	case r.state == world.Maintenance:
+	case r.state == smf.Maintenance:
 		return fmt.Sprintf("Start method exited with status %d.", exit), "KS"
 	}
 	for _, d := range dependenciesOf(r) {
 		for _, fmri := range d.FMRIs {
 			switch state := r.stateOf(fmri); {
-			case d.Grouping == "optional_all" || state == world.Online || state == world.Degraded:
+			case d.Grouping == "optional_all" || state == smf.Online || state == smf.Degraded:
 			case state == "absent":
 				return "Dependency " + fmri + " is absent.", "E2"
 			default:

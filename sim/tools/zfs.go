@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zfs(8): usr/src/cmd/zfs/zfs_main.c. This file has what its subcommands share;
@@ -15,13 +16,13 @@ import (
 
 // Zfs is the command zfs.
 func Zfs(tx *world.Tx, c Call) Reply {
-	z := &zfs{tx: tx, call: c}
+	z := &zfsCall{tx: tx, call: c}
 	exit := z.run()
 	return Reply{Stdout: z.out.String(), Stderr: z.err.String(), Exit: exit}
 }
 
-// zfs is one run of the command.
-type zfs struct {
+// zfsCall is one run of the command.
+type zfsCall struct {
 	tx       *world.Tx
 	call     Call
 	command  string // the subcommand, empty before it is known
@@ -29,7 +30,7 @@ type zfs struct {
 }
 
 // zfsCommands are the subcommands that are simulated.
-func (z *zfs) commands() map[string]func([]string) int {
+func (z *zfsCall) commands() map[string]func([]string) int {
 	return map[string]func([]string) int{
 		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone, "promote": z.promote, "rename": z.rename,
 		"list": z.list, "set": z.set, "get": z.get, "inherit": z.inherit,
@@ -42,7 +43,7 @@ func (z *zfs) commands() map[string]func([]string) int {
 const zfsOthers = " rollback bookmark program upgrade userspace groupspace projectspace project share unshare send receive allow " +
 	"unallow hold holds release diff remap "
 
-func (z *zfs) run() int {
+func (z *zfsCall) run() int {
 	if len(z.call.Args) == 0 {
 		return z.usage("missing command")
 	}
@@ -77,17 +78,17 @@ func (z *zfs) run() int {
 }
 
 // say prints a line on standard error.
-func (z *zfs) say(format string, args ...any) { fmt.Fprintf(&z.err, format+"\n", args...) }
+func (z *zfsCall) say(format string, args ...any) { fmt.Fprintf(&z.err, format+"\n", args...) }
 
 // fail prints a line on standard error and is exit code 1.
-func (z *zfs) fail(format string, args ...any) int {
+func (z *zfsCall) fail(format string, args ...any) int {
 	z.say(format, args...)
 	return 1
 }
 
 // usage prints a line and the usage message on standard error, and is exit
 // code 2. Without a format there is only the message.
-func (z *zfs) usage(format string, args ...any) int {
+func (z *zfsCall) usage(format string, args ...any) int {
 	if format != "" {
 		z.say(format, args...)
 	}
@@ -97,7 +98,7 @@ func (z *zfs) usage(format string, args ...any) int {
 
 // refused prints what the world refuses, and is the exit code. Any other error
 // is one of the simulation itself.
-func (z *zfs) refused(err error) int {
+func (z *zfsCall) refused(err error) int {
 	if err == nil {
 		return 0
 	}
@@ -111,7 +112,7 @@ func (z *zfs) refused(err error) int {
 // options splits the arguments of a subcommand. Bad is set, and the message and
 // usage are printed, if they are faulty. Missing is what a missing value is
 // called: "" where getopt(3C) is told to call it an invalid option.
-func (z *zfs) options(args []string, spec, missing string) (options []option, operands []string, bad bool) {
+func (z *zfsCall) options(args []string, spec, missing string) (options []option, operands []string, bad bool) {
 	options, operands = getopt(args, spec, nil)
 	if len(options) == 0 {
 		return options, operands, false
@@ -132,7 +133,7 @@ const missingArgument = "missing argument for '%s' option"
 
 // setting adds a "property=value" to props. It is not ok, and says so, if it is
 // none or the second of its name (parseprop).
-func (z *zfs) setting(props map[string]string, word string) bool {
+func (z *zfsCall) setting(props map[string]string, word string) bool {
 	name, value, ok := strings.Cut(word, "=")
 	if !ok {
 		z.say("missing '=' for property=value argument")
@@ -149,7 +150,7 @@ func (z *zfs) setting(props map[string]string, word string) bool {
 // visible says whether the zone in which the command runs can see a dataset:
 // what was given to it, with all above and below (zone_dataset_visible in
 // usr/src/uts/common/os/zone.c).
-func (z *zfs) visible(name string) bool {
+func (z *zfsCall) visible(name string) bool {
 	if z.call.Zone == world.GlobalZone {
 		return true
 	}
@@ -165,19 +166,19 @@ func (z *zfs) visible(name string) bool {
 
 // open finds a dataset by its name, or by a path that lies on it
 // (zfs_path_to_zhandle).
-func (z *zfs) open(word string, types world.DatasetTypes, paths bool) (*world.Dataset, error) {
+func (z *zfsCall) open(word string, types zfs.DatasetTypes, paths bool) (*world.Dataset, error) {
 	if paths && (strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./")) {
 		where := path.Join("/", word) // The working directory is "/".
 		if _, err := z.tx.Files.Stat(where); err != nil {
 			return nil, &world.Refusal{Text: word + ": No such file or directory", Exit: 1}
 		}
-		d := z.tx.DatasetOf(where)
+		d := zfs.DatasetOf(z.tx, where)
 		if d == nil || !z.visible(d.Name) {
 			return nil, &world.Refusal{Text: "'" + word + "': not a ZFS filesystem", Exit: 1}
 		}
 		return d, nil
 	}
-	d, err := z.tx.OpenDataset(word, types)
+	d, err := zfs.OpenDataset(z.tx, word, types)
 	if err == nil && !z.visible(word) {
 		return nil, &world.Refusal{Text: "cannot open '" + word + "': dataset does not exist", Exit: 1}
 	}

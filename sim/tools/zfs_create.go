@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zfs create, clone and snapshot: zfs_do_create, zfs_do_clone, zfs_do_snapshot
@@ -24,7 +24,7 @@ type creation struct {
 	parsable bool
 }
 
-func (z *zfs) create(args []string) int {
+func (z *zfsCall) create(args []string) int {
 	options, operands, bad := z.options(args, "PV:b:nso:pv", "missing size argument")
 	if bad {
 		return 2
@@ -34,7 +34,7 @@ func (z *zfs) create(args []string) int {
 	for _, o := range options {
 		switch o.Letter {
 		case 'V', 'b':
-			n, err := world.ParseSize(o.Value)
+			n, err := zfs.ParseSize(o.Value)
 			switch {
 			case err != nil && o.Letter == 'V':
 				return z.fail("bad volume size '%s': %s", o.Value, err)
@@ -79,24 +79,24 @@ func (z *zfs) create(args []string) int {
 }
 
 // make carries out a creation.
-func (z *zfs) make(c creation) int {
-	if pool, _, _ := strings.Cut(c.name, "/"); (c.dry || c.volume && !c.sparse) && z.tx.FindPool(pool) == nil {
+func (z *zfsCall) make(c creation) int {
+	if pool, _, _ := strings.Cut(c.name, "/"); (c.dry || c.volume && !c.sparse) && zfs.FindPool(z.tx, pool) == nil {
 		return z.fail("cannot open '%s': no such pool", pool)
 	}
 	if c.volume {
 		block := uint64(8192)
-		if b, err := world.ParseSize(c.props["volblocksize"]); err == nil && b > 0 {
+		if b, err := zfs.ParseSize(c.props["volblocksize"]); err == nil && b > 0 {
 			block = b
 		}
 		c.size = (c.size + block - 1) / block * block
 	}
 	if c.parents {
-		if d := z.tx.FindDataset(c.name); d != nil && d.Kind() == c.kind() {
+		if d := zfs.FindDataset(z.tx, c.name); d != nil && zfs.Kind(d) == c.kind() {
 			return 0 // Whatever -o says.
 		}
 		z.tell(c, "create_ancestors\t%s\n", "would create ancestors of %s\n", "create ancestors of %s\n")
 		if !c.dry {
-			if err := z.tx.CreateAncestors(c.name); err != nil {
+			if err := zfs.CreateAncestors(z.tx, c.name); err != nil {
 				return z.refused(err)
 			}
 		}
@@ -106,12 +106,12 @@ func (z *zfs) make(c creation) int {
 	if c.dry {
 		return 0
 	}
-	key := world.KeyOptions{Stdin: z.call.Stdin}
+	key := zfs.KeyOptions{Stdin: z.call.Stdin}
 	var err error
 	if c.volume {
-		err = z.tx.CreateVolume(c.name, c.size, c.sparse, c.props, key)
+		err = zfs.CreateVolume(z.tx, c.name, c.size, c.sparse, c.props, key)
 	} else {
-		err = z.tx.CreateFilesystemWith(c.name, c.props, key)
+		err = zfs.CreateFilesystemWith(z.tx, c.name, c.props, key)
 	}
 	if err != nil {
 		return z.refused(err)
@@ -119,15 +119,15 @@ func (z *zfs) make(c creation) int {
 	return z.mountNew(c.name)
 }
 
-func (c creation) kind() world.DatasetTypes {
+func (c creation) kind() zfs.DatasetTypes {
 	if c.volume {
-		return world.TypeVolume
+		return zfs.TypeVolume
 	}
-	return world.TypeFilesystem
+	return zfs.TypeFilesystem
 }
 
 // tell is -v: one of three forms with the name.
-func (z *zfs) tell(c creation, parsable, dry, done string) {
+func (z *zfsCall) tell(c creation, parsable, dry, done string) {
 	switch {
 	case !c.verbose:
 	case c.parsable:
@@ -139,7 +139,7 @@ func (z *zfs) tell(c creation, parsable, dry, done string) {
 	}
 }
 
-func (z *zfs) tellSettings(c creation) {
+func (z *zfsCall) tellSettings(c creation) {
 	if !c.verbose {
 		return
 	}
@@ -162,15 +162,15 @@ func (z *zfs) tellSettings(c creation) {
 
 // mountNew mounts what was made (zfs_mount_and_share). A file system that could
 // not be mounted is there all the same.
-func (z *zfs) mountNew(name string) int {
-	if err := z.tx.MountAuto(name); err != nil {
+func (z *zfsCall) mountNew(name string) int {
+	if err := zfs.MountAuto(z.tx, name); err != nil {
 		z.refused(err)
 		return z.fail("filesystem successfully created, but not mounted")
 	}
 	return 0
 }
 
-func (z *zfs) clone(args []string) int {
+func (z *zfsCall) clone(args []string) int {
 	options, operands, bad := z.options(args, "o:p", "")
 	if bad {
 		return 2
@@ -194,24 +194,24 @@ func (z *zfs) clone(args []string) int {
 		return z.usage("too many arguments")
 	}
 	source, target := operands[0], operands[1]
-	if _, err := z.tx.OpenDataset(source, world.TypeSnapshot); err != nil {
+	if _, err := zfs.OpenDataset(z.tx, source, zfs.TypeSnapshot); err != nil {
 		return z.refused(err)
 	}
 	if parents {
-		if z.tx.FindDataset(target) != nil {
+		if zfs.FindDataset(z.tx, target) != nil {
 			return 0
 		}
-		if err := z.tx.CreateAncestors(target); err != nil {
+		if err := zfs.CreateAncestors(z.tx, target); err != nil {
 			return z.refused(err)
 		}
 	}
-	if err := z.tx.Clone(source, target, props); err != nil {
+	if err := zfs.Clone(z.tx, source, target, props); err != nil {
 		return z.refused(err)
 	}
 	return z.mountNew(target)
 }
 
-func (z *zfs) snapshot(args []string) int {
+func (z *zfsCall) snapshot(args []string) int {
 	options, operands, bad := z.options(args, "ro:", "")
 	if bad {
 		return 2
@@ -234,19 +234,19 @@ func (z *zfs) snapshot(args []string) int {
 		if !ok {
 			return z.usage("")
 		}
-		if _, err := z.tx.OpenDataset(head, world.TypeFilesystem|world.TypeVolume); err != nil {
+		if _, err := zfs.OpenDataset(z.tx, head, zfs.TypeFilesystem|zfs.TypeVolume); err != nil {
 			z.refused(err)
 			return z.usage("")
 		}
 		names = append(names, word)
 		if recursive {
-			for _, d := range z.tx.Descendants(head) {
+			for _, d := range zfs.Descendants(z.tx, head) {
 				names = append(names, d.Name+"@"+short)
 			}
 		}
 	}
 	slices.Sort(names)
-	if err := z.tx.SnapshotAll(slices.Compact(names), props); err != nil {
+	if err := zfs.SnapshotAll(z.tx, slices.Compact(names), props); err != nil {
 		exit := z.refused(err)
 		if recursive || len(operands) > 1 {
 			z.say("no snapshots were created")

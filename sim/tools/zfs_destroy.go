@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zfs destroy, promote and rename: zfs_do_destroy, zfs_do_promote and
 // zfs_do_rename in zfs_main.c.
 
-func (z *zfs) destroy(args []string) int {
+func (z *zfsCall) destroy(args []string) int {
 	options, operands, bad := z.options(args, "vpndfrR", "")
 	if bad {
 		return 2
 	}
-	var o world.DestroyOptions
+	var o zfs.DestroyOptions
 	verbose, parsable := false, false
 	for _, option := range options {
 		switch option.Letter {
@@ -53,7 +53,7 @@ func (z *zfs) destroy(args []string) int {
 	if verbose {
 		o.Each = func(name string) { fmt.Fprintf(&z.out, form, name) }
 	}
-	if err := z.tx.Destroy(operands[0], o); err != nil {
+	if err := zfs.Destroy(z.tx, operands[0], o); err != nil {
 		return z.refused(err)
 	}
 	if verbose && strings.Contains(operands[0], "@") {
@@ -62,7 +62,7 @@ func (z *zfs) destroy(args []string) int {
 	return 0
 }
 
-func (z *zfs) promote(args []string) int {
+func (z *zfsCall) promote(args []string) int {
 	switch {
 	case len(args) > 0 && strings.HasPrefix(args[0], "-"):
 		return z.usage("invalid option '%s'", (args[0] + " ")[1:2])
@@ -71,10 +71,10 @@ func (z *zfs) promote(args []string) int {
 	case len(args) > 1:
 		return z.usage("too many arguments")
 	}
-	return z.refused(z.tx.Promote(args[0]))
+	return z.refused(zfs.Promote(z.tx, args[0]))
 }
 
-func (z *zfs) rename(args []string) int {
+func (z *zfsCall) rename(args []string) int {
 	options, operands, bad := z.options(args, "prf", "")
 	if bad {
 		return 2
@@ -106,17 +106,17 @@ func (z *zfs) rename(args []string) int {
 	case recursive && !strings.Contains(from, "@"):
 		return z.usage("source dataset for recursive rename must be a snapshot")
 	}
-	types := world.TypeDataset
+	types := zfs.TypeDataset
 	if parents {
-		types = world.TypeFilesystem | world.TypeVolume
+		types = zfs.TypeFilesystem | zfs.TypeVolume
 	}
-	if _, err := z.tx.OpenDataset(from, types); err != nil {
+	if _, err := zfs.OpenDataset(z.tx, from, types); err != nil {
 		return z.refused(err)
 	}
 	if parents {
-		if err := z.tx.CreateAncestors(to); err != nil {
+		if err := zfs.CreateAncestors(z.tx, to); err != nil {
 			return z.refused(err)
 		}
 	}
-	return z.refused(z.tx.Rename(from, to, recursive, force))
+	return z.refused(zfs.Rename(z.tx, from, to, recursive, force))
 }

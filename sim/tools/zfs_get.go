@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zfs get: zfs_do_get in zfs_main.c and zprop_print_one_property in libzfs_util.c.
@@ -40,12 +41,12 @@ func newPrinter(out *strings.Builder) *printer {
 	return &printer{out: out, fields: []field{fieldName, fieldProperty, fieldValue, fieldSource}}
 }
 
-func (z *zfs) get(args []string) int {
+func (z *zfsCall) get(args []string) int {
 	options, operands, bad := z.options(args, "d:o:s:rt:Hp", missingArgument)
 	if bad {
 		return 2
 	}
-	w := walk{depth: -1, types: world.TypeDataset, paths: true}
+	w := walk{depth: -1, types: zfs.TypeDataset, paths: true}
 	p := newPrinter(&z.out)
 	literal, ok, fault := false, true, ""
 	for _, o := range options {
@@ -93,7 +94,7 @@ func (z *zfs) get(args []string) int {
 			case !has && c.all:
 				continue
 			case !has:
-				value, source = "-", world.SourceNone
+				value, source = "-", zfs.SourceNone
 			}
 			p.line(d.Name, c.name, value, source)
 		}
@@ -134,7 +135,7 @@ func readSources(list string) (sources []string, fault string) {
 
 // measure finds how wide the columns are (zprop_print_headers): what is of a
 // kind with a fixed width counts with that, whatever its value.
-func (p *printer) measure(s *world.Survey, all []*world.Dataset, columns []column, literal bool) {
+func (p *printer) measure(s *zfs.Survey, all []*world.Dataset, columns []column, literal bool) {
 	name, property, value := len("NAME"), len("PROPERTY"), len("VALUE")
 	for _, d := range all {
 		name = max(name, len(d.Name))
@@ -173,9 +174,9 @@ func (p *printer) line(name, property, value, source string) {
 // sourceKind is what -s calls a source.
 func sourceKind(source string) string {
 	switch {
-	case source == world.SourceNone:
+	case source == zfs.SourceNone:
 		return "none"
-	case strings.HasPrefix(source, world.SourceInherited):
+	case strings.HasPrefix(source, zfs.SourceInherited):
 		return "inherited"
 	}
 	return source

@@ -5,16 +5,17 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zfs list: zfs_do_list in zfs_main.c.
 
-func (z *zfs) list(args []string) int {
+func (z *zfsCall) list(args []string) int {
 	options, operands, bad := z.options(args, "HS:d:o:prs:t:", "")
 	if bad {
 		return 2
 	}
-	w := walk{depth: -1, types: world.TypeDataset, poolDecides: true, paths: true}
+	w := walk{depth: -1, types: zfs.TypeDataset, poolDecides: true, paths: true}
 	fields := "name,used,available,referenced,mountpoint"
 	scripted, literal, ok := false, false, true
 	for _, o := range options {
@@ -31,7 +32,7 @@ func (z *zfs) list(args []string) int {
 			w.recursive = true
 			w.depth, ok = z.depth(o.Value)
 		case 's', 'S':
-			if world.FindDatasetProperty(o.Value) == nil && !world.UserProperty(o.Value) {
+			if zfs.FindDatasetProperty(o.Value) == nil && !zfs.UserProperty(o.Value) {
 				return z.usage("invalid property '%s'", o.Value)
 			}
 			w.sort = append(w.sort, sortColumn{property: o.Value, reverse: o.Letter == 'S'})
@@ -44,7 +45,7 @@ func (z *zfs) list(args []string) int {
 		}
 	}
 	if fields == "space" && w.poolDecides {
-		w.types &^= world.TypeSnapshot
+		w.types &^= zfs.TypeSnapshot
 	}
 	columns, ok := z.columns(fields)
 	if !ok {
@@ -52,7 +53,7 @@ func (z *zfs) list(args []string) int {
 	}
 	survey, found, exit := z.find(w, operands)
 	if fields == "all" {
-		name := column{name: "name", native: world.FindDatasetProperty("name"), all: true}
+		name := column{name: "name", native: zfs.FindDatasetProperty("name"), all: true}
 		columns = append([]column{name}, z.users(columns, found)...)
 	}
 	z.table(survey, found, columns, scripted, literal)
@@ -63,7 +64,7 @@ func (z *zfs) list(args []string) int {
 }
 
 // table prints datasets as rows, with a heading unless it is for scripts.
-func (z *zfs) table(s *world.Survey, all []*world.Dataset, columns []column, scripted, literal bool) {
+func (z *zfsCall) table(s *zfs.Survey, all []*world.Dataset, columns []column, scripted, literal bool) {
 	if len(all) == 0 {
 		return
 	}
@@ -88,7 +89,7 @@ func (z *zfs) table(s *world.Survey, all []*world.Dataset, columns []column, scr
 }
 
 // grid prints rows below their headings, in columns of equal width.
-func (z *zfs) grid(rows [][]string, columns []column, literal bool) {
+func (z *zfsCall) grid(rows [][]string, columns []column, literal bool) {
 	head := make([]string, len(columns))
 	widths := make([]int, len(columns))
 	for j, c := range columns {

@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zfs mount, unmount and the keys: share_mount, unshare_unmount,
 // load_unload_keys and zfs_do_change_key in zfs_main.c.
 
-func (z *zfs) mount(args []string) int {
+func (z *zfsCall) mount(args []string) int {
 	options, operands, bad := z.options(args, "alvo:O", missingArgument)
 	if bad {
 		return 2
 	}
-	var o world.MountOptions
+	var o zfs.MountOptions
 	all, given := false, false
 	for _, option := range options {
 		switch option.Letter {
@@ -37,22 +38,22 @@ func (z *zfs) mount(args []string) int {
 	case all && len(operands) > 0, len(operands) > 1:
 		return z.usage("too many arguments")
 	case all:
-		return z.refused(z.tx.MountAll(o))
+		return z.refused(zfs.MountAll(z.tx, o))
 	case len(operands) == 0 && given:
 		return z.usage("missing filesystem argument (specify -a for all)")
 	case len(operands) == 0:
 		z.mounted()
 		return 0
 	}
-	return z.refused(z.tx.MountWith(operands[0], o))
+	return z.refused(zfs.MountWith(z.tx, operands[0], o))
 }
 
 // mounted lists what is mounted.
 //
 // Guess: by directory; the real order is that of mounting.
-func (z *zfs) mounted() {
+func (z *zfsCall) mounted() {
 	var all []*world.Dataset
-	for _, d := range z.tx.Survey().All() {
+	for _, d := range zfs.NewSurvey(z.tx).All() {
 		if d.Mounted != "" {
 			all = append(all, d)
 		}
@@ -63,7 +64,7 @@ func (z *zfs) mounted() {
 	}
 }
 
-func (z *zfs) unmount(args []string) int {
+func (z *zfsCall) unmount(args []string) int {
 	options, operands, bad := z.options(args, "af", "")
 	if bad {
 		return 2
@@ -77,25 +78,25 @@ func (z *zfs) unmount(args []string) int {
 	case all && len(operands) > 0, len(operands) > 1:
 		return z.usage("too many arguments")
 	case all:
-		return z.refused(z.tx.UnmountAll(force))
+		return z.refused(zfs.UnmountAll(z.tx, force))
 	case len(operands) == 0:
 		return z.usage("missing filesystem argument")
 	case strings.HasPrefix(operands[0], "/"):
-		return z.refused(z.tx.UnmountPath(operands[0], force))
+		return z.refused(zfs.UnmountPath(z.tx, operands[0], force))
 	}
-	return z.refused(z.tx.UnmountTree(operands[0], force))
+	return z.refused(zfs.UnmountTree(z.tx, operands[0], force))
 }
 
-func (z *zfs) loadKey(args []string) int   { return z.keys(args, true) }
-func (z *zfs) unloadKey(args []string) int { return z.keys(args, false) }
+func (z *zfsCall) loadKey(args []string) int   { return z.keys(args, true) }
+func (z *zfsCall) unloadKey(args []string) int { return z.keys(args, false) }
 
 // keys is load-key and unload-key.
-func (z *zfs) keys(args []string, load bool) int {
+func (z *zfsCall) keys(args []string, load bool) int {
 	options, operands, bad := z.options(args, "anrL:", "")
 	if bad {
 		return 2
 	}
-	key := world.KeyOptions{Stdin: z.call.Stdin}
+	key := zfs.KeyOptions{Stdin: z.call.Stdin}
 	all, recursive := false, false
 	for _, o := range options {
 		switch {
@@ -119,16 +120,16 @@ func (z *zfs) keys(args []string, load bool) int {
 	case (all || recursive) && key.Location != "" && key.Location != "prompt":
 		return z.usage("alternate keylocation may only be 'prompt' with -r or -a")
 	}
-	w := walk{recursive: recursive, depth: -1, types: world.TypeFilesystem | world.TypeVolume}
+	w := walk{recursive: recursive, depth: -1, types: zfs.TypeFilesystem | zfs.TypeVolume}
 	survey, found, exit := z.find(w, operands)
 	tried, failed := 0, 0
 	for _, d := range found {
 		if (all || recursive) && !z.wantsKey(survey, d, load) {
 			continue
 		}
-		err := z.tx.UnloadKey(d.Name)
+		err := zfs.UnloadKey(z.tx, d.Name)
 		if load {
-			err = z.tx.LoadKey(d.Name, key)
+			err = zfs.LoadKey(z.tx, d.Name, key)
 		}
 		tried++
 		if z.refused(err) != 0 {
@@ -143,13 +144,13 @@ func (z *zfs) keys(args []string, load bool) int {
 }
 
 // wantsKey says whether a dataset has a key that is not yet as wanted.
-func (z *zfs) wantsKey(s *world.Survey, d *world.Dataset, load bool) bool {
+func (z *zfsCall) wantsKey(s *zfs.Survey, d *world.Dataset, load bool) bool {
 	root, _, _ := s.Value(d, "encryptionroot", true)
 	status, _, _ := s.Value(d, "keystatus", true)
 	return root == d.Name && (status == "available") != load
 }
 
-func (z *zfs) keySummary(load, noOp, many bool, tried, failed int) {
+func (z *zfsCall) keySummary(load, noOp, many bool, tried, failed int) {
 	if !noOp && !many {
 		return
 	}
@@ -163,7 +164,7 @@ func (z *zfs) keySummary(load, noOp, many bool, tried, failed int) {
 	fmt.Fprintf(&z.out, "%d / %d key(s) successfully %s\n", tried-failed, tried, done)
 }
 
-func (z *zfs) changeKey(args []string) int {
+func (z *zfsCall) changeKey(args []string) int {
 	options, operands, bad := z.options(args, "lio:", "")
 	if bad {
 		return 2
@@ -186,18 +187,18 @@ func (z *zfs) changeKey(args []string) int {
 		return z.usage("Too many arguments")
 	}
 	name := operands[0]
-	d, err := z.tx.OpenDataset(name, world.TypeFilesystem|world.TypeVolume)
+	d, err := zfs.OpenDataset(z.tx, name, zfs.TypeFilesystem|zfs.TypeVolume)
 	if err != nil {
 		z.refused(err)
 		return z.usage("")
 	}
-	key := world.KeyOptions{Stdin: z.call.Stdin}
-	if status, _, _ := z.tx.Survey().Value(d, "keystatus", true); load && status != "available" {
-		if z.refused(z.tx.LoadKey(name, key)) != 0 {
+	key := zfs.KeyOptions{Stdin: z.call.Stdin}
+	if status, _, _ := zfs.NewSurvey(z.tx).Value(d, "keystatus", true); load && status != "available" {
+		if z.refused(zfs.LoadKey(z.tx, name, key)) != 0 {
 			return 255
 		}
 	}
-	if z.refused(z.tx.ChangeKey(name, props, inherit, key)) != 0 {
+	if z.refused(zfs.ChangeKey(z.tx, name, props, inherit, key)) != 0 {
 		return 255
 	}
 	return 0

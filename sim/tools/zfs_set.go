@@ -3,12 +3,12 @@ package tools
 import (
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zfs set and inherit: zfs_do_set and zfs_do_inherit in zfs_main.c.
 
-func (z *zfs) set(args []string) int {
+func (z *zfsCall) set(args []string) int {
 	switch {
 	case len(args) > 0 && strings.HasPrefix(args[0], "-"):
 		return z.usage("invalid option '%s'", (args[0] + " ")[1:2])
@@ -37,16 +37,16 @@ func (z *zfs) set(args []string) int {
 			return 255 // The program returns -1.
 		}
 	}
-	_, found, exit := z.find(walk{depth: -1, types: world.TypeDataset}, args[n:])
+	_, found, exit := z.find(walk{depth: -1, types: zfs.TypeDataset}, args[n:])
 	for _, d := range found {
-		if z.refused(z.tx.SetProperties(d.Name, props)) != 0 {
+		if z.refused(zfs.SetProperties(z.tx, d.Name, props)) != 0 {
 			exit = 1
 		}
 	}
 	return exit
 }
 
-func (z *zfs) inherit(args []string) int {
+func (z *zfsCall) inherit(args []string) int {
 	options, operands, bad := z.options(args, "rS", "")
 	switch {
 	case bad:
@@ -56,16 +56,16 @@ func (z *zfs) inherit(args []string) int {
 	case len(operands) == 1:
 		return z.usage("missing dataset argument")
 	}
-	w := walk{depth: -1, types: world.TypeDataset}
+	w := walk{depth: -1, types: zfs.TypeDataset}
 	received := false
 	for _, o := range options {
 		w.recursive = w.recursive || o.Letter == 'r'
 		received = received || o.Letter == 'S'
 	}
 	name := operands[0]
-	p := world.FindDatasetProperty(name)
+	p := zfs.FindDatasetProperty(name)
 	switch {
-	case p == nil && !world.UserProperty(name):
+	case p == nil && !zfs.UserProperty(name):
 		return z.usage("invalid property '%s'", name)
 	case p != nil && p.ReadOnly():
 		return z.fail("%s property is read-only", name)
@@ -81,10 +81,10 @@ func (z *zfs) inherit(args []string) int {
 	}
 	_, found, exit := z.find(w, operands[1:])
 	for _, d := range found {
-		if w.recursive && p != nil && p.Types&d.Kind() == 0 {
+		if w.recursive && p != nil && p.Types&zfs.Kind(d) == 0 {
 			continue
 		}
-		if z.refused(z.tx.Inherit(d.Name, name)) != 0 {
+		if z.refused(zfs.Inherit(z.tx, d.Name, name)) != 0 {
 			exit = 1
 		}
 	}

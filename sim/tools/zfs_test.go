@@ -12,17 +12,18 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // zfsTx is a transaction on a sled with the pool tank and a blank disk c12t0d0.
 func zfsTx(t testing.TB) *world.Tx {
 	t.Helper()
-	o := world.Options{M2: -1, U2: 2, Links: -1, Blank: true}
+	o := boot.Options{M2: -1, U2: 2, Links: -1, Blank: true}
 	files := host.Memory()
-	if err := world.LayRoot(files, o); err != nil {
+	if err := boot.LayRoot(files, o); err != nil {
 		t.Fatal(err)
 	}
-	tx := world.NewTx(world.Fresh(o), time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC), files)
+	tx := world.NewTx(boot.Fresh(o), time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC), files)
 	if r := Zpool(tx, Call{Tool: "zpool", Args: []string{"create", "tank", "c11t0d0"}, Zone: world.GlobalZone}); r.Exit != 0 {
 		t.Fatal(r.Stderr)
 	}

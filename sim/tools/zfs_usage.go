@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zfsUsage are the usage messages (get_usage in zfs_main.c), in the order of
@@ -46,7 +46,7 @@ func zfsUsage() [][2]string {
 }
 
 // printUsage is the usage of the subcommand, or of all of them.
-func (z *zfs) printUsage(to *strings.Builder) {
+func (z *zfsCall) printUsage(to *strings.Builder) {
 	if z.command == "" {
 		to.WriteString("usage: zfs command args ...\nwhere 'command' is one of the following:\n\n")
 	} else {
@@ -75,8 +75,8 @@ func (z *zfs) printUsage(to *strings.Builder) {
 func printDatasetProperties(to *strings.Builder) {
 	to.WriteString("\nThe following properties are supported:\n")
 	fmt.Fprintf(to, "\n\t%-14s %s  %s   %s\n\n", "PROPERTY", "EDIT", "INHERIT", "VALUES")
-	all := slices.DeleteFunc(world.DatasetProperties(), func(p *world.DatasetProperty) bool { return p.Hidden })
-	slices.SortFunc(all, func(a, b *world.DatasetProperty) int { return strings.Compare(a.Name, b.Name) })
+	all := slices.DeleteFunc(zfs.DatasetProperties(), func(p *zfs.DatasetProperty) bool { return p.Hidden })
+	slices.SortFunc(all, func(a, b *zfs.DatasetProperty) int { return strings.Compare(a.Name, b.Name) })
 	for _, p := range all {
 		edit, inherit := "YES    ", "   NO   "
 		if p.ReadOnly() {

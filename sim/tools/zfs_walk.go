@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // walk is which datasets a subcommand is about: zfs_for_each in
@@ -14,7 +15,7 @@ import (
 type walk struct {
 	recursive bool
 	depth     int // below an operand; -1: any
-	types     world.DatasetTypes
+	types     zfs.DatasetTypes
 	// poolDecides is set by zfs list without -t: snapshots are found below an
 	// operand only if the pool's property listsnapshots is on.
 	poolDecides bool
@@ -30,13 +31,13 @@ type sortColumn struct {
 
 // find lists the datasets that the operands name, sorted and each once; none is
 // all. What cannot be opened is told on standard error, and makes exit 1.
-func (z *zfs) find(w walk, operands []string) (s *world.Survey, found []*world.Dataset, exit int) {
-	s = z.tx.Survey()
+func (z *zfsCall) find(w walk, operands []string) (s *zfs.Survey, found []*world.Dataset, exit int) {
+	s = zfs.NewSurvey(z.tx)
 	if len(operands) == 0 {
 		w.recursive = true
 		for _, d := range s.All() {
 			// The pools are what is walked down from.
-			if w.takes(z.tx, d, false, 0, strings.Count(d.Name, "/")) && z.visible(d.Name) && z.tx.Reachable(d.Name) {
+			if w.takes(z.tx, d, false, 0, strings.Count(d.Name, "/")) && z.visible(d.Name) && zfs.Reachable(z.tx, d.Name) {
 				found = append(found, d)
 			}
 		}
@@ -45,9 +46,9 @@ func (z *zfs) find(w walk, operands []string) (s *world.Survey, found []*world.D
 	}
 	types := w.types
 	if w.recursive {
-		types |= world.TypeFilesystem
-		if types&world.TypeSnapshot != 0 {
-			types |= world.TypeVolume
+		types |= zfs.TypeFilesystem
+		if types&zfs.TypeSnapshot != 0 {
+			types |= zfs.TypeVolume
 		}
 	}
 	for _, word := range operands {
@@ -82,18 +83,18 @@ func (z *zfs) find(w walk, operands []string) (s *world.Survey, found []*world.D
 // takes says whether a dataset is one of those wanted, given how many names
 // deep it and the operand are.
 func (w walk) takes(tx *world.Tx, d *world.Dataset, operand bool, base, depth int) bool {
-	kind := d.Kind()
-	if kind == world.TypeSnapshot {
+	kind := zfs.Kind(d)
+	if kind == zfs.TypeSnapshot {
 		depth++
 	}
 	if w.depth >= 0 && !operand && depth-base > w.depth {
 		return false
 	}
-	if kind != world.TypeSnapshot || operand || !w.poolDecides {
+	if kind != zfs.TypeSnapshot || operand || !w.poolDecides {
 		return kind&w.types != 0
 	}
 	pool, _, _ := strings.Cut(strings.ReplaceAll(d.Name, "@", "/"), "/")
-	p := tx.FindPool(pool)
+	p := zfs.FindPool(tx, pool)
 	return p != nil && p.Properties["listsnapshots"] == "on"
 }
 
@@ -108,7 +109,7 @@ func unique(all []*world.Dataset) []*world.Dataset {
 
 // order sorts as zfs_sort does: by the columns, then by name. What has no value
 // comes last, in either direction.
-func (w walk) order(s *world.Survey, all []*world.Dataset) {
+func (w walk) order(s *zfs.Survey, all []*world.Dataset) {
 	slices.SortStableFunc(all, func(a, b *world.Dataset) int {
 		for _, c := range w.sort {
 			av, _, aok := s.Value(a, c.property, true)
@@ -129,12 +130,12 @@ func (w walk) order(s *world.Survey, all []*world.Dataset) {
 				return by
 			}
 		}
-		return world.CompareDatasets(a, b)
+		return zfs.CompareDatasets(a, b)
 	})
 }
 
 func compareValues(property, a, b string) int {
-	if p := world.FindDatasetProperty(property); p != nil && p.Kind == world.PropertyNumber {
+	if p := zfs.FindDatasetProperty(property); p != nil && p.Kind == zfs.PropertyNumber {
 		an, _ := strconv.ParseUint(a, 10, 64)
 		bn, _ := strconv.ParseUint(b, 10, 64)
 		return cmp.Compare(an, bn)
@@ -143,18 +144,18 @@ func compareValues(property, a, b string) int {
 }
 
 // types reads -t. Bookmarks are a type of which there are none.
-func (z *zfs) types(list string, abbreviated bool) (types world.DatasetTypes, ok bool) {
+func (z *zfsCall) types(list string, abbreviated bool) (types zfs.DatasetTypes, ok bool) {
 	for word := range strings.SplitSeq(list, ",") {
 		switch {
 		case word == "filesystem":
-			types |= world.TypeFilesystem
+			types |= zfs.TypeFilesystem
 		case word == "volume":
-			types |= world.TypeVolume
+			types |= zfs.TypeVolume
 		case word == "snapshot" || word == "snap" && abbreviated:
-			types |= world.TypeSnapshot
+			types |= zfs.TypeSnapshot
 		case word == "bookmark":
 		case word == "all":
-			types = world.TypeDataset
+			types = zfs.TypeDataset
 		default:
 			z.usage("invalid type '%s'", word)
 			return 0, false
@@ -164,7 +165,7 @@ func (z *zfs) types(list string, abbreviated bool) (types world.DatasetTypes, ok
 }
 
 // depth reads -d.
-func (z *zfs) depth(word string) (int, bool) {
+func (z *zfsCall) depth(word string) (int, bool) {
 	n, err := strconv.ParseInt(word, 0, 32)
 	switch {
 	case err != nil:
@@ -180,16 +181,16 @@ func (z *zfs) depth(word string) (int, bool) {
 // column is a property that zfs list or get shows.
 type column struct {
 	name   string // as it is printed
-	native *world.DatasetProperty
+	native *zfs.DatasetProperty
 	all    bool // found by "all": shown only where there is a value
 }
 
 // columns reads a list of properties (zprop_get_list). It is not ok, and says
 // why with the usage, if one is none.
-func (z *zfs) columns(list string) (columns []column, ok bool) {
+func (z *zfsCall) columns(list string) (columns []column, ok bool) {
 	switch list {
 	case "all":
-		for _, p := range world.DatasetProperties() {
+		for _, p := range zfs.DatasetProperties() {
 			if !p.Hidden {
 				columns = append(columns, column{name: p.Name, native: p, all: true})
 			}
@@ -205,12 +206,12 @@ func (z *zfs) columns(list string) (columns []column, ok bool) {
 			words = strings.Fields("name avail used usedbysnapshots usedbydataset usedbyrefreservation usedbychildren")
 		}
 		for _, name := range words {
-			p := world.FindDatasetProperty(name)
+			p := zfs.FindDatasetProperty(name)
 			switch {
 			case name == "":
 				z.usage("bad property list: empty property name")
 				return nil, false
-			case p == nil && !world.UserProperty(name) && !accounting(name):
+			case p == nil && !zfs.UserProperty(name) && !accounting(name):
 				z.usage("bad property list: invalid property '%s'", name)
 				return nil, false
 			case p != nil:
@@ -233,15 +234,15 @@ func accounting(name string) bool {
 // users adds the user properties that the datasets have to "all".
 //
 // Guess: by name; the real order is that of an nvlist.
-func (z *zfs) users(columns []column, all []*world.Dataset) []column {
+func (z *zfsCall) users(columns []column, all []*world.Dataset) []column {
 	if len(columns) == 0 || !columns[0].all {
 		return columns
 	}
 	names := map[string]bool{}
 	for _, d := range all {
-		for at := d; at != nil; at = z.tx.FindDataset(above(at.Name)) {
+		for at := d; at != nil; at = zfs.FindDataset(z.tx, above(at.Name)) {
 			for name := range at.Local {
-				if world.FindDatasetProperty(name) == nil {
+				if zfs.FindDatasetProperty(name) == nil {
 					names[name] = true
 				}
 			}

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // loginSled has z1 running, z2 installed and z3 configured.
 func loginSled(t *testing.T) *Dispatcher {
 	t.Helper()
-	d := &Dispatcher{World: world.Memory(world.Options{})}
+	d := &Dispatcher{World: boot.Memory(boot.Options{})}
 	update(t, d, func(tx *world.Tx) {
 		addRunningZone(t, tx, "z1")
 		tx.State.Zones = append(tx.State.Zones, &world.Zone{Name: "z2", State: "installed"}, &world.Zone{Name: "z3", State: "configured"})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // zoneSled is a sled on which transcripts about zones are replayed.
@@ -20,9 +21,9 @@ type zoneSled struct {
 	d *Dispatcher
 }
 
-func newZoneSled(t *testing.T, o world.Options) *zoneSled {
+func newZoneSled(t *testing.T, o boot.Options) *zoneSled {
 	t.Helper()
-	return &zoneSled{t, &Dispatcher{World: world.Memory(o).Handle(Handlers())}}
+	return &zoneSled{t, &Dispatcher{World: boot.Memory(o).Handle(Handlers())}}
 }
 
 // run runs a command line; quotes are '.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // Zoneadm is zoneadm(8) (usr/src/cmd/zoneadm/zoneadm.c). What changes a zone is
@@ -243,7 +244,7 @@ func (z *zoneadm) refuseInside(command string) {
 func (z *zoneadm) saneState(c zoneCheck) bool {
 	state := z.zone.Current()
 	below := func(least string) bool {
-		if world.ZoneRank(state) >= world.ZoneRank(least) {
+		if zones.ZoneRank(state) >= zones.ZoneRank(least) {
 			return false
 		}
 		z.say("must be %s before %s.", least, c.command)
@@ -314,7 +315,7 @@ func (z *zoneadm) brandVerify(command string) bool {
 
 // setState sets the state of the index.
 func (z *zoneadm) setState(state string) bool {
-	if err := z.tx.SetZoneState(z.zone, state); err != nil {
+	if err := zones.SetZoneState(z.tx, z.zone, state); err != nil {
 		z.errf("zoneadm: %s: could not set state: Problem updating index file", z.name)
 		return false
 	}

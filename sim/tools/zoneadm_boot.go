@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file has the commands that zoneadmd carries out: boot, ready, halt,
@@ -308,7 +309,7 @@ func (m *zoneadmd) mount() {
 		if !m.hook(m.brand.prestate, stateCommandReady) || !m.rootIsFree() {
 			return
 		}
-		k := m.tx.StartKernelZone(m.zone)
+		k := zones.StartKernelZone(m.tx, m.zone)
 		k.State = world.ZoneMounted
 		root := m.zone.Root()
 		k.Loops = []world.Loop{{Dir: "/", Special: "/", ReadOnly: true}, {Dir: "/etc", Special: root + "/etc"},

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // Booting and halting: usr/src/cmd/zoneadmd/zoneadmd.c and vplat.c.
@@ -18,7 +21,7 @@ import (
 // loopback mount and a delegated dataset.
 func sparseSled(t *testing.T, latency string) *zoneSled {
 	t.Helper()
-	s := newZoneSled(t, world.Options{Latency: latency}).base("sparse")
+	s := newZoneSled(t, boot.Options{Latency: latency}).base("sparse")
 	s.must("dladm create-vnic -t -l net0 v0", "zfs create rpool/d")
 	s.configure("z1", "sparse", "add net ; set physical=v0 ; set allowed-address=10.0.0.2/24 ; end ; "+
 		"add fs ; set dir=/opt/oxide/propolis-server ; set special=/opt/oxide/propolis-server ; set type=lofs ; add options ro ; end ; "+
@@ -72,10 +75,10 @@ allowed-ips:
 			t.Errorf("halted: %+v", z)
 		}
 		// zoned stays, and so do the mounts of the root.
-		if d := tx.FindDataset("rpool/d"); d.Local["zoned"] != "on" {
+		if d := zfs.FindDataset(tx, "rpool/d"); d.Local["zoned"] != "on" {
 			t.Error("the dataset is the global zone's again")
 		}
-		if tx.MountedAt("/zones/z1/root") == nil || tx.MountedAt("/zones/z1/root/lib/svc") == nil {
+		if zfs.MountedAt(tx, "/zones/z1/root") == nil || zfs.MountedAt(tx, "/zones/z1/root/lib/svc") == nil {
 			t.Error("the root is not mounted any more")
 		}
 	})
@@ -137,7 +140,7 @@ func TestBootsThatFail(t *testing.T) {
 		}
 		s.state("z1", world.ZoneInstalled)
 		s.change(func(tx *world.Tx) {
-			if l := tx.FindLink("v0"); l != nil && l.Zone != "" {
+			if l := network.FindLink(tx, "v0"); l != nil && l.Zone != "" {
 				t.Errorf("%s: the link is still on loan", name)
 			}
 			if z := tx.FindZone("z1"); z.Daemon != nil {
@@ -149,7 +152,7 @@ func TestBootsThatFail(t *testing.T) {
 
 // A root with mounts below (vplat_create); sparse does not get so far.
 func TestBootsWithSomethingMountedInTheRoot(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("kvm")
+	s := newZoneSled(t, boot.Options{}).base("kvm")
 	s.must("zfs create -o mountpoint=/zones/base/root/mnt rpool/m")
 	s.replay(`$ zoneadm -z base boot
 ! zone 'base': These file-systems are mounted on subdirectories of /zones/base/root:
@@ -245,7 +248,7 @@ func TestHaltTakesASecond(t *testing.T) {
 // vplat_teardown that fails leaves the zone down, and halt can be tried again.
 // The first case is github.com/omniosorg/illumos-omnios issue 18.
 func TestHaltsThatFail(t *testing.T) {
-	s := newZoneSled(t, world.Options{Mode: world.Helios})
+	s := newZoneSled(t, boot.Options{Mode: world.Helios})
 	s.must("dladm create-vnic -t -l net0 v0", "zfs create -o mountpoint=/zones rpool/zones")
 	s.configure("z1", "omicron1", "add net ; set physical=v0 ; end")
 	s.must("zoneadm -z z1 install", "zoneadm -z z1 boot", "dladm create-vnic -t -l net0 v0")
@@ -373,10 +376,10 @@ func TestSysboot(t *testing.T) {
 	s := sparseSled(t, "")
 	s.must("zoneadm -z z1 boot")
 	s.change(func(tx *world.Tx) {
-		if err := tx.Reboot(); err != nil {
+		if err := boot.Reboot(tx); err != nil {
 			t.Fatal(err)
 		}
-		if tx.MountedAt("/zones/z1/root") != nil {
+		if zfs.MountedAt(tx, "/zones/z1/root") != nil {
 			t.Error("the root is mounted by itself")
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // This file is what zoneadm itself does for brands that have no hook for it:
@@ -43,11 +44,11 @@ func (z *zoneadm) cloneBuiltIn(o cloneOptions) Reply {
 // configured.
 func (z *zoneadm) cloneSnapshot(snapshot string) bool {
 	owner, _, _ := strings.Cut(snapshot, "@")
-	if z.tx.FindDataset(owner) == nil || !strings.Contains(snapshot, "@") {
+	if zfs.FindDataset(z.tx, owner) == nil || !strings.Contains(snapshot, "@") {
 		z.errf("unable to find path for %s.", snapshot)
 		return false
 	}
-	if z.tx.FindDataset(snapshot) == nil {
+	if zfs.FindDataset(z.tx, snapshot) == nil {
 		z.setState(world.ZoneConfigured)
 		return false
 	}
@@ -58,12 +59,12 @@ func (z *zoneadm) cloneSnapshot(snapshot string) bool {
 // cloneZFS clones the file system of the source's zonepath; false if it has
 // none of its own, or that of the target is taken.
 func (z *zoneadm) cloneZFS(source string) bool {
-	d := z.tx.MountedAt(source)
+	d := zfs.MountedAt(z.tx, source)
 	if d == nil {
 		return false
 	}
 	target := z.zone.Config.Zonepath
-	if z.tx.MountedAt(target) != nil {
+	if zfs.MountedAt(z.tx, target) != nil {
 		z.errf("A file system is already mounted on %s,\npreventing use of a ZFS clone.", target)
 		return false
 	}
@@ -72,11 +73,11 @@ func (z *zoneadm) cloneZFS(source string) bool {
 		return false
 	}
 	snapshot := d.Name + "@SUNWzone" + strconv.Itoa(z.highest(d.Name)+1)
-	if z.tx.Snapshot(snapshot, nil) != nil {
+	if zfs.Snapshot(z.tx, snapshot, nil) != nil {
 		return false
 	}
 	if !z.cloneTo(snapshot, name) {
-		_ = z.tx.Destroy(snapshot, world.DestroyOptions{}) // a copy is made instead
+		_ = zfs.Destroy(z.tx, snapshot, zfs.DestroyOptions{}) // a copy is made instead
 		return false
 	}
 	z.outf("Instead of copying, a ZFS clone has been created for this zone.")
@@ -86,7 +87,7 @@ func (z *zoneadm) cloneZFS(source string) bool {
 // highest is the number of the last snapshot @SUNWzoneN, 0 if there is none.
 func (z *zoneadm) highest(name string) int {
 	most := 0
-	for _, s := range z.tx.Snapshots(name) {
+	for _, s := range zfs.Snapshots(z.tx, name) {
 		if digits, ok := strings.CutPrefix(s.Name, name+"@SUNWzone"); ok {
 			n, _ := strconv.Atoi(digits) // atoi: 0 for what is no number
 			most = max(most, n)
@@ -97,11 +98,11 @@ func (z *zoneadm) highest(name string) int {
 
 func (z *zoneadm) cloneTo(snapshot, name string) bool {
 	z.outf("Cloning snapshot %s", snapshot)
-	if err := z.tx.Clone(snapshot, name, map[string]string{"sharenfs": "off"}); err != nil {
+	if err := zfs.Clone(z.tx, snapshot, name, map[string]string{"sharenfs": "off"}); err != nil {
 		z.errf("%s", err)
 		return false
 	}
-	if err := z.tx.MountAuto(name); err != nil {
+	if err := zfs.MountAuto(z.tx, name); err != nil {
 		z.errf("%s\ncould not mount ZFS clone %s", err, name)
 		return false
 	}
@@ -172,7 +173,7 @@ func (z *zoneadm) cleanZonepath() bool {
 			"entries have been removed.", zonepath)
 		return true
 	}
-	if d := z.tx.MountedAt(zonepath); d != nil {
+	if d := zfs.MountedAt(z.tx, zonepath); d != nil {
 		if z.destroyZonepath(d) {
 			return true
 		}
@@ -190,24 +191,24 @@ func (z *zoneadm) destroyZonepath(d *world.Dataset) bool {
 	if !z.promoteClone(d) {
 		return false
 	}
-	for _, s := range z.tx.Snapshots(d.Name) {
-		if z.tx.Destroy(s.Name, world.DestroyOptions{}) != nil {
+	for _, s := range zfs.Snapshots(z.tx, d.Name) {
+		if zfs.Destroy(z.tx, s.Name, zfs.DestroyOptions{}) != nil {
 			return false
 		}
 	}
-	if len(z.tx.Descendants(d.Name)) > 0 {
+	if len(zfs.Descendants(z.tx, d.Name)) > 0 {
 		z.errf("zfs destroy %s failed: the dataset still has dependents", d.Name)
 		return false
 	}
 	origin := d.Origin
-	if err := z.tx.Destroy(d.Name, world.DestroyOptions{}); err != nil {
+	if err := zfs.Destroy(z.tx, d.Name, zfs.DestroyOptions{}); err != nil {
 		z.errf("zfs destroy %s failed: %s", d.Name, err)
 		return false
 	}
 	_ = z.tx.Files.Remove(z.zone.Config.Zonepath) // if the zone was moved once
 	z.outf("The ZFS file system for this zone has been destroyed.")
-	if origin != "" && len(z.tx.Clones(origin)) == 0 {
-		_ = z.tx.Destroy(origin, world.DestroyOptions{}) // it may be held
+	if origin != "" && len(zfs.Clones(z.tx, origin)) == 0 {
+		_ = zfs.Destroy(z.tx, origin, zfs.DestroyOptions{}) // it may be held
 	}
 	return true
 }
@@ -216,8 +217,8 @@ func (z *zoneadm) destroyZonepath(d *world.Dataset) bool {
 // the snapshots @SUNWzoneN got numbers that the clone does not have.
 func (z *zoneadm) promoteClone(d *world.Dataset) bool {
 	clone := ""
-	for _, s := range z.tx.Snapshots(d.Name) {
-		if clones := z.tx.Clones(s.Name); len(clones) > 0 {
+	for _, s := range zfs.Snapshots(z.tx, d.Name) {
+		if clones := zfs.Clones(z.tx, s.Name); len(clones) > 0 {
 			clone = clones[0].Name
 		}
 	}
@@ -225,18 +226,18 @@ func (z *zoneadm) promoteClone(d *world.Dataset) bool {
 		return true
 	}
 	next := max(z.highest(d.Name), z.highest(clone)) + 1
-	for _, s := range z.tx.Snapshots(d.Name) {
+	for _, s := range zfs.Snapshots(z.tx, d.Name) {
 		if !strings.HasPrefix(s.Name, d.Name+"@SUNWzone") {
 			continue
 		}
 		to := d.Name + "@SUNWzone" + strconv.Itoa(next)
-		if err := z.tx.Rename(s.Name, to, false, false); err != nil {
+		if err := zfs.Rename(z.tx, s.Name, to, false, false); err != nil {
 			z.errf("failed to rename snapshot %s to %s: %s", s.Name, to, err)
 			return false
 		}
 		next++
 	}
-	if err := z.tx.Promote(clone); err != nil {
+	if err := zfs.Promote(z.tx, clone); err != nil {
 		z.errf("failed to promote %s: %s", clone, err)
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // This file installs a zone (install_func): the zone is incomplete from the
@@ -92,16 +93,16 @@ func (*zoneadm) installEnd(z *zoneadm, code int) Reply {
 // not work the directory does too.
 func (z *zoneadm) createZonepath() {
 	name := z.zonepathName(z.zone.Config.Zonepath)
-	if name == "" || z.tx.FindDataset(name) != nil {
+	if name == "" || zfs.FindDataset(z.tx, name) != nil {
 		return
 	}
-	if err := z.tx.CreateFilesystem(name, map[string]string{"sharenfs": "off", "sharesmb": "off"}); err != nil {
+	if err := zfs.CreateFilesystem(z.tx, name, map[string]string{"sharenfs": "off", "sharesmb": "off"}); err != nil {
 		z.errf("cannot create ZFS dataset %s: %s", name, err)
 		return
 	}
-	if err := z.tx.MountAuto(name); err != nil {
+	if err := zfs.MountAuto(z.tx, name); err != nil {
 		z.errf("cannot mount ZFS dataset %s: %s", name, err)
-		_ = z.tx.Destroy(name, world.DestroyOptions{}) // as zoneadm: nobody looks
+		_ = zfs.Destroy(z.tx, name, zfs.DestroyOptions{}) // as zoneadm: nobody looks
 		return
 	}
 	_ = z.tx.Files.Chmod(z.zone.Config.Zonepath, 0o700) // it has just been mounted
@@ -111,7 +112,7 @@ func (z *zoneadm) createZonepath() {
 // zonepathName is the name that a file system at this path has by itself
 // (path2name); empty if the directory above is none.
 func (z *zoneadm) zonepathName(zonepath string) string {
-	above := z.tx.MountedAt(path.Dir(zonepath))
+	above := zfs.MountedAt(z.tx, path.Dir(zonepath))
 	if above == nil {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // Installing, cloning and uninstalling by zoneadm itself: install_func,
@@ -22,7 +23,7 @@ import (
 // it incomplete.
 func TestAZoneIsIncompleteWhileItIsInstalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newZoneSled(t, world.Options{Latency: "helios"})
+		s := newZoneSled(t, boot.Options{Latency: "helios"})
 		s.must("zfs create -o mountpoint=/zones rpool/zones")
 		s.configure("z1", "sparse", "")
 		done := make(chan struct{})
@@ -51,7 +52,7 @@ func TestAKilledInstallLeavesItsZoneIncomplete(t *testing.T) {
 	for _, command := range []string{"install", "clone base"} {
 		t.Run(command, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newZoneSled(t, world.Options{Latency: "helios"}).base("sparse")
+				s := newZoneSled(t, boot.Options{Latency: "helios"}).base("sparse")
 				s.configure("z1", "sparse", "")
 				ctx, kill := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
@@ -95,7 +96,7 @@ $ zoneadm list -p
 // The state is looked at before the lock is taken: of two that come at once
 // the second waits, and then installs over what the first one did.
 func TestTwoInstallsOfOneZone(t *testing.T) {
-	s := newZoneSled(t, world.Options{Mode: world.Helios})
+	s := newZoneSled(t, boot.Options{Mode: world.Helios})
 	s.must("zfs create -o mountpoint=/zones rpool/zones")
 	s.configure("z1", "omicron1", "")
 	s.change(func(tx *world.Tx) {
@@ -133,7 +134,7 @@ func TestHooksThatFail(t *testing.T) {
 	}{
 		{253, world.ZoneIncomplete}, {254, world.ZoneConfigured}, {255, world.ZoneIncomplete}, {1, world.ZoneIncomplete},
 	} {
-		s := newZoneSled(t, world.Options{})
+		s := newZoneSled(t, boot.Options{})
 		s.must("zfs create -o mountpoint=/zones rpool/zones")
 		s.configure("z1", "sparse", "")
 		s.change(func(tx *world.Tx) {
@@ -154,7 +155,7 @@ func TestHooksThatFail(t *testing.T) {
 
 // create_zfs_zonepath in zfs.c.
 func TestZonepathsAreFileSystemsOfTheirOwn(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zfs create -o mountpoint=/zones rpool/zones")
 	s.configure("z1", "bhyve", "")
 	s.replay(`$ zoneadm -z z1 install
@@ -189,7 +190,7 @@ $ zoneadm -z z3 install -x nodataset
 
 // validate_zonepath says what install cannot work with.
 func TestInstallOntoARootThatIsThere(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.configure("z1", "bhyve", "")
 	s.change(func(tx *world.Tx) {
 		for _, dir := range []string{"/zones", "/zones/z1", "/zones/z1/root"} {
@@ -221,7 +222,7 @@ func TestInstallOntoARootThatIsThere(t *testing.T) {
 
 // The source of a clone: clone_func.
 func TestCloneRefusesSources(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.configure("z1", "sparse", "")
 	s.configure("other", "ipkg", "")
 	s.replay(`$ zoneadm -z z1 clone
@@ -255,7 +256,7 @@ $ zoneadm -z other clone base
 
 // warn_fs_match and its like: what both zones have is warned of.
 func TestCloneWarnsOfWhatBothZonesHave(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zfs create -o mountpoint=/zones rpool/zones", "zfs create rpool/zones/d", "zfs set mountpoint=legacy rpool/zones/d")
 	both := "add fs ; set dir=/a ; set special=/tmp ; set type=lofs ; end ; add fs ; set dir=/b ; set special=/usr ; set type=lofs ; " +
 		"add options ro ; end ; add device ; set match=/dev/vmm* ; end ; add dataset ; set name=rpool/zones/d ; end"
@@ -273,7 +274,7 @@ Instead of copying, a ZFS clone has been created for this zone.
 
 // Brands without a hook for it are cloned by zoneadm (clone_zfs in zfs.c).
 func TestBuiltInClone(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("bhyve")
+	s := newZoneSled(t, boot.Options{}).base("bhyve")
 	for _, name := range []string{"z1", "z2", "z3", "z4", "z5"} {
 		s.configure(name, "bhyve", "")
 	}
@@ -331,7 +332,7 @@ Copying /zones/base...
 // cleanup_zonepath and destroy_zfs: clones of a zone outlive it, because they
 // are promoted, and the snapshot that it came from goes with it.
 func TestBuiltInUninstall(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("kvm")
+	s := newZoneSled(t, boot.Options{}).base("kvm")
 	for _, name := range []string{"z1", "z2", "z3"} {
 		s.configure(name, "kvm", "")
 	}
@@ -354,7 +355,7 @@ The ZFS file system for this zone has been destroyed.
 // cleanup_zonepath leaves what it does not know.
 func TestUninstallLeavesUserData(t *testing.T) {
 	want := illumosSample(t, "zoneadm-uninstall-extra-data-omnios.txt")
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zfs create -o mountpoint=/zones rpool/zones")
 	s.configure("testzone", "kvm", "")
 	s.must("zoneadm -z testzone install")
@@ -375,7 +376,7 @@ func TestUninstallLeavesUserData(t *testing.T) {
 }
 
 func TestUninstallRefuses(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("kvm")
+	s := newZoneSled(t, boot.Options{}).base("kvm")
 	s.must("zfs create -o mountpoint=/zones/base/root/data rpool/data")
 	s.replay(`$ zoneadm -z base uninstall
 ! zoneadm: zone 'base': Input not from terminal and -F not specified: uninstall not done.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file is zoneadm list (list_func, zone_print_list, zone_print). Zones that
@@ -99,7 +100,7 @@ func (z *zoneadm) lines(o listOptions) []zoneLine {
 		least = world.ZoneInstalled
 	}
 	for _, other := range z.tx.State.Zones {
-		if least != world.ZoneRunning && other.Kernel == nil && world.ZoneRank(other.Current()) >= world.ZoneRank(least) {
+		if least != world.ZoneRunning && other.Kernel == nil && zones.ZoneRank(other.Current()) >= zones.ZoneRank(least) {
 			add(other)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // The rules here are those of usr/src/cmd/zoneadm/zoneadm.c unless a test names
@@ -21,14 +23,14 @@ func (s *zoneSled) into(name, state string) {
 		z := tx.FindZone(name)
 		z.Kernel, z.Daemon = nil, nil
 		index := state
-		if world.ZoneRank(state) > world.ZoneRank(world.ZoneInstalled) {
+		if zones.ZoneRank(state) > zones.ZoneRank(world.ZoneInstalled) {
 			index = world.ZoneInstalled
 		}
-		if err := tx.SetZoneState(z, index); err != nil {
+		if err := zones.SetZoneState(tx, z, index); err != nil {
 			s.t.Fatal(err)
 		}
 		if index != state {
-			tx.StartKernelZone(z).State = state
+			zones.StartKernelZone(tx, z).State = state
 		}
 	})
 }
@@ -36,7 +38,7 @@ func (s *zoneSled) into(name, state string) {
 // What the states of a zone keep commands from: sanity_check, and for the lines
 // without "zoneadm:" server() in usr/src/cmd/zoneadmd/zoneadmd.c.
 func TestZoneadmRefusesByState(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.configure("z1", "sparse", "")
 	s.must("zoneadm -z z1 clone base")
 	const said = "zoneadm: zone 'z1': "
@@ -102,7 +104,7 @@ func TestZoneadmRefusesByState(t *testing.T) {
 
 // What stands in the states' way comes after what stands in everybody's.
 func TestZoneadmRefusesInOrder(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	for _, command := range []string{"verify", "clone base", "boot", "halt", "uninstall -F", "mark incomplete"} {
 		word, _, _ := strings.Cut(command, " ")
@@ -166,7 +168,7 @@ $ zoneadm -z z1 mark installed
 
 // Inside a zone only the zone itself is there, and nothing can be done to it.
 func TestZoneadmInsideAZone(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.configure("z1", "sparse", "")
 	s.must("zoneadm -z z1 clone base", "zoneadm -z z1 boot")
 	inside := func(want Reply, args ...string) {
@@ -189,7 +191,7 @@ func TestZoneadmInsideAZone(t *testing.T) {
 // zone_print: OmniOS adds the debug id to a parsable line
 // (github.com/omniosorg/illumos-omnios).
 func TestZoneadmListLines(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z b create -b ; set brand=sparse ; set zonepath=/z/b:c",
 		"zonecfg -z a create -b ; set brand=ipkg ; set zonepath=/z/a ; set ip-type=exclusive",
 		"zonecfg -z c create -b ; set brand=sparse ; set zonepath=/z/c ; set ip-type=exclusive",
@@ -264,7 +266,7 @@ $ zoneadm -z c list -p
 
 // The gate's parsable lines, which Helios has, are without the debug id.
 func TestZoneadmListLinesOfTheGate(t *testing.T) {
-	s := newZoneSled(t, world.Options{Mode: world.Helios})
+	s := newZoneSled(t, boot.Options{Mode: world.Helios})
 	s.must("zonecfg -z oxz_switch create -b ; set brand=omicron1 ; set zonepath=/zone/oxz_switch ; set ip-type=exclusive")
 	s.replay(`$ zoneadm list -cp
 0:global:running:/::ipkg:shared
@@ -274,7 +276,7 @@ func TestZoneadmListLinesOfTheGate(t *testing.T) {
 
 // With -u a UUID wins over -z if it is anybody's.
 func TestZoneadmFindsZonesByUUID(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1", "zonecfg -z z2 create -b ; set brand=sparse ; set zonepath=/z/z2",
 		"zoneadm -z z1 mark -F installed")
 	id := s.zone("z1").UUID
@@ -290,7 +292,7 @@ global
 // zone_print_list: a zone that goes away meanwhile is told of, and the exit code
 // says nothing.
 func TestZoneadmListRaces(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	s.change(func(tx *world.Tx) { tx.Arm(world.Fault{Name: world.FaultListRace, Text: "z1", Times: 1}) })
 	s.replay(`$ zoneadm list -c
@@ -304,7 +306,7 @@ z1
 
 // verify_details, validate_zonepath, verify_handle.
 func TestZoneadmVerify(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1 ; set ip-type=exclusive ; add net ; set physical=v0 ; end")
 	const missing = `! WARNING: /z/z1 does not exist, so it could not be verified.
 ! When 'zoneadm install' is run, 'install' will try to create
@@ -372,7 +374,7 @@ $ zoneadm -z z1 verify
 
 // Two zones cannot run with one link; zoneadm only warns of it.
 func TestZoneadmVerifyOfALinkThatAnotherZoneHas(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("sparse")
+	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.must("dladm create-vnic -t -l net0 v0")
 	for _, name := range []string{"z1", "z2"} {
 		s.configure(name, "sparse", "add net ; set physical=v0 ; end")
@@ -386,7 +388,7 @@ func TestZoneadmVerifyOfALinkThatAnotherZoneHas(t *testing.T) {
 
 // verify_handle: a shared stack needs an address, and its interface.
 func TestZoneadmVerifyOfASharedStack(t *testing.T) {
-	s := newZoneSled(t, world.Options{}).base("bhyve")
+	s := newZoneSled(t, boot.Options{}).base("bhyve")
 	s.must("zonecfg -z z1 create -b ; set brand=bhyve ; set zonepath=/zones/z1 ; add net ; set physical=net1 ; set address=10.0.0.1/24 ; end",
 		"zoneadm -z z1 install")
 	s.replay(`$ zoneadm -z z1 verify
@@ -402,7 +404,7 @@ $ zoneadm list -p
 
 // cmd_to_str and long_help: what zoneadm says of itself.
 func TestZoneadmHelp(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	if r := s.run("zoneadm help", ""); r.Exit != 0 || !strings.HasPrefix(r.Stdout, "usage:\tzoneadm help\n") {
 		t.Errorf("exit %d, %q%q", r.Exit, r.Stdout, r.Stderr)
 	}
@@ -412,7 +414,7 @@ func TestZoneadmHelp(t *testing.T) {
 }
 
 func TestZoneadmMark(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	for _, c := range []struct{ args, state string }{
 		{"incomplete", "incomplete"}, {"-F installed", "installed"}, {"-F configured", "configured"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // This file uninstalls a zone (uninstall_func).
@@ -57,7 +58,7 @@ func (*zoneadm) uninstallEnd(z *zoneadm, code int) Reply {
 		z.errf("zoneadm: %s: cleaning up zonepath failed: Unknown error", z.name)
 		return z.reply(1)
 	}
-	z.tx.DropStack(z.name)
+	network.DropStack(z.tx, z.name)
 	if !z.setState(world.ZoneConfigured) {
 		return z.reply(25) // Z_UPDATING_INDEX
 	}

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file verifies a zone (verify_details, validate_zonepath, verify_handle),
@@ -122,7 +125,7 @@ func (z *zoneadm) verifyMode(name string, mode, forbidden fs.FileMode) bool {
 func (z *zoneadm) verifyOverlap(dir string) bool {
 	for _, other := range z.tx.State.Zones {
 		there := other.Config.Zonepath
-		if other == z.zone || world.ZoneRank(other.State) < world.ZoneRank(world.ZoneInstalled) {
+		if other == z.zone || zones.ZoneRank(other.State) < zones.ZoneRank(world.ZoneInstalled) {
 			continue
 		}
 		if !exists(z.tx, there) {
@@ -166,9 +169,9 @@ func (z *zoneadm) verifyNets() bool {
 			ok = z.verifyShared(r) && ok
 			continue
 		}
-		l := z.tx.FindLink(name)
+		l := network.FindLink(z.tx, name)
 		switch {
-		case z.tx.LinkPlumbed(world.GlobalZone, name):
+		case network.LinkPlumbed(z.tx, world.GlobalZone, name):
 			z.errf("WARNING: skipping network interface '%s' which is used in the global zone.", name)
 		case l == nil && r.Get("global-nic") == "":
 			z.errf("WARNING: skipping network interface '%s': object not found", name)
@@ -180,7 +183,7 @@ func (z *zoneadm) verifyNets() bool {
 }
 
 func (z *zoneadm) verifyShared(r *world.Resource) bool {
-	if name := r.Get("physical"); !z.tx.LinkPlumbed(world.GlobalZone, name) {
+	if name := r.Get("physical"); !network.LinkPlumbed(z.tx, world.GlobalZone, name) {
 		z.errf("WARNING: skipping network interface '%s' which may not be present/plumbed in the global zone.", name)
 	}
 	if r.Get("address") == "" {
@@ -226,14 +229,14 @@ func (z *zoneadm) badFilesystem(r *world.Resource) string {
 
 // badZFS is verify_fs_zfs.
 func (z *zoneadm) badZFS(dir, name string) string {
-	d := z.tx.FindDataset(name)
+	d := zfs.FindDataset(z.tx, name)
 	switch {
 	case d == nil:
 		return fmt.Sprintf("could not verify fs %s: could not access zfs dataset '%s'", dir, name)
-	case d.Kind() != world.TypeFilesystem:
+	case zfs.Kind(d) != zfs.TypeFilesystem:
 		return fmt.Sprintf("cannot verify fs %s: '%s' is not a file system", dir, name)
 	}
-	if where, _ := z.tx.Property(name, "mountpoint"); where != "legacy" {
+	if where, _ := zfs.Property(z.tx, name, "mountpoint"); where != "legacy" {
 		return fmt.Sprintf("could not verify fs %s: zfs '%s' mountpoint is not \"legacy\"", dir, name)
 	}
 	return ""
@@ -244,13 +247,13 @@ func (z *zoneadm) verifyDatasets() bool {
 	ok := true
 	for _, r := range z.zone.Config.All("dataset") {
 		name := r.Get("name")
-		d := z.tx.FindDataset(name)
+		d := zfs.FindDataset(z.tx, name)
 		why := ""
 		if d == nil {
 			why = "could not verify zfs dataset " + name + ": no such pool or dataset"
-		} else if _, source := z.tx.Property(name, "mountpoint"); strings.HasPrefix(source, "inherited") {
+		} else if _, source := zfs.Property(z.tx, name, "mountpoint"); strings.HasPrefix(source, "inherited") {
 			why = "could not verify zfs dataset " + name + ": mountpoint cannot be inherited"
-		} else if d.Kind() == world.TypeVolume {
+		} else if zfs.Kind(d) == zfs.TypeVolume {
 			why = "cannot verify zfs dataset " + name + ": volumes cannot be specified as a zone dataset resource"
 		}
 		if why != "" {

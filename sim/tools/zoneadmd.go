@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/sim/world/smf"
+	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file is the daemon that zoneadm(8) calls to change the state of a kernel
@@ -134,7 +138,7 @@ func (m *zoneadmd) makeReady() bool {
 	if !m.rootIsFree() {
 		return false
 	}
-	k := m.tx.StartKernelZone(m.zone)
+	k := zones.StartKernelZone(m.tx, m.zone)
 	if !m.lendDatasets(k) || !m.mountAll(k) || !m.configureNetwork(k) {
 		m.d.Failed = true
 		m.dismantle()
@@ -171,13 +175,13 @@ func (m *zoneadmd) rootIsFree() bool {
 func (m *zoneadmd) lendDatasets(k *world.Kernel) bool {
 	for _, r := range k.Config.All("dataset") {
 		name := r.Get("name")
-		if m.tx.FindDataset(name) == nil {
+		if zfs.FindDataset(m.tx, name) == nil {
 			return m.fail("cannot open ZFS dataset '%s'", name)
 		}
-		if zoned, _ := m.tx.Property(name, "zoned"); zoned == "on" {
+		if zoned, _ := zfs.Property(m.tx, name, "zoned"); zoned == "on" {
 			continue
 		}
-		if err := m.tx.SetProperty(name, "zoned", "on"); err != nil {
+		if err := zfs.SetProperty(m.tx, name, "zoned", "on"); err != nil {
 			return m.fail("cannot set 'zoned' property for ZFS dataset '%s'\n", name)
 		}
 	}
@@ -215,7 +219,7 @@ func (m *zoneadmd) mountOne(k *world.Kernel, r *world.Resource) bool {
 		if err := mkdirAll(m.tx.Files, at); err != nil {
 			return m.fail("could not create directory %s: %s", at, errnoText(err))
 		}
-		if err := m.tx.MountAt(r.Get("special"), at); err != nil {
+		if err := zfs.MountAt(m.tx, r.Get("special"), at); err != nil {
 			return m.fail("\"/usr/lib/fs/zfs/mount %s %s\" failed with exit code 111", r.Get("special"), at)
 		}
 	default: // tmpfs and others: an empty directory
@@ -271,30 +275,30 @@ func (m *zoneadmd) configureNetwork(k *world.Kernel) bool {
 			return m.fail("failed to add network device: No such file or directory")
 		}
 	}
-	m.tx.StartStack(m.zone.Name)
+	network.StartStack(m.tx, m.zone.Name)
 	return true
 }
 
 func (m *zoneadmd) addLink(r *world.Resource) bool {
 	name := r.Get("physical")
-	if m.tx.LinkPlumbed(world.GlobalZone, name) {
+	if network.LinkPlumbed(m.tx, world.GlobalZone, name) {
 		return m.fail("WARNING: skipping network interface '%s' which is used in the global zone", name)
 	}
-	if m.tx.FindLink(name) == nil {
+	if network.FindLink(m.tx, name) == nil {
 		return false // dladm_name2info: nothing is said of its own
 	}
-	if err := m.tx.LendLink(m.zone.Name, name); err != nil {
+	if err := network.LendLink(m.tx, m.zone.Name, name); err != nil {
 		return m.fail("WARNING: unable to add network interface '%s': %s", name, err)
 	}
 	address := r.Get("allowed-address")
 	if address == "" {
 		return true
 	}
-	l := m.tx.LinkIn(m.zone.Name, name)
+	l := network.LinkIn(m.tx, m.zone.Name, name)
 	host, _, _ := strings.Cut(address, "/")
-	protect := []world.LinkSetting{{Name: "protection", Values: []string{"ip-nospoof"}}, {Name: "allowed-ips", Values: []string{host}}}
+	protect := []network.LinkSetting{{Name: "protection", Values: []string{"ip-nospoof"}}, {Name: "allowed-ips", Values: []string{host}}}
 	for _, s := range protect {
-		if err := m.tx.SetLinkProperty(l, s, true); err != nil {
+		if err := network.SetLinkProperty(m.tx, l, s, true); err != nil {
 			return m.fail("WARNING: unable to set %s on network interface '%s': %s", s.Name, name, err)
 		}
 	}
@@ -345,7 +349,7 @@ func (m *zoneadmd) giveUp() {
 // run is the end of a boot: init has been started.
 func (m *zoneadmd) run() {
 	m.zone.Kernel.State = world.ZoneRunning
-	m.tx.BootServices(m.zone.Name)
+	smf.BootServices(m.tx, m.zone.Name)
 }
 
 // startDown begins to take the zone down (zone_halt): its processes are killed,
@@ -354,7 +358,7 @@ func (m *zoneadmd) startDown(why string) {
 	k := m.zone.Kernel
 	m.hook(m.brand.prestate, stateCommandHalt)
 	processes := k.State == world.ZoneRunning
-	m.tx.HaltServices(m.zone.Name)
+	smf.HaltServices(m.tx, m.zone.Name)
 	if k.State != world.ZoneDown {
 		k.State = world.ZoneShuttingDown
 	}
@@ -369,7 +373,7 @@ func (m *zoneadmd) startDown(why string) {
 // stops it there: the zone stays down, and halt may be tried again.
 func (m *zoneadmd) down(why string) {
 	k := m.zone.Kernel
-	m.tx.HaltServices(m.zone.Name)
+	smf.HaltServices(m.tx, m.zone.Name)
 	switch {
 	case why == downStuck:
 		k.State = world.ZoneDown
@@ -377,7 +381,7 @@ func (m *zoneadmd) down(why string) {
 		m.fail("unable to unmount file systems in zone")
 		m.fail("unable to destroy zone")
 		return
-	case len(m.tx.ReturnLinks(m.zone.Name)) > 0:
+	case len(network.ReturnLinks(m.tx, m.zone.Name)) > 0:
 		k.State = world.ZoneDown
 		m.fail("datalinks remain in zone after shutdown")
 		m.fail("unable to unconfigure network interfaces in zone")
@@ -402,17 +406,17 @@ func (m *zoneadmd) down(why string) {
 // dismantle takes away what bringUp has made, and the kernel zone.
 func (m *zoneadmd) dismantle() {
 	k := m.zone.Kernel
-	m.tx.ReturnLinks(m.zone.Name)
+	network.ReturnLinks(m.tx, m.zone.Name)
 	k.Mounts, k.Loops = nil, nil
 	for _, r := range k.Config.All("fs") {
 		if r.Get("type") != "zfs" {
 			continue
 		}
-		if d := m.tx.FindDataset(r.Get("special")); d != nil && d.Mounted != "" {
-			_ = m.tx.Unmount(d.Name, true) // forced: nothing keeps it
+		if d := zfs.FindDataset(m.tx, r.Get("special")); d != nil && d.Mounted != "" {
+			_ = zfs.Unmount(m.tx, d.Name, true) // forced: nothing keeps it
 		}
 	}
-	m.tx.ClearStack(m.zone.Name)
+	network.ClearStack(m.tx, m.zone.Name)
 	m.zone.Kernel = nil
 }
 

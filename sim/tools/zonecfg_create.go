@@ -12,6 +12,8 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // The texts of libzonecfg (zonecfg_strerror in libzonecfg.c).
@@ -45,7 +47,7 @@ func (s *cfgSession) load(zone string) (*world.Config, string) {
 		c := z.Config.Clone()
 		return &c, ""
 	}
-	c, err := s.tx.ZoneTemplate(zone)
+	c, err := zones.ZoneTemplate(s.tx, zone)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, zNoZone
@@ -58,7 +60,7 @@ func (s *cfgSession) load(zone string) (*world.Config, string) {
 // stateAtLeast says whether the zone is saved, and as far as this state.
 func (s *cfgSession) stateAtLeast(state string) bool {
 	z := s.tx.FindZone(s.zone)
-	return z != nil && world.ZoneRank(z.Current()) >= world.ZoneRank(state)
+	return z != nil && zones.ZoneRank(z.Current()) >= zones.ZoneRank(state)
 }
 
 // initialize loads the configuration if none is there.
@@ -131,7 +133,7 @@ func (s *cfgSession) beginning(o map[byte]string) (*world.Config, bool) {
 			s.err.WriteString("invalid path to detached zone\n")
 			return nil, false
 		}
-		_, c, err := world.ParseZoneXML(data)
+		_, c, err := zones.ParseZoneXML(data)
 		if err != nil {
 			s.err.WriteString("Cannot attach to an earlier release of the operating system\n")
 			return nil, false
@@ -152,7 +154,7 @@ func (s *cfgSession) beginning(o map[byte]string) (*world.Config, bool) {
 func (s *cfgSession) save() {
 	tx := s.tx
 	if s.isGlobal {
-		if err := writeFile(tx.Files, "/etc/zones/global.xml", world.ZoneXML("global", *s.config), 0o644); err == nil {
+		if err := writeFile(tx.Files, "/etc/zones/global.xml", zones.ZoneXML("global", *s.config), 0o644); err == nil {
 			s.changed = false
 		}
 		return
@@ -164,13 +166,13 @@ func (s *cfgSession) save() {
 	var err error
 	switch {
 	case z == nil:
-		_, err = tx.AddZone(s.zone, s.config.Clone())
+		_, err = zones.AddZone(tx, s.zone, s.config.Clone())
 	case s.zone != s.saved:
 		z.Config = s.config.Clone()
-		err = tx.RenameZone(z, s.zone)
+		err = zones.RenameZone(tx, z, s.zone)
 	default:
 		z.Config = s.config.Clone()
-		err = tx.SaveZone(z)
+		err = zones.SaveZone(tx, z)
 	}
 	if err != nil {
 		s.fail("%s: Problem saving file", s.zone)
@@ -213,11 +215,11 @@ func (s *cfgSession) delete(st cfgStatement) {
 		s.fail("%s: %s", s.zone, zBadState)
 	case z == nil:
 		s.fail("%s: %s", s.zone, zNoZone)
-	case world.ZoneRank(z.Current()) > world.ZoneRank(world.ZoneInstalled):
+	case zones.ZoneRank(z.Current()) > zones.ZoneRank(world.ZoneInstalled):
 		s.fail("%s: %s", s.zone, zBadState)
 	default:
-		s.tx.DropStack(z.Name)
-		if err := s.tx.RemoveZone(z); err != nil {
+		network.DropStack(s.tx, z.Name)
+		if err := zones.RemoveZone(s.tx, z); err != nil {
 			s.fail("%s: Problem updating index file", s.zone)
 		}
 	}
@@ -288,7 +290,7 @@ func (s *cfgSession) rename(name string) {
 		problem = zBogusName
 	case name != s.saved && s.tx.FindZone(name) != nil:
 		problem = zNameInUse
-	case z != nil && world.ZoneRank(z.Current()) > world.ZoneRank(world.ZoneInstalled):
+	case z != nil && zones.ZoneRank(z.Current()) > zones.ZoneRank(world.ZoneInstalled):
 		problem = zBadState
 	}
 	if problem != "" {

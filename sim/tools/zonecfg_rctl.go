@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file has the properties that zonecfg(8) keeps as resource controls, and
@@ -68,7 +69,7 @@ func (s *cfgSession) aliasLimit(property string) (limit uint64, problem string) 
 		if len(values) != 1 {
 			return 0, zAliasDisallow
 		}
-		v := world.ParseRctlValue(values[0])
+		v := zones.ParseRctlValue(values[0])
 		limit, err := strconv.ParseUint(v.Limit, 10, 64)
 		if err != nil || v.Priv != "privileged" || v.Action != a.action {
 			return 0, zAliasDisallow
@@ -84,7 +85,7 @@ func (s *cfgSession) setAlias(property string, limit uint64) {
 	s.dropAlias(property)
 	r := world.Resource{Type: "rctl"}
 	r.Set("name", a.rctl)
-	r.Set("value", world.RctlValue{Priv: "privileged", Limit: strconv.FormatUint(limit, 10), Action: a.action}.String())
+	r.Set("value", zones.RctlValue{Priv: "privileged", Limit: strconv.FormatUint(limit, 10), Action: a.action}.String())
 	s.config.Resources = append(s.config.Resources, r)
 	s.changed = true
 }
@@ -166,7 +167,7 @@ func inUnits(bytes uint64) string {
 // addRctlValue adds a value to the control in the works. What is wrong with it
 // is said, but does not count as an error (do_complex_rctl_val).
 func (s *cfgSession) addRctlValue(v cfgValue) {
-	var value world.RctlValue
+	var value zones.RctlValue
 	seen := map[string]bool{}
 	for _, p := range v.pair {
 		switch {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // This file adds, selects, removes and ends resources.
@@ -327,9 +328,9 @@ func (s *cfgSession) removeProperty(st cfgStatement) {
 			s.fail("A complex value was expected here.")
 			return
 		}
-		var v world.RctlValue
+		var v zones.RctlValue
 		for _, pair := range p.value.pair {
-			v = world.ParseRctlValue(strings.TrimSuffix(v.String(), ")") + "," + pair.name + "=" + pair.value.text + ")")
+			v = zones.ParseRctlValue(strings.TrimSuffix(v.String(), ")") + "," + pair.name + "=" + pair.value.text + ")")
 		}
 		drop = []string{v.String()}
 	default:

@@ -7,11 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 func newConfigured(t *testing.T, mode world.Mode, brand string) *zoneSled {
 	t.Helper()
-	s := newZoneSled(t, world.Options{Mode: mode})
+	s := newZoneSled(t, boot.Options{Mode: mode})
 	s.must("zonecfg -z z1 create -b ; set brand=" + brand + " ; set zonepath=/z/z1 ; set ip-type=exclusive")
 	return s
 }
@@ -316,7 +318,7 @@ $ zonecfg -z z1 remove security-flags ; remove security-flags
 // blank behind the colon of an empty value got lost there.
 func TestZonecfgInfoLooksAsOnARack(t *testing.T) {
 	want := illumosSample(t, "zonecfg-info-helios-omicron1.txt")
-	s := newZoneSled(t, world.Options{Mode: world.Helios})
+	s := newZoneSled(t, boot.Options{Mode: world.Helios})
 	s.must("zonecfg -z oxz_switch create -b ; set brand=omicron1 ; set zonepath=/zone/oxz_switch ; set ip-type=exclusive ; " +
 		"set limitpriv=default,sys_dl_config ; add net ; set physical=oxBootstrap0 ; end ; add net ; set physical=oxControlService0 ; end ; " +
 		"add net ; set physical=tfpkt0 ; end ; add device ; set match=/dev/tofino/1 ; end")
@@ -419,11 +421,11 @@ func sorted(c world.Config) []string {
 	var all []string
 	for _, kind := range cfgResourceNames() {
 		for _, r := range c.All(kind) {
-			all = append(all, string(world.ZoneXML("z", world.Config{Resources: []world.Resource{*r}})))
+			all = append(all, string(zones.ZoneXML("z", world.Config{Resources: []world.Resource{*r}})))
 		}
 	}
 	c.Resources = nil
-	return append(all, string(world.ZoneXML("z", c)))
+	return append(all, string(zones.ZoneXML("z", c)))
 }
 
 // The document is OmniOS's with a debug id (github.com/omniosorg/illumos-omnios

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
 // zonecfgSample is one story of shared/samples/zonecfg, with the answers of the real
@@ -62,7 +63,7 @@ func TestZonecfgAnswersAsTheRealOne(t *testing.T) {
 
 func playZonecfg(t *testing.T, sample zonecfgSample) (equal, all int) {
 	t.Helper()
-	s := newZoneSled(t, world.Options{Mode: sample.Mode})
+	s := newZoneSled(t, boot.Options{Mode: sample.Mode})
 	for name, text := range sample.Files {
 		s.change(func(tx *world.Tx) {
 			if err := mkdirAll(tx.Files, path.Dir(name)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 )
 
 // This file sets and clears properties, of the zone as a whole and of the
@@ -348,7 +349,7 @@ func (s *cfgSession) validAddress(text string, router bool) bool {
 // validPhysical is validate_net_physical_syntax: an exclusive stack takes a
 // link name, a shared one an interface name.
 func (s *cfgSession) validPhysical(name string) bool {
-	if world.ValidLinkName(name) {
+	if network.ValidLinkName(name) {
 		return true
 	}
 	if s.config.IPType == "exclusive" && strings.Contains(name, ":") {

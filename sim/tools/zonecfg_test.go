@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // The rules here are those of usr/src/cmd/zonecfg/zonecfg.c unless a test names
@@ -14,7 +16,7 @@ import (
 
 // main() of zonecfg.c.
 func TestZonecfgCommandLines(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.replay(`$ zonecfg
 ! USAGE
 = 2
@@ -67,7 +69,7 @@ func TestZoneNames(t *testing.T) {
 }
 
 func TestZonecfgMakesAZone(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.replay(`$ zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1/ ; set ip-type=exclusive
 $ zonecfg -z z1 export
 create -b
@@ -88,7 +90,7 @@ global
 }
 
 func TestZonecfgStartsFromTemplates(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	for _, c := range []struct{ create, brand, ip string }{
 		{"create -b", "ipkg", "shared"}, {"create", "ipkg", "exclusive"},
 		{"create -t OMNIbhyve", "bhyve", "exclusive"}, {"create -t base", "sparse", "shared"},
@@ -112,7 +114,7 @@ $ zonecfg -z z1 create -a /nowhere
 // the exit code says nothing of it, and what follows changes the zone that is
 // there.
 func TestZonecfgCreateOfAZoneThatIsThere(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	s.replay(`$ zonecfg -z z1 create -b
 ! Zone exists, input not from terminal and -F not specified:
@@ -140,7 +142,7 @@ set ip-type=shared
 // delete_func, zonecfg_destroy in libzonecfg.c. Both the question and the
 // deletion look for the zone.
 func TestZonecfgDelete(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	s.replay(`$ zonecfg -z z1 delete
 ! Input not from terminal and -F not specified:
@@ -159,7 +161,7 @@ $ zonecfg -z z1 delete -x
 ! USAGE
 = 1
 `)
-	s.change(func(tx *world.Tx) { tx.StartKernelZone(tx.FindZone("z1")) })
+	s.change(func(tx *world.Tx) { zones.StartKernelZone(tx, tx.FindZone("z1")) })
 	s.replay(`$ zonecfg -z z1 delete -F
 ! z1: Zone state is invalid for the requested operation
 = 1
@@ -167,7 +169,7 @@ $ zonecfg -z z1 delete -x
 	// An installed zone goes, and what it has on disk stays.
 	s.change(func(tx *world.Tx) {
 		tx.FindZone("z1").Kernel = nil
-		if err := tx.SetZoneState(tx.FindZone("z1"), world.ZoneInstalled); err != nil {
+		if err := zones.SetZoneState(tx, tx.FindZone("z1"), world.ZoneInstalled); err != nil {
 			t.Fatal(err)
 		}
 		if err := mkdirAll(tx.Files, "/z/z1/root"); err != nil {
@@ -184,7 +186,7 @@ $ zonecfg -z z1 delete -x
 
 // usr/src/cmd/zonecfg/zonecfg_lex.l.
 func TestZonecfgWords(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	value := func(word, want string) {
 		t.Helper()
@@ -243,7 +245,7 @@ attr:
 // read_input: commands of a command line go on after an error, those of a
 // file do not, and those of standard input do; all save what was changed.
 func TestZonecfgSavesAfterErrors(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	s.change(func(tx *world.Tx) {
 		text := "# by hand\nset bootargs=\"-v\"\nset autoboot=maybe\nset pool=later\n"
@@ -287,7 +289,7 @@ pool:␠
 
 // A resource that is not ended keeps everything from being saved (cleanup()).
 func TestZonecfgEndsInAResource(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	s.replay(`$ zonecfg -z z1 set autoboot=true ; add net ; set physical=net0
 ! Resource incomplete.
@@ -316,7 +318,7 @@ $ zonecfg -z z1 add net ; select net physical=net0 ; cancel
 
 // verify_func: what the configuration lacks keeps it from being saved.
 func TestZonecfgVerifiesBeforeItSaves(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.replay(`$ zonecfg -z z1 create -b ; set brand=sparse
 ! zonepath cannot be empty.
 ! Zone z1 failed to verify
@@ -368,9 +370,9 @@ $ zonecfg -z z1 set ip-type=exclusive ; add net ; set physical=net0 ; set defrou
 
 // zonecfg_save of a zone whose brand is not on the sled.
 func TestZonecfgOfABrandThatIsNotThere(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.change(func(tx *world.Tx) {
-		if _, err := tx.AddZone("z1", world.Config{Brand: "omicron1", Zonepath: "/z/z1"}); err != nil {
+		if _, err := zones.AddZone(tx, "z1", world.Config{Brand: "omicron1", Zonepath: "/z/z1"}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -381,7 +383,7 @@ func TestZonecfgOfABrandThatIsNotThere(t *testing.T) {
 }
 
 func TestZonecfgGlobalProperties(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	s.replay(`$ zonecfg -z z1 set zonepath=z/z1
 ! z/z1 is not an absolute path.
@@ -437,7 +439,7 @@ $ zonecfg -z z1 clear brand
 
 // Renaming: set zonename, zonecfg_set_name in libzonecfg.c.
 func TestZonecfgRenamesAZone(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1", "zonecfg -z z2 create -b ; set brand=sparse ; set zonepath=/z/z2")
 	s.replay(`$ zonecfg -z z1 set zonename=z2
 ! z2: Zone name already in use
@@ -453,7 +455,7 @@ global
 z3
 z2
 `)
-	s.change(func(tx *world.Tx) { tx.StartKernelZone(tx.FindZone("z3")) })
+	s.change(func(tx *world.Tx) { zones.StartKernelZone(tx, tx.FindZone("z3")) })
 	s.replay(`$ zonecfg -z z3 set zonename=z4
 ! z4: Zone state is invalid for the requested operation
 ! USAGE
@@ -463,7 +465,7 @@ z2
 
 // revert_func goes back to what is saved.
 func TestZonecfgReverts(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	s.replay(`$ zonecfg -z z1 set autoboot=true ; revert
 ! Input not from terminal and -F not specified:
@@ -487,7 +489,7 @@ $ zonecfg -z new create -b ; revert -F
 
 // zone_is_read_only.
 func TestZonecfgLeavesTemplatesAlone(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	for _, command := range []string{"create", "set autoboot=true", "add net", "delete -F", "commit", "clear pool", "remove net", "verify"} {
 		r := s.run("zonecfg -z SUNWblank "+command, "")
 		if want := "SUNWblank: zones beginning with SUNW are read-only.\n"; r.Exit != 1 || r.Stderr != want {
@@ -501,7 +503,7 @@ brand: ipkg
 
 // help_func, usage.
 func TestZonecfgHelp(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	for topic, want := range map[string]string{
 		"":         "Commands:\n\nadd <resource-type>\n",
@@ -522,7 +524,7 @@ func TestZonecfgHelp(t *testing.T) {
 }
 
 func TestZonecfgInsideAZone(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.change(func(tx *world.Tx) { addRunningZone(t, tx, "z1") })
 	got, err := s.d.Exec(t.Context(), Call{Tool: "zonecfg", Args: []string{"-z", "z1", "info"}, Zone: "z1"})
 	if err != nil {
@@ -536,9 +538,9 @@ func TestZonecfgInsideAZone(t *testing.T) {
 // Two that begin with the same configuration do not lock each other out: the
 // last one to save wins (zonecfg takes no lock of the zone).
 func TestZonecfgDoesNotWaitForZoneadm(t *testing.T) {
-	s := newZoneSled(t, world.Options{})
+	s := newZoneSled(t, boot.Options{})
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
-	s.change(func(tx *world.Tx) { tx.StartKernelZone(tx.FindZone("z1")) })
+	s.change(func(tx *world.Tx) { zones.StartKernelZone(tx, tx.FindZone("z1")) })
 	s.must("zonecfg -z z1 set autoboot=true")
 	if z := s.zone("z1"); !z.Config.Autoboot || z.Kernel.Config.Autoboot {
 		t.Errorf("configured %v, running with %v: edits count from the next boot", z.Config.Autoboot, z.Kernel.Config.Autoboot)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zpool(8): usr/src/cmd/zpool/zpool_main.c. Pools here have disks, files and
@@ -118,8 +119,8 @@ func (z *zpool) pools(names []string, open bool) (pools []*world.Pool, exit int)
 		return nil, exit
 	}
 	for _, name := range names {
-		p, err := z.tx.OpenPool(name)
-		if found := z.tx.FindPool(name); found != nil && !open {
+		p, err := zfs.OpenPool(z.tx, name)
+		if found := zfs.FindPool(z.tx, name); found != nil && !open {
 			p, err = found, nil
 		}
 		if err != nil {
@@ -184,8 +185,8 @@ func (z *zpool) printUsage(to *strings.Builder) {
 	}
 	to.WriteString("\nthe following properties are supported:\n")
 	fmt.Fprintf(to, "\n\t%-19s  %s   %s\n\n", "PROPERTY", "EDIT", "VALUES")
-	all := world.PoolProperties()
-	slices.SortFunc(all, func(a, b *world.PoolProperty) int { return strings.Compare(a.Name, b.Name) })
+	all := zfs.PoolProperties()
+	slices.SortFunc(all, func(a, b *zfs.PoolProperty) int { return strings.Compare(a.Name, b.Name) })
 	for _, p := range all {
 		edit := " YES   "
 		if p.ReadOnly {

@@ -3,7 +3,7 @@ package tools
 import (
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zpool list, get, set and status: zpool_do_list, zpool_do_get, zpool_do_set
@@ -14,10 +14,10 @@ import (
 func (z *zpool) properties(list string) (names []string, ok bool) {
 	switch list {
 	case "all":
-		for _, p := range world.PoolProperties() {
+		for _, p := range zfs.PoolProperties() {
 			names = append(names, p.Name)
 		}
-		for _, f := range world.PoolFeatures() {
+		for _, f := range zfs.PoolFeatures() {
 			names = append(names, "feature@"+f)
 		}
 		return names, true
@@ -26,7 +26,7 @@ func (z *zpool) properties(list string) (names []string, ok bool) {
 		return nil, false
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(list, ","), ",") {
-		p := world.FindPoolProperty(name)
+		p := zfs.FindPoolProperty(name)
 		switch {
 		case name == "":
 			z.usage("bad property list: empty property name")
@@ -104,7 +104,7 @@ func (z *zpool) get(args []string) int {
 		return 2
 	}
 	pools, exit := z.pools(operands[1:], true)
-	s := z.tx.Survey()
+	s := zfs.NewSurvey(z.tx)
 	p.widths = [fieldCount]int{len("NAME"), len("PROPERTY"), len("VALUE"), len("RECEIVED"), len("SOURCE")}
 	for _, pool := range pools {
 		p.widths[fieldName] = max(p.widths[fieldName], len(pool.Name))
@@ -139,5 +139,5 @@ func (z *zpool) set(args []string) int {
 	if !ok {
 		return z.usage("missing value in property=value argument")
 	}
-	return z.refused(z.tx.SetPoolProperty(args[1], name, value))
+	return z.refused(zfs.SetPoolProperty(z.tx, args[1], name, value))
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // TestZpoolListShowsDevices pins print_list_stats of
@@ -12,7 +14,7 @@ import (
 // whatever -o says.
 func TestZpoolListShowsDevices(t *testing.T) {
 	tx := zfsTx(t)
-	disk := tx.FindPool("tank").Vdevs[0]
+	disk := zfs.FindPool(tx, "tank").Vdevs[0]
 	for _, c := range []struct{ line, want string }{
 		{
 			"zpool list -Hpv -o name,health tank",

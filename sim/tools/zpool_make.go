@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zpool create, destroy, export and import: zpool_do_create, zpool_do_destroy,
@@ -20,7 +21,7 @@ func (z *zpool) setting(props map[string]string, letter byte, word string, pool 
 		z.say("missing '=' for -%c option", letter)
 		return false
 	}
-	if pool && world.FindPoolProperty(name) == nil && !strings.HasPrefix(name, "feature@") {
+	if pool && zfs.FindPoolProperty(name) == nil && !strings.HasPrefix(name, "feature@") {
 		z.say("property '%s' is not a valid pool property", name)
 		return false
 	}
@@ -37,7 +38,7 @@ func (z *zpool) create(args []string) int {
 	if bad {
 		return 2
 	}
-	o := world.PoolOptions{Properties: map[string]string{}, Root: map[string]string{}}
+	o := zfs.PoolOptions{Properties: map[string]string{}, Root: map[string]string{}}
 	dry, mountpoint := false, ""
 	for _, option := range options {
 		ok := true
@@ -95,10 +96,10 @@ func (z *zpool) create(args []string) int {
 		}
 		return 0
 	}
-	if err := z.tx.CreatePool(name, vdevs, o); err != nil {
+	if err := zfs.CreatePool(z.tx, name, vdevs, o); err != nil {
 		return z.refused(err)
 	}
-	return z.refused(z.tx.MountAuto(name))
+	return z.refused(zfs.MountAuto(z.tx, name))
 }
 
 // checkMountpoint refuses a directory that has something in it.
@@ -132,7 +133,7 @@ func (z *zpool) destroy(args []string) int {
 	if z.stuck(operands) {
 		return 0
 	}
-	exit := z.refused(z.tx.DestroyPool(operands[0], len(options) > 0))
+	exit := z.refused(zfs.DestroyPool(z.tx, operands[0], len(options) > 0))
 	if exit != 0 && strings.Contains(operands[0], "/") {
 		z.say("use 'zfs destroy' to destroy a dataset")
 	}
@@ -152,7 +153,7 @@ func (z *zpool) export(args []string) int {
 	}
 	exit := 0
 	for _, name := range operands {
-		if z.refused(z.tx.ExportPool(name, len(options) > 0)) != 0 {
+		if z.refused(zfs.ExportPool(z.tx, name, len(options) > 0)) != 0 {
 			exit = 1
 		}
 	}
@@ -165,7 +166,7 @@ func (z *zpool) export(args []string) int {
 func (z *zpool) stuck(pools []string) bool {
 	suspended := func(tx *world.Tx) bool {
 		for _, name := range pools {
-			if p := tx.FindPool(name); p != nil && p.Lost() && !p.Unloaded {
+			if p := zfs.FindPool(tx, name); p != nil && zfs.Lost(p) && !p.Unloaded {
 				return true
 			}
 		}
@@ -198,13 +199,13 @@ func (z *zpool) labelClear(args []string) int {
 	if !strings.HasPrefix(name, "/") {
 		name = "/dev/dsk/" + name
 	}
-	device, err := z.tx.OpenDevice(name)
+	device, err := zfs.OpenDevice(z.tx, name)
 	if err != nil {
 		return z.fail("failed to open %s: %s", name, errnoText(err))
 	}
-	pool, _ := z.tx.ReadLabel(device)
+	pool, _ := zfs.ReadLabel(z.tx, device)
 	switch {
-	case pool == nil && !z.tx.Scrap(device):
+	case pool == nil && !zfs.Scrap(z.tx, device):
 		return z.fail("failed to read label from %s", name)
 	case pool == nil:
 	case pool.Imported:
@@ -217,7 +218,7 @@ func (z *zpool) labelClear(args []string) int {
 		z.say("use '-f' to override the following error:")
 		return z.fail("%s is a member of %s pool \"%s\"", name, state, pool.Name)
 	}
-	if err := z.tx.ClearLabel(device); err != nil {
+	if err := zfs.ClearLabel(z.tx, device); err != nil {
 		return z.fail("failed to clear label for %s", name)
 	}
 	return 0
@@ -270,7 +271,7 @@ func (z *zpool) importPool(args []string) int {
 	if m.dirs == nil {
 		m.dirs = []string{"/dev/dsk"}
 	}
-	found, err := z.tx.Importable(m.dirs...)
+	found, err := zfs.Importable(z.tx, m.dirs...)
 	if err != nil {
 		return z.refused(err)
 	}
@@ -296,9 +297,9 @@ func (z *zpool) importPool(args []string) int {
 }
 
 // showImport is show_import.
-func (z *zpool) showImport(p world.Candidate) {
+func (z *zpool) showImport(p zfs.Candidate) {
 	fmt.Fprintf(&z.out, "   pool: %s\n     id: %d\n  state: ONLINE\n", p.Name, p.GUID)
-	if z.tx.OtherHost(p.Pool) {
+	if zfs.OtherHost(z.tx, p.Pool) {
 		z.out.WriteString(" status: The pool was last accessed by another system.\n" +
 			" action: The pool can be imported using its name or numeric identifier and\n\tthe '-f' flag.\n" +
 			"   see: http://illumos.org/msg/ZFS-8000-EY\n")
@@ -313,11 +314,11 @@ func (z *zpool) showImport(p world.Candidate) {
 
 // importOne imports a pool by its name or number, under another name if one is
 // given.
-func (z *zpool) importOne(m imports, all []world.Candidate, operands []string) int {
+func (z *zpool) importOne(m imports, all []zfs.Candidate, operands []string) int {
 	word := operands[0]
 	guid, err := strconv.ParseUint(word, 10, 64)
 	is := func(p *world.Pool) bool { return p.Name == word || err == nil && p.GUID == guid }
-	var found []world.Candidate
+	var found []zfs.Candidate
 	for _, p := range all {
 		if is(p.Pool) {
 			found = append(found, p)
@@ -347,13 +348,13 @@ func (z *zpool) importOne(m imports, all []world.Candidate, operands []string) i
 }
 
 // doImport is do_import: the pool, then its keys, then its mounts.
-func (z *zpool) doImport(m imports, p world.Candidate, name string) int {
-	if z.tx.OtherHost(p.Pool) && !m.force {
+func (z *zpool) doImport(m imports, p zfs.Candidate, name string) int {
+	if zfs.OtherHost(z.tx, p.Pool) && !m.force {
 		z.say("cannot import '%s': pool was previously in use from another system.", p.Name)
 		return z.fail("Last accessed by %s (hostid=%x) at %s\nThe pool can be imported, use 'zpool import -f' to import the pool.",
 			"sled", p.HostID, time.Unix(p.Accessed, 0).UTC().Format(time.ANSIC))
 	}
-	if err := z.tx.ImportPool(p, name, maps.Clone(m.props)); err != nil {
+	if err := zfs.ImportPool(z.tx, p, name, maps.Clone(m.props)); err != nil {
 		return z.refused(err)
 	}
 	exit := 0
@@ -363,20 +364,20 @@ func (z *zpool) doImport(m imports, p world.Candidate, name string) int {
 	if m.noMount {
 		return exit
 	}
-	return max(exit, z.refused(z.tx.MountPool(name)))
+	return max(exit, z.refused(zfs.MountPool(z.tx, name)))
 }
 
 // loadKeys loads the keys of a pool as far as it can (zfs_crypto_attempt_load_keys).
 func (z *zpool) loadKeys(pool string) int {
-	s := z.tx.Survey()
+	s := zfs.NewSurvey(z.tx)
 	tried, failed := 0, 0
-	for _, d := range s.Below(z.tx.FindDataset(pool)) {
+	for _, d := range s.Below(zfs.FindDataset(z.tx, pool)) {
 		root, _, _ := s.Value(d, "encryptionroot", true)
 		if status, _, _ := s.Value(d, "keystatus", true); root != d.Name || status == "available" {
 			continue
 		}
 		tried++
-		if z.refused(z.tx.LoadKey(d.Name, world.KeyOptions{Stdin: z.call.Stdin})) != 0 {
+		if z.refused(zfs.LoadKey(z.tx, d.Name, zfs.KeyOptions{Stdin: z.call.Stdin})) != 0 {
 			failed++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // zpool status and clear: status_callback, print_status_config and
@@ -75,9 +76,9 @@ func (z *zpool) trouble(p *world.Pool) string {
 	switch {
 	case p.Unloaded:
 		return missing + "There are insufficient\n\treplicas for the pool to continue functioning.\n" + attach + "ZFS-8000-3C\n"
-	case p.Lost():
+	case zfs.Lost(p):
 		article := "ZFS-8000-JQ"
-		if p.Waits() {
+		if zfs.Waits(p) {
 			article = "ZFS-8000-HC"
 		}
 		return "status: One or more devices are faulted in response to IO failures.\n" +
@@ -86,7 +87,7 @@ func (z *zpool) trouble(p *world.Pool) string {
 		return ""
 	}
 	for _, v := range p.Vdevs {
-		if state, _ := z.tx.VdevState(v); state == "FAULTED" {
+		if state, _ := zfs.VdevState(z.tx, v); state == "FAULTED" {
 			return "status: One or more devices are faulted in response to persistent errors.\n" +
 				"\tSufficient replicas exist for the pool to continue functioning in a\n\tdegraded state.\n" +
 				"action: Replace the faulted device, or use 'zpool clear' to mark the device\n\trepaired.\n   see: http://illumos.org/msg/ZFS-8000-K4\n"
@@ -149,7 +150,7 @@ func (z *zpool) vdevRows(p *world.Pool) []vdevRow {
 		}
 		word, _, _ := strings.Cut(rows[group].name, "-")
 		switch {
-		case missing > z.tx.Spare(word, len(rows)-group-1):
+		case missing > zfs.Spare(z.tx, word, len(rows)-group-1):
 			rows[group].state, rows[group].why = "UNAVAIL", "insufficient replicas"
 		case missing > 0:
 			rows[group].state = "DEGRADED"
@@ -163,7 +164,7 @@ func (z *zpool) vdevRows(p *world.Pool) []vdevRow {
 			continue
 		}
 		row := vdevRow{name: z.vdevName(p, i), depth: depth}
-		row.state, row.why = z.tx.VdevState(v)
+		row.state, row.why = zfs.VdevState(z.tx, v)
 		rows = append(rows, row)
 	}
 	close()
@@ -173,12 +174,12 @@ func (z *zpool) vdevRows(p *world.Pool) []vdevRow {
 // vdevName is zpool_vdev_name.
 func (z *zpool) vdevName(p *world.Pool, index int) string {
 	v := p.Vdevs[index]
-	_, path, _ := z.tx.VdevPath(v)
+	_, path, _ := zfs.VdevPath(z.tx, v)
 	switch {
 	case z.naming&nameGUID != 0:
-		return fmt.Sprint(p.DeviceGUID(index))
-	case z.naming&nameNodes != 0 && z.tx.NodeOf(v) != "":
-		return "/devices" + z.tx.NodeOf(v)
+		return fmt.Sprint(zfs.DeviceGUID(p, index))
+	case z.naming&nameNodes != 0 && zfs.NodeOf(z.tx, v) != "":
+		return "/devices" + zfs.NodeOf(z.tx, v)
 	case z.naming&namePath != 0:
 		return path
 	}
@@ -189,7 +190,7 @@ func (z *zpool) vdevName(p *world.Pool, index int) string {
 // their states.
 func (z *zpool) tree(p *world.Pool, width int, end func(state, why string) string) {
 	state, why := p.Health, ""
-	if p.Lost() {
+	if zfs.Lost(p) {
 		state, why = "UNAVAIL", "insufficient replicas"
 	}
 	fmt.Fprintf(&z.out, "\t%-*s  %s\n", width, p.Name, end(state, why))
@@ -215,5 +216,5 @@ func (z *zpool) clear(args []string) int {
 	if len(operands) == 2 {
 		device = operands[1]
 	}
-	return z.refused(z.tx.ClearPool(operands[0], device))
+	return z.refused(zfs.ClearPool(z.tx, operands[0], device))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
 // What zpool list prints: print_header, print_pool and print_list_stats in
@@ -25,7 +26,7 @@ type poolColumn struct {
 }
 
 func (z *zpool) table(pools []*world.Pool, l listing) {
-	s := z.tx.Survey()
+	s := zfs.NewSurvey(z.tx)
 	rows := make([][]string, len(pools))
 	for i, p := range pools {
 		for _, name := range l.names {
@@ -57,7 +58,7 @@ func (z *zpool) columns(pools []*world.Pool, rows [][]string, l listing) []poolC
 	for j, name := range l.names {
 		c := poolColumn{head: strings.ToUpper(name), width: len(name)}
 		fixed := false
-		if p := world.FindPoolProperty(name); p != nil {
+		if p := zfs.FindPoolProperty(name); p != nil {
 			c.head, c.right = p.Column, p.Right()
 			c.width, fixed = p.Width()
 		}
@@ -102,7 +103,7 @@ func (z *zpool) row(cells []string, columns []poolColumn, scripted bool) {
 // -o says, and sizes only for top-level devices (print_list_stats).
 //
 // Guess: those of a top-level device are the pool's. Pools here have one as a rule.
-func (z *zpool) devices(s *world.Survey, p *world.Pool, columns []poolColumn, l listing) {
+func (z *zpool) devices(s *zfs.Survey, p *world.Pool, columns []poolColumn, l listing) {
 	fixed := []string{"size", "allocated", "free", "checkpoint", "expandsize", "fragmentation", "capacity", "dedupratio", "health"}
 	for _, v := range z.vdevRows(p) {
 		if l.scripted {
@@ -122,7 +123,7 @@ func (z *zpool) devices(s *world.Survey, p *world.Pool, columns []poolColumn, l 
 				z.out.WriteString("\t" + value)
 				continue
 			}
-			width, _ := world.FindPoolProperty(property).Width()
+			width, _ := zfs.FindPoolProperty(property).Width()
 			fmt.Fprintf(&z.out, "  %*s", width, value)
 		}
 		z.out.WriteByte('\n')

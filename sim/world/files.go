@@ -11,14 +11,14 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-func (tx *Tx) exists(name string) bool {
+func (tx *Tx) Exists(name string) bool {
 	_, err := tx.Files.Stat(name)
 	return err == nil
 }
 
-// removeTree removes a file or a directory with all that is in it; what is
+// RemoveTree removes a file or a directory with all that is in it; what is
 // absent is fine.
-func removeTree(files host.Files, name string) error {
+func RemoveTree(files host.Files, name string) error {
 	err := files.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -31,20 +31,20 @@ func removeTree(files host.Files, name string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := removeTree(files, path.Join(name, e.Name)); err != nil {
+		if err := RemoveTree(files, path.Join(name, e.Name)); err != nil {
 			return err
 		}
 	}
 	return files.Remove(name)
 }
 
-// under says whether a path lies strictly below a directory.
-func under(name, dir string) bool {
+// Under says whether a path lies strictly below a directory.
+func Under(name, dir string) bool {
 	return name != dir && (dir == "/" || strings.HasPrefix(name, dir+"/"))
 }
 
-// put writes a whole file and makes the directories above it.
-func put(files host.Files, name string, data []byte, mode fs.FileMode) error {
+// Put writes a whole file and makes the directories above it.
+func Put(files host.Files, name string, data []byte, mode fs.FileMode) error {
 	if err := host.MkdirAll(files, path.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -59,15 +59,15 @@ func put(files host.Files, name string, data []byte, mode fs.FileMode) error {
 	return err
 }
 
-// replaceFile writes a file next to its name and renames it into place.
-func replaceFile(files host.Files, name string, data []byte, mode fs.FileMode) error {
-	if err := put(files, name+".new", data, mode); err != nil {
+// ReplaceFile writes a file next to its name and renames it into place.
+func ReplaceFile(files host.Files, name string, data []byte, mode fs.FileMode) error {
+	if err := Put(files, name+".new", data, mode); err != nil {
 		return err
 	}
 	return files.Rename(name+".new", name)
 }
 
-func removeFile(files host.Files, name string) error {
+func RemoveFile(files host.Files, name string) error {
 	if err := files.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 //go:embed all:root
 var rootFiles embed.FS
 
-// eachFile visits the embedded files below dir, with their absolute names.
-func eachFile(dir string, visit func(name string, data []byte) error) error {
+// EachFile visits the embedded files below dir, with their absolute names.
+func EachFile(dir string, visit func(name string, data []byte) error) error {
 	return fs.WalkDir(rootFiles, dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -27,7 +27,7 @@ func eachFile(dir string, visit func(name string, data []byte) error) error {
 	})
 }
 
-func modeOf(name string) fs.FileMode {
+func ModeOf(name string) fs.FileMode {
 	switch {
 	case path.Ext(name) == ".sh" || path.Base(path.Dir(name)) == "bin":
 		return 0o755

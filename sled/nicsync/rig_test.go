@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 const (
@@ -153,7 +154,7 @@ func addVM(t operationtest.T, tx *world.Tx, n int, state string, attrs ...string
 		tx.State.Links = append(tx.State.Links, &world.Link{Name: fmt.Sprint("vm", n), Class: "vnic", Over: "net0", MAC: mac(n), Zone: z.Name, Up: true})
 	}
 	tx.State.Zones = append(tx.State.Zones, z)
-	if err := tx.SaveZone(z); err != nil {
+	if err := zones.SaveZone(tx, z); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -162,7 +163,7 @@ func addVM(t operationtest.T, tx *world.Tx, n int, state string, attrs ...string
 func removeVM(t operationtest.T, tx *world.Tx, n int) {
 	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(l *world.Link) bool { return l.Name == fmt.Sprint("vm", n) })
 	if z := tx.FindZone(id(n)); z != nil {
-		if err := tx.RemoveZone(z); err != nil {
+		if err := zones.RemoveZone(tx, z); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	simnapi "github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
 // crowd is a NAPI with this many records of other sleds, and a sled with n NICs,
@@ -29,7 +30,7 @@ func crowd(t *testing.T, era string, n, others int) *rig {
 				simnapi.Add(tx, mac(i), world.NAPINIC{BelongsToType: "zone", BelongsToUUID: id(vm), OwnerUUID: owner, CNUUID: ours, State: "stopped"})
 			}
 			tx.State.Zones = append(tx.State.Zones, z)
-			if err := tx.SaveZone(z); err != nil {
+			if err := zones.SaveZone(tx, z); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -55,7 +56,7 @@ func TestWhatIsNoticed(t *testing.T) {
 			s.change(func(tx *world.Tx) {
 				z := tx.FindZone(id(1))
 				z.Config.Resources = append(z.Config.Resources, world.Resource{Type: "net"})
-				if err := tx.SaveZone(z); err != nil {
+				if err := zones.SaveZone(tx, z); err != nil {
 					s.t.Fatal(err)
 				}
 			})

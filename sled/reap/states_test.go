@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/smf"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/reap"
 )
@@ -84,7 +85,7 @@ func (b *bench) put(name, state string) {
 		return
 	}
 	err := b.sled.World().Update(b.Context(), func(tx *world.Tx) error { // as after a halt that got stuck
-		tx.HaltServices(name)
+		smf.HaltServices(tx, name)
 		tx.FindZone(name).Kernel.State = state
 		return nil
 	})

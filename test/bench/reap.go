@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zones"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -62,7 +63,7 @@ func (s machine) litter(ctx context.Context, objects int) error {
 				records = append(records, r)
 			}
 		}
-		return tx.SaveZone(tx.State.Zones[len(tx.State.Zones)-1]) // and with it the index of all
+		return zones.SaveZone(tx, tx.State.Zones[len(tx.State.Zones)-1]) // and with it the index of all
 	})
 	if err != nil {
 		return err
@@ -109,5 +110,5 @@ func lay(tx *world.Tx, pool string, i int, r *record.Record) error {
 		Name: lost.Dataset, Type: "filesystem", GUID: tx.Draw("guid"), Created: tx.Count("txg"),
 		Local: map[string]string{naming.PropertyInstance: r.ID, "mountpoint": lost.Mountpoint},
 	}
-	return host.WriteFile(tx.Files, "/etc/zones/"+z.Name+".xml", world.ZoneXML(z.Name, z.Config), 0o644)
+	return host.WriteFile(tx.Files, "/etc/zones/"+z.Name+".xml", zones.ZoneXML(z.Name, z.Config), 0o644)
 }

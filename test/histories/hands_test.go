@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
@@ -56,7 +57,7 @@ func (p *player) interfere(a act) error {
 	case "pull":
 		p.log = append(p.log, "sledctl sim disk remove "+m2)
 		m.pulled = true
-		if err := p.change(func(tx *world.Tx) bool { return tx.LoseDisk(m2) }); err != nil {
+		if err := p.change(func(tx *world.Tx) bool { return zfs.LoseDisk(tx, m2) }); err != nil {
 			return err
 		}
 	case "insert":
@@ -65,7 +66,7 @@ func (p *player) interfere(a act) error {
 		}
 		p.log = append(p.log, "sledctl sim disk insert "+m2)
 		m.pulled = false
-		if err := p.change(func(tx *world.Tx) bool { return tx.InsertDisk(m2) }); err != nil {
+		if err := p.change(func(tx *world.Tx) bool { return zfs.InsertDisk(tx, m2) }); err != nil {
 			return err
 		}
 		p.tried("zpool clear " + p.pulled())
@@ -268,7 +269,7 @@ func (p *player) tried(line string) bool {
 func (p *player) pulled() string {
 	name := ""
 	_ = p.sled.World().View(context.Background(), func(tx *world.Tx) error {
-		name = tx.FindDisk(m2).Pool
+		name = zfs.FindDisk(tx, m2).Pool
 		return nil
 	})
 	return strings.TrimSpace(name)

@@ -1,0 +1,259 @@
+package boot_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+)
+
+func TestASledIsMadeOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "sled")
+	if _, err := boot.Init(dir, boot.Options{Seed: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boot.Init(dir, boot.Options{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("made over another one: %v", err)
+	}
+	w, err := boot.Ensure(dir, boot.Options{Seed: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.View(t.Context(), func(tx *world.Tx) error {
+		if tx.State.Seed != 5 {
+			t.Error("Ensure made another sled")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := host.ReadFile(w.Files(), "/etc/zones/index"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOfManyWhoMakeASledOneDoes(t *testing.T) {
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			w, err := boot.Ensure(dir, boot.Options{Seed: uint64(i)})
+			if err == nil {
+				err = w.Update(t.Context(), func(tx *world.Tx) error { tx.Count("openers"); return nil })
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	w, err := boot.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.View(t.Context(), func(tx *world.Tx) error {
+		if got := tx.State.Counters["openers"]; got != 8 {
+			t.Errorf("%d of 8 worked on the same sled", got)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnInitThatWasKilledIsTakenUpAgain(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := boot.Init(dir, boot.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "world.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boot.Open(dir); !errors.Is(err, world.ErrNoWorld) {
+		t.Errorf("a half-made sled was opened: %v", err)
+	}
+	if _, err := boot.Init(dir, boot.Options{}); err != nil {
+		t.Errorf("not taken up again: %v", err)
+	}
+}
+
+func TestADirectoryThatIsNoSledIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boot.Init(dir, boot.Options{}); err == nil {
+		t.Error("a sled was made among somebody's files")
+	}
+	if _, err := boot.Open(dir); !errors.Is(err, world.ErrNoWorld) {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := boot.Open(filepath.Join(dir, "absent")); !errors.Is(err, world.ErrNoWorld) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Open of nothing: %v", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("something was left there: %v %v", entries, err)
+	}
+}
+
+func TestAStateThatThisProgramDoesNotKnowIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit   func(map[string]any)
+		behind string
+		newer  bool
+	}{
+		"newer format":                    {edit: func(doc map[string]any) { doc["format"] = world.Format + 1 }, newer: true},
+		"newer format with a member more": {edit: func(doc map[string]any) { doc["format"], doc["quota"] = world.Format+1, 1 }, newer: true},
+		"unknown member":                  {edit: func(doc map[string]any) { doc["quota"] = 1 }},
+		"something behind it":             {edit: func(map[string]any) {}, behind: "{}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if _, err := boot.Init(dir, boot.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, "world.json")
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var doc map[string]any
+			if err := json.Unmarshal(data, &doc); err != nil {
+				t.Fatal(err)
+			}
+			c.edit(doc)
+			if data, err = json.Marshal(doc); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, append(data, c.behind...), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := boot.Open(dir); err == nil || errors.Is(err, world.ErrNewer) != c.newer {
+				t.Errorf("Open: %v", err)
+			}
+		})
+	}
+}
+
+// Two Worlds on one directory share nothing but its files, as two processes.
+func TestAnotherProcessSeesAndWakes(t *testing.T) {
+	dir := t.TempDir()
+	one, err := boot.Init(dir, boot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := boot.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 1000)
+	woken := make(chan error)
+	go func() {
+		woken <- two.Wait(t.Context(), func(tx *world.Tx) bool {
+			asked <- struct{}{}
+			return tx.State.Counters["x"] == 2
+		})
+	}()
+	<-asked
+	for range 2 {
+		if err := one.Update(t.Context(), func(tx *world.Tx) error { tx.Count("x"); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-woken; err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Update(t.Context(), func(tx *world.Tx) error { tx.Count("x"); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.View(t.Context(), func(tx *world.Tx) error {
+		if got := tx.State.Counters["x"]; got != 3 {
+			t.Errorf("x is %d after three transactions", got)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAWaiterEndsWhenTheSledIsGone(t *testing.T) {
+	dir := t.TempDir()
+	w, err := boot.Init(dir, boot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 1000)
+	woken := make(chan error)
+	go func() {
+		woken <- w.Wait(t.Context(), func(*world.Tx) bool { asked <- struct{}{}; return false })
+	}()
+	<-asked
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-woken; !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Wait: %v", err)
+	}
+}
+
+func TestATransactionThatChangesNothingWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	w, err := boot.Init(dir, boot.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(filepath.Join(dir, "world.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Update(t.Context(), func(*world.Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(filepath.Join(dir, "world.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("the state was written although nothing had changed")
+	}
+}
+
+func TestTheStateSurvivesItsFile(t *testing.T) {
+	dir := t.TempDir()
+	w, err := boot.Init(dir, boot.Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(w *world.World) (s *world.State) {
+		t.Helper()
+		if err := w.View(t.Context(), func(tx *world.Tx) error { s = tx.State; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	err = w.Update(t.Context(), func(tx *world.Tx) error {
+		tx.State.Due = []*world.Event{{At: tx.Now.Add(time.Hour), Kind: "k"}}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := boot.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(read(w), read(again)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,352 @@
+package network
+
+import (
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// NewAddress is what ipadm(8) create-addr asks for.
+type NewAddress struct {
+	Object    string // net0/v4
+	Type      string // static, dhcp, addrconf
+	Address   string // of a static one, with or without a prefix length
+	Temporary bool
+	Down      bool          // static: not brought up
+	SlowProbe time.Duration // how much longer than usual duplicate detection takes
+	NoLease   bool          // no DHCP server answers
+}
+
+// ValidObject says whether a name can be that of an address object:
+// INTERFACE/NAME, the second a letter and then letters and digits, shorter
+// than 32 bytes (i_ipadm_is_user_aobjname_valid in
+// usr/src/lib/libipadm/common/ipadm_addr.c).
+func ValidObject(object string) bool {
+	ifname, name, ok := strings.Cut(object, "/")
+	if !ok || !ValidInterfaceName(ifname) || name == "" || len(name) > 31 || !isLetter(name[0]) {
+		return false
+	}
+	return strings.IndexFunc(name, func(r rune) bool { return r > 127 || !isLetter(byte(r)) && !isDigit(byte(r)) }) < 0
+}
+
+// ParseStatic reads ADDRESS or ADDRESS/LENGTH. Without a length it is that of
+// the address' class, 64 for IPv6, 10 for a link-local address
+// (i_ipadm_get_default_prefixlen, with no netmasks(5) map).
+func ParseStatic(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || p.Addr().Zone() != "" {
+			return netip.Prefix{}, IPBadAddress
+		}
+		return p, nil
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" {
+		return netip.Prefix{}, IPBadAddress
+	}
+	return netip.PrefixFrom(a, defaultPrefix(a)), nil
+}
+
+func defaultPrefix(a netip.Addr) int {
+	switch {
+	case a.Is6() && a.IsLinkLocalUnicast():
+		return 10
+	case a.Is6():
+		return 64
+	case a.As4()[0] < 128:
+		return 8
+	case a.As4()[0] < 192:
+		return 16
+	}
+	return 24
+}
+
+// CreateAddress makes an address object (ipadm_create_addr in
+// usr/src/lib/libipadm/common/ipadm_addr.c), and its interface if that is not
+// there; a failure takes the interface away again. The object is returned as
+// it is now: duplicate detection and DHCP go on by its timeline.
+func CreateAddress(tx *world.Tx, zone string, n NewAddress) (*world.Address, error) {
+	ifname, _, _ := strings.Cut(n.Object, "/")
+	s := stack(tx, zone)
+	existing := find(s, ifname)
+	switch {
+	case ifname == Loopback && n.Type != "static":
+		return nil, IPNotSupported
+	case existing != nil && existing.Temporary && !n.Temporary:
+		return nil, IPTemporary
+	case FindAddress(tx, zone, n.Object) != nil:
+		return nil, IPObjectExists
+	}
+	if existing == nil {
+		if err := CreateInterface(tx, zone, ifname, n.Temporary); err != nil {
+			return nil, err
+		}
+	}
+	a := &world.Address{Object: n.Object, Type: n.Type, Temporary: n.Temporary}
+	if err := configure(tx, zone, a, n); err != nil {
+		if existing == nil {
+			DeleteInterface(tx, zone, ifname) // it is there: it was just made
+		}
+		return nil, err
+	}
+	s.Addresses = append(s.Addresses, a)
+	return a, nil
+}
+
+// configure gives the object its address and writes its future down.
+func configure(tx *world.Tx, zone string, a *world.Address, n NewAddress) error {
+	switch n.Type {
+	case "static":
+		return configureStatic(tx, zone, a, n)
+	case "dhcp":
+		configureDHCP(tx, zone, a, n.NoLease)
+		return nil
+	case "addrconf":
+		return configureLinkLocal(tx, zone, a, n)
+	}
+	return IPBadArg
+}
+
+func configureStatic(tx *world.Tx, zone string, a *world.Address, n NewAddress) error {
+	p, err := ParseStatic(n.Address)
+	if err != nil || p.Addr().IsUnspecified() {
+		return IPBadAddress
+	}
+	switch {
+	case protected(tx, zone, interfaceOf(a)) && !n.Temporary:
+		return IPFromGlobal
+	case p.Addr().Is6() && !p.Addr().IsLinkLocalUnicast() && interfaceOf(a) != Loopback && !hasLinkLocal(tx, zone, interfaceOf(a)):
+		return IPNotAvailable // the first IPv6 address of an interface must be link-local (ip_sioctl_addr in usr/src/uts/common/inet/ip/ip_if.c)
+	case holds(tx, zone, p.Addr()):
+		return IPAddressInUse
+	}
+	a.Address = p.String()
+	if n.Down {
+		a.Timeline = []world.Timepoint{{State: "down", From: tx.Now}}
+		return nil
+	}
+	a.Timeline = probe(tx, zone, a, n.SlowProbe)
+	return nil
+}
+
+// configureLinkLocal makes the address that an interface gets from its MAC
+// (RFC 4291, appendix A). No router advertises a prefix here, so it stays the
+// only one of the object.
+func configureLinkLocal(tx *world.Tx, zone string, a *world.Address, n NewAddress) error {
+	for _, other := range tx.State.Stacks[zone].Addresses {
+		if interfaceOf(other) == interfaceOf(a) && other.Type == "addrconf" {
+			return IPAddrconfExists
+		}
+	}
+	link := LinkIn(tx, zone, interfaceOf(a))
+	if link == nil {
+		return IPNoLink
+	}
+	a.Address = linkLocal(link.MAC).String() + "/10"
+	a.Timeline = probe(tx, zone, a, n.SlowProbe)
+	return nil
+}
+
+func linkLocal(mac string) netip.Addr {
+	m, _ := hex.DecodeString(strings.ReplaceAll(mac, ":", ""))
+	m = append(m, make([]byte, 6)...)
+	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
+}
+
+// configureDHCP writes down when the lease comes. Until then the object has
+// no address and is down. A server answers on untagged physical links and
+// aggregations only: nobody runs one behind an etherstub.
+func configureDHCP(tx *world.Tx, zone string, a *world.Address, silent bool) {
+	a.Timeline = []world.Timepoint{{State: "down", From: tx.Now}}
+	lower := domainOf(tx, zone, interfaceOf(a))
+	if root := FindLink(tx, lower.link); silent || lower.vlan != 0 || root == nil || root.Class != "phys" && root.Class != "aggr" {
+		return
+	}
+	a.Address = lease(tx, lower, a.Object+zone).String()
+	a.Timeline = append(a.Timeline, world.Timepoint{State: "ok", From: tx.Now.Add(tx.Latency(world.StepDHCP))})
+}
+
+// lease picks a free address of 192.168.77.0/24, the network that the global
+// zone is on: the same one for the same client if it can.
+func lease(tx *world.Tx, d domain, client string) netip.Prefix {
+	h := fnv.New32a()
+	h.Write([]byte(client))
+	for i := h.Sum32(); ; i++ {
+		a := netip.AddrFrom4([4]byte{192, 168, 77, byte(100 + i%150)})
+		if !takenIn(tx, d, a) {
+			return netip.PrefixFrom(a, 24)
+		}
+	}
+}
+
+// probe is the future of an address that was just configured: tentative while
+// duplicate address detection runs, then ok, or duplicate if somebody on the
+// same network has it.
+func probe(tx *world.Tx, zone string, a *world.Address, slower time.Duration) []world.Timepoint {
+	outcome := "ok"
+	if p, err := netip.ParsePrefix(a.Address); err == nil && takenIn(tx, domainOf(tx, zone, interfaceOf(a)), p.Addr()) {
+		outcome = "duplicate"
+	}
+	if interfaceOf(a) == Loopback {
+		return []world.Timepoint{{State: "ok", From: tx.Now}}
+	}
+	return []world.Timepoint{
+		{State: "tentative", From: tx.Now},
+		{State: outcome, From: tx.Now.Add(tx.Latency(world.StepAddress) + slower)},
+	}
+}
+
+// domain is where a packet without a router goes: a lower link and a VLAN.
+type domain struct {
+	link string
+	vlan int
+}
+
+func domainOf(tx *world.Tx, zone, name string) domain {
+	l := LinkIn(tx, zone, name)
+	switch {
+	case l == nil:
+		return domain{link: zone + " " + name} // nobody else's
+	case l.Over != "":
+		return domain{l.Over, l.VLAN}
+	}
+	return domain{link: l.Name}
+}
+
+// takenIn says whether some stack answers for the address in that domain.
+func takenIn(tx *world.Tx, d domain, addr netip.Addr) bool {
+	for zone, s := range tx.State.Stacks {
+		for _, a := range s.Addresses {
+			state := world.At(a.Timeline, tx.Now).State
+			if is(a, addr) && (state == "ok" || state == "tentative" || a.Type == "dhcp") && domainOf(tx, zone, interfaceOf(a)) == d {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holds says whether this very stack has the address up: the kernel then
+// refuses it at once (ip_addr_availability_check in
+// usr/src/uts/common/inet/ip/ip_if.c).
+func holds(tx *world.Tx, zone string, addr netip.Addr) bool {
+	return slices.ContainsFunc(tx.State.Stacks[zone].Addresses, func(a *world.Address) bool {
+		state := world.At(a.Timeline, tx.Now).State
+		return is(a, addr) && (state == "ok" || state == "tentative")
+	})
+}
+
+func hasLinkLocal(tx *world.Tx, zone, ifname string) bool {
+	return slices.ContainsFunc(tx.State.Stacks[zone].Addresses, func(a *world.Address) bool {
+		p, err := netip.ParsePrefix(a.Address)
+		return err == nil && interfaceOf(a) == ifname && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast()
+	})
+}
+
+// protected says whether zoneadmd(8) clamped the link to allowed addresses.
+func protected(tx *world.Tx, zone, ifname string) bool {
+	l := LinkIn(tx, zone, ifname)
+	return zone != world.GlobalZone && l != nil && l.Properties["allowed-ips"] != ""
+}
+
+func is(a *world.Address, addr netip.Addr) bool {
+	p, err := netip.ParsePrefix(a.Address)
+	return err == nil && p.Addr() == addr
+}
+
+// FindAddress looks an address object of a zone up, or gives nil.
+func FindAddress(tx *world.Tx, zone, object string) *world.Address {
+	s := tx.State.Stacks[zone]
+	if s == nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.Addresses, func(a *world.Address) bool { return a.Object == object })
+	if i < 0 {
+		return nil
+	}
+	return s.Addresses[i]
+}
+
+// DeleteAddress removes an address object, the persistent configuration of it
+// too.
+func DeleteAddress(tx *world.Tx, zone, object string) error {
+	a := FindAddress(tx, zone, object)
+	if a == nil {
+		return IPNotFound
+	}
+	dropAddress(tx, zone, a)
+	return nil
+}
+
+func dropAddress(tx *world.Tx, zone string, gone *world.Address) {
+	s := tx.State.Stacks[zone]
+	s.Addresses = slices.DeleteFunc(s.Addresses, func(a *world.Address) bool { return a == gone })
+}
+
+// AddressView is an address object as ipadm(8) show-addr tells of it.
+type AddressView struct {
+	Object, Type, State, Address string
+	Persistent                   bool
+}
+
+// Addresses lists the address objects of a zone: those of IPv4 first, then
+// those of IPv6, each in the order of the interfaces
+// (i_ipadm_get_all_addr_info walks the logical interfaces of either family).
+func Addresses(tx *world.Tx, zone string) []AddressView {
+	s := tx.State.Stacks[zone]
+	if s == nil {
+		return nil
+	}
+	var views []AddressView
+	for _, six := range []bool{false, true} {
+		for _, i := range s.Interfaces {
+			for _, a := range s.Addresses {
+				if interfaceOf(a) == i.Name && isIPv6(a) == six {
+					views = append(views, viewAddress(tx, zone, a))
+				}
+			}
+		}
+	}
+	return views
+}
+
+func isIPv6(a *world.Address) bool {
+	p, err := netip.ParsePrefix(a.Address)
+	return err == nil && p.Addr().Is6()
+}
+
+func viewAddress(tx *world.Tx, zone string, a *world.Address) AddressView {
+	v := AddressView{Object: a.Object, Type: a.Type, Address: a.Address, Persistent: !a.Temporary}
+	v.State = world.At(a.Timeline, tx.Now).State
+	switch p, err := netip.ParsePrefix(a.Address); {
+	case v.State == "":
+		v.State = "disabled"
+	case a.Type == "dhcp" && v.State == "down":
+		v.Address = "?"
+	case err == nil && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast():
+		v.Address = fmt.Sprintf("%s%%%s/%d", p.Addr(), interfaceOf(a), p.Bits())
+	}
+	if protected(tx, zone, interfaceOf(a)) {
+		v.Type = "from-gz"
+	}
+	return v
+}
+
+// AddressOwner is the zone whose stack answers for an address now: it has it
+// in state ok.
+func AddressOwner(tx *world.Tx, addr netip.Addr) (zone string, ok bool) {
+	for zone, s := range tx.State.Stacks {
+		for _, a := range s.Addresses {
+			if is(a, addr) && interfaceOf(a) != Loopback && world.At(a.Timeline, tx.Now).State == "ok" {
+				return zone, true
+			}
+		}
+	}
+	return "", false
+}

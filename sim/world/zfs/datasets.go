@@ -1,0 +1,137 @@
+// Package zfs does what libzfs and the kernel do for zfs(8) and zpool(8) on the
+// state of a simulated sled: datasets, pools, and the disks that they lie on.
+package zfs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Datasets and pools. The functions of the files dataset*.go and pool*.go do
+// what libzfs and the kernel do for zfs(8) and zpool(8), with their checks, in
+// their order and with their words (usr/src/lib/libzfs/common, usr/src/uts/common/fs/zfs);
+// parsing arguments and printing is for package tools.
+//
+// The datasets of an exported pool are parked in State.Datasets under names
+// that open with the pool's GUID and a colon. No dataset's name begins with a
+// digit, so they are in nobody's way.
+
+// FindDataset is the dataset of this name, or nil.
+func FindDataset(tx *world.Tx, name string) *world.Dataset {
+	if parked(name) {
+		return nil
+	}
+	return tx.State.Datasets[name]
+}
+
+func parked(name string) bool { return name != "" && name[0] >= '0' && name[0] <= '9' }
+
+// Kind is the dataset's type as one of the constants.
+func Kind(d *world.Dataset) DatasetTypes {
+	switch d.Type {
+	case "volume":
+		return TypeVolume
+	case "snapshot":
+		return TypeSnapshot
+	}
+	return TypeFilesystem
+}
+
+// Children are the file systems and volumes directly below, by name.
+func Children(tx *world.Tx, name string) []*world.Dataset {
+	return SelectDatasets(tx, func(d *world.Dataset) bool {
+		return Kind(d) != TypeSnapshot && parentName(d.Name) == name && isBelow(d.Name, name)
+	})
+}
+
+// Snapshots are the snapshots of a file system or volume, oldest first.
+func Snapshots(tx *world.Tx, name string) []*world.Dataset {
+	return SelectDatasets(tx, func(d *world.Dataset) bool {
+		return Kind(d) == TypeSnapshot && parentName(d.Name) == name
+	})
+}
+
+// Clones are the datasets that began as this snapshot, by name.
+func Clones(tx *world.Tx, snapshot string) []*world.Dataset {
+	return SelectDatasets(tx, func(d *world.Dataset) bool { return d.Origin == snapshot })
+}
+
+// Descendants are the file systems and volumes below, at any depth, by name.
+func Descendants(tx *world.Tx, name string) []*world.Dataset {
+	return SelectDatasets(tx, func(d *world.Dataset) bool { return Kind(d) != TypeSnapshot && isBelow(d.Name, name) })
+}
+
+// SelectDatasets lists what take takes, in the order of zfs list.
+func SelectDatasets(tx *world.Tx, take func(*world.Dataset) bool) []*world.Dataset {
+	var found []*world.Dataset
+	for name, d := range tx.State.Datasets {
+		if !parked(name) && take(d) {
+			found = append(found, d)
+		}
+	}
+	slices.SortFunc(found, CompareDatasets)
+	return found
+}
+
+// CompareDatasets orders datasets as zfs list does when it is not told
+// otherwise: by name, snapshots after what they are of and by age (zfs_compare
+// in usr/src/cmd/zfs/zfs_iter.c).
+func CompareDatasets(a, b *world.Dataset) int {
+	aHead, aSnap, aIs := strings.Cut(a.Name, "@")
+	bHead, bSnap, bIs := strings.Cut(b.Name, "@")
+	switch {
+	case aHead != bHead:
+		return strings.Compare(aHead, bHead)
+	case !aIs || !bIs:
+		return strings.Compare(aSnap, bSnap)
+	case a.Created != b.Created:
+		if a.Created < b.Created {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(aSnap, bSnap)
+}
+
+// OpenDataset finds a dataset as zfs_open does: the name must be valid and the
+// dataset of one of the types.
+func OpenDataset(tx *world.Tx, name string, types DatasetTypes) (*world.Dataset, error) {
+	if why := CheckDatasetName(name, types, false); why != "" {
+		return nil, refuse("cannot open '%s': %s", name, why)
+	}
+	d := FindDataset(tx, name)
+	p := FindPool(tx, PoolName(name))
+	switch {
+	case p != nil && p.Unloaded:
+		// Guess: ENXIO of spa_open.
+		return nil, refuse("cannot open '%s': No such device or address", name)
+	case suspended(tx, name):
+		return nil, refuse("cannot open '%s': %s", name, suspendedIO)
+	case d == nil:
+		return nil, refuse("cannot open '%s': dataset does not exist", name)
+	case Kind(d)&types == 0:
+		return nil, refuse("cannot open '%s': operation not applicable to datasets of this type", name)
+	}
+	return d, nil
+}
+
+// txg is a new transaction group: each change that makes a dataset has its own.
+func txg(tx *world.Tx) uint64 { return tx.Count("txg") }
+
+// addDataset enters a new dataset. A GUID is never 0.
+func addDataset(tx *world.Tx, d *world.Dataset) *world.Dataset {
+	d.GUID = max(1, tx.Draw("guid"))
+	d.Created = txg(tx)
+	d.Time = tx.Now.Unix()
+	tx.State.Datasets[d.Name] = d
+	return d
+}
+
+func cloneDataset(d *world.Dataset) *world.Dataset {
+	c := *d
+	c.Local, c.Immutable = maps.Clone(d.Local), slices.Clone(d.Immutable)
+	return &c
+}

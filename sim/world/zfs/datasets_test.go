@@ -1,0 +1,594 @@
+package zfs_test
+
+import (
+	"errors"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/sim/world/zfs"
+)
+
+// datasetTx is a transaction on a fresh sled with one more pool, tank.
+func datasetTx(t testing.TB) *world.Tx {
+	t.Helper()
+	o := boot.Options{M2: -1, U2: 1, Links: -1, Blank: true}
+	files := host.Memory()
+	if err := boot.LayRoot(files, o); err != nil {
+		t.Fatal(err)
+	}
+	tx := world.NewTx(boot.Fresh(o), time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC), files)
+	must(t, zfs.CreatePool(tx, "tank", []string{"c11t0d0"}, zfs.PoolOptions{}))
+	must(t, zfs.MountAuto(tx, "tank"))
+	return tx
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks that err is a refusal with this text.
+func refused(t *testing.T, err error, want string) {
+	t.Helper()
+	r, ok := errors.AsType[*world.Refusal](err)
+	if !ok {
+		t.Fatalf("got %v, want the refusal %q", err, want)
+	}
+	if diff := cmp.Diff(want, r.Text); diff != "" {
+		t.Errorf("refusal (-want +got):\n%s", diff)
+	}
+}
+
+// mk makes a file system as zfs create does.
+func mk(t testing.TB, tx *world.Tx, name string, props ...string) {
+	t.Helper()
+	must(t, zfs.CreateFilesystem(tx, name, pairs(props)))
+	must(t, zfs.MountAuto(tx, name))
+}
+
+func pairs(words []string) map[string]string {
+	out := map[string]string{}
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		out[k] = v
+	}
+	return out
+}
+
+func putFile(t testing.TB, tx *world.Tx, name, data string) {
+	t.Helper()
+	must(t, host.MkdirAll(tx.Files, path.Dir(name), 0o755))
+	must(t, world.Put(tx.Files, name, []byte(data), 0o644))
+}
+
+// content is what a file holds, "-" if it is not there.
+func content(tx *world.Tx, name string) string {
+	data, err := host.ReadFile(tx.Files, name)
+	if errors.Is(err, os.ErrNotExist) {
+		return "-"
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func TestDatasetNamesAreCheckedAsZfsNamecheckDoes(t *testing.T) {
+	// usr/src/common/zfs/zfs_namecheck.c; words of zfs_validate_name in libzfs_dataset.c.
+	for _, tc := range []struct {
+		name      string
+		types     zfs.DatasetTypes
+		modifying bool
+		want      string
+	}{
+		{"tank/a-b_c.d:e f", zfs.TypeFilesystem, true, ""},
+		{"tank/a@b", zfs.TypeSnapshot, true, ""},
+		{"", zfs.TypeFilesystem, true, "empty component in name"},
+		{"/tank", zfs.TypeFilesystem, true, "leading slash in name"},
+		{"tank/", zfs.TypeFilesystem, true, "trailing slash in name"},
+		{"tank//a", zfs.TypeFilesystem, true, "empty component in name"},
+		{"tank/a@", zfs.TypeSnapshot, true, "empty component in name"},
+		{"tank/a$b", zfs.TypeFilesystem, true, "invalid character '$' in name"},
+		{"tank/a@b@c", zfs.TypeSnapshot, true, "multiple '@' and/or '#' delimiters in name"},
+		{"tank@a/b", zfs.TypeSnapshot, true, "trailing slash in name"},
+		{"tank/a@b", zfs.TypeFilesystem, true, "snapshot delimiter '@' is not expected here"},
+		{"tank/a", zfs.TypeSnapshot, true, "missing '@' delimiter in snapshot name"},
+		{"tank/a#b", zfs.TypeDataset, false, "bookmark delimiter '#' is not expected here"},
+		{"tank/a%b", zfs.TypeFilesystem, true, "invalid character % in name"},
+		{"tank/a%b", zfs.TypeFilesystem, false, ""},
+		{"tank/" + strings.Repeat("x", 251), zfs.TypeFilesystem, true, "name is too long"},
+		{"tank/" + strings.Repeat("x", 250), zfs.TypeFilesystem, true, ""},
+	} {
+		if got := zfs.CheckDatasetName(tc.name, tc.types, tc.modifying); got != tc.want {
+			t.Errorf("%q: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestPoolNamesAreCheckedAsPoolNamecheckDoes(t *testing.T) {
+	// usr/src/common/zfs/zfs_namecheck.c; words of zpool_name_valid in libzfs_pool.c.
+	for name, want := range map[string]string{
+		"tank": "", "oxp_8d0b": "", "logs": "",
+		"c1t0d0": "pool name is reserved", "mirror1": "name is reserved", "raidz": "name is reserved", "log": "name is reserved",
+		"1tank": "name must begin with a letter", "": "name must begin with a letter", "a/b": "invalid character '/' in pool name",
+	} {
+		if got := zfs.CheckPoolName(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestSizesAreWrittenAndReadAsLibzfsDoes(t *testing.T) {
+	// zfs_nicenum_format and zfs_nicestrtonum in libzfs_util.c.
+	for n, want := range map[uint64]string{
+		0: "0B", 1: "1B", 1023: "1023B", 1024: "1K", 1536: "1.50K", 98304: "96K", 10239: "10.0K", 1109393408: "1.03G",
+		1 << 40: "1T", 3200631791616: "2.91T", 1<<64 - 1: "16.0E",
+	} {
+		if got := zfs.NiceBytes(n); got != want {
+			t.Errorf("NiceBytes(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for s, want := range map[string]string{
+		"100G": "107374182400", "1.5K": "1536", "512mb": "536870912", "7": "7", "2b": "2", ".5k": "512",
+		"10BB": "invalid numeric suffix 'BB'", "10X": "invalid numeric suffix 'X'", "ten": "bad numeric value 'ten'",
+		"99999999999999999999": "numeric value is too large", "17179869184G": "numeric value is too large", "": "bad numeric value ''",
+	} {
+		n, err := zfs.ParseSize(s)
+		got := strconv.FormatUint(n, 10)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("ParseSize(%q) = %s, want %s", s, got, want)
+		}
+	}
+}
+
+func TestValuesComeFromTheNearestThatHasOne(t *testing.T) {
+	// zfs(8), Native and User Properties; zfs_prop_get in libzfs_dataset.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/z", "mountpoint=/zones", "compression=gzip-6", "quota=10G", "sledctl:instance=i-1")
+	mk(t, tx, "tank/z/a")
+	must(t, zfs.Snapshot(tx, "tank/z/a@s", map[string]string{"org.x:y": "on the snapshot"}))
+	must(t, zfs.Clone(tx, "tank/z/a@s", "tank/c", nil))
+	must(t, zfs.CreateVolume(tx, "tank/v", 1<<30, false, nil, zfs.KeyOptions{}))
+	for _, tc := range []struct{ name, property, value, source string }{
+		{"tank", "mountpoint", "/tank", "default"},
+		{"tank/z", "mountpoint", "/zones", "local"},
+		{"tank/z/a", "mountpoint", "/zones/a", "inherited from tank/z"},
+		{"tank/c", "mountpoint", "/tank/c", "default"},
+		{"tank/z/a@s", "mountpoint", "-", "-"},
+		{"tank/z", "compression", "gzip", "local"},
+		{"tank/z/a", "compression", "gzip", "inherited from tank/z"},
+		{"tank/c", "compression", "off", "default"},
+		{"tank/z", "quota", "10737418240", "local"},
+		{"tank/z/a", "quota", "0", "default"},
+		{"tank/z", "canmount", "on", "default"},
+		{"tank/z/a", "sledctl:instance", "i-1", "inherited from tank/z"},
+		{"tank/z/a@s", "sledctl:instance", "i-1", "inherited from tank/z"},
+		{"tank/z/a@s", "org.x:y", "on the snapshot", "local"},
+		{"tank/c", "sledctl:instance", "-", "-"},
+		{"tank/c", "org.x:y", "-", "-"},
+		{"tank/c", "origin", "tank/z/a@s", "-"},
+		{"tank/z", "origin", "-", "-"},
+		{"tank/z/a@s", "clones", "tank/c", "-"},
+		{"tank/z", "avail", "10737221632", "-"},
+		{"tank/z", "type", "filesystem", "-"},
+		{"tank/z/a", "mounted", "yes", "-"},
+		{"tank/v", "mounted", "-", "-"},
+		{"tank/v", "volsize", "1073741824", "local"},
+		{"tank/v", "refreservation", "1109393408", "local"},
+		{"tank/v", "volblocksize", "8192", "default"},
+		{"tank/z", "creation", "1795230245", "-"},
+		{"tank/z", "nothing", "-", "-"},
+		{"tank/z", "encryption", "off", "default"},
+		{"tank/z", "keystatus", "-", "-"},
+	} {
+		value, source := zfs.Property(tx, tc.name, tc.property)
+		if value != tc.value || source != tc.source {
+			t.Errorf("%s of %s: %q %q, want %q %q", tc.property, tc.name, value, source, tc.value, tc.source)
+		}
+	}
+}
+
+func TestWhatIsNoneOrLegacyIsInherited(t *testing.T) {
+	// zfs(8), "Mount Points".
+	tx := datasetTx(t)
+	mk(t, tx, "tank/l", "mountpoint=legacy")
+	mk(t, tx, "tank/l/x")
+	value, source := zfs.Property(tx, "tank/l/x", "mountpoint")
+	if value != "legacy" || source != "inherited from tank/l" {
+		t.Errorf("mountpoint: %q %q", value, source)
+	}
+	if d := zfs.FindDataset(tx, "tank/l/x"); d.Mounted != "" {
+		t.Errorf("mounted at %q", d.Mounted)
+	}
+}
+
+func TestCreationIsRefusedAsLibzfsRefusesIt(t *testing.T) {
+	// zfs_create, check_parents and zfs_valid_proplist in libzfs_dataset.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	must(t, zfs.CreateVolume(tx, "tank/v", 1<<20, true, nil, zfs.KeyOptions{}))
+	for _, tc := range []struct{ name, props, want string }{
+		{"tank/a", "", "cannot create 'tank/a': dataset already exists"},
+		{"tank/x/y", "", "cannot create 'tank/x/y': parent does not exist"},
+		{"nope/x", "", "cannot create 'nope/x': no such pool 'nope'"},
+		{"tank", "", "cannot create 'tank': missing dataset name"},
+		{"tank/v/x", "", "cannot create 'tank/v/x': parent is not a filesystem"},
+		{"tank/b", "bogus=1", "cannot create 'tank/b': invalid property 'bogus'"},
+		{"tank/b", "used=1", "cannot create 'tank/b': 'used' is readonly"},
+		{"tank/b", "volsize=1G", "cannot create 'tank/b': 'volsize' does not apply to datasets of this type"},
+		{"tank/b", "quota=0", "cannot create 'tank/b': use 'none' to disable quota/refquota"},
+		{"tank/b", "quota=lots", "cannot create 'tank/b': bad numeric value 'lots'"},
+		{"tank/b", "canmount=maybe", "cannot create 'tank/b': 'canmount' must be one of 'on | off | noauto'"},
+		{"tank/b", "mountpoint=here", "cannot create 'tank/b': 'mountpoint' must be an absolute path, 'none', or 'legacy'"},
+		{"tank/b", "recordsize=1000", "cannot create 'tank/b': 'recordsize' must be power of 2 from 512B to 1M"},
+		{"tank/b", "keyformat=raw", "cannot create 'tank/b': Encryption must be turned on to set encryption properties."},
+		{"tank/b", "encryption=on", "cannot create 'tank/b': Keyformat required for new encryption root."},
+	} {
+		var props []string
+		if tc.props != "" {
+			props = []string{tc.props}
+		}
+		refused(t, zfs.CreateFilesystem(tx, tc.name, pairs(props)), tc.want)
+	}
+	refused(t, zfs.CreateVolume(tx, "tank/w", 1000, true, nil, zfs.KeyOptions{}),
+		"cannot create 'tank/w': volume size must be a multiple of volume block size")
+	refused(t, zfs.CreateVolume(tx, "tank/w", 1<<50, false, nil, zfs.KeyOptions{}), "cannot create 'tank/w': out of space")
+	refused(t, zfs.CreateVolume(tx, "tank/w", 0, true, nil, zfs.KeyOptions{}), "cannot create 'tank/w': volume size cannot be zero")
+}
+
+func TestSnapshotsOfManyAreTakenTogetherOrNotAtAll(t *testing.T) {
+	// zfs(8): "zfs snapshot … atomically"; zfs_snapshot_nvl in libzfs_dataset.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	mk(t, tx, "tank/b")
+	must(t, zfs.Snapshot(tx, "tank/b@s", nil))
+	refused(t, zfs.SnapshotAll(tx, []string{"tank/a@s", "tank/b@s"}, nil), "cannot create snapshot 'tank/b@s': dataset already exists")
+	if zfs.FindDataset(tx, "tank/a@s") != nil {
+		t.Error("the first was taken although the second was refused")
+	}
+	refused(t, zfs.Snapshot(tx, "tank/a@x", map[string]string{"quota": "1G"}),
+		"cannot create snapshots : this property can not be modified for snapshots")
+	must(t, zfs.SnapshotAll(tx, []string{"tank/a@t", "tank/b@t"}, map[string]string{"org.x:why": "test"}))
+	if a, b := zfs.FindDataset(tx, "tank/a@t").Created, zfs.FindDataset(tx, "tank/b@t").Created; a != b {
+		t.Errorf("transaction groups %d and %d differ", a, b)
+	}
+}
+
+func TestDestroyRefusesWhatZfsDestroyRefuses(t *testing.T) {
+	// zfs_do_destroy and destroy_check_dependent in usr/src/cmd/zfs/zfs_main.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	mk(t, tx, "tank/a/b")
+	must(t, zfs.Snapshot(tx, "tank/a@s", nil))
+	must(t, zfs.Clone(tx, "tank/a@s", "tank/c", nil))
+	must(t, zfs.MountAuto(tx, "tank/c"))
+	refused(t, zfs.Destroy(tx, "tank/a", zfs.DestroyOptions{}),
+		"cannot destroy 'tank/a': filesystem has children\nuse '-r' to destroy the following datasets:\ntank/a/b\ntank/a@s")
+	refused(t, zfs.Destroy(tx, "tank/a", zfs.DestroyOptions{Recursive: true}),
+		"cannot destroy 'tank/a': filesystem has dependent clones\nuse '-R' to destroy the following datasets:\ntank/c")
+	refused(t, zfs.Destroy(tx, "tank/a@s", zfs.DestroyOptions{}),
+		"cannot destroy 'tank/a@s': snapshot has dependent clones\nuse '-R' to destroy the following datasets:\ntank/c")
+	refused(t, zfs.Destroy(tx, "tank/a@none", zfs.DestroyOptions{}), "could not find any snapshots to destroy; check snapshot names.")
+	refused(t, zfs.Destroy(tx, "tank/none", zfs.DestroyOptions{}), "cannot open 'tank/none': dataset does not exist")
+	refused(t, zfs.Destroy(tx, "tank", zfs.DestroyOptions{}), "cannot destroy 'tank': operation does not apply to pools\n"+
+		"use 'zfs destroy -r tank' to destroy all datasets in the pool\nuse 'zpool destroy tank' to destroy the pool itself")
+	var order []string
+	must(t, zfs.Destroy(tx, "tank/a", zfs.DestroyOptions{Clones: true, Each: func(name string) { order = append(order, name) }}))
+	if diff := cmp.Diff([]string{"tank/a/b", "tank/c", "tank/a@s", "tank/a"}, order); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	if _, err := tx.Files.Stat("/tank/a"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the mountpoint of a destroyed file system is still there: %v", err)
+	}
+}
+
+func TestADeferredSnapshotGoesWithItsLastClone(t *testing.T) {
+	// zfs(8), destroy -d.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	must(t, zfs.Snapshot(tx, "tank/a@s", nil))
+	must(t, zfs.Clone(tx, "tank/a@s", "tank/c", nil))
+	must(t, zfs.Destroy(tx, "tank/a@s", zfs.DestroyOptions{Defer: true}))
+	if value, _ := zfs.Property(tx, "tank/a@s", "defer_destroy"); value != "on" {
+		t.Errorf("defer_destroy is %q", value)
+	}
+	must(t, zfs.Destroy(tx, "tank/c", zfs.DestroyOptions{}))
+	if zfs.FindDataset(tx, "tank/a@s") != nil {
+		t.Error("the snapshot is still there")
+	}
+}
+
+func TestSnapshotRangesTakeWhatLiesBetween(t *testing.T) {
+	// zfs(8), destroy <snap>[%<snap>][,...]; zfs_iter_snapspec in libzfs_iter.c.
+	for spec, want := range map[string]string{"b": "acd", "b%c": "ad", "%b": "cd", "c%": "ab", "a,d": "bc", "%": ""} {
+		tx := datasetTx(t)
+		mk(t, tx, "tank/a")
+		for _, s := range "abcd" {
+			must(t, zfs.Snapshot(tx, "tank/a@"+string(s), nil))
+		}
+		must(t, zfs.Destroy(tx, "tank/a@"+spec, zfs.DestroyOptions{}))
+		left := ""
+		for _, s := range zfs.Snapshots(tx, "tank/a") {
+			left += strings.TrimPrefix(s.Name, "tank/a@")
+		}
+		if left != want {
+			t.Errorf("%s leaves %q, want %q", spec, left, want)
+		}
+	}
+}
+
+func TestPromoteTurnsTheGraphAround(t *testing.T) {
+	// zfs(8), promote; dsl_dataset_promote in usr/src/uts/common/fs/zfs/dsl_dataset.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	for _, s := range []string{"1", "2", "3"} {
+		must(t, zfs.Snapshot(tx, "tank/a@"+s, nil))
+	}
+	must(t, zfs.Clone(tx, "tank/a@2", "tank/c", nil))
+	must(t, zfs.Clone(tx, "tank/a@1", "tank/d", nil))
+	must(t, zfs.Snapshot(tx, "tank/c@1", nil))
+	refused(t, zfs.Promote(tx, "tank/c"), "cannot promote 'tank/c': conflicting snapshot '1' from parent 'tank/a@2'")
+	must(t, zfs.Destroy(tx, "tank/c@1", zfs.DestroyOptions{}))
+	refused(t, zfs.Promote(tx, "tank/a"), "cannot promote 'tank/a': not a cloned filesystem")
+	must(t, zfs.Promote(tx, "tank/c"))
+	got := map[string]string{}
+	for _, d := range zfs.NewSurvey(tx).All() {
+		if zfs.PoolName(d.Name) == "tank" {
+			got[d.Name] = d.Origin
+		}
+	}
+	want := map[string]string{
+		"tank": "", "tank/a": "tank/c@2", "tank/a@3": "", "tank/c": "", "tank/c@1": "", "tank/c@2": "", "tank/d": "tank/c@1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("graph (-want +got):\n%s", diff)
+	}
+}
+
+func TestSettingsThatMoveFileSystemsRemountThem(t *testing.T) {
+	// zfs_prop_set_list and libzfs_changelist.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	mk(t, tx, "tank/a/b")
+	mk(t, tx, "tank/a/own", "mountpoint=/own")
+	putFile(t, tx, "/tank/a/b/f", "b's")
+	must(t, zfs.SetProperty(tx, "tank/a", "mountpoint", "/elsewhere"))
+	if got := content(tx, "/elsewhere/b/f"); got != "b's" {
+		t.Errorf("/elsewhere/b/f: %q", got)
+	}
+	if d := zfs.FindDataset(tx, "tank/a/own"); d.Mounted != "/own" {
+		t.Errorf("what has a mountpoint of its own moved to %q", d.Mounted)
+	}
+	if _, err := tx.Files.Stat("/tank/a"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the default mountpoint is still there: %v", err)
+	}
+	must(t, zfs.SetProperty(tx, "tank/a", "canmount", "off"))
+	if d := zfs.FindDataset(tx, "tank/a"); d.Mounted != "" {
+		t.Errorf("canmount=off leaves it mounted at %q", d.Mounted)
+	}
+	must(t, zfs.SetProperty(tx, "tank/a/b", "zoned", "on"))
+	if d := zfs.FindDataset(tx, "tank/a/b"); d.Mounted != "" {
+		t.Errorf("zoned=on leaves it mounted at %q", d.Mounted)
+	}
+	refused(t, zfs.SetProperty(tx, "tank/a/b", "mountpoint", "/x"),
+		"cannot set property for 'tank/a/b': 'mountpoint' cannot be set on dataset in a non-global zone")
+	refused(t, zfs.SetProperty(tx, "tank/a", "mountpoint", "/x"),
+		"cannot set property for 'tank/a': child dataset with inherited mountpoint is used in a non-global zone")
+	refused(t, zfs.Mount(tx, "tank/a/b"), "cannot mount 'tank/a/b': dataset is exported to a local zone")
+}
+
+func TestQuotasAndReservationsMustFit(t *testing.T) {
+	// zfs_setprop_error in libzfs_dataset.c; omicron issue 10662: an equal quota
+	// can be refused once more is used.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	must(t, zfs.CreateVolume(tx, "tank/a/v", 1<<30, false, nil, zfs.KeyOptions{}))
+	refused(t, zfs.SetProperty(tx, "tank/a", "quota", "1G"),
+		"cannot set property for 'tank/a': size is less than current used or reserved space")
+	must(t, zfs.SetProperty(tx, "tank/a", "quota", "2G"))
+	refused(t, zfs.SetProperty(tx, "tank/a", "reservation", "1P"),
+		"cannot set property for 'tank/a': size is greater than available space")
+	refused(t, zfs.CreateVolume(tx, "tank/a/w", 1<<30, false, nil, zfs.KeyOptions{}), "cannot create 'tank/a/w': out of space")
+	must(t, zfs.SetProperty(tx, "tank/a", "quota", "none"))
+	if value, source := zfs.Property(tx, "tank/a", "quota"); value != "0" || source != "local" {
+		t.Errorf("quota: %s %s", value, source)
+	}
+	must(t, zfs.SetProperty(tx, "tank/a/v", "volsize", "2G"))
+	if value, _ := zfs.Property(tx, "tank/a/v", "refreservation"); value != "2216689664" {
+		t.Errorf("the reservation did not follow the size: %s", value)
+	}
+}
+
+func TestSpaceAddsUp(t *testing.T) {
+	// zfs(8), the properties used, usedby*, available: used is the sum of its parts.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	mk(t, tx, "tank/a/b", "reservation=1G")
+	must(t, zfs.CreateVolume(tx, "tank/a/v", 1<<30, false, nil, zfs.KeyOptions{}))
+	s := zfs.NewSurvey(tx)
+	for _, d := range s.All() {
+		if zfs.Kind(d) == zfs.TypeSnapshot {
+			continue
+		}
+		sum := s.Bytes(d, "usedbydataset") + s.Bytes(d, "usedbychildren") + s.Bytes(d, "usedbysnapshots") + s.Bytes(d, "usedbyrefreservation")
+		if used := s.Bytes(d, "used"); used != sum {
+			t.Errorf("%s: used %d, its parts %d", d.Name, used, sum)
+		}
+	}
+	tank := zfs.FindDataset(tx, "tank")
+	if got, want := s.Bytes(tank, "used")+s.Bytes(tank, "available"), zfs.Capacity(tx, "tank"); got != want {
+		t.Errorf("used and available of the pool are %d, want %d", got, want)
+	}
+	b := zfs.FindDataset(tx, "tank/a/b")
+	if got := s.Bytes(b, "available") - s.Bytes(tank, "available"); got != 1<<30-zfs.OwnBytes {
+		t.Errorf("a reservation of 1 GiB leaves %d more to its owner", got)
+	}
+}
+
+func TestPropertiesAreInheritedAgain(t *testing.T) {
+	// zfs_prop_inherit in libzfs_dataset.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a", "compression=lz4", "org.x:y=1", "mountpoint=/a")
+	must(t, zfs.Inherit(tx, "tank/a", "compression"))
+	must(t, zfs.Inherit(tx, "tank/a", "org.x:y"))
+	must(t, zfs.Inherit(tx, "tank/a", "org.x:never"))
+	must(t, zfs.Inherit(tx, "tank/a", "mountpoint"))
+	if d := zfs.FindDataset(tx, "tank/a"); len(d.Local) != 0 || d.Mounted != "/tank/a" {
+		t.Errorf("left: %v, mounted at %q", d.Local, d.Mounted)
+	}
+	refused(t, zfs.Inherit(tx, "tank/a", "quota"), "cannot inherit quota for 'tank/a': property cannot be inherited")
+	refused(t, zfs.Inherit(tx, "tank/a", "used"), "cannot inherit used for 'tank/a': read-only property")
+}
+
+func TestRenameKeepsContentsCloneAndOrigin(t *testing.T) {
+	// zfs_rename in libzfs_dataset.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	mk(t, tx, "tank/a/b")
+	mk(t, tx, "tank/x")
+	putFile(t, tx, "/tank/a/b/f", "b's")
+	must(t, zfs.Snapshot(tx, "tank/a/b@s", nil))
+	must(t, zfs.Clone(tx, "tank/a/b@s", "tank/c", nil))
+	must(t, zfs.CreateVolume(tx, "tank/a/v", 1<<20, true, nil, zfs.KeyOptions{}))
+	refused(t, zfs.Rename(tx, "tank/a", "tank/x", false, false), "cannot rename 'tank/a': dataset already exists")
+	refused(t, zfs.Rename(tx, "tank/a", "tank/a/b/c", false, false),
+		"cannot rename to 'tank/a/b/c': New dataset name cannot be a descendant of current dataset name")
+	refused(t, zfs.Rename(tx, "tank/a", "rpool/a", false, false), "cannot rename to 'rpool/a': datasets must be within same pool")
+	refused(t, zfs.Rename(tx, "tank/a", "tank/no/a", false, false), "cannot rename to 'tank/no/a': parent does not exist")
+	must(t, zfs.Rename(tx, "tank/a", "tank/x/a", false, false))
+	if got := content(tx, "/tank/x/a/b/f"); got != "b's" {
+		t.Errorf("/tank/x/a/b/f: %q", got)
+	}
+	if got := zfs.FindDataset(tx, "tank/c").Origin; got != "tank/x/a/b@s" {
+		t.Errorf("origin of the clone: %q", got)
+	}
+	if content(tx, "/dev/zvol/rdsk/tank/x/a/v") != "" || content(tx, "/dev/zvol/rdsk/tank/a/v") != "-" {
+		t.Error("the device of the volume did not follow")
+	}
+	must(t, zfs.Rename(tx, "tank/x/a/b@s", "t", false, false))
+	if zfs.FindDataset(tx, "tank/x/a/b@t") == nil || zfs.FindDataset(tx, "tank/c").Origin != "tank/x/a/b@t" {
+		t.Error("the snapshot was not renamed")
+	}
+}
+
+func TestKeysAreLoadedUnloadedAndRefused(t *testing.T) {
+	// zfs_crypto_create, zfs_crypto_load_key, zfs_crypto_unload_key in libzfs_crypto.c.
+	tx := datasetTx(t)
+	putFile(t, tx, "/var/run/key", strings.Repeat("k", 32))
+	putFile(t, tx, "/var/run/short", "k")
+	props := map[string]string{"encryption": "aes-256-gcm", "keyformat": "raw", "keylocation": "file:///var/run/short"}
+	refused(t, zfs.CreateFilesystem(tx, "tank/e", props), "cannot create 'tank/e': Raw key too short (expected 32).")
+	props["keylocation"] = "file:///var/run/none"
+	refused(t, zfs.CreateFilesystem(tx, "tank/e", props), "cannot create 'tank/e': Failed to open key material file")
+	props["keylocation"] = "file:///var/run/key"
+	must(t, zfs.CreateFilesystem(tx, "tank/e", props))
+	must(t, zfs.MountAuto(tx, "tank/e"))
+	mk(t, tx, "tank/e/zone")
+	refused(t, zfs.UnloadKey(tx, "tank/e"), "Key unload error: 'tank/e' is busy.")
+	refused(t, zfs.LoadKey(tx, "tank/e", zfs.KeyOptions{}), "Key load error: Key already loaded for 'tank/e'.")
+	refused(t, zfs.LoadKey(tx, "tank/e/zone", zfs.KeyOptions{}),
+		"Key load error: Keys must be loaded for encryption root of 'tank/e/zone' (tank/e).")
+	refused(t, zfs.LoadKey(tx, "tank", zfs.KeyOptions{}), "Key load error: 'tank' is not encrypted.")
+	putFile(t, tx, "/tank/e/zone/f", "secret")
+	must(t, zfs.RebootDatasets(tx))
+	for property, want := range map[string]string{"keystatus": "unavailable", "mounted": "no", "encryption": "aes-256-gcm", "encryptionroot": "tank/e"} {
+		if value, _ := zfs.Property(tx, "tank/e/zone", property); value != want {
+			t.Errorf("after a reboot %s is %q, want %q", property, value, want)
+		}
+	}
+	refused(t, zfs.Mount(tx, "tank/e"), "cannot mount 'tank/e': encryption key not loaded")
+	refused(t, zfs.CreateFilesystem(tx, "tank/e/other", nil), "cannot create 'tank/e/other': encryption root's key is not loaded or provided")
+	putFile(t, tx, "/var/run/wrong", strings.Repeat("w", 32))
+	refused(t, zfs.LoadKey(tx, "tank/e", zfs.KeyOptions{Location: "file:///var/run/wrong"}), "Key load error: Incorrect key provided for 'tank/e'.")
+	must(t, zfs.MountWith(tx, "tank/e", zfs.MountOptions{LoadKeys: true}))
+	must(t, zfs.Mount(tx, "tank/e/zone"))
+	if got := content(tx, "/tank/e/zone/f"); got != "secret" {
+		t.Errorf("contents after a reboot: %q", got)
+	}
+}
+
+func TestPoolsComeAndGoWithTheirDatasets(t *testing.T) {
+	// zpool(8), export, import and destroy.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	putFile(t, tx, "/tank/a/f", "a's")
+	must(t, zfs.Snapshot(tx, "tank/a@s", nil))
+	must(t, zfs.Clone(tx, "tank/a@s", "tank/c", nil))
+	must(t, zfs.ExportPool(tx, "tank", false))
+	if found := zfs.SelectDatasets(tx, func(d *world.Dataset) bool { return strings.HasPrefix(d.Name, "tank") }); len(found) != 0 {
+		t.Errorf("an exported pool shows %d datasets", len(found))
+	}
+	refused(t, zfs.ExportPool(tx, "tank", false), "cannot open 'tank': no such pool")
+	refused(t, zfs.CreatePool(tx, "new", []string{"c11t0d0"}, zfs.PoolOptions{}), "invalid vdev specification\n"+
+		"use '-f' to override the following errors:\n/dev/dsk/c11t0d0s0 is part of exported or potentially active ZFS pool tank. Please see zpool(8).")
+	pools, err := zfs.Importable(tx, "/dev/dsk")
+	if err != nil || len(pools) != 1 {
+		t.Fatalf("%d pools to import, %v", len(pools), err)
+	}
+	must(t, zfs.ImportPool(tx, pools[0], "renamed", nil))
+	must(t, zfs.MountPool(tx, "renamed"))
+	if got := content(tx, "/renamed/a/f"); got != "a's" {
+		t.Errorf("/renamed/a/f: %q", got)
+	}
+	if got := zfs.FindDataset(tx, "renamed/c").Origin; got != "renamed/a@s" {
+		t.Errorf("origin: %q", got)
+	}
+	refused(t, zfs.CreatePool(tx, "new", []string{"c11t0d0"}, zfs.PoolOptions{Force: true}), "invalid vdev specification\n"+
+		"the following errors must be manually repaired:\n/dev/dsk/c11t0d0s0 is part of active ZFS pool renamed. Please see zpool(8).")
+	refused(t, zfs.CreatePool(tx, "new", []string{"c9t9d9"}, zfs.PoolOptions{}),
+		"cannot open 'c9t9d9': no such device in /dev/dsk\nmust be a full path or shorthand device name")
+	must(t, zfs.DestroyPool(tx, "renamed", false))
+	if d := tx.State.Disks[0]; d.Pool != "" {
+		t.Errorf("the disk still carries the label of %s", d.Pool)
+	}
+	must(t, zfs.CreatePool(tx, "new", []string{"c11t0d0"}, zfs.PoolOptions{}))
+}
+
+func TestNothingChangesInAPoolThatIsSuspended(t *testing.T) {
+	// POOL_CHECK_SUSPENDED in usr/src/uts/common/fs/zfs/zfs_ioctl.c, EAGAIN in
+	// zfs_common_error of libzfs_util.c.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	must(t, zfs.Snapshot(tx, "tank/a@s", nil))
+	must(t, zfs.Clone(tx, "tank/a@s", "tank/c", nil))
+	before := len(tx.State.Datasets)
+	if !zfs.LoseDisk(tx, "c11t0d0") {
+		t.Fatal("there is no such disk")
+	}
+	const why = ": pool I/O is currently suspended"
+	refused(t, zfs.CreateFilesystem(tx, "tank/b", nil), "cannot create 'tank/b'"+why)
+	refused(t, zfs.CreateVolume(tx, "tank/v", 8192, true, nil, zfs.KeyOptions{}), "cannot create 'tank/v'"+why)
+	refused(t, zfs.Snapshot(tx, "tank/a@t", nil), "cannot create snapshots "+why)
+	// Others open the dataset first, and get no further (ZFS_IOC_OBJSET_STATS).
+	refused(t, zfs.Clone(tx, "tank/a@s", "tank/d", nil), "cannot open 'tank/a@s'"+why)
+	refused(t, zfs.SetProperty(tx, "tank/a", "org.x:y", "1"), "cannot open 'tank/a'"+why)
+	refused(t, zfs.Inherit(tx, "tank/a", "org.x:y"), "cannot open 'tank/a'"+why)
+	refused(t, zfs.Rename(tx, "tank/a", "tank/z", false, false), "cannot open 'tank/a'"+why)
+	refused(t, zfs.Rename(tx, "tank/a@s", "tank/a@z", false, false), "cannot open 'tank/a@s'"+why)
+	refused(t, zfs.Promote(tx, "tank/c"), "cannot open 'tank/c'"+why)
+	refused(t, zfs.Destroy(tx, "tank/c", zfs.DestroyOptions{}), "cannot open 'tank/c'"+why)
+	refused(t, zfs.Mount(tx, "tank/c"), "cannot open 'tank/c'"+why)
+	if got := len(tx.State.Datasets); got != before || zfs.FindDataset(tx, "tank/a").Mounted == "" {
+		t.Errorf("%d datasets, %d before", got, before)
+	}
+
+	zfs.ReturnDisk(tx, "c11t0d0")
+	must(t, zfs.Destroy(tx, "tank/c", zfs.DestroyOptions{}))
+	refused(t, zfs.Destroy(tx, "tank/a@none", zfs.DestroyOptions{}), "could not find any snapshots to destroy; check snapshot names.")
+	zfs.LoseDisk(tx, "c11t0d0")
+	refused(t, zfs.Destroy(tx, "tank/a@s", zfs.DestroyOptions{}), "cannot open 'tank/a'"+why)
+}

@@ -1,0 +1,193 @@
+package zfs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// What an operator does to the disks of the sled, and what happens to them.
+
+// FindDisk is the disk with this name or serial number, or nil.
+func FindDisk(tx *world.Tx, name string) *world.Disk {
+	i := slices.IndexFunc(tx.State.Disks, func(d *world.Disk) bool { return d.Name == name || strings.EqualFold(d.Serial, name) })
+	if i < 0 {
+		return nil
+	}
+	return tx.State.Disks[i]
+}
+
+// DiskState says what is the matter with a disk: gone, failing, full, or ok. Full
+// is one whose pool FillDisk has filled.
+func DiskState(tx *world.Tx, d *world.Disk) string {
+	switch {
+	case d.Gone:
+		return "gone"
+	case d.Failing:
+		return "failing"
+	case slices.ContainsFunc(poolsOn(tx, d), func(p *world.Pool) bool { return p.Ballast > 0 }):
+		return "full"
+	}
+	return "ok"
+}
+
+// LoseDisk takes a disk out of the sled, by its name or serial number. A pool
+// that cannot do without it is suspended. False if there is no such disk.
+func LoseDisk(tx *world.Tx, name string) bool {
+	d := FindDisk(tx, name)
+	if d != nil {
+		d.Gone = true
+		notice(tx)
+	}
+	return d != nil
+}
+
+// InsertDisk puts a disk back as it was when it was taken out. A pool that is
+// suspended stays so until zpool clear. False if there is no such disk.
+func InsertDisk(tx *world.Tx, name string) bool {
+	d := FindDisk(tx, name)
+	if d != nil {
+		d.Gone = false
+		notice(tx)
+	}
+	return d != nil
+}
+
+// FailDisk makes all input and output of a disk end with EIO.
+func FailDisk(tx *world.Tx, name string) bool {
+	d := FindDisk(tx, name)
+	if d != nil {
+		d.Failing = true
+		notice(tx)
+	}
+	return d != nil
+}
+
+// HealDisk ends what FailDisk and FillDisk did. A pool that is suspended stays so
+// until zpool clear.
+func HealDisk(tx *world.Tx, name string) bool {
+	d := FindDisk(tx, name)
+	if d == nil {
+		return false
+	}
+	d.Failing = false
+	for _, p := range poolsOn(tx, d) {
+		p.Ballast = 0
+	}
+	notice(tx)
+	return true
+}
+
+// ReturnDisk is InsertDisk and HealDisk, and zpool clear of the pools that had
+// lost a disk.
+func ReturnDisk(tx *world.Tx, name string) bool {
+	if !InsertDisk(tx, name) || !HealDisk(tx, name) {
+		return false
+	}
+	for _, p := range tx.State.Pools {
+		if p.Imported && Lost(p) {
+			_ = ClearPool(tx, p.Name, "") // What another disk keeps down stays down.
+		}
+	}
+	return true
+}
+
+// poolsOn are the pools that have a part of the disk.
+func poolsOn(tx *world.Tx, d *world.Disk) []*world.Pool {
+	var found []*world.Pool
+	for _, p := range tx.State.Pools {
+		if !p.Orphaned && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && DiskOf(tx, v) == d }) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// FillDisk leaves so many bytes free in the pools on a disk.
+func FillDisk(tx *world.Tx, name string, free uint64) error {
+	d := FindDisk(tx, name)
+	if d == nil {
+		return fmt.Errorf("there is no disk %s", name)
+	}
+	found := false
+	for _, p := range poolsOn(tx, d) {
+		if !p.Imported || Lost(p) {
+			continue
+		}
+		found, p.Ballast = true, 1 // so that files are counted
+		left := NewSurvey(tx).Bytes(tx.State.Datasets[p.Name], "available")
+		p.Ballast = 1 + minus(left, free)
+	}
+	if !found {
+		return fmt.Errorf("there is no imported pool on disk %s", name)
+	}
+	return nil
+}
+
+// ReplaceDisk puts a new disk, which is blank, into the slot of another, which is
+// gone for good. A pool that the running system has open there stays suspended,
+// whatever zpool clear says, until it is exported or the system reboots. It is an
+// error while the old disk is in use.
+func ReplaceDisk(tx *world.Tx, name string) error {
+	d := FindDisk(tx, name)
+	if d == nil {
+		return fmt.Errorf("there is no disk %s", name)
+	}
+	for _, p := range poolsOn(tx, d) {
+		switch {
+		case p.Imported && !Lost(p):
+			return fmt.Errorf("disk %s is in use by pool %s: remove it first", d.Name, p.Name)
+		case p.Imported:
+			p.Orphaned = true
+		}
+	}
+	if err := dropImage(tx, d); err != nil {
+		return err
+	}
+	if err := eraseTrees(tx, d); err != nil {
+		return err
+	}
+	eraseDisk(tx, d)
+	if d.Kind == "m2" {
+		d.Layout = LayoutM2 // it comes from the factory, as the first one did
+	}
+	d.Serial, d.Gone, d.Failing = SerialNumber(tx), false, false
+	notice(tx)
+	return nil
+}
+
+// eraseTrees removes the contents of the file systems on a disk.
+func eraseTrees(tx *world.Tx, d *world.Disk) error {
+	for _, p := range poolsOn(tx, d) {
+		if err := eraseContents(tx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseContents removes those of a pool that is not imported.
+func eraseContents(tx *world.Tx, p *world.Pool) error {
+	for _, d := range parkedOf(tx, p) {
+		if err := world.RemoveTree(tx.Files, treeOf(id(d))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parkedOf are the datasets of a pool that is not imported.
+func parkedOf(tx *world.Tx, p *world.Pool) []*world.Dataset {
+	var found []*world.Dataset
+	for name, d := range tx.State.Datasets {
+		if strings.HasPrefix(name, park(p)) {
+			found = append(found, d)
+		}
+	}
+	slices.SortFunc(found, CompareDatasets)
+	return found
+}
+
+func SerialNumber(tx *world.Tx) string { return fmt.Sprintf("A%07X", uint32(tx.Draw("serial"))>>4) }

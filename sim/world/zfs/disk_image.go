@@ -1,0 +1,125 @@
+package zfs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// An image is what was on a disk at an earlier time: with it a disk returns
+// stale, as one does that was restored from a copy, or that lost what it had
+// promised to keep.
+
+// imageOf is where the contents of a disk's image lie.
+func imageOf(d *world.Disk) string { return Aside + "/image-" + d.Name }
+
+func dropImage(tx *world.Tx, d *world.Disk) error {
+	d.Image = nil
+	return world.RemoveTree(tx.Files, imageOf(d))
+}
+
+// TakeImage remembers what is on a disk now, instead of an earlier image, for
+// RestoreImage.
+func TakeImage(tx *world.Tx, name string) error {
+	d := FindDisk(tx, name)
+	if d == nil || d.Gone {
+		return fmt.Errorf("there is no disk %s", name)
+	}
+	pools := poolsOn(tx, d)
+	if len(pools) > 1 || len(pools) == 1 && len(pools[0].Vdevs) > 1 {
+		return fmt.Errorf("disk %s has a pool that lies on others too", name)
+	}
+	if err := dropImage(tx, d); err != nil {
+		return err
+	}
+	image := &world.Image{Layout: d.Layout, Scraps: slices.Clone(d.Scraps), Serial: d.Serial}
+	if len(pools) == 1 {
+		if err := copyPool(tx, image, pools[0], imageOf(d)); err != nil {
+			return err
+		}
+	}
+	d.Image = image
+	return nil
+}
+
+// copyPool puts a copy of a pool into an image, with its datasets as those of a
+// pool that is not imported.
+func copyPool(tx *world.Tx, image *world.Image, p *world.Pool, dir string) error {
+	pool := clonePool(p)
+	pool.Imported, pool.Unloaded, pool.Ballast = false, false, 0
+	image.Pool = pool
+	prefix, sources := p.Name, SelectDatasets(tx, func(d *world.Dataset) bool { return PoolName(d.Name) == p.Name })
+	if !p.Imported || p.Unloaded {
+		prefix, sources = park(p)+p.Name, parkedOf(tx, p)
+	}
+	for _, d := range sources {
+		copied := cloneDataset(d)
+		setName(copied, prefix, park(p)+p.Name)
+		copied.Mounted, copied.KeyReady, copied.Tree = "", false, ""
+		if !empty(d) {
+			copied.Tree = treeOf(id(d))
+			if err := copyTo(tx, d, path.Join(dir, id(d))); err != nil {
+				return err
+			}
+		}
+		image.Datasets = append(image.Datasets, copied)
+	}
+	return nil
+}
+
+// RestoreImage puts a disk back with what was on it when its image was taken. It
+// is an error if a pool on it is imported: what a running system has open does
+// not become older.
+func RestoreImage(tx *world.Tx, name string) error {
+	d := FindDisk(tx, name)
+	switch {
+	case d == nil:
+		return fmt.Errorf("there is no disk %s", name)
+	case d.Image == nil:
+		return fmt.Errorf("there is no image of disk %s", name)
+	}
+	for _, p := range poolsOn(tx, d) {
+		if p.Imported {
+			return fmt.Errorf("pool %s on disk %s is imported: export it, or reboot the sled without the disk", p.Name, d.Name)
+		}
+	}
+	if err := eraseTrees(tx, d); err != nil {
+		return err
+	}
+	eraseDisk(tx, d)
+	d.Layout, d.Scraps, d.Serial, d.Gone = d.Image.Layout, slices.Clone(d.Image.Scraps), d.Image.Serial, false
+	if d.Image.Pool != nil {
+		if err := putPool(tx, d); err != nil {
+			return err
+		}
+	}
+	notice(tx)
+	return nil
+}
+
+// putPool puts the pool of an image on its disk.
+func putPool(tx *world.Tx, d *world.Disk) error {
+	p := clonePool(d.Image.Pool)
+	for _, o := range d.Image.Datasets {
+		copied := cloneDataset(o)
+		tx.State.Datasets[copied.Name] = copied
+		if o.Tree == "" {
+			continue
+		}
+		if err := world.RemoveTree(tx.Files, o.Tree); err != nil {
+			return err
+		}
+		if err := host.MkdirAll(tx.Files, o.Tree, 0o755); err != nil {
+			return err
+		}
+		if err := copyTree(tx.Files, path.Join(imageOf(d), id(o)), o.Tree, nil); err != nil {
+			return err
+		}
+	}
+	tx.State.Pools = append(tx.State.Pools, p)
+	d.Pool = p.Name
+	return nil
+}

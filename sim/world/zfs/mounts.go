@@ -1,0 +1,341 @@
+package zfs
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Mounting: libzfs_mount.c of usr/src/lib/libzfs/common, and the checks of zfs
+// mount and unmount in usr/src/cmd/zfs/zfs_main.c (share_mount_one,
+// unshare_unmount).
+
+// MountOptions are those of zfs mount.
+type MountOptions struct {
+	Overlay  bool // -O: also over a directory that is not empty
+	LoadKeys bool // -l
+	// Quiet is zfs mount -a: what is not to be mounted is passed over.
+	Quiet bool
+}
+
+// MountedAt is the dataset that is mounted on exactly this directory, or nil.
+func MountedAt(tx *world.Tx, dir string) *world.Dataset {
+	for _, d := range tx.State.Datasets {
+		if d.Mounted == dir && dir != "" {
+			return d
+		}
+	}
+	return nil
+}
+
+// DatasetOf is the mounted dataset that a path lies on, or nil.
+func DatasetOf(tx *world.Tx, name string) *world.Dataset {
+	var best *world.Dataset
+	for _, d := range tx.State.Datasets {
+		if d.Mounted != "" && (d.Mounted == name || world.Under(name, d.Mounted)) && (best == nil || len(d.Mounted) > len(best.Mounted)) {
+			best = d
+		}
+	}
+	return best
+}
+
+// mountsBelow are the datasets mounted strictly below a directory, deepest
+// first.
+func mountsBelow(tx *world.Tx, dir string) []*world.Dataset {
+	var found []*world.Dataset
+	for _, d := range tx.State.Datasets {
+		if d.Mounted != "" && world.Under(d.Mounted, dir) {
+			found = append(found, d)
+		}
+	}
+	slices.SortFunc(found, func(a, b *world.Dataset) int { return cmp.Compare(b.Mounted, a.Mounted) })
+	return found
+}
+
+// Mount is "zfs mount NAME": what cannot be mounted is refused.
+func Mount(tx *world.Tx, name string) error { return MountWith(tx, name, MountOptions{}) }
+
+// MountWith is Mount with options.
+func MountWith(tx *world.Tx, name string, o MountOptions) error {
+	d, err := OpenDataset(tx, name, TypeFilesystem)
+	if err != nil {
+		return err
+	}
+	where, _ := mountpoint(tx, d)
+	canmount := word(tx, d, "canmount")
+	why := ""
+	switch {
+	case word(tx, d, "zoned") == "on":
+		why = "dataset is exported to a local zone"
+	case where == "legacy":
+		why = "legacy mountpoint\nuse mount(8) to mount this filesystem"
+	case where == "none":
+		why = "no mountpoint set"
+	case canmount == "off":
+		why = "'canmount' property is set to 'off'"
+	case canmount == "noauto" && o.Quiet:
+		return nil
+	case !o.LoadKeys && locked(tx, d):
+		why = "encryption key not loaded"
+	case d.Mounted != "":
+		why = "filesystem already mounted"
+	}
+	switch {
+	case why != "" && o.Quiet:
+		return nil
+	case why != "":
+		return refuse("cannot mount '%s': %s", name, why)
+	}
+	if o.LoadKeys && locked(tx, d) {
+		if err := LoadKey(tx, encryptionRoot(tx, d).Name, KeyOptions{}); err != nil {
+			return err
+		}
+	}
+	return mount(tx, d, o.Overlay)
+}
+
+// MountAuto mounts a file system that is to be mounted wherever it belongs, as
+// zfs create and zfs clone do with what they made: only if canmount is on.
+func MountAuto(tx *world.Tx, name string) error {
+	d := FindDataset(tx, name)
+	if d == nil || Kind(d) != TypeFilesystem || word(tx, d, "canmount") != "on" {
+		return nil
+	}
+	return mount(tx, d, false)
+}
+
+// MountAll is "zfs mount -a", parents first. It tries all; the error is the
+// refusals, one per line.
+func MountAll(tx *world.Tx, o MountOptions) error {
+	o.Quiet = true
+	all := SelectDatasets(tx, func(d *world.Dataset) bool { return Kind(d) == TypeFilesystem && d.Mounted == "" })
+	slices.SortStableFunc(all, func(a, b *world.Dataset) int {
+		am, _ := mountpoint(tx, a)
+		bm, _ := mountpoint(tx, b)
+		return cmp.Compare(am, bm)
+	})
+	var failed error
+	for _, d := range all {
+		failed = joinRefusals(failed, MountWith(tx, d.Name, o))
+	}
+	return failed
+}
+
+// mount is zfs_mount: at the mountpoint, which is made if it is absent. A file
+// system that has none, or is not mounted by ZFS here, is left alone.
+func mount(tx *world.Tx, d *world.Dataset, overlay bool) error {
+	where, _ := mountpoint(tx, d)
+	if !strings.HasPrefix(where, "/") || word(tx, d, "canmount") == "off" || word(tx, d, "zoned") == "on" {
+		return nil
+	}
+	if fixed(tx, where) || host.MkdirAll(tx.Files, where, 0o755) != nil {
+		return refuse("cannot mount '%s': failed to create mountpoint", where)
+	}
+	entries, err := tx.Files.ReadDir(where)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 && !overlay {
+		return refuse("cannot mount '%s': directory is not empty", where)
+	}
+	if suspended(tx, d.Name) {
+		return refuse("cannot mount '%s': I/O error", where) // EIO of mount(2)
+	}
+	if locked(tx, d) {
+		// EACCES of mount(2).
+		return refuse("cannot mount '%s': encryption key not loaded", d.Name)
+	}
+	if d.Mounted != "" || MountedAt(tx, where) != nil || len(mountsBelow(tx, where)) > 0 {
+		return refuse("cannot mount '%s': mountpoint or dataset is busy", d.Name)
+	}
+	return place(tx, d, where)
+}
+
+// place moves the contents of d to a directory.
+func place(tx *world.Tx, d *world.Dataset, dir string) error {
+	if err := moveIn(tx, d, dir); err != nil {
+		return err
+	}
+	d.Mounted = dir
+	return nil
+}
+
+// MountAt is "mount -F zfs -O NAME DIR": for file systems that ZFS does not
+// mount by itself, at a directory that is there, empty or not, whatever the
+// properties canmount and zoned say.
+func MountAt(tx *world.Tx, name, dir string) error {
+	d, err := OpenDataset(tx, name, TypeFilesystem)
+	if err != nil {
+		return err
+	}
+	if where, _ := mountpoint(tx, d); where != "legacy" {
+		return refuse("filesystem '%s' cannot be mounted using 'mount -F zfs'\nUse 'zfs set mountpoint=%s' instead.\n"+
+			"If you must use 'mount -F zfs' or /etc/vfstab, use 'zfs set mountpoint=legacy'.\nSee zfs(8) for more information.",
+			name, dir)
+	}
+	dir = path.Clean(dir)
+	info, err := tx.Files.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("mount failed: No such file or directory")
+	case err != nil:
+		return err
+	case !info.Mode.IsDir():
+		return refuse("mount failed: Not a directory")
+	case locked(tx, d):
+		return refuse("mount failed: Permission denied")
+	case d.Mounted != "" || dir == "/" || MountedAt(tx, dir) != nil || len(mountsBelow(tx, dir)) > 0:
+		// Guess: mounting over a mount point works on a real sled; nobody does it.
+		return refuse("mount failed: Device busy")
+	}
+	return place(tx, d, dir)
+}
+
+// Unmount takes one file system away from wherever it is mounted. It is no
+// error if it is not mounted. Force is MS_FORCE: who uses it loses it.
+func Unmount(tx *world.Tx, name string, force bool) error {
+	d := FindDataset(tx, name)
+	if d == nil || d.Mounted == "" {
+		return nil
+	}
+	if busy(tx, d.Mounted, force) {
+		return refuse("cannot unmount '%s': Device busy", d.Mounted)
+	}
+	dir := d.Mounted
+	if err := moveOut(tx, d, dir); err != nil {
+		return err
+	}
+	d.Mounted = ""
+	return nil
+}
+
+// busy says whether a file system mounted on dir cannot be unmounted: another
+// one is mounted below it, or a zone that the kernel knows has its root there,
+// something mounted below it, or a directory of it mounted elsewhere.
+func busy(tx *world.Tx, dir string, force bool) bool {
+	if dir == "/" || len(mountsBelow(tx, dir)) > 0 {
+		return true
+	}
+	if force {
+		return false
+	}
+	at := func(name string) bool { return name == dir || world.Under(name, dir) }
+	for _, z := range tx.State.Zones {
+		if z.Kernel == nil {
+			continue
+		}
+		if at(path.Join(z.Kernel.Config.Zonepath, "root")) ||
+			slices.ContainsFunc(z.Kernel.Mounts, func(m string) bool { return world.Under(m, dir) }) ||
+			slices.ContainsFunc(z.Kernel.Loops, func(l world.Loop) bool { return at(l.Special) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// volumeBusy says whether a zone that the kernel knows has the volume's device.
+func volumeBusy(tx *world.Tx, name string) bool {
+	for _, z := range tx.State.Zones {
+		if z.Kernel == nil {
+			continue
+		}
+		for _, r := range z.Kernel.Config.All("device") {
+			if m := r.Get("match"); m == "/dev/zvol/rdsk/"+name || m == "/dev/zvol/dsk/"+name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lent says whether the dataset, or what it lies in, was given to a zone that
+// the kernel knows (zonecfg's resource dataset).
+func lent(tx *world.Tx, name string) bool {
+	for _, z := range tx.State.Zones {
+		if z.Kernel == nil {
+			continue
+		}
+		for _, r := range z.Kernel.Config.All("dataset") {
+			if n := r.Get("name"); n == name || isBelow(name, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// UnmountTree is "zfs unmount NAME": with all that inherits its mountpoint.
+func UnmountTree(tx *world.Tx, name string, force bool) error {
+	d, err := OpenDataset(tx, name, TypeFilesystem)
+	if err != nil {
+		return err
+	}
+	switch where, _ := mountpoint(tx, d); {
+	case where == "legacy":
+		return refuse("cannot unmount '%s': legacy mountpoint\nuse umount(8) to unmount this filesystem", name)
+	case d.Mounted == "":
+		return refuse("cannot unmount '%s': not currently mounted", name)
+	}
+	return gather(tx, d, "mountpoint").unmount(force)
+}
+
+// UnmountPath is "zfs unmount /DIR".
+func UnmountPath(tx *world.Tx, dir string, force bool) error {
+	if !tx.Exists(dir) {
+		return refuse("cannot unmount '%s': No such file or directory", dir)
+	}
+	d := DatasetOf(tx, path.Clean(dir))
+	switch {
+	case d == nil:
+		return refuse("cannot unmount '%s': not a ZFS filesystem", dir)
+	case d.Mounted != path.Clean(dir):
+		return refuse("cannot unmount '%s': not a mountpoint", dir)
+	}
+	if where, _ := mountpoint(tx, d); where == "legacy" {
+		return refuse("cannot unmount '%s': legacy mountpoint\nuse umount(8) to unmount this filesystem", d.Name)
+	}
+	return gather(tx, d, "mountpoint").unmount(force)
+}
+
+// UnmountAll is "zfs unmount -a", deepest first. It tries all.
+func UnmountAll(tx *world.Tx, force bool) error {
+	var failed error
+	for _, d := range mountsBelow(tx, "/") {
+		if where, _ := mountpoint(tx, d); where != "legacy" && word(tx, d, "canmount") != "noauto" {
+			failed = joinRefusals(failed, Unmount(tx, d.Name, force))
+		}
+	}
+	return failed
+}
+
+// RebootDatasets is what a reboot does: nothing is mounted and no key loaded;
+// then svc:/system/filesystem/local mounts what canmount=on says. What was
+// mounted stays where it is if that comes to the same.
+func RebootDatasets(tx *world.Tx) error {
+	for _, d := range tx.State.Datasets {
+		d.KeyReady = false
+	}
+	for _, d := range mountsBelow(tx, "/") {
+		where, _ := mountpoint(tx, d)
+		if where == d.Mounted && word(tx, d, "canmount") == "on" && word(tx, d, "zoned") == "off" && !locked(tx, d) {
+			continue
+		}
+		for _, below := range append(mountsBelow(tx, d.Mounted), d) {
+			if err := moveOut(tx, below, below.Mounted); err != nil {
+				return err
+			}
+			below.Mounted = ""
+		}
+	}
+	err := MountAll(tx, MountOptions{})
+	if _, refused := errors.AsType[*world.Refusal](err); refused {
+		return nil // The service fails, the sled is up.
+	}
+	return err
+}

@@ -1,0 +1,358 @@
+package zfs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/zfs"
+)
+
+func TestMountingShowsContentsAndUnmountingUncoversTheDirectory(t *testing.T) {
+	// zfs(8), mount and unmount.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	putFile(t, tx, "/tank/a/f", "in a")
+	must(t, zfs.UnmountTree(tx, "tank/a", false))
+	if got := content(tx, "/tank/a/f"); got != "-" {
+		t.Errorf("unmounted, /tank/a/f is %q", got)
+	}
+	putFile(t, tx, "/tank/a/covered", "below")
+	refused(t, zfs.Mount(tx, "tank/a"), "cannot mount '/tank/a': directory is not empty")
+	must(t, zfs.MountWith(tx, "tank/a", zfs.MountOptions{Overlay: true}))
+	if got := content(tx, "/tank/a/f") + content(tx, "/tank/a/covered"); got != "in a-" {
+		t.Errorf("mounted over: %q", got)
+	}
+	refused(t, zfs.Mount(tx, "tank/a"), "cannot mount 'tank/a': filesystem already mounted")
+	must(t, zfs.UnmountTree(tx, "tank/a", false))
+	if got := content(tx, "/tank/a/covered"); got != "below" {
+		t.Errorf("uncovered: %q", got)
+	}
+	refused(t, zfs.UnmountTree(tx, "tank/a", false), "cannot unmount 'tank/a': not currently mounted")
+}
+
+func TestMountRefusesWhatShareMountOneRefuses(t *testing.T) {
+	// share_mount_one and unshare_unmount in usr/src/cmd/zfs/zfs_main.c.
+	tx := datasetTx(t)
+	must(t, zfs.CreateFilesystem(tx, "tank/l", pairs([]string{"mountpoint=legacy"})))
+	must(t, zfs.CreateFilesystem(tx, "tank/n", pairs([]string{"mountpoint=none"})))
+	must(t, zfs.CreateFilesystem(tx, "tank/o", pairs([]string{"canmount=off"})))
+	must(t, zfs.CreateFilesystem(tx, "tank/m", pairs([]string{"canmount=noauto"})))
+	must(t, zfs.CreateVolume(tx, "tank/v", 1<<20, true, nil, zfs.KeyOptions{}))
+	refused(t, zfs.Mount(tx, "tank/l"), "cannot mount 'tank/l': legacy mountpoint\nuse mount(8) to mount this filesystem")
+	refused(t, zfs.Mount(tx, "tank/n"), "cannot mount 'tank/n': no mountpoint set")
+	refused(t, zfs.Mount(tx, "tank/o"), "cannot mount 'tank/o': 'canmount' property is set to 'off'")
+	refused(t, zfs.Mount(tx, "tank/v"), "cannot open 'tank/v': operation not applicable to datasets of this type")
+	refused(t, zfs.Mount(tx, "tank/none"), "cannot open 'tank/none': dataset does not exist")
+	must(t, zfs.MountAuto(tx, "tank/m"))
+	if zfs.FindDataset(tx, "tank/m").Mounted != "" {
+		t.Error("canmount=noauto was mounted without being asked for")
+	}
+	must(t, zfs.MountAll(tx, zfs.MountOptions{}))
+	if zfs.FindDataset(tx, "tank/m").Mounted != "" {
+		t.Error("zfs mount -a mounts canmount=noauto")
+	}
+	must(t, zfs.Mount(tx, "tank/m"))
+	refused(t, zfs.UnmountTree(tx, "tank/l", false), "cannot unmount 'tank/l': legacy mountpoint\nuse umount(8) to unmount this filesystem")
+}
+
+func TestLegacyFileSystemsAreMountedWhereTheyAreTold(t *testing.T) {
+	// manual_mount in usr/src/cmd/zfs/zfs_main.c (mount -F zfs); the ZBEs of zones
+	// (omniosorg/pkg5 src/brand/ipkg/common.ksh).
+	tx := datasetTx(t)
+	mk(t, tx, "tank/ROOT", "mountpoint=legacy", "zoned=on")
+	must(t, zfs.CreateFilesystem(tx, "tank/ROOT/zbe", pairs([]string{"canmount=noauto"})))
+	mk(t, tx, "tank/plain")
+	must(t, tx.Files.Mkdir("/zone", 0o700))
+	must(t, tx.Files.Mkdir("/zone/root", 0o755))
+	refused(t, zfs.MountAt(tx, "tank/ROOT/zbe", "/nowhere"), "mount failed: No such file or directory")
+	must(t, zfs.MountAt(tx, "tank/ROOT/zbe", "/zone/root"))
+	putFile(t, tx, "/zone/root/etc/f", "zone's")
+	refused(t, zfs.MountAt(tx, "tank/ROOT/zbe", "/tmp"), "mount failed: Device busy")
+	if err := zfs.MountAt(tx, "tank/plain", "/tmp"); err == nil {
+		t.Error("a file system with a mountpoint was mounted by mount -F zfs")
+	}
+	if d := zfs.DatasetOf(tx, "/zone/root/etc/f"); d == nil || d.Name != "tank/ROOT/zbe" {
+		t.Errorf("DatasetOf: %v", d)
+	}
+	must(t, zfs.Destroy(tx, "tank/ROOT/zbe", zfs.DestroyOptions{}))
+	if content(tx, "/zone/root/etc/f") != "-" || !tx.Exists("/zone/root") {
+		t.Error("zfs destroy did not unmount what it destroyed")
+	}
+}
+
+func TestWhatIsUsedIsBusy(t *testing.T) {
+	// umount(2), EBUSY; the text is libzfs's unmount_one.
+	z := &world.Zone{Name: "z", State: world.ZoneInstalled, Config: world.Config{Zonepath: "/tank/z"}}
+	for _, tc := range []struct {
+		name   string
+		kernel world.Kernel
+		busy   bool
+	}{
+		{"no kernel zone", world.Kernel{}, false},
+		{"its root", world.Kernel{State: world.ZoneRunning, Config: world.Config{Zonepath: "/tank/z"}}, true},
+		{"another's root", world.Kernel{State: world.ZoneRunning, Config: world.Config{Zonepath: "/other"}}, false},
+		{"a mount below", world.Kernel{State: world.ZoneReady, Config: world.Config{Zonepath: "/other"}, Mounts: []string{"/tank/z/root/proc"}}, true},
+		{"a directory shown in a zone", world.Kernel{State: world.ZoneRunning, Config: world.Config{Zonepath: "/o"},
+			Loops: []world.Loop{{Dir: "/disk", Special: "/tank/z/file"}}}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tx := datasetTx(t)
+			mk(t, tx, "tank/z")
+			zone := *z
+			if tc.kernel.State != "" {
+				zone.Kernel = &tc.kernel
+			}
+			tx.State.Zones = []*world.Zone{&zone}
+			if err := zfs.Destroy(tx, "tank/z", zfs.DestroyOptions{}); tc.busy {
+				refused(t, err, "cannot unmount '/tank/z': Device busy")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	mk(t, tx, "tank/a/b", "mountpoint=/tank/a/deep")
+	refused(t, zfs.UnmountTree(tx, "tank/a", false), "cannot unmount '/tank/a': Device busy")
+	must(t, zfs.CreateVolume(tx, "tank/v", 1<<20, true, nil, zfs.KeyOptions{}))
+	tx.State.Zones = []*world.Zone{{Name: "z", Kernel: &world.Kernel{State: world.ZoneRunning, Config: world.Config{Zonepath: "/o", Resources: []world.Resource{
+		{Type: "device", Properties: []world.Property{{Name: "match", Values: []string{"/dev/zvol/rdsk/tank/v"}}}},
+	}}}}}
+	refused(t, zfs.Destroy(tx, "tank/v", zfs.DestroyOptions{}), "cannot destroy 'tank/v': dataset is busy")
+}
+
+func TestUnmountTakesWhatInheritsAlongOrNothing(t *testing.T) {
+	// zfs_unmountall and changelist_prefix.
+	tx := datasetTx(t)
+	for _, name := range []string{"tank/a", "tank/a/b", "tank/a/c"} {
+		mk(t, tx, name)
+	}
+	tx.State.Zones = []*world.Zone{{Name: "z", Kernel: &world.Kernel{State: world.ZoneRunning, Config: world.Config{Zonepath: "/tank/a/b"}}}}
+	refused(t, zfs.UnmountTree(tx, "tank/a", false), "cannot unmount '/tank/a/b': Device busy")
+	for _, name := range []string{"tank/a", "tank/a/b", "tank/a/c"} {
+		if zfs.FindDataset(tx, name).Mounted == "" {
+			t.Errorf("%s is not mounted again", name)
+		}
+	}
+	must(t, zfs.UnmountTree(tx, "tank/a", true))
+	for _, name := range []string{"tank/a", "tank/a/b", "tank/a/c"} {
+		if at := zfs.FindDataset(tx, name).Mounted; at != "" {
+			t.Errorf("%s is mounted at %s", name, at)
+		}
+	}
+}
+
+func TestSnapshotsKeepTheirContentsAndClonesBeginWithThem(t *testing.T) {
+	// zfs(8), snapshot and clone.
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	mk(t, tx, "tank/a/b")
+	putFile(t, tx, "/tank/a/dir/f", "old")
+	putFile(t, tx, "/tank/a/b/g", "of b")
+	must(t, tx.Files.Chmod("/tank/a", 0o700))
+	must(t, zfs.Snapshot(tx, "tank/a@s", nil))
+	putFile(t, tx, "/tank/a/dir/f", "new")
+	must(t, zfs.Clone(tx, "tank/a@s", "tank/c", nil))
+	must(t, zfs.MountAuto(tx, "tank/c"))
+	if got := content(tx, "/tank/c/dir/f") + content(tx, "/tank/c/b/g"); got != "old-" {
+		t.Errorf("the clone shows %q", got)
+	}
+	if info, err := tx.Files.Stat("/tank/c"); err != nil || info.Mode.Perm() != 0o700 {
+		t.Errorf("mode of the clone: %v %v", info.Mode, err)
+	}
+	putFile(t, tx, "/tank/c/dir/f", "clone's")
+	must(t, zfs.Clone(tx, "tank/a@s", "tank/d", nil))
+	must(t, zfs.MountAuto(tx, "tank/d"))
+	if got := content(tx, "/tank/a/dir/f") + content(tx, "/tank/d/dir/f"); got != "newold" {
+		t.Errorf("after writing to one clone: %q", got)
+	}
+}
+
+// shown is the tree of files below a directory as one map, for comparing.
+func shown(t *testing.T, tx *world.Tx, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	entries, err := tx.Files.ReadDir(dir)
+	must(t, err)
+	for _, e := range entries {
+		name := dir + "/" + e.Name
+		if !e.Mode.IsDir() {
+			out[name] = content(tx, name)
+			continue
+		}
+		out[name] = "dir"
+		for k, v := range shown(t, tx, name) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// killable are transactions that move contents.
+var killable = map[string]func(*world.Tx) error{
+	"mount":   func(tx *world.Tx) error { return zfs.Mount(tx, "tank/off") },
+	"unmount": func(tx *world.Tx) error { return zfs.UnmountTree(tx, "tank/a", false) },
+	"create": func(tx *world.Tx) error {
+		return errors.Join(zfs.CreateFilesystem(tx, "tank/new", nil), zfs.MountAuto(tx, "tank/new"))
+	},
+	"clone": func(tx *world.Tx) error {
+		return errors.Join(zfs.Clone(tx, "tank/a@s", "tank/new", nil), zfs.MountAuto(tx, "tank/new"))
+	},
+	"destroy":         func(tx *world.Tx) error { return zfs.Destroy(tx, "tank/a", zfs.DestroyOptions{Recursive: true}) },
+	"set mountpoint":  func(tx *world.Tx) error { return zfs.SetProperty(tx, "tank/a", "mountpoint", "/moved") },
+	"rename":          func(tx *world.Tx) error { return zfs.Rename(tx, "tank/a", "tank/b", false, false) },
+	"export":          func(tx *world.Tx) error { return zfs.ExportPool(tx, "tank", false) },
+	"mount elsewhere": func(tx *world.Tx) error { return zfs.MountAt(tx, "tank/legacy", "/mnt") },
+}
+
+// killed makes a fresh sled, runs a transaction whose file operations fail from
+// the n-th on, as if the process had been killed there, and gives a transaction
+// that comes after it: on the state before, or if committed on the state after.
+// It says whether anything failed.
+func killed(t *testing.T, act func(*world.Tx) error, n int, committed bool) (*world.Tx, bool) {
+	t.Helper()
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	mk(t, tx, "tank/a/b")
+	must(t, zfs.CreateFilesystem(tx, "tank/off", pairs([]string{"canmount=noauto"})))
+	must(t, zfs.CreateFilesystem(tx, "tank/legacy", pairs([]string{"mountpoint=legacy"})))
+	must(t, tx.Files.Mkdir("/mnt", 0o755))
+	putFile(t, tx, "/tank/a/f", "a's")
+	putFile(t, tx, "/tank/a/b/g", "b's")
+	must(t, zfs.Snapshot(tx, "tank/a@s", nil))
+
+	before, err := json.Marshal(tx.State)
+	must(t, err)
+	files := tx.Files.(*host.MemoryFiles)
+	ops, hit := 0, false
+	files.Fail(func(string, string) error {
+		if ops++; ops > n {
+			hit = true
+			return errors.New("killed")
+		}
+		return nil
+	})
+	_ = act(world.NewTx(tx.State, tx.Now, files))
+	files.Fail(nil)
+	state := tx.State
+	if !committed {
+		state = &world.State{}
+		must(t, json.Unmarshal(before, state))
+	}
+	return world.NewTx(state, time.Now(), files), hit
+}
+
+func TestAKillWhileContentsMoveIsRepaired(t *testing.T) {
+	want := func() map[string]string {
+		tx, _ := killed(t, func(*world.Tx) error { return nil }, 0, true)
+		return shown(t, tx, "")
+	}()
+	hide := func(all map[string]string) map[string]string {
+		out := map[string]string{}
+		for name, v := range all {
+			// What a mount of something new leaves: an empty directory.
+			if name != "/tank/new" && name != "/tank/off" && name != "/moved" && name != "/tank/b" && !within(name, zfs.Aside) {
+				out[name] = v
+			}
+		}
+		return out
+	}
+	for name, act := range killable {
+		t.Run(name, func(t *testing.T) {
+			points := 0
+			for n := 0; ; n++ {
+				tx, hit := killed(t, act, n, false)
+				must(t, zfs.RecoverDatasets(tx))
+				if diff := cmp.Diff(hide(want), hide(shown(t, tx, ""))); diff != "" {
+					t.Fatalf("killed after %d operations (-want +got):\n%s", n, diff)
+				}
+				if tx.Exists(zfs.Pending) {
+					t.Fatalf("killed after %d operations: the notes are still there", n)
+				}
+				if err := act(world.NewTx(tx.State, tx.Now, tx.Files)); err != nil {
+					t.Fatalf("killed after %d operations, again: %v", n, err)
+				}
+				if points++; !hit {
+					break
+				}
+			}
+			if points < 5 {
+				t.Errorf("only %d points: the transaction moves nothing", points)
+			}
+		})
+	}
+}
+
+func TestAKillAfterTheStateWasStoredLosesNothing(t *testing.T) {
+	for name, act := range killable {
+		t.Run(name, func(t *testing.T) {
+			tx, _ := killed(t, act, 1<<30, true)
+			want := shown(t, tx, "")
+			must(t, zfs.RecoverDatasets(tx))
+			got := shown(t, tx, "")
+			for name := range want {
+				if within(name, zfs.Aside) {
+					delete(want, name)
+				}
+			}
+			for name := range got {
+				if within(name, zfs.Aside) {
+					delete(got, name)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("recovery changed what was stored (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func within(name, dir string) bool { return name == dir || world.Under(name, dir) }
+
+func TestARebootMountsWhatMountsItself(t *testing.T) {
+	tx := datasetTx(t)
+	mk(t, tx, "tank/a")
+	must(t, zfs.CreateFilesystem(tx, "tank/off", pairs([]string{"canmount=noauto"})))
+	must(t, zfs.Mount(tx, "tank/off"))
+	must(t, zfs.CreateFilesystem(tx, "tank/legacy", pairs([]string{"mountpoint=legacy"})))
+	must(t, tx.Files.Mkdir("/mnt", 0o755))
+	must(t, zfs.MountAt(tx, "tank/legacy", "/mnt"))
+	must(t, zfs.CreateFilesystem(tx, "tank/a/late", nil))
+	putFile(t, tx, "/tank/off/f", "x")
+	must(t, zfs.RebootDatasets(tx))
+	got := map[string]string{}
+	for _, d := range zfs.Descendants(tx, "tank") {
+		got[d.Name] = d.Mounted
+	}
+	want := map[string]string{"tank/a": "/tank/a", "tank/off": "", "tank/legacy": "", "tank/a/late": "/tank/a/late"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mounted (-want +got):\n%s", diff)
+	}
+	if got := content(tx, "/tank/off/f"); got != "-" {
+		t.Errorf("/tank/off/f: %q", got)
+	}
+}
+
+func BenchmarkSnapshotAndClone(b *testing.B) {
+	tx := datasetTx(b)
+	mk(b, tx, "tank/base")
+	for i := range 40 {
+		putFile(b, tx, fmt.Sprintf("/tank/base/root/lib/svc/manifest/m%d.xml", i), "some kind of manifest")
+	}
+	for i := 0; b.Loop(); i++ {
+		snapshot := fmt.Sprintf("tank/base@z%d_snap", i)
+		must(b, zfs.Snapshot(tx, snapshot, nil))
+		must(b, zfs.Clone(tx, snapshot, fmt.Sprintf("tank/z%d", i), nil))
+		must(b, zfs.MountAuto(tx, fmt.Sprintf("tank/z%d", i)))
+		b.StopTimer()
+		tx = world.NewTx(tx.State, tx.Now, tx.Files)
+		b.StartTimer()
+	}
+}

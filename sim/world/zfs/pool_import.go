@@ -1,0 +1,95 @@
+package zfs
+
+import (
+	"cmp"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Candidate is a pool that can be imported, and the devices it was found on.
+type Candidate struct {
+	*world.Pool
+	Found []string
+}
+
+// Importable are the pools that zpool import finds in directories, by name:
+// those that are not imported, with all their devices there. The directory of
+// disks is /dev/dsk. A pool whose files lie elsewhere than its labels say is
+// found where they are (zpool_find_import_impl in
+// usr/src/lib/libzutil/common/zutil_import.c). A directory that cannot be read
+// is refused.
+func Importable(tx *world.Tx, dirs ...string) ([]Candidate, error) {
+	seen := map[*world.Pool][]string{}
+	for _, dir := range dirs {
+		found, err := labelled(tx, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			p, index := ReadLabel(tx, found[name])
+			if p == nil || p.Imported {
+				continue
+			}
+			if seen[p] == nil {
+				seen[p] = make([]string, len(p.Vdevs))
+			}
+			if seen[p][index] == "" {
+				seen[p][index] = p.Vdevs[index]
+				if found[name].Disk == nil {
+					seen[p][index] = name
+				}
+			}
+		}
+	}
+	var pools []Candidate
+	for p, devices := range seen {
+		for i, v := range p.Vdevs {
+			if vdevWord(v) {
+				devices[i] = v
+			}
+		}
+		if !slices.Contains(devices, "") {
+			pools = append(pools, Candidate{p, devices})
+		}
+	}
+	slices.SortFunc(pools, func(a, b Candidate) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.GUID, b.GUID)) })
+	return pools, nil
+}
+
+// labelled are the devices of a directory that may bear a label, by name.
+func labelled(tx *world.Tx, dir string) (map[string]Device, error) {
+	found := map[string]Device{}
+	dir = path.Clean(dir)
+	if dir == "/dev/dsk" || dir == "/dev/rdsk" {
+		for _, d := range tx.State.Disks {
+			for _, m := range Minors() {
+				if name := dir + "/" + d.Name + m.Suffix; m.Number < minorWhole {
+					if device, err := OpenDevice(tx, name); err == nil {
+						found[name] = device
+					}
+				}
+			}
+		}
+		return found, nil
+	}
+	entries, err := tx.Files.ReadDir(dir)
+	if err != nil {
+		return nil, refuse("cannot open '%s': No such file or directory", dir)
+	}
+	for _, e := range entries {
+		if e.Mode.IsRegular() {
+			found[path.Join(dir, e.Name)] = Device{File: path.Join(dir, e.Name)}
+		}
+	}
+	return found, nil
+}
+
+// OtherHost says that a pool was last in use on another system, which has not
+// let it go: it is imported only if it is forced (zfs_force_import_required in
+// usr/src/lib/libzfs/common/libzfs_import.c).
+func OtherHost(tx *world.Tx, p *world.Pool) bool {
+	return !p.Exported && p.HostID != 0 && p.HostID != HostID(tx)
+}

@@ -1,0 +1,194 @@
+package zfs
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Survey is the datasets as a transaction sees them at one moment, with what
+// takes a look at all of them: order, clones, space. It is made once for a
+// command that shows many, and is worth nothing after a change.
+type Survey struct {
+	tx *world.Tx
+
+	sorted []*world.Dataset
+	clones map[string][]string
+	space  map[string]*space
+	pools  map[string]uint64 // what each pool has to give, in bytes
+
+	allocation map[string]uint64 // what each pool's datasets have written, in bytes
+}
+
+// NewSurvey looks at all datasets of imported pools.
+func NewSurvey(tx *world.Tx) *Survey { return &Survey{tx: tx} }
+
+// All are the datasets in the order of zfs list.
+func (s *Survey) All() []*world.Dataset {
+	if s.sorted == nil {
+		s.sorted = SelectDatasets(s.tx, func(*world.Dataset) bool { return true })
+	}
+	return s.sorted
+}
+
+// Below are d itself and all below it, snapshots too, in the order of zfs list.
+func (s *Survey) Below(d *world.Dataset) []*world.Dataset {
+	var found []*world.Dataset
+	for _, o := range s.All() {
+		if o == d || isBelow(o.Name, d.Name) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// cloneNames are the clones of a snapshot.
+func (s *Survey) cloneNames(snapshot *world.Dataset) []string {
+	if s.clones == nil {
+		s.clones = map[string][]string{}
+		for _, d := range s.tx.State.Datasets {
+			if d.Origin != "" && !parked(d.Name) {
+				s.clones[d.Origin] = append(s.clones[d.Origin], d.Name)
+			}
+		}
+		for _, names := range s.clones {
+			slices.Sort(names)
+		}
+	}
+	return s.clones[snapshot.Name]
+}
+
+// space is what a file system or volume takes and may take, in bytes. What
+// files hold is counted where a limit is near, see own.
+type space struct {
+	own         uint64 // written to it alone
+	referenced  uint64 // what it shows, shared with its origin or not
+	children    uint64 // used by what is below, or reserved for it
+	reservation uint64 // of refreservation, beyond what is there
+	free        uint64 // what it and those below it may still take
+}
+
+// used is what it takes with all below it.
+func (sp *space) used() uint64 { return sp.own + sp.children + sp.reservation }
+
+// Bytes is one of the sizes of a dataset.
+func (s *Survey) Bytes(d *world.Dataset, property string) uint64 {
+	if s.space == nil {
+		s.account()
+	}
+	sp := s.space[d.Name]
+	switch property {
+	case "used":
+		return sp.used()
+	case "available":
+		return sp.free + sp.reservation
+	case "referenced", "logicalreferenced":
+		return sp.referenced
+	case "usedbydataset", "logicalused", "written":
+		return sp.own
+	case "usedbychildren":
+		return sp.children
+	case "usedbyrefreservation":
+		return sp.reservation
+	}
+	return 0
+}
+
+// account adds up the sizes, from the leaves to the pools, and then shares out
+// what is left, from the pools to the leaves.
+func (s *Survey) account() {
+	s.space = make(map[string]*space, len(s.tx.State.Datasets))
+	all := s.All()
+	for _, d := range all {
+		own := s.own(d)
+		s.space[d.Name] = &space{own: own, referenced: referenced(s.tx, d) + own - d.Used}
+	}
+	for _, d := range slices.Backward(all) {
+		sp := s.space[d.Name]
+		if want := number(d, "refreservation"); want > sp.referenced {
+			sp.reservation = want - sp.referenced
+		}
+		if above := s.space[parentName(d.Name)]; above != nil {
+			above.children += max(sp.used(), number(d, "reservation"))
+		}
+	}
+	s.pools = map[string]uint64{}
+	for _, d := range all {
+		s.space[d.Name].free = s.share(d)
+	}
+}
+
+// share is what a dataset may still take. What is above it has been shared out.
+func (s *Survey) share(d *world.Dataset) uint64 {
+	if Kind(d) == TypeSnapshot {
+		return 0
+	}
+	sp := s.space[d.Name]
+	used := sp.used()
+	above := s.space[parentName(d.Name)]
+	var left uint64
+	if above == nil {
+		s.pools[d.Name] = Capacity(s.tx, d.Name)
+		left = minus(s.pools[d.Name], used)
+	} else {
+		left = above.free + minus(number(d, "reservation"), used)
+	}
+	if quota := number(d, "quota"); quota > 0 {
+		left = min(left, minus(quota, used))
+	}
+	if quota := number(d, "refquota"); quota > 0 {
+		left = min(left, minus(quota, sp.referenced))
+	}
+	return left
+}
+
+// referenced is what a dataset shows: its own and what it shares with its
+// origin. A snapshot shows what its file system does.
+//
+// Guess: real snapshots keep the size of their day; nothing here grows.
+func referenced(tx *world.Tx, d *world.Dataset) uint64 {
+	total := d.Used
+	for hops := 0; d.Origin != "" && hops < maxDatasetDepth; hops++ {
+		origin := tx.State.Datasets[parentName(d.Origin)]
+		if origin == nil {
+			break
+		}
+		total += origin.Used
+		d = origin
+	}
+	if Kind(d) == TypeSnapshot {
+		if head := tx.State.Datasets[parentName(d.Name)]; head != nil {
+			return total + referenced(tx, head)
+		}
+	}
+	return total
+}
+
+// Capacity is what the datasets of a pool can take together: its size without
+// the slop that the kernel keeps back (spa_get_slop_space in spa_misc.c).
+func Capacity(tx *world.Tx, pool string) uint64 {
+	p := FindPool(tx, pool)
+	if p == nil {
+		return 0
+	}
+	slop := max(p.Size>>5, min(p.Size/2, 128<<20))
+	return minus(p.Size-slop, p.Ballast)
+}
+
+// number is a local size; 0 if it is not set.
+func number(d *world.Dataset, property string) uint64 {
+	v := d.Local[property]
+	if v == "" {
+		return 0
+	}
+	n, _ := strconv.ParseUint(v, 10, 64)
+	return n
+}
+
+func minus(a, b uint64) uint64 {
+	if b > a {
+		return 0
+	}
+	return a - b
+}

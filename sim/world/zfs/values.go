@@ -1,0 +1,255 @@
+package zfs
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// Sources of values as zfs get prints them (zprop_print_one_property).
+const (
+	SourceNone      = "-"
+	SourceDefault   = "default"
+	SourceLocal     = "local"
+	SourceInherited = "inherited from " // and the dataset's name
+)
+
+// Property is the value of a property as zfs get -p prints it, and its source;
+// "-" and "-" if the dataset has none. It refuses nothing: an unknown dataset or
+// property has no value.
+func Property(tx *world.Tx, name, property string) (value, source string) {
+	if d := FindDataset(tx, name); d != nil {
+		if value, source, ok := NewSurvey(tx).Value(d, property, true); ok {
+			return value, source
+		}
+	}
+	return "-", SourceNone
+}
+
+// Value is the value of a native or user property of d, and its source.
+// Literal is zfs get -p. It is not ok where zfs get prints "-" and "-".
+func (s *Survey) Value(d *world.Dataset, property string, literal bool) (value, source string, ok bool) {
+	p := FindDatasetProperty(property)
+	if p == nil {
+		return userValue(s.tx, d, property)
+	}
+	if !applies(s.tx, p, d) {
+		return "", "", false
+	}
+	if p.Rule == PropReadOnly {
+		value, ok = s.computed(d, p, literal)
+		return value, SourceNone, ok
+	}
+	value, source, ok = setting(s.tx, d, p)
+	if ok && !literal {
+		value = p.nice(value)
+	}
+	return value, source, ok
+}
+
+// applies says whether a property is one of this dataset: a snapshot has those
+// of its type that what it is of has too.
+func applies(tx *world.Tx, p *DatasetProperty, d *world.Dataset) bool {
+	if p.Types&Kind(d) == 0 {
+		return false
+	}
+	if Kind(d) != TypeSnapshot || p.Types&typeHeads == 0 {
+		return true
+	}
+	head := FindDataset(tx, parentName(d.Name))
+	return head == nil || p.Types&Kind(head) != 0
+}
+
+// nice is a literal value as people read it.
+func (p *DatasetProperty) nice(literal string) string {
+	if p.Kind != PropertyNumber {
+		return literal
+	}
+	n, err := strconv.ParseUint(literal, 10, 64)
+	if err != nil {
+		return literal
+	}
+	switch p.Name {
+	case "quota", "refquota", "reservation", "refreservation":
+		if n == 0 {
+			return "none"
+		}
+		return NiceBytes(n)
+	case "filesystem_limit", "snapshot_limit", "filesystem_count", "snapshot_count":
+		if literal == noLimit {
+			return "none"
+		}
+	case "guid", "createtxg", "objsetid", "pbkdf2iters":
+		return literal
+	case "used", "available", "referenced", "usedbysnapshots", "usedbydataset", "usedbyrefreservation", "usedbychildren":
+		return NiceBytes(n)
+	}
+	return NiceNumber(n)
+}
+
+const noLimit = "18446744073709551615"
+
+// userValue is a user property: the dataset's own, or that of the nearest
+// ancestor; a snapshot inherits from what it is of.
+func userValue(tx *world.Tx, d *world.Dataset, name string) (value, source string, ok bool) {
+	value, from := nearest(tx, d, name)
+	if from == nil {
+		return "", "", false
+	}
+	return value, sourceOf(d, from), true
+}
+
+// nearest looks for a setting of the dataset, then of its ancestors.
+func nearest(tx *world.Tx, d *world.Dataset, name string) (string, *world.Dataset) {
+	for at := d; at != nil; at = tx.State.Datasets[parentName(at.Name)] {
+		if v, ok := at.Local[name]; ok {
+			return v, at
+		}
+	}
+	return "", nil
+}
+
+func sourceOf(d, from *world.Dataset) string {
+	if d == from {
+		return SourceLocal
+	}
+	return SourceInherited + from.Name
+}
+
+// setting is the value of a native property that can be set, at some time.
+func setting(tx *world.Tx, d *world.Dataset, p *DatasetProperty) (value, source string, ok bool) {
+	switch p.Name {
+	case "mountpoint":
+		value, source = mountpoint(tx, d)
+		return value, source, true
+	case "encryption", "keyformat", "keylocation", "pbkdf2iters":
+		return cryptSetting(tx, d, p)
+	case "volsize":
+		return volumeSize(tx, d), sourceOfVolumeSize(d), true
+	case "volblocksize":
+		value = cmp.Or(d.Local["volblocksize"], p.Default)
+		if value == p.Default {
+			return value, SourceDefault, true
+		}
+		return value, SourceNone, true
+	case "version", "utf8only", "normalization", "casesensitivity", "rawvol":
+		// Kept in the file system itself, so no dataset is their source.
+		value, _ = nearest(tx, d, p.Name)
+		return cmp.Or(value, p.Default), SourceNone, true
+	}
+	if !p.Inheritable() {
+		if v, set := d.Local[p.Name]; set {
+			return v, SourceLocal, true
+		}
+		return p.Default, SourceDefault, true
+	}
+	if v, from := nearest(tx, d, p.Name); from != nil {
+		return v, sourceOf(d, from), true
+	}
+	return p.Default, SourceDefault, true
+}
+
+// word is the effective value of a property for the code of this package.
+func word(tx *world.Tx, d *world.Dataset, property string) string {
+	value, _, _ := setting(tx, d, FindDatasetProperty(property))
+	return value
+}
+
+// volumeSize is that of the volume, also for its snapshots.
+func volumeSize(tx *world.Tx, d *world.Dataset) string {
+	value, _ := nearest(tx, d, "volsize")
+	return cmp.Or(value, "0")
+}
+
+func sourceOfVolumeSize(d *world.Dataset) string {
+	if Kind(d) == TypeSnapshot {
+		return SourceNone
+	}
+	return SourceLocal
+}
+
+// mountpoint is the effective mountpoint and its source: an inherited one goes
+// on with the names between (zfs_prop_get, ZFS_PROP_MOUNTPOINT). The pool's
+// alternate root comes first.
+func mountpoint(tx *world.Tx, d *world.Dataset) (value, source string) {
+	value, from := nearest(tx, d, "mountpoint")
+	rest := d.Name
+	source = SourceDefault
+	if from == nil {
+		value = "/"
+	} else {
+		rest = strings.TrimPrefix(d.Name[len(from.Name):], "/")
+		source = sourceOf(d, from)
+	}
+	if !strings.HasPrefix(value, "/") {
+		return value, source
+	}
+	root := ""
+	if pool := FindPool(tx, PoolName(d.Name)); pool != nil {
+		root = pool.Properties["altroot"]
+	}
+	return path.Join("/", root, value, rest), source
+}
+
+// computed is the value of a property that nobody sets.
+func (s *Survey) computed(d *world.Dataset, p *DatasetProperty, literal bool) (string, bool) {
+	switch p.Name {
+	case "name":
+		return d.Name, true
+	case "type":
+		return d.Type, true
+	case "creation":
+		if literal {
+			return strconv.FormatInt(d.Time, 10), true
+		}
+		return niceTime(d.Time), true
+	case "guid":
+		return strconv.FormatUint(d.GUID, 10), true
+	case "createtxg", "objsetid":
+		return strconv.FormatUint(d.Created, 10), true
+	case "mounted":
+		return map[bool]string{false: "no", true: "yes"}[d.Mounted != ""], true
+	case "origin":
+		return d.Origin, d.Origin != ""
+	case "compressratio", "refcompressratio":
+		return "1.00x", true
+	case "defer_destroy":
+		return map[bool]string{false: "off", true: "on"}[d.Deferred], true
+	case "userrefs":
+		return "0", true
+	case "filesystem_count", "snapshot_count":
+		if literal {
+			return noLimit, true
+		}
+		return "none", true
+	case "clones":
+		names := s.cloneNames(d)
+		return strings.Join(names, ","), len(names) > 0
+	case "encryptionroot":
+		root := encryptionRoot(s.tx, d)
+		if root == nil {
+			return "", false
+		}
+		return root.Name, true
+	case "keystatus":
+		return keyStatus(s.tx, d)
+	case "receive_resume_token":
+		return "", false
+	}
+	n := s.Bytes(d, p.Name)
+	if literal {
+		return strconv.FormatUint(n, 10), true
+	}
+	return p.nice(strconv.FormatUint(n, 10)), true
+}
+
+// niceTime is strftime's "%a %b %e %k:%M %Y". The sled's clock shows UTC.
+func niceTime(seconds int64) string {
+	t := time.Unix(seconds, 0).UTC()
+	return fmt.Sprintf("%s %2d %2d:%02d %d", t.Format("Mon Jan"), t.Day(), t.Hour(), t.Minute(), t.Year())
+}

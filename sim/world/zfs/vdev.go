@@ -1,0 +1,248 @@
+package zfs
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// The devices of pools: usr/src/cmd/zpool/zpool_vdev.c looks at them before a
+// pool is made, and zpool_label_disk in usr/src/lib/libzfs/common/libzfs_pool.c
+// partitions whole disks.
+//
+// A pool names its devices as zpool status does: a disk that ZFS has to itself
+// (c11t0d0), a slice of one (c1t0d0s5), or the full name of a file.
+
+const diskDirectory = "/dev/dsk/"
+
+// resolveVdevs turns the words of a specification into the names of devices
+// (make_leaf_vdev).
+func resolveVdevs(tx *world.Tx, words []string) ([]string, error) {
+	vdevs := make([]string, len(words))
+	for i, word := range words {
+		if vdevs[i] = word; vdevWord(word) {
+			continue
+		}
+		var err error
+		if vdevs[i], err = resolveVdev(tx, word); err != nil {
+			return nil, err
+		}
+	}
+	return vdevs, nil
+}
+
+func resolveVdev(tx *world.Tx, word string) (string, error) {
+	path := word
+	if !strings.HasPrefix(word, "/") {
+		path = diskDirectory + word
+	}
+	d, ok := FindDevice(tx, path)
+	switch {
+	case ok && d.Disk == nil:
+		info, err := tx.Files.Stat(d.File)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return "", refuse("cannot open '%s': No such file or directory", word)
+		case err != nil:
+			return "", err
+		case !info.Mode.IsRegular():
+			return "", refuse("cannot use '%s': must be a block device or regular file", word)
+		}
+		return d.File, nil
+	case !ok && path != word:
+		return "", refuse("cannot open '%s': no such device in /dev/dsk\nmust be a full path or shorthand device name", word)
+	case !ok:
+		return "", refuse("cannot open '%s': No such file or directory", word)
+	case d.Raw:
+		return "", refuse("cannot use '%s': must be a block device or regular file", word)
+	case d.Minor == minorWhole:
+		return d.Disk.Name, nil
+	case d.Minor >= minorFdisk:
+		return "", refuse("cannot use '%s': partitions of fdisk are not simulated", word)
+	}
+	return SliceName(d.Disk, d.Minor), nil
+}
+
+// VdevPath is a pool's device as its label has it: what it is, its full path,
+// and whether ZFS has the whole disk.
+func VdevPath(tx *world.Tx, vdev string) (kind, path string, whole bool) {
+	switch {
+	case strings.HasPrefix(vdev, "/"):
+		return "file", vdev, false
+	case wholeDisk(tx, vdev) != nil:
+		return "disk", diskDirectory + vdev + "s0", true
+	}
+	return "disk", diskDirectory + vdev, false
+}
+
+// NodeOf is a device's path below /devices, without that; "" if its disk is not
+// there.
+func NodeOf(tx *world.Tx, vdev string) string {
+	_, path, _ := VdevPath(tx, vdev)
+	d, ok := FindDevice(tx, path)
+	if !ok || d.Disk == nil {
+		return ""
+	}
+	for _, m := range Minors() {
+		if m.Number == d.Minor {
+			return DevicesPath(tx, d.Disk) + ":" + m.Name
+		}
+	}
+	return ""
+}
+
+func wholeDisk(tx *world.Tx, vdev string) *world.Disk {
+	i := slices.IndexFunc(tx.State.Disks, func(d *world.Disk) bool { return d.Name == vdev })
+	if i < 0 {
+		return nil
+	}
+	return tx.State.Disks[i]
+}
+
+// reservedM2 is what the other partitions of an M.2 take.
+//
+// Guess: images of 4 GiB each, and room for a dump.
+const reservedM2 = 64 << 30
+
+// VdevSize is the size of a device, 0 if it is not there.
+func VdevSize(tx *world.Tx, vdev string) uint64 {
+	if strings.HasPrefix(vdev, "/") {
+		info, err := tx.Files.Stat(vdev)
+		if err != nil || info.Mode.IsDir() {
+			return 0
+		}
+		return uint64(info.Size)
+	}
+	d := DiskOf(tx, vdev)
+	switch {
+	case d == nil || d.Gone:
+		return 0
+	case d.Name == vdev || d.Layout == LayoutWhole && vdev == SliceName(d, 0):
+		return d.Size
+	case d.Layout == LayoutM2 && vdev == SliceName(d, M2PoolSlice):
+		return minus(d.Size, reservedM2)
+	case d.Layout == LayoutM2:
+		return 4 << 30
+	}
+	return d.Size
+}
+
+// checkDevice refuses a device that a pool uses or may use (check_device).
+func checkDevice(tx *world.Tx, vdev string, force bool) error {
+	for _, p := range tx.State.Pools {
+		at := overlap(tx, p, vdev)
+		if at == "" {
+			continue
+		}
+		_, path, _ := VdevPath(tx, at)
+		switch {
+		case p.Imported:
+			hint := "use '-f' to override the following errors:"
+			if force {
+				hint = "the following errors must be manually repaired:"
+			}
+			return refuse("invalid vdev specification\n%s\n%s is part of active ZFS pool %s. Please see zpool(8).", hint, path, p.Name)
+		case !force:
+			return refuse("invalid vdev specification\nuse '-f' to override the following errors:\n"+
+				"%s is part of exported or potentially active ZFS pool %s. Please see zpool(8).", path, p.Name)
+		}
+	}
+	return nil
+}
+
+// overlap is the device of a pool that has a part of this one, or "".
+func overlap(tx *world.Tx, p *world.Pool, vdev string) string {
+	if strings.HasPrefix(vdev, "/") {
+		if owner, at := ReadLabel(tx, Device{File: vdev}); owner == p {
+			return p.Vdevs[at]
+		}
+		return ""
+	}
+	disk := DiskOf(tx, vdev)
+	if p.Orphaned {
+		return ""
+	}
+	for _, v := range p.Vdevs {
+		switch {
+		case vdevWord(v) || strings.HasPrefix(v, "/") || DiskOf(tx, v) != disk:
+		case v == vdev || vdev == disk.Name || v == disk.Name && vdev == SliceName(disk, 0):
+			return v
+		}
+	}
+	return ""
+}
+
+// openVdevs is what making a pool does to its devices before it writes labels:
+// whole disks get a partition table, and what cannot be written is found out.
+func openVdevs(tx *world.Tx, c *checker, vdevs []string) error {
+	for _, v := range vdevs {
+		disk := DiskOf(tx, v)
+		whole := disk != nil && disk.Name == v
+		switch {
+		case vdevWord(v) || disk == nil:
+		case whole && disk.Failing:
+			return refuse("cannot label '%s': try using fdisk(8) and then provide a specific slice", v)
+		case disk.Failing || !whole && v != SliceName(disk, M2PoolSlice) && !hasSlice(disk, v):
+			return c.refuse("one or more devices is currently unavailable")
+		case whole:
+			eraseDisk(tx, disk)
+			disk.Layout = LayoutWhole
+		}
+	}
+	return nil
+}
+
+func hasSlice(d *world.Disk, vdev string) bool {
+	for n := range minorWhole {
+		if Exists(d, n) && vdev == SliceName(d, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// eraseDisk takes away what is on a disk: pools that are not imported.
+func eraseDisk(tx *world.Tx, d *world.Disk) {
+	forgetPools(tx, func(p *world.Pool) bool {
+		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && DiskOf(tx, v) == d })
+	})
+	d.Layout, d.Pool, d.Scraps = "", "", nil
+}
+
+// HostID is that of the system. One whose root forgets has another after every
+// boot.
+//
+// Guess: /etc/hostid of Helios is not kept.
+func HostID(tx *world.Tx) uint32 {
+	id := tx.State.Seed + 1
+	if tx.Forgets() {
+		id += uint64(tx.State.Boots) << 16
+	}
+	return uint32(id*0x9e3779b97f4a7c15>>40) | 1<<24
+}
+
+// Ashift is the alignment of its devices, as a power of two in digits.
+func Ashift(p *world.Pool) string {
+	if v := p.Properties["ashift"]; v != "0" {
+		return cmp.Or(v, "12")
+	}
+	return "12"
+}
+
+// DeviceGUID is the number that one of a pool's devices bears.
+func DeviceGUID(p *world.Pool, index int) uint64 {
+	return max(1, (p.GUID+uint64(index)+1)*0x9e3779b97f4a7c15)
+}
+
+// LabelState is the state that its labels tell: POOL_STATE_ACTIVE or
+// POOL_STATE_EXPORTED of usr/src/uts/common/sys/fs/zfs.h.
+func LabelState(p *world.Pool) int {
+	if p.Exported {
+		return 1
+	}
+	return 0
+}
