@@ -188,11 +188,11 @@ func (s *laid) short() {
 	before := s.world()
 	a := s.ensure(s.row.Machines()[0], s.row.Flags())
 	if a.exit == 0 {
-		s.t.Fatalf("%v: a machine of 2G was made of a reservoir of 1G", s.row)
+		s.t.Fatalf("%v: a machine was made that the reservoir has no memory for", s.row)
 	}
 	s.same(before, fmt.Sprintf("%v: a machine for which the reservoir is too small", s.row))
 	s.foreign("a machine for which the reservoir is too small")
-	s.write("/etc/sledctl/config.toml", s.row.Enlarged())
+	s.write("/etc/sledctl/config.toml", s.row.Enlarged().Config())
 	s.does("bootstrap")
 }
 

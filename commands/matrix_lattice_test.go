@@ -88,7 +88,7 @@ func (r row) shuffled(n int) []int {
 // at is the verb on a sled of the lattice.
 func (r row) at(sled lattice.Row) row {
 	if sled.Memory() {
-		sled = sled.With(map[string]string{lattice.Reservoir: lattice.Enough}) // what cannot be made cannot be disturbed
+		sled = sled.Enlarged() // what cannot be made cannot be disturbed
 	}
 	r.on = &sled
 	words := strings.NewReplacer(web1, "instance ensure web1"+machineOf(sled), web1NICs, nicsOf(sled), "instance delete web1", "instance delete --yes web1")

@@ -150,6 +150,7 @@ func newSimInit(env *Env) *cobra.Command {
 	flags.IntVar(&o.U2, "u2", 4, "U.2 disks")
 	flags.IntVar(&o.Links, "links", 2, "physical links")
 	flags.BoolVar(&o.Ramdisk, "ramdisk", false, "the root lies on a RAM disk, which a reboot makes anew, as on helios")
+	flags.StringVar(&o.Build, "server-build", "development", "build of propolis-server: development or omicron-build")
 	flags.BoolVar(&o.Installed, "installed", false, "with --mode helios: the root lies on a pool, which a reboot leaves as it is, as on a workstation")
 	flags.BoolVar(&o.Blank, "blank", false, "disks without pools")
 	flags.Uint64Var(&o.Seed, "seed", 1, "of every number that the sled draws")

@@ -70,6 +70,16 @@ func (e *Error) Error() string {
 
 func (*Error) Kind() fault.Kind { return fault.Failed }
 
+// Hint returns what to do about memory that the server did not get: the kernel
+// says ENOSPC, and a published server (feature omicron-build) takes memory from
+// the reservoir only, which is empty by default. Empty for all else.
+func (e *Error) Hint() string {
+	if !strings.Contains(e.Cause, "(os error 28)") {
+		return ""
+	}
+	return "to see the VMM reservoir, run: rsrvrctl -q; to enlarge it, set instance.reservoir and run: sledctl bootstrap"
+}
+
 // Unwrap gives what it means, if that is known.
 func (e *Error) Unwrap() error {
 	switch {

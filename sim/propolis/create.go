@@ -21,8 +21,14 @@ import (
 // starts it again, the VM is lost, the client sees a broken connection.
 var errPanic = errors.New("panicked")
 
-// maxCPUs is the limit of builds that are not for a rack.
-const maxCPUs = 32
+// maxCPUs is the limit of each build (oxidecomputer/propolis,
+// lib/propolis/src/vcpu.rs).
+func maxCPUs(build string) uint64 {
+	if build == world.OmicronBuild {
+		return 254
+	}
+	return 32
+}
 
 // creation makes the parts of one machine.
 type creation struct {
@@ -54,9 +60,10 @@ func (c *creation) devices() error {
 }
 
 func (c *creation) checkBoard() error {
+	most := maxCPUs(c.tx.State.Build)
 	switch b := c.machine.board; {
-	case b.CPUs == 0 || b.CPUs > maxCPUs:
-		return fmt.Errorf("%d virtual CPUs requested, but only up to %d supported", b.CPUs, maxCPUs)
+	case b.CPUs == 0 || b.CPUs > most:
+		return fmt.Errorf("%d virtual CPUs requested, but only up to %d supported", b.CPUs, most)
 	case b.Memory == 0:
 		return errors.New("failed to create machine: Invalid argument (os error 22)")
 	}

@@ -21,6 +21,7 @@ type State struct {
 	Latency   string    `json:"latency"`             // none, helios2021, helios
 	Ramdisk   bool      `json:"ramdisk,omitempty"`   // the root is on one although the mode's is not; see Forgets
 	Installed bool      `json:"installed,omitempty"` // the root is on a pool although the mode's is not
+	Build     string    `json:"build,omitempty"`     // of propolis-server; see Options
 	Booted    time.Time `json:"booted"`
 	Boots     int       `json:"boots"`
 	Version   uint64    `json:"version"` // raised by every transaction that changes something

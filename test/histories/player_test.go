@@ -61,7 +61,7 @@ const m2 = "c1t0d0"
 // others have on it.
 func prepare(row lattice.Row) (*player, error) {
 	if row.Memory() {
-		row = row.With(map[string]string{lattice.Reservoir: lattice.Enough}) // what cannot be made has no history
+		row = row.Enlarged() // what cannot be made has no history
 	}
 	ctx := context.Background()
 	sled, err := lattice.Lay(ctx, row)

@@ -3,7 +3,6 @@ package lattice
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
@@ -21,6 +20,13 @@ func (r Row) Options() sim.Options {
 		o.Mode = world.Helios
 	default:
 		r.missing(Mode)
+	}
+	switch r.Is(Server) {
+	case Development:
+	case OmicronBuild:
+		o.Build = world.OmicronBuild
+	default:
+		r.missing(Server)
 	}
 	const noDisks = -1
 	switch r.Is(Disks) {
@@ -103,6 +109,9 @@ func (r Row) BootScript() (lines []string) {
 func (r Row) initFlags() string {
 	o := r.Options()
 	flags := fmt.Sprintf(" --mode %s --latency %s --m2 %d --u2 %d --links %d --seed %d", o.Mode, o.Latency, max(o.M2, 0), max(o.U2, 0), o.Links, o.Seed)
+	if o.Build != "" {
+		flags += " --server-build " + o.Build
+	}
 	if o.Installed {
 		flags += " --installed"
 	}
@@ -227,10 +236,8 @@ func (r Row) configReservoir() string {
 
 const enough = "64G" // for all machines of a row
 
-// Enlarged is the configuration with a reservoir that is large enough.
-func (r Row) Enlarged() string {
-	return strings.Replace(r.Config(), `reservoir = "1G"`, `reservoir = "`+enough+`"`, 1)
-}
+// Enlarged is the row with a reservoir that is large enough.
+func (r Row) Enlarged() Row { return r.With(map[string]string{Reservoir: Enough}) }
 
 // bootSteps lay out what a root on a RAM disk does not remember.
 func (r Row) bootSteps() (steps []step) {

@@ -33,7 +33,9 @@ func (r Row) Flags() string {
 
 // Memory says whether the first of the machines cannot be made until the reservoir
 // is enlarged.
-func (r Row) Memory() (short bool) { return r.Is(Reservoir) == TooLittle }
+func (r Row) Memory() (short bool) {
+	return r.Is(Reservoir) == TooLittle || r.Is(Reservoir) == None && r.Is(Server) == OmicronBuild
+}
 
 type document struct {
 	Name   string          `json:"name"`

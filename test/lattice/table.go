@@ -18,6 +18,7 @@ const (
 	VMDisks    = "disks of a VM"
 	CPUs       = "CPUs"
 	Reservoir  = "reservoir"
+	Server     = "server"
 	Protected  = "protected"
 	Agent      = "agent"
 	Neighbours = "neighbours"
@@ -66,6 +67,8 @@ const (
 	KeyFile     = "file"
 	KeyCommand  = "command"
 
+	OmicronBuild = "omicron-build"
+
 	SledAgents = "a sled agent's objects"
 	NearMisses = "near-miss names"
 	VMsOfOther = "VMs of others"
@@ -109,6 +112,7 @@ func Sleds() Table {
 			{VMDisks, []string{None, File, Zvol, ReadOnly, Shared, Crucible}},
 			{CPUs, []string{"2", "1", "32"}},
 			{Reservoir, []string{None, Enough, TooLittle}},
+			{Server, []string{Development, OmicronBuild}},
 			{Protected, []string{No, Yes}},
 			{Agent, []string{None, Running}},
 			{Neighbours, []string{None, SledAgents, NearMisses, VMsOfOther}},

@@ -29,6 +29,9 @@ type Options struct {
 	// Installed lets a Helios sled have its root on a pool, as a workstation that it
 	// was installed on.
 	Installed bool
+	// Build is how the sled's propolis-server was built: development or
+	// omicron-build; empty: development.
+	Build string
 	// Image names files that whoever makes the sled adds to its system's image:
 	// they outlive a reboot also where the root does not.
 	Image []string
@@ -47,6 +50,11 @@ func (o Options) Check() error {
 	case "", "none", "helios2021", "helios":
 	default:
 		return fmt.Errorf("no latencies %q: none, helios2021 or helios", o.Latency)
+	}
+	switch o.Build {
+	case "", world.DevelopmentBuild, world.OmicronBuild:
+	default:
+		return fmt.Errorf("no build %q of propolis-server: %s or %s", o.Build, world.DevelopmentBuild, world.OmicronBuild)
 	}
 	if o.Installed && (o.Mode != world.Helios || o.Ramdisk) {
 		return fmt.Errorf("a system that is installed on a pool is helios' choice, and no RAM disk's")
@@ -68,6 +76,7 @@ func Fresh(o Options) *world.State {
 		Latency: cmp.Or(o.Latency, "none"),
 		Image:   append(slices.Clone(o.Image), slices.Sorted(maps.Keys(o.Files))...),
 		Ramdisk: o.Ramdisk,
+		Build:   o.Build,
 
 		Installed: o.Installed,
 		Booted:    now,
