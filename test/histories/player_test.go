@@ -68,7 +68,7 @@ func prepare(row lattice.Row) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &player{row: row, sled: sled, model: &model{ground: prepared, vms: map[string]*vm{}, forgets: row.Is(lattice.Mode) == lattice.RAMDisk, footed: footed(row), crucible: row.Is(lattice.VMDisks) == lattice.Crucible}}
+	p := &player{row: row, sled: sled, model: &model{ground: prepared, vms: map[string]*vm{}, forgets: row.Is(lattice.Mode) == lattice.RAMDisk, footed: footed(row), addresses: row.Is(lattice.Mode) != lattice.OmniOS, crucible: row.Is(lattice.VMDisks) == lattice.Crucible}}
 	for _, name := range names() {
 		p.model.vms[name] = &vm{life: none}
 	}
