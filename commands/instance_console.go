@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/console"
@@ -230,6 +232,14 @@ func rawTerminal(streams *terminal.Streams) (restore func(), err error) {
 }
 
 // forwardScreen lets clients of VNC reach the machine's screen.
+// listenForScreen opens a port of the loopback interface for clients of VNC.
+func (e *Env) listenForScreen(ctx context.Context, at netip.AddrPort) (net.Listener, error) {
+	if e.listen != nil {
+		return e.listen(ctx, agent.Address{Network: "tcp", Name: at.String()})
+	}
+	return forward.Listen(ctx, at)
+}
+
 func forwardScreen(ctx context.Context, e *Env, o consoleOptions, client propolis.Client, r record.Record) error {
 	at, err := netip.ParseAddrPort(o.listen)
 	if err != nil || !at.Addr().IsLoopback() {
@@ -242,7 +252,7 @@ func forwardScreen(ctx context.Context, e *Env, o consoleOptions, client propoli
 	if err != nil {
 		return err
 	}
-	l, err := forward.Listen(ctx, at)
+	l, err := e.listenForScreen(ctx, at)
 	if err != nil {
 		return &refusedError{err: err, hint: "--listen 127.0.0.1:0 takes a port that is free"}
 	}

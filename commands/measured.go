@@ -24,7 +24,8 @@ func On(h host.Host, observe func(plan.Event)) (env *Env, out, errs *bytes.Buffe
 	return env, out, errs
 }
 
-// Listen replaces how the agent listens, so that no network is needed.
+// Listen replaces how the agent and a forwarded screen listen, so that no network
+// is needed.
 func (e *Env) Listen(open func(context.Context, agent.Address) (net.Listener, error)) {
 	e.listen = open
 }

@@ -3,6 +3,7 @@ package commands_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -44,6 +45,7 @@ func askedVerbs() []asked {
 		{peers.Propolis, "running", "instance wait web1 --for stopped --timeout 10s", bound, 2, 7, up},
 		{peers.Propolis, "running", "instance console web1 --timeout 40s", wait, 4, 7, up},
 		{peers.Propolis, "running", "instance console web1 --history --timeout 10s", bound, 3, 0, up},
+		{peers.Propolis, "running", "instance console web1 --vnc --timeout 10s", bound, 2, 7, up},
 		{peers.Propolis, "running", "instance ensure web1 --timeout 10s", bound, 4, 0, up},
 		{peers.Propolis, "running", "instance reboot web1 --timeout 10s", bound, 5, 0, up},
 		{peers.Propolis, "running", "instance stop web1 --grace 30s", wait, 4, 0, down},
@@ -189,6 +191,9 @@ func (v asked) play(t *testing.T, on *peerSled, w peers.Way, from int) (asked in
 		})
 		return a, time.Since(began)
 	}
+	if strings.Contains(v.line, "--vnc") {
+		go watchScreen(t.Context(), s.lobby)
+	}
 	a, took := run()
 	asked = h.Asked()
 	if testing.Verbose() {
@@ -207,6 +212,18 @@ func (v asked) play(t *testing.T, on *peerSled, w peers.Way, from int) (asked in
 	h.Cure()
 	v.after(t, s, run)
 	return asked
+}
+
+// watchScreen is a client of VNC that comes after a second, and takes what it gets.
+func watchScreen(ctx context.Context, l *lobby) {
+	time.Sleep(time.Second)
+	conn, err := l.dial(ctx, "")
+	if err != nil {
+		return // nobody listens: the machine could not be asked
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 // names says whether the operator was told who misbehaved.

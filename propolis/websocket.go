@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -26,6 +27,10 @@ const maxMessage = 64 << 20
 // stay has nobody sent elsewhere.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// handshakeTime is how long a server may take to open a stream: it has nothing to
+// wait for.
+const handshakeTime = 5 * time.Second
+
 // dial opens a websocket. Errors are as Client's.
 func (c Client) dial(ctx context.Context, path string, query url.Values) (*websocket.Conn, error) {
 	target, err := c.Target.at(ctx, c.Host)
@@ -41,7 +46,9 @@ func (c Client) dial(ctx context.Context, path string, query url.Values) (*webso
 	header := http.Header{}
 	header.Set(dropshot.VersionHeader, spec.Oldest.String()) // they are the same in each
 	at := url.URL{Scheme: "http", Host: target.Address.String(), Path: path, RawQuery: query.Encode()}
-	conn, reply, err := websocket.Dial(ctx, at.String(), &websocket.DialOptions{
+	shaking, shaken := context.WithTimeout(ctx, handshakeTime)
+	defer shaken()
+	conn, reply, err := websocket.Dial(shaking, at.String(), &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport, CheckRedirect: stay}, HTTPHeader: header, CompressionMode: websocket.CompressionDisabled,
 	})
 	switch {
@@ -50,6 +57,8 @@ func (c Client) dial(ctx context.Context, path string, query url.Values) (*webso
 		return conn, nil
 	case ctx.Err() != nil:
 		return nil, c.Target.asked(fmt.Errorf("%s %s: %w", http.MethodGet, path, ctx.Err()))
+	case shaking.Err() != nil:
+		return nil, c.Target.asked(fmt.Errorf("%s %s: no answer within %s", http.MethodGet, path, handshakeTime))
 	case reply != nil && reply.StatusCode >= http.StatusBadRequest:
 		body, _ := io.ReadAll(reply.Body) // the beginning, which is what the library keeps
 		return nil, c.Target.asked(&Error{Refusal: *dropshot.Decode(http.MethodGet, path, reply.StatusCode, body)})
