@@ -458,7 +458,7 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 		follows("zone.halt "+zoneName, "propolis.power-off web1")
 		follows("zone.uninstall "+zoneName, "zone.halt "+zoneName)
 		follows("zone.delete "+zoneName, "zone.uninstall "+zoneName)
-		for _, v := range r.Run.Vnics() {
+		for _, v := range r.Run.VNICs() {
 			follows("vnic.delete "+v.Name, "zone.halt "+zoneName)
 		}
 		if slices.Contains(plan.IDs(p.Actions), "zfs.destroy "+r.Run.Dataset) {

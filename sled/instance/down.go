@@ -39,12 +39,12 @@ func teardown(s Settings, r record.Record, seen Observed, at operation.Moment, g
 func leaving(r record.Record, seen Observed) []plan.Action {
 	var present []record.VNIC
 	if r.Run != nil {
-		present = r.Run.Vnics()
+		present = r.Run.VNICs()
 	}
 	var actions []plan.Action
 	for _, run := range r.Leaving {
 		actions = append(actions, downRun(run, present, seen, "")...)
-		present = append(present, run.Vnics()...)
+		present = append(present, run.VNICs()...)
 	}
 	return actions
 }
@@ -53,7 +53,7 @@ func leaving(r record.Record, seen Observed) []plan.Action {
 // are another's.
 func downRun(run record.Run, others []record.VNIC, seen Observed, before string) []plan.Action {
 	halted, gone, actions := downZone(run, seen, before)
-	for _, v := range run.Vnics() {
+	for _, v := range run.VNICs() {
 		l, there := seen.Inv.Link(v.Name)
 		if !there || l.MAC != v.MAC || l.Over != v.Over || slices.Contains(others, v) {
 			continue
@@ -180,7 +180,7 @@ func removes(runs []record.Run, seen Observed) []operation.Object {
 			objects, operation.Object{Kind: "zone", Name: run.Zone, Identity: z.UUID},
 			operation.Object{Kind: "dataset", Name: run.Dataset, Identity: d.GUID},
 		)
-		for _, v := range run.Vnics() {
+		for _, v := range run.VNICs() {
 			objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
 		}
 	}

@@ -63,7 +63,7 @@ func driftIn(b blueprint, r record.Record, inv *inventory.Inventory) []string {
 	var all []string
 	_, zoned := inv.Zone(r.Run.Zone)
 	if inv.Know(inventory.Links) == nil {
-		for _, v := range r.Run.Vnics() {
+		for _, v := range r.Run.VNICs() {
 			l, there := inv.Link(v.Name)
 			switch {
 			case !there:

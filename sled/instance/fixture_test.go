@@ -124,7 +124,7 @@ const (
 func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 	run := *r.Run
 	if point >= atVNICs {
-		for _, v := range run.Vnics() {
+		for _, v := range run.VNICs() {
 			l := vnic.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: 1500}
 			if v == run.Control {
 				l.MTU = packagingOf(c.blueprint(), run).mtu
@@ -157,7 +157,7 @@ func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 	}
 	if point >= atBooted {
 		z.State = zone.Running
-		for _, v := range run.Vnics() {
+		for _, v := range run.VNICs() {
 			s.lend(v.Name, run.Zone)
 		}
 	}

@@ -271,7 +271,7 @@ func progressOf(b blueprint, r record.Record, seen Observed) progress {
 }
 
 func (p *progress) compareLinks(k packing, run record.Run, seen Observed) {
-	for _, v := range run.Vnics() {
+	for _, v := range run.VNICs() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
 		if v == run.Control {

@@ -20,7 +20,7 @@ import (
 // alone. Change is done to it first.
 func rested(t operationtest.T, c Settings, r record.Record, change func(*scene)) (*scene, []Unrecorded, inspection) {
 	x := prepared().bring(c, r, atProfiled)
-	for _, v := range r.Run.Vnics() {
+	for _, v := range r.Run.VNICs() {
 		x.dropLink(v.Name)
 	}
 	change(x)
@@ -65,8 +65,8 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 		if got.Run.Boot == thisBoot || got.Run.Dataset != want.Run.Dataset || got.Run.Zone != want.Run.Zone || len(got.Run.Guests) != len(want.Spec.NICs) {
 			t.Errorf("%+v", got.Run)
 		}
-		if !gone && cmp.Diff(want.Run.Vnics(), got.Run.Vnics()) != "" {
-			t.Errorf("%+v, want %+v", got.Run.Vnics(), want.Run.Vnics())
+		if !gone && cmp.Diff(want.Run.VNICs(), got.Run.VNICs()) != "" {
+			t.Errorf("%+v, want %+v", got.Run.VNICs(), want.Run.VNICs())
 		}
 		if !d.Plan.Empty() || len(d.After) == 0 {
 			t.Errorf("decided: %+v", d)

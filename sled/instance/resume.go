@@ -207,7 +207,7 @@ func driftDifferences(b blueprint, r record.Record, seen Observed, p progress) [
 	for _, d := range zone.Compare(zoneConfig(b, r), config) {
 		all = append(all, Difference{Field: "zone's " + d.Property, Is: cmp.Or(d.Found, "none"), Wanted: cmp.Or(d.Wanted, "none")})
 	}
-	for _, v := range r.Run.Vnics() {
+	for _, v := range r.Run.VNICs() {
 		if !p.vnics[v.Name] {
 			all = append(all, Difference{Field: "VNIC " + v.Name, Is: "gone or another", Wanted: "over=" + v.Over + ",mac=" + v.MAC})
 		}
@@ -217,7 +217,7 @@ func driftDifferences(b blueprint, r record.Record, seen Observed, p progress) [
 
 // nameTaken reports whether another link has the name of one of the run's VNICs.
 func (s Observed) nameTaken(run record.Run, p progress) bool {
-	return slices.ContainsFunc(run.Vnics(), func(v record.VNIC) bool {
+	return slices.ContainsFunc(run.VNICs(), func(v record.VNIC) bool {
 		_, there := s.Inv.Link(v.Name)
 		return there && !p.vnics[v.Name]
 	})

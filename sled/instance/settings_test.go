@@ -27,7 +27,7 @@ func TestTheUserOfAVNICIsTheInstanceWhoseRunHasIt(t *testing.T) {
 	c := settings()
 	one := made(t, c, oneNIC())
 	view := operationtest.Book(t, kept(t, one)...)
-	for _, v := range one.Run.Vnics() {
+	for _, v := range one.Run.VNICs() {
 		if user, used, err := record.UserOfVNIC(view, v.Name); err != nil || !used || user.ID != one.ID {
 			t.Errorf("%s: %v, %v, %v", v.Name, user.Name, used, err)
 		}

@@ -112,7 +112,7 @@ func bringUpActions(b blueprint, r record.Record, p progress, arrive *propolis.A
 func upVNICs(b blueprint, w *way, r record.Record, p progress) []string {
 	var ids []string
 	k := packagingOf(b, *r.Run)
-	for _, v := range r.Run.Vnics() {
+	for _, v := range r.Run.VNICs() {
 		mtu, why := 0, "guest NIC"
 		if v == r.Run.Control {
 			mtu, why = k.mtu, "control VNIC"
@@ -380,7 +380,7 @@ func zoneConfig(b blueprint, r record.Record) zone.Config {
 		FS:      slices.Clone(packagingOf(b, run).mounts),
 		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
 	}
-	for _, v := range run.Vnics() {
+	for _, v := range run.VNICs() {
 		c.Nets = append(c.Nets, zone.Net{Physical: v.Name})
 	}
 	for _, d := range r.Spec.Disks {

@@ -106,9 +106,9 @@ type VNIC struct {
 	VLAN int    `json:"vlan,omitempty"`
 }
 
-// Vnics lists the run's VNICs, guests first: a zone's network configuration
+// VNICs lists the run's VNICs, guests first: a zone's network configuration
 // stands in this order.
-func (r Run) Vnics() []VNIC {
+func (r Run) VNICs() []VNIC {
 	return append(append([]VNIC{}, r.Guests...), r.Control)
 }
 
@@ -232,7 +232,7 @@ func (r Record) Reserves() []string {
 		}
 	}
 	for _, run := range r.Runs() {
-		for _, v := range run.Vnics() {
+		for _, v := range run.VNICs() {
 			keys = append(keys, naming.KeyVNIC+v.Name)
 		}
 	}
@@ -388,7 +388,7 @@ func (r Record) HasZone(zoneName string) bool {
 // Objects lists what a run will be made of, for an intent.
 func (r Record) Objects() []operation.Object {
 	objects := []operation.Object{{Kind: "zone", Name: r.Run.Zone}, {Kind: "dataset", Name: r.Run.Dataset}}
-	for _, v := range r.Run.Vnics() {
+	for _, v := range r.Run.VNICs() {
 		objects = append(objects, operation.Object{Kind: "vnic", Name: v.Name, Identity: v.MAC})
 	}
 	return objects
