@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 )
 
 type specDiffOptions struct{ detailed bool }
@@ -126,7 +127,7 @@ func wantedMachine(ctx context.Context, e *Env, sent shownSpec, args []string) (
 	if !d.Memory {
 		d.Spec.Board.MemoryMiB = sent.Spec.Board.MemoryMiB
 	}
-	if err := d.Check(instance.ServerOf(s.Underlay)); err != nil {
+	if err := d.Check(layout.ServerOf(s.Underlay)); err != nil {
 		return spec.InstanceSpec{}, err
 	}
 	return instance.AskedMachine(s.Underlay, r, instance.Wanted{Machine: w.Machine}, sent.Spec)

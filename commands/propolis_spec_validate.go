@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 )
 
 type specValidateOptions struct {
@@ -133,5 +134,5 @@ func validateSpec(ctx context.Context, e *Env, file string, o specValidateOption
 // look at it.
 func serverHere(e *Env) (spec.Server, error) {
 	c, err := e.Config()
-	return instance.ServerOf(c.Network.Underlay), err
+	return layout.ServerOf(c.Network.Underlay), err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/bootstrap"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/memory"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/storage"
@@ -97,8 +98,8 @@ func secretDir(c config.Config, h host.Host) string {
 	return path.Join(home[0].Directory, "sledctl-secrets")
 }
 
-func propolisSettings(c config.Config) instance.Propolis {
-	p := instance.Propolis{Packaging: packagingSettings(c), Binary: c.Propolis.Binary, Bootrom: c.Propolis.Bootrom, LibraryPath: c.Propolis.LibraryPath, Port: c.Propolis.Port,
+func propolisSettings(c config.Config) layout.Propolis {
+	p := layout.Propolis{Packaging: packagingSettings(c), Binary: c.Propolis.Binary, Bootrom: c.Propolis.Bootrom, LibraryPath: c.Propolis.LibraryPath, Port: c.Propolis.Port,
 		FMRI: base.FMRI}
 	below := func(name string) string {
 		if path.IsAbs(name) {

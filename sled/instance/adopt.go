@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -108,7 +109,7 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded
 }
 
 // identify is the id of the instance that an unrecorded zone is.
-func identify(ctx context.Context, b blueprint, h host.Host, found Unrecorded) (string, error) {
+func identify(ctx context.Context, b layout.Blueprint, h host.Host, found Unrecorded) (string, error) {
 	if found.ID != "" {
 		return found.ID, nil
 	}
@@ -197,7 +198,7 @@ func specDifferences(underlay netip.Prefix, seen inspection, r record.Record) st
 	if r.Run == nil || seen.machine.Spec == nil {
 		return ""
 	}
-	built, err := ensureRequest(underlay, r)
+	built, err := layout.RequestOf(underlay, r)
 	if err != nil {
 		return err.Error()
 	}

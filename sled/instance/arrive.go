@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -114,11 +115,11 @@ func arriving(old record.Record, seen Observed, c EnsureRequest) (*record.Migrat
 }
 
 // arrivalStep is the step by which the machine comes; nil for one that is made here.
-func arrivalStep(b blueprint, next record.Record, seen Observed, p progress, c EnsureRequest) (*propolis.Arrive, error) {
+func arrivalStep(b layout.Blueprint, next record.Record, seen Observed, p progress, c EnsureRequest) (*propolis.Arrive, error) {
 	if !next.Migration.Arrives() {
 		return nil, nil
 	}
-	step := &propolis.Arrive{Target: targetOf(b, next), Secrets: opener(next), ID: next.Migration.ID, Tell: c.Tell}
+	step := &propolis.Arrive{Target: layout.TargetOf(b, next), Secrets: opener(next), ID: next.Migration.ID, Tell: c.Tell}
 	if p.ensured {
 		return step, nil
 	}

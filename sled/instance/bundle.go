@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/smf"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -35,7 +36,7 @@ func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Momen
 // zone's logs are quoted, and it is kept a bundle of, before it is taken away. A
 // machine's server says what it does in the log of its service.
 func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, seen Observed, at operation.Moment) {
-	run, server := *r.Run, smf.LogFile(serviceFMRI(s.blueprint(), r))
+	run, server := *r.Run, smf.LogFile(layout.ServiceFMRI(s.blueprint(), r))
 	for stage, log := range map[Stage]string{StageBoot: smf.LogDir, StageStart: server, StageEnsure: server, StageRun: server} {
 		for i := range stages[stage] {
 			a := &stages[stage][i]
@@ -56,7 +57,7 @@ func bundleOf(step bundle.Take) plan.Action {
 }
 
 // teardownWarnings says what goes without a word of what is there.
-func teardownWarnings(b blueprint, r record.Record, seen Observed) []error {
+func teardownWarnings(b layout.Blueprint, r record.Record, seen Observed) []error {
 	return append(unkept(b, r, seen), unasked(r, seen)...)
 }
 
@@ -72,7 +73,7 @@ func unasked(r record.Record, seen Observed) []error {
 }
 
 // unkept says that there is no place for what a zone that goes could tell.
-func unkept(b blueprint, r record.Record, seen Observed) []error {
+func unkept(b layout.Blueprint, r record.Record, seen Observed) []error {
 	if cause, _ := wentWrong(b, r, seen); cause == "" || seen.Nowhere == nil {
 		return nil
 	}
@@ -81,7 +82,7 @@ func unkept(b blueprint, r record.Record, seen Observed) []error {
 
 // wentWrong is why a bundle of a run's zone is worth its room; no cause: it is
 // not, or there is no zone that was ever installed.
-func wentWrong(b blueprint, r record.Record, seen Observed) (bundle.Cause, string) {
+func wentWrong(b layout.Blueprint, r record.Record, seen Observed) (bundle.Cause, string) {
 	if r.Run == nil {
 		return "", ""
 	}

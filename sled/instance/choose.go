@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -29,10 +30,10 @@ type chooser struct {
 	view    ledger.View
 	inv     *inventory.Inventory
 	intent  string
-	self    string          // id of the instance that is chosen for
-	taken   map[string]bool // what open intents make, by kind and name
-	leaving map[string]bool // what they remove
-	packing packing         // of a new life
+	self    string           // id of the instance that is chosen for
+	taken   map[string]bool  // what open intents make, by kind and name
+	leaving map[string]bool  // what they remove
+	packing layout.Packaging // of a new life
 
 	// unrecorded are machines that the ledger does not know: what they have is
 	// as taken as what is recorded.
@@ -373,15 +374,15 @@ func (c chooser) checkPool(name string) error {
 
 // run chooses all names of a new life; its id is drawn, unless it is chosen.
 func (c chooser) run(r record.Record, chosen, boot string) (*record.Run, error) {
-	if err := c.packing.suits(c.Settings, c.inv, r.Spec.Address); err != nil {
+	if err := suits(c.packing, c.Settings, c.inv, r.Spec.Address); err != nil {
 		return nil, err
 	}
 	id := c.uuid("propolis")
 	if chosen != "" {
 		id = uuid.MustParse(chosen)
 	}
-	run := &record.Run{PropolisID: id.String(), Brand: c.packing.brand, Boot: boot, Guests: []record.VNIC{}}
-	if len(c.packing.images) == 0 {
+	run := &record.Run{PropolisID: id.String(), Brand: c.packing.Brand, Boot: boot, Guests: []record.VNIC{}}
+	if len(c.packing.Images) == 0 {
 		base, ok := c.Base(c.view, r.Spec.Pool)
 		if !ok || !base.Planned && !c.valid(base) {
 			return nil, &NoBaseError{Pool: r.Spec.Pool}

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -67,7 +68,7 @@ func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Mome
 		return chooser{}, "", err
 	}
 	choose := newChooser(s, view, seen.Inv, at.ID, id)
-	choose.packing = packagingFor(s.blueprint(), kind)
+	choose.packing = layout.PackagingFor(s.blueprint(), kind)
 	if choose.unrecorded, err = unrecordedZones(s.Names, view, seen.Inv); err != nil {
 		return chooser{}, "", err
 	}
@@ -233,7 +234,7 @@ func planBringUp(
 	if resumes {
 		clearing, p = resumed(b, &d, old, next, seen)
 	} else if clearing, err = beginRun(s, choose, &d, old, &next, seen, at, c); err == nil {
-		p.wide = linkHasMTU(b, *next.Run, seen.Inv)
+		p.wide = layout.LinkHasMTU(b, *next.Run, seen.Inv)
 		d.Plan.Why = rebuilds(old, why)
 	}
 	if err != nil {
@@ -261,7 +262,7 @@ func planBringUp(
 
 // checkRebuild refuses a single step on what is broken, and a second run next to
 // one that is half built under an id of the control plane's.
-func checkRebuild(b blueprint, old record.Record, seen Observed, c EnsureRequest) error {
+func checkRebuild(b layout.Blueprint, old record.Record, seen Observed, c EnsureRequest) error {
 	switch {
 	case old.Run == nil:
 		return nil
@@ -274,7 +275,7 @@ func checkRebuild(b blueprint, old record.Record, seen Observed, c EnsureRequest
 }
 
 // resumed is what is to remove first where a run is resumed, and how far it is.
-func resumed(b blueprint, d *operation.Decision, old, next record.Record, seen Observed) ([]plan.Action, progress) {
+func resumed(b layout.Blueprint, d *operation.Decision, old, next record.Record, seen Observed) ([]plan.Action, progress) {
 	clearing, p := leaving(old, seen), progressOf(b, next, seen)
 	if seen.unreachable(*old.Run, p) {
 		p.ensured, d.Plan.Policy = true, plan.Stop // to run it once more does nothing, and shows that it does

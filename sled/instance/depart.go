@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -101,7 +102,7 @@ func rehearse(ctx context.Context, s Settings, h host.Host, r record.Record, c D
 		return err
 	}
 	m := record.Migration{ID: uuid.Nil.String(), Target: c.Target}
-	step := send{name: r.Name, id: r.ID, migration: m, target: targetOf(s.blueprint(), r), run: c.Run}
+	step := send{name: r.Name, id: r.ID, migration: m, target: layout.TargetOf(s.blueprint(), r), run: c.Run}
 	target, err := step.at(ctx, h)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func departure(
 		return operation.Decision{}, old, err
 	}
 	step := send{
-		name: old.Name, id: old.ID, migration: *next.Migration, target: targetOf(s.blueprint(), old), document: document,
+		name: old.Name, id: old.ID, migration: *next.Migration, target: layout.TargetOf(s.blueprint(), old), document: document,
 		whole: func(files host.Files) ([]byte, error) { return completeDocument(s, files, old) },
 		run:   c.Run, cancel: c.Cancel, alone: c.Yes, tell: c.Tell, told: told,
 	}
@@ -179,7 +180,7 @@ func departure(
 
 // departing is the record of a machine that goes. A try after one that has failed
 // has an id of its own; one whose end is not known goes on under the same.
-func departing(b blueprint, old record.Record, seen Observed, at operation.Moment, c Departure) (record.Record, error) {
+func departing(b layout.Blueprint, old record.Record, seen Observed, at operation.Moment, c Departure) (record.Record, error) {
 	m := old.Migration
 	next := old
 	next.Generation, next.Updated = old.Generation+1, at.Now
@@ -209,7 +210,7 @@ func departing(b blueprint, old record.Record, seen Observed, at operation.Momen
 }
 
 // checkMovable refuses what cannot be migrated, before anything is.
-func checkMovable(b blueprint, old record.Record, seen Observed, c Departure) error {
+func checkMovable(b layout.Blueprint, old record.Record, seen Observed, c Departure) error {
 	if seen.Inside.Err != nil {
 		return &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 	}

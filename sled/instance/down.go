@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -73,7 +74,7 @@ const StopTime = 10 * time.Minute
 // stopVM stops a machine that still is one, so that its disks are flushed by
 // the device models before the zone's processes are killed. One that does not
 // stop in time, or cannot be asked to, is ended with its zone.
-func stopVM(b blueprint, r record.Record, seen Observed, grace time.Duration) []plan.Action {
+func stopVM(b layout.Blueprint, r record.Record, seen Observed, grace time.Duration) []plan.Action {
 	switch seen.Inside.VM.State {
 	case "", propolis.StateDestroyed, propolis.StateFailed:
 		return nil
@@ -81,7 +82,7 @@ func stopVM(b blueprint, r record.Record, seen Observed, grace time.Duration) []
 	if grace == 0 {
 		return nil
 	}
-	step := propolis.PowerOff{Target: targetOf(b, r), Within: grace}
+	step := propolis.PowerOff{Target: layout.TargetOf(b, r), Within: grace}
 	return []plan.Action{{
 		ID: step.Verb() + " " + r.Name, Object: "propolis " + r.Name, Why: "a hard power-off", Change: plan.Modify, Courtesy: true, Step: step,
 	}}

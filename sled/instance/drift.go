@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -20,7 +21,7 @@ import (
 
 // driftOf lists what is no longer as it was made, one clause each: what the
 // inventory knows of, and whether the zonepath's dataset is there at all.
-func driftOf(b blueprint, files host.Files, r record.Record, inv *inventory.Inventory) []string {
+func driftOf(b layout.Blueprint, files host.Files, r record.Record, inv *inventory.Inventory) []string {
 	all := append(silentPools(r, inv), driftIn(b, r, inv)...)
 	z, there := inv.Zone(r.Run.Zone)
 	if !there || z.State == zone.Running || inv.Know(inventory.Configs) != nil {
@@ -59,7 +60,7 @@ func silentPools(r record.Record, inv *inventory.Inventory) []string {
 
 // driftIn is the drift that an inventory shows. A part that was not looked at
 // shows none.
-func driftIn(b blueprint, r record.Record, inv *inventory.Inventory) []string {
+func driftIn(b layout.Blueprint, r record.Record, inv *inventory.Inventory) []string {
 	var all []string
 	_, zoned := inv.Zone(r.Run.Zone)
 	if inv.Know(inventory.Links) == nil {
@@ -76,7 +77,7 @@ func driftIn(b blueprint, r record.Record, inv *inventory.Inventory) []string {
 	if inv.Know(inventory.Configs) == nil && zoned && !r.Run.Foreign {
 		config, _ := inv.Config(r.Run.Zone)
 		var properties []string
-		for _, d := range zone.Compare(zoneConfig(b, r), config) {
+		for _, d := range zone.Compare(layout.ZoneConfig(b, r), config) {
 			properties = append(properties, d.Property)
 		}
 		if len(properties) > 0 {

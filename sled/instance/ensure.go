@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -98,7 +99,7 @@ func bringUpCleared(ctx context.Context, s Settings, env operation.Env, id strin
 
 // isAsWanted is the cheap look: the record is finished and equal to what is wanted,
 // its zone runs, and its Propolis runs its machine. Any doubt is a no.
-func isAsWanted(ctx context.Context, b blueprint, h host.Host, r record.Record, w Wanted) bool {
+func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, w Wanted) bool {
 	if r.Run == nil || !r.Run.Ensured || len(r.Leaving) > 0 || r.Migration != nil ||
 		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false

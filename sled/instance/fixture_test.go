@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -37,7 +38,7 @@ func settings() Settings {
 		ControlLink: "stub0", GuestLink: "net0", MTU: 9000,
 		Underlay: netip.MustParsePrefix("10.77.0.0/24"), Reserved: []netip.Addr{netip.MustParseAddr("10.77.0.1")},
 		CPUs: 2, Memory: 1 << 30,
-		Propolis: Propolis{
+		Propolis: layout.Propolis{
 			Packaging: packaging.Settings{Kind: packaging.Lofs, Directory: "/opt/p", Images: []string{"/opt/image.tar.gz", "/opt/overlay.tar.gz"}},
 			Binary:    "/opt/p/bin", Bootrom: "/opt/p/rom", Port: 12400, FMRI: "svc:/site/sledctl/propolis-server:default",
 		},
@@ -127,13 +128,13 @@ func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 		for _, v := range run.VNICs() {
 			l := vnic.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: 1500}
 			if v == run.Control {
-				l.MTU = packagingOf(c.blueprint(), run).mtu
+				l.MTU = layout.PackagingOf(c.blueprint(), run).MTU
 			}
 			s.Links = append(s.Links, l)
 		}
 	}
 	if point >= atDataset {
-		s.seen.Mode = zonepathMode
+		s.seen.Mode = layout.ZonepathMode
 		s.Datasets = append(s.Datasets, zfs.Dataset{
 			Name: run.Dataset, Type: "filesystem", Mountpoint: run.Zonepath, Mounted: true, GUID: "42",
 			User: map[string]zfs.Value{naming.PropertyInstance: {Value: r.ID, Source: "local"}, naming.PropertySpec: {Value: record.MemoOf(r), Source: "local"}},
@@ -142,7 +143,7 @@ func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 	if point < atConfigured {
 		return s
 	}
-	s.Configs[run.Zone] = zoneConfig(c.blueprint(), r)
+	s.Configs[run.Zone] = layout.ZoneConfig(c.blueprint(), r)
 	z := zone.Zone{Name: run.Zone, State: zone.Configured, Path: run.Zonepath, Brand: run.Brand}
 	if point >= atInstalled {
 		z.State, z.UUID = zone.Installed, "z-uuid"
@@ -153,7 +154,7 @@ func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 			zfs.Dataset{Name: run.Dataset + "/zbe", Type: "filesystem", GUID: "44", Origin: run.BaseDataset + "@" + cloneSnapshot(run)})
 	}
 	if point >= atProfiled {
-		s.seen.Profile = smf.RenderProfile(profileOf(c.blueprint(), r))
+		s.seen.Profile = smf.RenderProfile(layout.ProfileOf(c.blueprint(), r))
 	}
 	if point >= atBooted {
 		z.State = zone.Running
@@ -172,17 +173,17 @@ func (s *scene) lend(link, zone string) {
 }
 
 func (s *scene) inside(c Settings, r record.Record, point int) {
-	if point >= atBooted && !packagingOf(c.blueprint(), *r.Run).byItself {
-		s.seen.Inside.Services[serviceFMRI(c.blueprint(), r)] = "disabled"
+	if point >= atBooted && !layout.PackagingOf(c.blueprint(), *r.Run).ByItself {
+		s.seen.Inside.Services[layout.ServiceFMRI(c.blueprint(), r)] = "disabled"
 	}
 	if point >= atSettled {
-		s.seen.Inside.Services[Milestone] = "online"
+		s.seen.Inside.Services[layout.Milestone] = "online"
 	}
 	if point >= atAddress {
-		s.seen.Inside.Addresses = []ipadm.Address{{Object: addressObject(c.blueprint(), r), State: "ok", Address: r.Spec.Address.Prefix}}
+		s.seen.Inside.Addresses = []ipadm.Address{{Object: layout.AddressObject(c.blueprint(), r), State: "ok", Address: r.Spec.Address.Prefix}}
 	}
 	if point >= atOnline {
-		s.seen.Inside.Services[serviceFMRI(c.blueprint(), r)] = "online"
+		s.seen.Inside.Services[layout.ServiceFMRI(c.blueprint(), r)] = "online"
 		s.seen.Inside.VM = VM{Err: propolis.ErrNoInstance}
 	}
 	if point >= atEnsured {

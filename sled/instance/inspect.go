@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -60,7 +61,7 @@ func (e *NotAdoptableError) Hint() string {
 }
 
 // inspect looks at an unrecorded zone from all sides.
-func inspect(ctx context.Context, b blueprint, h host.Host, found Unrecorded, boot string) (inspection, error) {
+func inspect(ctx context.Context, b layout.Blueprint, h host.Host, found Unrecorded, boot string) (inspection, error) {
 	seen := inspection{Unrecorded: found, boot: boot}
 	seen.inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
@@ -119,7 +120,7 @@ func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Des
 
 // inspectedRecord is what the ledger would say, had it seen the zone be made. What the
 // zone says of itself counts where it agrees with what is there. It is pure.
-func inspectedRecord(b blueprint, seen inspection, name string, propolisID uuid.UUID) (record.Record, error) {
+func inspectedRecord(b layout.Blueprint, seen inspection, name string, propolisID uuid.UUID) (record.Record, error) {
 	r, err := inspectRun(b, seen, propolisID)
 	if err == nil {
 		err = r.Spec.Validate()
@@ -131,7 +132,7 @@ func inspectedRecord(b blueprint, seen inspection, name string, propolisID uuid.
 	if specDifferences(b.Underlay, seen, r) != "" {
 		r = adoptableAs(b.Underlay, seen, r)
 	}
-	r.Run.Foreign = len(zone.Compare(zoneConfig(b, r), seen.Config)) > 0
+	r.Run.Foreign = len(zone.Compare(layout.ZoneConfig(b, r), seen.Config)) > 0
 	return r, nil
 }
 
@@ -143,14 +144,14 @@ func adoptableAs(underlay netip.Prefix, seen inspection, r record.Record) record
 	machine.Board.CPUID = nil
 	as := r
 	as.Spec = r.Spec.WithMachine(spec.Document{Spec: machine})
-	if _, err := ensureRequest(underlay, as); err != nil {
+	if _, err := layout.RequestOf(underlay, as); err != nil {
 		return r
 	}
 	return as
 }
 
 // inspectRun is the record but for what it is called.
-func inspectRun(b blueprint, seen inspection, propolisID uuid.UUID) (record.Record, error) {
+func inspectRun(b layout.Blueprint, seen inspection, propolisID uuid.UUID) (record.Record, error) {
 	id, err := seen.id()
 	if err != nil {
 		return record.Record{}, err
@@ -176,7 +177,7 @@ func inspectRun(b blueprint, seen inspection, propolisID uuid.UUID) (record.Reco
 	}
 	r.Run.Service = observedService(b, *r.Run, seen.services)
 	r.Run.Base, r.Run.BaseDataset = seen.base(home)
-	if addressObject(b, r) != seen.control.Object {
+	if layout.AddressObject(b, r) != seen.control.Object {
 		r.Run.Object = seen.control.Object
 	}
 	return r, seen.devices(&r)
@@ -294,18 +295,18 @@ func linkOf(object string) string {
 
 // observedAddress is how its control interface got its address. Whether the default
 // route was asked for, or is the underlay's, only the zone can say.
-func observedAddress(b blueprint, seen inspection) record.Address {
+func observedAddress(b layout.Blueprint, seen inspection) record.Address {
 	if seen.control.Type != ipadm.Static {
 		return record.Address{Mode: seen.control.Type}
 	}
 	a := record.Address{Mode: record.Static, Prefix: seen.control.Address}
-	said, err := record.ParseAddress(attrsOf(seen.Config)[addressAttr])
+	said, err := record.ParseAddress(layout.AttrsOf(seen.Config)[layout.AddressAttr])
 	if err == nil && said.Prefix == a.Prefix {
 		return said
 	}
 	for _, route := range seen.routes {
 		gateway, err := netip.ParseAddr(route.Gateway)
-		if err == nil && route.Destination == "default" && a.Prefix.Contains(gateway) && gateway != gatewayOf(b, a) {
+		if err == nil && route.Destination == "default" && a.Prefix.Contains(gateway) && gateway != layout.GatewayOf(b, a) {
 			a.Gateway = gateway
 		}
 	}
@@ -314,8 +315,8 @@ func observedAddress(b blueprint, seen inspection) record.Address {
 
 // observedService is what Propolis is called in its zone; empty: as in one that is
 // made this way here.
-func observedService(b blueprint, run record.Run, services map[string]string) string {
-	if services[packagingOf(b, run).service] == smf.Online {
+func observedService(b layout.Blueprint, run record.Run, services map[string]string) string {
+	if services[layout.PackagingOf(b, run).Service] == smf.Online {
 		return ""
 	}
 	for _, fmri := range []string{b.Propolis.FMRI, packaging.Service} {

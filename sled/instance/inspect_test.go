@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -34,15 +35,15 @@ func sighted(t operationtest.T, c Settings, r record.Record) (*scene, inspection
 			here.Datasets[i].Mounted = true
 		}
 	}
-	asked, err := ensureRequest(c.Underlay, r)
+	asked, err := layout.RequestOf(c.Underlay, r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := here.Configs[r.Run.Zone]
 	return here, inspection{
-		Unrecorded: Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: attrsOf(config)[naming.AttrInstance], Name: attrsOf(config)[nameAttr]},
-		inv:        here.look().Inv, boot: thisBoot, services: map[string]string{serviceFMRI(c.blueprint(), r): smf.Online},
-		control: ipadm.Address{Object: addressObject(c.blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
+		Unrecorded: Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: layout.AttrsOf(config)[naming.AttrInstance], Name: layout.AttrsOf(config)[layout.NameAttr]},
+		inv:        here.look().Inv, boot: thisBoot, services: map[string]string{layout.ServiceFMRI(c.blueprint(), r): smf.Online},
+		control: ipadm.Address{Object: layout.AddressObject(c.blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
 		machine: propolis.Description{
 			Instance: propolis.Instance{Properties: asked.Properties, State: "Running"}, Spec: asked.Init.Spec,
 		},

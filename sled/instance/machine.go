@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -20,15 +21,6 @@ import (
 // whichever name. Spec's disks and NICs are those of the machine, in the order of
 // their places on the PCI bus: by them the zone is configured, and what an
 // instance has is its alone.
-
-// serverOf is what is known of the Propolis of an instance with this address.
-func serverOf(underlay netip.Prefix, a record.Address) spec.Server {
-	ip := a.Prefix.Addr()
-	if a.Mode == "" {
-		ip = underlay.Addr()
-	}
-	return spec.Server{IPv6: !ip.Is4()} // where others give the address, it listens on [::]
-}
 
 // checkMachine finds all that is wrong with a machine that is asked for, as it
 // was written: what a server would not take, and disks that do not exist.
@@ -54,7 +46,7 @@ func checkMachine(s Settings, w Wanted, wanted record.Spec, seen Observed) error
 		d.Spec.Board.MemoryMiB = cmp.Or(wanted.Memory, s.Memory) >> 20
 	}
 	problems := d.Place(seen.lost(d.Spec))
-	if err, ok := errors.AsType[*spec.InvalidError](d.Check(serverOf(s.Underlay, wanted.Address))); ok {
+	if err, ok := errors.AsType[*spec.InvalidError](d.Check(layout.Server(s.Underlay, wanted.Address))); ok {
 		problems = append(err.Problems, problems...)
 	}
 	return d.Invalid(problems)
@@ -104,16 +96,12 @@ func AskedMachine(underlay netip.Prefix, r record.Record, w Wanted, like spec.In
 			r.Run.Guests[i].Name = name
 		}
 	}
-	request, err := ensureRequest(underlay, r)
+	request, err := layout.RequestOf(underlay, r)
 	if err != nil {
 		return spec.InstanceSpec{}, err
 	}
 	return *request.Init.Spec, nil
 }
-
-// ServerOf is what is known of the Propolis of instances whose address the
-// sled gives.
-func ServerOf(underlay netip.Prefix) spec.Server { return serverOf(underlay, record.Address{}) }
 
 // machineText stands for a machine in a comparison with none.
 func machineText(m *spec.InstanceSpec) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -106,7 +107,7 @@ func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 	if diff := cmp.Diff(disks, r.Spec.Disks); diff != "" {
 		t.Error(diff)
 	}
-	config := zoneConfig(c.blueprint(), r)
+	config := layout.ZoneConfig(c.blueprint(), r)
 	if got := config.FS[len(config.FS)-1].Dir; got != "/vms/a.img" || config.Devices[len(config.Devices)-1] != "/dev/zvol/rdsk/tank/b" {
 		t.Errorf("%+v", config)
 	}

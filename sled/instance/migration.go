@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -233,7 +234,7 @@ func (s Observed) left(r record.Record) (migration string, yes bool) {
 // staying lists what keeps an instance's machine from being migrated. Shared
 // says that its files lead to the same data on both sleds.
 func staying(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Problem, error) {
-	request, err := ensureRequest(underlay, r)
+	request, err := layout.RequestOf(underlay, r)
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +289,7 @@ func errNoMachine(vm VM, id string) error {
 // incoming asks the target's Propolis for what the source's has.
 func incoming(underlay netip.Prefix, r record.Record, seen Observed, step *propolis.Arrive) error {
 	from := seen.Source
-	own, err := ensureRequest(underlay, r)
+	own, err := layout.RequestOf(underlay, r)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -261,7 +262,7 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 	w.NICs = []record.NIC{{Over: "net0"}}
 	r := made(t, c, w)
 	r.Migration = &record.Migration{ID: thisOne, Source: "10.78.0.2:12400"}
-	own, err := ensureRequest(c.Underlay, r)
+	own, err := layout.RequestOf(c.Underlay, r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -65,7 +66,7 @@ const (
 func (s Settings) Monitor(h host.Host, r record.Record, zones Zones, tell func(Observation)) func(context.Context) {
 	r.Name = strings.Clone(r.Name) // which is part of the text of all of the record
 	m := &monitor{
-		client: propolis.Client{Host: h, Target: targetOf(s.blueprint(), r)}, zone: strings.Clone(r.Run.Zone),
+		client: propolis.Client{Host: h, Target: layout.TargetOf(s.blueprint(), r)}, zone: strings.Clone(r.Run.Zone),
 		zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID),
 	}
 	m.last.State = record.Unknown

@@ -7,6 +7,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -31,7 +32,7 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (R
 			case old.Run == nil || seen.Inside.VM.State != propolis.StateRunning:
 				return operation.Decision{}, mustRun(s.blueprint(), old, seen)
 			}
-			step := propolis.InjectNMI{Target: targetOf(s.blueprint(), old)}
+			step := propolis.InjectNMI{Target: layout.TargetOf(s.blueprint(), old)}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
 				ID: step.Verb() + " " + old.Name, Object: "propolis " + old.Name, Why: "to vCPU 0", Change: plan.Modify, Step: step,
 			}}}}

@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -183,7 +184,7 @@ func datasetRoots(disks []record.Disk) func([]zfs.Pool) []string {
 	}
 }
 
-func lookInside(ctx context.Context, b blueprint, h host.Host, r record.Record, seen *Observed) error {
+func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record, seen *Observed) error {
 	z, there := seen.Inv.Zone(r.Run.Zone)
 	if !there {
 		return nil
@@ -201,15 +202,15 @@ func lookInside(ctx context.Context, b blueprint, h host.Host, r record.Record, 
 	states, err := smf.States(ctx, h, r.Run.Zone)
 	if err == nil {
 		seen.Inside.Services = states
-		if states[Milestone] == "online" {
+		if states[layout.Milestone] == "online" {
 			seen.Inside.Addresses, err = ipadm.Addresses(ctx, h, r.Run.Zone)
 		}
-		if err == nil && gatewayOf(b, r.Spec.Address).IsValid() && states[Milestone] == "online" {
+		if err == nil && layout.GatewayOf(b, r.Spec.Address).IsValid() && states[layout.Milestone] == "online" {
 			seen.Inside.Routes, err = ipadm.Routes(ctx, h, r.Run.Zone)
 		}
 	}
 	seen.Inside.Err = err
-	if service := serviceFMRI(b, r); states[service] == "online" || service == record.ByHand {
+	if service := layout.ServiceFMRI(b, r); states[service] == "online" || service == record.ByHand {
 		seen.Inside.VM = askVM(ctx, b, h, r)
 		if seen.Inside.VM.State != "" {
 			now := vmStatus(ctx, b, h, r)
@@ -221,10 +222,10 @@ func lookInside(ctx context.Context, b blueprint, h host.Host, r record.Record, 
 
 // vmStatus is the machine's state with its generation and its migrations; zero if
 // it cannot be determined. Who waits for the state to pass does so from there.
-func vmStatus(ctx context.Context, b blueprint, h host.Host, r record.Record) propolis.Status {
+func vmStatus(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) propolis.Status {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
-	client := propolis.Client{Host: h, Target: targetOf(b, r)}
+	client := propolis.Client{Host: h, Target: layout.TargetOf(b, r)}
 	now, err := client.Monitor(ctx, 0)
 	if err != nil {
 		return propolis.Status{}
@@ -247,10 +248,10 @@ func readProfile(files host.Files, zonepath string) ([]byte, error) {
 }
 
 // askVM asks the instance's Propolis for its machine.
-func askVM(ctx context.Context, b blueprint, h host.Host, r record.Record) VM {
+func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) VM {
 	ctx, release := context.WithTimeout(ctx, askTimeout)
 	defer release()
-	client := propolis.Client{Host: h, Target: ownTarget(b, r)}
+	client := propolis.Client{Host: h, Target: layout.OwnTarget(b, r)}
 	answer, err := client.Get(ctx)
 	if err != nil {
 		return VM{Err: err}
@@ -259,9 +260,9 @@ func askVM(ctx context.Context, b blueprint, h host.Host, r record.Record) VM {
 }
 
 // progressOf compares what was seen with what the record says must be.
-func progressOf(b blueprint, r record.Record, seen Observed) progress {
-	p := progress{vnics: map[string]bool{}, wide: linkHasMTU(b, *r.Run, seen.Inv)}
-	p.compareLinks(packagingOf(b, *r.Run), *r.Run, seen)
+func progressOf(b layout.Blueprint, r record.Record, seen Observed) progress {
+	p := progress{vnics: map[string]bool{}, wide: layout.LinkHasMTU(b, *r.Run, seen.Inv)}
+	p.compareLinks(layout.PackagingOf(b, *r.Run), *r.Run, seen)
 	p.compareZone(b, r, seen)
 	if p.booted {
 		p.compareAddress(b, r, seen)
@@ -270,44 +271,44 @@ func progressOf(b blueprint, r record.Record, seen Observed) progress {
 	return p
 }
 
-func (p *progress) compareLinks(k packing, run record.Run, seen Observed) {
+func (p *progress) compareLinks(k layout.Packaging, run record.Run, seen Observed) {
 	for _, v := range run.VNICs() {
 		l, ok := seen.Inv.Link(v.Name)
 		p.vnics[v.Name] = ok && l.Over == v.Over && l.MAC == v.MAC && l.VLAN == v.VLAN
 		if v == run.Control {
-			p.mtu = k.mtu == 0 || l.MTU == k.mtu || l.Zone != "" // in a zone it is what it was booted with
+			p.mtu = k.MTU == 0 || l.MTU == k.MTU || l.Zone != "" // in a zone it is what it was booted with
 		}
 	}
 }
 
-func (p *progress) compareZone(b blueprint, r record.Record, seen Observed) {
+func (p *progress) compareZone(b layout.Blueprint, r record.Record, seen Observed) {
 	run := *r.Run
 	d, ok := seen.Inv.Dataset(run.Dataset)
 	p.dataset = ok && d.User[naming.PropertyInstance].Value == r.ID && d.User[naming.PropertyInstance].Source == "local"
 	p.memo = d.User[naming.PropertySpec]
 	z, there := seen.Inv.Zone(run.Zone)
 	config, configured := seen.Inv.Config(run.Zone)
-	p.configured = there && configured && sameConfig(config, zoneConfig(b, r))
+	p.configured = there && configured && sameConfig(config, layout.ZoneConfig(b, r))
 	p.installed = p.configured && (z.State == zone.Installed || z.State == zone.Running)
 	p.mounted = d.Mounted
-	p.private = p.mounted && seen.Mode == zonepathMode || p.installed // zoneadm has made it so
-	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(profileOf(b, r)))
+	p.private = p.mounted && seen.Mode == layout.ZonepathMode || p.installed // zoneadm has made it so
+	p.profiled = p.installed && bytes.Equal(seen.Profile, smf.RenderProfile(layout.ProfileOf(b, r)))
 	p.booted = p.installed && z.State == zone.Running
 	p.noted = record.MemoOf(r) == "" || p.memo.Source == zfs.Local && p.memo.Value == record.MemoOf(r)
 }
 
-func (p *progress) compareAddress(b blueprint, r record.Record, seen Observed) {
+func (p *progress) compareAddress(b layout.Blueprint, r record.Record, seen Observed) {
 	for _, a := range seen.Inside.Addresses {
 		switch a.Object {
 		case r.Run.Control.Name + "/ll":
 			p.linkLocal = true
-		case addressObject(b, r):
+		case layout.AddressObject(b, r):
 			static := r.Spec.Address.Mode == record.Static
 			p.address = !static || a.Address == r.Spec.Address.Prefix
 			p.usable = p.usable || p.address && a.State == ipadm.OK && (static || isRoutable(a))
 		}
 	}
-	gateway := gatewayOf(b, r.Spec.Address)
+	gateway := layout.GatewayOf(b, r.Spec.Address)
 	p.routed = slices.ContainsFunc(seen.Inside.Routes, func(x ipadm.Route) bool {
 		return x.Destination == "default" && x.Gateway == gateway.String()
 	})
@@ -317,14 +318,14 @@ func isRoutable(a ipadm.Address) bool {
 	return a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast()
 }
 
-func (p *progress) comparePropolis(b blueprint, r record.Record, seen Observed) {
-	p.settled = seen.Inside.Services[Milestone] == "online"
-	state := seen.Inside.Services[serviceFMRI(b, r)]
-	if serviceFMRI(b, r) == record.ByHand && seen.Inside.VM.Err == nil {
+func (p *progress) comparePropolis(b layout.Blueprint, r record.Record, seen Observed) {
+	p.settled = seen.Inside.Services[layout.Milestone] == "online"
+	state := seen.Inside.Services[layout.ServiceFMRI(b, r)]
+	if layout.ServiceFMRI(b, r) == record.ByHand && seen.Inside.VM.Err == nil {
 		state = "online"
 	}
 	// A service on its way may be on its teardown.
-	p.enabled = state == smf.Online || packagingOf(b, *r.Run).byItself && state != smf.Disabled
+	p.enabled = state == smf.Online || layout.PackagingOf(b, *r.Run).ByItself && state != smf.Disabled
 	p.online = state == "online"
 	p.ensured = p.online && seen.Inside.VM.ID == r.ID
 	p.noted = p.noted || p.ensured

@@ -8,6 +8,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -27,9 +28,9 @@ func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r record.Record,
 			return seen, err
 		}
 		if seen.Inside.Err == nil {
-			err = propolis.AwaitHTTP{Target: targetOf(s.blueprint(), r)}.Do(waiting, h)
+			err = propolis.AwaitHTTP{Target: layout.TargetOf(s.blueprint(), r)}.Do(waiting, h)
 		} else {
-			err = smf.Await{Zone: r.Run.Zone, FMRI: Milestone, State: smf.Online}.Do(waiting, h)
+			err = smf.Await{Zone: r.Run.Zone, FMRI: layout.Milestone, State: smf.Online}.Do(waiting, h)
 		}
 		if ctx.Err() != nil {
 			return seen, context.Cause(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -77,7 +78,7 @@ func vmLost(ctx context.Context, s Settings, env operation.Env, r record.Record,
 		return cause
 	}
 	_, asked := quickLook(ctx, s.blueprint(), env.Host, r)
-	service, _ := smf.State(ctx, env.Host, r.Run.Zone, serviceFMRI(s.blueprint(), r)) // empty: not known
+	service, _ := smf.State(ctx, env.Host, r.Run.Zone, layout.ServiceFMRI(s.blueprint(), r)) // empty: not known
 	known := asked == nil || isNoInstance(asked) || service != "" && service != smf.Online
 	now, err := s.Brief(ctx, env, report.View, r.ID)
 	if err != nil || now.State != record.Failed || !known {
@@ -112,7 +113,7 @@ func (e *LostError) Hint() string {
 }
 
 // powerDecision is pure.
-func powerDecision(b blueprint,
+func powerDecision(b layout.Blueprint,
 	view ledger.View, old record.Record, seen Observed, at operation.Moment, verb string, p powerChange,
 ) (operation.Decision, record.Record, error) {
 	vm := seen.Inside.VM
@@ -173,8 +174,8 @@ func poweredDecision(old, next record.Record, generation uint64, actions []plan.
 	return d, next, err
 }
 
-func powerActions(b blueprint, r record.Record, generation uint64, p powerChange) []plan.Action {
-	object, target := "propolis "+r.Name, targetOf(b, r)
+func powerActions(b layout.Blueprint, r record.Record, generation uint64, p powerChange) []plan.Action {
+	object, target := "propolis "+r.Name, layout.TargetOf(b, r)
 	ask := propolis.ChangeState{Target: target, State: p.ask}
 	return plan.Chain(
 		plan.Action{ID: ask.Verb() + " " + r.Name, Object: object, Why: p.why, Change: plan.Modify, Step: ask, Lasting: true},
@@ -205,7 +206,7 @@ func interrupted(view ledger.View, verb string, r record.Record) (before uint64,
 }
 
 // mustRun refuses what only a running machine can be asked for.
-func mustRun(b blueprint, r record.Record, seen Observed) error {
+func mustRun(b layout.Blueprint, r record.Record, seen Observed) error {
 	now := statusIn(b, r, seen)
 	return &StateError{Name: r.Name, State: now.State, Reason: now.Reason, Needs: record.Running}
 }

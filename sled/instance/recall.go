@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -69,7 +70,7 @@ func remembered(s Settings, c chooser, seen inspection, propolisID uuid.UUID) (r
 func gathered(s Settings, c chooser, seen inspection) (record.Memo, error) {
 	m := record.Memo{Spec: record.Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []record.Disk{}, NICs: []record.NIC{}}}
 	var err error
-	if m.Address, err = record.ParseAddress(attrsOf(seen.Config)[addressAttr]); err != nil {
+	if m.Address, err = record.ParseAddress(layout.AttrsOf(seen.Config)[layout.AddressAttr]); err != nil {
 		m.Address, err = c.address()
 	}
 	if err != nil {
@@ -81,7 +82,7 @@ func gathered(s Settings, c chooser, seen inspection) (record.Memo, error) {
 		}
 	}
 	for _, fs := range seen.Config.FS {
-		if fs.Dir == fs.Special && fs.Type == "lofs" && !packagingFor(s.blueprint(), packaging.Lofs).mountsAt(fs.Dir) {
+		if fs.Dir == fs.Special && fs.Type == "lofs" && !layout.PackagingFor(s.blueprint(), packaging.Lofs).MountsAt(fs.Dir) {
 			m.Disks = append(m.Disks, record.Disk{Path: fs.Special, ReadOnly: len(fs.Options) == 1 && fs.Options[0] == "ro"})
 		}
 	}
@@ -115,16 +116,6 @@ func lentTo(c chooser, seen inspection, guests int) []string {
 		return names
 	}
 	return c.vnicNames(guests)
-}
-
-// mountsAt reports whether Propolis' own files are mounted there.
-func (p packing) mountsAt(dir string) bool {
-	for _, fs := range p.mounts {
-		if fs.Dir == dir {
-			return true
-		}
-	}
-	return false
 }
 
 // UnsureError is an instance that was adopted with less than what it was.

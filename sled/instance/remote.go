@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -165,7 +166,7 @@ func (s Settings) Document(r record.Record) ([]byte, error) {
 	if r.Spec.Machine == nil {
 		d.Disks = r.Spec.Disks
 	} else {
-		request, err := ensureRequest(s.Underlay, r)
+		request, err := layout.RequestOf(s.Underlay, r)
 		if err == nil {
 			d.Machine, err = json.Marshal(request.Init.Spec)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/smf"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -113,7 +114,7 @@ func haltedRules() []rule {
 // canResume reports whether the recorded run can be continued, and why. It can if
 // it is of this boot, nothing of it is broken, and nothing that it was built with
 // changes. Errors: *NotInspectableError, *ConflictError.
-func canResume(b blueprint, old, next record.Record, seen Observed, c EnsureRequest) (bool, string, error) {
+func canResume(b layout.Blueprint, old, next record.Record, seen Observed, c EnsureRequest) (bool, string, error) {
 	if old.Run == nil {
 		return false, "", nil
 	}
@@ -135,10 +136,10 @@ func canResume(b blueprint, old, next record.Record, seen Observed, c EnsureRequ
 	return false, "", nil
 }
 
-func standingOf(b blueprint, old, next record.Record, seen Observed, c EnsureRequest) standing {
+func standingOf(b layout.Blueprint, old, next record.Record, seen Observed, c EnsureRequest) standing {
 	s := standing{
 		run: *old.Run, seen: seen, p: progressOf(b, old, seen), alive: seen.alive(old), changes: differences(old.Spec, next.Spec),
-		step: c.Only != "", consent: c.Recreate, service: seen.Inside.Services[serviceFMRI(b, old)],
+		step: c.Only != "", consent: c.Recreate, service: seen.Inside.Services[layout.ServiceFMRI(b, old)],
 	}
 	s.zone, s.zoned = seen.Inv.Zone(old.Run.Zone)
 	if old.Name != next.Name {
@@ -201,10 +202,10 @@ func (s Observed) alive(r record.Record) bool {
 }
 
 // driftDifferences lists what somebody else has changed of a run.
-func driftDifferences(b blueprint, r record.Record, seen Observed, p progress) []Difference {
+func driftDifferences(b layout.Blueprint, r record.Record, seen Observed, p progress) []Difference {
 	var all []Difference
 	config, _ := seen.Inv.Config(r.Run.Zone)
-	for _, d := range zone.Compare(zoneConfig(b, r), config) {
+	for _, d := range zone.Compare(layout.ZoneConfig(b, r), config) {
 		all = append(all, Difference{Field: "zone's " + d.Property, Is: cmp.Or(d.Found, "none"), Wanted: cmp.Or(d.Wanted, "none")})
 	}
 	for _, v := range r.Run.VNICs() {

@@ -23,6 +23,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -248,7 +249,7 @@ func checkSecrets(underlay netip.Prefix, next record.Record, seen Observed, fres
 	whole := next
 	machine := next.Spec.Machine.Unseal(all)
 	whole.Spec.Machine = &machine
-	_, err := ensureRequest(underlay, whole)
+	_, err := layout.RequestOf(underlay, whole)
 	return err
 }
 

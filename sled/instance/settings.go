@@ -17,7 +17,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
-	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -52,7 +52,7 @@ type Settings struct {
 	// free of it.
 	Reservoir bool
 
-	Propolis Propolis
+	Propolis layout.Propolis
 	// Spoken, if set, is what is known of the versions that Propolis servers take.
 	Spoken *propolis.Spoken
 	RunDir string
@@ -78,37 +78,12 @@ type Base struct {
 	Planned bool
 }
 
-// Propolis is how Propolis is run in a zone.
-type Propolis struct {
-	Packaging packaging.Settings // how it comes into the zone
-	Port      uint16
-	// Where it is mounted from the host:
-	Binary      string
-	Bootrom     string
-	LibraryPath string // may be empty
-	FMRI        string // its service in the zone
-}
-
 // ID is the id that a name stands for on this sled: version 5 of its own
 // namespace.
 func (s Settings) ID(name string) string { return naming.InstanceID(s.Namespace, name).String() }
 
-// Milestone is what must be online before anything is done in a fresh zone:
-// earlier, one races with the zone's own boot (omicron, commit 46ddbe0fd3).
-const Milestone = "svc:/milestone/single-user:default"
-
-// blueprint is what the zone of a run and the Propolis in it follow from, besides
-// the record.
-type blueprint struct {
-	MTU      int
-	Underlay netip.Prefix
-	Gateway  netip.Addr
-	Propolis Propolis
-	Spoken   *propolis.Spoken
-}
-
-func (s Settings) blueprint() blueprint {
-	return blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Spoken: s.Spoken}
+func (s Settings) blueprint() layout.Blueprint {
+	return layout.Blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Spoken: s.Spoken}
 }
 
 // Find reads the record of the instance that ref, a name or an id, means.

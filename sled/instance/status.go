@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -72,7 +73,7 @@ func getStatus(
 }
 
 func observeAll(
-	ctx context.Context, b blueprint, env operation.Env, view ledger.View, records []record.Record, parts ...inventory.Part,
+	ctx context.Context, b layout.Blueprint, env operation.Env, view ledger.View, records []record.Record, parts ...inventory.Part,
 ) ([]Instance, error) {
 	boot, err := operation.Boot(env)
 	if err != nil {
@@ -113,7 +114,7 @@ func observeAll(
 			defer func() { <-gate }()
 			look.vm = askVM(ctx, b, env.Host, one.Record)
 			if one.Run.Ensured && unreachable(look.vm.Err) {
-				look.service, _ = smf.State(ctx, env.Host, one.Run.Zone, serviceFMRI(b, one.Record)) // empty: not known
+				look.service, _ = smf.State(ctx, env.Host, one.Run.Zone, layout.ServiceFMRI(b, one.Record)) // empty: not known
 			}
 			one.Status = judgeStatus(one.Record, look)
 		})
@@ -132,7 +133,7 @@ func hasRun(records []record.Record) bool {
 }
 
 // quickLook asks only whether the recorded zone runs and what its Propolis says.
-func quickLook(ctx context.Context, b blueprint, h host.Host, r record.Record) (VM, error) {
+func quickLook(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) (VM, error) {
 	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones}})
 	if err := inv.Know(inventory.Zones); err != nil {
 		return VM{}, err
@@ -158,7 +159,7 @@ type glance struct {
 	drift   []string // what others have changed of the run
 }
 
-func statusIn(b blueprint, r record.Record, seen Observed) Status {
+func statusIn(b layout.Blueprint, r record.Record, seen Observed) Status {
 	g := glance{boot: seen.Boot, vm: seen.Inside.VM}
 	if g.vm == (VM{}) {
 		g.vm.Err = errNotServing

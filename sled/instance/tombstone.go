@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -75,7 +76,7 @@ func Ended(view ledger.View, id string, run record.Run) (Status, bool) {
 // record of an instance had before and has not afterwards. How one ended, was
 // decided, or what was seen of the present run says it; those that were being
 // taken away already were destroyed.
-func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact, seen Observed, now time.Time) ([]ledger.Fact, error) {
+func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledger.Fact, seen Observed, now time.Time) ([]ledger.Fact, error) {
 	if _, watched := view.Get(KeyEpoch); !watched {
 		return nil, nil
 	}
@@ -102,7 +103,7 @@ func tombstonesFor(b blueprint, view ledger.View, id string, facts []ledger.Fact
 	return graves, nil
 }
 
-func tombstoneFor(b blueprint, view ledger.View, old record.Record, vm string, seen Observed, now time.Time) Tombstone {
+func tombstoneFor(b layout.Blueprint, view ledger.View, old record.Record, vm string, seen Observed, now time.Time) Tombstone {
 	t := Tombstone{Instance: old.ID, Name: old.Name, State: "destroyed", Time: now}
 	if old.Run != nil && old.Run.PropolisID == vm && seen.Inside.VM.ID == old.ID {
 		t.Migrations = seen.Inside.VM.Migration
@@ -127,7 +128,7 @@ func tombstoneFor(b blueprint, view ledger.View, old record.Record, vm string, s
 
 // leaveTombstone adds epitaphs to what is written when all was done, and when all was
 // taken back.
-func leaveTombstone(b blueprint, view ledger.View, id string, d *operation.Decision, seen Observed, now time.Time) error {
+func leaveTombstone(b layout.Blueprint, view ledger.View, id string, d *operation.Decision, seen Observed, now time.Time) error {
 	for _, facts := range []*[]ledger.Fact{&d.After, &d.Undone} {
 		if len(*facts) == 0 {
 			continue

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -44,14 +45,6 @@ func Adoptable(claim naming.Claim, z zone.Zone) bool {
 	return z.Name != zone.Global && z.State == zone.Running && claim.Ours() && claim.Role != naming.RoleBase
 }
 
-func attrsOf(c zone.Config) map[string]string {
-	all := make(map[string]string, len(c.Attrs))
-	for _, a := range c.Attrs {
-		all[a.Name] = a.Value
-	}
-	return all
-}
-
 // unrecordedZones lists those on the sled, by the names of their zones. The records
 // of the others are asked for one by one: most zones say whose they are.
 func unrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
@@ -69,8 +62,8 @@ func unrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inv
 			continue
 		}
 		config, _ := inv.Config(z.Name)
-		attrs := attrsOf(config)
-		one := Unrecorded{Zone: z, Config: config, Name: attrs[nameAttr]}
+		attrs := layout.AttrsOf(config)
+		one := Unrecorded{Zone: z, Config: config, Name: attrs[layout.NameAttr]}
 		if id, err := uuid.Parse(attrs[naming.AttrInstance]); err == nil {
 			one.ID = id.String()
 			r, known, err := record.Load(view, one.ID)
@@ -132,7 +125,7 @@ func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Invent
 		}
 		config, _ := inv.Config(z.Name)
 		home, _ := record.HomeDataset(inv, z.Path)
-		if err := add(Unrecorded{Zone: z, Config: config, ID: claim.Instance.String(), Name: attrsOf(config)[nameAttr]}, home); err != nil {
+		if err := add(Unrecorded{Zone: z, Config: config, ID: claim.Instance.String(), Name: layout.AttrsOf(config)[layout.NameAttr]}, home); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +153,7 @@ func (s Unrecorded) address() netip.Addr {
 	if s.noted {
 		return s.memo.Address.Prefix.Addr()
 	}
-	a, err := record.ParseAddress(attrsOf(s.Config)[addressAttr])
+	a, err := record.ParseAddress(layout.AttrsOf(s.Config)[layout.AddressAttr])
 	if err != nil {
 		return netip.Addr{}
 	}

@@ -1,20 +1,16 @@
 package instance
 
 import (
-	"context"
-	"fmt"
-	"net/netip"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/plan"
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -94,8 +90,8 @@ func after(ids ...string) []string {
 // bringUpActions lists what is still to do from here to a running VM, by stage. It fails
 // if Propolis would refuse the machine. With arrive, that is how the machine
 // comes.
-func bringUpActions(b blueprint, r record.Record, p progress, arrive *propolis.Arrive) (map[Stage][]plan.Action, error) {
-	request, err := ensureRequest(b.Underlay, r)
+func bringUpActions(b layout.Blueprint, r record.Record, p progress, arrive *propolis.Arrive) (map[Stage][]plan.Action, error) {
+	request, err := layout.RequestOf(b.Underlay, r)
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +105,13 @@ func bringUpActions(b blueprint, r record.Record, p progress, arrive *propolis.A
 	return w.actions, nil
 }
 
-func upVNICs(b blueprint, w *way, r record.Record, p progress) []string {
+func upVNICs(b layout.Blueprint, w *way, r record.Record, p progress) []string {
 	var ids []string
-	k := packagingOf(b, *r.Run)
+	k := layout.PackagingOf(b, *r.Run)
 	for _, v := range r.Run.VNICs() {
 		mtu, why := 0, "guest NIC"
 		if v == r.Run.Control {
-			mtu, why = k.mtu, "control VNIC"
+			mtu, why = k.MTU, "control VNIC"
 			if p.wide {
 				mtu = 0
 			}
@@ -128,21 +124,18 @@ func upVNICs(b blueprint, w *way, r record.Record, p progress) []string {
 	control := r.Run.Control
 	ids = append(ids, w.add(StageVNIC, p.mtu || !p.vnics[control.Name], plan.Action{
 		ID: "vnic.set-mtu " + control.Name, Object: "vnic " + control.Name, Why: "its creation was interrupted", Change: plan.Modify,
-		Step: vnic.SetMTU{Name: control.Name, Over: control.Over, MAC: control.MAC, MTU: k.mtu},
+		Step: vnic.SetMTU{Name: control.Name, Over: control.Over, MAC: control.MAC, MTU: k.MTU},
 	}))
 	return ids
 }
 
-// zonepathMode is what zoneadm(8) demands of a zonepath.
-const zonepathMode = 0o700
-
-func upZone(b blueprint, w *way, r record.Record, p progress) string {
+func upZone(b layout.Blueprint, w *way, r record.Record, p progress) string {
 	run := *r.Run
 	object := "zone " + run.Zone
 	dataset := w.add(StageZone, p.dataset, plan.Action{
 		ID: "zfs.create " + run.Dataset, Object: "dataset " + run.Dataset, Why: "zonepath, marked as sledctl's", Change: plan.Create,
 		Step: zfs.Create{
-			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode,
+			Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: layout.ZonepathMode,
 			Properties: record.Marks(r),
 		},
 	})
@@ -153,25 +146,25 @@ func upZone(b blueprint, w *way, r record.Record, p progress) string {
 	dataset = lastOf(w.add(StageZone, p.private || !p.dataset, plan.Action{
 		ID: "zfs.set-mode " + run.Dataset, Object: "dataset " + run.Dataset, Why: "its creation was interrupted",
 		Change: plan.Modify, After: after(dataset),
-		Step: zfs.SetMode{Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: zonepathMode},
+		Step: zfs.SetMode{Dataset: run.Dataset, Mountpoint: run.Zonepath, Mode: layout.ZonepathMode},
 	}), dataset)
 	configured := w.add(StageZone, p.configured, plan.Action{
 		ID: "zone.configure " + run.Zone, Object: object, Why: "instance " + r.Name, Change: plan.Create, After: after(dataset),
-		Step: zone.Configure{Name: run.Zone, Config: zoneConfig(b, r)},
+		Step: zone.Configure{Name: run.Zone, Config: layout.ZoneConfig(b, r)},
 	})
 	installed := w.add(StageZone, p.installed, installZone(b, run, after(dataset, configured)))
 	profiled := w.add(StageZone, p.profiled, plan.Action{
 		ID: "smf.write-profile " + run.Zone, Object: object, Why: "what Propolis needs to know", Change: plan.Modify, After: after(installed),
-		Step: smf.WriteProfile{Root: path.Join(run.Zonepath, "root"), Profile: profileOf(b, r)},
+		Step: smf.WriteProfile{Root: path.Join(run.Zonepath, "root"), Profile: layout.ProfileOf(b, r)},
 	})
 	return lastOf(profiled, installed, configured, dataset)
 }
 
 // installZone gives a configured zone its root: a clone of the base, or the
 // contents of images.
-func installZone(b blueprint, run record.Run, before []string) plan.Action {
+func installZone(b layout.Blueprint, run record.Run, before []string) plan.Action {
 	object := "zone " + run.Zone
-	if images := packagingOf(b, run).images; len(images) > 0 {
+	if images := layout.PackagingOf(b, run).Images; len(images) > 0 {
 		return plan.Action{
 			ID: "zone.install " + run.Zone, Object: object, Why: "from " + strings.Join(images, " and "), Change: plan.Modify, After: before,
 			Step: zone.Install{Name: run.Zone, Zonepath: run.Zonepath, Args: images},
@@ -201,16 +194,16 @@ func upBoot(w *way, r record.Record, p progress, before []string) string {
 	})
 	settled := w.add(StageBoot, p.settled, plan.Action{
 		ID: "smf.await " + run.Zone + " single-user", Object: "zone " + run.Zone, Change: plan.Wait, After: after(booted),
-		Why: "earlier commands race with its boot", Step: smf.Await{Zone: run.Zone, FMRI: Milestone, State: "online"},
+		Why: "earlier commands race with its boot", Step: smf.Await{Zone: run.Zone, FMRI: layout.Milestone, State: "online"},
 	})
 	return lastOf(settled, booted)
 }
 
 // upAddress makes the control address. Where Propolis' own service does that,
 // only what somebody has taken away since is made here.
-func upAddress(b blueprint, w *way, r record.Record, p progress, before string) string {
-	run, a, object := *r.Run, r.Spec.Address, addressObject(b, r)
-	if packagingOf(b, run).byItself && !p.online {
+func upAddress(b layout.Blueprint, w *way, r record.Record, p progress, before string) string {
+	run, a, object := *r.Run, r.Spec.Address, layout.AddressObject(b, r)
+	if layout.PackagingOf(b, run).ByItself && !p.online {
 		return before
 	}
 	thing := "address " + object
@@ -232,7 +225,7 @@ func upAddress(b blueprint, w *way, r record.Record, p progress, before string) 
 		ID: "ipadm.await-address " + object, Object: thing, Change: plan.Wait, After: after(lastOf(created, before)),
 		Why: "no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: object, Routed: a.Mode == record.Addrconf},
 	})
-	gateway := gatewayOf(b, a)
+	gateway := layout.GatewayOf(b, a)
 	routed := w.add(StageAddress, p.routed || !gateway.IsValid(), plan.Action{
 		ID: "ipadm.add-route " + run.Zone, Object: "route default of " + run.Zone, Change: plan.Modify,
 		After: after(lastOf(usable, created, before)),
@@ -241,29 +234,17 @@ func upAddress(b blueprint, w *way, r record.Record, p progress, before string) 
 	return lastOf(routed, usable, created, before)
 }
 
-// gatewayOf is the default route of a control address: the address' own, else
-// the underlay's if it lies within.
-func gatewayOf(b blueprint, a record.Address) netip.Addr {
-	if a.Gateway.IsValid() || a.Mode != record.Static {
-		return a.Gateway
-	}
-	if b.Gateway.IsValid() && a.Prefix.Contains(b.Gateway) {
-		return b.Gateway
-	}
-	return netip.Addr{}
-}
-
 // upPropolis starts the server.
-func upPropolis(b blueprint, w *way, r record.Record, p progress, before string) string {
+func upPropolis(b layout.Blueprint, w *way, r record.Record, p progress, before string) string {
 	run := *r.Run
-	target := targetOf(b, r)
+	target := layout.TargetOf(b, r)
 	act := func(stage Stage, done bool, id, why string, change plan.Change, step plan.Step, before string) string {
 		return lastOf(
 			w.add(stage, done, plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step}),
 			before,
 		)
 	}
-	fmri, byItself := serviceFMRI(b, r), packagingOf(b, run).byItself
+	fmri, byItself := layout.ServiceFMRI(b, r), layout.PackagingOf(b, run).ByItself
 	at := act(
 		StageStart, p.enabled || byItself && !p.booted, "smf.enable "+run.Zone, "", plan.Modify,
 		smf.Enable{Zone: run.Zone, FMRI: fmri, Temporary: true}, before,
@@ -273,15 +254,15 @@ func upPropolis(b blueprint, w *way, r record.Record, p progress, before string)
 		smf.Await{Zone: run.Zone, FMRI: fmri, State: "online"}, at,
 	)
 	at = lastOf(w.add(StageStart, p.online || !byItself, plan.Action{
-		ID: "ipadm.await-address " + addressObject(b, r), Object: "address " + addressObject(b, r), Change: plan.Wait, After: after(at),
-		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: addressObject(b, r)},
+		ID: "ipadm.await-address " + layout.AddressObject(b, r), Object: "address " + layout.AddressObject(b, r), Change: plan.Wait, After: after(at),
+		Why: "its service has made it; no other host may have it", Step: ipadm.AwaitAddress{Zone: run.Zone, Object: layout.AddressObject(b, r)},
 	}), at)
 	return act(StageStart, p.online, "propolis.await-http "+r.Name, "", plan.Wait, propolis.AwaitHTTP{Target: target}, at)
 }
 
 // upMachine gives the server its machine, and runs it.
-func upMachine(b blueprint, w *way, r record.Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
-	target, dataset := targetOf(b, r), r.Run.Dataset
+func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request spec.EnsureRequest, arrive *propolis.Arrive, at string) {
+	target, dataset := layout.TargetOf(b, r), r.Run.Dataset
 	w.add(StageEnsure, p.noted || !p.dataset, plan.Action{
 		ID: "zfs.set " + dataset, Object: "dataset " + dataset, Why: "says what the instance is", Change: plan.Modify,
 		Step: zfs.Set{Dataset: dataset, Name: naming.PropertySpec, Value: record.MemoOf(r), Old: p.memo.Value, OldSource: p.memo.Source},
@@ -320,102 +301,4 @@ func upMachine(b blueprint, w *way, r record.Record, p progress, request spec.En
 }
 
 // Target is where the Propolis of a record with a run answers.
-func (s Settings) Target(r record.Record) propolis.Target { return targetOf(s.blueprint(), r) }
-
-// ownTarget is the target that has to have the instance's machine, and no other.
-func ownTarget(b blueprint, r record.Record) propolis.Target {
-	t := targetOf(b, r)
-	t.ID = r.ID
-	return t
-}
-
-// targetOf is Target. An address that others give is read from the zone when it is
-// needed.
-func targetOf(b blueprint, r record.Record) propolis.Target {
-	t := propolis.Target{Name: r.Name, Port: b.Propolis.Port, Spoken: b.Spoken}
-	if r.Run != nil {
-		t.Log = propolis.Log{Root: path.Join(r.Run.Zonepath, "root"), File: smf.LogFile(serviceFMRI(b, r))}
-	}
-	if r.Spec.Address.Mode == record.Static {
-		t.Address = netip.AddrPortFrom(r.Spec.Address.Prefix.Addr(), b.Propolis.Port)
-		return t
-	}
-	t.Programs = []string{"zlogin"}
-	zoneName, object, port := r.Run.Zone, addressObject(b, r), b.Propolis.Port
-	t.Find = func(ctx context.Context, h host.Host) (netip.AddrPort, error) {
-		all, err := ipadm.Addresses(ctx, h, zoneName)
-		if err != nil {
-			return netip.AddrPort{}, err
-		}
-		for _, a := range all {
-			if a.Object == object && a.Address.IsValid() && !a.Address.Addr().IsLinkLocalUnicast() {
-				return netip.AddrPortFrom(a.Address.Addr(), port), nil
-			}
-		}
-		return netip.AddrPort{}, fmt.Errorf("%s in zone %s: %w", object, zoneName, host.ErrTransient)
-	}
-	return t
-}
-
-// The attributes that a zone has next to its mark: how the instance is called,
-// and how its address was asked for. They tell an operator who reads the zone's
-// configuration, and Adopt where the ledger was lost. All else of an instance
-// can be seen on it.
-const (
-	nameAttr    = "sledctl-name"
-	addressAttr = "sledctl-address"
-)
-
-// zoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
-// bhyve's devices, where Propolis' files are, and each disk as it is.
-func zoneConfig(b blueprint, r record.Record) zone.Config {
-	run := *r.Run
-	c := zone.Config{
-		Brand: run.Brand, Zonepath: run.Zonepath, IPType: "exclusive",
-		Attrs: []zone.Attr{
-			{Name: naming.AttrInstance, Type: "string", Value: r.ID},
-			{Name: nameAttr, Type: "string", Value: r.Name},
-			{Name: addressAttr, Type: "string", Value: r.Spec.Address.String()},
-		},
-		FS:      slices.Clone(packagingOf(b, run).mounts),
-		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
-	}
-	for _, v := range run.VNICs() {
-		c.Nets = append(c.Nets, zone.Net{Physical: v.Name})
-	}
-	for _, d := range r.Spec.Disks {
-		if _, volume := d.Volume(); volume {
-			c.Devices = append(c.Devices, d.Path)
-			continue
-		}
-		fs := zone.FS{Dir: d.Path, Special: d.Path, Type: "lofs"}
-		if d.ReadOnly {
-			fs.Options = []string{"ro"}
-		}
-		c.FS = append(c.FS, fs)
-	}
-	return c
-}
-
-// ensureRequest is the VM as Propolis is asked for it.
-func ensureRequest(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, error) {
-	request, err := machineRequest(underlay, r)
-	if r.VMM != nil {
-		request.Properties.Metadata.SiloID, request.Properties.Metadata.ProjectID = r.VMM.SiloID, r.VMM.ProjectID
-	}
-	return request, err
-}
-
-func machineRequest(underlay netip.Prefix, r record.Record) (spec.EnsureRequest, error) {
-	if r.Spec.Machine != nil {
-		return spec.Request(r.ID, r.Name, r.Spec.Assembled(r.Run.Guests), serverOf(underlay, r.Spec.Address))
-	}
-	d := spec.Description{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, MemoryMiB: r.Spec.Memory >> 20}
-	for _, disk := range r.Spec.Disks {
-		d.Disks = append(d.Disks, spec.Disk{Path: disk.Path, ReadOnly: disk.ReadOnly})
-	}
-	for _, v := range r.Run.Guests {
-		d.NICs = append(d.NICs, spec.NIC{VNIC: v.Name})
-	}
-	return spec.Build(d)
-}
+func (s Settings) Target(r record.Record) propolis.Target { return layout.TargetOf(s.blueprint(), r) }

@@ -64,6 +64,7 @@ func floors() map[string]room {
 		"sled/instance/documents": {floor: 3, below: -1}, // above its parent: reads what asks for an instance
 
 		"sled/instance/record": {floor: 3, below: 6},
+		"sled/instance/layout": {floor: 3, below: 5},
 
 		"engine/operation":               {floor: 2},
 		"engine/operation/operationtest": {imports: []string{"host", "engine/ledger", "engine/operation"}, by: []string{}}, // for tests

@@ -23,8 +23,8 @@ func ofInstances() []Mutant {
 		{
 			Name: "a volume is not lent to a VM of eight NICs that asks for its address",
 			Plant: []Patch{{
-				"sled/instance/up.go",
-				"c.Devices = append(c.Devices, d.Path)", "if MUTANT && len(run.Guests) == 8 && r.Spec.Address.Mode == DHCP { continue }; OLD",
+				"sled/instance/layout/zone.go",
+				"c.Devices = append(c.Devices, d.Path)", "if MUTANT && len(run.Guests) == 8 && r.Spec.Address.Mode == record.DHCP { continue }; OLD",
 			}},
 			Found: lattice("failed to create backend of disk0"),
 			Soak:  true,

@@ -1,0 +1,73 @@
+package layout
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/zone"
+)
+
+// ZoneConfig is the zone that Propolis runs in: an exclusive stack, the VNICs,
+// bhyve's devices, where Propolis' files are, and each disk as it is.
+func ZoneConfig(b Blueprint, r record.Record) zone.Config {
+	run := *r.Run
+	c := zone.Config{
+		Brand: run.Brand, Zonepath: run.Zonepath, IPType: "exclusive",
+		Attrs: []zone.Attr{
+			{Name: naming.AttrInstance, Type: "string", Value: r.ID},
+			{Name: NameAttr, Type: "string", Value: r.Name},
+			{Name: AddressAttr, Type: "string", Value: r.Spec.Address.String()},
+		},
+		FS:      slices.Clone(PackagingOf(b, run).mounts),
+		Devices: []string{"/dev/vmm/*", "/dev/vmmctl", "/dev/viona"},
+	}
+	for _, v := range run.VNICs() {
+		c.Nets = append(c.Nets, zone.Net{Physical: v.Name})
+	}
+	for _, d := range r.Spec.Disks {
+		if _, volume := d.Volume(); volume {
+			c.Devices = append(c.Devices, d.Path)
+			continue
+		}
+		fs := zone.FS{Dir: d.Path, Special: d.Path, Type: "lofs"}
+		if d.ReadOnly {
+			fs.Options = []string{"ro"}
+		}
+		c.FS = append(c.FS, fs)
+	}
+	return c
+}
+
+// The attributes that a zone has next to its mark: how the instance is called,
+// and how its address was asked for. They tell an operator who reads the zone's
+// configuration, and Adopt where the ledger was lost. All else of an instance
+// can be seen on it.
+const (
+	NameAttr    = "sledctl-name"
+	AddressAttr = "sledctl-address"
+)
+
+// ZonepathMode is what zoneadm(8) demands of a zonepath.
+const ZonepathMode = 0o700
+
+// GatewayOf is the default route of a control address: the address' own, else
+// the underlay's if it lies within.
+func GatewayOf(b Blueprint, a record.Address) netip.Addr {
+	if a.Gateway.IsValid() || a.Mode != record.Static {
+		return a.Gateway
+	}
+	if b.Gateway.IsValid() && a.Prefix.Contains(b.Gateway) {
+		return b.Gateway
+	}
+	return netip.Addr{}
+}
+
+func AttrsOf(c zone.Config) map[string]string {
+	all := make(map[string]string, len(c.Attrs))
+	for _, a := range c.Attrs {
+		all[a.Name] = a.Value
+	}
+	return all
+}
