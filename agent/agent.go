@@ -33,6 +33,7 @@ import (
 	"github.com/sledctl/sledctl/peer/nexus"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
 // Settings are those of one agent.
@@ -153,7 +154,7 @@ type agent struct {
 	board  *board
 	bells  *bells
 	work   *work
-	zones  instance.Zones
+	zones  watch.Zones
 	graves graves
 	meter  meter
 	door   door
@@ -168,7 +169,7 @@ type agent struct {
 
 func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *agent {
 	a := &agent{
-		Settings: s, env: env, board: newBoard(epoch), zones: instance.SharedZones(env.Host, zonesAge),
+		Settings: s, env: env, board: newBoard(epoch), zones: watch.SharedZones(env.Host, zonesAge),
 		watched: map[uuid.UUID]*watched{},
 	}
 	a.bells = newBells(a.board, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not told", "cause", err) })
@@ -184,7 +185,7 @@ func (a *agent) worker(ctx context.Context) *work {
 	env.Warn = func(err error) { a.Log.Warn("at work on a VM", "cause", err) }
 	return &work{
 		instances: a.Instance, up: a.Up, failure: a.Failure, document: a.Document, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
-		say: func(r record.Record, id uuid.UUID, o instance.Observation) { a.say(ctx, ownerOf(r), id, o) },
+		say: func(r record.Record, id uuid.UUID, o watch.Observation) { a.say(ctx, ownerOf(r), id, o) },
 	}
 }
 

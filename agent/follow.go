@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
 // watched is a VM that is recorded.
@@ -60,7 +61,7 @@ func (a *agent) begin(ctx context.Context) error {
 		case <-w.sighted:
 		case <-deadline.C:
 			deadline.Reset(0) // and so for all others
-			a.say(ctx, w.owner, id, instance.Observation{Status: instance.Status{State: record.Unknown, Reason: "its Propolis has not answered yet"}})
+			a.say(ctx, w.owner, id, watch.Observation{Status: instance.Status{State: record.Unknown, Reason: "its Propolis has not answered yet"}})
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -148,21 +149,21 @@ func (a *agent) watch(ctx context.Context, id uuid.UUID, r record.Record) {
 	a.watched[id] = w
 	a.mu.Unlock()
 	if r.Run == nil || !r.Run.Ensured {
-		a.say(ctx, w.owner, id, instance.Observation{Status: unmade(r)})
+		a.say(ctx, w.owner, id, watch.Observation{Status: unmade(r)})
 		return
 	}
 	w.zone = strings.Clone(r.Run.Zone)
 	monitored, cancel := context.WithCancel(ctx)
 	w.cancel = cancel
-	watch := a.Instance.Monitor(a.env.Host, r, a.zones, func(o instance.Observation) { a.sight(ctx, monitored, w, id, o) })
+	follow := watch.Monitor(a.Instance, a.env.Host, r, a.zones, func(o watch.Observation) { a.sight(ctx, monitored, w, id, o) })
 	a.monitors.Go(func() {
 		defer close(w.ended)
-		watch(monitored)
+		follow(monitored)
 	})
 }
 
 // sight takes in what a monitor has seen of a VM, as long as it is monitored.
-func (a *agent) sight(ctx, monitored context.Context, w *watched, id uuid.UUID, o instance.Observation) {
+func (a *agent) sight(ctx, monitored context.Context, w *watched, id uuid.UUID, o watch.Observation) {
 	switch {
 	case w.registered && stateOf(o.State).Final():
 		// Afterwards: how its migration ended is known here, and nowhere when it is gone.
@@ -234,7 +235,7 @@ func (a *agent) unwatch(ctx context.Context, id uuid.UUID, w *watched) {
 		w.cancel()
 		<-w.ended
 	} else {
-		a.say(ctx, w.owner, id, instance.Observation{Status: instance.Status{State: record.Failed, Reason: "it could not be made"}})
+		a.say(ctx, w.owner, id, watch.Observation{Status: instance.Status{State: record.Failed, Reason: "it could not be made"}})
 	}
 	a.mu.Lock()
 	delete(a.watched, id)
@@ -257,14 +258,14 @@ func (a *agent) mourn(ctx context.Context, view ledger.View) error {
 	for _, stone := range stones {
 		if id, err := uuid.Parse(stone.PropolisID); err == nil {
 			of := owner{id: stone.Instance, name: stone.Name}
-			a.say(ctx, of, id, instance.Observation{Status: instance.Status{State: stone.State, Reason: stone.Reason}, Migration: stone.Migrations})
+			a.say(ctx, of, id, watch.Observation{Status: instance.Status{State: stone.State, Reason: stone.Reason}, Migration: stone.Migrations})
 		}
 	}
 	return nil
 }
 
 // say puts what was seen of a VM on the board, and rings.
-func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o instance.Observation) {
+func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o watch.Observation) {
 	now := VM{ID: id, Instance: of.id, Name: of.name, State: stateOf(o.State), Reason: o.Reason, Seen: o.Generation}
 	old, _ := a.board.Get(id)
 	if of.arrival != "" && o.Migration.In == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
 // Instances by their names, as commands have them: for sledctl on another
@@ -57,10 +58,10 @@ func (s *server) instances(c call) (any, *api.Error) {
 
 func (w *work) list(c call) ([]instance.Instance, error) {
 	if goal := c.URL.Query().Get("for"); goal != "" {
-		if !slices.Contains(instance.Goals(), goal) {
-			return nil, &record.InputError{Field: "for", Value: goal, Want: strings.Join(instance.Goals(), ", ")}
+		if !slices.Contains(watch.Goals(), goal) {
+			return nil, &record.InputError{Field: "for", Value: goal, Want: strings.Join(watch.Goals(), ", ")}
 		}
-		return w.instances.Wait(c.Context(), w.env, c.named("instances"), goal)
+		return watch.Wait(c.Context(), w.instances, w.env, c.named("instances"), goal)
 	}
 	view, err := w.view(c.Context())
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
 	if err != nil {
 		return s.work.failed(err)
 	}
-	pick, err := s.work.instances.Selector(view, c.named("instances"))
+	pick, err := watch.Selector(s.work.instances, view, c.named("instances"))
 	if err != nil {
 		return s.work.failed(err)
 	}
@@ -96,7 +97,7 @@ func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
 	}
 	s.meter.streams.Add(1)
 	defer s.meter.streams.Add(-1)
-	err = s.work.instances.Watch(c.Context(), s.work.env, pick, func(i instance.Instance) error {
+	err = watch.Watch(c.Context(), s.work.instances, s.work.env, pick, func(i instance.Instance) error {
 		return send("event: instance\n", api.InstanceOf(i))
 	}, func() error { return send("event: whole\n", struct{}{}) })
 	if c.Context().Err() == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
 // work is what is done to VMs because the control plane asks for it: one thing
@@ -35,7 +36,7 @@ type work struct {
 	document  func([]byte) (instance.Wanted, error)
 	env       operation.Env
 	board     *board
-	say       func(record.Record, uuid.UUID, instance.Observation)
+	say       func(record.Record, uuid.UUID, watch.Observation)
 	log       *slog.Logger
 	ctx       context.Context // the agent's: who asked may have gone
 
@@ -193,7 +194,7 @@ func (w *work) Register(ctx context.Context, vm uuid.UUID, r instance.Registrati
 	if err != nil {
 		return VM{}, answer(err)
 	}
-	w.say(result.Record, vm, instance.Observation{Status: unmade(result.Record)})
+	w.say(result.Record, vm, watch.Observation{Status: unmade(result.Record)})
 	v, _ := w.board.Get(vm)
 	return v, nil
 }
@@ -228,7 +229,7 @@ func (w *work) bringUp(ctx context.Context, r record.Record, vm uuid.UUID) {
 	change := instance.EnsureRequest{Verb: "vm run", Wanted: instance.Wanted{Ref: r.ID}, Known: true, From: r.Arrival()}
 	if m := change.From; m != nil {
 		change.Tell = func(phase string) {
-			w.say(r, vm, instance.Observation{Status: coming(r), Migration: propolis.Migrations{In: &propolis.Migration{ID: m.ID, State: phase}}})
+			w.say(r, vm, watch.Observation{Status: coming(r), Migration: propolis.Migrations{In: &propolis.Migration{ID: m.ID, State: phase}}})
 		}
 	}
 	_, err := w.up(ctx, w.env, change)
@@ -262,7 +263,7 @@ func (w *work) abandon(ctx context.Context, r record.Record, reason string) erro
 		return err
 	}
 	if vm, err := uuid.Parse(r.VM()); err == nil {
-		w.say(r, vm, instance.Observation{Status: instance.Status{State: record.Failed, Reason: reason}})
+		w.say(r, vm, watch.Observation{Status: instance.Status{State: record.Failed, Reason: reason}})
 	}
 	return nil
 }
@@ -288,7 +289,7 @@ func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 		return w.missed(ctx, v, err)
 	}
 	if len(r.Record.Runs()) > 0 {
-		w.say(r.Record, v.ID, instance.Observation{Status: instance.Status{State: "stopping"}})
+		w.say(r.Record, v.ID, watch.Observation{Status: instance.Status{State: "stopping"}})
 	}
 	if w.busy(v.ID) {
 		return nil // it is being taken away
@@ -426,7 +427,7 @@ func (w *work) Snapshot(ctx context.Context, v VM, disk, snapshot uuid.UUID) *ap
 // lost says that a VM has failed, and takes away what is left of it if it is the
 // control plane's.
 func (w *work) lost(v VM, reason string) {
-	w.say(record.Record{ID: v.Instance, Name: v.Name}, v.ID, instance.Observation{Status: instance.Status{State: record.Failed, Reason: reason}})
+	w.say(record.Record{ID: v.Instance, Name: v.Name}, v.ID, watch.Observation{Status: instance.Status{State: record.Failed, Reason: reason}})
 	w.Ended(v.Instance, v.ID, record.Ending{PropolisID: v.ID.String(), State: record.Failed, Reason: reason})
 }
 
@@ -463,7 +464,7 @@ func (w *work) end(ctx context.Context, r record.Record, grace time.Duration) er
 		return err
 	}
 	if vm, perr := uuid.Parse(r.Ending.PropolisID); perr == nil {
-		w.say(r, vm, instance.Observation{Status: instance.Status{State: r.Ending.State, Reason: r.Ending.Reason}})
+		w.say(r, vm, watch.Observation{Status: instance.Status{State: r.Ending.State, Reason: r.Ending.Reason}})
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/terminal"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
 func newInstanceWait(env *Env) *cobra.Command {
@@ -31,8 +31,8 @@ bounds the wait (exit 7). With --agent it goes on where the agent is restarted.`
 		Args: cobra.MinimumNArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWait(ctx, env, far, goal, args) }),
 	}
-	cmd.Flags().StringVar(&goal, "for", "", orWords(instance.Goals()))
-	env.complete(cmd, "for", instance.Goals)
+	cmd.Flags().StringVar(&goal, "for", "", orWords(watch.Goals()))
+	env.complete(cmd, "for", watch.Goals)
 	far.add(cmd)
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
@@ -46,10 +46,10 @@ func runInstanceWait(ctx context.Context, e *Env, far remote, goal string, refs 
 	}
 	switch {
 	case goal == "":
-		return &usageError{text: "--for is missing: which state?", hint: "--for " + orWords(instance.Goals())}
-	case !slices.Contains(instance.Goals(), goal):
-		hint := "one of " + orWords(instance.Goals())
-		if near := terminal.Nearest(goal, instance.Goals()); near != "" {
+		return &usageError{text: "--for is missing: which state?", hint: "--for " + orWords(watch.Goals())}
+	case !slices.Contains(watch.Goals(), goal):
+		hint := "one of " + orWords(watch.Goals())
+		if near := terminal.Nearest(goal, watch.Goals()); near != "" {
 			hint = "did you mean: --for " + near
 		}
 		return &usageError{text: fmt.Sprintf("--for %q cannot be waited for", goal), hint: hint}
@@ -61,7 +61,7 @@ func runInstanceWait(ctx context.Context, e *Env, far remote, goal string, refs 
 	if err != nil {
 		return err
 	}
-	now, err := s.Wait(ctx, op, refs, goal)
+	now, err := watch.Wait(ctx, s, op, refs, goal)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
 func newInstanceWatch(env *Env) *cobra.Command {
@@ -51,10 +52,10 @@ func runInstanceWatch(ctx context.Context, e *Env, far remote, refs []string) er
 	if err != nil {
 		return err
 	}
-	pick, err := s.Selector(view, refs)
+	pick, err := watch.Selector(s, view, refs)
 	if err != nil {
 		return err
 	}
 	print := list.Follow(e.Streams.Out, e.output)
-	return s.Watch(ctx, op, pick, func(i instance.Instance) error { return print(showInstance(i)) }, nil)
+	return watch.Watch(ctx, s, op, pick, func(i instance.Instance) error { return print(showInstance(i)) }, nil)
 }

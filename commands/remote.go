@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
 // remote says that a command is to be done by the agent of a sled, and not here.
@@ -227,14 +228,14 @@ func waitRemotely(ctx context.Context, e *Env, r remote, goal record.State, refs
 			continue
 		}
 		text := one.Name + " is " + instance.Status{State: one.State, Reason: one.Reason}.String()
-		if !instance.Reached(one.State, goal) && !slices.Contains(missing, text) {
+		if !watch.Reached(one.State, goal) && !slices.Contains(missing, text) {
 			missing = append(missing, text)
 		}
 	}
 	if len(missing) == 0 {
 		return err
 	}
-	return instance.NotYet(goal, missing, context.Cause(ctx))
+	return watch.NotYet(goal, missing, context.Cause(ctx))
 }
 
 // saidByAgent is what an agent's command said of its failure.

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
-	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/watch"
 )
 
 // What lasts goes on where the agent is restarted. It is asked again until it
@@ -94,7 +94,7 @@ func (w *watched) whole() error {
 			continue
 		}
 		one := w.last[id]
-		one.State, one.Reason = record.Absent, instance.ReasonDeleted
+		one.State, one.Reason = record.Absent, watch.ReasonDeleted
 		one.PropolisID, one.Zone, one.VNICs = "", "", []api.VNIC{}
 		if err := w.hear(one); err != nil {
 			return err

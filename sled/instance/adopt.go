@@ -48,7 +48,7 @@ func (s Settings) FindUnrecorded(ctx context.Context, env operation.Env, all []U
 		if one.ID != "" {
 			continue
 		}
-		seen, err := inspect(ctx, s.blueprint(), env.Host, one, "")
+		seen, err := inspect(ctx, s.Blueprint(), env.Host, one, "")
 		if err != nil {
 			silent = append(silent, err)
 		} else if id == strings.ToLower(seen.machine.Properties.ID) || ref == seen.machine.Properties.Name {
@@ -70,7 +70,7 @@ type AdoptRequest struct {
 // c.Name it has that name. Errors: *NotAdoptableError; *ConflictError and those of
 // what others have taken; *operation.LockedError.
 func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded, c AdoptRequest) (Result, error) {
-	id, err := identify(ctx, s.blueprint(), env.Host, found)
+	id, err := identify(ctx, s.Blueprint(), env.Host, found)
 	if err != nil {
 		return Result{}, err
 	}
@@ -83,7 +83,7 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded
 			if err != nil {
 				return inspection{}, err
 			}
-			seen, err = inspect(ctx, s.blueprint(), h, found, boot)
+			seen, err = inspect(ctx, s.Blueprint(), h, found, boot)
 			return seen, err
 		},
 		Decide: func(view ledger.View, seen inspection, at operation.Moment) (operation.Decision, error) {
@@ -135,7 +135,7 @@ func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment
 	if record.ValidateName(name) != nil {
 		name = "vm-" + id
 	}
-	r, err := inspectedRecord(s.blueprint(), seen, name, propolisID)
+	r, err := inspectedRecord(s.Blueprint(), seen, name, propolisID)
 	if seen.rests() {
 		r, err = recall(s, newChooser(s, view, seen.inv, at.ID, id), seen, name, propolisID)
 	}

@@ -140,7 +140,7 @@ func spared(old, next record.Record, seen Observed, how removal) (bool, error) {
 		return false, &MigratingError{Name: old.Name, Migration: *m}
 	}
 	vm := seen.Inside.VM
-	unseen := seen.Inside.Err != nil || vm.Err != nil && !isNoInstance(vm.Err)
+	unseen := seen.Inside.Err != nil || vm.Err != nil && !IsNoInstance(vm.Err)
 	switch at := whereArrived(old, seen); {
 	case at == onTheWay:
 		return false, &MigratingError{old.Name, *m, "its memory is moving, which cannot be cancelled"}

@@ -20,7 +20,7 @@ import (
 // went wrong with it: nobody asks what a healthy instance's logs said that is
 // stopped. It is a courtesy: a bundle that cannot be taken keeps no zone.
 func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Moment) []plan.Action {
-	cause, reason := wentWrong(s.blueprint(), r, seen)
+	cause, reason := wentWrong(s.Blueprint(), r, seen)
 	if cause == "" {
 		return nil
 	}
@@ -36,7 +36,7 @@ func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Momen
 // zone's logs are quoted, and it is kept a bundle of, before it is taken away. A
 // machine's server says what it does in the log of its service.
 func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, seen Observed, at operation.Moment) {
-	run, server := *r.Run, smf.LogFile(layout.ServiceFMRI(s.blueprint(), r))
+	run, server := *r.Run, smf.LogFile(layout.ServiceFMRI(s.Blueprint(), r))
 	for stage, log := range map[Stage]string{StageBoot: smf.LogDir, StageStart: server, StageEnsure: server, StageRun: server} {
 		for i := range stages[stage] {
 			a := &stages[stage][i]
@@ -66,7 +66,7 @@ func teardownWarnings(b layout.Blueprint, r record.Record, seen Observed) []erro
 func unasked(r record.Record, seen Observed) []error {
 	err := seen.Inside.VM.Err
 	if err == nil || r.Run == nil || !r.Run.Ensured || r.Migration != nil ||
-		isNoInstance(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) {
+		IsNoInstance(err) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) {
 		return nil
 	}
 	return []error{fmt.Errorf("did not ask the VM of %s to stop; it ends with its zone: %w", r.Name, err)}

@@ -49,7 +49,7 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told := unkept(s.blueprint(), r, seen); len(told) != c.told {
+			if told := unkept(s.Blueprint(), r, seen); len(told) != c.told {
 				t.Errorf("told: %v", told)
 			}
 			var taken []bundle.Take

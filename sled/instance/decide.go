@@ -68,7 +68,7 @@ func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Mome
 		return chooser{}, "", err
 	}
 	choose := newChooser(s, view, seen.Inv, at.ID, id)
-	choose.packing = layout.PackagingFor(s.blueprint(), kind)
+	choose.packing = layout.PackagingFor(s.Blueprint(), kind)
 	if choose.unrecorded, err = unrecordedZones(s.Names, view, seen.Inv); err != nil {
 		return chooser{}, "", err
 	}
@@ -220,7 +220,7 @@ func (s Observed) lacks(d record.Disk) (want string) {
 func planBringUp(
 	s Settings, choose chooser, old, next record.Record, seen Observed, at operation.Moment, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
-	b := s.blueprint()
+	b := s.Blueprint()
 	resumes, why, err := canResume(b, old, next, seen, c)
 	if err == nil && !resumes {
 		err = checkRebuild(b, old, seen, c)
@@ -294,7 +294,7 @@ func beginRun(
 		return nil, err
 	}
 	clearing, next.Leaving = teardown(s, old, seen, at, StopTime), old.Runs()
-	d.Warn = teardownWarnings(s.blueprint(), old, seen)
+	d.Warn = teardownWarnings(s.Blueprint(), old, seen)
 	if next.Run, err = choose.run(*next, old.ChosenID(), seen.Boot); err != nil {
 		return nil, err
 	}

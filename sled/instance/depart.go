@@ -60,7 +60,7 @@ type Departed struct {
 // target refused, the machine being where it was; *UnknownOutcomeError where it cannot be
 // told.
 func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (Departed, error) {
-	r, err := findRecorded(ctx, s, env, c.Ref, c.DryRun)
+	r, err := FindRecorded(ctx, s, env, c.Ref, c.DryRun)
 	if err != nil {
 		return Departed{}, err
 	}
@@ -102,7 +102,7 @@ func rehearse(ctx context.Context, s Settings, h host.Host, r record.Record, c D
 		return err
 	}
 	m := record.Migration{ID: uuid.Nil.String(), Target: c.Target}
-	step := send{name: r.Name, id: r.ID, migration: m, target: layout.TargetOf(s.blueprint(), r), run: c.Run}
+	step := send{name: r.Name, id: r.ID, migration: m, target: layout.TargetOf(s.Blueprint(), r), run: c.Run}
 	target, err := step.at(ctx, h)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func sendOperation(ctx context.Context, s Settings, env operation.Env, id string
 func departure(
 	s Settings, old record.Record, seen Observed, at operation.Moment, c Departure, told func([]byte),
 ) (operation.Decision, record.Record, error) {
-	next, err := departing(s.blueprint(), old, seen, at, c)
+	next, err := departing(s.Blueprint(), old, seen, at, c)
 	if err != nil || next.Migration.Departed {
 		return operation.Decision{}, next, err
 	}
@@ -155,7 +155,7 @@ func departure(
 		return operation.Decision{}, old, err
 	}
 	step := send{
-		name: old.Name, id: old.ID, migration: *next.Migration, target: layout.TargetOf(s.blueprint(), old), document: document,
+		name: old.Name, id: old.ID, migration: *next.Migration, target: layout.TargetOf(s.Blueprint(), old), document: document,
 		whole: func(files host.Files) ([]byte, error) { return completeDocument(s, files, old) },
 		run:   c.Run, cancel: c.Cancel, alone: c.Yes, tell: c.Tell, told: told,
 	}

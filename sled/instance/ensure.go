@@ -57,12 +57,12 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest
 		return Result{}, err
 	}
 	if c.Known && !known {
-		if r, err = findRecorded(ctx, s, env, c.Wanted.Ref, c.DryRun); err != nil {
+		if r, err = FindRecorded(ctx, s, env, c.Wanted.Ref, c.DryRun); err != nil {
 			return Result{}, err
 		}
 		known = true
 	}
-	if known && c.Only == "" && hasArrived(r, c) && isAsWanted(ctx, s.blueprint(), env.Host, r, c.Wanted) {
+	if known && c.Only == "" && hasArrived(r, c) && isAsWanted(ctx, s.Blueprint(), env.Host, r, c.Wanted) {
 		if c.Protect != nil && *c.Protect != r.Protected {
 			return setProtection(ctx, env, id, c)
 		}
@@ -144,7 +144,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			d, r, err := decide(s, view, seen, at, id, c)
 			result = r
 			if err == nil {
-				err = errors.Join(leaveTombstone(s.blueprint(), view, id, &d, seen, at.Now), remember(view, id, &d, seen, at.Now))
+				err = errors.Join(leaveTombstone(s.Blueprint(), view, id, &d, seen, at.Now), remember(view, id, &d, seen, at.Now))
 			}
 			return d, err
 		},

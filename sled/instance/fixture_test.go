@@ -128,7 +128,7 @@ func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 		for _, v := range run.VNICs() {
 			l := vnic.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, VLAN: v.VLAN, MTU: 1500}
 			if v == run.Control {
-				l.MTU = layout.PackagingOf(c.blueprint(), run).MTU
+				l.MTU = layout.PackagingOf(c.Blueprint(), run).MTU
 			}
 			s.Links = append(s.Links, l)
 		}
@@ -143,7 +143,7 @@ func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 	if point < atConfigured {
 		return s
 	}
-	s.Configs[run.Zone] = layout.ZoneConfig(c.blueprint(), r)
+	s.Configs[run.Zone] = layout.ZoneConfig(c.Blueprint(), r)
 	z := zone.Zone{Name: run.Zone, State: zone.Configured, Path: run.Zonepath, Brand: run.Brand}
 	if point >= atInstalled {
 		z.State, z.UUID = zone.Installed, "z-uuid"
@@ -154,7 +154,7 @@ func (s *scene) bring(c Settings, r record.Record, point int) *scene {
 			zfs.Dataset{Name: run.Dataset + "/zbe", Type: "filesystem", GUID: "44", Origin: run.BaseDataset + "@" + cloneSnapshot(run)})
 	}
 	if point >= atProfiled {
-		s.seen.Profile = smf.RenderProfile(layout.ProfileOf(c.blueprint(), r))
+		s.seen.Profile = smf.RenderProfile(layout.ProfileOf(c.Blueprint(), r))
 	}
 	if point >= atBooted {
 		z.State = zone.Running
@@ -173,17 +173,17 @@ func (s *scene) lend(link, zone string) {
 }
 
 func (s *scene) inside(c Settings, r record.Record, point int) {
-	if point >= atBooted && !layout.PackagingOf(c.blueprint(), *r.Run).ByItself {
-		s.seen.Inside.Services[layout.ServiceFMRI(c.blueprint(), r)] = "disabled"
+	if point >= atBooted && !layout.PackagingOf(c.Blueprint(), *r.Run).ByItself {
+		s.seen.Inside.Services[layout.ServiceFMRI(c.Blueprint(), r)] = "disabled"
 	}
 	if point >= atSettled {
 		s.seen.Inside.Services[layout.Milestone] = "online"
 	}
 	if point >= atAddress {
-		s.seen.Inside.Addresses = []ipadm.Address{{Object: layout.AddressObject(c.blueprint(), r), State: "ok", Address: r.Spec.Address.Prefix}}
+		s.seen.Inside.Addresses = []ipadm.Address{{Object: layout.AddressObject(c.Blueprint(), r), State: "ok", Address: r.Spec.Address.Prefix}}
 	}
 	if point >= atOnline {
-		s.seen.Inside.Services[layout.ServiceFMRI(c.blueprint(), r)] = "online"
+		s.seen.Inside.Services[layout.ServiceFMRI(c.Blueprint(), r)] = "online"
 		s.seen.Inside.VM = VM{Err: propolis.ErrNoInstance}
 	}
 	if point >= atEnsured {

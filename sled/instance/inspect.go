@@ -98,7 +98,7 @@ func (s *inspection) meet(ctx context.Context, h host.Host, addresses []ipadm.Ad
 		}
 		d, err := describe(ctx, h, netip.AddrPortFrom(ip, port))
 		switch {
-		case isNoInstance(err):
+		case IsNoInstance(err):
 			return &NotAdoptableError{Zone: s.Zone.Name, Reason: "its Propolis has no machine"}
 		case err != nil:
 			silent = err
@@ -113,7 +113,7 @@ func (s *inspection) meet(ctx context.Context, h host.Host, addresses []ipadm.Ad
 }
 
 func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Description, error) {
-	ctx, release := context.WithTimeout(ctx, askTimeout)
+	ctx, release := context.WithTimeout(ctx, AskTimeout)
 	defer release()
 	return propolis.Client{Host: h, Target: propolis.Target{Name: at.String(), Address: at}}.Spec(ctx)
 }

@@ -42,8 +42,8 @@ func sighted(t operationtest.T, c Settings, r record.Record) (*scene, inspection
 	config := here.Configs[r.Run.Zone]
 	return here, inspection{
 		Unrecorded: Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: layout.AttrsOf(config)[naming.AttrInstance], Name: layout.AttrsOf(config)[layout.NameAttr]},
-		inv:        here.look().Inv, boot: thisBoot, services: map[string]string{layout.ServiceFMRI(c.blueprint(), r): smf.Online},
-		control: ipadm.Address{Object: layout.AddressObject(c.blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
+		inv:        here.look().Inv, boot: thisBoot, services: map[string]string{layout.ServiceFMRI(c.Blueprint(), r): smf.Online},
+		control: ipadm.Address{Object: layout.AddressObject(c.Blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
 		machine: propolis.Description{
 			Instance: propolis.Instance{Properties: asked.Properties, State: "Running"}, Spec: asked.Init.Spec,
 		},

@@ -107,7 +107,7 @@ func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 	if diff := cmp.Diff(disks, r.Spec.Disks); diff != "" {
 		t.Error(diff)
 	}
-	config := layout.ZoneConfig(c.blueprint(), r)
+	config := layout.ZoneConfig(c.Blueprint(), r)
 	if got := config.FS[len(config.FS)-1].Dir; got != "/vms/a.img" || config.Devices[len(config.Devices)-1] != "/dev/zvol/rdsk/tank/b" {
 		t.Errorf("%+v", config)
 	}

@@ -124,7 +124,7 @@ func askSource(ctx context.Context, spoken *propolis.Spoken, h host.Host, source
 	if err != nil {
 		return peer{VM: VM{Err: err}}
 	}
-	ctx, release := context.WithTimeout(ctx, askTimeout)
+	ctx, release := context.WithTimeout(ctx, AskTimeout)
 	defer release()
 	c := propolis.Client{Host: h, Target: propolis.Target{Name: source, Address: at, Spoken: spoken}}
 	d, err := c.Spec(ctx)
@@ -169,7 +169,7 @@ func (vm VM) outOf(id, migration string) whereabouts {
 func (vm VM) into(id, migration string) whereabouts {
 	in := vm.Migration.In
 	switch {
-	case isNoInstance(vm.Err), vm.Err == nil && vm.State == "":
+	case IsNoInstance(vm.Err), vm.Err == nil && vm.State == "":
 		return atSource // as far as the target goes: it has no machine
 	case vm.Err != nil || vm.ID != id:
 		return unclear

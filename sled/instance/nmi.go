@@ -15,7 +15,7 @@ import (
 // the instance is changed by it, as far as anybody here can tell. One that is
 // not running is a *StateError.
 func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (Result, error) {
-	r, err := findRecorded(ctx, s, env, c.Ref, c.DryRun)
+	r, err := FindRecorded(ctx, s, env, c.Ref, c.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
@@ -30,9 +30,9 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (R
 			case seen.Inside.Err != nil:
 				return operation.Decision{}, &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 			case old.Run == nil || seen.Inside.VM.State != propolis.StateRunning:
-				return operation.Decision{}, mustRun(s.blueprint(), old, seen)
+				return operation.Decision{}, mustRun(s.Blueprint(), old, seen)
 			}
-			step := propolis.InjectNMI{Target: layout.TargetOf(s.blueprint(), old)}
+			step := propolis.InjectNMI{Target: layout.TargetOf(s.Blueprint(), old)}
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop, Actions: []plan.Action{{
 				ID: step.Verb() + " " + old.Name, Object: "propolis " + old.Name, Why: "to vCPU 0", Change: plan.Modify, Step: step,
 			}}}}

@@ -79,9 +79,9 @@ type VM struct {
 	Err error
 }
 
-// askTimeout bounds one question to one Propolis: it answers in microseconds
+// AskTimeout bounds one question to one Propolis: it answers in microseconds
 // or not at all.
-const askTimeout = time.Second
+const AskTimeout = time.Second
 
 // Look sees what a change of the instance may need: zones and their
 // configurations, links, pools and datasets, the files named as disks, and, if
@@ -119,7 +119,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r record.Record, disks 
 	if info, err := h.Files().Stat(r.Run.Zonepath); err == nil {
 		seen.Mode = info.Mode.Perm()
 	}
-	return seen, lookInside(ctx, s.blueprint(), h, r, &seen)
+	return seen, lookInside(ctx, s.Blueprint(), h, r, &seen)
 }
 
 // lookAtFiles says of each disk that is a file whether it is there.
@@ -223,7 +223,7 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 // vmStatus is the machine's state with its generation and its migrations; zero if
 // it cannot be determined. Who waits for the state to pass does so from there.
 func vmStatus(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) propolis.Status {
-	ctx, release := context.WithTimeout(ctx, askTimeout)
+	ctx, release := context.WithTimeout(ctx, AskTimeout)
 	defer release()
 	client := propolis.Client{Host: h, Target: layout.TargetOf(b, r)}
 	now, err := client.Monitor(ctx, 0)
@@ -249,7 +249,7 @@ func readProfile(files host.Files, zonepath string) ([]byte, error) {
 
 // askVM asks the instance's Propolis for its machine.
 func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) VM {
-	ctx, release := context.WithTimeout(ctx, askTimeout)
+	ctx, release := context.WithTimeout(ctx, AskTimeout)
 	defer release()
 	client := propolis.Client{Host: h, Target: layout.OwnTarget(b, r)}
 	answer, err := client.Get(ctx)

@@ -28,7 +28,7 @@ func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r record.Record,
 			return seen, err
 		}
 		if seen.Inside.Err == nil {
-			err = propolis.AwaitHTTP{Target: layout.TargetOf(s.blueprint(), r)}.Do(waiting, h)
+			err = propolis.AwaitHTTP{Target: layout.TargetOf(s.Blueprint(), r)}.Do(waiting, h)
 		} else {
 			err = smf.Await{Zone: r.Run.Zone, FMRI: layout.Milestone, State: smf.Online}.Do(waiting, h)
 		}
@@ -43,7 +43,7 @@ func lookWhenOpen(ctx context.Context, s Settings, h host.Host, r record.Record,
 
 // uninspected reports whether a running zone, or the Propolis in it, could not be asked.
 func (s Observed) uninspected() bool {
-	return s.Inside.Err != nil || s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err)
+	return s.Inside.Err != nil || s.Inside.VM.Err != nil && !IsNoInstance(s.Inside.VM.Err)
 }
 
 // why is what could not be asked.

@@ -47,7 +47,7 @@ func (s Settings) PowerOff(ctx context.Context, env operation.Env, c PowerReques
 // changePower asks Propolis for a change of a machine's state and waits for what
 // comes of it.
 func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequest, p powerChange) (Result, error) {
-	r, err := findRecorded(ctx, s, env, c.Ref, c.DryRun)
+	r, err := FindRecorded(ctx, s, env, c.Ref, c.DryRun)
 	if err != nil {
 		return Result{}, err
 	}
@@ -60,7 +60,7 @@ func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequ
 				return operation.Decision{}, err
 			}
 			var d operation.Decision
-			d, r, err = powerDecision(s.blueprint(), view, old, seen, at, c.Verb, p)
+			d, r, err = powerDecision(s.Blueprint(), view, old, seen, at, c.Verb, p)
 			return d, err
 		},
 	})
@@ -77,9 +77,9 @@ func vmLost(ctx context.Context, s Settings, env operation.Env, r record.Record,
 	if r.Run == nil {
 		return cause
 	}
-	_, asked := quickLook(ctx, s.blueprint(), env.Host, r)
-	service, _ := smf.State(ctx, env.Host, r.Run.Zone, layout.ServiceFMRI(s.blueprint(), r)) // empty: not known
-	known := asked == nil || isNoInstance(asked) || service != "" && service != smf.Online
+	_, asked := quickLook(ctx, s.Blueprint(), env.Host, r)
+	service, _ := smf.State(ctx, env.Host, r.Run.Zone, layout.ServiceFMRI(s.Blueprint(), r)) // empty: not known
+	known := asked == nil || IsNoInstance(asked) || service != "" && service != smf.Online
 	now, err := s.Brief(ctx, env, report.View, r.ID)
 	if err != nil || now.State != record.Failed || !known {
 		return cause
@@ -147,7 +147,7 @@ func powerDecision(b layout.Blueprint,
 
 // isSo reports whether there is nothing to ask for: a machine that is off.
 func (p powerChange) isSo(run record.Run, vm VM) bool {
-	off := vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || isNoInstance(vm.Err)
+	off := vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || IsNoInstance(vm.Err)
 	return p.until == propolis.StateDestroyed && run.Ensured && off
 }
 

@@ -61,7 +61,7 @@ func TestAPowerChangeThatDiedIsNotAskedForTwice(t *testing.T) {
 			if s.vm.State != "" {
 				here.seen.Inside.VM.ID = r.ID
 			}
-			d, next, err := powerDecision(c.blueprint(), operationtest.Book(t, append(kept(t, r), s.before...)...), r, here.look(), moment("decided"), s.verb, s.change)
+			d, next, err := powerDecision(c.Blueprint(), operationtest.Book(t, append(kept(t, r), s.before...)...), r, here.look(), moment("decided"), s.verb, s.change)
 			if state, ok := errors.AsType[*StateError](err); ok != s.fails {
 				t.Fatalf("error: %v, %v", err, state)
 			}

@@ -82,7 +82,7 @@ func gathered(s Settings, c chooser, seen inspection) (record.Memo, error) {
 		}
 	}
 	for _, fs := range seen.Config.FS {
-		if fs.Dir == fs.Special && fs.Type == "lofs" && !layout.PackagingFor(s.blueprint(), packaging.Lofs).MountsAt(fs.Dir) {
+		if fs.Dir == fs.Special && fs.Type == "lofs" && !layout.PackagingFor(s.Blueprint(), packaging.Lofs).MountsAt(fs.Dir) {
 			m.Disks = append(m.Disks, record.Disk{Path: fs.Special, ReadOnly: len(fs.Options) == 1 && fs.Options[0] == "ro"})
 		}
 	}

@@ -175,7 +175,7 @@ func (s standing) because(why string) string {
 // still listens there, so the address is all that must be made again.
 // Guess: that a listening socket outlives its address, as those of TCP do.
 func (s Observed) unreachable(run record.Run, p progress) bool {
-	return run.Ensured && !run.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !isNoInstance(s.Inside.VM.Err) &&
+	return run.Ensured && !run.Foreign && s.Inside.Err == nil && s.Inside.VM.Err != nil && !IsNoInstance(s.Inside.VM.Err) &&
 		p.installed && p.linksThere() && p.online && !p.address
 }
 

@@ -210,7 +210,7 @@ func (s send) givesUp(ctx context.Context, refused *RemoteError) bool {
 func (s send) calledBack(ctx context.Context, c propolis.Client) error {
 	at := unclear
 	if c.Target.Address.IsValid() {
-		now, release := context.WithTimeout(ctx, askTimeout)
+		now, release := context.WithTimeout(ctx, AskTimeout)
 		at = s.where(now, c)
 		release()
 	}

@@ -82,7 +82,7 @@ type Base struct {
 // namespace.
 func (s Settings) ID(name string) string { return naming.InstanceID(s.Namespace, name).String() }
 
-func (s Settings) blueprint() layout.Blueprint {
+func (s Settings) Blueprint() layout.Blueprint {
 	return layout.Blueprint{MTU: s.MTU, Underlay: s.Underlay, Gateway: s.Gateway, Propolis: s.Propolis, Spoken: s.Spoken}
 }
 

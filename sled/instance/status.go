@@ -44,7 +44,7 @@ func (s Settings) List(ctx context.Context, env operation.Env, view ledger.View)
 	if err != nil {
 		return nil, err
 	}
-	return observeAll(ctx, s.blueprint(), env, view, records, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
+	return ObserveAll(ctx, s.Blueprint(), env, view, records, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools)
 }
 
 // Get tells one instance's status, as List does.
@@ -65,14 +65,14 @@ func getStatus(
 	if err != nil {
 		return Instance{}, err
 	}
-	all, err := observeAll(ctx, s.blueprint(), env, view, []record.Record{r}, parts...)
+	all, err := ObserveAll(ctx, s.Blueprint(), env, view, []record.Record{r}, parts...)
 	if err != nil {
 		return Instance{}, err
 	}
 	return all[0], nil
 }
 
-func observeAll(
+func ObserveAll(
 	ctx context.Context, b layout.Blueprint, env operation.Env, view ledger.View, records []record.Record, parts ...inventory.Part,
 ) ([]Instance, error) {
 	boot, err := operation.Boot(env)
@@ -267,7 +267,7 @@ func judgeVM(r record.Record, g glance) Status {
 		return Status{State: strings.ToLower(g.vm.State), Reason: g.with("")}
 	case !r.Run.Ensured:
 		return Status{State: record.Creating, Reason: g.begun("Propolis has no VM yet")}
-	case isNoInstance(g.vm.Err):
+	case IsNoInstance(g.vm.Err):
 		return Status{State: record.Failed, Reason: g.end("Propolis restarted and lost the VM")}
 	case g.service != "" && g.service != smf.Online:
 		return Status{State: record.Failed, Reason: g.end("its Propolis does not run: the service is " + g.service)}
@@ -276,7 +276,15 @@ func judgeVM(r record.Record, g glance) Status {
 	case errors.Is(g.vm.Err, syscall.EHOSTUNREACH):
 		return Status{State: record.Unknown, Reason: g.end("Propolis cannot be reached: its address or the route to it is missing")}
 	case errors.Is(g.vm.Err, context.DeadlineExceeded):
-		return Status{State: record.Unknown, Reason: g.end("Propolis did not answer within " + askTimeout.String())}
+		return Status{State: record.Unknown, Reason: g.end("Propolis did not answer within " + AskTimeout.String())}
 	}
 	return Status{State: record.Unknown, Reason: g.end("Propolis cannot be asked: " + said(g.vm.Err))}
+}
+
+// String is the state with its reason.
+func (s Status) String() string {
+	if s.Reason == "" {
+		return s.State
+	}
+	return s.State + " (" + s.Reason + ")"
 }

@@ -80,10 +80,10 @@ func TestStatus(t *testing.T) {
 func TestTheStatusOfAnInstanceWhosePropolisIsDownIsUnknown(t *testing.T) {
 	c := settings()
 	r := made(t, c, web(1))
-	if got := statusIn(c.blueprint(), r, prepared().bring(c, r, atAddress).look()); got.State != record.Unknown || !strings.Contains(got.Reason, "not online") {
+	if got := statusIn(c.Blueprint(), r, prepared().bring(c, r, atAddress).look()); got.State != record.Unknown || !strings.Contains(got.Reason, "not online") {
 		t.Errorf("%+v", got)
 	}
-	if got := statusIn(c.blueprint(), half(r), prepared().bring(c, r, atAddress).look()); got.State != record.Creating {
+	if got := statusIn(c.Blueprint(), half(r), prepared().bring(c, r, atAddress).look()); got.State != record.Creating {
 		t.Errorf("of one that is being made: %+v", got)
 	}
 }

@@ -25,7 +25,7 @@ func suits(k layout.Packaging, s Settings, inv *inventory.Inventory, a record.Ad
 			Want: fmt.Sprintf("%d or 0: the service in the zone image sets it", k.MTU),
 		}
 	}
-	if a.Mode != record.Static || !a.Prefix.Addr().Is6() || a.Prefix.Bits() != packaging.PrefixLength || !layout.GatewayOf(s.blueprint(), a).IsValid() {
+	if a.Mode != record.Static || !a.Prefix.Addr().Is6() || a.Prefix.Bits() != packaging.PrefixLength || !layout.GatewayOf(s.Blueprint(), a).IsValid() {
 		want := fmt.Sprintf(
 			"an IPv6 address, e.g. fd00::5/%d, with a gateway, which the service in the zone image wants "+
 				"(network.underlay and network.gateway give both)",

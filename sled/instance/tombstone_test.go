@@ -54,7 +54,7 @@ func TestARunThatEndsLeavesATombstone(t *testing.T) {
 					facts = append(facts, f)
 				}
 			}
-			got, err := tombstonesFor(s.blueprint(), operationtest.Book(t, facts...), r.ID, does, seen, moment("m").Now)
+			got, err := tombstonesFor(s.Blueprint(), operationtest.Book(t, facts...), r.ID, does, seen, moment("m").Now)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -301,4 +301,4 @@ func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request 
 }
 
 // Target is where the Propolis of a record with a run answers.
-func (s Settings) Target(r record.Record) propolis.Target { return layout.TargetOf(s.blueprint(), r) }
+func (s Settings) Target(r record.Record) propolis.Target { return layout.TargetOf(s.Blueprint(), r) }

@@ -80,7 +80,7 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c DeleteRequest
 func takeDown(
 	ctx context.Context, s Settings, env operation.Env, how removal, becomes func(record.Record, operation.Moment) (record.Record, error),
 ) (Result, error) {
-	r, err := findRecorded(ctx, s, env, how.ref, how.dryRun)
+	r, err := FindRecorded(ctx, s, env, how.ref, how.dryRun)
 	if none, ok := errors.AsType[*record.NotFoundError](err); ok && !how.dryRun {
 		dropUnrecorded(ctx, s, env, how.verb, none.Name)
 	}
@@ -111,7 +111,7 @@ func takeDown(
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}}
 			if len(old.Runs()) > 0 {
 				d.Plan.Actions, d.Intent.Removes = teardown(s, old, seen, at, how.grace), removes(old.Runs(), seen)
-				d.Warn = teardownWarnings(s.blueprint(), old, seen)
+				d.Warn = teardownWarnings(s.Blueprint(), old, seen)
 			}
 			result = next
 			d.Behind = dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
@@ -120,7 +120,7 @@ func takeDown(
 				return d, nil
 			}
 			if d.After, err = next.Replaces(old); err == nil {
-				err = errors.Join(leaveTombstone(s.blueprint(), view, r.ID, &d, seen, at.Now), remember(view, r.ID, &d, seen, at.Now))
+				err = errors.Join(leaveTombstone(s.Blueprint(), view, r.ID, &d, seen, at.Now), remember(view, r.ID, &d, seen, at.Now))
 			}
 			return d, err
 		},
@@ -128,11 +128,11 @@ func takeDown(
 	return Result{Record: result, Report: report}, err
 }
 
-func isNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
+func IsNoInstance(err error) bool { return errors.Is(err, propolis.ErrNoInstance) }
 
-// findRecorded returns the record that ref names. Errors: *NotFoundError;
+// FindRecorded returns the record that ref names. Errors: *NotFoundError;
 // *UnadoptedError if it is not recorded and a zone of it is on the sled.
-func findRecorded(ctx context.Context, s Settings, env operation.Env, ref string, dryRun bool) (record.Record, error) {
+func FindRecorded(ctx context.Context, s Settings, env operation.Env, ref string, dryRun bool) (record.Record, error) {
 	zone := ""
 	for {
 		view, err := operation.Decided(ctx, env, dryRun)

@@ -61,7 +61,8 @@ func floors() map[string]room {
 
 		"sled/storage": {floor: 3}, "sled/network": {floor: 3}, "sled/base": {floor: 3}, "sled/instance": {floor: 3}, "sled/nicsync": {floor: 3}, "sled/memory": {floor: 3},
 
-		"sled/instance/documents": {floor: 3, below: -1}, // above its parent: reads what asks for an instance
+		// Above their parent: what asks for an instance, and who follows one.
+		"sled/instance/documents": {floor: 3, below: -1}, "sled/instance/watch": {floor: 3, below: -1},
 
 		"sled/instance/record": {floor: 3, below: 6},
 		"sled/instance/layout": {floor: 3, below: 5},

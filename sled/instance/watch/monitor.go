@@ -1,4 +1,4 @@
-package instance
+package watch
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
@@ -18,7 +19,7 @@ import (
 
 // Observation is what a run's machine was seen to be.
 type Observation struct {
-	Status
+	instance.Status
 	Migration propolis.Migrations
 	// Generation is Propolis' own: where only it grows, the machine was in
 	// another state in between, and nobody saw it there.
@@ -63,10 +64,10 @@ const (
 // machine that is gone with its zone, or with its Propolis, is Failed, or
 // destroyed if it was stopping; one that cannot be reached keeps its state, and
 // the reason says so.
-func (s Settings) Monitor(h host.Host, r record.Record, zones Zones, tell func(Observation)) func(context.Context) {
+func Monitor(s instance.Settings, h host.Host, r record.Record, zones Zones, tell func(Observation)) func(context.Context) {
 	r.Name = strings.Clone(r.Name) // which is part of the text of all of the record
 	m := &monitor{
-		client: propolis.Client{Host: h, Target: layout.TargetOf(s.blueprint(), r)}, zone: strings.Clone(r.Run.Zone),
+		client: propolis.Client{Host: h, Target: layout.TargetOf(s.Blueprint(), r)}, zone: strings.Clone(r.Run.Zone),
 		zones: zones, tell: tell, pause: firstRetry, patience: spread(r.Run.PropolisID),
 	}
 	m.last.State = record.Unknown
@@ -131,9 +132,9 @@ func (m *monitor) hear(ctx context.Context, poll *propolis.Poll, err error) (mor
 	case err == nil:
 		m.pause = firstRetry
 		m.next = status.Generation + 1
-		m.say(Observation{Status{State: strings.ToLower(status.State)}, status.Migration, status.Generation})
+		m.say(Observation{instance.Status{State: strings.ToLower(status.State)}, status.Migration, status.Generation})
 		return !propolis.Final(status.State)
-	case isNoInstance(err):
+	case instance.IsNoInstance(err):
 		m.end("Propolis restarted and lost the VM")
 		return false
 	case m.gone(ctx, err):
@@ -151,7 +152,7 @@ func (m *monitor) hear(ctx context.Context, poll *propolis.Poll, err error) (mor
 
 // probe asks what has been silent for long whether it is still there.
 func (m *monitor) probe(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	asking, cancel := context.WithTimeout(ctx, instance.AskTimeout)
 	defer cancel()
 	_, err := m.client.Get(asking)
 	if err == nil {
@@ -211,10 +212,10 @@ func innermost(err error) error {
 // end tells that the machine is no more.
 func (m *monitor) end(reason string) {
 	if m.last.State == "stopping" || m.last.State == record.Stopped {
-		m.say(Observation{Status{State: "destroyed"}, m.last.Migration, m.last.Generation})
+		m.say(Observation{instance.Status{State: "destroyed"}, m.last.Migration, m.last.Generation})
 		return
 	}
-	m.say(Observation{Status{State: record.Failed, Reason: reason}, m.last.Migration, m.last.Generation})
+	m.say(Observation{instance.Status{State: record.Failed, Reason: reason}, m.last.Migration, m.last.Generation})
 }
 
 // doubt tells why nothing new is known.

@@ -1,4 +1,4 @@
-package instance
+package watch
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -24,14 +25,14 @@ func Goals() []record.State {
 // what is not recorded. It gives them as they are then. Errors: *NotFoundError;
 // a *GoalUnreachableError as soon as one will not come to it; the context's, with those
 // that do not exist yet.
-func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, goal record.State) ([]Instance, error) {
+func Wait(ctx context.Context, s instance.Settings, env operation.Env, refs []string, goal record.State) ([]instance.Instance, error) {
 	wanted, err := awaitedIDs(ctx, s, env, refs, goal)
 	if err != nil || len(wanted) == 0 {
 		return nil, err
 	}
-	now := map[string]Instance{}
+	now := map[string]instance.Instance{}
 	all := errors.New("all are")
-	err = s.Watch(ctx, env, func(r record.Record) bool { return slices.Contains(wanted, r.ID) }, func(i Instance) error {
+	err = Watch(ctx, s, env, func(r record.Record) bool { return slices.Contains(wanted, r.ID) }, func(i instance.Instance) error {
 		if _, told := now[i.ID]; told && ctx.Err() != nil {
 			return ctx.Err() // what is seen from here on is only that there is no more time
 		}
@@ -46,7 +47,7 @@ func (s Settings) Wait(ctx context.Context, env operation.Env, refs []string, go
 		}
 		return all
 	}, nil)
-	var list []Instance
+	var list []instance.Instance
 	var missing []string
 	for _, id := range wanted {
 		i, told := now[id]
@@ -72,17 +73,9 @@ func NotYet(goal record.State, missing []string, cause error) error {
 	return fmt.Errorf("not yet %s: %s: %w", goal, strings.Join(missing, ", "), cause)
 }
 
-// String is the state with its reason.
-func (s Status) String() string {
-	if s.Reason == "" {
-		return s.State
-	}
-	return s.State + " (" + s.Reason + ")"
-}
-
 // awaitedIDs are the ids of the instances. Those that are not recorded are absent
 // already, and nothing else can be waited for of them.
-func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []string, goal record.State) ([]string, error) {
+func awaitedIDs(ctx context.Context, s instance.Settings, env operation.Env, refs []string, goal record.State) ([]string, error) {
 	book, err := env.Ledger(ctx)
 	if err != nil {
 		return nil, err
@@ -95,7 +88,7 @@ func awaitedIDs(ctx context.Context, s Settings, env operation.Env, refs []strin
 	for _, ref := range refs {
 		r, err := s.Find(view, ref)
 		if _, unknown := errors.AsType[*record.NotFoundError](err); unknown {
-			r, err = findRecorded(ctx, s, env, ref, true)
+			r, err = instance.FindRecorded(ctx, s, env, ref, true)
 		}
 		if _, unknown := errors.AsType[*record.NotFoundError](err); unknown {
 			if err = view.Absent(err); goal == record.Absent && !errors.Is(err, ledger.ErrUnconfirmed) {
@@ -119,7 +112,7 @@ func Reached(is, goal record.State) bool {
 
 // checkReachable reports whether an instance will not come to a state by itself, and
 // nobody is at work on it.
-func checkReachable(ctx context.Context, env operation.Env, i Instance, goal record.State) error {
+func checkReachable(ctx context.Context, env operation.Env, i instance.Instance, goal record.State) error {
 	deleted := i.State == record.Absent && i.Run == nil && i.Reason == ReasonDeleted
 	if goal == record.Absent || Reached(i.State, goal) || i.State != record.Failed && !deleted {
 		return nil
@@ -143,7 +136,7 @@ func checkReachable(ctx context.Context, env operation.Env, i Instance, goal rec
 // GoalUnreachableError is a state that an instance will not come to.
 type GoalUnreachableError struct {
 	Name   string
-	Status Status
+	Status instance.Status
 	Goal   record.State
 }
 

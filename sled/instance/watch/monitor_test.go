@@ -1,4 +1,4 @@
-package instance
+package watch
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +19,9 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/peer/exchange/exchangetest"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -72,6 +76,19 @@ func (p *pretended) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // What a monitor tells, whatever becomes of the machine, its Propolis and its
 // zone, and whether it ends.
+// monitored is an instance whose Propolis has a static address.
+func monitored() (instance.Settings, record.Record) {
+	s := instance.Settings{Propolis: layout.Propolis{Port: 12400, FMRI: "svc:/site/sledctl/propolis-server:default"}}
+	return s, record.Record{
+		ID: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e5f", Name: "web1", Wanted: record.WantedRunning,
+		Spec: record.Spec{Address: record.Address{Mode: record.Static, Prefix: netip.MustParsePrefix("10.77.0.5/24")}},
+		Run: &record.Run{
+			PropolisID: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e60", Zone: "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e60",
+			Zonepath: "/zone/web1", Control: record.VNIC{Name: "vnic_propolis0"}, Ensured: true,
+		},
+	}
+}
+
 func TestAMonitorTells(t *testing.T) {
 	say := func(states ...string) func(*pretended) {
 		return func(p *pretended) { p.states = append(p.states, states...) }
@@ -94,8 +111,7 @@ func TestAMonitorTells(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := settings()
-				r := made(t, s, oneNIC())
+				s, r := monitored()
 				p := &pretended{states: []string{"Running"}, zone: zone.Running, change: make(chan struct{})}
 				h := exchangetest.Line{Serve: p, Refuse: func() error { p.mu.Lock(); defer p.mu.Unlock(); return p.away }}
 				zones := func(context.Context) ([]zone.Zone, error) {
@@ -111,7 +127,7 @@ func TestAMonitorTells(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					watch := s.Monitor(h, r, zones, func(o Observation) {
+					watch := Monitor(s, h, r, zones, func(o Observation) {
 						text := o.State
 						if o.Reason != "" {
 							text += ": " + strings.ReplaceAll(o.Reason, r.Run.Zone, "ZONE")
@@ -149,14 +165,13 @@ func TestAMonitorThatWaitsTakesLittle(t *testing.T) {
 		t.Skip("with a race detector, all takes more")
 	}
 	const monitors, most = 500, 7 << 10
-	s := settings()
-	r := made(t, s, oneNIC())
+	s, r := monitored()
 	var mute muteLine
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	before := inUse()
 	for range monitors {
-		watch := s.Monitor(&mute, r, nil, nil)
+		watch := Monitor(s, &mute, r, nil, nil)
 		group.Go(func() { watch(ctx) })
 	}
 	for mute.heard.Load() < monitors {

@@ -1,4 +1,9 @@
-package instance
+// Package watch follows instances as they change.
+//
+// Watch reports every change of state of many instances, Wait returns when they have
+// reached one, and Monitor follows one VM by long polls of its Propolis. None of them
+// changes anything or takes a lock.
+package watch
 
 import (
 	"context"
@@ -12,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -28,8 +34,8 @@ const (
 // told as absent, for the reason ReasonDeleted. Once all that are there were told,
 // whole is called, unless it is nil. It lasts until the context ends, or tell or
 // whole has an error, which it returns.
-func (s Settings) Watch(
-	ctx context.Context, env operation.Env, pick func(record.Record) bool, tell func(Instance) error, whole func() error,
+func Watch(
+	ctx context.Context, s instance.Settings, env operation.Env, pick func(record.Record) bool, tell func(instance.Instance) error, whole func() error,
 ) error {
 	book, err := env.Ledger(ctx)
 	if err != nil {
@@ -38,7 +44,7 @@ func (s Settings) Watch(
 	ctx, cancel := context.WithCancel(ctx)
 	w := watch{
 		Settings: s, env: env, book: book, pick: pick, tell: tell,
-		told: map[string]Instance{}, listening: map[string]string{}, heard: make(chan heard),
+		told: map[string]instance.Instance{}, listening: map[string]string{}, heard: make(chan heard),
 		zones: SharedZones(env.Host, watchBeat),
 	}
 	defer w.polls.Wait()
@@ -56,7 +62,7 @@ func (s Settings) Watch(
 
 // Selector takes the instances that are named, of no names every one (nil).
 // Errors: *NotFoundError.
-func (s Settings) Selector(view ledger.View, refs []string) (func(record.Record) bool, error) {
+func Selector(s instance.Settings, view ledger.View, refs []string) (func(record.Record) bool, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -73,13 +79,13 @@ func (s Settings) Selector(view ledger.View, refs []string) (func(record.Record)
 
 // watch is what is known while one goes on.
 type watch struct {
-	Settings
+	instance.Settings
 	env       operation.Env
 	book      *ledger.Ledger
 	pick      func(record.Record) bool
-	tell      func(Instance) error
-	told      map[string]Instance // by id, as they were told last
-	listening map[string]string   // whose machines tell by themselves: the run's Propolis id by the instance's
+	tell      func(instance.Instance) error
+	told      map[string]instance.Instance // by id, as they were told last
+	listening map[string]string            // whose machines tell by themselves: the run's Propolis id by the instance's
 	heard     chan heard
 	zones     Zones
 	polls     sync.WaitGroup
@@ -90,7 +96,7 @@ type watch struct {
 // heard is what a machine tells: a state, or that it will tell no more.
 type heard struct {
 	id, run string
-	status  Status
+	status  instance.Status
 	over    bool
 }
 
@@ -156,7 +162,7 @@ func (w *watch) look(ctx context.Context) error {
 			w.told[r.ID] = i
 		}
 	}
-	seen, err := observeAll(ctx, w.blueprint(), w.env, view, silent, inventory.Zones)
+	seen, err := instance.ObserveAll(ctx, w.Blueprint(), w.env, view, silent, inventory.Zones)
 	if err != nil {
 		return err
 	}
@@ -164,7 +170,7 @@ func (w *watch) look(ctx context.Context) error {
 		if err := w.show(i); err != nil {
 			return err
 		}
-		if i.tells() {
+		if tells(i) {
 			w.listen(ctx, i.Record)
 		}
 	}
@@ -173,7 +179,7 @@ func (w *watch) look(ctx context.Context) error {
 
 // tells reports whether the instance has a machine that tells its states: it
 // answers, and what it answers is not its end.
-func (i Instance) tells() bool {
+func tells(i instance.Instance) bool {
 	final := []record.State{record.Failed, record.Unknown, record.Absent, record.Stopped, strings.ToLower(propolis.StateDestroyed)}
 	return i.Run != nil && i.Run.Ensured && !slices.Contains(final, i.State)
 }
@@ -192,7 +198,7 @@ func (w *watch) listen(ctx context.Context, r record.Record) {
 			case <-ctx.Done():
 			}
 		}
-		w.Monitor(w.env.Host, r, w.zones, func(o Observation) { say(heard{status: o.Status}) })(ctx)
+		Monitor(w.Settings, w.env.Host, r, w.zones, func(o Observation) { say(heard{status: o.Status}) })(ctx)
 		say(heard{over: true}) // how it is then, the next look sees
 	})
 }
@@ -214,7 +220,7 @@ func (w *watch) hear(h heard) error {
 }
 
 // show tells of an instance if it is another than it was.
-func (w *watch) show(i Instance) error {
+func (w *watch) show(i instance.Instance) error {
 	before, known := w.told[i.ID]
 	w.told[i.ID] = i
 	if known && before.Status == i.Status {
@@ -231,7 +237,7 @@ func (w *watch) gone(there map[string]bool) error {
 		}
 		delete(w.told, id)
 		delete(w.listening, id)
-		i.Status, i.Run = Status{State: record.Absent, Reason: ReasonDeleted}, nil
+		i.Status, i.Run = instance.Status{State: record.Absent, Reason: ReasonDeleted}, nil
 		if err := w.tell(i); err != nil {
 			return err
 		}
