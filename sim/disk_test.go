@@ -55,7 +55,14 @@ func TestALostDiskTakesItsFilesWithIt(t *testing.T) {
 		t.Errorf("another disk: %v", err)
 	}
 
-	change(func(tx *world.Tx) { zfs.ReturnDisk(tx, disk) })
+	change(func(tx *world.Tx) {
+		zfs.InsertDisk(tx, disk)
+		for _, p := range tx.State.Pools {
+			if p.Imported && zfs.Lost(p) {
+				_ = zfs.ClearPool(tx, p.Name, "") // what another disk keeps down stays down
+			}
+		}
+	})
 	if data, err := host.ReadFile(files, lost+"/kept"); err != nil || string(data) != "x" {
 		t.Errorf("with the disk back: %q, %v", data, err)
 	}

@@ -140,7 +140,7 @@ func TestTheHundredAndFirstCloneFails(t *testing.T) {
 			if n > 0 {
 				name += fmt.Sprint(n)
 			}
-			if err := zfs.Snapshot(tx, "rpool/zones/base/ROOT/zbe/svc@"+name, nil); err != nil {
+			if err := zfs.SnapshotAll(tx, []string{"rpool/zones/base/ROOT/zbe/svc@" + name}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -222,70 +222,6 @@ $ zoneadm -z z1 clone -s @golden base
 $ zfs get -H -o value origin rpool/zones/z1/ROOT/zbe
 rpool/zones/base/ROOT/zbe@golden
 `)
-}
-
-// uninstall.ksh: clones of a root that lives on elsewhere are promoted. For
-// sparse the hook stops at the overlays, of which it looks at clones only in
-// the zone itself.
-func TestUninstallOfAZoneThatWasCloned(t *testing.T) {
-	s := newZoneSled(t, boot.Options{}).base("ipkg")
-	for _, name := range []string{"z1", "z2"} {
-		s.configure(name, "ipkg", "")
-		s.must("zoneadm -z " + name + " clone base")
-	}
-	s.must("zfs snapshot rpool/zones/base/ROOT/zbe@mine")
-	s.replay(`$ zoneadm -z base uninstall -F
-promoting 'rpool/zones/z2/ROOT/zbe'.
-`)
-	s.hasDatasets("rpool/zones", `
-/z1
-/z1/ROOT
-/z1/ROOT/zbe < /z2/ROOT/zbe@z1_snap
-/z2
-/z2/ROOT
-/z2/ROOT/zbe
-/z2/ROOT/zbe@z1_snap
-`)
-	sparse := newZoneSled(t, boot.Options{}).base("sparse")
-	sparse.configure("z1", "sparse", "")
-	sparse.must("zoneadm -z z1 clone base")
-	sparse.replay(`$ zoneadm -z base uninstall -F
-! Error: cloned zone datasets found outsize of zone.
-! →rpool/zones/z1/ROOT/zbe/fm
-! →rpool/zones/z1/ROOT/zbe/svc
-! Error: please delete clone(s) and retry uninstall.
-= 1
-`)
-	if z := sparse.zone("base"); z.State != world.ZoneIncomplete {
-		t.Errorf("it is %s", z.State)
-	}
-}
-
-// get_unique_snapshot_names...: a snapshot that has to move and whose name the
-// heir has is renamed if the brand gave the name, and refused if somebody else
-// did.
-func TestUninstallRefusesUserSnapshots(t *testing.T) {
-	for _, c := range []struct{ snapshot, want string }{
-		{"mine", `! Error: user snapshot(s) detected.
-! →rpool/zones/base/ROOT/zbe@mine
-! Error: please delete snapshot(s) and retry uninstall.
-= 1
-`},
-		{"x_snap", `renaming 'rpool/zones/base/ROOT/zbe@x_snap' to 'rpool/zones/base/ROOT/zbe@x_snap1'.
-promoting 'rpool/zones/z1/ROOT/zbe'.
-`},
-	} {
-		s := newZoneSled(t, boot.Options{}).base("ipkg")
-		s.configure("z1", "ipkg", "")
-		s.must("zfs snapshot rpool/zones/base/ROOT/zbe@"+c.snapshot, "zoneadm -z z1 clone -s "+c.snapshot+" base",
-			"zfs snapshot rpool/zones/z1/ROOT/zbe@"+c.snapshot)
-		s.change(func(tx *world.Tx) {
-			if err := zfs.Unmount(tx, "rpool/zones/z1/ROOT/zbe", false); err != nil {
-				t.Fatal(err)
-			}
-		})
-		s.replay("$ zoneadm -z base uninstall -F\n" + c.want)
-	}
 }
 
 func TestUninstallHookArguments(t *testing.T) {

@@ -138,7 +138,7 @@ func TestFstypNamesThePoolOnADevice(t *testing.T) {
 	tx := diskTx(t, boot.Options{})
 	m2, u2 := tx.State.Disks[0], tx.State.Disks[1]
 	for _, device := range []string{
-		"/dev/dsk/c1t0d0s5", "/dev/rdsk/c1t0d0s5", "/devices" + zfs.DevicesPath(tx, m2) + ":f", "/devices" + zfs.DevicesPath(tx, m2) + ":f,raw",
+		"/dev/dsk/c1t0d0s5", "/dev/rdsk/c1t0d0s5",
 	} {
 		if diff := cmp.Diff(Reply{Stdout: "zfs\n"}, storage(tx, "fstyp "+device)); diff != "" {
 			t.Errorf("%s: %s", device, diff)
@@ -332,40 +332,6 @@ $ zfs list -Ho name tank/a
 tank/a
 $ zpool status -x
 all pools are healthy`)
-}
-
-// A mirror can do without one of its devices, and shows that it does.
-func TestAMirrorThatLacksADisk(t *testing.T) {
-	tx := zfsTx(t)
-	session(t, tx, `$ zpool destroy tank
-$ zpool create -f m mirror c11t0d0 c12t0d0`)
-	zfs.FailDisk(tx, "c12t0d0")
-	session(t, tx, `$ zpool status m
-  pool: m
- state: DEGRADED
-status: One or more devices are faulted in response to persistent errors.
-	Sufficient replicas exist for the pool to continue functioning in a
-	degraded state.
-action: Replace the faulted device, or use 'zpool clear' to mark the device
-	repaired.
-   see: http://illumos.org/msg/ZFS-8000-K4
-  scan: none requested
-config:
-
-	NAME         STATE     READ WRITE CKSUM
-	m            DEGRADED     0     0     0
-	  mirror-0   DEGRADED     0     0     0
-	    c11t0d0  ONLINE       0     0     0
-	    c12t0d0  FAULTED      3     6     0  too many errors
-
-errors: No known data errors
-$ zfs create m/a
-$ zpool status -P m/a
-! cannot open 'm/a': no such pool
-= 1`)
-	zfs.LoseDisk(tx, "c11t0d0")
-	session(t, tx, `$ zpool list -Ho health m
-UNAVAIL`)
 }
 
 // zpool import looks at disks, and with -d at the files of a directory; which pool

@@ -32,7 +32,7 @@ type zfsCall struct {
 // zfsCommands are the subcommands that are simulated.
 func (z *zfsCall) commands() map[string]func([]string) int {
 	return map[string]func([]string) int{
-		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone, "promote": z.promote, "rename": z.rename,
+		"create": z.create, "destroy": z.destroy, "snapshot": z.snapshot, "clone": z.clone,
 		"list": z.list, "set": z.set, "get": z.get, "inherit": z.inherit,
 		"mount": z.mount, "unmount": z.unmount,
 		"load-key": z.loadKey, "unload-key": z.unloadKey, "change-key": z.changeKey,
@@ -40,7 +40,7 @@ func (z *zfsCall) commands() map[string]func([]string) int {
 }
 
 // zfsOthers are the subcommands of the real one that are not.
-const zfsOthers = " rollback bookmark program upgrade userspace groupspace projectspace project share unshare send receive allow " +
+const zfsOthers = " promote rename rollback bookmark program upgrade userspace groupspace projectspace project share unshare send receive allow " +
 	"unallow hold holds release diff remap "
 
 func (z *zfsCall) run() int {

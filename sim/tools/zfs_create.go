@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
@@ -96,7 +97,7 @@ func (z *zfsCall) make(c creation) int {
 		}
 		z.tell(c, "create_ancestors\t%s\n", "would create ancestors of %s\n", "create ancestors of %s\n")
 		if !c.dry {
-			if err := zfs.CreateAncestors(z.tx, c.name); err != nil {
+			if err := error(world.NotSimulated("zfs create -p")); err != nil {
 				return z.refused(err)
 			}
 		}
@@ -201,7 +202,7 @@ func (z *zfsCall) clone(args []string) int {
 		if zfs.FindDataset(z.tx, target) != nil {
 			return 0
 		}
-		if err := zfs.CreateAncestors(z.tx, target); err != nil {
+		if err := error(world.NotSimulated("zfs clone -p")); err != nil {
 			return z.refused(err)
 		}
 	}

@@ -78,11 +78,11 @@ func (z *zfsCall) unmount(args []string) int {
 	case all && len(operands) > 0, len(operands) > 1:
 		return z.usage("too many arguments")
 	case all:
-		return z.refused(zfs.UnmountAll(z.tx, force))
+		return z.refused(world.NotSimulated("zfs unmount -a"))
 	case len(operands) == 0:
 		return z.usage("missing filesystem argument")
 	case strings.HasPrefix(operands[0], "/"):
-		return z.refused(zfs.UnmountPath(z.tx, operands[0], force))
+		return z.refused(world.NotSimulated("zfs unmount DIRECTORY"))
 	}
 	return z.refused(zfs.UnmountTree(z.tx, operands[0], force))
 }

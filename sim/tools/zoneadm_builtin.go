@@ -73,7 +73,7 @@ func (z *zoneadm) cloneZFS(source string) bool {
 		return false
 	}
 	snapshot := d.Name + "@SUNWzone" + strconv.Itoa(z.highest(d.Name)+1)
-	if zfs.Snapshot(z.tx, snapshot, nil) != nil {
+	if zfs.SnapshotAll(z.tx, []string{snapshot}, nil) != nil {
 		return false
 	}
 	if !z.cloneTo(snapshot, name) {
@@ -213,33 +213,13 @@ func (z *zoneadm) destroyZonepath(d *world.Dataset) bool {
 	return true
 }
 
-// promoteClone promotes a clone of the youngest snapshot that has one, after
-// the snapshots @SUNWzoneN got numbers that the clone does not have.
+// promoteClone is for what has clones: a file system that they hang on stays.
 func (z *zoneadm) promoteClone(d *world.Dataset) bool {
-	clone := ""
 	for _, s := range zfs.Snapshots(z.tx, d.Name) {
-		if clones := zfs.Clones(z.tx, s.Name); len(clones) > 0 {
-			clone = clones[0].Name
-		}
-	}
-	if clone == "" {
-		return true
-	}
-	next := max(z.highest(d.Name), z.highest(clone)) + 1
-	for _, s := range zfs.Snapshots(z.tx, d.Name) {
-		if !strings.HasPrefix(s.Name, d.Name+"@SUNWzone") {
-			continue
-		}
-		to := d.Name + "@SUNWzone" + strconv.Itoa(next)
-		if err := zfs.Rename(z.tx, s.Name, to, false, false); err != nil {
-			z.errf("failed to rename snapshot %s to %s: %s", s.Name, to, err)
+		if len(zfs.Clones(z.tx, s.Name)) > 0 {
+			z.errf("not simulated: promoting a clone of %s", d.Name)
 			return false
 		}
-		next++
-	}
-	if err := zfs.Promote(z.tx, clone); err != nil {
-		z.errf("failed to promote %s: %s", clone, err)
-		return false
 	}
 	return true
 }

@@ -329,29 +329,6 @@ Copying /zones/base...
 `)
 }
 
-// cleanup_zonepath and destroy_zfs: clones of a zone outlive it, because they
-// are promoted, and the snapshot that it came from goes with it.
-func TestBuiltInUninstall(t *testing.T) {
-	s := newZoneSled(t, boot.Options{}).base("kvm")
-	for _, name := range []string{"z1", "z2", "z3"} {
-		s.configure(name, "kvm", "")
-	}
-	s.must("zoneadm -z z1 clone base", "zoneadm -z z2 clone base", "zoneadm -z z3 clone z2")
-	s.replay(`$ zoneadm -z z1 uninstall -F
-The ZFS file system for this zone has been destroyed.
-`)
-	s.hasDatasets("rpool/zones", "\n/base\n/base@SUNWzone2\n/z2 < /base@SUNWzone2\n/z2@SUNWzone1\n/z3 < /z2@SUNWzone1\n")
-	s.replay(`$ zoneadm -z base uninstall -F
-The ZFS file system for this zone has been destroyed.
-`)
-	s.hasDatasets("rpool/zones", "\n/z2\n/z2@SUNWzone1\n/z3 < /z2@SUNWzone1\n")
-	if s.file("/zones/z2/root/etc/passwd") == "" {
-		t.Error("the clone has lost its root")
-	}
-	s.must("zoneadm -z z2 uninstall -F", "zoneadm -z z3 uninstall -F")
-	s.hasDatasets("rpool/zones", "\n")
-}
-
 // cleanup_zonepath leaves what it does not know.
 func TestUninstallLeavesUserData(t *testing.T) {
 	want := illumosSample(t, "zoneadm-uninstall-extra-data-omnios.txt")

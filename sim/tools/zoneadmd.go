@@ -181,7 +181,7 @@ func (m *zoneadmd) lendDatasets(k *world.Kernel) bool {
 		if zoned, _ := zfs.Property(m.tx, name, "zoned"); zoned == "on" {
 			continue
 		}
-		if err := zfs.SetProperty(m.tx, name, "zoned", "on"); err != nil {
+		if err := zfs.SetProperties(m.tx, name, map[string]string{"zoned": "on"}); err != nil {
 			return m.fail("cannot set 'zoned' property for ZFS dataset '%s'\n", name)
 		}
 	}

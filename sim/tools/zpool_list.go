@@ -17,9 +17,6 @@ func (z *zpool) properties(list string) (names []string, ok bool) {
 		for _, p := range zfs.PoolProperties() {
 			names = append(names, p.Name)
 		}
-		for _, f := range zfs.PoolFeatures() {
-			names = append(names, "feature@"+f)
-		}
 		return names, true
 	case "":
 		z.usage("bad property list: no properties specified")

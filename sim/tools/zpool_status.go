@@ -3,7 +3,6 @@ package tools
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
@@ -137,37 +136,11 @@ type vdevRow struct {
 // vdevRows are the devices of a pool in the order of its configuration.
 func (z *zpool) vdevRows(p *world.Pool) []vdevRow {
 	var rows []vdevRow
-	depth, group, groups := 2, -1, 0
-	close := func() {
-		if group < 0 {
-			return
-		}
-		missing := 0
-		for _, r := range rows[group+1:] {
-			if r.state != "ONLINE" {
-				missing++
-			}
-		}
-		word, _, _ := strings.Cut(rows[group].name, "-")
-		switch {
-		case missing > zfs.Spare(z.tx, word, len(rows)-group-1):
-			rows[group].state, rows[group].why = "UNAVAIL", "insufficient replicas"
-		case missing > 0:
-			rows[group].state = "DEGRADED"
-		}
-	}
 	for i, v := range p.Vdevs {
-		if slices.Contains([]string{"mirror", "raidz", "raidz1", "raidz2", "raidz3"}, v) {
-			close()
-			rows = append(rows, vdevRow{name: fmt.Sprintf("%s-%d", v, groups), depth: 2, state: "ONLINE"})
-			depth, group, groups = 4, len(rows)-1, groups+1
-			continue
-		}
-		row := vdevRow{name: z.vdevName(p, i), depth: depth}
+		row := vdevRow{name: z.vdevName(p, i), depth: 2}
 		row.state, row.why = zfs.VdevState(z.tx, v)
 		rows = append(rows, row)
 	}
-	close()
 	return rows
 }
 

@@ -72,17 +72,6 @@ func (e Entity) Set(group, name, typ string, values ...string) {
 	p.Type, p.Values = typ, values
 }
 
-// Unset removes a property of an existing group. False: there is none.
-func (e Entity) Unset(group, name string) bool {
-	g := e.Groups().Find(group)
-	if g.Property(name) == nil {
-		return false
-	}
-	e.keep()
-	g.Properties = slices.DeleteFunc(g.Properties, func(p *Property) bool { return p.Name == name })
-	return true
-}
-
 // Ensure is AddGroup followed by Set, whatever was there.
 func (e Entity) Ensure(group, groupType, name, typ string, values ...string) {
 	e.AddGroup(group, groupType, false)
@@ -110,16 +99,6 @@ func (s *Service) AddInstance(name string) bool {
 	return true
 }
 
-// DeleteService removes a service with its instances.
-func (r *Repository) DeleteService(name string) {
-	r.Services = slices.DeleteFunc(r.Services, func(s *Service) bool { return s.Name == name })
-}
-
-// DeleteInstance removes an instance.
-func (s *Service) DeleteInstance(name string) {
-	s.Instances = slices.DeleteFunc(s.Instances, func(i *Instance) bool { return i.Name == name })
-}
-
 // DropTransient removes the transient groups, as a restart of svc.configd
 // does. False: there were none.
 func (r *Repository) DropTransient() bool {
@@ -136,4 +115,9 @@ func (r *Repository) DropTransient() bool {
 		}
 	}
 	return dropped
+}
+
+// DeleteService removes a service with its instances.
+func (r *Repository) DeleteService(name string) {
+	r.Services = slices.DeleteFunc(r.Services, func(s *Service) bool { return s.Name == name })
 }

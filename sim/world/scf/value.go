@@ -7,16 +7,6 @@ import (
 	"strings"
 )
 
-// KnownType says whether SMF has such a property type (scf_string_to_type(3SCF)).
-func KnownType(typ string) bool {
-	switch typ {
-	case "boolean", "count", "integer", "opaque", "time", "astring", "ustring", "uri", "fmri",
-		"host", "hostname", "net_address", "net_address_v4", "net_address_v6":
-		return true
-	}
-	return false
-}
-
 // Normalize checks a value of a type and gives it as the repository prints it
 // (scf_value_set_from_string(3SCF)). False: it is none.
 func Normalize(typ, value string) (string, bool) {

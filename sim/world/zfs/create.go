@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
@@ -34,11 +33,9 @@ func CreateFilesystemWith(tx *world.Tx, name string, props map[string]string, ke
 // CreateVolume makes a volume of a size that is a multiple of its block size,
 // and its device files. Unless it is sparse, space for all of it is reserved.
 func CreateVolume(tx *world.Tx, name string, size uint64, sparse bool, props map[string]string, key KeyOptions) error {
-	props = maps.Clone(props)
-	if props == nil {
-		props = map[string]string{}
-	}
-	props["volsize"] = strconv.FormatUint(size, 10)
+	all := map[string]string{"volsize": strconv.FormatUint(size, 10)}
+	maps.Copy(all, props)
+	props = all
 	if _, set := props["refreservation"]; !set && !sparse {
 		props["refreservation"] = "auto"
 	}
@@ -129,56 +126,23 @@ func (c *checker) fitVolume(parent, d *world.Dataset) error {
 	return nil
 }
 
-// CreateAncestors makes the file systems above name that are absent, and mounts
-// them (zfs_create_ancestors).
-func CreateAncestors(tx *world.Tx, name string) error {
-	c := &checker{tx: tx, action: "cannot create '" + name + "'", types: TypeFilesystem}
-	if strings.Count(name, "/") >= maxDatasetDepth {
-		return c.refuse("maximum name nesting depth exceeded")
-	}
-	if pool := PoolName(name); FindDataset(tx, pool) == nil {
-		return c.refuse("no such pool '%s'", pool)
-	}
-	for i := range len(name) {
-		if name[i] != '/' || FindDataset(tx, name[:i]) != nil {
-			continue
-		}
-		if err := CreateFilesystem(tx, name[:i], nil); err != nil {
-			return err
-		}
-		if err := mount(tx, FindDataset(tx, name[:i]), false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Snapshot takes a snapshot.
-func Snapshot(tx *world.Tx, name string, props map[string]string) error {
-	return SnapshotAll(tx, []string{name}, props)
-}
-
 // SnapshotAll takes several snapshots of one pool at once: all or none.
 func SnapshotAll(tx *world.Tx, names []string, props map[string]string) error {
 	c := &checker{tx: tx, action: "cannot create snapshots ", types: TypeSnapshot}
-	for _, name := range names {
-		if why := CheckDatasetName(name, TypeSnapshot, true); why != "" {
-			return refuse("cannot create snapshot '%s': %s", name, why)
-		}
-	}
 	local, err := c.check(props)
 	if err != nil {
 		return err
-	}
-	for _, name := range names {
-		if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
-			return err
-		}
 	}
 	heads := map[string]bool{}
 	var failed error
 	for _, name := range names {
 		head := parentName(name)
+		if why := CheckDatasetName(name, TypeSnapshot, true); why != "" {
+			return refuse("cannot create snapshot '%s': %s", name, why)
+		}
+		if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
+			return err
+		}
 		switch {
 		case FindDataset(tx, head) == nil:
 			failed = joinRefusals(failed, refuse("cannot create snapshot '%s': dataset does not exist", name))
@@ -222,12 +186,9 @@ func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range []string{"encryption", "keyformat", "keylocation", "pbkdf2iters"} {
-		if _, set := local[p]; set {
-			return c.refuse("Encryption properties must inherit from origin dataset.")
-		}
-	}
 	switch {
+	case local["encryption"] != "" || local["keyformat"] != "" || local["keylocation"] != "":
+		return c.refuse("Encryption properties must inherit from origin dataset.")
 	case PoolName(snapshot) != PoolName(name):
 		return c.refuse("source and target pools differ")
 	case FindDataset(tx, name) != nil:
@@ -238,9 +199,8 @@ func Clone(tx *world.Tx, snapshot, name string, props map[string]string) error {
 	if err := cmp.Or(c.writable(name), c.fits(name)); err != nil {
 		return err
 	}
-	// They are kept in the file system or volume itself.
-	for _, p := range []string{"volsize", "volblocksize", "rawvol", "utf8only", "normalization", "casesensitivity"} {
-		if v, ok := head.Local[p]; ok && local[p] == "" {
+	for _, p := range []string{"volsize", "volblocksize"} { // kept in the volume itself
+		if v, ok := head.Local[p]; ok {
 			local[p] = v
 		}
 	}

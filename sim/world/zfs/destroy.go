@@ -26,14 +26,13 @@ type DestroyOptions struct {
 // before a failure is gone.
 func Destroy(tx *world.Tx, name string, o DestroyOptions) error {
 	o.Recursive = o.Recursive || o.Clones
+	if strings.Contains(name, "%") || o.Defer {
+		return world.NotSimulated("zfs destroy -d, or of a range of snapshots")
+	}
 	if head, spec, ok := strings.Cut(name, "@"); ok {
 		return destroySnapshots(tx, head, spec, o)
 	}
-	types := TypeDataset
-	if o.Defer {
-		types = TypeSnapshot
-	}
-	d, err := OpenDataset(tx, name, types)
+	d, err := OpenDataset(tx, name, TypeDataset)
 	if err != nil {
 		return err
 	}
@@ -56,7 +55,7 @@ func Destroy(tx *world.Tx, name string, o DestroyOptions) error {
 // checkDependents refuses to destroy what something depends on that the
 // options do not include.
 func checkDependents(tx *world.Tx, d *world.Dataset, o DestroyOptions) error {
-	if o.Clones || o.Defer {
+	if o.Clones {
 		return nil
 	}
 	var children, clones []string
@@ -177,7 +176,7 @@ func destroyOne(tx *world.Tx, d *world.Dataset, o DestroyOptions) error {
 	if managed {
 		removeMountpoint(tx, where)
 	}
-	return destroyDeferred(tx, d.Origin)
+	return nil
 }
 
 // remove takes a dataset out of the state.
@@ -187,15 +186,6 @@ func remove(tx *world.Tx, d *world.Dataset) error {
 	}
 	delete(tx.State.Datasets, d.Name)
 	return removeDevices(tx, d)
-}
-
-// destroyDeferred destroys a snapshot that waits for its last clone to go.
-func destroyDeferred(tx *world.Tx, snapshot string) error {
-	s := FindDataset(tx, snapshot)
-	if s == nil || !s.Deferred || len(Clones(tx, snapshot)) > 0 {
-		return nil
-	}
-	return remove(tx, s)
 }
 
 // destroySnapshots destroys the snapshots that spec names, of head and, with
@@ -213,7 +203,7 @@ func destroySnapshots(tx *world.Tx, head, spec string, o DestroyOptions) error {
 	var refused error
 	for _, h := range heads {
 		for _, s := range matchSnapshots(tx, h.Name, spec) {
-			refused = joinRefusals(refused, checkDependents(tx, s, DestroyOptions{Clones: o.Clones, Defer: o.Defer}))
+			refused = joinRefusals(refused, checkDependents(tx, s, DestroyOptions{Clones: o.Clones}))
 			chosen = append(chosen, s)
 		}
 	}
@@ -245,39 +235,14 @@ func destroySnapshot(tx *world.Tx, s *world.Dataset, o DestroyOptions) error {
 	if FindDataset(tx, s.Name) == nil {
 		return nil // Went as one of another's dependents.
 	}
-	if o.Defer && !o.DryRun && len(Clones(tx, s.Name)) > 0 {
-		s.Deferred = true
-		return nil
-	}
 	return destroyOne(tx, s, o)
 }
 
-// matchSnapshots are the snapshots of a dataset that a specification takes:
-// names and ranges "first%last", separated by commas (zfs_iter_snapspec).
+// matchSnapshots are the snapshots of a dataset that a list of names takes
+// (zfs_iter_snapspec). Ranges are not simulated.
 func matchSnapshots(tx *world.Tx, head, spec string) []*world.Dataset {
-	all := Snapshots(tx, head)
-	at := func(name string) int {
-		return slices.IndexFunc(all, func(s *world.Dataset) bool { return s.Name == head+"@"+name })
-	}
-	var found []*world.Dataset
-	for part := range strings.SplitSeq(spec, ",") {
-		first, last, isRange := strings.Cut(part, "%")
-		if !isRange {
-			if i := at(part); i >= 0 {
-				found = append(found, all[i])
-			}
-			continue
-		}
-		from, to := 0, len(all)-1
-		if first != "" {
-			from = at(first)
-		}
-		if last != "" {
-			to = at(last)
-		}
-		if from >= 0 && to >= from {
-			found = append(found, all[from:to+1]...)
-		}
-	}
-	return found
+	names := strings.Split(spec, ",")
+	return slices.DeleteFunc(Snapshots(tx, head), func(s *world.Dataset) bool {
+		return !slices.Contains(names, strings.TrimPrefix(s.Name, head+"@"))
+	})
 }

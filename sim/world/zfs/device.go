@@ -77,9 +77,6 @@ type Device struct {
 // that of a file, which need not exist. A device of a disk that is not there is
 // none.
 func FindDevice(tx *world.Tx, name string) (Device, bool) {
-	if node, ok := strings.CutPrefix(name, "/devices"); ok {
-		return findNode(tx, node)
-	}
 	dir, base := "", ""
 	for _, dir = range []string{"/dev/dsk/", "/dev/rdsk/"} {
 		if base, _ = strings.CutPrefix(name, dir); base != name {
@@ -95,23 +92,6 @@ func FindDevice(tx *world.Tx, name string) (Device, bool) {
 				if m.Suffix == suffix {
 					return Device{Disk: d, Minor: m.Number, Raw: dir == "/dev/rdsk/"}, true
 				}
-			}
-		}
-	}
-	return Device{}, false
-}
-
-// findNode resolves a path below /devices: that of a disk, then its minor.
-func findNode(tx *world.Tx, node string) (Device, bool) {
-	at, minor, _ := strings.Cut(node, ":")
-	minor, raw := strings.CutSuffix(minor, ",raw")
-	for _, d := range tx.State.Disks {
-		if d.Gone || DevicesPath(tx, d) != at {
-			continue
-		}
-		for _, m := range Minors() {
-			if m.Name == minor {
-				return Device{Disk: d, Minor: m.Number, Raw: raw}, true
 			}
 		}
 	}

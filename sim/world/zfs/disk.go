@@ -80,25 +80,11 @@ func HealDisk(tx *world.Tx, name string) bool {
 	return true
 }
 
-// ReturnDisk is InsertDisk and HealDisk, and zpool clear of the pools that had
-// lost a disk.
-func ReturnDisk(tx *world.Tx, name string) bool {
-	if !InsertDisk(tx, name) || !HealDisk(tx, name) {
-		return false
-	}
-	for _, p := range tx.State.Pools {
-		if p.Imported && Lost(p) {
-			_ = ClearPool(tx, p.Name, "") // What another disk keeps down stays down.
-		}
-	}
-	return true
-}
-
 // poolsOn are the pools that have a part of the disk.
 func poolsOn(tx *world.Tx, d *world.Disk) []*world.Pool {
 	var found []*world.Pool
 	for _, p := range tx.State.Pools {
-		if !p.Orphaned && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && DiskOf(tx, v) == d }) {
+		if !p.Orphaned && slices.ContainsFunc(p.Vdevs, func(v string) bool { return DiskOf(tx, v) == d }) {
 			found = append(found, p)
 		}
 	}

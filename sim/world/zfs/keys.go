@@ -1,10 +1,10 @@
 package zfs
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -28,8 +28,6 @@ func encryptionRoot(tx *world.Tx, d *world.Dataset) *world.Dataset {
 		switch {
 		case d.Local["keyformat"] != "" && d.Local["keyformat"] != "none":
 			return d
-		case d.Local["encryption"] == "off":
-			return nil
 		case d.Origin != "":
 			d = tx.State.Datasets[parentName(d.Origin)]
 		default:
@@ -79,11 +77,8 @@ func (c *checker) encrypt(parent, d *world.Dataset, o KeyOptions) error {
 	above := encryptionRoot(c.tx, parent)
 	cipher := d.Local["encryption"]
 	format, location := d.Local["keyformat"], d.Local["keylocation"]
-	if cipher == "on" {
-		d.Local["encryption"] = "aes-256-ccm"
-	}
 	if cipher == "off" || cipher == "" && above == nil {
-		if location != "" && location != "none" || format != "" || d.Local["pbkdf2iters"] != "" {
+		if location != "" && location != "none" || format != "" {
 			return c.refuse("Encryption must be turned on to set encryption properties.")
 		}
 		return nil
@@ -95,13 +90,8 @@ func (c *checker) encrypt(parent, d *world.Dataset, o KeyOptions) error {
 		return c.refuse("encryption root's key is not loaded or provided")
 	case format == "":
 		return nil
-	case format != "passphrase" && d.Local["pbkdf2iters"] != "":
-		return c.refuse("Cannot specify pbkdf2iters with a non-passphrase keyformat.")
-	case format == "passphrase":
-		d.Local["pbkdf2iters"] = cmp.Or(d.Local["pbkdf2iters"], "350000")
-	}
-	if cipher == "" {
-		d.Local["encryption"] = above.Local["encryption"]
+	case cipher == "" || cipher == "on":
+		return world.NotSimulated("zfs: an encryption root whose cipher is not named")
 	}
 	d.Local["keylocation"] = cmp.Or(location, "prompt")
 	key, err := keyMaterial(c.tx, format, d.Local["keylocation"], o)
@@ -122,14 +112,9 @@ func keyMaterial(tx *world.Tx, format, location string, o KeyOptions) (string, e
 			return "", refuse("Failed to open key material file")
 		}
 		material = data
-	} else if !ok && location != "prompt" {
-		return "", refuse("Invalid keylocation.")
 	}
 	if len(material) == 0 {
 		return "", refuse("encryption failure")
-	}
-	if format != "raw" {
-		material, _, _ = bytes.Cut(material, []byte("\n"))
 	}
 	if why := checkKey(format, material); why != "" {
 		return "", refuse("%s", why)
@@ -138,23 +123,15 @@ func keyMaterial(tx *world.Tx, format, location string, o KeyOptions) (string, e
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// checkKey says what is wrong with a raw key, or "". Other formats are for people.
 func checkKey(format string, key []byte) string {
 	switch {
-	case format == "raw" && len(key) < 32:
+	case format != "raw":
+		return "not simulated: keyformat=" + format
+	case len(key) < 32:
 		return "Raw key too short (expected 32)."
-	case format == "raw" && len(key) > 32:
+	case len(key) > 32:
 		return "Raw key too long (expected 32)."
-	case format == "hex" && len(key) < 64:
-		return "Hex key too short (expected 64)."
-	case format == "hex" && len(key) > 64:
-		return "Hex key too long (expected 64)."
-	case format == "passphrase" && len(key) > 512:
-		return "Passphrase too long (max 512)."
-	case format == "passphrase" && len(key) < 8:
-		return "Passphrase too short (min 8)."
-	}
-	if _, err := hex.DecodeString(string(key)); format == "hex" && err != nil {
-		return "Invalid hex character detected."
 	}
 	return ""
 }
@@ -209,8 +186,8 @@ func UnloadKey(tx *world.Tx, name string) error {
 	return nil
 }
 
-// ChangeKey is zfs change-key: a new key for an encryption root, or with
-// inherit the parent's (zfs_crypto_rewrap).
+// ChangeKey is zfs change-key: a new key for an encryption root
+// (zfs_crypto_rewrap).
 func ChangeKey(tx *world.Tx, name string, props map[string]string, inherit bool, o KeyOptions) error {
 	d, err := OpenDataset(tx, name, typeHeads)
 	if err != nil {
@@ -221,65 +198,26 @@ func ChangeKey(tx *world.Tx, name string, props map[string]string, inherit bool,
 	switch {
 	case root == nil:
 		return c.refuse("Dataset not encrypted.")
-	case d.Origin != "":
-		return c.refuse("Keys cannot be changed on clones.")
-	}
-	for _, p := range sortedNames(props) {
-		switch {
-		case UserProperty(p):
-		case inherit:
-			return c.refuse("Only user properties may be set with 'zfs change-key -i'")
-		case p != "keyformat" && p != "keylocation" && p != "pbkdf2iters":
-			return c.refuse("Only keyformat, keylocation, pbkdf2iters, and user properties may be set with this command.")
-		}
+	case inherit || root != d:
+		return world.NotSimulated("zfs change-key of what is no encryption root, or with -i")
 	}
 	checked, err := c.check(props)
 	if err != nil {
 		return err
 	}
-	if inherit {
-		return c.inheritKey(d, root, checked)
-	}
-	return c.newKey(d, root, checked, o)
+	return c.newKey(d, checked, o)
 }
 
-func (c *checker) inheritKey(d, root *world.Dataset, checked settings) error {
-	above := encryptionRoot(c.tx, c.tx.State.Datasets[parentName(d.Name)])
-	switch {
-	case root != d:
-		return c.refuse("Key inheritting can only be performed on encryption roots.")
-	case above == nil:
-		return c.refuse("Parent must be encrypted.")
-	case !above.KeyReady:
-		return c.refuse("Parent key must be loaded.")
-	case !d.KeyReady:
-		return c.refuse("Key must be loaded.")
-	}
-	for _, p := range []string{"keyformat", "keylocation", "pbkdf2iters"} {
-		delete(d.Local, p)
-	}
-	d.Key, d.KeyReady = "", false
-	apply(d, checked)
-	return nil
-}
-
-func (c *checker) newKey(d, root *world.Dataset, checked settings, o KeyOptions) error {
-	format, location := checked["keyformat"], checked["keylocation"]
-	if root == d {
-		format, location = cmp.Or(format, d.Local["keyformat"]), cmp.Or(location, d.Local["keylocation"])
-	}
-	if format == "" {
-		return c.refuse("Keyformat required for new encryption root.")
-	}
-	location = cmp.Or(location, "prompt")
+func (c *checker) newKey(d *world.Dataset, checked settings, o KeyOptions) error {
+	format := cmp.Or(checked["keyformat"], d.Local["keyformat"])
+	location := cmp.Or(checked["keylocation"], d.Local["keylocation"], "prompt")
 	key, err := keyMaterial(c.tx, format, location, o)
 	switch {
 	case err != nil:
 		return c.refuse("%s", err.Error())
-	case !root.KeyReady:
+	case !d.KeyReady:
 		return c.refuse("Key must be loaded.")
 	}
-	checked["encryption"] = root.Local["encryption"]
 	checked["keyformat"], checked["keylocation"] = format, location
 	apply(d, checked)
 	d.Key, d.KeyReady = key, true
@@ -290,7 +228,5 @@ func apply(d *world.Dataset, s settings) {
 	if d.Local == nil {
 		d.Local = map[string]string{}
 	}
-	for name, value := range s {
-		d.Local[name] = value
-	}
+	maps.Copy(d.Local, s)
 }

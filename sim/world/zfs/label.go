@@ -156,28 +156,6 @@ func Scrap(tx *world.Tx, d Device) bool {
 	return d.Disk != nil && d.Minor < minorWhole && slices.Contains(d.Disk.Scraps, d.vdev())
 }
 
-// ClearLabel is zpool_clear_label: no label is left on the device, and no pool.
-func ClearLabel(tx *world.Tx, d Device) error {
-	if d.Disk == nil {
-		f, err := tx.Files.Open(d.File, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(make([]byte, labelSize))
-		return errors.Join(err, f.Close())
-	}
-	pool, _ := ReadLabel(tx, d)
-	if pool != nil {
-		if err := eraseContents(tx, pool); err != nil {
-			return err
-		}
-		forgetPools(tx, func(p *world.Pool) bool { return p == pool })
-		d.Disk.Pool = ""
-	}
-	d.Disk.Scraps = slices.DeleteFunc(d.Disk.Scraps, func(s string) bool { return s == d.vdev() })
-	return nil
-}
-
 // DeviceSize is how much can be read from a device.
 func DeviceSize(tx *world.Tx, d Device) int64 {
 	switch {
@@ -217,5 +195,21 @@ func ReadDevice(tx *world.Tx, d Device, p []byte, offset int64) error {
 	if d.Minor >= minorWhole && d.Disk.Layout != "" {
 		show([]byte("EFI PART"), 4096) // in the second block (UEFI, GPT header)
 	}
+	return nil
+}
+
+// ClearLabel is zpool_clear_label: no label is left on the device, and no pool.
+func ClearLabel(tx *world.Tx, d Device) error {
+	if d.Disk == nil {
+		return world.NotSimulated("zpool labelclear of a file")
+	}
+	if pool, _ := ReadLabel(tx, d); pool != nil {
+		if err := eraseContents(tx, pool); err != nil {
+			return err
+		}
+		forgetPools(tx, func(p *world.Pool) bool { return p == pool })
+		d.Disk.Pool = ""
+	}
+	d.Disk.Scraps = slices.DeleteFunc(d.Disk.Scraps, func(s string) bool { return s == d.vdev() })
 	return nil
 }

@@ -58,9 +58,6 @@ func mountsBelow(tx *world.Tx, dir string) []*world.Dataset {
 	return found
 }
 
-// Mount is "zfs mount NAME": what cannot be mounted is refused.
-func Mount(tx *world.Tx, name string) error { return MountWith(tx, name, MountOptions{}) }
-
 // MountWith is Mount with options.
 func MountWith(tx *world.Tx, name string, o MountOptions) error {
 	d, err := OpenDataset(tx, name, TypeFilesystem)
@@ -283,35 +280,6 @@ func UnmountTree(tx *world.Tx, name string, force bool) error {
 		return refuse("cannot unmount '%s': not currently mounted", name)
 	}
 	return gather(tx, d, "mountpoint").unmount(force)
-}
-
-// UnmountPath is "zfs unmount /DIR".
-func UnmountPath(tx *world.Tx, dir string, force bool) error {
-	if !tx.Exists(dir) {
-		return refuse("cannot unmount '%s': No such file or directory", dir)
-	}
-	d := DatasetOf(tx, path.Clean(dir))
-	switch {
-	case d == nil:
-		return refuse("cannot unmount '%s': not a ZFS filesystem", dir)
-	case d.Mounted != path.Clean(dir):
-		return refuse("cannot unmount '%s': not a mountpoint", dir)
-	}
-	if where, _ := mountpoint(tx, d); where == "legacy" {
-		return refuse("cannot unmount '%s': legacy mountpoint\nuse umount(8) to unmount this filesystem", d.Name)
-	}
-	return gather(tx, d, "mountpoint").unmount(force)
-}
-
-// UnmountAll is "zfs unmount -a", deepest first. It tries all.
-func UnmountAll(tx *world.Tx, force bool) error {
-	var failed error
-	for _, d := range mountsBelow(tx, "/") {
-		if where, _ := mountpoint(tx, d); where != "legacy" && word(tx, d, "canmount") != "noauto" {
-			failed = joinRefusals(failed, Unmount(tx, d.Name, force))
-		}
-	}
-	return failed
 }
 
 // RebootDatasets is what a reboot does: nothing is mounted and no key loaded;

@@ -24,12 +24,12 @@ func TestMountingShowsContentsAndUnmountingUncoversTheDirectory(t *testing.T) {
 		t.Errorf("unmounted, /tank/a/f is %q", got)
 	}
 	putFile(t, tx, "/tank/a/covered", "below")
-	refused(t, zfs.Mount(tx, "tank/a"), "cannot mount '/tank/a': directory is not empty")
+	refused(t, mount(tx, "tank/a"), "cannot mount '/tank/a': directory is not empty")
 	must(t, zfs.MountWith(tx, "tank/a", zfs.MountOptions{Overlay: true}))
 	if got := content(tx, "/tank/a/f") + content(tx, "/tank/a/covered"); got != "in a-" {
 		t.Errorf("mounted over: %q", got)
 	}
-	refused(t, zfs.Mount(tx, "tank/a"), "cannot mount 'tank/a': filesystem already mounted")
+	refused(t, mount(tx, "tank/a"), "cannot mount 'tank/a': filesystem already mounted")
 	must(t, zfs.UnmountTree(tx, "tank/a", false))
 	if got := content(tx, "/tank/a/covered"); got != "below" {
 		t.Errorf("uncovered: %q", got)
@@ -45,11 +45,11 @@ func TestMountRefusesWhatShareMountOneRefuses(t *testing.T) {
 	must(t, zfs.CreateFilesystem(tx, "tank/o", pairs([]string{"canmount=off"})))
 	must(t, zfs.CreateFilesystem(tx, "tank/m", pairs([]string{"canmount=noauto"})))
 	must(t, zfs.CreateVolume(tx, "tank/v", 1<<20, true, nil, zfs.KeyOptions{}))
-	refused(t, zfs.Mount(tx, "tank/l"), "cannot mount 'tank/l': legacy mountpoint\nuse mount(8) to mount this filesystem")
-	refused(t, zfs.Mount(tx, "tank/n"), "cannot mount 'tank/n': no mountpoint set")
-	refused(t, zfs.Mount(tx, "tank/o"), "cannot mount 'tank/o': 'canmount' property is set to 'off'")
-	refused(t, zfs.Mount(tx, "tank/v"), "cannot open 'tank/v': operation not applicable to datasets of this type")
-	refused(t, zfs.Mount(tx, "tank/none"), "cannot open 'tank/none': dataset does not exist")
+	refused(t, mount(tx, "tank/l"), "cannot mount 'tank/l': legacy mountpoint\nuse mount(8) to mount this filesystem")
+	refused(t, mount(tx, "tank/n"), "cannot mount 'tank/n': no mountpoint set")
+	refused(t, mount(tx, "tank/o"), "cannot mount 'tank/o': 'canmount' property is set to 'off'")
+	refused(t, mount(tx, "tank/v"), "cannot open 'tank/v': operation not applicable to datasets of this type")
+	refused(t, mount(tx, "tank/none"), "cannot open 'tank/none': dataset does not exist")
 	must(t, zfs.MountAuto(tx, "tank/m"))
 	if zfs.FindDataset(tx, "tank/m").Mounted != "" {
 		t.Error("canmount=noauto was mounted without being asked for")
@@ -58,7 +58,7 @@ func TestMountRefusesWhatShareMountOneRefuses(t *testing.T) {
 	if zfs.FindDataset(tx, "tank/m").Mounted != "" {
 		t.Error("zfs mount -a mounts canmount=noauto")
 	}
-	must(t, zfs.Mount(tx, "tank/m"))
+	must(t, mount(tx, "tank/m"))
 	refused(t, zfs.UnmountTree(tx, "tank/l", false), "cannot unmount 'tank/l': legacy mountpoint\nuse umount(8) to unmount this filesystem")
 }
 
@@ -157,7 +157,7 @@ func TestSnapshotsKeepTheirContentsAndClonesBeginWithThem(t *testing.T) {
 	putFile(t, tx, "/tank/a/dir/f", "old")
 	putFile(t, tx, "/tank/a/b/g", "of b")
 	must(t, tx.Files.Chmod("/tank/a", 0o700))
-	must(t, zfs.Snapshot(tx, "tank/a@s", nil))
+	must(t, snapshot(tx, "tank/a@s", nil))
 	putFile(t, tx, "/tank/a/dir/f", "new")
 	must(t, zfs.Clone(tx, "tank/a@s", "tank/c", nil))
 	must(t, zfs.MountAuto(tx, "tank/c"))
@@ -197,7 +197,7 @@ func shown(t *testing.T, tx *world.Tx, dir string) map[string]string {
 
 // killable are transactions that move contents.
 var killable = map[string]func(*world.Tx) error{
-	"mount":   func(tx *world.Tx) error { return zfs.Mount(tx, "tank/off") },
+	"mount":   func(tx *world.Tx) error { return mount(tx, "tank/off") },
 	"unmount": func(tx *world.Tx) error { return zfs.UnmountTree(tx, "tank/a", false) },
 	"create": func(tx *world.Tx) error {
 		return errors.Join(zfs.CreateFilesystem(tx, "tank/new", nil), zfs.MountAuto(tx, "tank/new"))
@@ -206,8 +206,7 @@ var killable = map[string]func(*world.Tx) error{
 		return errors.Join(zfs.Clone(tx, "tank/a@s", "tank/new", nil), zfs.MountAuto(tx, "tank/new"))
 	},
 	"destroy":         func(tx *world.Tx) error { return zfs.Destroy(tx, "tank/a", zfs.DestroyOptions{Recursive: true}) },
-	"set mountpoint":  func(tx *world.Tx) error { return zfs.SetProperty(tx, "tank/a", "mountpoint", "/moved") },
-	"rename":          func(tx *world.Tx) error { return zfs.Rename(tx, "tank/a", "tank/b", false, false) },
+	"set mountpoint":  func(tx *world.Tx) error { return set(tx, "tank/a", "mountpoint", "/moved") },
 	"export":          func(tx *world.Tx) error { return zfs.ExportPool(tx, "tank", false) },
 	"mount elsewhere": func(tx *world.Tx) error { return zfs.MountAt(tx, "tank/legacy", "/mnt") },
 }
@@ -226,7 +225,7 @@ func killed(t *testing.T, act func(*world.Tx) error, n int, committed bool) (*wo
 	must(t, tx.Files.Mkdir("/mnt", 0o755))
 	putFile(t, tx, "/tank/a/f", "a's")
 	putFile(t, tx, "/tank/a/b/g", "b's")
-	must(t, zfs.Snapshot(tx, "tank/a@s", nil))
+	must(t, snapshot(tx, "tank/a@s", nil))
 
 	before, err := json.Marshal(tx.State)
 	must(t, err)
@@ -320,7 +319,7 @@ func TestARebootMountsWhatMountsItself(t *testing.T) {
 	tx := datasetTx(t)
 	mk(t, tx, "tank/a")
 	must(t, zfs.CreateFilesystem(tx, "tank/off", pairs([]string{"canmount=noauto"})))
-	must(t, zfs.Mount(tx, "tank/off"))
+	must(t, mount(tx, "tank/off"))
 	must(t, zfs.CreateFilesystem(tx, "tank/legacy", pairs([]string{"mountpoint=legacy"})))
 	must(t, tx.Files.Mkdir("/mnt", 0o755))
 	must(t, zfs.MountAt(tx, "tank/legacy", "/mnt"))
@@ -348,7 +347,7 @@ func BenchmarkSnapshotAndClone(b *testing.B) {
 	}
 	for i := 0; b.Loop(); i++ {
 		snapshot := fmt.Sprintf("tank/base@z%d_snap", i)
-		must(b, zfs.Snapshot(tx, snapshot, nil))
+		must(b, zfs.SnapshotAll(tx, []string{snapshot}, nil))
 		must(b, zfs.Clone(tx, snapshot, fmt.Sprintf("tank/z%d", i), nil))
 		must(b, zfs.MountAuto(tx, fmt.Sprintf("tank/z%d", i)))
 		b.StopTimer()

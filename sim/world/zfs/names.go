@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -24,82 +25,47 @@ func refuse(format string, args ...any) *world.Refusal {
 
 // joinRefusals is two refusals as one, a line each; any other error wins.
 func joinRefusals(a, b error) error {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
 	first, ok := errors.AsType[*world.Refusal](a)
-	if !ok {
-		return a
-	}
-	second, ok := errors.AsType[*world.Refusal](b)
-	if !ok {
+	second, both := errors.AsType[*world.Refusal](b)
+	switch {
+	case ok && both:
+		return &world.Refusal{Text: first.Text + "\n" + second.Text, Exit: first.Exit}
+	case ok && b != nil:
 		return b
 	}
-	return &world.Refusal{Text: first.Text + "\n" + second.Text, Exit: first.Exit}
+	return cmp.Or(a, b)
 }
 
 // CheckDatasetName says what is wrong with a name for a dataset of one of the
-// types, or "". Modifying is set where the name is to be made.
+// types, or "". Modifying is set where the name is to be made. The words are
+// those of the commonest mistakes only.
 func CheckDatasetName(name string, types DatasetTypes, modifying bool) string {
-	if why := checkEntityName(name); why != "" {
-		return why
-	}
-	isSnapshot, isBookmark := strings.Contains(name, "@"), strings.Contains(name, "#")
+	isSnapshot := strings.Contains(name, "@")
 	switch {
+	case len(name) >= maxDatasetName:
+		return "name is too long"
 	case types&TypeSnapshot == 0 && isSnapshot:
 		return "snapshot delimiter '@' is not expected here"
 	case types == TypeSnapshot && !isSnapshot:
 		return "missing '@' delimiter in snapshot name"
-	case isBookmark:
-		return "bookmark delimiter '#' is not expected here"
-	case modifying && strings.Contains(name, "%"):
-		return "invalid character % in name"
-	case modifying && strings.Count(name, "/") >= maxDatasetDepth:
-		return "maximum name nesting depth exceeded"
+	case !validName(name) || modifying && (strings.Contains(name, "%") || strings.Count(name, "/") >= maxDatasetDepth):
+		return "invalid name (which rule it breaks is not simulated)"
 	}
 	return ""
 }
 
-// checkEntityName is entity_namecheck.
-func checkEntityName(name string) string {
-	switch {
-	case len(name) >= maxDatasetName:
-		return "name is too long"
-	case name == "":
-		return "empty component in name"
-	case name[0] == '/':
-		return "leading slash in name"
-	case name[len(name)-1] == '/':
-		return "trailing slash in name"
+// validName reports whether entity_namecheck passes a name: components of valid
+// bytes between single slashes, and at most one "@" in the last.
+func validName(name string) bool {
+	head, snapshot, isSnapshot := strings.Cut(name, "@")
+	for part := range strings.SplitSeq(head, "/") {
+		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r > 127 || !validNameByte(byte(r)) && r != '%' }) {
+			return false
+		}
 	}
-	delimiter := false
-	for start := 0; ; {
-		end := len(name)
-		if i := strings.IndexAny(name[start:], "/@#"); i >= 0 {
-			end = start + i
-		}
-		if end < len(name) && name[end] != '/' {
-			if delimiter {
-				return "multiple '@' and/or '#' delimiters in name"
-			}
-			delimiter = true
-		}
-		if start == end {
-			return "empty component in name"
-		}
-		for _, c := range []byte(name[start:end]) {
-			if !validNameByte(c) && c != '%' {
-				return fmt.Sprintf("invalid character '%c' in name", c)
-			}
-		}
-		if end == len(name) {
-			return ""
-		}
-		if name[end] == '/' && delimiter {
-			return "trailing slash in name"
-		}
-		start = end + 1
-	}
+	return !isSnapshot || snapshot != "" && !strings.ContainsFunc(snapshot, func(r rune) bool {
+		return r > 127 || !validNameByte(byte(r)) && r != '%'
+	})
 }
 
 func validNameByte(c byte) bool {
@@ -108,29 +74,16 @@ func validNameByte(c byte) bool {
 }
 
 // CheckPoolName says what is wrong with the name of a pool that is to be made
-// (pool_namecheck, with the words of zpool_name_valid in libzfs_pool.c).
+// (pool_namecheck, with the words of zpool_name_valid in libzfs_pool.c), or "".
 func CheckPoolName(name string) string {
-	if len(name) >= maxDatasetName-len("/$ORIGIN") {
-		return "name is too long"
-	}
-	for _, c := range []byte(name) {
-		if !validNameByte(c) {
-			return fmt.Sprintf("invalid character '%c' in pool name", c)
-		}
-	}
-	if name == "" || !(name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z') {
+	letter := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
+	disk := len(name) > 1 && name[0] == 'c' && name[1] >= '0' && name[1] <= '9'
+	reserved := name == "log" || slices.ContainsFunc([]string{"mirror", "raidz", "spare"}, func(word string) bool { return strings.HasPrefix(name, word) })
+	switch {
+	case !letter:
 		return "name must begin with a letter"
-	}
-	if len(name) > 1 && name[0] == 'c' && name[1] >= '0' && name[1] <= '9' {
-		return "pool name is reserved"
-	}
-	for _, word := range []string{"mirror", "raidz", "spare"} {
-		if strings.HasPrefix(name, word) {
-			return "name is reserved"
-		}
-	}
-	if name == "log" {
-		return "name is reserved"
+	case disk || reserved || !validName(name) || strings.ContainsAny(name, "/@%") || len(name) >= maxDatasetName-len("/$ORIGIN"):
+		return "invalid name (which rule it breaks is not simulated)"
 	}
 	return ""
 }

@@ -17,7 +17,6 @@ import (
 // the next input or output.
 const (
 	online      = "ONLINE"
-	degraded    = "DEGRADED"
 	unavailable = "UNAVAIL"
 )
 
@@ -30,15 +29,6 @@ func Lost(p *world.Pool) bool { return p.Unloaded || p.Health == unavailable }
 func Waits(p *world.Pool) bool {
 	mode := p.Properties["failmode"]
 	return p.Health == unavailable && (mode == "" || mode == "wait")
-}
-
-// PoolAt is the pool that a path lies on, or nil.
-func PoolAt(tx *world.Tx, name string) *world.Pool {
-	d := DatasetOf(tx, name)
-	if d == nil {
-		return nil
-	}
-	return FindPool(tx, PoolName(d.Name))
 }
 
 // VdevState is how zpool status shows a device: its state, and why.
@@ -55,39 +45,6 @@ func VdevState(tx *world.Tx, vdev string) (state, why string) {
 	return online, ""
 }
 
-// vdevGroups splits a pool's devices into its top-level ones: a word and the
-// devices that it groups, or no word and one device.
-func vdevGroups(vdevs []string) (groups [][]string) {
-	for len(vdevs) > 0 {
-		n := 1
-		if vdevWord(vdevs[0]) {
-			if n = 1 + slices.IndexFunc(vdevs[1:], vdevWord); n == 0 {
-				n = len(vdevs)
-			}
-		} else {
-			groups, vdevs = append(groups, []string{"", vdevs[0]}), vdevs[1:]
-			continue
-		}
-		groups, vdevs = append(groups, vdevs[:n]), vdevs[n:]
-	}
-	return groups
-}
-
-// Spare is how many of n devices a group of this kind can do without.
-func Spare(_ *world.Tx, word string, n int) int {
-	switch word {
-	case "mirror":
-		return n - 1
-	case "raidz", "raidz1":
-		return 1
-	case "raidz2":
-		return 2
-	case "raidz3":
-		return 3
-	}
-	return 0
-}
-
 // Openable is measure for a pool that is not open: its files have to be there.
 func Openable(tx *world.Tx, p *world.Pool) bool {
 	return Measure(tx, p) != unavailable && !slices.ContainsFunc(p.Vdevs, func(v string) bool {
@@ -95,27 +52,16 @@ func Openable(tx *world.Tx, p *world.Pool) bool {
 	})
 }
 
-// Measure works out the health from the devices as they are now.
+// Measure works out the health from the devices as they are now: none is spare,
+// groups with parity are not simulated.
 func Measure(tx *world.Tx, p *world.Pool) string {
-	if p.Orphaned {
+	if p.Orphaned || slices.ContainsFunc(p.Vdevs, func(v string) bool {
+		state, _ := VdevState(tx, v)
+		return state != online
+	}) {
 		return unavailable
 	}
-	health := online
-	for _, group := range vdevGroups(p.Vdevs) {
-		missing := 0
-		for _, v := range group[1:] {
-			if state, _ := VdevState(tx, v); state != online {
-				missing++
-			}
-		}
-		switch {
-		case missing > Spare(tx, group[0], len(group)-1):
-			return unavailable
-		case missing > 0:
-			health = degraded
-		}
-	}
-	return health
+	return online
 }
 
 // notice brings the health of the pools up to date after a disk has changed. A
@@ -172,4 +118,13 @@ func unpark(tx *world.Tx, p *world.Pool, name string) error {
 		}
 	}
 	return nil
+}
+
+// PoolAt is the pool that a path lies on, or nil.
+func PoolAt(tx *world.Tx, name string) *world.Pool {
+	d := DatasetOf(tx, name)
+	if d == nil {
+		return nil
+	}
+	return FindPool(tx, PoolName(d.Name))
 }

@@ -46,11 +46,6 @@ func Importable(tx *world.Tx, dirs ...string) ([]Candidate, error) {
 	}
 	var pools []Candidate
 	for p, devices := range seen {
-		for i, v := range p.Vdevs {
-			if vdevWord(v) {
-				devices[i] = v
-			}
-		}
 		if !slices.Contains(devices, "") {
 			pools = append(pools, Candidate{p, devices})
 		}

@@ -1,6 +1,7 @@
 package zfs
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,71 +61,53 @@ var poolTable = sync.OnceValue(func() poolPropertyTable {
 	return t
 })
 
+// poolRows describe the properties of pools, in the order of zpool get all: name,
+// heading, kind (ro: computed), default, values.
+const poolRows = `
+size          SIZE      ro     -    <size>
+capacity      CAP       ro     -    <size>
+altroot       ALTROOT   text   -    <path>
+health        HEALTH    ro     -    <state>
+guid          GUID      ro     -    <guid>
+bootfs        BOOTFS    text   -    <filesystem>
+autoreplace   REPLACE   word   off  on | off
+cachefile     CACHEFILE text   -    <file> | none
+failmode      FAILMODE  word   wait wait | continue | panic
+listsnapshots LISTSNAPS word  off  on | off
+autoexpand    EXPAND    word   off  on | off
+free          FREE      ro     -    <size>
+allocated     ALLOC     ro     -    <size>
+readonly      RDONLY    word   off  on | off
+ashift        ASHIFT    number 0    <ashift, 9-16, or 0=default>
+comment       COMMENT   text   -    <comment-string>
+expandsize    EXPANDSZ  ro     -    <size>
+fragmentation FRAG      ro     -    <percent>
+dedupratio    DEDUP     ro     -    <1.00x or higher if deduped>
+checkpoint    CKPOINT   ro     -    <size>
+autotrim      AUTOTRIM  word   off  on | off
+`
+
+// listPoolProperties reads poolRows.
 func listPoolProperties() []*PoolProperty {
-	number := func(name, column, values string) *PoolProperty {
-		return &PoolProperty{Name: name, Column: column, ReadOnly: true, Values: values}
+	kinds := map[string]PropertyKind{"text": PropertyText, "word": PropertyWord}
+	var all []*PoolProperty
+	for line := range strings.SplitSeq(strings.TrimSpace(poolRows), "\n") {
+		w := strings.Fields(line)
+		p := &PoolProperty{Name: w[0], Column: w[1], Kind: kinds[w[2]], ReadOnly: w[2] == "ro", Default: w[3], Values: strings.Join(w[4:], " ")}
+		if p.Kind == PropertyWord {
+			p.Words = strings.Split(p.Values, " | ")
+		}
+		all = append(all, p)
 	}
-	text := func(name, column, def, values string) *PoolProperty {
-		return &PoolProperty{Name: name, Column: column, Kind: PropertyText, Default: def, Values: values}
-	}
-	words := func(name, column, def, values string) *PoolProperty {
-		return &PoolProperty{Name: name, Column: column, Kind: PropertyWord, Default: def, Values: values,
-			Words: strings.Split(values, " | ")}
-	}
-	return []*PoolProperty{
-		number("size", "SIZE", "<size>"),
-		number("capacity", "CAP", "<size>"),
-		text("altroot", "ALTROOT", "-", "<path>"),
-		number("health", "HEALTH", "<state>"),
-		number("guid", "GUID", "<guid>"),
-		{Name: "version", Column: "VERSION", Default: "-", Values: "<version>"},
-		text("bootfs", "BOOTFS", "-", "<filesystem>"),
-		words("delegation", "DELEGATION", "on", "on | off"),
-		words("autoreplace", "REPLACE", "off", "on | off"),
-		text("cachefile", "CACHEFILE", "-", "<file> | none"),
-		words("failmode", "FAILMODE", "wait", "wait | continue | panic"),
-		words("listsnapshots", "LISTSNAPS", "off", "on | off"),
-		words("autoexpand", "EXPAND", "off", "on | off"),
-		number("dedupratio", "DEDUP", "<1.00x or higher if deduped>"),
-		number("free", "FREE", "<size>"),
-		number("allocated", "ALLOC", "<size>"),
-		{Name: "readonly", Column: "RDONLY", Kind: PropertyWord, Default: "off", Values: "on | off", Words: []string{"on", "off"}},
-		{Name: "ashift", Column: "ASHIFT", Default: "0", Values: "<ashift, 9-16, or 0=default>"},
-		text("comment", "COMMENT", "-", "<comment-string>"),
-		number("expandsize", "EXPANDSZ", "<size>"),
-		number("freeing", "FREEING", "<size>"),
-		number("fragmentation", "FRAG", "<percent>"),
-		number("leaked", "LEAKED", "<size>"),
-		{Name: "bootsize", Column: "BOOTSIZE", Default: "-", Values: "<size>"},
-		number("checkpoint", "CKPOINT", "<size>"),
-		words("multihost", "MULTIHOST", "off", "on | off"),
-		words("autotrim", "AUTOTRIM", "off", "on | off"),
-	}
+	return all
 }
 
 // FindPoolProperty finds a property by its name or its column's in lower case,
 // the name too. It is nil for anything else.
 func FindPoolProperty(name string) *PoolProperty { return poolTable().byName[name] }
 
-// PoolFeatures are the names behind "feature@" (usr/src/common/zfs/zfeature_common.c).
-func PoolFeatures() []string {
-	return strings.Fields("async_destroy empty_bpobj lz4_compress multi_vdev_crash_dump spacemap_histogram enabled_txg hole_birth " +
-		"extensible_dataset embedded_data bookmarks filesystem_limits large_blocks large_dnode sha512 skein edonr " +
-		"device_removal obsolete_counts zpool_checkpoint spacemap_v2 allocation_classes resilver_defer encryption bookmark_v2 " +
-		"userobj_accounting project_quota log_spacemap")
-}
-
 // PoolValue is the value of a property as zpool get prints it, and its source.
 func (s *Survey) PoolValue(p *world.Pool, property string, literal bool) (value, source string, ok bool) {
-	if feature, is := strings.CutPrefix(property, "feature@"); is {
-		if !slices.Contains(PoolFeatures(), feature) {
-			return "-", SourceNone, false
-		}
-		if v := p.Properties[property]; v != "" {
-			return v, SourceLocal, true
-		}
-		return "enabled", SourceLocal, true
-	}
 	d := FindPoolProperty(property)
 	switch {
 	case d == nil:
@@ -210,12 +193,7 @@ func SetPoolProperty(tx *world.Tx, name, property, value string) error {
 	case ReadOnly(p):
 		return c.refuse("pool is read-only")
 	}
-	if p.Properties == nil {
-		p.Properties = map[string]string{}
-	}
-	for k, v := range checked {
-		p.Properties[k] = v
-	}
+	setPoolProperties(p, checked)
 	return nil
 }
 
@@ -224,18 +202,10 @@ func checkPoolSettings(c *checker, props map[string]string) (map[string]string, 
 	out := map[string]string{}
 	for _, name := range sortedNames(props) {
 		value := props[name]
-		if feature, is := strings.CutPrefix(name, "feature@"); is {
-			switch {
-			case !slices.Contains(PoolFeatures(), feature):
-				return nil, c.refuse("invalid feature '%s'", feature)
-			case value != "enabled" && value != "disabled":
-				return nil, c.refuse("property '%s' can only be set to 'enabled'", name)
-			}
-			out[name] = value
-			continue
-		}
 		p := FindPoolProperty(name)
 		switch {
+		case strings.HasPrefix(name, "feature@"):
+			return nil, world.NotSimulated("the property %s of a pool", name)
 		case p == nil:
 			return nil, c.refuse("invalid property '%s'", name)
 		case p.ReadOnly:
@@ -252,4 +222,11 @@ func checkPoolSettings(c *checker, props map[string]string) (map[string]string, 
 		out[p.Name] = value
 	}
 	return out, nil
+}
+
+func setPoolProperties(p *world.Pool, checked map[string]string) {
+	if p.Properties == nil {
+		p.Properties = map[string]string{}
+	}
+	maps.Copy(p.Properties, checked)
 }

@@ -97,7 +97,7 @@ const minPoolDevice = 64 << 20
 // destroyed.
 func relabel(tx *world.Tx, vdevs []string, pool string) {
 	forgetPools(tx, func(p *world.Pool) bool {
-		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && slices.Contains(vdevs, v) })
+		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return slices.Contains(vdevs, v) })
 	})
 	for _, v := range vdevs {
 		if d := DiskOf(tx, v); d != nil {
@@ -130,48 +130,16 @@ func forgetPools(tx *world.Tx, lost func(*world.Pool) bool) {
 	})
 }
 
-// vdevWord says whether a word of a specification groups devices.
-func vdevWord(v string) bool {
-	return v == "mirror" || v == "raidz" || v == "raidz1" || v == "raidz2" || v == "raidz3"
-}
-
 // checkVdevs looks at the devices of a new pool and adds up their size.
 func checkVdevs(tx *world.Tx, vdevs []string, force bool) (uint64, error) {
 	var total uint64
-	for _, group := range vdevGroups(vdevs) {
-		size, err := checkGroup(tx, group[0], group[1:], force)
-		if err != nil {
-			return 0, err
-		}
-		total += size
-	}
-	return total, nil
-}
-
-// checkGroup is one device, a mirror or a raidz.
-func checkGroup(tx *world.Tx, word string, group []string, force bool) (uint64, error) {
-	parity, least := 0, 1
-	switch word {
-	case "mirror":
-		parity, least = len(group)-1, 2
-	case "raidz", "raidz1":
-		parity, least = 1, 2
-	case "raidz2":
-		parity, least = 2, 3
-	case "raidz3":
-		parity, least = 3, 4
-	}
-	if len(group) < least {
-		return 0, refuse("invalid vdev specification: %s requires at least %d devices", word, least)
-	}
-	smallest := ^uint64(0)
-	for _, device := range group {
+	for _, device := range vdevs {
 		if err := checkDevice(tx, device, force); err != nil {
 			return 0, err
 		}
-		smallest = min(smallest, VdevSize(tx, device))
+		total += VdevSize(tx, device)
 	}
-	return smallest * uint64(len(group)-parity), nil
+	return total, nil
 }
 
 func clonePool(p *world.Pool) *world.Pool {
@@ -303,10 +271,7 @@ func ImportPool(tx *world.Tx, found Candidate, name string, props map[string]str
 		return err
 	}
 	p.Name, p.Imported, p.Exported, p.Health = name, true, false, Measure(tx, p)
-	if p.Properties == nil {
-		p.Properties = map[string]string{}
-	}
-	maps.Copy(p.Properties, checked)
+	setPoolProperties(p, checked)
 	relabel(tx, p.Vdevs, name)
 	return writeLabels(tx, p)
 }

@@ -14,7 +14,6 @@ type Survey struct {
 	tx *world.Tx
 
 	sorted []*world.Dataset
-	clones map[string][]string
 	space  map[string]*space
 	pools  map[string]uint64 // what each pool has to give, in bytes
 
@@ -43,22 +42,6 @@ func (s *Survey) Below(d *world.Dataset) []*world.Dataset {
 	return found
 }
 
-// cloneNames are the clones of a snapshot.
-func (s *Survey) cloneNames(snapshot *world.Dataset) []string {
-	if s.clones == nil {
-		s.clones = map[string][]string{}
-		for _, d := range s.tx.State.Datasets {
-			if d.Origin != "" && !parked(d.Name) {
-				s.clones[d.Origin] = append(s.clones[d.Origin], d.Name)
-			}
-		}
-		for _, names := range s.clones {
-			slices.Sort(names)
-		}
-	}
-	return s.clones[snapshot.Name]
-}
-
 // space is what a file system or volume takes and may take, in bytes. What
 // files hold is counted where a limit is near, see own.
 type space struct {
@@ -83,9 +66,9 @@ func (s *Survey) Bytes(d *world.Dataset, property string) uint64 {
 		return sp.used()
 	case "available":
 		return sp.free + sp.reservation
-	case "referenced", "logicalreferenced":
+	case "referenced":
 		return sp.referenced
-	case "usedbydataset", "logicalused", "written":
+	case "usedbydataset", "written":
 		return sp.own
 	case "usedbychildren":
 		return sp.children

@@ -2,11 +2,10 @@ package zfs
 
 import (
 	"cmp"
-	"fmt"
+
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -67,27 +66,12 @@ func applies(tx *world.Tx, p *DatasetProperty, d *world.Dataset) bool {
 
 // nice is a literal value as people read it.
 func (p *DatasetProperty) nice(literal string) string {
-	if p.Kind != PropertyNumber {
-		return literal
-	}
 	n, err := strconv.ParseUint(literal, 10, 64)
-	if err != nil {
+	switch {
+	case p.Kind != PropertyNumber || err != nil || p.Name == "guid":
 		return literal
-	}
-	switch p.Name {
-	case "quota", "refquota", "reservation", "refreservation":
-		if n == 0 {
-			return "none"
-		}
-		return NiceBytes(n)
-	case "filesystem_limit", "snapshot_limit", "filesystem_count", "snapshot_count":
-		if literal == noLimit {
-			return "none"
-		}
-	case "guid", "createtxg", "objsetid", "pbkdf2iters":
-		return literal
-	case "used", "available", "referenced", "usedbysnapshots", "usedbydataset", "usedbyrefreservation", "usedbychildren":
-		return NiceBytes(n)
+	case n == 0 && strings.Contains(" quota refquota reservation refreservation ", " "+p.Name+" "):
+		return "none"
 	}
 	return NiceNumber(n)
 }
@@ -133,14 +117,7 @@ func setting(tx *world.Tx, d *world.Dataset, p *DatasetProperty) (value, source 
 		return volumeSize(tx, d), sourceOfVolumeSize(d), true
 	case "volblocksize":
 		value = cmp.Or(d.Local["volblocksize"], p.Default)
-		if value == p.Default {
-			return value, SourceDefault, true
-		}
-		return value, SourceNone, true
-	case "version", "utf8only", "normalization", "casesensitivity", "rawvol":
-		// Kept in the file system itself, so no dataset is their source.
-		value, _ = nearest(tx, d, p.Name)
-		return cmp.Or(value, p.Default), SourceNone, true
+		return value, map[bool]string{true: SourceDefault, false: SourceNone}[value == p.Default], true
 	}
 	if !p.Inheritable() {
 		if v, set := d.Local[p.Name]; set {
@@ -203,33 +180,12 @@ func (s *Survey) computed(d *world.Dataset, p *DatasetProperty, literal bool) (s
 		return d.Name, true
 	case "type":
 		return d.Type, true
-	case "creation":
-		if literal {
-			return strconv.FormatInt(d.Time, 10), true
-		}
-		return niceTime(d.Time), true
 	case "guid":
 		return strconv.FormatUint(d.GUID, 10), true
-	case "createtxg", "objsetid":
-		return strconv.FormatUint(d.Created, 10), true
 	case "mounted":
 		return map[bool]string{false: "no", true: "yes"}[d.Mounted != ""], true
 	case "origin":
 		return d.Origin, d.Origin != ""
-	case "compressratio", "refcompressratio":
-		return "1.00x", true
-	case "defer_destroy":
-		return map[bool]string{false: "off", true: "on"}[d.Deferred], true
-	case "userrefs":
-		return "0", true
-	case "filesystem_count", "snapshot_count":
-		if literal {
-			return noLimit, true
-		}
-		return "none", true
-	case "clones":
-		names := s.cloneNames(d)
-		return strings.Join(names, ","), len(names) > 0
 	case "encryptionroot":
 		root := encryptionRoot(s.tx, d)
 		if root == nil {
@@ -238,18 +194,10 @@ func (s *Survey) computed(d *world.Dataset, p *DatasetProperty, literal bool) (s
 		return root.Name, true
 	case "keystatus":
 		return keyStatus(s.tx, d)
-	case "receive_resume_token":
-		return "", false
 	}
-	n := s.Bytes(d, p.Name)
+	n := strconv.FormatUint(s.Bytes(d, p.Name), 10)
 	if literal {
-		return strconv.FormatUint(n, 10), true
+		return n, true
 	}
-	return p.nice(strconv.FormatUint(n, 10)), true
-}
-
-// niceTime is strftime's "%a %b %e %k:%M %Y". The sled's clock shows UTC.
-func niceTime(seconds int64) string {
-	t := time.Unix(seconds, 0).UTC()
-	return fmt.Sprintf("%s %2d %2d:%02d %d", t.Format("Mon Jan"), t.Day(), t.Hour(), t.Minute(), t.Year())
+	return p.nice(n), true
 }

@@ -24,8 +24,8 @@ const diskDirectory = "/dev/dsk/"
 func resolveVdevs(tx *world.Tx, words []string) ([]string, error) {
 	vdevs := make([]string, len(words))
 	for i, word := range words {
-		if vdevs[i] = word; vdevWord(word) {
-			continue
+		if slices.Contains([]string{"mirror", "raidz", "raidz1", "raidz2", "raidz3", "log", "cache", "spare"}, word) {
+			return nil, world.NotSimulated("zpool: a group of devices (%s)", word)
 		}
 		var err error
 		if vdevs[i], err = resolveVdev(tx, word); err != nil {
@@ -168,7 +168,7 @@ func overlap(tx *world.Tx, p *world.Pool, vdev string) string {
 	}
 	for _, v := range p.Vdevs {
 		switch {
-		case vdevWord(v) || strings.HasPrefix(v, "/") || DiskOf(tx, v) != disk:
+		case strings.HasPrefix(v, "/") || DiskOf(tx, v) != disk:
 		case v == vdev || vdev == disk.Name || v == disk.Name && vdev == SliceName(disk, 0):
 			return v
 		}
@@ -183,10 +183,8 @@ func openVdevs(tx *world.Tx, c *checker, vdevs []string) error {
 		disk := DiskOf(tx, v)
 		whole := disk != nil && disk.Name == v
 		switch {
-		case vdevWord(v) || disk == nil:
-		case whole && disk.Failing:
-			return refuse("cannot label '%s': try using fdisk(8) and then provide a specific slice", v)
-		case disk.Failing || !whole && v != SliceName(disk, M2PoolSlice) && !hasSlice(disk, v):
+		case disk == nil:
+		case disk.Failing || !whole && v != SliceName(disk, M2PoolSlice):
 			return c.refuse("one or more devices is currently unavailable")
 		case whole:
 			eraseDisk(tx, disk)
@@ -196,19 +194,10 @@ func openVdevs(tx *world.Tx, c *checker, vdevs []string) error {
 	return nil
 }
 
-func hasSlice(d *world.Disk, vdev string) bool {
-	for n := range minorWhole {
-		if Exists(d, n) && vdev == SliceName(d, n) {
-			return true
-		}
-	}
-	return false
-}
-
 // eraseDisk takes away what is on a disk: pools that are not imported.
 func eraseDisk(tx *world.Tx, d *world.Disk) {
 	forgetPools(tx, func(p *world.Pool) bool {
-		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return !vdevWord(v) && DiskOf(tx, v) == d })
+		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return DiskOf(tx, v) == d })
 	})
 	d.Layout, d.Pool, d.Scraps = "", "", nil
 }
