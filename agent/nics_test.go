@@ -18,8 +18,10 @@ import (
 	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/sim"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
+	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/nicsync"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const (
@@ -49,7 +51,7 @@ func (s *sink) count(part string) int {
 // operator's sync, stops while that is forbidden, and says once what is wrong.
 func TestTheAgentKeepsNICRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		machine := sim.New(sim.Options{M2: -1, U2: -1, Links: 1})
+		machine := sim.New(sim.Options{M2: -1, U2: -1, Links: 1}, hosttest.Files)
 		defer machine.Close()
 		change := func(fn func(*world.Tx)) {
 			t.Helper()
@@ -59,7 +61,7 @@ func TestTheAgentKeepsNICRecords(t *testing.T) {
 		}
 		record := func(mac, vm, state string) {
 			change(func(tx *world.Tx) {
-				simnapi.Add(tx, mac, world.NAPINIC{BelongsToType: "zone", BelongsToUUID: vm, OwnerUUID: vmOfNIC, CNUUID: thisSled, State: state})
+				simtest.AddNIC(tx, mac, world.NAPINIC{BelongsToType: "zone", BelongsToUUID: vm, OwnerUUID: vmOfNIC, CNUUID: thisSled, State: state})
 			})
 		}
 		state := func(mac string) (state string) {

@@ -229,7 +229,7 @@ func (e *Env) createLedger(ctx context.Context) error {
 		}
 	}
 	defer e.book.forget()
-	err = ledger.CreateOn(ctx, h.Files(), places, ledger.Creation{Who: who(e.environ), On: ledger.Home(places.Locations), Anew: e.newLedger})
+	err = ledger.Create(ctx, h.Files(), places, ledger.Creation{Who: who(e.environ), On: ledger.Home(places.Locations), Anew: e.newLedger})
 	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.newLedger && len(absent.Places) == 0 {
 		return &refusedError{
 			err: errors.New("no state file is begun: no M.2 has a pool that answers"),

@@ -54,7 +54,7 @@ func ramdisk(t *testing.T) (s *sled, m2 []string) {
 	if err := host.MkdirAll(files, "/var/run/sledctl", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := ledger.Create(t.Context(), files, places, "test"); err != nil {
+	if err := ledger.Create(t.Context(), files, places, ledger.Creation{Who: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	return s, m2

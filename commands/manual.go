@@ -14,16 +14,10 @@ import (
 func Root() *cobra.Command {
 	streams := terminal.System(os.Stdin, os.Stdout, os.Stderr, nil)
 	root := newRoot(NewEnv(streams, nil, ""))
-	wrapAll(root)
-	return root
-}
-
-// wrapAll wraps the texts as help does.
-func wrapAll(cmd *cobra.Command) {
-	cmd.Long = wrap(cmd.Long, helpWidth)
-	for _, c := range cmd.Commands() {
-		wrapAll(c)
+	for todo := []*cobra.Command{root}; len(todo) > 0; todo = append(todo[1:], todo[0].Commands()...) {
+		todo[0].Long = wrap(todo[0].Long, helpWidth)
 	}
+	return root
 }
 
 // Setting is one setting, for the manual.

@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
@@ -41,7 +42,7 @@ type sled struct {
 // config is empty.
 func newSled(t testing.TB, o sim.Options, config string) *sled {
 	t.Helper()
-	s := &sled{Sled: sim.New(o), t: t}
+	s := &sled{Sled: sim.New(o, hosttest.Files), t: t}
 	contract.Watch(t, s.Sled)
 	t.Cleanup(s.Close)
 	if config == "" {

@@ -200,9 +200,9 @@ func (l *crashLock) Write(data []byte) error {
 	return l.Lock.Write(data)
 }
 
-func (l *crashLock) retain() func() {
-	if r, ok := l.Lock.(interface{ retain() func() }); ok {
-		return r.retain()
+func (l *crashLock) Retain() func() {
+	if r, ok := l.Lock.(interface{ Retain() func() }); ok {
+		return r.Retain()
 	}
 	return func() {}
 }

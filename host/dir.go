@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/sledctl/sledctl/host/lock"
 )
 
 // Dir is the real file system below root ("" is "/"). Names are joined to root
@@ -24,7 +26,7 @@ func Dir(root string) Files {
 	return &dirFiles{
 		enter: func() (tree, error) { return plainTree(root), nil },
 		full:  "/",
-		locks: &lockTable{stiles: map[string]*turnstile{}},
+		locks: &lockTable{fair: map[string]*lock.Fair{}},
 	}
 }
 
@@ -263,3 +265,6 @@ func infoOf(fi fs.FileInfo, name string) Info {
 	}
 	return info
 }
+
+// baseOf is the last element of a name.
+func baseOf(name string) string { return path.Base(path.Clean("/" + name)) }

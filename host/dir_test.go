@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // A guest may plant links and pipes in its own file system.
 func TestInIsNotLedOutByLinks(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("x"), 0o600))
-	memory := host.Memory()
+	memory := hosttest.Memory()
 	put(t, memory, "/secret", "x")
 
 	for name, c := range map[string]struct {

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // fake is a host of functions, with files in memory and one HTTP server.
 type fake struct {
-	files *host.MemoryFiles
+	files *hosttest.MemoryFiles
 	run   func(ctx context.Context, c host.Command) (host.Result, error)
 	serve http.Handler
 	done  sync.WaitGroup // of the server's connections
@@ -20,7 +21,7 @@ type fake struct {
 
 func newFake() *fake {
 	return &fake{
-		files: host.Memory(),
+		files: hosttest.Memory(),
 		run:   func(context.Context, host.Command) (host.Result, error) { return host.Result{}, nil },
 	}
 }

@@ -3,17 +3,22 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
+	"syscall"
 	"time"
+
+	"github.com/sledctl/sledctl/host/lock"
 )
 
 // Files is a file system with absolute, slash-separated names. Errors satisfy
 // errors.Is with fs.ErrNotExist, fs.ErrExist, syscall.ENOSPC, syscall.EROFS
 // and so on, and are *fs.PathError. Implementations are safe for concurrent
-// use: Dir (a directory of the real one), Memory, PowerCuts (memory that
-// forgets what was not flushed), and those of package sim.
+// use: Dir (a directory of the real one), those of package sim, and for tests
+// those in memory of package hosttest.
 type Files interface {
 	// Open opens a file with os.O_ flags; perm matters when it is created.
 	// Directories cannot be opened.
@@ -66,9 +71,15 @@ const (
 	TryShared
 )
 
+// Exclusive reports whether no other holder may be there at the same time.
+func (m LockMode) Exclusive() bool { return m == LockExclusive || m == TryExclusive }
+
+// Try reports whether a taken lock is an error instead of a wait.
+func (m LockMode) Try() bool { return m == TryExclusive || m == TryShared }
+
 // ErrLocked is returned by the Try modes, and names nobody: what the holder
 // wrote into the file does.
-var ErrLocked = errors.New("locked")
+var ErrLocked = lock.ErrTaken
 
 // Lock is a held lock.
 type Lock interface {
@@ -91,6 +102,24 @@ func WithLock(ctx context.Context, l Lock) context.Context {
 func locksOf(ctx context.Context) []Lock {
 	held, _ := ctx.Value(lockKey{}).([]Lock)
 	return held[:len(held):len(held)]
+}
+
+// Retain keeps the locks of ctx (see WithLock) from being freed, though their
+// holder unlocks them, until release is called. A host calls it for a command
+// that still runs after its caller stopped waiting, if the command cannot
+// inherit a descriptor.
+func Retain(ctx context.Context) (release func()) {
+	var all []func()
+	for _, l := range locksOf(ctx) {
+		if r, ok := l.(interface{ Retain() func() }); ok {
+			all = append(all, r.Retain())
+		}
+	}
+	return func() {
+		for _, release := range all {
+			release()
+		}
+	}
 }
 
 // maxFile bounds what ReadFile reads, in bytes, and maxGrowth what it reads
@@ -165,3 +194,27 @@ func mkdirAll(f Files, name string, perm fs.FileMode) error {
 	}
 	return err
 }
+
+// Tail is the end of a regular file, at most limit bytes of it. What is none is
+// not opened, and nobody waits for a writer, should it have become a pipe since: in
+// a zone a guest may have planted it.
+func Tail(f Files, name string, limit int64) ([]byte, Info, error) {
+	info, err := f.Stat(name)
+	if err != nil {
+		return nil, info, err
+	}
+	if !info.Mode.IsRegular() {
+		return nil, info, fmt.Errorf("%s is no regular file", name)
+	}
+	in, err := f.Open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, info, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.NewSectionReader(in, max(info.Size-limit, 0), limit))
+	return data, info, err
+}
+
+// accessMode are the bits of Open's flag that say whether a file is read or
+// written.
+const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sledctl/sledctl/host/lock"
 )
 
 // The pauses between two looks at a lock that another process holds. flock(2)
@@ -26,21 +28,18 @@ const (
 // by closing: the lock belongs to the open file description, which commands
 // that run under it have inherited, and it must last until they end.
 type fileLock struct {
-	*held
+	*lock.Held
 	file *os.File
 }
 
 func newFileLock(file *os.File, leave func()) *fileLock {
 	l := &fileLock{file: file}
-	l.held = newHeld(func() error {
+	l.Held = lock.NewHeld(func() error {
 		defer leave()
 		return file.Close()
 	})
 	return l
 }
-
-// Unlock releases the lock, unless a command has inherited it.
-func (l *fileLock) Unlock() error { return l.unlock() }
 
 // Write replaces what the lock's file says of its holder.
 func (l *fileLock) Write(data []byte) error {
@@ -52,7 +51,7 @@ func (l *fileLock) Write(data []byte) error {
 
 // File is what a command inherits, or nil if the lock is free.
 func (l *fileLock) File() *os.File {
-	if l.isFree() {
+	if l.Free() {
 		return nil
 	}
 	return l.file
@@ -61,7 +60,7 @@ func (l *fileLock) File() *os.File {
 // waitFlock takes the flock of an open file, against other processes.
 func waitFlock(ctx context.Context, file *os.File, mode LockMode) error {
 	how := unix.LOCK_NB | unix.LOCK_SH
-	if mode.exclusive() {
+	if mode.Exclusive() {
 		how = unix.LOCK_NB | unix.LOCK_EX
 	}
 	for begun := time.Now(); ; {
@@ -73,7 +72,7 @@ func waitFlock(ctx context.Context, file *os.File, mode LockMode) error {
 			continue
 		case !errors.Is(err, unix.EWOULDBLOCK):
 			return err
-		case mode.try():
+		case mode.Try():
 			return ErrLocked
 		}
 		pause := min(max(firstLockPause, time.Since(begun)/lockPauses), lastLockPause)
@@ -85,34 +84,34 @@ func waitFlock(ctx context.Context, file *os.File, mode LockMode) error {
 	}
 }
 
-// lockTable has one turnstile per locked file, shared by Dir and its views.
+// lockTable has one fair lock per locked file, shared by Dir and its views.
 type lockTable struct {
-	mu     sync.Mutex
-	stiles map[string]*turnstile
+	mu   sync.Mutex
+	fair map[string]*lock.Fair
 }
 
-func (t *lockTable) of(name string) *turnstile {
+func (t *lockTable) of(name string) *lock.Fair {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	stile, ok := t.stiles[name]
+	fair, ok := t.fair[name]
 	if !ok {
-		stile = &turnstile{}
-		t.stiles[name] = stile
+		fair = &lock.Fair{}
+		t.fair[name] = fair
 	}
-	return stile
+	return fair
 }
 
 func (d *dirFiles) Lock(ctx context.Context, name string, mode LockMode) (Lock, error) {
-	stile := d.locks.of(d.name(name))
-	if err := stile.acquire(ctx, mode); err != nil {
+	fair := d.locks.of(d.name(name))
+	if err := fair.Acquire(ctx, mode.Exclusive(), mode.Try()); err != nil {
 		return nil, d.pathError("lock", name, err)
 	}
 	file, err := d.lockNamed(ctx, name, mode)
 	if err != nil {
-		stile.release(mode)
+		fair.Release(mode.Exclusive())
 		return nil, err
 	}
-	return newFileLock(file, func() { stile.release(mode) }), nil
+	return newFileLock(file, func() { fair.Release(mode.Exclusive()) }), nil
 }
 
 // lockNamed locks the file that has the name when it is locked: who held it

@@ -94,7 +94,7 @@ func (f readOnlyFiles) Sync(name string) error                 { return f.files.
 func (f readOnlyFiles) SyncDir(name string) error              { return f.files.SyncDir(name) }
 
 func (f readOnlyFiles) Lock(ctx context.Context, name string, mode LockMode) (Lock, error) {
-	if mode.exclusive() {
+	if mode.Exclusive() {
 		return nil, refuse("lock", name)
 	}
 	return f.files.Lock(ctx, name, mode)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const secret = "thirty-two bytes that nobody sees"
@@ -45,7 +46,7 @@ func TestSecretsAreWrittenAndWiped(t *testing.T) {
 }
 
 func TestALinkInASecretsPlaceIsRemovedAndNotFollowed(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	put(t, f, "/victim", "data")
 	ok(t, f.Symlink("/victim", "/key"))
 	fails(t, host.WriteSecret(f, "/key", []byte(secret), "a key"), fs.ErrExist)
@@ -57,14 +58,14 @@ func TestALinkInASecretsPlaceIsRemovedAndNotFollowed(t *testing.T) {
 
 func TestASecretThatCannotBeWrittenLeavesNothing(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
-		f := host.Memory()
+		f := hosttest.Memory()
 		once := false
 		f.Fail(func(o, _ string) error {
 			if o != op || once {
 				return nil
 			}
 			once = true
-			return &host.ShortWrite{Written: 5, Err: syscall.ENOSPC}
+			return &hosttest.ShortWrite{Written: 5, Err: syscall.ENOSPC}
 		})
 		if err := host.WriteSecret(f, "/key", []byte(secret), "a key"); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: %v", op, err)

@@ -70,3 +70,12 @@ func textOf(err error) string {
 	}
 	return err.Error()
 }
+
+// ForAction returns h for the use of one action of a plan: if h is traced, its
+// events carry the action's id.
+func ForAction(h Host, id string) Host {
+	if a, ok := h.(interface{ forAction(id string) Host }); ok {
+		return a.forAction(id)
+	}
+	return h
+}

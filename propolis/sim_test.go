@@ -19,6 +19,7 @@ import (
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // The client on the simulated sled, whose server knows nothing of it: what it
@@ -52,7 +53,7 @@ func simulated(t *testing.T, after time.Duration, test func(t *testing.T, r rig)
 func unwatched(t *testing.T, after time.Duration, test func(t *testing.T, r rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := sim.New(sim.Options{Latency: "helios2021"})
+		s := sim.New(sim.Options{Latency: "helios2021"}, hosttest.Files)
 		defer s.Close()
 		r := rig{t, s, s.Host()}
 		must(t, host.MkdirAll(r.host.Files(), "/vms", 0o755))

@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // A pool that has lost its only disk answers every access with EIO, with
@@ -110,7 +111,7 @@ func first(t *testing.T, s *Sled) (disk, pool string) {
 // errors are cleared (zpoolprops(7)).
 func TestFilesOfASuspendedPoolWaitForItsClearing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{M2: -1, U2: 1, Links: -1})
+		s := New(Options{M2: -1, U2: 1, Links: -1}, hosttest.Files)
 		defer s.Close()
 		disk, pool := first(t, s)
 		must(t, s, "zpool", "set", "failmode=wait", pool)

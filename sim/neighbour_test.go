@@ -15,6 +15,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // server puts a propolis-server into the global zone of a sled, at an address
@@ -61,7 +62,7 @@ func (s *Sled) ask(t *testing.T, method, url, body string) (int, string) {
 
 func connected(t *testing.T) map[string][2]*Sled {
 	t.Helper()
-	pairs := map[string][2]*Sled{"in memory": {New(Options{}), New(Options{})}}
+	pairs := map[string][2]*Sled{"in memory": {New(Options{}, hosttest.Files), New(Options{}, hosttest.Files)}}
 	var dirs [2]*Sled
 	for i := range dirs {
 		s, err := Init(t.TempDir(), Options{})
@@ -107,7 +108,7 @@ func TestAMigrationAndASledThatIsRebooted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				pair := [2]*Sled{New(Options{}), New(Options{})}
+				pair := [2]*Sled{New(Options{}, hosttest.Files), New(Options{}, hosttest.Files)}
 				for i, s := range pair {
 					defer s.Close()
 					s.server(t, fmt.Sprintf("10.9.0.%d", i+1))

@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zones"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // svc:/system/zones boots what has autoboot=true; the rest stays installed, and
@@ -46,7 +47,7 @@ func TestARebootBringsBackWhatIsPersistent(t *testing.T) {
 // any, and what runs side by side overlaps.
 func TestALifeTakesThePublishedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Latency: "helios2021"})
+		s := New(Options{Latency: "helios2021"}, hosttest.Files)
 		defer s.Close()
 		d := door{s.Host(), s, "127.77.1.2"}
 		took := func(what string, want time.Duration, do func()) {
@@ -74,13 +75,13 @@ func TestALifeTakesThePublishedTime(t *testing.T) {
 }
 
 func BenchmarkList(b *testing.B) {
-	s := New(Options{})
+	s := New(Options{}, hosttest.Files)
 	defer s.Close()
 	benchmarkCommand(b, s, "zoneadm", "list", "-cp")
 }
 
 func BenchmarkInZone(b *testing.B) {
-	s := New(Options{})
+	s := New(Options{}, hosttest.Files)
 	defer s.Close()
 	err := s.World().Update(b.Context(), func(tx *world.Tx) error {
 		c := world.Config{Brand: "sparse", Zonepath: "/zone/z1", IPType: "exclusive"}

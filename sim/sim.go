@@ -45,8 +45,9 @@ type Sled struct {
 // ErrKilled is the error of a command whose caller a fault has killed.
 var ErrKilled = tools.ErrKilled
 
-// New makes a fresh sled in memory. It panics on options that Check refuses.
-func New(o Options) *Sled { return newSled(boot.Memory(o)) }
+// New makes a fresh sled in memory, with what empty returns as its file
+// systems. It panics on options that Check refuses.
+func New(o Options, empty func() host.Files) *Sled { return newSled(boot.Memory(o, empty)) }
 
 // Clone is a sled in memory as it is now: each of the two goes on by itself. No
 // command may be running. It panics on a sled in a directory, which cp clones.

@@ -19,12 +19,13 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // newSledFor makes a sled in memory that ends with the test.
 func newSledFor(t *testing.T, o Options) *Sled {
 	t.Helper()
-	s := New(o)
+	s := New(o, hosttest.Files)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -76,7 +77,7 @@ func TestAScriptIsACommand(t *testing.T) {
 
 func TestAQueryEndsWithItsContextAndAChangeDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{})
+		s := New(Options{}, hosttest.Files)
 		defer s.Close()
 		arm(t, s, world.Fault{Name: world.FaultHang, Match: "zfs", Delay: time.Hour})
 		run := func(readOnly bool, args ...string) error {
@@ -341,7 +342,7 @@ func TestToolsAreLinked(t *testing.T) {
 }
 
 func TestCloseEndsWhatIsLeft(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{}, hosttest.Files)
 	serverAt(t, s, "0.0.0.0:12400", &world.Address{Object: "net9/v4", Type: "static", Address: "10.0.0.5/24"})
 	conn, err := s.Host().Dial(t.Context(), "tcp", "10.0.0.5:12400")
 	if err != nil {
@@ -371,7 +372,7 @@ func TestManyAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]*Sled{"memory": New(Options{}), "directory": dir} {
+	for name, s := range map[string]*Sled{"memory": New(Options{}, hosttest.Files), "directory": dir} {
 		t.Run(name, func(t *testing.T) {
 			defer s.Close()
 			var wg sync.WaitGroup

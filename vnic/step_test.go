@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const mac = "02:08:20:a1:00:0f"
@@ -30,7 +31,7 @@ type sled struct {
 
 func newSled(t *testing.T, mode world.Mode) *sled {
 	t.Helper()
-	s := &sled{t: t, Sled: sim.New(sim.Options{Mode: mode})}
+	s := &sled{t: t, Sled: sim.New(sim.Options{Mode: mode}, hosttest.Files)}
 	t.Cleanup(s.Close)
 	s.Host = s.Sled.Host()
 	s.do(CreateEtherstub{Name: "stub0"})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // fake is a host with datasets that come and go as told. A command that no
@@ -17,7 +18,7 @@ import (
 // sled's business, not this one's.
 type fake struct {
 	t     *testing.T
-	files *host.MemoryFiles
+	files *hosttest.MemoryFiles
 
 	mu       sync.Mutex
 	datasets []Dataset
@@ -36,7 +37,7 @@ type answer struct {
 }
 
 func newFake(t *testing.T, datasets ...Dataset) *fake {
-	f := &fake{t: t, files: host.Memory(), answers: map[string][]answer{}, datasets: datasets}
+	f := &fake{t: t, files: hosttest.Memory(), answers: map[string][]answer{}, datasets: datasets}
 	if err := host.MkdirAll(f.files, "/tank/a", 0o755); err != nil {
 		t.Fatal(err)
 	}

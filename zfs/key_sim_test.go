@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -191,7 +192,7 @@ func TestPoolsComeAndGo(t *testing.T) {
 }
 
 func TestAPoolIsMadeOfABlankDisk(t *testing.T) {
-	r := &rig{t: t, sled: sim.New(sim.Options{Blank: true})}
+	r := &rig{t: t, sled: sim.New(sim.Options{Blank: true}, hosttest.Files)}
 	t.Cleanup(r.sled.Close)
 	r.host = host.Trace(r.sled.Host(), func(e host.Event) { r.events = append(r.events, e) })
 	disk := ""

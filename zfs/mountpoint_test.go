@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 func TestParseAttributes(t *testing.T) {
@@ -46,8 +47,8 @@ func FuzzParseAttributes(f *testing.F) {
 }
 
 func TestProtectFailsOverWhatItDidNotSee(t *testing.T) {
-	dirs := func(names ...string) func(*host.MemoryFiles) error {
-		return func(f *host.MemoryFiles) (err error) {
+	dirs := func(names ...string) func(*hosttest.MemoryFiles) error {
+		return func(f *hosttest.MemoryFiles) (err error) {
 			for _, name := range names {
 				err = errors.Join(err, f.Mkdir(name, 0o755))
 			}
@@ -60,7 +61,7 @@ func TestProtectFailsOverWhatItDidNotSee(t *testing.T) {
 	const loosen, fix = "chmod S-ci /tank/a", "chmod S+ci /tank/a"
 	for name, c := range map[string]struct {
 		step  Protect
-		spoil func(*host.MemoryFiles) error
+		spoil func(*hosttest.MemoryFiles) error
 		want  error
 		ran   []string
 	}{
@@ -71,10 +72,10 @@ func TestProtectFailsOverWhatItDidNotSee(t *testing.T) {
 		"it is gone":               {Protect{Directory: "/tank/b"}, dirs(), syscall.ENOENT, nil},
 		"it is the top":            {Protect{Directory: "/"}, dirs(), nil, nil},
 		"something is mounted": {
-			Protect{Directory: "/tank/a"}, func(f *host.MemoryFiles) error { return f.SetDevice("/tank/a", 7) }, host.ErrState, nil,
+			Protect{Directory: "/tank/a"}, func(f *hosttest.MemoryFiles) error { return f.SetDevice("/tank/a", 7) }, host.ErrState, nil,
 		},
 		"a file is in the way": {
-			Protect{Directory: "/tank/f"}, func(f *host.MemoryFiles) error { return host.WriteFile(f, "/tank/f", nil, 0o600) }, host.ErrRefused, nil,
+			Protect{Directory: "/tank/f"}, func(f *hosttest.MemoryFiles) error { return host.WriteFile(f, "/tank/f", nil, 0o600) }, host.ErrRefused, nil,
 		},
 	} {
 		f := newFake(t)

@@ -42,24 +42,15 @@ type Importable struct {
 // Device is a disk, slice or file of a pool. What groups them is left out.
 type Device struct {
 	// Name is as zpool prints it: a path for imported pools, for others a disk's
-	// name alone; a number for one that is missing. See ShortDevice.
+	// name alone; a number for one that is missing.
+	// zpool shows it without the directory /dev/dsk, and without the first slice,
+	// which stands for a whole disk (zpool_vdev_name of
+	// usr/src/lib/libzfs/common/libzfs_pool.c).
 	Name string
 	// State is "ONLINE" and so on; empty where this zpool does not tell.
 	State string
 	// Use is "" for data, else zpool's word: "log", "cache", "spare" …
 	Use string
-}
-
-// ShortDevice is the name of a disk or slice as zpool takes and shows it: without
-// the directory /dev/dsk, and without the first slice, which stands for a whole
-// disk (zpool_vdev_name of usr/src/lib/libzfs/common/libzfs_pool.c). Other paths
-// are as they are.
-func ShortDevice(name string) string {
-	short, found := strings.CutPrefix(name, "/dev/dsk/")
-	if !found && strings.HasPrefix(name, "/") {
-		return name
-	}
-	return strings.TrimSuffix(short, "s0")
 }
 
 // ValidatePool says whether a pool may have this name: a first part of a

@@ -7,11 +7,12 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zfs"
 )
 
 func TestRootsShowsEveryPoolAndNothingBelow(t *testing.T) {
-	s := sim.New(sim.Options{})
+	s := sim.New(sim.Options{}, hosttest.Files)
 	t.Cleanup(s.Close)
 	h := s.Host()
 	before, err := zfs.Roots(t.Context(), h, "sledctl:test")
@@ -46,7 +47,7 @@ func TestRootsShowsEveryPoolAndNothingBelow(t *testing.T) {
 }
 
 func TestRootsIsOneCommandThatNeedsNoName(t *testing.T) {
-	s := sim.New(sim.Options{})
+	s := sim.New(sim.Options{}, hosttest.Files)
 	t.Cleanup(s.Close)
 	var asked []string
 	h := host.Trace(s.Host(), func(e host.Event) { asked = append(asked, e.Line.Text) })

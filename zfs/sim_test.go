@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -43,7 +44,7 @@ type rig struct {
 
 func simulated(t *testing.T) *rig {
 	t.Helper()
-	s := sim.New(sim.Options{})
+	s := sim.New(sim.Options{}, hosttest.Files)
 	t.Cleanup(s.Close)
 	r := &rig{t: t, sled: s}
 	r.host = host.Trace(s.Host(), func(e host.Event) { r.events = append(r.events, e) })

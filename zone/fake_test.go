@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // fake is a host with zones that change state as told. A command that no
@@ -22,7 +23,7 @@ import (
 // sled's business, not this one's.
 type fake struct {
 	t     *testing.T
-	files *host.MemoryFiles
+	files *hosttest.MemoryFiles
 
 	mu      sync.Mutex
 	zones   []Zone
@@ -39,7 +40,7 @@ type answer struct {
 }
 
 func newFake(t *testing.T, zones ...Zone) *fake {
-	f := &fake{t: t, files: host.Memory(), answers: map[string][]answer{}}
+	f := &fake{t: t, files: hosttest.Memory(), answers: map[string][]answer{}}
 	f.zones = append([]Zone{{ID: number(0), Name: Global, State: Running, Path: "/", Brand: "ipkg", IPType: "shared"}}, zones...)
 	for _, dir := range []string{Dir, "/zone"} {
 		if err := host.MkdirAll(f.files, dir, 0o755); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -25,7 +26,7 @@ func TestAPlainDirectoryIsRemovedWithTheDirectoriesInIt(t *testing.T) {
 		"one that something is on": {make: nil, want: host.ErrRefused, left: true, file: "dataset"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sim.New(sim.Options{M2: -1, U2: -1})
+			s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)
 			t.Cleanup(s.Close)
 			h := s.Host()
 			run := func(argv ...string) {

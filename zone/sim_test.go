@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -36,7 +37,7 @@ type rig struct {
 
 func simulated(t *testing.T, o sim.Options) rig {
 	t.Helper()
-	s := sim.New(o)
+	s := sim.New(o, hosttest.Files)
 	t.Cleanup(s.Close)
 	return rig{t: t, sled: s, host: s.Host()}
 }

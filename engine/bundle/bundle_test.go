@@ -19,6 +19,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const (
@@ -191,7 +192,7 @@ func (a answering) Run(_ context.Context, c host.Command) (host.Result, error) {
 
 // What a guest may have planted in the root is not followed and not opened.
 func TestNothingButFilesOfTheRootIsRead(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	for _, dir := range []string{"/zone/z/root/var/svc/log/dir", "/etc"} {
 		if err := host.MkdirAll(f, dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -220,7 +221,7 @@ func TestNothingButFilesOfTheRootIsRead(t *testing.T) {
 }
 
 func TestOfALongLogTheEndIsKept(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	put(t, f, "/log", strings.Repeat("a", memberMax)+"the end")
 	m, err := end(f, "/log")
 	if err != nil {
@@ -362,7 +363,7 @@ func TestPlaces(t *testing.T) {
 
 // A directory is a place only if its dataset is mounted there.
 func TestAPlaceIsWhereItsDatasetIsMounted(t *testing.T) {
-	s := sim.New(sim.Options{M2: -1, U2: -1})
+	s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)
 	t.Cleanup(s.Close)
 	h := s.Host()
 	for _, argv := range [][]string{{"zfs", "create", "-o", "mountpoint=/x/debug", "rpool/debug"}} {

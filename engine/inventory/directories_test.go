@@ -8,12 +8,13 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // A plain directory among the zones' datasets is told, and what it holds; a
 // dataset that is mounted there is not one.
 func TestPlainDirectoriesWhereZonesLie(t *testing.T) {
-	s := sim.New(sim.Options{M2: -1, U2: -1})
+	s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)
 	t.Cleanup(s.Close)
 	h := s.Host()
 	for _, argv := range [][]string{
@@ -54,7 +55,7 @@ func TestPlainDirectoriesWhereZonesLie(t *testing.T) {
 }
 
 func TestASledWithoutZonesHasNoPlainDirectories(t *testing.T) {
-	s := sim.New(sim.Options{M2: -1, U2: -1})
+	s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)
 	t.Cleanup(s.Close)
 	inv := inventory.Look(t.Context(), s.Host(), inventory.Want{Parts: []inventory.Part{inventory.Homes, inventory.Pools}})
 	if homes, err := inv.Homes(); err != nil || len(homes) != 0 {
@@ -65,7 +66,7 @@ func TestASledWithoutZonesHasNoPlainDirectories(t *testing.T) {
 // What lies under a mountpoint is hidden as soon as its dataset is mounted, and
 // is no zone's.
 func TestDirectoriesUnderAMountpointAreNoHomes(t *testing.T) {
-	s := sim.New(sim.Options{M2: -1, U2: -1})
+	s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)
 	t.Cleanup(s.Close)
 	if err := host.MkdirAll(s.Host().Files(), "/zone/bare", 0o700); err != nil {
 		t.Fatal(err)

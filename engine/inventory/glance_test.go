@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -41,7 +42,7 @@ func below(prefix string) func([]zfs.Pool) []string {
 }
 
 func TestAGlanceAnswersAsALookWould(t *testing.T) {
-	s := sim.New(sim.Options{M2: 2, U2: 2, Seed: 1})
+	s := sim.New(sim.Options{M2: 2, U2: 2, Seed: 1}, hosttest.Files)
 	t.Cleanup(s.Close)
 	h := asked{s.Host(), new(atomic.Int32)}
 	internal := inventory.Want{Parts: []inventory.Part{inventory.Datasets}, Roots: below("oxi_"), User: zfs.Extended()}

@@ -72,7 +72,8 @@ type Listings struct {
 	Entries   []Entry
 }
 
-// Of is the inventory of what was listed already.
+// Of returns the inventory of what was listed already. A part without a
+// listing fails when it is read.
 func Of(l Listings) *Inventory {
 	inv := &Inventory{zones: l.Zones, configs: l.Configs, links: l.Links, pools: l.Pools, datasets: l.Datasets,
 		addresses: l.Addresses, homes: l.Homes, entries: l.Entries, failed: map[Part]error{}}
@@ -112,10 +113,8 @@ func Look(ctx context.Context, h host.Host, want Want) *Inventory {
 			return inv
 		}
 	}
-	inv := &Inventory{failed: map[Part]error{
-		Zones: errNotAsked, Configs: errNotAsked, Links: errNotAsked, Pools: errNotAsked, Datasets: errNotAsked, Rival: errNotAsked,
-		Addresses: errNotAsked, Homes: errNotAsked, Entries: errNotAsked,
-	}}
+	inv := Of(Listings{})
+	inv.failed[Rival] = errNotAsked
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var zoned bool

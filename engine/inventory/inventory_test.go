@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -23,7 +24,7 @@ func every() []inventory.Part {
 
 func newSled(t *testing.T) *sim.Sled {
 	t.Helper()
-	s := sim.New(sim.Options{})
+	s := sim.New(sim.Options{}, hosttest.Files)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -97,7 +98,7 @@ func TestLent(t *testing.T) {
 
 // What the sled's listings do not tell is unknown, not nobody's.
 func TestLinksOfZonesThatCannotBeSeen(t *testing.T) {
-	s := sim.New(sim.Options{Mode: world.Helios})
+	s := sim.New(sim.Options{Mode: world.Helios}, hosttest.Files)
 	t.Cleanup(s.Close)
 	run := func(args ...string) {
 		t.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // service is the manifest of one that does nothing. Behind a colon its name may have
@@ -49,7 +50,7 @@ func TestOtherOwnersAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := sim.New(c.options)
+				s := sim.New(c.options, hosttest.Files)
 				defer s.Close()
 				if err := host.WriteFile(s.Host().Files(), "/var/it.xml", []byte(service(c.service, c.enabled)), 0o644); err != nil {
 					t.Fatal(err)

@@ -163,7 +163,7 @@ func (l *lab) history() int {
 
 // create must never make a second ledger.
 func (l *lab) create() error {
-	err := CreateOn(context.Background(), l.sled, l.sled.places(), Creation{Who: "lab"})
+	err := Create(context.Background(), l.sled, l.sled.places(), Creation{Who: "lab"})
 	if err == nil {
 		return fmt.Errorf("a second ledger was made")
 	}

@@ -17,7 +17,7 @@ func onDisk(b *testing.B, facts int) (host.Files, Places) {
 	b.Helper()
 	files := host.Dir(b.TempDir())
 	p := Places{Lock: "/run/ledger.lock", Locations: []Location{{Directory: "/a"}, {Directory: "/b"}}}
-	try(b, Create(context.Background(), files, p, "bench"))
+	try(b, Create(context.Background(), files, p, Creation{Who: "bench"}))
 	l, err := Open(context.Background(), files, p)
 	try(b, err)
 	var lines [][]byte

@@ -11,17 +11,6 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Create makes a new ledger with a copy in every one of places.Locations. Only
-// bootstrap may: it is the one act that takes "nothing found" for "nothing
-// was". A creation that was interrupted is finished.
-//
-// The errors are ErrExists if any location holds a file, whatever is in it,
-// ErrNotMounted, ErrOverruled if the witness knows a ledger, and those of the
-// file system.
-func Create(ctx context.Context, files host.Files, places Places, who string) error {
-	return CreateOn(ctx, files, places, Creation{Who: who})
-}
-
 // Creation says how a ledger is made.
 type Creation struct {
 	Who string
@@ -34,9 +23,14 @@ type Creation struct {
 	Anew bool
 }
 
-// CreateOn is Create where not every location gets a copy, or where another
-// ledger was before.
-func CreateOn(ctx context.Context, files host.Files, places Places, c Creation) error {
+// Create makes a new ledger. Only bootstrap may call it: no other command takes
+// "nothing found" for "nothing existed". It finishes a creation that was
+// interrupted.
+//
+// The errors are ErrExists if any location holds a file, whatever is in it,
+// ErrNotMounted, ErrOverruled if the witness knows a ledger, and those of the
+// file system.
+func Create(ctx context.Context, files host.Files, places Places, c Creation) error {
 	l, err := unopened(files, places)
 	if err != nil {
 		return err

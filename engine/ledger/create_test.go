@@ -34,7 +34,7 @@ func TestCreateRefusesWhereSomethingIs(t *testing.T) {
 		}
 		try(t, s.Mkdir(d.at.Directory, 0o755))
 		s.put(t, d.at.File(), []byte(content))
-		err := Create(t.Context(), s, s.places(), "test")
+		err := Create(t.Context(), s, s.places(), Creation{Who: "test"})
 		if !errors.Is(err, ErrExists) {
 			t.Fatalf("%.10q: %v", content, err)
 		}
@@ -46,7 +46,7 @@ func TestCreateRefusesWhereSomethingIs(t *testing.T) {
 		}
 	}
 	s := created(t, 2, false)
-	if err := Create(t.Context(), s, s.places(), "test"); !errors.Is(err, ErrExists) {
+	if err := Create(t.Context(), s, s.places(), Creation{Who: "test"}); !errors.Is(err, ErrExists) {
 		t.Errorf("twice: %v", err)
 	}
 }
@@ -54,14 +54,14 @@ func TestCreateRefusesWhereSomethingIs(t *testing.T) {
 func TestCreateNeedsEveryPlace(t *testing.T) {
 	s := newSled(t, 2, false)
 	s.disks[1].mounted = false
-	err := Create(t.Context(), s, s.places(), "test")
+	err := Create(t.Context(), s, s.places(), Creation{Who: "test"})
 	if !errors.Is(err, ErrNotMounted) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := s.Stat(s.disks[0].at.File()); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("a copy was made")
 	}
-	if err := Create(t.Context(), s, Places{Lock: "/run/l"}, "test"); err == nil {
+	if err := Create(t.Context(), s, Places{Lock: "/run/l"}, Creation{Who: "test"}); err == nil {
 		t.Error("created nowhere")
 	}
 }
@@ -69,7 +69,7 @@ func TestCreateNeedsEveryPlace(t *testing.T) {
 func TestCreateRefusesWhatIsWitnessed(t *testing.T) {
 	s := newSled(t, 1, false)
 	s.witness.mark = &Mark{"old", 3, "x"}
-	err := Create(t.Context(), s, s.places(), "test")
+	err := Create(t.Context(), s, s.places(), Creation{Who: "test"})
 	explains(t, err, ErrOverruled, "old", "epoch 3")
 }
 
@@ -83,7 +83,7 @@ func TestAKilledCreationIsFinished(t *testing.T) {
 				for kill := 0; ; kill++ {
 					s := newSled(t, 2, false)
 					s.disks[disk].failing(kill, errKilled, kill%2 == 0)
-					err := Create(t.Context(), s, s.places(), "first")
+					err := Create(t.Context(), s, s.places(), Creation{Who: "first"})
 					s.revive()
 					if power {
 						s.powerCut(func(n int) int { return cut * (n - 1) / 2 })
@@ -98,7 +98,7 @@ func TestAKilledCreationIsFinished(t *testing.T) {
 							}
 						}
 					}
-					again := Create(t.Context(), s, s.places(), "second")
+					again := Create(t.Context(), s, s.places(), Creation{Who: "second"})
 					if again != nil && !errors.Is(again, ErrExists) {
 						t.Fatalf("disk %d, change %d: %v", disk, kill, again)
 					}
@@ -121,7 +121,7 @@ func TestWhatIsNotSurelyAnInterruptedCreationIsNotFinished(t *testing.T) {
 		for kill := 0; ; kill++ {
 			s := newSled(t, 2, false)
 			s.disks[1].failing(kill, errKilled, false)
-			if err := Create(t.Context(), s, s.places(), "test"); err == nil {
+			if err := Create(t.Context(), s, s.places(), Creation{Who: "test"}); err == nil {
 				t.Fatal("never half-made")
 			}
 			s.revive()
@@ -148,7 +148,7 @@ func TestWhatIsNotSurelyAnInterruptedCreationIsNotFinished(t *testing.T) {
 		s := half()
 		doubt(s)
 		before := s.content(t, s.disks[0])
-		if err := Create(t.Context(), s, s.places(), "test"); !errors.Is(err, ErrExists) {
+		if err := Create(t.Context(), s, s.places(), Creation{Who: "test"}); !errors.Is(err, ErrExists) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := s.Stat(s.disks[1].at.File()); err == nil || string(before) != string(s.content(t, s.disks[0])) {

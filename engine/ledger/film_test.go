@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // film is what a process does, change by change. Where it is killed, what it
@@ -17,12 +17,12 @@ type film struct {
 	beliefs []belief // before each change
 	disks   [][]frame
 	marks   []*Mark
-	ram     []*host.PowerCutFiles // before each change
+	ram     []*hosttest.PowerCutFiles // before each change
 }
 
 // frame is a disk between two changes.
 type frame struct {
-	files *host.PowerCutFiles
+	files *hosttest.PowerCutFiles
 	told  []byte // its description
 }
 

@@ -81,7 +81,7 @@ func TestTheLedgerMovesFromADirectoryToDisks(t *testing.T) {
 	s := newSled(t, 2, true)
 	p := s.places()
 	p.Locations = p.Locations[:1]
-	try(t, Create(t.Context(), s, p, "test"))
+	try(t, Create(t.Context(), s, p, Creation{Who: "test"}))
 	l, err := Open(t.Context(), s, p)
 	try(t, err)
 	set(t, l, fact("a", "1"))

@@ -157,7 +157,7 @@ func TestSettleBringsCopiesHome(t *testing.T) {
 	directory := s.places().Locations[:1]
 	p := s.places()
 	p.Locations = directory
-	try(t, Create(t.Context(), s, p, "test"))
+	try(t, Create(t.Context(), s, p, Creation{Who: "test"}))
 	l, err := Open(t.Context(), s, p)
 	try(t, err)
 	set(t, l, fact("a", "1"))
@@ -217,18 +217,18 @@ func TestALedgerMadeAnewIsNotOverruledByTheOldOne(t *testing.T) {
 	if !strings.Contains(hint(err), "bootstrap --new-ledger") || !strings.Contains(hint(err), "instance adopt --all") {
 		t.Errorf("hint %q", hint(err))
 	}
-	err = Create(t.Context(), s, s.places(), "test")
+	err = Create(t.Context(), s, s.places(), Creation{Who: "test"})
 	explains(t, err, ErrOverruled, old.Ledger)
 	p := s.places()
 	p.Witness = &deaf{memoryWitness: s.witness} // it dies before the witness is told
-	if err := CreateOn(t.Context(), s, p, Creation{Who: "test", Anew: true}); err == nil {
+	if err := Create(t.Context(), s, p, Creation{Who: "test", Anew: true}); err == nil {
 		t.Fatal("the witness was not told")
 	}
 	v := set(t, s.open(t), fact("a", "2"))
 	if now := *s.witness.mark; now.Ledger == old.Ledger || now.N != old.N+1 || v.Epoch().N != now.N {
 		t.Errorf("witnessed %v, was %v", now, old)
 	}
-	if err := CreateOn(context.Background(), s, s.places(), Creation{Anew: true}); !errors.Is(err, ErrExists) {
+	if err := Create(context.Background(), s, s.places(), Creation{Anew: true}); !errors.Is(err, ErrExists) {
 		t.Errorf("again: %v", err)
 	}
 }

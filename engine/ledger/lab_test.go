@@ -54,7 +54,7 @@ func newLab(c config) (*lab, error) {
 	l.laws.facts = func(n int) []Fact { return []Fact{fact("k", strconv.Quote(opName(n)))} }
 	l.sled.witness.forgets = c.blind
 	on := l.sled.places().Locations[:len(l.sled.disks)-c.spares]
-	err := CreateOn(context.Background(), l.sled, l.sled.places(), Creation{Who: "lab", On: on})
+	err := Create(context.Background(), l.sled, l.sled.places(), Creation{Who: "lab", On: on})
 	return l, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 func must(t testing.TB) func(View, error) View {
@@ -183,7 +184,7 @@ func TestTheLockMustNotLieBesideACopy(t *testing.T) {
 	if _, err := Open(t.Context(), s, p); err == nil {
 		t.Error("opened")
 	}
-	if err := Create(t.Context(), s, p, "test"); err == nil {
+	if err := Create(t.Context(), s, p, Creation{Who: "test"}); err == nil {
 		t.Error("created")
 	}
 }
@@ -237,7 +238,7 @@ func TestAPlaceMayBeNamedTwice(t *testing.T) {
 }
 
 func TestFindLooksAtNamesOnly(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	if got := Find(f, ""); len(got) != 0 {
 		t.Errorf("on an empty sled: %v", got)
 	}

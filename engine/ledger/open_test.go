@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // ended is x with an epoch line that leaves only those members.
@@ -279,7 +280,7 @@ func TestForkedCopiesAreRefusedByAll(t *testing.T) {
 	if !ok || f.BestHead.Seq != 3 || f.OtherHead.Seq != 3 || f.BestHead == f.OtherHead || f.BestEpoch.N != 1 {
 		t.Errorf("%+v", f)
 	}
-	if err := Create(t.Context(), s, s.places(), "test"); !errors.Is(err, ErrExists) {
+	if err := Create(t.Context(), s, s.places(), Creation{Who: "test"}); !errors.Is(err, ErrExists) {
 		t.Errorf("create: %v", err)
 	}
 	if !bytes.Equal(before, s.content(t, first)) {
@@ -315,9 +316,9 @@ func TestABrokenFileInNobodysPlaceIsAWarning(t *testing.T) {
 }
 
 func TestAPlainDirectoryNeedNotBeMounted(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	p := Places{Lock: "/run/l", Locations: []Location{{Directory: "/var/lib/sledctl"}}}
-	try(t, Create(t.Context(), f, p, "test"))
+	try(t, Create(t.Context(), f, p, Creation{Who: "test"}))
 	l, err := Open(t.Context(), f, p)
 	try(t, err)
 	set(t, l, fact("a", "1"))

@@ -84,7 +84,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 	const processes, rounds = 3, 100
 	root := t.TempDir()
 	files := host.Dir(root)
-	try(t, Create(t.Context(), files, twoDirectories(), "test"))
+	try(t, Create(t.Context(), files, twoDirectories(), Creation{Who: "test"}))
 	var running []*exec.Cmd
 	for range processes {
 		cmd := writer(t, root, rounds)
@@ -103,7 +103,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 func TestAKilledProcessHasLostNothing(t *testing.T) {
 	root := t.TempDir()
 	files := host.Dir(root)
-	try(t, Create(t.Context(), files, twoDirectories(), "test"))
+	try(t, Create(t.Context(), files, twoDirectories(), Creation{Who: "test"}))
 	acknowledged := 0
 	for kill := range 12 {
 		cmd := writer(t, root, 1<<30)

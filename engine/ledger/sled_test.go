@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // sled is the file systems of a machine: a RAM disk with the lock, and disks
 // whose datasets are mounted or not. All of them can lose their power.
 type sled struct {
-	ram     *host.PowerCutFiles
+	ram     *hosttest.PowerCutFiles
 	disks   []*disk
 	witness *memoryWitness
 	note    func() // of a change of the RAM disk
@@ -25,7 +26,7 @@ type sled struct {
 type disk struct {
 	at      Location
 	mount   string // where it is mounted when it is
-	files   *host.PowerCutFiles
+	files   *hosttest.PowerCutFiles
 	mounted bool
 	device  uint64
 	inode   uint64 // of all its files; 0: each has its own
@@ -50,7 +51,7 @@ type tb interface {
 // a plain directory: then it is the first.
 func newSled(t tb, n int, plain bool) *sled {
 	t.Helper()
-	s := &sled{ram: host.PowerCuts(), witness: &memoryWitness{}}
+	s := &sled{ram: hosttest.PowerCuts(), witness: &memoryWitness{}}
 	try(t, host.MkdirAll(s.ram, "/run", 0o755))
 	if plain {
 		s.disks = append(s.disks, newDisk(Location{Directory: "/var/sledctl"}, "/var", 50))
@@ -73,7 +74,7 @@ func newDisk(at Location, mount string, device uint64) *disk {
 }
 
 // format makes the disk blank.
-func (d *disk) format() { d.files = host.PowerCuts() }
+func (d *disk) format() { d.files = hosttest.PowerCuts() }
 
 func (s *sled) places() Places {
 	p := Places{Lock: "/run/ledger.lock", Witness: s.witness}
@@ -96,7 +97,7 @@ func (s *sled) powerCut(choose func(int) int) {
 		d.files = d.files.Cut(choose)
 		d.working()
 	}
-	fresh := host.PowerCuts()
+	fresh := hosttest.PowerCuts()
 	for _, d := range s.disks {
 		_ = host.MkdirAll(fresh, d.mount, 0o755)
 	}
@@ -199,7 +200,7 @@ func (w *memoryWitness) Write(_ context.Context, m Mark, givenUp ...Mark) error 
 func created(t testing.TB, n int, plain bool) *sled {
 	t.Helper()
 	s := newSled(t, n, plain)
-	try(t, Create(context.Background(), s, s.places(), "test"))
+	try(t, Create(context.Background(), s, s.places(), Creation{Who: "test"}))
 	return s
 }
 

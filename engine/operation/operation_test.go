@@ -21,10 +21,11 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // machine is a host of files alone; its commands end well.
-type machine struct{ files *host.MemoryFiles }
+type machine struct{ files *hosttest.MemoryFiles }
 
 func (m machine) Run(context.Context, host.Command) (host.Result, error) { return host.Result{}, nil }
 func (m machine) Files() host.Files                                      { return m.files }
@@ -65,7 +66,7 @@ func fact(key, value string) ledger.Fact {
 
 func newEnv(t *testing.T) operation.Env {
 	t.Helper()
-	env := operationtest.New(t, machine{files: host.Memory()})
+	env := operationtest.New(t, machine{files: hosttest.Memory()})
 	env.PID = 7
 	return env
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // logged is a host with a zone's logs.
@@ -24,7 +25,7 @@ func (l logged) Files() host.Files { return l.files }
 
 func newLogged(t *testing.T, newest string) logged {
 	t.Helper()
-	l := logged{files: host.Memory()}
+	l := logged{files: hosttest.Memory()}
 	if err := host.MkdirAll(l.files, "/z/root/var/svc/log/dir", 0o755); err != nil {
 		t.Fatal(err)
 	}

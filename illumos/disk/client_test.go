@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // printer is a host whose commands end as told, by their first word.
@@ -34,7 +35,7 @@ func (p *printer) Dial(context.Context, string, string) (net.Conn, error) { pani
 func (p *printer) Files() host.Files { return p.files }
 
 func prints(tree string) *printer {
-	return &printer{results: map[string]host.Result{"prtconf": {Stdout: []byte(tree)}}, files: host.Memory()}
+	return &printer{results: map[string]host.Result{"prtconf": {Stdout: []byte(tree)}}, files: hosttest.Memory()}
 }
 
 func TestDetect(t *testing.T) {
@@ -118,7 +119,7 @@ func TestAnUnclearDiskDoesNotHideOthers(t *testing.T) {
 
 func TestVdevs(t *testing.T) {
 	p := prints("")
-	files := p.files.(*host.MemoryFiles)
+	files := p.files.(*hosttest.MemoryFiles)
 	if err := host.MkdirAll(files, "/var/tmp/dir.vdev", 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const vdev = "/var/tmp/u2_0.vdev"
@@ -16,7 +17,7 @@ const vdev = "/var/tmp/u2_0.vdev"
 // looked is a host whose fstyp ends like this, with one file of that content.
 func looked(t *testing.T, data []byte, r host.Result) (*printer, Disk) {
 	t.Helper()
-	files := host.Memory()
+	files := hosttest.Memory()
 	if err := host.MkdirAll(files, "/var/tmp", 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestWhatCannotBeReadIsNotBlank(t *testing.T) {
 	nothing := host.Result{Exit: 1, Stderr: []byte(noMatch)}
 	for name, spoil := range map[string]func(*printer, *Disk){
 		"it cannot be opened": func(p *printer, _ *Disk) {
-			p.files.(*host.MemoryFiles).Fail(func(string, string) error { return syscall.EIO })
+			p.files.(*hosttest.MemoryFiles).Fail(func(string, string) error { return syscall.EIO })
 		},
 		"it is gone":            func(p *printer, _ *Disk) { _ = p.files.Remove(vdev) },
 		"fstyp does not run":    func(p *printer, _ *Disk) { p.err = host.ErrNoCommand },

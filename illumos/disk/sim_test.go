@@ -15,13 +15,14 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // The driver on the simulated sled, which knows nothing of this package.
 
 func simulated(t *testing.T, o sim.Options) *sim.Sled {
 	t.Helper()
-	s := sim.New(o)
+	s := sim.New(o, hosttest.Files)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // sled is a simulated sled with the zones z1 and z2, each with a VNIC (v1, v2)
@@ -29,7 +30,7 @@ type sled struct {
 
 func newSled(t *testing.T, latency string) *sled {
 	t.Helper()
-	s := &sled{t: t, Sled: sim.New(sim.Options{Latency: latency})}
+	s := &sled{t: t, Sled: sim.New(sim.Options{Latency: latency}, hosttest.Files)}
 	t.Cleanup(s.Close)
 	s.Host = s.Sled.Host()
 	s.change(func(tx *world.Tx) {

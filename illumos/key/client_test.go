@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // printer is a machine whose every command ends like this.
@@ -60,7 +61,7 @@ func write(t *testing.T, f host.Files, name, text string, mode fs.FileMode) {
 
 func TestSecretsOfAFile(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o600, 0o400} {
-		h := machine{host.Memory()}
+		h := machine{hosttest.Memory()}
 		write(t, h.files, "/keys", "3 "+digits+"\n12 "+ones+"\n4 "+ones+"\n", mode)
 		f := File{"/keys"}
 		s, err := f.Secret(t.Context(), h, 3)
@@ -77,7 +78,7 @@ func TestSecretsOfAFile(t *testing.T) {
 }
 
 func TestAFileThatIsNotTaken(t *testing.T) {
-	memory := host.Memory()
+	memory := hosttest.Memory()
 	h := machine{memory}
 	if err := memory.Mkdir("/dir", 0o700); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 func testKey(t *testing.T) Key {
@@ -44,7 +45,7 @@ func clean(t *testing.T, f host.Files, what string) {
 }
 
 func TestAKeyIsLentInAFile(t *testing.T) {
-	f, k := host.Memory(), testKey(t)
+	f, k := hosttest.Memory(), testKey(t)
 	file, found := strings.CutPrefix(k.Location(), "file://")
 	if !found || file != "/var/run/sledctl/key/disk_1_a-"+file[len(file)-len("01234567-3.key"):] {
 		t.Fatal(k.Location())
@@ -91,18 +92,18 @@ func TestKeysOfDifferentDisksHaveDifferentFiles(t *testing.T) {
 func TestAKeyIsWipedOnEveryWayOut(t *testing.T) {
 	failed := errors.New("zfs failed")
 	for name, c := range map[string]struct {
-		use  func(cancel func(), f *host.MemoryFiles) error
+		use  func(cancel func(), f *hosttest.MemoryFiles) error
 		want error
 	}{
-		"success":   {func(func(), *host.MemoryFiles) error { return nil }, nil},
-		"a failure": {func(func(), *host.MemoryFiles) error { return failed }, failed},
-		"the end of the context": {func(cancel func(), _ *host.MemoryFiles) error {
+		"success":   {func(func(), *hosttest.MemoryFiles) error { return nil }, nil},
+		"a failure": {func(func(), *hosttest.MemoryFiles) error { return failed }, failed},
+		"the end of the context": {func(cancel func(), _ *hosttest.MemoryFiles) error {
 			cancel()
 			return context.Canceled
 		}, context.Canceled},
-		"a command that goes on": {func(func(), *host.MemoryFiles) error { return host.ErrStillRunning }, host.ErrStillRunning},
+		"a command that goes on": {func(func(), *hosttest.MemoryFiles) error { return host.ErrStillRunning }, host.ErrStillRunning},
 	} {
-		f := host.Memory()
+		f := hosttest.Memory()
 		ctx, cancel := context.WithCancel(t.Context())
 		if err := testKey(t).Lend(ctx, f, func() error { return c.use(cancel, f) }); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v", name, err)
@@ -111,7 +112,7 @@ func TestAKeyIsWipedOnEveryWayOut(t *testing.T) {
 		clean(t, f, name)
 	}
 
-	f := host.Memory()
+	f := hosttest.Memory()
 	func() {
 		defer func() { _ = recover() }()
 		_ = testKey(t).Lend(t.Context(), f, func() error { panic("a bug") })
@@ -127,7 +128,7 @@ func TestAKeyIsWipedOnEveryWayOut(t *testing.T) {
 }
 
 func TestAKeyFileThatCannotBeWiped(t *testing.T) {
-	f, k := host.Memory(), testKey(t)
+	f, k := hosttest.Memory(), testKey(t)
 	err := k.Lend(t.Context(), f, func() error {
 		f.Fail(func(op, _ string) error {
 			if op == "remove" {
@@ -151,7 +152,7 @@ func TestAKeyFileThatCannotBeWiped(t *testing.T) {
 }
 
 func TestWhatAKilledRunLeftDoesNotStopTheNext(t *testing.T) {
-	f, k := host.Memory(), testKey(t)
+	f, k := hosttest.Memory(), testKey(t)
 	if err := host.MkdirAll(f, k.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestWhatAKilledRunLeftDoesNotStopTheNext(t *testing.T) {
 }
 
 func TestADirectoryThatOthersCanLookInto(t *testing.T) {
-	f, k := host.Memory(), testKey(t)
+	f, k := hosttest.Memory(), testKey(t)
 	if err := host.MkdirAll(f, k.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func (m machine) Files() host.Files { return m.files }
 func TestTheTraceIsWhatIsExplained(t *testing.T) {
 	k := testKey(t)
 	var got []host.Line
-	h := host.Trace(machine{host.Memory()}, func(e host.Event) { got = append(got, e.Line) })
+	h := host.Trace(machine{hosttest.Memory()}, func(e host.Event) { got = append(got, e.Line) })
 	if err := k.Lend(t.Context(), h.Files(), func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ func TestAKillAnywhereLeavesWhatLeftFinds(t *testing.T) {
 	cases := 0
 	for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {
 		for point := 1; ; point++ {
-			f := host.Memory()
+			f := hosttest.Memory()
 			if err := host.MkdirAll(f, k.dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +260,7 @@ func TestAKillAnywhereLeavesWhatLeftFinds(t *testing.T) {
 }
 
 func TestLeft(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	if left, err := Left(f, "/no"); left != nil || err != nil {
 		t.Errorf("no directory: %v, %v", left, err)
 	}
@@ -284,7 +285,7 @@ func TestLeft(t *testing.T) {
 }
 
 func TestWipeDoesWhatItExplains(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	if err := host.WriteSecret(f, "/a.key", []byte("x"), "x"); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // Output as do_query of usr/src/cmd/rsrvrctl/rsrvrctl.c prints it.
@@ -49,7 +50,7 @@ func TestCommandLines(t *testing.T) {
 }
 
 func TestSetAndUndoOnASled(t *testing.T) {
-	sled := sim.New(sim.Options{})
+	sled := sim.New(sim.Options{}, hosttest.Files)
 	t.Cleanup(sled.Close)
 	size := func() uint64 {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	simsmf "github.com/sledctl/sledctl/sim/world/smf"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // The driver on the simulated sled, which knows nothing of it: what it
@@ -45,7 +46,7 @@ type rig struct {
 // simulated is a sled with an installed zone web1.
 func simulated(t *testing.T, latency string) rig {
 	t.Helper()
-	s := sim.New(sim.Options{Latency: latency})
+	s := sim.New(sim.Options{Latency: latency}, hosttest.Files)
 	t.Cleanup(s.Close)
 	r := rig{t: t, sled: s, host: s.Host()}
 	r.run("zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")

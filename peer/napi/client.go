@@ -42,20 +42,6 @@ const pathNICs = "/nics"
 
 func pathNIC(mac string) string { return pathNICs + "/" + bare(mac) }
 
-// Ping asks how the server is. One that is starting, or ill, answers too.
-func (c Client) Ping(ctx context.Context) (Health, error) {
-	var health Health
-	err := c.again(ctx, func() error {
-		r, err := c.do(ctx, http.MethodGet, "/ping", "", nil)
-		if err == nil {
-			health, err = decodeHealth(r.Body)
-			err = replyError(http.MethodGet, "/ping", err)
-		}
-		return err
-	})
-	return health, err
-}
-
 // Get reads one record. There may be none: ErrNoNIC.
 func (c Client) Get(ctx context.Context, mac string) (Record, error) {
 	var record Record

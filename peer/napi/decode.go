@@ -105,20 +105,6 @@ func decodePage(data []byte) ([]NIC, error) {
 	return page, nil
 }
 
-func decodeHealth(data []byte) (Health, error) {
-	var w struct {
-		Healthy *bool  `json:"healthy"`
-		Status  string `json:"status"`
-	}
-	if err := decode(data, '{', &w); err != nil {
-		return Health{}, err
-	}
-	if w.Status == "" {
-		return Health{}, errors.New("it lacks a status")
-	}
-	return Health{Healthy: w.Healthy == nil && w.Status == "OK" || w.Healthy != nil && *w.Healthy, Status: w.Status}, nil
-}
-
 // decode reads JSON that opens with this bracket, so that null and numbers are
 // nobody's record.
 func decode(data []byte, open byte, into any) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 func TestTheWayIsWhatIsWantedOrWhatThereIs(t *testing.T) {
@@ -47,7 +48,7 @@ func TestTheWayIsWhatIsWantedOrWhatThereIs(t *testing.T) {
 
 func TestDistributionsDiffer(t *testing.T) {
 	for mode, want := range map[world.Mode]packaging.Kind{world.OmniOS: packaging.Lofs, world.Helios: packaging.Image, world.SmartOS: ""} {
-		s := sim.New(sim.Options{Mode: mode})
+		s := sim.New(sim.Options{Mode: mode}, hosttest.Files)
 		t.Cleanup(s.Close)
 		settings := packaging.Settings{Kind: packaging.Auto, Directory: "/opt/oxide/propolis-server", Images: images()}
 		seen, err := settings.Look(s.Host().Files())
@@ -76,7 +77,7 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 			packaging.Seen{Lofs: []string{"/usr/lib/brand/sparse"}, Image: []string{"/opt/own.tar.gz"}},
 		},
 	} {
-		s := sim.New(sim.Options{Mode: mode})
+		s := sim.New(sim.Options{Mode: mode}, hosttest.Files)
 		t.Cleanup(s.Close)
 		seen, err := c.settings.Look(s.Host().Files())
 		if err != nil {

@@ -18,11 +18,6 @@ type Difference struct {
 	Sent, Got string
 }
 
-// String shows both.
-func (d Difference) String() string {
-	return fmt.Sprintf("%s: %s, not %s", d.Path, cmp.Or(d.Got, "absent"), cmp.Or(d.Sent, "absent"))
-}
-
 // Compare tells what a server has that it was not sent, and the other way
 // round, sorted by path. Servers fill in the CPUID set that they were not told,
 // leave defaults out, and spell UUIDs in one way: that is no difference.

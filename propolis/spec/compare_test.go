@@ -2,6 +2,7 @@ package spec
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestCompareTellsWhatDiffers(t *testing.T) {
 	delete(got.Components, "pvpanic")
 	var lines []string
 	for _, d := range Compare(sound(), got) {
-		lines = append(lines, d.String())
+		lines = append(lines, shown(d))
 	}
 	want := []string{
 		"board.cpuid.entries[0].eax: 1, not 0",
@@ -74,4 +75,16 @@ func TestCompareKeepsLargeNumbersApart(t *testing.T) {
 	if d := Compare(sent, got); len(d) != 1 {
 		t.Error(d)
 	}
+}
+
+// shown is a difference with both values.
+func shown(d Difference) string {
+	return fmt.Sprintf("%s: %s, not %s", d.Path, orAbsent(d.Got), orAbsent(d.Sent))
+}
+
+func orAbsent(s string) string {
+	if s == "" {
+		return "absent"
+	}
+	return s
 }

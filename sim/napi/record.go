@@ -95,19 +95,6 @@ func stamp(tx *world.Tx, r *record) {
 // drawEtag draws the tag of a version.
 func drawEtag(tx *world.Tx) string { return fmt.Sprintf("%08X", uint32(tx.Draw("napi etag"))) }
 
-// Add puts a record into a NAPI as it is, for whoever prepares one: it gets a
-// version, and takes its address.
-func Add(tx *world.Tx, mac string, r world.NAPINIC) {
-	n := tx.State.NAPI
-	if r.Etag == "" {
-		r.Etag = drawEtag(tx)
-	}
-	n.NICs[mac] = &r
-	if r.IP != "" && r.Network != "" {
-		n.IPs[r.Network+"/"+r.IP] = &world.NAPIIP{Etag: drawEtag(tx), BelongsToType: r.BelongsToType, BelongsToUUID: r.BelongsToUUID, OwnerUUID: r.OwnerUUID}
-	}
-}
-
 // New is a NAPI that knows of nothing.
 func New(address, eraName string) *world.NAPI {
 	return &world.NAPI{Address: address, Era: eraName, NICs: map[string]*world.NAPINIC{}, IPs: map[string]*world.NAPIIP{}}

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // recorded is an exchange with the real server.
@@ -87,7 +88,7 @@ func whole(t *testing.T, name string) string {
 
 func newWorld(t *testing.T, era string) *world.World {
 	t.Helper()
-	w := boot.Memory(boot.Options{M2: -1, U2: -1})
+	w := boot.Memory(boot.Options{M2: -1, U2: -1}, hosttest.Files)
 	change(t, w, func(tx *world.Tx) { tx.State.NAPI = napi.New("10.99.99.12:80", era) })
 	return w
 }

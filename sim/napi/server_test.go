@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/napi"
+	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -27,8 +28,8 @@ func stocked(t *testing.T, era string) *world.World {
 	t.Helper()
 	w := newWorld(t, era)
 	change(t, w, func(tx *world.Tx) {
-		napi.Add(tx, mac1, world.NAPINIC{BelongsToType: "zone", BelongsToUUID: vm, OwnerUUID: vm, CNUUID: ours, State: "running"})
-		napi.Add(tx, mac2, world.NAPINIC{BelongsToType: "zone", BelongsToUUID: vm, OwnerUUID: vm, CNUUID: theirs, State: "running"})
+		simtest.AddNIC(tx, mac1, world.NAPINIC{BelongsToType: "zone", BelongsToUUID: vm, OwnerUUID: vm, CNUUID: ours, State: "running"})
+		simtest.AddNIC(tx, mac2, world.NAPINIC{BelongsToType: "zone", BelongsToUUID: vm, OwnerUUID: vm, CNUUID: theirs, State: "running"})
 	})
 	return w
 }
@@ -178,7 +179,7 @@ func TestPagesAreShuffledWithin(t *testing.T) {
 			if i%2 == 0 {
 				r.Network, r.IP = n.Networks[0].UUID, fmt.Sprintf("10.99.99.%d", 10+i)
 			}
-			napi.Add(tx, fmt.Sprintf("90:b8:d0:00:00:%02x", i), r)
+			simtest.AddNIC(tx, fmt.Sprintf("90:b8:d0:00:00:%02x", i), r)
 		}
 	})
 	order := func(path string) (order string) {

@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/sim/nexus"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const vm = "a8d0f0c4-0e5f-4a44-a5bd-5b3b3e1f6a01"
@@ -30,7 +31,7 @@ type agents map[string]http.HandlerFunc
 // plane is a control plane of an era with the agents of its sleds.
 func plane(t *testing.T, era string, agents agents, sleds ...string) nexus.Plane {
 	t.Helper()
-	w := boot.Memory(boot.Options{Seed: 1, M2: 1, U2: 1})
+	w := boot.Memory(boot.Options{Seed: 1, M2: 1, U2: 1}, hosttest.Files)
 	made, err := nexus.New("10.99.0.1:12221", era, sleds)
 	if err == nil {
 		err = w.Update(t.Context(), func(tx *world.Tx) error { tx.State.Nexus = made; return nil })

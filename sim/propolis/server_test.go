@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/network"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const (
@@ -33,7 +34,7 @@ type rig struct {
 
 func newRig(t *testing.T, latency string) *rig {
 	t.Helper()
-	r := &rig{t, boot.Memory(boot.Options{Latency: latency})}
+	r := &rig{t, boot.Memory(boot.Options{Latency: latency}, hosttest.Files)}
 	r.change(func(tx *world.Tx) {
 		tx.State.Processes = append(tx.State.Processes, &world.Process{
 			PID: pid, Zone: world.GlobalZone, Listen: "192.168.77.10:12400",

@@ -10,13 +10,14 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // diskTx is a transaction on a fresh sled with one M.2 and one U.2 disk.
 func diskTx(t testing.TB, o boot.Options) *world.Tx {
 	t.Helper()
 	o.M2, o.U2, o.Links = 1, 1, -1
-	w := boot.Memory(o)
+	w := boot.Memory(o, hosttest.Files)
 	var tx *world.Tx
 	if err := w.Update(t.Context(), func(inner *world.Tx) error {
 		tx = world.NewTx(inner.State, inner.Now, inner.Files)

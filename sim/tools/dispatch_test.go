@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // do runs a tool that is not in the registry.
@@ -51,7 +52,7 @@ func update(t *testing.T, d *Dispatcher, fn func(*world.Tx)) {
 func TestACommandTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		got, err := do(t.Context(), &Dispatcher{World: boot.Memory(boot.Options{})}, slow, "slow")
+		got, err := do(t.Context(), &Dispatcher{World: boot.Memory(boot.Options{}, hosttest.Files)}, slow, "slow")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestACommandTakesItsTime(t *testing.T) {
 // (zonecfg_grab_lock_file in usr/src/lib/libzonecfg/common/libzonecfg.c).
 func TestCommandsThatLockOneZoneFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Dispatcher{World: boot.Memory(boot.Options{})}
+		d := &Dispatcher{World: boot.Memory(boot.Options{}, hosttest.Files)}
 		start := time.Now()
 		var wg sync.WaitGroup
 		for range 3 {
@@ -93,7 +94,7 @@ func TestCommandsThatLockOneZoneFollowEachOther(t *testing.T) {
 
 func TestACommandWhoseCallerGivesUpLeavesTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &Dispatcher{World: boot.Memory(boot.Options{})}
+		d := &Dispatcher{World: boot.Memory(boot.Options{}, hosttest.Files)}
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		if _, err := do(ctx, d, slow, "slow"); !errors.Is(err, context.DeadlineExceeded) {
@@ -130,7 +131,7 @@ func TestFaultsOfACommand(t *testing.T) {
 	} {
 		t.Run(c.fault.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &Dispatcher{World: boot.Memory(boot.Options{})}
+				d := &Dispatcher{World: boot.Memory(boot.Options{}, hosttest.Files)}
 				c.fault.Match = "slow -x"
 				update(t, d, func(tx *world.Tx) { tx.Arm(c.fault) })
 				start := time.Now()
@@ -156,7 +157,7 @@ func TestACommandThatMissesItsEventHangs(t *testing.T) {
 	for _, name := range []string{world.FaultHang, world.FaultMissed} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &Dispatcher{World: boot.Memory(boot.Options{})}
+				d := &Dispatcher{World: boot.Memory(boot.Options{}, hosttest.Files)}
 				update(t, d, func(tx *world.Tx) {
 					tx.Arm(world.Fault{Name: name, Match: "awaits", Times: 1})
 					tx.Count("x")

@@ -13,12 +13,13 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // zoneTx is a sled with a running zone z1.
 func zoneTx(t *testing.T) *world.Tx {
 	t.Helper()
-	files := host.Memory()
+	files := hosttest.Memory()
 	if err := boot.LayRoot(files, boot.Options{}); err != nil {
 		t.Fatal(err)
 	}

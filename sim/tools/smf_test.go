@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/smf"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // smfSled is a sled with a running zone z1, a stopped zone z2 and a clock in
@@ -49,7 +50,7 @@ const webManifest = `<?xml version='1.0'?>
 
 func newSMFSled(t *testing.T) *smfSled {
 	t.Helper()
-	files := host.Memory()
+	files := hosttest.Memory()
 	o := boot.Options{Seed: 1, Latency: "helios2021"}
 	if err := boot.LayRoot(files, o); err != nil {
 		t.Fatal(err)

@@ -10,16 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // zfsTx is a transaction on a sled with the pool tank and a blank disk c12t0d0.
 func zfsTx(t testing.TB) *world.Tx {
 	t.Helper()
 	o := boot.Options{M2: -1, U2: 2, Links: -1, Blank: true}
-	files := host.Memory()
+	files := hosttest.Memory()
 	if err := boot.LayRoot(files, o); err != nil {
 		t.Fatal(err)
 	}

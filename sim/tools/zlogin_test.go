@@ -9,12 +9,13 @@ import (
 
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // loginSled has z1 running, z2 installed and z3 configured.
 func loginSled(t *testing.T) *Dispatcher {
 	t.Helper()
-	d := &Dispatcher{World: boot.Memory(boot.Options{})}
+	d := &Dispatcher{World: boot.Memory(boot.Options{}, hosttest.Files)}
 	update(t, d, func(tx *world.Tx) {
 		addRunningZone(t, tx, "z1")
 		tx.State.Zones = append(tx.State.Zones, &world.Zone{Name: "z2", State: "installed"}, &world.Zone{Name: "z3", State: "configured"})

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // zoneSled is a sled on which transcripts about zones are replayed.
@@ -23,7 +24,7 @@ type zoneSled struct {
 
 func newZoneSled(t *testing.T, o boot.Options) *zoneSled {
 	t.Helper()
-	return &zoneSled{t, &Dispatcher{World: boot.Memory(o).Handle(Handlers())}}
+	return &zoneSled{t, &Dispatcher{World: boot.Memory(o, hosttest.Files).Handle(Handlers())}}
 }
 
 // run runs a command line; quotes are '.

@@ -7,9 +7,9 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Clone is a sled in memory as it is now: each of the two goes on by itself.
-// Nobody holds a lock in the clone. It panics on a sled in a directory, which cp
-// clones.
+// Clone returns a copy of a sled in memory as it is now; later changes of one
+// do not show in the other. In the clone no lock is held. It panics on a sled
+// in a directory, which cp clones.
 func (w *World) Clone() *World {
 	source, ok := w.store.(*memory)
 	if !ok {
@@ -19,12 +19,15 @@ func (w *World) Clone() *World {
 	defer source.mu.RUnlock()
 	return &World{
 		store:    &memory{state: source.state.clone(), changed: make(chan struct{})},
-		files:    w.files.(*host.MemoryFiles).Clone(),
-		locks:    w.locks.(*host.MemoryFiles).Clone(),
+		files:    w.files.(copied).CloneFiles(),
+		locks:    w.locks.(copied).CloneFiles(),
 		handlers: w.handlers,
 		decoded:  w.decoded,
 	}
 }
+
+// copied are files in memory that can be copied.
+type copied interface{ CloneFiles() host.Files }
 
 func (s *State) clone() *State {
 	return deep(reflect.ValueOf(s)).Interface().(*State)

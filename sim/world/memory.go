@@ -8,15 +8,16 @@ import (
 	"github.com/sledctl/sledctl/sim/world/scf"
 )
 
-// InMemory is a sled that lives in this process, without files yet.
-func InMemory(s *State) *World {
-	locks := host.Memory()
+// InMemory makes a sled that lives in this process, without files yet. Its two
+// file systems are what empty returns.
+func InMemory(s *State, empty func() host.Files) *World {
+	locks := empty()
 	if err := locks.Mkdir("/locks", 0o755); err != nil {
 		panic(err) // Nothing is there that could be in the way.
 	}
 	return &World{
 		store: &memory{state: s, changed: make(chan struct{})},
-		files: host.Memory(), locks: locks, decoded: &scf.Cache{},
+		files: empty(), locks: locks, decoded: &scf.Cache{},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zone"
 )
 
@@ -35,7 +36,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	s := sim.New(sim.Options{M2: -1, U2: -1})
+	s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)
 	t.Cleanup(s.Close)
 	b := &bench{T: t, sled: s, env: operationtest.New(t, s.Host())}
 	b.run("zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")

@@ -28,6 +28,7 @@ import (
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/zfs"
 )
 
@@ -40,7 +41,7 @@ type bench struct {
 
 func newBench(t *testing.T, o sim.Options) *bench {
 	t.Helper()
-	s := sim.New(o)
+	s := sim.New(o, hosttest.Files)
 	t.Cleanup(s.Close)
 	return &bench{T: t, sled: s}
 }
@@ -69,7 +70,7 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 		Reap:    reap.Settings{Names: names},
 		Base:    base.Settings{Names: names, Brand: "sparse", Packaging: packaging.Settings{Directory: "/opt/oxide/propolis-server", Images: []string{"/opt/oxide/propolis-server.tar.gz"}}},
 		CreateLedger: func(ctx context.Context) error {
-			return ledger.Create(ctx, h.Files(), places(), "test")
+			return ledger.Create(ctx, h.Files(), places(), ledger.Creation{Who: "test"})
 		},
 		Pools: storage.ZonePools,
 	}

@@ -18,12 +18,13 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/vnic"
 )
 
 func newEnv(t *testing.T) operation.Env {
 	t.Helper()
-	s := sim.New(sim.Options{})
+	s := sim.New(sim.Options{}, hosttest.Files)
 	t.Cleanup(s.Close)
 	return operationtest.New(t, s.Host())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/peer/napi"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
+	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
@@ -91,7 +92,7 @@ func TestAggregations(t *testing.T) {
 			r.change(func(tx *world.Tx) {
 				tx.State.Links[0].MAC = "a8:40:25:00:00:01"
 				tx.State.Links = append(tx.State.Links, &world.Link{Name: "aggr0", Class: "aggr", Over: "net0", MAC: address, Up: true})
-				simnapi.Add(tx, address, world.NAPINIC{BelongsToType: "server", BelongsToUUID: ours, OwnerUUID: admin, State: "provisioning"})
+				simtest.AddNIC(tx, address, world.NAPINIC{BelongsToType: "server", BelongsToUUID: ours, OwnerUUID: admin, State: "provisioning"})
 			})
 			outcome, err := r.sync(all())
 			state := ""

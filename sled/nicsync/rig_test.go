@@ -14,8 +14,10 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
 	simnapi "github.com/sledctl/sledctl/sim/napi"
+	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zones"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const (
@@ -48,7 +50,7 @@ type rig struct {
 // bubble.
 func newRig(t operationtest.T, ctx context.Context, era string) *rig {
 	t.Helper()
-	r := &rig{t: t, ctx: ctx, sled: sim.New(sim.Options{M2: -1, U2: -1, Links: 1})}
+	r := &rig{t: t, ctx: ctx, sled: sim.New(sim.Options{M2: -1, U2: -1, Links: 1}, hosttest.Files)}
 	r.change(func(tx *world.Tx) { tx.State.NAPI = simnapi.New(server, era) })
 	r.env = operationtest.New(t, host.Trace(r.sled.Host(), r.hear))
 	r.env.Warn = func(err error) { r.mu.Lock(); defer r.mu.Unlock(); r.told = append(r.told, err.Error()) }
@@ -175,7 +177,7 @@ func (r *rig) record(n int, cn, state string) {
 }
 
 func addRecord(tx *world.Tx, n int, cn, state string) {
-	simnapi.Add(tx, mac(n), world.NAPINIC{BelongsToType: "zone", BelongsToUUID: id(n), OwnerUUID: owner, CNUUID: cn, State: state, Created: tx.Now, Modified: tx.Now})
+	simtest.AddNIC(tx, mac(n), world.NAPINIC{BelongsToType: "zone", BelongsToUUID: id(n), OwnerUUID: owner, CNUUID: cn, State: state, Created: tx.Now, Modified: tx.Now})
 }
 
 // has is the record of the n-th NIC: its sled and state, or "gone".

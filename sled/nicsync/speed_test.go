@@ -9,6 +9,7 @@ import (
 	"time"
 
 	simnapi "github.com/sledctl/sledctl/sim/napi"
+	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zones"
 )
@@ -27,7 +28,7 @@ func crowd(t *testing.T, era string, n, others int) *rig {
 				z.Config.Resources = append(z.Config.Resources, world.Resource{Type: "net", Properties: []world.Property{
 					{Name: "physical", Values: []string{fmt.Sprint("vm", i)}}, {Name: "mac-addr", Values: []string{mac(i)}},
 				}})
-				simnapi.Add(tx, mac(i), world.NAPINIC{BelongsToType: "zone", BelongsToUUID: id(vm), OwnerUUID: owner, CNUUID: ours, State: "stopped"})
+				simtest.AddNIC(tx, mac(i), world.NAPINIC{BelongsToType: "zone", BelongsToUUID: id(vm), OwnerUUID: owner, CNUUID: ours, State: "stopped"})
 			}
 			tx.State.Zones = append(tx.State.Zones, z)
 			if err := zones.SaveZone(tx, z); err != nil {

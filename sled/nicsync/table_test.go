@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/napi"
+	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -42,12 +43,12 @@ func situations() []struct {
 		{"no record", func(r *rig) { r.vm(1, "running") }},
 		{"a sled's own link", func(r *rig) {
 			r.change(func(tx *world.Tx) {
-				napi.Add(tx, tx.State.Links[0].MAC, world.NAPINIC{BelongsToType: "server", BelongsToUUID: ours, OwnerUUID: admin, State: "provisioning"})
+				simtest.AddNIC(tx, tx.State.Links[0].MAC, world.NAPINIC{BelongsToType: "server", BelongsToUUID: ours, OwnerUUID: admin, State: "provisioning"})
 			})
 		}},
 		{"the boot server's", func(r *rig) {
 			r.change(func(tx *world.Tx) {
-				napi.Add(tx, tx.State.Links[0].MAC, world.NAPINIC{BelongsToType: "other", BelongsToUUID: admin, OwnerUUID: admin, State: "provisioning"})
+				simtest.AddNIC(tx, tx.State.Links[0].MAC, world.NAPINIC{BelongsToType: "other", BelongsToUUID: admin, OwnerUUID: admin, State: "provisioning"})
 			})
 		}},
 	}

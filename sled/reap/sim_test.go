@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/reap"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const (
@@ -28,7 +29,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	s := sim.New(sim.Options{M2: -1, U2: -1})
+	s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)
 	t.Cleanup(s.Close)
 	b := &bench{T: t, sled: s, env: operationtest.New(t, s.Host())}
 	b.run("zfs", "create", "-o", "mountpoint=/zone", "rpool/zone")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // kept is a sled's files, with a configuration on each M.2.
@@ -57,7 +58,7 @@ func (d disks) Open(name string, flag int, perm fs.FileMode) (host.File, error) 
 
 func (k kept) files(t *testing.T) host.Files {
 	t.Helper()
-	var files host.Files = host.Memory()
+	var files host.Files = hosttest.Memory()
 	for uuid, c := range k {
 		dir := "/pool/int/" + uuid + "/config/sledctl"
 		if err := host.MkdirAll(files, dir, 0o755); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const markProperty = "sledctl:ledger"
@@ -20,7 +21,7 @@ const markProperty = "sledctl:ledger"
 // that were run.
 func witnessed(t *testing.T, o sim.Options) (w storage.Witness, pools []string, ran *[]string) {
 	t.Helper()
-	s := sim.New(o)
+	s := sim.New(o, hosttest.Files)
 	t.Cleanup(s.Close)
 	look := inventory.Look(t.Context(), s.Host(), inventory.Want{Parts: []inventory.Part{inventory.Pools}})
 	all, err := look.Pools()

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // counts tells what each operation asks of the host: what a real sled takes
 // for it is mostly this many times a process and what that does.
 func (b bench) counts(ctx context.Context) ([]row, error) {
-	s := machine{sim.New(sim.Options{Seed: 1})}
+	s := machine{sim.New(sim.Options{Seed: 1}, hosttest.Files)}
 	defer s.Close()
 	if err := s.configure(); err != nil {
 		return nil, err

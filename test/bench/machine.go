@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // machine is a simulated sled in this process.
@@ -19,7 +20,7 @@ type machine struct{ *sim.Sled }
 
 // inMemory is one that lives in memory, prepared.
 func inMemory(ctx context.Context) (machine, error) {
-	s := machine{sim.New(sim.Options{Seed: 1})}
+	s := machine{sim.New(sim.Options{Seed: 1}, hosttest.Files)}
 	return s, s.prepare(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // Options are those of the simulated sled of a row.
@@ -52,7 +53,7 @@ func (r Row) missing(dimension string) {
 // Lay lays out the sled of a row in memory: its configuration, its links, its
 // secrets, what its machines have for disks, and its neighbours.
 func Lay(ctx context.Context, r Row) (*sim.Sled, error) {
-	s := sim.New(r.Options())
+	s := sim.New(r.Options(), hosttest.Files)
 	return s, r.LayOn(ctx, s)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // Machines are the names of the instances of a row: where a disk is shared, there
@@ -121,7 +122,7 @@ func (r Row) CPUs() (n int) {
 
 // PoolName is Pool of a sled that is yet to be made: they are all the same.
 func (r Row) PoolName() string {
-	s := sim.New(r.Options())
+	s := sim.New(r.Options(), hosttest.Files)
 	defer s.Close()
 	pool, err := r.Pool(context.Background(), s)
 	if err != nil {

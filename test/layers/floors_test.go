@@ -68,7 +68,7 @@ func floors() map[string]room {
 		"sled/instance/layout": {floor: 3, below: 5},
 
 		"engine/operation":               {floor: 2},
-		"engine/operation/operationtest": {imports: []string{"host", "engine/ledger", "engine/operation"}, by: []string{}}, // for tests
+		"engine/operation/operationtest": {imports: []string{"host", "engine/ledger", "engine/operation", "test/hosttest"}, by: []string{}}, // for tests
 
 		"engine/plan": {floor: 1}, "engine/inventory": {floor: 1}, "engine/ledger": {floor: 1}, "engine/bundle": {floor: 1},
 
@@ -82,14 +82,15 @@ func floors() map[string]room {
 		"peer/exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                                 // for tests
 
 		// The one boundary, and the sled that is simulated behind it.
-		"host": {floor: -3, machine: all}, "host/fault": {floor: -3, below: 1},
+		"host": {floor: -3, machine: all}, "host/fault": {floor: -3, below: 1}, "host/lock": {floor: -3, below: 1},
 		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/tools": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
-		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}}, // for tests
-		"test/lattice":         {imports: []string{"host", "sim", "sim/world"}, by: []string{}},                                    // for tests
-		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                        // for tests
-		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                      // measures the code
-		"test/mutants":         {imports: []string{}, by: []string{}},                                                              // for tests
-		"sim/simtest":          {imports: []string{}, by: []string{}, machine: []use{useDial}},                                     // for tests
+		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}},                 // for tests
+		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice"}}, // for tests
+		"test/lattice":         {imports: []string{"host", "sim", "sim/world", "test/hosttest"}, by: []string{}},                                   // for tests
+		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                                        // for tests
+		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                                      // measures the code
+		"test/mutants":         {imports: []string{}, by: []string{}},                                                                              // for tests
+		"sim/simtest":          {imports: []string{"sim/world"}, by: []string{}, machine: []use{useDial}},                                          // for tests
 	}
 }
 

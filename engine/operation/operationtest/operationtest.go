@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // RunDir is where the operations of an Env keep what a reboot may forget.
@@ -34,7 +35,7 @@ func New(t T, h host.Host) operation.Env {
 			t.Fatal(err)
 		}
 	}
-	if err := ledger.Create(context.Background(), h.Files(), places(), "test"); err != nil {
+	if err := ledger.Create(context.Background(), h.Files(), places(), ledger.Creation{Who: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
@@ -68,7 +69,7 @@ func View(t T, env operation.Env) ledger.View {
 // Book is what a state file says that holds these facts.
 func Book(t T, facts ...ledger.Fact) ledger.View {
 	t.Helper()
-	l, err := New(t, files{all: host.Memory()}).Ledger(context.Background())
+	l, err := New(t, files{all: hosttest.Memory()}).Ledger(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

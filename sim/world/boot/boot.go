@@ -61,11 +61,12 @@ func layFiles(root host.Files, all map[string]string) error {
 	return nil
 }
 
-// Memory makes a fresh sled that lives in this process. It works inside a
-// testing/synctest bubble. It panics on options that Check refuses.
-func Memory(o Options) *world.World {
+// Memory makes a fresh sled that lives in this process, with what empty returns
+// as its file systems. It works inside a testing/synctest bubble. It panics on
+// options that Check refuses.
+func Memory(o Options, empty func() host.Files) *world.World {
 	s := Fresh(o)
-	w := world.InMemory(s)
+	w := world.InMemory(s, empty)
 	if err := errors.Join(o.Check(), LayRoot(w.Files(), o), layMountpoints(w.Files(), s)); err != nil {
 		panic(err)
 	}

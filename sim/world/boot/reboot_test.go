@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/sim/world/zones"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // busySled has a running zone, temporary and persistent things of each kind,
@@ -22,7 +23,7 @@ import (
 func busySled(t *testing.T, o boot.Options) *world.Tx {
 	t.Helper()
 	var tx *world.Tx
-	must(t, boot.Memory(o).Repair(func(own *world.Tx) error { tx = own; return nil }))
+	must(t, boot.Memory(o, hosttest.Files).Repair(func(own *world.Tx) error { tx = own; return nil }))
 	c := world.Config{Brand: "sparse", Zonepath: "/zones/z1", IPType: "exclusive"}
 	z, err := zones.AddZone(tx, "z1", c)
 	must(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // worlds are a sled of each kind.
@@ -24,7 +25,7 @@ func worlds(t *testing.T) map[string]*world.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]*world.World{"memory": boot.Memory(boot.Options{}), "directory": dir}
+	return map[string]*world.World{"memory": boot.Memory(boot.Options{}, hosttest.Files), "directory": dir}
 }
 
 func TestATransactionIsSeenByTheNext(t *testing.T) {
@@ -114,7 +115,7 @@ func TestWhatWasScheduledHappensInOrderAndAtItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := world.Now()
 		var seen []string
-		w := boot.Memory(boot.Options{}).Handle(world.Handlers{"note": func(tx *world.Tx, e *world.Event) {
+		w := boot.Memory(boot.Options{}, hosttest.Files).Handle(world.Handlers{"note": func(tx *world.Tx, e *world.Event) {
 			seen = append(seen, fmt.Sprintf("%s at %s", e.Name, tx.Now.Sub(start)))
 			if e.Name == "b" {
 				tx.Schedule(time.Second, "note", "", "follows b")
@@ -147,7 +148,7 @@ func TestWhatWasScheduledHappensInOrderAndAtItsTime(t *testing.T) {
 }
 
 func TestAnEventThatNobodyCarriesOutIsAnError(t *testing.T) {
-	w := boot.Memory(boot.Options{})
+	w := boot.Memory(boot.Options{}, hosttest.Files)
 	err := w.Update(t.Context(), func(tx *world.Tx) error { tx.Schedule(0, "mystery", "", ""); return nil })
 	if err == nil {
 		t.Error("an unknown event was dropped")
@@ -156,7 +157,7 @@ func TestAnEventThatNobodyCarriesOutIsAnError(t *testing.T) {
 
 func TestAWaiterIsWokenByTheTimeThatWasWrittenDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := boot.Memory(boot.Options{})
+		w := boot.Memory(boot.Options{}, hosttest.Files)
 		start := world.Now()
 		err := w.Update(t.Context(), func(tx *world.Tx) error {
 			stack := tx.State.Stacks[world.GlobalZone]
@@ -205,7 +206,7 @@ func TestAZoneLockWaitsForItsHolder(t *testing.T) {
 			again()
 		})
 	}
-	if _, err := boot.Memory(boot.Options{}).LockZone(t.Context(), "../x"); err == nil {
+	if _, err := boot.Memory(boot.Options{}, hosttest.Files).LockZone(t.Context(), "../x"); err == nil {
 		t.Error("a lock outside of the directory of locks was taken")
 	}
 }
@@ -329,7 +330,7 @@ func BenchmarkTransaction(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, w := range map[string]*world.World{"memory": boot.Memory(boot.Options{}), "directory": dir} {
+	for name, w := range map[string]*world.World{"memory": boot.Memory(boot.Options{}, hosttest.Files), "directory": dir} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if err := w.Update(b.Context(), func(tx *world.Tx) error { tx.Count("x"); return nil }); err != nil {
@@ -343,7 +344,7 @@ func BenchmarkTransaction(b *testing.B) {
 // Whoever waits is asked at every change: with a thousand of them a change must
 // still be cheap.
 func BenchmarkChangeWithThousandWaiters(b *testing.B) {
-	w := boot.Memory(boot.Options{})
+	w := boot.Memory(boot.Options{}, hosttest.Files)
 	ctx, cancel := context.WithCancel(b.Context())
 	var wg sync.WaitGroup
 	for range 1000 {

@@ -69,7 +69,7 @@ func seed(include func(name string) bool) []byte {
 func LayRepositories(files host.Files) error {
 	s := seeds()
 	for name, data := range map[string][]byte{
-		seedPath: s.nonglobal, "/lib/svc/seed/global.db": s.full, RepositoryPath: s.full,
+		seedPath: SeedRepository(), "/lib/svc/seed/global.db": s.full, RepositoryPath: s.full,
 	} {
 		if err := world.Put(files, name, data, 0o600); err != nil {
 			return err

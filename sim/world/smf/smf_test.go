@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world/scf"
 	"github.com/sledctl/sledctl/sim/world/smf"
 	"github.com/sledctl/sledctl/sim/world/zones"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 const testZone = "z1"
@@ -33,7 +34,7 @@ type smfZone struct {
 // repository; what the shell of a method does is up to the test.
 func newSMFZone(t *testing.T, latency string, repository []byte) *smfZone {
 	t.Helper()
-	files := host.Memory()
+	files := hosttest.Memory()
 	o := boot.Options{Seed: 1, Latency: latency}
 	if err := boot.LayRoot(files, o); err != nil {
 		t.Fatal(err)
@@ -626,7 +627,7 @@ func TestBaseManifests(t *testing.T) {
 
 // fullRepository knows all of BaseManifests: the seed of the global zone.
 func fullRepository() []byte {
-	files := host.Memory()
+	files := hosttest.Memory()
 	if err := boot.LayRoot(files, boot.Options{}); err != nil {
 		panic(err)
 	}

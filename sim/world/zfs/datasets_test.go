@@ -15,13 +15,14 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // datasetTx is a transaction on a fresh sled with one more pool, tank.
 func datasetTx(t testing.TB) *world.Tx {
 	t.Helper()
 	o := boot.Options{M2: -1, U2: 1, Links: -1, Blank: true}
-	files := host.Memory()
+	files := hosttest.Memory()
 	if err := boot.LayRoot(files, o); err != nil {
 		t.Fatal(err)
 	}

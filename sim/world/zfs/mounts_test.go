@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 func TestMountingShowsContentsAndUnmountingUncoversTheDirectory(t *testing.T) {
@@ -229,7 +229,7 @@ func killed(t *testing.T, act func(*world.Tx) error, n int, committed bool) (*wo
 
 	before, err := json.Marshal(tx.State)
 	must(t, err)
-	files := tx.Files.(*host.MemoryFiles)
+	files := tx.Files.(*hosttest.MemoryFiles)
 	ops, hit := 0, false
 	files.Fail(func(string, string) error {
 		if ops++; ops > n {

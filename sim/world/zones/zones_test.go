@@ -13,13 +13,14 @@ import (
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zones"
 	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // zonesTx is a transaction on a fresh sled with its files.
 func zonesTx(t *testing.T, mode world.Mode) *world.Tx {
 	t.Helper()
 	o := boot.Options{Mode: mode}
-	files := host.Memory()
+	files := hosttest.Memory()
 	if err := boot.LayRoot(files, o); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package host
+package hosttest
 
 import (
 	"bytes"
@@ -9,6 +9,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/lock"
 )
 
 // memTree is a file system in memory: what Memory, its views and PowerCuts
@@ -18,7 +21,7 @@ type memTree struct {
 	root    *node
 	inodes  uint64
 	fault   func(op, name string) error
-	journal *journal // nil: nobody cuts the power
+	journal *journal // nil: the power is never cut
 }
 
 // node is a file, a directory (entries is not nil) or a link (target is set).
@@ -31,7 +34,7 @@ type node struct {
 	shared  bool // data is also a clone's
 	entries map[string]*node
 	target  string
-	stile   turnstile // whoever locks the file
+	lock    lock.Fair // on the file
 
 	flushed *flushed // only with a journal
 }
@@ -91,13 +94,13 @@ func (p place) parentDevice() uint64 {
 	return 0
 }
 
-func (p place) info(name string) Info {
+func (p place) info(name string) host.Info {
 	n := p.node
 	size := len(n.data)
 	if n.target != "" {
 		size = len(n.target)
 	}
-	return Info{Name: name, Size: int64(size), Mode: n.mode, Time: n.time, Device: p.device(), Inode: n.inode}
+	return host.Info{Name: name, Size: int64(size), Mode: n.mode, Time: n.time, Device: p.device(), Inode: n.inode}
 }
 
 // absolute is a name from the top, clean.
@@ -172,7 +175,7 @@ func find(dirs []*node, confined bool, name string, follow bool) (place, error) 
 type edit struct {
 	dir   *node
 	name  string
-	child *node // nil: the name goes
+	child *node // nil: the name is removed
 }
 
 // apply makes edits that belong together: for a power cut they are one change.

@@ -1,4 +1,4 @@
-package host_test
+package hosttest_test
 
 import (
 	"errors"
@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // cuts looks at the file system after many different power cuts.
-func cuts(t *testing.T, p *host.PowerCutFiles, look func(after *host.PowerCutFiles)) {
+func cuts(t *testing.T, p *hosttest.PowerCutFiles, look func(after *hosttest.PowerCutFiles)) {
 	t.Helper()
 	look(p.Cut(func(int) int { return 0 }))
 	look(p.Cut(func(n int) int { return n - 1 }))
@@ -21,10 +22,10 @@ func cuts(t *testing.T, p *host.PowerCutFiles, look func(after *host.PowerCutFil
 }
 
 // outcomes are the contents that a file may have after a cut; "-" is absence.
-func outcomes(t *testing.T, p *host.PowerCutFiles, name string) map[string]bool {
+func outcomes(t *testing.T, p *hosttest.PowerCutFiles, name string) map[string]bool {
 	t.Helper()
 	seen := map[string]bool{}
-	cuts(t, p, func(after *host.PowerCutFiles) {
+	cuts(t, p, func(after *hosttest.PowerCutFiles) {
 		data, err := host.ReadFile(after, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			data = []byte("-")
@@ -37,7 +38,7 @@ func outcomes(t *testing.T, p *host.PowerCutFiles, name string) map[string]bool 
 }
 
 func TestPowerCutKeepsWhatWasFlushed(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	put(t, p, "/a", "one")
 	ok(t, p.Sync("/a"))
 	if seen := outcomes(t, p, "/a"); !seen["-"] || !seen["one"] || len(seen) != 2 {
@@ -50,7 +51,7 @@ func TestPowerCutKeepsWhatWasFlushed(t *testing.T) {
 }
 
 func TestPowerCutTearsAppends(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	put(t, p, "/a", "first.")
 	p.Settle()
 	ok(t, p.Append("/a", []byte("second.")))
@@ -72,7 +73,7 @@ func TestPowerCutTearsAppends(t *testing.T) {
 }
 
 func TestPowerCutReordersAppends(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	put(t, p, "/a", "")
 	p.Settle()
 	ok(t, p.Append("/a", []byte("12")))
@@ -83,12 +84,12 @@ func TestPowerCutReordersAppends(t *testing.T) {
 }
 
 func TestPowerCutForgetsRenames(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	put(t, p, "/a", "old")
 	put(t, p, "/b", "new")
 	p.Settle()
 	ok(t, p.Rename("/b", "/a"))
-	cuts(t, p, func(after *host.PowerCutFiles) {
+	cuts(t, p, func(after *hosttest.PowerCutFiles) {
 		a, err := host.ReadFile(after, "/a")
 		ok(t, err)
 		_, err = after.Stat("/b")
@@ -103,7 +104,7 @@ func TestPowerCutForgetsRenames(t *testing.T) {
 
 // Renaming a file that was not flushed is the classic mistake.
 func TestPowerCutEmptiesAFileRenamedBeforeItWasFlushed(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	put(t, p, "/a", "old")
 	p.Settle()
 	put(t, p, "/b", "new")
@@ -115,7 +116,7 @@ func TestPowerCutEmptiesAFileRenamedBeforeItWasFlushed(t *testing.T) {
 }
 
 func TestPowerCutLosesDirectoriesThatWereNotFlushed(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	ok(t, p.Mkdir("/dir", 0o755))
 	put(t, p, "/dir/a", "x")
 	ok(t, p.Sync("/dir/a"))
@@ -126,13 +127,13 @@ func TestPowerCutLosesDirectoriesThatWereNotFlushed(t *testing.T) {
 }
 
 func TestPowerCutRemovesADirectoryOnlyWhenEmpty(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	ok(t, p.Mkdir("/dir", 0o755))
 	put(t, p, "/dir/a", "x")
 	p.Settle()
 	ok(t, p.Rename("/dir/a", "/a"))
 	ok(t, p.Remove("/dir"))
-	cuts(t, p, func(after *host.PowerCutFiles) {
+	cuts(t, p, func(after *hosttest.PowerCutFiles) {
 		_, dir := after.Stat("/dir")
 		_, old := after.Stat("/dir/a")
 		_, moved := after.Stat("/a")
@@ -143,12 +144,12 @@ func TestPowerCutRemovesADirectoryOnlyWhenEmpty(t *testing.T) {
 }
 
 func TestPowerCutMayForgetAMode(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	put(t, p, "/a", "x")
 	p.Settle()
 	ok(t, p.Chmod("/a", 0o400))
 	modes := map[fs.FileMode]bool{}
-	look := func(after *host.PowerCutFiles) {
+	look := func(after *hosttest.PowerCutFiles) {
 		info, err := after.Stat("/a")
 		ok(t, err)
 		modes[info.Mode] = true
@@ -166,7 +167,7 @@ func TestPowerCutMayForgetAMode(t *testing.T) {
 }
 
 func TestPowerCutDropsLocksAndGoesOn(t *testing.T) {
-	p := host.PowerCuts()
+	p := hosttest.PowerCuts()
 	ok(t, p.Mkdir("/dir", 0o755))
 	ok(t, p.SetDevice("/dir", 5))
 	l, err := p.Lock(t.Context(), "/lock", host.LockExclusive)
@@ -195,7 +196,7 @@ func TestPowerCutDropsLocksAndGoesOn(t *testing.T) {
 func TestWriteFileSurvivesAPowerCut(t *testing.T) {
 	const before, later = "the old contents", "the new contents, which are longer"
 	for steps := 0; ; steps++ {
-		p := host.PowerCuts()
+		p := hosttest.PowerCuts()
 		put(t, p, "/a", before)
 		p.Settle()
 		done := 0

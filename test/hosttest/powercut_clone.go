@@ -1,4 +1,4 @@
-package host
+package hosttest
 
 import (
 	"bytes"
@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Clone is the file system as it is, with what is not flushed yet: each of the
-// two goes on by itself. Nobody holds a lock in the clone.
+// Clone returns a copy of the file system as it is, with what is not flushed
+// yet; later changes of one do not show in the other. In the clone no lock is
+// held.
 func (p *PowerCutFiles) Clone() *PowerCutFiles {
 	p.tree.mu.Lock()
 	defer p.tree.mu.Unlock()

@@ -1,4 +1,7 @@
-package host
+// Package hosttest has file systems in memory, for tests: Memory, with faults
+// and mountpoints as a test wants them, and PowerCuts, which forgets what was
+// not flushed.
+package hosttest
 
 import (
 	"context"
@@ -10,7 +13,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/host/lock"
 )
 
 // MemoryFiles is a file system in memory, with faults and mountpoints as a
@@ -20,14 +25,17 @@ type MemoryFiles struct {
 	views []string // the directories of the views that this one lies in
 }
 
-var _ Files = (*MemoryFiles)(nil)
+var _ host.Files = (*MemoryFiles)(nil)
 
-// Memory is an empty file system in memory. Its locks work in a
+// Memory returns an empty file system in memory. Its locks work in a
 // testing/synctest bubble.
 func Memory() *MemoryFiles { return &MemoryFiles{tree: newMemTree()} }
 
-// Fail makes fault decide, before each operation, whether it fails; nil takes
-// the faults away. Op is the name of the Files method in lower case, or
+// Files is Memory as sim.New and world.Memory take it.
+func Files() host.Files { return Memory() }
+
+// Fail makes fault decide, before each operation, whether it fails; nil removes
+// the faults. Op is the name of the Files method in lower case, or
 // "write"; name is absolute, from the top also in a view. A *ShortWrite makes
 // a write or append fail halfway.
 func (m *MemoryFiles) Fail(fault func(op, name string) error) {
@@ -140,7 +148,7 @@ func (m *MemoryFiles) find(name string, follow bool) (place, error) {
 	return find(dirs, len(m.views) > 0, name, follow)
 }
 
-func (m *MemoryFiles) Open(name string, flag int, perm fs.FileMode) (File, error) {
+func (m *MemoryFiles) Open(name string, flag int, perm fs.FileMode) (host.File, error) {
 	var file *memFile
 	exclusive := flag&(os.O_CREATE|os.O_EXCL) == os.O_CREATE|os.O_EXCL
 	err := m.at("open", name, !exclusive, func(p place) error {
@@ -251,8 +259,8 @@ func (m *MemoryFiles) Chmod(name string, mode fs.FileMode) error {
 	})
 }
 
-func (m *MemoryFiles) Stat(name string) (Info, error) {
-	var info Info
+func (m *MemoryFiles) Stat(name string) (host.Info, error) {
+	var info host.Info
 	err := m.at("stat", name, false, func(p place) error {
 		if p.node == nil {
 			return syscall.ENOENT
@@ -263,8 +271,8 @@ func (m *MemoryFiles) Stat(name string) (Info, error) {
 	return info, err
 }
 
-func (m *MemoryFiles) ReadDir(name string) ([]Info, error) {
-	var list []Info
+func (m *MemoryFiles) ReadDir(name string) ([]host.Info, error) {
+	var list []host.Info
 	err := m.at("readdir", name, true, func(p place) error {
 		switch {
 		case p.node == nil:
@@ -272,12 +280,12 @@ func (m *MemoryFiles) ReadDir(name string) ([]Info, error) {
 		case p.node.entries == nil:
 			return syscall.ENOTDIR
 		}
-		list = make([]Info, 0, len(p.node.entries))
+		list = make([]host.Info, 0, len(p.node.entries))
 		dirs := append(p.dirs[:len(p.dirs):len(p.dirs)], p.node)
 		for base, n := range p.node.entries {
 			list = append(list, place{dirs: dirs, base: base, node: n}.info(base))
 		}
-		slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(list, func(a, b host.Info) int { return strings.Compare(a.Name, b.Name) })
 		return nil
 	})
 	return list, err
@@ -309,7 +317,7 @@ func (m *MemoryFiles) SyncDir(name string) error {
 	})
 }
 
-func (m *MemoryFiles) Lock(ctx context.Context, name string, mode LockMode) (Lock, error) {
+func (m *MemoryFiles) Lock(ctx context.Context, name string, mode host.LockMode) (host.Lock, error) {
 	named := func(create bool) (n *node, err error) {
 		err = m.at("lock", name, true, func(p place) error {
 			switch {
@@ -329,22 +337,22 @@ func (m *MemoryFiles) Lock(ctx context.Context, name string, mode LockMode) (Loc
 		if err != nil {
 			return nil, err
 		}
-		if err := n.stile.acquire(ctx, mode); err != nil {
+		if err := n.lock.Acquire(ctx, mode.Exclusive(), mode.Try()); err != nil {
 			return nil, m.pathError("lock", name, err)
 		}
 		now, err := named(false)
 		if err == nil && now == n {
-			free := func() error { n.stile.release(mode); return nil }
-			return &memLock{held: newHeld(free), tree: m.tree, node: n}, nil
+			free := func() error { n.lock.Release(mode.Exclusive()); return nil }
+			return &memLock{Held: lock.NewHeld(free), tree: m.tree, node: n}, nil
 		}
-		n.stile.release(mode) // who held it before has removed it
+		n.lock.Release(mode.Exclusive()) // its last holder has removed it
 		if err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (m *MemoryFiles) In(dir string) (Files, error) {
+func (m *MemoryFiles) In(dir string) (host.Files, error) {
 	view := &MemoryFiles{tree: m.tree, views: append(m.views[:len(m.views):len(m.views)], dir)}
 	_, err := view.Stat("/")
 	if err != nil {
@@ -355,12 +363,10 @@ func (m *MemoryFiles) In(dir string) (Files, error) {
 
 // memLock is a lock on a file in memory.
 type memLock struct {
-	*held
+	*lock.Held
 	tree *memTree
 	node *node
 }
-
-func (l *memLock) Unlock() error { return l.unlock() }
 
 func (l *memLock) Write(data []byte) error {
 	l.tree.mu.Lock()

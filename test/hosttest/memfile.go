@@ -1,4 +1,4 @@
-package host
+package hosttest
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/sledctl/sledctl/host"
 )
 
 // memFile is an open file in memory. It stays usable when its name is gone.
@@ -103,11 +105,11 @@ func (f *memFile) Sync() error {
 	return nil
 }
 
-func (f *memFile) Stat() (Info, error) {
+func (f *memFile) Stat() (host.Info, error) {
 	f.files.tree.mu.Lock()
 	defer f.files.tree.mu.Unlock()
 	if f.closed {
-		return Info{}, f.error("stat", fs.ErrClosed)
+		return host.Info{}, f.error("stat", fs.ErrClosed)
 	}
 	return f.place.info(baseOf(f.name)), nil
 }

@@ -1,11 +1,11 @@
-package host
+package hosttest
 
 import (
 	"maps"
 	"slices"
 )
 
-// PowerCutFiles is a file system in memory that tells what was flushed from
+// PowerCutFiles is a file system in memory that separates what was flushed from
 // what was not. It promises as little as POSIX does: Sync makes the contents
 // and the mode of a file durable, SyncDir the names in a directory, and
 // nothing else is, in whatever order it was done.

@@ -1,4 +1,4 @@
-package host_test
+package hosttest_test
 
 import (
 	"errors"
@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 func TestMemoryMountpointsHaveTheirDevice(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	ok(t, host.MkdirAll(f, "/pool/zone/sub", 0o755))
 	put(t, f, "/pool/zone/file", "x")
 	ok(t, f.SetDevice("/pool/zone", 7))
@@ -45,7 +46,7 @@ func TestMemoryMountpointsHaveTheirDevice(t *testing.T) {
 }
 
 func TestMemoryFaults(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	ok(t, f.Mkdir("/dir", 0o755))
 	in, err := f.In("/dir")
 	ok(t, err)
@@ -64,11 +65,11 @@ func TestMemoryFaults(t *testing.T) {
 }
 
 func TestMemoryWritesHalf(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	put(t, f, "/a", "")
 	f.Fail(func(op, name string) error {
 		if op == "append" || op == "write" {
-			return &host.ShortWrite{Written: 3, Err: syscall.ENOSPC}
+			return &hosttest.ShortWrite{Written: 3, Err: syscall.ENOSPC}
 		}
 		return nil
 	})
@@ -85,7 +86,7 @@ func TestMemoryWritesHalf(t *testing.T) {
 
 func TestMemoryLocksWaitInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := host.Memory()
+		f := hosttest.Memory()
 		l, err := f.Lock(t.Context(), "/lock", host.LockExclusive)
 		ok(t, err)
 		start := time.Now()
@@ -105,7 +106,7 @@ func TestMemoryLocksWaitInABubble(t *testing.T) {
 // An exclusive waiter is not starved by those who share.
 func TestLockQueueIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := host.Memory()
+		f := hosttest.Memory()
 		reader, err := f.Lock(t.Context(), "/lock", host.LockShared)
 		ok(t, err)
 		order := make(chan string, 2)
@@ -137,7 +138,7 @@ func TestLockQueueIsFair(t *testing.T) {
 // What becomes of a clone is not seen in what it was cloned from, and the other
 // way round, also through a file that was open.
 func TestAMemoryCloneGoesOnByItself(t *testing.T) {
-	f := host.Memory()
+	f := hosttest.Memory()
 	ok(t, host.MkdirAll(f, "/a/b", 0o755))
 	ok(t, f.SetDevice("/a", 7))
 	put(t, f, "/a/b/file", "both")
@@ -155,7 +156,7 @@ func TestAMemoryCloneGoesOnByItself(t *testing.T) {
 	put(t, clone, "/a/b/new", "")
 	ok(t, f.Chmod("/a/b", 0o700))
 	ok(t, held.Unlock())
-	for file, want := range map[*host.MemoryFiles]string{f: "this one", clone: "both that"} {
+	for file, want := range map[*hosttest.MemoryFiles]string{f: "this one", clone: "both that"} {
 		data, err := host.ReadFile(file, "/a/b/file")
 		ok(t, err)
 		if string(data) != want {
