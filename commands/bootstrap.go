@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/bootstrap"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/reap"
 )
 
@@ -115,7 +115,7 @@ func addPart(shown []shownPart, p shownPart) []shownPart {
 func sealSecrets(ctx context.Context, e *Env) {
 	s, env, err := e.instances(ctx)
 	if err == nil && host.Privileged(env.Host) == nil {
-		err = instance.Apart(ctx, s.SecretDir, env)
+		err = secrets.Apart(ctx, s.SecretDir, env)
 	}
 	if err != nil {
 		e.progress.warn(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/documents"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 type importOptions struct {
@@ -101,7 +101,7 @@ func runLedgerImport(ctx context.Context, e *Env, o importOptions, name string) 
 		_, err = book.Update(ctx, decide)
 	}
 	if err == nil && !o.dryRun {
-		err = instance.Apart(ctx, s.SecretDir, env) // of an export of an earlier sledctl
+		err = secrets.Apart(ctx, s.SecretDir, env) // of an export of an earlier sledctl
 	}
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 type specShowOptions struct {
@@ -54,8 +54,8 @@ type shownSpec struct {
 	Time       *time.Time        `json:"time,omitempty"`
 	Spec       spec.InstanceSpec `json:"spec"`
 
-	hide    instance.Hide // puts digests in the places of secrets
-	secrets error         // why another machine's would not have the same digests
+	hide    secrets.Hide // puts digests in the places of secrets
+	secrets error        // why another machine's would not have the same digests
 }
 
 func runSpecShow(ctx context.Context, e *Env, ref string, o specShowOptions) error {
@@ -105,7 +105,7 @@ func sentSpec(ctx context.Context, e *Env, ref string) (shownSpec, error) {
 	if err != nil {
 		return shownSpec{}, err
 	}
-	hide, secrets := instance.Hiding(h.Files(), r)
+	hide, secrets := secrets.Hiding(h.Files(), r)
 	return shownSpec{
 		Instance: r.Name, ID: r.ID, PropolisID: sent.PropolisID, Source: "sent", Time: &sent.Time, Spec: sent.Spec, hide: hide, secrets: secrets,
 	}, nil
@@ -139,7 +139,7 @@ func runningSpec(ctx context.Context, e *Env, ref string) (shownSpec, error) {
 	if d.Spec == nil {
 		return shownSpec{}, fmt.Errorf("the machine of instance %s waits for the source of its migration", r.Name)
 	}
-	hide, _ := instance.Hiding(client.Host.Files(), r)
+	hide, _ := secrets.Hiding(client.Host.Files(), r)
 	return shownSpec{Instance: r.Name, ID: d.Properties.ID, PropolisID: r.Run.PropolisID, Source: "running", Spec: *d.Spec, hide: hide}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // The target's side of a migration: the bring-up, but that the machine comes from
@@ -119,7 +120,7 @@ func arrivalStep(b layout.Blueprint, next record.Record, seen Observed, p progre
 	if !next.Migration.Arrives() {
 		return nil, nil
 	}
-	step := &propolis.Arrive{Target: layout.TargetOf(b, next), Secrets: opener(next), ID: next.Migration.ID, Tell: c.Tell}
+	step := &propolis.Arrive{Target: layout.TargetOf(b, next), Secrets: secrets.Opener(next), ID: next.Migration.ID, Tell: c.Tell}
 	if p.ensured {
 		return step, nil
 	}

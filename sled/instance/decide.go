@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // decide turns wanted, recorded and seen into a plan. It is pure.
@@ -42,17 +43,17 @@ func decide(
 	if err := seen.checkDisks(next.Spec.Disks); err != nil {
 		return operation.Decision{}, old, err
 	}
-	next, ahead, err := keepingSecrets(s.SecretDir, next, seen, fresh, at)
+	next, ahead, err := secrets.Keeping(s.SecretDir, next, seen.Vault, seen.Inv, fresh, at)
 	if err != nil {
 		return operation.Decision{}, old, err
 	}
 	d, r, err := planBringUp(s, choose, old, next, seen, at, c)
 	if err == nil {
-		err = checkSecrets(s.Underlay, r, seen, fresh, d.Plan.Actions)
+		err = secrets.Check(s.Underlay, r, seen.Vault, fresh, d.Plan.Actions)
 	}
 	d.Ahead = ahead
-	d.Behind = dropping(next.Name, r.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
-	d.Reverted = dropping(next.Name, old.Secrets, append(slices.Clone(seen.Vault.Kept), next.Secrets)...)
+	d.Behind = secrets.Dropping(next.Name, r.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
+	d.Reverted = secrets.Dropping(next.Name, old.Secrets, append(slices.Clone(seen.Vault.Kept), next.Secrets)...)
 	return d, r, err
 }
 

@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // EnsureRequest is what ensure, start and every single step of the bring-up ask for.
@@ -104,9 +108,9 @@ func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 		r.Wanted != record.WantedRunning || w.Name != "" && w.Name != r.Name {
 		return false
 	}
-	v := readVault(h.Files(), r.Secrets)
+	v := secrets.Read(h.Files(), r.Secrets)
 	w, _ = w.withSealed(v.Key)
-	if v.Err != nil || len(differences(r.Spec, w.apply(r.Spec))) > 0 || leftBeside(h.Files(), r) {
+	if v.Err != nil || len(differences(r.Spec, w.apply(r.Spec))) > 0 || secrets.HasOthers(h.Files(), r) {
 		return false
 	}
 	vm, err := quickLook(ctx, b, h, r)
@@ -116,7 +120,7 @@ func isAsWanted(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 // bringUp is the operation behind ensure, start and every single step.
 func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest) (Result, error) {
 	var result record.Record
-	purgeSecrets(ctx, s.SecretDir, env, c.DryRun)
+	secrets.Purge(ctx, s.SecretDir, env, c.DryRun)
 	request := operation.Request[Observed]{
 		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun, Keep: c.Keep,
 		Look: func(ctx context.Context, h host.Host) (Observed, error) {
@@ -130,7 +134,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			}
 			seen, err := lookWhenOpen(ctx, s, h, r, c.Wanted.apply(r.Spec).Disks, boot)
 			if err == nil {
-				seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), id, r, c.Wanted, seen.Inv)
+				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.Machine, seen.Inv)
 			}
 			if from := cmp.Or(c.From, r.Migration); err == nil && from.Arrives() {
 				seen.Source = askSource(ctx, s.Spoken, h, from.Source)
@@ -200,4 +204,33 @@ func recorded(ctx context.Context, env operation.Env, id string) (record.Record,
 	}
 	r, _, err := record.Load(view, id)
 	return r, err
+}
+
+// mostElsewhere bounds how many addresses are tried: each costs the boot of a
+// zone.
+const mostElsewhere = 8
+
+// withOtherAddress makes a new instance with another address, as long as another host
+// turns out to have the one that was chosen for it: who else is on the underlay,
+// only duplicate address detection tells. One that was asked for, or that an
+// instance has had before, is not changed.
+func withOtherAddress(
+	ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest, result Result, err error,
+) (Result, error) {
+	for range mostElsewhere {
+		taken := result.Record.Spec.Address
+		_, left, lerr := record.Load(result.Report.View, id)
+		if !errors.Is(err, ipadm.ErrDuplicate) || c.Wanted.Address != nil || taken.Mode != record.Static || left || lerr != nil || ctx.Err() != nil {
+			return result, err
+		}
+		if env.Warn != nil {
+			env.Warn(fmt.Errorf(
+				"another host already uses %s: undid %s and is creating it with another address", taken.Prefix.Addr(),
+				result.Record.Name,
+			))
+		}
+		s.Reserved = append(append([]netip.Addr(nil), s.Reserved...), taken.Prefix.Addr())
+		result, err = bringUp(ctx, s, env, id, c)
+	}
+	return result, err
 }

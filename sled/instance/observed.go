@@ -24,6 +24,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -55,7 +56,7 @@ type Observed struct {
 	Profile []byte
 	// Source is what an arrival's source says; zero where nothing arrives.
 	Source peer
-	Vault  vault // what is kept of the machine's secrets
+	Vault  secrets.Vault // what is kept of the machine's secrets
 }
 
 // Inside is what was seen inside a running zone.

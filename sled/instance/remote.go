@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // Another sled's sledctl, as a migration's source speaks to it: by a command line,
@@ -180,4 +181,13 @@ func (s Settings) Document(r record.Record) ([]byte, error) {
 	e.SetIndent("", "  ")
 	err := e.Encode(d)
 	return b.Bytes(), err
+}
+
+// completeDocument is the document of a record with its secrets: for the sled that takes it.
+func completeDocument(s Settings, files host.Files, r record.Record) ([]byte, error) {
+	r, err := secrets.Unsealed(files, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.Document(r)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -291,7 +292,7 @@ func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request 
 	}
 	at = act(
 		StageEnsure, p.ensured, "propolis.ensure "+r.Name, "the VM itself", plan.Create,
-		propolis.Ensure{Target: target, Request: request, Secrets: opener(r)}, at,
+		propolis.Ensure{Target: target, Request: request, Secrets: secrets.Opener(r)}, at,
 	)
 	at = act(StageRun, p.running, "propolis.run "+r.Name, "", plan.Modify, propolis.ChangeState{Target: target, State: "Run"}, at)
 	act(

@@ -2,7 +2,9 @@ package instance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // StopRequest asks for an instance's run to be removed, and its record kept.
@@ -82,13 +85,15 @@ func takeDown(
 ) (Result, error) {
 	r, err := FindRecorded(ctx, s, env, how.ref, how.dryRun)
 	if none, ok := errors.AsType[*record.NotFoundError](err); ok && !how.dryRun {
-		dropUnrecorded(ctx, s, env, how.verb, none.Name)
+		if id, err := record.Resolve(s.Namespace, ledger.View{}, none.Name); err == nil {
+			secrets.DropUnrecorded(ctx, s.SecretDir, env, how.verb, none.Name, id)
+		}
 	}
 	if err != nil {
 		return Result{}, err
 	}
 	result := r
-	purgeSecrets(ctx, s.SecretDir, env, how.dryRun)
+	secrets.Purge(ctx, s.SecretDir, env, how.dryRun)
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: how.verb, Subject: record.Subject(r.ID), DryRun: how.dryRun, Keep: how.keep,
 		Look: lookAt(s, env, r.ID),
@@ -114,7 +119,7 @@ func takeDown(
 				d.Warn = teardownWarnings(s.Blueprint(), old, seen)
 			}
 			result = next
-			d.Behind = dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
+			d.Behind = secrets.Dropping(old.Name, next.Secrets, append(slices.Clone(seen.Vault.Kept), old.Secrets)...)
 			if d.Plan.Empty() && len(old.Runs()) == 0 && next.Wanted == old.Wanted && next.ID != "" {
 				result = old
 				return d, nil
@@ -188,11 +193,31 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 		}
 		seen, err := s.Look(ctx, h, r, r.Spec.Disks, boot)
 		if err == nil {
-			seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), id, r, Wanted{}, seen.Inv)
+			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, nil, seen.Inv)
 		}
 		if err == nil && r.Migration.Arrives() {
 			seen.Source = askSource(ctx, s.Spoken, h, r.Migration.Source)
 		}
 		return seen, err
 	}
+}
+
+// Reaping are the facts that go before a reap takes the zones away that goes picks:
+// the runs of this boot to which they belong say that it was sledctl.
+func Reaping(records map[string]record.Record, boot string, goes func(zone string) bool) ([]ledger.Fact, error) {
+	var facts []ledger.Fact
+	for _, id := range slices.Sorted(maps.Keys(records)) {
+		r := records[id]
+		if r.Run == nil || r.Run.Reaped || r.Run.Boot != boot || !goes(r.Run.Zone) {
+			continue
+		}
+		run := *r.Run
+		run.Reaped, r.Run = true, &run
+		value, err := json.Marshal(r)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, ledger.Fact{Key: record.Subject(id), Value: value})
+	}
+	return facts, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
 
 // The control plane speaks of VMs, each a run of an instance under a Propolis id
@@ -59,7 +60,7 @@ func (*RegisteredError) Kind() fault.Kind { return fault.Failed }
 // *RegisteredError.
 func (s Settings) Register(ctx context.Context, env operation.Env, r Registration) (Result, error) {
 	var result record.Record
-	purgeSecrets(ctx, s.SecretDir, env, false)
+	secrets.Purge(ctx, s.SecretDir, env, false)
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: "vm register", Subject: record.Subject(r.Instance),
 		Look: func(ctx context.Context, h host.Host) (Observed, error) {
@@ -69,7 +70,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 			}
 			seen, err := s.Look(ctx, h, record.Record{}, r.Wanted.apply(record.Spec{}).Disks, boot)
 			if err == nil {
-				seen.Vault = lookAtSecrets(s.SecretDir, env, h.Files(), r.Instance, record.Record{}, r.Wanted, seen.Inv)
+				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), r.Instance, record.Record{}, r.Wanted.Machine, seen.Inv)
 			}
 			return seen, err
 		},
@@ -106,12 +107,12 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Moment
 	}
 	var d operation.Decision
 	if err == nil {
-		next, d.Ahead, err = keepingSecrets(s.SecretDir, next, seen, fresh, at)
+		next, d.Ahead, err = secrets.Keeping(s.SecretDir, next, seen.Vault, seen.Inv, fresh, at)
 	}
 	if err != nil {
 		return operation.Decision{}, record.Record{}, err
 	}
-	d.Behind = dropping(next.Name, next.Secrets, seen.Vault.Kept...)
+	d.Behind = secrets.Dropping(next.Name, next.Secrets, seen.Vault.Kept...)
 	next.Wanted, next.Generation, next.Updated = record.WantedStopped, 1, at.Now
 	next.VMM = &record.VMM{PropolisID: r.VM, Boot: seen.Boot, SiloID: r.Silo, ProjectID: r.Project}
 	if r.Migration != "" {

@@ -235,3 +235,14 @@ func identityOf(namespace uuid.UUID, view ledger.View, w Wanted) (id, name strin
 	}
 	return id, name, nil
 }
+
+// withSealed is what is wanted with digests in the places of the secrets, which it
+// gives too.
+func (w Wanted) withSealed(key []byte) (Wanted, map[string]string) {
+	if w.Machine == nil || len(key) == 0 {
+		return w, nil
+	}
+	sealed, secrets := w.Machine.Spec.Seal(key)
+	w.Sealed = &sealed
+	return w, secrets
+}

@@ -11,7 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/illumos/key"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -125,7 +125,7 @@ func (b *builder) actions(o Object) []plan.Action {
 	case KindKey:
 		return []plan.Action{remove(o, key.Wipe{File: o.Name})}
 	case KindSecret:
-		return []plan.Action{remove(o, instance.DropSecrets{Files: []string{o.Name}})}
+		return []plan.Action{remove(o, secrets.Drop{Files: []string{o.Name}})}
 	}
 	return nil
 }

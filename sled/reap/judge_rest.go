@@ -13,8 +13,8 @@ import (
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
-	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -181,7 +181,7 @@ func (k known) key(e inventory.Entry) (Object, bool) {
 }
 
 // secret judges a file with the secrets of an instance's machine.
-func (k known) secret(s instance.SecretFile, f Findings) (Object, bool) {
+func (k known) secret(s secrets.File, f Findings) (Object, bool) {
 	o := Object{Identity: strconv.FormatUint(s.Inode, 10)}.as(KindSecret, s.File)
 	r, recorded := k.instances[s.ID]
 	work, working := k.subjects[record.Subject(s.ID)]

@@ -9,8 +9,8 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
-	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -30,7 +30,7 @@ type known struct {
 	subjects  map[string]busy          // living runs, by what they lock
 	cloned    map[string]string        // who has begun to clone a base, by its zone name
 	cloning   map[string]busy          // living runs that clone a base, by its zone name
-	secrets   []instance.SecretFile
+	secrets   []secrets.File
 	dead      map[string]made        // what runs that died were making, by kind and name
 	died      []operation.OpenIntent // intents of runs that died
 	net       network.Record

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/network"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -39,7 +40,7 @@ type seen struct {
 	// lone are configurations that no index names, by the names of their zones.
 	lone map[string]zone.Config
 	// secrets are the files in which secrets of machines lie.
-	secrets []instance.SecretFile
+	secrets []secrets.File
 	// before is what the ledger said when the look began.
 	before ledger.View
 	// places are where bundles can be written; nowhere is why there is none.
@@ -157,7 +158,7 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryR
 	}
 	got.lone = s.lone(h.Files(), inv)
 	if s.SecretDir != nil {
-		got.secrets = instance.SecretFiles(*s.SecretDir, h.Files(), inv)
+		got.secrets = secrets.Files(*s.SecretDir, h.Files(), inv)
 	}
 	got.places, got.nowhere = s.Bundles.Ready(h.Files(), inv.Answering())
 	return got, nil

@@ -64,8 +64,9 @@ func floors() map[string]room {
 		// Above their parent: what asks for an instance, and who follows one.
 		"sled/instance/documents": {floor: 3, below: -1}, "sled/instance/watch": {floor: 3, below: -1},
 
-		"sled/instance/record": {floor: 3, below: 6},
-		"sled/instance/layout": {floor: 3, below: 5},
+		"sled/instance/record":  {floor: 3, below: 6},
+		"sled/instance/layout":  {floor: 3, below: 5},
+		"sled/instance/secrets": {floor: 3, below: 4},
 
 		"engine/operation":               {floor: 2},
 		"engine/operation/operationtest": {imports: []string{"host", "engine/ledger", "engine/operation", "test/hosttest"}, by: []string{}}, // for tests

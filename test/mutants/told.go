@@ -17,7 +17,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:    "a machine's secrets outlive it",
-			Plant:   []Patch{{"sled/instance/secret.go", "if len(files) == 0 {", "if len(files) == 0 || MUTANT {"}},
+			Plant:   []Patch{{"sled/instance/secrets/secret.go", "if len(files) == 0 {", "if len(files) == 0 || MUTANT {"}},
 			Found:   script("secrets", "FAIL: testdata/script/secrets.txtar"),
 			Besides: true,
 		},

@@ -1,7 +1,8 @@
-package instance
+package secrets
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -25,11 +26,11 @@ func TestKeeping(t *testing.T) {
 	}
 	sealed, held := machine("one").Seal(key)
 	_, others := machine("two").Seal(key)
-	had := func(file string) vault { return vault{File: file, Key: key, Held: held} }
+	had := func(file string) Vault { return Vault{File: file, Key: key, Held: held} }
 	for name, c := range map[string]struct {
 		machine *spec.InstanceSpec
 		pool    string
-		vault   vault
+		vault   Vault
 		fresh   map[string]string
 		mounted bool
 		want    string // the file
@@ -37,18 +38,18 @@ func TestKeeping(t *testing.T) {
 		refused bool
 	}{
 		"no machine":               {nil, u2, had(crypt + "/id.old"), nil, true, "", false, false},
-		"new, on a U.2":            {&sealed, u2, vault{Key: key}, held, true, crypt + "/id.now", true, false},
-		"new, elsewhere":           {&sealed, "rpool", vault{Key: key}, held, true, plain + "/id.now", true, false},
+		"new, on a U.2":            {&sealed, u2, Vault{Key: key}, held, true, crypt + "/id.now", true, false},
+		"new, elsewhere":           {&sealed, "rpool", Vault{Key: key}, held, true, plain + "/id.now", true, false},
 		"as they are":              {&sealed, u2, had(crypt + "/id.old"), nil, true, crypt + "/id.old", false, false},
 		"given again":              {&sealed, u2, had(crypt + "/id.old"), held, true, crypt + "/id.old", false, false},
 		"on another pool":          {&sealed, "rpool", had(crypt + "/id.old"), nil, true, plain + "/id.now", true, false},
-		"of another machine":       {&sealed, u2, vault{File: crypt + "/id.old", Key: key, Held: others}, held, true, crypt + "/id.now", true, false},
-		"lost":                     {&sealed, u2, vault{File: crypt + "/id.old", Err: errors.New("gone")}, nil, true, crypt + "/id.old", false, false},
-		"a U.2 that is not opened": {&sealed, u2, vault{Key: key}, held, false, "", false, true},
+		"of another machine":       {&sealed, u2, Vault{File: crypt + "/id.old", Key: key, Held: others}, held, true, crypt + "/id.now", true, false},
+		"lost":                     {&sealed, u2, Vault{File: crypt + "/id.old", Err: errors.New("gone")}, nil, true, crypt + "/id.old", false, false},
+		"a U.2 that is not opened": {&sealed, u2, Vault{Key: key}, held, false, "", false, true},
 	} {
 		inv := inventory.Of(inventory.Listings{Datasets: []zfs.Dataset{{Name: u2 + "/crypt", Mounted: c.mounted}}})
 		r := record.Record{ID: "id", Name: "web1", Secrets: c.vault.File, Spec: record.Spec{Pool: c.pool, Machine: c.machine}}
-		got, ahead, err := keepingSecrets(Settings{SecretDir: plain}.SecretDir, r, Observed{Inv: inv, Vault: c.vault}, c.fresh, operation.Moment{ID: "now"})
+		got, ahead, err := Keeping(plain, r, c.vault, inv, c.fresh, operation.Moment{ID: "now"})
 		switch {
 		case (err != nil) != c.refused || c.refused && !errors.Is(err, host.ErrRefused):
 			t.Errorf("%s: %v", name, err)
@@ -63,12 +64,12 @@ func TestKeeping(t *testing.T) {
 		actions []plan.Action
 		lost    bool
 	}{{sends, true}, {nil, false}} {
-		err := checkSecrets(Settings{}.Underlay, r, Observed{}, nil, c.actions)
-		if _, lost := errors.AsType[*SecretsLostError](err); lost != c.lost {
+		err := Check(netip.Prefix{}, r, Vault{}, nil, c.actions)
+		if _, lost := errors.AsType[*LostError](err); lost != c.lost {
 			t.Errorf("%d actions: %v", len(c.actions), err)
 		}
 	}
-	if all := dropping("web1", "/c", "/b", "/c", "", "/a", "/b"); len(all) != 1 || !slices.Equal(all[0].Step.(DropSecrets).Files, []string{"/a", "/b"}) {
+	if all := Dropping("web1", "/c", "/b", "/c", "", "/a", "/b"); len(all) != 1 || !slices.Equal(all[0].Step.(Drop).Files, []string{"/a", "/b"}) {
 		t.Errorf("dropping: %+v", all)
 	}
 }

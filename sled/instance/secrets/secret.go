@@ -1,4 +1,9 @@
-package instance
+// Package secrets keeps the secrets of VM specs outside the ledger: one file per
+// instance on the encrypted dataset of its pool, with keyed digests in the record.
+//
+// Look reads what is kept, Keeping plans the file of a new record, Dropping the removal
+// of files that no record names, and Purge moves secrets out of old ledgers.
+package secrets
 
 import (
 	"cmp"
@@ -6,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"path"
 	"slices"
@@ -34,8 +38,8 @@ import (
 // key of the digests too, which stays the same as long as the instance is
 // recorded: so a spec that is given again is known to be the same.
 
-// vault is what the file of an instance holds.
-type vault struct {
+// Vault is what the file of an instance holds.
+type Vault struct {
 	File string            `json:"-"` // empty: there is none
 	Key  []byte            `json:"key"`
 	Held map[string]string `json:"secrets"` // by digest
@@ -46,46 +50,46 @@ type vault struct {
 // maxVault bounds a file of secrets: all of them go to Propolis in one request.
 const maxVault = 4 * spec.MaxRequest
 
-func readVault(files host.Files, file string) vault {
+func Read(files host.Files, file string) Vault {
 	if file == "" {
-		return vault{}
+		return Vault{}
 	}
-	v := vault{File: file}
+	v := Vault{File: file}
 	data, err := host.ReadAtMost(files, file, maxVault)
 	if err == nil && json.Unmarshal(data, &v) != nil { // what is wrong with it would quote it
 		err = errors.New("it is not what sledctl writes there")
 	}
 	if err != nil {
-		return vault{File: file, Err: err}
+		return Vault{File: file, Err: err}
 	}
 	return v
 }
 
-// lookAtSecrets reads what is kept of an instance's secrets. A key is drawn where
+// Look reads what is kept of an instance's secrets. A key is drawn where
 // there is none and the machine that is asked for has secrets.
-func lookAtSecrets(fallback string, env operation.Env, files host.Files, id string, r record.Record, w Wanted, inv *inventory.Inventory) vault {
-	v := readVault(files, r.Secrets)
-	if v.Key == nil && w.Machine != nil && w.Machine.Spec.Open() {
+func Look(fallback string, env operation.Env, files host.Files, id string, r record.Record, asked *spec.Document, inv *inventory.Inventory) Vault {
+	v := Read(files, r.Secrets)
+	if v.Key == nil && asked != nil && asked.Spec.Open() {
 		v.Key = []byte(env.Draw() + env.Draw())
 	}
 	v.Kept = keptSecrets(fallback, files, id, inv)
 	return v
 }
 
-// SecretFile is a file of secrets, and whose it is.
-type SecretFile struct {
+// File is a file of secrets, and whose it is.
+type File struct {
 	File, ID string
 	Inode    uint64
 }
 
-// SecretFiles are the files of secrets that there are, wherever such may lie.
-func SecretFiles(fallback string, files host.Files, inv *inventory.Inventory) (all []SecretFile) {
+// Files are the files of secrets that there are, wherever such may lie.
+func Files(fallback string, files host.Files, inv *inventory.Inventory) (all []File) {
 	for _, dir := range secretDirs(fallback, inv) {
 		entries, _ := files.ReadDir(dir) // not there: nothing is kept in it
 		for _, e := range entries {
 			id, _, ok := strings.Cut(e.Name, ".")
 			if ok && naming.IsUUID(id) && e.Mode.IsRegular() {
-				all = append(all, SecretFile{path.Join(dir, e.Name), id, e.Inode})
+				all = append(all, File{path.Join(dir, e.Name), id, e.Inode})
 			}
 		}
 	}
@@ -93,7 +97,7 @@ func SecretFiles(fallback string, files host.Files, inv *inventory.Inventory) (a
 }
 
 func keptSecrets(fallback string, files host.Files, id string, inv *inventory.Inventory) (kept []string) {
-	for _, f := range SecretFiles(fallback, files, inv) {
+	for _, f := range Files(fallback, files, inv) {
 		if f.ID == id {
 			kept = append(kept, f.File)
 		}
@@ -101,9 +105,9 @@ func keptSecrets(fallback string, files host.Files, id string, inv *inventory.In
 	return kept
 }
 
-// leftBeside reports whether a run that was killed has left other secrets of an
+// HasOthers reports whether a run that was killed has left other secrets of an
 // instance next to those of its record.
-func leftBeside(files host.Files, r record.Record) bool {
+func HasOthers(files host.Files, r record.Record) bool {
 	if r.Secrets == "" {
 		return false
 	}
@@ -145,14 +149,14 @@ func secretPlace(fallback string, pool string, inv *inventory.Inventory) (string
 	return fallback, nil
 }
 
-// SecretsLostError is a machine whose secrets are not where they were kept.
-type SecretsLostError struct {
+// LostError is a machine whose secrets are not where they were kept.
+type LostError struct {
 	Name, File string
 	Err        error // nil: the file has others
 }
 
 // Error names the file.
-func (e *SecretsLostError) Error() string {
+func (e *LostError) Error() string {
 	why := "it has not those of its spec"
 	if e.Err != nil {
 		why = e.Err.Error()
@@ -160,38 +164,27 @@ func (e *SecretsLostError) Error() string {
 	return fmt.Sprintf("the secrets of instance %q cannot be read from %s: %s", e.Name, e.File, why)
 }
 
-func (*SecretsLostError) Kind() fault.Kind { return fault.Refused }
+func (*LostError) Kind() fault.Kind { return fault.Refused }
 
 // Unwrap gives the cause.
-func (e *SecretsLostError) Unwrap() error { return e.Err }
+func (e *LostError) Unwrap() error { return e.Err }
 
 // Hint says what gives them back.
-func (e *SecretsLostError) Hint() string {
+func (e *LostError) Hint() string {
 	return "to supply them again, run: sledctl instance ensure " + e.Name + " --spec FILE; the ledger has only their digests"
 }
 
-// withSealed is what is wanted with digests in the places of the secrets, which it
-// gives too.
-func (w Wanted) withSealed(key []byte) (Wanted, map[string]string) {
-	if w.Machine == nil || len(key) == 0 {
-		return w, nil
-	}
-	sealed, secrets := w.Machine.Spec.Seal(key)
-	w.Sealed = &sealed
-	return w, secrets
-}
-
-// keepingSecrets says where the secrets of a record lie, and what puts them there.
-func keepingSecrets(
-	fallback string, next record.Record, seen Observed, fresh map[string]string, at operation.Moment,
+// Keeping says where the secrets of a record lie, and what puts them there.
+func Keeping(
+	fallback string, next record.Record, had Vault, inv *inventory.Inventory, fresh map[string]string, at operation.Moment,
 ) (record.Record, []plan.Action, error) {
 	digests := next.Digests()
 	if len(digests) == 0 {
 		next.Secrets = ""
 		return next, nil, nil
 	}
-	had, same := seen.Vault, len(seen.Vault.Held) == len(digests)
-	file := vault{Key: had.Key, Held: map[string]string{}}
+	same := len(had.Held) == len(digests)
+	file := Vault{Key: had.Key, Held: map[string]string{}}
 	for _, digest := range digests {
 		secret, kept := had.Held[digest]
 		again, given := fresh[digest]
@@ -200,7 +193,7 @@ func keepingSecrets(
 		}
 		file.Held[digest], same = cmp.Or(secret, again), same && kept
 	}
-	dir, err := secretPlace(fallback, next.Spec.Pool, seen.Inv)
+	dir, err := secretPlace(fallback, next.Spec.Pool, inv)
 	if err != nil {
 		return next, nil, err
 	}
@@ -215,8 +208,8 @@ func keepingSecrets(
 	}}, err
 }
 
-// dropping takes all files of an instance's secrets away but the one that stays.
-func dropping(name, stays string, files ...string) []plan.Action {
+// Dropping takes all files of an instance's secrets away but the one that stays.
+func Dropping(name, stays string, files ...string) []plan.Action {
 	slices.Sort(files)
 	files = slices.DeleteFunc(slices.Compact(files), func(f string) bool { return f == stays || f == "" })
 	if len(files) == 0 {
@@ -224,26 +217,26 @@ func dropping(name, stays string, files ...string) []plan.Action {
 	}
 	return []plan.Action{{
 		ID: "secret.drop " + name, Object: "secrets of " + name, Why: "no record needs them", Change: plan.Remove,
-		Step: DropSecrets{Files: files},
+		Step: Drop{Files: files},
 	}}
 }
 
-// checkSecrets refuses a plan that would send a machine whose secrets are not all
+// Check refuses a plan that would send a machine whose secrets are not all
 // known, and one that Propolis would refuse for them.
-func checkSecrets(underlay netip.Prefix, next record.Record, seen Observed, fresh map[string]string, actions []plan.Action) error {
+func Check(underlay netip.Prefix, next record.Record, had Vault, fresh map[string]string, actions []plan.Action) error {
 	digests := next.Digests()
 	if len(digests) == 0 || !slices.ContainsFunc(actions, func(a plan.Action) bool { _, sent := record.SentBy(a.Step); return sent }) {
 		return nil
 	}
 	all := map[string]string{}
 	for _, digest := range digests {
-		for _, from := range []map[string]string{seen.Vault.Held, fresh} {
+		for _, from := range []map[string]string{had.Held, fresh} {
 			if secret, ok := from[digest]; ok {
 				all[digest] = secret
 			}
 		}
 		if _, ok := all[digest]; !ok {
-			return &SecretsLostError{next.Name, next.Secrets, seen.Vault.Err}
+			return &LostError{next.Name, next.Secrets, had.Err}
 		}
 	}
 	whole := next
@@ -253,58 +246,55 @@ func checkSecrets(underlay netip.Prefix, next record.Record, seen Observed, fres
 	return err
 }
 
-// completeDocument is the document of a record with its secrets: for the sled that takes it.
-func completeDocument(s Settings, files host.Files, r record.Record) ([]byte, error) {
+// Unsealed is a record with its secrets in their places. The error is a
+// *SecretsLostError.
+func Unsealed(files host.Files, r record.Record) (record.Record, error) {
 	if digests := r.Digests(); len(digests) > 0 {
-		v := readVault(files, r.Secrets)
+		v := Read(files, r.Secrets)
 		if err := v.has(r); err != nil {
-			return nil, err
+			return r, err
 		}
 		machine := r.Spec.Machine.Unseal(v.Held)
 		r.Spec.Machine = &machine
 	}
-	return s.Document(r)
+	return r, nil
 }
 
 // has reports whether it holds the secrets of a record, all of them.
-func (v vault) has(r record.Record) error {
+func (v Vault) has(r record.Record) error {
 	for _, digest := range r.Digests() {
 		if _, ok := v.Held[digest]; !ok {
-			return &SecretsLostError{r.Name, r.Secrets, v.Err}
+			return &LostError{r.Name, r.Secrets, v.Err}
 		}
 	}
 	return nil
 }
 
-// opener reads the secrets of a record's machine when it is sent.
-func opener(r record.Record) propolis.Secrets {
+// Opener reads the secrets of a record's machine when it is sent.
+func Opener(r record.Record) propolis.Secrets {
 	if len(r.Digests()) == 0 {
 		return nil
 	}
 	return func(files host.Files, request spec.EnsureRequest) (spec.EnsureRequest, error) {
-		v := readVault(files, r.Secrets)
+		v := Read(files, r.Secrets)
 		return request.Unseal(v.Held), v.has(r)
 	}
 }
 
-// dropUnrecorded takes away what secrets are left of an instance that is not recorded: of
+// DropUnrecorded takes away what secrets are left of an instance that is not recorded: of
 // a run that was killed when its record was gone.
-func dropUnrecorded(ctx context.Context, s Settings, env operation.Env, verb, ref string) {
-	id, err := record.Resolve(s.Namespace, ledger.View{}, ref)
-	if err != nil {
-		return
-	}
-	_, err = operation.Run(ctx, env, operation.Request[[]string]{
+func DropUnrecorded(ctx context.Context, fallback string, env operation.Env, verb, ref, id string) {
+	_, err := operation.Run(ctx, env, operation.Request[[]string]{
 		Verb: verb, Subject: record.Subject(id),
 		Look: func(ctx context.Context, h host.Host) ([]string, error) {
 			inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools})
-			return keptSecrets(s.SecretDir, h.Files(), id, inv), inv.Know(inventory.Datasets)
+			return keptSecrets(fallback, h.Files(), id, inv), inv.Know(inventory.Datasets)
 		},
 		Decide: func(view ledger.View, kept []string, _ operation.Moment) (d operation.Decision, err error) {
 			if _, known, err := record.Load(view, id); known || err != nil {
 				return d, err
 			}
-			d.Behind = dropping(ref, "", kept...)
+			d.Behind = Dropping(ref, "", kept...)
 			return d, nil
 		},
 	})
@@ -319,88 +309,13 @@ type Hide func(spec.InstanceSpec) spec.InstanceSpec
 // Hiding hides secrets as the record of the instance has them. The error says why
 // the same secrets have other digests than there.
 func Hiding(files host.Files, r record.Record) (Hide, error) {
-	v, err := readVault(files, r.Secrets), error(nil)
+	v, err := Read(files, r.Secrets), error(nil)
 	if v.Key == nil {
 		v.Key = []byte(uuid.NewString() + uuid.NewString())
-		err = &SecretsLostError{r.Name, r.Secrets, v.Err}
+		err = &LostError{r.Name, r.Secrets, v.Err}
 	}
 	return func(m spec.InstanceSpec) spec.InstanceSpec {
 		sealed, _ := m.Seal(v.Key)
 		return sealed
 	}, err
-}
-
-// keepSecrets writes a file of secrets, which must not be there.
-type keepSecrets struct {
-	File, Name string
-	data       []byte
-}
-
-// secretDirMode is that of a directory that only root may look into.
-const secretDirMode fs.FileMode = 0o700
-
-// Verb names the step.
-func (keepSecrets) Verb() string { return "secret.keep" }
-
-// Undo takes it away.
-func (s keepSecrets) Undo() any { return DropSecrets{Files: []string{s.File}} }
-
-// Needs is nothing.
-func (keepSecrets) Needs() []string { return nil }
-
-// Explain says what is written, and shows nothing of it.
-func (s keepSecrets) Explain() []host.Line {
-	return []host.Line{host.MkdirLine(path.Dir(s.File), secretDirMode), host.SecretLine(s.File, s.what())}
-}
-
-func (s keepSecrets) what() string { return "the secrets of " + s.Name }
-
-// Do writes it, so that it outlives a power cut.
-func (s keepSecrets) Do(_ context.Context, h host.Host) error {
-	files, dir := h.Files(), path.Dir(s.File)
-	err := host.MkdirAll(files, dir, secretDirMode)
-	if err == nil {
-		err = files.SyncDir(path.Dir(dir))
-	}
-	if err == nil {
-		err = host.WriteSecret(files, s.File, s.data, s.what())
-	}
-	if err == nil {
-		err = files.SyncDir(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("keep %s in %s: %w", s.what(), s.File, err)
-	}
-	return nil
-}
-
-// DropSecrets takes files of secrets away.
-type DropSecrets struct{ Files []string }
-
-// Verb names the step.
-func (DropSecrets) Verb() string { return "secret.drop" }
-
-// Undo is nil.
-func (DropSecrets) Undo() any { return nil }
-
-// Needs is nothing.
-func (DropSecrets) Needs() []string { return nil }
-
-// Explain is what is overwritten and removed.
-func (s DropSecrets) Explain() (lines []host.Line) {
-	for _, file := range s.Files {
-		lines = append(lines, host.WipeLines(file)...)
-	}
-	return lines
-}
-
-// Do removes them. One that is gone is as it should be.
-func (s DropSecrets) Do(_ context.Context, h host.Host) error {
-	var failed error
-	for _, file := range s.Files {
-		if err := host.WipeSecret(h.Files(), file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = errors.Join(failed, fmt.Errorf("remove the secrets in %s: %w", file, err))
-		}
-	}
-	return failed
 }

@@ -1,4 +1,4 @@
-package instance
+package secrets
 
 import (
 	"context"
@@ -51,8 +51,8 @@ func Apart(ctx context.Context, fallback string, env operation.Env) error {
 	return nil
 }
 
-// purgeSecrets is Apart for who is about to change something else.
-func purgeSecrets(ctx context.Context, fallback string, env operation.Env, dryRun bool) {
+// Purge is Apart for who is about to change something else.
+func Purge(ctx context.Context, fallback string, env operation.Env, dryRun bool) {
 	if dryRun || host.Privileged(env.Host) != nil {
 		return
 	}
@@ -90,7 +90,7 @@ func sealRecord(
 	if err != nil {
 		return nil, err
 	}
-	v := readVault(env.Host.Files(), r.Secrets)
+	v := Read(env.Host.Files(), r.Secrets)
 	if v.Key == nil {
 		v.Key = []byte(env.Draw() + env.Draw())
 	}
@@ -108,7 +108,7 @@ func sealRecord(
 	}
 	machine, secrets := r.Spec.Machine.Unseal(v.Held).Seal(v.Key)
 	r.Spec.Machine = &machine
-	r, ahead, err := keepingSecrets(fallback, r, Observed{Inv: inv, Vault: v}, secrets, operation.Moment{ID: env.Draw()})
+	r, ahead, err := Keeping(fallback, r, v, inv, secrets, operation.Moment{ID: env.Draw()})
 	for _, a := range ahead {
 		err = errors.Join(err, a.Step.Do(ctx, env.Host))
 	}
