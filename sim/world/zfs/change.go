@@ -1,8 +1,6 @@
 package zfs
 
-import (
-	"github.com/sledctl/sledctl/sim/world"
-)
+import "github.com/sledctl/sledctl/sim/world"
 
 // Changing datasets: zfs_prop_set_list and zfs_prop_inherit in usr/src/lib/libzfs/common/libzfs_dataset.c.
 

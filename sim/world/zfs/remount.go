@@ -1,5 +1,7 @@
 package zfs
 
+import "path"
+
 import (
 	"cmp"
 	"slices"
@@ -99,4 +101,92 @@ func (l *changeList) remount() error {
 		}
 	}
 	return failed
+}
+
+// Unmount takes one file system away from wherever it is mounted. It is no
+// error if it is not mounted. Force is MS_FORCE: who uses it loses it.
+func Unmount(tx *world.Tx, name string, force bool) error {
+	d := FindDataset(tx, name)
+	if d == nil || d.Mounted == "" {
+		return nil
+	}
+	if busy(tx, d.Mounted, force) {
+		return refuse("cannot unmount '%s': Device busy", d.Mounted)
+	}
+	dir := d.Mounted
+	if err := moveOut(tx, d, dir); err != nil {
+		return err
+	}
+	d.Mounted = ""
+	return nil
+}
+
+// busy says whether a file system mounted on dir cannot be unmounted: another
+// one is mounted below it, or a zone that the kernel knows has its root there,
+// something mounted below it, or a directory of it mounted elsewhere.
+func busy(tx *world.Tx, dir string, force bool) bool {
+	if dir == "/" || len(mountsBelow(tx, dir)) > 0 {
+		return true
+	}
+	if force {
+		return false
+	}
+	at := func(name string) bool { return name == dir || world.Under(name, dir) }
+	for _, z := range tx.State.Zones {
+		if z.Kernel == nil {
+			continue
+		}
+		if at(path.Join(z.Kernel.Config.Zonepath, "root")) ||
+			slices.ContainsFunc(z.Kernel.Mounts, func(m string) bool { return world.Under(m, dir) }) ||
+			slices.ContainsFunc(z.Kernel.Loops, func(l world.Loop) bool { return at(l.Special) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// volumeBusy says whether a zone that the kernel knows has the volume's device.
+func volumeBusy(tx *world.Tx, name string) bool {
+	for _, z := range tx.State.Zones {
+		if z.Kernel == nil {
+			continue
+		}
+		for _, r := range z.Kernel.Config.All("device") {
+			if m := r.Get("match"); m == "/dev/zvol/rdsk/"+name || m == "/dev/zvol/dsk/"+name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lent says whether the dataset, or what it lies in, was given to a zone that
+// the kernel knows (zonecfg's resource dataset).
+func lent(tx *world.Tx, name string) bool {
+	for _, z := range tx.State.Zones {
+		if z.Kernel == nil {
+			continue
+		}
+		for _, r := range z.Kernel.Config.All("dataset") {
+			if n := r.Get("name"); n == name || isBelow(name, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// UnmountTree is "zfs unmount NAME": with all that inherits its mountpoint.
+func UnmountTree(tx *world.Tx, name string, force bool) error {
+	d, err := OpenDataset(tx, name, TypeFilesystem)
+	if err != nil {
+		return err
+	}
+	switch where, _ := mountpoint(tx, d); {
+	case where == "legacy":
+		return refuse("cannot unmount '%s': legacy mountpoint\nuse umount(8) to unmount this filesystem", name)
+	case d.Mounted == "":
+		return refuse("cannot unmount '%s': not currently mounted", name)
+	}
+	return gather(tx, d, "mountpoint").unmount(force)
 }

@@ -2,13 +2,10 @@ package zfs
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
@@ -134,133 +131,6 @@ func discard(tx *world.Tx, d *world.Dataset) error {
 		return err
 	}
 	return nil
-}
-
-// RecoverDatasets makes the directories of file systems agree with the state
-// after a process was killed while it moved them. It is for opening a sled, and
-// must not follow moves of the same transaction; the first move of every
-// transaction does it too.
-func RecoverDatasets(tx *world.Tx) error {
-	notes, err := host.ReadFile(tx.Files, Pending)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = settleMoves(tx, readNotes(tx, string(notes)))
-	}
-	if err != nil {
-		return fmt.Errorf("recover the contents of file systems: %w", err)
-	}
-	return tx.Files.Remove(Pending)
-}
-
-// move is the last move that was noted of the contents of a dataset.
-type move struct {
-	id      string
-	dir     string         // into or out of this directory
-	dataset *world.Dataset // nil: not in the state
-	out     bool           // they are aside; else at dir
-}
-
-// readNotes gives the last move of each dataset, newest first.
-func readNotes(tx *world.Tx, notes string) []*move {
-	byID := map[string]*move{}
-	lines := strings.SplitAfter(notes, "\n")
-	var moves []*move
-	for i := len(lines) - 1; i >= 0; i-- {
-		line, whole := strings.CutSuffix(lines[i], "\n")
-		id, dir, _ := strings.Cut(line, " ")
-		if !whole || byID[id] != nil {
-			continue // What the kill tore was not begun.
-		}
-		byID[id] = &move{id: id, dir: dir}
-		moves = append(moves, byID[id])
-	}
-	for _, d := range tx.State.Datasets {
-		if m := byID[id(d)]; m != nil {
-			m.dataset = d
-		}
-	}
-	return moves
-}
-
-// settleMoves takes out all that is not where the state has it, the newest
-// first, and then puts in what is to be mounted, parents first.
-func settleMoves(tx *world.Tx, moves []*move) error {
-	for _, m := range moves {
-		if err := finishMove(tx, m); err != nil {
-			return err
-		}
-	}
-	for _, m := range moves {
-		if err := takeBack(tx, m); err != nil {
-			return err
-		}
-	}
-	slices.SortFunc(moves, func(a, b *move) int { return strings.Compare(a.wanted(), b.wanted()) })
-	for _, m := range moves {
-		if dir := m.wanted(); m.out && dir != "" {
-			if err := putBack(tx, m.id, dir); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// wanted is where the state has the contents, "" for aside.
-func (m *move) wanted() string {
-	if m.dataset == nil {
-		return ""
-	}
-	return m.dataset.Mounted
-}
-
-// finishMove settles a move that was half done, so that the contents are at its
-// directory or aside, and says which.
-func finishMove(tx *world.Tx, m *move) error {
-	if tx.Exists(goneOf(m.id)) && m.dataset != nil {
-		if err := tx.Files.Rename(goneOf(m.id), treeOf(m.id)); err != nil {
-			return err
-		}
-	}
-	m.out = m.dir == "" || tx.Exists(treeOf(m.id)) || tx.Exists(goneOf(m.id))
-	if m.dir != "" && m.out && tx.Exists(coveredOf(m.id)) {
-		return tx.Files.Rename(coveredOf(m.id), m.dir)
-	}
-	return nil
-}
-
-// takeBack takes contents away from where the state does not have them, and
-// removes those of a dataset that is not in it.
-func takeBack(tx *world.Tx, m *move) error {
-	if !m.out && m.wanted() != m.dir {
-		if err := tx.Files.Rename(m.dir, treeOf(m.id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err := tx.Files.Rename(coveredOf(m.id), m.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		m.out = true
-	}
-	if m.dataset != nil {
-		return nil
-	}
-	if err := world.RemoveTree(tx.Files, goneOf(m.id)); err != nil {
-		return err
-	}
-	return world.RemoveTree(tx.Files, treeOf(m.id))
-}
-
-// putBack puts contents where the state has them.
-func putBack(tx *world.Tx, id, dir string) error {
-	if !tx.Exists(treeOf(id)) {
-		return nil
-	}
-	if err := tx.Files.Rename(dir, coveredOf(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return tx.Files.Rename(treeOf(id), dir)
 }
 
 // copyContents gives a new dataset the contents of another, which may be

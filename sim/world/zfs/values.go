@@ -2,7 +2,6 @@ package zfs
 
 import (
 	"cmp"
-
 	"path"
 	"strconv"
 	"strings"
