@@ -28,13 +28,13 @@ func (*StillRunningError) Kind() fault.Kind { return fault.Deadline }
 // Unwrap gives ErrStillRunning and the context's error.
 func (e *StillRunningError) Unwrap() []error { return []error{ErrStillRunning, e.Err} }
 
-// startKey carries what WithStart is told.
+// startKey carries the function that WithStart was given.
 type startKey struct{}
 
 // WithStart returns a context in which started is called whenever a command
-// that changes something has become a process, with its process group. Whoever
-// holds a lock writes the group into the lock's file, for those who wait after
-// we were killed.
+// that changes something has become a process, with its process group. The
+// holder of a lock writes the group into the lock's file, so that processes
+// that wait can name it after sledctl was killed.
 func WithStart(ctx context.Context, started func(group int, c Command)) context.Context {
 	return context.WithValue(ctx, startKey{}, started)
 }

@@ -21,9 +21,9 @@ const (
 	CrashBefore CrashMode = iota
 	// CrashAfter: it is done, and nobody learns of it.
 	CrashAfter
-	// CrashDuring: a command goes on by itself, with its locks; see Wait. Of a
-	// write only the first half is done. A request is sent, and whether the
-	// server acts on it is open. What cannot be done in part is done.
+	// CrashDuring: a command continues without its caller, and keeps its locks;
+	// see Wait. Of a write only the first half is done. A request is sent, and
+	// the server may or may not act on it. What cannot be done in part is done.
 	CrashDuring
 )
 
@@ -54,7 +54,7 @@ func (c *Crashing) Kill(kill func()) *Crashing {
 	return c
 }
 
-// Points tells how many there have been.
+// Points returns how many there have been.
 func (c *crash) Points() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,8 +210,7 @@ func newCrash(n int, mode CrashMode) *crash {
 	return c
 }
 
-// fate is what becomes of the thing at a point. After alive come the modes, in
-// their order.
+// fate is how a point ends. After alive follow the modes, in their order.
 type fate int
 
 const (

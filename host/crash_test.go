@@ -19,7 +19,7 @@ import (
 // crashModes are all of them.
 var crashModes = map[string]host.CrashMode{"before": host.CrashBefore, "after": host.CrashAfter, "during": host.CrashDuring}
 
-// crashed checks that nothing works any more.
+// crashed checks that each operation fails as after a crash.
 func crashed(t *testing.T, c *host.Crashing, file host.File) {
 	t.Helper()
 	f := c.Files()

@@ -26,8 +26,8 @@ type wholeFiles interface {
 	mkdirAll(name string, perm fs.FileMode) error
 }
 
-// WriteFile replaces a file: whoever reads it, also after a power cut, finds
-// the old contents or the new, and when WriteFile returned nil the new ones.
+// WriteFile replaces a file: a reader, also after a power cut, finds the old
+// contents or the new, and after WriteFile returned nil the new ones.
 // Its mode is exactly perm. Two writers of one name must exclude each other,
 // as those who hold the lock of what the file is about do.
 func WriteFile(f Files, name string, data []byte, perm fs.FileMode) error {

@@ -34,8 +34,9 @@ type Files interface {
 	Sync(name string) error              // fsync(2) of a file
 	SyncDir(name string) error           // fsync(2) of a directory
 	// Lock takes an flock(2) on the file, made if it is absent, and waits for it
-	// until ctx is done. A lock dies with its holder. Who holds it alone may remove
-	// the file as the last thing that it does: who waits makes it again.
+	// until ctx is done. A lock ends with its holder's process. The holder of an
+	// exclusive lock may remove the file as its last act: the next one that waits
+	// creates the file again.
 	Lock(ctx context.Context, name string, mode LockMode) (Lock, error)
 	// In is a view whose names cannot leave dir, links included. Its names are
 	// absolute again: "/etc" there is dir/etc here.
@@ -50,7 +51,7 @@ type File interface {
 	Stat() (Info, error)
 }
 
-// Info is what Stat tells of a file.
+// Info is what Stat returns.
 type Info struct {
 	Name   string // base name
 	Size   int64
@@ -85,7 +86,7 @@ var ErrLocked = lock.ErrTaken
 type Lock interface {
 	// Unlock releases it. Unlocking twice is harmless.
 	Unlock() error
-	// Write replaces what the lock's file says of its holder.
+	// Write replaces the text about the holder in the lock's file.
 	Write(data []byte) error
 }
 

@@ -41,7 +41,7 @@ func newFileLock(file *os.File, leave func()) *fileLock {
 	return l
 }
 
-// Write replaces what the lock's file says of its holder.
+// Write replaces the text about the holder in the lock's file.
 func (l *fileLock) Write(data []byte) error {
 	if _, err := l.file.WriteAt(data, 0); err != nil {
 		return err

@@ -76,7 +76,7 @@ var (
 	ErrStillRunning = fault.New(fault.Deadline, "still running on the host")
 )
 
-// CommandError is a command that ended badly, with the host's own words.
+// CommandError is a command that failed, with the host's output.
 type CommandError struct {
 	Command Command
 	Result  Result

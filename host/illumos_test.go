@@ -347,7 +347,7 @@ func TestChangeOutlivesItsKilledParentWithTheLock(t *testing.T) {
 
 func TestRunInAZone(t *testing.T) {
 	both(t, func(t *testing.T, s sled, readOnly bool) {
-		// A zlogin that does what the real one does with its words.
+		// A zlogin that joins its arguments as the real one does.
 		s.command(t, "zlogin", `test "$1" = -n || exit 9; test "$2" = web1 || { echo "no zone" >&2; exit 1; }; shift 2; PATH=/usr/bin:/bin /bin/sh -c "$*"`)
 		run := func(zone string, c host.Command) host.Result {
 			c.Zone, c.ReadOnly = zone, readOnly

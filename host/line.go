@@ -168,8 +168,8 @@ func (c Command) Shell() string {
 }
 
 // statusMark opens the last line that a command in a zone prints: its exit
-// status. zlogin(1) reports 0 when the shell died of a signal, so only this
-// line is believed.
+// status. zlogin(1) reports 0 if a signal killed the shell, so only this line
+// counts.
 const statusMark = "sledctl-status"
 
 // Argv is the command line as it is executed, program first. It is the one

@@ -12,8 +12,8 @@ import (
 )
 
 // output is where a command that changes something reads and prints: files,
-// since a pipe would die with us. Each is locked while someone has it open, the
-// command included, which is how sweep tells what a killed sledctl left.
+// since a pipe would end with sledctl. Each is locked while a process has it
+// open, the command included: so sweep recognises what a killed sledctl left.
 type output struct {
 	stdout, stderr *os.File
 	input          *os.File // nil: /dev/null
@@ -88,14 +88,14 @@ func lockedTemp(dir, pattern string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It is ours alone, unless a sweep has just found it: that one removes the
-	// name, which nobody needs.
+	// No other process has the file open, unless a sweep has just found it. The
+	// sweep then removes the name, which is not needed.
 	_ = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	return f, nil
 }
 
-// outputDir makes the directory on first use and clears it of files that
-// nobody has open any more.
+// outputDir makes the directory on first use and removes the files in it
+// that no process has open.
 func (h *Illumos) outputDir() (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"path"
 )
 
-// Files that hold a secret are written and taken away here, so that a trace
+// Files that hold a secret are written and removed here, so that a trace
 // says what they hold and never shows it.
 
 // secretFiles is a Files that shows what is written to it, and passes by what
@@ -35,7 +35,7 @@ func SecretLine(name, what string) Line {
 }
 
 // WriteSecret makes a file of mode 0600, which must not be there (fs.ErrExist),
-// and flushes it. If it fails it takes away what it made.
+// and flushes it. If it fails, it removes what it made.
 func WriteSecret(f Files, name string, secret []byte, what string) error {
 	file, err := openSecret(f, name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, SecretLine(name, what))
 	if err != nil {
@@ -59,8 +59,8 @@ func wipeLine(name string) Line {
 }
 
 // WipeSecret overwrites a file with zeros, in place and flushed, and removes
-// it. The zeros are one byte more than the file held: whoever reads it late
-// finds a secret of the wrong length, and never one of zeros.
+// it. The zeros are one byte more than the file held: a late reader finds a
+// secret of the wrong length, and never one of zeros.
 func WipeSecret(f Files, name string) error {
 	return errors.Join(overwrite(f, name), f.Remove(name), f.SyncDir(path.Dir(name)))
 }
@@ -71,7 +71,7 @@ func overwrite(f Files, name string) error {
 		return err
 	}
 	if !info.Mode.IsRegular() {
-		return nil // nothing of ours: a link is only removed
+		return nil // not a file that sledctl wrote: a link is only removed
 	}
 	file, err := openSecret(f, name, os.O_WRONLY, wipeLine(name))
 	if err != nil {

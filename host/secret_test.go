@@ -35,12 +35,12 @@ func TestSecretsAreWrittenAndWiped(t *testing.T) {
 		seen := make([]byte, 2*len(secret))
 		n, _ := late.ReadAt(seen, 0)
 		if got := string(seen[:n]); got != strings.Repeat("\x00", len(secret)+1) {
-			t.Errorf("whoever has it open reads %q", got)
+			t.Errorf("a process that has it open reads %q", got)
 		}
 		_, err = f.Stat("/key")
 		fails(t, err, fs.ErrNotExist)
 		if err := host.WipeSecret(f, "/key"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("one that is not there: %v", err)
+			t.Errorf("a missing file: %v", err)
 		}
 	})
 }

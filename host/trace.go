@@ -55,7 +55,7 @@ func (t *traced) Dial(ctx context.Context, network, address string) (net.Conn, e
 
 func (t *traced) Files() Files { return &tracedFiles{files: t.host.Files(), trace: t, top: "/"} }
 
-// file tells of a change of a file that do makes.
+// file reports a change of a file, which do makes.
 func (t *traced) file(line Line, do func() error) error {
 	e := Event{Action: t.action, Line: line, Start: time.Now()}
 	err := do()

@@ -303,12 +303,12 @@ func TestBusyIsAUnion(t *testing.T) {
 		events []host.Event
 		want   time.Duration
 	}{
-		"nothing":        {nil, 0},
-		"one":            {[]host.Event{at(host.LineRun, 1, 3)}, 2 * time.Second},
-		"apart":          {[]host.Event{at(host.LineRequest, 5, 6), at(host.LineRun, 1, 3)}, 3 * time.Second},
-		"overlapping":    {[]host.Event{at(host.LineRun, 1, 4), at(host.LineQuery, 3, 6)}, 5 * time.Second},
-		"one in another": {[]host.Event{at(host.LineRun, 1, 9), at(host.LineRun, 2, 3), at(host.LineRun, 8, 10)}, 9 * time.Second},
-		"files are ours": {[]host.Event{at(host.LineFile, 1, 4), at(host.LineRun, 3, 5)}, 2 * time.Second},
+		"nothing":            {nil, 0},
+		"one":                {[]host.Event{at(host.LineRun, 1, 3)}, 2 * time.Second},
+		"apart":              {[]host.Event{at(host.LineRequest, 5, 6), at(host.LineRun, 1, 3)}, 3 * time.Second},
+		"overlapping":        {[]host.Event{at(host.LineRun, 1, 4), at(host.LineQuery, 3, 6)}, 5 * time.Second},
+		"one in another":     {[]host.Event{at(host.LineRun, 1, 9), at(host.LineRun, 2, 3), at(host.LineRun, 8, 10)}, 9 * time.Second},
+		"files do not count": {[]host.Event{at(host.LineFile, 1, 4), at(host.LineRun, 3, 5)}, 2 * time.Second},
 	} {
 		if got := host.Busy(c.events); got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tracedConn tells of the HTTP requests that pass over a connection: from the
+// tracedConn reports the HTTP requests that pass over a connection: from the
 // first byte of the request (for the first one: from dialling) to the last
 // byte of its answer.
 type tracedConn struct {

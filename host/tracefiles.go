@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// tracedFiles tells of changes of files.
+// tracedFiles reports changes of files.
 type tracedFiles struct {
 	files Files
 	trace *traced

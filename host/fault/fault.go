@@ -17,8 +17,8 @@ const (
 	Interrupted             // again, if it is wanted
 	Refused                 // something must be so first: bootstrap, --yes, privileges, room
 	Conflict                // it is there, and differs from what was asked for
-	NotFound                // it is not there
-	Usage                   // it cannot be meant so: ask otherwise
+	NotFound                // the object does not exist
+	Usage                   // the request makes no sense as it is
 	Locked                  // another run is at work: again when that has ended
 	Partial                 // some of it stays: again, it goes on from there
 	Ledger                  // the state file must be seen to first

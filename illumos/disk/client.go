@@ -249,7 +249,7 @@ func (s Devices) look(ctx context.Context, h host.Host) ([]Disk, error) {
 	return disks, unclear
 }
 
-// layAsFound takes the partitions away again if there are not as many.
+// layAsFound removes the partitions again if there are not as many.
 func (d *Disk) layAsFound(files host.Files) error {
 	err := d.partitioned(files)
 	if _, none := errors.AsType[*PartitionError](err); none {
@@ -283,7 +283,7 @@ func (e *PartitionError) Hint() string {
 	return "give it the partitions of the other M.2, which prtvtoc shows, with format(8); sledctl partitions no disk"
 }
 
-// partitioned fails with a *PartitionError if the pool's partition is not there.
+// partitioned fails with a *PartitionError if the pool's partition is missing.
 func (d Disk) partitioned(files host.Files) error {
 	f, err := files.Open(d.PoolDevice, 0, 0)
 	switch {

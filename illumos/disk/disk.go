@@ -25,7 +25,7 @@ const (
 	U2 Kind = "u2" // external: the guests' data
 )
 
-// Identity is what a disk says of itself. It stays when the disk moves to
+// Identity is how a disk identifies itself. It stays when the disk moves to
 // another slot.
 type Identity struct{ Vendor, Model, Serial string }
 

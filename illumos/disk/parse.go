@@ -165,7 +165,7 @@ func (n *node) whole() (string, bool) {
 	return "", false
 }
 
-// file is what `fstyp -a` says of a device.
+// file is the output of `fstyp -a` for a device.
 type file struct {
 	system     string // "zfs", "ufs" …
 	name, guid string // of a pool

@@ -53,7 +53,7 @@ func Probe(ctx context.Context, h host.Host, d Disk, pools []Pool) (Content, err
 
 func (d Disk) probe(ctx context.Context, h host.Host, pools []Pool) (Content, error) {
 	if d.Absent {
-		return Content{}, fmt.Errorf("%s is not there: %w", d.Device, host.ErrNotFound)
+		return Content{}, fmt.Errorf("%s does not exist: %w", d.Device, host.ErrNotFound)
 	}
 	listed, there := d.listed(pools)
 	if there && listed.Imported {
@@ -87,7 +87,7 @@ func (d Disk) probe(ctx context.Context, h host.Host, pools []Pool) (Content, er
 }
 
 // listed is the pool that zpool shows on the disk. Of an M.2 only the pool's
-// partition counts: the others are not ours.
+// partition counts: sledctl does not use the others.
 func (d Disk) listed(pools []Pool) (Pool, bool) {
 	for _, p := range pools {
 		for _, device := range p.Devices {
@@ -136,7 +136,7 @@ func partitioned(head []byte) bool {
 	return false
 }
 
-// noMatch is what fstyp says of a device that has nothing that it knows
+// noMatch is the output of fstyp for a device without contents that it knows
 // (usr/src/cmd/fstyp/fstyp.c, FSTYP_ERR_NO_MATCH).
 const noMatch = "unknown_fstyp (no matches)\n"
 

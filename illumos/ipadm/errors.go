@@ -47,8 +47,8 @@ func rules() []rule {
 	}
 }
 
-// failure is the error of a command that ended badly. ipadm writes the newline
-// behind its words to standard output.
+// failure is the error of a command that failed. ipadm writes the newline after
+// its message to standard output.
 func failure(c host.Command, r host.Result) error {
 	e := &host.CommandError{Command: c, Result: r}
 	switch {

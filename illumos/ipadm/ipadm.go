@@ -75,8 +75,8 @@ func ValidateObject(object string) error {
 	return validateLink(link)
 }
 
-// validateLink refuses what cannot be an interface: the words of a command
-// line must not be taken for options, nor an object for another.
+// validateLink refuses what cannot be an interface: an argument must not be
+// taken for an option, nor an object for another.
 func validateLink(link string) error {
 	switch {
 	case link == "" || len(link) > 31:

@@ -16,7 +16,7 @@ import (
 // host.ErrNotFound.
 type DeleteInterface struct{ Zone, Link string }
 
-// CreateAddress makes an address object, and its interface if it is not there.
+// CreateAddress makes an address object, and its interface if that is missing.
 // It does not wait until the address is usable: AwaitAddress does. A static
 // IPv6 address needs a link-local one on the interface first (Addrconf).
 // Errors: host.ErrExists for the object, whatever its address is;
@@ -156,8 +156,8 @@ func (s CreateAddress) Do(ctx context.Context, h host.Host) error {
 // cleanupTime is how long removing what is half made may take.
 const cleanupTime = 10 * time.Second
 
-// cleanUp removes what a command made that failed, in time of its own. What it
-// found there is another's.
+// cleanUp removes what a failed command made, within its own time limit. What
+// existed before is not removed.
 func (s CreateAddress) cleanUp(ctx context.Context, h host.Host, cause error) error {
 	if cause == nil || errors.Is(cause, host.ErrExists) || errors.Is(cause, host.ErrStillRunning) {
 		return cause
@@ -174,8 +174,8 @@ func (s CreateAddress) cleanUp(ctx context.Context, h host.Host, cause error) er
 	return cause
 }
 
-// awaitPause lies between two looks. There is nothing to wait on: ipadm has no
-// waiting form, and the routing socket is not ours to read.
+// awaitPause is the time between two looks. There is nothing to wait on: ipadm
+// has no waiting form, and sledctl does not read the routing socket.
 const awaitPause = 10 * time.Millisecond
 
 // Do waits. An ipmgmtd(8) that does not run yet is waited for, too.

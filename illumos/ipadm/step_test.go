@@ -227,7 +227,7 @@ func TestAZoneWhoseDaemonDoesNotRunYet(t *testing.T) {
 			t.Errorf("noticed after %v", took)
 		}
 		if err := (AwaitAddress{Zone: "z1", Object: "v1/nope"}).Do(t.Context(), s); !errors.Is(err, host.ErrNotFound) {
-			t.Errorf("an object that is not there: %v", err)
+			t.Errorf("a missing object: %v", err)
 		}
 	})
 }
@@ -236,7 +236,7 @@ func TestRoutes(t *testing.T) {
 	s := newSled(t, "none")
 	add := AddRoute{Zone: "z1", Destination: "default", Gateway: "10.0.0.1", Link: "v1"}
 	if err := add.Do(t.Context(), s); err == nil {
-		t.Error("a route through an interface that is not there was added")
+		t.Error("a route through a missing interface was added")
 	}
 	s.do(CreateAddress{Zone: "z1", Object: "v1/control", Type: Static, Address: "10.0.0.5/24"}, add)
 	if err := add.Do(t.Context(), s); !errors.Is(err, host.ErrExists) {

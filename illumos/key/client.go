@@ -66,7 +66,7 @@ func (Command) Warning() string { return "" }
 
 // Warning says that nothing is protected.
 func (Development) Warning() string {
-	return "the development key is in use: it is PUBLIC. Whoever has a disk of this sled can read it"
+	return "disks are encrypted with the public development key: anyone who has a disk can read it"
 }
 
 // String names the file.

@@ -28,8 +28,9 @@ const dirMode fs.FileMode = 0o700
 // the key.
 func (k Key) Location() string { return "file://" + k.file() }
 
-// file is named after the disk, for whoever finds one left; what cannot stand
-// in a name is replaced, so a piece of the identity's digest keeps two apart.
+// file is named after the disk, so that a leftover file shows its disk. What
+// cannot stand in a name is replaced, so a piece of the identity's digest keeps
+// two disks apart.
 func (k Key) file() string {
 	const longest = 80
 	readable := strings.Map(func(r rune) rune {
@@ -94,8 +95,8 @@ func makeDir(files host.Files, dir string) error {
 	return err
 }
 
-// Left lists the key files in dir: those of a run that was killed, or is going
-// on. A directory that is not there has none.
+// Left lists the key files in dir: those of an operation that was killed, or is
+// running. A missing directory has none.
 func Left(files host.Files, dir string) ([]string, error) {
 	list, err := files.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -183,7 +183,7 @@ func TestADirectoryThatOthersCanLookInto(t *testing.T) {
 	clean(t, f, "refused")
 	for _, k := range []Key{{}, {dir: "/run"}, {reveal: zeros}, {reveal: zeros, dir: "run"}} {
 		if err := k.Lend(t.Context(), f, func() error { t.Error("used"); return nil }); err == nil {
-			t.Errorf("%v is lent in %q", k, k.dir)
+			t.Errorf("%v is in %q", k, k.dir)
 		}
 	}
 }

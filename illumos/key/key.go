@@ -36,7 +36,7 @@ func newSecret(epoch uint64, secret, salt [Size]byte) Secret {
 	return Secret{Epoch: epoch, reveal: func() ([Size]byte, [Size]byte) { return secret, salt }}
 }
 
-// Key is the key of one disk in one epoch, with the file that it is lent in.
+// Key is the key of one disk in one epoch, with the file that holds it while it is used.
 type Key struct {
 	Epoch    uint64
 	identity string
@@ -81,7 +81,7 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 // LogValue is String.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// String says of which epoch it is.
+// String returns the epoch, never the secret.
 func (s Secret) String() string { return fmt.Sprintf("secret of epoch %d", s.Epoch) }
 
 // Format is String for every verb.

@@ -19,7 +19,7 @@ func (Wipe) Undo() any { return nil }
 // Explain is the overwriting and the removal.
 func (s Wipe) Explain() []host.Line { return host.WipeLines(s.File) }
 
-// Do wipes it. One that is not there is an error (fs.ErrNotExist).
+// Do wipes it. A missing file is an error (fs.ErrNotExist).
 func (s Wipe) Do(_ context.Context, h host.Host) error {
 	if err := host.WipeSecret(h.Files(), s.File); err != nil {
 		return fmt.Errorf("wipe key file: %w", err)

@@ -92,8 +92,8 @@ func Zone(pool, zone string) (l Location, ok bool) {
 	return parent.Join(zone), true
 }
 
-// Debug is the dataset of a pool for what is kept for a look when something has
-// failed: crypt/debug of a U.2's pool, debug of an M.2's (U2_DEBUG_DATASET and
+// Debug is the dataset of a pool for what is kept for inspection after a
+// failure: crypt/debug of a U.2's pool, debug of an M.2's (U2_DEBUG_DATASET and
 // M2_DEBUG_DATASET of oxidecomputer/omicron). Other pools have none.
 func Debug(pool string) (l Location, ok bool) {
 	switch kind, _ := ParsePool(pool); kind {

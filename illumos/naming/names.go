@@ -1,7 +1,7 @@
-// Package naming says how objects on a host are called, marked and laid out, and
-// so whose they are. It is pure: names in, names out. When the ledger is lost,
-// these rules are all that tells sledctl's objects from everybody else's, so
-// every name stands for one object and every object has one name.
+// Package naming defines how sledctl names, marks and places objects on a host,
+// and so who owns an object. It is pure: names in, names out. If the
+// ledger is lost, only these rules separate sledctl's objects from foreign ones,
+// so every name stands for one object and every object has one name.
 package naming
 
 import (
@@ -152,12 +152,12 @@ func (p Prefixes) ParseBaseName(name string) (Base, bool) {
 	return b, ok && generation > 0 && PoolKey(b.Pool) == b.Pool
 }
 
-// Role says what a zone or VNIC of ours is for.
+// Role is the purpose of a zone or VNIC that sledctl made.
 type Role string
 
 // The roles.
 const (
-	RoleNone     Role = ""         // cannot be told from the name
+	RoleNone     Role = ""         // the name does not show it
 	RoleInstance Role = "instance" // an instance's zone, or the dataset that holds it
 	RoleBase     Role = "base"     // a base zone, or the dataset that holds it
 	RoleControl  Role = "control"  // the VNIC over which Propolis is reached

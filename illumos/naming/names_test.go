@@ -140,7 +140,7 @@ func TestGuestVNICsAreNotControlVNICs(t *testing.T) {
 		}
 	}
 	if _, _, ok := DefaultPrefixes().ParseVNIC("oxControlInstance3"); ok {
-		t.Error("the sled agent's is ours, and nobody said so")
+		t.Error("an object of the sled agent counts as sledctl's without a setting")
 	}
 }
 
@@ -164,7 +164,7 @@ func TestZoneNamesOfTheSledAgentAreReadIfTheConfigurationSaysSo(t *testing.T) {
 		}
 	}
 	if _, ok := DefaultPrefixes().ParseZoneName("oxz_propolis-server_" + id); ok {
-		t.Error("the sled agent's is ours, and nobody said so")
+		t.Error("an object of the sled agent counts as sledctl's without a setting")
 	}
 }
 

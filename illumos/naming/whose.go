@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The marks that objects of ours carry. A user property counts only if it is
+// The marks that sledctl's objects carry. A user property counts only if it is
 // set on the dataset itself (source "local"): children and clones inherit it.
 const (
 	PropertyInstance = "sledctl:instance" // the instance's id, on its zone's dataset
@@ -20,15 +20,15 @@ const (
 	AttrBase     = "sledctl-base"     // on a base zone
 )
 
-// Evidence is why an object is held to be ours, weakest first.
+// Evidence is why an object counts as sledctl's, weakest first.
 type Evidence int
 
 // The kinds of evidence.
 const (
-	Foreign Evidence = iota // none: it is somebody else's, and never touched
-	Alike                   // it is called like ours, but it is not certain: told, and never touched
-	ByName                  // its name is one that we give, and it lies where we put such things
-	ByMark                  // it carries a mark of ours
+	Foreign Evidence = iota // none: the object is foreign, and never touched
+	Alike                   // its name is like sledctl's, but that is not certain: reported, and never touched
+	ByName                  // its name is one that sledctl gives, and it lies where sledctl puts such objects
+	ByMark                  // it carries a mark that sledctl sets
 )
 
 // Claim says whose an object is.
@@ -39,7 +39,7 @@ type Claim struct {
 	Propolis uuid.UUID // from the name of an instance's zone; else Nil
 	Base     Base      // from the name of a base zone; else zero
 	Number   int       // of a VNIC
-	// Doubt is why what is called like ours may not be.
+	// Doubt is why an object with such a name may be foreign.
 	Doubt string
 	// Below is set for a dataset or snapshot that lies below what the claim
 	// names: the brand's ZBE of a zone, a snapshot of it.
@@ -55,8 +55,8 @@ func (c Claim) doubted(why string) Claim {
 	return c
 }
 
-// Place is a zone as far as it tells whose it is: its name, where it lies, and
-// its attrs (name to value).
+// Place is what shows the owner of a zone: its name, where it lies, and its
+// attrs (name to value).
 type Place struct {
 	Name  string
 	Path  string
@@ -137,8 +137,8 @@ func (p Prefixes) NameOfVNIC(name string) Claim {
 	return byPrefix(name, "VNIC", p.VNIC, p.Guest, p.OtherVNIC)
 }
 
-// VNIC is a VNIC as far as it tells whose it is: its name, the link under it,
-// and the addresses that the global zone has on it.
+// VNIC is what shows the owner of a VNIC: its name, the link under it, and the
+// addresses that the global zone has on it.
 type VNIC struct {
 	Name      string
 	Over      string
@@ -162,8 +162,9 @@ func (p Prefixes) WhoseVNIC(v VNIC, under []string) Claim {
 }
 
 // WhoseDataset classifies a dataset or snapshot by its name and its local user
-// properties. Its name is ours if that of a zone is a part of it, but for the
-// pool's; a mark counts on the dataset that carries it.
+// properties. Its name is sledctl's if one of its parts, but for the pool's, is
+// the name of a zone that sledctl makes; a mark counts on the dataset that
+// carries it.
 func (p Prefixes) WhoseDataset(name string, local map[string]string) Claim {
 	dataset, _, snapshot := strings.Cut(name, "@")
 	parts := strings.Split(dataset, "/")

@@ -15,7 +15,7 @@ const (
 // doubt is what a test wants of a doubted claim: which words, it does not say.
 const doubt = "some"
 
-// comparable takes the words of a doubt away.
+// comparable replaces the text of a doubt.
 func (c Claim) comparable() Claim {
 	if c.Doubt != "" {
 		c.Doubt = doubt

@@ -36,7 +36,7 @@ func statesOf(out []byte) (map[string]string, error) {
 }
 
 // Find gives the states of those of the global zone's instances that fit the
-// patterns, by FMRI. What fits nothing is not there.
+// patterns, by FMRI. A pattern that fits nothing gives no entry.
 func Find(ctx context.Context, h host.Host, patterns ...string) (map[string]string, error) {
 	c := findCommand(patterns)
 	r, err := h.Run(ctx, c)

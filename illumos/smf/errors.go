@@ -21,7 +21,7 @@ type MaintenanceError struct {
 	Wanted     string // the state that was waited for
 }
 
-// Error names the service, and its log, which tells why.
+// Error names the service and its log, which holds the reason.
 func (e *MaintenanceError) Error() string {
 	where := "in zone " + e.Zone
 	if e.Zone == "" {

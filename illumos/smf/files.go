@@ -70,7 +70,7 @@ func explainFile(root, name string, content []byte) []host.Line {
 }
 
 // Do writes the profile. Errors: *ProfileError before anything is written;
-// those of the files, of fs.ErrNotExist for a root that is not there.
+// those of the files, of fs.ErrNotExist for a missing root.
 func (s WriteProfile) Do(_ context.Context, h host.Host) error {
 	if err := s.Profile.Validate(); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 var ErrSyntax = errors.New("unexpected output")
 
 // ParseList reads svcs -H -o state,fmri, with any further columns: fields
-// between blanks, the state with an asterisk while in transition. A state that
-// nobody knows is passed on as it stands: whoever waits for one compares.
+// between blanks, the state with an asterisk while in transition. An
+// unknown state is returned as it is: callers that wait for a state compare it.
 func ParseList(out []byte) ([]Service, error) {
 	var services []Service
 	for line := range strings.Lines(string(out)) {
