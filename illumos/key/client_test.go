@@ -44,7 +44,7 @@ func TestDevelopment(t *testing.T) {
 	if latest, err := d.Latest(t.Context(), nil); latest != 0 || err != nil {
 		t.Error(latest, err)
 	}
-	if w := d.Warning(); !strings.Contains(w, "PUBLIC") {
+	if w := d.Warning(); !strings.Contains(w, "public development key") || !strings.Contains(w, "anyone who has a disk") {
 		t.Errorf("it says too little: %q", w)
 	}
 	if (File{}).Warning()+(Command{}).Warning() != "" {
