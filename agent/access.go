@@ -38,9 +38,9 @@ type Access struct {
 type role int
 
 const (
-	stranger role = iota
-	reader        // may read what VMs are
-	operator      // may change them
+	anonymous role = iota
+	reader         // may read what VMs are
+	operator       // may change them
 )
 
 // Tokens are what clients may say to be let in, by their digests, so that
@@ -70,7 +70,7 @@ func ReadTokens(name string) (Tokens, error) {
 		}
 		words := strings.Fields(line)
 		roles := map[string]role{"reader": reader, "operator": operator}
-		if len(words) != 2 || roles[words[0]] == stranger || len(words[1]) < minToken {
+		if len(words) != 2 || roles[words[0]] == anonymous || len(words[1]) < minToken {
 			return nil, fmt.Errorf("%s:%d: want reader or operator, and a token of at least %d characters", name, n, minToken)
 		}
 		all[sha256.Sum256([]byte(words[1]))] = roles[words[0]]
@@ -114,7 +114,7 @@ func (a Access) admit(r *http.Request) (role, *api.Error) {
 		return operator, nil
 	}
 	if !a.named(r.Host, local.AddrPort().Addr().Unmap()) {
-		return stranger, &api.Error{Status: http.StatusMisdirectedRequest,
+		return anonymous, &api.Error{Status: http.StatusMisdirectedRequest,
 			Message: fmt.Sprintf("the agent is not called %q: ask by an address that it listens on, or name it in agent.host_names", r.Host)}
 	}
 	is := a.byToken(r.Header.Values("Authorization"))
@@ -124,8 +124,8 @@ func (a Access) admit(r *http.Request) (role, *api.Error) {
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		is = max(is, a.byCertificate(r.TLS.PeerCertificates[0]))
 	}
-	if is == stranger {
-		return stranger, &api.Error{Status: http.StatusUnauthorized, Message: "want a token of the agent's token file, as Authorization: Bearer TOKEN"}
+	if is == anonymous {
+		return anonymous, &api.Error{Status: http.StatusUnauthorized, Message: "want a token of the agent's token file, as Authorization: Bearer TOKEN"}
 	}
 	return is, nil
 }
@@ -149,11 +149,11 @@ func (a Access) named(host string, local netip.Addr) bool {
 
 func (a Access) byToken(said []string) role {
 	if len(said) != 1 {
-		return stranger
+		return anonymous
 	}
 	scheme, token, _ := strings.Cut(said[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return stranger
+		return anonymous
 	}
 	return a.Tokens[sha256.Sum256([]byte(strings.TrimSpace(token)))]
 }

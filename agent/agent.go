@@ -1,13 +1,13 @@
-// Package agent watches the VMs of a sled as long as it runs, answers over HTTP
-// what they are, and tells the control plane when one changes. It keeps no
-// second truth: what exists is in the state file, and what it is, its Propolis
-// says. No VM ends because the agent does.
+// Package agent watches the VMs of a sled as long as it runs, serves their state
+// over HTTP, and notifies the control plane when one changes. It keeps no second
+// record: the ledger names the VMs, and Propolis knows the state of each. No VM
+// ends because the agent does.
 //
-// follow.go reads from the state file which VMs there are; a monitor of each
-// (instance.Monitor) says what becomes of it; board.go is what all of them are
-// now; server.go answers from the board, work.go does what is asked for, and
-// bells.go tell the control plane that it should ask. What a VM that is gone was
-// at last, its tombstone says, until it has been read (graves.go).
+// follow.go reads from the ledger which VMs exist; a monitor per VM
+// (instance.Monitor) reports its state; table.go holds the current state of all;
+// server.go answers from the table, work.go carries out requests, and notify.go
+// notifies the control plane. The last state of an ended VM is in its tombstone,
+// until a client has read it (receipts.go).
 package agent
 
 import (
@@ -47,28 +47,28 @@ type Settings struct {
 	Failure func(error, ...operation.Report) (status int, code string, said json.RawMessage)
 	// Document reads an instance document, as commands do.
 	Document func([]byte) (instance.Wanted, error)
-	Nexus    *url.URL // the control plane; nil: nobody is told
-	Mode     string   // how it is told: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
-	// TombstoneTTL is how long a VM that is gone can be read, if the control
+	Nexus    *url.URL // the control plane; nil: none is notified
+	Mode     string   // how it is notified: ModeDoorbell, ModeUpcall, ModeAuto, ModeOff
+	// TombstoneTTL is how long an ended VM can be read, if the control
 	// plane does not read it before.
 	TombstoneTTL time.Duration
-	NICs         *NICs // their records in NAPI; nil: they are not looked after
+	NICs         *NICs // their records in NAPI; nil: they are not synced
 	// FlatNetwork lets VMs in that have NICs in VPCs: they are put on the guest
 	// link as they are, without what a VPC is.
 	FlatNetwork bool
 	Listen      []Address
 	Listener    func(context.Context, Address) (net.Listener, error) // opens each; nil: Listen does
 	TLS         *tls.Config                                          // asks clients on TCP for a certificate; nil: no TLS
-	Access      Access                                               // who may ask over TCP, and for what
+	Access      Access                                               // which clients may ask over TCP, and for what
 	Log         *slog.Logger
 }
 
 // How often the agent looks.
 const (
-	followEvery = 100 * time.Millisecond // at the state file
-	sweepEvery  = 10 * time.Minute       // for VMs of which the control plane should have heard
-	buryEvery   = time.Minute            // for tombstones whose time is up
-	resumeEvery = time.Minute            // for what is owed to the control plane and could not be done
+	followEvery = 100 * time.Millisecond // at the ledger
+	sweepEvery  = 10 * time.Minute       // for VMs whose last state was not delivered
+	expireEvery = time.Minute            // for tombstones whose time is up
+	resumeEvery = time.Minute            // for what the control plane asked for and could not be done
 	zonesAge    = 100 * time.Millisecond // how old a listing of the zones may be
 )
 
@@ -76,8 +76,8 @@ const (
 const subject = "agent"
 
 // Run watches and answers until ctx ends. Ready is called once requests are
-// answered: when all that is recorded has been looked at; who comes before
-// waits. Errors: *operation.LockedError where another agent runs; *ExposedError;
+// answered: when all that is recorded has been inspected; earlier requests
+// wait. Errors: *operation.LockedError where another agent runs; *ExposedError;
 // the ledger's.
 func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) error {
 	release, err := operation.Hold(ctx, env, "agent", subject)
@@ -101,11 +101,11 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	a := s.agent(ctx, env, epoch)
-	defer func() { // also where it does not come to answering
+	defer func() { // also if it fails before it answers
 		cancel()
-		a.door.shut()
+		a.inflight.drain()
 		a.monitors.Wait()
-		a.bells.Wait()
+		a.notifier.Wait()
 		a.work.group.Wait()
 	}()
 	if err := a.begin(ctx); err != nil {
@@ -114,8 +114,8 @@ func (s Settings) Run(ctx context.Context, env operation.Env, ready func()) erro
 	a.work.resume(ctx)
 	group.Go(func() error { a.follow(ctx); return nil })
 	group.Go(func() error { a.every(ctx, resumeEvery, func() { a.work.resume(ctx) }); return nil })
-	group.Go(func() error { a.every(ctx, sweepEvery, func() { a.bells.Sweep(ctx) }); return nil })
-	group.Go(func() error { a.every(ctx, buryEvery, func() { a.expire(ctx, time.Now()) }); return nil })
+	group.Go(func() error { a.every(ctx, sweepEvery, func() { a.notifier.Sweep(ctx) }); return nil })
+	group.Go(func() error { a.every(ctx, expireEvery, func() { a.expireRead(ctx, time.Now()) }); return nil })
 	group.Go(func() error { a.nics(ctx); return nil })
 	for _, l := range listeners {
 		server, hangUp := a.http(ctx)
@@ -150,55 +150,55 @@ func (s Settings) listen(ctx context.Context) (all []net.Listener, err error) {
 // agent is one start of it.
 type agent struct {
 	Settings
-	env    operation.Env
-	board  *board
-	bells  *bells
-	work   *work
-	zones  watch.Zones
-	graves graves
-	meter  meter
-	door   door
+	env      operation.Env
+	table    *vmTable
+	notifier *notifier
+	work     *work
+	zones    watch.Zones
+	receipts readReceipts
+	meter    meter
+	inflight inflight
 
-	seq      uint64 // of the state file, as far as it was followed
+	seq      uint64 // of the ledger, as far as it was followed
 	followed bool   // the last look at it succeeded
 	monitors sync.WaitGroup
 
-	mu      sync.Mutex // of those who write watched, which is one, or read it next to him
+	mu      sync.Mutex // held to write watched, which one goroutine does, or to read it in another
 	watched map[uuid.UUID]*watched
 }
 
 func (s Settings) agent(ctx context.Context, env operation.Env, epoch uint64) *agent {
 	a := &agent{
-		Settings: s, env: env, board: newBoard(epoch), zones: watch.SharedZones(env.Host, zonesAge),
+		Settings: s, env: env, table: newTable(epoch), zones: watch.SharedZones(env.Host, zonesAge),
 		watched: map[uuid.UUID]*watched{},
 	}
-	a.bells = newBells(a.board, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not told", "cause", err) })
+	a.notifier = newNotifier(a.table, a.teller(), rand.Float64, func(err error) { s.Log.Warn("the control plane was not notified", "cause", err) })
 	a.work = a.worker(ctx)
 	a.meter.more = a.measure
 	return a
 }
 
-// worker does what is asked of VMs. It waits where commands are at work on them.
+// worker carries out requests. It waits for commands that hold a VM's lock.
 func (a *agent) worker(ctx context.Context) *work {
 	env := a.env
 	env.Wait, env.Observe = true, nil
-	env.Warn = func(err error) { a.Log.Warn("at work on a VM", "cause", err) }
+	env.Warn = func(err error) { a.Log.Warn("working on a VM", "cause", err) }
 	return &work{
-		instances: a.Instance, up: a.Up, failure: a.Failure, document: a.Document, env: env, board: a.board, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
+		instances: a.Instance, up: a.Up, failure: a.Failure, document: a.Document, env: env, table: a.table, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
 		say: func(r record.Record, id uuid.UUID, o watch.Observation) { a.say(ctx, ownerOf(r), id, o) },
 	}
 }
 
-// teller is how the control plane is told of one VM.
+// teller returns how the control plane is notified of one VM.
 func (a *agent) teller() func(context.Context, VM) error {
 	if a.Nexus == nil || a.Mode == ModeOff {
 		return func(context.Context, VM) error { return nil }
 	}
-	r := &ringer{client: nexus.Client{Host: a.env.Host, URL: a.Nexus}, mode: a.Mode, body: func(v VM) ([]byte, error) { return json.Marshal(v.wire()) }}
+	r := &messenger{client: nexus.Client{Host: a.env.Host, URL: a.Nexus}, mode: a.Mode, body: func(v VM) ([]byte, error) { return json.Marshal(v.wire()) }}
 	return r.Tell
 }
 
-// raise counts this start in the state file.
+// raise counts this start in the ledger.
 func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 	book, err := env.Ledger(ctx)
 	if err != nil {
@@ -218,14 +218,14 @@ func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 	return epoch, err
 }
 
-// http is a server whose clients cannot hold it up. HangUp ends it, and all that is
-// being answered: the connections first, so that nobody takes what is cut short for
-// an answer.
+// http is a server whose clients cannot hold it up. HangUp ends it, and all
+// requests in flight: the connections first, so that no client takes a cut-off
+// reply for an answer.
 func (a *agent) http(ctx context.Context) (s *http.Server, hangUp func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answers := &server{endpoints: endpoints(), access: a.Access, board: a.board, work: a.work, flat: a.FlatNetwork, read: a.graves.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
+	answers := &server{endpoints: endpoints(), access: a.Access, table: a.table, work: a.work, flat: a.FlatNetwork, read: a.receipts.note, meter: &a.meter, log: a.Log, draw: uuid.NewString}
 	s = &http.Server{
-		Handler:           a.door.before(answers),
+		Handler:           a.inflight.before(answers),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),

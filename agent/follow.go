@@ -100,7 +100,7 @@ func (a *agent) look(ctx context.Context) error {
 		a.followed = true
 		return nil
 	}
-	if err := a.mourn(ctx, view); err != nil { // first: it says more of those that are not recorded any more
+	if err := a.loadTombstones(ctx, view); err != nil { // first: it says more of those that are not recorded any more
 		return err
 	}
 	if err := a.bring(ctx, view); err != nil {
@@ -228,7 +228,7 @@ func coming(r record.Record) instance.Status {
 }
 
 // unwatch ends to watch a VM that is not recorded any more: its run has ended,
-// and what its tombstone says, mourn takes in. One that never had its machine
+// and what its tombstone says, loadTombstones takes in. One that never had its machine
 // has none.
 func (a *agent) unwatch(ctx context.Context, id uuid.UUID, w *watched) {
 	if w.cancel != nil {
@@ -249,8 +249,8 @@ func (a *agent) recorded(id uuid.UUID) bool {
 	return a.watched[id] != nil
 }
 
-// mourn takes in the tombstones.
-func (a *agent) mourn(ctx context.Context, view ledger.View) error {
+// loadTombstones takes in the tombstones.
+func (a *agent) loadTombstones(ctx context.Context, view ledger.View) error {
 	stones, err := instance.Tombstones(view)
 	if err != nil {
 		return err
@@ -264,10 +264,10 @@ func (a *agent) mourn(ctx context.Context, view ledger.View) error {
 	return nil
 }
 
-// say puts what was seen of a VM on the board, and rings.
+// say puts what was seen of a VM into the table, and notifies the control plane.
 func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o watch.Observation) {
 	now := VM{ID: id, Instance: of.id, Name: of.name, State: stateOf(o.State), Reason: o.Reason, Seen: o.Generation}
-	old, _ := a.board.Get(id)
+	old, _ := a.table.Get(id)
 	if of.arrival != "" && o.Migration.In == nil {
 		o.Migration.In = &propolis.Migration{ID: of.arrival}
 	}
@@ -278,8 +278,8 @@ func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o watch.Observa
 	if o.State == record.Unknown && old.State != "" {
 		now.State = old.State
 	}
-	if v, changed := a.board.Publish(now); changed {
-		a.bells.Notify(ctx, id) // first: whoever takes the log may be slow
+	if v, changed := a.table.Publish(now); changed {
+		a.notifier.Notify(ctx, id) // first: whoever takes the log may be slow
 		a.Log.Info("VM changed", "vm", id, "instance", of.id, "state", v.State, "generation", v.Gen, "reason", v.Reason)
 	}
 }

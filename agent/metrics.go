@@ -38,7 +38,7 @@ func (m *meter) count(e endpoint, method string, status int) {
 	}
 	r := request{cmp.Or(e.path, "none"), method, status}
 	if e.path == "" {
-		r.method = "any" // a stranger's words are no labels
+		r.method = "any" // what a client chose is no label
 	}
 	n, ok := m.requests.Load(r)
 	if !ok {
@@ -55,7 +55,7 @@ func (s *server) metrics(w http.ResponseWriter, _ call) *api.Error {
 	for _, state := range []api.VMState{api.Starting, api.Running, api.Stopping, api.Rebooting, api.Migrating, api.Failed, api.Destroyed} {
 		states[state] = 0
 	}
-	for _, v := range s.board.List() {
+	for _, v := range s.table.List() {
 		states[v.State]++
 	}
 	out.family("sledctl_vms", "gauge", "VMs by state; failed and destroyed ones are kept until the control plane has read them.")
@@ -96,10 +96,10 @@ func (a *agent) measure(out *exposition) {
 	a.mu.Unlock()
 	out.one("sledctl_monitors", "gauge", "VMs whose Propolis is watched.", float64(monitors))
 	out.one("sledctl_operations_running", "gauge", "VMs to which something is being done because the control plane asked for it.", float64(a.work.running()))
-	b := a.bells
+	b := a.notifier
 	out.family("sledctl_doorbells_total", "counter", "Attempts to tell the control plane: heard, lost (tried again), refused.")
-	lost, refused := b.lost.Load(), b.refused.Load()
-	out.sample("sledctl_doorbells_total", float64(b.heard.Load()), "result", "heard")
+	lost, refused := b.failed.Load(), b.rejected.Load()
+	out.sample("sledctl_doorbells_total", float64(b.delivered.Load()), "result", "heard")
 	out.sample("sledctl_doorbells_total", float64(lost), "result", "lost")
 	out.sample("sledctl_doorbells_total", float64(refused), "result", "refused")
 	pending, age := b.pending(time.Now())

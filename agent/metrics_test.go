@@ -26,9 +26,9 @@ func TestMetrics(t *testing.T) {
 			return nil
 		})
 		_ = p
-		a := &agent{board: b, bells: rings, work: &work{lanes: nil}, watched: nil}
+		a := &agent{table: b, notifier: rings, work: &work{lanes: nil}, watched: nil}
 		a.meter.more = a.measure
-		s := &server{endpoints: endpoints(), board: b, read: a.graves.note, meter: &a.meter, draw: func() string { return "r" }}
+		s := &server{endpoints: endpoints(), table: b, read: a.receipts.note, meter: &a.meter, draw: func() string { return "r" }}
 		say(in(1, api.Running))
 		say(in(2, api.Running))
 		say(in(3, api.Destroyed))

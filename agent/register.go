@@ -29,7 +29,7 @@ func (s *server) register(c call) (any, *api.Error) {
 	if refused != nil {
 		return nil, refused
 	}
-	if v, known := s.board.Get(id); known {
+	if v, known := s.table.Get(id); known {
 		switch {
 		case v.Instance != body.Instance.String():
 			return nil, api.Internal(fmt.Errorf("VM %s is of instance %s", id, v.Instance))

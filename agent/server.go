@@ -18,12 +18,12 @@ import (
 // maxBody bounds a request's body, in bytes, as omicron's sled agent does.
 const maxBody = 1 << 20
 
-// server answers over HTTP: what is asked, from the board, which waits for
+// server answers over HTTP: what is asked, from the table, which waits for
 // nobody; what is to be done, work does.
 type server struct {
 	endpoints []endpoint
 	access    Access
-	board     *board
+	table     *vmTable
 	flat      bool // NICs of VPCs are put on the guest link as they are
 	work      *work
 	// read is told that the control plane has read a VM at a generation.
@@ -119,7 +119,7 @@ func (s *server) refuse(w http.ResponseWriter, c call, err *api.Error) {
 }
 
 func (s *server) health(call) (any, *api.Error) {
-	return api.Health{Status: "ok", VMs: len(s.board.List())}, nil
+	return api.Health{Status: "ok", VMs: len(s.table.List())}, nil
 }
 
 // state is what a VM is now. A final one that an operator was told is known to
@@ -141,7 +141,7 @@ func (s *server) find(c call) (VM, *api.Error) {
 	if err != nil {
 		return VM{}, err
 	}
-	v, ok := s.board.Get(id)
+	v, ok := s.table.Get(id)
 	if !ok {
 		return VM{}, api.NoSuchInstance()
 	}
@@ -193,7 +193,7 @@ func (s *server) list(c call) (any, *api.Error) {
 		}
 	}
 	page := api.Page{Items: []api.VM{}}
-	for _, v := range s.board.List() {
+	for _, v := range s.table.List() {
 		shown := v.shown()
 		wanted := func(key, is string) bool { return !query.Has(key) || query.Get(key) == is }
 		if !wanted("name", shown.Name) || !wanted("instance_id", shown.InstanceID) || !wanted("state", string(shown.State)) || !later(v.ID, after) {
@@ -239,7 +239,7 @@ func (s *server) events(w http.ResponseWriter, c call) *api.Error {
 	}
 	s.meter.streams.Add(1)
 	defer s.meter.streams.Add(-1)
-	for v := range s.board.Follow(c.Context(), after) {
+	for v := range s.table.Follow(c.Context(), after) {
 		if only != uuid.Nil && v.ID != only {
 			continue
 		}

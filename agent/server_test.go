@@ -42,8 +42,8 @@ func (p pipes) Dial() net.Conn {
 
 // idleAgent is one that watches nothing.
 func idleAgent() *agent {
-	a := &agent{Settings: Settings{Log: slog.New(slog.DiscardHandler)}, board: newBoard(1)}
-	a.work = &work{board: a.board, lanes: map[uuid.UUID]*lane{}}
+	a := &agent{Settings: Settings{Log: slog.New(slog.DiscardHandler)}, table: newTable(1)}
+	a.work = &work{table: a.table, lanes: map[uuid.UUID]*lane{}}
 	return a
 }
 
@@ -132,8 +132,8 @@ func TestWhatIsDoneToAVMTakesTurns(t *testing.T) {
 func TestAReaderBuriesNothing(t *testing.T) {
 	for by, want := range map[role]int{reader: 0, operator: 1} {
 		read := 0
-		s := &server{board: newBoard(1), read: func(VM) { read++ }}
-		s.board.Publish(VM{ID: vmID(1), State: "Running"})
+		s := &server{table: newTable(1), read: func(VM) { read++ }}
+		s.table.Publish(VM{ID: vmID(1), State: "Running"})
 		if _, err := s.state(call{by: by, params: map[string]string{"propolis_id": vmID(1).String()}}); err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ type work struct {
 	failure   func(error, ...operation.Report) (int, string, json.RawMessage)
 	document  func([]byte) (instance.Wanted, error)
 	env       operation.Env
-	board     *board
+	table     *vmTable
 	say       func(record.Record, uuid.UUID, watch.Observation)
 	log       *slog.Logger
 	ctx       context.Context // the agent's: who asked may have gone
@@ -195,7 +195,7 @@ func (w *work) Register(ctx context.Context, vm uuid.UUID, r instance.Registrati
 		return VM{}, answer(err)
 	}
 	w.say(result.Record, vm, watch.Observation{Status: unmade(result.Record)})
-	v, _ := w.board.Get(vm)
+	v, _ := w.table.Get(vm)
 	return v, nil
 }
 
@@ -379,7 +379,7 @@ func (w *work) Reboot(ctx context.Context, v VM) *api.Error {
 	}
 	shown, cancel := context.WithTimeout(ctx, rebootShown)
 	defer cancel()
-	w.board.Past(shown, v.ID, v.Gen)
+	w.table.Past(shown, v.ID, v.Gen)
 	return nil
 }
 
@@ -396,16 +396,16 @@ func (w *work) missed(ctx context.Context, v VM, err error) *api.Error {
 	ctx, cancel := context.WithTimeout(ctx, goneShown)
 	defer cancel()
 	for ctx.Err() == nil {
-		now, there := w.board.Get(v.ID)
+		now, there := w.table.Get(v.ID)
 		switch {
 		case !there:
 			return answer(err)
 		case now.State.Final():
 			return api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil)
 		}
-		w.board.Past(ctx, v.ID, now.Gen)
+		w.table.Past(ctx, v.ID, now.Gen)
 	}
-	return api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil) // no record has it: only the board is late
+	return api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil) // no record has it: only the table is late
 }
 
 // Snapshot has the Propolis of a VM take one of a disk.

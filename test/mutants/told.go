@@ -82,7 +82,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:    "what is lost on the way to the control plane is not told again",
-			Plant:   []Patch{{"agent/bells.go", "case !nexus.Passing(err):", "case MUTANT || !nexus.Passing(err):"}},
+			Plant:   []Patch{{"agent/notify.go", "case !nexus.Passing(err):", "case MUTANT || !nexus.Passing(err):"}},
 			Found:   unit("agent", "TestTheControlPlaneHearsOfTheLastState", "bells_test.go"),
 			Besides: true,
 		},

@@ -15,7 +15,7 @@ import (
 
 // VM is one VM as it was at one generation. It never changes.
 type VM struct {
-	ID       uuid.UUID // its Propolis'
+	ID       uuid.UUID // of its Propolis
 	Instance string    // id of the instance that it is a run of
 	Name     string
 	State    api.VMState
@@ -44,12 +44,12 @@ const (
 	maxEpoch  = 1<<(53-epochBits) - 1
 )
 
-// board is what every VM is now. Whoever reads waits for nobody; whoever follows
-// sees every VM's last state, and may miss those between.
-type board struct {
+// vmTable holds the current state of every VM. Readers never block; a follower
+// sees every VM's last state, and may miss states between.
+type vmTable struct {
 	all sync.Map // uuid.UUID -> *VM
 
-	mu   sync.Mutex // of those who change it
+	mu   sync.Mutex // held to change the table
 	gen  uint64     // the last one that was given
 	last *change
 }
@@ -61,15 +61,15 @@ type change struct {
 	ready chan struct{} // closed when there is a next one
 }
 
-// newBoard is that of one start of the agent. Its generations are above those of
-// all earlier ones.
-func newBoard(epoch uint64) *board {
-	return &board{gen: epoch << epochBits, last: &change{ready: make(chan struct{})}}
+// newTable returns the table of one start of the agent. Its generations are
+// above those of all earlier starts.
+func newTable(epoch uint64) *vmTable {
+	return &vmTable{gen: epoch << epochBits, last: &change{ready: make(chan struct{})}}
 }
 
-// Publish makes v what its VM is now, at a new generation, unless it is that
-// already, or was final before.
-func (b *board) Publish(v VM) (now VM, changed bool) {
+// Publish makes v the current state of its VM, at a new generation, unless the
+// table has the same state already, or a final one.
+func (b *vmTable) Publish(v VM) (now VM, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if old, ok := b.Get(v.ID); ok && (old.State.Final() || old.same(v)) {
@@ -85,8 +85,8 @@ func (b *board) Publish(v VM) (now VM, changed bool) {
 	return v, true
 }
 
-// Get is what a VM is now; false: nothing is known of it.
-func (b *board) Get(id uuid.UUID) (VM, bool) {
+// Get returns the current state of a VM; false: the table does not have it.
+func (b *vmTable) Get(id uuid.UUID) (VM, bool) {
 	v, ok := b.all.Load(id)
 	if !ok {
 		return VM{}, false
@@ -94,8 +94,8 @@ func (b *board) Get(id uuid.UUID) (VM, bool) {
 	return *v.(*VM), true
 }
 
-// Forget takes a VM off the board, if it is still what was last said of it.
-func (b *board) Forget(v VM) {
+// Forget removes a VM from the table, if v is still its current state.
+func (b *vmTable) Forget(v VM) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now, ok := b.Get(v.ID); ok && now.Gen == v.Gen {
@@ -104,7 +104,7 @@ func (b *board) Forget(v VM) {
 }
 
 // Past waits until a VM is past a generation, or ctx ends.
-func (b *board) Past(ctx context.Context, id uuid.UUID, gen uint64) {
+func (b *vmTable) Past(ctx context.Context, id uuid.UUID, gen uint64) {
 	for {
 		b.mu.Lock()
 		at := b.last
@@ -120,18 +120,19 @@ func (b *board) Past(ctx context.Context, id uuid.UUID, gen uint64) {
 	}
 }
 
-// List is what all VMs are now, by their ids.
-func (b *board) List() []VM {
+// List returns the current states of all VMs, by their ids.
+func (b *vmTable) List() []VM {
 	var all []VM
 	b.all.Range(func(_, v any) bool { all = append(all, *v.(*VM)); return true })
 	slices.SortFunc(all, func(x, y VM) int { return slices.Compare(x.ID[:], y.ID[:]) })
 	return all
 }
 
-// Follow gives what all VMs are that changed after a generation, in the order of
-// their generations, and each later change, until ctx ends. Whoever comes again
-// with the last generation that he has seen misses no VM's last state.
-func (b *board) Follow(ctx context.Context, after uint64) iter.Seq[VM] {
+// Follow gives the state of each VM that changed after a generation, in the
+// order of the generations, and each later change, until ctx ends. A caller
+// that continues with the last generation it has seen misses no VM's last
+// state.
+func (b *vmTable) Follow(ctx context.Context, after uint64) iter.Seq[VM] {
 	return func(yield func(VM) bool) {
 		var missed []*VM
 		b.mu.Lock()

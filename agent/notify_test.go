@@ -44,11 +44,11 @@ func (p *plane) tell(_ context.Context, v VM) error {
 	return nil
 }
 
-// alarm is a board with bells at a control plane.
-func alarm(t *testing.T, answer func(VM) error) (context.Context, *board, *bells, *plane, func(VM)) {
+// alarm is a table with a notifier of a control plane.
+func alarm(t *testing.T, answer func(VM) error) (context.Context, *vmTable, *notifier, *plane, func(VM)) {
 	p := &plane{answer: answer, since: time.Now()}
-	b := newBoard(1)
-	rings := newBells(b, p.tell, func() float64 { return 0.5 }, func(error) {})
+	b := newTable(1)
+	rings := newNotifier(b, p.tell, func() float64 { return 0.5 }, func(error) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); rings.Wait() })
 	return ctx, b, rings, p, func(v VM) {
@@ -112,7 +112,7 @@ func TestARefusedDoorbellIsMadeGoodByASweep(t *testing.T) {
 		say(in(1, api.Running))
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if len(p.asked) != 1 || len(p.heard) != 0 || rings.refused.Load() != 1 {
+		if len(p.asked) != 1 || len(p.heard) != 0 || rings.rejected.Load() != 1 {
 			t.Errorf("%d attempts, heard %v", len(p.asked), p.heard)
 		}
 		known = true
@@ -157,10 +157,10 @@ func TestASlowAnswerHoldsUpNoOtherVM(t *testing.T) {
 	})
 }
 
-// A board that is read while it is written to shows every VM at generations
+// A table that is read while it is written to shows every VM at generations
 // that only grow, and never one generation twice.
 func TestGenerationsOnlyGrow(t *testing.T) {
-	b := newBoard(3)
+	b := newTable(3)
 	seen := map[uint64]VM{}
 	var last uint64
 	for n, s := range []api.VMState{api.Starting, api.Running, api.Running, api.Stopping, api.Destroyed, api.Running} {
@@ -176,7 +176,7 @@ func TestGenerationsOnlyGrow(t *testing.T) {
 	if v, _ := b.Get(vmID(1)); v.State != api.Destroyed {
 		t.Errorf("%v came after the end", v)
 	}
-	if highest := newBoard(maxEpoch).gen + 1<<epochBits - 1; highest >= 1<<53 {
+	if highest := newTable(maxEpoch).gen + 1<<epochBits - 1; highest >= 1<<53 {
 		t.Errorf("the highest generation is %d", highest)
 	}
 }
@@ -185,7 +185,7 @@ func TestGenerationsOnlyGrow(t *testing.T) {
 // that he has missed, once.
 func TestWhoeverFollowsMissesNoLastState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard(1)
+		b := newTable(1)
 		b.Publish(in(1, api.Running))
 		b.Publish(in(2, api.Starting))
 		follow := func(after uint64, do func()) (got []string, last uint64) {
