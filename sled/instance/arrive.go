@@ -18,7 +18,7 @@ import (
 // it runs here, the record says that it arrives.
 
 // NotArrivedError is a migration that has not brought the machine here: it is at
-// its source. What there was of it here is taken away.
+// its source. What existed of it here is removed.
 type NotArrivedError struct {
 	Name      string
 	Migration record.Migration
@@ -46,7 +46,7 @@ func (e *NotArrivedError) Hint() string {
 
 // checkMigration reports whether a verb in the bring-up may go on, as far as migrations go.
 // Errors: *MigratingError; *MovedError; *NotArrivedError for an arrival that is
-// none; *ConflictError for one of what is here already.
+// none; *ConflictError for one that differs from what exists here.
 func checkMigration(old record.Record, known bool, seen Observed, c EnsureRequest) error {
 	m := old.Migration
 	switch {
@@ -127,7 +127,7 @@ func arrivalStep(b layout.Blueprint, next record.Record, seen Observed, p progre
 	return step, incoming(b.Underlay, next, seen, step)
 }
 
-// spared reports whether what would be taken away is left alone: with an arrival, all
+// spared reports whether what would be removed is left alone: with an arrival, all
 // but that arrival. A machine that is on its way, or may be the only one, is no
 // verb's to end. Departed is what is left of one that is gone.
 func spared(old, next record.Record, seen Observed, how removal) (bool, error) {
@@ -157,7 +157,7 @@ func spared(old, next record.Record, seen Observed, how removal) (bool, error) {
 	return false, nil
 }
 
-// undoArrival takes away what there is of an arrival that has come to nothing.
+// undoArrival removes what exists of an arrival that failed.
 func undoArrival(ctx context.Context, s Settings, env operation.Env, id string, c EnsureRequest, result Result, err error) (Result, error) {
 	not, known := errors.AsType[*NotArrivedError](err)
 	failed, ended := errors.AsType[*propolis.MigrationError](err)

@@ -18,7 +18,7 @@ import (
 
 // keepEvidence takes a bundle of a run's zone before the zone goes, where something
 // went wrong with it: nobody asks what a healthy instance's logs said that is
-// stopped. It is a courtesy: a bundle that cannot be taken keeps no zone.
+// stopped. It is a best effort: if a bundle cannot be taken, the zone is removed anyway.
 func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Moment) []plan.Action {
 	cause, reason := wentWrong(s.Blueprint(), r, seen)
 	if cause == "" {
@@ -33,7 +33,7 @@ func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Momen
 }
 
 // addEvidence has those steps of a start that fail inside the zone tell why: the
-// zone's logs are quoted, and it is kept a bundle of, before it is taken away. A
+// zone's logs are quoted, and a bundle of it is kept before it is removed. A
 // machine's server says what it does in the log of its service.
 func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, seen Observed, at operation.Moment) {
 	run, server := *r.Run, smf.LogFile(layout.ServiceFMRI(s.Blueprint(), r))
@@ -56,7 +56,7 @@ func bundleOf(step bundle.Take) plan.Action {
 	}
 }
 
-// teardownWarnings says what goes without a word of what is there.
+// teardownWarnings says what a teardown removes without keeping or asking it.
 func teardownWarnings(b layout.Blueprint, r record.Record, seen Observed) []error {
 	return append(unkept(b, r, seen), unasked(r, seen)...)
 }

@@ -26,7 +26,7 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 		"a healthy one":               {atRunning, func(*Observed, *record.Record) {}, "", 0},
 		"one that is not made yet":    {atInstalled, func(_ *Observed, r *record.Record) { r.Run.Ensured = false }, "", 0},
 		"one whose VM failed":         {atRunning, func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, bundle.Failed, 0},
-		"one of an earlier boot":      {atInstalled, func(s *Observed, r *record.Record) { r.Run.Ensured, r.Run.Boot = true, "earlier" }, bundle.StaleZone, 0},
+		"one from before the boot":    {atInstalled, func(s *Observed, r *record.Record) { r.Run.Ensured, r.Run.Boot = true, "earlier" }, bundle.StaleZone, 0},
 		"one whose zone was halted":   {atInstalled, func(s *Observed, r *record.Record) { r.Run.Ensured = true }, bundle.Failed, 0},
 		"one that is only configured": {atConfigured, func(s *Observed, r *record.Record) { r.Run.Ensured = true }, "", 0},
 		"a sled without a place":      {atRunning, func(s *Observed, _ *record.Record) { s.Inside.VM.State, s.Places, s.Nowhere = "Failed", nil, nowhere }, "", 1},

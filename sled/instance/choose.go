@@ -44,7 +44,7 @@ func newChooser(s Settings, view ledger.View, inv *inventory.Inventory, intent, 
 	c := chooser{Settings: s, view: view, inv: inv, intent: intent, self: self, taken: map[string]bool{}, leaving: map[string]bool{}}
 	for _, open := range operation.Open(view) {
 		if open.Subject == record.Subject(self) {
-			continue // what a dead run of ours left is ours to take
+			continue // a dead operation on the same instance left it: it may be taken
 		}
 		for _, o := range open.Makes {
 			c.taken[o.Kind+" "+o.Name] = true
@@ -71,7 +71,7 @@ func (c chooser) number(names func(n int) []string) int {
 }
 
 // linkTaken asks the ledger too: what another process has made since this one
-// looked at the host is on no list of ours.
+// looked at the host is missing from its listings.
 func (c chooser) linkTaken(name string) bool {
 	_, there := c.inv.Link(name)
 	_, held := c.view.Get(naming.KeyHeldVNIC + name)

@@ -33,7 +33,7 @@ func TestTheLowestFreeNumberIsTaken(t *testing.T) {
 		"on an empty sled":          {nil, nil, "vnic_propolis0"},
 		"behind links":              {nil, []string{"vnic_propolis0", "vnic_propolis1"}, "vnic_propolis2"},
 		"in a gap":                  {nil, []string{"vnic_propolis0", "vnic_propolis2"}, "vnic_propolis1"},
-		"behind another's run":      {[]ledger.Fact{{Key: naming.KeyVNIC + "vnic_propolis0", Value: text(web2)}}, nil, "vnic_propolis1"},
+		"after another run":         {[]ledger.Fact{{Key: naming.KeyVNIC + "vnic_propolis0", Value: text(web2)}}, nil, "vnic_propolis1"},
 		"its own of an earlier run": {[]ledger.Fact{{Key: naming.KeyVNIC + "vnic_propolis0", Value: text(c.ID("web1"))}}, nil, "vnic_propolis0"},
 		"behind one that is held":   {[]ledger.Fact{{Key: naming.KeyHeldVNIC + "vnic_propolis0", Value: json.RawMessage(`{}`)}}, nil, "vnic_propolis1"},
 		"behind what is being made": {[]ledger.Fact{intent(t, "i", operation.Intent{Subject: other, Makes: []operation.Object{{Kind: "vnic", Name: "vnic_propolis0"}}})}, nil, "vnic_propolis1"},

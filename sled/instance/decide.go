@@ -57,7 +57,7 @@ func decide(
 	return d, r, err
 }
 
-// beginBringUp is where every way up begins: who chooses, and what the instance is
+// beginBringUp begins every bring-up: the chooser, and what the instance is
 // called. One that runs and is not recorded is an *UnadoptedError.
 func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Moment, id string, c EnsureRequest) (chooser, string, error) {
 	kind, err := checkPrepared(s, seen)
@@ -104,7 +104,7 @@ func checkPrepared(s Settings, seen Observed) (packaging.Kind, error) {
 }
 
 // NotPreparedError is a sled without the link that control VNICs lie over, or that
-// by which the global zone reaches them: a reboot takes them away, and bootstrap
+// by which the global zone reaches them: a reboot removes them, and bootstrap
 // makes them.
 type NotPreparedError struct{ What, Link string }
 
@@ -305,7 +305,7 @@ func beginRun(
 	return clearing, nil
 }
 
-// rebuilds is what a dry run says of a run that is removed for another one.
+// rebuilds is the reason that a dry run prints for replacing a run.
 func rebuilds(old record.Record, why string) string {
 	if old.Run == nil {
 		return ""

@@ -351,7 +351,7 @@ func TestWhatIsNotYetSoIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A run that cannot be continued is taken away by what its state needs, and
+// A run that cannot be continued is removed by what its state needs, and
 // another, with new names and the same addresses, follows behind all of that.
 func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 	c := settings()
@@ -370,20 +370,20 @@ func TestALostRunIsClearedAndAnotherBegun(t *testing.T) {
 			s.dropLink(r.Run.Guests[0].Name)
 		},
 			slices.Concat(remove, left)},
-		"the zone was removed by hand":        {atRunning, func(s *scene, r *record.Record) { s.dropZone(r.Run.Zone); s.seen.Inside = Inside{} }, slices.Concat(links, []string{"zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
-		"the zone was uninstalled by hand":    {atConfigured, func(*scene, *record.Record) {}, slices.Concat(links, []string{"zone.delete Z'", "zfs.destroy D'"})},
-		"the zone was halted by hand":         {atProfiled, func(*scene, *record.Record) {}, slices.Concat(links, remove, left)},
-		"the zone is incomplete":              {atInstalled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Incomplete; r.Run.Ensured = false }, slices.Concat(links, []string{"zone.discard Z'", "zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
-		"the zone is going down":              {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Down }, slices.Concat(halt, links, remove, left)},
-		"the zone hangs in shutting_down":     {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.ShuttingDown }, slices.Concat(halt, links, remove, left)},
-		"the zone is mounted as a scratch":    {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Mounted }, slices.Concat([]string{"zone.unmount Z'"}, links, remove, left)},
-		"Propolis is in maintenance":          {atAddress, func(s *scene, r *record.Record) { s.seen.Inside.Services[c.Propolis.FMRI] = smf.Maintenance }, slices.Concat(halt, links, remove, left)},
-		"Propolis has lost its machine":       {atOnline, func(*scene, *record.Record) {}, slices.Concat(halt, links, remove, left)},
-		"the machine failed":                  {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Failed" }, slices.Concat(halt, links, remove, left)},
-		"the machine is destroyed":            {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Destroyed" }, slices.Concat(halt, links, remove, left)},
-		"the guest has powered off":           {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.power-off web1"}, halt, links, remove, left)},
-		"a VNIC of an unfinished run is gone": {atSettled, func(s *scene, r *record.Record) { r.Run.Ensured = false; s.dropLink(r.Run.Guests[0].Name) }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
-		"a VNIC was replaced by another's":    {atSettled, func(s *scene, r *record.Record) { r.Run.Ensured = false; s.Links[2].MAC = "02:08:20:ff:ff:ff" }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
+		"the zone was removed by hand":         {atRunning, func(s *scene, r *record.Record) { s.dropZone(r.Run.Zone); s.seen.Inside = Inside{} }, slices.Concat(links, []string{"zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone was uninstalled by hand":     {atConfigured, func(*scene, *record.Record) {}, slices.Concat(links, []string{"zone.delete Z'", "zfs.destroy D'"})},
+		"the zone was halted by hand":          {atProfiled, func(*scene, *record.Record) {}, slices.Concat(links, remove, left)},
+		"the zone is incomplete":               {atInstalled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Incomplete; r.Run.Ensured = false }, slices.Concat(links, []string{"zone.discard Z'", "zfs.destroy D'/zbe", "zfs.destroy D'"}, left)},
+		"the zone is going down":               {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Down }, slices.Concat(halt, links, remove, left)},
+		"the zone hangs in shutting_down":      {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.ShuttingDown }, slices.Concat(halt, links, remove, left)},
+		"the zone is mounted as a scratch":     {atProfiled, func(s *scene, r *record.Record) { s.zone(r.Run.Zone).State = zone.Mounted }, slices.Concat([]string{"zone.unmount Z'"}, links, remove, left)},
+		"Propolis is in maintenance":           {atAddress, func(s *scene, r *record.Record) { s.seen.Inside.Services[c.Propolis.FMRI] = smf.Maintenance }, slices.Concat(halt, links, remove, left)},
+		"Propolis has lost its machine":        {atOnline, func(*scene, *record.Record) {}, slices.Concat(halt, links, remove, left)},
+		"the machine failed":                   {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Failed" }, slices.Concat(halt, links, remove, left)},
+		"the machine is destroyed":             {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Destroyed" }, slices.Concat(halt, links, remove, left)},
+		"the guest has powered off":            {atRunning, func(s *scene, _ *record.Record) { s.seen.Inside.VM.State = "Stopped" }, slices.Concat([]string{"propolis.power-off web1"}, halt, links, remove, left)},
+		"a VNIC of an unfinished run is gone":  {atSettled, func(s *scene, r *record.Record) { r.Run.Ensured = false; s.dropLink(r.Run.Guests[0].Name) }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
+		"a VNIC was replaced by a foreign one": {atSettled, func(s *scene, r *record.Record) { r.Run.Ensured = false; s.Links[2].MAC = "02:08:20:ff:ff:ff" }, slices.Concat(halt, []string{"vnic.delete C'"}, remove, left)},
 		"the configuration was edited, the zone not booted": {atProfiled, func(s *scene, r *record.Record) { s.Configs[r.Run.Zone] = zone.Config{Brand: "sparse"} },
 			slices.Concat(links, remove, left)},
 	} {
@@ -594,31 +594,31 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 		change func(*scene)
 		field  string // of an InputError; else any error
 	}{
-		"no CPUs":                        {wanted: Wanted{CPUs: number(0)}, field: "cpus"},
-		"no memory":                      {wanted: Wanted{Memory: size(0)}, field: "memory"},
-		"parts of a MiB":                 {wanted: Wanted{Memory: size(12345)}, field: "memory"},
-		"a pool that is not there":       {wanted: Wanted{Pool: pool("tank")}, field: "pool"},
-		"no pool with a place":           {wanted: Wanted{Pool: pool("rpool")}, change: func(s *scene) { s.Datasets[1].Mounted = false }}, // it is not the operator's word that is wrong
-		"an address of another network":  {wanted: Wanted{Address: address("10.78.0.5/24")}, field: "address"},
-		"the network's own address":      {wanted: Wanted{Address: address("10.77.0.0/24")}, field: "address"},
-		"the broadcast address":          {wanted: Wanted{Address: address("10.77.0.255/24")}, field: "address"},
-		"a reserved address":             {wanted: Wanted{Address: address("10.77.0.1/24")}},
-		"another's address":              {wanted: Wanted{Address: &other.Spec.Address}},
-		"another's MAC":                  {wanted: Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:07"}}}},
-		"another's control MAC":          {wanted: Wanted{NICs: []record.NIC{{MAC: other.Control}}}},
-		"a link's MAC":                   {wanted: Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:08"}}}, change: func(s *scene) { s.Links[0].MAC = "02:08:20:00:00:08" }},
-		"a link that is not there":       {wanted: Wanted{NICs: []record.NIC{{Over: "net9"}}}, field: "nic over"},
-		"a VNIC to lie over":             {wanted: Wanted{NICs: []record.NIC{{Over: "v0"}}}, change: func(s *scene) { s.Links[0].Name, s.Links[0].Class = "v0", "vnic" }, field: "nic over"},
-		"a volume that is not there":     {wanted: Wanted{Disks: []record.Disk{{Path: "/dev/zvol/rdsk/rpool/vol"}}}, field: "disk"},
-		"a file system for a volume":     {wanted: Wanted{Disks: []record.Disk{{Path: "/dev/zvol/rdsk/rpool/zone"}}}, field: "disk"},
-		"a file that is not there":       {wanted: Wanted{Disks: []record.Disk{{Path: "/a"}}}, change: func(s *scene) { s.seen.Disks["/a"] = fs.ErrNotExist }, field: "disk"},
-		"no control link":                {change: func(s *scene) { s.dropLink("stub0") }},
-		"no Propolis on the host":        {change: func(s *scene) { s.seen.Missing = []string{"/opt/p/bin"} }},
-		"a base that was installed anew": {change: func(s *scene) { s.Zones[1].UUID = "another" }},
-		"a base that is gone":            {change: func(s *scene) { s.dropZone(baseZone().Zone) }},
-		"a base of another mark":         {change: func(s *scene) { s.Datasets[2].User = nil }},
-		"a name that another has":        {wanted: Wanted{Ref: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e00", Name: "web2"}},
-		"a name that cannot be":          {wanted: Wanted{Ref: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e00", Name: "Web"}, field: "instance name"},
+		"no CPUs":                       {wanted: Wanted{CPUs: number(0)}, field: "cpus"},
+		"no memory":                     {wanted: Wanted{Memory: size(0)}, field: "memory"},
+		"parts of a MiB":                {wanted: Wanted{Memory: size(12345)}, field: "memory"},
+		"a pool that does not exist":    {wanted: Wanted{Pool: pool("tank")}, field: "pool"},
+		"no pool with a place":          {wanted: Wanted{Pool: pool("rpool")}, change: func(s *scene) { s.Datasets[1].Mounted = false }}, // it is not the operator's word that is wrong
+		"an address of another network": {wanted: Wanted{Address: address("10.78.0.5/24")}, field: "address"},
+		"the network's own address":     {wanted: Wanted{Address: address("10.77.0.0/24")}, field: "address"},
+		"the broadcast address":         {wanted: Wanted{Address: address("10.77.0.255/24")}, field: "address"},
+		"a reserved address":            {wanted: Wanted{Address: address("10.77.0.1/24")}},
+		"a taken address":               {wanted: Wanted{Address: &other.Spec.Address}},
+		"a taken MAC":                   {wanted: Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:07"}}}},
+		"a taken control MAC":           {wanted: Wanted{NICs: []record.NIC{{MAC: other.Control}}}},
+		"a link's MAC":                  {wanted: Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:08"}}}, change: func(s *scene) { s.Links[0].MAC = "02:08:20:00:00:08" }},
+		"a link that does not exist":    {wanted: Wanted{NICs: []record.NIC{{Over: "net9"}}}, field: "nic over"},
+		"a VNIC to lie over":            {wanted: Wanted{NICs: []record.NIC{{Over: "v0"}}}, change: func(s *scene) { s.Links[0].Name, s.Links[0].Class = "v0", "vnic" }, field: "nic over"},
+		"a volume that does not exist":  {wanted: Wanted{Disks: []record.Disk{{Path: "/dev/zvol/rdsk/rpool/vol"}}}, field: "disk"},
+		"a file system for a volume":    {wanted: Wanted{Disks: []record.Disk{{Path: "/dev/zvol/rdsk/rpool/zone"}}}, field: "disk"},
+		"a file that does not exist":    {wanted: Wanted{Disks: []record.Disk{{Path: "/a"}}}, change: func(s *scene) { s.seen.Disks["/a"] = fs.ErrNotExist }, field: "disk"},
+		"no control link":               {change: func(s *scene) { s.dropLink("stub0") }},
+		"no Propolis on the host":       {change: func(s *scene) { s.seen.Missing = []string{"/opt/p/bin"} }},
+		"a base that was reinstalled":   {change: func(s *scene) { s.Zones[1].UUID = "another" }},
+		"a base that is gone":           {change: func(s *scene) { s.dropZone(baseZone().Zone) }},
+		"a base of another mark":        {change: func(s *scene) { s.Datasets[2].User = nil }},
+		"a name that another has":       {wanted: Wanted{Ref: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e00", Name: "web2"}},
+		"a name that cannot be":         {wanted: Wanted{Ref: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e00", Name: "Web"}, field: "instance name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			here := prepared()
@@ -647,7 +647,7 @@ func TestAnInstanceCannotUseItsControlMACForAGuest(t *testing.T) {
 }
 
 // Whatever is on the sled, a plan for one instance touches nothing else: what
-// it removes is the recorded run's, what it makes was not there.
+// it removes is the recorded run's, what it makes did not exist.
 func TestAPlanTouchesOnlyItsOwn(t *testing.T) {
 	c := settings()
 	rapid.Check(t, func(t *rapid.T) {

@@ -20,7 +20,7 @@ import (
 
 // The source's side of a migration, in two operations. The first has the target
 // take the machine, and its one step ends only when it is known on which sled the
-// machine is. The second takes away what is left of it here. A run of the first
+// machine is. The second removes what is left of it here. A run of the first
 // that died is resumed by asking both sides.
 
 // Departure is a migration to another sled, as it is asked for.
@@ -54,7 +54,7 @@ type Departed struct {
 	There []byte
 }
 
-// Migrate has another sled take an instance's machine as it runs, and takes away
+// Migrate has another sled take an instance's machine as it runs, and removes
 // what is left of it here. One that is in a migration already is resumed.
 // Errors: *MigratingError; *UnmovableError; *StateError; *RemoteError for what the
 // target refused, the machine being where it was; *UnknownOutcomeError where it cannot be
@@ -92,7 +92,7 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 // written down on either side.
 func rehearse(ctx context.Context, s Settings, h host.Host, r record.Record, c Departure) error {
 	if r.Run == nil || !r.Run.Ensured {
-		return nil // refused for that, and by who has looked
+		return nil // the operation refuses it, once it has looked
 	}
 	if problems, err := staying(s.Underlay, r, c.Shared); err != nil || len(problems) > 0 {
 		return err // the same

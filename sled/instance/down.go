@@ -35,7 +35,7 @@ func teardown(s Settings, r record.Record, seen Observed, at operation.Moment, g
 	return slices.Concat(actions, first, downRun(*r.Run, nil, seen, last))
 }
 
-// leaving lists what is left to do of taking earlier runs away. Their VNICs may
+// leaving lists what is left to do to remove earlier runs. Their VNICs may
 // have the names of the present run's, which are not theirs any longer.
 func leaving(r record.Record, seen Observed) []plan.Action {
 	var present []record.VNIC
@@ -50,8 +50,8 @@ func leaving(r record.Record, seen Observed) []plan.Action {
 	return actions
 }
 
-// downRun takes one run away, behind the action before, but for the VNICs that
-// are another's.
+// downRun removes one run, after the action before, except for the VNICs that
+// belong to another run.
 func downRun(run record.Run, others []record.VNIC, seen Observed, before string) []plan.Action {
 	halted, gone, actions := downZone(run, seen, before)
 	for _, v := range run.VNICs() {
@@ -171,7 +171,7 @@ func destroyStep(d zfs.Dataset) plan.Step {
 	return zfs.Destroy{Dataset: d.Name, GUID: d.GUID, Type: d.Type}
 }
 
-// removes lists the objects of runs that are taken away, for an intent.
+// removes lists the objects of the runs that are removed, for an intent.
 func removes(runs []record.Run, seen Observed) []operation.Object {
 	var objects []operation.Object
 	for _, run := range runs {

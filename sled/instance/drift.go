@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// What other people and tools have changed of an instance is told in its
+// What other people and tools have changed of an instance stands in its
 // status, also where its VM runs on regardless: a zone's configuration, for
 // one, is read when the zone boots (zonecfg(8)). To ensure it is another
 // matter: it rebuilds what is broken, and leaves alone what runs.
@@ -33,7 +33,7 @@ func driftOf(b layout.Blueprint, files host.Files, r record.Record, inv *invento
 	return all
 }
 
-// silentPools tells of the pools that do not answer and that a run has its zone or
+// silentPools reports the pools that do not answer and that a run has its zone or
 // a disk on: its VM may run, and cannot read or write.
 func silentPools(r record.Record, inv *inventory.Inventory) []string {
 	pools, err := inv.Pools()

@@ -45,8 +45,8 @@ type Result struct {
 	State record.State
 }
 
-// Ensure makes the instance be there, run, and be as wanted. One that already
-// is costs a look: nothing is locked and nothing written.
+// Ensure creates, repairs or starts the instance, so that it is as wanted. For one that
+// already is, it only looks: it locks nothing and writes nothing.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest) (Result, error) {
 	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest
 		result, err = withOtherAddress(ctx, s, env, id, c, result, err)
 	}
 	if r.VMM != nil {
-		return result, err // the agent, which brings up the control plane's, decides what becomes of it, too
+		return result, err // the agent brings up the control plane's VMs, and also decides how they end
 	}
 	return undoArrival(ctx, s, env, id, c, result, err)
 }
@@ -163,7 +163,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 }
 
 // notBusy refuses to work on a run that a living operation on another subject (a
-// reap) is taking away.
+// reap) is removing.
 func notBusy(ctx context.Context, env operation.Env, view ledger.View, id string) error {
 	r, known, err := record.Load(view, id)
 	if err != nil || !known {
@@ -211,7 +211,7 @@ func recorded(ctx context.Context, env operation.Env, id string) (record.Record,
 const mostElsewhere = 8
 
 // withOtherAddress makes a new instance with another address, as long as another host
-// turns out to have the one that was chosen for it: who else is on the underlay,
+// turns out to have the one that was chosen for it: which other hosts are on the underlay,
 // only duplicate address detection tells. One that was asked for, or that an
 // instance has had before, is not changed.
 func withOtherAddress(

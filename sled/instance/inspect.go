@@ -52,7 +52,7 @@ func (e *NotAdoptableError) Error() string {
 
 func (*NotAdoptableError) Kind() fault.Kind { return fault.Conflict }
 
-// Hint says how it is got rid of.
+// Hint says how to remove it.
 func (e *NotAdoptableError) Hint() string {
 	if e.Rests {
 		return "to remove it, run: sledctl zone delete " + e.Zone
@@ -119,7 +119,7 @@ func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Des
 }
 
 // inspectedRecord is what the ledger would say, had it seen the zone be made. What the
-// zone says of itself counts where it agrees with what is there. It is pure.
+// zone's attributes say counts if it agrees with what exists. It is pure.
 func inspectedRecord(b layout.Blueprint, seen inspection, name string, propolisID uuid.UUID) (record.Record, error) {
 	r, err := inspectRun(b, seen, propolisID)
 	if err == nil {
@@ -234,7 +234,7 @@ func (s inspection) base(home zfs.Dataset) (zoneName, dataset string) {
 }
 
 // vnicClass is the class of links that sledctl can make again. The ports of
-// Oxide's own switch, for one, are of another.
+// Oxide's own switch are of another, for example.
 const vnicClass = "vnic"
 
 func vnicOf(l vnic.Link) record.VNIC {

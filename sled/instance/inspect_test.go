@@ -92,7 +92,7 @@ func drawMade(t *rapid.T) (Settings, record.Record) {
 	return c, made
 }
 
-// Whatever was made is read back as what the ledger had said of it.
+// Whatever was made is read back as the ledger had it.
 func TestARecordIsReadBackFromTheSled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, want := drawMade(t)
@@ -118,7 +118,7 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 }
 
 // What another tool has made is read from what is there alone.
-func TestAStrangerIsReadFromWhatIsThere(t *testing.T) {
+func TestAnUnrecordedZoneIsReadFromWhatIsThere(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	plain := func(s *inspection) {
@@ -219,11 +219,11 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 			x.Datasets[3].User[naming.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 		}), nil, "marked as instance " + otherID},
 		"more CPUs than there can be": {func(s *inspection) { s.machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
-		"another's name":              {func(*inspection) {}, taken(func(o *record.Record) { o.Name = "web1" }), "the name"},
-		"another's address":           {func(*inspection) {}, taken(func(o *record.Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
-		"another's MAC":               {func(*inspection) {}, taken(func(o *record.Record) { o.Control = r.Control }), "MAC"},
-		"another's disk":              {func(*inspection) {}, taken(func(o *record.Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
-		"another's VNIC":              {func(*inspection) {}, taken(func(o *record.Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
+		"a taken name":                {func(*inspection) {}, taken(func(o *record.Record) { o.Name = "web1" }), "the name"},
+		"a taken address":             {func(*inspection) {}, taken(func(o *record.Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
+		"a taken MAC":                 {func(*inspection) {}, taken(func(o *record.Record) { o.Control = r.Control }), "MAC"},
+		"a taken disk":                {func(*inspection) {}, taken(func(o *record.Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
+		"a taken VNIC":                {func(*inspection) {}, taken(func(o *record.Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
@@ -276,7 +276,7 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 		config zone.Config
 		want   bool
 	}{
-		"one of ours":               {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running}, zone.Config{}, true},
+		"one of sledctl":            {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running}, zone.Config{}, true},
 		"one of the sled agent":     {zone.Zone{Name: "oxz_propolis-server_" + id, State: zone.Running}, zone.Config{}, false},
 		"one elsewhere":             {zone.Zone{Name: "propolis_instance_" + id, State: zone.Running, Path: "/zones/z"}, zone.Config{}, false},
 		"one that is marked":        {zone.Zone{Name: "web1", State: zone.Running}, attr(naming.AttrInstance, id), true},
@@ -303,7 +303,7 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 
 // What an unrecorded zone has is as taken as what is recorded, and it is never made
 // once more.
-func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
+func TestNobodyIsGivenWhatAnUnrecordedZoneHas(t *testing.T) {
 	c := settings()
 	w := oneNIC()
 	w.Disks = []record.Disk{{Path: "/data/a"}, {Path: "/data/b", ReadOnly: true}}
@@ -340,7 +340,7 @@ func TestNobodyIsGivenWhatAStrangerHas(t *testing.T) {
 	x.zone(r.Run.Zone).State = zone.Installed
 	_, err = ensure(oneNIC())
 	if again, ok := errors.AsType[*UnadoptedError](err); !ok || !again.Rests {
-		t.Errorf("once it does not run any more: %v", err)
+		t.Errorf("once it has stopped: %v", err)
 	}
 }
 

@@ -80,7 +80,7 @@ func sentBy(t testing.TB, d operation.Decision) spec.InstanceSpec {
 	return spec.InstanceSpec{}
 }
 
-// The machine is asked for as it was written, over VNICs of sledctl's; its zone
+// The machine is asked for as it was written, over VNICs that sledctl makes; its zone
 // has its disks, and nobody else is given them.
 func TestAMachineThatWasWrittenDownIsAskedForAsItIs(t *testing.T) {
 	c := settings()
@@ -151,7 +151,7 @@ func TestAMachineThatCannotBeIsRefusedWithAllReasons(t *testing.T) {
 		w    Wanted
 		want string
 	}{
-		"disks that are not there, and a place twice": {
+		"disks that do not exist, and a place twice": {
 			Wanted{Machine: machineOf(t, strings.Replace(strings.Replace(machineConfig, "tank/b", "tank/c", 1), "0.17.0", "0.9.0", 1))},
 			`m.toml: 2 problems: line 29: dev.net1.pci-path: at 0.9.0 is a-second; line 12: block_dev.volume.path: "/dev/zvol/dsk/tank/c": want a volume that exists (zfs create -V SIZE tank/c)`,
 		},
@@ -163,7 +163,7 @@ func TestAMachineThatCannotBeIsRefusedWithAllReasons(t *testing.T) {
 			"m.toml: line 3: main.memory: 1152921504606846976 MiB are more than a machine can address, 16776192",
 		},
 		"one NIC too few": {Wanted{Machine: machineOf(t, machineConfig), NICs: []record.NIC{{}}}, `nics "1": want one for each of the spec's, 2`},
-		"disks beside it": {
+		"disks next to it": {
 			Wanted{Machine: machineOf(t, machineConfig), Disks: []record.Disk{{Path: "/x"}}}, `disks "/x": want none with a spec, which has its own`,
 		},
 		"a part of falcon": {
@@ -239,7 +239,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	}
 }
 
-// A machine that sledctl would have built otherwise is adopted as it is.
+// A machine that sledctl would have built differently is adopted as it is.
 func TestAnAdoptedMachineStaysAsItIs(t *testing.T) {
 	c := settings()
 	w := Wanted{Ref: "web1", Machine: machineOf(t, machineConfig)}

@@ -15,7 +15,7 @@ import (
 )
 
 // Verbs on many instances at once. Each instance is an operation of its own:
-// what one cannot do keeps no other from being done, and is told at the end.
+// a failure of one does not stop the others, and is reported at the end.
 
 // Failure is an instance with which a verb on many did not succeed.
 type Failure struct {

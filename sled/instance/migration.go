@@ -21,9 +21,9 @@ import (
 // so before the machine's Propolis is asked for it, and until it is known where
 // it ended: an arrival on the target (arrive.go), a departure on the source
 // (depart.go). Meanwhile one machine is on two sleds, and nobody boots, stops or
-// deletes it: what has become of it is asked of both Propolis servers, and never
+// deletes it: where it runs is asked of both Propolis servers, and never
 // guessed. No server can call a migration back: once the target's was asked for
-// it, it goes on, whoever watches.
+// it, it continues, watched or not.
 
 // MigratingError is a verb on an instance that is being migrated: one machine,
 // on two sleds.

@@ -28,7 +28,7 @@ func vm(state string, in, out *propolis.Migration) VM {
 
 func phase(id, state string) *propolis.Migration { return &propolis.Migration{ID: id, State: state} }
 
-// Where a machine is, as each side's Propolis says. What cannot be told is never
+// Where a machine is, as each side's Propolis says. What cannot be determined is never
 // taken for an end.
 func TestWhereaboutsByTheSource(t *testing.T) {
 	silent := VM{Err: errors.New("no route to host")}
@@ -110,7 +110,7 @@ func TestAnswersOfATarget(t *testing.T) {
 
 func TestRefusalsOfATarget(t *testing.T) {
 	told := func(exit int, left string) string {
-		return fmt.Sprintf(`{"kind":"Error","exit":%d,"cause":"failed","message":"not today","left":%s,"hint":"mend it"}`, exit, left)
+		return fmt.Sprintf(`{"kind":"Error","exit":%d,"cause":"failed","message":"not today","left":%s,"hint":"repair it"}`, exit, left)
 	}
 	for name, c := range map[string]struct {
 		answer  Answer
@@ -134,7 +134,7 @@ func TestRefusalsOfATarget(t *testing.T) {
 	}
 }
 
-// ssh gives its words to a shell, others get them as they are.
+// ssh passes its arguments to a shell, others get them unchanged.
 func TestWordsForATarget(t *testing.T) {
 	args := []string{"instance", "ensure", "--migrate-from", "[fd00::5]:12400"}
 	for want, target := range map[string][]string{

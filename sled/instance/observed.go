@@ -36,7 +36,7 @@ var ErrNoPool = fault.New(fault.Refused, "no pool is prepared for zones")
 type Observed struct {
 	Inv  *inventory.Inventory
 	Boot string // which boot of the sled this is
-	// Disks says of each file that the instance may use as a disk whether it
+	// Disks says for each file that the instance may use as a disk whether it
 	// is there; volumes are datasets.
 	Disks map[string]error
 	// Missing is what of Propolis is not on the host, where it is mounted from there.
@@ -68,7 +68,7 @@ type Inside struct {
 	Err       error // why it could not be seen
 }
 
-// VM is what Propolis said of its machine.
+// VM is what Propolis answered about its VM.
 type VM struct {
 	// State is Propolis' word (Running); empty when it has no machine.
 	State      string
@@ -123,7 +123,7 @@ func (s Settings) Look(ctx context.Context, h host.Host, r record.Record, disks 
 	return seen, lookInside(ctx, s.Blueprint(), h, r, &seen)
 }
 
-// lookAtFiles says of each disk that is a file whether it is there.
+// lookAtFiles reports for each disk that is a file whether it exists.
 func lookAtFiles(files host.Files, disks []record.Disk) map[string]error {
 	found := map[string]error{}
 	for _, d := range disks {
@@ -222,7 +222,7 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 }
 
 // vmStatus is the machine's state with its generation and its migrations; zero if
-// it cannot be determined. Who waits for the state to pass does so from there.
+// it cannot be determined. A wait for the next state begins at that generation.
 func vmStatus(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) propolis.Status {
 	ctx, release := context.WithTimeout(ctx, AskTimeout)
 	defer release()

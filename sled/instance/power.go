@@ -29,7 +29,7 @@ type PowerRequest struct {
 	DryRun bool
 }
 
-// powerChange is what Propolis is asked for, and what comes of it.
+// powerChange is what Propolis is asked for, and the state that follows.
 type powerChange struct{ ask, why, until string }
 
 // Reboot resets the machine and waits until it runs again. The zone stays.
@@ -45,7 +45,7 @@ func (s Settings) PowerOff(ctx context.Context, env operation.Env, c PowerReques
 }
 
 // changePower asks Propolis for a change of a machine's state and waits for what
-// comes of it.
+// follows.
 func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequest, p powerChange) (Result, error) {
 	r, err := FindRecorded(ctx, s, env, c.Ref, c.DryRun)
 	if err != nil {
@@ -187,7 +187,7 @@ func powerActions(b layout.Blueprint, r record.Record, generation uint64, p powe
 }
 
 // interrupted finds the run of the same verb on the same machine that died, and
-// the generation that it saw before. The subject's lock is ours: a process that has an
+// the generation that it saw before. This operation has the subject's lock: a process that has an
 // intent on it is dead.
 func interrupted(view ledger.View, verb string, r record.Record) (before uint64, found bool) {
 	for _, open := range operation.Open(view) {
@@ -198,7 +198,7 @@ func interrupted(view ledger.View, verb string, r record.Record) (before uint64,
 		if i < 0 {
 			continue
 		}
-		if n, err := strconv.ParseUint(open.Changes[i].Old, 10, 64); err == nil && n > 0 { // 0: it could not be told
+		if n, err := strconv.ParseUint(open.Changes[i].Old, 10, 64); err == nil && n > 0 { // 0: it was not known
 			before, found = max(before, n), true
 		}
 	}

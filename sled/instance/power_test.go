@@ -49,7 +49,7 @@ func TestAPowerChangeThatDiedIsNotAskedForTwice(t *testing.T) {
 		"power-off":                                  {stopping, off, nil, VM{State: "Running", Generation: 3}, whole("propolis.stop web1"), false},
 		"power-off, never asked for":                 {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, VM{State: "Running", Generation: 3}, whole("propolis.stop web1"), false},
 		"power-off, under way":                       {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, VM{State: "Stopping", Generation: 4}, wait, false},
-		"power-off of what goes down by itself":      {stopping, off, nil, VM{State: "Stopped", Generation: 4}, wait, false},
+		"power-off of a VM that stops by itself":     {stopping, off, nil, VM{State: "Stopped", Generation: 4}, wait, false},
 		"power-off, done":                            {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, VM{State: "Destroyed", Generation: 6}, nil, false},
 		"power-off of what is off":                   {stopping, off, nil, VM{Err: propolis.ErrNoInstance}, nil, false},
 		"power-off of what cannot be asked":          {stopping, off, nil, VM{Err: errors.New("no route")}, nil, true},

@@ -11,7 +11,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// ProtectedError is an instance that is not to be taken away.
+// ProtectedError is an instance that must not be removed.
 type ProtectedError struct{ Name string }
 
 // Error names it.
@@ -19,7 +19,7 @@ func (e *ProtectedError) Error() string { return fmt.Sprintf("instance %q is pro
 
 func (*ProtectedError) Kind() fault.Kind { return fault.Refused }
 
-// Hint says how to take it away nevertheless.
+// Hint says how to remove it all the same.
 func (e *ProtectedError) Hint() string {
 	return "to remove the protection, run: sledctl instance ensure " + e.Name + " --no-protect; or add --yes to delete"
 }

@@ -130,7 +130,7 @@ func (e *UnsureError) Error() string {
 	return fmt.Sprintf("instance %q is taken as stopped: %s; `%s` starts it", e.Name, e.Lack, e.Type)
 }
 
-// Kind is that of what stays to be done.
+// Kind is that of what is left to do.
 func (*UnsureError) Kind() fault.Kind { return fault.Refused }
 
 // unsure says what the marks of an unrecorded zone do not tell, and what starts it with

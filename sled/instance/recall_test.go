@@ -42,7 +42,7 @@ func home(x *scene, r record.Record) *zfs.Dataset {
 }
 
 // Whatever was made is told by its marks alone as the ledger had it, once it does
-// not run any more, and where its zone is gone.
+// stopped, and where its zone is gone.
 func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, want := drawMade(t)
@@ -143,7 +143,7 @@ func disksByPath(r record.Record) map[string]bool {
 
 // What does not run is an unrecorded zone by its mark, as long as its instance is not
 // recorded: what else carries the mark is a remnant.
-func TestWhatIsNoStrangerAtRest(t *testing.T) {
+func TestWhatIsNoUnrecordedZoneAtRest(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	x, _, seen := rested(t, c, r, func(*scene) {})
@@ -159,7 +159,7 @@ func TestWhatIsNoStrangerAtRest(t *testing.T) {
 	home(x, r).User[naming.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 	seen.inv = x.look().Inv
 	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*NotAdoptableError](err) {
-		t.Errorf("in another's dataset: %v", err)
+		t.Errorf("in a foreign dataset: %v", err)
 	}
 	home(x, r).Mountpoint = "/elsewhere"
 	seen.inv = x.look().Inv

@@ -26,7 +26,7 @@ import (
 // run it at all.
 type Remote func(ctx context.Context, words []string, stdin []byte) (Answer, error)
 
-// ssh is the program that gives its words to a shell on the other side.
+// ssh is the program that passes its arguments to a shell on the other side.
 const ssh = "ssh"
 
 // commandLine are the words that run a sledctl elsewhere with these arguments.
@@ -60,7 +60,7 @@ type RemoteError struct {
 	Err  error // why it could not be run
 }
 
-// Error tells whose words they are.
+// Error names the sled that answered.
 func (e *RemoteError) Error() string {
 	switch {
 	case e.Err != nil:

@@ -16,7 +16,7 @@ import (
 // Whether a recorded run is resumed, or removed and built again: a VM that runs is
 // never ended for a difference that nobody has asked for.
 
-// verdict is what becomes of the recorded run.
+// verdict is what is done with the recorded run.
 type verdict int
 
 const (
@@ -46,7 +46,7 @@ func (s standing) thisBoot() bool { return s.run.Boot == s.seen.Boot }
 
 func (s standing) running() bool { return s.zoned && s.zone.State == zone.Running }
 
-// rule is a verdict, and when it holds. Why is what an operator is told of a
+// rule is a verdict, and when it holds. Why is the reason that an operator reads for a
 // rebuild.
 type rule struct {
 	when    func(standing) bool

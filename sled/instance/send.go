@@ -45,7 +45,7 @@ func (s send) ensure(source string) []string {
 	return []string{"instance", "ensure", "-f", "-", "--migrate-from", source, "--migration-id", s.migration.ID, "-o", "json"}
 }
 
-// giveUp are the words that take an arrival away that has not arrived.
+// giveUp is the command line that removes an arrival that has not arrived.
 func (s send) giveUp() []string {
 	return []string{"instance", "delete", s.id, "--migration-id", s.migration.ID, "-o", "json"}
 }
@@ -194,7 +194,7 @@ func (s send) settle(ctx context.Context, c propolis.Client, refused *RemoteErro
 	return refused
 }
 
-// givesUp has the target take away what it has of an arrival, and reports whether
+// givesUp has the target remove what it has of an arrival, and reports whether
 // there is none any longer.
 func (s send) givesUp(ctx context.Context, refused *RemoteError) bool {
 	answer, err := s.run(ctx, commandLine(s.migration.Target, s.giveUp()), nil)

@@ -22,7 +22,7 @@ import (
 )
 
 // Settings are what instances take from the sled's configuration and from the
-// nouns next to them.
+// packages next to this one.
 type Settings struct {
 	Names naming.Prefixes
 	// Namespace is the sled's own, in which names become ids.

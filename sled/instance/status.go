@@ -97,7 +97,7 @@ func ObserveAll(
 	var wg sync.WaitGroup
 	for i, r := range records {
 		all[i].Record = r
-		look := glance{boot: boot, open: busy[record.Subject(r.ID)]}
+		look := evidence{boot: boot, open: busy[record.Subject(r.ID)]}
 		if r.Run != nil {
 			look.open = cmp.Or(look.open, going[r.Run.Zone])
 			look.zones = inv.Know(inventory.Zones)
@@ -145,8 +145,8 @@ func quickLook(ctx context.Context, b layout.Blueprint, h host.Host, r record.Re
 	return vm, vm.Err
 }
 
-// glance is what a status is judged by.
-type glance struct {
+// evidence is what a status is judged by.
+type evidence struct {
 	zones error // why the zones could not be listed
 	zone  zone.Zone
 	there bool
@@ -160,7 +160,7 @@ type glance struct {
 }
 
 func statusIn(b layout.Blueprint, r record.Record, seen Observed) Status {
-	g := glance{boot: seen.Boot, vm: seen.Inside.VM}
+	g := evidence{boot: seen.Boot, vm: seen.Inside.VM}
 	if g.vm == (VM{}) {
 		g.vm.Err = errNotServing
 	}
@@ -175,7 +175,7 @@ func statusIn(b layout.Blueprint, r record.Record, seen Observed) Status {
 var errNotServing = errors.New("its service is not online")
 
 // judgeStatus joins what is recorded with what is seen.
-func judgeStatus(r record.Record, g glance) Status {
+func judgeStatus(r record.Record, g evidence) Status {
 	status := judgeRun(r, g)
 	if r.Migration != nil {
 		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.Direction(), status.Reason}, func(s string) bool { return s == "" }), "; ")
@@ -183,7 +183,7 @@ func judgeStatus(r record.Record, g glance) Status {
 	return status
 }
 
-func judgeRun(r record.Record, g glance) Status {
+func judgeRun(r record.Record, g evidence) Status {
 	run := r.Run
 	switch {
 	case run == nil && r.Wanted == record.WantedStopped:
@@ -211,7 +211,7 @@ func judgeRun(r record.Record, g glance) Status {
 }
 
 // rebooted says what the sled's reboot met.
-func (g glance) rebooted(run *record.Run) string {
+func (g evidence) rebooted(run *record.Run) string {
 	did, what := "while it ran", "its zone is missing"
 	if !run.Ensured {
 		did = "while it was being created"
@@ -222,8 +222,8 @@ func (g glance) rebooted(run *record.Run) string {
 	return "sled was rebooted " + did + "; " + what
 }
 
-// begun adds the verb that is at work, or has died over it.
-func (g glance) begun(how string) string {
+// begun adds the operation that is running, or that was killed.
+func (g evidence) begun(how string) string {
 	if g.open != "" {
 		return how + "; " + g.open + " started and did not finish"
 	}
@@ -231,11 +231,11 @@ func (g glance) begun(how string) string {
 }
 
 // end is how it ended, or why it cannot be asked: a verb that is at work, or has
-// died over it, or others, may have done it.
-func (g glance) end(how string) string { return g.with(g.begun(how)) }
+// been killed, or other programs, may have caused it.
+func (g evidence) end(how string) string { return g.with(g.begun(how)) }
 
 // with adds what others have changed. While a verb is at work, nobody else has.
-func (g glance) with(how string) string {
+func (g evidence) with(how string) string {
 	if g.open != "" {
 		return how
 	}
@@ -261,7 +261,7 @@ func said(err error) string {
 	return err.Error()
 }
 
-func judgeVM(r record.Record, g glance) Status {
+func judgeVM(r record.Record, g evidence) Status {
 	switch {
 	case g.vm.Err == nil:
 		return Status{State: strings.ToLower(g.vm.State), Reason: g.with("")}

@@ -21,27 +21,27 @@ func TestStatus(t *testing.T) {
 	stopped, never := running, running
 	stopped.Run, stopped.Wanted = nil, record.WantedStopped
 	never.Run = nil
-	z := func(state zone.State) glance {
-		return glance{boot: thisBoot, there: true, zone: zone.Zone{Name: running.Run.Zone, State: state}}
+	z := func(state zone.State) evidence {
+		return evidence{boot: thisBoot, there: true, zone: zone.Zone{Name: running.Run.Zone, State: state}}
 	}
-	vm := func(vm VM) glance { g := z(zone.Running); g.vm = vm; return g }
-	gone := glance{boot: thisBoot}
-	rebooted := func(g glance) glance { g.boot = "a later boot"; return g }
-	open := func(g glance) glance { g.open = "instance ensure"; return g }
-	drifted := func(g glance) glance { g.drift = []string{"its VNIC is gone"}; return g }
+	vm := func(vm VM) evidence { g := z(zone.Running); g.vm = vm; return g }
+	gone := evidence{boot: thisBoot}
+	rebooted := func(g evidence) evidence { g.boot = "a later boot"; return g }
+	open := func(g evidence) evidence { g.open = "instance ensure"; return g }
+	drifted := func(g evidence) evidence { g.drift = []string{"its VNIC is gone"}; return g }
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	for name, s := range map[string]struct {
-		record record.Record
-		glance glance
-		state  record.State
-		reason string // part of it
+		record   record.Record
+		evidence evidence
+		state    record.State
+		reason   string // part of it
 	}{
 		"stopped on purpose":                      {stopped, gone, record.Stopped, ""},
 		"wanted, and nothing of it made":          {never, gone, record.Absent, "nothing of it"},
-		"the zones cannot be listed":              {running, glance{zones: errors.New("no list"), boot: thisBoot}, record.Unknown, "no list"},
+		"the zones cannot be listed":              {running, evidence{zones: errors.New("no list"), boot: thisBoot}, record.Unknown, "no list"},
 		"its zone is gone, the sled rebooted":     {running, rebooted(gone), record.Absent, "rebooted while it ran; its zone is missing"},
 		"it was being made at the reboot":         {begun, rebooted(z(zone.Installed)), record.Absent, "rebooted while it was being created; its zone is from before the reboot"},
-		"a verb died over it":                     {running, open(gone), record.Absent, "missing: instance ensure started and did not finish"},
+		"an operation was killed":                 {running, open(gone), record.Absent, "missing: instance ensure started and did not finish"},
 		"a verb that died changed it":             {running, open(drifted(z(zone.Installed))), record.Failed, "not running; instance ensure started and did not finish"},
 		"it was halted and changed":               {running, drifted(z(zone.Installed)), record.Failed, "not running; its VNIC is gone"},
 		"its VM runs, and it was changed":         {running, drifted(vm(VM{State: "Running", ID: running.ID})), record.Running, "its VNIC is gone"},
@@ -56,27 +56,27 @@ func TestStatus(t *testing.T) {
 		"its VM runs":                             {running, vm(VM{State: "Running", ID: running.ID}), record.Running, ""},
 		"its VM reboots":                          {running, vm(VM{State: "Rebooting", ID: running.ID}), "rebooting", ""},
 		"its VM has failed":                       {running, vm(VM{State: "Failed", ID: running.ID}), record.Failed, ""},
-		"its Propolis has another's VM":           {running, vm(VM{Err: &propolis.OtherError{ID: otherID}}), record.Unknown, otherID},
+		"its Propolis has a foreign VM":           {running, vm(VM{Err: &propolis.OtherError{ID: otherID}}), record.Unknown, otherID},
 		"its Propolis has no VM yet":              {begun, vm(VM{Err: propolis.ErrNoInstance}), record.Creating, "no VM yet"},
-		"its Propolis is not there yet":           {begun, vm(VM{Err: errors.New("refused")}), record.Creating, "no VM yet"},
+		"its Propolis does not answer yet":        {begun, vm(VM{Err: errors.New("refused")}), record.Creating, "no VM yet"},
 		"its Propolis has lost the VM":            {running, vm(VM{Err: fmt.Errorf("get: %w", propolis.ErrNoInstance)}), record.Failed, "lost the VM"},
 		"its Propolis hangs":                      {running, vm(VM{Err: context.DeadlineExceeded}), record.Unknown, "did not answer"},
 		"its Propolis cannot be reached":          {running, vm(VM{Err: errors.New("refused")}), record.Unknown, "refused"},
-		"its address is being taken away":         {running, open(vm(VM{Err: syscall.EHOSTUNREACH})), record.Unknown, "its address or the route to it is missing; instance ensure started and did not finish"},
+		"its address is being removed":            {running, open(vm(VM{Err: syscall.EHOSTUNREACH})), record.Unknown, "its address or the route to it is missing; instance ensure started and did not finish"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judgeStatus(s.record, s.glance)
+			got := judgeStatus(s.record, s.evidence)
 			if got.State != s.state || !strings.Contains(got.Reason, s.reason) || s.reason == "" && got.Reason != "" {
 				t.Errorf("%s: %q", got.State, got.Reason)
 			}
-			if s.glance.open != "" && strings.Contains(got.Reason, "its VNIC") {
-				t.Errorf("what a verb is at work on is told as others' doing: %q", got.Reason)
+			if s.evidence.open != "" && strings.Contains(got.Reason, "its VNIC") {
+				t.Errorf("a change of a running operation is blamed on others: %q", got.Reason)
 			}
 		})
 	}
 }
 
-// A service that is down makes nobody say that another's machine runs there.
+// A service that is down is never reported as a foreign VM that runs there.
 func TestTheStatusOfAnInstanceWhosePropolisIsDownIsUnknown(t *testing.T) {
 	c := settings()
 	r := made(t, c, web(1))

@@ -16,7 +16,7 @@ import (
 )
 
 // KeyEpoch counts the starts of agents on the sled. From the first on, each run
-// of an instance that ends leaves a tombstone, whoever ends it: a control plane
+// of an instance that ends leaves a tombstone, no matter what ends it: a control plane
 // reads a VM that is merely unknown as lost (omicron#10290).
 const KeyEpoch = naming.KeyEpoch
 
@@ -32,7 +32,7 @@ type Tombstone struct {
 	propolis.Migrations
 }
 
-// Tombstones are those that nobody has taken away yet.
+// Tombstones lists the tombstones that still exist.
 func Tombstones(view ledger.View) ([]Tombstone, error) {
 	var all []Tombstone
 	for key, value := range view.All(naming.KeyTombstone) {
@@ -50,9 +50,9 @@ func ForgetTombstone(propolisID string) ledger.Fact {
 	return ledger.Fact{Key: naming.KeyTombstone + propolisID}
 }
 
-// Ended is what the state file says of how a run of an instance ended, for whoever
-// finds its machine gone: what its tombstone says, or what was decided; or that
-// it was destroyed, if its zone is what somebody takes away, or has begun to.
+// Ended is how a run of an instance ended as far as the ledger says, for a reader that
+// found its VM missing: what its tombstone says, or what was decided; or that
+// it was destroyed, if an open operation removes its zone.
 // False: it says nothing.
 func Ended(view ledger.View, id string, run record.Run) (Status, bool) {
 	if value, ok := view.Get(naming.KeyTombstone + run.PropolisID); ok {
@@ -75,7 +75,7 @@ func Ended(view ledger.View, id string, run record.Run) (Status, bool) {
 // tombstonesFor are the tombstones of the VMs that facts end: of those that the
 // record of an instance had before and has not afterwards. How one ended, was
 // decided, or what was seen of the present run says it; those that were being
-// taken away already were destroyed.
+// being removed before were destroyed.
 func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledger.Fact, seen Observed, now time.Time) ([]ledger.Fact, error) {
 	if _, watched := view.Get(KeyEpoch); !watched {
 		return nil, nil
@@ -89,7 +89,7 @@ func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledg
 		return nil, err
 	}
 	left := next.VMIDs(func(record.Run) bool { return true })
-	var graves []ledger.Fact
+	var stones []ledger.Fact
 	for _, vm := range old.VMIDs(func(r record.Run) bool { return r.Ensured }) {
 		if slices.Contains(left, vm) {
 			continue
@@ -98,9 +98,9 @@ func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledg
 		if err != nil {
 			return nil, err
 		}
-		graves = append(graves, ledger.Fact{Key: naming.KeyTombstone + vm, Value: value})
+		stones = append(stones, ledger.Fact{Key: naming.KeyTombstone + vm, Value: value})
 	}
-	return graves, nil
+	return stones, nil
 }
 
 func tombstoneFor(b layout.Blueprint, view ledger.View, old record.Record, vm string, seen Observed, now time.Time) Tombstone {
@@ -126,18 +126,18 @@ func tombstoneFor(b layout.Blueprint, view ledger.View, old record.Record, vm st
 	return t
 }
 
-// leaveTombstone adds epitaphs to what is written when all was done, and when all was
+// leaveTombstone adds tombstones to what is written when all was done, and when all was
 // taken back.
 func leaveTombstone(b layout.Blueprint, view ledger.View, id string, d *operation.Decision, seen Observed, now time.Time) error {
 	for _, facts := range []*[]ledger.Fact{&d.After, &d.Undone} {
 		if len(*facts) == 0 {
 			continue
 		}
-		graves, err := tombstonesFor(b, view, id, *facts, seen, now)
+		stones, err := tombstonesFor(b, view, id, *facts, seen, now)
 		if err != nil {
 			return err
 		}
-		*facts = append(*facts, graves...)
+		*facts = append(*facts, stones...)
 	}
 	return nil
 }

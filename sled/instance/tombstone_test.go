@@ -34,7 +34,7 @@ func TestARunThatEndsLeavesATombstone(t *testing.T) {
 		"one that had failed, and whose stop was killed": {func(s *Observed, _ *record.Record) { s.Inside.VM.State = "Failed" }, stopping, true, record.Failed},
 		"one that never had its machine":                 {func(_ *Observed, r *record.Record) { r.Run.Ensured = false }, gone, true, ""},
 		"one that goes on":                               {func(*Observed, *record.Record) {}, unchanged, true, ""},
-		"one of which nobody wants to know":              {func(*Observed, *record.Record) {}, gone, false, ""},
+		"one on a sled without an agent":                 {func(*Observed, *record.Record) {}, gone, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings()

@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// A migration that has ended leaves a trail on both sleds, for who keeps what
+// A migration that has ended leaves a trail on both sleds, for programs that keep what
 // others have written down of the instance: they still take it to be on its source,
 // which has no record of it any longer. A trail goes when its instance goes the other
 // way, and when who follows it says that it leads nowhere any longer.

@@ -48,7 +48,7 @@ func TestTrails(t *testing.T) {
 	}{
 		"one that has departed":                       {change: departs(true), after: none, departed: "ssh b", gone: true},
 		"one that came, and has departed":             {change: departs(true), after: none, has: naming.KeyArrived, departed: "ssh b", gone: true},
-		"one that another's hand has migrated":        {change: left, after: none, gone: true},
+		"one that another program has migrated":       {change: left, after: none, gone: true},
 		"one that is deleted":                         {change: stay, after: none},
 		"one that came, and is deleted":               {change: stay, after: none, has: naming.KeyArrived},
 		"one that has not departed":                   {change: departs(false), after: none},
@@ -58,7 +58,7 @@ func TestTrails(t *testing.T) {
 		"one that comes back, and does not arrive":    {change: arrives, after: none, has: naming.KeyDeparted, gone: true},
 		"one that is made again where it had left":    {change: stay, before: same, after: again, has: naming.KeyDeparted},
 		"one that begins to be made again":            {change: stay, before: same, has: naming.KeyDeparted, gone: true},
-		"one that had arrived, and is started anew":   {change: func(_ *Observed, r *record.Record) { *r = here(*r) }, before: same, after: again, has: naming.KeyArrived, arrive: true},
+		"one that had arrived, and is started again":  {change: func(_ *Observed, r *record.Record) { *r = here(*r) }, before: same, after: again, has: naming.KeyArrived, arrive: true},
 		"one that had arrived, and has been followed": {change: func(_ *Observed, r *record.Record) { *r = here(*r) }, before: same, after: again},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 // account, and Adopt makes a record of it. One that does not run is an unrecorded zone by
 // its mark, and only while its instance is not recorded: else it is a remnant.
 
-// Unrecorded is such a zone, with what it says of itself.
+// Unrecorded is such a zone, with what its attributes say.
 type Unrecorded struct {
 	Zone   zone.Zone // without a state where only its dataset is left
 	Config zone.Config
@@ -39,8 +39,8 @@ type Unrecorded struct {
 // what its marks say.
 func (s Unrecorded) rests() bool { return s.Zone.State != zone.Running }
 
-// Adoptable reports whether a zone of which the ledger knows nothing is one that
-// Adopt may take over: it is ours, it runs, and it is no base zone.
+// Adoptable reports whether a zone without a record is one that
+// Adopt may take over: it is sledctl's, it runs, and it is no base zone.
 func Adoptable(claim naming.Claim, z zone.Zone) bool {
 	return z.Name != zone.Global && z.State == zone.Running && claim.Ours() && claim.Role != naming.RoleBase
 }
@@ -171,8 +171,8 @@ func (s Unrecorded) writes(d record.Disk) bool {
 	return slices.ContainsFunc(s.Config.FS, func(fs zone.FS) bool { return fs.Special == d.Path && !slices.Contains(fs.Options, "ro") })
 }
 
-// UnadoptedError is an instance that has a zone of which the ledger knows
-// nothing. To make one that runs once more would end it: a Propolis destroys the
+// UnadoptedError is an instance whose zone exists on the sled, and that no record
+// names it. Creating one that runs a second time would end it: a Propolis destroys the
 // machine of the same id before it makes one (propolis, bin/propolis-server). One
 // that does not run would get other MACs.
 type UnadoptedError struct {

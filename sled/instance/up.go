@@ -201,7 +201,7 @@ func upBoot(w *way, r record.Record, p progress, before []string) string {
 }
 
 // upAddress makes the control address. Where Propolis' own service does that,
-// only what somebody has taken away since is made here.
+// only what another program has removed since is made here.
 func upAddress(b layout.Blueprint, w *way, r record.Record, p progress, before string) string {
 	run, a, object := *r.Run, r.Spec.Address, layout.AddressObject(b, r)
 	if layout.PackagingOf(b, run).ByItself && !p.online {

@@ -202,7 +202,7 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 	}
 }
 
-// Reaping are the facts that go before a reap takes the zones away that goes picks:
+// Reaping are the facts that are written before a reap removes the zones that goes picks:
 // the runs of this boot to which they belong say that it was sledctl.
 func Reaping(records map[string]record.Record, boot string, goes func(zone string) bool) ([]ledger.Fact, error) {
 	var facts []ledger.Fact

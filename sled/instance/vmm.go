@@ -41,7 +41,7 @@ type Registration struct {
 	Wanted        Wanted
 }
 
-// RegisteredError is an instance that is there already, and not as this VM.
+// RegisteredError is an instance that exists, and not as this VM.
 type RegisteredError struct{ Name, VM string }
 
 // Error says what it is.
@@ -178,7 +178,7 @@ func (s Settings) Want(ctx context.Context, env operation.Env, id, vm, source st
 	})
 }
 
-// RecordEnding writes down how a run ends, before anything of it is taken away. An
+// RecordEnding writes down how a run ends, before anything of it is removed. An
 // end that was decided before stands. Errors: *NotFoundError, also where the
 // instance has another VM by now.
 func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string, e record.Ending) (Result, error) {
@@ -193,7 +193,7 @@ func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string
 	})
 }
 
-// End takes the run away whose end is decided. The record of what is the control
+// End removes the run whose end is decided. The record of what is the control
 // plane's goes with it, unless an operator protects it; any other stays, stopped.
 // An instance whose end nobody has decided is left alone. The grace is what its
 // machine is given to power off.
@@ -209,7 +209,7 @@ func (s Settings) End(ctx context.Context, env operation.Env, id string, grace t
 	})
 }
 
-// CancelArrival takes away what there is of a VM that arrives, if its machine is where
+// CancelArrival removes what exists of a VM that arrives, if its machine is where
 // it was. Errors: *MigratingError where it is on its way, has come, or cannot be
 // found: nothing is done then, and it may be asked again.
 func (s Settings) CancelArrival(ctx context.Context, env operation.Env, r record.Record) (Result, error) {
@@ -232,7 +232,7 @@ func (e *IncompleteBuildError) Error() string {
 
 func (*IncompleteBuildError) Kind() fault.Kind { return fault.Failed }
 
-// clearIncomplete takes such a run away, so that it can be made again.
+// clearIncomplete removes such a run, so that it can be recreated.
 func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
 	how := removal{verb: c.Verb, ref: c.Wanted.Ref, grace: StopTime, dryRun: c.DryRun, keep: c.Keep}
 	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Moment) (record.Record, error) {

@@ -41,7 +41,7 @@ func TestWhatIsOwed(t *testing.T) {
 	}
 }
 
-// A run whose making was cut short where it cannot be gone on with is made again
+// A run whose making was cut short where it cannot be resumed is recreated
 // next to what is left of it; the control plane's, whose id it has chosen, is
 // cleared away first.
 func TestARunThatCannotBeGoneOnWith(t *testing.T) {
@@ -64,6 +64,6 @@ func TestARunThatCannotBeGoneOnWith(t *testing.T) {
 	}
 	here := prepared().bring(c, theirs, atBooted)
 	if _, next, err = here.decide(t, c, operationtest.Book(t, kept(t, theirs)...), EnsureRequest{Wanted: oneNIC()}); err != nil || next.Run.PropolisID != theirs.Run.PropolisID {
-		t.Errorf("one that can be gone on with: %v, %+v", err, next.Run)
+		t.Errorf("one that can be resumed: %v, %+v", err, next.Run)
 	}
 }

@@ -32,7 +32,7 @@ type Wanted struct {
 	Machine *spec.Document
 	Sealed  *spec.InstanceSpec // Machine with digests in the places of its secrets
 	// MachineFile is where an instance document says that Machine is to be read
-	// from: whoever read the document knows where that lies. Beside MachineText, it
+	// from: the reader of the document knows where that lies. Next to MachineText, it
 	// is where that was read.
 	MachineFile string
 	// MachineText is Machine as an instance document has it, or as it was read.

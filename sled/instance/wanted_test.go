@@ -116,7 +116,7 @@ func TestWhoIsMeant(t *testing.T) {
 	for name, w := range map[string]Wanted{
 		"nobody":                {},
 		"a name that cannot be": {Ref: "Web_1"},
-		"another's name":        {Ref: otherID, Name: "db"},
+		"a taken name":          {Ref: otherID, Name: "db"},
 	} {
 		if id, n, err := identityOf(c.Namespace, view, w); err == nil {
 			t.Errorf("%s: %s %q", name, id, n)

@@ -36,7 +36,7 @@ type document struct {
 }
 
 // Machine is the whole machine in a document that is sent: as the text that a file
-// has elsewhere, so that what is said of its lines is true there.
+// has elsewhere, so that its line numbers hold there.
 type Machine struct {
 	File string `json:"file"` // what that file is called there, for messages
 	Text string `json:"text"` // a spec of Propolis in JSON, or a config in TOML

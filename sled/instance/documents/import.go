@@ -49,7 +49,7 @@ type ImportError struct {
 // Error names the fact.
 func (e *ImportError) Error() string { return fmt.Sprintf("fact %s: %s", e.Key, e.Reason) }
 
-// Kind tells what is wrong with the file from what is in its way.
+// Kind separates a bad file from a conflict with the sled.
 func (e *ImportError) Kind() fault.Kind {
 	if e.Differs {
 		return fault.Conflict
@@ -66,7 +66,7 @@ func (e *ImportError) Hint() string {
 }
 
 // TakeBack says what of an export the state file takes: all that was decided of
-// instances. What it says of disks, bases and the network is of the sled as it was
+// instances. Its disks, bases and network are those of the sled as it was
 // then; what had begun and not ended is over. It is pure. Errors: *ImportError; those
 // of what others have taken; *BusyError.
 func TakeBack(view ledger.View, exported map[string]json.RawMessage, replace bool) (Import, error) {
@@ -107,7 +107,7 @@ func (i *importing) take(key string) error {
 		return i.starts(key)
 	case strings.HasPrefix(key, naming.KeySent), strings.HasPrefix(key, naming.KeyTombstone),
 		strings.HasPrefix(key, naming.KeyDeparted), strings.HasPrefix(key, naming.KeyArrived):
-		i.beside(key)
+		i.listNextTo(key)
 	case owner != "instance":
 		i.tell(key, ImportLeft, "")
 	}
@@ -175,8 +175,8 @@ func (i *importing) record(key string) error {
 	return nil
 }
 
-// next to takes what is kept of an instance or of its end, where nothing is.
-func (i *importing) beside(key string) {
+// listNextTo takes what is kept of an instance or of its end, where nothing is.
+func (i *importing) listNextTo(key string) {
 	if _, there := i.view.Get(key); there {
 		i.tell(key, ImportSame, "")
 		return

@@ -97,9 +97,9 @@ func TestWhatIsKnownOtherwiseIsNotTaken(t *testing.T) {
 func TestWhatIsNoExportIsRefused(t *testing.T) {
 	one, other := plain(1, "web1"), plain(2, "web1")
 	for name, change := range map[string]func(map[string]json.RawMessage){
-		"a key of nobody's": func(x map[string]json.RawMessage) { x["members"] = []byte(`1`) },
-		"no record":         func(x map[string]json.RawMessage) { x[naming.KeyInstance+one.ID] = []byte(`3`) },
-		"another's record":  func(x map[string]json.RawMessage) { x[naming.KeyInstance+other.ID] = x[naming.KeyInstance+one.ID] },
+		"an unknown key":   func(x map[string]json.RawMessage) { x["members"] = []byte(`1`) },
+		"no record":        func(x map[string]json.RawMessage) { x[naming.KeyInstance+one.ID] = []byte(`3`) },
+		"a swapped record": func(x map[string]json.RawMessage) { x[naming.KeyInstance+other.ID] = x[naming.KeyInstance+one.ID] },
 		"one name twice": func(x map[string]json.RawMessage) {
 			y, _ := exportOf(t, other)
 			x[naming.KeyInstance+other.ID] = y[naming.KeyInstance+other.ID]

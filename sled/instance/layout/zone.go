@@ -40,7 +40,7 @@ func ZoneConfig(b Blueprint, r record.Record) zone.Config {
 	return c
 }
 
-// The attributes that a zone has next to its mark: how the instance is called,
+// The attributes that a zone has next to its mark: the instance's name,
 // and how its address was asked for. They tell an operator who reads the zone's
 // configuration, and Adopt where the ledger was lost. All else of an instance
 // can be seen on it.

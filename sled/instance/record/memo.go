@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Memo is what the dataset of a zone says of its instance, as sled.PropertySpec:
+// Memo is what the dataset of a zone keeps about its instance, in naming.PropertySpec:
 // what nothing else on the sled tells once the zone does not run, as a boot ends
 // VNICs and machines. No secret is in it: user properties are not encrypted.
 type Memo struct {
@@ -85,7 +85,7 @@ func HomeDataset(inv *inventory.Inventory, zonepath string) (zfs.Dataset, bool) 
 	return datasets[i], true
 }
 
-// Resting reports whether a zone of which the ledger knows nothing carries the mark
+// Resting reports whether a zone without a record carries the mark
 // of an instance, and does not run.
 func Resting(claim naming.Claim, z zone.Zone) bool {
 	return z.Name != zone.Global && z.State != zone.Running && claim.Evidence == naming.ByMark && claim.Role == naming.RoleInstance

@@ -29,13 +29,13 @@ type Record struct {
 	Control string `json:"control"` // MAC of the control VNIC
 	// Secrets is the file that holds those of Spec.Machine; empty: there are none.
 	Secrets string `json:"secrets,omitempty"`
-	// Protected keeps delete, and reap of everything, from taking it away.
+	// Protected makes delete, and reap of everything, refuse to remove it.
 	Protected  bool      `json:"protected,omitempty"`
 	Generation uint64    `json:"generation"`
 	Updated    time.Time `json:"updated"`
 	// Run is nil while the instance is stopped and nothing of it is on the host.
 	Run *Run `json:"run,omitempty"`
-	// Leaving are earlier runs that were being taken away for this one and may
+	// Leaving are earlier runs that were being removed for this one and may
 	// still be there: whatever is done next, they go first.
 	Leaving []Run `json:"leaving,omitempty"`
 	// VMM is set while the instance is the control plane's, and Ending once it is
@@ -48,7 +48,7 @@ type Record struct {
 }
 
 // Runs lists what may be on the host of an instance: its run, and earlier ones
-// that are being taken away.
+// that are being removed.
 func (r Record) Runs() []Run {
 	if r.Run == nil {
 		return r.Leaving
@@ -79,7 +79,7 @@ type Run struct {
 	// Ensured is set once the VM was given to Propolis: from then on an empty
 	// Propolis has lost it.
 	Ensured bool `json:"ensured"`
-	// Reaped is set once a reap has decided to take its zone away: nobody else
+	// Reaped is set once a reap has decided to remove its zone: no other program
 	// will have done it.
 	Reaped bool `json:"reaped,omitempty"`
 	// A run that another tool has made may be Foreign: its zone is not
@@ -98,7 +98,7 @@ type Run struct {
 const ByHand = "none"
 
 // VNIC is a VNIC that belongs to a run. It carries no mark on the host: name,
-// MAC and lower link together say that it is ours.
+// MAC and lower link together say that it is sledctl's.
 type VNIC struct {
 	Name string `json:"name"`
 	Over string `json:"over"`
@@ -302,7 +302,7 @@ func Owner(view ledger.View, key string) string {
 	}
 	var id string
 	if json.Unmarshal(value, &id) != nil {
-		return "unreadable" // taken, whoever it is
+		return "unreadable" // taken, by an unknown owner
 	}
 	return id
 }
@@ -363,7 +363,7 @@ func Resolve(namespace uuid.UUID, view ledger.View, ref string) (string, error) 
 	return id, nil
 }
 
-// RenamedError is a name whose id an instance has that is called otherwise now.
+// RenamedError is a name whose id an instance with another name has.
 type RenamedError struct{ Name, Now string }
 
 // Error names both.

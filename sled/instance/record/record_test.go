@@ -82,7 +82,7 @@ func TestARecordTouchesNoOtherKeys(t *testing.T) {
 		}
 		for _, f := range facts {
 			if !own[f.Key] {
-				t.Errorf("%s is another's", f.Key)
+				t.Errorf("%s belongs to another instance", f.Key)
 			}
 		}
 	})

@@ -104,7 +104,7 @@ func (e *InputError) Error() string {
 	return fmt.Sprintf("%s %q: want %s", e.Field, e.Value, e.Want)
 }
 
-// Kind tells what cannot be meant from what does not exist.
+// Kind separates a wrong form from a name of nothing.
 func (e *InputError) Kind() fault.Kind {
 	if e.Absent {
 		return fault.NotFound

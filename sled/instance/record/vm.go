@@ -36,7 +36,7 @@ type Pending string
 const (
 	PendingNothing Pending = ""
 	PendingUp      Pending = "up"   // bring it up
-	PendingDown    Pending = "down" // take its run away
+	PendingDown    Pending = "down" // remove its run
 	PendingLost    Pending = "lost" // say that it failed: it was from before the boot of the sled
 )
 

@@ -281,7 +281,7 @@ func Opener(r record.Record) propolis.Secrets {
 	}
 }
 
-// DropUnrecorded takes away what secrets are left of an instance that is not recorded: of
+// DropUnrecorded removes the secrets that are left of an instance without a record: of
 // a run that was killed when its record was gone.
 func DropUnrecorded(ctx context.Context, fallback string, env operation.Env, verb, ref, id string) {
 	_, err := operation.Run(ctx, env, operation.Request[[]string]{

@@ -19,7 +19,7 @@ type keepSecrets struct {
 // Verb names the step.
 func (keepSecrets) Verb() string { return "secret.keep" }
 
-// Undo takes it away.
+// Undo removes it.
 func (s keepSecrets) Undo() any { return Drop{Files: []string{s.File}} }
 
 // Needs is nothing.
@@ -54,7 +54,7 @@ func (s keepSecrets) Do(_ context.Context, h host.Host) error {
 // secretDirMode is that of a directory that only root may look into.
 const secretDirMode fs.FileMode = 0o700
 
-// Drop takes files of secrets away.
+// Drop removes files of secrets.
 type Drop struct{ Files []string }
 
 // Verb names the step.

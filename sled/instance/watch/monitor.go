@@ -59,7 +59,7 @@ const (
 	longestRetry = time.Second
 )
 
-// Monitor gives what tells what the machine of a record with a run is, each time
+// Monitor returns a function that reports the VM of a record with a run, each time
 // that it changes, until it is final or its context ends. It changes nothing. A
 // machine that is gone with its zone, or with its Propolis, is Failed, or
 // destroyed if it was stopping; one that cannot be reached keeps its state, and
@@ -111,7 +111,7 @@ func (m *monitor) ask(ctx context.Context) (*propolis.Poll, error) {
 	return m.client.Poll(asking, m.next)
 }
 
-// hear tells what has come of asking, and reports whether to ask again. What cannot
+// hear reports the answer to a poll, and whether to ask again. What cannot
 // be reached is to be asked later.
 func (m *monitor) hear(ctx context.Context, poll *propolis.Poll, err error) (more bool) {
 	var status propolis.Status
@@ -173,7 +173,7 @@ type monitor struct {
 	last     Observation
 }
 
-// gone tells why a machine could not be asked; true if it will never be there
+// gone reports why a VM could not be asked; true if it will never answer
 // again.
 func (m *monitor) gone(ctx context.Context, why error) bool {
 	all, err := m.zones(ctx)
@@ -218,7 +218,7 @@ func (m *monitor) end(reason string) {
 	m.say(Observation{instance.Status{State: record.Failed, Reason: reason}, m.last.Migration, m.last.Generation})
 }
 
-// doubt tells why nothing new is known.
+// doubt reports why nothing new is known.
 func (m *monitor) doubt(reason string) {
 	now := m.last
 	now.Reason = reason

@@ -74,7 +74,7 @@ func (p *pretended) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What a monitor tells, whatever becomes of the machine, its Propolis and its
+// What a monitor reports, however the VM, its Propolis and its
 // zone, and whether it ends.
 // monitored is an instance whose Propolis has a static address.
 func monitored() (instance.Settings, record.Record) {
@@ -194,7 +194,7 @@ func inUse() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// muteLine is a host of which nothing is there but servers that never answer.
+// muteLine is a host that has nothing but servers that never answer.
 type muteLine struct {
 	host.Host
 	heard atomic.Int64 // that are waited for

@@ -67,7 +67,7 @@ func Wait(ctx context.Context, s instance.Settings, env operation.Env, refs []st
 	return list, err
 }
 
-// NotYet is the end of a wait, by cause, before those are in the state of which it
+// NotYet is the end of a wait, by cause, before the instances reached the state for which it
 // is said how they are.
 func NotYet(goal record.State, missing []string, cause error) error {
 	return fmt.Errorf("not yet %s: %s: %w", goal, strings.Join(missing, ", "), cause)

@@ -127,7 +127,7 @@ func (w *watch) run(ctx context.Context) error {
 	}
 }
 
-// silent reports whether some instance that was told of has no machine that tells.
+// silent reports whether some reported instance has no VM that reports by itself.
 func (w *watch) silent() bool {
 	for id := range w.told {
 		if _, tells := w.listening[id]; !tells {
@@ -219,7 +219,7 @@ func (w *watch) hear(h heard) error {
 	return w.show(i)
 }
 
-// show tells of an instance if it is another than it was.
+// show reports an instance if it differs from what was reported.
 func (w *watch) show(i instance.Instance) error {
 	before, known := w.told[i.ID]
 	w.told[i.ID] = i
@@ -229,7 +229,7 @@ func (w *watch) show(i instance.Instance) error {
 	return w.tell(i)
 }
 
-// gone tells of those that do not exist any longer.
+// gone reports those that no longer exist.
 func (w *watch) gone(there map[string]bool) error {
 	for id, i := range w.told {
 		if there[id] {
@@ -245,5 +245,5 @@ func (w *watch) gone(there map[string]bool) error {
 	return nil
 }
 
-// ReasonDeleted is why an instance is absent that was told of.
+// ReasonDeleted is why an instance that was reported is absent.
 const ReasonDeleted = "it was deleted"
