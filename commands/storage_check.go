@@ -12,7 +12,7 @@ import (
 func driftList() terminal.List[storage.Drift] {
 	type column = terminal.Column[storage.Drift]
 	style := func(d storage.Drift) terminal.Style {
-		if d.Mended == "bootstrap" {
+		if d.RepairedBy == "bootstrap" {
 			return terminal.Warn
 		}
 		return terminal.Bad
@@ -23,7 +23,7 @@ func driftList() terminal.List[storage.Drift] {
 		{Name: "property", Value: func(d storage.Drift) string { return d.Property }},
 		{Name: "is", Value: func(d storage.Drift) string { return d.Is }},
 		{Name: "wanted", Value: func(d storage.Drift) string { return d.Wanted }},
-		{Name: "mended_by", Value: func(d storage.Drift) string { return d.Mended }, Style: style},
+		{Name: "mended_by", Value: func(d storage.Drift) string { return d.RepairedBy }, Style: style},
 		{Name: "reason", Value: func(d storage.Drift) string { return d.Reason }},
 	}}
 }

@@ -1,4 +1,4 @@
-// Package base is the noun for base zones: what instances are cloned from. A
+// Package base installs and retires base zones, which instances are cloned from. A
 // clone is instant only within a pool, so each pool that holds zones has one
 // of its own. Its SMF repository is seeded, which makes a clone boot in a
 // third of the time, and it carries Propolis' service, disabled.

@@ -130,10 +130,10 @@ func TestABaseThatIsNotAsItWasMadeIsReplaced(t *testing.T) {
 		change func(b *bench)
 		reason string
 	}{
-		"it was installed anew": {func(b *bench) {
+		"it was reinstalled": {func(b *bench) {
 			b.run("zoneadm", "-z", first, "uninstall", "-F")
 			b.run("zoneadm", "-z", first, "install")
-		}, "installed anew"},
+		}, "reinstalled"},
 		"it was uninstalled": {func(b *bench) { b.run("zoneadm", "-z", first, "uninstall", "-F") }, "configured"},
 		"it was deleted": {func(b *bench) {
 			b.run("zoneadm", "-z", first, "uninstall", "-F")
@@ -260,7 +260,7 @@ func TestABaseThatIsNeededIsNotRetired(t *testing.T) {
 	b := newBench(t)
 	there, _, err := settings().Retire(t.Context(), b.env, "propolis_base_rpool_7", nobody, false)
 	if there || err != nil {
-		t.Errorf("one that is not there: %v, %v", there, err)
+		t.Errorf("one that does not exist: %v, %v", there, err)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Settings is what the configuration says of base zones.
+// Settings are the configuration of base zones.
 type Settings struct {
 	Names naming.Prefixes
 	Brand string // sparse
@@ -88,7 +88,7 @@ func (s Settings) look(ctx context.Context, h host.Host) (Look, error) {
 	return s.lookFor(ctx, h, s.Wants())
 }
 
-// lookAlone is look for who changes something: it refuses next to another owner.
+// lookAlone is look for a change: it refuses next to another owner.
 func (s Settings) lookAlone(ctx context.Context, h host.Host) (Look, error) {
 	want := s.Wants()
 	want.Parts = append(want.Parts, inventory.Rival)
@@ -110,7 +110,7 @@ func (s Settings) lookFor(ctx context.Context, h host.Host, want inventory.Want)
 
 // mark names all that a base is made from: the release, the kernel's build,
 // the service's files, the brand, and the format. A base with another mark is
-// of another system and is not cloned any more.
+// of another system and is no longer cloned.
 func (s Settings) mark(ctx context.Context, h host.Host) (string, error) {
 	release, err := host.ReadFile(h.Files(), "/etc/release")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +145,7 @@ func (r Record) valid(seen Look) (bool, string) {
 	case z.State != zone.Installed:
 		return false, "its zone is " + string(z.State)
 	case z.UUID != r.UUID:
-		return false, "its zone was installed anew"
+		return false, "its zone was reinstalled"
 	case !exists && seen.silent(r.Dataset) != "":
 		return false, seen.silent(r.Dataset)
 	case !exists || mark.Source != "local":
@@ -279,7 +279,7 @@ func (r Record) leaving(view ledger.View) bool {
 	return false
 }
 
-// free is the first generation from n on whose zone and dataset are not there,
+// free is the first generation from n on whose zone and dataset do not exist,
 // or are removed first.
 func (s Settings) free(seen Look, pool string, n int, leaving []operation.Object) int {
 	leaves := func(kind, name string) bool {
@@ -300,7 +300,7 @@ type NotPreparedError struct{ Pool, Dataset string }
 
 // Error names what is missing.
 func (e *NotPreparedError) Error() string {
-	return fmt.Sprintf("pool %s is not prepared for zones: %s is not there or not mounted", e.Pool, e.Dataset)
+	return fmt.Sprintf("pool %s is not prepared for zones: %s is missing or not mounted", e.Pool, e.Dataset)
 }
 
 func (*NotPreparedError) Kind() fault.Kind { return fault.Refused }

@@ -84,7 +84,7 @@ func (*NeededError) Kind() fault.Kind { return fault.Refused }
 type Cloned func(before, now ledger.View, base string) (name string, err error)
 
 // Retire removes a base that nothing is cloned from, also not since the sled was
-// looked at. One that the ledger does not know is done already: there is false then.
+// looked at. One without a record needs nothing: there is false then.
 func (s Settings) Retire(ctx context.Context, env operation.Env, name string, cloned Cloned, dryRun bool) (there bool, report operation.Report, err error) {
 	before, err := operation.Decided(ctx, env, dryRun)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r Record) needed(view ledger.View, seen Look) error {
 	return nil
 }
 
-// removal takes away what there is of a base.
+// removal removes what exists of a base.
 func (r Record) removal(seen Look) operation.Decision {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, After: []ledger.Fact{{Key: r.key()}}}
 	z, there := seen.Inv.Zone(r.Zone)

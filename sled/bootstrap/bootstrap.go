@@ -21,7 +21,7 @@ import (
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
-// Settings are those of the nouns.
+// Settings are those of the domain packages.
 type Settings struct {
 	Storage storage.Settings
 	Memory  memory.Settings
@@ -42,11 +42,11 @@ type Settings struct {
 	Attest func(context.Context) error
 	// Pools lists the pools that zones may be put on, once storage is ready.
 	Pools func(context.Context, host.Host) ([]string, error)
-	// Begin is told of each part before it starts; may be nil.
+	// Begin is called with each part before it starts; may be nil.
 	Begin func(part string)
 }
 
-// Part is what became of one part.
+// Part is the result of one part.
 type Part struct {
 	Name     string // storage, ledger, memory, network, reap, base <pool>
 	Report   operation.Report
@@ -58,9 +58,9 @@ type Part struct {
 
 // Run does the parts in order. Ledger, memory and network must succeed for what
 // comes after. What one disk, reap or one pool's base cannot do does not keep the
-// others from being done, and is told at the end.
+// others from being done, and is reported at the end.
 //
-// A sled that has been prepared before is first judged by one look for all
+// A sled that has been prepared before is first judged by one shared observation for all
 // parts, without a lock: nothing to do means that nothing is locked and nothing
 // written. Else each part looks again, under its lock: others before it have
 // changed what that look has seen.
@@ -96,7 +96,7 @@ func (r *run) begin(name string) {
 	}
 }
 
-// end notes what became of a part.
+// end notes the result of a part.
 func (r *run) end(p Part) error {
 	r.parts = append(r.parts, p)
 	if p.Err != nil {
@@ -169,15 +169,15 @@ func (r *run) check(ctx context.Context, whole bool) bool {
 	return err == nil
 }
 
-// storage looks after the disks, and the ledger on them. Where the ledger is
+// storage prepares the disks, and the ledger on them. Where the ledger is
 // not there with all its copies, the disks come first that it lies on: U.2s are
-// prepared by who can write down what is done to them, and with a key source
+// prepared once what is done to them can be written down, and with a key source
 // that may lie on an M.2 itself.
 func (r *run) storage(ctx context.Context) bool {
 	if r.whole(ctx) {
 		return r.prepare(ctx, disk.M2, disk.U2) && r.keep(ctx)
 	}
-	if r.dryRun { // all that can be told: where there is no ledger, it ends here
+	if r.dryRun { // all that is known: without a ledger, it ends here
 		return r.prepare(ctx, disk.M2, disk.U2) && r.keep(ctx)
 	}
 	if !r.prepare(ctx, disk.M2) || !r.askWitness(ctx) || !r.keep(ctx) {
@@ -188,7 +188,7 @@ func (r *run) storage(ctx context.Context) bool {
 }
 
 // attest tells pools that do not know it which ledger the sled has: those that
-// were just made, and those that could not be told then. A sled on which nothing
+// were just made, and those that were not known then. A sled on which nothing
 // is to be done is not asked.
 func (r *run) attest(ctx context.Context) bool {
 	if r.Attest == nil || r.dryRun {
@@ -249,8 +249,8 @@ func (r *run) keep(ctx context.Context) bool {
 	return true
 }
 
-// prepare looks after disks of these kinds. Disks that are locked, ill or
-// another's do not stop what comes after.
+// prepare brings disks of these kinds up to date. Disks that are locked, faulted or
+// foreign do not stop what comes after.
 func (r *run) prepare(ctx context.Context, kinds ...disk.Kind) bool {
 	r.begin("storage")
 	reports, err := r.Storage.Ensure(ctx, r.env, kinds, r.dryRun)

@@ -362,7 +362,7 @@ func TestPartsAreToldBeforeTheyBegin(t *testing.T) {
 }
 
 // meddling is a host on which somebody else does something once, behind a
-// listing of ours.
+// listing of its own.
 type meddling struct {
 	host.Host
 	behind string
@@ -378,7 +378,7 @@ func (m meddling) Run(ctx context.Context, c host.Command) (host.Result, error) 
 	return r, err
 }
 
-// Whoever has something to do looks again under the lock: what was changed since
+// A part that has something to do looks again under the lock: what was changed since
 // the sled was judged is seen.
 func TestWhatIsChangedBehindTheFirstLookIsSeen(t *testing.T) {
 	b := newBench(t, sim.Options{U2: 1})

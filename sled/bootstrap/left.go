@@ -8,7 +8,7 @@ import (
 )
 
 // Left are the reports that tell what is left of a bootstrap that did not
-// succeed. Where it went on past disks that are not as they must be, only their
+// succeed. If it continued although some disks were not as they must be, only their
 // part has left anything; where it ended halfway, all of its parts have.
 func Left(parts []Part) []operation.Report {
 	var all, failed []operation.Report

@@ -1,4 +1,4 @@
-// Package memory is the noun for the memory that guests get: the VMM reservoir
+// Package memory sets aside the memory that guests get: the VMM reservoir
 // has the size that is configured, or is left alone where none is.
 package memory
 
@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/reservoir"
 )
 
-// Settings is what the configuration says of it.
+// Settings are its configuration.
 type Settings struct {
 	Reservoir uint64 // bytes, whole MiB; 0: left as it is
 }
@@ -30,7 +30,7 @@ func (e *SizeError) Error() string {
 	if e.Wanted < e.State.Allocated {
 		return fmt.Sprintf("the VMM reservoir cannot shrink to %d MiB: guests have taken %d MiB of it", e.Wanted>>20, e.State.Allocated>>20)
 	}
-	return fmt.Sprintf("the VMM reservoir cannot grow to %d MiB: the kernel allows %d MiB, of which guests beside it have taken %d MiB",
+	return fmt.Sprintf("the VMM reservoir cannot grow to %d MiB: the kernel allows %d MiB, of which guests outside it have taken %d MiB",
 		e.Wanted>>20, e.State.Limit>>20, e.State.Transient>>20)
 }
 

@@ -23,7 +23,7 @@ func TestTheReservoirGetsTheSizeThatIsConfigured(t *testing.T) {
 		"none yet":             {4 * gib, reservoir.State{Limit: 9 * gib}, "rsrvrctl -s 4096", ""},
 		"shrinks":              {3 * gib, reservoir.State{Free: 2 * gib, Allocated: 3 * gib, Limit: 9 * gib}, "rsrvrctl -s 3072", ""},
 		"less than guests use": {2 * gib, reservoir.State{Free: gib, Allocated: 3 * gib, Limit: 9 * gib}, "", "cannot shrink to 2048 MiB: guests have taken 3072 MiB"},
-		"more than is allowed": {8 * gib, reservoir.State{Transient: 2 * gib, Limit: 9 * gib}, "", "cannot grow to 8192 MiB: the kernel allows 9216 MiB, of which guests beside it have taken 2048 MiB"},
+		"more than is allowed": {8 * gib, reservoir.State{Transient: 2 * gib, Limit: 9 * gib}, "", "cannot grow to 8192 MiB: the kernel allows 9216 MiB, of which guests outside it have taken 2048 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := Settings{Reservoir: c.wanted}.decide(c.seen)

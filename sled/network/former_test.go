@@ -14,7 +14,7 @@ import (
 )
 
 // Links of an earlier configuration are remembered until they are gone: no
-// prefix of ours tells whose they are.
+// prefix in sledctl's form shows their owner.
 func TestFormerLinksAreRemembered(t *testing.T) {
 	env := newEnv(t)
 	ensure := func(change func(*network.Settings)) network.Record {

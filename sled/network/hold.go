@@ -43,7 +43,7 @@ func Holds(view ledger.View) ([]Hold, error) {
 
 // VNIC asks for one VNIC.
 type VNIC struct {
-	Name string // empty: the next free one of ours
+	Name string // empty: the next free one that sledctl gives
 	Over string
 	MAC  string // empty: drawn
 	VLAN int
@@ -51,7 +51,7 @@ type VNIC struct {
 	Hold time.Duration // how long reap leaves it alone
 }
 
-// ExistsError is a link that is there already.
+// ExistsError is a link that exists.
 type ExistsError struct{ Link vnic.Link }
 
 // Error says what it is.
@@ -62,7 +62,7 @@ func (e *ExistsError) Error() string {
 func (*ExistsError) Kind() fault.Kind { return fault.Conflict }
 
 // CreateVNIC makes one VNIC that belongs to no instance, and holds it. One that
-// it has made before is done already.
+// it has made before needs nothing.
 func (s Settings) CreateVNIC(ctx context.Context, env operation.Env, want VNIC, dryRun, keep bool) (Hold, operation.Report, error) {
 	var held Hold
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
@@ -182,14 +182,14 @@ type LinkError struct {
 
 // Error says what would be right.
 func (e *LinkError) Error() string {
-	what := "is not there"
+	what := "does not exist"
 	if e.There {
 		what = "is a VNIC itself"
 	}
 	return fmt.Sprintf("link %q %s; links of this sled: %s", e.Link, what, strings.Join(e.Links, ", "))
 }
 
-// Kind tells a link that cannot be used from one that is not there.
+// Kind separates a link that cannot be used from one that does not exist.
 func (e *LinkError) Kind() fault.Kind {
 	if e.There {
 		return fault.Usage
@@ -284,7 +284,7 @@ func (s Settings) foreign(view ledger.View, seen seen, l vnic.Link, held *Hold) 
 	case claim.Doubt != "":
 		return claim.Doubt
 	}
-	return "it has no name of sledctl's"
+	return "it has no name that sledctl gives"
 }
 
 // Is says whether a link is the one that is held.
@@ -292,8 +292,8 @@ func (h Hold) Is(l vnic.Link) bool {
 	return h.MAC == "" || l.Class == "vnic" && l.MAC == h.MAC && l.Over == h.Over
 }
 
-// DeleteVNIC removes a VNIC that is held, or of ours and needed by nobody. One
-// that is not there is done already: gone is false then.
+// DeleteVNIC removes a VNIC that is held, or that is sledctl's and not needed. For one
+// that does not exist it does nothing: gone is false then.
 func (s Settings) DeleteVNIC(ctx context.Context, env operation.Env, name string, inUse func(ledger.View, string) error, dryRun bool) (gone bool, report operation.Report, err error) {
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "vnic delete", Subject: "vnic", Wait: true, DryRun: dryRun,

@@ -1,4 +1,4 @@
-// Package network is the noun for what instances are connected to: the link or
+// Package network prepares what instances are connected to: the link or
 // etherstub that their control VNICs lie over, the global zone's own VNIC and
 // address there, and VNICs made one by one.
 package network
@@ -24,7 +24,7 @@ import (
 	"github.com/sledctl/sledctl/vnic"
 )
 
-// Settings is what the configuration says of the sled's network.
+// Settings are the configuration of the sled's network.
 type Settings struct {
 	Names       naming.Prefixes
 	ControlLink string       // empty: the etherstub, else the link of the default route
@@ -47,7 +47,7 @@ type Record struct {
 	Former []Former `json:"former,omitempty"`
 }
 
-// Former is a link of ours that is not configured any more.
+// Former is a link of sledctl that is no longer configured.
 type Former struct {
 	Kind string `json:"kind"` // etherstub, vnic
 	Name string `json:"name"`
@@ -65,7 +65,7 @@ func (r Record) FormerEtherstub(name string) bool {
 }
 
 // Under are the links that control VNICs lie over, or have lain over before the
-// network was configured otherwise.
+// network was reconfigured.
 func (r Record) Under() []string {
 	links := []string{r.ControlLink, r.Etherstub}
 	for _, f := range r.Former {
@@ -122,7 +122,7 @@ func Load(view ledger.View) (Record, bool, error) {
 	return r, true, nil
 }
 
-// NoLinkError is a sled on which no control link can be told.
+// NoLinkError is a sled on which no control link can be determined.
 type NoLinkError struct{ Candidates []string }
 
 // Error lists the candidates.

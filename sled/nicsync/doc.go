@@ -1,5 +1,5 @@
 // Package nicsync makes the NIC records that Triton's networking API has of this
-// sled tell the truth, as RFD 58 describes it: the sled is the source of truth.
+// sled match it, as RFD 58 describes it: the sled is the source of truth.
 // Records without cn_uuid of NICs that are here get it (backfill), records of VMs
 // that are gone go (reap), and records that say another state than their VM is in
 // get that (state). Records of a VM that was migrated follow it: the sled that it

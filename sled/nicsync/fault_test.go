@@ -45,7 +45,7 @@ const (
 	truth     = "ours running, ours running, gone, ours stopped"
 )
 
-// What is no complete and consistent answer changes nothing, and is told; once it
+// What is no complete and consistent answer changes nothing, and is reported; once it
 // is over, one look repairs all.
 func TestFaultsOfTheList(t *testing.T) {
 	list := "GET /nics"
@@ -113,7 +113,7 @@ func TestFaultsBetweenPages(t *testing.T) {
 }
 
 // NAPI is upgraded or downgraded between any two requests: nothing that is here
-// goes, nothing of another sled is touched, and what is left undone is told; the
+// goes, nothing of another sled is touched, and what is left undone is reported; the
 // next look, at a NAPI of today, repairs all.
 func TestAnotherNAPIBetweenTwoRequests(t *testing.T) {
 	turns := 0
@@ -156,7 +156,7 @@ func TestAnotherNAPIBetweenTwoRequests(t *testing.T) {
 }
 
 // A record that others change is read and judged again; one that is another
-// version each time is left, and that is told.
+// version each time is left, and that is reported.
 func TestChangesMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault world.Fault
@@ -190,7 +190,7 @@ func TestChangesMeanwhile(t *testing.T) {
 func TestWhatIsLeakedNoMore(t *testing.T) {
 	for name, comes := range map[string]func(*rig){
 		"its zone is configured again": func(r *rig) { r.vm(3, "configured") },
-		"it is provisioned anew":       func(r *rig) { r.record(3, ours, "provisioning") },
+		"it is provisioned again":      func(r *rig) { r.record(3, ours, "provisioning") },
 		"it is another sled's":         func(r *rig) { r.record(3, theirs, "running") },
 		"another VM has its MAC": func(r *rig) {
 			r.change(func(tx *world.Tx) {
@@ -369,7 +369,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A write that is refused keeps no other one from being done.
+// A write that is refused does not stop the others.
 func TestOneRefusalKeepsNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := disturbed(t, world.Fault{Name: world.FaultNAPIFail, Match: "PUT /nics/90b8d0000002", Times: 0, Exit: http.StatusUnprocessableEntity, Text: "no"})

@@ -22,7 +22,7 @@ type unmoved struct {
 	all   bool     // or any zone: nothing is written while one is being moved
 	known func(context.Context) ([]VM, error)
 	// about picks those of the state file that the record is of, and told is what it
-	// said of them at the look.
+	// recorded when they were looked at.
 	about func([]VM) []VM
 	told  string
 }

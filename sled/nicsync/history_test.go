@@ -146,7 +146,7 @@ func (h *history) check(t *testing.T) {
 	o.ConfirmTwice = 2 * time.Minute
 	_, err := h.sync(o)
 	if len(h.strayed) > 0 {
-		h.fail(t, "firewalls, networks, addresses and pools are nobody's business here: %q", h.strayed)
+		h.fail(t, "firewalls, networks, addresses and pools were touched: %q", h.strayed)
 	}
 	after := h.existing()
 	for n := range vms {

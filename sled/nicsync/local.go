@@ -32,7 +32,7 @@ type VM struct {
 	// followed it yet. Those of the MACs in Stayed need not.
 	Departed string
 	Stayed   []string
-	// Trail is what the state file says of how it came or left. It goes once the
+	// Trail is what the ledger keeps of how it came or left. It goes once the
 	// records have followed.
 	Trail ledger.Fact
 	NICs  []NIC
@@ -251,7 +251,7 @@ func here(names naming.Prefixes, zones []zone.Zone, configs map[string]zone.Conf
 }
 
 // vmOf is a zone as a VM. Its NICs are those of its configuration, which it has
-// from before it is installed, and the links that are lent to it.
+// from before it is installed, and the links that are in it.
 func vmOf(names naming.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, lent map[string]bool) VM {
 	vm := VM{Name: z.Name, State: stateOf(z.State), Moving: moving(c), zones: []string{z.Name}}
 	add := func(id string) {
@@ -276,7 +276,7 @@ func vmOf(names naming.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, 
 	}
 	for _, l := range links {
 		// Names of links are the zone's own on SmartOS: net0 is in each, and in the
-		// global zone. One that is lent to another zone is that zone's, and one with
+		// global zone. One that is in another zone is that zone's, and one with
 		// another MAC than the configuration says is another link.
 		configured := slices.ContainsFunc(c.Nets, func(n zone.Net) bool {
 			mac, err := napi.ParseMAC(n.MAC)
@@ -293,7 +293,7 @@ func vmOf(names naming.Prefixes, z zone.Zone, c zone.Config, links []vnic.Link, 
 	return vm
 }
 
-// stateOf is what records say of a zone's state. One that is being installed,
+// stateOf is a zone's state as records name it. One that is being installed,
 // booted or halted is neither: it is asked again. Guess: that holds for the VM
 // in the zone, too.
 func stateOf(s zone.State) string {

@@ -75,7 +75,7 @@ func unsupported(err error) bool {
 	return errors.Is(err, napi.ErrNoRoute) || errors.Is(err, napi.ErrNoFilter)
 }
 
-// read reads records one by one; one that is not there is left out.
+// read reads records one by one; one that does not exist is left out.
 func (s Settings) read(ctx context.Context, h host.Host, macs []string) (map[string]napi.Record, error) {
 	c := s.client(h)
 	ctx, cancel := context.WithCancelCause(ctx)

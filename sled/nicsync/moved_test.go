@@ -36,28 +36,28 @@ func TestVerdictsOnWhatHasMoved(t *testing.T) {
 		change   napi.Change
 		goes     bool
 	}{
-		"arrived, and its old sled's":               {[]VM{vm(came, "", nic)}, nil, mac(1), id(1), theirs, "running", Arrived, claim, false},
-		"arrived, and of another state":             {[]VM{vm(came, "", nic)}, nil, mac(1), id(1), theirs, "stopped", Arrived, napi.Change{CNUUID: ours, State: "running"}, false},
-		"arrived, and ours already":                 {[]VM{vm(came, "", nic)}, nil, mac(1), id(1), ours, "running", InUse, napi.Change{}, false},
-		"arrived, and nobody's":                     {[]VM{vm(came, "", nic)}, nil, mac(1), id(1), "", "running", NeedsCN, claim, false},
-		"arriving":                                  {[]VM{vm(came, moves, nic)}, nil, mac(1), id(1), theirs, "running", Migrating, napi.Change{}, false},
-		"not arrived":                               {[]VM{vm("", "", nic)}, nil, mac(1), id(1), theirs, "running", Conflict, napi.Change{}, false},
-		"arrived, of another VM":                    {[]VM{vm(came, "", nic)}, nil, mac(1), id(2), theirs, "running", Conflict, napi.Change{}, false},
-		"arrived, of another MAC":                   {[]VM{vm(came, "", nic)}, nil, mac(2), id(1), theirs, "running", Conflict, napi.Change{}, false},
-		"arrived, its MAC another's here, too":      {[]VM{vm(came, "", nic), {Name: "web2", IDs: []string{id(2)}, NICs: []NIC{nic}}}, nil, mac(1), id(1), theirs, "running", Conflict, napi.Change{}, false},
-		"departed":                                  {[]VM{departed}, nil, mac(1), id(1), ours, "running", Departed, napi.Change{}, false},
-		"departed, by its Propolis id":              {[]VM{departed}, nil, mac(1), id(11), ours, "stopped", Departed, napi.Change{}, false},
-		"departed, by its MAC":                      {[]VM{departed}, nil, mac(1), id(5), ours, "running", Departed, napi.Change{}, false},
-		"departed, in provisioning":                 {[]VM{departed}, nil, mac(1), id(1), ours, "provisioning", Departed, napi.Change{}, false},
-		"departed, a MAC that nobody knows":         {[]VM{departed}, nil, mac(4), id(1), ours, "running", Departed, napi.Change{}, false},
-		"departed, and claimed":                     {[]VM{departed}, nil, mac(1), id(1), theirs, "running", NotOurs, napi.Change{}, false},
-		"departed, and nobody's":                    {[]VM{departed}, nil, mac(1), id(1), "", "running", NotOurs, napi.Change{}, false},
-		"departed, and its control VNIC's":          {[]VM{departed}, nil, mac(7), id(1), ours, "running", Leaked, napi.Change{}, true},
-		"departed, and another's that is leaked":    {[]VM{departed}, nil, mac(2), id(2), ours, "running", Leaked, napi.Change{}, true},
-		"departed, and its MAC on a link":           {[]VM{departed}, []NIC{nic}, mac(1), id(1), ours, "running", Conflict, napi.Change{}, false},
-		"departed, and here again":                  {[]VM{departed, vm("", "", nic)}, nil, mac(1), id(1), ours, "running", InUse, napi.Change{}, false},
-		"departed, and on its way here again":       {[]VM{departed, vm("", moves, nic)}, nil, mac(1), id(1), ours, "running", Migrating, napi.Change{}, false},
-		"departed, and its MAC is another's by now": {[]VM{departed, {Name: "web2", IDs: []string{id(2)}, State: napi.StateRunning, NICs: []NIC{nic}}}, nil, mac(1), id(2), ours, "running", InUse, napi.Change{}, false},
+		"arrived, and its old sled's":                {[]VM{vm(came, "", nic)}, nil, mac(1), id(1), theirs, "running", Arrived, claim, false},
+		"arrived, and of another state":              {[]VM{vm(came, "", nic)}, nil, mac(1), id(1), theirs, "stopped", Arrived, napi.Change{CNUUID: ours, State: "running"}, false},
+		"arrived, and ours already":                  {[]VM{vm(came, "", nic)}, nil, mac(1), id(1), ours, "running", InUse, napi.Change{}, false},
+		"arrived, and without an owner":              {[]VM{vm(came, "", nic)}, nil, mac(1), id(1), "", "running", NeedsCN, claim, false},
+		"arriving":                                   {[]VM{vm(came, moves, nic)}, nil, mac(1), id(1), theirs, "running", Migrating, napi.Change{}, false},
+		"not arrived":                                {[]VM{vm("", "", nic)}, nil, mac(1), id(1), theirs, "running", Conflict, napi.Change{}, false},
+		"arrived, of another VM":                     {[]VM{vm(came, "", nic)}, nil, mac(1), id(2), theirs, "running", Conflict, napi.Change{}, false},
+		"arrived, of another MAC":                    {[]VM{vm(came, "", nic)}, nil, mac(2), id(1), theirs, "running", Conflict, napi.Change{}, false},
+		"arrived, its MAC taken here, too":           {[]VM{vm(came, "", nic), {Name: "web2", IDs: []string{id(2)}, NICs: []NIC{nic}}}, nil, mac(1), id(1), theirs, "running", Conflict, napi.Change{}, false},
+		"departed":                                   {[]VM{departed}, nil, mac(1), id(1), ours, "running", Departed, napi.Change{}, false},
+		"departed, by its Propolis id":               {[]VM{departed}, nil, mac(1), id(11), ours, "stopped", Departed, napi.Change{}, false},
+		"departed, by its MAC":                       {[]VM{departed}, nil, mac(1), id(5), ours, "running", Departed, napi.Change{}, false},
+		"departed, in provisioning":                  {[]VM{departed}, nil, mac(1), id(1), ours, "provisioning", Departed, napi.Change{}, false},
+		"departed, a MAC that nobody knows":          {[]VM{departed}, nil, mac(4), id(1), ours, "running", Departed, napi.Change{}, false},
+		"departed, and claimed":                      {[]VM{departed}, nil, mac(1), id(1), theirs, "running", NotOurs, napi.Change{}, false},
+		"departed, and without an owner":             {[]VM{departed}, nil, mac(1), id(1), "", "running", NotOurs, napi.Change{}, false},
+		"departed, and its control VNIC's":           {[]VM{departed}, nil, mac(7), id(1), ours, "running", Leaked, napi.Change{}, true},
+		"departed, and a foreign one that is leaked": {[]VM{departed}, nil, mac(2), id(2), ours, "running", Leaked, napi.Change{}, true},
+		"departed, and its MAC on a link":            {[]VM{departed}, []NIC{nic}, mac(1), id(1), ours, "running", Conflict, napi.Change{}, false},
+		"departed, and here again":                   {[]VM{departed, vm("", "", nic)}, nil, mac(1), id(1), ours, "running", InUse, napi.Change{}, false},
+		"departed, and on its way here again":        {[]VM{departed, vm("", moves, nic)}, nil, mac(1), id(1), ours, "running", Migrating, napi.Change{}, false},
+		"departed, and its MAC is taken by now":      {[]VM{departed, {Name: "web2", IDs: []string{id(2)}, State: napi.StateRunning, NICs: []NIC{nic}}}, nil, mac(1), id(2), ours, "running", InUse, napi.Change{}, false},
 	} {
 		var links []vnic.Link
 		for _, n := range c.own {
@@ -134,8 +134,8 @@ func TestTrailsGoWhenTheRecordsHaveFollowed(t *testing.T) {
 		"no record":                      {func(r *rig) { r.notes(departed) }, all(), 0, "gone"},
 		"claimed by half":                {func(r *rig) { r.notes(departed); r.record(1, theirs, "running"); r.record(2, ours, "running") }, all(), 1, "theirs running"},
 		"a dry run":                      {func(r *rig) { r.notes(departed); r.record(1, theirs, "running") }, Options{Backfill: true, DryRun: true}, 1, "theirs running"},
-		"beside what goes":               {func(r *rig) { r.notes(departed); r.record(1, theirs, "running"); r.record(3, ours, "running") }, all(), 0, "theirs running"},
-		"beside a failure":               {func(r *rig) { r.notes(departed); r.record(1, theirs, "running"); r.fails() }, all(), 1, "theirs running"},
+		"next to what is removed":        {func(r *rig) { r.notes(departed); r.record(1, theirs, "running"); r.record(3, ours, "running") }, all(), 0, "theirs running"},
+		"next to a failure":              {func(r *rig) { r.notes(departed); r.record(1, theirs, "running"); r.fails() }, all(), 1, "theirs running"},
 		"arrived":                        {func(r *rig) { r.arrives(); r.record(1, ours, "running") }, all(), 0, "ours running"},
 		"arrived, to claim":              {func(r *rig) { r.arrives(); r.record(1, theirs, "running") }, all(), 1, "ours running"},
 		"arrived, not to be claimed now": {func(r *rig) { r.arrives(); r.record(1, theirs, "running") }, Options{State: true, Reap: true, MaxDelete: -1}, 1, "theirs running"},
@@ -147,7 +147,7 @@ func TestTrailsGoWhenTheRecordsHaveFollowed(t *testing.T) {
 				r.settings.Recorded = remembers
 				c.make(r)
 				_, err := r.sync(c.o)
-				if name != "beside a failure" && err != nil {
+				if name != "next to a failure" && err != nil {
 					t.Error(err)
 				}
 				if got := len(r.remembered()); got != c.want || r.has(1) != c.has {
@@ -173,7 +173,7 @@ func (r *rig) fails() {
 	})
 }
 
-// What the state file says of a VM is asked right before each write: one that has
+// The ledger is asked about a VM right before each write: one that has
 // begun to move since the look, has left or was made, is judged again.
 func TestTheStateFileIsAskedBeforeEachWrite(t *testing.T) {
 	mover := VM{Name: "web1", IDs: []string{id(1)}, NICs: []NIC{{MAC: mac(1)}}}

@@ -161,7 +161,7 @@ func addVM(t operationtest.T, tx *world.Tx, n int, state string, attrs ...string
 	}
 }
 
-// removeVM takes a zone away as zonecfg delete does.
+// removeVM removes a zone as zonecfg delete does.
 func removeVM(t operationtest.T, tx *world.Tx, n int) {
 	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(l *world.Link) bool { return l.Name == fmt.Sprint("vm", n) })
 	if z := tx.FindZone(id(n)); z != nil {

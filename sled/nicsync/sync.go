@@ -81,9 +81,9 @@ const (
 	removals
 )
 
-// Sync makes the records tell the truth, as far as the options allow: first what
-// is changed, then what goes. Records that others change meanwhile are read and
-// judged again. The outcome tells what was found and done also when there is an
+// Sync makes the records match the sled, as far as the options allow: first what
+// is changed, then what is removed. Records that others change meanwhile are read and
+// judged again. The outcome lists what was found and done also when there is an
 // error: *UnknownError, *UnsupportedError, *MovingError, *TooManyError,
 // *napi.BarredError, those of napi.Client, and operation's.
 func (s Settings) Sync(ctx context.Context, env operation.Env, o Options) (Outcome, error) {
@@ -99,15 +99,15 @@ func (s Settings) Sync(ctx context.Context, env operation.Env, o Options) (Outco
 			going = append(going, f.MAC)
 		}
 	}
-	if len(going) == 0 || err != nil && !goesOn(err) {
+	if len(going) == 0 || err != nil && !mayContinue(err) {
 		return outcome, err
 	}
 	return outcome, errors.Join(err, s.write(ctx, env, o, removals, going, &outcome))
 }
 
-// goesOn says whether what failed was the write of single records, which keeps no
+// mayContinue says whether what failed was the write of single records, which keeps no
 // other one from being removed.
-func goesOn(err error) bool {
+func mayContinue(err error) bool {
 	_, single := errors.AsType[*plan.StepError](err)
 	return single && !errors.Is(err, host.ErrRefused)
 }
@@ -254,7 +254,7 @@ func (s Settings) decide(o Options, what part, found seen, findings []Finding, k
 }
 
 // followed forgets the trails of VMs that came from another sled, or went to one,
-// and of which no record says the sled any more that they left. found is complete:
+// and whose records no longer name the sled that they left. found is complete:
 // all records that say this sled, and those of all MACs that are here.
 func followed(view ledger.View, found seen, cn string) []ledger.Fact {
 	var facts []ledger.Fact

@@ -18,7 +18,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "rewrite the golden file")
 
 // situations are what a sled and its NAPI can be in, by name.
 func situations() []struct {

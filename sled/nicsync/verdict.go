@@ -16,7 +16,7 @@ type Verdict string
 const (
 	InUse      Verdict = "in use"
 	NeedsCN    Verdict = "needs cn_uuid"         // of a NIC that is here, and says no sled
-	Stuck      Verdict = "stuck in provisioning" // of a VM that is not being provisioned any more
+	Stuck      Verdict = "stuck in provisioning" // of a VM that is no longer being provisioned
 	WrongState Verdict = "wrong state"           // of a VM that is in another state
 	Unclaimed  Verdict = "unclaimed"             // made by the boot server for a link of this sled
 	Arrived    Verdict = "arrived"               // of a VM that came from another sled, which it still says
@@ -38,7 +38,7 @@ type Finding struct {
 	Verdict Verdict
 	Reason  string
 	Record  *napi.Record // nil: there is none
-	// Change is what would make the record tell the truth, and Goes says that it
+	// Change is what would make the record match the sled, and Goes says that it
 	// should be removed.
 	Change napi.Change
 	Goes   bool

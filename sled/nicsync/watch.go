@@ -11,7 +11,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Watched is what a sled is watched by: whatever happens to a VM, by whoever's
+// Watched is what a sled is watched by: whatever happens to a VM, by any
 // hand, shows in one of these. None costs more than one listing of the zones.
 type Watched struct {
 	Env   operation.Env
@@ -59,7 +59,7 @@ type watcher struct {
 // glimpse is as much of a sled as tells that it is another by now.
 type glimpse struct {
 	zones    string
-	configs  string // their files: who writes one replaces it
+	configs  string // their files: each write replaces one
 	recorded [sha256.Size]byte
 	barrier  string
 }

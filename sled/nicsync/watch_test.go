@@ -15,7 +15,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// Whatever happens to a VM is noticed within two beats, by whoever's hand it is;
+// Whatever happens to a VM is noticed within two beats, no matter what caused it;
 // what is not, as other words in the state file or a listing that fails, is no
 // event.
 func TestWhatIsNoticed(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWhatIsNoticed(t *testing.T) {
 			})
 		}, true},
 		{"a zone goes", func(s sled) { s.change(func(tx *world.Tx) { removeVM(s.t, tx, 1) }) }, true},
-		{"a configuration is written anew", func(s sled) {
+		{"a configuration is rewritten", func(s sled) {
 			s.change(func(tx *world.Tx) {
 				z := tx.FindZone(id(1))
 				z.Config.Resources = append(z.Config.Resources, world.Resource{Type: "net"})

@@ -40,7 +40,7 @@ func (f Findings) plans(key, identity string) bool {
 }
 
 // plansWhole says whether a record goes with a saved plan that does not name it:
-// the plan names what it was of. That is gone, and whoever removed it did not live
+// the plan names what it was of. That is gone, and the process that removed it did not live
 // to say so.
 func (f Findings) plansWhole(o Object) bool {
 	for key, identity := range o.about {
@@ -175,7 +175,7 @@ func (f Findings) changes() []Change {
 	for _, p := range f.choice.Plan {
 		switch o, there := now[p.Kind+" "+p.Name]; {
 		case !there:
-			changed = append(changed, Change{p, "is not there any more, or goes with another object"})
+			changed = append(changed, Change{p, "no longer exists, or goes with another object"})
 		case o.Goes:
 		case o.Identity != p.Identity:
 			changed = append(changed, Change{p, fmt.Sprintf("is another one: %s, and the plan has %s", orNone(o.Identity), orNone(p.Identity))})

@@ -158,7 +158,7 @@ func TestWhatCanBeAdoptedGoesByItsName(t *testing.T) {
 	}
 }
 
-// A saved plan and the sled of now: what goes is in both, and is the same.
+// A saved plan and the sled as it is: what is removed is in both, and is the same.
 func TestASavedPlanRemovesTheIntersection(t *testing.T) {
 	first := func() *scene {
 		s := empty()
@@ -175,10 +175,10 @@ func TestASavedPlanRemovesTheIntersection(t *testing.T) {
 	}{
 		"nothing has changed": {func(*scene) {}, []string{"zone " + zone1, "vnic vnic_propolis1", "vnic vnic_propolis2"}, nil},
 		"one is gone": {func(s *scene) { s.Links = s.Links[:3] }, []string{"zone " + zone1, "vnic vnic_propolis1"},
-			[]string{"vnic_propolis2 is not there any more"}},
+			[]string{"vnic_propolis2 no longer exists"}},
 		"one is another": {func(s *scene) { s.Links[2].MAC = "02:08:20:00:00:99" }, []string{"zone " + zone1, "vnic vnic_propolis2"},
 			[]string{"vnic_propolis1 is another one: 02:08:20:00:00:99, and the plan has 02:08:20:00:00:01"}},
-		"one was installed anew": {func(s *scene) { s.Zones[1].UUID = "another" }, []string{"vnic vnic_propolis1", "vnic vnic_propolis2"},
+		"one was reinstalled": {func(s *scene) { s.Zones[1].UUID = "another" }, []string{"vnic vnic_propolis1", "vnic vnic_propolis2"},
 			[]string{zone1 + " is another one"}},
 		"one is needed now": {func(s *scene) { s.record(t, "web1", run(zone1, "vnic_propolis1")) }, []string{"vnic vnic_propolis2"},
 			[]string{zone1 + " is in use now: instance web1", "vnic_propolis1 is in use now"}},
@@ -234,7 +234,7 @@ func TestAllIsNeverForeign(t *testing.T) {
 			case o.Verdict == InProgress, o.Verdict == Unknown, o.Name == "mail", o.Name == "db", o.Name == "mail0", o.Name == "propolis_gz0", o.Name == "rpool/data":
 				t.Errorf("%s %s goes: %s, %s", o.Kind, o.Name, o.Verdict, o.Reason)
 			case o.Kind == KindVNIC && l.Zone != "" && !f.goes["zone "+l.Zone]:
-				t.Errorf("%s is on loan to %s, which stays", o.Name, l.Zone)
+				t.Errorf("%s is in the zone %s, which stays", o.Name, l.Zone)
 			}
 		}
 		for origin, clones := range f.clones {

@@ -136,7 +136,7 @@ func remove(o Object, step plan.Step) plan.Action {
 }
 
 // zone removes a zone by the steps that its state needs, and its dataset if
-// the brand leaves it. What it can tell of itself is kept first.
+// the brand leaves it. Its evidence is kept first.
 func (f Findings) zone(o Object, bundles bundler) []plan.Action {
 	z, _ := f.inv.Zone(o.Name)
 	actions := bundles.ofZone(o, z)
@@ -183,7 +183,7 @@ func (b *builder) vnic(o Object) []plan.Action {
 	return plan.Chain(b.unplumb(o.Name, o.Reason), a)
 }
 
-// address takes an address away with its interface, whose link goes.
+// address removes an address with its interface, whose link is removed.
 func (b *builder) address(o Object) []plan.Action {
 	link, _, _ := strings.Cut(o.Name, "/")
 	return []plan.Action{b.unplumb(link, o.Reason)}

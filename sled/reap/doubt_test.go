@@ -12,8 +12,8 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// What is called like ours, and is not for certain ours, is told and stays,
-// whatever the operator asks for. What another tool names is nobody's business.
+// What has a name as sledctl gives them, and is not certainly sledctl's, is reported and stays,
+// whatever the operator asks for. What another tool names is not judged.
 func TestWhatMayNotBeOursIsToldAndStays(t *testing.T) {
 	theirs := func(s *scene, name, dir string, state zone.State) {
 		s.Zones = append(s.Zones, zone.Zone{Name: name, State: state, Path: dir + "/" + name, Brand: "sparse", UUID: "theirs"})
@@ -24,13 +24,13 @@ func TestWhatMayNotBeOursIsToldAndStays(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		set  func(*scene)
-		told string // the object that is told as unknown; empty: it is foreign
+		told string // the object that is reported as unknown; empty: it is foreign
 		why  string
 	}{
 		"a zone with more behind the prefix of bases": {func(s *scene) { theirs(s, "propolis_baseball", "/zone", zone.Installed) }, "zone propolis_baseball", "begins with"},
 		"a zone without a UUID":                       {func(s *scene) { theirs(s, "propolis_instance_mine", "/zone", zone.Installed) }, "zone propolis_instance_mine", "begins with"},
 		"a zone of our name elsewhere":                {func(s *scene) { theirs(s, zone1, "/zones", zone.Installed) }, "zone " + zone1, "lies at /zones/"},
-		"a zone of our name on another's dataset": {func(s *scene) {
+		"a zone of our name on a foreign dataset": {func(s *scene) {
 			s.Datasets[1].Name, s.Datasets[1].Mounted = "rpool/theirs", true // at /zone
 			theirs(s, zone1, "/zone", zone.Installed)
 		}, "zone " + zone1, "lies in rpool/theirs"},
@@ -49,7 +49,7 @@ func TestWhatMayNotBeOursIsToldAndStays(t *testing.T) {
 			over(s, "vnic_propolis7", "stub0")
 			s.Addresses = append(s.Addresses, ipadm.Address{Object: "vnic_propolis7/v4"})
 		}, "vnic vnic_propolis7", "the address vnic_propolis7/v4"},
-		"a VNIC of which nobody knows its addresses": {func(s *scene) {
+		"a VNIC whose addresses are not known": {func(s *scene) {
 			over(s, "vnic_propolis7", "stub0")
 			s.Addresses = nil
 		}, "vnic vnic_propolis7", "cannot be seen"},
@@ -60,7 +60,7 @@ func TestWhatMayNotBeOursIsToldAndStays(t *testing.T) {
 		"a VNIC of the sled agent":    {func(s *scene) { over(s, "oxControlInstance7", "stub0") }, "", ""},
 		"a dataset without a mark":    {func(s *scene) { s.dataset("rpool/zone/" + zone1) }, "dataset rpool/zone/" + zone1, "no mark"},
 		"a dataset with another name": {func(s *scene) { s.dataset("rpool/zone/propolis_instance_mine") }, "dataset rpool/zone/propolis_instance_mine", "begins with"},
-		"a snapshot on a base, of no clone of ours": {func(s *scene) {
+		"a snapshot on a base, of a foreign clone": {func(s *scene) {
 			s.home(base1, naming.PropertyBase)
 			s.Zones = append(s.Zones, zone.Zone{Name: base1, State: zone.Running, Path: "/zone/" + base1}) // which keeps it from being an orphan
 			s.snapshot("rpool/zone/" + base1 + "@nightly_snap1")

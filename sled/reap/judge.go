@@ -12,7 +12,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// judge gives every object of ours a verdict. It is pure. What depends on the
+// judge gives each sledctl object a verdict. It is pure. What depends on the
 // fate of another object is judged behind it: bases behind what was cloned from
 // them, links behind zones, etherstubs and addresses behind links, snapshots
 // behind datasets.
@@ -77,7 +77,7 @@ func judge(k known, inv *inventory.Inventory, choice Choice) (Findings, error) {
 	return f, nil
 }
 
-// inOrder puts the objects in the order in which they are told: by kind, else
+// inOrder puts the objects in the order in which they are reported: by kind, else
 // as they were judged, but zones by name.
 func (f *Findings) inOrder() {
 	kinds := map[string]int{}
@@ -164,7 +164,7 @@ func (f *Findings) arrangeSnapshots(bases map[string]bool) {
 	}
 }
 
-// marked says whether a dataset itself carries a mark of ours.
+// marked reports whether a dataset itself carries a sledctl mark.
 func marked(d zfs.Dataset) bool {
 	return d.User[naming.PropertyInstance].Source == zfs.Local || isBase(d)
 }

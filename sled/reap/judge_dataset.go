@@ -46,8 +46,8 @@ func (k known) dataset(d zfs.Dataset, f Findings) (Object, bool) {
 	return o, true
 }
 
-// unmarked tells of a dataset that is called like a zone of ours and lies
-// where those do. Without a mark of ours it is not ours to destroy. What lies
+// unmarked reports a dataset that has the name of a sledctl zone and lies
+// where those do. Without a mark, sledctl must not destroy it. What lies
 // in ours is judged with it, and other pools' content is not listed.
 func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 	pool, _, _ := strings.Cut(d.Name, "/")
@@ -60,7 +60,7 @@ func (k known) unmarked(o Object, d zfs.Dataset, zoned bool) (Object, bool) {
 		o.Verdict, o.Reason, o.firm = InProgress, work.String(), true
 		return o, true
 	}
-	o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a zone of ours, and no mark")
+	o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a sledctl zone, and no mark")
 	return o, true
 }
 
@@ -90,7 +90,7 @@ func (k known) snapshot(d zfs.Dataset, f Findings) (Object, bool) {
 	}
 	o.Verdict, o.Reason = Orphan, "left by the clone of zone "+clone+", which is gone"
 	if _, recorded := k.zones[clone]; !recorded && !k.names.NameOfZone(clone).Ours() {
-		o.Verdict, o.Reason = Unknown, "no clone of sledctl's is called "+clone
+		o.Verdict, o.Reason = Unknown, "sledctl made no clone "+clone
 	}
 	return o, true
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// facts are what is known of a VNIC: what the ledger says of its name, and what
+// facts are what is known of a VNIC: what the ledger has under its name, and what
 // the sled shows.
 type facts struct {
 	vnic.Link
@@ -25,7 +25,7 @@ type facts struct {
 	held     bool
 	half     made
 	begun    bool // by a run that died, and is not recorded
-	former   bool // the global zone's own, before the network was configured otherwise
+	former   bool // the global zone's own, before the network was reconfigured
 	zoned    bool
 	zoneGoes bool
 	wired    string // the zone that is configured with it, and stays
@@ -126,9 +126,9 @@ func (x facts) ofNone(now time.Time) (Verdict, string) {
 	case x.begun:
 		return Orphan, "left by " + x.half.verb + ", which did not end"
 	case x.former:
-		return Orphan, "was the global zone's own, before the network was configured otherwise"
+		return Orphan, "was the global zone's own, before the network was reconfigured"
 	case x.Zone != "":
-		return Orphan, "is on loan to zone " + x.Zone + ", which is gone"
+		return Orphan, "was in zone " + x.Zone + ", which is gone"
 	}
 	return Orphan, "no instance needs it"
 }
@@ -176,7 +176,7 @@ func (k known) link(l vnic.Link, f Findings) (Object, bool) {
 	case begun:
 		o.Verdict, o.Reason = Orphan, "left by "+half.verb+", which did not end"
 	default:
-		o.Verdict, o.Reason = Orphan, "control VNICs lay over it, before the network was configured otherwise"
+		o.Verdict, o.Reason = Orphan, "control VNICs lay over it, before the network was reconfigured"
 	}
 	return o, true
 }

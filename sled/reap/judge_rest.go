@@ -25,7 +25,7 @@ import (
 const handles = "/dev/vmm"
 
 // judgeRest judges what nothing else depends on. What could not be looked at is
-// told as unknown, and keeps nothing else from being judged.
+// reported as unknown, and the rest is judged all the same.
 func (f *Findings) judgeRest(k known) {
 	addresses, err := f.inv.Addresses()
 	for _, a := range addresses {
@@ -65,7 +65,7 @@ func (f *Findings) unseen(kind string, err error) {
 	}
 }
 
-// address judges an address of the global zone: it is ours if its link is.
+// address judges an address of the global zone: it is sledctl's if its link is.
 func (k known) address(a ipadm.Address, f Findings) (Object, bool) {
 	o := Object{}.as(KindAddress, a.Object)
 	if a.Address.IsValid() {
@@ -141,7 +141,7 @@ func (f Findings) pools() []string {
 }
 
 // config judges a configuration that no index names: zoneadm does not know its
-// zone. What has no name of ours may be a template (create -t in zonecfg(8)): it
+// zone. What has no sledctl name may be a template (create -t in zonecfg(8)): it
 // belongs to nobody who is counted.
 func (k known) config(e inventory.Entry, f Findings) Object {
 	name, ok := zone.ConfigOf(e.Path)
@@ -212,7 +212,7 @@ func (k known) handle(e inventory.Entry, f Findings) (Object, bool) {
 		o.Verdict, o.Reason = InUse, "zone "+z+" runs it"
 		return o, true
 	}
-	o.Verdict, o.Reason = Unknown, "no zone of ours runs it; bhyvectl --destroy --vm="+e.Name+" would destroy it"
+	o.Verdict, o.Reason = Unknown, "no sledctl zone runs it; bhyvectl --destroy --vm="+e.Name+" would destroy it"
 	return o, true
 }
 
@@ -236,7 +236,7 @@ func (k known) recordsOfRuns(f Findings) (gone []Object) {
 			continue
 		}
 		gone = append(gone, Object{Kind: KindRecord, Name: r.Name, Identity: r.ID, Verdict: StaleRec, firm: true,
-			Reason: "its zone " + name + " is not there; instance ensure makes it again"})
+			Reason: "its zone " + name + " is missing; instance ensure creates it again"})
 	}
 	return gone
 }
@@ -262,7 +262,7 @@ func (k known) recordsOfHolds(f Findings) (gone []Object) {
 		if _, working := k.busy[key]; h.Kind == KindVNIC && !there && !working && !k.now.Before(h.Until) {
 			gone = append(gone, Object{Kind: KindRecord, Name: recordOfHold(h), Identity: h.MAC, Verdict: StaleRec,
 				about:  map[string]string{key: h.MAC},
-				Reason: "what it holds is not there, and the time is up"})
+				Reason: "what it holds is missing, and the time is up"})
 		}
 	}
 	return gone

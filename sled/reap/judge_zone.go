@@ -23,7 +23,7 @@ func (k known) isBase(z zone.Zone, inv *inventory.Inventory) bool {
 }
 
 // named says whether the ledger names this very zone: where it is called as one
-// of ours is, or after the run's Propolis, as another tool's that was adopted.
+// in sledctl's form is, or after the run's Propolis, as another tool's that was adopted.
 func (l life) named(z zone.Zone, claim naming.Claim) bool {
 	adopted := l.run.PropolisID != "" && strings.HasSuffix(z.Name, l.run.PropolisID)
 	return l.run.Zone == z.Name && l.run.Zonepath == z.Path && (claim.Evidence == naming.Alike || adopted)
@@ -64,7 +64,7 @@ func (k known) zone(z zone.Zone, f Findings) (Object, bool) {
 	return o, true
 }
 
-// zoneVerdict judges a zone of sledctl's by what the ledger says of it.
+// zoneVerdict judges a sledctl zone by its record.
 func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim naming.Claim) Object {
 	r, recorded := k.zones[z.Name]
 	b, based := k.bases[z.Name]

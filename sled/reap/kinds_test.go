@@ -45,7 +45,7 @@ func TestZonesInEveryState(t *testing.T) {
 		}{
 			"unknown to the ledger":      {"", Orphan},
 			"of an instance":             {thisBoot, InUse},
-			"of an earlier boot's":       {earlierBoot, StaleZone},
+			"from before the boot":       {earlierBoot, StaleZone},
 			"unknown, and everything":    {"", Orphan},
 			"an instance's, and goes so": {thisBoot, InUse},
 		} {
@@ -146,7 +146,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
 			s.link("vnic_propolis0", "02:08:20:00:00:01", zone1)
 		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": InUse, "etherstub stub0": InUse}},
-		"another's VNIC under the name of an earlier one": {func(t *testing.T, s *scene) {
+		"a foreign VNIC under the name of an earlier one": {func(t *testing.T, s *scene) {
 			s.fact(t, "network", gz)
 			s.link("old0", "02:08:20:00:00:99", "")
 		}, map[string]Verdict{"etherstub stub0": InUse}},
@@ -162,8 +162,8 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.intent(t, "vnic", false, operation.Intent{Makes: []operation.Object{
 				{Kind: "vnic", Name: "uplink7", Identity: "02:08:20:00:00:05"}, {Kind: "vnic", Name: "uplink8", Identity: "02:08:20:00:00:ff"},
 			}})
-		}, map[string]Verdict{"vnic uplink7": Orphan}}, // uplink8 is another's, and the intent stays for it
-		"a VNIC on loan to a zone that is gone": {func(t *testing.T, s *scene) {
+		}, map[string]Verdict{"vnic uplink7": Orphan}}, // uplink8 is foreign, and the intent stays for it
+		"a VNIC that was in a zone that is gone": {func(t *testing.T, s *scene) {
 			s.link("vnic_propolis0", "02:08:20:00:00:01", zone1)
 		}, map[string]Verdict{"vnic vnic_propolis0": Orphan}},
 		"an address on a VNIC that is to go": {func(t *testing.T, s *scene) {
@@ -201,7 +201,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.dataset("rpool/zone/" + zone1 + "/below")
 			s.dataset("rpool/elsewhere/" + zone2)
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: Unknown}},
-		"a zone's root of an earlier boot, without its zone": {func(t *testing.T, s *scene) {
+		"a zone's root from before the boot, without its zone": {func(t *testing.T, s *scene) {
 			s.home(zone1, naming.PropertyInstance)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), func(r *instanceRun) { r.Boot = earlierBoot }))
 		}, map[string]Verdict{"dataset rpool/zone/" + zone1: StaleZone, "record web1": StaleRec}},
@@ -233,7 +233,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.Configs["mail"] = zone.Config{Nets: []zone.Net{{Physical: "vnic_propolis0"}}}
 			s.link("vnic_propolis0", "02:08:20:00:00:01", "")
 		}, map[string]Verdict{"vnic vnic_propolis0": Unknown}},
-		"a VNIC that a zone of ours which stays is configured with": {func(t *testing.T, s *scene) {
+		"a VNIC that is configured in a zone that stays": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Installed)
 			s.record(t, "web1", run(zone1, "vnic_propolis1"))
 			s.Configs[zone1] = zone.Config{Nets: []zone.Net{{Physical: "vnic_propolis0"}}}
@@ -260,12 +260,12 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 			s.intent(t, "vnic", false, made("uplink7"))         // nothing of it is there
 			s.intent(t, "instance/gone", false, made("other7")) // the instance is deleted
 			s.record(t, "web1")
-			s.intent(t, "instance/id of web1", false, made("web7")) // ensure goes on with it
+			s.intent(t, "instance/id of web1", false, made("web7")) // ensure resumes it
 			s.intent(t, "sled", false, made("gz7"))                 // bootstrap does
 			s.intent(t, "bundle", true, operation.Intent{})         // alive
 		}, map[string]Verdict{"record intent/of vnic": StaleRec, "record intent/of instance/gone": StaleRec}},
 		"an intent of which something stays": {func(t *testing.T, s *scene) {
-			s.link("uplink7", "02:08:20:00:00:ff", "") // another by now: not ours to remove
+			s.link("uplink7", "02:08:20:00:00:ff", "") // another by now: reap must not remove it
 			s.intent(t, "vnic", false, operation.Intent{Makes: []operation.Object{{Kind: "vnic", Name: "uplink7", Identity: "02:08:20:00:00:05"}}})
 		}, map[string]Verdict{}},
 		"a base that the ledger does not know": {func(t *testing.T, s *scene) {
@@ -312,7 +312,7 @@ func TestVerdictsOfTheOtherKinds(t *testing.T) {
 	}
 }
 
-// What cannot be looked at next to zones, links and datasets is told, and keeps
+// What cannot be looked at next to zones, links and datasets is reported, and keeps
 // nothing else.
 func TestWhatCannotBeSeenIsToldAndTheRestIsJudged(t *testing.T) {
 	s := empty()

@@ -28,14 +28,14 @@ type known struct {
 	held      map[string]network.Hold  // by kind and name
 	busy      map[string]busy          // objects of living runs, by kind and name
 	subjects  map[string]busy          // living runs, by what they lock
-	cloned    map[string]string        // who has begun to clone a base, by its zone name
+	cloned    map[string]string        // the instance that has begun to clone a base, by its zone name
 	cloning   map[string]busy          // living runs that clone a base, by its zone name
 	secrets   []secrets.File
 	dead      map[string]made        // what runs that died were making, by kind and name
 	died      []operation.OpenIntent // intents of runs that died
 	net       network.Record
 	lone      map[string]zone.Config // of zones that no index names, as far as they can be read
-	under     map[string]bool        // links over which VNICs of ours lie, or have lain
+	under     map[string]bool        // links over which sledctl's VNICs lie, or have lain
 }
 
 // life is a run of an instance.

@@ -6,10 +6,10 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 )
 
-// What lies on a pool that is away, or does not answer, cannot be seen: it is
+// What lies on a pool that is missing, or does not answer, cannot be seen: it is
 // not gone, and nothing of it is removed or forgotten.
 
-// judgeLost tells of pools that do not answer.
+// judgeLost reports pools that do not answer.
 func (f *Findings) judgeLost() {
 	for _, pool := range f.inv.Lost() {
 		f.add(Object{Kind: KindDataset, Name: pool, Verdict: Unknown,

@@ -1,6 +1,6 @@
 // Package reap finds what is on the sled that should not be. Every object of
 // ours gets a verdict and one reason; what nobody needs goes, in the order in
-// which one thing holds another. What is not ours is counted and left alone.
+// which one thing holds another. What is foreign is counted and left alone.
 package reap
 
 import (
@@ -49,12 +49,12 @@ const (
 	KindRecord    = "record"        // of the ledger
 )
 
-// Kinds lists the kinds in the order in which objects are told.
+// Kinds lists the kinds in the order in which objects are reported.
 func Kinds() []string {
 	return []string{KindZone, KindVNIC, KindEtherstub, KindAddress, KindDataset, KindSnapshot, KindDirectory, KindConfig, KindKey, KindSecret, KindVM, KindRecord}
 }
 
-// Object is one thing of ours on the sled, judged.
+// Object is one sledctl object on the sled, judged.
 type Object struct {
 	Kind string `json:"kind"` // one of Kinds
 	Name string `json:"name"`
@@ -87,11 +87,11 @@ func (o Object) as(kind, name string) Object {
 	return o
 }
 
-// Findings are all objects of ours, and how many there are that are not.
+// Findings are all sledctl objects, and how many foreign ones there are.
 type Findings struct {
 	Objects []Object
 	Foreign int
-	// Changed is what a saved plan names and what is not any more as it was.
+	// Changed is what a saved plan names and what has changed since.
 	Changed []Change
 
 	// Basis is the state file that they were judged by.
@@ -104,7 +104,7 @@ type Findings struct {
 	inv    *inventory.Inventory
 	clones map[string][]string // datasets by the snapshot that they were cloned from
 	lies   map[string][]string // zones by each directory that their zonepath lies in, itself included
-	ours   map[string]bool     // zones and VNICs that are ours for certain, by kind and name
+	ours   map[string]bool     // zones and VNICs that are certainly sledctl's, by kind and name
 	nets   map[string]string   // a zone by each link that its configuration names
 	homes  map[string]string   // datasets that are marked as ours, by mountpoint
 	left   map[string][]string // datasets of bases, by snapshot that a clone took of them or below
@@ -142,7 +142,7 @@ func (*BasisError) Kind() fault.Kind { return fault.Ledger }
 
 // Hint says what would be right.
 func (*BasisError) Hint() string {
-	return "`sledctl ledger check` says what became of the state file; `sledctl reap --dry-run -o json` makes a plan by the one that is there"
+	return "to see which copies of the ledger count, run: sledctl ledger check; to plan with the ledger that exists, run: sledctl reap --dry-run -o json"
 }
 
 // suits says whether what a plan was made by is what the sled has, or had.
@@ -160,7 +160,7 @@ func basis(view ledger.View) Basis {
 	return Basis{view.Ledger(), head.Seq, head.Hash, len(view.Unconfirmed()) == 0}
 }
 
-// doubt says of orphans that a state file which is not sure may know who needs them.
+// doubt adds to orphans that a ledger which is not sure may know what needs them.
 func (f *Findings) doubt(view ledger.View) {
 	f.Basis = basis(view)
 	for i, o := range f.Objects {
@@ -170,7 +170,7 @@ func (f *Findings) doubt(view ledger.View) {
 	}
 }
 
-// add keeps an object that is ours and counts one that is not. An object
+// add keeps a sledctl object and counts a foreign one. An object
 // without a kind is neither: it belongs to another that is judged.
 func (f *Findings) add(o Object, ours bool) {
 	switch {

@@ -155,7 +155,7 @@ func world() *rapid.Generator[*scene] {
 	})
 }
 
-// Whatever sled and ledger look like: no action touches what is not ours, what
+// Whatever sled and ledger look like: no action touches what is foreign, what
 // runs, what is being worked on, what is held, or what an instance of this
 // boot has; and the plan can be done.
 func TestNothingThatIsNeededOrForeignIsEverInThePlan(t *testing.T) {

@@ -28,7 +28,7 @@ type Settings struct {
 	// SecretDir is where secrets of machines lie next to those on the pools; nil: none
 	// are looked at. Where the state file was lost they wait for its import.
 	SecretDir *string
-	// Bundles says where what a zone can tell of itself goes before the zone
+	// Bundles says where a zone's evidence is kept before the zone
 	// does.
 	Bundles bundle.Settings
 }
@@ -49,7 +49,7 @@ type seen struct {
 }
 
 // Reap judges every object and removes those that nobody needs. All are tried;
-// all errors are told.
+// all errors are reported.
 func (s Settings) Reap(ctx context.Context, env operation.Env, dryRun bool) (Findings, operation.Report, error) {
 	return s.ReapChosen(ctx, env, Choice{}, dryRun)
 }
@@ -112,7 +112,7 @@ func (s Settings) know(view ledger.View, got seen, now time.Time, alive func(sub
 const subject = "reap"
 
 // living tells whether a run on a subject is alive. One on ours is not: its
-// lock is ours now.
+// lock is held by this operation now.
 func living(ctx context.Context, env operation.Env, dryRun bool) func(string) (operation.Holder, bool) {
 	return func(other string) (operation.Holder, bool) {
 		if other == subject && !dryRun {
@@ -123,7 +123,7 @@ func living(ctx context.Context, env operation.Env, dryRun bool) func(string) (o
 }
 
 // needed are the parts without which nothing is judged. Of the others, what
-// could not be seen is told.
+// could not be seen is reported.
 func needed() []inventory.Part {
 	return []inventory.Part{inventory.Rival, inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets}
 }
@@ -165,7 +165,7 @@ func (s Settings) look(ctx context.Context, h host.Host, env operation.Env, dryR
 }
 
 // lone reads the configurations that no index names, and that are called as
-// sledctl's are: where such a zone would lie tells whose it is.
+// sledctl's are: the place where such a zone would lie shows its owner.
 func (s Settings) lone(files host.Files, inv *inventory.Inventory) map[string]zone.Config {
 	found := map[string]zone.Config{}
 	entries, _ := inv.Entries()
@@ -181,10 +181,10 @@ func (s Settings) lone(files host.Files, inv *inventory.Inventory) map[string]zo
 	return found
 }
 
-// goesZone says whether a zone is taken away.
+// goesZone reports whether a zone is removed.
 func (f Findings) goesZone(name string) bool { return f.goes[KindZone+" "+name] }
 
-// forgets are the facts of what goes, or is gone already: bases, holds, and
+// forgets are the facts of what is removed, or is already gone: bases, holds, and
 // links of an earlier configuration.
 func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 	var facts []ledger.Fact
@@ -214,7 +214,7 @@ func (k known) forgets(f Findings) ([]ledger.Fact, error) {
 	return facts, nil
 }
 
-// stale is the fact that takes a record away.
+// stale is the fact that removes a record.
 func (k known) stale(o Object) []ledger.Fact {
 	for _, b := range k.bases {
 		if recordOfBase(b) == o.Name {

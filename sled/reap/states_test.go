@@ -417,7 +417,7 @@ func TestABundleOnRequest(t *testing.T) {
 		t.Error(d)
 	}
 	if id, _, err := settings().Bundle(t.Context(), b.env, "nowhere", false); id != "" || err != nil {
-		t.Errorf("one that is not there: %q, %v", id, err)
+		t.Errorf("one that does not exist: %q, %v", id, err)
 	}
 	if _, _, err := settings().Bundle(t.Context(), b.env, "global", false); err == nil {
 		t.Error("one of the global zone was taken")

@@ -13,9 +13,9 @@ import (
 // bundleSubject is what is locked while a bundle is taken on request.
 const bundleSubject = "bundle"
 
-// Bundle takes a bundle of one zone of ours because somebody asks for it, and
-// leaves the zone as it is. One that is not there is false. The error is a
-// *NeededError for a zone that is not ours, a *bundle.NowhereError without a
+// Bundle takes a bundle of a sledctl zone because an operator asks for it, and
+// leaves the zone as it is. One that does not exist is false. The error is a
+// *NeededError for a foreign zone, a *bundle.NowhereError without a
 // place.
 func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dryRun bool) (id string, report operation.Report, err error) {
 	if s.Bundles.Max == 0 {

@@ -40,11 +40,11 @@ func TestVerdicts(t *testing.T) {
 			s.zone(zone1, zone.Installed)
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
 		}, map[string]Verdict{"zone " + zone1: InUse}, 2},
-		"a zone of an earlier boot": {func(t *testing.T, s *scene) {
+		"a zone from before the boot": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Installed)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), earlier))
 		}, map[string]Verdict{"zone " + zone1: StaleZone}, 2},
-		"a zone of an earlier boot that runs": {func(t *testing.T, s *scene) {
+		"a zone from before the boot that runs": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Running)
 			s.record(t, "web1", changed(run(zone1, "vnic_propolis0"), earlier))
 		}, map[string]Verdict{"zone " + zone1: InUse}, 2},
@@ -71,7 +71,7 @@ func TestVerdicts(t *testing.T) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "renamed", State: zone.Installed, Path: "/elsewhere"})
 			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: naming.AttrInstance, Type: "string", Value: unknownID}}}
 		}, map[string]Verdict{"zone renamed": Adoptable}, 2},
-		"the same, of an instance that is recorded otherwise": {func(t *testing.T, s *scene) {
+		"the same, of an instance with another record": {func(t *testing.T, s *scene) {
 			s.Zones = append(s.Zones, zone.Zone{Name: "renamed", State: zone.Installed, Path: "/elsewhere"})
 			s.Configs["renamed"] = zone.Config{Attrs: []zone.Attr{{Name: naming.AttrInstance, Type: "string", Value: unknownID}}}
 			s.fact(t, "instance/"+unknownID, record.Record{ID: unknownID, Name: "web1", Spec: record.Spec{Address: record.Address{Mode: record.DHCP}}})
@@ -119,7 +119,7 @@ func TestVerdicts(t *testing.T) {
 			s.record(t, "web1", run(zone1, "vnic_propolis0"))
 			s.fact(t, "network", network.Record{GZVNIC: "vnic_propolis9"})
 			s.link("vnic_propolis0", "02:08:20:00:00:ff", "")    // another MAC than recorded
-			s.link("vnic_propolis1", "02:08:20:00:00:02", "")    // nobody's
+			s.link("vnic_propolis1", "02:08:20:00:00:02", "")    // no instance has it
 			s.link("vnic_propolis2", "02:08:20:00:00:03", zone1) // lent, not recorded
 			s.link("vnic_propolis3", "02:08:20:00:00:04", "")    // held
 			s.link("vnic_propolis4", "02:08:20:00:00:05", "")    // held too long
@@ -130,7 +130,7 @@ func TestVerdicts(t *testing.T) {
 			s.hold(t, "other5", now().Add(-time.Minute))
 		}, map[string]Verdict{"zone " + zone1: InUse, "vnic vnic_propolis0": Unknown, "vnic vnic_propolis1": Orphan, "vnic vnic_propolis2": InUse,
 			"vnic vnic_propolis3": Held, "vnic vnic_propolis4": Orphan, "vnic other5": Orphan, "vnic vnic_propolis9": InUse}, 2},
-		"a VNIC that is lent to a zone that goes": {func(t *testing.T, s *scene) {
+		"a VNIC that is in a zone that is removed": {func(t *testing.T, s *scene) {
 			s.zone(zone1, zone.Down)
 			s.link("vnic_propolis0", "02:08:20:00:00:01", zone1)
 		}, map[string]Verdict{"zone " + zone1: Orphan, "vnic vnic_propolis0": Orphan}, 2},
@@ -254,8 +254,8 @@ func TestOneZoneThatIsAskedFor(t *testing.T) {
 		"an orphan is removed":          {zone2, true, false, "zone.uninstall zone.delete"},
 		"what is halted is halted":      {zone2, false, false, ""},
 		"a base is not removed":         {base1, true, true, ""},
-		"another's is not halted":       {"mail", false, true, ""},
-		"another's is not removed":      {"mail", true, true, ""},
+		"a foreign one is not halted":   {"mail", false, true, ""},
+		"a foreign one is not removed":  {"mail", true, true, ""},
 		"the global zone is not halted": {zone.Global, false, true, ""},
 	} {
 		f := s.judge(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// NeededError is a zone that is not reap's to take away.
+// NeededError is a zone that reap must not remove.
 type NeededError struct {
 	Zone   string
 	Reason string
@@ -23,9 +23,9 @@ func (e *NeededError) Error() string { return fmt.Sprintf("zone %s: %s", e.Zone,
 
 func (*NeededError) Kind() fault.Kind { return fault.Refused }
 
-// Zone halts one zone of ours or, if whole, removes it with its datasets. A
+// Zone halts a sledctl zone or, if whole, removes it with its datasets. A
 // zone that an instance or a base needs is halted, never removed. One that is
-// not there is done already: there is false then.
+// missing needs nothing: there is false then.
 func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whole, dryRun bool) (there bool, report operation.Report, err error) {
 	verb := "zone halt"
 	if whole {

@@ -85,7 +85,7 @@ func (c *comparison) any(kind disk.Kind) bool {
 
 func (c *comparison) add(d Difference) { c.found = append(c.found, d) }
 
-// disk compares one disk. If datasets can be looked after on its pool now, it
+// disk compares one disk. If the datasets of its pool can be compared now, it
 // gives that and the action that comes before.
 func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 	object := "disk " + f.Name
@@ -115,7 +115,7 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 		// A sled with a RAM disk root has a new host id after each boot: that its own
 		// slots hold its own pools is what the sled agent goes by, too (omicron,
 		// illumos-utils/src/zpool.rs).
-		c.add(Difference{Object: "pool " + f.Importable.Name, Property: "imported", Is: "no", Wanted: "yes", Why: "lies on disk " + f.Name, Mend: []plan.Action{{
+		c.add(Difference{Object: "pool " + f.Importable.Name, Property: "imported", Is: "no", Wanted: "yes", Why: "lies on disk " + f.Name, Repair: []plan.Action{{
 			ID: "zpool.import " + f.Importable.Name, Object: "pool " + f.Importable.Name, Why: "lies on disk " + f.Name, Change: plan.Modify,
 			Step: zfs.ImportPool{Name: f.Importable.Name, GUID: f.Importable.GUID, Dir: c.Dir, Force: f.Importable.Foreign},
 		}}})
@@ -192,10 +192,10 @@ func (c *comparison) blank(f Found) (pool, after string, ok bool) {
 	var export []string
 	if f.Gone != nil {
 		export = []string{"zpool.export " + f.Gone.Name}
-		d.Mend = []plan.Action{{ID: export[0], Object: "pool " + f.Gone.Name, Why: "nothing is left of it: disk " + f.Name + " is blank", Change: plan.Remove,
+		d.Repair = []plan.Action{{ID: export[0], Object: "pool " + f.Gone.Name, Why: "nothing is left of it: disk " + f.Name + " is blank", Change: plan.Remove,
 			Step: zfs.ExportPool{Name: f.Gone.Name}}}
 	}
-	d.Mend = append(d.Mend,
+	d.Repair = append(d.Repair,
 		plan.Action{ID: create, Object: "pool " + pool, Why: "disk " + f.Name + " is blank, and to be formatted", Change: plan.Create, Lasting: true, After: export,
 			Step: zfs.CreatePool{Name: pool, Device: f.Content.Device, Properties: props("ashift", "12")}},
 		c.failmode(pool, "", create))
@@ -239,7 +239,7 @@ func (c *comparison) pool(p zfs.Pool) bool {
 	}
 	if p.Failmode != "" && p.Failmode != "continue" {
 		c.add(Difference{Object: "pool " + p.Name, Property: "failmode", Is: p.Failmode, Wanted: "continue", Why: failmodeWhy,
-			Mend: []plan.Action{c.failmode(p.Name, p.Failmode, "")}})
+			Repair: []plan.Action{c.failmode(p.Name, p.Failmode, "")}})
 	}
 	return true
 }
@@ -256,7 +256,7 @@ func (c *comparison) failmode(pool, old, after string) plan.Action {
 	return a
 }
 
-// absent tells of disks that the ledger knows and nobody sees.
+// absent reports disks that the ledger knows and the sled does not have.
 func (c *comparison) absent(kinds []disk.Kind) {
 	var gone []Record
 	for id, r := range c.known {

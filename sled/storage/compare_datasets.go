@@ -15,7 +15,7 @@ func (c *comparison) datasets(pool, after string) {
 	locked := ""
 	for _, want := range Of(pool, c.Own) {
 		if locked != "" && strings.HasPrefix(want.Dataset, locked+"/") {
-			continue // what is below is told when it can be seen
+			continue // what is below is reported once it can be seen
 		}
 		before := last[path.Dir(want.Dataset)]
 		if before == "" {
@@ -49,7 +49,7 @@ func (c *comparison) below(pool string, last map[string]string) {
 			}
 		}
 		last[d.Name] = mount.ID
-		c.add(Difference{Object: mount.Object, Property: "mounted", Is: "no", Wanted: "yes", Why: "what is encrypted is mounted when it is unlocked", Mend: []plan.Action{mount}})
+		c.add(Difference{Object: mount.Object, Property: "mounted", Is: "no", Wanted: "yes", Why: "what is encrypted is mounted when it is unlocked", Repair: []plan.Action{mount}})
 	}
 }
 
@@ -71,7 +71,7 @@ func (c *comparison) dataset(want Expected, before string) (after string, ok boo
 		if after != "" {
 			a.After = []string{after}
 		}
-		c.add(Difference{Object: object, Property: property, Is: was, Wanted: wanted, Why: want.Why, Mend: []plan.Action{a}})
+		c.add(Difference{Object: object, Property: property, Is: was, Wanted: wanted, Why: want.Why, Repair: []plan.Action{a}})
 	}
 	if want.Root && is.Keystatus == zfs.KeyUnavailable {
 		a, err := c.unlock(want, is)
@@ -92,7 +92,7 @@ func (c *comparison) dataset(want Expected, before string) (after string, ok boo
 	}
 	if !is.Mounted && mounts(want) {
 		if a, ok := c.protect(want, after); ok {
-			c.add(Difference{Object: object, Property: "mountpoint", Is: "not protected", Wanted: "protected", Why: a.Why, Mend: []plan.Action{a}})
+			c.add(Difference{Object: object, Property: "mountpoint", Is: "not protected", Wanted: "protected", Why: a.Why, Repair: []plan.Action{a}})
 			after = a.ID
 		}
 		mount := plan.Action{ID: "zfs.mount " + want.Dataset, Why: "is not mounted", Step: zfs.Mount{Dataset: want.Dataset}}
@@ -133,7 +133,7 @@ func mounts(want Expected) bool {
 	return true
 }
 
-// create makes a dataset that is not there.
+// create makes a dataset that does not exist.
 func (c *comparison) create(want Expected, before string) (after string, ok bool) {
 	properties := append([]zfs.Property{{Name: "mountpoint", Value: want.Mountpoint}}, want.Properties...)
 	a := plan.Action{ID: "zfs.create " + want.Dataset, Object: "dataset " + want.Dataset, Why: want.Why, Change: plan.Create,
@@ -146,14 +146,14 @@ func (c *comparison) create(want Expected, before string) (after string, ok bool
 		}
 		a.Step = step
 	}
-	mend := []plan.Action{a}
+	repair := []plan.Action{a}
 	if p, ok := c.protect(want, before); ok {
-		mend, before = []plan.Action{p, a}, p.ID
+		repair, before = []plan.Action{p, a}, p.ID
 	}
 	if before != "" {
-		mend[len(mend)-1].After = []string{before}
+		repair[len(repair)-1].After = []string{before}
 	}
-	c.add(Difference{Object: a.Object, Property: "presence", Is: "absent", Wanted: "present", Why: want.Why, Mend: mend})
+	c.add(Difference{Object: a.Object, Property: "presence", Is: "absent", Wanted: "present", Why: want.Why, Repair: repair})
 	return a.ID, true
 }
 

@@ -105,7 +105,7 @@ func told(c *comparison) []string {
 	all := []string{}
 	for _, d := range c.found {
 		line := d.Object + ": " + d.Property + " is " + d.Is + ", wanted " + d.Wanted
-		for _, a := range d.Mend {
+		for _, a := range d.Repair {
 			line += "; " + a.ID
 		}
 		if d.Err != nil {
@@ -136,7 +136,7 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 			func(s *scene) { s.change(crypt+"/zone", func(d *zfs.Dataset) { d.Mounted = false }) },
 			[]string{"dataset POOL1/crypt/zone: mounted is no, wanted yes; zfs.mount POOL1/crypt/zone"},
 		},
-		"a dataset that is not there": {
+		"a dataset that does not exist": {
 			func(s *scene) {
 				s.datasets = slices.DeleteFunc(s.datasets, func(d zfs.Dataset) bool { return d.Name == crypt+"/zone" })
 			},
@@ -162,7 +162,7 @@ func TestWhatDiffersIsToldAndMended(t *testing.T) {
 			},
 			[]string{"dataset POOL1/crypt: key is not loaded, wanted loaded; refused: stays locked: no source of keys is configured"},
 		},
-		"another's mountpoint": {
+		"a foreign mountpoint": {
 			func(s *scene) { s.change(crypt+"/zone", func(d *zfs.Dataset) { d.Mountpoint = "/elsewhere" }) },
 			[]string{"dataset POOL1/crypt/zone: mountpoint is /elsewhere, wanted /pool/ext/11111111-1111-4111-8111-111111111111/crypt/zone; refused: dataset POOL1/crypt/zone: mountpoint is /elsewhere, wanted /pool/ext/11111111-1111-4111-8111-111111111111/crypt/zone"},
 		},

@@ -94,7 +94,7 @@ func FindConfiguration(files host.Files) (Configuration, error) {
 }
 
 // rank puts what is read before what is not, and what cannot be read before
-// what is not there: that one may hold something.
+// what does not exist: that one may hold something.
 func rank(err error) int {
 	switch {
 	case err == nil:

@@ -99,7 +99,7 @@ func TestTheNewestConfigurationThatCanBeReadCounts(t *testing.T) {
 			}
 			for _, w := range got.Warnings {
 				if !strings.Contains(w.Error(), "cp -p "+got.Name) {
-					t.Errorf("it does not say how to mend it: %v", w)
+					t.Errorf("it does not say how to repair it: %v", w)
 				}
 			}
 		})

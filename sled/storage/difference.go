@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 )
 
-// Difference is one thing that is different from what it must be. Either Mend lists
+// Difference is one thing that is different from what it must be. Either Repair lists
 // the actions that make it right, or Err says why nothing does; a disk that
 // waits to be named has neither.
 type Difference struct {
@@ -19,12 +19,12 @@ type Difference struct {
 	Is       string
 	Wanted   string
 	Why      string
-	Mend     []plan.Action
+	Repair   []plan.Action
 	Err      error
 }
 
 // PartlyError is storage that is not as it must be, though all that could be
-// done was done: disks that are locked, ill or another's do not stop the others.
+// done was done: disks that are locked, faulted or foreign do not stop the others.
 type PartlyError struct{ Differences []Difference }
 
 // Error names each object and its reason.
@@ -68,7 +68,7 @@ func (e *ConflictError) Error() string {
 
 func (*ConflictError) Kind() fault.Kind { return fault.Conflict }
 
-// LockedError is what is encrypted, and whose key cannot be had.
+// LockedError is what is encrypted, and whose key is not available.
 type LockedError struct{ Err error }
 
 // Error says why.
@@ -104,7 +104,7 @@ func (*IllError) Kind() fault.Kind { return fault.Failed }
 // Hint says what may help.
 func (e *IllError) Hint() string {
 	if e.Clear == "" {
-		return "sledctl storage list shows the disks; sledctl storage forget tells that one is not waited for any more"
+		return "to see the disks, run: sledctl storage list; if one will not return, run: sledctl storage forget DISK"
 	}
 	return "once the disk answers again: zpool clear " + e.Clear + "; where it was exchanged for another one, reboot the sled"
 }

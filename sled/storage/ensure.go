@@ -29,7 +29,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Ki
 	if err != nil {
 		return nil, err
 	}
-	if len(unfinished) > 0 && !dryRun { // before their intents end: whoever is killed then has done all
+	if len(unfinished) > 0 && !dryRun { // before their intents end: a process killed then has done all
 		s.attest(ctx, env)
 	}
 	for {
@@ -53,7 +53,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, kinds []disk.Ki
 const subject = "sled"
 
 // Import imports the pools of disks that may have them, and does no more: what
-// lies on them may be told then. It may run before there is a ledger.
+// lies on them may be known then. It may run before there is a ledger.
 func (s Settings) Import(ctx context.Context, env operation.Env, kinds []disk.Kind) (operation.Report, error) {
 	return operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: "bootstrap storage", Subject: subject, BeforeLedger: true, Look: s.lookAlone,
@@ -64,7 +64,7 @@ func (s Settings) Import(ctx context.Context, env operation.Env, kinds []disk.Ki
 			}
 			c := s.compare(seen, known, at, kinds)
 			c.new, c.made = nil, nil
-			c.found = slices.DeleteFunc(c.found, func(d Difference) bool { return !imports(d.Mend) })
+			c.found = slices.DeleteFunc(c.found, func(d Difference) bool { return !imports(d.Repair) })
 			return c.decision()
 		},
 	})
@@ -84,7 +84,7 @@ func imports(done []plan.Action) bool {
 }
 
 // lookWithKeys looks, and then asks the key source, if anything that was seen
-// on U.2s needs a key: the source may lie on an M.2 that is not there before.
+// on U.2s needs a key: the source may lie on an M.2 that is only prepared here.
 func (s Settings) lookWithKeys(ctx context.Context, h host.Host, kinds []disk.Kind, look func(context.Context, host.Host) (Seen, error)) (Seen, error) {
 	seen, err := look(ctx, h)
 	if err == nil && slices.Contains(kinds, disk.U2) {
@@ -173,7 +173,7 @@ func begun(ctx context.Context, env operation.Env) (map[string]bool, error) {
 func (c *comparison) decision() (operation.Decision, error) {
 	d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue, Actions: wipe(c.seen.Left), Drawn: c.drawn}}
 	for _, found := range c.found {
-		d.Plan.Actions = append(d.Plan.Actions, found.Mend...)
+		d.Plan.Actions = append(d.Plan.Actions, found.Repair...)
 	}
 	behindWipes(d.Plan.Actions)
 	for _, a := range d.Plan.Actions {

@@ -1,4 +1,4 @@
-// Package storage is the noun for where things lie: the sled's disks, the pool
+// Package storage prepares where things lie: the sled's disks, the pool
 // on each, and the datasets that each pool must have.
 //
 // What is there is compared with what must be, and each difference is told with
@@ -50,7 +50,7 @@ func internal() []kind {
 	return []kind{
 		{"install", off, "installed software"},
 		{"crash", off, "core dumps, first landing"},
-		{"backing", off, "overlays of the ramdisk root"},
+		{"backing", off, "overlays of the RAM-disk root"},
 		{"cluster", off, "cluster state"},
 		{"config", off, "the ledger"},
 		{"debug", props("compression", "off", "quota", "107374182400"), "zone bundles"},

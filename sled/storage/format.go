@@ -40,7 +40,7 @@ type NotBlankError struct {
 // Error says what is on it.
 func (e *NotBlankError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("disk %s is not formatted: it cannot be told whether it is blank: %v", e.Disk, e.Err)
+		return fmt.Sprintf("did not format disk %s: cannot verify that it is blank: %v", e.Disk, e.Err)
 	}
 	return fmt.Sprintf("disk %s is not formatted: it is not blank but holds %s", e.Disk, e.Is)
 }
@@ -84,7 +84,7 @@ func (s Settings) FormatDisks(ctx context.Context, env operation.Env, dryRun boo
 		case f.Err != nil:
 			return nil, &NotBlankError{Disk: f.Name, Err: f.Err}
 		case f.Absent:
-			return nil, &NotBlankError{Disk: f.Name, Err: fmt.Errorf("%s is not there", f.Device)}
+			return nil, &NotBlankError{Disk: f.Name, Err: fmt.Errorf("%s does not exist", f.Device)}
 		case !f.isBlank():
 			return nil, &NotBlankError{Disk: f.Name, Is: f.holds()}
 		}

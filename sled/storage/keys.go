@@ -18,7 +18,7 @@ import (
 // The user properties of encrypted datasets.
 const (
 	// PropertyKeyID keeps the text that the key was derived from, so that a disk
-	// that is called otherwise later stays readable.
+	// that gets another name later stays readable.
 	PropertyKeyID = "sledctl:key-id"
 	// PropertyEpoch keeps the epoch of the secret.
 	PropertyEpoch = "sledctl:epoch"
@@ -75,7 +75,7 @@ func (k Keys) latest(identity string) (key.Key, error) {
 	return got[0], nil
 }
 
-// ask gets the keys from the source. What cannot be had fails where it is used.
+// ask gets the keys from the source. A missing key fails where it is used.
 func (s Settings) ask(ctx context.Context, h host.Host, needs []need) Keys {
 	got := Keys{keys: map[need][]key.Key{}, failed: map[need]error{}}
 	for _, n := range needs {
@@ -93,7 +93,7 @@ func (s Settings) ask(ctx context.Context, h host.Host, needs []need) Keys {
 	return got
 }
 
-// mostTried bounds the epochs that are tried on a disk that does not say of which
+// mostTried bounds the epochs that are tried on a disk that does not record which
 // its key is.
 const mostTried = 64
 
@@ -279,7 +279,7 @@ func (c *comparison) createRoot(want Expected, properties []zfs.Property) (plan.
 	return zfs.Create{Dataset: want.Dataset, Properties: slices.Concat(properties, marks(k, zfs.Dataset{})), Key: k}, nil
 }
 
-// wipe takes away key files that a killed run has left.
+// wipe removes key files that a killed operation has left.
 func wipe(left []string) []plan.Action {
 	var actions []plan.Action
 	for _, name := range left {

@@ -15,8 +15,8 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// Settings is what the configuration says of the sled's storage, and what the
-// operator says of this run.
+// Settings are the configuration of the sled's storage, and what the
+// operator asks of this operation.
 type Settings struct {
 	Disks []disk.Source
 	Dir   string // of the files that stand for disks; empty: disks are disks
@@ -26,7 +26,7 @@ type Settings struct {
 	Format      []string // disks that may be formatted if they are proven blank, by name, slot or serial number
 	FormatBlank bool     // every blank one may
 	// Lost says that what was on the M.2s is lost for good: a pool of theirs that
-	// could not be loaded, and whose disk is blank now, is in nobody's way.
+	// could not be loaded, and whose disk is blank now, blocks nothing.
 	Lost bool
 
 	// Attest puts the mark of the ledger on pools that do not have it yet; nil:
@@ -79,7 +79,7 @@ func (s Settings) Look(ctx context.Context, h host.Host) (Seen, error) {
 	return s.look(ctx, h, wants())
 }
 
-// lookAlone is Look for who changes something: it refuses next to another owner.
+// lookAlone is Look for a change: it refuses next to another owner.
 func (s Settings) lookAlone(ctx context.Context, h host.Host) (Seen, error) {
 	return s.look(ctx, h, s.Wants())
 }

@@ -35,18 +35,18 @@ func Kinds() []string { return []string{"disk", "pool", "dataset"} }
 // Encrypted says whether it is a dataset with a key of its own.
 func (i Item) Encrypted() bool { return i.Kind == "dataset" && i.Name == i.Pool+"/"+encrypted }
 
-// Drift is one difference as it is told.
+// Drift is one difference as it is reported.
 type Drift struct {
-	Kind     string `json:"kind"`
-	Name     string `json:"name"`
-	Property string `json:"property"`
-	Is       string `json:"is"`
-	Wanted   string `json:"wanted"`
-	Mended   string `json:"mended_by"` // bootstrap, or operator
-	Reason   string `json:"reason"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Property   string `json:"property"`
+	Is         string `json:"is"`
+	Wanted     string `json:"wanted"`
+	RepairedBy string `json:"mended_by"` // bootstrap, or operator
+	Reason     string `json:"reason"`
 }
 
-// kinds of disks, in the order in which they are looked after.
+// kinds of disks, in the order in which they are prepared.
 func everyKind() []disk.Kind { return []disk.Kind{disk.M2, disk.U2} }
 
 // see looks and compares, and changes nothing. The view may be empty.
@@ -71,9 +71,9 @@ func (s Settings) Check(ctx context.Context, h host.Host, view ledger.View) ([]D
 	drifts := []Drift{}
 	for _, d := range c.found {
 		kind, name, _ := strings.Cut(d.Object, " ")
-		drift := Drift{Kind: kind, Name: name, Property: d.Property, Is: d.Is, Wanted: d.Wanted, Mended: "operator", Reason: d.reason()}
-		if len(d.Mend) > 0 {
-			drift.Mended = "bootstrap"
+		drift := Drift{Kind: kind, Name: name, Property: d.Property, Is: d.Is, Wanted: d.Wanted, RepairedBy: "operator", Reason: d.reason()}
+		if len(d.Repair) > 0 {
+			drift.RepairedBy = "bootstrap"
 		}
 		drifts = append(drifts, drift)
 	}
@@ -194,7 +194,7 @@ func (c *comparison) judged(i Item) Item {
 // down long before it refuses, and keeps some for itself (zpool(8), slop space).
 const fullFrom = 95
 
-// room says of a pool that is well whether it is full.
+// room reports whether a pool that is online is full.
 func (c *comparison) room(i Item) Item {
 	root, ok := c.seen.Inv.Dataset(i.Name)
 	if all := root.Used + root.Available; ok && i.State == "ready" && root.Used >= all/100*fullFrom && all > 0 {

@@ -20,7 +20,7 @@ import (
 // is older.
 type Witness struct {
 	Host host.Host
-	Warn func(error) // told of a pool that could not be written to; may be nil
+	Warn func(error) // gets the error of a pool that could not be written to; may be nil
 }
 
 var _ ledger.Witness = Witness{}

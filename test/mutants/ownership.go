@@ -50,7 +50,7 @@ func ofOwnership() []Mutant {
 			Name: "a dataset is reaped by its name",
 			Plant: []Patch{{
 				"sled/reap/judge_dataset.go",
-				`o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a zone of ours, and no mark")`,
+				`o.Verdict, o.Reason = Unknown, cmp.Or(claim.Doubt, "has the name of a sledctl zone, and no mark")`,
 				`OLD; if MUTANT { o.Verdict = Orphan }`,
 			}},
 			Found: unit("sled/reap", "TestVerdictsOfTheOtherKinds", `"orphan"`),
