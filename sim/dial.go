@@ -18,7 +18,7 @@ import (
 
 // Dial opens a connection to a process of the sled that listens on an address,
 // from the global zone. Without one the error is that of connect(2): a host
-// that is not there cannot be reached, one that is there refuses. The data
+// that does not exist cannot be reached, one that exists refuses. The data
 // centre's NAPI and the control plane are reached by the address that each is
 // known by, a name or not.
 func (h *simHost) Dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -75,7 +75,7 @@ func (s *Sled) reach(ctx context.Context, to netip.AddrPort) (at *world.World, p
 	return nil, 0, err
 }
 
-// connect makes a connection to whoever answers by a handler. It may break it
+// connect makes a connection that a handler answers. It may break it
 // off, as that of a process that dies does, and Close does.
 func (s *Sled) connect(answer http.Handler, to net.Addr) net.Conn {
 	client, server := net.Pipe()

@@ -239,7 +239,7 @@ func TestWritingEndsWhereTheRoomEnds(t *testing.T) {
 	}
 }
 
-// What is reserved for one file system is not there for others (reservation in
+// What is reserved for one file system is not available to others (reservation in
 // zfsprops(7)).
 func TestAReservationIsNotThereForOthers(t *testing.T) {
 	s := newSledFor(t, Options{})

@@ -20,7 +20,7 @@ type simHost struct{ sled *Sled }
 func (h *simHost) Files() host.Files { return h.sled.files }
 
 // Run runs one command. One that changes something is never ended: when ctx
-// is, it goes on without us, as a real one does.
+// is, it continues alone, as a real one does.
 func (h *simHost) Run(ctx context.Context, c host.Command) (host.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return host.Result{}, fmt.Errorf("%s was not run: %w", c.Program, err)

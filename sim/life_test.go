@@ -68,7 +68,7 @@ func doors(t *testing.T, o Options) map[string]func(*testing.T) door {
 	}
 }
 
-// remove takes a sled away, whose keeper may write meanwhile.
+// remove deletes a sled, whose keeper may write meanwhile.
 func remove(t *testing.T, dir string) {
 	for try := 0; os.RemoveAll(dir) != nil; try++ {
 		if try == 1000 {

@@ -26,7 +26,7 @@ type mount struct {
 	dir    string
 	device uint64
 	lost   bool // its pool has lost its disk
-	waits  bool // and whoever asks is to wait
+	waits  bool // and a caller has to wait
 }
 
 // limits are what may keep something from being written into a file system.

@@ -30,7 +30,7 @@ func NexusEras() []string { return nexus.Eras() }
 // NexusVM is what the control plane knows of a VM, and by what it came to.
 type NexusVM = world.NexusChange
 
-// InitNexus puts a control plane near the sled. One that is there already is
+// InitNexus puts a control plane near the sled. One that exists is
 // upgraded, and keeps what it knows of VMs.
 func (s *Sled) InitNexus(ctx context.Context, o NexusOptions) error {
 	made, err := nexus.New(o.Address, o.Era, o.Sleds)
@@ -68,7 +68,7 @@ func dialAgent(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, network, name)
 }
 
-// hasNexus is ErrNoNexus without a control plane, and otherwise where it answers.
+// hasNexus is ErrNoNexus without a control plane, else the address where it answers.
 func (s *Sled) hasNexus(ctx context.Context) (address string, err error) {
 	err = s.world.View(ctx, func(tx *world.Tx) error {
 		if tx.State.Nexus == nil {
@@ -119,7 +119,7 @@ func (s *Sled) SweepNexus(ctx context.Context) error {
 }
 
 // WatchNexus is the control plane's instance watcher: it sweeps until ctx ends,
-// and tells what the control plane knows, and all that it comes to know. Errors:
+// and reports what the control plane knows, and all that it learns later. Errors:
 // ErrNoNexus; those of tell.
 func (s *Sled) WatchNexus(ctx context.Context, tell func(NexusVM) error) error {
 	if _, err := s.hasNexus(ctx); err != nil {

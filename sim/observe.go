@@ -15,7 +15,7 @@ type Exchange struct {
 	Header http.Header `json:"header"`
 	Body   []byte      `json:"body,omitempty"`
 	// Status is 0 where the connection was broken off, 101 where it became a
-	// websocket, of which nothing more is told.
+	// websocket, whose contents are not reported.
 	Status      int         `json:"status"`
 	ReplyHeader http.Header `json:"reply_header,omitempty"`
 	Reply       []byte      `json:"reply,omitempty"`

@@ -43,7 +43,7 @@ func (s *Sled) spawn(name string, files []*os.File, args ...string) (pid int, er
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	go func() { _ = cmd.Wait() }() // Whoever lives longer sees no zombie.
+	go func() { _ = cmd.Wait() }() // a parent that lives longer sees no zombie.
 	return cmd.Process.Pid, nil
 }
 

@@ -33,7 +33,7 @@ import (
 // the processes that can be listened for, those whose process has ended are
 // ended, and processes whose server was killed have died.
 func (s *Sled) tend(tx *world.Tx, ended []*world.Process) {
-	s.bury(ended)
+	s.endServers(ended)
 	for _, p := range slices.Clone(tx.State.Processes) {
 		switch {
 		case p.OSPID == 0:
@@ -137,9 +137,9 @@ func (s *Sled) lives(p *world.Process) bool {
 	return errors.Is(err, host.ErrLocked)
 }
 
-// bury ends the servers of processes that have ended, so that their addresses
+// endServers ends the servers of processes that have ended, so that their addresses
 // are free.
-func (s *Sled) bury(ended []*world.Process) {
+func (s *Sled) endServers(ended []*world.Process) {
 	for _, p := range ended {
 		if p.OSPID == 0 {
 			continue
@@ -158,7 +158,7 @@ func (s *Sled) serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// Whoever started us has not stored that before its lock is free.
+	// The process that started this one has not stored that before its lock is free.
 	if err := s.world.Update(ctx, func(*world.Tx) error { return nil }); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func serverArgs(args []string) (pid int, listeners []net.Listener, err error) {
 }
 
 // endPause is how often a server looks whether its sled is still there, and
-// servedPause how often whether it is still one of its processes. Whoever ends its
+// servedPause how often whether it is still one of its processes. A process that ends its
 // process ends it too: the latter is for a process that another user ended, and
 // costs each of many servers the whole state.
 const (
@@ -238,7 +238,7 @@ func (s *Sled) awaitEnd(ctx context.Context, pid int) error {
 	}
 }
 
-// served is a process of the sled, if it is ours: another sled may have taken
+// served is a process of the sled, if it is this one: another sled may have taken
 // the place of one that was removed, and its processes have the same numbers.
 func served(tx *world.Tx, pid int) *world.Process {
 	i := slices.IndexFunc(tx.State.Processes, func(p *world.Process) bool { return p.PID == pid && p.OSPID == os.Getpid() })

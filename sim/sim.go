@@ -27,7 +27,7 @@ type Sled struct {
 	// Kill is what happens when a fault kills the caller of a command. Nil:
 	// the command's error is ErrKilled. It is set before the sled is used.
 	Kill func()
-	// Observe is told of what the sled's servers are asked and answer, from many
+	// Observe receives what the sled's servers are asked and answer, from many
 	// goroutines. Nil: nobody is. It is set before the sled is used.
 	Observe func(Exchange)
 	// Agent opens a connection to where an agent of a sled answers, for the control
@@ -49,7 +49,7 @@ var ErrKilled = tools.ErrKilled
 // systems. It panics on options that Check refuses.
 func New(o Options, empty func() host.Files) *Sled { return newSled(boot.Memory(o, empty)) }
 
-// Clone is a sled in memory as it is now: each of the two goes on by itself. No
+// Clone is a sled in memory as it is now: the two are independent from then on. No
 // command may be running. It panics on a sled in a directory, which cp clones.
 func (s *Sled) Clone() *Sled { return newSled(s.world.Clone()) }
 
@@ -59,7 +59,7 @@ func Open(dir string) (*Sled, error) { return opened(boot.Open(dir)) }
 // Init makes a fresh sled in a directory.
 func Init(dir string, o Options) (*Sled, error) { return opened(boot.Init(dir, o)) }
 
-// Ensure opens the sled in a directory, and makes it first if it is not there.
+// Ensure opens the sled in a directory, and makes it first if it does not exist.
 func Ensure(dir string, o Options) (*Sled, error) { return opened(boot.Ensure(dir, o)) }
 
 func opened(w *world.World, err error) (*Sled, error) {
@@ -74,7 +74,7 @@ func newSled(w *world.World) *Sled {
 	s.ctx, s.close = context.WithCancel(context.Background())
 	s.files = &mountedFiles{Files: w.Files(), mounts: &mountTable{world: w, ctx: s.ctx}}
 	if w.Dir() != "" {
-		w.AfterUpdate(func(_ *world.Tx, ended []*world.Process) { s.bury(ended) })
+		w.AfterUpdate(func(_ *world.Tx, ended []*world.Process) { s.endServers(ended) })
 	}
 	return s
 }
@@ -115,7 +115,7 @@ func (s *Sled) Reboot(ctx context.Context) error {
 		return err
 	}
 	// The start method of svc:/system/zones boots them side by side, and a
-	// zone that does not boot keeps no other from it. For the zones that it
+	// zone that does not boot does not stop the others. For the zones that it
 	// leaves down it calls the sysboot hook of their brand
 	// (usr/src/cmd/zoneadm/svc-zones).
 	var wg sync.WaitGroup

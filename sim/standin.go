@@ -64,7 +64,7 @@ func StandIn(ctx context.Context, name string, args []string, stdin io.Reader, s
 	return 0
 }
 
-// command runs one command and leaves behind what must go on without it.
+// command runs one command and leaves behind what must outlive it.
 func (s *Sled) command(
 	ctx context.Context, name string, args []string, stdin io.Reader, stdout, stderr io.Writer, env map[string]string,
 ) int {

@@ -142,7 +142,7 @@ const vmService = "svc:/site/vm:default"
 func TestAnAddressThatIsTakenIsTheServersError(t *testing.T) {
 	s := newShell(t)
 	s.up(t)
-	stranger, err := net.Listen("tcp", s.address+":12400")
+	other, err := net.Listen("tcp", s.address+":12400")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestAnAddressThatIsTakenIsTheServersError(t *testing.T) {
 	if got := s.in(t, "vm1", "cat", "/var/svc/log/site-vm:default.log"); !strings.Contains(got, s.address+":12400: bind: address already in use") {
 		t.Errorf("its log: %s", got)
 	}
-	_ = stranger.Close()
+	_ = other.Close()
 	s.run(t, "svcadm", "-z", "vm1", "clear", vmService)
 	s.awaitService(t, vmService, "online")
 	s.await(t, "listens", s.dial)
@@ -178,7 +178,7 @@ func TestWhoeverEndsAProcessEndsItsServer(t *testing.T) {
 	}
 }
 
-// The lock of whoever boots a zone is not the zone's: zoneadmd closes all that
+// The lock of a process that boots a zone is not the zone's: zoneadmd closes all that
 // it inherits.
 func TestAServerKeepsNoLockOfItsCaller(t *testing.T) {
 	s := newShell(t)

@@ -16,7 +16,7 @@ import (
 func words(r *http.Request) []string { return []string{"napi", r.Method, r.URL.Path} }
 
 // disturb does what happens to a request before it is answered, and gives what will
-// befall its answer.
+// happen to its answer.
 func (s *server) disturb(r *http.Request) (*world.Fault, error) {
 	armed := false
 	if err := s.world.View(r.Context(), func(tx *world.Tx) error { armed = len(tx.State.Faults) > 0; return nil }); err != nil || !armed {

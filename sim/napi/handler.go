@@ -216,7 +216,7 @@ func write(w http.ResponseWriter, a answer, disturbed *world.Fault) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
-	_, _ = w.Write(data) // who has left does not hear it
+	_, _ = w.Write(data) // a client that has left does not read it
 }
 
 func (c *call) ping() (answer, error) {

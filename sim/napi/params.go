@@ -19,7 +19,7 @@ type params map[string]any
 
 func (p params) text(name string) string { s, _ := p[name].(string); return s }
 
-// wrongFlag is what is said of a value that is neither true nor false.
+// wrongFlag is the message for a value that is neither true nor false.
 const wrongFlag = "must be a boolean value"
 
 // readBody reads what must be a JSON object.
@@ -38,7 +38,7 @@ func (c *call) readBody() (map[string]any, error) {
 	return object, nil
 }
 
-// complaint is about what node.js says of such a text.
+// complaint is close to the message of node.js about such a text.
 func complaint(body []byte, err error) string {
 	at := 0
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {

@@ -151,7 +151,7 @@ func TestALostRace(t *testing.T) {
 	}
 }
 
-// While the server starts, what it has not is told, and all else is not.
+// While the server starts, it answers what it does not have, and nothing else.
 func TestStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := stocked(t, napi.EraD)

@@ -26,7 +26,7 @@ const askTime = 15 * time.Second
 // that is known here (omicron openapi/sled-agent).
 const agentVersion = "48.0.0"
 
-// What comes of asking for a VM, in the words of the instance watcher (omicron
+// The results of asking for a VM, as the instance watcher names them (omicron
 // nexus/src/app/background/tasks/instance_watcher.rs); of any other status it is
 // the status.
 const (
@@ -36,7 +36,7 @@ const (
 	checkClient      = "client_error" // what came is no answer
 )
 
-// vmState is what an agent says of a VM (SledVmmState).
+// vmState is what an agent reports about a VM (SledVmmState).
 type vmState struct {
 	VM  runtime    `json:"vmm_state"`
 	In  *migration `json:"migration_in"`
@@ -86,7 +86,7 @@ func parse(data []byte) (vmState, error) {
 // ended says whether no other state can follow.
 func ended(state string) bool { return state == "failed" || state == "destroyed" }
 
-// get asks the agent of a sled what a VM is. The check says what came of it; a
+// get asks the agent of a sled what a VM is. The check names the result; a
 // state is there if it is checkOK.
 func (p Plane) get(ctx context.Context, sled, id string) (v vmState, check string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
@@ -150,12 +150,12 @@ func (p Plane) home(ctx context.Context, id string) (known world.NexusVM, sleds 
 	return known, sleds, err
 }
 
-// pull asks for a VM and takes over what comes of it. The error is what whoever
+// pull asks for a VM and takes over the result. The error is what a caller that
 // rang is answered; nil: it was taken over, or is nothing new.
 func (p Plane) pull(ctx context.Context, id, by string) error {
 	known, sleds, err := p.home(ctx, id)
 	if err != nil || ended(known.State) {
-		return err // its record is gone with it: whatever is told of it is old
+		return err // its record is gone with it: each report about it is old
 	}
 	var refused error = notFound(id)
 	for _, sled := range sleds {
@@ -174,7 +174,7 @@ func (p Plane) pull(ctx context.Context, id, by string) error {
 	return refused
 }
 
-// take takes over what came of asking for a VM. A state counts if its generation
+// take takes over the result of asking for a VM. A state counts if its generation
 // is above the one that is known; a VM that its sled does not know has failed, at
 // a generation of our own; of all else the VM's state is nothing the worse.
 func (p Plane) take(ctx context.Context, id, by, sled string, v vmState, check string) error {

@@ -18,12 +18,12 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// The eras: which ways to be told of a VM it has. The second and third are not
+// The eras: how it can learn about a VM. The second and third are not
 // published but as a plan (omicron#10290).
 const (
 	EraUpcall   = "upcall"   // of today: the upcall, whose body it believes
 	EraBoth     = "both"     // the next release: the doorbell, too; an upcall is a doorbell
-	EraDoorbell = "doorbell" // the one after: no upcall any more
+	EraDoorbell = "doorbell" // the one after: without the upcall
 )
 
 // Eras are the names of all.

@@ -113,7 +113,7 @@ func TestEras(t *testing.T) {
 	}
 }
 
-// What comes of asking, as the instance watcher judges it, and what whoever rang
+// The result of asking, as the instance watcher judges it, and what the agent that rang
 // is told.
 func TestWhatComesOfAsking(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -151,7 +151,7 @@ func TestWhatComesOfAsking(t *testing.T) {
 	}
 }
 
-// A VM is on the sled that knows it; where no sled does, whoever rings is told
+// A VM is on the sled that knows it; where no sled does, the agent that rings is told
 // so, unless one could not be asked.
 func TestWhoseVMItIs(t *testing.T) {
 	for _, c := range []struct {

@@ -37,7 +37,7 @@ func (p Plane) Sweep(ctx context.Context) error {
 		turn <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turn }()
-			_ = p.pull(ctx, id, "sweep") // what came of it is noted with the VM
+			_ = p.pull(ctx, id, "sweep") // the result is noted with the VM
 		})
 	}
 	all.Wait()

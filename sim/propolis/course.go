@@ -118,7 +118,7 @@ func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, m
 	if err != nil {
 		return nil, machine{}, err
 	}
-	nouns := map[string]string{"CrucibleStorageBackend": "a crucible backend", "VirtioNetworkBackend": "a viona backend"}
+	kinds := map[string]string{"CrucibleStorageBackend": "a crucible backend", "VirtioNetworkBackend": "a viona backend"}
 	for _, key := range sortedKeys(replacements) {
 		r := replacements[key]
 		had, there := spec.Components[key]
@@ -128,7 +128,7 @@ func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, m
 		case !there:
 			return nil, machine{}, fmt.Errorf("replacement component %s not in source spec", key)
 		case had.Type != r.part.Type:
-			return nil, machine{}, fmt.Errorf("component %s is not %s in the source spec", key, nouns[r.kind])
+			return nil, machine{}, fmt.Errorf("component %s is not %s in the source spec", key, kinds[r.kind])
 		}
 		spec.Components[key] = r.part
 	}

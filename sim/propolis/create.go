@@ -119,7 +119,7 @@ func (c *creation) com1() error {
 	return nil
 }
 
-// checkSlots: host bridge, LPC and power management are there already, and a
+// checkSlots: host bridge, LPC and power management have theirs, and a
 // bus must exist.
 func (c *creation) checkSlots() error {
 	builtIn := []pciPath{{0, 0, 0}, {0, 1, 0}, {0, 1, 3}}
@@ -177,7 +177,7 @@ func (c *creation) openDisks() error {
 	return nil
 }
 
-// osError is an error number in the words of Rust's std::io::Error.
+// osError is an error number as printed by Rust's std::io::Error.
 type osError string
 
 func (e osError) Error() string { return string(e) }

@@ -58,7 +58,7 @@ func (v volume) open() error {
 	case v.Type == "file" || v.Type == "url":
 		return errors.New("the simulated sled has no Crucible volumes of files or URLs")
 	default:
-		return errors.New("failed to deserialize Crucible volume construction request: unknown variant `" + v.Type + "`") // Guess: its words.
+		return errors.New("failed to deserialize Crucible volume construction request: unknown variant `" + v.Type + "`") // Guess: the wording.
 	}
 	for _, sub := range below {
 		if err := sub.open(); err != nil {

@@ -25,7 +25,7 @@ const (
 )
 
 // ensure answers PUT /instance. The body is checked before anything else; a
-// machine that is there already is not compared with it. What will become of
+// machine that exists is not compared with it. What will become of
 // the machine is written down at once, so that a client that goes away changes
 // nothing.
 func (c *call) ensure() (answer, error) {
@@ -97,7 +97,7 @@ func begin(tx *world.Tx, p *world.Process, request ensureRequest, m machine, rea
 	return nil
 }
 
-// until waits for a moment, or until nobody wants the answer any more.
+// until waits for a moment, or until the client is gone.
 func (c *call) until(moment time.Time) error {
 	timer := time.NewTimer(time.Until(moment))
 	defer timer.Stop()
@@ -110,7 +110,7 @@ func (c *call) until(moment time.Time) error {
 }
 
 // log writes the line of a request that failed inside into the service's log:
-// the only place that tells why (dropshot's "request completed").
+// the only place that gives the reason (dropshot's "request completed").
 func (c *call) log(f *fault) {
 	line := map[string]any{
 		"msg": "request completed", "v": 0, "name": "propolis-server", "level": 30, "time": world.Now().Format(time.RFC3339Nano),
@@ -118,7 +118,7 @@ func (c *call) log(f *fault) {
 		"error_message_internal": f.cause, "error_message_external": f.message,
 	}
 	data, _ := json.Marshal(line)
-	// The answer does not depend on the log, and the client need not be there any more.
+	// The answer does not depend on the log, and the client may be gone.
 	_ = c.world.Update(context.WithoutCancel(c.r.Context()), func(tx *world.Tx) error {
 		p := find(tx, c.pid)
 		if p == nil {

@@ -138,7 +138,7 @@ func (g guest) command(word string, say func(string)) {
 	}
 }
 
-// nmi is a non-maskable interrupt: it is said, and nothing else comes of it.
+// nmi is a non-maskable interrupt: it is printed, and has no other effect.
 func (g guest) nmi() {
 	if g.runs() {
 		g.vm.Console.Write(g.tx, g.tx.Now, []byte("\r\nUhhuh. NMI received for unknown reason 20 on CPU 0.\r\nDazed and confused, but trying to continue\r\n"))

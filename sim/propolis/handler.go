@@ -137,7 +137,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		writeFault(w, c.id, f)
 	case err != nil:
-		panic(http.ErrAbortHandler) // nobody is there any more
+		panic(http.ErrAbortHandler) // the client is gone
 	case a.status == http.StatusSwitchingProtocols:
 		c.upgrade(w, a)
 	default:

@@ -25,7 +25,7 @@ import (
 // StepMigrate and a stage, as vm-migrate-RamPush, are how long that stage takes.
 const StepMigrate = "vm-migrate-"
 
-// noConnection is what a target says of a source that it cannot reach, or that
+// noConnection is what a target reports about a source that it cannot reach, or that
 // does not take the migration on: it has been upgraded to a websocket before
 // that is decided.
 var errNoConnection = errors.New("couldn't establish migration connection to source instance")
@@ -76,7 +76,7 @@ func (c *call) bringIn(request ensureRequest, ready time.Time) error {
 		return c.give(err, "", ready)
 	}
 	failed := c.receive(request, offer, ready)
-	_ = source.settle(c.r.Context()) // whatever came of it, the source learns now
+	_ = source.settle(c.r.Context()) // the source learns the result now
 	return failed
 }
 

@@ -193,7 +193,7 @@ func (p *pair) console() {
 }
 
 // TestMigrationMatrix: whatever ends a migration in whatever stage, one machine
-// runs afterwards, and each server that is left tells what became of it.
+// runs afterwards, and each server that is left reports the result.
 func TestMigrationMatrix(t *testing.T) {
 	ends := map[string]func(p *pair, stage string){
 		"the source dies": func(p *pair, _ string) { p.source.change(func(tx *world.Tx) { smf.Exit(tx, pid) }) },
@@ -342,8 +342,8 @@ func TestAStopWaitsForTheEndOfAMigration(t *testing.T) {
 	}
 }
 
-// Whoever answers for a target may die before it has said what becomes of the
-// migration: the source waits a while, and goes on.
+// The process that answers for a target may die before it has reported the end of the
+// migration: the source waits a while, and continues.
 func TestASourceIsNotKeptWaitingByATargetThatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)

@@ -121,7 +121,7 @@ func (c *call) monitor() (answer, error) {
 	return answer{http.StatusOK, map[string]any{"gen": point.Generation, "state": point.State, "migration": migration}}, nil
 }
 
-// migrations tells of the latest ones in each direction.
+// migrations reports the latest ones in each direction.
 func migrations(vm *world.VM, now time.Time) map[string]any {
 	out := map[string]any{"migration_in": nil, "migration_out": nil}
 	for key, m := range map[string]*world.Migration{"migration_in": vm.In, "migration_out": vm.Out} {

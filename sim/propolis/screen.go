@@ -13,7 +13,7 @@ import (
 
 // The screen: RFB 3.8 (RFC 6143) in binary frames, without a password, 800 by
 // 600 pixels that stay black, since no guest here sets a mode. One client
-// watches at a time: a newcomer takes the place of who was there
+// watches at a time: a newcomer takes the place of the one before
 // (bin/propolis-server/src/lib/vnc.rs).
 
 // The parts of RFB that are used.
@@ -61,7 +61,7 @@ func (c *call) streamScreen(conn *websocket.Conn) {
 	<-evicted
 }
 
-// greet is the handshake up to ServerInit. Who asks for a password
+// greet is the handshake up to ServerInit. A client that asks for a password
 // authentication gets no further: there is none to check.
 func greet(wire net.Conn) error {
 	if _, err := io.WriteString(wire, rfbVersion); err != nil {

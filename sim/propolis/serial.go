@@ -16,7 +16,7 @@ import (
 // The serial console (bin/propolis-server/src/lib/server.rs and serial/mod.rs):
 // what the guest's first port has written, by request or as a stream.
 
-// How much is told at once.
+// How much is sent at once.
 const (
 	historyPage = 16 << 10 // of history, if the client does not say
 	outputChunk = 1 << 10  // of what the guest writes now
@@ -94,7 +94,7 @@ func (c *call) serialHistory() (answer, error) {
 
 // streamSerial is a client of the console: first the history that it asks for,
 // then what is written. Without a live machine it is dropped, and at the end of
-// one it is told so (close code 1001). Text that it sends is passed over.
+// one the server says so (close code 1001). Text that it sends is passed over.
 func (c *call) streamSerial(conn *websocket.Conn) {
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()
@@ -194,7 +194,7 @@ func (c *call) sendOutput(ctx context.Context, conn *websocket.Conn, sent uint64
 }
 
 // nextOutput waits until something beyond an offset has been written, or the
-// stream ends. What is not kept any more ends it, too.
+// stream ends. Output that was dropped ends it, too.
 func (c *call) nextOutput(ctx context.Context, sent uint64) (data []byte, end ending, err error) {
 	drops := false
 	var expired error
@@ -223,7 +223,7 @@ func (c *call) nextOutput(ctx context.Context, sent uint64) (data []byte, end en
 	return data, end, errors.Join(waited, expired)
 }
 
-// nmi is injected into the guest; what comes of it is not told.
+// nmi is injected into the guest; its effect is not reported.
 func (c *call) nmi() (answer, error) {
 	err := c.update(func(tx *world.Tx, p *world.Process) error {
 		if !active(tx, p) {

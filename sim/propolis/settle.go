@@ -9,7 +9,7 @@ import (
 )
 
 // What has become of a migration is not in one sled's state alone: the other
-// side may have ended before its time. So whoever asks a server has it look at
+// side may have ended before its time. So each request lets the server look at
 // the other side first, and repair its own future by what it finds.
 
 // patience is how long a target that says nothing may be about to say something.
@@ -42,7 +42,7 @@ func unsure(m *world.Migration) *world.Migration {
 	return &seen
 }
 
-// account is what the other side's sled tells of a migration.
+// account is what the other side's sled reports about a migration.
 type account struct {
 	gone   bool      // there is no such machine, or no such sled
 	broke  time.Time // it ended then, before the migration did; zero: it did not
@@ -60,10 +60,10 @@ func (s *server) settleOne(ctx context.Context, m world.Migration) error {
 			return nil
 		}
 		if vm := p.VM; vm.In != nil && vm.In.ID == m.ID {
-			mend(tx, vm, vm.In, told)
+			conclude(tx, vm, vm.In, told)
 		}
 		if vm := p.VM; vm.Out != nil && vm.Out.ID == m.ID {
-			mend(tx, vm, vm.Out, told)
+			conclude(tx, vm, vm.Out, told)
 		}
 		return nil
 	})
@@ -101,7 +101,7 @@ func (s *server) ask(ctx context.Context, m world.Migration) (account, error) {
 }
 
 // repair writes what the other side told into a machine's future.
-func mend(tx *world.Tx, vm *world.VM, m *world.Migration, told account) {
+func conclude(tx *world.Tx, vm *world.VM, m *world.Migration, told account) {
 	if m.End.IsZero() && told.course != nil { // the target has made up its mind
 		m.Stages, m.Fails, m.Listen, m.From = told.course.Stages, told.course.Fails, told.course.Listen, told.course.From
 		if len(m.Stages) == 0 {
@@ -146,7 +146,7 @@ func until(timeline []world.Timepoint, at time.Time) []world.Timepoint {
 }
 
 // follow settles as soon as the other side of a migration that flows ends, until
-// it is stopped: who waits for this machine learns of it.
+// it is stopped: requests that wait for this machine learn it.
 func (c *call) follow() (stop func()) {
 	ctx, cancel := context.WithCancel(c.r.Context())
 	var m *world.Migration

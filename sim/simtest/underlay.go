@@ -38,7 +38,7 @@ func Underlay() (network netip.Prefix, release func(), err error) {
 	return netip.Prefix{}, nil, fmt.Errorf("no network from 127.77.%d.0 to 127.77.%d.0 is free: %w", firstNetwork, lastNetwork, err)
 }
 
-// Silent waits until nobody listens any more on the addresses of a network that a
+// Silent waits until no process listens on the addresses of a network that a
 // sled's servers get first: those of a sled that is gone notice it by themselves.
 func Silent(network netip.Prefix, limit time.Duration) error {
 	for end := time.Now().Add(limit); ; time.Sleep(5 * time.Millisecond) {

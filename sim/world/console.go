@@ -73,7 +73,7 @@ func (c Console) Length(now time.Time) uint64 {
 
 // Read gives what is there from an offset on, up to where it is no longer kept,
 // and the offset at which it begins: that of the end, for one that has not come
-// yet. What is not kept any more is an error, in the server's words.
+// yet. Output that was dropped is an error, in the server's words.
 func (c Console) Read(now time.Time, from uint64) (data []byte, start uint64, err error) {
 	c.settle(now)
 	start = min(from, c.Total)
@@ -90,7 +90,7 @@ func (c Console) Read(now time.Time, from uint64) (data []byte, start uint64, er
 	return nil, start, &UncachedError{Offset: start, Back: back, Head: head, Tail: tail, Total: c.Total}
 }
 
-// UncachedError is output that is not kept any more.
+// UncachedError is output that was dropped.
 type UncachedError struct{ Offset, Back, Head, Tail, Total uint64 }
 
 // Error is what the server says (history_buffer.rs).
@@ -99,7 +99,7 @@ func (e *UncachedError) Error() string {
 		e.Offset, e.Back, e.Head, e.Tail, e.Total)
 }
 
-// Clone is a console that goes on by itself.
+// Clone is an independent copy.
 func (c *Console) Clone() Console {
 	out := *c
 	out.Head, out.Tail, out.Typed = slices.Clone(c.Head), slices.Clone(c.Tail), slices.Clone(c.Typed)

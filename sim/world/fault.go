@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// The faults. What each does is up to whoever asks for it with TakeFault: the
+// The faults. What each does is decided where TakeFault asks for it: the
 // dispatcher of commands for those up to FaultKillDuring, the restarter for
 // FaultMaintenance.
 const (
 	FaultFail      = "fail"       // ends with Exit and Text, and does nothing
-	FaultBusy      = "busy"       // the same, with the words of a thing in use
+	FaultBusy      = "busy"       // the same, with the message of a thing in use
 	FaultHalf      = "half"       // does its first transaction, then ends as fail
 	FaultHang      = "hang"       // does not go on until the fault is disarmed, or for Delay
 	FaultMissed    = "missed"     // what it waits for comes, and it does not notice
 	FaultLoseDisk  = "lose-disk"  // the disk named by Text is gone from then on
 	FaultFailDisk  = "fail-disk"  // the disk named by Text fails from then on
 	FaultKilled    = "killed"     // is killed itself, halfway: where it would take its time, or where Text says (mounted)
-	FaultKill      = "kill"       // whoever called it is killed, before it does anything
-	FaultKillAfter = "kill-after" // whoever called it is killed, after it has ended
+	FaultKill      = "kill"       // its caller is killed, before it does anything
+	FaultKillAfter = "kill-after" // its caller is killed, after it has ended
 
-	// FaultKillDuring kills whoever called it, and the command lives on.
+	// FaultKillDuring kills the caller, and the command lives on.
 	FaultKillDuring = "kill-during"
 
 	FaultMaintenance = "maintenance" // a start method fails; words: zone, FMRI
 
-	// What happens to a propolis-server; words: propolis, zone, method, the words of
+	// What happens to a propolis-server; words: propolis, zone, method, those of
 	// the path. FaultFail lets a request fail inside, Text being the cause.
 	FaultCrash      = "crash"       // the server dies of the request, with its machine
 	FaultDrop       = "drop"        // the connection is broken off
@@ -126,7 +126,7 @@ func (tx *Tx) Armed(name, match string) bool {
 	return slices.ContainsFunc(tx.State.Faults, func(f *Fault) bool { return f.Name == name && f.Match == match })
 }
 
-// matches tells whether the words of Match occur among words in their order,
+// matches reports whether each word of Match occurs among words, in order,
 // others between them or not. A word of Match may be a pattern of path.Match.
 func (f *Fault) matches(words []string) bool {
 	for _, want := range strings.Fields(f.Match) {

@@ -2,7 +2,7 @@ package world
 
 import "time"
 
-// The steps of which it is known how long they take.
+// The steps whose duration is known.
 const (
 	StepConfigure         = "configure"          // zonecfg, one batch with its commit
 	StepInstall           = "install"            // zoneadm install

@@ -63,7 +63,7 @@ func (tx *Tx) Broke(id string) (time.Time, bool) {
 	return tx.State.Broken[i].At, true
 }
 
-// Begin forgets what became of an earlier try with the same id.
+// Begin forgets the result of an earlier try with the same id.
 func (tx *Tx) Begin(id string) {
 	tx.State.Broken = slices.DeleteFunc(tx.State.Broken, func(b BrokenMigration) bool { return b.ID == id })
 }

@@ -71,7 +71,7 @@ func (w *World) Neighbours(ctx context.Context) ([]Neighbour, error) {
 	return all, nil
 }
 
-// Neighbour is the one of a name; nil if it is not there.
+// Neighbour is the one of a name; nil if there is none.
 func (w *World) Neighbour(ctx context.Context, name string) (*World, error) {
 	all, err := w.Neighbours(ctx)
 	for _, n := range all {

@@ -29,7 +29,7 @@ type NexusVM struct {
 	State   string    `json:"state"`
 	Gen     uint64    `json:"generation"`
 	Updated time.Time `json:"time_updated"`
-	// Check is what came of asking for it last, as the instance watcher calls it.
+	// Check is the last result of asking for it, as the instance watcher calls it.
 	Check string `json:"check"`
 }
 

@@ -10,7 +10,7 @@ import "errors"
 // on a large machine.
 const reservoirLimit = 1 << 40 / 5 * 4
 
-// Reservoir is what the kernel tells of it, in bytes.
+// Reservoir is what the kernel reports about it, in bytes.
 type Reservoir struct{ Free, Allocated, Transient, Limit uint64 }
 
 // ErrReservoirSpace is ENOSPC: more than the limit, or less than guests have

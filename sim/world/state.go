@@ -3,7 +3,7 @@
 // objects, SMF repositories, processes) and nothing of sledctl.
 //
 // Nothing runs between commands: what will happen later is written down when
-// it is decided, as Due events and timelines, and whoever looks at time t sees
+// it is decided, as Due events and timelines, and a reader at time t sees
 // the sled as it is at t.
 package world
 
@@ -74,7 +74,7 @@ type Link struct {
 	MACType    string            `json:"mac_type,omitempty"`
 	VLAN       int               `json:"vlan,omitempty"`
 	Temporary  bool              `json:"temporary,omitempty"`
-	Zone       string            `json:"zone,omitempty"` // on loan to this zone; empty: the global zone
+	Zone       string            `json:"zone,omitempty"` // lent to this zone; empty: the global zone
 	Up         bool              `json:"up"`
 	Properties map[string]string `json:"properties,omitempty"` // those that were set: mtu, …
 	// Saved are the persistent values of properties that were changed until the

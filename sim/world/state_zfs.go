@@ -46,12 +46,12 @@ type Pool struct {
 	TXG      uint64 `json:"txg,omitempty"`      // of the last change of its configuration
 	HostID   uint32 `json:"host_id,omitempty"`  // of the system that had it last
 	Accessed int64  `json:"accessed,omitempty"` // when that was, in seconds since 1970
-	Exported bool   `json:"exported,omitempty"` // it was let go by zpool export
+	Exported bool   `json:"exported,omitempty"` // zpool export has released it
 
 	// Unloaded is a pool that the system knows of, and could not open when it
 	// booted. Nothing of it can be reached.
 	Unloaded bool `json:"unloaded,omitempty"`
-	// Orphaned is a pool that the system goes on with although its disk was
+	// Orphaned is a pool that the system keeps using although its disk was
 	// replaced: no label of it is left.
 	Orphaned bool `json:"orphaned,omitempty"`
 	// Ballast is what fills the pool next to its datasets, in bytes.

@@ -21,7 +21,7 @@ type Tx struct {
 }
 
 // NewTx is a transaction that may write, for those who hold the state
-// themselves: tests, and whoever makes a new sled.
+// themselves: tests, and what makes a new sled.
 func NewTx(s *State, now time.Time, files host.Files) *Tx {
 	return &Tx{State: s, Now: now, Files: files, Write: true}
 }

@@ -29,7 +29,7 @@ type World struct {
 	near []*World // in memory: the sleds that can be reached
 }
 
-// nextTime is what State.NextTime said of a version: all who wait ask for it.
+// nextTime is the result of State.NextTime for a version: all who wait ask for it.
 type nextTime struct {
 	known   bool
 	version uint64
@@ -202,7 +202,7 @@ func (w *World) LockZone(ctx context.Context, zone string) (unlock func(), err e
 	return func() { _ = l.Unlock() }, nil
 }
 
-// HoldLink holds a link as whoever opens it by DLPI does, until release or the end
+// HoldLink holds a link as a program that opens it by DLPI does, until release or the end
 // of the process. Nobody is kept from holding it too.
 func (w *World) HoldLink(ctx context.Context, l LinkID) (release func(), err error) {
 	held, err := w.locks.Lock(ctx, l.lock(), host.LockShared)

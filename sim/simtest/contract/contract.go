@@ -28,7 +28,7 @@ type Contract struct {
 	documents map[int]*dropshottest.Document
 }
 
-// Open finds the documents (package next to): fs.ErrNotExist if they are not there.
+// Open finds the documents (package next to): fs.ErrNotExist if they do not exist.
 // They are read once: a test may make hundreds of sleds.
 func Open() (*Contract, error) { return opened() }
 

@@ -21,7 +21,7 @@ func Init(dir string, o Options) (*world.World, error) {
 	return Open(dir)
 }
 
-// Ensure opens the sled in a directory, and makes it first if it is not there.
+// Ensure opens the sled in a directory, and makes it first if it does not exist.
 // Of several processes that try, one makes it.
 func Ensure(dir string, o Options) (*world.World, error) {
 	if world.IsWorld(dir) {

@@ -32,7 +32,7 @@ type Options struct {
 	// Build is how the sled's propolis-server was built: development or
 	// omicron-build; empty: development.
 	Build string
-	// Image names files that whoever makes the sled adds to its system's image:
+	// Image names files that the maker of the sled adds to its system's image:
 	// they outlive a reboot also where the root does not.
 	Image []string
 	// Files are such files, by absolute name, that are there before the sled is.

@@ -55,7 +55,7 @@ func Reboot(tx *world.Tx) error {
 	return nil
 }
 
-// leaveLost is what becomes of pools whose disks are away when the system
+// leaveLost treats pools whose disks are missing when the system
 // boots: it knows of them from /etc/zfs/zpool.cache, and cannot open them
 // (spa_load in usr/src/uts/common/fs/zfs/spa.c). None of their datasets is there.
 func leaveLost(tx *world.Tx) error {
@@ -188,7 +188,7 @@ func leavePool(tx *world.Tx, p *world.Pool) error {
 		if err := zfs.ReleasePool(tx, p, true); err != nil || !p.Orphaned {
 			return err
 		}
-		return zfs.Bury(tx, p)
+		return zfs.DropPool(tx, p)
 	}
 	for _, d := range zfs.Descendants(tx, zfs.RootPool) {
 		if d.Mounted == "/" {

@@ -156,7 +156,7 @@ func TestFilesOfTheImageOutliveTheRAMDisk(t *testing.T) {
 	}
 }
 
-// A pool whose disk is away when the system boots is known from
+// A pool whose disk is missing when the system boots is known from
 // /etc/zfs/zpool.cache, and opened when zpool clear finds the disk, or by a boot
 // that does (zfs_ioc_clear in usr/src/uts/common/fs/zfs/zfs_ioctl.c).
 func TestAPoolThatABootCannotOpen(t *testing.T) {

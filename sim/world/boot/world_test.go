@@ -341,7 +341,7 @@ func BenchmarkTransaction(b *testing.B) {
 	}
 }
 
-// Whoever waits is asked at every change: with a thousand of them a change must
+// Each waiter is asked at every change: with a thousand of them a change must
 // still be cheap.
 func BenchmarkChangeWithThousandWaiters(b *testing.B) {
 	w := boot.Memory(boot.Options{}, hosttest.Files)

@@ -68,8 +68,8 @@ func defaultPrefix(a netip.Addr) int {
 
 // CreateAddress makes an address object (ipadm_create_addr in
 // usr/src/lib/libipadm/common/ipadm_addr.c), and its interface if that is not
-// there; a failure takes the interface away again. The object is returned as
-// it is now: duplicate detection and DHCP go on by its timeline.
+// there; a failure removes the interface again. The object is returned as
+// it is now: duplicate detection and DHCP follow its timeline.
 func CreateAddress(tx *world.Tx, zone string, n NewAddress) (*world.Address, error) {
 	ifname, _, _ := strings.Cut(n.Object, "/")
 	s := stack(tx, zone)
@@ -198,7 +198,7 @@ func dropAddress(tx *world.Tx, zone string, gone *world.Address) {
 	s.Addresses = slices.DeleteFunc(s.Addresses, func(a *world.Address) bool { return a == gone })
 }
 
-// AddressView is an address object as ipadm(8) show-addr tells of it.
+// AddressView is an address object as ipadm(8) show-addr prints it.
 type AddressView struct {
 	Object, Type, State, Address string
 	Persistent                   bool

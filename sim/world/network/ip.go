@@ -46,7 +46,7 @@ func (s IPStatus) Error() string { return string(s) }
 // Loopback is the interface that every stack has.
 const Loopback = "lo0"
 
-// stack is a zone's stack, made if it is not there yet.
+// stack is a zone's stack, made if it does not exist.
 func stack(tx *world.Tx, zone string) *world.Stack {
 	if tx.State.Stacks == nil {
 		tx.State.Stacks = map[string]*world.Stack{}

@@ -76,7 +76,7 @@ func CreateVNIC(tx *world.Tx, v VNIC) error {
 }
 
 // nameTaken says whether the global zone cannot have another link of this
-// name. In the gate the name of a link on loan is free again (illumos 10001);
+// name. In the gate the name of a link that a zone has is free again (illumos 10001);
 // OmniOS refuses it (github.com/omniosorg/illumos-omnios pull 367). SmartOS is
 // taken to be as the gate.
 func nameTaken(tx *world.Tx, name string) bool {
@@ -124,7 +124,7 @@ func CreateEtherstub(tx *world.Tx, name string, temporary bool) error {
 }
 
 // DeleteLink removes a link that the global zone has and that is no hardware. Busy
-// means: on loan, plumbed, open in a VM or by a command that looks at it, or with
+// means: lent to a zone, plumbed, open in a VM or by a command that looks at it, or with
 // VNICs above it (dls_devnet_unset in usr/src/uts/common/io/dls/dls_mgmt.c). With activeOnly
 // the persistent configuration stays, and the link is back after a reboot.
 func DeleteLink(tx *world.Tx, l *world.Link, activeOnly bool) error {
@@ -146,7 +146,7 @@ func hasLinksAbove(tx *world.Tx, name string) bool {
 }
 
 // RenameLink renames a link that nothing uses (dlmgmt_create_common and
-// dls_devnet_rename: busy while it is open, on loan, or has links above it).
+// dls_devnet_rename: busy while it is open, lent, or has links above it).
 func RenameLink(tx *world.Tx, from, to string) error {
 	l := FindLink(tx, from)
 	switch {

@@ -40,7 +40,7 @@ const (
 func (s LinkStatus) Error() string { return string(s) }
 
 // LinksIn lists the links that a zone sees, in the order of their making: all
-// of them in the global zone, those on loan to it in another.
+// of them in the global zone, those lent to it in another.
 func LinksIn(tx *world.Tx, zone string) []*world.Link {
 	var seen []*world.Link
 	for _, l := range tx.State.Links {
@@ -53,7 +53,7 @@ func LinksIn(tx *world.Tx, zone string) []*world.Link {
 
 // LinkIn finds a link by the name that it has in a zone, or nil. A name is
 // unique in each zone, not on the sled: in the global zone a link of its own
-// hides one of the same name that is on loan.
+// hides one of the same name that a zone has.
 func LinkIn(tx *world.Tx, zone, name string) *world.Link {
 	var lent *world.Link
 	for _, l := range LinksIn(tx, zone) {
@@ -107,7 +107,7 @@ func linkOpen(tx *world.Tx, l *world.Link) bool {
 	})
 }
 
-// LendLink moves a link into a zone that gets ready. A link that is on loan to
+// LendLink moves a link into a zone that gets ready. A link that belongs to
 // another zone is taken from it unless something there holds it open
 // (dls_devnet_setzid in usr/src/uts/common/io/dls/dls_mgmt.c). Only who opens it in
 // the zone that has it counts (dl_zone_ref, dls_link_setzid in dls_link.c): a
@@ -129,7 +129,7 @@ func LendLink(tx *world.Tx, zone, name string) error {
 	return nil
 }
 
-// ReturnLinks gives everything that a zone had on loan back to the global
+// ReturnLinks gives everything that was lent to a zone back to the global
 // zone, without the protection that zoneadmd(8) had put on it. The names that
 // it returns could not go back, because the global zone has a link of that
 // name by now: the zone stays down (illumos 10001,

@@ -67,7 +67,7 @@ func TestAMachineHoldsItsLinks(t *testing.T) {
 	}
 }
 
-// zoneadmd(8) takes its protection away when it gives the links back.
+// zoneadmd(8) clears its protection when it gives the links back.
 func TestLinksGoBackWithoutProtection(t *testing.T) {
 	tx := newNetworkTx(t)
 	if err := network.LendLink(tx, "z1", "v0"); err != nil {

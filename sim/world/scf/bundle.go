@@ -37,7 +37,7 @@ type Dependent struct {
 	Name, Grouping, RestartOn, Target string
 }
 
-// DocumentError is a document that svccfg(8) does not take, in its words: the
+// DocumentError is a document that svccfg(8) does not take, with its message: the
 // last line is svccfg's own, those before it are the XML library's.
 type DocumentError struct{ Text string }
 

@@ -131,7 +131,7 @@ func templateContent(name string) (content, bool) {
 	return content{}, false
 }
 
-// check is libxml2's validation of one element, in its words as far as they
+// check is libxml2's validation of one element, with its messages as far as they
 // are known. Guess: the exact wording; svccfg passes libxml2's through.
 func (n *node) check() error {
 	c, ok := contentOf(n.name)

@@ -57,7 +57,7 @@ func (e Entity) DeleteGroup(name string) bool {
 }
 
 // Set gives a property of an existing group a type and values, and makes it if
-// it is not there. It is an administrator's change: see Property.Imported.
+// it does not exist. It is an administrator's change: see Property.Imported.
 func (e Entity) Set(group, name, typ string, values ...string) {
 	e.keep()
 	g := e.Groups().Find(group)

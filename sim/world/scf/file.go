@@ -12,7 +12,7 @@ import (
 // encoding is the simulation's own.
 const magic = "** This file is a simulated SMF repository **\n"
 
-// ErrNotRepository is what Decode says of anything else.
+// ErrNotRepository is what Decode returns for anything else.
 var ErrNotRepository = errors.New("not a repository")
 
 // Encode is the repository as a file.
@@ -49,7 +49,7 @@ type Cache struct {
 const cached = 64
 
 // Decode is as the function of this name, but others may have the same
-// repository: who wants to change it clones it.
+// repository: a caller that changes it clones it.
 func (c *Cache) Decode(data []byte) (*Repository, error) {
 	if c == nil {
 		return Decode(data)

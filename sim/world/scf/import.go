@@ -147,7 +147,7 @@ func (r *Repository) addDependents(fmri string, dependents []Dependent) (touched
 }
 
 // Apply puts a profile into the repository: what it names becomes what it
-// says. Services and instances that are not there are passed over, each with a
+// says. Services and instances that do not exist are passed over, each with a
 // warning in svccfg's words. It returns the full names of the instances that
 // were touched; their running snapshots are taken again.
 func (r *Repository) Apply(b *Bundle) (touched, warnings []string, err error) {

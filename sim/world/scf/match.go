@@ -5,7 +5,7 @@ import "strings"
 // Match is what a pattern of a command line stands for.
 type Match struct {
 	Entity
-	Group, Property string // of an FMRI that goes on with /:properties/
+	Group, Property string // of an FMRI with /:properties/ behind it
 }
 
 // Matches resolves a pattern as scf_walk_fmri does

@@ -220,7 +220,7 @@ func TestProfileWithAnUnknownTypeFails(t *testing.T) {
 	}
 }
 
-// svccfg cleanup deletes what no manifest supports any more.
+// svccfg cleanup deletes what no manifest delivers.
 func TestCleanupDeletesServicesWithoutTheirManifest(t *testing.T) {
 	r := imported(t)
 	r.AddService("site/by-hand")

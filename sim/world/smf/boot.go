@@ -110,7 +110,7 @@ func earlyImport(tx *world.Tx, zone string) {
 	importManifests(tx, zone, repository, zoneManifests(tx, zone, systemManifests))
 	cleanup(tx, zone, repository)
 	applyProfile(tx, zone, repository, false)
-	_ = SaveRepository(tx, zone, repository) // a zone on a full disk goes on with what it has in memory
+	_ = SaveRepository(tx, zone, repository) // a zone on a full disk continues with what it has in memory
 	adopt(tx, zone, repository, true)
 	if s, i := repository.Lookup(RestarterFMRI); i != nil {
 		r.Milestone = s.Composed(i).Value("options", "milestone")

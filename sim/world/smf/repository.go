@@ -24,7 +24,7 @@ const (
 	manifestImporter = "/lib/svc/method/manifest-import"
 )
 
-// LoadRepository reads a zone's repository file. A file that is not there is
+// LoadRepository reads a zone's repository file. A file that does not exist is
 // an empty repository, as it is for svc.configd (backend_create in
 // usr/src/cmd/svc/configd/backend.c).
 func LoadRepository(tx *world.Tx, zone string) (*scf.Repository, error) {
@@ -73,7 +73,7 @@ func SaveRepositoryFile(files host.Files, name string, r *scf.Repository) error 
 
 // Manifests lists the manifests below a directory: the regular files that end
 // in .xml, at any depth, sorted (find_manifests in
-// usr/src/cmd/svc/common/manifest_find.c). A directory that is not there has none.
+// usr/src/cmd/svc/common/manifest_find.c). A directory that does not exist has none.
 func Manifests(files host.Files, dir string) []string {
 	entries, err := files.ReadDir(dir)
 	if err != nil {
@@ -131,7 +131,7 @@ func importManifests(tx *world.Tx, zone string, r *scf.Repository, names []strin
 }
 
 // applyProfile applies the site profile unless the repository has done so
-// before: a profile, unlike a manifest, is applied once, whatever becomes of
+// before: a profile, unlike a manifest, is applied once, whatever happens to
 // the file (mhash_test_file in usr/src/cmd/svc/common/manifest_hash.c).
 func applyProfile(tx *world.Tx, zone string, r *scf.Repository, remember bool) {
 	data, err := host.ReadFile(tx.Files, tx.ZonePathOf(zone, SiteProfile))

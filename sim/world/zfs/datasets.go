@@ -12,12 +12,12 @@ import (
 
 // Datasets and pools. The functions of the files dataset*.go and pool*.go do
 // what libzfs and the kernel do for zfs(8) and zpool(8), with their checks, in
-// their order and with their words (usr/src/lib/libzfs/common, usr/src/uts/common/fs/zfs);
+// their order and with their messages (usr/src/lib/libzfs/common, usr/src/uts/common/fs/zfs);
 // parsing arguments and printing is for package tools.
 //
 // The datasets of an exported pool are parked in State.Datasets under names
 // that open with the pool's GUID and a colon. No dataset's name begins with a
-// digit, so they are in nobody's way.
+// digit, so they do not collide.
 
 // FindDataset is the dataset of this name, or nil.
 func FindDataset(tx *world.Tx, name string) *world.Dataset {

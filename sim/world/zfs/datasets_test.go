@@ -86,7 +86,7 @@ func putFile(t testing.TB, tx *world.Tx, name, data string) {
 	must(t, world.Put(tx.Files, name, []byte(data), 0o644))
 }
 
-// content is what a file holds, "-" if it is not there.
+// content is what a file holds, "-" if it does not exist.
 func content(tx *world.Tx, name string) string {
 	data, err := host.ReadFile(tx.Files, name)
 	if errors.Is(err, os.ErrNotExist) {

@@ -17,7 +17,7 @@ type DestroyOptions struct {
 	Force     bool // -f: unmount what is busy
 	Defer     bool // -d: later, if something holds it; snapshots only
 	DryRun    bool // -n
-	// Each, if set, is told of each dataset before it is destroyed.
+	// Each, if set, is called with each dataset before it is destroyed.
 	Each func(name string)
 }
 
@@ -147,7 +147,7 @@ func (l *lineage) take(d *world.Dataset) {
 	l.order = append(l.order, d)
 }
 
-// destroyOne destroys a dataset that nothing depends on any more.
+// destroyOne destroys a dataset that nothing depends on.
 func destroyOne(tx *world.Tx, d *world.Dataset, o DestroyOptions) error {
 	if o.Each != nil {
 		o.Each(d.Name)
@@ -233,7 +233,7 @@ func destroySnapshot(tx *world.Tx, s *world.Dataset, o DestroyOptions) error {
 		}
 	}
 	if FindDataset(tx, s.Name) == nil {
-		return nil // Went as one of another's dependents.
+		return nil // Went as a dependent of another dataset.
 	}
 	return destroyOne(tx, s, o)
 }

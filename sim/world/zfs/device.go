@@ -74,7 +74,7 @@ type Device struct {
 }
 
 // FindDevice resolves a full path: below /dev/dsk, /dev/rdsk or /devices, or
-// that of a file, which need not exist. A device of a disk that is not there is
+// that of a file, which need not exist. A device of a disk that is missing is
 // none.
 func FindDevice(tx *world.Tx, name string) (Device, bool) {
 	dir, base := "", ""

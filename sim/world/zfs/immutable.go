@@ -53,7 +53,7 @@ func SetImmutable(tx *world.Tx, dir string, on bool) bool {
 	return true
 }
 
-// fixed says whether a name that is not there cannot be made, since the nearest
+// fixed says whether a name that does not exist cannot be made, since the nearest
 // directory above that is there is immutable.
 func fixed(tx *world.Tx, name string) bool {
 	for dir := path.Clean(name); ; dir = path.Dir(dir) {

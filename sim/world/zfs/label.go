@@ -116,7 +116,7 @@ func writeFileLabels(tx *world.Tx, p *world.Pool, state int) error {
 		}
 		f, err := tx.Files.Open(v, os.O_WRONLY, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // Whoever removed it has the pool's last words.
+			continue // A file that was removed has no label.
 		}
 		if err != nil {
 			return err

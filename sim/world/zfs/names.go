@@ -74,7 +74,7 @@ func validNameByte(c byte) bool {
 }
 
 // CheckPoolName says what is wrong with the name of a pool that is to be made
-// (pool_namecheck, with the words of zpool_name_valid in libzfs_pool.c), or "".
+// (pool_namecheck, with the messages of zpool_name_valid in libzfs_pool.c), or "".
 func CheckPoolName(name string) string {
 	letter := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
 	disk := len(name) > 1 && name[0] == 'c' && name[1] >= '0' && name[1] <= '9'
@@ -108,7 +108,7 @@ func PoolName(name string) string {
 	return name
 }
 
-// isBelow says whether a dataset's name lies below another's, as a child or as
+// isBelow says whether a dataset's name lies below an ancestor's, as a child or as
 // a snapshot.
 func isBelow(name, ancestor string) bool {
 	return len(name) > len(ancestor) && strings.HasPrefix(name, ancestor) &&

@@ -102,7 +102,7 @@ func ClearPool(tx *world.Tx, name, device string) error {
 	return writeLabels(tx, p)
 }
 
-// unpark gives the datasets of a pool that was not there their names back.
+// unpark gives the datasets of a pool that was missing their names back.
 func unpark(tx *world.Tx, p *world.Pool, name string) error {
 	old := park(p) + p.Name
 	for _, key := range slices.Sorted(maps.Keys(tx.State.Datasets)) {

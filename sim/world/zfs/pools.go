@@ -10,7 +10,7 @@ import (
 )
 
 // Pools: zpool_create, zpool_destroy, zpool_export and zpool_import in
-// usr/src/lib/libzfs/common/libzfs_pool.c, and the look at devices before in
+// usr/src/lib/libzfs/common/libzfs_pool.c, and the check of devices before in
 // usr/src/cmd/zpool/zpool_vdev.c.
 
 // FindPool is the imported pool of this name, or nil. It may be one that could
@@ -24,7 +24,7 @@ func FindPool(tx *world.Tx, name string) *world.Pool {
 	return nil
 }
 
-// OpenPool is FindPool, refusing what is not there as zpool_open does.
+// OpenPool is FindPool, refusing what does not exist as zpool_open does.
 func OpenPool(tx *world.Tx, name string) (*world.Pool, error) {
 	switch p := FindPool(tx, name); {
 	case p == nil:
@@ -110,8 +110,8 @@ func relabel(tx *world.Tx, vdevs []string, pool string) {
 	}
 }
 
-// Bury takes away what the system still had of a pool that has no disk.
-func Bury(tx *world.Tx, p *world.Pool) error {
+// DropPool removes what the system still had of a pool that has no disk.
+func DropPool(tx *world.Tx, p *world.Pool) error {
 	if err := eraseContents(tx, p); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func Bury(tx *world.Tx, p *world.Pool) error {
 	return nil
 }
 
-// forgetPools takes away what nothing is left of.
+// forgetPools removes what nothing is left of.
 func forgetPools(tx *world.Tx, lost func(*world.Pool) bool) {
 	tx.State.Pools = slices.DeleteFunc(tx.State.Pools, func(p *world.Pool) bool {
 		if !lost(p) {
@@ -213,7 +213,7 @@ func ExportPool(tx *world.Tx, name string, force bool) error {
 		return err
 	}
 	if p.Orphaned {
-		return Bury(tx, p)
+		return DropPool(tx, p)
 	}
 	p.Exported, p.Unloaded = true, false
 	return writeLabels(tx, p)

@@ -106,7 +106,7 @@ func finishMove(tx *world.Tx, m *move) error {
 	return nil
 }
 
-// takeBack takes contents away from where the state does not have them, and
+// takeBack removes contents from where the state does not have them, and
 // removes those of a dataset that is not in it.
 func takeBack(tx *world.Tx, m *move) error {
 	if !m.out && m.wanted() != m.dir {

@@ -103,8 +103,8 @@ func (l *changeList) remount() error {
 	return failed
 }
 
-// Unmount takes one file system away from wherever it is mounted. It is no
-// error if it is not mounted. Force is MS_FORCE: who uses it loses it.
+// Unmount unmounts one file system from wherever it is mounted. It is no
+// error if it is not mounted. Force is MS_FORCE: its users lose it.
 func Unmount(tx *world.Tx, name string, force bool) error {
 	d := FindDataset(tx, name)
 	if d == nil || d.Mounted == "" {

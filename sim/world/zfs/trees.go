@@ -22,8 +22,8 @@ import (
 //
 // A process may be killed between two of these renames, or between the last one
 // and the storing of the state. So each move is first noted in
-// /.datasets/pending; whoever moves next, or opens the sled, compares the notes
-// with the state, and completes or takes back what does not agree with it
+// /.datasets/pending; the next move, or opening the sled, compares the notes
+// with the state, and completes or undoes what does not agree with it
 // (RecoverDatasets). A destroyed tree is moved to GUID.gone, and removed
 // when a later transaction sees that its dataset is not in the state.
 
@@ -115,7 +115,7 @@ func moveOut(tx *world.Tx, d *world.Dataset, dir string) error {
 	if err := tx.Files.Rename(coveredOf(id(d)), dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Mounted by whoever made the sled: nothing was covered.
+	// Mounted when the sled was made: nothing was covered.
 	return host.MkdirAll(tx.Files, dir, 0o755)
 }
 

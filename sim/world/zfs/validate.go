@@ -39,7 +39,7 @@ func (c *checker) refuse(format string, args ...any) error {
 // with whose pool is suspended: POOL_CHECK_SUSPENDED gives EAGAIN
 // (usr/src/uts/common/fs/zfs/zfs_ioctl.c, zfs_common_error in
 // usr/src/lib/libzfs/common/libzfs_util.c). A listing of all datasets passes
-// over those of such a pool without a word (zfs_iter_root in libzfs_iter.c).
+// silently over those of such a pool (zfs_iter_root in libzfs_iter.c).
 const suspendedIO = "pool I/O is currently suspended"
 
 // suspended tells whether the pool of a dataset has lost its disks.

@@ -19,7 +19,7 @@ import (
 
 const diskDirectory = "/dev/dsk/"
 
-// resolveVdevs turns the words of a specification into the names of devices
+// resolveVdevs turns the arguments of a specification into the names of devices
 // (make_leaf_vdev).
 func resolveVdevs(tx *world.Tx, words []string) ([]string, error) {
 	vdevs := make([]string, len(words))
@@ -108,7 +108,7 @@ func wholeDisk(tx *world.Tx, vdev string) *world.Disk {
 // Guess: images of 4 GiB each, and room for a dump.
 const reservedM2 = 64 << 30
 
-// VdevSize is the size of a device, 0 if it is not there.
+// VdevSize is the size of a device, 0 if it does not exist.
 func VdevSize(tx *world.Tx, vdev string) uint64 {
 	if strings.HasPrefix(vdev, "/") {
 		info, err := tx.Files.Stat(vdev)
@@ -194,7 +194,7 @@ func openVdevs(tx *world.Tx, c *checker, vdevs []string) error {
 	return nil
 }
 
-// eraseDisk takes away what is on a disk: pools that are not imported.
+// eraseDisk removes what is on a disk: pools that are not imported.
 func eraseDisk(tx *world.Tx, d *world.Disk) {
 	forgetPools(tx, func(p *world.Pool) bool {
 		return !p.Imported && slices.ContainsFunc(p.Vdevs, func(v string) bool { return DiskOf(tx, v) == d })

@@ -179,7 +179,7 @@ func hasDevice(tx *world.Tx, zone, device string) bool {
 func IsUnderlay(a netip.Addr) bool { return a.Is4() && a.As4()[0] == 127 && a.As4()[1] == 77 }
 
 // Listener finds the process of this sled that a connection from elsewhere
-// reaches. Without one the error is that of connect(2): a host that is not there
+// reaches. Without one the error is that of connect(2): a host that does not exist
 // cannot be reached, one that is there refuses.
 func Listener(tx *world.Tx, to netip.AddrPort) (pid int, err error) {
 	zone, ok := network.AddressOwner(tx, to.Addr())
