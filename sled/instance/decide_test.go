@@ -3,8 +3,6 @@ package instance
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -78,16 +76,6 @@ func (s *scene) decide(t testing.TB, c Settings, view ledger.View, change Ensure
 	return decide(c, view, s.look(), moment("decided"), c.ID("web1"), change)
 }
 
-// Without its own link the global zone would wait in vain for Propolis.
-func TestTheGlobalZoneNeedsItsWay(t *testing.T) {
-	c := settings()
-	c.GZVNIC = "gz0"
-	_, _, err := prepared().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: oneNIC()})
-	if is, ok := errors.AsType[*NotPreparedError](err); !ok || is.Link != "gz0" {
-		t.Errorf("error: %v", err)
-	}
-}
-
 func TestANewInstanceGoesAllTheWayUp(t *testing.T) {
 	c := settings()
 	d, r, err := prepared().decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: oneNIC()})
@@ -111,59 +99,6 @@ func TestWhatWasDeletedMeanwhileIsNotStarted(t *testing.T) {
 	_, _, err := prepared().decide(t, settings(), operationtest.Book(t), EnsureRequest{Verb: "instance start", Wanted: Wanted{Ref: "web1"}, Known: true})
 	if gone, ok := errors.AsType[*record.NotFoundError](err); !ok || gone.Name != "web1" {
 		t.Errorf("%v", err)
-	}
-}
-
-// imagesUp is the bring-up where the zone's own service makes the address and
-// starts Propolis.
-func imagesUp() []string {
-	return []string{
-		"vnic.create G", "vnic.create C", "zfs.create D", "zone.configure Z", "zone.install Z", "smf.write-profile Z",
-		"zone.boot Z", "smf.await Z", "smf.await web1", "ipadm.await-address C/omicron6",
-		"propolis.await-http web1", "propolis.ensure web1", "propolis.run web1", "propolis.await-state web1",
-	}
-}
-
-func TestWhatImagesMakeIsNotMadeAgain(t *testing.T) {
-	c := imaged()
-	r := made(t, c, oneNIC())
-	if r.Run.Base != "" || r.Run.BaseDataset != "" || r.Run.Brand != packaging.Brand || r.Spec.Address.Prefix != prefix("fd00:1::2/64") {
-		t.Errorf("%+v, %s", r.Run, r.Spec.Address)
-	}
-	from := func(first string) []string { return imagesUp()[slices.Index(imagesUp(), first):] }
-	for name, s := range map[string]struct {
-		point  int
-		change func(*scene)
-		want   []string
-	}{
-		"nothing was made yet":            {atNothing, nil, imagesUp()},
-		"the zone is configured":          {atConfigured, nil, from("zone.install Z")},
-		"the zone is installed":           {atInstalled, nil, from("smf.write-profile Z")},
-		"the zone boots":                  {atBooted, nil, from("smf.await Z")},
-		"its service is not known yet":    {atSettled, nil, from("smf.await web1")},
-		"its service is starting":         {atSettled, func(s *scene) { s.seen.Inside.Services[packaging.Service] = "offline*" }, from("smf.await web1")},
-		"its service was switched off":    {atSettled, func(s *scene) { s.seen.Inside.Services[packaging.Service] = "disabled" }, append([]string{"smf.enable web1"}, from("smf.await web1")...)},
-		"Propolis answers":                {atOnline, routed, from("propolis.ensure web1")},
-		"the machine runs":                {atRunning, routed, nil},
-		"the machine runs, with no route": {atRunning, nil, []string{"ipadm.add-route default of Z"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			old := half(r)
-			here := prepared().bring(c, old, s.point)
-			if s.point >= atAddress {
-				here.seen.Inside.Addresses = append(here.seen.Inside.Addresses, ipadm.Address{Object: old.Run.Control.Name + "/ll", State: "ok"})
-			}
-			if s.change != nil {
-				s.change(here)
-			}
-			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, old)...), EnsureRequest{Wanted: oneNIC()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(s.want, told(t, d, old.Run)); diff != "" {
-				t.Error(diff)
-			}
-		})
 	}
 }
 
@@ -204,81 +139,6 @@ func TestAnMTUThatTheLinkGivesIsNotSet(t *testing.T) {
 
 func routed(s *scene) {
 	s.seen.Inside.Routes = []ipadm.Route{{Destination: "default", Gateway: "fd00:1::1"}}
-}
-
-// A brand that does not destroy its zones' datasets leaves that to us, also in
-// a zone that is half made.
-func TestTheDatasetOfAnImageIsDestroyedBehindItsZone(t *testing.T) {
-	c := imaged()
-	r := made(t, c, oneNIC())
-	for state, want := range map[zone.State][]string{
-		zone.Running:    {"zone.halt Z", "zone.uninstall Z", "zone.delete Z", "vnic.delete G", "vnic.delete C", "zfs.destroy D"},
-		zone.Incomplete: {"zone.discard Z", "vnic.delete G", "vnic.delete C", "zfs.destroy D"},
-		zone.Configured: {"zone.delete Z", "vnic.delete G", "vnic.delete C", "zfs.destroy D"},
-		"":              {"vnic.delete G", "vnic.delete C", "zfs.destroy D"},
-	} {
-		here := prepared().bring(c, r, atRunning)
-		here.seen.Inside = Inside{Services: map[string]string{}}
-		if state == "" {
-			here.dropZone(r.Run.Zone)
-		} else {
-			here.zone(r.Run.Zone).State = state
-		}
-		d := operation.Decision{Plan: plan.Plan{Actions: teardown(c, r, here.look(), moment("down"), StopTime)}}
-		got := told(t, d, r.Run)
-		slices.Sort(got)
-		slices.Sort(want)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", state, diff)
-		}
-		if rows, err := d.Plan.Rows(); err != nil || rows[len(rows)-1].Verb != "zfs.destroy" {
-			t.Errorf("%s: %v, %+v", state, err, rows)
-		}
-	}
-}
-
-func TestWhatAnImageCannotDoIsRefused(t *testing.T) {
-	for name, s := range map[string]struct {
-		settings func(*Settings)
-		wanted   Wanted
-		here     func(*scene)
-		says     string
-	}{
-		"an IPv4 address":     {func(c *Settings) { c.Underlay = prefix("10.77.0.0/24"); c.Gateway = netip.Addr{} }, oneNIC(), nil, `address "10.77.0.1/24": want an IPv6 address`},
-		"no gateway":          {func(c *Settings) { c.Gateway = netip.Addr{} }, oneNIC(), nil, `address "fd00:1::1/64": want an IPv6 address, e.g. fd00::5/64, with a gateway`},
-		"another length":      {func(c *Settings) { c.Underlay = prefix("fd00:1::/48") }, oneNIC(), nil, `address "fd00:1::2/48": want`},
-		"DHCP":                {func(c *Settings) { c.Underlay = netip.Prefix{} }, oneNIC(), nil, `address "dhcp": want`},
-		"addrconf":            {func(*Settings) {}, Wanted{Ref: "web1", Address: &record.Address{Mode: record.Addrconf}}, nil, `address "addrconf": want`},
-		"another MTU":         {func(c *Settings) { c.MTU = 1500 }, oneNIC(), nil, `network.mtu "1500": want 9000 or 0`},
-		"a link that is none": {func(*Settings) {}, oneNIC(), func(s *scene) { s.Links[1].MTU = 1500 }, "the control link stub0 has an MTU of 1500, and control VNICs need 9000"},
-		"no image":            {func(*Settings) {}, oneNIC(), func(s *scene) { s.seen.Packaging.Image = []string{"/opt/image.tar.gz"} }, "image lacks /opt/image.tar.gz"},
-	} {
-		c, here := imaged(), prepared()
-		s.settings(&c)
-		if s.here != nil {
-			s.here(here)
-		}
-		d, _, err := here.decide(t, c, operationtest.Book(t), EnsureRequest{Wanted: s.wanted})
-		if err == nil || !strings.Contains(err.Error(), s.says) || !d.Plan.Empty() {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// A way that is configured again counts for lives that begin, not for those that
-// are there.
-func TestARunKeepsItsPackaging(t *testing.T) {
-	c := settings()
-	r := made(t, c, oneNIC())
-	here := prepared().bring(c, half(r), atAddress)
-	c.Propolis.Packaging.Kind = packaging.Image
-	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, half(r))...), EnsureRequest{Wanted: oneNIC()})
-	if err != nil || next.Run.Zone != r.Run.Zone {
-		t.Fatalf("%v, %+v", err, next.Run)
-	}
-	if diff := cmp.Diff(from("smf.enable web1"), told(t, d, r.Run)); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // What is there stays, and the rest is made: ensure finishes what was begun.
@@ -467,50 +327,6 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 	}
 }
 
-// A machine that runs is not powered off because something differs.
-func TestARunningMachineThatDiffersIsAConflict(t *testing.T) {
-	c := settings()
-	r := made(t, c, oneNIC())
-	cpus := 8
-	more := oneNIC()
-	more.CPUs = &cpus
-	edited := func(s *scene) {
-		config := s.Configs[r.Run.Zone]
-		config.Limitpriv = "default"
-		s.Configs[r.Run.Zone] = config
-	}
-	for name, s := range map[string]struct {
-		change func(*scene)
-		wanted Wanted
-		field  string
-	}{
-		"in what is wanted":                  {func(*scene) {}, more, "cpus"},
-		"in what is wanted, and is starting": {func(s *scene) { s.seen.Inside.VM.State = "Starting" }, more, "cpus"},
-		"in what is wanted, its zone edited": {edited, more, "cpus"},
-		"in its zone's configuration":        {edited, oneNIC(), "zone's limitpriv"},
-		"in a VNIC that was deleted":         {func(s *scene) { s.dropLink(r.Run.Guests[0].Name) }, oneNIC(), "VNIC " + r.Run.Guests[0].Name},
-		"in a VNIC of another MAC":           {func(s *scene) { s.Links[2].MAC = "02:08:20:ff:ff:ff" }, oneNIC(), "VNIC " + r.Run.Guests[0].Name},
-	} {
-		t.Run(name, func(t *testing.T) {
-			here := prepared().bring(c, r, atRunning)
-			s.change(here)
-			view := operationtest.Book(t, kept(t, r)...)
-			_, _, err := here.decide(t, c, view, EnsureRequest{Wanted: s.wanted})
-			conflict, ok := errors.AsType[*ConflictError](err)
-			if !ok || !conflict.Recreate || conflict.Differences[0].Field != s.field {
-				t.Fatalf("error: %v", err)
-			}
-			d, next, err := here.decide(t, c, view, EnsureRequest{Wanted: s.wanted, Recreate: true})
-			if err != nil || next.Run.Zone == r.Run.Zone {
-				t.Fatalf("recreated: %v, %+v", err, next.Run)
-			}
-			if lines := told(t, d, next.Run, r.Run); lines[0] != "propolis.power-off web1" {
-				t.Errorf("does not begin with the power-off: %q", lines)
-			}
-		})
-	}
-}
-
 func TestWhatCannotBeLookedIntoIsNotRebuilt(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
@@ -545,104 +361,6 @@ func TestAStoppedInstanceStartsWithTheAddressesThatItHad(t *testing.T) {
 	}
 	if next.Control != r.Control || next.Spec.Address != r.Spec.Address || next.Spec.NICs[0].MAC != r.Spec.NICs[0].MAC || next.Wanted != record.WantedRunning {
 		t.Errorf("%+v", next)
-	}
-}
-
-func TestOneStageDoesNoMore(t *testing.T) {
-	c := settings()
-	r := half(made(t, c, oneNIC()))
-	up := wayUp()
-	for _, s := range []struct {
-		stage Stage
-		point int
-		want  []string
-	}{
-		{StageVNIC, atNothing, up[:2]}, {StageZone, atVNICs, up[2:6]}, {StageBoot, atProfiled, up[6:8]}, {StageAddress, atSettled, up[8:10]},
-		{StageStart, atAddress, up[10:13]}, {StageEnsure, atOnline, up[13:14]}, {StageRun, atEnsured, up[14:]},
-	} {
-		t.Run(string(s.stage), func(t *testing.T) {
-			d, next, err := prepared().bring(c, r, s.point).decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(s.want, told(t, d, r.Run)); diff != "" {
-				t.Error(diff)
-			}
-			if finished := s.stage == StageEnsure || s.stage == StageRun; next.Run.Ensured != finished {
-				t.Errorf("finished: %v", next.Run.Ensured)
-			}
-			if s.point == atNothing {
-				return
-			}
-			_, _, err = prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})
-			if early, ok := errors.AsType[*PrerequisiteError](err); !ok || early.First != StageVNIC {
-				t.Errorf("on nothing: %v", err)
-			}
-		})
-	}
-}
-
-func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
-	number := func(n int) *int { return &n }
-	size := func(n uint64) *uint64 { return &n }
-	pool := func(s string) *string { return &s }
-	address := func(s string) *record.Address { a, _ := record.ParseAddress(s); return &a }
-	c := settings()
-	other := made(t, c, Wanted{Ref: "web2", NICs: []record.NIC{{MAC: "02:08:20:00:00:07"}}})
-	for name, s := range map[string]struct {
-		wanted Wanted
-		change func(*scene)
-		field  string // of an InputError; else any error
-	}{
-		"no CPUs":                       {wanted: Wanted{CPUs: number(0)}, field: "cpus"},
-		"no memory":                     {wanted: Wanted{Memory: size(0)}, field: "memory"},
-		"parts of a MiB":                {wanted: Wanted{Memory: size(12345)}, field: "memory"},
-		"a pool that does not exist":    {wanted: Wanted{Pool: pool("tank")}, field: "pool"},
-		"no pool with a place":          {wanted: Wanted{Pool: pool("rpool")}, change: func(s *scene) { s.Datasets[1].Mounted = false }}, // it is not the operator's word that is wrong
-		"an address of another network": {wanted: Wanted{Address: address("10.78.0.5/24")}, field: "address"},
-		"the network's own address":     {wanted: Wanted{Address: address("10.77.0.0/24")}, field: "address"},
-		"the broadcast address":         {wanted: Wanted{Address: address("10.77.0.255/24")}, field: "address"},
-		"a reserved address":            {wanted: Wanted{Address: address("10.77.0.1/24")}},
-		"a taken address":               {wanted: Wanted{Address: &other.Spec.Address}},
-		"a taken MAC":                   {wanted: Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:07"}}}},
-		"a taken control MAC":           {wanted: Wanted{NICs: []record.NIC{{MAC: other.Control}}}},
-		"a link's MAC":                  {wanted: Wanted{NICs: []record.NIC{{MAC: "02:08:20:00:00:08"}}}, change: func(s *scene) { s.Links[0].MAC = "02:08:20:00:00:08" }},
-		"a link that does not exist":    {wanted: Wanted{NICs: []record.NIC{{Over: "net9"}}}, field: "nic over"},
-		"a VNIC to lie over":            {wanted: Wanted{NICs: []record.NIC{{Over: "v0"}}}, change: func(s *scene) { s.Links[0].Name, s.Links[0].Class = "v0", "vnic" }, field: "nic over"},
-		"a volume that does not exist":  {wanted: Wanted{Disks: []record.Disk{{Path: "/dev/zvol/rdsk/rpool/vol"}}}, field: "disk"},
-		"a file system for a volume":    {wanted: Wanted{Disks: []record.Disk{{Path: "/dev/zvol/rdsk/rpool/zone"}}}, field: "disk"},
-		"a file that does not exist":    {wanted: Wanted{Disks: []record.Disk{{Path: "/a"}}}, change: func(s *scene) { s.seen.Disks["/a"] = fs.ErrNotExist }, field: "disk"},
-		"no control link":               {change: func(s *scene) { s.dropLink("stub0") }},
-		"no Propolis on the host":       {change: func(s *scene) { s.seen.Missing = []string{"/opt/p/bin"} }},
-		"a base that was reinstalled":   {change: func(s *scene) { s.Zones[1].UUID = "another" }},
-		"a base that is gone":           {change: func(s *scene) { s.dropZone(baseZone().Zone) }},
-		"a base of another mark":        {change: func(s *scene) { s.Datasets[2].User = nil }},
-		"a name that another has":       {wanted: Wanted{Ref: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e00", Name: "web2"}},
-		"a name that cannot be":         {wanted: Wanted{Ref: "8c4a2b1e-6a57-4a5c-9d3e-0a1b2c3d4e00", Name: "Web"}, field: "instance name"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			here := prepared()
-			if s.change != nil {
-				s.change(here)
-			}
-			if s.wanted.Ref == "" {
-				s.wanted.Ref = "web1"
-			}
-			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, other)...), EnsureRequest{Wanted: s.wanted})
-			input, ok := errors.AsType[*record.InputError](err)
-			if err == nil || ok != (s.field != "") || ok && input.Field != s.field || !d.Plan.Empty() || len(d.Before) > 0 {
-				t.Errorf("error: %v; plan: %v", err, d.Plan)
-			}
-		})
-	}
-}
-
-func TestAnInstanceCannotUseItsControlMACForAGuest(t *testing.T) {
-	c := settings()
-	r := made(t, c, oneNIC())
-	_, _, err := prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: Wanted{Ref: "web1", NICs: []record.NIC{{MAC: r.Control}}}})
-	if _, ok := errors.AsType[*MACTakenError](err); !ok {
-		t.Errorf("error: %v", err)
 	}
 }
 

@@ -1,0 +1,44 @@
+package instance
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/engine/operation/operationtest"
+)
+
+func TestOneStageDoesNoMore(t *testing.T) {
+	c := settings()
+	r := half(made(t, c, oneNIC()))
+	up := wayUp()
+	for _, s := range []struct {
+		stage Stage
+		point int
+		want  []string
+	}{
+		{StageVNIC, atNothing, up[:2]}, {StageZone, atVNICs, up[2:6]}, {StageBoot, atProfiled, up[6:8]}, {StageAddress, atSettled, up[8:10]},
+		{StageStart, atAddress, up[10:13]}, {StageEnsure, atOnline, up[13:14]}, {StageRun, atEnsured, up[14:]},
+	} {
+		t.Run(string(s.stage), func(t *testing.T) {
+			d, next, err := prepared().bring(c, r, s.point).decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(s.want, told(t, d, r.Run)); diff != "" {
+				t.Error(diff)
+			}
+			if finished := s.stage == StageEnsure || s.stage == StageRun; next.Run.Ensured != finished {
+				t.Errorf("finished: %v", next.Run.Ensured)
+			}
+			if s.point == atNothing {
+				return
+			}
+			_, _, err = prepared().decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC(), Only: s.stage})
+			if early, ok := errors.AsType[*PrerequisiteError](err); !ok || early.First != StageVNIC {
+				t.Errorf("on nothing: %v", err)
+			}
+		})
+	}
+}
