@@ -1,7 +1,10 @@
 package host
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sledctl/sledctl/host/fault"
 )
@@ -22,3 +25,15 @@ func (*LeftError) Kind() fault.Kind { return fault.Failed }
 
 // Unwrap gives both.
 func (e *LeftError) Unwrap() []error { return []error{e.Cause, e.Err} }
+
+// CleanUp undoes what a step left half done when it failed with cause, and returns
+// cause. It may take as long as within, also if ctx has ended. The error is a
+// *LeftError if undo fails with anything but ErrNotFound.
+func CleanUp(ctx context.Context, within time.Duration, cause error, undo func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	if err := undo(ctx); err != nil && !errors.Is(err, ErrNotFound) {
+		return &LeftError{Cause: cause, Err: err}
+	}
+	return cause
+}

@@ -153,12 +153,7 @@ func cleanUp(ctx context.Context, cause error, remove func(context.Context) erro
 	if cause == nil || errors.Is(cause, host.ErrStillRunning) {
 		return cause
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-	defer cancel()
-	if err := remove(ctx); err != nil && !errors.Is(err, host.ErrNotFound) {
-		return &host.LeftError{Cause: cause, Err: err}
-	}
-	return cause
+	return host.CleanUp(ctx, cleanupTime, cause, remove)
 }
 
 // cleanupTime is how long removing what is half made may take.

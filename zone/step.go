@@ -406,12 +406,7 @@ const cleanUpTime = 60 * time.Second
 // cleanUp takes back what a failed step has left and tells both errors if that
 // fails too. It must not depend on the step's context, which may be why it failed.
 func cleanUp(ctx context.Context, cause error, undo func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
-	defer cancel()
-	if err := undo(ctx); err != nil && !errors.Is(err, host.ErrNotFound) {
-		return &host.LeftError{Cause: cause, Err: err}
-	}
-	return cause
+	return host.CleanUp(ctx, cleanUpTime, cause, undo)
 }
 
 // backOff is a pause that doubles up to a limit.
