@@ -43,8 +43,8 @@ const (
 	operator       // may change them
 )
 
-// Tokens are what clients may say to be let in, by their digests, so that
-// comparing takes the same time for every wrong one.
+// Tokens are the tokens that admit clients, by their digests, so that comparing
+// takes the same time for every wrong one.
 type Tokens map[[sha256.Size]byte]role
 
 // The bounds of a token and of the file of tokens, in bytes.
@@ -104,10 +104,10 @@ func ReadSecret(name string) ([]byte, error) {
 	return data, err
 }
 
-// admit gives the role of who asks, or why the request is refused: 421 for a
-// name that the agent does not have, 401 for who shows nothing that is known.
-// The first keeps web pages out that have their own name lead to the sled (DNS
-// rebinding).
+// admit returns the role of a request's client, or why the request is refused:
+// 421 for a name that the agent does not have, 401 for a client without known
+// credentials. The first keeps out web pages whose own name leads to the sled
+// (DNS rebinding).
 func (a Access) admit(r *http.Request) (role, *api.Error) {
 	local, network := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !network {

@@ -42,8 +42,8 @@ type Settings struct {
 	// Up brings an instance up, with what it needs: instance.Settings.Ensure, and
 	// a base zone where there is none.
 	Up func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error)
-	// Failure is what a command says of an error: a status, a code, and the body
-	// that it prints.
+	// Failure returns what a command reports for an error: a status, a code, and
+	// the body that it prints.
 	Failure func(error, ...operation.Report) (status int, code string, said json.RawMessage)
 	// Document reads an instance document, as commands do.
 	Document func([]byte) (instance.Wanted, error)

@@ -13,7 +13,7 @@ type endpoint struct {
 	method string
 	path   string // with {parameters}
 	parts  []string
-	// id and summary are what its document says of it.
+	// id and summary are its texts in the document.
 	id, summary string
 	since       api.Version // the first version that has it
 	// body is what is to be sent, and reply what is answered: values of the types;
@@ -82,9 +82,9 @@ func (e endpoint) params(path []string) map[string]string {
 }
 
 // route finds the endpoint of a request. As with dropshot, the version is looked
-// at before the path, and an endpoint that a version has not is not there.
+// at before the path, and an endpoint that a version does not have is not found.
 func (s *server) route(c *call) (endpoint, *api.Error) {
-	spoken, refused := api.Spoken(c.Header.Get(api.VersionHeader))
+	spoken, refused := api.ParseAPIVersion(c.Header.Get(api.VersionHeader))
 	path, there := strings.Split(c.URL.EscapedPath(), "/"), false
 	for _, e := range s.endpoints {
 		if !e.match(path) || !e.open && (refused != nil || spoken.Less(e.since)) {
@@ -101,5 +101,5 @@ func (s *server) route(c *call) (endpoint, *api.Error) {
 	case refused != nil:
 		return endpoint{}, refused
 	}
-	return endpoint{}, api.Silent(http.StatusNotFound, "", nil)
+	return endpoint{}, api.StatusOnly(http.StatusNotFound, "", nil)
 }

@@ -100,7 +100,7 @@ func (a *agent) look(ctx context.Context) error {
 		a.followed = true
 		return nil
 	}
-	if err := a.loadTombstones(ctx, view); err != nil { // first: it says more of those that are not recorded any more
+	if err := a.loadTombstones(ctx, view); err != nil { // first: it says more about VMs that are no longer recorded
 		return err
 	}
 	if err := a.bring(ctx, view); err != nil {
@@ -110,8 +110,8 @@ func (a *agent) look(ctx context.Context) error {
 	return nil
 }
 
-// bring begins to watch what is new in the records, and ends to watch what they
-// do not name any more.
+// bring begins to watch what is new in the records, and stops watching what they
+// no longer name.
 func (a *agent) bring(ctx context.Context, view ledger.View) error {
 	there := map[uuid.UUID]bool{}
 	for r, err := range record.Records(view) {
@@ -168,22 +168,22 @@ func (a *agent) sight(ctx, monitored context.Context, w *watched, id uuid.UUID, 
 	case w.registered && stateOf(o.State).Final():
 		// Afterwards: how its migration ended is known here, and nowhere when it is gone.
 		defer a.work.Ended(w.id, id, record.Ending{PropolisID: id.String(), State: o.State, Reason: o.Reason})
-		o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is taken away"}
+		o.Status = instance.Status{State: "stopping", Reason: "it has ended, and is being removed"}
 	case o.Reason != "" && o.State != record.Failed:
 		a.meter.doubts.Add(1)
 	case o.State == record.Failed:
 		o.Status = a.ended(monitored, w, id, o.Status)
 	}
 	if monitored.Err() != nil {
-		return // it is not recorded any more: its tombstone tells
+		return // it is no longer recorded: its tombstone has the rest
 	}
 	a.say(ctx, w.owner, id, o)
 	w.once.Do(func() { close(w.sighted) })
 }
 
-// ended is how a run ended whose machine is gone: as the state file says, if
-// somebody takes the run away, and otherwise as it was seen. What cannot be read
-// is waited for: whoever takes a run away has written it down before.
+// ended returns how an incarnation ended whose VM is gone: as the ledger says, if
+// an operation is removing it, else as it was seen. If the ledger cannot be read,
+// ended waits: an operation that removes an incarnation has recorded that first.
 func (a *agent) ended(ctx context.Context, w *watched, id uuid.UUID, seen instance.Status) instance.Status {
 	for {
 		var view ledger.View
@@ -227,9 +227,8 @@ func coming(r record.Record) instance.Status {
 	return instance.Status{State: "migrating", Reason: "it arrives from " + m.Source}
 }
 
-// unwatch ends to watch a VM that is not recorded any more: its run has ended,
-// and what its tombstone says, loadTombstones takes in. One that never had its machine
-// has none.
+// unwatch stops watching a VM that is no longer recorded: its incarnation has
+// ended, and loadTombstones reads its tombstone. A VM that never ran has none.
 func (a *agent) unwatch(ctx context.Context, id uuid.UUID, w *watched) {
 	if w.cancel != nil {
 		w.cancel()
@@ -279,7 +278,7 @@ func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o watch.Observa
 		now.State = old.State
 	}
 	if v, changed := a.table.Publish(now); changed {
-		a.notifier.Notify(ctx, id) // first: whoever takes the log may be slow
+		a.notifier.Notify(ctx, id) // first: the reader of the log may be slow
 		a.Log.Info("VM changed", "vm", id, "instance", of.id, "state", v.State, "generation", v.Gen, "reason", v.Reason)
 	}
 }
@@ -305,9 +304,9 @@ func stateOf(s record.State) api.VMState {
 	return api.Running
 }
 
-// migration is what becomes of a migration. Its generation is that of its state: an
-// agent that was restarted says of none what another one said at that generation
-// (omicron counts changes, and so has 2 for the first that it sees:
+// migration returns the next state of a migration. Its generation is that of its
+// state: a restarted agent never shows another state at a generation that an
+// earlier one has shown (omicron counts changes, and so has 2 for the first that it sees:
 // common/src/instance.rs). What is not over when its VM is, has failed.
 func migration(old *api.Migration, seen *propolis.Migration, vm api.VMState) *api.Migration {
 	now := api.Migration{State: api.MigrationPending, Gen: 1, TimeUpdated: time.Now().UTC()}

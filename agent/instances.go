@@ -15,7 +15,7 @@ import (
 )
 
 // Instances by their names, as commands have them: for sledctl on another
-// machine. What a command says of a failure is in the answer.
+// machine. A failure is answered with what a command prints for it.
 
 // withInstances adds their endpoints.
 func withInstances(all []endpoint) []endpoint {

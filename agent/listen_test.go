@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Over TCP nobody is let in unasked, unless the operator says so: tokens do on the
-// loopback, and certificates everywhere.
+// Over TCP no client is admitted without credentials, unless the operator says
+// so: tokens do on the loopback, and certificates everywhere.
 func TestListenRefusesWhereClientsAreNotToldApart(t *testing.T) {
 	tokens := Tokens{{}: reader}
 	for name, c := range map[string]struct {

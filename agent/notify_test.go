@@ -22,7 +22,7 @@ func vmID(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("a8d0f0c4-0e5f-4a
 
 func in(n int, s api.VMState) VM { return VM{ID: vmID(n), Name: fmt.Sprint("web", n), State: s} }
 
-// plane is a control plane that is told of VMs.
+// plane is a control plane that receives notifications.
 type plane struct {
 	mu     sync.Mutex
 	answer func(v VM) error // nil: it hears everything
@@ -99,8 +99,8 @@ func TestTheControlPlaneHearsOfTheLastState(t *testing.T) {
 	})
 }
 
-// What is refused is not asked again at once, and made good by a sweep.
-func TestARefusedDoorbellIsMadeGoodByASweep(t *testing.T) {
+// What is rejected is not sent again at once, but by a sweep.
+func TestARejectedDoorbellIsRungAgainByASweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := false
 		ctx, _, rings, p, say := alarm(t, func(VM) error {
@@ -124,8 +124,8 @@ func TestARefusedDoorbellIsMadeGoodByASweep(t *testing.T) {
 	})
 }
 
-// One VM that is slow to tell of holds up no other; what changes meanwhile is
-// told once.
+// A slow notification of one VM holds up no other; what changes meanwhile is
+// sent once.
 func TestASlowAnswerHoldsUpNoOtherVM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -181,9 +181,9 @@ func TestGenerationsOnlyGrow(t *testing.T) {
 	}
 }
 
-// Whoever follows sees what is, then what changes; whoever comes again sees all
-// that he has missed, once.
-func TestWhoeverFollowsMissesNoLastState(t *testing.T) {
+// A follower sees what is, then what changes; one that continues sees all that it
+// has missed, once.
+func TestAFollowerMissesNoLastState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTable(1)
 		b.Publish(in(1, api.Running))

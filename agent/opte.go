@@ -11,8 +11,8 @@ import (
 
 // What the control plane asks of a VM's place in the network is done by OPTE,
 // which a sled of sledctl does not have. So what would attach something is
-// refused, and what would take something away has been done already: nothing of
-// the kind is there.
+// refused, and what would detach something succeeds at once: nothing of the kind
+// exists.
 
 // errNoOPTE is why something cannot be attached.
 const errNoOPTE = "this sled has no OPTE: VMs have no %s"
@@ -27,7 +27,7 @@ func (s *server) known(c call) (VM, *api.Error) {
 	return v, err
 }
 
-// attach refuses to attach a thing that a body tells of.
+// attach refuses to attach what a body describes.
 func attach[B any](things string) func(*server, call) (any, *api.Error) {
 	return func(s *server, c call) (any, *api.Error) {
 		var body B
@@ -44,7 +44,7 @@ func attach[B any](things string) func(*server, call) (any, *api.Error) {
 	}
 }
 
-// detach takes away what is not there.
+// detach succeeds: nothing is attached.
 func detach[B any](s *server, c call) (any, *api.Error) {
 	var body B
 	if err := c.decode(&body); err != nil {
@@ -54,13 +54,13 @@ func detach[B any](s *server, c call) (any, *api.Error) {
 	return nil, err
 }
 
-// detachSubnets takes away all that are not there.
+// detachSubnets succeeds: no subnet is attached.
 func (s *server) detachSubnets(c call) (any, *api.Error) {
 	_, err := s.known(c)
 	return nil, err
 }
 
-// detachSubnet takes away one that is not there.
+// detachSubnet succeeds: the subnet is not attached.
 func (s *server) detachSubnet(c call) (any, *api.Error) {
 	if _, err := netip.ParsePrefix(c.params["subnet"]); err != nil {
 		return nil, api.BadRequest(fmt.Sprintf("bad parameter in URL path: %q is not a subnet", c.params["subnet"]))

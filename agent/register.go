@@ -13,8 +13,8 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// register makes a VM known, so that it can be run. One that is known already is
-// what it is: nobody looks at what the body says of it (omicron
+// register makes a VM known, so that it can be run. A known VM stays
+// as it is: the body is not read (omicron
 // sled-agent/src/instance_manager.rs).
 func (s *server) register(c call) (any, *api.Error) {
 	id, refused := c.uuid("propolis_id")
@@ -34,7 +34,7 @@ func (s *server) register(c call) (any, *api.Error) {
 		case v.Instance != body.Instance.String():
 			return nil, api.Internal(fmt.Errorf("VM %s is of instance %s", id, v.Instance))
 		case v.State.Final():
-			return nil, api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil)
+			return nil, api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, nil)
 		}
 		s.read(v)
 		return v.wire(), nil

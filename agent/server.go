@@ -214,8 +214,8 @@ func later(id, than uuid.UUID) bool { return bytes.Compare(id[:], than[:]) > 0 }
 const patience = 30 * time.Second
 
 // events streams what VMs are and become (server-sent events, HTML 9.2): each
-// with its generation as id, so that whoever comes again with Last-Event-ID, or
-// after=GENERATION, misses no VM's last state.
+// with its generation as id, so that a client that continues with Last-Event-ID,
+// or after=GENERATION, misses no VM's last state.
 func (s *server) events(w http.ResponseWriter, c call) *api.Error {
 	var only uuid.UUID
 	if _, one := c.params["propolis_id"]; one {

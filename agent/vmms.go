@@ -25,7 +25,7 @@ func (s *server) unregister(c call) (any, *api.Error) {
 	if err == nil && !v.State.Final() {
 		err = s.work.Remove(c.Context(), v)
 	}
-	if err != nil && err.Status != http.StatusGone { // then somebody else has taken it away
+	if err != nil && err.Status != http.StatusGone { // then another client has removed it
 		return nil, err
 	}
 	v, _ = s.find(c)
@@ -41,14 +41,14 @@ func (s *server) putState(c call) (any, *api.Error) {
 	}
 	v, err := s.find(c)
 	if err == nil && v.State.Final() {
-		err = api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil)
+		err = api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, nil)
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch body.State.Type {
 	case api.WantRunning:
-		return api.StatePut{}, s.work.Run(c.Context(), v, "") // what becomes of it is to be asked for
+		return api.StatePut{}, s.work.Run(c.Context(), v, "") // the client asks for the result
 	case api.WantMigration:
 		return api.StatePut{}, s.work.Run(c.Context(), v, body.State.Value.Source)
 	case api.WantStopped:

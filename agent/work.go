@@ -47,7 +47,7 @@ type work struct {
 	nothing uint64 // of the state file, where resume found nothing owed
 }
 
-// lane is what is going on with one VM.
+// lane holds the requests of one VM.
 type lane struct {
 	turn    chan struct{} // held by the request that has its turn
 	waiting int           // requests that have their turn or wait for it
@@ -80,7 +80,7 @@ func (w *work) enter(ctx context.Context, vm uuid.UUID, urgent bool) (leave func
 	l := w.lane(vm)
 	if l.waiting >= maxWaiting && !urgent {
 		w.mu.Unlock()
-		return nil, api.Silent(http.StatusServiceUnavailable, api.CodeChannelFull, nil)
+		return nil, api.StatusOnly(http.StatusServiceUnavailable, api.CodeChannelFull, nil)
 	}
 	l.waiting++
 	w.mu.Unlock()
@@ -200,8 +200,8 @@ func (w *work) Register(ctx context.Context, vm uuid.UUID, r instance.Registrati
 }
 
 // Run has a VM run: one that is made here, or, with a source, one that comes from
-// the Propolis there. That is begun when it returns, and what becomes of it its
-// state tells.
+// the Propolis there. That is begun when it returns, and the VM's
+// state shows the result.
 func (w *work) Run(ctx context.Context, v VM, source string) *api.Error {
 	leave, refused := w.enter(ctx, v.ID, false)
 	if refused != nil {
@@ -241,7 +241,7 @@ func (w *work) bringUp(ctx context.Context, r record.Record, vm uuid.UUID) {
 		}
 	}
 	if err == nil || ctx.Err() != nil {
-		return // whoever has interrupted it knows what for, and what is owed stands in the state file
+		return // a request has interrupted it, and what is pending stands in the ledger
 	}
 	w.log.Warn("a VM could not be brought up", "vm", vm, "instance", r.ID, "cause", err)
 	if r.VMM == nil {
@@ -256,7 +256,7 @@ func (w *work) bringUp(ctx context.Context, r record.Record, vm uuid.UUID) {
 	w.finish(ctx, r.ID, record.Ending{PropolisID: vm.String(), State: record.Failed, Reason: err.Error()}, 0)
 }
 
-// abandon takes away a VM that was to arrive and has not, and says that it failed.
+// abandon removes a VM that was to arrive and has not, and shows it as failed.
 func (w *work) abandon(ctx context.Context, r record.Record, reason string) error {
 	_, err := w.instances.CancelArrival(ctx, w.env, r)
 	if _, gone := errors.AsType[*record.NotFoundError](err); err != nil && !gone {
@@ -273,7 +273,7 @@ func unseen(err error) bool {
 	return is
 }
 
-// Stop powers a VM off and takes it away. That is decided when it returns.
+// Stop powers a VM off and removes it. That is decided when it returns.
 func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 	leave, refused := w.enter(ctx, v.ID, false)
 	if refused != nil {
@@ -292,7 +292,7 @@ func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 		w.say(r.Record, v.ID, watch.Observation{Status: instance.Status{State: "stopping"}})
 	}
 	if w.busy(v.ID) {
-		return nil // it is being taken away
+		return nil // it is being removed
 	}
 	j := w.begin(v.ID, ending, func(ctx context.Context) { w.finish(ctx, v.Instance, e, instance.StopTime) })
 	if len(r.Record.Runs()) == 0 { // that takes no time
@@ -304,7 +304,7 @@ func (w *work) Stop(ctx context.Context, v VM) *api.Error {
 	return nil
 }
 
-// Remove takes a VM away, without a word to its guest. It has gone when it
+// Remove removes a VM without asking its guest. It has gone when it
 // returns; where ctx ends before, it goes nevertheless.
 func (w *work) Remove(ctx context.Context, v VM) *api.Error {
 	leave, refused := w.enter(ctx, v.ID, true)
@@ -383,7 +383,7 @@ func (w *work) Reboot(ctx context.Context, v VM) *api.Error {
 	return nil
 }
 
-// goneShown is how long a VM that is not recorded any more may take to show it.
+// goneShown is how long a VM that is no longer recorded may take to show it.
 const goneShown = 5 * time.Second
 
 // missed is the answer where a request was not carried out, for one because the VM
@@ -401,11 +401,11 @@ func (w *work) missed(ctx context.Context, v VM, err error) *api.Error {
 		case !there:
 			return answer(err)
 		case now.State.Final():
-			return api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil)
+			return api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, nil)
 		}
 		w.table.Past(ctx, v.ID, now.Gen)
 	}
-	return api.Silent(http.StatusGone, api.CodeNoSuchInstance, nil) // no record has it: only the table is late
+	return api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, nil) // no record has it: only the table is late
 }
 
 // Snapshot has the Propolis of a VM take one of a disk.
@@ -424,14 +424,14 @@ func (w *work) Snapshot(ctx context.Context, v VM, disk, snapshot uuid.UUID) *ap
 	return nil
 }
 
-// lost says that a VM has failed, and takes away what is left of it if it is the
+// lost shows a VM as failed, and removes what is left of it if it is the
 // control plane's.
 func (w *work) lost(v VM, reason string) {
 	w.say(record.Record{ID: v.Instance, Name: v.Name}, v.ID, watch.Observation{Status: instance.Status{State: record.Failed, Reason: reason}})
 	w.Ended(v.Instance, v.ID, record.Ending{PropolisID: v.ID.String(), State: record.Failed, Reason: reason})
 }
 
-// Ended takes away what is left of a VM that has ended by itself, if it is the
+// Ended removes what is left of a VM that has ended by itself, if it is the
 // control plane's.
 func (w *work) Ended(id string, vm uuid.UUID, e record.Ending) {
 	w.begin(vm, ending, func(ctx context.Context) {
@@ -446,18 +446,18 @@ func (w *work) Ended(id string, vm uuid.UUID, e record.Ending) {
 	})
 }
 
-// finish decides how a VM ends, and takes it away.
+// finish decides how a VM ends, and removes it.
 func (w *work) finish(ctx context.Context, id string, e record.Ending, grace time.Duration) {
 	r, err := w.instances.RecordEnding(ctx, w.env, id, e)
 	if err == nil {
 		err = w.end(ctx, r.Record, grace)
 	}
 	if _, gone := errors.AsType[*record.NotFoundError](err); err != nil && !gone && ctx.Err() == nil {
-		w.log.Warn("a VM is not taken away yet", "vm", e.PropolisID, "instance", id, "cause", err)
+		w.log.Warn("a VM could not be removed yet", "vm", e.PropolisID, "instance", id, "cause", err)
 	}
 }
 
-// end takes away a VM whose end is decided, and says that it is gone.
+// end removes a VM whose end is decided, and shows it as gone.
 func (w *work) end(ctx context.Context, r record.Record, grace time.Duration) error {
 	_, err := w.instances.End(ctx, w.env, r.ID, grace)
 	if _, gone := errors.AsType[*record.NotFoundError](err); err != nil && !gone {
@@ -543,7 +543,7 @@ func lostWith(r record.Record) record.Ending {
 }
 
 // answer is the answer to a request that an operation did not carry out. What a
-// Propolis refuses, is refused with its words (omicron sled-agent/src/instance.rs).
+// Propolis refuses, is refused with its message (omicron sled-agent/src/instance.rs).
 func answer(err error) *api.Error {
 	if refused, ok := errors.AsType[*propolis.Error](err); ok && (refused.Status/100 == 4 || refused.Status == http.StatusServiceUnavailable) {
 		return &api.Error{Status: refused.Status, Message: refused.Reason(), Cause: err}
@@ -555,21 +555,21 @@ func answer(err error) *api.Error {
 		return api.NoSuchInstance()
 	}
 	if _, ok := errors.AsType[*instance.MigratingError](err); ok {
-		return api.Silent(http.StatusServiceUnavailable, "", err) // it passes
+		return api.StatusOnly(http.StatusServiceUnavailable, "", err) // it passes
 	}
 	if _, ok := errors.AsType[*record.EndingError](err); ok {
-		return api.Silent(http.StatusGone, api.CodeNoSuchInstance, err)
+		return api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, err)
 	}
 	if status := wrong(err); status != 0 {
 		return &api.Error{Status: status, Message: err.Error(), Cause: err}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return api.Silent(http.StatusServiceUnavailable, "", fmt.Errorf("it goes on, but its end was not waited for: %w", err))
+		return api.StatusOnly(http.StatusServiceUnavailable, "", fmt.Errorf("it goes on, but its end was not waited for: %w", err))
 	}
 	return api.Internal(err)
 }
 
-// wrong is the status of what is asked for and cannot be, or is another's; 0 of
+// wrong is the status of a request that cannot be served, or is for a foreign VM; 0 of
 // anything else.
 func wrong(err error) int {
 	if _, bad := errors.AsType[*record.InputError](err); bad {

@@ -20,11 +20,11 @@ const (
 type Error struct {
 	Status int
 	Code   string // may be empty
-	// Message is for people. Of a 404, 500 and 503 only the words of the status
-	// are told; why is in the log.
+	// Message is for people. A 404, 500 or 503 has only the text of its status; the
+	// reason is in the log.
 	Message string
 	Cause   error // for the log; may be nil
-	// Failure is what a command says of it; nil: nothing.
+	// Failure is what a command reports for it; nil: nothing.
 	Failure json.RawMessage
 }
 
@@ -47,14 +47,16 @@ func BadRequest(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Message: message}
 }
 
-// Silent is an error of which only the status is told.
-func Silent(status int, code string, cause error) *Error {
+// StatusOnly returns an error whose client learns the status and no more.
+func StatusOnly(status int, code string, cause error) *Error {
 	return &Error{Status: status, Code: code, Message: http.StatusText(status), Cause: cause}
 }
 
-// NoSuchInstance is a VM of which nothing is known: the control plane takes it
+// NoSuchInstance is the error for an unknown VM: the control plane takes the VM
 // for gone.
-func NoSuchInstance() *Error { return Silent(http.StatusNotFound, CodeNoSuchInstance, nil) }
+func NoSuchInstance() *Error { return StatusOnly(http.StatusNotFound, CodeNoSuchInstance, nil) }
 
-// Internal is a failure of ours.
-func Internal(cause error) *Error { return Silent(http.StatusInternalServerError, CodeInternal, cause) }
+// Internal is a failure of the agent itself.
+func Internal(cause error) *Error {
+	return StatusOnly(http.StatusInternalServerError, CodeInternal, cause)
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// Instance is an instance as it is told of and printed. Keys are only ever added.
+// Instance is an instance as it is served and printed. Keys are only ever added.
 type Instance struct {
 	ID         string        `json:"id"`
 	Name       string        `json:"name"`
@@ -40,7 +40,7 @@ type Moving struct {
 	Peer  string `json:"peer"`  // the other sled's Propolis, or what runs its sledctl; empty: it is over
 }
 
-// InstanceOf is what is told of an instance.
+// InstanceOf returns an instance as it is served.
 func InstanceOf(i instance.Instance) Instance {
 	s := Instance{
 		ID: i.ID, Name: i.Name, State: i.State, Reason: i.Reason, Wanted: i.Wanted, Protected: i.Protected, Address: i.Spec.Address.String(), VNICs: []VNIC{},
@@ -65,7 +65,7 @@ func InstanceOf(i instance.Instance) Instance {
 	return s
 }
 
-// VNIC is a VNIC as it is told of and printed.
+// VNIC is a VNIC as it is served and printed.
 type VNIC struct {
 	Name string `json:"name"`
 	Over string `json:"over"`

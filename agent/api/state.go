@@ -12,8 +12,8 @@ import (
 // VMState is a state of a VM in the control plane's words.
 type VMState string
 
-// The states. Stopped is never said of a VM: one whose machine has stopped
-// cannot be started before all of it is gone (omicron common/src/instance.rs).
+// The states. A VM is never shown as stopped: after it has stopped, it cannot be
+// started before all of it is gone (omicron common/src/instance.rs).
 const (
 	Starting  VMState = "starting"
 	Running   VMState = "running"

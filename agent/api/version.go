@@ -46,10 +46,10 @@ func ParseVersion(text string) (Version, error) {
 	return Version{n[0], n[1], n[2]}, nil
 }
 
-// Spoken is the version of a request's header. As dropshot's servers do, it
+// ParseAPIVersion is the version of a request's header. As dropshot's servers do, it
 // refuses one that names none, and one that is newer than the latest; what lies
 // between two versions is taken (dropshot/src/versioning.rs).
-func Spoken(header string) (Version, *Error) {
+func ParseAPIVersion(header string) (Version, *Error) {
 	if header == "" {
 		return Version{}, BadRequest("missing expected header \"api-version\"")
 	}

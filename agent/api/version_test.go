@@ -25,7 +25,7 @@ func TestSpoken(t *testing.T) {
 		"1.0.0":                    {version: Version{Major: 1}},
 		"0.1.0":                    {version: Version{Minor: 1}},
 	} {
-		got, err := Spoken(header)
+		got, err := ParseAPIVersion(header)
 		if got != want.version || (err != nil) != want.refused || err != nil && err.Status != 400 {
 			t.Errorf("%q: %v, %v", header, got, err)
 		}

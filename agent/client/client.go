@@ -30,8 +30,8 @@ type Client struct {
 	base  string
 	token string // that lets in; empty: none
 	Wait  bool   // where another process is at work, wait for its end
-	// Away is told, once each time, that an agent that answered has gone away, and is
-	// asked again.
+	// Away is called, once each time, when an agent that answered is unreachable,
+	// and is asked again.
 	Away func(error)
 }
 
@@ -78,7 +78,7 @@ func local(host string) bool {
 // FailedError is an answer that is a failure of a command on the other side.
 type FailedError struct {
 	*dropshot.Refusal
-	Failure json.RawMessage // what the command says of it; nil: it was none
+	Failure json.RawMessage // what the command reports for it; nil: it was none
 }
 
 func (*FailedError) Kind() fault.Kind { return fault.Failed }
@@ -107,13 +107,13 @@ func (c *Client) Change(ctx context.Context, ref, state string) (*api.Instance, 
 	return one.Instance, err
 }
 
-// Delete takes an instance away.
+// Delete deletes an instance.
 func (c *Client) Delete(ctx context.Context, ref string) error {
 	return c.do(ctx, http.MethodDelete, "/instances/"+url.PathEscape(ref), nil, nil, "instance", &api.Changed{})
 }
 
-// Ensure makes an instance be there, run, and be as w says. Protect, if set, is
-// whether it is protected from now on.
+// Ensure creates, repairs or starts an instance as w describes. Protect, if set,
+// is whether it is protected from now on.
 func (c *Client) Ensure(ctx context.Context, w instance.Wanted, recreate bool, protect *bool) (*api.Instance, error) {
 	query := url.Values{}
 	if recreate {

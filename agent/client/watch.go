@@ -49,7 +49,7 @@ func (c *Client) Watch(ctx context.Context, refs []string, tell func(api.Instanc
 	w := &watched{tell: tell, last: map[string]api.Instance{}}
 	query := url.Values{"instances": {strings.Join(refs, ",")}}
 	return c.persist(ctx, func(began func()) error {
-		if w.known && len(refs) > 0 { // what they were called may be another's by now
+		if w.known && len(refs) > 0 { // other instances may have their names by now
 			query = url.Values{"ids": {strings.Join(slices.Sorted(maps.Keys(w.last)), ",")}}
 		}
 		reply, err := c.send(ctx, http.MethodGet, "/instance-events", query, nil)
@@ -66,15 +66,15 @@ func (c *Client) Watch(ctx context.Context, refs []string, tell func(api.Instanc
 	})
 }
 
-// watched is what was told of instances, by whichever agent.
+// watched is what the agents have reported about instances.
 type watched struct {
 	tell  func(api.Instance) error
-	last  map[string]api.Instance // by id, as they were told last
-	here  map[string]bool         // of which this agent has told
-	known bool                    // all that are there were told once
+	last  map[string]api.Instance // by id, as they were reported last
+	here  map[string]bool         // those that this agent has reported
+	known bool                    // every existing instance was reported once
 }
 
-// hear takes what an agent tells of one.
+// hear takes an agent's report about one instance.
 func (w *watched) hear(one api.Instance) error {
 	w.here[one.ID] = true
 	before, told := w.last[one.ID]
@@ -85,8 +85,8 @@ func (w *watched) hear(one api.Instance) error {
 	return w.tell(one)
 }
 
-// whole takes it that an agent has told of all that are there: any other one was
-// deleted while there was no agent.
+// whole notes that an agent has reported all existing instances: any other one
+// was deleted while no agent was running.
 func (w *watched) whole() error {
 	w.known = true
 	for _, id := range slices.Sorted(maps.Keys(w.last)) {

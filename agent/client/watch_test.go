@@ -35,16 +35,16 @@ func TestAnAgentThatGoesAwayIsAskedAgain(t *testing.T) {
 		after time.Duration
 		told  int
 	}{
-		"it answers":                   {[]try{{true, done}}, done, 0, 0},
-		"it was never there":           {[]try{{false, refused}}, refused, 0, 0},
-		"what it was is none":          {[]try{{false, cut}}, cut, 0, 0},
-		"it breaks off":                {[]try{{true, cut}, {true, done}}, done, 250 * time.Millisecond, 1},
-		"it is away for some time":     {append(append([]try{{true, cut}}, times(3, try{false, refused})...), try{true, done}), done, 3750 * time.Millisecond, 1},
-		"it is away for longer":        {append(append([]try{{true, cut}}, times(7, try{false, refused})...), try{true, done}), done, 250*31*time.Millisecond + 3*5*time.Second, 1},
-		"it breaks off twice":          {[]try{{true, cut}, {false, refused}, {true, cut}, {true, done}}, done, time.Second, 2},
-		"it says that it failed":       {[]try{{true, cut}, {true, &FailedError{}}}, &FailedError{}, 250 * time.Millisecond, 1},
-		"its certificate is another's": {[]try{{true, cut}, {false, &awayError{"cannot be asked", errors.New("tls: unknown authority")}}}, nil, 250 * time.Millisecond, 1},
-		"who is told has failed":       {[]try{{true, syscall.EPIPE}}, syscall.EPIPE, 0, 0},
+		"it answers":                         {[]try{{true, done}}, done, 0, 0},
+		"it was never there":                 {[]try{{false, refused}}, refused, 0, 0},
+		"what it was is none":                {[]try{{false, cut}}, cut, 0, 0},
+		"it breaks off":                      {[]try{{true, cut}, {true, done}}, done, 250 * time.Millisecond, 1},
+		"it is away for some time":           {append(append([]try{{true, cut}}, times(3, try{false, refused})...), try{true, done}), done, 3750 * time.Millisecond, 1},
+		"it is away for longer":              {append(append([]try{{true, cut}}, times(7, try{false, refused})...), try{true, done}), done, 250*31*time.Millisecond + 3*5*time.Second, 1},
+		"it breaks off twice":                {[]try{{true, cut}, {false, refused}, {true, cut}, {true, done}}, done, time.Second, 2},
+		"it says that it failed":             {[]try{{true, cut}, {true, &FailedError{}}}, &FailedError{}, 250 * time.Millisecond, 1},
+		"its certificate is not the agent's": {[]try{{true, cut}, {false, &awayError{"cannot be asked", errors.New("tls: unknown authority")}}}, nil, 250 * time.Millisecond, 1},
+		"who is told has failed":             {[]try{{true, syscall.EPIPE}}, syscall.EPIPE, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -78,8 +78,8 @@ func TestWhoAsksAgainCanBeInterrupted(t *testing.T) {
 	})
 }
 
-// What several agents tell, one after the other, is told once, and what the last
-// one does not know any more as deleted.
+// What several agents report, one after the other, is passed on once, and an
+// instance that the last one no longer has is passed on as deleted.
 func TestWhatAgentsTellOneAfterTheOtherIsToldOnce(t *testing.T) {
 	event := func(name, state string) string {
 		return fmt.Sprintf("event: instance\ndata: {\"id\":%q,\"name\":%[1]q,\"state\":%q,\"zone\":\"z\"}\n\n", name, state)
@@ -96,7 +96,7 @@ func TestWhatAgentsTellOneAfterTheOtherIsToldOnce(t *testing.T) {
 		ends   error
 	}{
 		{event("a", "running") + event("b", "running"), []string{"a running z", "b running z"}, io.ErrUnexpectedEOF},
-		{event("a", "running"), nil, io.ErrUnexpectedEOF}, // it has not told of all
+		{event("a", "running"), nil, io.ErrUnexpectedEOF}, // it has not reported all
 		{event("a", "running") + event("b", "stopped") + whole, []string{"b stopped z"}, io.ErrUnexpectedEOF},
 		{event("b", "stopped") + whole + event("b", "running"), []string{"a absent ", "b running z"}, io.ErrUnexpectedEOF},
 		{event("b", "running") + whole, nil, io.ErrUnexpectedEOF},
