@@ -95,7 +95,7 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 	}
 	switch {
 	case f.Absent:
-		return ill("presence", "absent", "present", &IllError{Is: "absent: " + f.Device + " is configured, and not there"})
+		return ill("presence", "absent", "present", &FaultedError{Is: "absent: " + f.Device + " is configured, and not there"})
 	case f.Pool != nil:
 		if err := c.belongs(f, f.Pool.Name); err != nil {
 			return ill("pool", f.Pool.Name, c.wanted(f), err)
@@ -110,7 +110,7 @@ func (c *comparison) disk(f Found) (pool, after string, ok bool) {
 			c.remember(f, f.Importable.Name) // the intent ends with the import
 		}
 		if state := f.Importable.State; state != "ONLINE" && state != "DEGRADED" {
-			return ill("pool", strings.ToLower(state), "imported", &IllError{Is: fmt.Sprintf("pool %s cannot be imported: it is %s: %s", f.Importable.Name, state, f.Importable.Status)})
+			return ill("pool", strings.ToLower(state), "imported", &FaultedError{Is: fmt.Sprintf("pool %s cannot be imported: it is %s: %s", f.Importable.Name, state, f.Importable.Status)})
 		}
 		// A sled with a RAM disk root has a new host id after each boot: that its own
 		// slots hold its own pools is what the sled agent goes by, too (omicron,
@@ -234,7 +234,7 @@ func newUUID(intent, disk string) string {
 func (c *comparison) pool(p zfs.Pool) bool {
 	if !p.Answers() {
 		c.add(Difference{Object: "pool " + p.Name, Property: "health", Is: p.Health, Wanted: "ONLINE",
-			Err: &IllError{Is: "pool is " + p.Health + ": its disk does not answer as it should", Clear: p.Name}})
+			Err: &FaultedError{Is: "pool is " + p.Health + ": its disk does not answer as it should", Clear: p.Name}})
 		return false
 	}
 	if p.Failmode != "" && p.Failmode != "continue" {
@@ -268,6 +268,6 @@ func (c *comparison) absent(kinds []disk.Kind) {
 	slices.SortFunc(gone, func(a, b Record) int { return strings.Compare(a.Name, b.Name) })
 	for _, r := range gone {
 		c.add(Difference{Object: "disk " + r.Name, Property: "presence", Is: "absent", Wanted: "present",
-			Err: &IllError{Is: fmt.Sprintf("absent: serial number %s in slot %d, with pool %s", r.Serial, r.Slot, r.Pool)}})
+			Err: &FaultedError{Is: fmt.Sprintf("absent: serial number %s in slot %d, with pool %s", r.Serial, r.Slot, r.Pool)}})
 	}
 }

@@ -90,19 +90,19 @@ func (e *LockedError) Hint() string {
 	return "sledctl bootstrap again when the key source answers"
 }
 
-// IllError is a disk or pool that does not work as it should.
-type IllError struct {
+// FaultedError is a disk or pool that does not work as it should.
+type FaultedError struct {
 	Is    string
 	Clear string // the pool that goes on when it is cleared
 }
 
 // Error says how it is.
-func (e *IllError) Error() string { return e.Is }
+func (e *FaultedError) Error() string { return e.Is }
 
-func (*IllError) Kind() fault.Kind { return fault.Failed }
+func (*FaultedError) Kind() fault.Kind { return fault.Failed }
 
 // Hint says what may help.
-func (e *IllError) Hint() string {
+func (e *FaultedError) Hint() string {
 	if e.Clear == "" {
 		return "to see the disks, run: sledctl storage list; if one will not return, run: sledctl storage forget DISK"
 	}
@@ -110,4 +110,4 @@ func (e *IllError) Hint() string {
 }
 
 // Unwrap says what kind of fault that is.
-func (e *IllError) Unwrap() error { return host.ErrState }
+func (e *FaultedError) Unwrap() error { return host.ErrState }
