@@ -31,24 +31,24 @@ func newAgent(env *Env) *cobra.Command {
 	var o agentOptions
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Watch the VMs, answer over HTTP what they are, and tell the control plane",
-		Long: `Watch the VMs of the sled until interrupted, answer over HTTP what they are, as Oxide's sled agent does, and tell the control
-plane when one changes. What commands do beside it, it sees; commands do not need it. No VM ends because the agent does. Where
-nics.url is set, it keeps the NIC records of the sled in Triton's NAPI, as nics sync does (nics.agent).
+		Short: "Serve VM state over HTTP and notify the control plane",
+		Long: `Serve VM state over HTTP and notify the control plane, as Oxide's sled agent does, until interrupted. The agent notices
+changes that commands make; commands do not need the agent. No VM ends because the agent ends. If nics.url is set, the agent keeps this
+sled's NIC records in Triton's NAPI up to date, as nics sync does (nics.agent).
 
   GET /vmms                   all VMs: limit, page_token, name, instance_id, state
   GET /vmms/ID/state          one VM, by its Propolis id, as the control plane reads it
-  PUT /vmms/ID/state          have it run, stopped or reset
-  DELETE /vmms/ID             take it away
-  GET /events                 what all VMs are and become, as server-sent events; after=GENERATION resumes
-  GET /vmms/ID/events         the same of one VM
-  GET /healthz                that it answers
-  GET /metrics                figures about it, as Prometheus reads them
+  PUT /vmms/ID/state          start, stop or reset one VM
+  DELETE /vmms/ID             remove one VM
+  GET /events                 the states of all VMs and their changes, as server-sent events; after=GENERATION resumes
+  GET /vmms/ID/events         the same, of one VM
+  GET /healthz                answers if the agent does
+  GET /metrics                the agent's figures, for Prometheus
 
-Requests name the version of the API that they speak in the header api-version; /healthz and the events need none.
+Requests name the version of the API in the header api-version; /healthz and the events need none.
 
-A Unix socket is its owner's only. Over TCP, also on a loopback address, clients show a token or a certificate: readers read, operators
-change VMs. A request whose Host is no address or name of the agent is refused (421).`,
+Only the owner of a Unix socket can use it. Over TCP, also on a loopback address, clients show a token or a certificate: readers
+read, operators change VMs. The agent refuses (421) a request whose Host is neither an address nor a name of the agent.`,
 		Example: `  sledctl agent
   curl --unix-socket /var/run/sledctl/agent.sock -H 'api-version: 48.0.0' http://sled/vmms
   sledctl agent --listen tcp:127.0.0.1:12345 --token-file /etc/sledctl/tokens`,
@@ -56,13 +56,13 @@ change VMs. A request whose Host is no address or name of the agent is refused (
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runAgent(ctx, env, o) }),
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.listen, "listen", nil, "where: unix:/NAME or tcp:ADDRESS:PORT; may be repeated (agent.listen)")
-	flags.StringVar(&o.tls.Cert, "tls-cert", "", "on TCP: our certificate, a PEM file")
-	flags.StringVar(&o.tls.Key, "tls-key", "", "on TCP: its key, a PEM file")
-	flags.StringVar(&o.tls.ClientCA, "tls-client-ca", "", "on TCP: who has signed the certificates of those who may come, a PEM file")
-	flags.StringArrayVar(&o.operators, "tls-operator", nil, "on TCP: a name of a certificate whose owner may change VMs; may be repeated (agent.operators)")
-	flags.StringVar(&o.tokens, "token-file", "", "on TCP: a file of lines reader TOKEN or operator TOKEN (agent.token_file)")
-	flags.BoolVar(&o.open, "insecure-listen", false, "on TCP: let in everybody, without certificates and tokens")
+	flags.StringArrayVar(&o.listen, "listen", nil, "unix:/NAME or tcp:ADDRESS:PORT; repeatable (agent.listen)")
+	flags.StringVar(&o.tls.Cert, "tls-cert", "", "TCP: PEM file of the agent's certificate")
+	flags.StringVar(&o.tls.Key, "tls-key", "", "TCP: PEM file of the certificate's key")
+	flags.StringVar(&o.tls.ClientCA, "tls-client-ca", "", "TCP: PEM file of the CA that signs client certificates")
+	flags.StringArrayVar(&o.operators, "tls-operator", nil, "TCP: client name that may change VMs; repeatable (agent.operators)")
+	flags.StringVar(&o.tokens, "token-file", "", "TCP: file of lines reader TOKEN or operator TOKEN (agent.token_file)")
+	flags.BoolVar(&o.open, "insecure-listen", false, "TCP: serve every client, without certificates and tokens")
 	return cmd
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func newBase(env *Env) *cobra.Command {
-	cmd := group("base", "Base zones: what instances are cloned from, one per pool", "")
+	cmd := group("base", "List, create and remove base zones", "")
 	cmd.AddCommand(newBaseList(env), newBaseEnsure(env), newBaseRetire(env))
 	return cmd
 }
@@ -34,7 +34,7 @@ func baseList() terminal.List[base.Status] {
 
 func newBaseList(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List the base zones, valid or not, and what is cloned from them",
+		Use: "list", Aliases: []string{"ls"}, Short: "List the base zones and what is cloned from them",
 		Example: `  sledctl base list`,
 		Args:    cobra.NoArgs,
 		RunE:    env.run(func(ctx context.Context, _ []string) error { return runBaseList(ctx, env) }),
@@ -66,9 +66,9 @@ func newBaseEnsure(env *Env) *cobra.Command {
 	var m mutation
 	cmd := &cobra.Command{
 		Use:   "ensure [POOL ...]",
-		Short: "Make each pool have a valid base zone",
-		Long: `Make each pool that may hold zones, or those named, have a valid base zone. A base that is of another system release, or that
-was touched, is not mended: the next generation is made beside it.`,
+		Short: "Create a base zone on each pool that lacks a valid one",
+		Long: `Create a base zone on each pool that lacks a valid one: on the pools that may hold zones, or on those named. sledctl does not
+repair a base of another system release, or one that was changed: it creates the next generation next to it.`,
 		Example: `  sledctl base ensure
   sledctl base ensure oxp_11111111-1111-4111-8111-111111111111 --explain`,
 		RunE: env.run(func(ctx context.Context, pools []string) error { return runBaseEnsure(ctx, env, m, pools) }),
@@ -111,7 +111,7 @@ func newBaseRetire(env *Env) *cobra.Command {
 	var mustExist bool
 	cmd := &cobra.Command{
 		Use:     "retire ZONE",
-		Short:   "Remove a base zone that nothing is cloned from",
+		Short:   "Remove a base zone without clones",
 		Example: `  sledctl base retire propolis_base_11111111_1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
@@ -133,7 +133,7 @@ func newBaseRetire(env *Env) *cobra.Command {
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
-	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
 	completeArgs(cmd, func(ctx context.Context) []string {
 		view, err := env.view(ctx)
 		if err != nil {

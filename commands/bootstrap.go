@@ -18,25 +18,26 @@ func newBootstrap(env *Env) *cobra.Command {
 	var m mutation
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
-		Short: "Prepare the sled: storage, the ledger, network, reap, base zones",
-		Long: `Prepare the sled, in this order: its disks, with the pool on each and the datasets that the pool must have; the ledger on the M.2s;
-the memory that is set aside for VMs, if so configured; the network that control VNICs lie over; a reap of what earlier boots left; and, where
-zones are cloned and not installed from images, a base zone on each pool that may hold them. What is there and right stays; a sled that is prepared costs a look.
+		Short: "Prepare the sled for VMs",
+		Long: `Prepare the sled for VMs, in this order: its disks, with the pool and the datasets that each must have; the ledger on the M.2s;
+the memory reserved for VMs, if configured; the network below the control VNICs; a reap of what earlier boots left; and, if zones are
+cloned and not installed from images, a base zone on each pool that may hold zones. bootstrap keeps what is right; on a prepared sled it
+changes nothing.
 
-Pools are imported, and encrypted datasets unlocked. A blank disk is left alone unless --format-blank is given; sledctl storage format takes
-single ones. A disk that is locked, ill or another's does not stop the others: what is wrong with it is told at the end, with exit code 3.
+bootstrap imports pools and unlocks encrypted datasets. It does not format a blank disk without --format-blank; sledctl storage format
+formats single disks. A locked, faulted or foreign disk does not stop the others: bootstrap reports it at the end and exits with 3.
 
-The state file gets a copy on each M.2: an M.2 that is new, or was away while the sled went on without it, is taken in, and a copy in paths.ledger
-is given up once it is on disks. Where the disks say that the sled had a state file and no copy is there, nothing is made: bring a disk back, or
-begin anew with --new-ledger and take in what carries an instance's mark with sledctl instance adopt --all: until then that is kept.`,
+The ledger gets a copy on each M.2. bootstrap adds an M.2 that is new, or that missed writes, and drops the copy in paths.ledger once
+there are copies on disks. If the disks record a ledger and no copy is found, bootstrap creates none: bring a disk back, or start a new
+ledger with --new-ledger and record the marked VMs with sledctl instance adopt --all. Until then they are kept.`,
 		Example: `  sledctl bootstrap --explain
   sledctl bootstrap`,
 		Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runBootstrap(ctx, env, m) }),
 	}
 	m.add(cmd, false)
-	cmd.Flags().BoolVar(&env.newLedger, "new-ledger", false, "begin a new state file although the sled's disks say that it had one: all copies are lost for good")
-	cmd.Flags().BoolVar(&env.formatBlank, "format-blank", false, "make pools on all disks that are proven blank")
+	cmd.Flags().BoolVar(&env.newLedger, "new-ledger", false, "start a new ledger: all copies of the old one are lost for good")
+	cmd.Flags().BoolVar(&env.formatBlank, "format-blank", false, "create pools on all disks that are verified blank")
 	env.addOutput(cmd)
 	return cmd
 }

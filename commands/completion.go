@@ -48,10 +48,9 @@ func (e *Env) completePools(ctx context.Context) []string {
 func newCompletion(env *Env) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
-		Use:   "completion bash|zsh|fish",
-		Short: "Print a shell's completion script",
-		Long: `Print a shell's completion script. It completes subcommands, flags, and the names of the instances, zones and VNICs that
-exist.`,
+		Use:       "completion bash|zsh|fish",
+		Short:     "Print a shell's completion script",
+		Long:      `Print a shell's completion script. It completes subcommands, flags, and the names of existing instances, zones and VNICs.`,
 		Example:   `  sledctl completion bash > /etc/bash_completion.d/sledctl`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: shells,

@@ -15,9 +15,9 @@ import (
 // addOutput gives a command -o, -H and --columns.
 func (e *Env) addOutput(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP((*string)(&e.output.Format), "output", "o", "", "table, json, tsv or name (default: table on a terminal, else tsv)")
-	flags.BoolVarP(&e.output.NoHeader, "no-header", "H", false, "leave out the header line")
-	flags.StringSliceVar(&e.output.Columns, "columns", nil, "which columns, in which order")
+	flags.StringVarP((*string)(&e.output.Format), "output", "o", "", "`FORMAT`: table, json, tsv or name (default: table, in a pipe tsv)")
+	flags.BoolVarP(&e.output.NoHeader, "no-header", "H", false, "do not print the header line")
+	flags.StringSliceVar(&e.output.Columns, "columns", nil, "`NAME,...` of the columns to print, in this order")
 	e.complete(cmd, "output", func() []string { return terminal.Formats() })
 	e.complete(cmd, "columns", noWords)
 }
@@ -35,11 +35,11 @@ type mutation struct {
 
 func (m *mutation) add(cmd *cobra.Command, keep bool) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&m.dryRun, "dry-run", "n", false, "print what would be done and why, and do nothing")
-	flags.BoolVar(&m.explain, "explain", false, "with the exact host commands; alone it implies --dry-run")
-	flags.BoolVar(&m.detailed, "detailed-exitcode", false, "with --dry-run: exit 10 if there is something to do")
+	flags.BoolVarP(&m.dryRun, "dry-run", "n", false, "print what would change, and why; change nothing")
+	flags.BoolVar(&m.explain, "explain", false, "--dry-run that also prints each host command")
+	flags.BoolVar(&m.detailed, "detailed-exitcode", false, "with --dry-run: exit 10 if something would change")
 	if keep {
-		flags.BoolVar(&m.keep, "keep", false, "on failure, leave what was made for a look")
+		flags.BoolVar(&m.keep, "keep", false, "on failure, keep what was created, for inspection")
 	}
 }
 
@@ -135,31 +135,31 @@ type specFlags struct {
 func (f *specFlags) add(env *Env, cmd *cobra.Command, file bool) {
 	flags, w := cmd.Flags(), &f.wanted
 	flags.Var(intFlag{&w.CPUs}, "cpus", "virtual CPUs, 1 to 32")
-	flags.Var(sizeFlag{&w.Memory}, "memory", "guest memory, as 8G")
+	flags.Var(sizeFlag{&w.Memory}, "memory", "guest memory, e.g. 8G")
 	flags.Var(funcFlag{"PATH[,readonly]", func(s string) error {
 		d, err := record.ParseDisk(s)
 		w.Disks = append(w.Disks, d)
 		return err
-	}}, "disk", "a volume or file of the host; repeatable")
+	}}, "disk", "volume or file of the host; repeatable")
 	flags.Var(funcFlag{"[over=LINK][,mac=M][,vlan=V]", func(s string) error {
 		n, err := record.ParseNIC(s)
 		w.NICs = append(w.NICs, n)
 		return err
-	}}, "nic", "a guest NIC; repeatable")
+	}}, "nic", "guest NIC; repeatable")
 	flags.Var(funcFlag{"dhcp|addrconf|IP/PREFIX[,gateway=IP]", func(s string) error {
 		a, err := record.ParseAddress(s)
 		w.Address = &a
 		return err
-	}}, "address", "of the control interface (default: the next free one of the underlay)")
-	flags.Var(funcFlag{"POOL", func(s string) error { w.Pool = &s; return nil }}, "pool", "where the zone lies (default: the pool with the fewest zones)")
-	flags.StringVar(&w.Name, "name", "", "with a UUID: the name that it shall have")
+	}}, "address", "control address (default: the next free one of the underlay)")
+	flags.Var(funcFlag{"POOL", func(s string) error { w.Pool = &s; return nil }}, "pool", "pool for the zone (default: the pool with the fewest zones)")
+	flags.StringVar(&w.Name, "name", "", "name for an instance given by UUID")
 	env.completeFlag(cmd, "pool", env.completePools)
 	for _, name := range []string{"cpus", "memory", "nic", "address", "name"} {
 		env.complete(cmd, name, noWords)
 	}
-	flags.StringVar(&f.spec, "spec", "", "the machine as a whole: a spec of Propolis in JSON or a config in TOML; - is standard input")
+	flags.StringVar(&f.spec, "spec", "", "`FILE` with a Propolis spec (JSON) or config (TOML); - is stdin")
 	if file {
-		flags.StringVarP(&f.file, "file", "f", "", "document that describes the instance; - is standard input")
+		flags.StringVarP(&f.file, "file", "f", "", "`FILE` that describes the instance; - is stdin")
 	}
 }
 

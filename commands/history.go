@@ -39,9 +39,9 @@ func newHistory(env *Env) *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history [KEY]",
-		Short: "What was decided on this sled, and when",
-		Long: `Print the facts of the state file, oldest first, also those that later ones have replaced. A value of null is a removal. KEY, as
-instance/ or address/, picks the facts whose key begins with it.`,
+		Short: "Print what was decided on this sled, and when",
+		Long: `Print what was decided on this sled, and when: the ledger's facts, oldest first, replaced ones too. A value of null is a removal.
+KEY, e.g. instance/ or address/, selects the facts whose key begins with it.`,
 		Example: `  sledctl history
   sledctl history instance/ -o json`,
 		Args: cobra.MaximumNArgs(1),
@@ -50,7 +50,7 @@ instance/ or address/, picks the facts whose key begins with it.`,
 			return runHistory(ctx, env, o)
 		}),
 	}
-	cmd.Flags().IntVar(&o.last, "last", 0, "only the last N; 0 is all")
+	cmd.Flags().IntVar(&o.last, "last", 0, "print only the last N facts (0: all)")
 	env.addOutput(cmd)
 	return cmd
 }
@@ -112,7 +112,7 @@ func historyOf(ctx context.Context, e *Env, prefix string) ([]shownFact, error) 
 func newInstanceHistory(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "history NAME|UUID",
-		Short:   "What was decided about one instance, and when",
+		Short:   "Print what was decided about an instance, and when",
 		Example: `  sledctl instance history web1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {

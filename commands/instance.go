@@ -18,7 +18,7 @@ import (
 )
 
 func newInstance(env *Env) *cobra.Command {
-	cmd := group("instance", "Virtual machines, each in a zone of its own", "")
+	cmd := group("instance", "Manage VMs, each in its own zone", "")
 	env.add(cmd, []string{"instance"}, []word{
 		{"ensure", newInstanceEnsure}, {"list", newInstanceList}, {"get", newInstanceGet}, {"start", newInstanceStart}, {"stop", newInstanceStop},
 		{"reboot", newInstanceReboot}, {"migrate", newInstanceMigrate}, {"delete", newInstanceDelete}, {"adopt", newInstanceAdopt}, {"wait", newInstanceWait},

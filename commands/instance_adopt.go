@@ -21,17 +21,17 @@ func newInstanceAdopt(env *Env) *cobra.Command {
 	var o adoptOptions
 	cmd := &cobra.Command{
 		Use:   "adopt [NAME|UUID|ZONE]",
-		Short: "Take over a VM that the state file does not know",
-		Long: `Take over a VM that the state file does not know: it was lost, or another tool has made the VM. Its record is made
-from what can be seen: its zone's configuration, VNICs, address and dataset, and what its Propolis says of its machine. A VM that sledctl
-had made is the same instance again, with its id, name, Propolis id, address and MACs; only its protection is forgotten.
+		Short: "Record a running VM that is not in the ledger",
+		Long: `Record a running VM that is not in the ledger, because the ledger was lost or another tool created the VM. sledctl makes the
+record from its zone's configuration, VNICs, address and dataset, and from the VM that its Propolis reports. A VM that sledctl created
+becomes the same instance again, with its id, name, Propolis id, address and MACs; only its protection is lost.
 
-One that does not run, as after a reboot, is known by the marks of its zone and of its dataset; instance ensure starts it. Where they do not tell
-all of it, it is taken as stopped, and a warning says what instance ensure must be given.
+sledctl recognises a VM that does not run (after a reboot, say) by the marks of its zone and dataset; instance ensure starts it. If the
+marks are incomplete, sledctl records it as stopped, and a warning names what instance ensure must be given.
 
-A VM of another tool is one only where names.other_zone_prefix gives that tool's zones to sledctl.
+sledctl adopts a VM of another tool only if names.other_zone_prefix assigns that tool's zones to sledctl.
 
-Nothing of the sled is changed, and the VM does not notice. What can be adopted, reap --dry-run calls adoptable.`,
+It changes nothing on the sled and does not disturb the VM. reap --dry-run lists what can be adopted as adoptable.`,
 		Example: `  sledctl instance adopt --all
   sledctl instance adopt oxz_propolis-server_6f9619ff-8b86-d011-b42d-00c04fc964ff --name web1`,
 		Args: cobra.MaximumNArgs(1),
@@ -46,8 +46,8 @@ Nothing of the sled is changed, and the VM does not notice. What can be adopted,
 		}),
 	}
 	o.mutation.add(cmd, false)
-	o.manyFlags.add(cmd, "every VM that the state file does not know")
-	cmd.Flags().StringVar(&o.name, "name", "", "how the instance shall be called (default: as its zone says, else its Propolis)")
+	o.manyFlags.add(cmd, "every VM that is not in the ledger")
+	cmd.Flags().StringVar(&o.name, "name", "", "name for the instance (default: from its zone, else from Propolis)")
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeStrangers)
 	return cmd

@@ -38,17 +38,18 @@ func newInstanceConsole(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "console NAME|UUID",
 		Short: "Attach to an instance's serial console",
-		Long: `Attach to the serial console of an instance's machine: the last 16 KiB of what it wrote, then what it writes, and what is typed goes to
-it. All who are attached see the same, and may type.
+		Long: `Attach to an instance's serial console. sledctl prints the last 16 KiB of the VM's output, then what follows, and sends the VM
+what is typed. Everyone who is attached sees the same, and may type.
 
-On a terminal every key is the guest's, ^C too, but for the sequences of the escape character, at the beginning of a line: "~." leaves, "~~" types it,
-"~?" lists them. Not on a terminal, output is printed as it comes, standard input is typed as it is, and its end changes nothing.
+On a terminal every key goes to the guest, ^C too, except the sequences of the escape character at the start of a line: "~." leaves, "~~"
+types the character, "~?" lists the sequences. Without a terminal, sledctl prints the output as it comes and sends standard input as it
+is; the end of standard input changes nothing.
 
-Where the connection breaks, it is made again from the byte at which it broke: nothing is lost or shown twice. It ends with the machine (exit 0). A machine that
-migrates is followed.
+If the connection breaks, sledctl connects again at the byte where it broke: nothing is lost or shown twice. The command follows a VM that
+migrates, and ends with the VM (exit 0).
 
-With --vnc, it is the screen: its address is printed, and clients of VNC that connect to a port of the loopback interface are forwarded there, until ^C. Propolis
-shows it to one client at a time, and asks for no password.`,
+With --vnc, the command serves the VM's screen: it prints the address, and forwards VNC clients from a loopback port until ^C. Propolis
+serves one client at a time, and asks for no password.`,
 		Example: `  sledctl instance console web1
   sledctl instance console web1 --history > web1.log
   sledctl instance console web1 --since-byte -2000 --log web1.log
@@ -57,12 +58,12 @@ shows it to one client at a time, and asks for no password.`,
 		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceConsole(ctx, env, o, args[0]) }),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.history, "history", false, "print what is kept of the output, and end")
-	flags.StringVar(&o.since, "since-byte", "", "begin at this byte since the machine was made; -N: N bytes back")
+	flags.BoolVar(&o.history, "history", false, "print the output that Propolis keeps, and exit")
+	flags.StringVar(&o.since, "since-byte", "", "start at this byte of the output; -N: N bytes before its end")
 	flags.StringVarP(&o.escape, "escape", "e", "~", `escape character; "none" for none`)
-	flags.StringVar(&o.log, "log", "", "also append the output to this file")
-	flags.BoolVar(&o.vnc, "vnc", false, "the screen: forward a port of the loopback interface to it")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "with --vnc: the address to listen on; port 0 is any that is free")
+	flags.StringVar(&o.log, "log", "", "append the output to this file too")
+	flags.BoolVar(&o.vnc, "vnc", false, "serve the VM's screen on a loopback port")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "with --vnc: address to listen on (port 0: any free port)")
 	env.complete(cmd, "since-byte", noWords)
 	env.complete(cmd, "escape", noWords)
 	env.complete(cmd, "listen", noWords)

@@ -32,22 +32,22 @@ func newInstanceEnsure(env *Env) *cobra.Command {
 	var far remote
 	cmd := &cobra.Command{
 		Use:   "ensure [NAME|UUID]",
-		Short: "Make an instance be there, run, and be as described",
-		Long: `Make an instance be there, run, and be as described. If it already is, nothing is run and nothing is written.
+		Short: "Create, repair or start an instance as described",
+		Long: `Create, repair or start an instance as described. If the instance already runs as described, sledctl changes nothing.
 
-What the flags leave open stays as it is; of a new instance it becomes the default (docs/instance.md). If it fails, what
-this run made is taken back, unless --keep; if it is killed, running it again goes on from there.
+What the flags leave open keeps its value; a new instance gets the defaults (docs/instance.md). If the command fails, it undoes what it
+created, except with --keep; if it is killed, run it again and it resumes.
 
-With --all it brings up every instance that is wanted running, as it is recorded: after a reboot of the sled, for one. With --failed
-only those that were complete in this boot of the sled and run no more. What one of them lacks, its pool for one, keeps no other from
-coming up: it is told, and the exit code is 3.
+With --all it starts every instance that is wanted running, as recorded, e.g. after a reboot of the sled. With --failed it starts only
+those that ran since the sled booted and died. If an instance cannot start (its pool is missing, say), the others still do; sledctl
+reports it and exits with 3.
 
-With --migrate-from and --migration-id its machine comes from another sled, as it runs: so instance migrate calls it there (docs/migration.md). Without
-them, an instance whose arrival was interrupted is waited for where it is on its way, and taken away where it stayed at its source.`,
+With --migrate-from and --migration-id the VM comes from another sled while it runs; instance migrate runs this command on the target
+(docs/migration.md). Without them, if an arrival was interrupted, sledctl waits for a VM that is on its way, and removes what was
+created for a VM that stayed at its source.`,
 		Example: `  sledctl instance ensure web1 --cpus 4 --memory 8G --disk rpool/volumes/web1 --nic over=net0,vlan=100
   sledctl instance ensure -f web1.toml
   sledctl instance ensure web1 --spec machine.json --nic over=net0
-  sledctl instance ensure web1 --explain
   sledctl instance ensure --all`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
@@ -71,14 +71,14 @@ them, an instance whose arrival was interrupted is waited for where it is on its
 	o.mutation.add(cmd, true)
 	far.add(cmd)
 	o.manyFlags.add(cmd, "every instance that is wanted running")
-	cmd.Flags().BoolVar(&o.failed, "failed", false, "every instance that ran since the sled was booted, and died")
-	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all leaves it")
-	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "take the protection off")
-	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the Propolis that has its machine: it comes from there, as it runs (instance migrate)")
-	cmd.Flags().StringVar(&o.migration, "migration-id", "", "UUID of that migration, new with each try")
+	cmd.Flags().BoolVar(&o.failed, "failed", false, "every instance that died since the sled booted")
+	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all skips the instance")
+	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "remove the protection")
+	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the source Propolis (instance migrate sets it)")
+	cmd.Flags().StringVar(&o.migration, "migration-id", "", "UUID of the migration, a new one for each attempt")
 	env.complete(cmd, "migrate-from", noWords)
 	env.complete(cmd, "migration-id", noWords)
-	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone where a difference needs it: the VM is powered off")
+	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone if a difference needs it: powers the VM off")
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd

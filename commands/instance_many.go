@@ -23,7 +23,7 @@ type manyFlags struct {
 
 func (f *manyFlags) add(cmd *cobra.Command, all string) {
 	cmd.Flags().BoolVar(&f.all, "all", false, all)
-	cmd.Flags().IntVar(&f.parallel, "parallel", 8, "with --all: how many at once")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 8, "with --all: instances to work on at once")
 }
 
 func (f manyFlags) many() bool { return f.all || f.failed }

@@ -28,26 +28,27 @@ func newInstanceMigrate(env *Env) *cobra.Command {
 	var o migrateOptions
 	cmd := &cobra.Command{
 		Use:   "migrate NAME|UUID --to TARGET",
-		Short: "Move an instance to another sled as it runs",
-		Long: `Move an instance to another sled as it runs. The target's sledctl is run by ssh TARGET sledctl, or by the words of --to-command, which are split at
-their blanks. It makes the instance's zone and VNICs there, with the same MACs, asks both Propolis servers whether the machine can move, and has it move;
-what is left here then goes. docs/migration.md tells what can be moved, and what to do when it fails.
+		Short: "Move a running instance to another sled",
+		Long: `Move a running instance to another sled. sledctl runs the target's sledctl with ssh TARGET sledctl, or with the words of
+--to-command, split at blanks. It creates the instance's zone and VNICs there, with the same MACs, asks both Propolis servers whether the
+VM can move, and moves it; then it removes what is left here. docs/migration.md lists what can be moved, and what to do after a failure.
 
-Until the machine runs on the target, the source keeps it: whatever fails, it runs on one sled. While that is not decided, nothing else changes the
-instance here; the same command again asks both sides what became of it, and goes on. --cancel takes a migration back that has not moved the machine.`,
+Until the VM runs on the target, the source keeps it: whatever fails, it runs on one sled. While the outcome is unknown, no other command
+changes the instance here; the same command again asks both sides for the outcome, and resumes. --cancel undoes a migration that has not
+moved the VM yet.`,
 		Example: `  sledctl instance migrate web1 --to sled2
   sledctl instance migrate web1 --to-command 'ssh root@sled2 /opt/sledctl/bin/sledctl'
-  sledctl instance migrate web1                # goes on with one that was interrupted`,
+  sledctl instance migrate web1                # resumes an interrupted migration`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceMigrate(ctx, env, o, args[0]) }),
 	}
 	o.mutation.add(cmd, false)
 	flags := cmd.Flags()
-	flags.StringVar(&o.to, "to", "", "the target, as ssh knows it")
-	flags.StringVar(&o.command, "to-command", "", "words that run the target's sledctl, instead of ssh TARGET sledctl")
-	flags.BoolVar(&o.shared, "shared-disks", false, "the files that are its disks are the same files on both sleds")
-	flags.BoolVar(&o.cancel, "cancel", false, "take back one that was interrupted and has not moved the machine")
-	flags.BoolVar(&o.yes, "yes", false, "with --cancel: without the target's word, where it is off for good")
+	flags.StringVar(&o.to, "to", "", "target sled, as ssh knows it")
+	flags.StringVar(&o.command, "to-command", "", "command that runs the target's sledctl, instead of ssh")
+	flags.BoolVar(&o.shared, "shared-disks", false, "the VM's disks are the same files on both sleds")
+	flags.BoolVar(&o.cancel, "cancel", false, "undo an interrupted migration that has not moved the VM")
+	flags.BoolVar(&o.yes, "yes", false, "with --cancel: do not ask a target that is off for good")
 	env.complete(cmd, "to", noWords)
 	env.complete(cmd, "to-command", noWords)
 	env.addOutput(cmd)

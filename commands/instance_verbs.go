@@ -20,9 +20,9 @@ func newInstanceList(env *Env) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the instances and their states",
-		Long: `List the instances and their states. States are made anew from the host each time: one listing of the zones and of the
-links, and a question to each running Propolis. The reason also tells what others have done to an instance: its zone halted, removed or
-configured otherwise, its VNICs deleted, its Propolis started anew without its machine. After a reboot of the sled it tells which ran.`,
+		Long: `List the instances and their states. sledctl reads the states from the host each time: one listing of the zones and of the
+links, and one request to each running Propolis. The reason also reports what others changed: the instance's zone halted, removed or
+reconfigured, its VNICs deleted, its Propolis restarted without its VM. After a reboot of the sled it says which instances ran.`,
 		Example: `  sledctl instance list
   sledctl instance list -H --columns name,state,zone`,
 		Args: cobra.NoArgs,
@@ -101,8 +101,8 @@ func newInstanceStart(env *Env) *cobra.Command {
 	var far remote
 	cmd := &cobra.Command{
 		Use:     "start NAME|UUID",
-		Short:   "Bring a recorded instance up again",
-		Long:    "Bring a recorded instance up again, with the addresses and MACs that it had. One that runs is left alone.",
+		Short:   "Start a recorded instance",
+		Long:    "Start a recorded instance, with the addresses and MACs that it had. A running instance stays as it is.",
 		Example: `  sledctl instance start web1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
@@ -128,15 +128,16 @@ func newInstanceStop(env *Env) *cobra.Command {
 	grace := instance.StopTime
 	cmd := &cobra.Command{
 		Use:   "stop [NAME|UUID]",
-		Short: "Power an instance off and take its zone away",
-		Long: `Power an instance off and take its zone, VNICs and datasets away. Its record stays, with address and MACs: start brings it
-up again. Stopping what is stopped does nothing.
+		Short: "Power an instance off and remove its zone",
+		Long: `Power an instance off and remove its zone, with its VNICs and datasets. Its record stays, with address and MACs: instance start
+brings it up again. Stopping a stopped instance does nothing.
 
-Propolis is asked to stop the machine, started or not, and has --grace for it; a machine that has not ended then, or whose Propolis does not answer, ends
-with its zone, and that is told. The guest itself is not asked: shut it down first where it matters. --grace 0 asks nobody.
+sledctl asks Propolis to stop the VM, started or not, and waits --grace for it. A VM that has not ended by then, or whose Propolis does
+not answer, ends with its zone, and sledctl reports that. sledctl does not ask the guest to shut down: do that first if it matters. With
+--grace 0, Propolis is not asked either.
 
-With --all, all that is on the sled of any instance is taken away, and what is wanted stays: instance ensure --all brings up again
-those that were wanted running. So a sled is shut down.`,
+With --all, sledctl stops every instance and keeps which of them are wanted running: instance ensure --all starts those again. Use it to
+shut the sled down.`,
 		Example: `  sledctl instance stop web1
   sledctl instance stop --all`,
 		Args: cobra.MaximumNArgs(1),
@@ -163,8 +164,8 @@ those that were wanted running. So a sled is shut down.`,
 	}
 	m.add(cmd, false)
 	far.add(cmd)
-	cmd.Flags().DurationVar(&grace, "grace", grace, "how long the machine may take to end before its zone is halted under it")
-	f.add(cmd, "all that is on the sled of any instance; what is wanted stays")
+	cmd.Flags().DurationVar(&grace, "grace", grace, "time for the VM to end before sledctl halts its zone")
+	f.add(cmd, "every instance; instance ensure --all starts them again")
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd
@@ -175,8 +176,8 @@ func newInstanceReboot(env *Env) *cobra.Command {
 	var far remote
 	cmd := &cobra.Command{
 		Use:     "reboot NAME|UUID",
-		Short:   "Reset an instance's machine",
-		Long:    "Reset an instance's machine, and wait until it runs again. The guest is not asked; its zone stays.",
+		Short:   "Reset an instance's VM",
+		Long:    "Reset an instance's VM, and wait until it runs again. sledctl does not ask the guest; the zone stays.",
 		Example: `  sledctl instance reboot web1`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
@@ -208,10 +209,10 @@ func newInstanceDelete(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "delete NAME|UUID ...",
 		Aliases: []string{"rm"},
-		Short:   "Take an instance away and forget it",
-		Long: `Take an instance away and forget it, with its address and MACs. Its disks are not touched. Deleting what is not there
-succeeds, unless --must-exist. Where an instance is protected (instance ensure --protect), it is asked first; where nobody can be
-asked, --yes is needed.`,
+		Short:   "Remove an instance and its record",
+		Long: `Remove an instance and its record, with its address and MACs. Its disks are not touched. Deleting an instance that does not
+exist succeeds, except with --must-exist. For a protected instance (instance ensure --protect) sledctl asks first; without a terminal it
+needs --yes.`,
 		Example: `  sledctl instance delete web1
   sledctl instance delete web1 --dry-run`,
 		Args: cobra.MinimumNArgs(1),
@@ -225,9 +226,9 @@ asked, --yes is needed.`,
 	o.add(cmd, false)
 	env.addOutput(cmd)
 	far.add(cmd)
-	cmd.Flags().BoolVar(&o.mustExist, "must-exist", false, "exit 4 if it is not there")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "also what is protected")
-	cmd.Flags().StringVar(&o.migration, "migration-id", "", "only what is arriving by this migration, and has not arrived")
+	cmd.Flags().BoolVar(&o.mustExist, "must-exist", false, "exit 4 if it does not exist")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "delete protected instances too, without asking")
+	cmd.Flags().StringVar(&o.migration, "migration-id", "", "delete only an instance that is still arriving by this migration")
 	env.complete(cmd, "migration-id", noWords)
 	completeArgs(cmd, env.completeInstances)
 	return cmd

@@ -16,16 +16,16 @@ func newInstanceWait(env *Env) *cobra.Command {
 	var far remote
 	cmd := &cobra.Command{
 		Use:   "wait NAME|UUID ... --for STATE",
-		Short: "Wait until instances are running, stopped, failed or absent",
-		Long: `Wait until all of the instances are in a state, and print them as they are then.
+		Short: "Wait until instances reach a state",
+		Long: `Wait until instances reach a state, all of them, and print them.
 
-    running   its machine runs
-    stopped   it was stopped, or its machine has ended by itself
-    failed    its machine failed, or was lost with its Propolis
-    absent    nothing of it is on the host, or it is not recorded at all
+    running   the VM runs
+    stopped   the instance was stopped, or its VM ended by itself
+    failed    the VM failed, or was lost with its Propolis
+    absent    nothing of the instance is on the host, or it is not recorded
 
-It ends at once with exit 1 where one of them will not come to it: it has failed, or is deleted, and no other sledctl is at work on it. --timeout
-bounds the wait (exit 7). With --agent it goes on where the agent is restarted.`,
+The command ends at once with exit 1 if an instance cannot reach the state: it failed, or is deleted, and no other sledctl process works
+on it. --timeout limits the wait (exit 7). With --agent the command continues after a restart of the agent.`,
 		Example: `  sledctl instance wait web1 web2 --for running --timeout 2m
   sledctl propolis reboot --instance web1 && sledctl instance wait web1 --for running`,
 		Args: cobra.MinimumNArgs(1),

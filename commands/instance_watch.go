@@ -13,14 +13,14 @@ func newInstanceWatch(env *Env) *cobra.Command {
 	var far remote
 	cmd := &cobra.Command{
 		Use:   "watch [NAME|UUID ...]",
-		Short: "Print the instances, and each change of their states as it comes",
-		Long: `Print the instances as they are, and then a line for each change of a state or of its reason, until ^C (exit 130) or --timeout (exit 7).
-Without names it is all of them, and those that are made meanwhile. One that is deleted is printed as absent.
+		Short: "Print the instances and each change of their states",
+		Long: `Print the instances and each change of their states: a line for each change of a state or its reason, until ^C (exit 130) or
+--timeout (exit 7). Without names, these are all instances, and those created meanwhile. A deleted instance is printed as absent.
 
-Running machines tell their states themselves, through a long poll each; a state that is passed through quickly may not be seen. What no Propolis can
-tell, as a zone that somebody halts before there is a machine, is seen within 2 s. With -o json it is one object per line.
+A long poll of each Propolis reports the states of running VMs; a state that lasts only a moment may be missed. Changes that no Propolis
+can report, e.g. a zone halted before it has a VM, appear within 2 s. With -o json each line is one object.
 
-With --agent it goes on where the agent is restarted: it says so, and what changed meanwhile is printed once the agent is back.`,
+With --agent the command continues after a restart of the agent: it says so, and prints what changed once the agent is back.`,
 		Example: `  sledctl instance watch
   sledctl instance watch -H --columns name,state | while read -r name state; do echo "$name is $state"; done`,
 		RunE: env.run(func(ctx context.Context, args []string) error { return runInstanceWatch(ctx, env, far, args) }),

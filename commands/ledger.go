@@ -12,9 +12,9 @@ import (
 )
 
 func newLedger(env *Env) *cobra.Command {
-	cmd := group("ledger", "The state file: what it says, whether it is sound, and mending it", `
-The state file keeps what was decided on this sled, in one copy per M.2. These commands show it, prove it, and mend it; docs/operations.md says
-when.`)
+	cmd := group("ledger", "Show, check and repair the ledger", `
+The ledger records what was decided on this sled, with one copy on each M.2. These commands show, check and repair it; docs/operations.md
+says when to use them.`)
 	cmd.AddCommand(newLedgerShow(env), newLedgerCheck(env), newLedgerHeal(env), newLedgerExport(env), newLedgerImport(env))
 	return cmd
 }
@@ -56,8 +56,8 @@ func newLedgerExport(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
 		Short: "Print all facts as one JSON object",
-		Long: `Print all facts of the state file as one JSON object: for another tool, or for safekeeping. It is no copy of the state file, which keeps
-itself; but should all copies be lost, sledctl ledger import takes back what it says of instances. Keep it where no disk of the sled is.`,
+		Long: `Print all facts as one JSON object, for another tool or for safekeeping. The object is not a copy of the ledger; but if all
+copies are lost, sledctl ledger import restores its instances. Keep it away from the sled's disks.`,
 		Example: `  sledctl ledger export > facts.json
   sledctl ledger export | jq '.facts | keys'`,
 		Args: cobra.NoArgs,

@@ -58,22 +58,26 @@ func copyList() terminal.List[shownCopy] {
 func newLedgerCheck(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Read every copy whole, verify it, and say what it is worth",
-		Long: `Read every line of every copy and of the history beside it, verify them, compare the copies with each other and with what the U.2 pools say,
-and give each place its verdict. Nothing is changed. Exit 9 if something is wrong.
+		Short: "Verify every copy of the ledger",
+		Long: `Verify every copy of the ledger: read every line of each copy and of its history, compare the copies with each other and with the
+epoch tags of the U.2 pools, and give each place a verdict. The command changes nothing. Exit 9 if something is wrong.
 
-  member    counts, and is whole            missing   counts, and is not there
-  behind    counts; the next writer         broken    there, and not to be believed
-            brings it up, by a line         damaged   what stands behind its end is no line
-  torn      counts; a line was begun        rewound   it lacks lines that were in it
-            behind its end                  twin      the same copy is in another place too
-  unused    does not count, and is in       forked    the copies disagree: see ledger heal
-            nobody's way                    unproved  only others could confirm it, and they
-  none      no file, and none expected                are missing
-                                            another sled's
+  member    counts, and is complete
+  behind    counts; the next writer appends the line that it lacks
+  torn      counts; an incomplete line follows its end
+  unused    does not count, and disturbs nothing
+  none      no file, and none expected
+  missing   counts, and has no file
+  broken    has a file that fails its checks
+  damaged   has text after its end that is no line
+  rewound   lacks lines that were in it
+  twin      the same copy is in another place too
+  forked    disagrees with other copies: see ledger heal
+  unproved  only missing copies could confirm it
+  another sled's
 
-Told as well, with -o json under "ledger": what each U.2 pool says (current, older, newer, another sled's, given up, none), and the last
-line that this boot has acknowledged or shown.`,
+With -o json, the key "ledger" also has the epoch tag of each U.2 pool (current, older, newer, another sled's, given up, none), and the
+last line that this boot acknowledged or showed.`,
 		Example: `  sledctl ledger check
   sledctl ledger check -o json`,
 		Args: cobra.NoArgs,

@@ -24,13 +24,13 @@ func newLedgerHeal(env *Env) *cobra.Command {
 	var o healOptions
 	cmd := &cobra.Command{
 		Use:   "heal",
-		Short: "Take new and returned disks in; or give up all copies but one",
-		Long: `Make a copy of the state file on every M.2 that has none that counts: one that is new, or came back after the sled went on without it. A file
-that is there is renamed, never deleted. While a copy that counts is missing, that needs --degraded: the sled goes on without it from then on.
+		Short: "Add disks to the ledger, or keep one of several copies",
+		Long: `Add disks to the ledger, or keep one of several copies. Each M.2 without a copy that counts gets one: an M.2 that is new or missed writes. An existing file is
+renamed, never deleted. While a copy that counts is missing, this needs --degraded: from then on, the sled continues without that copy.
 
-Where the copies disagree, nothing can be joined. --keep COPY makes one of them the only one that counts, sets the others aside, and then does the
-same. COPY is a pool's UUID, a copy's id, or a file, as sledctl ledger check prints them. What only the others say is printed first: it is lost to the
-sled. --keep asks on a terminal, and needs --yes elsewhere.`,
+If the copies disagree, they cannot be merged. --keep COPY makes one of them the only copy that counts, sets the others aside, and then
+adds the disks. COPY is a pool's UUID, a copy's id or a file, as sledctl ledger check prints them. heal first prints the facts that only
+the others hold: the sled loses them. --keep asks on a terminal, and needs --yes elsewhere.`,
 		Example: `  sledctl ledger heal --dry-run
   sledctl ledger heal
   sledctl ledger heal --keep 4f0f2a34-9ab0-4d3c-9c0f-3b1a7e3d6a51 --dry-run`,
@@ -38,9 +38,9 @@ sled. --keep asks on a terminal, and needs --yes elsewhere.`,
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runLedgerHeal(ctx, env, o) }),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.keep, "keep", "", "believe this copy, and give up what only others say")
+	flags.StringVar(&o.keep, "keep", "", "keep this copy, and lose the facts that only others hold")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask")
-	flags.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would be done, and do nothing")
+	flags.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would change; change nothing")
 	env.completeFlag(cmd, "keep", env.completeCopies)
 	env.addOutput(cmd)
 	return cmd

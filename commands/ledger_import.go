@@ -24,23 +24,23 @@ func newLedgerImport(env *Env) *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Take back what ledger export has printed",
-		Long: `Take back what sledctl ledger export has printed, where the state file was lost: the instances, with their names, addresses, MACs, machines and
-protection, and how earlier VMs ended. What it says of disks, bases and the network is not taken: that is of the sled as it was then, and bootstrap
-has found it anew. Nothing of the sled is changed: sledctl instance ensure --all brings up what is wanted to run. - is standard input.
+		Short: "Restore instances from a ledger export",
+		Long: `Restore instances from a ledger export, after the ledger was lost: with their names, addresses, MACs, VMs and protection, and how
+earlier VMs ended. sledctl does not import disks, bases and the network: they describe the sled as it was, and bootstrap has read them
+again. The command changes nothing on the sled: sledctl instance ensure --all starts what is wanted running. - is standard input.
 
-It is refused (exit 8) where FILE is of another state file than this one, or the one that this one was begun in place of; --foreign takes it all
-the same. An instance that is known otherwise is a conflict (exit 5), and nothing is taken; --replace takes FILE's. What is known as it is in FILE
-stays: to run it again changes nothing.`,
+sledctl refuses (exit 8) a FILE from a ledger other than this one or its predecessor; --foreign imports it all the same. An instance that
+is recorded with other values is a conflict (exit 5), and nothing is imported; --replace imports the values of FILE. What is recorded as
+in FILE stays: a second run changes nothing.`,
 		Example: `  sledctl ledger import facts.json --dry-run
   sledctl ledger import facts.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error { return runLedgerImport(ctx, env, o, args[0]) }),
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would be taken, and take nothing")
-	flags.BoolVar(&o.replace, "replace", false, "take an instance that is known otherwise as it is in FILE")
-	flags.BoolVar(&o.foreign, "foreign", false, "take it although it is of another state file")
+	flags.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would be imported; import nothing")
+	flags.BoolVar(&o.replace, "replace", false, "replace instances that are recorded with other values")
+	flags.BoolVar(&o.foreign, "foreign", false, "import FILE although it is from another ledger")
 	env.addOutput(cmd)
 	return cmd
 }

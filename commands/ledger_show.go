@@ -74,9 +74,10 @@ func currentFacts() terminal.List[currentFact] {
 func newLedgerShow(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [KEY|PREFIX]",
-		Short: "Who keeps the state file, since when, and what it holds",
-		Long: `Without an argument, print who keeps the state file: its copies, the last line that all of them hold, the epochs, in each of which the same copies
-counted, and how many facts there are of each kind. With a KEY, or a PREFIX as instance/ that ends in a slash, print the facts.`,
+		Short: "Show the ledger's copies, epochs and facts",
+		Long: `Show the ledger's copies, epochs and facts. Without an argument, print the copies, the last line that all of them hold, the
+epochs (in each, the same copies counted), and the number of facts of each kind. With a KEY, or a PREFIX that ends in a slash, e.g.
+instance/, print the facts.`,
 		Example: `  sledctl ledger show
   sledctl ledger show address/
   sledctl ledger show instance/ -o json`,

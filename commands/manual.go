@@ -15,7 +15,7 @@ func Root() *cobra.Command {
 	streams := terminal.System(os.Stdin, os.Stdout, os.Stderr, nil)
 	root := newRoot(NewEnv(streams, nil, ""))
 	for todo := []*cobra.Command{root}; len(todo) > 0; todo = append(todo[1:], todo[0].Commands()...) {
-		todo[0].Long = wrap(todo[0].Long, helpWidth)
+		todo[0].Long = wrap(todo[0].Long, PageWidth)
 	}
 	return root
 }

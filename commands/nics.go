@@ -20,9 +20,9 @@ import (
 )
 
 func newNICs(env *Env) *cobra.Command {
-	cmd := group("nics", "The NIC records that Triton's networking API has of this sled", `
-The sled knows which VMs and NICs are on it; Triton's networking API (NAPI) keeps a record of each NIC, and its address is taken as long as the
-record is there. Where they disagree, the sled is right (RFD 58). docs/nics.md tells what is done about it.`)
+	cmd := group("nics", "Compare and repair the NIC records in Triton's NAPI", `
+The sled knows which VMs and NICs are on it. Triton's networking API (NAPI) keeps a record of each NIC, and the NIC's address is taken as
+long as the record exists. If they disagree, the sled is right (RFD 58). docs/nics.md describes the repairs.`)
 	cmd.AddCommand(newNICsList(env), newNICsSync(env))
 	return cmd
 }
@@ -32,8 +32,8 @@ type nicFlags struct{ allow, withoutEtag bool }
 
 func (f *nicFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.allow, "allow-nics-endpoint", false, "where NAPI has no /search/nics, ask GET /nics?cn_uuid= (nics.allow_nics_endpoint)")
-	flags.BoolVar(&f.withoutEtag, "without-etag", false, "leaked records go also where NAPI has no conditional requests (nics.without_etag)")
+	flags.BoolVar(&f.allow, "allow-nics-endpoint", false, "use GET /nics if there is no /search/nics (nics.allow_nics_endpoint)")
+	flags.BoolVar(&f.withoutEtag, "without-etag", false, "remove records without conditional requests (nics.without_etag)")
 }
 
 // asks is how often a question is repeated that fails.

@@ -10,23 +10,23 @@ func newNICsList(env *Env) *cobra.Command {
 	var f nicFlags
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the NICs of the sled and their records, with a verdict and its reason",
-		Long: `List the NICs that are on the sled, whatever state their zones are in, and the records that NAPI has of them or says are this sled's. Each gets
-a verdict and one reason:
+		Short: "List this sled's NICs and their records, with a verdict",
+		Long: `List this sled's NICs and their records, with a verdict and one reason each: the NICs in all zones, whatever their state, and the
+records that NAPI has of them or assigns to this sled.
 
   in use                 sled and record agree
-  needs cn_uuid          the NIC is here, and the record says no sled: sync says this one
-  stuck in provisioning  the VM is running or stopped: sync says which
-  wrong state            the same, of a record that says the other
-  arrived                the VM was migrated here, and the record says another sled: sync claims it
-  departed               the VM was migrated to another sled, which claims the record: left alone
-  unclaimed              made by the boot server for a link of this sled: sync claims it
-  leaked                 the record says this sled, and the VM is not on it: sync removes it
-  conflict               sled and record disagree on whose it is: somebody must look
-  migrating              the VM is being moved: its records are not touched
-  in progress            being provisioned: left alone
-  not ours               another sled's, or not known to be this one's
-  no record              NAPI knows nothing of a NIC that is here; sledctl makes no records`,
+  needs cn_uuid          the NIC is here, and its record names no sled: sync sets this one
+  stuck in provisioning  the VM is running or stopped: sync sets which
+  wrong state            the record has another state than the VM: sync sets it
+  arrived                the VM moved here, and its record names another sled: sync claims it
+  departed               the VM moved to another sled, which claims the record: sync skips it
+  unclaimed              the boot server created it for a link of this sled: sync claims it
+  leaked                 the record names this sled, which lacks the VM: sync removes it
+  conflict               sled and record disagree on the owner: an operator must decide
+  migrating              the VM is migrating: sync skips its records
+  in progress            the VM is being provisioned: sync skips its records
+  foreign                of another sled, or not known to be of this one
+  no record              NAPI has no record of a NIC that is here; sledctl creates none`,
 		Example: `  sledctl nics list
   sledctl nics list -o json | jq '.items[] | select(.verdict == "leaked") | .record.ip'`,
 		Args: cobra.NoArgs,

@@ -33,20 +33,20 @@ func newNICsSync(env *Env) *cobra.Command {
 	var f nicsSyncFlags
 	cmd := &cobra.Command{
 		Use:   "sync",
-		Short: "Make the NIC records of this sled tell the truth",
-		Long: `Make the records that NAPI has of this sled's NICs tell the truth: --backfill says this sled where the NIC is here and the record says none, or the sled
-from which the VM was migrated, --state says running or stopped as the VM is, --reap removes records of VMs that are not on the sled, which frees their addresses. Without any
-of the three, all are done, in this order.
+		Short: "Make NAPI's NIC records match this sled",
+		Long: `Make NAPI's NIC records match this sled. --backfill sets this sled in the record of a NIC that is here, if the record names none
+or the sled from which the VM came; --state sets running or stopped, as the VM is; --reap removes the records of VMs that are not on the
+sled, which frees their addresses. Without any of the three, sync does all of them, in this order.
 
-A record goes only if a complete look condemns it: it says this sled, its VM is in no listing, at the first look and --confirm-twice later, its MAC is
-nowhere on the sled, it is not being provisioned, and NAPI removes it only if it is still the version that was judged. If more would go than --max-delete,
-nothing is changed. A record that somebody else changes meanwhile is read and judged again.
+sync removes a record only if it names this sled, its VM is missing from complete listings, now and --recheck-after later, its MAC is
+nowhere on the sled, it is not being provisioned, and NAPI still has the version that was judged. If sync would remove more records than
+--max-delete, it changes nothing. sync reads and judges again a record that another program changes meanwhile.
 
-Nothing is changed while the file nics.lock_file is there (exit 8; its first line says why), which is looked at before each request, nor, with
---disable-during-migration, while a VM of the sled is being moved. Records of such a VM are never touched.
+sync changes nothing while the file nics.lock_file exists (exit 8; its first line says why; sync checks before each request), nor, with
+--disable-during-migration, while a VM of the sled is migrating. It never touches the records of such a VM.
 
-NAPI may not be able to say which records are this sled's: those without /search/nics are asked GET /nics?cn_uuid= with --allow-nics-endpoint. A list that
-was not filtered, or cannot be understood, is not relied on (exit 8 or 1).`,
+A NAPI without /search/nics cannot list this sled's records; with --allow-nics-endpoint, sync asks GET /nics?cn_uuid= instead. sync does
+not rely on a list that was not filtered or cannot be read (exit 8 or 1).`,
 		Example: `  sledctl nics sync --dry-run
   sledctl nics sync --dry-run -o json
   sledctl nics sync --reap --max-delete 40 --confirm-twice 5m
@@ -58,12 +58,12 @@ was not filtered, or cannot be understood, is not relied on (exit 8 or 1).`,
 	f.nicFlags.add(cmd)
 	env.addOutput(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.backfill, "backfill", false, "cn_uuid of records that say no sled, of NICs that are here, or the one from which their VM was migrated")
-	flags.BoolVar(&f.reap, "reap", false, "remove records of VMs that are not here")
-	flags.BoolVar(&f.state, "state", false, "state of records whose VM is in another one; claim records of the sled's own links")
-	flags.IntVar(&f.maxDelete, "max-delete", usualMaxDelete, "refuse if more records would go; -1 is a quarter of the sled's, and at least 8")
+	flags.BoolVar(&f.backfill, "backfill", false, "set cn_uuid in records of NICs that are here")
+	flags.BoolVar(&f.reap, "reap", false, "remove records of VMs that are not on this sled")
+	flags.BoolVar(&f.state, "state", false, "set the VM's state in records; claim records of the sled's links")
+	flags.IntVar(&f.maxDelete, "max-delete", usualMaxDelete, "most records to remove (-1: a quarter of the sled's, at least 8)")
 	flags.DurationVar(&f.confirmTwice, "confirm-twice", usualConfirmTwice, "how long after the first look the second is at what would go")
-	flags.BoolVar(&f.migration, "disable-during-migration", false, "change nothing while any VM of the sled is being moved (nics.disable_during_migration)")
+	flags.BoolVar(&f.migration, "disable-during-migration", false, "wait while a VM migrates (nics.disable_during_migration)")
 	return cmd
 }
 

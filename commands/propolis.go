@@ -18,20 +18,20 @@ import (
 )
 
 func newPropolis(env *Env) *cobra.Command {
-	cmd := group("propolis", "Propolis: the server that drives an instance's machine", "")
+	cmd := group("propolis", "Control the Propolis server of an instance", "")
 	step := func(stage instance.Stage, short, example string) *cobra.Command {
 		_, name, _ := strings.Cut(string(stage), " ")
 		return newStep(env, stage, &cobra.Command{Use: name + " --instance NAME", Short: short, Example: "  " + example}, printRunPropolis)
 	}
 	cmd.AddCommand(
 		newPropolisGet(env),
-		step(instance.StageStart, "Start Propolis in an instance's zone and wait until it answers", "sledctl propolis start --instance web1"),
-		step(instance.StageEnsure, "Give Propolis the machine; it does not run yet", "sledctl propolis ensure --instance web1 --cpus 4 --memory 8G"),
-		step(instance.StageRun, "Start the machine and wait until it runs", "sledctl propolis run --instance web1"),
-		newPropolisVerb(env, instance.Settings.PowerOff, &cobra.Command{Use: "stop --instance NAME", Short: "Power the machine off; its zone stays"}),
-		newPropolisVerb(env, instance.Settings.Reboot, &cobra.Command{Use: "reboot --instance NAME", Short: "Reset the machine, and wait until it runs again"}),
-		newPropolisVerb(env, instance.Settings.NMI, &cobra.Command{Use: "nmi --instance NAME", Short: "Send the guest a non-maskable interrupt", Long: `Send the guest a non-maskable interrupt, to its first CPU: what a guest that hangs is told to write a dump by, if it was set up for that. Propolis says
-nothing of what comes of it; the console may.`}),
+		step(instance.StageStart, "Start Propolis in a zone, and wait until it answers", "sledctl propolis start --instance web1"),
+		step(instance.StageEnsure, "Create the VM in Propolis without starting it", "sledctl propolis ensure --instance web1 --cpus 4 --memory 8G"),
+		step(instance.StageRun, "Start the VM, and wait until it runs", "sledctl propolis run --instance web1"),
+		newPropolisVerb(env, instance.Settings.PowerOff, &cobra.Command{Use: "stop --instance NAME", Short: "Power the VM off, and keep its zone"}),
+		newPropolisVerb(env, instance.Settings.Reboot, &cobra.Command{Use: "reboot --instance NAME", Short: "Reset the VM, and wait until it runs again"}),
+		newPropolisVerb(env, instance.Settings.NMI, &cobra.Command{Use: "nmi --instance NAME", Short: "Send the guest a non-maskable interrupt", Long: `Send the guest a non-maskable interrupt, to its first CPU. A guest that hangs writes a dump then, if it was set up for that.
+Propolis does not report the effect; the console may show it.`}),
 		newPropolisMonitor(env),
 		newPropolisSpec(env),
 	)
@@ -108,7 +108,7 @@ func newPropolisGet(env *Env) *cobra.Command {
 	var ref string
 	cmd := &cobra.Command{
 		Use:     "get --instance NAME",
-		Short:   "Show what Propolis says of its machine",
+		Short:   "Show the state that Propolis reports of its VM",
 		Example: `  sledctl propolis get --instance web1`,
 		Args:    cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
@@ -132,7 +132,7 @@ func newPropolisGet(env *Env) *cobra.Command {
 }
 
 func addInstance(env *Env, cmd *cobra.Command, ref *string) {
-	cmd.Flags().StringVar(ref, "instance", "", "NAME|UUID of the instance")
+	cmd.Flags().StringVar(ref, "instance", "", "`NAME|UUID` of the instance")
 	env.completeFlag(cmd, "instance", env.completeInstances)
 }
 
@@ -191,10 +191,10 @@ func newPropolisMonitor(env *Env) *cobra.Command {
 	var ref string
 	cmd := &cobra.Command{
 		Use:   "monitor --instance NAME",
-		Short: "Print each state that the machine comes to, until it is gone",
-		Long: `Print each state that the machine comes to, until it is destroyed or has failed. It is a long poll: nothing is asked twice, and
-a state that is passed through quickly may not be seen. A connection that breaks is made again; a server that was started anew without its machine
-is an error (exit 1). With -o json it is one object per line.`,
+		Short: "Print each state of the VM until it ends",
+		Long: `Print each state of the VM until it ends: until it is destroyed or has failed. The command uses a long poll; a state that lasts
+only a moment may be missed. It connects again if the connection breaks; a Propolis server that restarted without its VM is an error
+(exit 1). With -o json each line is one object.`,
 		Example: `  sledctl propolis monitor --instance web1`,
 		Args:    cobra.NoArgs,
 		RunE:    env.run(func(ctx context.Context, _ []string) error { return runPropolisMonitor(ctx, env, ref) }),

@@ -13,9 +13,10 @@ import (
 )
 
 func newPropolisSpec(env *Env) *cobra.Command {
-	cmd := group("spec", "The machine as Propolis is told it: its board, and components by their keys", `
-A spec is what a Propolis server makes a machine from. It is built from an instance's flags, or was written down whole: in JSON, or as a config in the
-TOML of propolis-cli. docs/spec.md describes both, and what makes a server refuse one or die of it.`)
+	cmd := group("spec", "Show, compare, check and convert VM specs", `
+A spec describes a VM to a Propolis server: its board, and its components by their keys. sledctl builds it from an instance's flags, or
+reads a complete one: in JSON, or as a config in the TOML of propolis-cli. docs/spec.md describes both, and what makes a server refuse a
+spec or crash.`)
 	cmd.AddCommand(newSpecShow(env), newSpecDiff(env), newSpecValidate(env), newSpecConvert(env))
 	return cmd
 }

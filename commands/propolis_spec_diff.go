@@ -17,11 +17,11 @@ func newSpecDiff(env *Env) *cobra.Command {
 	var o specDiffOptions
 	cmd := &cobra.Command{
 		Use:   "diff NAME|UUID [FILE]",
-		Short: "Compare the machine that was asked for with the one that runs, or with a spec",
-		Long: `Compare the machine that an instance's Propolis was asked for with the one that it has; or, with a FILE, with the one that instance ensure --spec FILE would
-ask for. Specs are compared by what they mean: what a server fills in, and how it spells UUIDs, is no difference.
+		Short: "Compare an instance's spec with its VM, or with a file",
+		Long: `Compare an instance's spec with its VM, or with a file: the spec that sledctl sent to Propolis with the VM that Propolis has, or
+with the VM that instance ensure --spec FILE would ask for. The meaning counts: defaults that a server fills in, and spellings of UUIDs, are no difference.
 
-Secrets and contents of disks are not printed: keyed digests stand for them.`,
+sledctl does not print secrets and contents of disks, but a keyed digest of each.`,
 		Example: `  sledctl propolis spec diff web1
   sledctl propolis spec diff web1 web1.toml --detailed-exitcode`,
 		Args: cobra.RangeArgs(1, 2),

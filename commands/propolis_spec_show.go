@@ -24,22 +24,22 @@ func newSpecShow(env *Env) *cobra.Command {
 	var o specShowOptions
 	cmd := &cobra.Command{
 		Use:   "show NAME|UUID",
-		Short: "Show the machine that an instance's Propolis was asked for",
-		Long: `Show the machine that an instance's Propolis was last asked for, as it was sent; it is kept in the state file as long as the instance. With --running, show
-the machine that Propolis says it has.
+		Short: "Show the spec that was sent to an instance's Propolis",
+		Long: `Show the spec that was sent to an instance's Propolis last; the ledger keeps it as long as the instance. With --running, show
+the VM that Propolis reports.
 
-With --api-version the spec is printed as that version writes it, in JSON and with nothing around it: other tools read it, and instance ensure
---spec does, unless it has secrets. What the version cannot express is an error that names it.
+With --api-version sledctl prints the spec as that version writes it, in JSON with nothing around it: other tools can read it, and
+instance ensure --spec can, unless it has secrets. What the version cannot express is an error that names it.
 
-Requests for Crucible volumes, which hold keys, and the contents of disks that lie in the spec, which are cloud-init's data, are not printed, by either
-way: a keyed digest stands for each, the same one as long as the secret is the same.`,
+sledctl prints neither requests for Crucible volumes, which hold keys, nor the contents of disks in the spec, which are cloud-init's data:
+a keyed digest stands for each, the same one as long as the secret is the same.`,
 		Example: `  sledctl propolis spec show web1
   sledctl propolis spec show web1 --api-version 5 > web1.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error { return runSpecShow(ctx, env, args[0], o) }),
 	}
-	cmd.Flags().BoolVar(&o.running, "running", false, "the machine that Propolis has, not that which it was asked for")
-	addVersion(env, cmd, &o.version, "print the spec as this version of the API writes it")
+	cmd.Flags().BoolVar(&o.running, "running", false, "the VM that Propolis has, not the spec that it was sent")
+	addVersion(env, cmd, &o.version, "version of the API to print the spec for")
 	env.addOutput(cmd)
 	completeArgs(cmd, env.completeInstances)
 	return cmd

@@ -24,17 +24,18 @@ func newSpecValidate(env *Env) *cobra.Command {
 	var o specValidateOptions
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
-		Short: "Tell all that is wrong with a spec or a config, before a server dies of it",
-		Long: `Tell all that is wrong with a spec in JSON or a config in TOML (- is standard input): unknown keys, what a Propolis server would refuse, what would end
-it, and files and volumes that are not on this sled. Each problem comes with the path of its key, and its line. Exit 1 if there is one.`,
+		Short: "Report every problem in a spec or config",
+		Long: `Report every problem in a spec or config, in JSON or TOML (- is standard input), including those that would crash a Propolis
+server: unknown keys, what a server would refuse, and files and volumes that are missing on this sled. Each problem comes with the path of
+its key and its line. Exit 1 if there is one.`,
 		Example: `  sledctl propolis spec validate web1.json
   sledctl propolis spec validate --offline --api-version 2 - < web1.toml`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error { return runSpecValidate(ctx, env, args[0], o) }),
 	}
-	cmd.Flags().BoolVar(&o.offline, "offline", false, "look at the document alone, not at the files and volumes that it names")
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "check the document alone, not the files and volumes that it names")
 	addFeatures(env, cmd, &o.features)
-	addVersion(env, cmd, &o.version, "it must be expressible in this version of the API (default: any)")
+	addVersion(env, cmd, &o.version, "version of the API that must be able to express it (default: any)")
 	env.addOutput(cmd)
 	return cmd
 }
@@ -46,7 +47,7 @@ func addFeatures(env *Env, cmd *cobra.Command, features *[]string) {
 		}
 		*features = append(*features, s)
 		return nil
-	}}, "feature", "the servers are built with this: falcon or failure-injection; repeatable")
+	}}, "feature", "`FEATURE` of the servers: "+orWords(spec.Features())+"; repeatable")
 	env.complete(cmd, "feature", spec.Features)
 }
 

@@ -27,27 +27,30 @@ func newReap(env *Env) *cobra.Command {
 	var f reapFlags
 	cmd := &cobra.Command{
 		Use:   "reap",
-		Short: "Find what is on the sled that should not be, say why, and remove it",
-		Long: `Give every object of sledctl's a verdict and one reason, and remove those that nobody needs: zones of an earlier boot and zones
-without an instance, VNICs, etherstubs and addresses of an earlier configuration, datasets, snapshots that clones left, plain directories,
-key files, secrets of machines and configurations of zones that runs left which were killed. All are tried, all errors are told. What is not sledctl's is not touched; a VM that runs is never
-killed, and a VM handle below /dev/vmm never destroyed.
+		Short: "Remove what sledctl left behind, and say why",
+		Long: `Remove what sledctl left behind, and say why. Each of sledctl's objects gets a verdict and one reason; reap removes those that no
+instance needs: zones left by a previous boot or without an instance, VNICs, etherstubs and addresses of an earlier configuration,
+datasets, snapshots of clones, plain directories, key files, secrets of VMs, and zone configurations of killed operations. reap tries all
+of them and reports every error. It does not touch foreign objects, stops no running VM, and destroys no VM handle below /dev/vmm.
 
-  in use        an instance has it               orphan        made by us, needed by nobody: removed
-  in progress   a running process works on it    stale zone    of an earlier boot, not running: removed
-  held          until when                       stale record  recorded, but not on the sled
-  adoptable     an instance's by its mark, and   unknown       cannot be told whose it is
-                the ledger does not know it
+  in use        an instance has it
+  in progress   a running process works on it
+  held          reserved until the time shown
+  adoptable     marked as an instance's, and not in the ledger
+  orphan        created by sledctl, needed by no instance: removed
+  stale zone    left by a previous boot, not running: removed
+  stale record  recorded, but not on the sled
+  unknown       its owner cannot be determined
 
-With -n -o json the output is a plan: --plan removes exactly the objects in it that are "to remove", if they are still the same and would
-still go, and tells what has changed. Whoever edits the file leaves things out. It names the state file that it was made by: --plan refuses
-(exit 9) where the sled's is older than that, or another one. An orphan is *unconfirmed* where the state file may lack what needs it; nothing
-is removed on the strength of such a one.
+With -n -o json the output is a plan: --plan removes exactly those of its objects that are "to remove", if they are unchanged and reap
+would still remove them, and reports what has changed. To keep an object, delete it from the file. The plan names its ledger: --plan
+refuses (exit 9) if the sled's ledger is older, or another one. An orphan is *unconfirmed* if the ledger may lack what needs it; reap
+removes no unconfirmed orphan.
 
-What is adoptable and does not run is removed if it is named: --include zone/NAME, or dataset/NAME where its zone is gone.
+reap removes an adoptable object that does not run if it is named: --include zone/NAME, or dataset/NAME if its zone is gone.
 
---all removes everything that is certainly sledctl's, running VMs too; what is unknown stays. Protected instances, what is being worked on, and the sled's
-network stay. The records of the instances stay too: instance ensure makes them again.`,
+--all removes everything that is certainly sledctl's, running VMs too; it keeps unknown objects, protected instances, objects in progress
+and the sled's network. The records of the instances stay too: instance ensure creates the VMs again.`,
 		Example: `  sledctl reap --dry-run
   sledctl reap --dry-run -o json > plan.json; sledctl reap --plan plan.json
   sledctl reap --include vnic --exclude 'vnic/vnic_propolis_guest*'
@@ -58,11 +61,11 @@ network stay. The records of the instances stay too: instance ensure makes them 
 	f.add(cmd, false)
 	env.addOutput(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.all, "all", false, "everything of sledctl's, needed or not, running or not; asks first")
+	flags.BoolVar(&f.all, "all", false, "remove all of sledctl's objects, running or not; asks first")
 	flags.BoolVar(&f.yes, "yes", false, "with --all: do not ask")
-	flags.StringVar(&f.plan, "plan", "", "only what this file lists (from -n -o json); - is standard input")
-	flags.StringArrayVar(&f.include, "include", nil, "only these: KIND or KIND/NAME, * fits anything; repeatable")
-	flags.StringArrayVar(&f.exclude, "exclude", nil, "not these: KIND or KIND/NAME, * fits anything; repeatable")
+	flags.StringVar(&f.plan, "plan", "", "remove only what the plan in `FILE` lists; - is stdin")
+	flags.StringArrayVar(&f.include, "include", nil, "only these: KIND or KIND/NAME, * matches anything; repeatable")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "not these: KIND or KIND/NAME, * matches anything; repeatable")
 	env.complete(cmd, "include", reap.Kinds)
 	env.complete(cmd, "exclude", reap.Kinds)
 	return cmd

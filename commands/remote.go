@@ -30,11 +30,11 @@ type remote struct{ agent, cert, key, ca, token string }
 
 func (r *remote) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&r.agent, "agent", "", "have the agent of a sled do it: unix:/NAME, http://HOST:PORT, https://HOST:PORT")
-	flags.StringVar(&r.cert, "tls-cert", "", "with https: our certificate, a PEM file")
-	flags.StringVar(&r.key, "tls-key", "", "with https: its key, a PEM file")
-	flags.StringVar(&r.token, "token-file", "", "of --agent: a file with the token that lets in, as the agent's own or alone")
-	flags.StringVar(&r.ca, "tls-ca", "", "with https: who has signed the agent's certificate, a PEM file (default: whom the system knows)")
+	flags.StringVar(&r.agent, "agent", "", "agent to ask: unix:/NAME, http://HOST:PORT or https://HOST:PORT")
+	flags.StringVar(&r.cert, "tls-cert", "", "https: PEM file of the client's certificate")
+	flags.StringVar(&r.key, "tls-key", "", "https: PEM file of the certificate's key")
+	flags.StringVar(&r.token, "token-file", "", "with --agent: file with the token, alone or as the agent's own")
+	flags.StringVar(&r.ca, "tls-ca", "", "https: PEM file of the CA that signed the agent's certificate")
 }
 
 func (r remote) is() bool { return r.agent != "" }

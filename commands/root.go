@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -47,10 +48,10 @@ func (e *Env) add(to *cobra.Command, words []string, all []word) {
 // noun, of that one alone, and of its verb: to make them all takes longer than
 // many a command.
 func newRoot(env *Env, args ...string) *cobra.Command {
-	root := group("sledctl", "Prepare an illumos sled, bring up VMs on it, and leave nothing behind", `
-sledctl does on one sled, step by step and in the open, what it takes to run virtual machines in zones. Any of its
-commands may be killed at any instant: running it again, or sledctl reap, brings the sled to the state that was asked
-for, and never touches what is not sledctl's own.`)
+	root := group("sledctl", "Run VMs on an illumos sled, and leave nothing behind", `
+Run VMs on an illumos sled, and leave nothing behind. Each step is a command, and instance ensure does them all. Any
+command may be killed at any instant: run it again, or run sledctl reap, and the sled reaches the state that was asked
+for. sledctl never touches foreign objects.`)
 	root.Example = `  sledctl bootstrap                          # prepare the sled
   sledctl instance ensure web1 --cpus 4 --memory 8G
   sledctl instance list
@@ -69,30 +70,29 @@ for, and never touches what is not sledctl's own.`)
 		return nil
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&env.flags.host, "host", "", "which sled: illumos, sim, or sim:DIR (SLEDCTL_HOST)")
-	flags.StringVar(&env.flags.config, "config", "", "configuration file (SLEDCTL_CONFIG; default "+configFile+")")
-	flags.DurationVar(&env.flags.timeout, "timeout", 0, "bound on the whole command, as 90s or 5m; 0 is none")
-	flags.BoolVar(&env.flags.degraded, "degraded", false, "go on although a copy of the state file is missing")
-	flags.BoolVar(&env.flags.wait, "wait", false, "where another process is at work, wait for its end instead of exit 6")
-	flags.StringVar(&env.flags.crashAt, "crash-at", "", "simulated sleds only: die at the N-th change, N[:before|:after]")
-	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "say each step as it ends")
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		cmd.Long = wrap(cmd.Long, helpWidth)
-		help(cmd, args)
+	flags.StringVar(&env.flags.host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
+	flags.StringVar(&env.flags.config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+configFile+")")
+	flags.DurationVar(&env.flags.timeout, "timeout", 0, "limit for the whole command, e.g. 90s or 5m (0: none)")
+	flags.BoolVar(&env.flags.degraded, "degraded", false, "continue although a copy of the ledger is missing")
+	flags.BoolVar(&env.flags.wait, "wait", false, "wait for another process's lock instead of exiting with 6")
+	flags.StringVar(&env.flags.crashAt, "crash-at", "", "simulated sled: die at the N-th change, N[:before|:after]")
+	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "print each step when it ends")
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		_ = printHelp(cmd, env.Streams.Out) // the stream remembers its error
 	})
 	env.words = args
 	env.add(root, nil, nouns())
-	root.SetHelpCommand(helpCommand(root))
+	root.SetHelpCommand(helpCommand(env, root))
 	strict(root)
 	return root
 }
 
 // helpCommand is help, to which what does not exist is an error.
-func helpCommand(root *cobra.Command) *cobra.Command {
+func helpCommand(env *Env, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND ...]",
-		Short: "Help about any command",
+		Use:     "help [COMMAND ...]",
+		Short:   "Show the help of a command",
+		Example: "  sledctl help instance ensure\n  sledctl help flags          # the flags of every command",
 		ValidArgsFunction: func(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
 			cmd, rest, err := root.Find(words)
 			if err != nil || len(rest) > 0 {
@@ -101,6 +101,10 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			return subcommands(cmd), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
+			if slices.Equal(words, []string{"flags"}) {
+				_, err := io.WriteString(env.Streams.Out, globalFlagText(root, env.Streams.Out.Width()-1))
+				return err
+			}
 			cmd, rest, err := root.Find(words)
 			if err != nil || cmd == nil {
 				cmd, rest = root, words
@@ -149,9 +153,6 @@ func subcommands(cmd *cobra.Command) []string {
 	}
 	return names
 }
-
-// helpWidth suits the narrowest terminal that is in use.
-const helpWidth = 79
 
 // strict makes every wrong number of arguments a usage error in our words.
 func strict(cmd *cobra.Command) {

@@ -19,10 +19,10 @@ import (
 )
 
 func newSim(env *Env) *cobra.Command {
-	cmd := group("sim", "The simulated sled: a machine to try everything on", `
-The simulated sled answers illumos' commands as the real ones do, in a directory of its own. --host sim:DIR says which;
-without, it is made on first use. What its Propolis servers are asked and answer is appended to the file that SLEDCTL_SIM_EXCHANGES names, one JSON object
-per line.`)
+	cmd := group("sim", "Run and disturb a simulated sled", `
+The simulated sled answers illumos' commands as a real sled does. It is kept in a directory, which --host sim:DIR names; without, sledctl
+creates one on first use. sledctl appends what its Propolis servers are asked and answer to the file that SLEDCTL_SIM_EXCHANGES names, one
+JSON object per line.`)
 	cmd.AddCommand(newSimInit(env), newSimShow(env), newSimShell(env), newSimReboot(env), newSimDisk(env), newSimFault(env), newSimConnect(env), newSimNAPI(env), newSimNexus(env))
 	return cmd
 }
@@ -113,7 +113,7 @@ func newSimInit(env *Env) *cobra.Command {
 	mode := string(world.OmniOS)
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Make a fresh simulated sled",
+		Short: "Create a new simulated sled",
 		Example: `  sledctl --host sim:/tmp/sled sim init --latency helios2021
   sledctl --host sim:/tmp/sled bootstrap`,
 		Args: cobra.NoArgs,
@@ -145,15 +145,15 @@ func newSimInit(env *Env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&mode, "mode", mode, "distribution: omnios, helios or smartos")
-	flags.StringVar(&o.Latency, "latency", "none", "how long commands take: none, helios2021 or helios")
+	flags.StringVar(&o.Latency, "latency", "none", "time that commands take: none, helios2021 or helios")
 	flags.IntVar(&o.M2, "m2", 2, "M.2 disks")
 	flags.IntVar(&o.U2, "u2", 4, "U.2 disks")
 	flags.IntVar(&o.Links, "links", 2, "physical links")
-	flags.BoolVar(&o.Ramdisk, "ramdisk", false, "the root lies on a RAM disk, which a reboot makes anew, as on helios")
+	flags.BoolVar(&o.Ramdisk, "ramdisk", false, "root on a RAM disk, which a reboot empties, as on helios")
+	flags.BoolVar(&o.Installed, "installed", false, "with --mode helios: root on a pool, which a reboot keeps")
 	flags.StringVar(&o.Build, "server-build", "development", "build of propolis-server: development or omicron-build")
-	flags.BoolVar(&o.Installed, "installed", false, "with --mode helios: the root lies on a pool, which a reboot leaves as it is, as on a workstation")
 	flags.BoolVar(&o.Blank, "blank", false, "disks without pools")
-	flags.Uint64Var(&o.Seed, "seed", 1, "of every number that the sled draws")
+	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the sled's random numbers")
 	env.complete(cmd, "mode", func() []string { return []string{string(world.OmniOS), string(world.Helios), string(world.SmartOS)} })
 	env.complete(cmd, "latency", func() []string { return []string{"none", "helios2021", "helios"} })
 	return cmd
@@ -162,9 +162,9 @@ func newSimInit(env *Env) *cobra.Command {
 func newSimShow(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show the simulated sled: zones, links, disks, datasets, addresses, services",
-		Long: `Show the simulated sled: zones, links, disks, pools, datasets, addresses, services. With -o json, counters, times and what is drawn anew
-for each thing are left out: two sleds on which the same things are print the same bytes.`,
+		Short: "Show all objects of the simulated sled",
+		Long: `Show all objects of the simulated sled: zones, links, disks, pools, datasets, addresses, services. With -o json, sledctl leaves out
+counters, times and random ids: two sleds with the same objects print the same bytes.`,
 		Example: `  sledctl sim show
   sledctl sim show -o json > before`,
 		Args: cobra.NoArgs,
@@ -249,9 +249,10 @@ func prefixed(prefix, s string) string {
 func newSimReboot(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reboot",
-		Short: "Power-cycle the simulated sled: what was not persistent is gone",
-		Long: `Power-cycle the simulated sled. What was not persistent is gone: processes, what was made with -t, the keys of encrypted datasets,
-/var/run. The root of a sled made with --mode helios is a RAM disk: of it nothing is left but its configuration, and pools are not imported until somebody does.`,
+		Short: "Power-cycle the simulated sled",
+		Long: `Power-cycle the simulated sled. What was not persistent is lost: processes, what was created with -t, the keys of encrypted
+datasets, /var/run. The root of a sled made with --mode helios is a RAM disk: only the configuration survives, and pools stay exported
+until they are imported.`,
 		Example: `  sledctl sim reboot`,
 		Args:    cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
@@ -265,7 +266,7 @@ func newSimReboot(env *Env) *cobra.Command {
 }
 
 func newSimFault(env *Env) *cobra.Command {
-	cmd := group("fault", "Disturbances of the simulated sled: arm, list, clear", "")
+	cmd := group("fault", "Arm, list and clear faults of the simulated sled", "")
 	cmd.AddCommand(newSimFaultAdd(env), newSimFaultList(env), newSimFaultClear(env))
 	return cmd
 }
@@ -274,92 +275,88 @@ func newSimFaultAdd(env *Env) *cobra.Command {
 	var f world.Fault
 	cmd := &cobra.Command{
 		Use:   "add NAME --match WORDS",
-		Short: "Arm a fault, so that something goes wrong the next time",
-		Long: `Arm a fault. Most hit the next command whose words are those of --match, in their order, others between them or not; a word may be a
-pattern, as propolis_*. Those of services match the zone and the service.
+		Short: "Arm a fault of the simulated sled",
+		Long: `Arm a fault of the simulated sled. Most faults hit the next command that contains the words of --match in their order; a word may be a
+pattern, e.g. propolis_*. Faults of services match the zone and the service.
 
-What befalls a command:
+Faults of a command:
 
     fail             ends with --exit and --stderr, and does nothing
-    busy             ends with the words of a thing in use
-    half             does its first part, then ends as fail
-    hang             does not go on until the fault is cleared, or for --delay
-    missed           does not notice what it waits for
-    killed           is killed half-way, as an installation that leaves its zone incomplete; a clone with --stderr mounted
-                     while its hook works in the mounted zone (see slow-clone)
-    kill             its caller is killed before it does anything
-    kill-during      its caller is killed, and it goes on
-    kill-after       its caller is killed when it has ended
-    lose-disk        the disk named by --stderr is gone from then on
+    busy             fails as if the object were in use
+    half             does its first part, then fails as with fail
+    hang             stops until the fault is cleared, or for --delay
+    missed           misses the event that it waits for
+    killed           is killed halfway: an installation leaves its zone incomplete; a clone with --stderr mounted dies while its hook works
+    kill             its caller is killed before the command does anything
+    kill-during      its caller is killed, and the command continues
+    kill-after       its caller is killed when the command has ended
+    lose-disk        the disk named by --stderr is missing from then on
     fail-disk        the disk named by --stderr has I/O errors from then on
 
-What befalls zones:
+Faults of zones:
 
     hook             the brand's hook fails with --exit: 253, 254 or 255
-    slow-clone       the clone's hook works --delay longer in the zone that it has mounted
+    slow-clone       the clone's hook works --delay longer in the mounted zone
     boot             the zone gets ready, and then does not boot
-    down             a halt stops half-way, and leaves the zone down
+    down             a halt stops halfway, and leaves the zone down
     shutdown-timeout the zone does not shut down by itself
     list-race        a listing loses the zone named by --stderr
 
-What befalls links and addresses:
+Faults of links and addresses:
 
     mtu-ignored      the mtu of create-vnic is not applied
     slow-dad         an address stays tentative for --delay
     no-lease         no DHCP server answers
-    slow-link        show-linkprop looks at a link, and holds it, --delay longer (--match "show-linkprop LINK")
+    slow-link        show-linkprop holds a link --delay longer (--match "show-linkprop LINK")
 
-What befalls services (--match "ZONE FMRI"):
+Faults of services (--match "ZONE FMRI"):
 
     maintenance      its start method fails for good
     slow-door        the zone's repository answers --delay later
     slow-milestone   the zone's services start --delay later
     slow-method      the service is in transition for --delay longer
 
-What befalls Propolis (--match "propolis ZONE METHOD PATH…", the path in words, as "propolis PUT instance state"):
+Faults of Propolis (--match "propolis ZONE METHOD PATH…", the path in words, e.g. "propolis PUT instance state"):
 
-    fail             the request fails inside (500): --stderr is why, in the service's log
-    crash            the server dies of the request, and its machine with it
-    drop             the connection is broken off; that of a console while it is open, too
-    slow-create      making the machine takes --delay longer
-    slow-stop        stopping it takes --delay longer (--match "propolis stop")
+    fail             the request fails with 500; --stderr is the reason in the service's log
+    crash            the request crashes the server, and its VM with it
+    drop             the connection breaks, also an open console
+    slow-create      creating the VM takes --delay longer
+    slow-stop        stopping the VM takes --delay longer (--match "propolis stop")
 
-What befalls a migration, on either side (--match "propolis ZONE migrate STAGE", as RamPush, Pause, Device, Finish):
+Faults of a migration, on either side (--match "propolis ZONE migrate STAGE", e.g. RamPush, Pause, Device, Finish):
 
     slow-migrate     the stage takes --delay longer
-    fail, drop       the migration fails in it
+    fail, drop       the migration fails in the stage
 
-What befalls NAPI (--match "napi METHOD PATH", the path without its query; see sim napi):
+Faults of NAPI (--match "napi METHOD PATH", the path without its query; see sim napi):
 
-    napi-down        breaks the connection off without an answer
-    napi-restart     the same; it is starting for --delay, and of the era --stderr then, if that is set
-    napi-era         is of the era --stderr from then on
+    napi-down        closes the connection without an answer
+    napi-restart     the same, while it starts for --delay; then it has the era --stderr
+    napi-era         has the era --stderr from then on
     napi-fail        answers with the status --exit and the message --stderr
     napi-empty       answers 200, with nothing
     napi-html        answers 200, with a proxy's page
     napi-truncated   leaves out the second half of the answer
     napi-object      answers with an object instead of a list
-    napi-foreign     lists a record of another sled, too
+    napi-foreign     also lists a record of another sled
     napi-twice       lists one record twice
-    napi-ownerless   lists a record of nobody
-    napi-touch       somebody changes the record once it was read
-    napi-race        somebody changes the record between the check of a write and the write
+    napi-ownerless   lists a record without an owner
+    napi-touch       another client changes the record after it is read
+    napi-race        another client changes the record between check and write
 
-What befalls the control plane (--match "nexus METHOD PATH", as "nexus POST /vmms/*/doorbell"; see sim nexus):
+Faults of the control plane (--match "nexus METHOD PATH", e.g. "nexus POST /vmms/*/doorbell"; see sim nexus):
 
-    nexus-down       breaks the connection off without an answer
+    nexus-down       closes the connection without an answer
     nexus-fail       answers with the status --exit and the message --stderr
-    nexus-html       something else answers: 200, with a page
-    nexus-talk       what answers is not HTTP
+    nexus-html       another program answers: 200, with a page
+    nexus-talk       the answer is not HTTP
     nexus-slow       answers --delay later
-    nexus-lost       answers as if it had heard, and does nothing`,
+    nexus-lost       answers as if it had accepted, and does nothing`,
 		Example: `  sledctl sim fault add fail --match "zoneadm clone" --times 1 --stderr "cannot create" --exit 1
   sledctl sim fault add busy --match "dladm delete-vnic" --times 3
-  sledctl sim fault add killed --match "zoneadm install"
   sledctl sim fault add lose-disk --match "zfs create" --stderr c11t0d0
-  sledctl sim fault add slow-milestone --match "*" --delay 30s
-  sledctl sim fault add crash --match "propolis PUT instance state"
-  sledctl sim fault add napi-foreign --match "GET /nics"`,
+  sledctl sim fault add crash --match "propolis PUT instance state"`,
 		Args: cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
 			f.Name = args[0]
@@ -367,12 +364,12 @@ What befalls the control plane (--match "nexus METHOD PATH", as "nexus POST /vmm
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.Match, "match", "", "which commands: words of the command line, in order")
-	flags.IntVar(&f.Times, "times", 1, "how often; 0 is always")
-	flags.IntVar(&f.Skip, "skip", 0, "matches to let pass first")
-	flags.StringVar(&f.Text, "stderr", "", "what the command says; or the disk, or the zone")
-	flags.IntVar(&f.Exit, "exit", 1, "its exit code")
-	flags.DurationVar(&f.Delay, "delay", 0, "how long it takes more")
+	flags.StringVar(&f.Match, "match", "", "commands to hit: words of the command line, in order")
+	flags.IntVar(&f.Times, "times", 1, "number of times (0: always)")
+	flags.IntVar(&f.Skip, "skip", 0, "number of matches to let pass first")
+	flags.StringVar(&f.Text, "stderr", "", "text that the command prints; or the disk, or the zone")
+	flags.IntVar(&f.Exit, "exit", 1, "exit code of the command")
+	flags.DurationVar(&f.Delay, "delay", 0, "time that the command takes in addition")
 	completeArgs(cmd, func(context.Context) []string { return world.FaultNames() })
 	return cmd
 }

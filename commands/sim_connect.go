@@ -11,9 +11,9 @@ import (
 func newSimConnect(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "connect DIR",
-		Short: "Let another simulated sled and this one reach each other",
-		Long: `Let the simulated sled in a directory and this one reach each other's addresses, as two sleds of one rack do. Their machines can then
-move from one to the other. Two sleds should have underlays of their own: an address that both have is one's own on each.`,
+		Short: "Connect the simulated sled with another one",
+		Long: `Connect the simulated sled with another one, in the directory DIR: they reach each other's addresses, as two sleds of one rack do,
+and VMs can move from one to the other. Give each sled its own underlay: on a sled, an address that both have is that sled's.`,
 		Example: `  sledctl --host sim:/tmp/sled1 sim connect /tmp/sled2`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    env.run(func(ctx context.Context, args []string) error { return runSimConnect(ctx, env, args[0]) }),

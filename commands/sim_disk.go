@@ -15,9 +15,9 @@ import (
 )
 
 func newSimDisk(env *Env) *cobra.Command {
-	cmd := group("disk", "Disks of the simulated sled: list, remove, insert, fail, fill, heal, image", `
-What an operator's hands do to disks, and what befalls them. A disk is named by its name or its serial number. A pool whose disk is gone or fails is
-suspended; when the disk is well again, zpool clear resumes it.`)
+	cmd := group("disk", "Remove, insert and break disks of the simulated sled", `
+These commands do what an operator or a defect does to disks. A disk is named by its name or its serial number. A pool whose disk is
+missing or fails is suspended; when the disk works again, zpool clear resumes the pool.`)
 	cmd.AddCommand(newSimDiskList(env), newSimDiskRemove(env), newSimDiskInsert(env), newSimDiskFail(env), newSimDiskFill(env),
 		newSimDiskHeal(env), newSimDiskImage(env))
 	return cmd
@@ -122,9 +122,9 @@ func newSimDiskRemove(env *Env) *cobra.Command {
 func newSimDiskInsert(env *Env) *cobra.Command {
 	var blank, stale bool
 	cmd := onDisks(env, &cobra.Command{
-		Use: "insert DISK ...", Short: "Put disks into their slots: those that were pulled, or others",
-		Long: `Put disks into their slots. Those that were pulled come back as they were. With --blank it is another disk, with a serial number of its own and nothing
-on it. With --stale it comes back with what was on it when its image was taken (sim disk image); no pool on it may be imported then.`,
+		Use: "insert DISK ...", Short: "Put disks into their slots",
+		Long: `Put disks into their slots. Disks that were removed return as they were. With --blank the slot gets another disk, with another serial
+number and nothing on it. With --stale the disk returns with the content of its image (sim disk image); no pool on it may be imported then.`,
 		Example: `  sledctl sim disk insert c11t0d0
   sledctl sim disk insert c11t0d0 --blank`,
 	}, func(tx *world.Tx, disk string) error {
@@ -139,14 +139,14 @@ on it. With --stale it comes back with what was on it when its image was taken (
 		zfs.InsertDisk(tx, disk)
 		return nil
 	})
-	cmd.Flags().BoolVar(&blank, "blank", false, "another disk, with nothing on it")
-	cmd.Flags().BoolVar(&stale, "stale", false, "with the content of its image")
+	cmd.Flags().BoolVar(&blank, "blank", false, "insert another disk, with nothing on it")
+	cmd.Flags().BoolVar(&stale, "stale", false, "insert the disk with the content of its image")
 	return cmd
 }
 
 func newSimDiskFail(env *Env) *cobra.Command {
 	return onDisks(env, &cobra.Command{
-		Use: "fail DISK ...", Short: "Make all input and output of disks end with I/O errors",
+		Use: "fail DISK ...", Short: "Make all I/O of disks end with errors",
 		Example: `  sledctl sim disk fail c11t0d0`,
 	}, func(tx *world.Tx, disk string) error { zfs.FailDisk(tx, disk); return nil })
 }
@@ -155,7 +155,7 @@ func newSimDiskFill(env *Env) *cobra.Command {
 	free := "0"
 	cmd := onDisks(env, &cobra.Command{
 		Use: "fill DISK ...", Short: "Fill the pools on disks",
-		Long:    `Fill the pools on disks, so that what is written ends with ENOSPC. Nothing is written for it; sim disk heal takes it back.`,
+		Long:    `Fill the pools on disks, so that writes end with ENOSPC. sledctl writes no data for it; sim disk heal undoes it.`,
 		Example: `  sledctl sim disk fill c1t0d0 --free 64K`,
 	}, func(tx *world.Tx, disk string) error {
 		size, err := terminal.ParseSize(free)
@@ -164,13 +164,13 @@ func newSimDiskFill(env *Env) *cobra.Command {
 		}
 		return zfs.FillDisk(tx, disk, size)
 	})
-	cmd.Flags().StringVar(&free, "free", free, "how much is left, as 64K")
+	cmd.Flags().StringVar(&free, "free", free, "space to leave free, e.g. 64K")
 	return cmd
 }
 
 func newSimDiskHeal(env *Env) *cobra.Command {
 	return onDisks(env, &cobra.Command{
-		Use: "heal DISK ...", Short: "End what fail and fill did",
+		Use: "heal DISK ...", Short: "Undo what fail and fill did",
 		Example: `  sledctl sim disk heal c11t0d0`,
 	}, func(tx *world.Tx, disk string) error { zfs.HealDisk(tx, disk); return nil })
 }

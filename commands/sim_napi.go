@@ -15,9 +15,9 @@ import (
 )
 
 func newSimNAPI(env *Env) *cobra.Command {
-	cmd := group("napi", "Triton's networking API near the simulated sled", `
-A simulated NAPI with its checks, its texts, and what servers of other years do otherwise. The sled reaches it at the address of nics.url;
-sledctl sim fault disturbs it.`)
+	cmd := group("napi", "Run a simulated NAPI near the simulated sled", `
+The simulated NAPI has the checks and the texts of Triton's networking API, and behaves as the servers of several years. The sled reaches
+it at the address of nics.url; sledctl sim fault disturbs it.`)
 	cmd.AddCommand(newSimNAPIInit(env), newSimNAPIRequest(env), newSimNAPIServe(env))
 	return cmd
 }
@@ -26,8 +26,8 @@ func newSimNAPIInit(env *Env) *cobra.Command {
 	var o sim.NAPIOptions
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Put a fresh NAPI near the simulated sled",
-		Long: `Put a fresh NAPI near the simulated sled, with one network, admin, 10.99.99.0/24, and no NIC. The eras, by what a sled notices:
+		Short: "Create a NAPI near the simulated sled",
+		Long: `Create a NAPI near the simulated sled, with one network, admin, 10.99.99.0/24, and no NIC. The eras, by what a sled notices:
 
   D             since April 2018: conditional requests
   C             2017: /nics filters by cn_uuid
@@ -42,10 +42,10 @@ func newSimNAPIInit(env *Env) *cobra.Command {
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runSimNAPIInit(ctx, env, o) }),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Address, "address", "", "HOST:PORT where it answers (default: that of nics.url)")
-	flags.StringVar(&o.Era, "era", "D", "which servers it is like: "+orWords(sim.NAPIEras()))
-	flags.StringVar(&o.Checking, "checking", "", "of parameters that it does not know: strict refuses them in bodies, too, loose drops them in lists, too")
-	flags.BoolVar(&o.Shuffled, "shuffled", false, "the records of a page come in no order")
+	flags.StringVar(&o.Address, "address", "", "HOST:PORT of the NAPI (default: that of nics.url)")
+	flags.StringVar(&o.Era, "era", "D", "servers to behave like: "+orWords(sim.NAPIEras()))
+	flags.StringVar(&o.Checking, "checking", "", "unknown parameters: strict refuses them, loose ignores them")
+	flags.BoolVar(&o.Shuffled, "shuffled", false, "return the records of a page in no order")
 	env.complete(cmd, "era", sim.NAPIEras)
 	env.complete(cmd, "checking", func() []string { return []string{"strict", "loose"} })
 	return cmd
@@ -87,9 +87,9 @@ func runSimNAPIInit(ctx context.Context, e *Env, o sim.NAPIOptions) error {
 func newSimNAPIRequest(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "request METHOD PATH [BODY]",
-		Short: "Ask the simulated NAPI as somebody else does, and print the answer",
-		Long: `Ask the simulated NAPI as somebody else does, the control plane or an operator, and print the answer; the status goes to the standard error.
-A BODY of - is standard input. An answer of 400 or above is an error.`,
+		Short: "Send a request to the simulated NAPI, and print the answer",
+		Long: `Send a request to the simulated NAPI, and print the answer, as if from the control plane or an operator; the status goes to standard
+error. A BODY of - is standard input. A status of 400 or above is an error.`,
 		Example: `  sledctl sim napi request GET /nics
   sledctl sim napi request POST /nics '{"mac":"90:b8:d0:00:00:01","belongs_to_type":"zone","belongs_to_uuid":"…","owner_uuid":"…"}'
   sledctl sim napi request PUT /nics/90b8d0000001 '{"state":"stopped"}'`,
@@ -144,9 +144,9 @@ func noNAPI(err error) error {
 func newSimNAPIServe(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
-		Short: "Listen where the simulated NAPI answers, for programs outside",
-		Long: `Listen where the simulated NAPI answers, until it is interrupted: for curl, and for the commands that are run in the shell of sim shell,
-which open real connections. It is the same NAPI as the one that commands with --host sim:DIR reach.`,
+		Short: "Serve the simulated NAPI to other programs",
+		Long: `Serve the simulated NAPI to other programs at its address, until interrupted: to curl, and to commands in the shell of sim shell,
+which open real connections. Commands with --host sim:DIR reach the same NAPI.`,
 		Example: `  sledctl sim napi serve &
   curl -s http://127.77.255.1:8081/ping`,
 		Args: cobra.NoArgs,

@@ -17,9 +17,9 @@ import (
 )
 
 func newSimNexus(env *Env) *cobra.Command {
-	cmd := group("nexus", "Oxide's control plane near the simulated sled", `
-A simulated control plane: it hears doorbells and upcalls, comes and asks the agents of its sleds what their VMs are, and judges what comes of it as
-Nexus does. The agent of the sled reaches it at the address of nexus.url; sledctl sim fault disturbs it.`)
+	cmd := group("nexus", "Run a simulated control plane near the simulated sled", `
+The simulated control plane receives doorbells and upcalls, asks the agents of its sleds for the states of their VMs, and judges the
+answers as Nexus does. The agent of the sled reaches it at the address of nexus.url; sledctl sim fault disturbs it.`)
 	cmd.AddCommand(newSimNexusInit(env), newSimNexusList(env), newSimNexusServe(env), newSimNexusSweep(env), newSimNexusWatch(env))
 	return cmd
 }
@@ -29,16 +29,15 @@ func newSimNexusInit(env *Env) *cobra.Command {
 	var tokens string
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Put a control plane near the simulated sled, or upgrade the one that is there",
-		Long: `Put a control plane near the simulated sled. One that is there already becomes what is asked for, and keeps what it knows of VMs. The
-eras, by the ways to be told of a VM that it has:
+		Short: "Create or upgrade a simulated control plane",
+		Long: `Create or upgrade a simulated control plane. An existing one keeps what it knows of VMs. The eras, by how a sled notifies it:
 
-  upcall    that of today: the upcall, with the state in its body
-  both      the release after: the doorbell; an upcall is taken for one, whatever is in its body
-  doorbell  the one after that: no upcall any more
+  upcall    today's release: the upcall, with the state in its body
+  both      the release after: the doorbell; an upcall counts as one, whatever its body
+  doorbell  the release after that: no upcall
 
-Rung at, it asks the agent from within the doorbell's request, and answers when it knows; with --later, it answers first. Of a VM that it has never heard of, it
-asks each sled.`,
+On a doorbell, the control plane asks the agent within the request, and then answers; with --later, it answers first. It asks each sled
+for a VM that it does not know.`,
 		Example: `  SLEDCTL_NEXUS_URL=http://127.77.255.2:12221 sledctl sim nexus init
   sledctl sim nexus init --address 127.77.255.2:12221 --era both --agent tcp:127.0.0.1:12345`,
 		Args: cobra.NoArgs,
@@ -51,11 +50,11 @@ asks each sled.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Address, "address", "", "HOST:PORT where it answers (default: that of nexus.url)")
-	flags.StringVar(&o.Era, "era", "both", "which releases it is like: "+orWords(sim.NexusEras()))
-	flags.StringArrayVar(&o.Sleds, "agent", nil, "where the agent of one of its sleds listens; may be repeated (default: where that of this sled does)")
-	flags.StringVar(&tokens, "token-file", "", "a file with the token that the agents let in, as theirs or alone")
-	flags.BoolVar(&o.Later, "later", false, "answer a doorbell first, and ask the sled then")
+	flags.StringVar(&o.Address, "address", "", "HOST:PORT of the control plane (default: that of nexus.url)")
+	flags.StringVar(&o.Era, "era", "both", "releases to behave like: "+orWords(sim.NexusEras()))
+	flags.StringArrayVar(&o.Sleds, "agent", nil, "address of a sled's agent; repeatable (default: this sled's)")
+	flags.StringVar(&tokens, "token-file", "", "file with the token for the agents, alone or as the agents' own")
+	flags.BoolVar(&o.Later, "later", false, "answer a doorbell before asking the sled")
 	env.complete(cmd, "era", sim.NexusEras)
 	return cmd
 }
@@ -124,8 +123,9 @@ func newSimNexusList(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the VMs as the control plane knows them",
-		Long: `List the VMs as the control plane knows them: the state and the generation that it took over last, what made it look (doorbell, upcall or sweep), and what
-came of asking last: success; no_such_instance, for which it takes a VM for failed; unreachable, client_error or a status, which tell it nothing.`,
+		Long: `List the VMs as the control plane knows them: the last state and generation that it accepted, what made it ask (doorbell, upcall or
+sweep), and the last result: success; no_such_instance, after which it treats the VM as failed; unreachable, client_error or a status,
+which change nothing.`,
 		Example: `  sledctl sim nexus list`, Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
 			sled, _, err := env.simulatedSled()
@@ -146,7 +146,7 @@ came of asking last: success; no_such_instance, for which it takes a VM for fail
 func newSimNexusSweep(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "sweep",
-		Short:   "Have the control plane ask once for every VM that it knows, as its instance watcher does",
+		Short:   "Make the control plane ask once for every VM that it knows",
 		Example: `  sledctl sim nexus sweep`, Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
 			sled, _, err := env.simulatedSled()
@@ -161,9 +161,10 @@ func newSimNexusSweep(env *Env) *cobra.Command {
 func newSimNexusWatch(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "Sweep every 30 s, and print all that the control plane comes to know",
-		Long: `Print the VMs as the control plane knows them, and then a line for all that it comes to know, until ^C (exit 130) or --timeout (exit 7). Meanwhile it asks
-every 30 s for each VM that has not ended, as its instance watcher does; without this command, it asks only when it is rung at. With -o json it is one object per line.`,
+		Short: "Sweep every 30 s, and print what the control plane learns",
+		Long: `Sweep every 30 s, and print what the control plane learns: first the VMs as it knows them, then a line for each news, until ^C
+(exit 130) or --timeout (exit 7). In a sweep it asks for each VM that has not ended, as its instance watcher does; without this command,
+it asks only after a doorbell. With -o json each line is one object.`,
 		Example: `  sledctl sim nexus watch`, Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
 			list := planeVMs(env.Now)
@@ -184,9 +185,9 @@ every 30 s for each VM that has not ended, as its instance watcher does; without
 func newSimNexusServe(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
-		Short: "Listen where the simulated control plane answers, for programs outside",
-		Long: `Listen where the simulated control plane answers, until it is interrupted: for curl, and for an agent in the shell of sim shell, which opens real
-connections. It is the same control plane as the one that an agent with --host sim:DIR reaches.`,
+		Short: "Serve the simulated control plane to other programs",
+		Long: `Serve the simulated control plane to other programs at its address, until interrupted: to curl, and to an agent in the shell of sim
+shell, which opens real connections. An agent with --host sim:DIR reaches the same control plane.`,
 		Example: `  sledctl sim nexus serve &
   curl -s -X POST -H 'api-version: 2.0.0' http://127.77.255.2:12221/vmms/$ID/doorbell`,
 		Args: cobra.NoArgs,

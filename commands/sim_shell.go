@@ -19,11 +19,11 @@ import (
 func newSimShell(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell [-- COMMAND [ARG ...]]",
-		Short: "Open a shell in which zoneadm, zfs, dladm … act on the simulated sled",
-		Long: `Open a shell, or run a command, with the simulated sled's commands first on PATH: raw commands and sledctl act on the same sled.
-There sledctl runs with --host illumos, through real processes, and Propolis is a process that listens on a loopback address: the underlay is
-127.77.0.0/16. The configuration is the sled's own, as it is outside. A sled whose shell is open at the same time on the same machine needs an
-underlay of its own, as 127.77.8.0/24, in its configuration.`,
+		Short: "Open a shell with the simulated sled's commands",
+		Long: `Open a shell with the simulated sled's commands (zoneadm, zfs, dladm and so on) first on PATH, or run one command: raw commands and
+sledctl act on the same sled. In the shell sledctl runs with --host illumos, through real processes, and Propolis is a process that listens
+on a loopback address: the underlay is 127.77.0.0/16. The configuration is the sled's, as outside the shell. Two sleds whose shells are
+open at once on one computer need different underlays in their configurations, e.g. 127.77.8.0/24.`,
 		Example: `  sledctl sim shell
   sledctl sim shell -- sh -c 'zoneadm list -cv; dladm show-vnic'`,
 		RunE: env.run(func(ctx context.Context, args []string) error { return runSimShell(ctx, env, args) }),

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +13,21 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// stepOptions are those of a single step of an instance's way up.
+// stepOptions are those of a single step of an instance's bring-up.
 type stepOptions struct {
 	mutation
 	specFlags
 	ref string
 }
 
-func (o *stepOptions) add(env *Env, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.ref, "instance", "", "NAME|UUID of the instance that the step is for")
+// add adds the flags of a step. Each step accepts the whole description of the
+// instance; its help describes the flags that it uses.
+func (o *stepOptions) add(env *Env, cmd *cobra.Command, uses ...string) {
+	cmd.Flags().StringVar(&o.ref, "instance", "", "`NAME|UUID` of the instance")
 	env.completeFlag(cmd, "instance", env.completeInstances)
 	o.specFlags.add(env, cmd, false)
+	unused := slices.DeleteFunc([]string{"address", "cpus", "disk", "memory", "name", "nic", "pool", "spec"}, func(flag string) bool { return slices.Contains(uses, flag) })
+	describedBy(cmd, "sledctl instance ensure", unused...)
 	o.mutation.add(cmd, true)
 	env.addOutput(cmd)
 }
@@ -33,8 +38,23 @@ func newStep(env *Env, stage instance.Stage, cmd *cobra.Command, print func(cont
 	var o stepOptions
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = env.run(func(ctx context.Context, _ []string) error { return runStep(ctx, env, stage, o, print) })
-	o.add(env, cmd)
+	o.add(env, cmd, usedBy(stage)...)
 	return cmd
+}
+
+// usedBy are the flags of an instance's description that a stage uses.
+func usedBy(stage instance.Stage) []string {
+	switch stage {
+	case instance.StageVNIC:
+		return []string{"nic", "name"}
+	case instance.StageZone:
+		return []string{"disk", "pool"}
+	case instance.StageAddress:
+		return []string{"address"}
+	case instance.StageEnsure:
+		return []string{"cpus", "memory", "disk", "nic", "spec"}
+	}
+	return nil
 }
 
 func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, print func(context.Context, *Env, record.Record) error) error {
@@ -73,7 +93,7 @@ func ensureStep(ctx context.Context, e *Env, s instance.Settings, env operation.
 		return result, err
 	}
 	shared := env
-	shared.Wait = true // a base is everybody's: whoever needs it waits for who makes it
+	shared.Wait = true // all instances of a pool share its base: an operation waits for another that creates it
 	made, report, err := baseSettings(c).Ensure(ctx, shared, missing.Pool, change.DryRun, change.Keep)
 	if err != nil {
 		return instance.Result{Report: report}, err

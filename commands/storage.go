@@ -20,7 +20,7 @@ import (
 )
 
 func newStorage(env *Env) *cobra.Command {
-	cmd := group("storage", "Disks, the pool on each, and the datasets that each pool must have", `
+	cmd := group("storage", "List, check and format disks, pools and datasets", `
 Of the sled's disks, M.2s hold the state file and what else must outlive everything, U.2s zone roots and what customers keep, encrypted. What must
 be there is made by bootstrap; these commands show it, say what differs, and do what only an operator may decide.`)
 	cmd.AddCommand(newStorageList(env), newStorageCheck(env), newStorageFormat(env), newStorageForget(env), newStorageRekey(env))

@@ -31,9 +31,9 @@ func driftList() terminal.List[storage.Drift] {
 func newStorageCheck(env *Env) *cobra.Command {
 	detailed := false
 	cmd := &cobra.Command{
-		Use: "check", Short: "List what is otherwise than it must be, and who mends it",
-		Long: `List what is otherwise than it must be: on which disk, pool or dataset, what it is and what it must be, and whether bootstrap
-mends it or an operator must. Nothing is changed.`,
+		Use: "check", Short: "List storage that differs, and who can repair it",
+		Long: `List storage that differs, and who can repair it: for each disk, pool or dataset what it is, what it must be, and whether
+bootstrap repairs it or an operator must. The command changes nothing.`,
 		Example: `  sledctl storage check --detailed-exitcode || sledctl bootstrap`,
 		Args:    cobra.NoArgs,
 		RunE:    env.run(func(ctx context.Context, _ []string) error { return runStorageCheck(ctx, env, detailed) }),

@@ -14,9 +14,9 @@ import (
 func newStorageForget(env *Env) *cobra.Command {
 	var yes, mustExist bool
 	cmd := &cobra.Command{
-		Use: "forget DISK", Short: "Expect a disk no more: it was taken out, or its pool was exchanged on purpose",
-		Long: `Drop the record of a disk. As long as there is one, its absence is reported, and any pool on it but the recorded one is
-refused. The disk itself is not touched.`,
+		Use: "forget DISK", Short: "Drop the record of a disk that was removed or replaced",
+		Long: `Drop the record of a disk that was removed or replaced. As long as the record exists, sledctl reports the disk's absence and
+refuses any pool on it other than the recorded one. The disk itself is not touched.`,
 		Example: `  sledctl storage forget u2:3 --yes`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, disks []string) error {
@@ -24,7 +24,7 @@ refused. The disk itself is not touched.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if there is no record of it")
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if the disk has no record")
 	completeArgs(cmd, env.completeDisks)
 	return cmd
 }

@@ -14,10 +14,9 @@ func newStorageFormat(env *Env) *cobra.Command {
 	var m mutation
 	yes := false
 	cmd := &cobra.Command{
-		Use: "format DISK ...", Short: "Make a pool, and its datasets, on disks that are proven blank",
-		Long: `Make a pool, and the datasets that it must have, on disks that are named by their name, slot (u2:3) or serial number. A disk
-that is not proven blank is refused, whatever is said: sledctl overwrites nothing. Where a run was killed that was making a
-pool, running it again finishes that one.`,
+		Use: "format DISK ...", Short: "Create pools and datasets on disks that are verified blank",
+		Long: `Create pools and datasets on disks that are verified blank. A disk is named by its name, slot (u2:3) or serial number. sledctl
+always refuses a disk that is not verified blank: it never overwrites data. If the command is killed, run it again to finish the pool.`,
 		Example: `  sledctl storage format u2:3
   sledctl storage format c14t0d0 --yes`,
 		Args: cobra.MinimumNArgs(1),

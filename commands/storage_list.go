@@ -94,14 +94,14 @@ func itemDetail(i storage.Item) string {
 func newStorageList(env *Env) *cobra.Command {
 	kind := ""
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List disks, pools and datasets: how they are, and what differs",
+		Use: "list", Aliases: []string{"ls"}, Short: "List disks, pools and datasets, and what differs",
 		Example: `  sledctl storage list
   sledctl storage list --kind disk
   sledctl storage list --kind dataset -H --columns name,mountpoint`,
 		Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runStorageList(ctx, env, kind) }),
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "only these, with the columns that suit them: disk, pool or dataset")
+	cmd.Flags().StringVar(&kind, "kind", "", "only this kind, with its columns: disk, pool or dataset")
 	env.complete(cmd, "kind", storage.Kinds)
 	env.addOutput(cmd)
 	return cmd

@@ -12,8 +12,8 @@ func newStorageRekey(env *Env) *cobra.Command {
 	var m mutation
 	cmd := &cobra.Command{
 		Use: "rekey", Short: "Give every encrypted dataset a key of the latest epoch",
-		Long: `Give every U.2's encrypted dataset a key that is derived from the latest secret of the key source. Those that have one are left
-alone: what was interrupted is finished by running it again. Data is not encrypted anew; ZFS wraps the keys that it is encrypted with.`,
+		Long: `Give every encrypted dataset a key of the latest epoch, derived from the latest secret of the key source. Datasets that have
+such a key stay as they are: run an interrupted rekey again to finish it. ZFS wraps the data's keys again; it does not encrypt the data again.`,
 		Example: `  sledctl storage rekey --dry-run
   sledctl storage rekey`,
 		Args: cobra.NoArgs,

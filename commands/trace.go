@@ -29,9 +29,9 @@ func newTrace(env *Env) *cobra.Command {
 	var o traceOptions
 	cmd := &cobra.Command{
 		Use:   "trace [ID]",
-		Short: "What an operation did to the host, and how long each thing took",
-		Long: `Print every command, request and file of an operation, in order, with its times. Without an ID it is the newest operation;
---list shows which are kept: the newest 100 since the sled was booted.`,
+		Short: "Show what an operation did, and how long it took",
+		Long: `Show what an operation did, and how long it took: every command, request and file, in order. Without an ID, show the newest
+operation; --list prints the kept ones: the newest 100 since the sled booted.`,
 		Example: `  sledctl trace --list
   sledctl trace --slowest 5
   sledctl trace --changes -H --columns text`,
@@ -42,10 +42,10 @@ func newTrace(env *Env) *cobra.Command {
 		}),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.list, "list", false, "the operations whose traces are kept")
-	flags.BoolVar(&o.steps, "steps", false, "the steps, not what each of them ran")
-	flags.IntVar(&o.slowest, "slowest", 0, "the N slowest steps")
-	flags.BoolVar(&o.changes, "changes", false, "only what changed something")
+	flags.BoolVar(&o.list, "list", false, "list the operations whose traces are kept")
+	flags.BoolVar(&o.steps, "steps", false, "print the steps, not what each of them ran")
+	flags.IntVar(&o.slowest, "slowest", 0, "print the N slowest steps")
+	flags.BoolVar(&o.changes, "changes", false, "print only what changed something")
 	env.addOutput(cmd)
 	return cmd
 }

@@ -35,19 +35,19 @@ func versionText(version string) string {
 func newExitCodes(*Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
-		Short: "What each exit code means",
-		Long: `What each exit code of sledctl means. If something is left on the host, 3 wins over 1, 6, 7 and 130.
+		Short: "Print what each exit code means",
+		Long: `Print what each exit code means. If something is left on the host, 3 wins over 1, 6, 7 and 130.
 
-    0   done, or nothing to do (deleting what is absent too; --must-exist makes it 4)
+    0   done, or nothing to do (also deleting what does not exist; with --must-exist that is 4)
     1   failed, nothing left behind
     2   usage: a flag, an argument, a document or the configuration is wrong
-    3   failed part-way, resumable: run it again
+    3   failed halfway, resumable: run it again
     4   not found
     5   conflict: it exists and differs
     6   locked by another process
     7   deadline passed
     8   refused: protected, needs --yes, needs privileges, needs bootstrap
-    9   the state file is unreadable, misses copies, or its copies disagree
+    9   the ledger is unreadable, misses copies, or its copies disagree
    10   with --detailed-exitcode: there are differences
   130   interrupted`,
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 func newVNIC(env *Env) *cobra.Command {
-	cmd := group("vnic", "VNICs: the control VNICs and the guests' own", "")
+	cmd := group("vnic", "List, create and delete VNICs", "")
 	cmd.AddCommand(newVNICList(env), newVNICCreate(env), newVNICDelete(env))
 	return cmd
 }
@@ -49,7 +49,7 @@ func newVNICList(env *Env) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runVNICList(ctx, env, all) }),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "those of others too")
+	cmd.Flags().BoolVar(&all, "all", false, "list foreign ones too")
 	env.addOutput(cmd)
 	return cmd
 }
@@ -123,9 +123,9 @@ func newVNICCreate(env *Env) *cobra.Command {
 	var o vnicOptions
 	cmd := &cobra.Command{
 		Use:   "create [NAME]",
-		Short: "Create an instance's VNICs, or one that is held for later",
-		Long: `With --instance, create the control VNIC and the guest VNICs of that instance: the first step of its way up
-(docs/steps.md). Without, create one VNIC over a link; reap leaves it alone for as long as --hold says.`,
+		Short: "Create an instance's VNICs, or hold one for later",
+		Long: `Create an instance's VNICs, or hold one for later. With --instance, create the control VNIC and the guest VNICs of that instance:
+the first step of its bring-up (docs/steps.md). Without, create one VNIC over a link; reap keeps it for the time of --hold.`,
 		Example: `  vnics=$(sledctl vnic create --instance web1 --nic over=net0 -o name)
   sledctl vnic create --over net0 --hold 2h`,
 		Args: cobra.MaximumNArgs(1),
@@ -136,13 +136,13 @@ func newVNICCreate(env *Env) *cobra.Command {
 			return runVNICCreate(ctx, env, o)
 		}),
 	}
-	o.stepOptions.add(env, cmd)
+	o.stepOptions.add(env, cmd, usedBy(instance.StageVNIC)...)
 	flags := cmd.Flags()
-	flags.StringVar(&o.Over, "over", "", "link or etherstub below")
-	flags.StringVar(&o.MAC, "mac", "", "MAC address (default: drawn)")
+	flags.StringVar(&o.Over, "over", "", "link or etherstub below the VNIC")
+	flags.StringVar(&o.MAC, "mac", "", "MAC address (default: a random one)")
 	flags.IntVar(&o.VLAN, "vlan", 0, "VLAN, 1 to 4094")
-	flags.IntVar(&o.MTU, "mtu", 0, "MTU in bytes (default: the link's own)")
-	flags.DurationVar(&o.Hold, "hold", time.Hour, "how long reap leaves it alone")
+	flags.IntVar(&o.MTU, "mtu", 0, "MTU in bytes (default: the link's MTU)")
+	flags.DurationVar(&o.Hold, "hold", time.Hour, "how long reap keeps the VNIC")
 	return cmd
 }
 
@@ -226,7 +226,7 @@ func newVNICDelete(env *Env) *cobra.Command {
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
-	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
 	completeArgs(cmd, env.completeVNICs)
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // byName sorts what is printed by what it is called. Only names are moved to
@@ -37,8 +38,8 @@ func orWords(words []string) string {
 // lastKey is the innermost part of a dotted key.
 func lastKey(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// wrap breaks the lines of a text again at blanks; paragraphs stay apart, and
-// indented lines are left as they are.
+// wrap breaks the lines of a text again at blanks. Paragraphs stay apart; an
+// indented line that is too long goes on below its second column.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	column := 0
@@ -48,14 +49,15 @@ func wrap(text string, width int) string {
 			if column > 0 {
 				b.WriteByte('\n')
 			}
-			b.WriteString(line + "\n")
+			b.WriteString(hung(line, width) + "\n")
 			column = 0
 			continue
 		}
 		for word := range strings.FieldsSeq(line) {
+			size := utf8.RuneCountInString(word)
 			switch {
 			case column == 0:
-			case column+1+len(word) > width:
+			case column+1+size > width:
 				b.WriteByte('\n')
 				column = 0
 			default:
@@ -63,8 +65,25 @@ func wrap(text string, width int) string {
 				column++
 			}
 			b.WriteString(word)
-			column += len(word)
+			column += size
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// hung is an indented line, in lines of the width: what follows begins where its
+// second column does, or a bit further in.
+func hung(line string, width int) string {
+	if utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	text := strings.TrimLeft(line, " ")
+	at := len(line) - len(text) // of the first column
+	rest := at + 2
+	if gap := strings.Index(text, "  "); gap > 0 && at+gap < width/2 {
+		rest = at + gap + len(text[gap:]) - len(strings.TrimLeft(text[gap:], " "))
+		at = rest
+	}
+	first := wrap(line[at:], width-rest)
+	return line[:at] + strings.ReplaceAll(first, "\n", "\n"+strings.Repeat(" ", rest))
 }

@@ -18,22 +18,22 @@ import (
 )
 
 func newZone(env *Env) *cobra.Command {
-	cmd := group("zone", "Zones: what is there, and an instance's zone step by step", "")
+	cmd := group("zone", "List zones, and build an instance's zone step by step", "")
 	cmd.AddCommand(
 		newZoneList(env),
 		newStep(env, instance.StageZone, &cobra.Command{
 			Use:     "create --instance NAME",
-			Short:   "Create an instance's zone: dataset, configuration, clone, profile",
+			Short:   "Create an instance's zone",
 			Example: `  zone=$(sledctl zone create --instance web1 --disk rpool/volumes/web1 -o name)`,
 		}, printRunZone),
 		newStep(env, instance.StageBoot, &cobra.Command{
 			Use:     "boot --instance NAME",
-			Short:   "Boot an instance's zone and wait until it is in single-user mode",
+			Short:   "Boot an instance's zone to single-user mode",
 			Example: `  sledctl zone boot --instance web1`,
 		}, printRunZone),
 		newStep(env, instance.StageAddress, &cobra.Command{
 			Use:     "address --instance NAME",
-			Short:   "Give an instance's zone its control address, and wait until it is usable",
+			Short:   "Give an instance's zone its control address",
 			Example: `  address=$(sledctl zone address --instance web1 -o name)`,
 		}, printRunAddress),
 		newZoneHalt(env), newZoneDelete(env), newZoneExec(env), newZoneBundle(env),
@@ -84,7 +84,7 @@ func newZoneList(env *Env) *cobra.Command {
 			return env.stateFile(ctx)
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "those of others too")
+	cmd.Flags().BoolVar(&all, "all", false, "list foreign ones too")
 	env.addOutput(cmd)
 	return cmd
 }
@@ -179,9 +179,9 @@ func newZoneHalt(env *Env) *cobra.Command {
 	var m mutation
 	cmd := &cobra.Command{
 		Use:   "halt ZONE",
-		Short: "Halt a zone of sledctl's without shutting it down",
-		Long: `Halt a zone of sledctl's without shutting it down: its VM is gone at once. The instance stays wanted; ensure rebuilds it.
-Halting what is halted does nothing.`,
+		Short: "Halt one of sledctl's zones without shutting it down",
+		Long: `Halt one of sledctl's zones without shutting it down: its VM ends at once. The instance stays wanted; instance ensure rebuilds
+it. Halting a halted zone does nothing.`,
 		Example: `  sledctl zone halt propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
@@ -199,8 +199,8 @@ func newZoneDelete(env *Env) *cobra.Command {
 	var mustExist bool
 	cmd := &cobra.Command{
 		Use: "delete ZONE", Aliases: []string{"rm"}, Short: "Delete a zone that no instance needs",
-		Long: `Delete a zone of sledctl's that no instance needs, with its datasets. For one that an instance needs, use instance stop or
-instance delete.`,
+		Long: `Delete a zone that no instance needs, with its datasets. sledctl deletes only its own zones. For a zone that an instance needs,
+use instance stop or instance delete.`,
 		Example: `  sledctl zone delete propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
@@ -209,7 +209,7 @@ instance delete.`,
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
-	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it is not there")
+	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
 	completeArgs(cmd, env.completeZones)
 	return cmd
 }
@@ -237,9 +237,9 @@ func runZoneRemoval(ctx context.Context, e *Env, m mutation, name string, whole,
 func newZoneExec(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec ZONE -- COMMAND [ARG ...]",
-		Short: "Run a command in a zone of sledctl's",
-		Long: `Run a command in a running zone of sledctl's, without a terminal, and exit as it does. Each word reaches the command as it is:
-sledctl quotes it for the zone's shell.`,
+		Short: "Run a command in one of sledctl's zones",
+		Long: `Run a command in one of sledctl's zones, a running one, without a terminal, and exit with the command's exit code. Each word
+reaches the command as it is: sledctl quotes it for the zone's shell.`,
 		Example: `  sledctl zone exec propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -- svcs -x`,
 		Args:    cobra.MinimumNArgs(2),
 		RunE:    env.run(func(ctx context.Context, args []string) error { return runZoneExec(ctx, env, args[0], args[1:]) }),

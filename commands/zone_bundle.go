@@ -20,10 +20,10 @@ import (
 )
 
 func newZoneBundle(env *Env) *cobra.Command {
-	cmd := group("bundle", "What zones could tell of themselves before they went", `
-A bundle is a gzipped tar of a zone's logs and configuration and, if it ran, of its services, processes, links and addresses. One is taken of every
-zone that reap removes and of every failed instance's zone that is taken away, and of others on request. Bundles lie on the debug datasets, below
-bundle/zone/ZONE; the oldest give way to new ones (bundle.max_size).`)
+	cmd := group("bundle", "Collect logs and configuration of zones in bundles", `
+A bundle is a gzipped tar of a zone's logs and configuration and, if the zone ran, of its services, processes, links and addresses. sledctl
+makes one of each zone that reap removes, of each failed instance's zone before it removes that, and of others on request. Bundles are on
+the debug datasets, below bundle/zone/ZONE; sledctl removes the oldest to make room for new ones (bundle.max_size).`)
 	cmd.AddCommand(newBundleList(env), newBundleCreate(env), newBundleGet(env))
 	return cmd
 }
@@ -133,7 +133,7 @@ func noPlace(err error) error {
 func newBundleCreate(env *Env) *cobra.Command {
 	var m mutation
 	cmd := &cobra.Command{
-		Use: "create ZONE", Short: "Take a bundle of a zone of sledctl's, which stays as it is",
+		Use: "create ZONE", Short: "Make a bundle of one of sledctl's zones",
 		Example: `  id=$(sledctl zone bundle create propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -o name)`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {
@@ -186,7 +186,7 @@ func findBundle(ctx context.Context, e *Env, ref string) (bundle.Bundle, error) 
 func newBundleGet(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get BUNDLE|ZONE [FILE]", Short: "Get a bundle, or the newest one of a zone",
-		Long: `Write a bundle, or the newest one of a zone, to a file, or to standard output if that is no terminal.`,
+		Long: `Get a bundle, or the newest one of a zone, as a file, or on standard output if that is no terminal.`,
 		Example: `  sledctl zone bundle get 20250301T120000.000Z-orphan-6f9619ff web1.tar.gz
   sledctl zone bundle get propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff | tar xzOf - metadata.json`,
 		Args: cobra.RangeArgs(1, 2),

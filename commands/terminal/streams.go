@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -85,14 +86,16 @@ func System(in, out, err *os.File, environ []string) *Streams {
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 func systemStream(f *os.File, environ []string) *Stream {
+	terminal := isTerminal(f)
 	width := func() int {
 		w, _, err := term.GetSize(int(f.Fd()))
-		if err != nil {
-			return 0
+		if err == nil && w > 0 || !terminal {
+			return w
 		}
+		w, _ = strconv.Atoi(lookup(environ, "COLUMNS")) // a serial console has no size
 		return w
 	}
-	return newStream(f, isTerminal(f), environ, width)
+	return newStream(f, terminal, environ, width)
 }
 
 func newStream(w io.Writer, terminal bool, environ []string, width func() int) *Stream {

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+
+	"github.com/sledctl/sledctl/commands"
 )
 
 // made opens every page.
@@ -52,7 +53,7 @@ func commandPage(cmd *cobra.Command) []byte {
 	}
 	out.WriteString(prose(cmd.Long))
 	section(&out, "Commands", commandTable(cmd))
-	section(&out, "Flags", flags(cmd.LocalFlags()))
+	section(&out, "Flags", indented(unindented(commands.FlagText(cmd.LocalFlags(), commands.PageWidth))))
 	section(&out, "Examples", indented(unindented(cmd.Example)))
 	section(&out, "See also", seeAlso(cmd))
 	return out.Bytes()
@@ -99,11 +100,6 @@ func commandTable(cmd *cobra.Command) string {
 		fmt.Fprintf(&out, "| [%s](%s) | %s |\n", c.Name(), pageName(c), cell(c.Short))
 	}
 	return out.String()
-}
-
-// flags lists flags as --help does.
-func flags(set *pflag.FlagSet) string {
-	return indented(unindented(set.FlagUsages()))
 }
 
 // seeAlso links to the command above, and to what holds for all of them.

@@ -23,7 +23,7 @@ const (
 	Departed   Verdict = "departed"              // of a VM that went to another sled, which is to claim it
 	Leaked     Verdict = "leaked"                // of this sled, and of a VM that is not on it
 	Conflict   Verdict = "conflict"              // sled and record disagree on whose it is
-	NotOurs    Verdict = "not ours"
+	NotOurs    Verdict = "foreign"
 	Migrating  Verdict = "migrating"   // of a VM that is being moved
 	InProgress Verdict = "in progress" // being provisioned
 	NoRecord   Verdict = "no record"   // a NIC that is here, of which NAPI knows nothing
