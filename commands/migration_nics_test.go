@@ -85,7 +85,7 @@ func (d *datacentre) sync(s *sled) (said string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	for _, line := range strings.Split(s.run("nics sync --confirm-twice 0 -H --columns mac,verdict,result"), "\n") {
+	for _, line := range strings.Split(s.run("nics sync --recheck-after 0 -H --columns mac,verdict,result"), "\n") {
 		if mac, rest, _ := strings.Cut(line, "\t"); mac == d.mac {
 			said = rest
 		}

@@ -49,7 +49,7 @@ A NAPI without /search/nics cannot list this sled's records; with --allow-nics-e
 not rely on a list that was not filtered or cannot be read (exit 8 or 1).`,
 		Example: `  sledctl nics sync --dry-run
   sledctl nics sync --dry-run -o json
-  sledctl nics sync --reap --max-delete 40 --confirm-twice 5m
+  sledctl nics sync --reap --max-delete 40 --recheck-after 5m
   echo "web1 moves to sled7" > /etc/sledctl/nics.lock`,
 		Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error { return runNICsSync(ctx, env, f) }),
@@ -62,7 +62,9 @@ not rely on a list that was not filtered or cannot be read (exit 8 or 1).`,
 	flags.BoolVar(&f.reap, "reap", false, "remove records of VMs that are not on this sled")
 	flags.BoolVar(&f.state, "state", false, "set the VM's state in records; claim records of the sled's links")
 	flags.IntVar(&f.maxDelete, "max-delete", usualMaxDelete, "most records to remove (-1: a quarter of the sled's, at least 8)")
-	flags.DurationVar(&f.confirmTwice, "confirm-twice", usualConfirmTwice, "how long after the first look the second is at what would go")
+	flags.DurationVar(&f.confirmTwice, "recheck-after", usualConfirmTwice, "time between the two checks of a record before its removal")
+	flags.DurationVar(&f.confirmTwice, "confirm-twice", usualConfirmTwice, "the earlier name of --recheck-after")
+	_ = flags.MarkHidden("confirm-twice") // it fails only for a flag that does not exist
 	flags.BoolVar(&f.migration, "disable-during-migration", false, "wait while a VM migrates (nics.disable_during_migration)")
 	return cmd
 }
@@ -86,7 +88,7 @@ func runNICsSync(ctx context.Context, e *Env, f nicsSyncFlags) error {
 	case f.maxDelete < usualMaxDelete:
 		return &usageError{text: fmt.Sprintf("--max-delete %d: want a number of records, or -1", f.maxDelete)}
 	case f.confirmTwice < 0:
-		return &usageError{text: fmt.Sprintf("--confirm-twice %s: want a duration, as 30s, or 0", f.confirmTwice)}
+		return &usageError{text: fmt.Sprintf("--recheck-after %s: want a duration of at least 0, e.g. 30s", f.confirmTwice)}
 	}
 	s, err := nicSettings(e, f.nicFlags)
 	if err != nil {
