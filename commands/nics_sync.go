@@ -65,7 +65,7 @@ not rely on a list that was not filtered or cannot be read (exit 8 or 1).`,
 	flags.DurationVar(&f.confirmTwice, "recheck-after", usualConfirmTwice, "time between the two checks of a record before its removal")
 	flags.DurationVar(&f.confirmTwice, "confirm-twice", usualConfirmTwice, "the earlier name of --recheck-after")
 	_ = flags.MarkHidden("confirm-twice") // it fails only for a flag that does not exist
-	flags.BoolVar(&f.migration, "disable-during-migration", false, "wait while a VM migrates (nics.disable_during_migration)")
+	flags.BoolVar(&f.migration, "disable-during-migration", false, "change nothing while a VM migrates (nics.disable_during_migration)")
 	return cmd
 }
 
