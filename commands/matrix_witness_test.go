@@ -1,0 +1,151 @@
+package commands_test
+
+import (
+	"context"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sledctl/sledctl/host"
+)
+
+// witnessing sees that what changes the host is written down, and flushed, before.
+type witnessing struct {
+	host.Host
+	files *flushes
+	scene *scene
+}
+
+func (s *scene) witness(h host.Host) *witnessing {
+	w := &witnessing{Host: h, scene: s}
+	w.files = newFlushes(h.Files())
+	for _, name := range s.copies() {
+		if info, err := h.Files().Stat(name); err == nil {
+			w.files.sizes[name] = info.Size
+		}
+	}
+	return w
+}
+
+// Files tells what of the state file was flushed.
+func (w *witnessing) Files() host.Files { return w.files }
+
+// law fails the test if a command changed the host that nothing had announced.
+func (w *witnessing) law(t testing.TB, at string) {
+	t.Helper()
+	w.files.mu.Lock()
+	defer w.files.mu.Unlock()
+	for _, line := range w.files.unannounced {
+		t.Errorf("%s: no intent was flushed before %s", at, line)
+	}
+}
+
+// announced says whether an intent is open in what is flushed.
+func (w *witnessing) announced() bool {
+	for name, size := range w.files.flushed() {
+		data, err := host.ReadFile(w.Host.Files(), name)
+		if err != nil {
+			continue
+		}
+		for key := range factsOf(w.scene.t, data[:min(int(size), len(data))]) {
+			if strings.HasPrefix(key, "intent/") {
+				return true
+			}
+		}
+	}
+	return len(w.scene.openBeforeLedger()) > 0
+}
+
+// Run is also the law that what changes something was announced. The witness of
+// the state file itself is no business of an intent's.
+func (w *witnessing) Run(ctx context.Context, c host.Command) (host.Result, error) {
+	line := strings.Join(append([]string{c.Program}, c.Args...), " ")
+	if !c.ReadOnly && !strings.Contains(line, "sledctl:ledger=") && !w.announced() {
+		w.files.mu.Lock()
+		w.files.unannounced = append(w.files.unannounced, line)
+		w.files.mu.Unlock()
+	}
+	return w.Host.Run(ctx, c)
+}
+
+// flushes are files that remember how much of each was flushed.
+type flushes struct {
+	host.Files
+	*flushing
+}
+
+type flushing struct {
+	mu          sync.Mutex
+	sizes       map[string]int64 // by name
+	unannounced []string
+}
+
+func newFlushes(files host.Files) *flushes {
+	return &flushes{files, &flushing{sizes: map[string]int64{}}}
+}
+
+// flushed are the copies of the state file, with how much of them is certain.
+func (f *flushing) flushed() map[string]int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := map[string]int64{}
+	for name, size := range f.sizes {
+		if strings.HasSuffix(name, "/ledger.jsonl") {
+			all[name] = size
+		}
+	}
+	return all
+}
+
+func (f *flushes) certain(name string, size int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sizes[name] = size
+}
+
+func (f *flushes) Sync(name string) error {
+	info, err := f.Files.Stat(name)
+	if err == nil {
+		err = f.Files.Sync(name)
+	}
+	if err == nil {
+		f.certain(name, info.Size)
+	}
+	return err
+}
+
+func (f *flushes) Rename(from, to string) error {
+	err := f.Files.Rename(from, to)
+	if err == nil {
+		f.mu.Lock()
+		f.sizes[to] = f.sizes[from]
+		f.mu.Unlock()
+	}
+	return err
+}
+
+func (f *flushes) Open(name string, flag int, perm fs.FileMode) (host.File, error) {
+	file, err := f.Files.Open(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return &flushingFile{file, f, name}, nil
+}
+
+type flushingFile struct {
+	host.File
+	files *flushes
+	name  string
+}
+
+func (f *flushingFile) Sync() error {
+	info, err := f.File.Stat()
+	if err == nil {
+		err = f.File.Sync()
+	}
+	if err == nil {
+		f.files.certain(f.name, info.Size)
+	}
+	return err
+}
