@@ -25,7 +25,7 @@ func TestTheAgentIsMeasured(t *testing.T) {
 	print(os.Stdout, rows)
 }
 
-// Whatever the control plane does, who asks for a state waits for nobody. On a
+// Whatever the control plane does, who asks for a state waits for no writer. On a
 // machine that is busy with other things, one try of three is to be quick; the
 // race detector, which -short is for, takes most of the time itself.
 func TestWhoAsksWaitsForNobodyWhateverTheControlPlaneDoes(t *testing.T) {
