@@ -1,6 +1,6 @@
 package commands
 
-// What the programs beside sledctl use: the manual's generator, and the benchmarks.
+// What the manual's generator and the benchmarks use.
 
 import (
 	"bytes"
