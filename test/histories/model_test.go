@@ -16,6 +16,7 @@ type model struct {
 	// pulled: an M.2 is out of its slot. After a reboot without it, putting it
 	// back is not enough: a pool that was not there then is not imported.
 	pulled, lame bool
+	torn         bool // a verb was killed: one copy of the ledger may have a line that the other lacks
 	cut          bool // a bootstrap was killed: what it was about is open until one is run again
 	forgets      bool // its root is on a RAM disk: after a boot no state file is at hand until it is prepared
 	footed       bool // what a step on a VM needs is there after a boot, before bootstrap
@@ -218,12 +219,17 @@ func (m *model) certain(v verb) outcomes {
 			}
 		}
 	}
+	if after := out[0]; after != nil && m.torn && !v.dry && !m.pulled && !m.lame {
+		settled := after.clone() // what changes something brings each copy the same lines first
+		settled.torn = false
+		out[0] = settled
+	}
 	if v.dry {
 		for exit := range out {
 			out[exit] = m
 		}
 		out.same(m, 0)
-		if _, ok := out[exitMissing]; ok && m.open(verb{}) {
+		if _, ok := out[exitMissing]; ok && m.torn {
 			out.same(m, exitLedger) // a line of one copy may hold it: a reader does not say that it is missing
 		}
 	}
@@ -477,6 +483,7 @@ func (m *model) String() string {
 // was to be, of each instance by itself; and what of it is on the sled is open.
 func (m *model) killed(v verb) *model {
 	c := m.clone()
+	c.torn = true
 	outcomes := m.expect(v)
 	for name, it := range c.vms {
 		all := it.all()
