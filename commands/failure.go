@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/ipadm"
+	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/network"
@@ -281,7 +282,7 @@ func (f failure) print(w *terminal.Stream, format terminal.Format) {
 	if f.Log != nil {
 		line(terminal.Plain, "log", "the end of "+f.Log.File)
 		for _, one := range f.Log.Lines {
-			fmt.Fprintf(w, "  %s\n", terminal.Printable(logLine(one)))
+			fmt.Fprintf(w, "  %s\n", terminal.Printable(propolis.ReadableLine(one)))
 		}
 	}
 	if f.changed || len(f.Left) > 0 {

@@ -1,9 +1,7 @@
 package commands
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,37 +34,4 @@ func (f failure) keptIn() string {
 
 func joined(between string, words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), between)
-}
-
-// logLine is a line of a log for people: those that Propolis writes are JSON
-// (bunyan), of which most says where it runs.
-func logLine(line string) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(line), &fields) != nil || fields["msg"] == nil {
-		return line
-	}
-	word := func(key string) string {
-		var text string
-		if json.Unmarshal(fields[key], &text) != nil {
-			text = string(fields[key])
-		}
-		return text
-	}
-	words := []string{word("time"), levelWord(word("level")), word("msg")}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains([]string{"time", "level", "msg", "v", "name", "hostname", "pid"}, key) {
-			words = append(words, key+"="+word(key))
-		}
-	}
-	return joined(" ", words...)
-}
-
-// levelWord is a level of bunyan's.
-func levelWord(level string) string {
-	for number, name := range map[string]string{"10": "trace", "20": "debug", "30": "info", "40": "warn", "50": "error", "60": "fatal"} {
-		if level == number {
-			return name
-		}
-	}
-	return level
 }
