@@ -84,7 +84,7 @@ func showPart(p bootstrap.Part) shownPart {
 	}
 	switch {
 	case p.Err != nil:
-		s.Result, s.Detail = "failed", p.Err.Error()
+		s.Result, s.Detail = "failed", ownWords(p.Err)
 	case p.Name == "reap":
 		s.Detail = fmt.Sprintf("%d objects of ours, %d of others", len(p.Findings.Objects), p.Findings.Foreign)
 	case p.Did != "":

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,7 +70,18 @@ type timeoutError struct {
 }
 
 func (e *timeoutError) Error() string {
-	return fmt.Sprintf("deadline of %s passed: %v", e.limit.Round(time.Millisecond), e.err)
+	return strings.TrimSuffix(fmt.Sprintf("deadline of %s passed: %s", e.limit.Round(time.Millisecond), ownWords(e.err)), ": "+timeIsUp)
+}
+
+// timeIsUp and interrupted stand for what package context says.
+const (
+	timeIsUp    = "time is up"
+	interrupted = "interrupted"
+)
+
+// ownWords returns the text of an error without words of package context.
+func ownWords(err error) string {
+	return strings.NewReplacer(context.DeadlineExceeded.Error(), timeIsUp, context.Canceled.Error(), interrupted).Replace(err.Error())
 }
 
 func (*timeoutError) Kind() fault.Kind { return fault.Deadline }
@@ -130,7 +142,7 @@ func failureOf(err error, started time.Time, _ bool) failure {
 	if f, ok := saidByAgent(err); ok {
 		return f
 	}
-	f := failure{Kind: "Error", Message: err.Error(), Left: []string{}, Elapsed: time.Since(started).Milliseconds()}
+	f := failure{Kind: "Error", Message: ownWords(err), Left: []string{}, Elapsed: time.Since(started).Milliseconds()}
 	if r, ok := errors.AsType[*reported](err); ok {
 		for _, report := range r.reports {
 			f.Left = append(f.Left, leftBy(report.Outcome)...)

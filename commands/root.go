@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sledctl/sledctl/commands/terminal"
 )
@@ -154,18 +155,15 @@ func subcommands(cmd *cobra.Command) []string {
 	return names
 }
 
-// strict makes every wrong number of arguments a usage error in our words.
+// strict makes every wrong number of arguments a usage error that names the
+// argument.
 func strict(cmd *cobra.Command) {
 	if args := cmd.Args; args != nil && cmd.Run == nil {
 		cmd.Args = func(cmd *cobra.Command, given []string) error {
-			err := args(cmd, given)
-			if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
-				err = fmt.Errorf("takes no argument, and was given %q", given[0])
+			if args(cmd, given) == nil {
+				return nil
 			}
-			if err != nil {
-				return &usageError{text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err), hint: "usage: " + cmd.UseLine()}
-			}
-			return nil
+			return &usageError{text: cmd.CommandPath() + ": " + wrongNumber(cmd.Use, given), hint: "usage: " + cmd.UseLine()}
 		}
 	}
 	for _, c := range cmd.Commands() {
@@ -173,18 +171,72 @@ func strict(cmd *cobra.Command) {
 	}
 }
 
-// flagError names the nearest flag for an unknown one.
-func flagError(cmd *cobra.Command, err error) error {
-	e := &usageError{text: err.Error(), hint: cmd.CommandPath() + " --help lists the flags"}
-	if word, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
-		var known []string
-		add := func(name string) { known = append(known, name) }
-		eachFlag(cmd, add)
-		if near := terminal.Nearest(word, known); near != "" {
-			e.hint = "did you mean: --" + near
+// wrongNumber says which argument of a usage, as NAME [DISK...], is missing, or
+// which of those given is one too many.
+func wrongNumber(use string, given []string) string {
+	var needed []string
+	most := 0
+	words := strings.Fields(use)
+	for i, word := range words[1:] {
+		if strings.HasPrefix(word, "--") || len(words[i]) > 2 && strings.HasPrefix(words[i], "--") {
+			continue // a flag and its value, or what stands before a program's arguments
+		}
+		if most++; !strings.HasPrefix(word, "[") && !strings.HasPrefix(word, "...") {
+			needed = append(needed, word)
 		}
 	}
+	switch {
+	case len(given) < len(needed):
+		return needed[len(given)] + " is missing"
+	case most == 0:
+		return fmt.Sprintf("takes no argument, and was given %q", given[0])
+	case len(given) > most && !strings.Contains(use, "..."):
+		return fmt.Sprintf("unexpected argument %q", given[most])
+	}
+	return "wrong number of arguments"
+}
+
+// flagError names the flag that is wrong and what would be right, instead of
+// pflag's words.
+func flagError(cmd *cobra.Command, err error) error {
+	e := &usageError{text: err.Error(), hint: cmd.CommandPath() + " --help lists the flags"}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		e.text = "unknown flag --" + unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			e.text = "unknown flag -" + unknown.GetSpecifiedName()
+			return e
+		}
+		var known []string
+		eachFlag(cmd, func(name string) { known = append(known, name) })
+		if near := terminal.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+			e.hint = "did you mean: --" + near
+		}
+	} else if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		e.text = "--" + bare.GetFlag().Name + " needs a value"
+	} else if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		e.text = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), wantedValue(wrong))
+	} else if garbled, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		e.text = fmt.Sprintf("%q: want --FLAG or --FLAG=VALUE", garbled.GetSpecifiedFlag())
+	}
 	return e
+}
+
+// wantedValue says what a flag takes: what its own type says, or, for a type of
+// pflag's, what that is.
+func wantedValue(e *pflag.InvalidValueError) string {
+	switch kind := e.GetFlag().Value.Type(); kind {
+	case "bool":
+		return "want true or false"
+	case "duration":
+		return "want a duration, e.g. 90s or 5m"
+	case "int", "int64", "uint", "uint16", "uint64":
+		return "want a whole number"
+	}
+	text := e.Unwrap().Error()
+	if _, after, ok := strings.Cut(text, fmt.Sprintf("%q: ", e.GetValue())); ok {
+		return after
+	}
+	return text
 }
 
 // runner is what a command does once its flags are read.

@@ -91,7 +91,7 @@ func ofWhatIsTold() []Mutant {
 			Plant: []Patch{{
 				"sled/instance/observed.go",
 				"func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) VM {\n\tctx, release := context.WithTimeout(ctx, AskTimeout)",
-				"func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) VM {\n\tlimit := askTimeout; if MUTANT { limit = 24*time.Hour }\n\tctx, release := context.WithTimeout(ctx, limit)",
+				"func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) VM {\n\tlimit := AskTimeout; if MUTANT { limit = 24*time.Hour }\n\tctx, release := context.WithTimeout(ctx, limit)",
 			}},
 			Found: unit("commands", "TestAPropolisThatSaysNothingHoldsNobodyUp", "instance_mute_test.go"),
 		},

@@ -1,0 +1,81 @@
+package commands_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sledctl/sledctl/commands"
+)
+
+// What is wrong with a command line is said with the argument or the flag, and
+// what would be right.
+func TestAWrongCommandLineIsNamed(t *testing.T) {
+	s := newSled(t, small(), "")
+	for line, want := range map[string]string{
+		"instance get":                           "sledctl instance get: NAME|UUID is missing",
+		"instance get a b":                       `sledctl instance get: unexpected argument "b"`,
+		"instance delete":                        "sledctl instance delete: NAME|UUID is missing",
+		"instance ensure a b":                    `sledctl instance ensure: unexpected argument "b"`,
+		"zone exec":                              "sledctl zone exec: ZONE is missing",
+		"zone exec z1":                           "sledctl zone exec: COMMAND is missing",
+		"sim fault add":                          "sledctl sim fault add: NAME is missing",
+		"sim fault add a b":                      `sledctl sim fault add: unexpected argument "b"`,
+		"version x":                              `sledctl version: takes no argument, and was given "x"`,
+		"instance list -z":                       "unknown flag -z\n",
+		"instance list -Hz":                      "unknown flag -z\n",
+		"instance ensure a --cpu 2":              "unknown flag --cpu\nsledctl: hint: did you mean: --cpus",
+		"instance ensure a -f":                   "--file needs a value",
+		"instance ensure a --=3":                 `"--=3": want --FLAG or --FLAG=VALUE`,
+		"instance ensure a --cpus x":             `--cpus "x": want a whole number`,
+		"instance ensure a --memory 1Q":          `--memory "1Q": want a number of bytes`,
+		"instance ensure a --protect=maybe":      `--protect "maybe": want true or false`,
+		"instance list --timeout 1x":             `--timeout "1x": want a duration, e.g. 90s or 5m`,
+		"instance ensure a --nic over=net0,mac=": `--nic "over=net0,mac=": want over=LINK`,
+	} {
+		if a := s.try(line); a.exit != 2 || !strings.Contains(a.errs, want) || !strings.Contains(a.errs, "hint: ") {
+			t.Errorf("sledctl %s: exit %d: %swant %s", line, a.exit, a.errs, want)
+		}
+	}
+}
+
+// No flag of any command has an error as a library says it.
+func TestErrorsOfFlagsAreNoLibrarys(t *testing.T) {
+	s := newSled(t, small(), "")
+	wrong := func(line string) {
+		a := s.try(line)
+		for _, words := range []string{"invalid argument", "strconv", "accepts", "arg(s)", "shorthand", "time: ", "parse error", "invalid syntax", "flag: "} {
+			if strings.Contains(a.errs, words) {
+				t.Errorf("sledctl %s: %q in %s", line, words, a.errs)
+			}
+		}
+		if a.exit != 2 {
+			t.Errorf("sledctl %s: exit %d: %s", line, a.exit, a.errs)
+		}
+	}
+	tried := 0
+	var each func(cmd *cobra.Command)
+	each = func(cmd *cobra.Command) {
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+		if !cmd.Runnable() || cmd.HasAvailableSubCommands() || cmd.DisableFlagParsing {
+			return
+		}
+		line := strings.TrimPrefix(cmd.CommandPath(), "sledctl ")
+		wrong(line + " --no-such-flag")
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			switch f.Value.Type() {
+			case "bool", "int", "uint", "uint64", "duration":
+				wrong(line + " --" + f.Name + "=?")
+				tried++
+			}
+		})
+	}
+	each(commands.Root())
+	if tried < 60 {
+		t.Errorf("only %d flags were tried", tried)
+	}
+}
