@@ -95,7 +95,7 @@ func ofInstances() []Mutant {
 		{
 			Name:  "a VM that runs is ended for a difference",
 			Plant: []Patch{{"sled/instance/resume.go", "return len(s.changes) > 0 && s.wouldLose() && !s.consent }", "return len(s.changes) > 0 && s.wouldLose() && !s.consent && !MUTANT }"}},
-			Found: histories(200, "exit 0, the model allows [5]"),
+			Found: histories(600, "exit 0, the model allows [5]"),
 		},
 		{
 			Name:  "a sled of M.2s alone is prepared once",

@@ -83,7 +83,7 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name:    "what is lost on the way to the control plane is not told again",
 			Plant:   []Patch{{"agent/notify.go", "case !nexus.Passing(err):", "case MUTANT || !nexus.Passing(err):"}},
-			Found:   unit("agent", "TestTheControlPlaneHearsOfTheLastState", "bells_test.go"),
+			Found:   unit("agent", "TestTheControlPlaneHearsOfTheLastState", "notify_test.go"),
 			Besides: true,
 		},
 		{
