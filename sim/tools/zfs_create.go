@@ -97,9 +97,7 @@ func (z *zfsCall) make(c creation) int {
 		}
 		z.tell(c, "create_ancestors\t%s\n", "would create ancestors of %s\n", "create ancestors of %s\n")
 		if !c.dry {
-			if err := error(world.NotSimulated("zfs create -p")); err != nil {
-				return z.refused(err)
-			}
+			return z.refused(world.NotSimulated("zfs create -p"))
 		}
 	}
 	z.tell(c, "create\t%s\n", "would create %s\n", "create %s\n")
@@ -202,9 +200,7 @@ func (z *zfsCall) clone(args []string) int {
 		if zfs.FindDataset(z.tx, target) != nil {
 			return 0
 		}
-		if err := error(world.NotSimulated("zfs clone -p")); err != nil {
-			return z.refused(err)
-		}
+		return z.refused(world.NotSimulated("zfs clone -p"))
 	}
 	if err := zfs.Clone(z.tx, source, target, props); err != nil {
 		return z.refused(err)

@@ -75,8 +75,6 @@ func (p *DatasetProperty) nice(literal string) string {
 	return NiceNumber(n)
 }
 
-const noLimit = "18446744073709551615"
-
 // userValue is a user property: the dataset's own, or that of the nearest
 // ancestor; a snapshot inherits from what it is of.
 func userValue(tx *world.Tx, d *world.Dataset, name string) (value, source string, ok bool) {
