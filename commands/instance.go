@@ -38,7 +38,7 @@ func stateStyle(s shownInstance) terminal.Style {
 		return terminal.Good
 	case record.Failed, record.Unknown:
 		return terminal.Bad
-	case record.Absent, record.Creating:
+	case record.Absent, record.Creating, record.Stopping:
 		return terminal.Warn
 	}
 	return terminal.Plain

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -83,12 +82,12 @@ func ObserveAll(
 	if hasRun(records) {
 		inv = inventory.Look(ctx, env.Host, inventory.Want{Parts: parts})
 	}
-	busy, going := map[string]string{}, map[string]string{} // by instance, by zone
+	busy, going := map[string]operation.OpenIntent{}, map[string]operation.OpenIntent{} // by instance, by zone
 	for _, open := range operation.Open(view) {
-		busy[open.Subject] = open.Verb
+		busy[open.Subject] = open
 		for _, o := range open.Removes {
 			if o.Kind == "zone" {
-				going[o.Name] = open.Verb
+				going[o.Name] = open
 			}
 		}
 	}
@@ -97,9 +96,16 @@ func ObserveAll(
 	var wg sync.WaitGroup
 	for i, r := range records {
 		all[i].Record = r
-		look := evidence{boot: boot, open: busy[record.Subject(r.ID)]}
+		look := evidence{boot: boot}
+		open, isOpen := busy[record.Subject(r.ID)]
+		if !isOpen && r.Run != nil {
+			open, isOpen = going[r.Run.Zone]
+		}
+		if isOpen {
+			look.open = open.Verb
+			_, look.atWork = operation.Alive(ctx, env, open.Subject)
+		}
 		if r.Run != nil {
-			look.open = cmp.Or(look.open, going[r.Run.Zone])
 			look.zones = inv.Know(inventory.Zones)
 			look.zone, look.there = inv.Zone(r.Run.Zone)
 			look.drift = driftOf(b, env.Host.Files(), r, inv)
@@ -156,6 +162,7 @@ type evidence struct {
 	// could not be reached; empty: not known.
 	service string
 	open    string   // the verb of an intent on the instance that has no outcome yet
+	atWork  bool     // that verb's run, or its last command, holds the lock still
 	drift   []string // what others have changed of the run
 }
 
@@ -174,9 +181,13 @@ func statusIn(b layout.Blueprint, r record.Record, seen Observed) Status {
 // errNotServing is why a Propolis was not asked.
 var errNotServing = errors.New("its service is not online")
 
-// judgeStatus joins what is recorded with what is seen.
+// judgeStatus joins what is recorded with what is seen. What a verb that is at work
+// takes down has not failed: it is stopping.
 func judgeStatus(r record.Record, g evidence) Status {
 	status := judgeRun(r, g)
+	if down := status.State == record.Failed || status.State == record.Absent && r.Run != nil; g.atWork && down && r.Run.Boot == g.boot {
+		status = Status{State: record.Stopping, Reason: g.open + " is running"}
+	}
 	if r.Migration != nil {
 		status.Reason = strings.Join(slices.DeleteFunc([]string{r.Migration.Direction(), status.Reason}, func(s string) bool { return s == "" }), "; ")
 	}
@@ -199,7 +210,7 @@ func judgeRun(r record.Record, g evidence) Status {
 	case !g.there && !run.Ensured:
 		return Status{State: record.Creating, Reason: g.begun("its zone is not created yet")}
 	case !g.there && g.open != "":
-		return Status{State: record.Absent, Reason: "its zone is missing: " + g.open + " started and did not finish"}
+		return Status{State: record.Absent, Reason: g.begun("its zone is missing")}
 	case !g.there && run.Reaped:
 		return Status{State: record.Absent, Reason: "its zone " + run.Zone + " was removed by sledctl reap"}
 	case !g.there:
@@ -224,7 +235,10 @@ func (g evidence) rebooted(run *record.Run) string {
 
 // begun adds the operation that is running, or that was killed.
 func (g evidence) begun(how string) string {
-	if g.open != "" {
+	switch {
+	case g.atWork:
+		return how + "; " + g.open + " is running"
+	case g.open != "":
 		return how + "; " + g.open + " started and did not finish"
 	}
 	return how

@@ -28,6 +28,7 @@ func TestStatus(t *testing.T) {
 	gone := evidence{boot: thisBoot}
 	rebooted := func(g evidence) evidence { g.boot = "a later boot"; return g }
 	open := func(g evidence) evidence { g.open = "instance ensure"; return g }
+	atWork := func(g evidence) evidence { g = open(g); g.atWork = true; return g }
 	drifted := func(g evidence) evidence { g.drift = []string{"its VNIC is gone"}; return g }
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	for name, s := range map[string]struct {
@@ -41,8 +42,13 @@ func TestStatus(t *testing.T) {
 		"the zones cannot be listed":              {running, evidence{zones: errors.New("no list"), boot: thisBoot}, record.Unknown, "no list"},
 		"its zone is gone, the sled rebooted":     {running, rebooted(gone), record.Absent, "rebooted while it ran; its zone is missing"},
 		"it was being made at the reboot":         {begun, rebooted(z(zone.Installed)), record.Absent, "rebooted while it was being created; its zone is from before the reboot"},
-		"an operation was killed":                 {running, open(gone), record.Absent, "missing: instance ensure started and did not finish"},
+		"an operation was killed":                 {running, open(gone), record.Absent, "missing; instance ensure started and did not finish"},
 		"a verb that died changed it":             {running, open(drifted(z(zone.Installed))), record.Failed, "not running; instance ensure started and did not finish"},
+		"a verb halts its zone":                   {running, atWork(z(zone.ShuttingDown)), record.Stopping, "instance ensure is running"},
+		"a verb has removed its zone":             {running, atWork(gone), record.Stopping, "instance ensure is running"},
+		"a verb stops its Propolis":               {running, atWork(vm(VM{Err: refused})), record.Stopping, "instance ensure is running"},
+		"a verb rebuilds it after a reboot":       {running, rebooted(atWork(gone)), record.Absent, "rebooted while it ran"},
+		"a verb makes its zone":                   {begun, atWork(gone), record.Creating, "not created yet; instance ensure is running"},
 		"it was halted and changed":               {running, drifted(z(zone.Installed)), record.Failed, "not running; its VNIC is gone"},
 		"its VM runs, and it was changed":         {running, drifted(vm(VM{State: "Running", ID: running.ID})), record.Running, "its VNIC is gone"},
 		"nobody listens":                          {running, vm(VM{Err: refused}), record.Failed, "does not run"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -436,7 +437,7 @@ func (p *player) finish() error {
 	if err != nil {
 		return err
 	}
-	if now != p.first {
+	if inherits(now) != inherits(p.first) {
 		return fmt.Errorf("after delete and reap (-first +now):\n%s", cmp.Diff(strings.Split(p.first, "\n"), strings.Split(now, "\n")))
 	}
 	keys, err := p.ledger()
@@ -571,3 +572,9 @@ func (p *player) change(do func(tx *world.Tx) bool) error {
 		return nil
 	})
 }
+
+// inherits leaves out an MTU of VNICs that is what most links have: a run that goes on
+// where another one died does not set what the VNIC already inherits.
+func inherits(world string) string { return mtu.ReplaceAllString(world, "") }
+
+var mtu = regexp.MustCompile(`,\s*"properties": {\s*"mtu": "(1500|9000)"\s*}`)

@@ -10,5 +10,6 @@ const (
 	Creating State = "creating"
 	Running  State = "running"
 	Stopped  State = "stopped"
+	Stopping State = "stopping"
 	Failed   State = "failed"
 )

@@ -37,7 +37,7 @@ func Wait(ctx context.Context, s instance.Settings, env operation.Env, refs []st
 			return ctx.Err() // what is seen from here on is only that there is no more time
 		}
 		now[i.ID] = i
-		if err := checkReachable(ctx, env, i, goal); err != nil {
+		if err := checkReachable(i, goal); err != nil {
 			return err
 		}
 		for _, id := range wanted {
@@ -110,25 +110,12 @@ func Reached(is, goal record.State) bool {
 	return is == goal || goal == record.Stopped && is == strings.ToLower(propolis.StateDestroyed)
 }
 
-// checkReachable reports whether an instance will not come to a state by itself, and
-// nobody is at work on it.
-func checkReachable(ctx context.Context, env operation.Env, i instance.Instance, goal record.State) error {
+// checkReachable reports whether an instance will not come to a state by itself. One
+// that a verb is taking down is stopping, and has not failed.
+func checkReachable(i instance.Instance, goal record.State) error {
 	deleted := i.State == record.Absent && i.Run == nil && i.Reason == ReasonDeleted
 	if goal == record.Absent || Reached(i.State, goal) || i.State != record.Failed && !deleted {
 		return nil
-	}
-	book, err := env.Ledger(ctx)
-	if err != nil {
-		return err
-	}
-	view, err := book.Read(ctx)
-	if err != nil {
-		return err
-	}
-	for _, open := range operation.Open(view) {
-		if open.Subject == record.Subject(i.ID) {
-			return nil
-		}
 	}
 	return &GoalUnreachableError{Name: i.Name, Status: i.Status, Goal: goal}
 }
