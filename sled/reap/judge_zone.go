@@ -112,17 +112,22 @@ func (k known) knows(id uuid.UUID) bool {
 // base judges a base zone that the ledger knows. Firm: it stays while something
 // that stays is cloned from it.
 func (k known) base(b base.Record, z zone.Zone, f Findings) (v Verdict, reason string, firm bool) {
-	clones := 0
+	clones := map[string]bool{} // zones, of which each has several datasets; datasets of none count for themselves
 	for _, d := range f.inv.Below(b.Dataset) {
 		for _, clone := range f.clones[d.Name] {
-			if !f.leaves(clone) {
-				clones++
+			holder, found := f.holder(clone)
+			if found && f.goes[holder] {
+				continue
 			}
+			if !found {
+				holder = clone
+			}
+			clones[holder] = true
 		}
 	}
 	switch {
-	case clones > 0:
-		return InUse, fmt.Sprintf("base of pool %s; %d cloned from it", b.Pool, clones), true
+	case len(clones) > 0:
+		return InUse, fmt.Sprintf("base of pool %s; %d cloned from it", b.Pool, len(clones)), true
 	case k.cloned[b.Zone] != "":
 		_, now := k.cloning[b.Zone]
 		return InUse, fmt.Sprintf("base of pool %s; about to be cloned: %s", b.Pool, k.cloned[b.Zone]), now
