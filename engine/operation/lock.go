@@ -58,8 +58,24 @@ func lockSubject(ctx context.Context, env Env, verb, subject string, wait bool) 
 			_ = env.Host.Files().Remove(LockName(env.RunDir, subject)) // else the next run does it
 		}
 		l.Unlock()
+		if !ended {
+			sweepLock(context.WithoutCancel(ctx), env, subject)
+		}
 	}
 	return host.WithStart(host.WithLock(ctx, l), say.started), unlock, nil
+}
+
+// sweepLock removes the file of a lock that nobody holds: where a run failed, a command
+// of it may go on and hold it.
+func sweepLock(ctx context.Context, env Env, subject string) {
+	name := LockName(env.RunDir, subject)
+	if _, err := env.Host.Files().Stat(name); err != nil {
+		return
+	}
+	if l, err := env.Host.Files().Lock(ctx, name, host.TryExclusive); err == nil {
+		_ = env.Host.Files().Remove(name)
+		l.Unlock()
+	}
 }
 
 // Hold locks a subject for as long as its holder runs. The error is a
