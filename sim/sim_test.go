@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -398,5 +399,35 @@ func TestManyAtOnce(t *testing.T) {
 				t.Errorf("%d links with %d addresses, want 66", len(shown.Links), len(macs))
 			}
 		})
+	}
+}
+
+// A process that is killed while it writes the sled down leaves half a file under
+// another name: the sled is as it was, the next change is whole, and nothing stays.
+func TestASledIsWrittenWholeOrNotAtAll(t *testing.T) {
+	const half = `{"format": 1, "zones": [{"na`
+	dir := t.TempDir()
+	torn := filepath.Join(dir, "world.json.new")
+	if err := os.WriteFile(torn, []byte(half), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Init(dir, Options{})
+	if err != nil {
+		t.Fatal("where the first write was torn: ", err)
+	}
+	s.Close()
+	if err := os.WriteFile(torn, []byte(half), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err = Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Host().Run(t.Context(), host.Command{Program: "zfs", Args: []string{"create", "rpool/one"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(torn); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the half file stays: %v", err)
 	}
 }

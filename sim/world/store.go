@@ -170,10 +170,11 @@ func decode(data []byte) (*State, error) {
 	return nil, err
 }
 
-// replace writes a file by rename. It is not flushed: a simulated sled need
-// not outlive a power cut of the machine that it lives on.
+// replace writes a file by rename, for whoever holds the sled's lock: what one leaves
+// that is killed meanwhile, the next overwrites. It is not flushed: a simulated sled
+// need not outlive a power cut of the machine that it lives on.
 func replace(name string, data []byte) error {
-	temp := name + "." + strconv.Itoa(os.Getpid())
+	temp := name + ".new"
 	if err := os.WriteFile(temp, data, 0o644); err != nil {
 		return err
 	}
