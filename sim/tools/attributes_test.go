@@ -20,7 +20,7 @@ func TestDirectoriesCanBeMadeImmutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	look := func(dir string) (string, int) {
-		got := storage(tx, "ls -d/v "+dir)
+		got := zfsLine(tx, "ls -d/v "+dir)
 		if got.Exit != 0 {
 			t.Errorf("ls -d/v %s: exit %d, %s", dir, got.Exit, got.Stderr)
 		}
@@ -36,7 +36,7 @@ func TestDirectoriesCanBeMadeImmutable(t *testing.T) {
 	for _, step := range []struct{ command, want string }{
 		{"chmod S+ci /pool/ext", ""}, {"chmod S+ci /pool/ext", ""}, {"chmod S-ci /pool/ext", "no"}, {"chmod S+vimmutable /pool/ext", ""},
 	} {
-		if got := storage(tx, step.command); got.Exit != 0 || got.Stderr != "" {
+		if got := zfsLine(tx, step.command); got.Exit != 0 || got.Stderr != "" {
 			t.Errorf("%s: %+v", step.command, got)
 		}
 		if got, lines := look("/pool/ext"); got != step.want || lines != 2 {
@@ -88,7 +88,7 @@ $ zfs unmount tank/b`)
 	if is, _ := zfs.Immutable(tx, "/data/on"); !is {
 		t.Error("what was mounted took the attribute away")
 	}
-	if diff := cmp.Diff(Reply{}, storage(tx, "zfs destroy -r tank/b")); diff != "" {
+	if diff := cmp.Diff(Reply{}, zfsLine(tx, "zfs destroy -r tank/b")); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := tx.Files.Stat("/data/on"); err != nil {

@@ -161,15 +161,4 @@ func brandOf(tx *world.Tx, name string) (*brand, bool) {
 	return b, true
 }
 
-// brandNames are the brands of a distribution that can be configured.
-func brandNames(mode world.Mode) []string {
-	switch mode {
-	case world.Helios:
-		return []string{"omicron1", "ipkg"}
-	case world.SmartOS:
-		return []string{"joyent", "joyent-minimal", "lx", "bhyve", "kvm"}
-	}
-	return []string{"sparse", "ipkg", "lipkg", "pkgsrc", "lx", "bhyve", "kvm", "emu", "illumos"}
-}
-
 func nothing(*hook, []string) int { return hookOK }

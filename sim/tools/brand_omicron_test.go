@@ -76,7 +76,7 @@ func TestOmicronInstalls(t *testing.T) {
 	s.change(func(tx *world.Tx) {
 		for name, want := range map[string]bool{"/sbin/init": true, "/lib/svc/manifest/milestone/single-user.xml": true,
 			"/lib/svc/seed/global.db": false} {
-			if exists(tx, root+name) != want {
+			if isThere(tx, root+name) != want {
 				t.Errorf("%s is there: %v", name, !want)
 			}
 		}
@@ -180,7 +180,7 @@ func TestOmicronInstallsPropolis(t *testing.T) {
 	s := omicronSled(t, nil)
 	s.must("zoneadm -z testzone install /opt/oxide/propolis-server.tar.gz")
 	s.change(func(tx *world.Tx) {
-		if !exists(tx, "/zones/testzone/root/opt/oxide/propolis-server/bin/propolis-server") {
+		if !isThere(tx, "/zones/testzone/root/opt/oxide/propolis-server/bin/propolis-server") {
 			t.Error("there is no propolis-server")
 		}
 	})

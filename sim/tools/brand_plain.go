@@ -1,11 +1,8 @@
 package tools
 
 import (
-	"errors"
-	"io/fs"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
@@ -74,37 +71,6 @@ func (h *hook) removeAll(name string) { _ = removeBelow(h.tx, name) }
 
 func removeBelow(tx *world.Tx, name string) error {
 	return removeExcept(tx.Files, name, func(dir string) bool { return zfs.MountedAt(tx, dir) != nil })
-}
-
-// removeAll removes a file or a directory with all that is in it; what is
-// absent is fine.
-func removeAll(files host.Files, name string) error {
-	return removeExcept(files, name, func(string) bool { return false })
-}
-
-// removeExcept is removeAll, but for directories that are busy.
-func removeExcept(files host.Files, name string, busy func(dir string) bool) error {
-	info, err := files.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var failed error
-	if info.Mode.IsDir() {
-		entries, err := files.ReadDir(name)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			failed = errors.Join(failed, removeExcept(files, path.Join(name, e.Name), busy))
-		}
-		if busy(name) {
-			return errors.Join(failed, &fs.PathError{Op: "remove", Path: name, Err: syscall.EBUSY})
-		}
-	}
-	return errors.Join(failed, files.Remove(name))
 }
 
 // copyAll copies a file or a directory with all that is in it, except what

@@ -33,7 +33,7 @@ rpool/zones/base/ROOT/zbe/svc→legacy→on→yes→on
 		s.replay("$ zfs list -H -r -o name,mountpoint,zoned,mounted,org.opensolaris.libbe:active rpool/zones/base\n" + want)
 		s.change(func(tx *world.Tx) {
 			root := zfs.FindDataset(tx, "rpool/zones/base/ROOT/zbe")
-			if root.Mounted != "/zones/base/root" || root.Local["canmount"] != "noauto" || root.Local[propParent] != zones.BootEnvironment(tx) {
+			if root.Mounted != "/zones/base/root" || root.Local["canmount"] != "noauto" || root.Local["org.opensolaris.libbe:parentbe"] != zones.BootEnvironment(tx) {
 				t.Errorf("%s: mounted on %s, %v", brand, root.Mounted, root.Local)
 			}
 			if d := zfs.MountedAt(tx, "/zones/base/root/lib/svc"); (d != nil) != (brand == "sparse") {
@@ -51,11 +51,11 @@ func TestTheRootOfASparseZone(t *testing.T) {
 	s.change(func(tx *world.Tx) {
 		for _, name := range []string{"/lib/svc/manifest/milestone/single-user.xml", "/lib/svc/seed/nonglobal.db", "/etc/svc/repository.db",
 			"/var/svc/profile", "/var/svc/manifest/site", "/etc/passwd"} {
-			if name != "/etc/passwd" && !exists(tx, root+name) {
+			if name != "/etc/passwd" && !isThere(tx, root+name) {
 				t.Errorf("no %s", name)
 			}
 		}
-		if exists(tx, root+"/lib/svc/seed/global.db") || exists(tx, root+"/usr/bin/svcs") || exists(tx, root+"/sbin/init") {
+		if isThere(tx, root+"/lib/svc/seed/global.db") || isThere(tx, root+"/usr/bin/svcs") || isThere(tx, root+"/sbin/init") {
 			t.Error("it has files of the global zone, or of the loops")
 		}
 	})
@@ -64,7 +64,7 @@ func TestTheRootOfASparseZone(t *testing.T) {
 	}
 	whole := newZoneSled(t, boot.Options{}).base("ipkg")
 	whole.change(func(tx *world.Tx) {
-		if !exists(tx, root+"/usr/bin/svcs") || !exists(tx, root+"/sbin/init") || exists(tx, root+"/usr/lib/brand/sparse") {
+		if !isThere(tx, root+"/usr/bin/svcs") || !isThere(tx, root+"/sbin/init") || isThere(tx, root+"/usr/lib/brand/sparse") {
 			t.Error("an ipkg zone has a tree of its own, without the brands")
 		}
 	})
@@ -106,7 +106,7 @@ func TestClonesLeaveSnapshotsOnTheOverlays(t *testing.T) {
 /base/ROOT/zbe/svc@z1_snap
 `)
 	s.change(func(tx *world.Tx) {
-		if exists(tx, "/zones/z1") {
+		if isThere(tx, "/zones/z1") {
 			t.Error("the zonepath is left")
 		}
 	})
@@ -254,7 +254,7 @@ destroying 'rpool/zones/base'.
 func TestZonesOfAnotherBootEnvironment(t *testing.T) {
 	s := newZoneSled(t, boot.Options{}).base("ipkg")
 	s.change(func(tx *world.Tx) {
-		zfs.FindDataset(tx, "rpool/zones/base/ROOT/zbe").Local[propParent] = "another"
+		zfs.FindDataset(tx, "rpool/zones/base/ROOT/zbe").Local["org.opensolaris.libbe:parentbe"] = "another"
 	})
 	s.configure("z1", "ipkg", "")
 	s.replay(`$ zoneadm -z base boot

@@ -12,6 +12,18 @@ import (
 	"github.com/sledctl/sledctl/sim/world/boot"
 )
 
+// What system-unconfigure leaves.
+const (
+	hostsOfAClone = "#\n# Internet host table\n#\n::1\t\tlocalhost\n127.0.0.1\tlocalhost loghost\n"
+
+	vfstabOfAClone = "#device\t\tdevice\t\tmount\t\tFS\tfsck\tmount\tmount\n#to mount\tto fsck\t\tpoint\t\ttype\tpass\tat boot\toptions\n#\n" +
+		"/devices\t-\t\t/devices\tdevfs\t-\tno\t-\n/proc\t\t-\t\t/proc\t\tproc\t-\tno\t-\nctfs\t\t-\t\t/system/contract ctfs\t-\tno\t-\n" +
+		"objfs\t\t-\t\t/system/object\tobjfs\t-\tno\t-\nsharefs\t\t-\t\t/etc/dfs/sharetab\tsharefs\t-\tno\t-\nfd\t\t-\t\t/dev/fd\t\tfd\t-\tno\t-\n" +
+		"swap\t\t-\t\t/tmp\t\ttmpfs\t-\tyes\t-\n"
+
+	passwordOfAClone = "$5$kr1VgdIt$OUiUAyZCDogH/uaxH71rMeQxvpDEY2yX.x0ZQRnmeb9"
+)
+
 // unconfigure_zone of omniosorg/pkg5 src/brand/ipkg/common.ksh: a clone is mounted
 // while system-unconfigure is at work in it, and a mounted zone is a kernel zone.
 func TestACloneIsMountedForAWhile(t *testing.T) {
@@ -96,13 +108,13 @@ func TestACloneIsUnconfigured(t *testing.T) {
 	}
 	const root = "/zones/z1/root/etc/"
 	for name, want := range map[string]string{
-		"inet/hosts": cleanHosts, "vfstab": cleanVFSTab, "default/init": "TZ=UTC\nCMASK=022\n", "ssh/sshd_config": "Port 22\nPermitRootLogin no\n",
+		"inet/hosts": hostsOfAClone, "vfstab": vfstabOfAClone, "default/init": "TZ=UTC\nCMASK=022\n", "ssh/sshd_config": "Port 22\nPermitRootLogin no\n",
 	} {
 		if diff := cmp.Diff(want, s.file(root+name)); diff != "" || s.file("/zones/base/root/etc/"+name) == want {
 			t.Errorf("%s (-want +got): %s", name, diff)
 		}
 	}
-	if shadow := s.file(root + "shadow"); !strings.HasPrefix(shadow, "root:"+blankPassword+":20410:") || !strings.Contains(shadow, "nobody:") {
+	if shadow := s.file(root + "shadow"); !strings.HasPrefix(shadow, "root:"+passwordOfAClone+":20410:") || !strings.Contains(shadow, "nobody:") {
 		t.Errorf("shadow: %q", shadow)
 	}
 	keys := map[string]bool{}

@@ -33,7 +33,7 @@ func diskTx(t testing.TB, o boot.Options) *world.Tx {
 // sled-hardware/src/illumos/mod.rs walks.
 func TestPrtconfShowsWhereADiskIs(t *testing.T) {
 	tx := diskTx(t, boot.Options{Mode: world.Helios})
-	got := storage(tx, "prtconf -vD")
+	got := zfsLine(tx, "prtconf -vD")
 	if got.Exit != 0 || got.Stderr != "" {
 		t.Fatalf("exit %d: %s", got.Exit, got.Stderr)
 	}
@@ -113,7 +113,7 @@ i86pc
     pseudo, instance #0
     cpus, instance #0
 `
-	if diff := cmp.Diff(Reply{Stdout: want}, storage(tx, "prtconf")); diff != "" {
+	if diff := cmp.Diff(Reply{Stdout: want}, zfsLine(tx, "prtconf")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -121,11 +121,11 @@ i86pc
 // usr/src/cmd/prtconf/prtconf.c: main, and prtconf_devinfo in a zone.
 func TestPrtconfRefusesWhatItDoesNotKnow(t *testing.T) {
 	tx := diskTx(t, boot.Options{})
-	got := storage(tx, "prtconf -z")
+	got := zfsLine(tx, "prtconf -z")
 	if got.Exit != 1 || !strings.HasSuffix(got.Stderr, "prtconf [ -F | -m | -V | -x | -abcdvpPD ] [ <device_path > ]\n") {
 		t.Errorf("-z: exit %d, %q", got.Exit, got.Stderr)
 	}
-	if got := storage(tx, "prtconf -m"); got.Stdout != "1048064\n" {
+	if got := zfsLine(tx, "prtconf -m"); got.Stdout != "1048064\n" {
 		t.Errorf("-m: %q", got.Stdout)
 	}
 	zone := Prtconf(tx, Call{Tool: "prtconf", Args: []string{"-v"}, Zone: "z1"})
@@ -141,14 +141,14 @@ func TestFstypNamesThePoolOnADevice(t *testing.T) {
 	for _, device := range []string{
 		"/dev/dsk/c1t0d0s5", "/dev/rdsk/c1t0d0s5",
 	} {
-		if diff := cmp.Diff(Reply{Stdout: "zfs\n"}, storage(tx, "fstyp "+device)); diff != "" {
+		if diff := cmp.Diff(Reply{Stdout: "zfs\n"}, zfsLine(tx, "fstyp "+device)); diff != "" {
 			t.Errorf("%s: %s", device, diff)
 		}
-		if got := storage(tx, "fstyp -a "+device).Stdout; !strings.HasPrefix(got, "zfs\nversion: 5000\nname: '"+m2.Pool+"'\nstate: 0\n") {
+		if got := zfsLine(tx, "fstyp -a "+device).Stdout; !strings.HasPrefix(got, "zfs\nversion: 5000\nname: '"+m2.Pool+"'\nstate: 0\n") {
 			t.Errorf("%s: %s", device, got)
 		}
 	}
-	if got := storage(tx, "fstyp -a /dev/dsk/c11t0d0s0").Stdout; !strings.Contains(got, "\nname: '"+u2.Pool+"'\n") {
+	if got := zfsLine(tx, "fstyp -a /dev/dsk/c11t0d0s0").Stdout; !strings.Contains(got, "\nname: '"+u2.Pool+"'\n") {
 		t.Errorf("the U.2 bears %s", got)
 	}
 	none := Reply{Stderr: "unknown_fstyp (no matches)\n", Exit: 1}
@@ -162,11 +162,11 @@ func TestFstypNamesThePoolOnADevice(t *testing.T) {
 		"/var/tmp/none":       shut,
 		"/etc/release":        none,
 	} {
-		if diff := cmp.Diff(want, storage(tx, "fstyp -a "+device)); diff != "" {
+		if diff := cmp.Diff(want, zfsLine(tx, "fstyp -a "+device)); diff != "" {
 			t.Errorf("%s: %s", device, diff)
 		}
 	}
-	if got := storage(tx, "fstyp"); got.Exit != 1 || got.Stderr != "Usage: fstyp [-av] <device>\n" {
+	if got := zfsLine(tx, "fstyp"); got.Exit != 1 || got.Stderr != "Usage: fstyp [-av] <device>\n" {
 		t.Errorf("without a device: %+v", got)
 	}
 }
@@ -180,13 +180,13 @@ func TestFstypTakesADiskThatFailsForABlankOne(t *testing.T) {
 	tx := diskTx(t, boot.Options{})
 	d := tx.State.Disks[1]
 	d.Failing = true
-	if got := storage(tx, "fstyp -a /dev/dsk/c11t0d0s0"); got.Exit != 1 || got.Stderr != "unknown_fstyp (no matches)\n" {
+	if got := zfsLine(tx, "fstyp -a /dev/dsk/c11t0d0s0"); got.Exit != 1 || got.Stderr != "unknown_fstyp (no matches)\n" {
 		t.Errorf("with its pool imported: %+v", got)
 	}
 	d.Failing = false
-	storage(tx, "zpool export "+d.Pool)
+	zfsLine(tx, "zpool export "+d.Pool)
 	d.Failing = true
-	if got := storage(tx, "fstyp -a /dev/dsk/c11t0d0s0"); got.Exit != 7 || got.Stderr != "unknown_fstyp (cannot open device)\n" {
+	if got := zfsLine(tx, "fstyp -a /dev/dsk/c11t0d0s0"); got.Exit != 7 || got.Stderr != "unknown_fstyp (cannot open device)\n" {
 		t.Errorf("with its pool exported: %+v", got)
 	}
 }
@@ -211,7 +211,7 @@ zfs`)
 	if data, err := host.ReadFile(tx.Files, name); err != nil || len(data) != 64<<20 || strings.Trim(string(data[:256<<10]), "\x00") == "" {
 		t.Errorf("%d bytes, without a label: %v", len(data), err)
 	}
-	got := storage(tx, "fstyp -a "+name).Stdout
+	got := zfsLine(tx, "fstyp -a "+name).Stdout
 	for _, want := range []string{"\nname: 'tank'\n", "    type: 'file'\n", "    path: '" + name + "'\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("its label has no %q: %s", want, got)
@@ -317,7 +317,7 @@ $ zpool clear tank
 $ zpool clear tank c9t9d9
 ! cannot clear errors for c9t9d9: no such device in pool
 = 1`)
-	if got := storage(tx, "zpool export tank"); got.Next == nil || got.Next.Until(tx) {
+	if got := zfsLine(tx, "zpool export tank"); got.Next == nil || got.Next.Until(tx) {
 		t.Errorf("exporting a suspended pool does not wait: %+v", got)
 	}
 	zfs.InsertDisk(tx, "c11t0d0")
@@ -412,7 +412,7 @@ func TestARAMDiskImportsItsPoolsByForce(t *testing.T) {
 	if err := boot.Reboot(tx); err != nil {
 		t.Fatal(err)
 	}
-	got := storage(tx, "zpool import "+pool)
+	got := zfsLine(tx, "zpool import "+pool)
 	want := "cannot import '" + pool + "': pool was previously in use from another system.\nLast accessed by sled (hostid="
 	if got.Exit != 1 || !strings.HasPrefix(got.Stderr, want) {
 		t.Errorf("exit %d, %s", got.Exit, got.Stderr)

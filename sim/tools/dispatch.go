@@ -12,10 +12,6 @@ import (
 // ErrNoTool is returned for a command that the sled does not have.
 var ErrNoTool = errors.New("no such command")
 
-// ErrKilled is the end of a command that was killed: with the zone that it ran
-// in, or by a fault that kills its caller.
-var ErrKilled = errors.New("killed")
-
 // Dispatcher runs commands on a world from their first transaction to their
 // last, and what lies between: locks, latencies, waits and faults.
 type Dispatcher struct {
@@ -26,6 +22,9 @@ type Dispatcher struct {
 }
 
 var _ Machine = (*Dispatcher)(nil)
+
+// Has tells whether the sled has a command of this name.
+func (d *Dispatcher) Has(name string) bool { _, ok := Lookup(name); return ok }
 
 // Exec runs a command to its end. The error is ErrNoTool, ErrKilled, the
 // context's, or one of the world itself.
@@ -129,9 +128,6 @@ func (r *running) run(ctx context.Context, tool Tool) (Reply, error) {
 	}
 	return whole, nil
 }
-
-// exitKilled is the exit code, as a shell has it, of a command that SIGKILL ended.
-const exitKilled = 128 + 9
 
 // suffer is what a fault does between transactions.
 func (r *running) suffer(ctx context.Context, f *world.Fault, tool Tool, so Reply) (Reply, error) {
@@ -243,11 +239,4 @@ func alive(tx *world.Tx, c Call) bool {
 	z := tx.FindZone(c.Zone)
 	return z != nil && z.Kernel != nil && z.Kernel.ID == c.Kernel &&
 		(z.Kernel.State == world.ZoneRunning || z.Kernel.State == world.ZoneMounted)
-}
-
-// add appends what the next transaction printed.
-func (r *Reply) add(next Reply) {
-	r.Stdout += next.Stdout
-	r.Stderr += next.Stderr
-	r.Exit, r.Next, r.Blocked = next.Exit, next.Next, next.Blocked
 }

@@ -18,16 +18,6 @@ func commandFaults() []string {
 	}
 }
 
-// words are what a fault is matched with: the command line, after the zone
-// that it runs in if that is not the global one.
-func words(c Call) []string {
-	all := append([]string{c.Tool}, c.Args...)
-	if c.Zone != world.GlobalZone {
-		all = append([]string{c.Zone}, all...)
-	}
-	return all
-}
-
 // faulted is the first transaction of a command that a fault has hit.
 func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
 	switch f.Name {

@@ -70,3 +70,11 @@ func cluster(options []option, letters string, args []string, spec string) ([]op
 	}
 	return options, args, false
 }
+
+// getoptComplaint is what getopt(3C) itself prints.
+func getoptComplaint(program string, o option) string {
+	if o.Letter == ':' {
+		return program + ": option requires an argument -- " + o.Bad + "\n"
+	}
+	return program + ": illegal option -- " + o.Bad + "\n"
+}

@@ -11,7 +11,7 @@ func TestMountOfLegacyFileSystems(t *testing.T) {
 	tx := zfsTx(t)
 	run := func(line string, want Reply) {
 		t.Helper()
-		if diff := cmp.Diff(want, storage(tx, line)); diff != "" {
+		if diff := cmp.Diff(want, zfsLine(tx, line)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
 	}

@@ -13,26 +13,13 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/sledctl/sledctl/sim/world"
 )
 
-// RunShell runs a script in a zone, within this transaction: its commands are
-// the tools of this package, a few small utilities (utility.go) and programs
-// found among the zone's files; its files are the zone's. Commands that take
-// time take it on the transaction's clock, which is set back at the end; Took
-// says how long it was.
-func RunShell(tx *world.Tx, zone, script string, env map[string]string, stdin []byte) Reply {
-	start := tx.Now
-	defer func() { tx.Now = start }()
-	s := &shell{machine: &inside{tx}, zone: zone, env: env, stdin: stdin}
-	reply, err := s.run(context.Background(), script, nil)
-	reply.Blocked = errors.Is(err, errBlocked)
-	if errors.Is(err, ErrKilled) {
-		reply.Exit = exitKilled
-	}
-	reply.Took = tx.Now.Sub(start)
-	return reply
+// interpretIn runs a script in a zone of the machine. The error is ErrKilled or
+// errBlocked, or the context's; what the script did until then is in the reply.
+func interpretIn(ctx context.Context, m Machine, zone, script string, env map[string]string, stdin []byte) (Reply, error) {
+	s := &shell{machine: m, zone: zone, env: env, stdin: stdin}
+	return s.run(ctx, script, nil)
 }
 
 // shell interprets scripts. Nothing of it reaches the real machine.
@@ -178,7 +165,7 @@ func (s *shell) execute(ctx context.Context, hc *interp.HandlerContext, c Call) 
 		return err
 	}
 	if name, ok := programName(c.Tool); ok {
-		if _, ok := Lookup(name); ok {
+		if s.machine.Has(name) {
 			c.Tool = name
 			return s.tool(ctx, hc, c)
 		}

@@ -7,6 +7,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,6 +65,8 @@ type Next struct {
 
 // Machine is what a session acts on.
 type Machine interface {
+	// Has tells whether the sled has a command of this name.
+	Has(name string) bool
 	// Exec runs a command to its end. The error is ErrKilled, or the context's.
 	Exec(ctx context.Context, c Call) (Reply, error)
 	// Start runs a command that is not waited for.
@@ -85,4 +88,31 @@ const exitNotSimulated = 70
 // it is neither imitated nor passed over.
 func notSimulated(tool, format string, args ...any) Reply {
 	return Reply{Stderr: "not simulated: " + tool + ": " + fmt.Sprintf(format, args...) + "\n", Exit: exitNotSimulated}
+}
+
+// words are what a fault is matched with: the command line, after the zone
+// that it runs in if that is not the global one.
+func words(c Call) []string {
+	all := append([]string{c.Tool}, c.Args...)
+	if c.Zone != world.GlobalZone {
+		all = append([]string{c.Zone}, all...)
+	}
+	return all
+}
+
+// ErrKilled is the end of a command that was killed: with the zone that it ran
+// in, or by a fault that kills its caller.
+var ErrKilled = errors.New("killed")
+
+// exitKilled is the exit code, as a shell has it, of a command that SIGKILL ended.
+const exitKilled = 128 + 9
+
+// errBlocked ends a script at a command that waits for what cannot come.
+var errBlocked = errors.New("waits for ever")
+
+// add appends what the next transaction printed.
+func (r *Reply) add(next Reply) {
+	r.Stdout += next.Stdout
+	r.Stderr += next.Stderr
+	r.Exit, r.Next, r.Blocked = next.Exit, next.Next, next.Blocked
 }

@@ -217,7 +217,7 @@ func (s *shell) environment(ctx context.Context, hc *interp.HandlerContext, c Ca
 func (s *shell) which(hc *interp.HandlerContext, args []string) error {
 	var result error
 	for _, name := range args {
-		_, isTool := Lookup(name)
+		isTool := s.machine.Has(name)
 		switch {
 		case interp.IsBuiltin(name):
 			fmt.Fprintln(hc.Stdout, name)

@@ -30,8 +30,8 @@ func zfsTx(t testing.TB) *world.Tx {
 	return tx
 }
 
-// storage runs a command.
-func storage(tx *world.Tx, line string) Reply {
+// zfsLine runs a command.
+func zfsLine(tx *world.Tx, line string) Reply {
 	words := strings.Fields(line)
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, "␠", " ")
@@ -56,7 +56,7 @@ func session(t *testing.T, tx *world.Tx, transcript string) {
 		if command == "" {
 			return
 		}
-		got := storage(tx, command)
+		got := zfsLine(tx, command)
 		got.Stdout = number.ReplaceAllString(got.Stdout, "id: GUID")
 		if i := strings.Index(got.Stderr, "usage:"); i >= 0 {
 			got.Stderr = got.Stderr[:i] + "usage\n"
@@ -352,7 +352,7 @@ func TestZfsGetAllIsInTheGatesOrder(t *testing.T) {
 	tx := zfsTx(t)
 	session(t, tx, "$ zfs create -o org.x:y=1 tank/a\n")
 	var names []string
-	for line := range strings.Lines(storage(tx, "zfs get -H -o property all tank/a").Stdout) {
+	for line := range strings.Lines(zfsLine(tx, "zfs get -H -o property all tank/a").Stdout) {
 		names = append(names, strings.TrimSpace(line))
 	}
 	if got := strings.Join(names[:12], " "); got != "type used available referenced mounted quota reservation recordsize mountpoint sharenfs checksum compression" {

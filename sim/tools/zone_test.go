@@ -54,6 +54,12 @@ func (s *zoneSled) change(fn func(*world.Tx)) {
 	update(s.t, s.d, fn)
 }
 
+// isThere tells whether the sled has a file.
+func isThere(tx *world.Tx, name string) bool {
+	_, err := tx.Files.Stat(name)
+	return err == nil
+}
+
 // zone looks at a zone.
 func (s *zoneSled) zone(name string) world.Zone {
 	s.t.Helper()

@@ -181,22 +181,6 @@ $ zoneadm -z z1 boot
 `)
 }
 
-// Two zones can have one root, if they are told to, but not at a time
-// (vplat_create).
-func TestARootIsUsedOnce(t *testing.T) {
-	s := sparseSled(t, "")
-	s.must("zoneadm -z z1 boot")
-	s.must("zonecfg -z z2 create -b ; set brand=sparse ; set zonepath=/zones/z2 ; set ip-type=exclusive")
-	s.change(func(tx *world.Tx) {
-		z := tx.FindZone("z2")
-		z.Config.Zonepath = "/zones/z1"
-		m := startDaemon(tx, z, "boot")
-		if m.rootIsFree() || m.d.Lines[0] != "zone root /zones/z1/root already in use by zone z1" {
-			t.Errorf("said %q", m.d.Lines)
-		}
-	})
-}
-
 // The daemon goes on by itself: whoever called it may be gone.
 func TestABootOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

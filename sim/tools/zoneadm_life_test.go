@@ -346,7 +346,7 @@ func TestUninstallLeavesUserData(t *testing.T) {
 		t.Error(diff)
 	}
 	s.change(func(tx *world.Tx) {
-		if exists(tx, "/zones/testzone/root") || !exists(tx, "/zones/testzone/data") {
+		if isThere(tx, "/zones/testzone/root") || !isThere(tx, "/zones/testzone/data") {
 			t.Error("the root is left, or the data is gone")
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zones"
@@ -326,7 +327,7 @@ $ zoneadm -z z1 verify
 
 	directory := func(name string, mode fs.FileMode) {
 		s.change(func(tx *world.Tx) {
-			if err := mkdirAll(tx.Files, name); err != nil {
+			if err := host.MkdirAll(tx.Files, name, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if err := tx.Files.Chmod(name, mode); err != nil {

@@ -95,14 +95,6 @@ func zonecfgArguments(tx *world.Tx, c Call) (cfgRun, *Reply) {
 	return run, nil
 }
 
-// getoptComplaint is what getopt(3C) itself prints.
-func getoptComplaint(program string, o option) string {
-	if o.Letter == ':' {
-		return program + ": option requires an argument -- " + o.Bad + "\n"
-	}
-	return program + ": illegal option -- " + o.Bad + "\n"
-}
-
 // validZoneName is zonecfg_validate_zonename: 1 to 63 characters, the first a
 // letter or digit, the rest also ".", "_" or "-"; global is reserved.
 func validZoneName(name string) bool {

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
@@ -83,7 +81,7 @@ func (s *cfgSession) initialize(expected bool) bool {
 		return false
 	}
 	s.config, s.got = c, true
-	if _, known := brandOf(s.tx, c.Brand); !known && !s.isGlobal {
+	if !slices.Contains(brandNames(s.tx.State.Mode), c.Brand) && !s.isGlobal {
 		s.die("Zone %s uses non-existent brand \"%s\".  Unable to continue", s.zone, c.Brand)
 		return false
 	}
@@ -299,35 +297,6 @@ func (s *cfgSession) rename(name string) {
 		return
 	}
 	s.zone, s.changed = name, true
-}
-
-// errnoText is strerror(3C) of what a file operation came to.
-func errnoText(err error) string {
-	for _, known := range []struct {
-		is   error
-		text string
-	}{
-		{fs.ErrNotExist, "No such file or directory"}, {fs.ErrExist, "File exists"}, {fs.ErrPermission, "Permission denied"},
-	} {
-		if errors.Is(err, known.is) {
-			return known.text
-		}
-	}
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
-	}
-	text := err.Error()
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// writeFile writes a whole file; the directory must be there.
-func writeFile(files host.Files, name string, data []byte, mode fs.FileMode) error {
-	f, err := files.Open(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
 }
 
 // hasResource says whether the configuration has any resource of a type.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 )
@@ -66,7 +67,7 @@ func playZonecfg(t *testing.T, sample zonecfgSample) (equal, all int) {
 	s := newZoneSled(t, boot.Options{Mode: sample.Mode})
 	for name, text := range sample.Files {
 		s.change(func(tx *world.Tx) {
-			if err := mkdirAll(tx.Files, path.Dir(name)); err != nil {
+			if err := host.MkdirAll(tx.Files, path.Dir(name), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if err := writeFile(tx.Files, name, []byte(text), 0o644); err != nil {

@@ -141,7 +141,7 @@ func (s *cfgSession) setIPType(value string) {
 		return
 	}
 	if value == "exclusive" {
-		if _, known := brandOf(s.tx, s.config.Brand); !known {
+		if !slices.Contains(brandNames(s.tx.State.Mode), s.config.Brand) {
 			s.zerr("%s: unknown brand.\n", s.zone)
 			s.sawError = true
 			return

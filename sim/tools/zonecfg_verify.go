@@ -62,7 +62,7 @@ func (v *cfgVerifier) whole() bool {
 		s.fail("zonepath not specified")
 		v.problem = zMissingResource
 	}
-	if _, known := brandOf(s.tx, s.config.Brand); !known && !s.isGlobal {
+	if !slices.Contains(brandNames(s.tx.State.Mode), s.config.Brand) && !s.isGlobal {
 		s.zerr("%s: unknown brand.\n", s.zone)
 		s.fail("%s: %s", s.zone, zInvalidDocument)
 		return false

@@ -26,8 +26,8 @@ func TestZpoolListShowsDevices(t *testing.T) {
 		},
 		{"zpool list -HpP -o name tank", "tank\n"},
 	} {
-		got := storage(tx, c.line)
-		figures := strings.Fields(storage(tx, "zpool list -Hp -o size,allocated,free tank").Stdout)
+		got := zfsLine(tx, c.line)
+		figures := strings.Fields(zfsLine(tx, "zpool list -Hp -o size,allocated,free tank").Stdout)
 		want := strings.NewReplacer("%DISK", disk, "107374182400", figures[0], "%ALLOC", figures[1], "%FREE", figures[2]).Replace(c.want)
 		if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Exit != 0 {
 			t.Errorf("%s: exit %d %s: %s", c.line, got.Exit, got.Stderr, diff)
