@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -57,9 +58,9 @@ func (h *simHost) Lookup(programs ...string) error {
 }
 
 // change runs a command that outlives its caller.
-func (h *simHost) change(ctx context.Context, c host.Command, call tools.Call) (host.Result, error) {
+func (h *simHost) change(ctx context.Context, c host.Command, call cli.Call) (host.Result, error) {
 	type end struct {
-		reply tools.Reply
+		reply cli.Reply
 		err   error
 	}
 	ended := make(chan end, 1)
@@ -101,9 +102,9 @@ func (s *Sled) dispatcher(killed func()) *tools.Dispatcher {
 	}}
 }
 
-func callOf(c host.Command) tools.Call {
+func callOf(c host.Command) cli.Call {
 	argv := c.Argv()
-	call := tools.Call{Tool: argv[0], Args: argv[1:], Stdin: c.Stdin, Env: map[string]string{}, Zone: world.GlobalZone}
+	call := cli.Call{Tool: argv[0], Args: argv[1:], Stdin: c.Stdin, Env: map[string]string{}, Zone: world.GlobalZone}
 	if c.Zone == "" {
 		for _, e := range c.Env {
 			name, value, _ := strings.Cut(e, "=")
@@ -113,6 +114,6 @@ func callOf(c host.Command) tools.Call {
 	return call
 }
 
-func resultOf(c host.Command, r tools.Reply) host.Result {
+func resultOf(c host.Command, r cli.Reply) host.Result {
 	return host.FinishZoneResult(c, host.Result{Exit: r.Exit, Stdout: []byte(r.Stdout), Stderr: []byte(r.Stderr)})
 }

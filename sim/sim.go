@@ -15,6 +15,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 )
@@ -43,7 +44,7 @@ type Sled struct {
 }
 
 // ErrKilled is the error of a command whose caller a fault has killed.
-var ErrKilled = tools.ErrKilled
+var ErrKilled = cli.ErrKilled
 
 // New makes a fresh sled in memory, with what empty returns as its file
 // systems. It panics on options that Check refuses.
@@ -121,7 +122,7 @@ func (s *Sled) Reboot(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for zone, command := range start {
 		wg.Go(func() {
-			_, _ = (&tools.Dispatcher{World: s.world}).Exec(ctx, tools.Call{Tool: "zoneadm", Args: []string{"-z", zone, command}})
+			_, _ = (&tools.Dispatcher{World: s.world}).Exec(ctx, cli.Call{Tool: "zoneadm", Args: []string{"-z", zone, command}})
 		})
 	}
 	wg.Wait()

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/sledctl/sledctl/sim/tools"
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/shell"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -68,8 +70,8 @@ func StandIn(ctx context.Context, name string, args []string, stdin io.Reader, s
 func (s *Sled) command(
 	ctx context.Context, name string, args []string, stdin io.Reader, stdout, stderr io.Writer, env map[string]string,
 ) int {
-	call := tools.Call{Tool: name, Args: args, Env: env, Zone: world.GlobalZone}
-	if stdin != nil && tools.ReadsInput(call) {
+	call := cli.Call{Tool: name, Args: args, Env: env, Zone: world.GlobalZone}
+	if stdin != nil && shell.ReadsInput(call) {
 		data, err := io.ReadAll(stdin)
 		if err != nil {
 			fmt.Fprintf(stderr, "%s: %v\n", name, err)

@@ -16,22 +16,22 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// shell is a sled with stand-in commands, for scripts of the real shell.
-type shell struct {
+// standInSled is a sled with stand-in commands, for scripts of the real shell.
+type standInSled struct {
 	door
 	dir string
 	bin string
 }
 
-func newShell(t *testing.T) shell {
+func newShell(t *testing.T) standInSled {
 	t.Helper()
 	d := doors(t, Options{})["stand-in"](t)
 	dir := d.sled.World().Dir()
-	return shell{d, dir, filepath.Join(dir, world.BinDir)}
+	return standInSled{d, dir, filepath.Join(dir, world.BinDir)}
 }
 
 // sh runs a script to its end.
-func (s shell) sh(t *testing.T, script string) (stdout, stderr string, exit int) {
+func (s standInSled) sh(t *testing.T, script string) (stdout, stderr string, exit int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script)
 	cmd.Env = append(os.Environ(), "PATH="+s.bin+":"+os.Getenv("PATH"))
@@ -45,7 +45,7 @@ func (s shell) sh(t *testing.T, script string) (stdout, stderr string, exit int)
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
-func (s shell) latency(t *testing.T, word string) {
+func (s standInSled) latency(t *testing.T, word string) {
 	t.Helper()
 	if err := s.sled.World().Update(t.Context(), func(tx *world.Tx) error { tx.State.Latency = word; return nil }); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAServerComesUpWithoutFurtherCommands(t *testing.T) {
 	s.await(t, "silent", s.dial)
 }
 
-func (s shell) dial() string {
+func (s standInSled) dial() string {
 	conn, err := net.Dial("tcp", s.address+":12400")
 	if err != nil {
 		return "silent"
@@ -113,7 +113,7 @@ func (s shell) dial() string {
 	return "listens"
 }
 
-func (s shell) server(t *testing.T) (found *world.Process) {
+func (s standInSled) server(t *testing.T) (found *world.Process) {
 	t.Helper()
 	if err := s.sled.World().View(t.Context(), func(tx *world.Tx) error {
 		if len(tx.State.Processes) > 0 {
@@ -128,7 +128,7 @@ func (s shell) server(t *testing.T) (found *world.Process) {
 }
 
 // up has the zone's server come up.
-func (s shell) up(t *testing.T) {
+func (s standInSled) up(t *testing.T) {
 	t.Helper()
 	s.makeBase(t)
 	s.makeZone(t)

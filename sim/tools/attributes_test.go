@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
@@ -88,7 +89,7 @@ $ zfs unmount tank/b`)
 	if is, _ := zfs.Immutable(tx, "/data/on"); !is {
 		t.Error("what was mounted took the attribute away")
 	}
-	if diff := cmp.Diff(Reply{}, zfsLine(tx, "zfs destroy -r tank/b")); diff != "" {
+	if diff := cmp.Diff(cli.Reply{}, zfsLine(tx, "zfs destroy -r tank/b")); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := tx.Files.Stat("/data/on"); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 )
@@ -50,7 +51,7 @@ func omicronSled(t *testing.T, tarballs map[string][]byte) *zoneSled {
 	s.configure("testzone", "omicron1", "")
 	s.change(func(tx *world.Tx) {
 		for name, data := range tarballs {
-			if err := writeFile(tx.Files, name, data, 0o644); err != nil {
+			if err := cli.WriteFile(tx.Files, name, data, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -66,7 +67,7 @@ func TestOmicronInstalls(t *testing.T) {
 	})
 	r := s.run("zoneadm -z testzone install /tmp/someimage.tar.gz", "")
 	r.Stdout = strings.Replace(r.Stdout, "INFO: omicron: copying /etc/default/init...\n", "", 1) // newer than the README
-	if diff := cmp.Diff(Reply{Stdout: want}, r); diff != "" {
+	if diff := cmp.Diff(cli.Reply{Stdout: want}, r); diff != "" {
 		t.Error(diff)
 	}
 	const root = "/zones/testzone/root"

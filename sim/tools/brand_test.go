@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/network"
@@ -190,7 +191,7 @@ func TestClonesAreUnconfigured(t *testing.T) {
 		"etc/svc/repository.db", "var/svc/profile/site.xml"}
 	s.change(func(tx *world.Tx) {
 		for _, name := range files {
-			if err := writeFile(tx.Files, "/zones/base/root/"+name, []byte("of the source"), 0o644); err != nil {
+			if err := cli.WriteFile(tx.Files, "/zones/base/root/"+name, []byte("of the source"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

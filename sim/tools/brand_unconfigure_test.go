@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 )
@@ -31,7 +32,7 @@ func TestACloneIsMountedForAWhile(t *testing.T) {
 		s := newZoneSled(t, boot.Options{Latency: "helios2021"}).base("sparse")
 		s.configure("z1", "sparse", "")
 		s.configure("z2", "sparse", "")
-		start, ended := time.Now(), make(chan Reply, 1)
+		start, ended := time.Now(), make(chan cli.Reply, 1)
 		go func() { ended <- s.run("zoneadm -z z1 clone base", "") }()
 		time.Sleep(400 * time.Millisecond)
 		s.state("z1", world.ZoneIncomplete)
@@ -67,7 +68,7 @@ $ svcs -H -z z1
 ! svcs: Could not bind to repository server for zone z1: repository server unavailable
 = 1
 `)
-		if r := <-ended; r != (Reply{}) || time.Since(start) != 1700*time.Millisecond {
+		if r := <-ended; r != (cli.Reply{}) || time.Since(start) != 1700*time.Millisecond {
 			t.Errorf("%+v after %v", r, time.Since(start))
 		}
 		s.state("z1", world.ZoneInstalled)

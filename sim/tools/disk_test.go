@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/system"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zfs"
@@ -113,7 +115,7 @@ i86pc
     pseudo, instance #0
     cpus, instance #0
 `
-	if diff := cmp.Diff(Reply{Stdout: want}, zfsLine(tx, "prtconf")); diff != "" {
+	if diff := cmp.Diff(cli.Reply{Stdout: want}, zfsLine(tx, "prtconf")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -128,7 +130,7 @@ func TestPrtconfRefusesWhatItDoesNotKnow(t *testing.T) {
 	if got := zfsLine(tx, "prtconf -m"); got.Stdout != "1048064\n" {
 		t.Errorf("-m: %q", got.Stdout)
 	}
-	zone := Prtconf(tx, Call{Tool: "prtconf", Args: []string{"-v"}, Zone: "z1"})
+	zone := system.Prtconf(tx, cli.Call{Tool: "prtconf", Args: []string{"-v"}, Zone: "z1"})
 	if zone.Exit != 0 || zone.Stderr != "prtconf: devinfo facility not available\n" || strings.Contains(zone.Stdout, "blkdev") {
 		t.Errorf("in a zone: exit %d, %q", zone.Exit, zone.Stderr)
 	}
@@ -141,7 +143,7 @@ func TestFstypNamesThePoolOnADevice(t *testing.T) {
 	for _, device := range []string{
 		"/dev/dsk/c1t0d0s5", "/dev/rdsk/c1t0d0s5",
 	} {
-		if diff := cmp.Diff(Reply{Stdout: "zfs\n"}, zfsLine(tx, "fstyp "+device)); diff != "" {
+		if diff := cmp.Diff(cli.Reply{Stdout: "zfs\n"}, zfsLine(tx, "fstyp "+device)); diff != "" {
 			t.Errorf("%s: %s", device, diff)
 		}
 		if got := zfsLine(tx, "fstyp -a "+device).Stdout; !strings.HasPrefix(got, "zfs\nversion: 5000\nname: '"+m2.Pool+"'\nstate: 0\n") {
@@ -151,9 +153,9 @@ func TestFstypNamesThePoolOnADevice(t *testing.T) {
 	if got := zfsLine(tx, "fstyp -a /dev/dsk/c11t0d0s0").Stdout; !strings.Contains(got, "\nname: '"+u2.Pool+"'\n") {
 		t.Errorf("the U.2 bears %s", got)
 	}
-	none := Reply{Stderr: "unknown_fstyp (no matches)\n", Exit: 1}
-	shut := Reply{Stderr: "unknown_fstyp (cannot open device)\n", Exit: 7}
-	for device, want := range map[string]Reply{
+	none := cli.Reply{Stderr: "unknown_fstyp (no matches)\n", Exit: 1}
+	shut := cli.Reply{Stderr: "unknown_fstyp (cannot open device)\n", Exit: 7}
+	for device, want := range map[string]cli.Reply{
 		"/dev/dsk/c1t0d0s4":   none, // the dump device
 		"/dev/rdsk/c11t0d0":   none, // the label is in slice 0, not before it
 		"/dev/rdsk/c11t0d0p0": none,

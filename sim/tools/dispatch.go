@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -21,20 +22,20 @@ type Dispatcher struct {
 	Kill func()
 }
 
-var _ Machine = (*Dispatcher)(nil)
+var _ cli.Machine = (*Dispatcher)(nil)
 
 // Has tells whether the sled has a command of this name.
 func (d *Dispatcher) Has(name string) bool { _, ok := Lookup(name); return ok }
 
 // Exec runs a command to its end. The error is ErrNoTool, ErrKilled, the
 // context's, or one of the world itself.
-func (d *Dispatcher) Exec(ctx context.Context, c Call) (Reply, error) {
+func (d *Dispatcher) Exec(ctx context.Context, c cli.Call) (cli.Reply, error) {
 	tool, ok := find(c.Tool)
 	if !ok {
 		tool, ok = Script(d.World.Files(), c.Tool)
 	}
 	if !ok {
-		return Reply{}, fmt.Errorf("%s: %w", c.Tool, ErrNoTool)
+		return cli.Reply{}, fmt.Errorf("%s: %w", c.Tool, ErrNoTool)
 	}
 	if c.Zone == "" {
 		c.Zone = world.GlobalZone
@@ -46,7 +47,7 @@ func (d *Dispatcher) Exec(ctx context.Context, c Call) (Reply, error) {
 
 // Start runs a command that is not waited for: what it would wait for has
 // come, as far as it can be foreseen.
-func (d *Dispatcher) Start(ctx context.Context, c Call) error {
+func (d *Dispatcher) Start(ctx context.Context, c cli.Call) error {
 	return d.World.Update(ctx, func(tx *world.Tx) error { return (&inside{tx}).Start(ctx, c) })
 }
 
@@ -56,7 +57,7 @@ func (d *Dispatcher) View(ctx context.Context, fn func(*world.Tx)) error {
 }
 
 // Sleep waits, but not longer than the zone lives in which the command runs.
-func (d *Dispatcher) Sleep(ctx context.Context, c Call, delay time.Duration) error {
+func (d *Dispatcher) Sleep(ctx context.Context, c cli.Call, delay time.Duration) error {
 	if c.Kernel == 0 {
 		timer := time.NewTimer(delay)
 		defer timer.Stop()
@@ -72,7 +73,7 @@ func (d *Dispatcher) Sleep(ctx context.Context, c Call, delay time.Duration) err
 	err := d.World.Wait(limited, func(tx *world.Tx) bool { return !alive(tx, c) })
 	switch {
 	case err == nil:
-		return ErrKilled
+		return cli.ErrKilled
 	case ctx.Err() == nil && limited.Err() != nil:
 		return nil
 	}
@@ -82,7 +83,7 @@ func (d *Dispatcher) Sleep(ctx context.Context, c Call, delay time.Duration) err
 // running is a command on its way.
 type running struct {
 	*Dispatcher
-	call   Call
+	call   cli.Call
 	locked map[string]func()
 	missed *world.Fault // it does not notice what it waits for
 }
@@ -93,10 +94,10 @@ func (r *running) unlock() {
 	}
 }
 
-func (r *running) run(ctx context.Context, tool Tool) (Reply, error) {
+func (r *running) run(ctx context.Context, tool cli.Tool) (cli.Reply, error) {
 	var fault *world.Fault
-	whole, err := r.transaction(ctx, func(tx *world.Tx) Reply {
-		if fault = tx.TakeFault(words(r.call), commandFaults()...); fault == nil {
+	whole, err := r.transaction(ctx, func(tx *world.Tx) cli.Reply {
+		if fault = tx.TakeFault(cli.Words(r.call), commandFaults()...); fault == nil {
 			return tool(tx, r.call)
 		}
 		return faulted(tx, fault, tool, r.call)
@@ -114,7 +115,7 @@ func (r *running) run(ctx context.Context, tool Tool) (Reply, error) {
 			break
 		}
 		reply, err := r.next(ctx, whole.Next)
-		whole.add(reply)
+		whole.Add(reply)
 		if err != nil {
 			return whole, err
 		}
@@ -124,13 +125,13 @@ func (r *running) run(ctx context.Context, tool Tool) (Reply, error) {
 	case fault.Name == world.FaultKillAfter:
 		return whole, r.kill()
 	case fault.Name == world.FaultKilled:
-		return Reply{Stdout: whole.Stdout, Stderr: whole.Stderr, Exit: exitKilled}, nil
+		return cli.Reply{Stdout: whole.Stdout, Stderr: whole.Stderr, Exit: cli.ExitKilled}, nil
 	}
 	return whole, nil
 }
 
 // suffer is what a fault does between transactions.
-func (r *running) suffer(ctx context.Context, f *world.Fault, tool Tool, so Reply) (Reply, error) {
+func (r *running) suffer(ctx context.Context, f *world.Fault, tool cli.Tool, so cli.Reply) (cli.Reply, error) {
 	switch f.Name {
 	case world.FaultKill:
 		return so, r.kill()
@@ -142,7 +143,7 @@ func (r *running) suffer(ctx context.Context, f *world.Fault, tool Tool, so Repl
 		if err := r.hang(ctx, f); err != nil {
 			return so, err
 		}
-		return r.transaction(ctx, func(tx *world.Tx) Reply { return tool(tx, r.call) })
+		return r.transaction(ctx, func(tx *world.Tx) cli.Reply { return tool(tx, r.call) })
 	}
 	return so, nil
 }
@@ -158,38 +159,38 @@ func (r *running) kill() error {
 	if r.Kill != nil {
 		r.Kill()
 	}
-	return ErrKilled
+	return cli.ErrKilled
 }
 
 // next goes one transaction further.
-func (r *running) next(ctx context.Context, n *Next) (Reply, error) {
+func (r *running) next(ctx context.Context, n *cli.Next) (cli.Reply, error) {
 	if n.Lock != "" && r.locked[n.Lock] == nil {
 		unlock, err := r.World.LockZone(ctx, n.Lock)
 		if err != nil {
-			return Reply{}, err
+			return cli.Reply{}, err
 		}
 		r.locked[n.Lock] = unlock
 	}
 	if n.Hold != nil {
 		release, err := r.World.HoldLink(ctx, *n.Hold)
 		if err != nil {
-			return Reply{}, err
+			return cli.Reply{}, err
 		}
 		defer release()
 	}
 	if n.After > 0 {
 		if err := r.Sleep(ctx, r.call, n.After); err != nil {
-			return Reply{}, err
+			return cli.Reply{}, err
 		}
 	}
 	if n.Until != nil {
 		if r.missed != nil {
 			if err := r.hang(ctx, r.missed); err != nil {
-				return Reply{}, err
+				return cli.Reply{}, err
 			}
 		}
 		if err := r.wait(ctx, n.Until); err != nil {
-			return Reply{}, err
+			return cli.Reply{}, err
 		}
 	}
 	switch {
@@ -198,15 +199,15 @@ func (r *running) next(ctx context.Context, n *Next) (Reply, error) {
 	case n.Do != nil:
 		return r.transaction(ctx, n.Do)
 	}
-	return Reply{}, r.look(ctx)
+	return cli.Reply{}, r.look(ctx)
 }
 
 // transaction runs fn, unless the zone that the command runs in is gone.
-func (r *running) transaction(ctx context.Context, fn func(*world.Tx) Reply) (Reply, error) {
-	var reply Reply
+func (r *running) transaction(ctx context.Context, fn func(*world.Tx) cli.Reply) (cli.Reply, error) {
+	var reply cli.Reply
 	err := r.World.Update(ctx, func(tx *world.Tx) error {
 		if !alive(tx, r.call) {
-			return ErrKilled
+			return cli.ErrKilled
 		}
 		reply = fn(tx)
 		return nil
@@ -218,7 +219,7 @@ func (r *running) transaction(ctx context.Context, fn func(*world.Tx) Reply) (Re
 func (r *running) look(ctx context.Context) error {
 	return r.World.View(ctx, func(tx *world.Tx) error {
 		if !alive(tx, r.call) {
-			return ErrKilled
+			return cli.ErrKilled
 		}
 		return nil
 	})
@@ -232,7 +233,7 @@ func (r *running) wait(ctx context.Context, until func(*world.Tx) bool) error {
 
 // alive tells whether the zone in which a command runs is still the one that
 // it was started in, and runs processes: one that is mounted does too.
-func alive(tx *world.Tx, c Call) bool {
+func alive(tx *world.Tx, c cli.Call) bool {
 	if c.Kernel == 0 {
 		return true
 	}

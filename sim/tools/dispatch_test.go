@@ -10,35 +10,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/test/hosttest"
 )
 
 // do runs a tool that is not in the registry.
-func do(ctx context.Context, d *Dispatcher, tool Tool, words ...string) (Reply, error) {
-	r := &running{Dispatcher: d, call: Call{Tool: words[0], Args: words[1:], Zone: world.GlobalZone}, locked: map[string]func(){}}
+func do(ctx context.Context, d *Dispatcher, tool cli.Tool, words ...string) (cli.Reply, error) {
+	r := &running{Dispatcher: d, call: cli.Call{Tool: words[0], Args: words[1:], Zone: world.GlobalZone}, locked: map[string]func(){}}
 	defer r.unlock()
 	return r.run(ctx, tool)
 }
 
 // slow is a command of three transactions, the second under a zone's lock.
-func slow(tx *world.Tx, c Call) Reply {
+func slow(tx *world.Tx, c cli.Call) cli.Reply {
 	tx.Count("begun")
-	return Reply{Stdout: "1", Next: &Next{Lock: "z1", After: time.Second, Do: func(tx *world.Tx) Reply {
+	return cli.Reply{Stdout: "1", Next: &cli.Next{Lock: "z1", After: time.Second, Do: func(tx *world.Tx) cli.Reply {
 		tx.Count("locked")
-		return Reply{Stdout: "2", Stderr: "e", Exit: 9, Next: &Next{After: time.Second, Do: func(tx *world.Tx) Reply {
+		return cli.Reply{Stdout: "2", Stderr: "e", Exit: 9, Next: &cli.Next{After: time.Second, Do: func(tx *world.Tx) cli.Reply {
 			tx.Count("ended")
-			return Reply{Stdout: "3", Exit: 4}
+			return cli.Reply{Stdout: "3", Exit: 4}
 		}}}
 	}}}
 }
 
 // awaits ends when somebody counts x.
-func awaits(*world.Tx, Call) Reply {
-	return Reply{Next: &Next{
+func awaits(*world.Tx, cli.Call) cli.Reply {
+	return cli.Reply{Next: &cli.Next{
 		Until: func(tx *world.Tx) bool { return tx.State.Counters["x"] > 0 },
-		Do:    func(*world.Tx) Reply { return Reply{Stdout: "seen"} },
+		Do:    func(*world.Tx) cli.Reply { return cli.Reply{Stdout: "seen"} },
 	}}
 }
 
@@ -56,7 +57,7 @@ func TestACommandTakesItsTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(Reply{Stdout: "123", Stderr: "e", Exit: 4}, got); diff != "" {
+		if diff := cmp.Diff(cli.Reply{Stdout: "123", Stderr: "e", Exit: 4}, got); diff != "" {
 			t.Error(diff)
 		}
 		if took := time.Since(start); took != 2*time.Second {
@@ -110,7 +111,7 @@ func TestACommandWhoseCallerGivesUpLeavesTheLock(t *testing.T) {
 
 func TestFaultsOfACommand(t *testing.T) {
 	type result struct {
-		reply        Reply
+		reply        cli.Reply
 		killed       bool
 		took         time.Duration
 		begun, ended uint64
@@ -119,15 +120,15 @@ func TestFaultsOfACommand(t *testing.T) {
 		fault world.Fault
 		want  result
 	}{
-		{world.Fault{Name: world.FaultFail, Text: "slow: no", Exit: 3}, result{reply: Reply{Stderr: "slow: no\n", Exit: 3}}},
-		{world.Fault{Name: world.FaultFail}, result{reply: Reply{Stderr: "slow: I/O error\n", Exit: 1}}},
-		{world.Fault{Name: world.FaultBusy}, result{reply: Reply{Stderr: "slow: Device busy\n", Exit: 1}}},
-		{world.Fault{Name: world.FaultHalf}, result{reply: Reply{Stdout: "1", Stderr: "slow: I/O error\n", Exit: 1}, begun: 1}},
+		{world.Fault{Name: world.FaultFail, Text: "slow: no", Exit: 3}, result{reply: cli.Reply{Stderr: "slow: no\n", Exit: 3}}},
+		{world.Fault{Name: world.FaultFail}, result{reply: cli.Reply{Stderr: "slow: I/O error\n", Exit: 1}}},
+		{world.Fault{Name: world.FaultBusy}, result{reply: cli.Reply{Stderr: "slow: Device busy\n", Exit: 1}}},
+		{world.Fault{Name: world.FaultHalf}, result{reply: cli.Reply{Stdout: "1", Stderr: "slow: I/O error\n", Exit: 1}, begun: 1}},
 		{world.Fault{Name: world.FaultHang, Delay: 3 * time.Second},
-			result{reply: Reply{Stdout: "123", Stderr: "e", Exit: 4}, took: 5 * time.Second, begun: 1, ended: 1}},
+			result{reply: cli.Reply{Stdout: "123", Stderr: "e", Exit: 4}, took: 5 * time.Second, begun: 1, ended: 1}},
 		{world.Fault{Name: world.FaultKill}, result{killed: true}},
 		{world.Fault{Name: world.FaultKillAfter},
-			result{reply: Reply{Stdout: "123", Stderr: "e", Exit: 4}, killed: true, took: 2 * time.Second, begun: 1, ended: 1}},
+			result{reply: cli.Reply{Stdout: "123", Stderr: "e", Exit: 4}, killed: true, took: 2 * time.Second, begun: 1, ended: 1}},
 	} {
 		t.Run(c.fault.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestFaultsOfACommand(t *testing.T) {
 				var got result
 				var err error
 				got.reply, err = do(t.Context(), d, slow, "slow", "-x")
-				if got.killed = errors.Is(err, ErrKilled); err != nil && !got.killed {
+				if got.killed = errors.Is(err, cli.ErrKilled); err != nil && !got.killed {
 					t.Fatal(err)
 				}
 				got.took = time.Since(start)
@@ -183,7 +184,7 @@ func TestACommandThatMissesItsEventHangs(t *testing.T) {
 }
 
 func TestBusyWordsAreTheCommandsOwn(t *testing.T) {
-	for want, c := range map[string]Call{
+	for want, c := range map[string]cli.Call{
 		"cannot destroy 'rpool/a': dataset is busy": {Tool: "zfs", Args: []string{"destroy", "-r", "rpool/a"}},
 		"dladm: vnic deletion failed: link busy":    {Tool: "dladm", Args: []string{"delete-vnic", "vnic0"}},
 		"cannot export 'oxp': pool is busy":         {Tool: "zpool", Args: []string{"export", "oxp"}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -17,14 +18,14 @@ func TestAListingOfPropertiesHoldsLinks(t *testing.T) {
 	const slow = "dladm show-linkprop -c -p zone -o link,value"
 	for name, c := range map[string]struct {
 		look, do string
-		want     Reply
+		want     cli.Reply
 	}{
-		"a boot": {slow, "zoneadm -z z1 boot", Reply{Exit: 1, Stderr: "zone 'z1': WARNING: unable to add network interface 'v0': link busy\n" +
+		"a boot": {slow, "zoneadm -z z1 boot", cli.Reply{Exit: 1, Stderr: "zone 'z1': WARNING: unable to add network interface 'v0': link busy\n" +
 			"zone 'z1': failed to add network device: No such file or directory\nzoneadm: zone 'z1': call to zoneadmd failed\n"}},
-		"a removal":          {slow, "dladm delete-vnic v0", Reply{Exit: 1, Stderr: "dladm: vnic deletion failed: link busy\n"}},
-		"one link":           {"dladm show-linkprop v0", "dladm delete-vnic v0", Reply{Exit: 1, Stderr: "dladm: vnic deletion failed: link busy\n"}},
-		"another link":       {"dladm show-linkprop net0", "dladm delete-vnic v0", Reply{}},
-		"what is persistent": {"dladm show-linkprop -P", "dladm delete-vnic v0", Reply{}},
+		"a removal":          {slow, "dladm delete-vnic v0", cli.Reply{Exit: 1, Stderr: "dladm: vnic deletion failed: link busy\n"}},
+		"one link":           {"dladm show-linkprop v0", "dladm delete-vnic v0", cli.Reply{Exit: 1, Stderr: "dladm: vnic deletion failed: link busy\n"}},
+		"another link":       {"dladm show-linkprop net0", "dladm delete-vnic v0", cli.Reply{}},
+		"what is persistent": {"dladm show-linkprop -P", "dladm delete-vnic v0", cli.Reply{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,7 +69,7 @@ func TestALinkThatIsLookedAtComesHome(t *testing.T) {
 func (s *zoneSled) beside(line string) {
 	words := shellWords(line)
 	go func() {
-		if _, err := s.d.Exec(s.t.Context(), Call{Tool: words[0], Args: words[1:]}); err != nil {
+		if _, err := s.d.Exec(s.t.Context(), cli.Call{Tool: words[0], Args: words[1:]}); err != nil {
 			s.t.Errorf("%s: %v", line, err)
 		}
 	}()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/network"
@@ -347,7 +348,7 @@ func TestDladmSetLinkpropForgetsEarlierFailures(t *testing.T) {
 	n := newNetwork(t, world.OmniOS)
 	n.must("global", "dladm create-vnic -t -l net0 v0")
 	r := n.run("dladm set-linkprop -t -p nope=1,priority=low v0")
-	want := Reply{Stderr: "dladm: warning: invalid link property 'nope'\n"}
+	want := cli.Reply{Stderr: "dladm: warning: invalid link property 'nope'\n"}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/sim/world/zones"
@@ -19,13 +20,13 @@ func commandFaults() []string {
 }
 
 // faulted is the first transaction of a command that a fault has hit.
-func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
+func faulted(tx *world.Tx, f *world.Fault, tool cli.Tool, c cli.Call) cli.Reply {
 	switch f.Name {
 	case world.FaultFail, world.FaultBusy:
 		return failure(f, c)
 	case world.FaultHalf:
 		reply := tool(tx, c)
-		reply.add(failure(f, c))
+		reply.Add(failure(f, c))
 		return reply
 	case world.FaultLoseDisk:
 		zfs.LoseDisk(tx, f.Text)
@@ -36,7 +37,7 @@ func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
 			return killedSaving(tx, tool, c)
 		}
 	case world.FaultHang, world.FaultKill:
-		return Reply{}
+		return cli.Reply{}
 	}
 	return tool(tx, c)
 }
@@ -44,7 +45,7 @@ func faulted(tx *world.Tx, f *world.Fault, tool Tool, c Call) Reply {
 // killedSaving is a zonecfg that SIGKILL ends between a zone's file and the index:
 // of a zone that it makes the file is there already, of one that it deletes there
 // still (zonecfg_save, zonecfg_destroy in usr/src/lib/libzonecfg/common/libzonecfg.c).
-func killedSaving(tx *world.Tx, tool Tool, c Call) Reply {
+func killedSaving(tx *world.Tx, tool cli.Tool, c cli.Call) cli.Reply {
 	before := slices.Clone(tx.State.Zones)
 	reply := tool(tx, c)
 	after := slices.Clone(tx.State.Zones)
@@ -60,7 +61,7 @@ func killedSaving(tx *world.Tx, tool Tool, c Call) Reply {
 }
 
 // failure is how a command ends that a fault makes fail.
-func failure(f *world.Fault, c Call) Reply {
+func failure(f *world.Fault, c cli.Call) cli.Reply {
 	text := f.Text
 	switch {
 	case text != "":
@@ -69,11 +70,11 @@ func failure(f *world.Fault, c Call) Reply {
 	default:
 		text = c.Tool + ": I/O error"
 	}
-	return Reply{Stderr: strings.TrimSuffix(text, "\n") + "\n", Exit: max(f.Exit, 1)}
+	return cli.Reply{Stderr: strings.TrimSuffix(text, "\n") + "\n", Exit: max(f.Exit, 1)}
 }
 
 // busyText is what the command says when what it works on is in use.
-func busyText(c Call) string {
+func busyText(c cli.Call) string {
 	last := c.Tool
 	if len(c.Args) > 0 {
 		last = c.Args[len(c.Args)-1]

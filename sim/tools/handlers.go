@@ -3,6 +3,7 @@ package tools
 import (
 	"maps"
 
+	"github.com/sledctl/sledctl/sim/tools/zoneadm"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/smf"
 )
@@ -10,7 +11,7 @@ import (
 // Handlers carry out what is scheduled on a sled.
 func Handlers() world.Handlers {
 	all := smf.ServiceHandlers(runMethod)
-	maps.Copy(all, ZoneHandlers())
+	maps.Copy(all, zoneadm.Handlers())
 	return all
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/shell"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -15,32 +17,32 @@ import (
 // event, and what it has done is there when it begins.
 type inside struct{ tx *world.Tx }
 
-var _ Machine = (*inside)(nil)
+var _ cli.Machine = (*inside)(nil)
 
 // Has tells whether the sled has a command of this name.
 func (m *inside) Has(name string) bool { _, ok := Lookup(name); return ok }
 
 // Exec runs a command; the error is errBlocked if it does not end.
-func (m *inside) Exec(ctx context.Context, c Call) (Reply, error) {
+func (m *inside) Exec(ctx context.Context, c cli.Call) (cli.Reply, error) {
 	tool, ok := find(c.Tool)
 	if !ok {
-		return Reply{}, fmt.Errorf("%s: %w", c.Tool, ErrNoTool)
+		return cli.Reply{}, fmt.Errorf("%s: %w", c.Tool, ErrNoTool)
 	}
 	if c.Zone == "" {
 		c.Zone = world.GlobalZone
 	}
-	f := m.tx.TakeFault(words(c), commandFaults()...)
+	f := m.tx.TakeFault(cli.Words(c), commandFaults()...)
 	if f == nil {
 		return m.finish(ctx, tool(m.tx, c))
 	}
 	switch f.Name {
 	case world.FaultKill, world.FaultKillAfter, world.FaultKillDuring:
-		return Reply{}, ErrKilled
+		return cli.Reply{}, cli.ErrKilled
 	case world.FaultKilled:
-		return Reply{Exit: exitKilled}, nil
+		return cli.Reply{Exit: cli.ExitKilled}, nil
 	case world.FaultHang, world.FaultMissed:
 		if f.Delay == 0 {
-			return Reply{}, errBlocked
+			return cli.Reply{}, cli.ErrBlocked
 		}
 		m.tx.Now = m.tx.Now.Add(f.Delay)
 		return m.finish(ctx, tool(m.tx, c))
@@ -49,18 +51,18 @@ func (m *inside) Exec(ctx context.Context, c Call) (Reply, error) {
 }
 
 // finish runs what is left of a command.
-func (m *inside) finish(ctx context.Context, whole Reply) (Reply, error) {
+func (m *inside) finish(ctx context.Context, whole cli.Reply) (cli.Reply, error) {
 	for whole.Next != nil {
 		n := whole.Next
 		m.tx.Now = m.tx.Now.Add(n.After)
 		for n.Until != nil && !n.Until(m.tx) {
 			next, ok := m.tx.State.NextTime(m.tx.Now)
 			if !ok {
-				return whole, errBlocked
+				return whole, cli.ErrBlocked
 			}
 			m.tx.Now = next
 		}
-		var reply Reply
+		var reply cli.Reply
 		var err error
 		switch {
 		case n.Session != nil:
@@ -68,7 +70,7 @@ func (m *inside) finish(ctx context.Context, whole Reply) (Reply, error) {
 		case n.Do != nil:
 			reply = n.Do(m.tx)
 		}
-		whole.add(reply)
+		whole.Add(reply)
 		if err != nil {
 			return whole, err
 		}
@@ -77,7 +79,7 @@ func (m *inside) finish(ctx context.Context, whole Reply) (Reply, error) {
 }
 
 // Start runs a command that is not waited for.
-func (m *inside) Start(ctx context.Context, c Call) error {
+func (m *inside) Start(ctx context.Context, c cli.Call) error {
 	now := m.tx.Now
 	defer func() { m.tx.Now = now }()
 	_, _ = m.Exec(ctx, c)
@@ -88,7 +90,7 @@ func (m *inside) Start(ctx context.Context, c Call) error {
 func (m *inside) View(_ context.Context, fn func(*world.Tx)) error { fn(m.tx); return nil }
 
 // Sleep lets the transaction's clock go on.
-func (m *inside) Sleep(_ context.Context, _ Call, d time.Duration) error {
+func (m *inside) Sleep(_ context.Context, _ cli.Call, d time.Duration) error {
 	m.tx.Now = m.tx.Now.Add(d)
 	return nil
 }
@@ -98,13 +100,13 @@ func (m *inside) Sleep(_ context.Context, _ Call, d time.Duration) error {
 // found among the zone's files; its files are the zone's. Commands that take
 // time take it on the transaction's clock, which is set back at the end; Took
 // says how long it was.
-func RunShell(tx *world.Tx, zone, script string, env map[string]string, stdin []byte) Reply {
+func RunShell(tx *world.Tx, zone, script string, env map[string]string, stdin []byte) cli.Reply {
 	start := tx.Now
 	defer func() { tx.Now = start }()
-	reply, err := interpretIn(context.Background(), &inside{tx}, zone, script, env, stdin)
-	reply.Blocked = errors.Is(err, errBlocked)
-	if errors.Is(err, ErrKilled) {
-		reply.Exit = exitKilled
+	reply, err := shell.Run(context.Background(), &inside{tx}, zone, script, env, stdin)
+	reply.Blocked = errors.Is(err, cli.ErrBlocked)
+	if errors.Is(err, cli.ErrKilled) {
+		reply.Exit = cli.ExitKilled
 	}
 	reply.Took = tx.Now.Sub(start)
 	return reply

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/network"
@@ -230,7 +231,7 @@ func TestIpadmDHCP(t *testing.T) {
 		t.Errorf("lease: %q", r.Stdout)
 	}
 	late := n.run("ipadm create-addr -t -T dhcp -w 1 v1/dhcp")
-	want := Reply{Stderr: "ipadm: warning: Communication with dhcpagent timed out\n"}
+	want := cli.Reply{Stderr: "ipadm: warning: Communication with dhcpagent timed out\n"}
 	if diff := cmp.Diff(want, late); diff != "" {
 		t.Errorf("-w 1: %s", diff)
 	}

@@ -4,24 +4,26 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/sim/tools/cli"
 )
 
 // manual_mount in usr/src/cmd/zfs/zfs_main.c, usr/src/cmd/fs.d/umount.c.
 func TestMountOfLegacyFileSystems(t *testing.T) {
 	tx := zfsTx(t)
-	run := func(line string, want Reply) {
+	run := func(line string, want cli.Reply) {
 		t.Helper()
 		if diff := cmp.Diff(want, zfsLine(tx, line)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
 		}
 	}
-	run("zfs create -o mountpoint=legacy -o zoned=on rpool/old", Reply{})
-	run("zfs create rpool/new", Reply{})
-	run("mount -F zfs rpool/old /tmp", Reply{})
-	run("mount -F zfs rpool/old /tmp", Reply{Stderr: "mount failed: Device busy\n", Exit: 1})
-	run("mount -F zfs rpool/old /none", Reply{Stderr: "mount failed: No such file or directory\n", Exit: 1})
-	run("mount -F zfs rpool/new /tmp", Reply{Exit: 1, Stderr: "filesystem 'rpool/new' cannot be mounted using 'mount -F zfs'\n" +
+	run("zfs create -o mountpoint=legacy -o zoned=on rpool/old", cli.Reply{})
+	run("zfs create rpool/new", cli.Reply{})
+	run("mount -F zfs rpool/old /tmp", cli.Reply{})
+	run("mount -F zfs rpool/old /tmp", cli.Reply{Stderr: "mount failed: Device busy\n", Exit: 1})
+	run("mount -F zfs rpool/old /none", cli.Reply{Stderr: "mount failed: No such file or directory\n", Exit: 1})
+	run("mount -F zfs rpool/new /tmp", cli.Reply{Exit: 1, Stderr: "filesystem 'rpool/new' cannot be mounted using 'mount -F zfs'\n" +
 		"Use 'zfs set mountpoint=/tmp' instead.\nIf you must use 'mount -F zfs' or /etc/vfstab, use 'zfs set mountpoint=legacy'.\nSee zfs(8) for more information.\n"})
-	run("umount /tmp", Reply{})
-	run("umount /tmp", Reply{Stderr: "umount: warning: /tmp not in mnttab\numount: /tmp not mounted\n", Exit: 1})
+	run("umount /tmp", cli.Reply{})
+	run("umount /tmp", cli.Reply{Stderr: "umount: warning: /tmp not in mnttab\numount: /tmp not mounted\n", Exit: 1})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/net"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/network"
@@ -45,14 +47,14 @@ func (n *netSled) zone(name string, links ...string) {
 }
 
 // in runs a command line in a zone. Words are separated by blanks.
-func (n *netSled) in(zone, line string) Reply {
+func (n *netSled) in(zone, line string) cli.Reply {
 	n.t.Helper()
 	words := strings.Fields(line)
-	tool := map[string]Tool{"dladm": Dladm, "ipadm": Ipadm, "route": Route, "netstat": Netstat}[words[0]]
+	tool := map[string]cli.Tool{"dladm": net.Dladm, "ipadm": net.Ipadm, "route": net.Route, "netstat": net.Netstat}[words[0]]
 	if tool == nil {
 		n.t.Fatalf("no tool %q", words[0])
 	}
-	reply := tool(n.tx, Call{Tool: words[0], Args: words[1:], Zone: zone})
+	reply := tool(n.tx, cli.Call{Tool: words[0], Args: words[1:], Zone: zone})
 	total := reply
 	for next := reply.Next; next != nil; next = reply.Next {
 		n.tx.Now = n.tx.Now.Add(next.After)
@@ -68,7 +70,7 @@ func (n *netSled) in(zone, line string) Reply {
 }
 
 // run runs a command line in the global zone.
-func (n *netSled) run(line string) Reply { n.t.Helper(); return n.in("global", line) }
+func (n *netSled) run(line string) cli.Reply { n.t.Helper(); return n.in("global", line) }
 
 // must runs lines that have to succeed in silence.
 func (n *netSled) must(zone string, lines ...string) {
@@ -83,7 +85,7 @@ func (n *netSled) must(zone string, lines ...string) {
 // fails checks exit 1 and standard error; standard output must be out.
 func (n *netSled) fails(zone, line, out, text string) {
 	n.t.Helper()
-	want := Reply{Stdout: out, Stderr: text, Exit: 1}
+	want := cli.Reply{Stdout: out, Stderr: text, Exit: 1}
 	if diff := cmp.Diff(want, n.in(zone, line)); diff != "" {
 		n.t.Errorf("%s in %s (-want +got):\n%s", line, zone, diff)
 	}
@@ -92,7 +94,7 @@ func (n *netSled) fails(zone, line, out, text string) {
 // prints checks exit 0 and standard output.
 func (n *netSled) prints(zone, line, want string) {
 	n.t.Helper()
-	if diff := cmp.Diff(Reply{Stdout: want}, n.in(zone, line)); diff != "" {
+	if diff := cmp.Diff(cli.Reply{Stdout: want}, n.in(zone, line)); diff != "" {
 		n.t.Errorf("%s in %s (-want +got):\n%s", line, zone, diff)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/system"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -13,9 +15,9 @@ func TestPsListsTheProcessesOfZones(t *testing.T) {
 	n.zone("z1")
 	n.zone("z2")
 	n.tx.State.Processes = append(n.tx.State.Processes, &world.Process{PID: 4711, Zone: "z1", Argv: []string{"/opt/p/propolis-server", "run", "10.0.0.1:12400"}, Started: n.tx.Now})
-	said := func(line string) Reply {
+	said := func(line string) cli.Reply {
 		words := strings.Fields(line)
-		return Ps(n.tx, Call{Tool: "ps", Args: words, Zone: world.GlobalZone})
+		return system.Ps(n.tx, cli.Call{Tool: "ps", Args: words, Zone: world.GlobalZone})
 	}
 	r := said("-z z1 -o pid,ppid,stime,time,args")
 	lines := strings.Split(r.Stdout, "\n")
@@ -28,7 +30,7 @@ func TestPsListsTheProcessesOfZones(t *testing.T) {
 	if all := said("-e -o zone,comm").Stdout; !strings.Contains(all, "      z1 /opt/p/propolis-server\n") || !strings.Contains(all, "      z2 zsched\n") {
 		t.Errorf("%s", all)
 	}
-	if inside := Ps(n.tx, Call{Tool: "ps", Args: []string{"-e", "-o", "zone"}, Zone: "z2"}); strings.Contains(inside.Stdout, "z1") || !strings.Contains(inside.Stdout, "z2") {
+	if inside := system.Ps(n.tx, cli.Call{Tool: "ps", Args: []string{"-e", "-o", "zone"}, Zone: "z2"}); strings.Contains(inside.Stdout, "z1") || !strings.Contains(inside.Stdout, "z2") {
 		t.Errorf("inside a zone: %s", inside.Stdout)
 	}
 	for line, want := range map[string]string{

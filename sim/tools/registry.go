@@ -1,3 +1,9 @@
+// Package tools runs the commands of the simulated sled, each of which is in a
+// package below. A command is strict: it takes the argv that the real one takes
+// and answers with its texts, on its streams, with its exit codes; what the real
+// one would refuse is refused. It is written from the manual pages and the gate's
+// sources, never from what a driver sends; what no driver, script or manual page
+// uses is refused as not simulated.
 package tools
 
 import (
@@ -5,83 +11,91 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/net"
+	"github.com/sledctl/sledctl/sim/tools/services"
+	"github.com/sledctl/sledctl/sim/tools/shell"
+	"github.com/sledctl/sledctl/sim/tools/storage"
+	"github.com/sledctl/sledctl/sim/tools/system"
+	"github.com/sledctl/sledctl/sim/tools/zoneadm"
+	"github.com/sledctl/sledctl/sim/tools/zonecfg"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
 // Lookup finds a command of the simulated sled by its name.
-func Lookup(name string) (Tool, bool) {
+func Lookup(name string) (cli.Tool, bool) {
 	switch name {
 	case "chmod":
-		return Chmod, true
+		return system.Chmod, true
 	case "ls":
-		return Ls, true
+		return system.Ls, true
 	case "dladm":
-		return Dladm, true
+		return net.Dladm, true
 	case "fstyp":
-		return Fstyp, true
+		return storage.Fstyp, true
 	case "ipadm":
-		return Ipadm, true
+		return net.Ipadm, true
 	case "mount":
-		return Mount, true
+		return system.Mount, true
 	case "netstat":
-		return Netstat, true
+		return net.Netstat, true
 	case "pfexec":
 		return Pfexec, true
 	case "ps":
-		return Ps, true
+		return system.Ps, true
 	case "prtconf":
-		return Prtconf, true
+		return system.Prtconf, true
 	case "route":
-		return Route, true
+		return net.Route, true
 	case "rsrvrctl":
-		return Rsrvrctl, true
+		return system.Rsrvrctl, true
 	case "svcadm":
-		return Svcadm, true
+		return services.Svcadm, true
 	case "svccfg":
-		return Svccfg, true
+		return services.Svccfg, true
 	case "svcprop":
-		return Svcprop, true
+		return services.Svcprop, true
 	case "svcs":
-		return Svcs, true
+		return services.Svcs, true
 	case "umount":
-		return Umount, true
+		return system.Umount, true
 	case "uname":
-		return Uname, true
+		return system.Uname, true
 	case "zfs":
-		return Zfs, true
+		return storage.Zfs, true
 	case "zlogin":
-		return Zlogin, true
+		return shell.Zlogin, true
 	case "zoneadm":
-		return Zoneadm, true
+		return zoneadm.Run, true
 	case "zonecfg":
-		return Zonecfg, true
+		return zonecfg.Run, true
 	case "zonename":
-		return Zonename, true
+		return system.Zonename, true
 	case "zpool":
-		return Zpool, true
+		return storage.Zpool, true
 	}
 	return nil, false
 }
 
 // find is Lookup, and the programs that are no part of the operating system:
 // whoever runs them has found their file.
-func find(name string) (Tool, bool) {
-	if name == propolisProgram {
-		return propolisServer, true
+func find(name string) (cli.Tool, bool) {
+	if name == shell.PropolisProgram {
+		return shell.PropolisServer, true
 	}
 	return Lookup(name)
 }
 
 // Script finds a command that somebody else has put onto the sled: a script in
 // /usr/sbin or /usr/bin.
-func Script(files host.Files, name string) (Tool, bool) {
+func Script(files host.Files, name string) (cli.Tool, bool) {
 	for _, dir := range []string{"/usr/sbin", "/usr/bin"} {
 		file := path.Join(dir, name)
 		info, err := files.Stat(file)
 		if err != nil || !info.Mode.IsRegular() || info.Mode&0o111 == 0 || info.Size == 0 {
 			continue
 		}
-		return func(tx *world.Tx, c Call) Reply {
+		return func(tx *world.Tx, c cli.Call) cli.Reply {
 			words := []string{host.Quote(file)}
 			for _, w := range c.Args {
 				words = append(words, host.Quote(w))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -19,7 +20,7 @@ func newRouteNetwork(t *testing.T) *netSled {
 	return n
 }
 
-func (n *netSled) answers(line string, want Reply) {
+func (n *netSled) answers(line string, want cli.Reply) {
 	n.t.Helper()
 	if diff := cmp.Diff(want, n.in("z1", line)); diff != "" {
 		n.t.Errorf("%s (-want +got):\n%s", line, diff)
@@ -29,29 +30,29 @@ func (n *netSled) answers(line string, want Reply) {
 func TestRouteAddDelete(t *testing.T) {
 	n := newRouteNetwork(t)
 	const added = "add net default: gateway 10.0.0.1"
-	n.answers("route add default 10.0.0.1", Reply{Stdout: added + "\n"})
-	n.answers("route add default 10.0.0.1", Reply{Stdout: added + ": entry exists\n", Exit: 17})
-	n.answers("route add default 10.0.0.2", Reply{Stdout: "add net default: gateway 10.0.0.2\n"})
-	n.answers("route add default 10.9.0.1", Reply{Stdout: "add net default: gateway 10.9.0.1: Network is unreachable\n", Exit: 128})
-	n.answers("route add -inet6 default fd00::1", Reply{Stdout: "add net default: gateway fd00::1\n"})
-	n.answers("route add -inet6 fd01::/48 -inet6 fd00::1 -ifp v0", Reply{Stdout: "add net fd01::/48: gateway fd00::1\n"})
-	n.answers("route add -host 10.1.0.7 10.0.0.1", Reply{Stdout: "add host 10.1.0.7: gateway 10.0.0.1\n"})
-	n.answers("route add -host 10.1.0.8 10.0.0.5 -interface -ifp v0", Reply{Stdout: "add host 10.1.0.8: gateway 10.0.0.5\n"})
-	n.answers("route delete default 10.0.0.1", Reply{Stdout: "delete net default: gateway 10.0.0.1\n"})
-	n.answers("route delete default 10.0.0.1", Reply{Stdout: "delete net default: gateway 10.0.0.1: not in table\n", Exit: 3})
+	n.answers("route add default 10.0.0.1", cli.Reply{Stdout: added + "\n"})
+	n.answers("route add default 10.0.0.1", cli.Reply{Stdout: added + ": entry exists\n", Exit: 17})
+	n.answers("route add default 10.0.0.2", cli.Reply{Stdout: "add net default: gateway 10.0.0.2\n"})
+	n.answers("route add default 10.9.0.1", cli.Reply{Stdout: "add net default: gateway 10.9.0.1: Network is unreachable\n", Exit: 128})
+	n.answers("route add -inet6 default fd00::1", cli.Reply{Stdout: "add net default: gateway fd00::1\n"})
+	n.answers("route add -inet6 fd01::/48 -inet6 fd00::1 -ifp v0", cli.Reply{Stdout: "add net fd01::/48: gateway fd00::1\n"})
+	n.answers("route add -host 10.1.0.7 10.0.0.1", cli.Reply{Stdout: "add host 10.1.0.7: gateway 10.0.0.1\n"})
+	n.answers("route add -host 10.1.0.8 10.0.0.5 -interface -ifp v0", cli.Reply{Stdout: "add host 10.1.0.8: gateway 10.0.0.5\n"})
+	n.answers("route delete default 10.0.0.1", cli.Reply{Stdout: "delete net default: gateway 10.0.0.1\n"})
+	n.answers("route delete default 10.0.0.1", cli.Reply{Stdout: "delete net default: gateway 10.0.0.1: not in table\n", Exit: 3})
 }
 
 func TestRouteGet(t *testing.T) {
 	n := newRouteNetwork(t)
-	n.answers("route -n get default", Reply{Stdout: " 0.0.0.0: not in table\n", Exit: 3})
-	n.answers("route -n get -inet6 default", Reply{Stdout: " ::: not in table\n", Exit: 3})
+	n.answers("route -n get default", cli.Reply{Stdout: " 0.0.0.0: not in table\n", Exit: 3})
+	n.answers("route -n get -inet6 default", cli.Reply{Stdout: " ::: not in table\n", Exit: 3})
 	n.must("z1", "route add default 10.0.0.1", "route add -inet6 fd01::/48 fd00::1")
-	n.answers("route -n get -inet default -inet 10.0.0.1 -ifp v0", Reply{Stdout: "" +
+	n.answers("route -n get -inet default -inet 10.0.0.1 -ifp v0", cli.Reply{Stdout: "" +
 		"   route to: default\ndestination: default\n       mask: default\n    gateway: 10.0.0.1\n  interface: v0\n" +
 		"      flags: <UP,GATEWAY,DONE,STATIC>\n" +
 		" recvpipe  sendpipe  ssthresh    rtt,ms rttvar,ms  hopcount      mtu     expire\n" +
 		"       0         0         0         0         0         0      9000         0 \n"})
-	n.answers("route -n get -inet default -inet 10.0.0.2", Reply{Stdout: " 0.0.0.0: not in table\n", Exit: 3})
+	n.answers("route -n get -inet default -inet 10.0.0.2", cli.Reply{Stdout: " 0.0.0.0: not in table\n", Exit: 3})
 	for line, exit := range map[string]int{
 		"route -n get 10.0.0.77":                          0,
 		"route -n get 8.8.8.8":                            0,
@@ -97,28 +98,28 @@ func TestRouteFaultsOfTheCommandLine(t *testing.T) {
 		"route add default 10.0.0.1 -ifp v9":   "route: v9: no such interface\n",
 		"route add -host -net 10.1.0.1 10.0.0": "route: -host and -net are mutually exclusive\n",
 	} {
-		n.answers(line, Reply{Stderr: text, Exit: 1})
+		n.answers(line, cli.Reply{Stderr: text, Exit: 1})
 	}
 }
 
 func TestRoutePersistent(t *testing.T) {
 	n := newRouteNetwork(t)
 	const table, file = "add net default: gateway 10.0.0.1", "add persistent net default: gateway 10.0.0.1"
-	n.answers("route -p add default 10.0.0.1", Reply{Stdout: table + "\n" + file + "\n"})
-	n.answers("route -p add default 10.0.0.1", Reply{Stdout: table + ": entry exists\n", Stderr: file + ": entry exists\n", Exit: 1})
+	n.answers("route -p add default 10.0.0.1", cli.Reply{Stdout: table + "\n" + file + "\n"})
+	n.answers("route -p add default 10.0.0.1", cli.Reply{Stdout: table + ": entry exists\n", Stderr: file + ": entry exists\n", Exit: 1})
 	n.must("z1", "route delete default 10.0.0.1")
-	n.answers("route -p delete default 10.0.0.1", Reply{
+	n.answers("route -p delete default 10.0.0.1", cli.Reply{
 		Stdout: "delete net default: gateway 10.0.0.1: not in table\ndelete persistent net default: gateway 10.0.0.1\n"})
-	n.answers("route -p delete default 10.0.0.1", Reply{Stdout: "delete net default: gateway 10.0.0.1: not in table\n",
+	n.answers("route -p delete default 10.0.0.1", cli.Reply{Stdout: "delete net default: gateway 10.0.0.1: not in table\n",
 		Stderr: "delete persistent net default: gateway 10.0.0.1: not in file\n", Exit: 1})
 	n.must("z1", "route add default 10.0.0.1")
-	n.answers("route -p add default 10.0.0.1", Reply{Stdout: table + ": entry exists\n" + file + "\n"})
+	n.answers("route -p add default 10.0.0.1", cli.Reply{Stdout: table + ": entry exists\n" + file + "\n"})
 }
 
 func TestRoutesGoWithTheirInterface(t *testing.T) {
 	n := newRouteNetwork(t)
 	n.must("z1", "route add default 10.0.0.1", "ipadm delete-if v0")
-	n.answers("route -n get default", Reply{Stdout: " 0.0.0.0: not in table\n", Exit: 3})
+	n.answers("route -n get default", cli.Reply{Stdout: " 0.0.0.0: not in table\n", Exit: 3})
 }
 
 func trimLines(s string) string {

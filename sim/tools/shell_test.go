@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/test/hosttest"
@@ -130,7 +131,7 @@ func TestAnInnerCommandSuffersFaults(t *testing.T) {
 	tx := zoneTx(t)
 	tx.Arm(world.Fault{Name: world.FaultFail, Match: "z1 zonename", Times: 1, Text: "zonename: out of luck", Exit: 7})
 	got := RunShell(tx, "z1", `zonename; echo $?; zonename`, nil, nil)
-	if diff := cmp.Diff(Reply{Stdout: "7\nz1\n", Stderr: "zonename: out of luck\n"}, got); diff != "" {
+	if diff := cmp.Diff(cli.Reply{Stdout: "7\nz1\n", Stderr: "zonename: out of luck\n"}, got); diff != "" {
 		t.Error(diff)
 	}
 	tx.Arm(world.Fault{Name: world.FaultHang, Match: "zonename"})

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/services"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/smf"
@@ -131,10 +133,10 @@ func (s *smfSled) boot() *smfSled {
 
 // start runs the first transaction of a command line, in the global zone or
 // that of an "@zone" in front.
-func (s *smfSled) start(line string) Reply {
+func (s *smfSled) start(line string) cli.Reply {
 	s.t.Helper()
 	words := shellWords(line)
-	c := Call{Zone: world.GlobalZone, Env: map[string]string{}}
+	c := cli.Call{Zone: world.GlobalZone, Env: map[string]string{}}
 	for strings.HasPrefix(words[0], "@") || strings.Contains(words[0], "=") {
 		if key, value, ok := strings.Cut(words[0], "="); ok {
 			c.Env[key] = value
@@ -144,14 +146,14 @@ func (s *smfSled) start(line string) Reply {
 		words = words[1:]
 	}
 	c.Tool, c.Args = words[0], words[1:]
-	tool := map[string]Tool{"svcs": Svcs, "svcprop": Svcprop, "svcadm": Svcadm, "svccfg": Svccfg}[c.Tool]
+	tool := map[string]cli.Tool{"svcs": services.Svcs, "svcprop": services.Svcprop, "svcadm": services.Svcadm, "svccfg": services.Svccfg}[c.Tool]
 	r := tool(s.Tx, c)
 	s.settle()
 	return r
 }
 
 // run runs a command line to its end.
-func (s *smfSled) run(line string) Reply {
+func (s *smfSled) run(line string) cli.Reply {
 	s.t.Helper()
 	r := s.start(line)
 	for r.Next != nil {
@@ -185,7 +187,7 @@ func shellWords(line string) []string {
 func (s *smfSled) expect(line, stdout, stderr string, exit int) {
 	s.t.Helper()
 	r := s.run(line)
-	if diff := cmp.Diff(Reply{Stdout: stdout, Stderr: stderr, Exit: exit}, Reply{Stdout: r.Stdout, Stderr: r.Stderr, Exit: r.Exit}); diff != "" {
+	if diff := cmp.Diff(cli.Reply{Stdout: stdout, Stderr: stderr, Exit: exit}, cli.Reply{Stdout: r.Stdout, Stderr: r.Stderr, Exit: r.Exit}); diff != "" {
 		s.t.Errorf("%s\n%s", line, diff)
 	}
 }
@@ -225,7 +227,7 @@ func TestCommandsInEarlyBoot(t *testing.T) {
 // svcprop(1).
 func TestSvcprop(t *testing.T) {
 	s := newSMFSled(t).boot()
-	for line, want := range map[string]Reply{
+	for line, want := range map[string]cli.Reply{
 		"svcprop -z z1 -p restarter/state " + mainFMRI:         {Stdout: "online\n"},
 		"svcprop -t -z z1 -p restarter/state " + mainFMRI:      {Stdout: "restarter/state astring online\n"},
 		"@z1 svcprop -p config/address web":                    {Stdout: "10.0.0.1\\ \\(old\\)\n"},

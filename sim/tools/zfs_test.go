@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/storage"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/test/hosttest"
@@ -24,19 +26,19 @@ func zfsTx(t testing.TB) *world.Tx {
 		t.Fatal(err)
 	}
 	tx := world.NewTx(boot.Fresh(o), time.Date(2026, 11, 21, 3, 4, 5, 0, time.UTC), files)
-	if r := Zpool(tx, Call{Tool: "zpool", Args: []string{"create", "tank", "c11t0d0"}, Zone: world.GlobalZone}); r.Exit != 0 {
+	if r := storage.Zpool(tx, cli.Call{Tool: "zpool", Args: []string{"create", "tank", "c11t0d0"}, Zone: world.GlobalZone}); r.Exit != 0 {
 		t.Fatal(r.Stderr)
 	}
 	return tx
 }
 
 // zfsLine runs a command.
-func zfsLine(tx *world.Tx, line string) Reply {
+func zfsLine(tx *world.Tx, line string) cli.Reply {
 	words := strings.Fields(line)
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, "␠", " ")
 	}
-	c := Call{Tool: words[0], Args: words[1:], Zone: world.GlobalZone}
+	c := cli.Call{Tool: words[0], Args: words[1:], Zone: world.GlobalZone}
 	tool, ok := Lookup(c.Tool)
 	if !ok {
 		panic("there is no " + c.Tool)
@@ -50,7 +52,7 @@ func zfsLine(tx *world.Tx, line string) Reply {
 func session(t *testing.T, tx *world.Tx, transcript string) {
 	t.Helper()
 	var command string
-	var want Reply
+	var want cli.Reply
 	number := regexp.MustCompile(`id: [0-9]+`)
 	check := func() {
 		if command == "" {
@@ -64,7 +66,7 @@ func session(t *testing.T, tx *world.Tx, transcript string) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", command, diff)
 		}
-		want = Reply{}
+		want = cli.Reply{}
 	}
 	for line := range strings.Lines(transcript) {
 		line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "→", "\t")
@@ -578,9 +580,9 @@ func TestZfsKeys(t *testing.T) {
 	// load_unload_keys: it returns -1 when a key fails, so the exit code is 255.
 	tx := zfsTx(t)
 	key := strings.Repeat("k", 32)
-	create := Call{Tool: "zfs", Zone: world.GlobalZone, Stdin: []byte(key), Args: strings.Fields(
+	create := cli.Call{Tool: "zfs", Zone: world.GlobalZone, Stdin: []byte(key), Args: strings.Fields(
 		"create -o encryption=aes-256-gcm -o keyformat=raw -o keylocation=file:///dev/stdin tank/e")}
-	if r := Zfs(tx, create); r.Exit != 0 {
+	if r := storage.Zfs(tx, create); r.Exit != 0 {
 		t.Fatal(r.Stderr)
 	}
 	session(t, tx, `$ zfs get -Ho value encryption,keyformat,keylocation,keystatus,encryptionroot tank/e
@@ -611,12 +613,12 @@ $ zfs change-key tank
 ! Key change error: Dataset not encrypted.
 = 255
 `)
-	load := Call{Tool: "zfs", Args: []string{"mount", "-l", "tank/e"}, Stdin: []byte(key), Zone: world.GlobalZone}
-	if r := Zfs(tx, load); r.Exit == 0 {
+	load := cli.Call{Tool: "zfs", Args: []string{"mount", "-l", "tank/e"}, Stdin: []byte(key), Zone: world.GlobalZone}
+	if r := storage.Zfs(tx, load); r.Exit == 0 {
 		t.Error("zfs mount -l read a key from nowhere")
 	}
 	load.Args = []string{"load-key", "-a"}
-	if diff := cmp.Diff(Reply{Stdout: "1 / 1 key(s) successfully loaded\n"}, Zfs(tx, load)); diff != "" {
+	if diff := cmp.Diff(cli.Reply{Stdout: "1 / 1 key(s) successfully loaded\n"}, storage.Zfs(tx, load)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -648,12 +650,12 @@ func TestAZoneSeesOnlyWhatItWasGiven(t *testing.T) {
 	tx.State.Zones = []*world.Zone{{Name: "z", Kernel: &world.Kernel{State: "running", Config: world.Config{Resources: []world.Resource{
 		{Type: "dataset", Properties: []world.Property{{Name: "name", Values: []string{"tank/given"}}}},
 	}}}}}
-	r := Zfs(tx, Call{Tool: "zfs", Args: strings.Fields("list -H -o name"), Zone: "z"})
-	if diff := cmp.Diff(Reply{Stdout: "tank\ntank/given\n"}, r); diff != "" {
+	r := storage.Zfs(tx, cli.Call{Tool: "zfs", Args: strings.Fields("list -H -o name"), Zone: "z"})
+	if diff := cmp.Diff(cli.Reply{Stdout: "tank\ntank/given\n"}, r); diff != "" {
 		t.Error(diff)
 	}
-	r = Zfs(tx, Call{Tool: "zfs", Args: strings.Fields("list -H tank/other"), Zone: "z"})
-	if diff := cmp.Diff(Reply{Stderr: "cannot open 'tank/other': dataset does not exist\n", Exit: 1}, r); diff != "" {
+	r = storage.Zfs(tx, cli.Call{Tool: "zfs", Args: strings.Fields("list -H tank/other"), Zone: "z"})
+	if diff := cmp.Diff(cli.Reply{Stderr: "cannot open 'tank/other': dataset does not exist\n", Exit: 1}, r); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -798,10 +800,10 @@ func manyDatasets(tx *world.Tx, n int) {
 func BenchmarkListingTenThousandDatasets(b *testing.B) {
 	tx := zfsTx(b)
 	manyDatasets(tx, 10000)
-	c := Call{Tool: "zfs", Zone: world.GlobalZone, Args: []string{"get", "-Hp", "-r", "-o", "name,property,value,source",
+	c := cli.Call{Tool: "zfs", Zone: world.GlobalZone, Args: []string{"get", "-Hp", "-r", "-o", "name,property,value,source",
 		"type,guid,mountpoint,mounted,origin,used,available,quota,reservation,compression,canmount,sledctl:instance", "tank"}}
 	for b.Loop() {
-		if r := Zfs(tx, c); r.Exit != 0 || len(r.Stdout) < 100000 {
+		if r := storage.Zfs(tx, c); r.Exit != 0 || len(r.Stdout) < 100000 {
 			b.Fatal(r.Stderr)
 		}
 	}

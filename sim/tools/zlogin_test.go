@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/test/hosttest"
@@ -30,27 +31,27 @@ func TestZloginAnswersAsTheRealOne(t *testing.T) {
 	for _, c := range []struct {
 		args  []string
 		stdin string
-		want  Reply
+		want  cli.Reply
 	}{
-		{[]string{"-n", "z1", "echo", "a  b", "c"}, "", Reply{Stdout: "a b c\n"}},
-		{[]string{"-n", "z1", "echo 'a  b'; exit 5"}, "", Reply{Stdout: "a  b\n", Exit: 5}},
-		{[]string{"-n", "z1", "echo a; kill -9 $$; echo b"}, "", Reply{Stdout: "a\n"}},
-		{[]string{"-n", "z1", "kill -s TERM $$; exit 3"}, "", Reply{}},
-		{[]string{"-n", "z1", "kill -0 $$ && echo alive"}, "", Reply{Stdout: "alive\n"}},
-		{[]string{"-n", "z1", "kill 1"}, "", Reply{Stderr: "kill: 1: no process that is simulated\n", Exit: 1}},
-		{[]string{"z1", "cat"}, "words", Reply{Stdout: "words"}},
-		{[]string{"-n", "z1", "cat"}, "words", Reply{}},
-		{[]string{"-S", "z1", "zonename"}, "", Reply{Stdout: "z1\n"}},
-		{[]string{"-l", "nobody", "z1", "zonename"}, "", Reply{Stderr: "su: Unknown id: nobody\n", Exit: 1}},
-		{[]string{"z9", "true"}, "", Reply{Stderr: "zlogin: zone 'z9' unknown\n", Exit: 1}},
-		{[]string{"z3", "true"}, "", Reply{Stderr: "zlogin: cannot login to a zone which is 'configured'\n", Exit: 1}},
-		{[]string{"z2", "true"}, "", Reply{Stderr: "zlogin: login allowed only to running zones (z2 is 'installed').\n", Exit: 1}},
-		{[]string{"global", "true"}, "", Reply{Stderr: "zlogin: 'zlogin' not applicable to the global zone\n", Exit: 1}},
-		{[]string{"-n", "z1", "zlogin", "z1", "true"}, "", Reply{Stderr: "zlogin: 'zlogin' may only be used from the global zone\n", Exit: 1}},
-		{nil, "", Reply{Stderr: usage, Exit: 2}},
-		{[]string{"-x", "z1"}, "", Reply{Stderr: usage, Exit: 2}},
+		{[]string{"-n", "z1", "echo", "a  b", "c"}, "", cli.Reply{Stdout: "a b c\n"}},
+		{[]string{"-n", "z1", "echo 'a  b'; exit 5"}, "", cli.Reply{Stdout: "a  b\n", Exit: 5}},
+		{[]string{"-n", "z1", "echo a; kill -9 $$; echo b"}, "", cli.Reply{Stdout: "a\n"}},
+		{[]string{"-n", "z1", "kill -s TERM $$; exit 3"}, "", cli.Reply{}},
+		{[]string{"-n", "z1", "kill -0 $$ && echo alive"}, "", cli.Reply{Stdout: "alive\n"}},
+		{[]string{"-n", "z1", "kill 1"}, "", cli.Reply{Stderr: "kill: 1: no process that is simulated\n", Exit: 1}},
+		{[]string{"z1", "cat"}, "words", cli.Reply{Stdout: "words"}},
+		{[]string{"-n", "z1", "cat"}, "words", cli.Reply{}},
+		{[]string{"-S", "z1", "zonename"}, "", cli.Reply{Stdout: "z1\n"}},
+		{[]string{"-l", "nobody", "z1", "zonename"}, "", cli.Reply{Stderr: "su: Unknown id: nobody\n", Exit: 1}},
+		{[]string{"z9", "true"}, "", cli.Reply{Stderr: "zlogin: zone 'z9' unknown\n", Exit: 1}},
+		{[]string{"z3", "true"}, "", cli.Reply{Stderr: "zlogin: cannot login to a zone which is 'configured'\n", Exit: 1}},
+		{[]string{"z2", "true"}, "", cli.Reply{Stderr: "zlogin: login allowed only to running zones (z2 is 'installed').\n", Exit: 1}},
+		{[]string{"global", "true"}, "", cli.Reply{Stderr: "zlogin: 'zlogin' not applicable to the global zone\n", Exit: 1}},
+		{[]string{"-n", "z1", "zlogin", "z1", "true"}, "", cli.Reply{Stderr: "zlogin: 'zlogin' may only be used from the global zone\n", Exit: 1}},
+		{nil, "", cli.Reply{Stderr: usage, Exit: 2}},
+		{[]string{"-x", "z1"}, "", cli.Reply{Stderr: usage, Exit: 2}},
 	} {
-		got, err := d.Exec(t.Context(), Call{Tool: "zlogin", Args: c.args, Stdin: []byte(c.stdin)})
+		got, err := d.Exec(t.Context(), cli.Call{Tool: "zlogin", Args: c.args, Stdin: []byte(c.stdin)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,9 +72,9 @@ func TestZloginSaysZeroWhenItsZoneIsHalted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := loginSled(t)
 				update(t, d, func(tx *world.Tx) { tx.Arm(world.Fault{Name: world.FaultHang, Match: "z1 zonename"}) })
-				ended := make(chan Reply, 1)
+				ended := make(chan cli.Reply, 1)
 				go func() {
-					got, err := d.Exec(t.Context(), Call{Tool: "zlogin", Args: []string{"-n", "z1", script}})
+					got, err := d.Exec(t.Context(), cli.Call{Tool: "zlogin", Args: []string{"-n", "z1", script}})
 					if err != nil {
 						t.Error(err)
 					}
@@ -83,7 +84,7 @@ func TestZloginSaysZeroWhenItsZoneIsHalted(t *testing.T) {
 				start := time.Now()
 				update(t, d, func(tx *world.Tx) { tx.FindZone("z1").Kernel = nil })
 				got := <-ended
-				if diff := cmp.Diff(Reply{Stdout: "begun\n"}, got); diff != "" {
+				if diff := cmp.Diff(cli.Reply{Stdout: "begun\n"}, got); diff != "" {
 					t.Error(diff)
 				}
 				if took := time.Since(start); took != 0 {
@@ -98,15 +99,15 @@ func TestPfexecRunsWhatItIsGiven(t *testing.T) {
 	d := loginSled(t)
 	for _, c := range []struct {
 		args []string
-		want Reply
+		want cli.Reply
 	}{
-		{[]string{"zonename"}, Reply{Stdout: "global\n"}},
-		{[]string{"-P", "all", "/usr/bin/zonename", "-t"}, Reply{Stdout: "shared\n"}},
-		{[]string{"zlogin", "-n", "z1", "pfexec zonename -t"}, Reply{Stdout: "exclusive\n"}},
-		{[]string{"frobnicate"}, Reply{Stderr: "frobnicate: No such file or directory\n", Exit: 1}},
-		{nil, Reply{Stderr: "pfexec [-P privset] cmd [arg ..]\n", Exit: 1}},
+		{[]string{"zonename"}, cli.Reply{Stdout: "global\n"}},
+		{[]string{"-P", "all", "/usr/bin/zonename", "-t"}, cli.Reply{Stdout: "shared\n"}},
+		{[]string{"zlogin", "-n", "z1", "pfexec zonename -t"}, cli.Reply{Stdout: "exclusive\n"}},
+		{[]string{"frobnicate"}, cli.Reply{Stderr: "frobnicate: No such file or directory\n", Exit: 1}},
+		{nil, cli.Reply{Stderr: "pfexec [-P privset] cmd [arg ..]\n", Exit: 1}},
 	} {
-		got, err := d.Exec(t.Context(), Call{Tool: "pfexec", Args: c.args})
+		got, err := d.Exec(t.Context(), cli.Call{Tool: "pfexec", Args: c.args})
 		if err != nil {
 			t.Fatal(err)
 		}

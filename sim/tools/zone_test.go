@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/test/hosttest"
@@ -28,10 +29,10 @@ func newZoneSled(t *testing.T, o boot.Options) *zoneSled {
 }
 
 // run runs a command line; quotes are '.
-func (s *zoneSled) run(line, stdin string) Reply {
+func (s *zoneSled) run(line, stdin string) cli.Reply {
 	s.t.Helper()
 	words := shellWords(line)
-	r, err := s.d.Exec(s.t.Context(), Call{Tool: words[0], Args: words[1:], Stdin: []byte(stdin)})
+	r, err := s.d.Exec(s.t.Context(), cli.Call{Tool: words[0], Args: words[1:], Stdin: []byte(stdin)})
 	if err != nil {
 		s.t.Fatalf("%s: %v", line, err)
 	}
@@ -92,7 +93,7 @@ func (s *zoneSled) file(name string) string {
 func (s *zoneSled) replay(transcript string) {
 	s.t.Helper()
 	var command, stdin string
-	var want Reply
+	var want cli.Reply
 	check := func() {
 		s.t.Helper()
 		if command == "" {
@@ -103,7 +104,7 @@ func (s *zoneSled) replay(transcript string) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			s.t.Errorf("%s (-want +got):\n%s", command, diff)
 		}
-		want, stdin = Reply{}, ""
+		want, stdin = cli.Reply{}, ""
 	}
 	for line := range strings.Lines(transcript) {
 		line = strings.NewReplacer("→", "\t", "␠", " ").Replace(strings.TrimRight(line, "\n"))

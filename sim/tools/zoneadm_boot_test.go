@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/network"
@@ -188,7 +189,7 @@ func TestABootOutlivesItsCaller(t *testing.T) {
 		ctx, kill := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := s.d.Exec(ctx, Call{Tool: "zoneadm", Args: []string{"-z", "z1", "boot"}})
+			_, err := s.d.Exec(ctx, cli.Call{Tool: "zoneadm", Args: []string{"-z", "z1", "boot"}})
 			ended <- err
 		}()
 		time.Sleep(100 * time.Millisecond)
@@ -296,7 +297,7 @@ func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sparseSled(t, "helios")
 		s.must("zoneadm -z z1 boot")
-		ended := make(chan Reply, 1)
+		ended := make(chan cli.Reply, 1)
 		go func() { ended <- s.run("zoneadm -z z1 shutdown", "") }()
 		time.Sleep(100 * time.Millisecond)
 		s.state("z1", world.ZoneRunning) // its services stop, one after the other
@@ -304,7 +305,7 @@ func TestShutdown(t *testing.T) {
 ! zone 'z1': shutdown already in progress
 = 1
 `)
-		if r := <-ended; r != (Reply{}) {
+		if r := <-ended; r != (cli.Reply{}) {
 			t.Errorf("ended with %+v", r)
 		}
 		s.state("z1", world.ZoneInstalled)
@@ -393,7 +394,7 @@ func TestFileSystemsOfAZone(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"/data/file", "/data/below/file"} {
-			if err := writeFile(tx.Files, name, []byte(name+"\n"), 0o644); err != nil {
+			if err := cli.WriteFile(tx.Files, name, []byte(name+"\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/zoneadm"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 )
@@ -57,7 +59,7 @@ func TestAKilledInstallLeavesItsZoneIncomplete(t *testing.T) {
 				ctx, kill := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() {
-					_, err := s.d.Exec(ctx, Call{Tool: "zoneadm", Args: append([]string{"-z", "z1"}, strings.Fields(command)...)})
+					_, err := s.d.Exec(ctx, cli.Call{Tool: "zoneadm", Args: append([]string{"-z", "z1"}, strings.Fields(command)...)})
 					ended <- err
 				}()
 				time.Sleep(time.Second)
@@ -100,8 +102,8 @@ func TestTwoInstallsOfOneZone(t *testing.T) {
 	s.must("zfs create -o mountpoint=/zones rpool/zones")
 	s.configure("z1", "omicron1", "")
 	s.change(func(tx *world.Tx) {
-		install := Call{Tool: "zoneadm", Args: []string{"-z", "z1", "install"}, Zone: world.GlobalZone}
-		first, second := Zoneadm(tx, install), Zoneadm(tx, install)
+		install := cli.Call{Tool: "zoneadm", Args: []string{"-z", "z1", "install"}, Zone: world.GlobalZone}
+		first, second := zoneadm.Run(tx, install), zoneadm.Run(tx, install)
 		if first.Next.Lock != "z1" || second.Next.Lock != "z1" {
 			t.Fatalf("locks %q and %q", first.Next.Lock, second.Next.Lock)
 		}
@@ -117,11 +119,11 @@ func TestTwoInstallsOfOneZone(t *testing.T) {
 }
 
 // toTheEnd goes on with a command that has its lock, without its latencies.
-func toTheEnd(tx *world.Tx, r Reply) Reply {
+func toTheEnd(tx *world.Tx, r cli.Reply) cli.Reply {
 	for r.Next != nil {
 		next := r.Next
 		r.Next = nil
-		r.add(next.Do(tx))
+		r.Add(next.Do(tx))
 	}
 	return r
 }
@@ -206,7 +208,7 @@ func TestInstallOntoARootThatIsThere(t *testing.T) {
 = 1
 `)
 	s.change(func(tx *world.Tx) {
-		err := errors.Join(tx.Files.Chmod("/zones/z1/root", 0o755), writeFile(tx.Files, "/zones/z1/SUNWdetached.xml", nil, 0o644))
+		err := errors.Join(tx.Files.Chmod("/zones/z1/root", 0o755), cli.WriteFile(tx.Files, "/zones/z1/SUNWdetached.xml", nil, 0o644))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,12 +339,12 @@ func TestUninstallLeavesUserData(t *testing.T) {
 	s.configure("testzone", "kvm", "")
 	s.must("zoneadm -z testzone install")
 	s.change(func(tx *world.Tx) {
-		if err := writeFile(tx.Files, "/zones/testzone/data", nil, 0o644); err != nil {
+		if err := cli.WriteFile(tx.Files, "/zones/testzone/data", nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	})
 	r := s.run("zoneadm -z testzone uninstall -F", "")
-	if diff := cmp.Diff(Reply{Stderr: want}, r); diff != "" {
+	if diff := cmp.Diff(cli.Reply{Stderr: want}, r); diff != "" {
 		t.Error(diff)
 	}
 	s.change(func(tx *world.Tx) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zones"
@@ -93,7 +94,7 @@ func TestZoneadmRefusesByState(t *testing.T) {
 		for state, expected := range states {
 			s.into("z1", state)
 			got := s.run("zoneadm -z z1 "+command, "")
-			if diff := cmp.Diff(Reply{Stderr: expected.text, Exit: expected.exit}, got); diff != "" {
+			if diff := cmp.Diff(cli.Reply{Stderr: expected.text, Exit: expected.exit}, got); diff != "" {
 				t.Errorf("%s of a zone that is %s (-want +got):\n%s", command, state, diff)
 			}
 			if now := s.zone("z1"); now.Current() != state {
@@ -172,9 +173,9 @@ func TestZoneadmInsideAZone(t *testing.T) {
 	s := newZoneSled(t, boot.Options{}).base("sparse")
 	s.configure("z1", "sparse", "")
 	s.must("zoneadm -z z1 clone base", "zoneadm -z z1 boot")
-	inside := func(want Reply, args ...string) {
+	inside := func(want cli.Reply, args ...string) {
 		t.Helper()
-		got, err := s.d.Exec(t.Context(), Call{Tool: "zoneadm", Args: args, Zone: "z1"})
+		got, err := s.d.Exec(t.Context(), cli.Call{Tool: "zoneadm", Args: args, Zone: "z1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,11 +183,11 @@ func TestZoneadmInsideAZone(t *testing.T) {
 			t.Errorf("zoneadm %q (-want +got):\n%s", args, diff)
 		}
 	}
-	inside(Reply{Stdout: "z1\n"}, "list", "-c")
-	inside(Reply{Stdout: "2:z1:running:/::sparse:excl:2\n"}, "list", "-p")
-	inside(Reply{Stderr: "zoneadm: base: No such zone configured\n", Exit: 1}, "-z", "base", "list")
-	inside(Reply{Stderr: "zoneadm: zone 'z1': use halt(8) to halt this zone.\n", Exit: 1}, "-z", "z1", "halt")
-	inside(Reply{Stderr: "zoneadm: zone 'z1': must be in the global zone to boot a zone.\n", Exit: 1}, "-z", "z1", "boot")
+	inside(cli.Reply{Stdout: "z1\n"}, "list", "-c")
+	inside(cli.Reply{Stdout: "2:z1:running:/::sparse:excl:2\n"}, "list", "-p")
+	inside(cli.Reply{Stderr: "zoneadm: base: No such zone configured\n", Exit: 1}, "-z", "base", "list")
+	inside(cli.Reply{Stderr: "zoneadm: zone 'z1': use halt(8) to halt this zone.\n", Exit: 1}, "-z", "z1", "halt")
+	inside(cli.Reply{Stderr: "zoneadm: zone 'z1': must be in the global zone to boot a zone.\n", Exit: 1}, "-z", "z1", "boot")
 }
 
 // zone_print: OmniOS adds the debug id to a parsable line

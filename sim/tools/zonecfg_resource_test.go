@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zones"
@@ -394,12 +395,12 @@ func TestZonecfgExportsWhatItTakes(t *testing.T) {
 		"zonecfg -z z1 export -f /tmp/z1")
 	text := s.file("/tmp/z1")
 	s.change(func(tx *world.Tx) {
-		err := writeFile(tx.Files, "/tmp/z2", []byte(strings.ReplaceAll(text, "/z/z1", "/z/z2")), 0o644)
+		err := cli.WriteFile(tx.Files, "/tmp/z2", []byte(strings.ReplaceAll(text, "/z/z1", "/z/z2")), 0o644)
 		if err != nil {
 			t.Fatal(err)
 		}
 	})
-	if r := s.run("zonecfg -z z2 -f /tmp/z2", ""); r != (Reply{}) {
+	if r := s.run("zonecfg -z z2 -f /tmp/z2", ""); r != (cli.Reply{}) {
 		t.Fatalf("%+v of\n%s", r, text)
 	}
 	z1, z2 := s.zone("z1").Config, s.zone("z2").Config

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 )
@@ -70,13 +71,13 @@ func playZonecfg(t *testing.T, sample zonecfgSample) (equal, all int) {
 			if err := host.MkdirAll(tx.Files, path.Dir(name), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := writeFile(tx.Files, name, []byte(text), 0o644); err != nil {
+			if err := cli.WriteFile(tx.Files, name, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 	for i, step := range sample.Steps {
-		got, err := s.d.Exec(t.Context(), Call{Tool: "zonecfg", Args: step.Argv})
+		got, err := s.d.Exec(t.Context(), cli.Call{Tool: "zonecfg", Args: step.Argv})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zones"
@@ -202,7 +203,7 @@ func TestZonecfgWords(t *testing.T) {
 	value("", "")
 	// A quote that is not closed takes the end of the line, and with it the
 	// end of the command.
-	if r := s.run(`zonecfg -z z1 'set bootargs="a'`, ""); r != (Reply{}) || s.zone("z1").Config.Globals["bootargs"] != "values" {
+	if r := s.run(`zonecfg -z z1 'set bootargs="a'`, ""); r != (cli.Reply{}) || s.zone("z1").Config.Globals["bootargs"] != "values" {
 		t.Errorf("not closed: %+v", r)
 	}
 	s.replay(`# Comments only open a command; blanks do not matter.
@@ -237,7 +238,7 @@ func TestZonecfgSavesAfterErrors(t *testing.T) {
 	s.must("zonecfg -z z1 create -b ; set brand=sparse ; set zonepath=/z/z1")
 	s.change(func(tx *world.Tx) {
 		text := "# by hand\nset bootargs=\"-v\"\nset autoboot=maybe\nset pool=later\n"
-		if err := writeFile(tx.Files, "/tmp/commands", []byte(text), 0o644); err != nil {
+		if err := cli.WriteFile(tx.Files, "/tmp/commands", []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -514,11 +515,11 @@ func TestZonecfgHelp(t *testing.T) {
 func TestZonecfgInsideAZone(t *testing.T) {
 	s := newZoneSled(t, boot.Options{})
 	s.change(func(tx *world.Tx) { addRunningZone(t, tx, "z1") })
-	got, err := s.d.Exec(t.Context(), Call{Tool: "zonecfg", Args: []string{"-z", "z1", "info"}, Zone: "z1"})
+	got, err := s.d.Exec(t.Context(), cli.Call{Tool: "zonecfg", Args: []string{"-z", "z1", "info"}, Zone: "z1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Reply{Stderr: "zonecfg can only be run from the global zone.\n", Exit: 1}, got); diff != "" {
+	if diff := cmp.Diff(cli.Reply{Stderr: "zonecfg can only be run from the global zone.\n", Exit: 1}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -84,7 +84,7 @@ func floors() map[string]room {
 
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -3, machine: all}, "host/fault": {floor: -3, below: 1}, "host/lock": {floor: -3, below: 1},
-		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/tools": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
+		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
 		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}},                 // for tests
 		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice"}}, // for tests
 		"test/lattice":         {imports: []string{"host", "sim", "sim/world", "test/hosttest"}, by: []string{}},                                   // for tests

@@ -1,0 +1,80 @@
+package cli
+
+import "strings"
+
+// Option is one option that getopt found. A letter of ':' or '?' is a fault:
+// the value is missing, or the option is unknown; Bad is then its letter.
+type Option struct {
+	Letter byte
+	Value  string
+	Bad    string
+}
+
+// Getopt splits a command line as getopt_long(3C) does, with a specification
+// such as "tl:m:" and a table of long names ("temporary": 't'). It stops at
+// the first fault, which is then the last option, and at the first word that
+// is no option: the rest are operands. An operand before an option makes the
+// option an operand too.
+func Getopt(args []string, spec string, long map[string]byte) (options []Option, operands []string) {
+	for len(args) > 0 {
+		word := args[0]
+		if word == "--" {
+			return options, args[1:]
+		}
+		if len(word) < 2 || word[0] != '-' {
+			return options, args
+		}
+		args = args[1:]
+		if strings.HasPrefix(word, "--") {
+			name, value, has := strings.Cut(word[2:], "=")
+			letter, ok := long[name]
+			switch needs := strings.Contains(spec, string(letter)+":"); {
+			case !ok || has && !needs:
+				return append(options, Option{Letter: '?', Bad: "?"}), args
+			case needs && !has && len(args) == 0:
+				return append(options, Option{Letter: ':', Bad: string(letter)}), args
+			case needs && !has:
+				value, args = args[0], args[1:]
+			}
+			options = append(options, Option{Letter: letter, Value: value})
+			continue
+		}
+		var fault bool
+		options, args, fault = cluster(options, word[1:], args, spec)
+		if fault {
+			break
+		}
+	}
+	return options, args
+}
+
+// cluster reads the letters of one word; the value of an option is the rest of
+// the word, or the next one.
+func cluster(options []Option, letters string, args []string, spec string) ([]Option, []string, bool) {
+	for letters != "" {
+		letter := letters[0]
+		letters = letters[1:]
+		at := strings.IndexByte(spec, letter)
+		switch {
+		case at < 0 || letter == ':':
+			return append(options, Option{Letter: '?', Bad: string(letter)}), args, true
+		case at+1 == len(spec) || spec[at+1] != ':':
+			options = append(options, Option{Letter: letter})
+			continue
+		case letters != "":
+			return append(options, Option{Letter: letter, Value: letters}), args, false
+		case len(args) == 0:
+			return append(options, Option{Letter: ':', Bad: string(letter)}), args, true
+		}
+		return append(options, Option{Letter: letter, Value: args[0]}), args[1:], false
+	}
+	return options, args, false
+}
+
+// Complaint is what getopt(3C) itself prints.
+func Complaint(program string, o Option) string {
+	if o.Letter == ':' {
+		return program + ": option requires an argument -- " + o.Bad + "\n"
+	}
+	return program + ": illegal option -- " + o.Bad + "\n"
+}

@@ -1,0 +1,24 @@
+package shell
+
+import "path"
+
+// ProgramName is the command that a path or a bare word names, if the
+// directory is one that has commands.
+func ProgramName(program string) (string, bool) {
+	switch path.Dir(program) {
+	case ".", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/lib":
+		return path.Base(program), true
+	}
+	return "", false
+}
+
+// programPath is where a command lies (the gate's usr/src/pkg/manifests).
+func programPath(name string) string {
+	switch name {
+	case "chmod", "ls", "netstat", "ps", "svcs", "svcprop", "uname", "zonename", "pfexec":
+		return "/usr/bin/" + name
+	case "rsrvrctl":
+		return "/usr/lib/" + name
+	}
+	return "/usr/sbin/" + name
+}

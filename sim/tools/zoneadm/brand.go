@@ -1,0 +1,167 @@
+package zoneadm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/tools/cli"
+	"github.com/sledctl/sledctl/sim/tools/storage"
+	"github.com/sledctl/sledctl/sim/tools/zonecfg"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// This file knows the brands. What a brand does at install, clone and so on is
+// up to the hooks that its /usr/lib/brand/NAME/config.xml names; what is
+// mounted in its zones is in platform.xml (omniosorg/pkg5 src/brand,
+// oxidecomputer/helios-omicron-brand config).
+
+// The exit codes of hooks (usr/src/uts/common/sys/zone.h): improper arguments,
+// failed but another attempt may be made, failed and to be uninstalled.
+const (
+	hookOK          = 0
+	hookUsage       = 253
+	hookNotComplete = 254
+	hookFatal       = 255
+)
+
+// The commands and states that state-change hooks are told of
+// (omniosorg/pkg5 src/brand/shared/vars.ksh).
+const (
+	stateCommandReady = 0
+	stateCommandHalt  = 4
+)
+
+// brand is a brand of the sled's distribution.
+type brand struct {
+	name string
+	// init is the first process, inside the zone.
+	init string
+	// loops are the directories that every zone of the brand has from the
+	// global zone, read-only.
+	loops []string
+	// overlays are the file systems below the zone's root that the brand keeps
+	// apart and mounts over a loop: the last part of the dataset's name, and
+	// where it is mounted.
+	overlays []overlay
+	hooks
+}
+
+type overlay struct{ dataset, dir string }
+
+// hooks are the brand's programs. A long one is cut in two: what it does
+// before most of its time passes, and after. Nil: the brand has none.
+type hooks struct {
+	install, installed func(h *hook, args []string) int
+	clone, cloned      func(h *hook, args []string) int // nil: zoneadm's own way
+	uninstall          func(h *hook, args []string) int // nil: zoneadm's own way
+	verify             func(h *hook, command string) int
+	prestate           func(h *hook, command int) int
+	poststate          func(h *hook, command int) int
+	sysboot            func(h *hook) int
+}
+
+// hook is a brand's program at work.
+type hook struct {
+	streams
+	tx    *world.Tx
+	brand *brand
+	zone  string
+	path  string // zonepath
+}
+
+func (h *hook) root() string { return h.path + "/root" }
+
+// fatal is fail_fatal of usr/src/lib/brand/shared/zone/common.ksh: on standard
+// output.
+func (h *hook) fatal(format string, args ...any) int {
+	h.outf("ERROR: "+format, args...)
+	return hookFatal
+}
+
+// incomplete is fail_incomplete of omniosorg/pkg5 src/brand/ipkg/common.ksh.
+func (h *hook) incomplete(format string, args ...any) int {
+	h.errf("ERROR: "+format, args...)
+	return hookNotComplete
+}
+
+// misused is fail_usage of the same file.
+func (h *hook) misused(usage string) int {
+	h.errf("\nbrand-specific usage: %s", usage)
+	return hookUsage
+}
+
+// zfs runs zfs(8) and passes on what it says.
+func (h *hook) zfs(args ...string) bool {
+	ok, out := h.quietZFS(args...)
+	h.out.WriteString(out)
+	return ok
+}
+
+// quietZFS keeps its standard output.
+func (h *hook) quietZFS(args ...string) (ok bool, out string) {
+	r := h.run(storage.Zfs, "zfs", args...)
+	h.err.WriteString(r.Stderr)
+	return r.Exit == 0, r.Stdout
+}
+
+// run runs a command of the global zone to its end, at once: the time that the
+// hook takes counts as a whole.
+func (h *hook) run(tool cli.Tool, name string, args ...string) cli.Reply {
+	r := tool(h.tx, cli.Call{Tool: name, Args: args, Zone: world.GlobalZone})
+	for r.Next != nil && r.Next.Do != nil {
+		next := r.Next
+		r.Next = nil
+		r.Add(next.Do(h.tx))
+	}
+	return r
+}
+
+// said prints what the sled refused, and whether it did.
+func (h *hook) said(err error) bool {
+	if err != nil {
+		h.errf("%s", err)
+	}
+	return err != nil
+}
+
+// streams collects the two streams.
+type streams struct{ out, err strings.Builder }
+
+func (p *streams) outf(format string, args ...any) { fmt.Fprintf(&p.out, format+"\n", args...) }
+func (p *streams) errf(format string, args ...any) { fmt.Fprintf(&p.err, format+"\n", args...) }
+
+func (p *streams) reply(exit int) cli.Reply {
+	return cli.Reply{Stdout: p.out.String(), Stderr: p.err.String(), Exit: exit}
+}
+
+// brandOf finds a brand of this distribution.
+func brandOf(tx *world.Tx, name string) (*brand, bool) {
+	if !slices.Contains(zonecfg.Brands(tx.State.Mode), name) {
+		return nil, false
+	}
+	b := &brand{name: name, init: "/sbin/init"}
+	switch name {
+	case "sparse":
+		b.loops = []string{"/sbin", "/usr", "/lib"}
+		b.overlays = []overlay{{"svc", "lib/svc"}, {"fm", "usr/lib/fm"}}
+		b.hooks = bootEnvironmentHooks()
+		b.verify = verifySparse
+	case "ipkg", "lipkg", "pkgsrc":
+		b.hooks = bootEnvironmentHooks()
+	case "omicron1":
+		b.hooks = omicronHooks()
+	case "bhyve", "kvm", "emu":
+		b.init = "/usr/lib/brand/" + name + "/init"
+		b.loops = []string{"/usr", "/lib"}
+		b.hooks = hooks{install: nothing, installed: createRoot, prestate: prestateVNICs, poststate: poststateVNICs}
+		if name == "bhyve" {
+			b.uninstall = destroyZonepath
+		}
+	default:
+		b.hooks = hooks{install: nothing, installed: noImage, uninstall: destroyZonepath}
+	}
+	return b, true
+}
+
+func nothing(*hook, []string) int { return hookOK }
