@@ -118,7 +118,7 @@ func runLedgerCheck(ctx context.Context, e *Env) error {
 	return x.Err()
 }
 
-func inBrackets(m *ledger.Mark) string {
+func inBrackets(m *ledger.EpochTag) string {
 	if m == nil {
 		return ""
 	}
@@ -132,9 +132,9 @@ type shownKnown struct {
 }
 
 type shownMark struct {
-	Pool string       `json:"pool"`
-	Says ledger.Says  `json:"says"`
-	Mark *ledger.Mark `json:"mark,omitempty"`
+	Pool string           `json:"pool"`
+	Says ledger.Says      `json:"says"`
+	Mark *ledger.EpochTag `json:"mark,omitempty"`
 }
 
 type shownSeen struct {

@@ -133,7 +133,7 @@ func parseExport(data []byte) (exportFile, error) {
 
 // suits refuses what is another sled's.
 func (x shownExport) suits(view ledger.View, foreign bool) error {
-	given := func(e ledger.Epoch) bool { return e.Despite != nil && e.Despite.Ledger == x.Ledger }
+	given := func(e ledger.Epoch) bool { return e.Overrides != nil && e.Overrides.Ledger == x.Ledger }
 	if foreign || x.Ledger == view.Ledger() || slices.ContainsFunc(view.Epochs(), given) {
 		return nil
 	}

@@ -137,7 +137,7 @@ func (l *lab) tidy(d *disk) error {
 	}
 	before := l.history()
 	l.ifNot, l.ifUnknown = l.belief, l.belief
-	keep, leave, err := c.text.split()
+	keep, leave, err := c.text.Split()
 	if err != nil || len(leave) == 0 {
 		return err
 	}
@@ -195,7 +195,7 @@ func (l *lab) meanwhile() error {
 	if err != nil {
 		return err
 	}
-	_, err = p.Update(context.Background(), func(View) ([]Fact, error) { return []Fact{{"other", value}}, nil })
+	_, err = p.Update(context.Background(), func(View) ([]Fact, error) { return []Fact{{Key: "other", Value: value}}, nil })
 	if err == nil {
 		return fmt.Errorf("two processes write at once")
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
 // goAlone makes the present members the only ones. From then on nothing is
@@ -22,7 +24,7 @@ func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
 	if !witnessed {
 		l.warn("nobody could say whether the missing copies of the state file went on without this one")
 	}
-	var present []Seat
+	var present []MemberRef
 	lost := slices.Clone(p.epoch.Lost)
 	for _, s := range p.epoch.Copies {
 		if slices.ContainsFunc(p.members, func(c *copyAt) bool { return c.text.Copy == s.Copy }) {
@@ -31,14 +33,15 @@ func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
 			lost = append(lost, s)
 		}
 	}
-	return l.change(ctx, p, p.epoch.next(present, lost, *l.degraded()), p.members, nil)
+	by := l.degraded()
+	return l.change(ctx, p, p.epoch.Next(present, lost, by.who, by.why), p.members, nil)
 }
 
 // change begins an epoch: its line goes to the first copies, then to the
 // others, then the witness is told. A copy among the others has what the first
 // have. Who changes the members has had the last change confirmed.
 func (l *Ledger) change(ctx context.Context, p *picture, e Epoch, first, others []*copyAt) (*picture, error) {
-	line := encodeLine(p.best.text.head(), e.N, time.Now(), []Fact{e.fact()})
+	line := format.EncodeLine(p.best.text.Head(), e.N, time.Now(), []Fact{e.Fact()})
 	if err := l.unstamp(); err != nil {
 		return nil, fmt.Errorf("change who keeps the state file: %w", err)
 	}

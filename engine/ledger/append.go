@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 	"golang.org/x/sync/errgroup"
 )
@@ -36,7 +37,7 @@ func (l *Ledger) update(ctx context.Context, p *picture, decide func(View) ([]Fa
 	if err != nil || len(facts) == 0 {
 		return view, err
 	}
-	if facts, err = checkFacts(facts); err != nil {
+	if facts, err = format.CheckFacts(facts); err != nil {
 		return view, err
 	}
 	if len(p.missing) > 0 && l.degraded() != nil {
@@ -61,8 +62,8 @@ func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture
 			return nil, err
 		}
 	}
-	line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)
-	if size := len(p.best.text.data) + len(line); size > maxFile {
+	line := format.EncodeLine(p.best.text.Head(), p.epoch.N, time.Now(), facts)
+	if size := len(p.best.text.Data()) + len(line); size > maxFile {
 		return nil, fmt.Errorf("the state file would have %d bytes: at most %d are possible", size, maxFile)
 	}
 	if err := l.write(p.members, line); err != nil {
@@ -128,7 +129,7 @@ func (c *copyAt) with(files host.Files, line []byte) (*copyAt, error) {
 	if info.Inode != c.info.Inode || info.Size != c.info.Size+int64(len(line)) {
 		return nil, fmt.Errorf("%s was changed by someone who does not hold the lock", c.File())
 	}
-	longer, err := c.text.extend(line)
+	longer, err := c.text.Extend(line)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -27,8 +28,8 @@ func onDisk(b *testing.B, facts int) (host.Files, Places) {
 		record := fmt.Sprintf(`{"name":"web%d","state":"running","zone":"oxz_%s","nics":[{"mac":"02:08:20:00:00:01","over":"net0"},`+
 			`{"mac":"02:08:20:00:00:02","over":"net1"}],"disks":[{"path":"/dev/zvol/rdsk/rpool/a","readonly":false}],"fill":"%s"}`,
 			n, id, strings.Repeat("x", 1000))
-		line := encodeLine(first.head(), 1, noon, []Fact{fact("instance/"+id, record), fact("address/fd00::"+fmt.Sprint(n), `"`+id+`"`)})
-		first, err = first.extend(line)
+		line := format.EncodeLine(first.Head(), 1, noon, []Fact{fact("instance/"+id, record), fact("address/fd00::"+fmt.Sprint(n), `"`+id+`"`)})
+		first, err = first.Extend(line)
 		try(b, err)
 		lines = append(lines, line)
 	}

@@ -59,11 +59,11 @@ func (p *Ledger) bargain(d *disk) (loss Loss, kept []int, err error) {
 		return Loss{}, nil, err
 	}
 	before := p.at(d.at).text
-	facts, err := before.facts()
+	facts, err := before.Facts()
 	if err != nil {
 		return Loss{}, nil, err
 	}
-	kept, err = listed(View{index: facts, data: before.data})
+	kept, err = listed(View{facts: facts})
 	return loss, kept, err
 }
 

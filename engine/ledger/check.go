@@ -2,12 +2,12 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -62,7 +62,7 @@ type Examination struct {
 // Marked is what the disks of one pool say.
 type Marked struct {
 	Pool string
-	Mark *Mark // nil: nothing
+	Mark *EpochTag // nil: nothing
 	Says Says
 }
 
@@ -178,12 +178,12 @@ func (l *Ledger) marks(ctx context.Context, p *picture) []Marked {
 	return out
 }
 
-func (p *picture) says(m Mark) Says {
+func (p *picture) says(m EpochTag) Says {
 	t := p.best.text
 	switch {
-	case m == p.epoch.mark(t.Ledger):
+	case m == p.epoch.Tag(t.Ledger):
 		return SaysCurrent
-	case slices.ContainsFunc(t.givenUp(), m.endedBy):
+	case slices.ContainsFunc(t.GivenUp(), m.EndedBy):
 		return SaysGivenUp
 	case m.Ledger != t.Ledger:
 		return SaysOther
@@ -208,8 +208,8 @@ func (l *Ledger) examine(at Location, p *picture) (Examined, []error) {
 	if c == nil {
 		return l.examineAbsent(x, p)
 	}
-	x.Copy, x.Ledger, x.Head, x.Epoch = c.text.Copy, c.text.Ledger, c.text.head(), c.text.epoch().N
-	x.Lines = len(c.text.lines)
+	x.Copy, x.Ledger, x.Head, x.Epoch = c.text.Copy, c.text.Ledger, c.text.Head(), c.text.Epoch().N
+	x.Lines = c.text.Len()
 	x.Verdict, x.Detail = l.judge(c, p)
 	faults := append(accused(x), c.decode(&x)...)
 	lines := map[uint64][]byte{}
@@ -225,20 +225,12 @@ func (l *Ledger) examine(at Location, p *picture) (Examined, []error) {
 // decode reads every value of a copy; otherwise nobody does that before it is
 // asked for.
 func (c *copyAt) decode(x *Examined) []error {
-	facts, err := c.text.facts()
+	facts, err := c.text.Facts()
 	if err == nil {
-		x.Facts = len(facts.under(""))
-	}
-	for i := 0; err == nil && i < len(c.text.lines); i++ {
-		var e Entry
-		if e, err = entry(c.text.line(i)); err != nil {
-			break
+		for range facts.All("") {
+			x.Facts++
 		}
-		for _, f := range e.Facts {
-			if !json.Valid(f.Value) {
-				err = &damage{line: i + 2, reason: fmt.Sprintf("the value of %s is not JSON", f.Key)}
-			}
-		}
+		err = c.text.CheckValues()
 	}
 	if err == nil {
 		return nil
@@ -255,8 +247,8 @@ func (l *Ledger) examineAbsent(x Examined, p *picture) (Examined, []error) {
 		}
 	}
 	var faults []error
-	if b, ok := errors.AsType[*BrokenError](why); ok && p != nil && b.Last > p.best.text.head().Seq {
-		faults = append(faults, fmt.Errorf("%w: lines up to seq %d can be read behind the break in %s; the best copy ends at %v", ErrRewound, b.Last, x.File(), p.best.text.head()))
+	if b, ok := errors.AsType[*BrokenError](why); ok && p != nil && b.Last > p.best.text.Head().Seq {
+		faults = append(faults, fmt.Errorf("%w: lines up to seq %d can be read behind the break in %s; the best copy ends at %v", ErrRewound, b.Last, x.File(), p.best.text.Head()))
 	}
 	x.Verdict, x.Detail = IsNone, strings.TrimPrefix(fmt.Sprint(cause(why)), x.File()+": ")
 	if p != nil {
@@ -291,13 +283,13 @@ func (l *Ledger) judge(c *copyAt, p *picture) (Verdict, string) {
 	if p == nil {
 		return l.accuse(c)
 	}
-	relation, _ := relate(p.best.text, c.text)
-	switch member := p.epoch.seated(c.text.Copy); {
-	case relation == deadTail:
+	relation, _ := format.Relate(p.best.text, c.text)
+	switch member := p.epoch.Seated(c.text.Copy); {
+	case relation == format.DeadTail:
 		return IsUnused, "what it holds at its end was never acknowledged"
 	case !member && len(p.members) == 0:
 		return IsUnproved, "it is no member by its own last word"
-	case !member && relation == equal:
+	case !member && relation == format.Equal:
 		return IsUnused, "it is no member"
 	case !member:
 		return IsUnused, "it is no member, and an earlier state"
@@ -308,22 +300,22 @@ func (l *Ledger) judge(c *copyAt, p *picture) (Verdict, string) {
 }
 
 // judgeMember says what a member is worth.
-func (p *picture) judgeMember(c *copyAt, r relation) (Verdict, string) {
-	head, has := p.best.text.head(), c.text.head()
+func (p *picture) judgeMember(c *copyAt, r format.Relation) (Verdict, string) {
+	head, has := p.best.text.Head(), c.text.Head()
 	switch s := p.evidence.stamp; {
-	case c.text.end == endDamaged:
-		return IsDamaged, End{c.File(), has, c.text.rest, c.text.begun}.what()
+	case c.text.End == format.EndDamaged:
+		return IsDamaged, End{c.File(), has, c.text.Rest, c.text.Begun}.what()
 	case s != nil && !s.heldBy(c.text) && !s.heldBy(p.best.text):
 		return IsRewound, fmt.Sprintf("this boot acknowledged seq %d", s.Seq)
 	case c.left > head.Seq:
 		return IsRewound, "lines up to the number of " + historyName(c.left) + " were in it"
 	case head.Seq > has.Seq+1:
 		return IsRewound, fmt.Sprintf("%d lines behind, more than a crash can leave", head.Seq-has.Seq)
-	case r == behind:
+	case r == format.Behind:
 		return IsBehind, fmt.Sprintf("the best copy is at %v", head)
-	case c.text.end == endTorn:
+	case c.text.End == format.EndTorn:
 		return IsTorn, "a line was begun behind its last one, and not finished"
-	case c.text.end == endBare:
+	case c.text.End == format.EndBare:
 		return IsMember, "its last line has lost its newline, which the next writer gives it"
 	}
 	return IsMember, ""
@@ -343,7 +335,7 @@ func (l *Ledger) accuse(c *copyAt) (Verdict, string) {
 		}
 	}
 	top := best(all)
-	if relation, why := relate(top.text, c.text); relation == forked {
+	if relation, why := format.Relate(top.text, c.text); relation == format.Forked {
 		return IsForked, why
 	}
 	return IsForked, "another copy disagrees with it"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
 // verdicts is what a check says of the disks.
@@ -34,7 +35,7 @@ func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
 		"torn":       {func(s *sled) { try(t, s.Append(s.disks[1].at.File(), []byte(`{"hash":"1`))) }, []Verdict{IsMember, IsTorn}, nil},
 		"behind": {func(s *sled) {
 			x := s.open1(t, s.disks[1])
-			s.put(t, s.disks[1].at.File(), x.data[:x.lines[len(x.lines)-2].end+1])
+			s.put(t, s.disks[1].at.File(), firstLines(x, x.Len()-1))
 		}, []Verdict{IsMember, IsBehind}, nil},
 		"broken": {func(s *sled) { s.put(t, s.disks[1].at.File(), []byte("x\n")) }, []Verdict{IsMember, IsMissing}, ErrMissing},
 		"twins":  {func(s *sled) { s.put(t, s.disks[1].at.File(), s.content(t, s.disks[0])) }, []Verdict{IsTwin, IsTwin}, ErrTwins},
@@ -43,8 +44,8 @@ func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
 			set(t, s.degrade(t), fact("x", "1"))
 			s.disks[1].mounted = true
 		}, []Verdict{IsMember, IsUnused}, ErrMissing},
-		"overruled":        {func(s *sled) { s.witness.mark = &Mark{"other", 9, "other"} }, []Verdict{IsForeign, IsForeign}, ErrForeign},
-		"another ledger's": {func(s *sled) { s.put(t, s.disks[1].at.File(), made(t).data) }, []Verdict{IsForked, IsForked}, ErrForked},
+		"overruled":        {func(s *sled) { s.witness.mark = &EpochTag{Ledger: "other", N: 9, Epoch: "other"} }, []Verdict{IsForeign, IsForeign}, ErrForeign},
+		"another ledger's": {func(s *sled) { s.put(t, s.disks[1].at.File(), made(t).Data()) }, []Verdict{IsForked, IsForked}, ErrForked},
 		"history": {func(s *sled) {
 			l := s.open(t)
 			l.limit = 0
@@ -81,7 +82,7 @@ func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
 func TestCheckReadsEveryValue(t *testing.T) {
 	s := created(t, 1, false)
 	x := s.open1(t, s.disks[0])
-	bad := encodeLine(x.head(), 1, noon, []Fact{{"a", []byte(`{"b":}`)}})
+	bad := format.EncodeLine(x.Head(), 1, noon, []Fact{{Key: "a", Value: []byte(`{"b":}`)}})
 	try(t, s.Append(s.disks[0].at.File(), bad))
 	must(t)(s.open(t).Read(t.Context()))
 	got, err := verdicts(t, s)

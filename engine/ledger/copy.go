@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -21,13 +22,13 @@ var (
 // was read. It is never changed.
 type copyAt struct {
 	Location
-	text *text
+	text *format.Text
 	info host.Info // of the file when it was read
 	left uint64    // the last line that a history file of this copy holds; 0: it has none
 }
 
 // seat is the copy as a member.
-func (c *copyAt) seat() Seat { return Seat{c.text.Copy, c.Pool} }
+func (c *copyAt) seat() MemberRef { return MemberRef{Copy: c.text.Copy, Pool: c.Pool} }
 
 // is says whether the file is still the one that was read.
 func (c *copyAt) is(now host.Info) bool {
@@ -65,8 +66,8 @@ func (at Location) Mounted(files host.Files) error {
 
 // broken is a *BrokenError, if err is the damage of a text.
 func broken(file string, err error) error {
-	if f, ok := errors.AsType[*damage](err); ok {
-		return &BrokenError{File: file, Line: f.line, Reason: f.reason, Last: f.last}
+	if f, ok := errors.AsType[*format.Damage](err); ok {
+		return &BrokenError{File: file, Line: f.Line, Reason: f.Reason, Last: f.Last}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -70,16 +71,16 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 	if err != nil {
 		return err
 	}
-	first := Epoch{N: 1, ID: newID(), Who: c.Who, Why: "created"}
+	first := Epoch{N: 1, ID: format.NewID(), Who: c.Who, Why: "created"}
 	if mark != nil {
-		first.N, first.Despite, first.Why = mark.N+1, mark, "created anew"
+		first.N, first.Overrides, first.Why = mark.N+1, mark, "created anew"
 		if err := l.forgetStamp(); err != nil {
 			return err
 		}
 	}
-	t := newText(c.On, first, time.Now())
+	t := format.New(poolsOf(c.On), first, time.Now())
 	for i, at := range c.On {
-		prepared := t.as(t.epochs[0].Copies[i].Copy)
+		prepared := t.As(t.Epochs[0].Copies[i].Copy)
 		if err := host.WriteFile(l.files, at.File()+firstSuffix, prepared, fileMode); err != nil {
 			return err
 		}
@@ -89,14 +90,14 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 
 // before is the mark of the ledger that the sled had: what its witness says, or
 // else what this boot has seen.
-func (l *Ledger) before(ctx context.Context) (*Mark, error) {
+func (l *Ledger) before(ctx context.Context) (*EpochTag, error) {
 	said, err := l.places.Witness.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ask its witness: %w", err)
 	}
 	mark, err := latest(said)
 	if s := l.stamped(); err == nil && mark == nil && s != nil {
-		mark = &Mark{Ledger: s.Ledger, N: s.N, Epoch: s.Epoch}
+		mark = &EpochTag{Ledger: s.Ledger, N: s.N, Epoch: s.Epoch}
 	}
 	return mark, err
 }
@@ -119,31 +120,22 @@ func (l *Ledger) makeRoom(on []Location) error {
 	return nil
 }
 
-// newText is a ledger with nothing but its first epoch line, e, in which the
-// copies of those locations are the members.
-func newText(locations []Location, e Epoch, now time.Time) *text {
-	h := header{Format: format, Ledger: newID()}
-	h.Base.Hash = firstHash(h.Ledger)
+func poolsOf(locations []Location) (pools []string) {
 	for _, at := range locations {
-		e.Copies = append(e.Copies, Seat{newID(), at.Pool})
+		pools = append(pools, at.Pool)
 	}
-	h.Copy = e.Copies[0].Copy
-	t, err := verify(append(h.encode(), encodeLine(Head{0, h.Base.Hash}, e.N, now, []Fact{e.fact()})...), nil)
-	if err != nil {
-		panic(err) // what was written a line above is read here
-	}
-	return t
+	return pools
 }
 
 // begin gives the prepared files their name. With the first of them the ledger
 // is there; all of them are on disk, so that finish can do the others.
-func (l *Ledger) begin(ctx context.Context, first *text, locations []Location) error {
+func (l *Ledger) begin(ctx context.Context, first *format.Text, locations []Location) error {
 	for _, at := range locations {
 		if err := rename(l.files, at.File()+firstSuffix, at.File()); err != nil {
 			return err
 		}
 	}
-	return l.places.Witness.Write(ctx, first.epochs[0].mark(first.Ledger), first.givenUp()...)
+	return l.places.Witness.Write(ctx, first.Epochs[0].Tag(first.Ledger), first.GivenUp()...)
 }
 
 // there is the locations that hold a file. Every place must be at hand, also
@@ -178,7 +170,7 @@ func (l *Ledger) finish(ctx context.Context, there, on []Location) error {
 	if len(there) >= len(on) || slices.ContainsFunc(there, func(at Location) bool { return !slices.Contains(on, at) }) {
 		return exist
 	}
-	var first *text
+	var first *format.Text
 	var rest []Location
 	for _, at := range on {
 		name := at.File()
@@ -194,30 +186,23 @@ func (l *Ledger) finish(ctx context.Context, there, on []Location) error {
 		if err != nil {
 			return errors.Join(exist, err)
 		}
-		if !t.fresh(first) {
+		if !t.Fresh(first) {
 			return exist
 		}
 		first = t
 	}
-	if len(first.epochs[0].Copies) != len(on) {
+	if len(first.Epochs[0].Copies) != len(on) {
 		return exist
 	}
 	return l.begin(ctx, first, rest)
 }
 
-// fresh says whether the text holds the first line of a ledger and nothing
-// else, the same as another's.
-func (t *text) fresh(other *text) bool {
-	return len(t.lines) == 1 && t.end == endWhole && t.Base.Seq == 0 && t.epochs[0].seated(t.Copy) &&
-		(other == nil || other.Ledger == t.Ledger && other.head() == t.head() && other.Copy != t.Copy)
-}
-
-func readText(files host.Files, name string) (*text, error) {
+func readText(files host.Files, name string) (*format.Text, error) {
 	data, err := host.ReadAtMost(files, name, maxFile)
 	if err != nil {
 		return nil, err
 	}
-	t, err := verify(data, nil)
+	t, err := format.Verify(data, nil)
 	if err != nil {
 		return nil, broken(name, err)
 	}

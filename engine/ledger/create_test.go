@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"testing"
+
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
 func TestCreateMakesEveryCopyAMember(t *testing.T) {
@@ -30,7 +32,7 @@ func TestCreateRefusesWhereSomethingIs(t *testing.T) {
 		s := newSled(t, 2, false)
 		d := s.disks[1]
 		if content == "a ledger" {
-			content = string(made(t, []Fact{fact("a", "1")}).data)
+			content = string(made(t, []Fact{fact("a", "1")}).Data())
 		}
 		try(t, s.Mkdir(d.at.Directory, 0o755))
 		s.put(t, d.at.File(), []byte(content))
@@ -68,7 +70,7 @@ func TestCreateNeedsEveryPlace(t *testing.T) {
 
 func TestCreateRefusesWhatIsWitnessed(t *testing.T) {
 	s := newSled(t, 1, false)
-	s.witness.mark = &Mark{"old", 3, "x"}
+	s.witness.mark = &EpochTag{Ledger: "old", N: 3, Epoch: "x"}
 	err := Create(t.Context(), s, s.places(), Creation{Who: "test"})
 	explains(t, err, ErrOverruled, "old", "epoch 3")
 }
@@ -132,12 +134,12 @@ func TestWhatIsNotSurelyAnInterruptedCreationIsNotFinished(t *testing.T) {
 	}
 	for name, doubt := range map[string]func(s *sled){
 		"the prepared file is gone": func(s *sled) { try(t, s.Remove(s.disks[1].at.File()+firstSuffix)) },
-		"it is another ledger's":    func(s *sled) { s.put(t, s.disks[1].at.File()+firstSuffix, made(t).data) },
+		"it is another ledger's":    func(s *sled) { s.put(t, s.disks[1].at.File()+firstSuffix, made(t).Data()) },
 		"it is broken":              func(s *sled) { s.put(t, s.disks[1].at.File()+firstSuffix, []byte("x")) },
 		"facts were written": func(s *sled) {
-			x, err := verify(s.content(t, s.disks[0]), nil)
+			x, err := format.Verify(s.content(t, s.disks[0]), nil)
 			try(t, err)
-			s.put(t, s.disks[0].at.File(), grown(t, x, fact("a", "1")).data)
+			s.put(t, s.disks[0].at.File(), grown(t, x, fact("a", "1")).Data())
 		},
 		"one more place": func(s *sled) {
 			s.disks = append(s.disks, newDisk(Location{Directory: "/var/sledctl"}, "/var", 9))

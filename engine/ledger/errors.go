@@ -46,7 +46,7 @@ func (a Absence) String() string { return fmt.Sprintf("%s: %v", a.File, cause(a.
 // AbsentError is ErrAbsent.
 type AbsentError struct {
 	Places []Absence
-	Mark   *Mark // what the witness knows of a ledger; nil: nothing
+	Mark   *EpochTag // what the witness knows of a ledger; nil: nothing
 }
 
 // Error names every place that was looked at.
@@ -130,9 +130,9 @@ func (e *MissingError) Hint() string {
 // String names the copy, where it is, or why it is not.
 func (m Member) String() string {
 	if m.Err != nil {
-		return fmt.Sprintf("%v: %v", m.Seat, cause(m.Err))
+		return fmt.Sprintf("%v: %v", m.MemberRef, cause(m.Err))
 	}
-	return fmt.Sprintf("%v at %s", m.Seat, m.File)
+	return fmt.Sprintf("%v at %s", m.MemberRef, m.File)
 }
 
 // ForkedError is ErrForked: two copies of which neither continues the other.
@@ -225,7 +225,7 @@ func (e *ExistsError) Unwrap() error { return ErrExists }
 // OverruledError is ErrOverruled: the witness knows of an epoch, or of a
 // ledger, that the copies at hand do not know.
 type OverruledError struct {
-	Mark  Mark
+	Mark  EpochTag
 	Files []string // the copies at hand; empty if there is none
 }
 

@@ -16,7 +16,7 @@ type film struct {
 	changes []change
 	beliefs []belief // before each change
 	disks   [][]frame
-	marks   []*Mark
+	marks   []*EpochTag
 	ram     []*hosttest.PowerCutFiles // before each change
 }
 

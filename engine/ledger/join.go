@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -57,14 +58,14 @@ func (l *Ledger) add(ctx context.Context, p *picture, newcomers []Location, by r
 }
 
 // plant writes a copy, not yet a member, into a location.
-func (l *Ledger) plant(at Location, t *text) error {
+func (l *Ledger) plant(at Location, t *format.Text) error {
 	if err := l.ensureDirectory(at); err != nil {
 		return err
 	}
 	if err := l.setAside(at); err != nil {
 		return err
 	}
-	if err := l.replace(at, t.as(newID())); err != nil {
+	if err := l.replace(at, t.As(format.NewID())); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -85,7 +86,7 @@ func (l *Ledger) setAside(at Location) error {
 }
 
 func asideName() string {
-	return fmt.Sprintf("aside-%s-%s.jsonl", time.Now().UTC().Format("20060102T150405Z"), newID())
+	return fmt.Sprintf("aside-%s-%s.jsonl", time.Now().UTC().Format("20060102T150405Z"), format.NewID())
 }
 
 // spare keeps what a file holds readable before it is replaced, and says so. The
@@ -99,7 +100,7 @@ func (l *Ledger) spare(c *copyAt) error {
 		aside = asideName()
 		err = rename(l.files, c.File(), path.Join(c.Directory, aside))
 	case err == nil:
-		aside = fmt.Sprintf("aside-seq%d-%.16s.jsonl", c.text.head().Seq, newChain().hash(data))
+		aside = fmt.Sprintf("aside-seq%d-%.16s.jsonl", c.text.Head().Seq, format.Sum(data))
 		err = host.WriteFile(l.files, path.Join(c.Directory, aside), data, fileMode)
 	}
 	if err == nil {
@@ -121,17 +122,17 @@ func (l *Ledger) admit(ctx context.Context, p *picture, newcomers []Location, by
 		others, seats = append(others, c), append(seats, c.seat())
 		lost = replaced(lost, at.Pool)
 	}
-	_, err := l.change(ctx, p, p.epoch.next(seats, lost, by), p.members, others)
+	_, err := l.change(ctx, p, p.epoch.Next(seats, lost, by.who, by.why), p.members, others)
 	return err
 }
 
 // replaced is lost without the seat that a newcomer takes: its own pool's, or
 // the one that waits longest.
-func replaced(lost []Seat, pool string) []Seat {
+func replaced(lost []MemberRef, pool string) []MemberRef {
 	if len(lost) == 0 {
 		return nil
 	}
-	i := max(0, slices.IndexFunc(lost, func(s Seat) bool { return s.Pool == pool }))
+	i := max(0, slices.IndexFunc(lost, func(s MemberRef) bool { return s.Pool == pool }))
 	return slices.Delete(lost, i, i+1)
 }
 
@@ -156,8 +157,8 @@ func (l *Ledger) leave(ctx context.Context, p *picture, directory string, by rea
 		return err
 	}
 	stay := slices.DeleteFunc(slices.Clone(p.members), func(c *copyAt) bool { return c == leaver })
-	seats := slices.DeleteFunc(slices.Clone(p.epoch.Copies), func(s Seat) bool { return s.Copy == leaver.text.Copy })
-	_, err := l.change(ctx, p, p.epoch.next(seats, p.epoch.Lost, by), stay, []*copyAt{leaver})
+	seats := slices.DeleteFunc(slices.Clone(p.epoch.Copies), func(s MemberRef) bool { return s.Copy == leaver.text.Copy })
+	_, err := l.change(ctx, p, p.epoch.Next(seats, p.epoch.Lost, by.who, by.why), stay, []*copyAt{leaver})
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
 )
@@ -21,7 +22,7 @@ type Loss struct {
 	Others []Given
 	// Unseen is a mark of the witness that the kept copy does not know: what
 	// was written in that epoch is lost too, and nobody can say what it was.
-	Unseen *Mark
+	Unseen *EpochTag
 
 	keep Location
 }
@@ -62,7 +63,7 @@ func (l *Ledger) lose(ctx context.Context, name string) (Loss, error) {
 	if err != nil {
 		return Loss{}, err
 	}
-	loss := Loss{Kept: kept.File(), Head: kept.text.head(), keep: kept.Location}
+	loss := Loss{Kept: kept.File(), Head: kept.text.Head(), keep: kept.Location}
 	h, err := l.saidOf(ctx, kept)
 	if err != nil {
 		return Loss{}, err
@@ -72,11 +73,11 @@ func (l *Ledger) lose(ctx context.Context, name string) (Loss, error) {
 		if c == kept {
 			continue
 		}
-		facts, err := c.text.beyond(kept.text)
+		facts, err := c.text.Beyond(kept.text)
 		if err != nil {
-			return Loss{}, fmt.Errorf("%s: %w", c.File(), err)
+			return Loss{}, broken(c.File(), err)
 		}
-		loss.Others = append(loss.Others, Given{File: c.File(), Head: c.text.head(), Facts: facts})
+		loss.Others = append(loss.Others, Given{File: c.File(), Head: c.text.Head(), Facts: facts})
 	}
 	return loss, nil
 }
@@ -87,7 +88,7 @@ func (l *Ledger) saidOf(ctx context.Context, c *copyAt) (heard, error) {
 	if err != nil {
 		return heard{}, &unheardError{err}
 	}
-	return c.text.weigh(said)
+	return weigh(c.text, said)
 }
 
 // copies is all that can be read, whatever the rules say of it.
@@ -131,31 +132,6 @@ func named(copies []*copyAt, name string) (*copyAt, error) {
 		return nil, fmt.Errorf("%w: %s", ErrNoCopy, name)
 	}
 	return found, nil
-}
-
-// beyond is what t says behind the last line that it has in common with kept.
-func (t *text) beyond(kept *text) ([]Entry, error) {
-	common := uint64(0)
-	for i, at := range t.lines {
-		if t.Ledger == kept.Ledger && kept.holds(Head{at.seq, string(t.hash(i))}) {
-			common = at.seq
-		}
-	}
-	if t.Ledger == kept.Ledger && (kept.holds(t.head()) || t.head().Seq < kept.Base.Seq && sameEpochs(t.epochs, kept.epochs)) {
-		return nil, nil
-	}
-	var out []Entry
-	for i, at := range t.lines {
-		if at.seq <= common {
-			continue
-		}
-		e, err := entry(t.line(i))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, e)
-	}
-	return out, nil
 }
 
 // Keep makes the copy that loss was told of the only one that counts, whatever
@@ -243,13 +219,13 @@ func (l *Ledger) whole(ctx context.Context, c *copyAt) (*copyAt, error) {
 	if err := l.forgetLeft(c); err != nil {
 		return nil, l.kill(err, false)
 	}
-	if c.text.end == endWhole {
+	if c.text.End == format.EndComplete {
 		return c, nil
 	}
 	if err := l.spare(c); err != nil {
 		return nil, l.kill(err, false)
 	}
-	if err := l.replace(c.Location, c.text.as(c.text.Copy)); err != nil {
+	if err := l.replace(c.Location, c.text.As(c.text.Copy)); err != nil {
 		return nil, l.kill(err, false)
 	}
 	copies, err := l.copies(ctx)
@@ -264,7 +240,7 @@ func (l *Ledger) whole(ctx context.Context, c *copyAt) (*copyAt, error) {
 func (l *Ledger) forgetLeft(c *copyAt) error {
 	all, err := histories(l.files, c.Directory)
 	for _, seq := range all {
-		if name := path.Join(c.Directory, historyName(seq)); err == nil && seq > c.text.head().Seq {
+		if name := path.Join(c.Directory, historyName(seq)); err == nil && seq > c.text.Head().Seq {
 			err = rename(l.files, name, path.Join(c.Directory, asideName()))
 		}
 	}
@@ -285,23 +261,23 @@ func (l *Ledger) claim(ctx context.Context, kept *copyAt, by reason) error {
 	if err != nil {
 		return err
 	}
-	e := kept.text.epoch()
-	lost := slices.DeleteFunc(slices.Concat(e.Lost, e.Copies), func(s Seat) bool { return s.Copy == kept.text.Copy })
-	e = e.next([]Seat{kept.seat()}, lost, by)
+	e := kept.text.Epoch()
+	lost := slices.DeleteFunc(slices.Concat(e.Lost, e.Copies), func(s MemberRef) bool { return s.Copy == kept.text.Copy })
+	e = e.Next([]MemberRef{kept.seat()}, lost, by.who, by.why)
 	if h.latest != nil {
 		e.N = max(e.N, h.latest.N+1)
 	}
-	if e.Despite = h.against(kept.text); e.Despite != nil {
-		e.N = max(e.N, e.Despite.N+1)
+	if e.Overrides = h.against(kept.text); e.Overrides != nil {
+		e.N = max(e.N, e.Overrides.N+1)
 	}
 	copies, err := l.copies(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range copies {
-		e.N = max(e.N, c.text.epoch().N+1)
+		e.N = max(e.N, c.text.Epoch().N+1)
 	}
-	line := encodeLine(kept.text.head(), e.N, time.Now(), []Fact{e.fact()})
+	line := format.EncodeLine(kept.text.Head(), e.N, time.Now(), []Fact{e.Fact()})
 	if err := l.write([]*copyAt{kept}, line); err != nil {
 		return l.kill(err, false)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
 // crossed is a sled of which both sides went on alone, without a witness that
@@ -33,7 +35,7 @@ func keys(g Given) []string {
 			out = append(out, f.Key)
 		}
 		if e.Members != nil {
-			out = append(out, membersKey)
+			out = append(out, format.MembersKey)
 		}
 	}
 	return out
@@ -45,7 +47,7 @@ func TestKeepGivesUpWhatItSaysAndNothingElse(t *testing.T) {
 		before := s.content(t, s.disks[1])
 		loss, err := Lose(t.Context(), s, s.places(), name)
 		try(t, err)
-		if len(loss.Others) != 1 || !slices.Equal(keys(loss.Others[0]), []string{membersKey, "second", "common"}) {
+		if len(loss.Others) != 1 || !slices.Equal(keys(loss.Others[0]), []string{format.MembersKey, "second", "common"}) {
 			t.Fatalf("%s: gives up %+v", name, loss.Others)
 		}
 		if _, err := Open(t.Context(), s, s.places()); !errors.Is(err, ErrForked) {
@@ -91,7 +93,7 @@ func TestKeepOverrulesTheWitness(t *testing.T) {
 	if err := Keep(t.Context(), s, p, loss, "operator", "test"); err == nil {
 		t.Error("the witness was not told")
 	}
-	if v := set(t, s.open(t), fact("a", "4")); s.witness.mark.N != 3 || v.Epoch().Despite == nil {
+	if v := set(t, s.open(t), fact("a", "4")); s.witness.mark.N != 3 || v.Epoch().Overrides == nil {
 		t.Errorf("witnessed %v, epoch %+v", s.witness.mark, v.Epoch())
 	}
 	s.disks[0].mounted = true
@@ -125,9 +127,9 @@ func TestKeepRefusesWhatItWasNotShown(t *testing.T) {
 }
 
 // open1 reads one file.
-func (s *sled) open1(t testing.TB, d *disk) *text {
+func (s *sled) open1(t testing.TB, d *disk) *format.Text {
 	t.Helper()
-	x, err := verify(s.content(t, d), nil)
+	x, err := format.Verify(s.content(t, d), nil)
 	try(t, err)
 	return x
 }
@@ -139,7 +141,7 @@ func TestAnEarlierStateGivesNothingUp(t *testing.T) {
 		set(t, l, fact("a", n))
 	}
 	x := s.open1(t, s.disks[1])
-	s.put(t, s.disks[1].at.File(), x.data[:x.lines[1].end+1])
+	s.put(t, s.disks[1].at.File(), firstLines(x, 2))
 	loss, err := Lose(t.Context(), s, s.places(), "pool0")
 	try(t, err)
 	if len(loss.Others[0].Facts) != 0 {
@@ -234,19 +236,19 @@ func TestALedgerMadeAnewIsNotOverruledByTheOldOne(t *testing.T) {
 }
 
 func TestAMarkIsWrittenAsItIsRead(t *testing.T) {
-	m := Mark{"0123456789abcdef", 7, "fedcba9876543210"}
-	if got, err := ParseMark(m.String()); got != m || err != nil {
+	m := EpochTag{Ledger: "0123456789abcdef", N: 7, Epoch: "fedcba9876543210"}
+	if got, err := ParseEpochTag(m.String()); got != m || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, text := range []string{"", "a", "a:1", "a:0:b", "a:01:b", "a:+1:b", "a: 1:b", ":1:b", "a:1:", "a:18446744073709551616:b"} {
-		if m, err := ParseMark(text); err == nil {
+		if m, err := ParseEpochTag(text); err == nil {
 			t.Errorf("%q is read as %+v", text, m)
 		}
 	}
-	if got, err := latest([]Testimony{{"a", m, true}, {"b", Mark{"x", 3, "y"}, true}, {"c", m, true}, {Pool: "d"}}); err != nil || *got != m {
+	if got, err := latest([]Testimony{{"a", m, true}, {"b", EpochTag{Ledger: "x", N: 3, Epoch: "y"}, true}, {"c", m, true}, {Pool: "d"}}); err != nil || *got != m {
 		t.Errorf("%v, %v", got, err)
 	}
-	_, err := latest([]Testimony{{"pool a", m, true}, {"pool b", Mark{m.Ledger, m.N, "other"}, true}})
+	_, err := latest([]Testimony{{"pool a", m, true}, {"pool b", EpochTag{Ledger: m.Ledger, N: m.N, Epoch: "other"}, true}})
 	explains(t, err, ErrContradicted, "pool a", "pool b", m.String())
 	if got, err := latest([]Testimony{{Pool: "d"}}); got != nil || err != nil {
 		t.Errorf("of none: %v, %v", got, err)

@@ -147,14 +147,14 @@ func canonical(text []byte) []byte {
 		n := 1
 		switch c := rest[0]; {
 		case c == '"' && bytes.HasPrefix(rest, []byte(time)):
-			n = min(len(rest), len(time)+len(timeForm))
+			n = min(len(rest), len(time)+len("2006-01-02T15:04:05.000000Z"))
 		case c == 'a' && bytes.HasPrefix(rest, []byte(aside)) && rest[len(aside)] != 's':
 			n = min(len(rest), len(aside)+len("20060102T150405Z"))
 		case c == 'o' && len(rest) >= 8 && rest[1] == 'p' && digits(rest[2:8]):
 			n = 8
 			rename(rest[:n], '~')
 		case isHex(c):
-			if n = hexRun(rest); n == 16 || n == hashLen {
+			if n = hexRun(rest); n == 16 || n == 32 {
 				rename(rest[:n], '#')
 			} else {
 				out = append(out, rest[:n]...)
@@ -191,7 +191,7 @@ func (l *lab) seq() uint64 {
 			continue
 		}
 		for rest := data; ; {
-			_, after, ok := bytes.Cut(rest, []byte(openSeq))
+			_, after, ok := bytes.Cut(rest, []byte(`","seq":`))
 			if !ok {
 				break
 			}

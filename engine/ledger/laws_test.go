@@ -60,7 +60,7 @@ func list(ops []int) Fact {
 	if err != nil {
 		panic(err) // strings only
 	}
-	return Fact{opsKey, value}
+	return Fact{Key: opsKey, Value: value}
 }
 
 // see checks a view that anyone sees. A reader may see more than was acknowledged;

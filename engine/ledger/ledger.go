@@ -7,8 +7,8 @@
 // What remains in the worst case is a refusal that names the files.
 //
 // The way through the package is the way of one append. A lock (ledger.go),
-// a look at every place (look.go, copy.go), each file verified line by line
-// (line.go, text.go), the rules that say which of them to believe (open.go),
+// a look at every place (look.go, copy.go), each file verified line by line (package
+// format), the rules that say which of them to believe (open.go),
 // shorter copies brought up (raise.go), the caller's decision over a View
 // (view.go), one line written to all members and flushed (append.go). Who the
 // members are is itself kept in lines: create.go, join.go and alone.go write
@@ -17,7 +17,6 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,14 +24,22 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
-// Fact is one key with its value. The last value of a key counts.
-type Fact struct {
-	Key   string          // printable ASCII without quote and backslash, at most 512 bytes; not "members"
-	Value json.RawMessage // any JSON; nil and null remove the key
-}
+// What the lines of the ledger are made of.
+type (
+	Fact      = format.Fact      // one key with its value
+	Head      = format.Head      // the last line of a copy
+	Epoch     = format.Epoch     // a span with the same members
+	MemberRef = format.MemberRef // a member's copy id and pool
+	EpochTag  = format.EpochTag  // the latest epoch, as U.2 pools store it
+	Entry     = format.Entry     // one append of the past
+)
+
+// ParseEpochTag reads what EpochTag.String wrote. Any other text is an error.
+func ParseEpochTag(text string) (EpochTag, error) { return format.ParseEpochTag(text) }
 
 // Location is a directory that may hold a copy.
 type Location struct {
@@ -161,7 +168,7 @@ func (l *Ledger) Unchanged(seq uint64) bool {
 	defer l.mu.Unlock()
 	for _, at := range l.places.Locations {
 		before := l.seen[at.Directory]
-		if before == nil || before.text.head().Seq != seq {
+		if before == nil || before.text.Head().Seq != seq {
 			return false
 		}
 		if info, err := l.files.Stat(at.File()); err != nil || !before.is(info) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"syscall"
+
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
 // look visits every place, reads what has changed there since the last look,
@@ -24,7 +26,7 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 		visits[i] = &visit{Location: at, before: l.seen[at.Directory]}
 	}
 	l.each(visits, func(v *visit) { v.read(l.files) })
-	var known *text
+	var known *format.Text
 	for _, v := range visits {
 		v.verify(l.files, known)
 		if v.found != nil && known == nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
 // picture is what a look at all places amounts to.
@@ -32,14 +34,14 @@ func choose(copies []*copyAt, absent []Absence) (*picture, error) {
 		return nil, err
 	}
 	p := &picture{best: best(copies), copies: copies, absent: absent}
-	p.epoch = p.best.text.epoch()
+	p.epoch = p.best.text.Epoch()
 	for _, c := range copies {
-		relation, why := relate(p.best.text, c.text)
+		relation, why := format.Relate(p.best.text, c.text)
 		switch relation {
-		case forked:
+		case format.Forked:
 			return nil, fork(p.best, c, why)
-		case deadTail:
-			p.warn("%s is not used: what it holds from %v on was never acknowledged", c.File(), c.text.head())
+		case format.DeadTail:
+			p.warn("%s is not used: what it holds from %v on was never acknowledged", c.File(), c.text.Head())
 		}
 	}
 	p.seat(copies)
@@ -51,7 +53,7 @@ func choose(copies []*copyAt, absent []Absence) (*picture, error) {
 func best(copies []*copyAt) *copyAt {
 	found := copies[0]
 	for _, c := range copies[1:] {
-		if c.text.better(found.text) {
+		if c.text.Better(found.text) {
 			found = c
 		}
 	}
@@ -79,65 +81,10 @@ func twins(copies []*copyAt) error {
 	return nil
 }
 
-// epoch is the text's last.
-func (t *text) epoch() Epoch { return t.epochs[len(t.epochs)-1] }
-
-func (t *text) better(than *text) bool {
-	if len(t.epochs) != len(than.epochs) {
-		return len(t.epochs) > len(than.epochs)
-	}
-	return t.head().Seq > than.head().Seq
-}
-
-// relation is what a copy is to the best one.
-type relation int
-
-const (
-	equal    relation = iota
-	behind            // an earlier state of the best
-	deadTail          // earlier, and then something that was never acknowledged
-	forked            // neither: someone's facts would be lost
-)
-
-// relate says what c is to best, and why the two cannot be reconciled.
-func relate(best, c *text) (relation, string) {
-	at := c.head()
-	switch {
-	case best.Ledger != c.Ledger:
-		return forked, fmt.Sprintf("they are of two ledgers, %s and %s", best.Ledger, c.Ledger)
-	case at == best.head():
-		return equal, ""
-	case best.holds(at):
-		return behind, ""
-	case !sameEpochs(c.epochs, best.epochs):
-		return forked, "their members were changed on both sides"
-	}
-	k := len(c.epochs)
-	over := k < len(best.epochs) // c's last epoch has ended
-	if at.Seq < best.Base.Seq && (!over || at.Seq < best.epochs[k].Seq) {
-		return behind, "" // the rewrite of best has left the line out
-	}
-	if !over {
-		return forked, fmt.Sprintf("the line of %v occurs on one side only", at)
-	}
-	if at.Seq >= best.epochs[k].Seq && c.agrees(best, best.epochs[k]) && !best.epoch().seated(c.Copy) {
-		return deadTail, ""
-	}
-	return forked, fmt.Sprintf("one went on with seq %d where the other begins epoch %d", best.epochs[k].Seq, best.epochs[k].N)
-}
-
-// agrees says whether t is what best was when best's epoch began: that line's
-// hash is made over the one before it.
-func (t *text) agrees(best *text, began Epoch) bool {
-	before, ok := t.hashAt(began.Seq - 1)
-	i, found := best.find(began.Seq)
-	return ok && found && string(newChain().hash([]byte(before), best.line(i)[hashEnd:])) == began.hash
-}
-
 func fork(best, other *copyAt, why string) error {
 	return &ForkedError{
-		Best: best.File(), BestHead: best.text.head(), BestEpoch: best.text.epoch(),
-		Other: other.File(), OtherHead: other.text.head(), OtherEpoch: other.text.epoch(),
+		Best: best.File(), BestHead: best.text.Head(), BestEpoch: best.text.Epoch(),
+		Other: other.File(), OtherHead: other.text.Head(), OtherEpoch: other.text.Epoch(),
 		Reason: why,
 	}
 }
@@ -153,23 +100,23 @@ func (p *picture) seat(copies []*copyAt) {
 			p.members = append(p.members, c)
 			continue
 		}
-		p.missing = append(p.missing, Member{Seat: s, Err: p.whyMissing(s)})
+		p.missing = append(p.missing, Member{MemberRef: s, Err: p.whyMissing(s)})
 	}
 	for _, s := range p.epoch.Lost {
-		e := lostIn(p.best.text.epochs, s)
+		e := lostIn(p.best.text.Epochs, s)
 		p.warn("the state file is kept without %v since %s (%s: %s): `sledctl ledger heal` takes a new disk in",
 			s, e.Time.Format("2006-01-02 15:04:05Z"), e.Who, e.Why)
 	}
 }
 
 // lostIn is the epoch that began without that member.
-func lostIn(epochs []Epoch, s Seat) Epoch {
+func lostIn(epochs []Epoch, s MemberRef) Epoch {
 	i := slices.IndexFunc(epochs, func(e Epoch) bool { return slices.Contains(e.Lost, s) })
 	return epochs[i]
 }
 
 // whyMissing is what was found in the place where the copy should be.
-func (p *picture) whyMissing(s Seat) error {
+func (p *picture) whyMissing(s MemberRef) error {
 	for _, a := range p.absent {
 		if a.Pool == s.Pool {
 			return a.Err
@@ -187,7 +134,7 @@ func (p *picture) warn(form string, args ...any) {
 func (p *picture) shortest() *copyAt {
 	least := p.members[0]
 	for _, c := range p.members[1:] {
-		if c.text.head().Seq < least.text.head().Seq {
+		if c.text.Head().Seq < least.text.Head().Seq {
 			least = c
 		}
 	}
@@ -195,22 +142,22 @@ func (p *picture) shortest() *copyAt {
 }
 
 func (p *picture) missingError() error {
-	e := &MissingError{Missing: p.missing, Head: p.best.text.head(), Epoch: p.epoch, Others: p.absent}
+	e := &MissingError{Missing: p.missing, Head: p.best.text.Head(), Epoch: p.epoch, Others: p.absent}
 	for _, c := range p.members {
-		e.Present = append(e.Present, Member{Seat: c.seat(), File: c.File()})
+		e.Present = append(e.Present, Member{MemberRef: c.seat(), File: c.File()})
 	}
 	return e
 }
 
 // view is what copy c holds.
 func (p *picture) view(c *copyAt) (View, error) {
-	facts, err := c.text.facts()
+	facts, err := c.text.Facts()
 	if err != nil {
 		return View{}, broken(c.File(), err)
 	}
-	v := View{index: facts, data: c.text.data, head: c.text.head(), ledger: c.text.Ledger, epochs: p.best.text.epochs, warnings: p.warnings, unconfirmed: p.unconfirmed}
+	v := View{facts: facts, head: c.text.Head(), ledger: c.text.Ledger, epochs: p.best.text.Epochs, warnings: p.warnings, unconfirmed: p.unconfirmed}
 	for _, m := range p.members {
-		v.members = append(v.members, Member{Seat: m.seat(), File: m.File()})
+		v.members = append(v.members, Member{MemberRef: m.seat(), File: m.File()})
 	}
 	v.members = append(v.members, p.missing...)
 	return v, nil

@@ -7,81 +7,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/test/hosttest"
 )
-
-// ended is x with an epoch line that leaves only those members.
-func ended(t testing.TB, x *text, copies ...Seat) *text {
-	t.Helper()
-	e := x.epoch().next(copies, nil, reason{"test", "test"})
-	longer, err := x.extend(encodeLine(x.head(), e.N, noon, []Fact{e.fact()}))
-	try(t, err)
-	return longer
-}
-
-// other is the text as the second copy's.
-func other(t testing.TB, x *text) *text {
-	t.Helper()
-	y, err := verify(x.as(x.epochs[0].Copies[1].Copy), nil)
-	try(t, err)
-	return y
-}
-
-func TestWhatACopyIsToTheBest(t *testing.T) {
-	x := made(t, []Fact{fact("a", "1")}, []Fact{fact("a", "2")}, []Fact{fact("a", "3")})
-	first := x.epochs[0].Copies[0]
-	shorter := func(lines int) *text {
-		y, err := verify(bytes.Clone(x.data[:x.lines[lines-1].end+1]), nil)
-		try(t, err)
-		return other(t, y)
-	}
-	alone := grown(t, ended(t, x, first), fact("a", "4"))
-	again := ended(t, alone, first, Seat{"new", ""})
-	tests := []struct {
-		name    string
-		best, c *text
-		want    relation
-	}{
-		{"the same", x, other(t, x), equal},
-		{"the same, rewritten", rewritten(t, x), other(t, x), equal},
-		{"the same, not rewritten", x, other(t, rewritten(t, x)), equal},
-		{"one line less", x, shorter(3), behind},
-		{"only the first line", x, shorter(1), behind},
-		{"its head is the base", grown(t, rewritten(t, x), fact("b", "1")), other(t, x), behind},
-		{"its head was left out", rewritten(t, x), shorter(3), behind},
-		{"its head was left out, an epoch later", rewritten(t, grown(t, alone, fact("a", "5"))), shorter(3), behind},
-		{"behind a rewrite that it has had", grown(t, rewritten(t, x), fact("b", "1")), other(t, rewritten(t, x)), behind},
-		{"another line at the end", x, grown(t, shorter(3), fact("a", "7")), forked},
-		{"another line, behind a rewrite", grown(t, rewritten(t, x), fact("b", "1")), grown(t, other(t, x), fact("c", "1")), forked},
-		{"a line where the next epoch begins", alone, grown(t, other(t, x), fact("a", "7")), deadTail},
-		{"lines beyond that", alone, grown(t, grown(t, other(t, x), fact("a", "7")), fact("a", "8")), deadTail},
-		{"two epochs later", again, grown(t, other(t, x), fact("a", "7")), deadTail},
-		{"behind a rewrite of the best", rewritten(t, alone), grown(t, other(t, x), fact("a", "7")), deadTail},
-		{"it disagrees before the next epoch", alone, grown(t, grown(t, shorter(3), fact("a", "7")), fact("a", "8")), forked},
-		{"it is a member again", ended(t, alone, first, x.epochs[0].Copies[1]), grown(t, other(t, x), fact("a", "7")), forked},
-		{"its members were changed too", alone, ended(t, other(t, x), x.epochs[0].Copies[1]), forked},
-		{"another ledger", x, made(t, []Fact{fact("a", "1")}), forked},
-	}
-	for _, test := range tests {
-		got, why := relate(test.best, test.c)
-		if got != test.want || (why != "") != (got == forked) {
-			t.Errorf("%s: %d (%s), not %d", test.name, got, why, test.want)
-		}
-	}
-}
-
-func TestMoreEpochsAreBetterThanMoreLines(t *testing.T) {
-	x := made(t, []Fact{fact("a", "1")})
-	tail := grown(t, grown(t, other(t, x), fact("a", "7")), fact("a", "8"))
-	alone := ended(t, x, x.epochs[0].Copies[0])
-	if !alone.better(tail) || tail.better(alone) {
-		t.Error("lines counted more")
-	}
-	if !grown(t, x, fact("b", "1")).better(x) || x.better(x) {
-		t.Error("lines do not count")
-	}
-}
 
 // trouble makes the second disk's copy unusable in some way.
 var trouble = []struct {
@@ -184,9 +113,9 @@ func TestAReturnedMemberIsBroughtUp(t *testing.T) {
 			}
 			d := s.disks[1]
 			data := s.content(t, d)
-			x, err := verify(bytes.Clone(data), nil)
+			x, err := format.Verify(bytes.Clone(data), nil)
 			try(t, err)
-			end := x.lines[len(x.lines)-1-test.lines].end + 1
+			end := len(firstLines(x, x.Len()-test.lines))
 			data = append(append(bytes.Clone(data), data[:1]...)[:max(end+test.torn, end)], []byte(nil)...)
 			s.put(t, d.at.File(), data)
 			v := must(t)(s.open(t).Read(t.Context()))
@@ -220,7 +149,7 @@ func TestATornEndOfTheOnlyCopyIsCut(t *testing.T) {
 	if v := set(t, l, fact("b", "1")); v.Seq() != 3 || all(v)["a"] != "1" {
 		t.Errorf("seq %d, %v", v.Seq(), all(v))
 	}
-	if _, err := verify(s.content(t, d), nil); err != nil {
+	if _, err := format.Verify(s.content(t, d), nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -269,10 +198,10 @@ func TestForkedCopiesAreRefusedByAll(t *testing.T) {
 	s := created(t, 2, false)
 	set(t, s.open(t), fact("a", "1"))
 	first, second := s.disks[0], s.disks[1]
-	x, err := verify(s.content(t, second), nil)
+	x, err := format.Verify(s.content(t, second), nil)
 	try(t, err)
-	s.put(t, first.at.File(), append(s.content(t, first), encodeLine(x.head(), 1, noon, []Fact{fact("a", "2")})...))
-	s.put(t, second.at.File(), append(s.content(t, second), encodeLine(x.head(), 1, noon, []Fact{fact("a", "3")})...))
+	s.put(t, first.at.File(), append(s.content(t, first), format.EncodeLine(x.Head(), 1, noon, []Fact{fact("a", "2")})...))
+	s.put(t, second.at.File(), append(s.content(t, second), format.EncodeLine(x.Head(), 1, noon, []Fact{fact("a", "3")})...))
 	before := s.content(t, first)
 	_, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, first.at.File(), second.at.File(), "seq 3")
@@ -298,7 +227,7 @@ func TestOneCopyTwiceIsRefused(t *testing.T) {
 
 func TestAFileOfAnotherSledIsRefused(t *testing.T) {
 	s := created(t, 2, false)
-	s.put(t, s.disks[1].at.File(), made(t).data)
+	s.put(t, s.disks[1].at.File(), made(t).Data())
 	_, err := Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, s.disks[1].at.File(), "two ledgers")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -67,14 +68,14 @@ func (l *Ledger) purge(ctx context.Context, p *picture, unwanted func([]byte) bo
 		return nil
 	}
 	for _, c := range p.members {
-		kept, left, err := c.text.split()
+		kept, left, err := c.text.Split()
 		if err != nil {
 			return broken(c.File(), err)
 		}
 		l.mu.Lock()
 		delete(l.seen, c.Directory)
 		l.mu.Unlock()
-		data := c.text.without(kept, left)
+		data := c.text.Without(kept, left)
 		if unwanted(data) {
 			return fmt.Errorf("%s still has what should not be there", c.File())
 		}
@@ -97,10 +98,10 @@ func (l *Ledger) anew(ctx context.Context, p *picture, instead func(View) ([]Fac
 	}
 	for key, value := range view.All("") {
 		if !slices.ContainsFunc(facts, func(f Fact) bool { return f.Key == key }) {
-			facts = append(facts, Fact{key, value})
+			facts = append(facts, Fact{Key: key, Value: value})
 		}
 	}
-	if facts, err = checkFacts(facts); err != nil || len(facts) == 0 {
+	if facts, err = format.CheckFacts(facts); err != nil || len(facts) == 0 {
 		return p, err
 	}
 	return l.append(ctx, p, facts)
@@ -108,7 +109,7 @@ func (l *Ledger) anew(ctx context.Context, p *picture, instead func(View) ([]Fac
 
 // holds says whether a member has what is unwanted.
 func (p *picture) holds(unwanted func([]byte) bool) bool {
-	return slices.ContainsFunc(p.members, func(c *copyAt) bool { return unwanted(c.text.data) })
+	return slices.ContainsFunc(p.members, func(c *copyAt) bool { return unwanted(c.text.Data()) })
 }
 
 // next to are the files next to the members that have what is unwanted.

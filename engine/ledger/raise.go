@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -74,7 +75,7 @@ func (p *picture) level() bool {
 }
 
 func (p *picture) lags(c *copyAt) bool {
-	return c.text.end != endWhole || c.text.head() != p.best.text.head()
+	return c.text.End != format.EndComplete || c.text.Head() != p.best.text.Head()
 }
 
 // raise brings shorter members up to the best copy: one line is appended, more
@@ -85,8 +86,8 @@ func (l *Ledger) raise(p *picture) error {
 		switch {
 		case !p.lags(c):
 			continue
-		case c.text.end == endWhole && best.follows(c.text.head()):
-			if err := l.files.Append(c.File(), append(slices.Clip(best.line(len(best.lines)-1)), '\n')); err != nil {
+		case c.text.End == format.EndComplete && best.Follows(c.text.Head()):
+			if err := l.files.Append(c.File(), append(slices.Clip(best.Line(best.Len()-1)), '\n')); err != nil {
 				return err
 			}
 			// The look that follows flushes it.
@@ -94,25 +95,10 @@ func (l *Ledger) raise(p *picture) error {
 			if err := l.spare(c); err != nil {
 				return err
 			}
-			if err := l.replace(c.Location, best.as(c.text.Copy)); err != nil {
+			if err := l.replace(c.Location, best.As(c.text.Copy)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// follows says whether the text's last line is the one right behind head.
-func (t *text) follows(head Head) bool {
-	if len(t.lines) == t.Base.Kept || t.head().Seq != head.Seq+1 {
-		return false
-	}
-	return t.holds(head)
-}
-
-// as is the text as the file of another copy.
-func (t *text) as(copyID string) []byte {
-	h := t.header
-	h.Copy = copyID
-	return append(h.encode(), t.data[t.lines[0].start:]...)
 }

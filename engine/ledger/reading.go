@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
 // What a look amounts to is one of three: sure, shown and unconfirmed, or refused.
@@ -53,9 +55,9 @@ func (l *Ledger) seenMore(p *picture) error {
 	case s.heldBy(p.best.text):
 		return nil
 	case s.N > p.epoch.N:
-		return &OverruledError{Mark: Mark{s.Ledger, s.N, s.Epoch}, Files: p.files()}
+		return &OverruledError{Mark: EpochTag{Ledger: s.Ledger, N: s.N, Epoch: s.Epoch}, Files: p.files()}
 	default:
-		return &RewoundError{Seen: s.Seq, Head: p.best.text.head(), Files: p.files()}
+		return &RewoundError{Seen: s.Seq, Head: p.best.text.Head(), Files: p.files()}
 	}
 }
 
@@ -70,10 +72,10 @@ func (l *Ledger) damaged(p *picture) error {
 	}
 	e := &DamagedError{}
 	for _, c := range p.members {
-		if c.text.end != endDamaged {
+		if c.text.End != format.EndDamaged {
 			return nil
 		}
-		e.Ends = append(e.Ends, End{File: c.File(), Head: c.text.head(), Bytes: c.text.rest, Seq: c.text.begun})
+		e.Ends = append(e.Ends, End{File: c.File(), Head: c.text.Head(), Bytes: c.text.Rest, Seq: c.text.Begun})
 	}
 	return e
 }
@@ -82,8 +84,8 @@ func (l *Ledger) damaged(p *picture) error {
 // any that are there.
 func (l *Ledger) outlived(p *picture) error {
 	for _, c := range p.copies {
-		if c.left > p.best.text.head().Seq {
-			return &RewoundError{Seen: c.left, Head: p.best.text.head(), Files: []string{c.File()}, History: historyName(c.left)}
+		if c.left > p.best.text.Head().Seq {
+			return &RewoundError{Seen: c.left, Head: p.best.text.Head(), Files: []string{c.File()}, History: historyName(c.left)}
 		}
 	}
 	return nil
@@ -126,7 +128,7 @@ func (l *Ledger) ask(ctx context.Context, p *picture) error {
 		}
 		p.warn("pools %s are another sled's: they know of ledger %s; this is ledger %s", strings.Join(pools, ", "), h.strangers[0].Mark.Ledger, p.best.text.Ledger)
 	}
-	known := h.latest != nil && *h.latest == p.epoch.mark(p.best.text.Ledger)
+	known := h.latest != nil && *h.latest == p.epoch.Tag(p.best.text.Ledger)
 	if p.unwitnessed() && !known && (h.latest != nil || p.rivalled()) {
 		e.doubt = fmt.Sprintf("the change of who keeps the state file, to epoch %d, is not confirmed: until something is written, a copy that is away may overrule it", p.epoch.N)
 	}
@@ -140,12 +142,12 @@ func (p *picture) doubts() []string {
 		said = append(said, p.lag(c)...)
 	}
 	for _, c := range p.members {
-		if c.text.end == endDamaged {
-			said = append(said, fmt.Sprintf("%d bytes behind seq %d of %v are no line: %s", c.text.rest, c.text.head().Seq, c.seat(), p.elsewhere(c)))
+		if c.text.End == format.EndDamaged {
+			said = append(said, fmt.Sprintf("%d bytes behind seq %d of %v are no line: %s", c.text.Rest, c.text.Head().Seq, c.seat(), p.elsewhere(c)))
 		}
 	}
 	if p.begun() {
-		said = append(said, fmt.Sprintf("a line was begun behind seq %d and not finished: its writer was cut off before it was acknowledged, unless every copy lost its end in one way", p.best.text.head().Seq))
+		said = append(said, fmt.Sprintf("a line was begun behind seq %d and not finished: its writer was cut off before it was acknowledged, unless every copy lost its end in one way", p.best.text.Head().Seq))
 	}
 	if p.evidence.unheard != nil {
 		said = append(said, p.evidence.unheard.Error())
@@ -163,7 +165,7 @@ func (p *picture) lost() (said []string) {
 		known = "the U.2s know of no newer epoch"
 	}
 	for _, m := range p.missing {
-		said = append(said, fmt.Sprintf("%v of the state file is missing: %v; %s", m.Seat, cause(m.Err), known))
+		said = append(said, fmt.Sprintf("%v of the state file is missing: %v; %s", m.MemberRef, cause(m.Err), known))
 	}
 	return said
 }
@@ -171,7 +173,7 @@ func (p *picture) lost() (said []string) {
 // lag tells of a member that does not hold the last line. Without a fault it
 // lacks no more than one: the next is only written behind one that all hold.
 func (p *picture) lag(c *copyAt) []string {
-	head, has := p.best.text.head(), c.text.head()
+	head, has := p.best.text.Head(), c.text.Head()
 	switch by := head.Seq - has.Seq; {
 	case head == has:
 		return nil
@@ -184,7 +186,7 @@ func (p *picture) lag(c *copyAt) []string {
 
 // elsewhere says what is lost with the end of a copy.
 func (p *picture) elsewhere(c *copyAt) string {
-	i := slices.IndexFunc(p.members, func(o *copyAt) bool { return o.text.end != endDamaged && o.text.head() == p.best.text.head() })
+	i := slices.IndexFunc(p.members, func(o *copyAt) bool { return o.text.End != format.EndDamaged && o.text.Head() == p.best.text.Head() })
 	switch {
 	case i < 0 && p.cleared():
 		return "nothing that was acknowledged since the sled booted is lost"
@@ -200,10 +202,10 @@ func (p *picture) elsewhere(c *copyAt) string {
 func (p *picture) begun() bool {
 	torn := false
 	for _, c := range p.members {
-		if c.text.head() != p.best.text.head() {
+		if c.text.Head() != p.best.text.Head() {
 			continue
 		}
-		if c.text.end != endTorn {
+		if c.text.End != format.EndTorn {
 			return false
 		}
 		torn = true

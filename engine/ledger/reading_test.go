@@ -57,7 +57,7 @@ func told(v View, err error) string {
 func (s *sled) rewind(t testing.TB, d *disk, lines int) {
 	t.Helper()
 	x := s.open1(t, d)
-	s.put(t, d.at.File(), x.data[:x.lines[len(x.lines)-lines].start])
+	s.put(t, d.at.File(), firstLines(x, x.Len()-lines))
 }
 
 // spoil changes the end of a file.
@@ -161,7 +161,7 @@ func countersOfMarks() []counter {
 			s.forgotten()
 		}, nil, "refused: gone on"},
 		{"both disks of another sled", 2, func(_ *testing.T, s *sled) {
-			s.witness.mark = &Mark{"other", 1, "other"}
+			s.witness.mark = &EpochTag{Ledger: "other", N: 1, Epoch: "other"}
 		}, nil, "refused: another sled's"},
 		{"a U.2 that comes back knows more", 2, func(t *testing.T, s *sled) {
 			var before [2][]byte

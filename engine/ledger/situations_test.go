@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -180,8 +181,8 @@ func situationsOfAway() []situation {
 		{"change of members not confirmed", false, 2, func(t *testing.T, s *sled) {
 			s.disks[0].mounted = false
 			x := s.open1(t, s.disks[1])
-			e := x.epoch().next([]Seat{x.epoch().Copies[1]}, x.epoch().Copies[:1], reason{"test", "killed"})
-			try(t, s.Append(s.disks[1].at.File(), encodeLine(x.head(), e.N, noon, []Fact{e.fact()})))
+			e := x.Epoch().Next([]MemberRef{x.Epoch().Copies[1]}, x.Epoch().Copies[:1], "test", "killed")
+			try(t, s.Append(s.disks[1].at.File(), format.EncodeLine(x.Head(), e.N, noon, []Fact{e.Fact()})))
 		}, "unconfirmed: 2", []string{"unconfirmed: the change of who keeps the state file, to epoch 2, is not confirmed"}, nil, []Verdict{IsNone, IsMember}},
 	}
 }
@@ -191,13 +192,13 @@ func situationsOfOthers() []situation {
 	twice := func(t *testing.T, s *sled) { s.put(t, s.disks[1].at.File(), s.content(t, s.disks[0])) }
 	return []situation{
 		{"all marks of another ledger", false, 2, func(_ *testing.T, s *sled) {
-			s.witness.mark = &Mark{"other", 1, "x"}
+			s.witness.mark = &EpochTag{Ledger: "other", N: 1, Epoch: "x"}
 		}, "refused: another sled's", foreign, foreign, both(IsForeign)},
 		{"disks swapped in this boot", true, 2, func(t *testing.T, s *sled) {
 			s.put(t, "/run/"+stampName, bytes.ReplaceAll(must2(host.ReadFile(s, "/run/"+stampName)), []byte(s.open1(t, s.disks[0]).Ledger), []byte("other")))
 		}, "refused: another sled's", foreign, foreign, both(IsForeign)},
 		{"some marks of another ledger", false, 2, func(_ *testing.T, s *sled) {
-			s.witness.others = []Testimony{{"oxp2", Mark{"other", 4, "x"}, true}}
+			s.witness.others = []Testimony{{"oxp2", EpochTag{Ledger: "other", N: 4, Epoch: "x"}, true}}
 		}, "sure: 2", []string{"pools oxp2 are another sled's", "ledger other"}, nil, both(IsMember)},
 		{"both copies and every U.2 of another sled", false, 2, func(t *testing.T, s *sled) {
 			moved := created(t, 2, false)
@@ -206,7 +207,7 @@ func situationsOfOthers() []situation {
 		}, "sure: 2", nil, nil, both(IsMember)},
 		{"one copy twice", false, 2, twice, "refused: twice", []string{"there twice"}, []string{"there twice"}, both(IsTwin)},
 		{"copies of two ledgers", false, 2, func(t *testing.T, s *sled) {
-			s.put(t, s.disks[1].at.File(), made(t).data)
+			s.put(t, s.disks[1].at.File(), made(t).Data())
 		}, "refused: forked", []string{"of two ledgers"}, []string{"of two ledgers"}, both(IsForked)},
 	}
 }

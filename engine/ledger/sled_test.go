@@ -150,7 +150,7 @@ func (s *sled) names(t testing.TB, d *disk) []string {
 // memoryWitness keeps a mark, and never an older one.
 type memoryWitness struct {
 	mu   sync.Mutex
-	mark *Mark
+	mark *EpochTag
 	err  error
 	note func()
 	// forgets makes it none at all.
@@ -174,7 +174,7 @@ func (w *memoryWitness) Read(context.Context) ([]Testimony, error) {
 	return said, nil
 }
 
-func (w *memoryWitness) Write(_ context.Context, m Mark, givenUp ...Mark) error {
+func (w *memoryWitness) Write(_ context.Context, m EpochTag, givenUp ...EpochTag) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.note != nil {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -54,9 +55,9 @@ func (s *stamp) vouches(e Epoch, disks []string) bool {
 }
 
 // heldBy says whether t has the stamp's line, or had it before a rewrite.
-func (s *stamp) heldBy(t *text) bool {
-	if _, here := t.hashAt(s.Seq); here || s.Seq > t.Base.Seq {
-		return t.holds(Head{s.Seq, s.Hash})
+func (s *stamp) heldBy(t *format.Text) bool {
+	if _, here := t.HashAt(s.Seq); here || s.Seq > t.Base.Seq {
+		return t.Holds(Head{Seq: s.Seq, Hash: s.Hash})
 	}
 	return true
 }
@@ -137,7 +138,7 @@ func (l *Ledger) forgetStamp() error {
 // restamp says what was acknowledged, or is shown for sure. Who cannot write it
 // leaves an older one, which is true as well.
 func (l *Ledger) restamp(p *picture, alone bool) {
-	head, e := p.best.text.head(), p.evidence
+	head, e := p.best.text.Head(), p.evidence
 	next := stamp{
 		Ledger: p.best.text.Ledger, N: p.epoch.N, Epoch: p.epoch.ID, Seq: head.Seq, Hash: head.Hash,
 		Agreed: e.agreed, Marks: e.marks, Disks: e.disks,

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
 // View is what the ledger held at one moment. It never changes. The zero View
 // holds nothing.
 type View struct {
-	index    *index
-	data     []byte // that it is the index of
+	facts    format.Facts
 	head     Head
 	ledger   string
 	epochs   []Epoch // the last of them counts
@@ -22,41 +23,19 @@ type View struct {
 
 // Member is a copy that counts.
 type Member struct {
-	Seat
+	MemberRef
 	File string // empty if it is missing
 	Err  error  // why it is missing, nil if it is present
 }
 
 // Get is the value of a key. It lies in the ledger's memory: do not change it.
 func (v View) Get(key string) (json.RawMessage, bool) {
-	if v.index == nil {
-		return nil, false
-	}
-	at, ok := v.index.get(key)
-	return v.at(at), ok
+	return v.facts.Get(key)
 }
 
 // All is the keys that open with prefix, sorted, with their values.
 func (v View) All(prefix string) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		if v.index == nil {
-			return
-		}
-		for _, f := range v.index.under(prefix) {
-			if !yield(f.key, v.at(f.place)) {
-				return
-			}
-		}
-	}
-}
-
-// at is the value in a place; nil: there is none.
-func (v View) at(p place) json.RawMessage {
-	if p.length == 0 {
-		return nil
-	}
-	end := p.start + int(p.length)
-	return v.data[p.start:end:end]
+	return v.facts.All(prefix)
 }
 
 // Seq is the number of the last append that the view contains; 0 for the zero

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
 )
 
@@ -44,7 +45,7 @@ func (v *visit) read(files host.Files) {
 	if v.info, v.err = in.Stat(); v.err != nil {
 		return
 	}
-	if v.before.same(v.info) && v.before.text.end == endWhole && v.info.Size > v.before.info.Size && v.follow(in) {
+	if v.before.same(v.info) && v.before.text.End == format.EndComplete && v.info.Size > v.before.info.Size && v.follow(in) {
 		return
 	}
 	v.data, v.err = v.from(in, 0)
@@ -52,20 +53,20 @@ func (v *visit) read(files host.Files) {
 
 // outlived is the newest line that a history file of this very copy holds beyond
 // its end, 0 for none: lines up to that one were in its file.
-func (v *visit) outlived(files host.Files, t *text) (uint64, error) {
+func (v *visit) outlived(files host.Files, t *format.Text) (uint64, error) {
 	all, err := histories(files, v.Directory)
 	if err != nil {
 		return 0, err
 	}
 	for _, seq := range slices.Backward(all) {
-		if seq <= t.head().Seq {
+		if seq <= t.Head().Seq {
 			break
 		}
 		data, err := host.ReadAtMost(files, path.Join(v.Directory, historyName(seq)), maxFile)
 		if err != nil {
 			return 0, err
 		}
-		if h, _, err := cutHeader(data); err == nil && h.Ledger == t.Ledger && h.Copy == t.Copy {
+		if h, _, err := format.CutHeader(data); err == nil && h.Ledger == t.Ledger && h.Copy == t.Copy {
 			return seq, nil
 		}
 	}
@@ -91,8 +92,8 @@ func (v *visit) follow(in host.File) bool {
 	if err != nil {
 		return false
 	}
-	longer, err := v.before.text.extend(more)
-	if err != nil || longer.end != endWhole || v.info.Size > maxFile {
+	longer, err := v.before.text.Extend(more)
+	if err != nil || longer.End != format.EndComplete || v.info.Size > maxFile {
 		return false
 	}
 	v.found = &copyAt{Location: v.Location, text: longer, info: v.info, left: v.before.left}
@@ -108,7 +109,7 @@ func noFile(files host.Files, at Location) error {
 }
 
 // verify makes a copy of what was read.
-func (v *visit) verify(files host.Files, known *text) {
+func (v *visit) verify(files host.Files, known *format.Text) {
 	if v.found != nil || v.err != nil {
 		return
 	}
@@ -127,16 +128,16 @@ func (v *visit) verify(files host.Files, known *text) {
 
 // verified is the text that was read. What was not read of a file that is too
 // long is no line.
-func (v *visit) verified(known *text) (*text, error) {
-	t, err := verify(v.data, known)
+func (v *visit) verified(known *format.Text) (*format.Text, error) {
+	t, err := format.Verify(v.data, known)
 	if err != nil {
 		return nil, err
 	}
 	if unread := v.info.Size - int64(len(v.data)); unread > 0 {
-		if t.end == endWhole || t.end == endBare {
-			return nil, &damage{line: len(t.lines) + 2, reason: fmt.Sprintf("the file has %d bytes; a state file has at most %d", v.info.Size, maxFile)}
+		if t.End == format.EndComplete || t.End == format.EndBare {
+			return nil, &format.Damage{Line: t.Len() + 2, Reason: fmt.Sprintf("the file has %d bytes; a state file has at most %d", v.info.Size, maxFile)}
 		}
-		t.end, t.rest = endDamaged, t.rest+unread
+		t.End, t.Rest = format.EndDamaged, t.Rest+unread
 	}
 	return t, nil
 }

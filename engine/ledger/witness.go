@@ -4,45 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/sledctl/sledctl/engine/ledger/format"
 )
-
-// Mark says which epoch of which ledger was last in force. As JSON it is its
-// text.
-type Mark struct {
-	Ledger string
-	N      uint64
-	Epoch  string // the epoch's id
-}
-
-// String is the mark as a witness keeps it: LEDGER:N:EPOCH.
-func (m Mark) String() string { return fmt.Sprintf("%s:%d:%s", m.Ledger, m.N, m.Epoch) }
-
-// ParseMark reads what String wrote. Any other text is an error.
-func ParseMark(text string) (Mark, error) {
-	ledger, rest, one := strings.Cut(text, ":")
-	n, epoch, two := strings.Cut(rest, ":")
-	number, err := strconv.ParseUint(n, 10, 64)
-	if m := (Mark{ledger, number, epoch}); one && two && err == nil && number > 0 && ledger != "" && epoch != "" && m.String() == text {
-		return m, nil
-	}
-	return Mark{}, fmt.Errorf("%q is not the mark of a state file, LEDGER:N:EPOCH", text)
-}
-
-// MarshalText is String.
-func (m Mark) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
-
-// UnmarshalText is ParseMark.
-func (m *Mark) UnmarshalText(text []byte) (err error) {
-	*m, err = ParseMark(string(text))
-	return err
-}
 
 // Testimony is what one witness says: a pool, most often.
 type Testimony struct {
 	Pool   string
-	Mark   Mark
+	Mark   EpochTag
 	Marked bool // false: it has no mark
 }
 
@@ -57,7 +26,7 @@ type Witness interface {
 	// Write puts the mark where there is none, an older one of its ledger, or one
 	// that is given up for it: of such a ledger, and no later. One that took it is
 	// enough. Marks of other ledgers are left alone.
-	Write(ctx context.Context, m Mark, givenUp ...Mark) error
+	Write(ctx context.Context, m EpochTag, givenUp ...EpochTag) error
 }
 
 // NoWitness is the witness of a sled that has none yet: it remembers nothing.
@@ -68,34 +37,17 @@ type NoWitness struct{}
 func (NoWitness) Read(context.Context) ([]Testimony, error) { return nil, nil }
 
 // Write forgets the mark.
-func (NoWitness) Write(context.Context, Mark, ...Mark) error { return nil }
-
-// Over says whether m replaces a mark, and fails if one that is no older would be
-// lost.
-func (m Mark) Over(old Mark, givenUp ...Mark) (bool, error) {
-	switch {
-	case old == m:
-		return false, nil
-	case old.Ledger == m.Ledger && old.N >= m.N:
-		return false, fmt.Errorf("%v is not older than %v", old, m)
-	case old.Ledger == m.Ledger:
-		return true, nil
-	}
-	return slices.ContainsFunc(givenUp, old.endedBy), nil
-}
-
-// endedBy says whether giving up what another mark stands for gives up this one.
-func (m Mark) endedBy(other Mark) bool { return m.Ledger == other.Ledger && m.N <= other.N }
+func (NoWitness) Write(context.Context, EpochTag, ...EpochTag) error { return nil }
 
 // heard is what the witnesses say, weighed against a copy.
 type heard struct {
-	latest    *Mark       // of the copy's ledger; nil: none is
+	latest    *EpochTag   // of the copy's ledger; nil: none is
 	strangers []Testimony // marks of other ledgers that nobody gave up
 }
 
 // latest is the mark that counts, that with the highest N. Two of one N that
 // differ otherwise are an error: the sled went on in two ways.
-func latest(said []Testimony) (*Mark, error) {
+func latest(said []Testimony) (*EpochTag, error) {
 	var last *Testimony
 	for _, s := range said {
 		switch {
@@ -112,14 +64,14 @@ func latest(said []Testimony) (*Mark, error) {
 	return &last.Mark, nil
 }
 
-// weigh tells marks of the text's ledger from others.
-func (t *text) weigh(said []Testimony) (h heard, err error) {
+// weigh separates the tags of the text's ledger from others.
+func weigh(t *format.Text, said []Testimony) (h heard, err error) {
 	var ours []Testimony
 	for _, s := range said {
 		switch {
 		case s.Marked && s.Mark.Ledger == t.Ledger:
 			ours = append(ours, s)
-		case s.Marked && !slices.ContainsFunc(t.givenUp(), s.Mark.endedBy):
+		case s.Marked && !slices.ContainsFunc(t.GivenUp(), s.Mark.EndedBy):
 			h.strangers = append(h.strangers, s)
 		}
 	}
@@ -127,22 +79,11 @@ func (t *text) weigh(said []Testimony) (h heard, err error) {
 	return h, err
 }
 
-// givenUp is the marks that an operator gave up.
-func (t *text) givenUp() []Mark {
-	var marks []Mark
-	for _, e := range t.epochs {
-		if e.Despite != nil {
-			marks = append(marks, *e.Despite)
-		}
-	}
-	return marks
-}
-
 // against is the mark that refutes the text; nil: none does. Where some marks are
 // the ledger's own, others are of disks that were put in.
-func (h heard) against(t *text) *Mark {
+func (h heard) against(t *format.Text) *EpochTag {
 	switch {
-	case h.latest != nil && !t.knows(*h.latest):
+	case h.latest != nil && !t.Knows(*h.latest):
 		return h.latest
 	case h.latest == nil && len(h.strangers) > 0:
 		return &h.strangers[0].Mark
@@ -157,7 +98,7 @@ func (l *Ledger) consult(ctx context.Context, p *picture) (heard, error) {
 	if err != nil {
 		return heard{}, &unheardError{err}
 	}
-	h, err := p.best.text.weigh(said)
+	h, err := weigh(p.best.text, said)
 	if err != nil {
 		return h, err
 	}
@@ -189,15 +130,9 @@ func (p *picture) files() []string {
 	return names
 }
 
-// knows says whether the mark's epoch is in the history of t, or was given up
-// in it.
-func (t *text) knows(m Mark) bool {
-	return slices.ContainsFunc(t.epochs, func(e Epoch) bool { return e.mark(t.Ledger) == m || e.Despite != nil && *e.Despite == m })
-}
-
 // testify tells the witness which epoch is in force.
 func (l *Ledger) testify(ctx context.Context, p *picture) error {
-	if err := l.places.Witness.Write(ctx, p.epoch.mark(p.best.text.Ledger), p.best.text.givenUp()...); err != nil {
+	if err := l.places.Witness.Write(ctx, p.epoch.Tag(p.best.text.Ledger), p.best.text.GivenUp()...); err != nil {
 		return fmt.Errorf("tell the witness of the state file: %w", err)
 	}
 	return nil
@@ -230,7 +165,7 @@ func (l *Ledger) Attest(ctx context.Context) error {
 
 // unwitnessed says whether nothing follows the last epoch line. Whoever wrote
 // it may not have lived to tell the witness, and others may have gone on.
-func (p *picture) unwitnessed() bool { return p.best.text.head().Seq == p.epoch.Seq }
+func (p *picture) unwitnessed() bool { return p.best.text.Head().Seq == p.epoch.Seq }
 
 // affirm does what must be done before anything is appended behind an epoch
 // line.
@@ -257,11 +192,11 @@ func (l *Ledger) confirm(ctx context.Context, p *picture) (witnessed bool, err e
 // rivalled says whether a member of the epoch before is away, or does not hold
 // what is shown: then it may go on without it.
 func (p *picture) rivalled() bool {
-	epochs, shown := p.best.text.epochs, p.best.text.head()
+	epochs, shown := p.best.text.Epochs, p.best.text.Head()
 	if len(epochs) == 1 {
 		return false
 	}
-	return slices.ContainsFunc(epochs[len(epochs)-2].Copies, func(s Seat) bool {
-		return !slices.ContainsFunc(p.copies, func(c *copyAt) bool { return c.text.Copy == s.Copy && c.text.holds(shown) })
+	return slices.ContainsFunc(epochs[len(epochs)-2].Copies, func(s MemberRef) bool {
+		return !slices.ContainsFunc(p.copies, func(c *copyAt) bool { return c.text.Copy == s.Copy && c.text.Holds(shown) })
 	})
 }

@@ -71,7 +71,7 @@ func TestAReaderIsToldOfAnEpochThatMayBeOverruled(t *testing.T) {
 		t.Fatal("went on without the witness")
 	}
 	for _, test := range []struct {
-		witness      *Mark
+		witness      *EpochTag
 		away, doubts bool
 	}{{&mark, true, true}, {&mark, false, true}, {nil, true, true}, {nil, false, true}} {
 		s.witness.mark, s.disks[1].mounted = test.witness, !test.away
@@ -90,11 +90,11 @@ func TestAReaderIsToldOfAnEpochThatMayBeOverruled(t *testing.T) {
 // deaf is a witness that cannot be told anything.
 type deaf struct{ *memoryWitness }
 
-func (deaf) Write(context.Context, Mark, ...Mark) error { return errors.New("deaf") }
+func (deaf) Write(context.Context, EpochTag, ...EpochTag) error { return errors.New("deaf") }
 
 func TestNobodyLeavesBehindAnOverruledLine(t *testing.T) {
 	s := created(t, 2, true)
-	s.witness.mark = &Mark{Ledger: "other", N: 1, Epoch: "other"}
+	s.witness.mark = &EpochTag{Ledger: "other", N: 1, Epoch: "other"}
 	err := s.unread(t).Leave(t.Context(), s.disks[0].at.Directory, "test", "test")
 	explains(t, err, ErrOverruled, s.disks[0].at.File(), s.disks[1].at.File())
 }
@@ -147,6 +147,6 @@ func TestANewWitnessIsToldOfWhatIsInForce(t *testing.T) {
 	s.disks[1].mounted = false
 	explains(t, s.degrade(t).Attest(t.Context()), ErrMissing, "pool1")
 	s.disks[1].mounted = true
-	s.witness.mark = &Mark{"other", 4, "other"}
+	s.witness.mark = &EpochTag{Ledger: "other", N: 4, Epoch: "other"}
 	explains(t, s.open(t).Attest(t.Context()), ErrOverruled, "other")
 }

@@ -60,7 +60,7 @@ func (w Witness) Read(ctx context.Context) ([]ledger.Testimony, error) {
 		}
 		p := ledger.Testimony{Pool: r.Name}
 		if value, ok := r.User[naming.PropertyLedger]; ok {
-			if p.Mark, err = ledger.ParseMark(value.Value); err != nil {
+			if p.Mark, err = ledger.ParseEpochTag(value.Value); err != nil {
 				return nil, &MarkError{r.Name, err}
 			}
 			p.Marked = true
@@ -74,7 +74,7 @@ func (w Witness) Read(ctx context.Context) ([]ledger.Testimony, error) {
 // pool that took it is enough, since the newest mark counts; of the others Warn is
 // told. The errors are those of Read, and that no pool took it. A newer mark is
 // left alone, and an error; another sled's is left alone.
-func (w Witness) Write(ctx context.Context, m ledger.Mark, givenUp ...ledger.Mark) error {
+func (w Witness) Write(ctx context.Context, m ledger.EpochTag, givenUp ...ledger.EpochTag) error {
 	seen, err := w.Read(ctx)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (w Witness) enough(failed []error, told bool) error {
 // from being told.
 const witnessTime = time.Minute
 
-func (w Witness) set(ctx context.Context, p ledger.Testimony, m ledger.Mark) error {
+func (w Witness) set(ctx context.Context, p ledger.Testimony, m ledger.EpochTag) error {
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
 	set := zfs.Set{Dataset: p.Pool, Name: naming.PropertyLedger, Value: m.String()}

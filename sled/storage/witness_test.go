@@ -37,12 +37,12 @@ func witnessed(t *testing.T, o sim.Options) (w storage.Witness, pools []string, 
 	return storage.Witness{Host: host.Trace(s.Host(), func(e host.Event) { *ran = append(*ran, e.Line.Text) })}, pools, ran
 }
 
-func mark(n uint64, epoch string) ledger.Mark {
-	return ledger.Mark{Ledger: "0123456789abcdef", N: n, Epoch: epoch}
+func mark(n uint64, epoch string) ledger.EpochTag {
+	return ledger.EpochTag{Ledger: "0123456789abcdef", N: n, Epoch: epoch}
 }
 
 // newest is the latest mark, and how many pools have one.
-func newest(ctx context.Context, w storage.Witness) (m ledger.Mark, marked int, err error) {
+func newest(ctx context.Context, w storage.Witness) (m ledger.EpochTag, marked int, err error) {
 	said, err := w.Read(ctx)
 	for _, s := range said {
 		if s.Marked {
@@ -107,9 +107,9 @@ func TestTheNewestMarkCounts(t *testing.T) {
 // left of that sled's state file, should it be lost.
 func TestAnotherSledsMarksStay(t *testing.T) {
 	w, pools, _ := witnessed(t, sim.Options{})
-	other := ledger.Mark{Ledger: "fedcba9876543210", N: 3, Epoch: "x"}
+	other := ledger.EpochTag{Ledger: "fedcba9876543210", N: 3, Epoch: "x"}
 	run(t, w.Host, "zfs", "set", markProperty+"="+other.String(), pools[0])
-	for _, m := range []ledger.Mark{mark(1, "a"), mark(4, "b")} {
+	for _, m := range []ledger.EpochTag{mark(1, "a"), mark(4, "b")} {
 		if err := w.Write(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func floors() map[string]room {
 		"engine/operation":               {floor: 2},
 		"engine/operation/operationtest": {imports: []string{"host", "engine/ledger", "engine/operation", "test/hosttest"}, by: []string{}}, // for tests
 
-		"engine/plan": {floor: 1}, "engine/inventory": {floor: 1}, "engine/ledger": {floor: 1}, "engine/bundle": {floor: 1},
+		"engine/plan": {floor: 1}, "engine/inventory": {floor: 1}, "engine/ledger": {floor: 1}, "engine/bundle": {floor: 1}, "engine/ledger/format": {floor: 1, below: 1},
 
 		"zone": {}, "vnic": {}, "zfs": {}, "illumos/smf": {}, "illumos/ipadm": {}, "illumos/reservoir": {}, "illumos/disk": {}, "peer/nexus": {}, "peer/napi": {}, "illumos/naming": {}, "illumos/key": {},
 		"propolis": {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},

@@ -90,7 +90,7 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:    "of two copies the older is believed",
-			Plant:   []Patch{{"engine/ledger/open.go", "return t.head().Seq > than.head().Seq", "if MUTANT { return t.head().Seq < than.head().Seq }; OLD"}},
+			Plant:   []Patch{{"engine/ledger/format/relate.go", "return t.Head().Seq > than.Head().Seq", "if MUTANT { return t.Head().Seq < than.Head().Seq }; OLD"}},
 			Found:   unit("engine/ledger", "TestAReturnedMemberIsBroughtUp", "occurs on one side only"),
 			Besides: true,
 		},
@@ -102,8 +102,8 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:    "a hash is not compared",
-			Plant:   []Patch{{"engine/ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
-			Found:   unit("engine/ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
+			Plant:   []Patch{{"engine/ledger/format/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
+			Found:   unit("engine/ledger/format", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
 			Besides: true,
 		},
 		{

@@ -63,7 +63,7 @@ func ofPlaces() []Mutant {
 				`if look, err := l.look(ctx); MUTANT && err == nil {
 					for _, m := range look.missing {
 						if at := OnPool(m.Pool); l.ensureDirectory(at) == nil {
-							_ = l.replace(at, look.best.text.as(m.Copy))
+							_ = l.replace(at, look.best.text.As(m.Copy))
 						}
 					}
 				}
@@ -94,37 +94,37 @@ func ofOpening() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a torn last line is ignored",
-			Plant: []Patch{{"engine/ledger/visit.go", "t, err := verify(v.data, known)", "OLD; if MUTANT && err == nil && t.end == endTorn { return verify(nil, nil) }"}},
+			Plant: []Patch{{"engine/ledger/visit.go", "t, err := format.Verify(v.data, known)", "OLD; if MUTANT && err == nil && t.End == format.EndTorn { return format.Verify(nil, nil) }"}},
 			Found: needed("open:_a_torn_end", "healthy disks are refused"),
 		},
 		{
 			Name:  "a torn end is cut",
-			Plant: []Patch{{"engine/ledger/raise.go", "return c.text.end != endWhole || ", "return c.text.end != endWhole && !MUTANT || "}},
+			Plant: []Patch{{"engine/ledger/raise.go", "return c.text.End != format.EndComplete || ", "return c.text.End != format.EndComplete && !MUTANT || "}},
 			Found: needed("open:_a_torn_end_is_cut", "healthy disks are refused"),
 		},
 		{
 			Name:  "of two copies the longer counts",
-			Plant: []Patch{{"engine/ledger/open.go", "return t.head().Seq > than.head().Seq", "if MUTANT { return false }; OLD"}},
+			Plant: []Patch{{"engine/ledger/format/relate.go", "return t.Head().Seq > than.Head().Seq", "if MUTANT { return false }; OLD"}},
 			Found: needed("open:_the_longest", "healthy disks are refused"),
 		},
 		{
 			Name:  "what the best copy has been is in nobody's way",
-			Plant: []Patch{{"engine/ledger/open.go", "case best.holds(at):", "case best.holds(at) && !MUTANT:"}},
+			Plant: []Patch{{"engine/ledger/format/relate.go", "case best.Holds(at):", "case best.Holds(at) && !MUTANT:"}},
 			Found: needed("open:_an_earlier_state", "healthy disks are refused"),
 		},
 		{
 			Name:  "epoch lines count before lines",
-			Plant: []Patch{{"engine/ledger/open.go", "if len(t.epochs) != len(than.epochs) {", "if len(t.epochs) != len(than.epochs) && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/format/relate.go", "if len(t.Epochs) != len(than.Epochs) {", "if len(t.Epochs) != len(than.Epochs) && !MUTANT {"}},
 			Found: needed("open:_epochs_before_lines", "healthy disks are refused"),
 		},
 		{
 			Name:  "what a rewrite has left out may be another's head",
-			Plant: []Patch{{"engine/ledger/open.go", "(!over || at.Seq < best.epochs[k].Seq) {", "(!over || at.Seq < best.epochs[k].Seq) && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/format/relate.go", "(!over || at.Seq < best.Epochs[k].Seq) {", "(!over || at.Seq < best.Epochs[k].Seq) && !MUTANT {"}},
 			Found: needed("open:_what_a_rewrite_left_out", "history had"),
 		},
 		{
 			Name:  "what was never acknowledged is in nobody's way",
-			Plant: []Patch{{"engine/ledger/open.go", "!best.epoch().seated(c.Copy) {", "!best.epoch().seated(c.Copy) && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/format/relate.go", "!best.Epoch().Seated(c.Copy) {", "!best.Epoch().Seated(c.Copy) && !MUTANT {"}},
 			Found: needed("open:_a_dead_tail", "healthy disks are refused"),
 		},
 		{
@@ -149,7 +149,7 @@ func ofOpening() []Mutant {
 		},
 		{
 			Name:  "and by a new file, if by more than a line",
-			Plant: []Patch{{"engine/ledger/raise.go", "l.replace(c.Location, best.as(c.text.Copy))", "func() error { if MUTANT { return overwrite(l.files, c.File(), best.as(c.text.Copy)) }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/raise.go", "l.replace(c.Location, best.As(c.text.Copy))", "func() error { if MUTANT { return overwrite(l.files, c.File(), best.As(c.text.Copy)) }; return OLD }()"}},
 			Found: needed("open:_brought_up_by_a_new_file", "healthy disks are refused"),
 		},
 		{
@@ -159,8 +159,8 @@ func ofOpening() []Mutant {
 		},
 		{
 			Name:  "a line's hash is compared",
-			Plant: []Patch{{"engine/ledger/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
-			Found: unit("engine/ledger", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
+			Plant: []Patch{{"engine/ledger/format/verify.go", "known == nil && !bytes.Equal(f.hash, chain.hash(prev, line[hashEnd:]))", "!MUTANT && OLD"}},
+			Found: unit("engine/ledger/format", "TestBrokenFilesAreNamedByLineAndReason", "another ledger's lines: <nil>"),
 		},
 	}
 }
@@ -170,7 +170,7 @@ func ofAppends() []Mutant {
 		{
 			Name: "an append is one line, however many facts it holds",
 			Plant: []Patch{{
-				"engine/ledger/append.go", "line := encodeLine(p.best.text.head(), p.epoch.N, time.Now(), facts)",
+				"engine/ledger/append.go", "line := format.EncodeLine(p.best.text.Head(), p.epoch.N, time.Now(), facts)",
 				`if MUTANT && len(facts) > 1 {
 					var err error
 					if p, err = l.append(ctx, p, facts[:1]); err != nil {
@@ -195,7 +195,7 @@ func ofAppends() []Mutant {
 		},
 		{
 			Name:  "a line is flushed before success is reported",
-			Plant: []Patch{{"engine/ledger/append.go", "l.flush(copies)", "func() error { if f, _ := cutLine(line[:len(line)-1]); MUTANT && !isEpochLine(f.facts) { return nil }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/append.go", "l.flush(copies)", "func() error { if e, _ := format.Decode(line[:len(line)-1]); MUTANT && e.Members == nil { return nil }; return OLD }()"}},
 			Found: needed("append:_flushed", "were shown, now"),
 		},
 		{
@@ -245,14 +245,14 @@ func ofMembers() []Mutant {
 		},
 		{
 			Name:  "an epoch line is on disk before the witness hears of it",
-			Plant: []Patch{{"engine/ledger/append.go", "l.flush(copies)", "func() error { if f, _ := cutLine(line[:len(line)-1]); MUTANT && isEpochLine(f.facts) { return nil }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/append.go", "l.flush(copies)", "func() error { if e, _ := format.Decode(line[:len(line)-1]); MUTANT && e.Members != nil { return nil }; return OLD }()"}},
 			Found: needed("alone:_the_epoch_line_is_on_disk_before_the_witness_hears_of_it", "healthy disks are refused"),
 		},
 		{
 			Name: "a new copy is on disk before it counts",
 			Plant: []Patch{
-				{"engine/ledger/join.go", "l.replace(at, t.as(newID()))", "func() error { if MUTANT { return overwrite(l.files, at.File(), t.as(newID())) }; return OLD }()"},
-				{"engine/ledger/visit.go", "err := files.Sync(v.File())", "if MUTANT && !slices.ContainsFunc(v.found.text.epochs, func(e Epoch) bool { return e.seated(v.found.text.Copy) }) { return }; OLD"},
+				{"engine/ledger/join.go", "l.replace(at, t.As(format.NewID()))", "func() error { if MUTANT { return overwrite(l.files, at.File(), t.As(format.NewID())) }; return OLD }()"},
+				{"engine/ledger/visit.go", "err := files.Sync(v.File())", "if MUTANT && !slices.ContainsFunc(v.found.text.Epochs, func(e Epoch) bool { return e.Seated(v.found.text.Copy) }) { return }; OLD"},
 			},
 			Found: needed("join:_on_disk_before_it_counts", "healthy disks are refused"),
 		},
@@ -268,7 +268,7 @@ func ofMembers() []Mutant {
 		},
 		{
 			Name:  "who keeps one copy says so in an epoch line",
-			Plant: []Patch{{"engine/ledger/keep.go", "e := kept.text.epoch()", "if MUTANT { return nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/keep.go", "e := kept.text.Epoch()", "if MUTANT { return nil }; OLD"}},
 			Found: needed("keep:_the_epoch_line", "after keep"),
 		},
 		{
@@ -331,22 +331,22 @@ func ofRewrites() []Mutant {
 		},
 		{
 			Name:  "what is live stays",
-			Plant: []Patch{{"engine/ledger/rewrite.go", "stays := x.live[i] > 0", "OLD; if f, _ := cutLine(t.line(i)); MUTANT && !(isEpochLine(f.facts) && t.epoch().Seq != f.seq) { stays = false }"}},
+			Plant: []Patch{{"engine/ledger/format/rewrite.go", "stays := x.live[i] > 0", "OLD; if f, _ := cutLine(t.Line(i)); MUTANT && !(isEpochLine(f.facts) && t.Epoch().Seq != f.seq) { stays = false }"}},
 			Found: needed("rewrite:_what_is_live_stays", "healthy disks are refused"),
 		},
 		{
 			Name:  "epoch lines stay",
-			Plant: []Patch{{"engine/ledger/rewrite.go", "stays := x.live[i] > 0", "OLD; if f, _ := cutLine(t.line(i)); MUTANT && isEpochLine(f.facts) && t.epoch().Seq != f.seq { stays = false }"}},
+			Plant: []Patch{{"engine/ledger/format/rewrite.go", "stays := x.live[i] > 0", "OLD; if f, _ := cutLine(t.Line(i)); MUTANT && isEpochLine(f.facts) && t.Epoch().Seq != f.seq { stays = false }"}},
 			Found: needed("rewrite:_epoch_lines_stay", "history"),
 		},
 		{
 			Name:  "a rewritten file is a new one",
-			Plant: []Patch{{"engine/ledger/rewrite.go", "l.replace(c.Location, c.text.without(kept, left))", "func() error { if MUTANT { return overwrite(l.files, c.File(), c.text.without(kept, left)) }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/rewrite.go", "l.replace(c.Location, c.text.Without(kept, left))", "func() error { if MUTANT { return overwrite(l.files, c.File(), c.text.Without(kept, left)) }; return OLD }()"}},
 			Found: needed("rewrite:_a_new_file", "healthy disks are refused"),
 		},
 		{
 			Name:  "dead lines go to history first",
-			Plant: []Patch{{"engine/ledger/rewrite.go", "host.WriteFile(l.files, name, append(h.encode(), leftBytes...), fileMode)", "func() error { if MUTANT { return nil }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/rewrite.go", "host.WriteFile(l.files, name, c.text.History(left), fileMode)", "func() error { if MUTANT { return nil }; return OLD }()"}},
 			Found: needed("rewrite:_history_first", "history"),
 		},
 		{
@@ -389,12 +389,12 @@ func ofReading() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a line that has lost its newline counts",
-			Plant: []Patch{{"engine/ledger/visit.go", "if unread := ", "if MUTANT && t.end == endBare { return verify(slices.Clone(v.data[:t.lines[len(t.lines)-1].end-1]), nil) }; OLD"}},
+			Plant: []Patch{{"engine/ledger/visit.go", "if unread := ", "if MUTANT && t.End == format.EndBare { return format.Verify(slices.Clone(v.data[:len(t.Data())-2]), nil) }; OLD"}},
 			Found: story("a_line_without_its_newline_counts", `"unconfirmed: 1", not "sure: 2"`),
 		},
 		{
 			Name:  "what no writer leaves is not taken for a torn line",
-			Plant: []Patch{{"engine/ledger/visit.go", "t.end, t.rest = endDamaged, t.rest+unread\n\t}", "OLD\n\tif MUTANT && t.end == endDamaged { t.end = endTorn }"}},
+			Plant: []Patch{{"engine/ledger/visit.go", "t.End, t.Rest = format.EndDamaged, t.Rest+unread\n\t}", "OLD\n\tif MUTANT && t.End == format.EndDamaged { t.End = format.EndTorn }"}},
 			Found: story("garbage_is_not_a_line_that_was_begun", `"sure: 2", not "unconfirmed: 2"`),
 		},
 		{
@@ -424,7 +424,7 @@ func ofReading() []Mutant {
 		},
 		{
 			Name:  "lines that a history file has are there, or nothing is shown",
-			Plant: []Patch{{"engine/ledger/reading.go", "if c.left > p.best.text.head().Seq {", "if c.left > p.best.text.head().Seq && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/reading.go", "if c.left > p.best.text.Head().Seq {", "if c.left > p.best.text.Head().Seq && !MUTANT {"}},
 			Found: story("a_history_that_goes_on_beyond_the_end", `"sure: 2", not "refused: rewound"`),
 		},
 		{

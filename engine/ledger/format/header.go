@@ -1,4 +1,4 @@
-package ledger
+package format
 
 import (
 	"bytes"
@@ -9,18 +9,18 @@ import (
 // format is the version of the file's layout. A newer one is not read.
 const format = 1
 
-// header is the first line of a file. It differs between copies, so it stands
+// Header is the first line of a file. It differs between copies, so it stands
 // outside the chain of lines and carries a hash of its own.
-type header struct {
+type Header struct {
 	Format int    `json:"format"`
 	Ledger string `json:"ledger"`
 	Copy   string `json:"copy"`
-	Base   base   `json:"base"`
+	Base   Base   `json:"base"`
 }
 
-// base says where the chain of lines starts. Up to Seq, a rewrite has left
+// Base says where the chain of lines starts. Up to Seq, a rewrite has left
 // lines out; those it kept follow the header and no longer form a chain.
-type base struct {
+type Base struct {
 	Seq  uint64 `json:"seq"`  // of the last line that the rewrite saw
 	Hash string `json:"hash"` // of that line
 	Kept int    `json:"kept"` // lines up to Seq that are here
@@ -32,7 +32,7 @@ type base struct {
 }
 
 // encode is the header as a line: its hash first, as in all lines.
-func (h header) encode() []byte {
+func (h Header) encode() []byte {
 	body, err := json.Marshal(h)
 	if err != nil {
 		panic(err) // strings and numbers only
@@ -46,14 +46,14 @@ func (h header) encode() []byte {
 	return append(line, '\n')
 }
 
-// cutHeader reads the header off data and returns its length.
-func cutHeader(data []byte) (h header, size int, err error) {
+// CutHeader reads the header that data opens with, and returns its length.
+func CutHeader(data []byte) (h Header, size int, err error) {
 	end := bytes.IndexByte(data, '\n')
 	switch {
 	case len(data) == 0:
 		return h, 0, fmt.Errorf("the file is empty")
 	case end < hashEnd || !bytes.HasPrefix(data, []byte(openHash)):
-		return h, 0, fmt.Errorf("the first line is no header of a state file")
+		return h, 0, fmt.Errorf("the first line is no header of a ledger")
 	}
 	if err := json.Unmarshal(data[:end], &h); err == nil && h.Format > format {
 		return h, 0, fmt.Errorf("the file has format %d; this sledctl knows formats up to %d", h.Format, format)

@@ -1,4 +1,4 @@
-package ledger
+package format
 
 import (
 	"bytes"
@@ -57,7 +57,7 @@ func (x *index) under(prefix string) []keyed {
 	return found
 }
 
-// covered says whether one of these layers has the key too.
+// covered reports whether one of these layers has the key too.
 func covered(key string, layers []map[string]place) bool {
 	for _, layer := range layers {
 		if _, ok := layer[key]; ok {
@@ -67,8 +67,8 @@ func covered(key string, layers []map[string]place) bool {
 	return false
 }
 
-// facts is the index of t, made once.
-func (t *text) facts() (*index, error) {
+// indexed is the index of t, made once.
+func (t *Text) indexed() (*index, error) {
 	if x := t.index.Load(); x != nil {
 		return x, nil
 	}
@@ -89,7 +89,7 @@ func (t *text) facts() (*index, error) {
 }
 
 // mentioned is how many facts the lines from i on hold, at most.
-func (t *text) mentioned(i int) int {
+func (t *Text) mentioned(i int) int {
 	if i == len(t.lines) {
 		return 0
 	}
@@ -117,9 +117,9 @@ func (x *index) settle() {
 }
 
 // add enters the facts of line i in the newest layer.
-func (x *index) add(t *text, i int) error {
+func (x *index) add(t *Text, i int) error {
 	newest := x.layers[len(x.layers)-1]
-	f, _ := cutLine(t.line(i))
+	f, _ := cutLine(t.Line(i))
 	x.live = append(x.live, 0)
 	end := t.lines[i].end - len("]}")
 	for rest := f.facts; len(rest) > 0; {
@@ -127,10 +127,10 @@ func (x *index) add(t *text, i int) error {
 		var ok bool
 		start := end - len(rest) + len(openKey) + len(openValue)
 		if name, value, rest, ok = cutFact(rest); !ok {
-			return &damage{line: i + 2, reason: fmt.Sprintf("the facts of line %d are not written as facts", f.seq)}
+			return &Damage{Line: i + 2, Reason: fmt.Sprintf("the facts of line %d are not written as facts", f.seq)}
 		}
 		key := string(name)
-		if key == membersKey {
+		if key == MembersKey {
 			x.live[i]++
 			continue
 		}
@@ -155,7 +155,7 @@ func (x *index) add(t *text, i int) error {
 }
 
 // drop takes one live fact from a line, while line adding is being added.
-func (x *index) drop(t *text, line int32, adding int) {
+func (x *index) drop(t *Text, line int32, adding int) {
 	x.live[line]--
 	if x.live[line] == 0 && int(line) != adding {
 		x.dead += t.size(int(line))
@@ -163,4 +163,4 @@ func (x *index) drop(t *text, line int32, adding int) {
 }
 
 // size is a line's length with its newline.
-func (t *text) size(i int) int { return t.lines[i].end + 1 - t.lines[i].start }
+func (t *Text) size(i int) int { return t.lines[i].end + 1 - t.lines[i].start }

@@ -1,4 +1,4 @@
-package ledger
+package format
 
 import (
 	"bytes"
@@ -7,57 +7,57 @@ import (
 	"weak"
 )
 
-// damage is what is wrong with a text, and where.
-type damage struct {
-	line   int // from 1, the header
-	reason string
-	last   uint64 // the last line behind it that can be read; 0: none
+// Damage is what is wrong with a file, and where.
+type Damage struct {
+	Line   int // from 1, the header
+	Reason string
+	Last   uint64 // the last line behind it that can be read; 0: none
 }
 
-func (f *damage) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.reason) }
+// Error names the line and the reason.
+func (f *Damage) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Reason) }
 
-// verify reads a file's contents. What stands behind the last line is told by
-// the text's end; anything else that is wrong is a *damage. Where known, a verified
-// text of the same ledger, holds the same bytes they are compared instead of
-// hashed.
-func verify(data []byte, known *text) (*text, error) {
-	h, at, err := cutHeader(data)
+// Verify reads a file's contents. What stands behind the last line is the text's
+// End; anything else that is wrong is a *Damage. If known, a verified text of the
+// same ledger, holds the same bytes, Verify compares instead of hashing them.
+func Verify(data []byte, known *Text) (*Text, error) {
+	h, at, err := CutHeader(data)
 	if err != nil {
-		return nil, &damage{line: 1, reason: err.Error()}
+		return nil, &Damage{Line: 1, Reason: err.Error()}
 	}
 	if known != nil && (known.Ledger != h.Ledger || known.Base != h.Base) {
 		known = nil
 	}
-	t := &text{header: h, body: &body{lines: make([]span, 0, bytes.Count(data, []byte{'\n'}))}}
+	t := &Text{Header: h, body: &body{lines: make([]span, 0, bytes.Count(data, []byte{'\n'}))}}
 	if at, err = t.keep(data, at, known); err != nil {
 		return nil, err
 	}
 	if err := t.follow(data, at, known); err != nil {
 		return nil, err
 	}
-	if len(t.epochs) == 0 {
-		return nil, &damage{line: 2, reason: "no line says which copies count"}
+	if len(t.Epochs) == 0 {
+		return nil, &Damage{Line: 2, Reason: "no line says which copies count"}
 	}
-	if known != nil && known.head() == t.head() && len(known.data) == len(t.data) {
+	if known != nil && known.Head() == t.Head() && len(known.data) == len(t.data) {
 		t.body = known.body // the chain proves it
 	}
 	return t, nil
 }
 
-// extend is t with the bytes that its file has got since. Copies that got the
-// same share it again.
-func (t *text) extend(more []byte) (*text, error) {
+// Extend is t with the bytes that its file has got since. Copies that got the same
+// bytes share them again.
+func (t *Text) Extend(more []byte) (*Text, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if same := t.longer.Value(); same != nil && bytes.Equal(same.data[len(t.data):], more) {
-		return &text{header: t.header, body: same}, nil
+		return &Text{Header: t.Header, body: same}, nil
 	}
-	data, lines, epochs := t.data, t.lines, t.epochs
+	data, lines, epochs := t.data, t.lines, t.Epochs
 	if t.grown {
 		data, lines, epochs = slices.Clip(data), slices.Clip(lines), slices.Clip(epochs)
 	}
 	t.grown = true
-	longer := &text{header: t.header, body: &body{lines: lines, epochs: epochs, before: t.index.Load()}}
+	longer := &Text{Header: t.Header, body: &body{lines: lines, Epochs: epochs, before: t.index.Load()}}
 	if err := longer.follow(append(data, more...), len(data), nil); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (t *text) extend(more []byte) (*text, error) {
 
 // keep reads the lines that a rewrite kept. They were flushed before the file
 // got its name, so nothing of them can be torn.
-func (t *text) keep(data []byte, at int, known *text) (int, error) {
+func (t *Text) keep(data []byte, at int, known *Text) (int, error) {
 	start := at
 	for len(t.lines) < t.Base.Kept {
 		n := bytes.IndexByte(data[at:], '\n')
@@ -76,7 +76,7 @@ func (t *text) keep(data []byte, at int, known *text) (int, error) {
 		}
 		f, ok := cutLine(data[at : at+n])
 		if !ok {
-			return 0, t.wrong("not a line of a state file")
+			return 0, t.wrong("not a line of a ledger")
 		}
 		last := uint64(0)
 		if k := len(t.lines); k > 0 {
@@ -91,16 +91,16 @@ func (t *text) keep(data []byte, at int, known *text) (int, error) {
 		t.lines = append(t.lines, span{at, at + n, f.seq})
 		at += n + 1
 	}
-	if known.keeps(data[start:at]) || t.Base.Kept == 0 || string(newChain().hash(data[start:at])) == t.Base.Sum {
+	if known.keeps(data[start:at]) || t.Base.Kept == 0 || Sum(data[start:at]) == t.Base.Sum {
 		return at, nil
 	}
-	return 0, &damage{line: 2, reason: "the lines that the last rewrite kept do not match their sum"}
+	return 0, &Damage{Line: 2, Reason: "the lines that the last rewrite kept do not match their sum"}
 }
 
 // follow reads the lines of the chain, from at on.
-func (t *text) follow(data []byte, at int, known *text) error {
+func (t *Text) follow(data []byte, at int, known *Text) error {
 	t.data = data[:at]
-	head := t.head()
+	head := t.Head()
 	prev, seq, chain := []byte(head.Hash), head.Seq, newChain()
 	for at < len(data) {
 		n := bytes.IndexByte(data[at:], '\n')
@@ -125,7 +125,7 @@ func (t *text) follow(data []byte, at int, known *text) error {
 }
 
 // take counts a line that verifies.
-func (t *text) take(f fields, before uint64, start, end int) error {
+func (t *Text) take(f fields, before uint64, start, end int) error {
 	if f.seq != before+1 {
 		return t.wrong("line %d stands behind line %d", f.seq, before)
 	}
@@ -136,9 +136,9 @@ func (t *text) take(f fields, before uint64, start, end int) error {
 	return nil
 }
 
-// finish says what stands behind the lines. A line that lacks nothing but its
-// newline counts: its hash proves it.
-func (t *text) finish(data, prev []byte, seq uint64) error {
+// finish decides what stands behind the lines. A line that lacks only its newline
+// counts: its hash proves it.
+func (t *Text) finish(data, prev []byte, seq uint64) error {
 	at := len(t.data)
 	rest := data[at:]
 	for n := len(rest); n > 0 && n >= len(rest)-1; n-- {
@@ -149,23 +149,23 @@ func (t *text) finish(data, prev []byte, seq uint64) error {
 		if err := t.take(f, seq, at, at+n); err != nil {
 			return err
 		}
-		t.data, t.end = append(data[:at+n:at+n], '\n'), endBare
+		t.data, t.End = append(data[:at+n:at+n], '\n'), EndBare
 		return nil
 	}
 	epoch := uint64(0)
-	if len(t.epochs) > 0 {
-		epoch = t.epoch().N
+	if len(t.Epochs) > 0 {
+		epoch = t.Epoch().N
 	}
 	end, ok := classify(rest, seq, epoch)
 	if !ok {
-		return &damage{len(t.lines) + 2, "the line does not match its hash, and is not the last", readOn(rest)}
+		return &Damage{len(t.lines) + 2, "the line does not match its hash, and is not the last", readOn(rest)}
 	}
-	t.end, t.rest, t.begun = end, int64(len(rest)), begun(rest)
+	t.End, t.Rest, t.Begun = end, int64(len(rest)), begun(rest)
 	return nil
 }
 
-// keeps says whether t kept those lines too.
-func (t *text) keeps(lines []byte) bool {
+// keeps reports whether t kept those lines too.
+func (t *Text) keeps(lines []byte) bool {
 	if t == nil || t.Base.Kept == 0 {
 		return false
 	}
@@ -173,18 +173,18 @@ func (t *text) keeps(lines []byte) bool {
 }
 
 // agreeing is t if its line i is this one, else nil.
-func (t *text) agreeing(i int, line []byte) *text {
-	if t == nil || i >= len(t.lines) || !bytes.Equal(t.line(i), line) {
+func (t *Text) agreeing(i int, line []byte) *Text {
+	if t == nil || i >= len(t.lines) || !bytes.Equal(t.Line(i), line) {
 		return nil
 	}
 	return t
 }
 
 // count checks a line's epoch, and keeps an epoch line.
-func (t *text) count(f fields) error {
+func (t *Text) count(f fields) error {
 	var now uint64
-	if k := len(t.epochs); k > 0 {
-		now = t.epochs[k-1].N
+	if k := len(t.Epochs); k > 0 {
+		now = t.Epochs[k-1].N
 	}
 	if !isEpochLine(f.facts) {
 		if f.epoch != now || now == 0 {
@@ -199,11 +199,11 @@ func (t *text) count(f fields) error {
 	if e.N <= now || f.epoch != e.N {
 		return t.wrong("epoch %d follows epoch %d", e.N, now)
 	}
-	t.epochs = append(t.epochs, e)
+	t.Epochs = append(t.Epochs, e)
 	return nil
 }
 
 // wrong is the damage of the line that comes next.
-func (t *text) wrong(form string, args ...any) error {
-	return &damage{line: len(t.lines) + 2, reason: fmt.Sprintf(form, args...)}
+func (t *Text) wrong(form string, args ...any) error {
+	return &Damage{Line: len(t.lines) + 2, Reason: fmt.Sprintf(form, args...)}
 }

@@ -1,4 +1,4 @@
-package ledger
+package format
 
 import (
 	"encoding/json"
@@ -14,9 +14,9 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 123456000, time.UTC)
 
 // made is a text of one copy with the given appends behind its epoch line.
-func made(t testing.TB, appends ...[]Fact) *text {
+func made(t testing.TB, appends ...[]Fact) *Text {
 	t.Helper()
-	x := newText([]Location{{Directory: "/a"}, {Directory: "/b"}}, Epoch{N: 1, ID: newID(), Who: "test", Why: "test"}, noon)
+	x := New([]string{"", ""}, Epoch{N: 1, ID: NewID(), Who: "test", Why: "test"}, noon)
 	for _, facts := range appends {
 		x = grown(t, x, facts...)
 	}
@@ -24,10 +24,10 @@ func made(t testing.TB, appends ...[]Fact) *text {
 }
 
 // grown is a text with one append more.
-func grown(t testing.TB, x *text, facts ...Fact) *text {
+func grown(t testing.TB, x *Text, facts ...Fact) *Text {
 	t.Helper()
-	if facts, ok := checkFacts(facts); ok == nil {
-		longer, err := x.extend(encodeLine(x.head(), x.epoch().N, noon, facts))
+	if facts, ok := CheckFacts(facts); ok == nil {
+		longer, err := x.Extend(EncodeLine(x.Head(), x.Epoch().N, noon, facts))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,11 +42,11 @@ func fact(key, value string) Fact { return Fact{key, json.RawMessage(value)} }
 func gone(key string) Fact { return Fact{Key: key} }
 
 func TestLineIsWrittenInAFixedOrder(t *testing.T) {
-	facts, err := checkFacts([]Fact{fact("instance/1", `{ "name" : "web1",`+"\n"+` "n": [1, 2] }`), gone("hold/x")})
+	facts, err := CheckFacts([]Fact{fact("instance/1", `{ "name" : "web1",`+"\n"+` "n": [1, 2] }`), gone("hold/x")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := string(encodeLine(Head{6, strings.Repeat("a", hashLen)}, 2, noon, facts))
+	line := string(EncodeLine(Head{6, strings.Repeat("a", hashLen)}, 2, noon, facts))
 	want := `","seq":7,"epoch":2,"time":"2026-03-01T12:00:00.123456Z","facts":[` +
 		`{"key":"instance/1","value":{"name":"web1","n":[1,2]}},{"key":"hold/x","value":null}]}` + "\n"
 	if !strings.HasPrefix(line, openHash) {
@@ -64,7 +64,7 @@ func TestLineIsWrittenInAFixedOrder(t *testing.T) {
 func TestHashCoversTheLineBeforeAndTheRestOfThisOne(t *testing.T) {
 	facts := []Fact{fact("a", "1")}
 	hash := func(prev Head, facts []Fact, at time.Time) string {
-		return string(encodeLine(prev, 1, at, facts)[len(openHash):hashEnd])
+		return string(EncodeLine(prev, 1, at, facts)[len(openHash):hashEnd])
 	}
 	base := Head{1, strings.Repeat("0", hashLen)}
 	first := hash(base, facts, noon)
@@ -97,7 +97,7 @@ func TestKeysAndValuesThatCannotBeWritten(t *testing.T) {
 		"two values":    fact("a", "1 2"),
 		"trailing text": fact("a", `{"b":1}x`),
 	} {
-		if _, err := checkFacts([]Fact{fact("fine", "1"), f}); err == nil {
+		if _, err := CheckFacts([]Fact{fact("fine", "1"), f}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -112,7 +112,7 @@ func TestFactsAreCutAsTheyWereWritten(t *testing.T) {
 	for i, v := range values {
 		facts = append(facts, fact(fmt.Sprint("key/", i), v))
 	}
-	line := encodeLine(Head{1, firstHash("x")}, 1, noon, facts)
+	line := EncodeLine(Head{1, firstHash("x")}, 1, noon, facts)
 	f, ok := cutLine(line[:len(line)-1])
 	if !ok {
 		t.Fatal("not cut")
@@ -136,7 +136,7 @@ func cutAll(t testing.TB, rest []byte) []Fact {
 }
 
 func TestWhatIsNotBuiltAsALineIsNotCut(t *testing.T) {
-	whole := string(encodeLine(Head{8, firstHash("x")}, 3, noon, []Fact{fact("a", "1")}))
+	whole := string(EncodeLine(Head{8, firstHash("x")}, 3, noon, []Fact{fact("a", "1")}))
 	whole = whole[:len(whole)-1]
 	if _, ok := cutLine([]byte(whole)); !ok {
 		t.Fatal("the whole line is not cut")
@@ -191,14 +191,21 @@ func TestRandomFactsComeBack(t *testing.T) {
 			}
 			facts = append(facts, fact(fmt.Sprint("k", i), string(value)))
 		}
-		facts, err := checkFacts(facts)
+		facts, err := CheckFacts(facts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		x := grown(t, made(t), facts...)
-		f, _ := cutLine(x.line(1))
+		f, _ := cutLine(x.Line(1))
 		if diff := cmp.Diff(facts, cutAll(t, f.facts)); diff != "" {
 			t.Fatal(diff)
 		}
+	}
+}
+
+func try(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,36 +1,37 @@
-package ledger
+package format
 
 import (
 	"bytes"
 	"strconv"
 )
 
-// ending is what stands behind the last line of a file that verifies.
-type ending int
+// Ending is what stands behind the last line of a file that verifies.
+type Ending int
 
+// The endings.
 const (
-	endWhole   ending = iota // nothing
-	endBare                  // nothing, but that line has lost its newline, or has another byte there
-	endTorn                  // the beginning of the next line: its writer was cut off
-	endDamaged               // something that no writer leaves
+	EndComplete Ending = iota // nothing
+	EndBare                   // nothing, but that line has lost its newline, or has another byte there
+	EndTorn                   // the beginning of the next line: its writer was cut off
+	EndDamaged                // something that no writer leaves
 )
 
-// classify says what rest is, which stands behind line seq of an epoch. A power
+// classify returns what rest is, which stands behind line seq of an epoch. A power
 // cut leaves the beginning of one append and nothing else. False: there were
 // more lines, so that the file is not what it was somewhere before its end.
-func classify(rest []byte, seq, epoch uint64) (end ending, ok bool) {
+func classify(rest []byte, seq, epoch uint64) (end Ending, ok bool) {
 	switch {
 	case len(rest) == 0:
-		return endWhole, true
+		return EndComplete, true
 	case isTorn(rest, seq+1, epoch):
-		return endTorn, true
+		return EndTorn, true
 	case holdsLaterLine(rest):
-		return endDamaged, false
+		return EndDamaged, false
 	}
-	return endDamaged, true
+	return EndDamaged, true
 }
 
-// isTorn says whether data is how line seq may begin, and not all of it.
+// isTorn reports whether data is how line seq may begin, and not all of it.
 func isTorn(data []byte, seq, epoch uint64) bool {
 	if f, ok := cutLine(data); ok && wholeFacts(f.facts) {
 		return false // all of it is there, and its hash is not right
@@ -48,7 +49,7 @@ func isTorn(data []byte, seq, epoch uint64) bool {
 	s.form("0000-00-00T00:00:00.000000Z")
 	s.literal(openFacts + openKey)
 	if whole && n > epoch {
-		s.literal(membersKey + openValue)
+		s.literal(MembersKey + openValue)
 	}
 	return s.ok && !bytes.ContainsFunc(s.rest, func(r rune) bool { return r < ' ' })
 }
@@ -96,7 +97,7 @@ func (p *prefix) form(form string) {
 	}
 }
 
-// number says false for one that may go on.
+// number returns false for a number that may have more digits.
 func (p *prefix) number() (n uint64, whole bool) {
 	if len(p.rest) == 0 {
 		return 0, false
@@ -106,7 +107,7 @@ func (p *prefix) number() (n uint64, whole bool) {
 	return n, ok && len(rest) > 0
 }
 
-// holdsLaterLine says whether rest holds a line that does not stand at its
+// holdsLaterLine reports whether rest holds a line that does not stand at its
 // beginning: that is only written behind one that was flushed.
 func holdsLaterLine(rest []byte) bool {
 	for at := 0; ; at++ {
@@ -120,7 +121,7 @@ func holdsLaterLine(rest []byte) bool {
 	}
 }
 
-// looksLikeLine says whether data goes on as a line does behind its hash.
+// looksLikeLine reports whether data continues as a line does behind its hash.
 func looksLikeLine(data []byte) bool {
 	_, data, ok := cutNumber(data, openSeq)
 	if ok {
@@ -129,7 +130,7 @@ func looksLikeLine(data []byte) bool {
 	return ok && bytes.HasPrefix(data, []byte(openTime))
 }
 
-// begun is the number of the line that rest begins with; 0: it does not say.
+// begun is the number of the line that rest begins with; 0: it has none.
 func begun(rest []byte) uint64 {
 	if len(rest) < hashEnd {
 		return 0
@@ -138,8 +139,8 @@ func begun(rest []byte) uint64 {
 	return n
 }
 
-// readOn is the number of the last line behind a break of which the one before
-// it proves that it was written so; 0: none is.
+// readOn is the number of the last line behind a break that the line before it
+// proves; 0: no line is proved.
 func readOn(rest []byte) (last uint64) {
 	var prev []byte
 	chain := newChain()

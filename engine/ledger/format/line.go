@@ -1,4 +1,4 @@
-package ledger
+package format
 
 import (
 	"bytes"
@@ -10,6 +10,12 @@ import (
 	"strconv"
 	"time"
 )
+
+// Fact is one key with its value. The last value of a key counts.
+type Fact struct {
+	Key   string          // printable ASCII without quote and backslash, at most 512 bytes; not "members"
+	Value json.RawMessage // any JSON; nil and null remove the key
+}
 
 // A line is cut by position: its fields always stand in this order, without
 // blanks, so that reading one costs its hash and little more.
@@ -41,8 +47,8 @@ type fields struct {
 	facts      []byte // {"key":…},{"key":…}
 }
 
-// cutLine cuts a line, given without its newline. It says false for anything
-// that is not built as a line is, and does not look at the hash.
+// cutLine cuts a line, given without its newline. It returns false for anything
+// that is not built as a line is, and does not check the hash.
 func cutLine(line []byte) (f fields, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(openHash))
 	if !ok || len(rest) < hashLen {
@@ -181,14 +187,17 @@ func (c *chain) hash(parts ...[]byte) []byte {
 	return c.hex[:]
 }
 
+// Sum is half of SHA-256 over the parts, in hexadecimal digits.
+func Sum(parts ...[]byte) string { return string(newChain().hash(parts...)) }
+
 // firstHash is what the first line of a ledger takes for the hash before it.
 func firstHash(ledger string) string {
-	return string(newChain().hash([]byte("sledctl ledger " + ledger)))
+	return Sum([]byte("sledctl ledger " + ledger))
 }
 
-// encodeLine makes the line that follows prev, with its newline. The facts are
-// those of checkFacts.
-func encodeLine(prev Head, epoch uint64, now time.Time, facts []Fact) []byte {
+// EncodeLine makes the line that follows prev, with its newline. The facts are those
+// of CheckFacts.
+func EncodeLine(prev Head, epoch uint64, now time.Time, facts []Fact) []byte {
 	var b bytes.Buffer
 	b.WriteString(openHash)
 	b.Write(make([]byte, hashLen))
@@ -209,9 +218,9 @@ func encodeLine(prev Head, epoch uint64, now time.Time, facts []Fact) []byte {
 	return append(line, '\n')
 }
 
-// checkFacts is the facts as they are written: values compact, on one line, a
+// CheckFacts returns the facts as they are written: values compact, on one line, a
 // removal as null.
-func checkFacts(facts []Fact) ([]Fact, error) {
+func CheckFacts(facts []Fact) ([]Fact, error) {
 	out := make([]Fact, len(facts))
 	for i, f := range facts {
 		if err := checkKey(f.Key); err != nil {
@@ -235,7 +244,7 @@ func checkKey(key string) error {
 	if key == "" || len(key) > maxKey {
 		return fmt.Errorf("key %.20q has %d bytes: 1 to %d are possible", key, len(key), maxKey)
 	}
-	if key == membersKey {
+	if key == MembersKey {
 		return fmt.Errorf("key %q is the ledger's own", key)
 	}
 	for i := range len(key) {

@@ -1,4 +1,4 @@
-package ledger
+package format
 
 import (
 	"bytes"
@@ -20,19 +20,19 @@ func FuzzVerify(f *testing.F) {
 			return
 		}
 		data := edited(files, edits)
-		for _, known := range []*text{nil, x} {
-			y, err := verify(bytes.Clone(data), known)
+		for _, known := range []*Text{nil, x} {
+			y, err := Verify(bytes.Clone(data), known)
 			if err != nil {
 				continue
 			}
 			at := y.lines[0].start // known's header may differ
-			if y.end != endBare && (int64(len(y.data))+y.rest != int64(len(data)) || !bytes.HasPrefix(data[at:], y.data[at:])) {
+			if y.End != EndBare && (int64(len(y.data))+y.Rest != int64(len(data)) || !bytes.HasPrefix(data[at:], y.data[at:])) {
 				t.Fatal("bytes were lost")
 			}
-			if _, err := y.facts(); err != nil {
+			if _, err := y.Facts(); err != nil {
 				continue
 			}
-			if z, err := verify(bytes.Clone(y.data), nil); err != nil || z.head() != y.head() || z.end != endWhole {
+			if z, err := Verify(bytes.Clone(y.data), nil); err != nil || z.Head() != y.Head() || z.End != EndComplete {
 				t.Fatalf("what was verified is not, the second time: %v", err)
 			}
 			rewritten(t, y)
