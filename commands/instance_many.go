@@ -23,7 +23,18 @@ type manyFlags struct {
 
 func (f *manyFlags) add(cmd *cobra.Command, all string) {
 	cmd.Flags().BoolVar(&f.all, "all", false, all)
-	cmd.Flags().IntVar(&f.parallel, "parallel", 8, "with --all: instances to work on at once")
+	f.addParallel(cmd)
+}
+
+func (f *manyFlags) addParallel(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&f.parallel, "parallel", instance.Parallel, "work on at most this many instances at once")
+}
+
+func (f manyFlags) checkParallel() error {
+	if f.parallel < 1 {
+		return &usageError{text: fmt.Sprintf("--parallel %d: want a number above 0", f.parallel)}
+	}
+	return nil
 }
 
 func (f manyFlags) many() bool { return f.all || f.failed }
@@ -37,10 +48,8 @@ func (f manyFlags) check(command string, named bool) error {
 		return &usageError{text: command + ": an instance and --all exclude each other"}
 	case !f.many() && !named:
 		return &usageError{text: command + ": which instance?", hint: "sledctl " + command + " NAME, or --all"}
-	case f.parallel < 1:
-		return &usageError{text: fmt.Sprintf("--parallel %d: want a number above 0", f.parallel)}
 	}
-	return nil
+	return f.checkParallel()
 }
 
 // one does a verb with one of many instances.

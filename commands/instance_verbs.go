@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -199,6 +200,7 @@ func newInstanceReboot(env *Env) *cobra.Command {
 // deleteOptions are the flags of instance delete.
 type deleteOptions struct {
 	mutation
+	manyFlags
 	mustExist, yes bool
 	migration      string // only what arrives by it
 }
@@ -223,7 +225,8 @@ needs --yes.`,
 			return runInstanceDelete(ctx, env, o, args)
 		}),
 	}
-	o.add(cmd, false)
+	o.mutation.add(cmd, false)
+	o.addParallel(cmd)
 	env.addOutput(cmd)
 	far.add(cmd)
 	cmd.Flags().BoolVar(&o.mustExist, "must-exist", false, "exit 4 if it does not exist")
@@ -234,54 +237,99 @@ needs --yes.`,
 	return cmd
 }
 
-// runInstanceDelete tries every one, and tells all that went wrong.
+// runInstanceDelete tries every one, and tells all that went wrong. It asks about what
+// is protected when all others are gone.
 func runInstanceDelete(ctx context.Context, e *Env, o deleteOptions, refs []string) error {
+	if err := o.checkParallel(); err != nil {
+		return err
+	}
 	s, env, err := e.instances(ctx)
 	if err != nil {
 		return err
 	}
-	failed := instance.PartialError{Of: len(refs)}
-	var reports, dry []operation.Report
-	for _, ref := range refs {
-		result, err := deleteInstance(ctx, e.Streams, s, env, instance.DeleteRequest{
-			Verb: "instance delete", Ref: ref, Yes: o.yes, Arrival: o.migration, DryRun: o.dry(),
+	if refs, err = distinct(ctx, e, s, refs); err != nil {
+		return err
+	}
+	found := make(map[string]operation.Report, len(refs))
+	var mu sync.Mutex
+	remove := func(ctx context.Context, ref string, yes bool) (instance.Result, error) {
+		result, err := s.Delete(ctx, env, instance.DeleteRequest{
+			Verb: "instance delete", Ref: ref, Yes: yes, Arrival: o.migration, DryRun: o.dry(),
 		})
-		switch {
-		case is[*record.NotFoundError](err) && !o.mustExist:
+		if is[*record.NotFoundError](err) && !o.mustExist {
 			e.progress.tell(fmt.Sprintf("no instance %q: nothing to do", ref))
-		case err != nil:
-			failed.Failures = append(failed.Failures, instance.Failure{Name: ref, Err: err})
-		case o.dry():
-			dry = append(dry, result.Report)
+			return result, nil
 		}
-		reports = append(reports, result.Report)
+		mu.Lock()
+		defer mu.Unlock()
+		found[ref] = result.Report
+		return result, err
+	}
+	name := func(ref string) string { return ref }
+	_, err = instance.Each(ctx, refs, name, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+		return remove(ctx, ref, o.yes)
+	})
+	failed, _ := errors.AsType[*instance.PartialError](err)
+	if failed != nil && !o.dry() {
+		failed = failed.Retry(func(f instance.Failure) error {
+			return confirmed(ctx, e.Streams, f.Err, func() error { _, err := remove(ctx, f.Name, true); return err })
+		})
+	}
+	var reports []operation.Report
+	for _, ref := range refs {
+		if report, ok := found[ref]; ok {
+			reports = append(reports, report)
+		}
 	}
 	switch {
-	case len(refs) == 1 && len(failed.Failures) == 1:
+	case failed != nil && len(refs) == 1:
 		return withReport(failed.Failures[0].Err, reports...)
-	case len(failed.Failures) > 0:
-		return withReport(&failed, reports...)
-	}
-	if o.dry() {
-		return e.printPlan(o.mutation, dry...)
+	case failed != nil:
+		return withReport(failed, reports...)
+	case o.dry():
+		return e.printPlan(o.mutation, reports...)
 	}
 	return nil
 }
 
-// deleteInstance asks before it takes away what is protected.
-func deleteInstance(ctx context.Context, streams *terminal.Streams, s instance.Settings, env operation.Env, c instance.DeleteRequest) (instance.Result, error) {
-	result, err := s.Delete(ctx, env, c)
-	protected, ok := errors.AsType[*instance.ProtectedError](err)
-	if !ok || c.DryRun {
-		return result, err
+// distinct leaves out what names an instance that is named already: two runs would
+// wait for each other's lock.
+func distinct(ctx context.Context, e *Env, s instance.Settings, refs []string) ([]string, error) {
+	if len(refs) == 1 {
+		return refs, nil
+	}
+	view, err := e.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	named := map[string]bool{}
+	for _, ref := range refs {
+		key := ref
+		if r, err := s.Find(view, ref); err == nil {
+			key = r.ID
+		}
+		if !named[key] {
+			all = append(all, ref)
+		}
+		named[key] = true
+	}
+	return all, nil
+}
+
+// confirmed asks whether what was refused, because it is protected, is deleted all the same,
+// and does so.
+func confirmed(ctx context.Context, streams *terminal.Streams, refused error, remove func() error) error {
+	protected, ok := errors.AsType[*instance.ProtectedError](refused)
+	if !ok {
+		return refused
 	}
 	what := fmt.Sprintf("delete the protected instance %q", protected.Name)
 	if no := streams.Confirm(ctx, what, what+"?", false); no != nil {
-		if refused, ok := errors.AsType[*terminal.RefusedError](no); ok && !refused.Asked {
-			return result, err
+		if r, ok := errors.AsType[*terminal.RefusedError](no); ok && !r.Asked {
+			return refused
 		}
-		return result, no
+		return no
 	}
-	c.Yes = true
-	return s.Delete(ctx, env, c)
+	return remove()
 }

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,6 +17,11 @@ import (
 
 // Verbs on many instances at once. Each instance is an operation of its own:
 // a failure of one does not stop the others, and is reported at the end.
+
+// Parallel is how many instances a verb on many works on at once, if nothing else is
+// said. One takes seconds, in which it waits for its zone most of the time; there is
+// one number, and no tuning at run time.
+const Parallel = 64
 
 // Failure is an instance with which a verb on many did not succeed.
 type Failure struct {
@@ -81,13 +87,26 @@ func (e *PartialError) Common() fault.Kind {
 	return kind
 }
 
-// Hint says what resumes them; nothing where one cause has a hint of its
-// own.
+// Hint says what resumes them: what all causes have as their hint, if they have the
+// same; nothing where there is one cause, which says it by itself.
 func (e *PartialError) Hint() string {
 	if e.One() != nil {
 		return ""
 	}
+	if hint := hintOf(e.Failures[0].Err); hint != "" && !slices.ContainsFunc(e.Failures, func(f Failure) bool { return hintOf(f.Err) != hint }) {
+		return hint
+	}
 	return "to retry these, run the command again; for the reason, run: sledctl instance get NAME"
+}
+
+func hintOf(err error) string {
+	if hints, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		return hints.Hint()
+	}
+	return ""
 }
 
 // Unwrap gives the causes.
@@ -97,6 +116,21 @@ func (e *PartialError) Unwrap() []error {
 		errs[i] = f.Err
 	}
 	return errs
+}
+
+// Retry gives what is left of the failures once each was tried in another way; nil if
+// none is.
+func (e *PartialError) Retry(again func(Failure) error) *PartialError {
+	left := &PartialError{Of: e.Of}
+	for _, f := range e.Failures {
+		if f.Err = again(f); f.Err != nil {
+			left.Failures = append(left.Failures, f)
+		}
+	}
+	if len(left.Failures) == 0 {
+		return nil
+	}
+	return left
 }
 
 // WantedUp picks the instances that are wanted running and are not known to, and
