@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/ofmt"
 )
 
 // listAttempts bounds how often List starts again because links came or went
@@ -128,9 +129,9 @@ func identity(ctx context.Context, h host.Host, name string) (over, mac string, 
 		return "", "", fmt.Errorf("%s is no VNIC: %w", name, host.ErrRefused)
 	}
 	line, _ := strings.CutSuffix(string(out), "\n")
-	fields, err := splitFields(line, 2)
+	fields, err := ofmt.Row(line, 2)
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("%w: %w", err, ErrSyntax)
 	}
 	mac, err = padMAC(fields[1])
 	return fields[0], mac, err

@@ -5,51 +5,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sledctl/sledctl/illumos/ofmt"
 )
 
 // ErrSyntax is output that dladm does not print.
 var ErrSyntax = errors.New("not dladm's output")
 
-// splitFields takes a parsable line of two or more fields apart: colons
-// separate, a backslash makes the next character plain
-// (usr/src/lib/libofmt/common/ofmt.c, ofmt_print_field). A line of one field is
-// not escaped and must not come here.
-func splitFields(line string, want int) ([]string, error) {
-	fields := make([]string, 0, want)
-	var field []byte
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == ':':
-			fields, field = append(fields, string(field)), field[:0]
-		case c != '\\':
-			field = append(field, c)
-		case i+1 < len(line) && (line[i+1] == ':' || line[i+1] == '\\'):
-			i++
-			field = append(field, line[i])
-		default:
-			return nil, fmt.Errorf("line %q: a backslash before nothing that needs one: %w", line, ErrSyntax)
-		}
-	}
-	fields = append(fields, string(field))
-	if len(fields) != want {
-		return nil, fmt.Errorf("line %q: %d fields, not %d: %w", line, len(fields), want, ErrSyntax)
-	}
-	return fields, nil
-}
-
 // parseRows reads lines of that many fields. The first one is a link's name.
 func parseRows(out []byte, fields int) ([][]string, error) {
-	var rows [][]string
-	for line := range strings.Lines(string(out)) {
-		line, ended := strings.CutSuffix(line, "\n")
-		if !ended {
-			return nil, fmt.Errorf("line %q does not end: %w", line, ErrSyntax)
-		}
-		row, err := splitFields(line, fields)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
+	rows, err := ofmt.Rows(out, fields)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, ErrSyntax)
 	}
 	return rows, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sledctl/sledctl/illumos/ofmt"
 	"github.com/sledctl/sledctl/test/beside"
 )
 
@@ -128,7 +129,7 @@ func TestJoin(t *testing.T) {
 func TestSamples(t *testing.T) {
 	for name, text := range beside.Files(t, "samples/napi/dladm-show-vnic-p.txt") {
 		for line := range strings.Lines(string(text)) {
-			fields, err := splitFields(strings.TrimSuffix(line, "\n"), 3)
+			fields, err := ofmt.Row(strings.TrimSuffix(line, "\n"), 3)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -190,18 +191,6 @@ func FuzzParse(f *testing.F) {
 		}
 		if mtu, err := parseMTU([]byte(text)); err == nil && mtu < 0 {
 			t.Errorf("%q: MTU %d", text, mtu)
-		}
-	})
-}
-
-// What ofmt escapes comes back.
-func FuzzSplitFields(f *testing.F) {
-	f.Add("2:8:20", `a\b`)
-	f.Fuzz(func(t *testing.T, a, b string) {
-		escape := strings.NewReplacer(`\`, `\\`, ":", `\:`)
-		fields, err := splitFields(escape.Replace(a)+":"+escape.Replace(b), 2)
-		if err != nil || fields[0] != a || fields[1] != b {
-			t.Errorf("%q %q came back as %q, %v", a, b, fields, err)
 		}
 	})
 }

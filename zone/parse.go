@@ -69,9 +69,10 @@ func parseZone(line string) (Zone, error) {
 	return z, nil
 }
 
-// splitColons splits at colons that no backslash precedes. Nothing else is
-// escaped, so a path that ends in a backslash cannot be told from one that
-// goes on with a colon.
+// splitColons splits at colons that no backslash precedes. Package ofmt cannot read
+// these lines: zoneadm does not escape a backslash, so one before any other
+// character stands for itself, and a path that ends in a backslash looks like one
+// that continues with a colon.
 func splitColons(line string) []string {
 	var fields []string
 	var field strings.Builder

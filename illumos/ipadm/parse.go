@@ -6,58 +6,19 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/illumos/ofmt"
 )
 
 // ErrSyntax is output that the command does not print.
 var ErrSyntax = errors.New("not the output of ipadm, route or netstat")
 
-// splitFields takes a parsable line of two or more fields apart: colons
-// separate, a backslash makes the next character plain
-// (usr/src/lib/libofmt/common/ofmt.c, ofmt_print_field).
-func splitFields(line string, want int) ([]string, error) {
-	fields := []string{""}
-	for i := 0; i < len(line); i++ {
-		last := &fields[len(fields)-1]
-		switch c := line[i]; {
-		case c == ':':
-			fields = append(fields, "")
-		case c != '\\':
-			*last += line[i : i+1]
-		case i+1 < len(line) && (line[i+1] == ':' || line[i+1] == '\\'):
-			i++
-			*last += line[i : i+1]
-		default:
-			return nil, fmt.Errorf("line %q: a backslash before nothing that needs one: %w", line, ErrSyntax)
-		}
-	}
-	if len(fields) != want {
-		return nil, fmt.Errorf("line %q: %d fields, not %d: %w", line, len(fields), want, ErrSyntax)
-	}
-	return fields, nil
-}
-
-func parseRows(out []byte, fields int) ([][]string, error) {
-	var rows [][]string
-	for line := range strings.Lines(string(out)) {
-		line, ended := strings.CutSuffix(line, "\n")
-		if !ended {
-			return nil, fmt.Errorf("line %q does not end: %w", line, ErrSyntax)
-		}
-		row, err := splitFields(line, fields)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
 // ParseAddresses reads show-addr -p -o addrobj,type,state,addr. Errors are
 // ErrSyntax.
 func ParseAddresses(out []byte) ([]Address, error) {
-	rows, err := parseRows(out, 4)
+	rows, err := ofmt.Rows(out, 4)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", err, ErrSyntax)
 	}
 	var all []Address
 	for _, row := range rows {
