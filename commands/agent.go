@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/engine/operation"
-	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 
@@ -96,7 +94,7 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 
 // agentSettings are those of the flags, else of the configuration.
 func agentSettings(e *Env, c config.Config, instances instance.Settings, o agentOptions) (agent.Settings, error) {
-	s := agent.Settings{Instance: instances, Up: ensureFor(e, instances), Failure: agentFailure, Document: e.agentDocument, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.listen}
+	s := agent.Settings{Instance: instances, Up: ensureFor(e, instances), Failure: agentFailure, Document: func(data []byte) (instance.Wanted, error) { return agentDocument(e, data) }, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.Listen}
 	listen, flag := o.listen, "--listen"
 	if len(listen) == 0 {
 		listen, flag = agentListens(e, c), "agent.listen"
@@ -159,25 +157,9 @@ func agentNICs(e *Env, c config.NICs) (*agent.NICs, error) {
 	return &agent.NICs{Settings: s, Options: o, FirstLook: time.Duration(c.FirstLook)}, err
 }
 
-// agentListens is where an agent of the sled listens that is not told.
-func agentListens(e *Env, c config.Config) []string {
-	if len(c.Agent.Listen) > 0 {
-		return c.Agent.Listen
-	}
-	return []string{"unix:" + filepath.Join(rootOf(e, c), c.Paths.Run, "agent.sock")}
-}
-
 // ensureFor brings instances up as instance ensure does.
 func ensureFor(e *Env, s instance.Settings) func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error) {
 	return func(ctx context.Context, env operation.Env, c instance.EnsureRequest) (instance.Result, error) {
 		return ensureStep(ctx, e, s, env, c)
 	}
-}
-
-// rootOf is the directory of this machine that stands for the sled's /.
-func rootOf(e *Env, c config.Config) string {
-	if dir, ok := e.simDir(); ok {
-		return sim.Root(dir)
-	}
-	return c.Host.Root
 }

@@ -36,26 +36,31 @@ type Env struct {
 	Ledger  func(context.Context) (*ledger.Ledger, error)
 	Now     func() time.Time
 
+	// Draw is a new random id.
+	Draw func() string
+	// Remote runs another sled's sledctl.
+	Remote func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error)
+	// Listen is how the agent and a forwarded screen listen; nil: where they are told to.
+	Listen func(context.Context, agent.Address) (net.Listener, error)
+	// Call reaches an agent; nil: over the network.
+	Call client.Dial
+
 	environ     []string
 	version     string
 	started     time.Time
-	draw        func() string // a new random id
-	words       []string      // of the command line
+	words       []string // of the command line
 	flags       globalFlags
 	newLedger   bool // bootstrap makes one although the sled had another
 	formatBlank bool // bootstrap makes pools on blank disks
 	output      terminal.Output
 	progress    *progress
-	watch       func(plan.Event)                                                                 // next to progress; nil: nobody
-	remote      func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) // runs another sled's sledctl
-	simDir      func() (string, bool)                                                            // the simulated sled's directory, if that is the host
+	watch       func(plan.Event)      // next to progress; nil: nobody
+	simDir      func() (string, bool) // the simulated sled's directory, if that is the host
 	sled        *sim.Sled
 	crash       *crashing // --crash-at; nil: none
 	book        *book
-	listen      func(context.Context, agent.Address) (net.Listener, error) // of the agent; nil: where it is told to
-	call        client.Dial                                                // to an agent; nil: over the network
-	completing  bool                                                       // a shell asks what could be typed
-	spoken      propolis.Spoken                                            // which version of its API each Propolis takes
+	completing  bool            // a shell asks what could be typed
+	spoken      propolis.Spoken // which version of its API each Propolis takes
 }
 
 // globalFlags are the flags of every command.
@@ -70,12 +75,12 @@ type globalFlags struct {
 
 // NewEnv is the environment of one run.
 func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
-	e := &Env{Streams: streams, Now: time.Now, environ: environ, version: version, started: time.Now(), draw: uuid.NewString}
+	e := &Env{Streams: streams, Now: time.Now, environ: environ, version: version, started: time.Now(), Draw: uuid.NewString}
 	e.progress = newProgress(streams)
 	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
 	e.Config = sync.OnceValues(e.loadConfig)
 	e.simDir = e.simulated
-	e.remote = e.runProgram
+	e.Remote = e.runProgram
 	e.book = &book{open: e.openLedger, tell: e.progress.warn, scripted: func() bool { return e.output.Format == terminal.FormatJSON }}
 	e.output.Unconfirmed = e.book.doubts
 	e.Ledger = e.openedLedger
@@ -217,7 +222,7 @@ func (e *Env) operation() (config.Config, operation.Env, error) {
 	}
 	return c, operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), Wait: e.flags.wait,
-		Draw: e.draw, Observe: e.observe, Warn: e.progress.warn,
+		Draw: e.Draw, Observe: e.observe, Warn: e.progress.warn,
 	}, nil
 }
 

@@ -2,8 +2,10 @@ package commands
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/sled/instance"
@@ -55,3 +57,25 @@ func codes() map[fault.Kind]int {
 		fault.Ledger: exitLedger, fault.Differences: exitDifferences, fault.Interrupted: exitInterrupted,
 	}
 }
+
+// end tells how the run has ended, and closes what it has opened. It returns the
+// exit code.
+func (e *Env) end(err error) int {
+	e.progress.close()
+	defer e.Close()
+	err = e.unprinted(err)
+	if err == nil {
+		return exitOK
+	}
+	if status, ok := errors.AsType[exitStatus](err); ok {
+		return int(status) // of the command that was run: it has said what it had to say
+	}
+	f := failureOf(err, e.started, e.output.Format == terminal.FormatJSON)
+	f.print(e.Streams.Err, e.output.Format)
+	return f.Exit
+}
+
+// exitStatus is a command's own exit code, passed on.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit %d", int(s)) }

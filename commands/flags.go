@@ -4,13 +4,28 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
-	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/sled/instance/record"
 )
+
+// addGlobal gives the root the flags of every command.
+func (e *Env) addGlobal(root *cobra.Command) {
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if e.flags.timeout < 0 {
+			return &usageError{text: fmt.Sprintf("--timeout %s: want a duration above 0, as 90s", e.flags.timeout)}
+		}
+		return nil
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&e.flags.host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
+	flags.StringVar(&e.flags.config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+configFile+")")
+	flags.DurationVar(&e.flags.timeout, "timeout", 0, "limit for the whole command, e.g. 90s or 5m (0: none)")
+	flags.BoolVar(&e.flags.degraded, "degraded", false, "continue although a copy of the ledger is missing")
+	flags.BoolVar(&e.flags.wait, "wait", false, "wait for another process's lock instead of exiting with 6")
+	flags.StringVar(&e.flags.crashAt, "crash-at", "", "simulated sled: die at the N-th change, N[:before|:after]")
+	flags.BoolVarP(&e.progress.verbose, "verbose", "v", false, "print each step when it ends")
+}
 
 // addOutput gives a command -o, -H and --columns.
 func (e *Env) addOutput(cmd *cobra.Command) {
@@ -71,12 +86,6 @@ func (e *Env) printPlan(m mutation, reports ...operation.Report) error {
 	return nil
 }
 
-func eachFlag(cmd *cobra.Command, add func(name string)) {
-	visit := func(f *pflag.Flag) { add(f.Name) }
-	cmd.Flags().VisitAll(visit)
-	cmd.InheritedFlags().VisitAll(visit)
-}
-
 // sizeFlag is a flag that takes a size as zfs(8) writes them.
 type sizeFlag struct{ value **uint64 }
 
@@ -125,47 +134,13 @@ func (funcFlag) String() string       { return "" }
 func (f funcFlag) Type() string       { return f.kind }
 func (f funcFlag) Set(s string) error { return f.set(s) }
 
-// specFlags are the flags that describe an instance (docs/instance.md).
-type specFlags struct {
-	wanted instance.Wanted
-	file   string
-	spec   string
-}
+// belongs marks a flag that a command accepts and that is described in the help
+// of another command, which is its value.
+const belongs = "described by"
 
-func (f *specFlags) add(env *Env, cmd *cobra.Command, file bool) {
-	flags, w := cmd.Flags(), &f.wanted
-	flags.Var(intFlag{&w.CPUs}, "cpus", "virtual CPUs, 1 to 32")
-	flags.Var(sizeFlag{&w.Memory}, "memory", "guest memory, e.g. 8G")
-	flags.Var(funcFlag{"PATH[,readonly]", func(s string) error {
-		d, err := record.ParseDisk(s)
-		w.Disks = append(w.Disks, d)
-		return err
-	}}, "disk", "volume or file of the host; repeatable")
-	flags.Var(funcFlag{"[over=LINK][,mac=M][,vlan=V]", func(s string) error {
-		n, err := record.ParseNIC(s)
-		w.NICs = append(w.NICs, n)
-		return err
-	}}, "nic", "guest NIC; repeatable")
-	flags.Var(funcFlag{"dhcp|addrconf|IP/PREFIX[,gateway=IP]", func(s string) error {
-		a, err := record.ParseAddress(s)
-		w.Address = &a
-		return err
-	}}, "address", "control address (default: the next free one of the underlay)")
-	flags.Var(funcFlag{"POOL", func(s string) error { w.Pool = &s; return nil }}, "pool", "pool for the zone (default: the pool with the fewest zones)")
-	flags.StringVar(&w.Name, "name", "", "name for an instance given by UUID")
-	env.completeFlag(cmd, "pool", env.completePools)
-	for _, name := range []string{"cpus", "memory", "nic", "address", "name"} {
-		env.complete(cmd, name, noWords)
-	}
-	flags.StringVar(&f.spec, "spec", "", "`FILE` with a Propolis spec (JSON) or config (TOML); - is stdin")
-	if file {
-		flags.StringVarP(&f.file, "file", "f", "", "`FILE` that describes the instance; - is stdin")
-	}
-}
-
-// ref takes the instance from the command line.
-func (f *specFlags) ref(args []string) {
-	if len(args) > 0 {
-		f.wanted.Ref = args[0]
+// describedBy marks flags of a command as those of another, which describes them.
+func describedBy(cmd *cobra.Command, by string, names ...string) {
+	for _, name := range names {
+		_ = cmd.Flags().SetAnnotation(name, belongs, []string{by}) // it fails only for a flag that does not exist
 	}
 }

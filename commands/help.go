@@ -21,10 +21,6 @@ const PageWidth = 79
 // their text on the next line.
 const columnOfTexts = 30
 
-// belongs marks a flag that a command accepts and that is described in the help
-// of another command, which is its value.
-const belongs = "described by"
-
 // printHelp is the help function of every command.
 func printHelp(cmd *cobra.Command, to *terminal.Stream) error {
 	_, err := io.WriteString(to, helpOf(cmd, to.Width()-1))
@@ -138,13 +134,6 @@ func flagsElsewhere(cmd *cobra.Command) string {
 		return ""
 	}
 	return "Flags of " + by + ": " + strings.Join(names, ", ")
-}
-
-// describedBy marks flags of a command as those of another, which describes them.
-func describedBy(cmd *cobra.Command, by string, names ...string) {
-	for _, name := range names {
-		_ = cmd.Flags().SetAnnotation(name, belongs, []string{by}) // it fails only for a flag that does not exist
-	}
 }
 
 // inColumns sets pairs in two columns: the second is wrapped, and begins below the

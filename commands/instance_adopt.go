@@ -49,7 +49,7 @@ It changes nothing on the sled and does not disturb the VM. reap --dry-run lists
 	o.manyFlags.add(cmd, "every VM that is not in the ledger")
 	cmd.Flags().StringVar(&o.name, "name", "", "name for the instance (default: from its zone, else from Propolis)")
 	env.addOutput(cmd)
-	completeArgs(cmd, env.completeStrangers)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeStrangers(ctx, env) })
 	return cmd
 }
 
@@ -152,7 +152,7 @@ func printAdopted(ctx context.Context, e *Env, s instance.Settings, env operatio
 }
 
 // completeStrangers offers the zones that can be adopted.
-func (e *Env) completeStrangers(ctx context.Context) []string {
+func completeStrangers(ctx context.Context, e *Env) []string {
 	s, env, err := e.instances(ctx)
 	if err != nil {
 		return nil

@@ -234,9 +234,9 @@ func rawTerminal(streams *terminal.Streams) (restore func(), err error) {
 
 // forwardScreen lets clients of VNC reach the machine's screen.
 // listenForScreen opens a port of the loopback interface for clients of VNC.
-func (e *Env) listenForScreen(ctx context.Context, at netip.AddrPort) (net.Listener, error) {
-	if e.listen != nil {
-		return e.listen(ctx, agent.Address{Network: "tcp", Name: at.String()})
+func listenForScreen(ctx context.Context, e *Env, at netip.AddrPort) (net.Listener, error) {
+	if e.Listen != nil {
+		return e.Listen(ctx, agent.Address{Network: "tcp", Name: at.String()})
 	}
 	return forward.Listen(ctx, at)
 }
@@ -253,7 +253,7 @@ func forwardScreen(ctx context.Context, e *Env, o consoleOptions, client propoli
 	if err != nil {
 		return err
 	}
-	l, err := e.listenForScreen(ctx, at)
+	l, err := listenForScreen(ctx, e, at)
 	if err != nil {
 		return &refusedError{err: err, hint: "--listen 127.0.0.1:0 takes a port that is free"}
 	}

@@ -2,19 +2,14 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
-	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -131,137 +126,4 @@ func ensureOne(ctx context.Context, e *Env, m mutation, change instance.EnsureRe
 	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
 		return ensureStep(ctx, e, s, env, change)
 	})
-}
-
-// described joins flags and document, the flags over the document.
-func described(streams *terminal.Streams, f specFlags) (instance.Wanted, error) {
-	if f.file == "" {
-		return f.wanted, nil
-	}
-	data, err := readDocument(streams, "--file", f.file)
-	if err != nil {
-		return instance.Wanted{}, err
-	}
-	below, err := documents.ParseDocument(data, terminal.ParseSize)
-	if err != nil {
-		return instance.Wanted{}, documentError(f.file, err)
-	}
-	return f.wanted.Over(below), nil
-}
-
-// written is what flags and document describe, with the text of the machine where
-// that is a whole, and what it is called.
-func written(streams *terminal.Streams, f specFlags) (instance.Wanted, error) {
-	w, err := described(streams, f)
-	if err != nil {
-		return instance.Wanted{}, err
-	}
-	file := f.spec
-	if file == "" && f.file != "" {
-		file = beside(f.file, w.MachineFile)
-	}
-	switch {
-	case file == "-" && f.file == "-":
-		return instance.Wanted{}, &usageError{text: "--file and --spec cannot both be standard input"}
-	case file != "":
-		w.MachineFile = file
-		w.MachineText, err = readDocument(streams, "--spec", file)
-	case w.MachineText != nil:
-		w.MachineFile = "spec of " + f.file
-	}
-	return w, err
-}
-
-// wantedBy is what flags and document describe, with the machine where that is a
-// whole.
-func wantedBy(e *Env, f specFlags) (instance.Wanted, error) {
-	w, err := written(e.Streams, f)
-	if err != nil {
-		return instance.Wanted{}, err
-	}
-	w, err = withMachine(e, w)
-	if w.Machine != nil {
-		warnOfSpec(e.progress, w.Machine.File, *w.Machine)
-	}
-	return w, err
-}
-
-// withMachine reads the machine that w has as a text.
-func withMachine(e *Env, w instance.Wanted) (instance.Wanted, error) {
-	if w.MachineText == nil {
-		return w, nil
-	}
-	server, err := serverHere(e)
-	if err != nil {
-		return instance.Wanted{}, err
-	}
-	d, err := parseMachine(w.MachineText, w.MachineFile, spec.ParseOptions{}, server)
-	w.Machine, w.MachineFile, w.MachineText = &d, "", nil
-	return w, err
-}
-
-// warnOfMachine tells of what may not be meant in a machine that another sled reads.
-func warnOfMachine(progress *progress, w instance.Wanted) {
-	if w.MachineText == nil {
-		return
-	}
-	d, _ := spec.Parse(w.MachineText, spec.ParseOptions{}) // who takes it says what is wrong with it
-	warnOfSpec(progress, w.MachineFile, d)
-}
-
-func warnOfSpec(progress *progress, file string, d spec.Document) {
-	for _, w := range d.Warnings {
-		progress.warn(fmt.Errorf("%s: %s", file, w))
-	}
-}
-
-// beside is a file that a document names: its place is that of the document.
-func beside(document, name string) string {
-	if name == "" || filepath.IsAbs(name) || document == "-" {
-		return name
-	}
-	return filepath.Join(filepath.Dir(document), name)
-}
-
-// readMachine reads a spec or config from a file, as machineOf does.
-func readMachine(e *Env, flag, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
-	data, err := readDocument(e.Streams, flag, file)
-	if err != nil {
-		return spec.Document{}, err
-	}
-	return machineOf(e.progress, data, file, o, on)
-}
-
-// machineOf reads a spec or config, as parseMachine does, and tells of what in it
-// may not be meant.
-func machineOf(progress *progress, data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
-	d, err := parseMachine(data, file, o, on)
-	warnOfSpec(progress, file, d)
-	return d, err
-}
-
-// parseMachine reads a spec or config. If it cannot be read as it was meant, the
-// error tells what the server would not take as well.
-func parseMachine(data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
-	d, err := spec.Parse(data, o)
-	d.File = file
-	if err != nil {
-		err = d.Check(on)
-	}
-	return d, err
-}
-
-// documentError names the file, and the nearest key for an unknown one.
-func documentError(name string, err error) error {
-	d, ok := errors.AsType[*documents.DocumentError](err)
-	if !ok {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	e := &usageError{text: name + ": " + d.Error()}
-	if near := terminal.Nearest(lastKey(d.Key), d.Known); near != "" {
-		e.hint = "did you mean: " + near
-	} else if len(d.Known) > 0 {
-		e.hint = "known here: " + orWords(d.Known)
-	}
-	return e
 }

@@ -1,18 +1,13 @@
 package commands
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"os/exec"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -87,7 +82,7 @@ func runInstanceMigrate(ctx context.Context, e *Env, o migrateOptions, ref strin
 		return err
 	}
 	done, err := s.Migrate(ctx, env, instance.Departure{
-		Verb: "instance migrate", Ref: ref, Target: words, Run: e.remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.dry(),
+		Verb: "instance migrate", Ref: ref, Target: words, Run: e.Remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.dry(),
 		Tell: func(phase string) { e.progress.phase("instance "+ref, phase) },
 	})
 	switch {
@@ -113,27 +108,4 @@ func printDeparted(e *Env, d instance.Departed) error {
 		}
 	}
 	return instanceList(e).PrintOne(e.Streams.Out, e.output, shown)
-}
-
-// endTime is how long a program is waited for that was told to end: a sledctl
-// takes back what it has made.
-const endTime = plan.UndoTime + 30*time.Second
-
-// runProgram runs another sled's sledctl, as a process of this one.
-func (e *Env) runProgram(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Env = e.environ
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), &out, &errs
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = endTime
-	err := cmd.Run()
-	answer := instance.Answer{Exit: -1, Stdout: out.Bytes(), Stderr: errs.Bytes()}
-	if cmd.ProcessState != nil {
-		answer.Exit = cmd.ProcessState.ExitCode()
-	}
-	if _, ended := errors.AsType[*exec.ExitError](err); ended || cmd.ProcessState != nil && ctx.Err() != nil {
-		err = nil
-	}
-	return answer, err
 }

@@ -115,7 +115,7 @@ func (s *laid) ensure(name, flags string) answer {
 		s.t.Fatal(err)
 	}
 	env, out, errs := commands.On(s.Host(), nil)
-	env.Input([]byte(input))
+	feed(env, []byte(input))
 	exit := commands.Run(s.t.Context(), env, strings.Fields("instance ensure -f - "+flags))
 	return answer{exit, out.String(), errs.String()}
 }

@@ -21,7 +21,7 @@ says when to use them.`)
 
 // completeCopies offers the pools that copies are on, and the directories of
 // the others.
-func (e *Env) completeCopies(ctx context.Context) []string {
+func completeCopies(ctx context.Context, e *Env) []string {
 	h, places, err := e.places()
 	if err != nil {
 		return nil

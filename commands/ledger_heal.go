@@ -41,7 +41,7 @@ the others hold: the sled loses them. --keep asks on a terminal, and needs --yes
 	flags.StringVar(&o.keep, "keep", "", "keep this copy, and lose the facts that only others hold")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask")
 	flags.BoolVarP(&o.dryRun, "dry-run", "n", false, "print what would change; change nothing")
-	env.completeFlag(cmd, "keep", env.completeCopies)
+	env.completeFlag(cmd, "keep", func(ctx context.Context) []string { return completeCopies(ctx, env) })
 	env.addOutput(cmd)
 	return cmd
 }

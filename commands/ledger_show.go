@@ -90,7 +90,7 @@ instance/, print the facts.`,
 		}),
 	}
 	env.addOutput(cmd)
-	completeArgs(cmd, env.completeKinds)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeKinds(ctx, env) })
 	return cmd
 }
 
@@ -193,7 +193,7 @@ func (s shownLedger) lines() []shownLine {
 }
 
 // completeKinds offers the kinds of facts that there are.
-func (e *Env) completeKinds(ctx context.Context) []string {
+func completeKinds(ctx context.Context, e *Env) []string {
 	view, err := e.view(ctx)
 	if err != nil {
 		return nil

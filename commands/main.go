@@ -9,10 +9,10 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -47,20 +47,8 @@ func execute(ctx context.Context, root *cobra.Command) (err error) {
 
 // Run runs one command line on the streams of env and returns its exit code.
 func Run(ctx context.Context, env *Env, args []string) int {
-	env.completing = len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+	env.completing = len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])
 	root := newRoot(env, args...)
 	root.SetArgs(args)
-	err := execute(ctx, root)
-	env.progress.close()
-	defer env.Close()
-	err = env.unprinted(err)
-	if err == nil {
-		return exitOK
-	}
-	if status, ok := errors.AsType[exitStatus](err); ok {
-		return int(status) // of the command that was run: it has said what it had to say
-	}
-	f := failureOf(err, env.started, env.output.Format == terminal.FormatJSON)
-	f.print(env.Streams.Err, env.output.Format)
-	return f.Exit
+	return env.end(execute(ctx, root))
 }

@@ -71,12 +71,12 @@ func (m *move) begin() {
 	m.cancel, m.ended = cancel, make(chan answer, 1)
 	go func() {
 		env, out, errs := commands.On(m.here, nil)
-		env.Remote(func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+		env.Remote = func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
 			if m.here.Crashed() {
 				return instance.Answer{Exit: -1}, host.ErrCrashed
 			}
 			return m.target.answers(ctx, m.there, words[1:], stdin), nil
-		})
+		}
 		exit := commands.Run(ctx, env, strings.Fields(migrateWeb1))
 		m.ended <- answer{exit, out.String(), errs.String()}
 	}()
@@ -310,7 +310,7 @@ func TestATargetIsNotBelieved(t *testing.T) {
 				m := g.open(t)
 				id := strings.TrimSpace(m.source.run("instance get web1 -H --columns id"))
 				env, _, errs := commands.On(m.source.Host(), nil)
-				env.Remote(func(_ context.Context, words []string, _ []byte) (instance.Answer, error) {
+				env.Remote = func(_ context.Context, words []string, _ []byte) (instance.Answer, error) {
 					switch {
 					case slices.Contains(words, "--dry-run"):
 						return instance.Answer{Stdout: []byte(`{"kind":"ActionList","items":[]}`)}, nil
@@ -320,7 +320,7 @@ func TestATargetIsNotBelieved(t *testing.T) {
 					a := c.ensure
 					a.Stdout = []byte(strings.NewReplacer("ID", id, "MIGRATION", words[slices.Index(words, "--migration-id")+1]).Replace(string(a.Stdout)))
 					return a, nil
-				})
+				}
 				if exit := commands.Run(t.Context(), env, strings.Fields(migrateWeb1)); exit != c.exit || !strings.Contains(errs.String(), c.told) {
 					t.Errorf("exit %d: %s", exit, errs)
 				}

@@ -181,11 +181,11 @@ func (v asked) play(t *testing.T, on *peerSled, w peers.Way, from int) (asked in
 			here = s.Host()
 		}
 		a := s.tuned(t.Context(), here, v.line, func(env *commands.Env, run func(context.Context) int) int {
-			env.Call(h.Misdial(s.lobby.come))
+			env.Call = h.Misdial(s.lobby.come)
 			if misled != s {
-				env.Remote(func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+				env.Remote = func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
 					return misled.answers(ctx, h, words[1:], stdin), nil
-				})
+				}
 			}
 			return run(t.Context())
 		})

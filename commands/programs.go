@@ -4,13 +4,10 @@ package commands
 
 import (
 	"bytes"
-	"context"
-	"net"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/plan"
@@ -49,10 +46,4 @@ func On(h host.Host, observe func(plan.Event)) (env *Env, out, errs *bytes.Buffe
 	env.Host = func() (host.Host, error) { return h, nil }
 	env.watch = observe
 	return env, out, errs
-}
-
-// Listen replaces how the agent and a forwarded screen listen, so that no network
-// is needed.
-func (e *Env) Listen(open func(context.Context, agent.Address) (net.Listener, error)) {
-	e.listen = open
 }

@@ -19,15 +19,15 @@ import (
 
 func newPropolis(env *Env) *cobra.Command {
 	cmd := group("propolis", "Control the Propolis server of an instance", "")
-	step := func(stage instance.Stage, short, example string) *cobra.Command {
+	stage := func(stage instance.Stage, short, example string) *cobra.Command {
 		_, name, _ := strings.Cut(string(stage), " ")
 		return newStep(env, stage, &cobra.Command{Use: name + " --instance NAME", Short: short, Example: "  " + example}, printRunPropolis)
 	}
 	cmd.AddCommand(
 		newPropolisGet(env),
-		step(instance.StageStart, "Start Propolis in a zone, and wait until it answers", "sledctl propolis start --instance web1"),
-		step(instance.StageEnsure, "Create the VM in Propolis without starting it", "sledctl propolis ensure --instance web1 --cpus 4 --memory 8G"),
-		step(instance.StageRun, "Start the VM, and wait until it runs", "sledctl propolis run --instance web1"),
+		stage(instance.StageStart, "Start Propolis in a zone, and wait until it answers", "sledctl propolis start --instance web1"),
+		stage(instance.StageEnsure, "Create the VM in Propolis without starting it", "sledctl propolis ensure --instance web1 --cpus 4 --memory 8G"),
+		stage(instance.StageRun, "Start the VM, and wait until it runs", "sledctl propolis run --instance web1"),
 		newPropolisVerb(env, instance.Settings.PowerOff, &cobra.Command{Use: "stop --instance NAME", Short: "Power the VM off, and keep its zone"}),
 		newPropolisVerb(env, instance.Settings.Reboot, &cobra.Command{Use: "reboot --instance NAME", Short: "Reset the VM, and wait until it runs again"}),
 		newPropolisVerb(env, instance.Settings.NMI, &cobra.Command{Use: "nmi --instance NAME", Short: "Send the guest a non-maskable interrupt", Long: `Send the guest a non-maskable interrupt, to its first CPU. A guest that hangs writes a dump then, if it was set up for that.
@@ -77,31 +77,6 @@ func printRunPropolis(ctx context.Context, e *Env, r record.Record) error {
 		e.progress.warn(fmt.Errorf("it is done, and what came of it cannot be seen: %w", err))
 	}
 	return machineList().PrintOne(e.Streams.Out, e.output, m)
-}
-
-// client is the Propolis of an instance that has a run.
-func (e *Env) client(ctx context.Context, ref string) (propolis.Client, record.Record, error) {
-	if ref == "" {
-		return propolis.Client{}, record.Record{}, errNoInstanceFlag()
-	}
-	s, env, err := e.instances(ctx)
-	if err != nil {
-		return propolis.Client{}, record.Record{}, err
-	}
-	view, err := e.view(ctx)
-	if err != nil {
-		return propolis.Client{}, record.Record{}, err
-	}
-	r, err := s.Find(view, ref)
-	if err != nil {
-		return propolis.Client{}, record.Record{}, err
-	}
-	if r.Run == nil {
-		return propolis.Client{}, r, &notFoundError{what: "Propolis of instance " + r.Name}
-	}
-	target := s.Target(r)
-	target.ID = r.ID
-	return propolis.Client{Host: env.Host, Target: target}, r, nil
 }
 
 func newPropolisGet(env *Env) *cobra.Command {
@@ -181,10 +156,6 @@ func newPropolisVerb(env *Env, verb power, cmd *cobra.Command) *cobra.Command {
 	addInstance(env, cmd, &ref)
 	env.addOutput(cmd)
 	return cmd
-}
-
-func errNoInstanceFlag() error {
-	return &usageError{text: "--instance is missing", hint: "--instance NAME"}
 }
 
 func newPropolisMonitor(env *Env) *cobra.Command {

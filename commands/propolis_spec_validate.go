@@ -11,7 +11,6 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/sled/instance/layout"
 )
 
 type specValidateOptions struct {
@@ -129,11 +128,4 @@ func validateSpec(ctx context.Context, e *Env, file string, o specValidateOption
 	}
 	slices.SortStableFunc(problems, func(a, b spec.Problem) int { return a.Line - b.Line })
 	return problems, d, nil
-}
-
-// serverHere is what is known of the Propolis servers of this sled without a
-// look at it.
-func serverHere(e *Env) (spec.Server, error) {
-	c, err := e.Config()
-	return layout.ServerOf(c.Network.Underlay), err
 }

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/reap"
@@ -69,11 +67,6 @@ and the sled's network. The records of the instances stay too: instance ensure c
 	env.complete(cmd, "include", reap.Kinds)
 	env.complete(cmd, "exclude", reap.Kinds)
 	return cmd
-}
-
-// reapSettings are what reap takes from the configuration.
-func reapSettings(c config.Config) reap.Settings {
-	return reap.Settings{Names: prefixes(c), Links: networkSettings(c).Under(), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c)}
 }
 
 func runReap(ctx context.Context, e *Env, f reapFlags) error {

@@ -4,23 +4,15 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/agent/client"
-	"github.com/sledctl/sledctl/commands/terminal"
-	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 )
@@ -52,30 +44,12 @@ func agentClient(e *Env, r remote, m mutation) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(r.agent, secure, token, e.call)
+	c, err := client.New(r.agent, secure, token, e.Call)
 	if err != nil {
 		return nil, &usageError{text: "--agent: " + err.Error()}
 	}
 	c.Wait = e.flags.wait
 	return c, nil
-}
-
-// readToken is the token of the first line of a file that says something; of one
-// of the agent's own, the last word. Without a file there is none.
-func readToken(file string) (string, error) {
-	if file == "" {
-		return "", nil
-	}
-	data, err := agent.ReadSecret(file)
-	if err != nil {
-		return "", &usageError{text: "--token-file: " + err.Error()}
-	}
-	for line := range strings.Lines(string(data)) {
-		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '#' {
-			return words[len(words)-1], nil
-		}
-	}
-	return "", &usageError{text: "--token-file: " + file + ": no token in it"}
 }
 
 func (r remote) tls() (*tls.Config, error) {
@@ -185,18 +159,6 @@ func ensureRemotely(ctx context.Context, e *Env, r remote, o ensureOptions) erro
 	return list.PrintOne(e.Streams.Out, e.output, *now)
 }
 
-// agentDocument reads what an agent is sent.
-func (e *Env) agentDocument(data []byte) (instance.Wanted, error) {
-	w, err := documents.ParseSent(data, terminal.ParseSize)
-	if err != nil {
-		return w, documentError("the body", err)
-	}
-	if w.MachineText != nil && w.MachineFile == "" {
-		w.MachineFile = "spec of the body"
-	}
-	return withMachine(e, w)
-}
-
 // answerTime is how long an agent may take to say how those are that were waited
 // for.
 const answerTime = 2 * time.Second
@@ -236,37 +198,4 @@ func waitRemotely(ctx context.Context, e *Env, r remote, goal record.State, refs
 		return err
 	}
 	return watch.NotYet(goal, missing, context.Cause(ctx))
-}
-
-// saidByAgent is what an agent's command said of its failure.
-func saidByAgent(err error) (f failure, ok bool) {
-	failed, ok := errors.AsType[*client.FailedError](err)
-	if !ok || failed.Failure == nil || json.Unmarshal(failed.Failure, &f) != nil {
-		return failure{}, false
-	}
-	return f, true
-}
-
-// begun is when the first of operations was.
-func begun(reports []operation.Report) time.Time {
-	for _, r := range reports {
-		if !r.Started.IsZero() {
-			return r.Started
-		}
-	}
-	return time.Now()
-}
-
-// agentFailure is the status, code and body of what a command would have said.
-func agentFailure(err error, reports ...operation.Report) (status int, code string, said json.RawMessage) {
-	f := failureOf(withReport(err, reports...), begun(reports), false)
-	said, _ = json.Marshal(f)
-	status = map[int]int{
-		exitUsage: http.StatusBadRequest, exitNotFound: http.StatusNotFound, exitConflict: http.StatusConflict, exitLocked: http.StatusLocked,
-		exitRefused: http.StatusForbidden, exitDeadline: http.StatusGatewayTimeout,
-	}[f.Exit]
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
-	return status, f.Cause, said
 }

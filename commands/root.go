@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,28 +19,6 @@ func nouns() []word {
 		{"bootstrap", newBootstrap}, {"storage", newStorage}, {"base", newBase}, {"vnic", newVNIC}, {"zone", newZone}, {"propolis", newPropolis},
 		{"instance", newInstance}, {"reap", newReap}, {"nics", newNICs}, {"agent", newAgent}, {"history", newHistory}, {"trace", newTrace},
 		{"ledger", newLedger}, {"sim", newSim}, {"version", newVersion}, {"completion", newCompletion}, {"exit-codes", newExitCodes},
-	}
-}
-
-// word is one of a command line's, and what makes its command with all that is
-// below that.
-type word struct {
-	name string
-	make func(*Env) *cobra.Command
-}
-
-// add makes the command that the command line names right behind the words of to;
-// all, if it names none.
-func (e *Env) add(to *cobra.Command, words []string, all []word) {
-	n := len(words)
-	for _, w := range all {
-		if len(e.words) > n && slices.Equal(e.words[:n], words) && e.words[n] == w.name {
-			to.AddCommand(w.make(e))
-			return
-		}
-	}
-	for _, w := range all {
-		to.AddCommand(w.make(e))
 	}
 }
 
@@ -64,20 +41,7 @@ for. sledctl never touches foreign objects.`)
 	root.SetErr(env.Streams.Err)
 	root.SetIn(env.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		if env.flags.timeout < 0 {
-			return &usageError{text: fmt.Sprintf("--timeout %s: want a duration above 0, as 90s", env.flags.timeout)}
-		}
-		return nil
-	}
-	flags := root.PersistentFlags()
-	flags.StringVar(&env.flags.host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
-	flags.StringVar(&env.flags.config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+configFile+")")
-	flags.DurationVar(&env.flags.timeout, "timeout", 0, "limit for the whole command, e.g. 90s or 5m (0: none)")
-	flags.BoolVar(&env.flags.degraded, "degraded", false, "continue although a copy of the ledger is missing")
-	flags.BoolVar(&env.flags.wait, "wait", false, "wait for another process's lock instead of exiting with 6")
-	flags.StringVar(&env.flags.crashAt, "crash-at", "", "simulated sled: die at the N-th change, N[:before|:after]")
-	flags.BoolVarP(&env.progress.verbose, "verbose", "v", false, "print each step when it ends")
+	env.addGlobal(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		_ = printHelp(cmd, env.Streams.Out) // the stream remembers its error
 	})
@@ -120,39 +84,6 @@ func helpCommand(env *Env, root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-}
-
-// group is a command that only has others below it. Called by itself, or with
-// a word that is none of them, it is a usage error: a script with a typo must
-// not succeed.
-func group(use, short, long string) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Long: strings.TrimSpace(long),
-		Args: func(*cobra.Command, []string) error { return nil },
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				if cmd.HasParent() {
-					return &usageError{text: cmd.CommandPath() + " needs a subcommand: " + strings.Join(subcommands(cmd), ", "), hint: cmd.CommandPath() + " --help"}
-				}
-				return cmd.Help()
-			}
-			e := &usageError{text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), args[0]), hint: cmd.CommandPath() + " --help lists them"}
-			if near := terminal.Nearest(args[0], subcommands(cmd)); near != "" {
-				e.hint = "did you mean: " + cmd.CommandPath() + " " + near
-			}
-			return e
-		},
-	}
-}
-
-func subcommands(cmd *cobra.Command) []string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
-		}
-	}
-	return names
 }
 
 // strict makes every wrong number of arguments a usage error that names the
@@ -239,30 +170,8 @@ func wantedValue(e *pflag.InvalidValueError) string {
 	return text
 }
 
-// runner is what a command does once its flags are read.
-type runner func(ctx context.Context, args []string) error
-
-// run wraps a runner: the deadline of --timeout, and an interruption, become
-// the error that they are.
-func (e *Env) run(r runner) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		ctx := cmd.Context()
-		if err := readCrashAt(e); err != nil {
-			return err
-		}
-		if e.flags.timeout > 0 {
-			var release context.CancelFunc
-			ctx, release = context.WithTimeout(ctx, e.flags.timeout)
-			defer release()
-		}
-		err := e.unconfirmed(ctx, r(ctx, args))
-		e.crash.report(e.progress)
-		if err != nil && errors.Is(context.Cause(ctx), errInterrupted) && errors.Is(err, context.Canceled) {
-			return &interruptedError{err}
-		}
-		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-			return &timeoutError{e.flags.timeout, err}
-		}
-		return err
-	}
+func eachFlag(cmd *cobra.Command, add func(name string)) {
+	visit := func(f *pflag.Flag) { add(f.Name) }
+	cmd.Flags().VisitAll(visit)
+	cmd.InheritedFlags().VisitAll(visit)
 }

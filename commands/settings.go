@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
@@ -20,6 +21,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/memory"
 	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/reap"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -162,4 +164,14 @@ func (e *Env) zonePools(ctx context.Context, h host.Host) ([]string, error) {
 		return c.Storage.ZonePools, nil
 	}
 	return storage.ZonePools(ctx, h)
+}
+
+// reapSettings are what reap takes from the configuration.
+func reapSettings(c config.Config) reap.Settings {
+	return reap.Settings{Names: prefixes(c), Links: networkSettings(c).Under(), Keys: path.Join(c.Paths.Run, "key"), Bundles: bundleSettings(c)}
+}
+
+// bundleSettings are what bundles take from the configuration.
+func bundleSettings(c config.Config) bundle.Settings {
+	return bundle.Settings{Dir: c.Bundle.Directory, Max: int64(c.Bundle.MaxSize), Lock: bundle.LockName(c.Paths.Run)}
 }

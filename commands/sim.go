@@ -29,7 +29,7 @@ JSON object per line.`)
 
 // simulatedSled is the sled that --host names, which must be a simulated one,
 // or the one whose shell we are in.
-func (e *Env) simulatedSled() (*sim.Sled, string, error) {
+func simulatedSled(e *Env) (*sim.Sled, string, error) {
 	dir, ok := e.simDir()
 	if ok {
 		_, err := e.Host()
@@ -47,51 +47,6 @@ func (e *Env) simulatedSled() (*sim.Sled, string, error) {
 	return sled, dir, nil
 }
 
-// simConfig is the configuration that a fresh simulated sled of a mode is given,
-// as an operator would write it: an etherstub, an underlay on it, and the disks.
-func simConfig(mode world.Mode) string {
-	underlay := loopbackUnderlay
-	if mode == world.Helios {
-		underlay = rackUnderlay
-	}
-	return "# The configuration of this simulated sled.\n\n[network]\n" + simLinks + underlay + simStorage
-}
-
-const (
-	simLinks = `etherstub = "propolis_stub0"   # control VNICs lie over it
-gz_vnic = "propolis_gz0"       # the global zone's own
-guest_link = "net0"
-`
-	simStorage = `
-[storage]
-slots = "gimlet"               # its disks are in an Oxide sled's slots, whatever system runs on it
-key = "development"            # no secret at all: for a sled whose disks hold nothing
-
-[nics]
-url = "http://127.77.255.1:8081" # sledctl sim napi init puts a NAPI there
-cn_uuid = "564d2cec-64ee-4aca-9e27-d71c02af3b6a"
-`
-)
-
-// An underlay is one of loopback addresses: what runs in the shell of sim shell
-// listens on them really, and nothing that is sent to one can leave the machine.
-// Zones that are installed from images take none but IPv6.
-const (
-	loopbackUnderlay = `gz_address = "127.77.0.1/16"
-underlay = "127.77.0.0/16"     # control addresses are taken from here; in sim shell they are real
-`
-	rackUnderlay = `gz_address = "fd00:1122:3344:101::1/64"
-underlay = "fd00:1122:3344:101::/64"    # control addresses are taken from here
-gateway = "fd00:1122:3344:101::1"       # the zone image's own service wants one
-`
-)
-
-// ensureSim opens the simulated sled in a directory, and makes one, with a
-// configuration, in a directory that is empty or absent.
-func ensureSim(dir string) (*sim.Sled, error) {
-	return sim.Ensure(dir, configured(sim.Options{Seed: 1}))
-}
-
 // initSim makes a simulated sled with a configuration.
 func initSim(dir string, o sim.Options) (*sim.Sled, error) {
 	sled, err := sim.Init(dir, configured(o))
@@ -99,13 +54,6 @@ func initSim(dir string, o sim.Options) (*sim.Sled, error) {
 		return nil, &existsError{what: "a simulated sled in " + dir, hint: "rm -r " + host.Quote(dir) + " removes it"}
 	}
 	return sled, err
-}
-
-// configured has the sled begin with a configuration: whoever builds a RAM
-// disk's image puts it there.
-func configured(o sim.Options) sim.Options {
-	o.Files = map[string]string{configFile: simConfig(o.Mode)}
-	return o
 }
 
 func newSimInit(env *Env) *cobra.Command {
@@ -178,7 +126,7 @@ counters, times and random ids: two sleds with the same objects print the same b
 type shownThing struct{ kind, name, state, detail string }
 
 func runSimShow(ctx context.Context, e *Env) error {
-	sled, _, err := e.simulatedSled()
+	sled, _, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}
@@ -239,13 +187,6 @@ func things(s *sim.Snapshot) []shownThing {
 	return all
 }
 
-func prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
-}
-
 func newSimReboot(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reboot",
@@ -256,7 +197,7 @@ until they are imported.`,
 		Example: `  sledctl sim reboot`,
 		Args:    cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
-			sled, _, err := env.simulatedSled()
+			sled, _, err := simulatedSled(env)
 			if err != nil {
 				return err
 			}
@@ -393,7 +334,7 @@ func runSimFaultAdd(ctx context.Context, e *Env, f world.Fault) error {
 	if f.Match == "" {
 		return &usageError{text: "--match is missing", hint: `--match "zoneadm clone"`}
 	}
-	sled, _, err := e.simulatedSled()
+	sled, _, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}
@@ -416,7 +357,7 @@ func newSimFaultList(env *Env) *cobra.Command {
 }
 
 func runSimFaultList(ctx context.Context, e *Env) error {
-	sled, _, err := e.simulatedSled()
+	sled, _, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}
@@ -446,7 +387,7 @@ func newSimFaultClear(env *Env) *cobra.Command {
 	return &cobra.Command{
 		Use: "clear", Short: "Disarm all faults", Example: `  sledctl sim fault clear`, Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
-			sled, _, err := env.simulatedSled()
+			sled, _, err := simulatedSled(env)
 			if err != nil {
 				return err
 			}

@@ -21,7 +21,7 @@ and VMs can move from one to the other. Give each sled its own underlay: on a sl
 }
 
 func runSimConnect(ctx context.Context, e *Env, dir string) error {
-	here, _, err := e.simulatedSled()
+	here, _, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func newSimDiskList(env *Env) *cobra.Command {
 }
 
 func runSimDiskList(ctx context.Context, e *Env) error {
-	sled, _, err := e.simulatedSled()
+	sled, _, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func runSimDiskList(ctx context.Context, e *Env) error {
 func onDisks(env *Env, cmd *cobra.Command, do func(tx *world.Tx, disk string) error) *cobra.Command {
 	cmd.Args = cobra.MinimumNArgs(1)
 	cmd.RunE = env.run(func(ctx context.Context, args []string) error {
-		sled, _, err := env.simulatedSled()
+		sled, _, err := simulatedSled(env)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func onDisks(env *Env, cmd *cobra.Command, do func(tx *world.Tx, disk string) er
 		})
 	})
 	completeArgs(cmd, func(ctx context.Context) []string {
-		sled, _, err := env.simulatedSled()
+		sled, _, err := simulatedSled(env)
 		if err != nil {
 			return nil
 		}

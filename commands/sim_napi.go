@@ -62,7 +62,7 @@ func runSimNAPIInit(ctx context.Context, e *Env, o sim.NAPIOptions) error {
 	if !slices.Contains([]string{"", "strict", "loose"}, o.Checking) {
 		return &usageError{text: fmt.Sprintf("--checking %q: want strict or loose", o.Checking)}
 	}
-	sled, _, err := e.simulatedSled()
+	sled, _, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func runSimNAPIRequest(ctx context.Context, e *Env, args []string) error {
 		}
 		body = string(data)
 	}
-	sled, _, err := e.simulatedSled()
+	sled, _, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ which open real connections. Commands with --host sim:DIR reach the same NAPI.`,
   curl -s http://127.77.255.1:8081/ping`,
 		Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
-			sled, _, err := env.simulatedSled()
+			sled, _, err := simulatedSled(env)
 			if err != nil {
 				return err
 			}

@@ -72,7 +72,7 @@ func runSimNexusInit(ctx context.Context, e *Env, o sim.NexusOptions) error {
 			return &usageError{text: "--agent: " + err.Error()}
 		}
 	}
-	sled, _, err := e.simulatedSled()
+	sled, _, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ sweep), and the last result: success; no_such_instance, after which it treats th
 which change nothing.`,
 		Example: `  sledctl sim nexus list`, Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
-			sled, _, err := env.simulatedSled()
+			sled, _, err := simulatedSled(env)
 			if err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func newSimNexusSweep(env *Env) *cobra.Command {
 		Short:   "Make the control plane ask once for every VM that it knows",
 		Example: `  sledctl sim nexus sweep`, Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
-			sled, _, err := env.simulatedSled()
+			sled, _, err := simulatedSled(env)
 			if err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ it asks only after a doorbell. With -o json each line is one object.`,
 			if err := list.Check(env.output); err != nil {
 				return err
 			}
-			sled, _, err := env.simulatedSled()
+			sled, _, err := simulatedSled(env)
 			if err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ shell, which opens real connections. An agent with --host sim:DIR reaches the sa
   curl -s -X POST -H 'api-version: 2.0.0' http://127.77.255.2:12221/vmms/$ID/doorbell`,
 		Args: cobra.NoArgs,
 		RunE: env.run(func(ctx context.Context, _ []string) error {
-			sled, _, err := env.simulatedSled()
+			sled, _, err := simulatedSled(env)
 			if err != nil {
 				return err
 			}

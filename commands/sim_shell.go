@@ -33,7 +33,7 @@ open at once on one computer need different underlays in their configurations, e
 }
 
 func runSimShell(ctx context.Context, e *Env, args []string) error {
-	sled, dir, err := e.simulatedSled()
+	sled, dir, err := simulatedSled(e)
 	if err != nil {
 		return err
 	}

@@ -90,25 +90,30 @@ func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
 func (s *sled) tuned(ctx context.Context, h host.Host, line string, by func(env *commands.Env, run func(context.Context) int) int) answer {
 	env, out, errs := commands.On(h, s.observe)
 	if s.draws != nil {
-		env.Draw(s.draws)
+		env.Draw = s.draws
 	}
 	if s.lobby != nil {
-		env.Listen(s.lobby.listen)
+		env.Listen = s.lobby.listen
 	}
 	if s.there != nil {
-		env.Remote(func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+		env.Remote = func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
 			if c, ok := dying(h); ok && c.Crashed() {
 				return instance.Answer{Exit: -1}, host.ErrCrashed
 			}
 			return s.there.answers(ctx, s.there.Host(), words[1:], stdin), nil
-		})
+		}
 	}
 	if s.laid != nil && strings.Contains(line, "--spec -") {
 		_, input := s.laid.Extras("web1", "")
-		env.Input([]byte(input))
+		feed(env, []byte(input))
 	}
 	exit := by(env, func(ctx context.Context) int { return commands.Run(ctx, env, strings.Fields(line)) })
 	return answer{exit, out.String(), errs.String()}
+}
+
+// feed is what a run reads from standard input.
+func feed(env *commands.Env, text []byte) {
+	env.Streams.In.Reader = strings.NewReader(string(text))
 }
 
 // dying is the host that a run dies on, if it is to.
@@ -123,7 +128,7 @@ func dying(h host.Host) (*host.Crashing, bool) {
 // answers runs a command line as another sled's sledctl does.
 func (s *sled) answers(ctx context.Context, h host.Host, words []string, stdin []byte) instance.Answer {
 	env, out, errs := commands.On(h, nil)
-	env.Input(stdin)
+	feed(env, stdin)
 	exit := commands.Run(ctx, env, words)
 	return instance.Answer{Exit: exit, Stdout: out.Bytes(), Stderr: errs.Bytes()}
 }

@@ -2,20 +2,12 @@ package commands
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"path"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/commands/config"
-	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
-	"github.com/sledctl/sledctl/illumos/disk"
-	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -27,8 +19,8 @@ be there is made by bootstrap; these commands show it, say what differs, and do 
 	return cmd
 }
 
-// storage is the noun, and what it works with.
-func (e *Env) storage() (storage.Settings, operation.Env, error) {
+// settingsOf are the storage noun, and what it works with.
+func settingsOf(e *Env) (storage.Settings, operation.Env, error) {
 	c, env, err := e.operation()
 	if err != nil {
 		return storage.Settings{}, env, err
@@ -40,7 +32,7 @@ func (e *Env) storage() (storage.Settings, operation.Env, error) {
 
 // maybeView is what the ledger says, where there is one: what is on the disks
 // can be told without.
-func (e *Env) maybeView(ctx context.Context) ledger.View {
+func maybeView(ctx context.Context, e *Env) ledger.View {
 	view, err := e.view(ctx)
 	if err != nil && !errors.Is(err, ledger.ErrAbsent) {
 		e.progress.warn(err)
@@ -49,8 +41,8 @@ func (e *Env) maybeView(ctx context.Context) ledger.View {
 }
 
 // completeDisks offers the disks that there are.
-func (e *Env) completeDisks(ctx context.Context) []string {
-	s, env, err := e.storage()
+func completeDisks(ctx context.Context, e *Env) []string {
+	s, env, err := settingsOf(e)
 	if err != nil {
 		return nil
 	}
@@ -63,68 +55,4 @@ func (e *Env) completeDisks(ctx context.Context) []string {
 		names = append(names, f.Name)
 	}
 	return names
-}
-
-// storageSettings are the settings of the storage noun.
-func storageSettings(c config.Config) (storage.Settings, error) {
-	s := storage.Settings{Keys: keys(c), Dir: vdevDir(c), Disks: sources(c.Storage)}
-	for _, text := range c.Storage.Datasets {
-		own, err := storage.ParseOwn(text, terminal.ParseSize)
-		if err != nil {
-			return s, fmt.Errorf("storage.datasets: %w", err)
-		}
-		s.Own = append(s.Own, own)
-	}
-	return s, nil
-}
-
-// sources are where disks are looked for.
-func sources(c config.Storage) []disk.Source {
-	var all []disk.Source
-	if c.Slots != "none" {
-		all = append(all, disk.Detect{Board: c.Slots})
-	}
-	if len(c.Vdevs) > 0 {
-		all = append(all, disk.Vdevs{Dir: c.VdevDir, Names: c.Vdevs})
-	}
-	var devices disk.Devices
-	for _, device := range c.Devices {
-		kind, name, _ := strings.Cut(device, ":")
-		devices = append(devices, disk.Device{Kind: disk.Kind(kind), Path: name})
-	}
-	if len(devices) > 0 {
-		all = append(all, devices)
-	}
-	return all
-}
-
-// vdevDir is where pools lie on files, if they do.
-func vdevDir(c config.Config) string {
-	if len(c.Storage.Vdevs) == 0 {
-		return ""
-	}
-	return c.Storage.VdevDir
-}
-
-// keys are the keys of encrypted disks, from the configured source.
-func keys(c config.Config) *key.Ring {
-	dir := path.Join(c.Paths.Run, "key")
-	switch how, what, _ := strings.Cut(c.Storage.Key, ":"); how {
-	case "development":
-		return key.NewRing(key.Development{}, dir)
-	case "file":
-		return key.NewRing(key.File{Name: what}, dir)
-	case "command":
-		source := key.Command{Argv: strings.Fields(what)}
-		_, _ = hex.Decode(source.Salt[:], []byte(c.Storage.Salt)) // the configuration was checked
-		return key.NewRing(source, dir)
-	}
-	return nil
-}
-
-// warnOfKeys says what the operator must know of the key source.
-func (e *Env) warnOfKeys(s storage.Settings) {
-	if s.Keys != nil && s.Keys.Source().Warning() != "" {
-		e.book.warn(s.Keys.Source().Warning())
-	}
 }

@@ -47,11 +47,11 @@ func runStorageCheck(ctx context.Context, e *Env, detailed bool) error {
 	if err := driftList().Check(e.output); err != nil {
 		return err
 	}
-	s, env, err := e.storage()
+	s, env, err := settingsOf(e)
 	if err != nil {
 		return err
 	}
-	drifts, err := s.Check(ctx, env.Host, e.maybeView(ctx))
+	drifts, err := s.Check(ctx, env.Host, maybeView(ctx, e))
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,12 @@ refuses any pool on it other than the recorded one. The disk itself is not touch
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if the disk has no record")
-	completeArgs(cmd, env.completeDisks)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeDisks(ctx, env) })
 	return cmd
 }
 
 func runStorageForget(ctx context.Context, e *Env, disk string, yes, mustExist bool) error {
-	s, env, err := e.storage()
+	s, env, err := settingsOf(e)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ always refuses a disk that is not verified blank: it never overwrites data. If t
 	m.add(cmd, false)
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	env.addOutput(cmd)
-	completeArgs(cmd, env.completeDisks)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeDisks(ctx, env) })
 	return cmd
 }
 
@@ -33,7 +33,7 @@ func runStorageFormat(ctx context.Context, e *Env, m mutation, disks []string, y
 	if err := itemList("disk").Check(e.output); err != nil {
 		return err
 	}
-	s, env, err := e.storage()
+	s, env, err := settingsOf(e)
 	if err != nil {
 		return err
 	}

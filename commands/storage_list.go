@@ -123,11 +123,11 @@ func printItems(ctx context.Context, e *Env, kind string, pick func(storage.Item
 	if err := itemList(kind).Check(e.output); err != nil {
 		return err
 	}
-	s, env, err := e.storage()
+	s, env, err := settingsOf(e)
 	if err != nil {
 		return err
 	}
-	items, err := s.List(ctx, env.Host, e.maybeView(ctx))
+	items, err := s.List(ctx, env.Host, maybeView(ctx, e))
 	if err != nil {
 		return err
 	}

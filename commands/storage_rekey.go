@@ -28,7 +28,7 @@ func runStorageRekey(ctx context.Context, e *Env, m mutation) error {
 	if err := itemList("dataset").Check(e.output); err != nil {
 		return err
 	}
-	s, env, err := e.storage()
+	s, env, err := settingsOf(e)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func vnicsShown(ctx context.Context, e *Env, all bool) ([]shownVNIC, error) {
 }
 
 // completeVNICs offers those that may be deleted: not the global zone's own.
-func (e *Env) completeVNICs(ctx context.Context) []string {
+func completeVNICs(ctx context.Context, e *Env) []string {
 	shown, err := vnicsShown(ctx, e, false)
 	if err != nil {
 		return nil
@@ -227,7 +227,7 @@ func newVNICDelete(env *Env) *cobra.Command {
 	m.add(cmd, false)
 	env.addOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
-	completeArgs(cmd, env.completeVNICs)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeVNICs(ctx, env) })
 	return cmd
 }
 

@@ -123,7 +123,7 @@ func zonesShown(ctx context.Context, e *Env, all bool) ([]shownZone, error) {
 	return shown, nil
 }
 
-func (e *Env) completeZones(ctx context.Context) []string {
+func completeZones(ctx context.Context, e *Env) []string {
 	shown, err := zonesShown(ctx, e, false)
 	if err != nil {
 		return nil
@@ -190,7 +190,7 @@ it. Halting a halted zone does nothing.`,
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
-	completeArgs(cmd, env.completeZones)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeZones(ctx, env) })
 	return cmd
 }
 
@@ -210,7 +210,7 @@ use instance stop or instance delete.`,
 	m.add(cmd, false)
 	env.addOutput(cmd)
 	cmd.Flags().BoolVar(&mustExist, "must-exist", false, "exit 4 if it does not exist")
-	completeArgs(cmd, env.completeZones)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeZones(ctx, env) })
 	return cmd
 }
 
@@ -245,14 +245,9 @@ reaches the command as it is: sledctl quotes it for the zone's shell.`,
 		RunE:    env.run(func(ctx context.Context, args []string) error { return runZoneExec(ctx, env, args[0], args[1:]) }),
 	}
 	cmd.Flags().SetInterspersed(false)
-	completeArgs(cmd, env.completeZones)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeZones(ctx, env) })
 	return cmd
 }
-
-// exitStatus is a command's own exit code, passed on.
-type exitStatus int
-
-func (s exitStatus) Error() string { return fmt.Sprintf("exit %d", int(s)) }
 
 func runZoneExec(ctx context.Context, e *Env, name string, argv []string) error {
 	if argv[0] == "--" {

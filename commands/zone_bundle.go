@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/zfs"
@@ -26,11 +25,6 @@ makes one of each zone that reap removes, of each failed instance's zone before 
 the debug datasets, below bundle/zone/ZONE; sledctl removes the oldest to make room for new ones (bundle.max_size).`)
 	cmd.AddCommand(newBundleList(env), newBundleCreate(env), newBundleGet(env))
 	return cmd
-}
-
-// bundleSettings are what bundles take from the configuration.
-func bundleSettings(c config.Config) bundle.Settings {
-	return bundle.Settings{Dir: c.Bundle.Directory, Max: int64(c.Bundle.MaxSize), Lock: bundle.LockName(c.Paths.Run)}
 }
 
 // shownBundle is a bundle as it is printed.
@@ -142,7 +136,7 @@ func newBundleCreate(env *Env) *cobra.Command {
 	}
 	m.add(cmd, false)
 	env.addOutput(cmd)
-	completeArgs(cmd, env.completeZones)
+	completeArgs(cmd, func(ctx context.Context) []string { return completeZones(ctx, env) })
 	return cmd
 }
 

@@ -28,9 +28,9 @@ func (p *player) work() {
 	at := &agentAtWork{cancel, make(chan struct{})}
 	env, _, _ := commands.On(p.sled.Host(), nil)
 	env.Config = p.config
-	env.Listen(func(context.Context, agent.Address) (net.Listener, error) {
+	env.Listen = func(context.Context, agent.Address) (net.Listener, error) {
 		return &nobodys{closed: make(chan struct{})}, nil
-	})
+	}
 	go func() {
 		defer close(at.ended)
 		commands.Run(ctx, env, strings.Fields("agent --listen unix:/agent.sock"))

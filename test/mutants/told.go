@@ -28,7 +28,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:  "a simulated sled that nobody has laid out has no configuration",
-			Plant: []Patch{{"commands/sim.go", "return sim.Ensure(dir, configured(sim.Options{Seed: 1}))", "if MUTANT { return sim.Ensure(dir, sim.Options{Seed: 1}) }; OLD"}},
+			Plant: []Patch{{"commands/simulated.go", "return sim.Ensure(dir, configured(sim.Options{Seed: 1}))", "if MUTANT { return sim.Ensure(dir, sim.Options{Seed: 1}) }; OLD"}},
 			Found: script("sim_fresh", "FAIL: testdata/script/sim_fresh.txtar"),
 		},
 		{

@@ -13,7 +13,7 @@ import (
 var unreached = []string{
 	// The manual and the benchmarks use the commands without the program.
 	"commands.Root", "commands.Settings", "commands.SimulatedConfig",
-	"commands.On", "commands.Env.Listen", "commands/terminal.Buffers",
+	"commands.On", "commands/terminal.Buffers",
 	// Tests and benchmarks make their sleds in memory.
 	"sim.New", "sim/world/boot.Memory", "sim/world.InMemory",
 	// What the defaults of the configuration are held against.
