@@ -270,7 +270,7 @@ func (a *agent) say(ctx context.Context, of owner, id uuid.UUID, o watch.Observa
 	if of.arrival != "" && o.Migration.In == nil {
 		o.Migration.In = &propolis.Migration{ID: of.arrival}
 	}
-	now.In, now.Out = migration(old.In, o.Migration.In, now.State), migration(old.Out, o.Migration.Out, now.State)
+	now.In, now.Out = nextMigration(old.In, o.Migration.In, now.State), nextMigration(old.Out, o.Migration.Out, now.State)
 	if now.Seen == 0 {
 		now.Seen = old.Seen
 	}
@@ -304,11 +304,11 @@ func stateOf(s record.State) api.VMState {
 	return api.Running
 }
 
-// migration returns the next state of a migration. Its generation is that of its
+// nextMigration returns the next state of a migration. Its generation is that of its
 // state: a restarted agent never shows another state at a generation that an
 // earlier one has shown (omicron counts changes, and so has 2 for the first that it sees:
 // common/src/instance.rs). What is not over when its VM is, has failed.
-func migration(old *api.Migration, seen *propolis.Migration, vm api.VMState) *api.Migration {
+func nextMigration(old *api.Migration, seen *propolis.Migration, vm api.VMState) *api.Migration {
 	now := api.Migration{State: api.MigrationPending, Gen: 1, TimeUpdated: time.Now().UTC()}
 	switch id, err := uuid.Parse(migrationOf(seen)); {
 	case err == nil:

@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 )
@@ -554,7 +555,7 @@ func answer(err error) *api.Error {
 	if _, ok := errors.AsType[*record.NotFoundError](err); ok {
 		return api.NoSuchInstance()
 	}
-	if _, ok := errors.AsType[*instance.MigratingError](err); ok {
+	if _, ok := errors.AsType[*migration.MigratingError](err); ok {
 		return api.StatusOnly(http.StatusServiceUnavailable, "", err) // it passes
 	}
 	if _, ok := errors.AsType[*record.EndingError](err); ok {

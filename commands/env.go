@@ -24,7 +24,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 )
 
 // Env is what commands get: the streams, and functions for all that costs
@@ -39,7 +39,7 @@ type Env struct {
 	// Draw is a new random id.
 	Draw func() string
 	// Remote runs another sled's sledctl.
-	Remote func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error)
+	Remote func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error)
 	// Listen is how the agent and a forwarded screen listen; nil: where they are told to.
 	Listen func(context.Context, agent.Address) (net.Listener, error)
 	// Call reaches an agent; nil: over the network.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -68,8 +69,8 @@ func runInstanceAdopt(ctx context.Context, e *Env, o adoptOptions, args []string
 	if err != nil {
 		return err
 	}
-	name := func(one instance.Unrecorded) string { return one.Zone.Name }
-	results, failed := instance.Each(ctx, strangers, name, o.parallel, func(ctx context.Context, one instance.Unrecorded) (instance.Result, error) {
+	name := func(one adoption.Unrecorded) string { return one.Zone.Name }
+	results, failed := instance.Each(ctx, strangers, name, o.parallel, func(ctx context.Context, one adoption.Unrecorded) (instance.Result, error) {
 		return s.Adopt(ctx, env, one, o.request())
 	})
 	if err := printAdopted(ctx, e, s, env, o, results); err != nil && failed == nil {
@@ -122,7 +123,7 @@ func recordedRun(ctx context.Context, e *Env, s instance.Settings, ref string) (
 	return record.Record{}, false
 }
 
-func unrecordedZones(ctx context.Context, e *Env, s instance.Settings, env operation.Env) ([]instance.Unrecorded, error) {
+func unrecordedZones(ctx context.Context, e *Env, s instance.Settings, env operation.Env) ([]adoption.Unrecorded, error) {
 	view, err := e.view(ctx)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/smf"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 )
 
 // The migration matrix: a machine moves between two simulated sleds by the real
@@ -71,9 +71,9 @@ func (m *move) begin() {
 	m.cancel, m.ended = cancel, make(chan answer, 1)
 	go func() {
 		env, out, errs := commands.On(m.here, nil)
-		env.Remote = func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+		env.Remote = func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {
 			if m.here.Crashed() {
-				return instance.Answer{Exit: -1}, host.ErrCrashed
+				return migration.Answer{Exit: -1}, host.ErrCrashed
 			}
 			return m.target.answers(ctx, m.there, words[1:], stdin), nil
 		}
@@ -294,26 +294,26 @@ func TestATargetIsNotBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { g = newMoving(t) })
 	const arrived = `{"kind":"Instance","id":"ID","state":"running","migration":{"id":"MIGRATION","state":"arrived"}}`
 	for name, c := range map[string]struct {
-		ensure, remove instance.Answer
+		ensure, remove migration.Answer
 		exit           int
 		told           string
 		departs        bool // the record still says so afterwards
 	}{
-		"it says that the machine is there": {instance.Answer{Stdout: []byte(arrived)}, instance.Answer{}, 3, "the machine here has not left", true},
-		"it says what nobody asked for":     {instance.Answer{Stdout: []byte("ok")}, instance.Answer{}, 1, "what it printed is not the instance", false},
-		"it says nothing any more":          {instance.Answer{Exit: 255}, instance.Answer{Exit: 255}, 3, "the target may take it yet", true},
-		"it fails, and is silent then":      {instance.Answer{Exit: 1, Stderr: []byte(`{"kind":"Error","exit":1,"message":"not today","left":[]}`)}, instance.Answer{Exit: 255}, 1, "there: not today", false},
-		"it fails, and keeps what it has":   {instance.Answer{Exit: 1, Stderr: []byte(`{"kind":"Error","exit":1,"message":"not today","left":[]}`)}, instance.Answer{Exit: 8, Stderr: []byte(`{"kind":"Error","exit":8,"message":"it has arrived","left":[]}`)}, 3, "the target may take it yet", true},
+		"it says that the machine is there": {migration.Answer{Stdout: []byte(arrived)}, migration.Answer{}, 3, "the machine here has not left", true},
+		"it says what nobody asked for":     {migration.Answer{Stdout: []byte("ok")}, migration.Answer{}, 1, "what it printed is not the instance", false},
+		"it says nothing any more":          {migration.Answer{Exit: 255}, migration.Answer{Exit: 255}, 3, "the target may take it yet", true},
+		"it fails, and is silent then":      {migration.Answer{Exit: 1, Stderr: []byte(`{"kind":"Error","exit":1,"message":"not today","left":[]}`)}, migration.Answer{Exit: 255}, 1, "there: not today", false},
+		"it fails, and keeps what it has":   {migration.Answer{Exit: 1, Stderr: []byte(`{"kind":"Error","exit":1,"message":"not today","left":[]}`)}, migration.Answer{Exit: 8, Stderr: []byte(`{"kind":"Error","exit":8,"message":"it has arrived","left":[]}`)}, 3, "the target may take it yet", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := g.open(t)
 				id := strings.TrimSpace(m.source.run("instance get web1 -H --columns id"))
 				env, _, errs := commands.On(m.source.Host(), nil)
-				env.Remote = func(_ context.Context, words []string, _ []byte) (instance.Answer, error) {
+				env.Remote = func(_ context.Context, words []string, _ []byte) (migration.Answer, error) {
 					switch {
 					case slices.Contains(words, "--dry-run"):
-						return instance.Answer{Stdout: []byte(`{"kind":"ActionList","items":[]}`)}, nil
+						return migration.Answer{Stdout: []byte(`{"kind":"ActionList","items":[]}`)}, nil
 					case words[2] == "delete":
 						return c.remove, nil
 					}

@@ -14,7 +14,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/peer/napi"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/nicsync"
 )
@@ -70,8 +70,8 @@ func nicSettings(e *Env, f nicFlags) (nicsync.Settings, error) {
 // recordedVMs are the instances of the state file: one that is stopped has no
 // zone, and exists all the same; one that has departed is somewhere else.
 func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
-	arrived, aerr := instance.HasArrived(view)
-	departed, derr := instance.HasDeparted(view)
+	arrived, aerr := migration.HasArrived(view)
+	departed, derr := migration.HasDeparted(view)
 	if err := errors.Join(aerr, derr); err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
 			return nil, err
 		}
 		vm := recordedVM(r)
-		if at := slices.IndexFunc(arrived, func(t instance.Trail) bool { return t.Instance == r.ID }); at >= 0 {
-			vm.Arrived, vm.Trail = "came by migration "+arrived[at].Migration, arrived[at].Fact
+		if at := slices.IndexFunc(arrived, func(t migration.Handover) bool { return t.Instance == r.ID }); at >= 0 {
+			vm.Arrived, vm.Handover = "came by migration "+arrived[at].Migration, arrived[at].Fact
 		}
 		vms = append(vms, vm)
 	}
@@ -121,10 +121,10 @@ func recordedVM(r record.Record) nicsync.VM {
 
 // departedVMs are those that have gone to another sled, where their records have
 // not been seen to follow them.
-func departedVMs(trails []instance.Trail) []nicsync.VM {
-	vms := make([]nicsync.VM, 0, len(trails))
-	for _, t := range trails {
-		vm := nicsync.VM{Name: t.Name, IDs: []string{strings.ToLower(t.Instance)}, Stayed: []string{t.Control}, Trail: t.Fact}
+func departedVMs(handovers []migration.Handover) []nicsync.VM {
+	vms := make([]nicsync.VM, 0, len(handovers))
+	for _, t := range handovers {
+		vm := nicsync.VM{Name: t.Name, IDs: []string{strings.ToLower(t.Instance)}, Stayed: []string{t.Control}, Handover: t.Fact}
 		vm.Departed = "went to " + cmp.Or(t.Peer, "another sled") + " by migration " + t.Migration
 		for _, id := range t.VMs {
 			vm.IDs = append(vm.IDs, strings.ToLower(id))

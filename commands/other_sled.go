@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/engine/plan"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 )
 
 // endTime is how long a program is waited for that was told to end: a sledctl
@@ -17,7 +17,7 @@ import (
 const endTime = plan.UndoTime + 30*time.Second
 
 // runProgram runs another sled's sledctl, as a process of this one.
-func (e *Env) runProgram(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+func (e *Env) runProgram(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = e.environ
@@ -25,7 +25,7 @@ func (e *Env) runProgram(ctx context.Context, words []string, stdin []byte) (ins
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endTime
 	err := cmd.Run()
-	answer := instance.Answer{Exit: -1, Stdout: out.Bytes(), Stderr: errs.Bytes()}
+	answer := migration.Answer{Exit: -1, Stdout: out.Bytes(), Stderr: errs.Bytes()}
 	if cmd.ProcessState != nil {
 		answer.Exit = cmd.ProcessState.ExitCode()
 	}

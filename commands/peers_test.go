@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/test/peers"
 )
 
@@ -183,7 +183,7 @@ func (v asked) play(t *testing.T, on *peerSled, w peers.Way, from int) (asked in
 		a := s.tuned(t.Context(), here, v.line, func(env *commands.Env, run func(context.Context) int) int {
 			env.Call = h.Misdial(s.lobby.come)
 			if misled != s {
-				env.Remote = func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+				env.Remote = func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {
 					return misled.answers(ctx, h, words[1:], stdin), nil
 				}
 			}

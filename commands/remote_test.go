@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 )
 
 // What an agent is asked for by sledctl elsewhere prints the same, and ends with
@@ -163,13 +163,13 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 	}
 	config := file("web1.toml", "# the machine\n[block_dev.image]\ntype = \"file\"\npath = \"/dev/zvol/rdsk/"+pool+"/web1\"\n[dev.boot]\ndriver = \"pci-nvme\"\nblock_dev = \"image\"\npci-path = \"0.16.0\"\n"+
 		"[dev.net0]\ndriver = \"pci-virtio-viona\"\nvnic = \"web0\"\npci-path = \"0.8.0\"\n[main]\nbootrom = \"/elsewhere\"\n")
-	ask := func(line string, stdin string) instance.Answer {
+	ask := func(line string, stdin string) migration.Answer {
 		return far.answers(t.Context(), far.Host(), strings.Fields(line+" --agent unix:"+a.socket), []byte(stdin))
 	}
-	here := func(line string, stdin string) instance.Answer {
+	here := func(line string, stdin string) migration.Answer {
 		return s.answers(t.Context(), s.Host(), strings.Fields(line), []byte(stdin))
 	}
-	said := func(a instance.Answer) string { // without the times
+	said := func(a migration.Answer) string { // without the times
 		return regexp.MustCompile(`\(after [^)]*\)|"elapsed_ms":[0-9]+`).ReplaceAllString(string(a.Stderr), "")
 	}
 

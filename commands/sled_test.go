@@ -16,7 +16,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/test/hosttest"
 	"github.com/sledctl/sledctl/test/lattice"
 )
@@ -96,9 +96,9 @@ func (s *sled) tuned(ctx context.Context, h host.Host, line string, by func(env 
 		env.Listen = s.lobby.listen
 	}
 	if s.there != nil {
-		env.Remote = func(ctx context.Context, words []string, stdin []byte) (instance.Answer, error) {
+		env.Remote = func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {
 			if c, ok := dying(h); ok && c.Crashed() {
-				return instance.Answer{Exit: -1}, host.ErrCrashed
+				return migration.Answer{Exit: -1}, host.ErrCrashed
 			}
 			return s.there.answers(ctx, s.there.Host(), words[1:], stdin), nil
 		}
@@ -126,11 +126,11 @@ func dying(h host.Host) (*host.Crashing, bool) {
 }
 
 // answers runs a command line as another sled's sledctl does.
-func (s *sled) answers(ctx context.Context, h host.Host, words []string, stdin []byte) instance.Answer {
+func (s *sled) answers(ctx context.Context, h host.Host, words []string, stdin []byte) migration.Answer {
 	env, out, errs := commands.On(h, nil)
 	feed(env, stdin)
 	exit := commands.Run(ctx, env, words)
-	return instance.Answer{Exit: exit, Stdout: out.Bytes(), Stderr: errs.Bytes()}
+	return migration.Answer{Exit: exit, Stdout: out.Bytes(), Stderr: errs.Bytes()}
 }
 
 // try runs a command line, however it ends.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 
 	"github.com/google/uuid"
@@ -15,14 +14,15 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
-	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // ListUnrecorded lists the zones that the ledger does not know: those that run, and
 // those that an instance's mark is on.
-func (s Settings) ListUnrecorded(ctx context.Context, env operation.Env, view ledger.View) ([]Unrecorded, error) {
+func (s Settings) ListUnrecorded(ctx context.Context, env operation.Env, view ledger.View) ([]adoption.Unrecorded, error) {
 	inv := inventory.Look(ctx, env.Host, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets},
 		Roots: inventory.ZonePools, User: []string{naming.PropertyInstance, naming.PropertySpec},
@@ -30,12 +30,12 @@ func (s Settings) ListUnrecorded(ctx context.Context, env operation.Env, view le
 	if err := inv.Know(inventory.Zones, inventory.Configs, inventory.Pools, inventory.Datasets); err != nil {
 		return nil, err
 	}
-	return unrecordedZones(s.Names, view, inv)
+	return adoption.UnrecordedZones(s.Names, view, inv)
 }
 
 // FindUnrecorded picks the unrecorded zone that ref means: a zone, an instance's name or
 // id, or a Propolis id. One that says neither is asked for its machine.
-func (s Settings) FindUnrecorded(ctx context.Context, env operation.Env, all []Unrecorded, ref string) (Unrecorded, error) {
+func (s Settings) FindUnrecorded(ctx context.Context, env operation.Env, all []adoption.Unrecorded, ref string) (adoption.Unrecorded, error) {
 	id := strings.ToLower(ref)
 	for _, one := range all {
 		propolis, _ := s.Names.ParseZoneName(one.Zone.Name)
@@ -48,14 +48,14 @@ func (s Settings) FindUnrecorded(ctx context.Context, env operation.Env, all []U
 		if one.ID != "" {
 			continue
 		}
-		seen, err := inspect(ctx, s.Blueprint(), env.Host, one, "")
+		seen, err := adoption.Inspect(ctx, s.Blueprint(), env.Host, one, "")
 		if err != nil {
 			silent = append(silent, err)
-		} else if id == strings.ToLower(seen.machine.Properties.ID) || ref == seen.machine.Properties.Name {
+		} else if id == strings.ToLower(seen.Machine.Properties.ID) || ref == seen.Machine.Properties.Name {
 			return one, nil
 		}
 	}
-	return Unrecorded{}, errors.Join(append([]error{&record.NotFoundError{Name: ref}}, silent...)...)
+	return adoption.Unrecorded{}, errors.Join(append([]error{&record.NotFoundError{Name: ref}}, silent...)...)
 }
 
 // AdoptRequest asks for a record of a zone that the ledger does not know.
@@ -69,75 +69,76 @@ type AdoptRequest struct {
 // that the ledger had, where it was lost. Nothing of the host is changed. With
 // c.Name it has that name. Errors: *NotAdoptableError; *ConflictError and those of
 // what others have taken; *operation.LockedError.
-func (s Settings) Adopt(ctx context.Context, env operation.Env, found Unrecorded, c AdoptRequest) (Result, error) {
+func (s Settings) Adopt(ctx context.Context, env operation.Env, found adoption.Unrecorded, c AdoptRequest) (Result, error) {
 	id, err := identify(ctx, s.Blueprint(), env.Host, found)
 	if err != nil {
 		return Result{}, err
 	}
 	var result record.Record
-	var seen inspection
-	report, err := operation.Run(ctx, env, operation.Request[inspection]{
+	var seen adoption.Inspection
+	report, err := operation.Run(ctx, env, operation.Request[adoption.Inspection]{
 		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun,
-		Look: func(ctx context.Context, h host.Host) (inspection, error) {
+		Look: func(ctx context.Context, h host.Host) (adoption.Inspection, error) {
 			boot, err := operation.Boot(env)
 			if err != nil {
-				return inspection{}, err
+				return adoption.Inspection{}, err
 			}
-			seen, err = inspect(ctx, s.Blueprint(), h, found, boot)
+			seen, err = adoption.Inspect(ctx, s.Blueprint(), h, found, boot)
 			return seen, err
 		},
-		Decide: func(view ledger.View, seen inspection, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen adoption.Inspection, at operation.Moment) (operation.Decision, error) {
 			if err := untouched(ctx, env, view, record.Subject(id), found.Zone.Name); err != nil {
 				return operation.Decision{}, err
 			}
-			d, r, err := adoption(s, view, seen, at, c.Name)
+			d, r, err := adoptedRecord(s, view, seen, at, c.Name)
 			result = r
 			return d, err
 		},
 	})
-	if differs := specDifferences(s.Underlay, seen, result); err == nil && env.Warn != nil && differs != "" {
+	if differs := adoption.SpecDifferences(s.Underlay, seen, result); err == nil && env.Warn != nil && differs != "" {
 		env.Warn(fmt.Errorf("instance %q becomes another VM when it is rebuilt: %s", result.Name, differs))
 	}
-	if err == nil && env.Warn != nil && result.ID != "" && seen.rests() && result.Wanted == record.WantedStopped {
-		env.Warn(unsure(seen.Unrecorded, result))
+	if err == nil && env.Warn != nil && result.ID != "" && seen.Rests() && result.Wanted == record.WantedStopped {
+		env.Warn(adoption.Unsure(seen.Unrecorded, result))
 	}
-	state := strings.ToLower(seen.machine.State)
-	if seen.rests() {
+	state := strings.ToLower(seen.Machine.State)
+	if seen.Rests() {
 		state = record.Stopped
 	}
 	return Result{Record: result, Report: report, State: state}, err
 }
 
 // identify is the id of the instance that an unrecorded zone is.
-func identify(ctx context.Context, b layout.Blueprint, h host.Host, found Unrecorded) (string, error) {
+func identify(ctx context.Context, b layout.Blueprint, h host.Host, found adoption.Unrecorded) (string, error) {
 	if found.ID != "" {
 		return found.ID, nil
 	}
-	seen, err := inspect(ctx, b, h, found, "")
+	seen, err := adoption.Inspect(ctx, b, h, found, "")
 	if err != nil {
 		return "", err
 	}
-	id, err := uuid.Parse(seen.machine.Properties.ID)
+	id, err := uuid.Parse(seen.Machine.Properties.ID)
 	if err != nil {
-		return "", &NotAdoptableError{Zone: found.Zone.Name, Reason: fmt.Sprintf("its machine has the id %q", seen.machine.Properties.ID)}
+		return "", &adoption.NotAdoptableError{Zone: found.Zone.Name, Reason: fmt.Sprintf("its machine has the id %q", seen.Machine.Properties.ID)}
 	}
 	return id.String(), nil
 }
 
-// adoption is pure.
-func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment, name string) (operation.Decision, record.Record, error) {
+// adoptedRecord is pure.
+func adoptedRecord(s Settings, view ledger.View, seen adoption.Inspection, at operation.Moment, name string) (operation.Decision, record.Record, error) {
 	propolisID, named := s.Names.ParseZoneName(seen.Zone.Name)
 	if !named {
 		propolisID = uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" propolis"))
 	}
-	id := cmp.Or(strings.ToLower(seen.machine.Properties.ID), seen.ID)
-	name = cmp.Or(name, seen.Name, seen.machine.Properties.Name)
+	id := cmp.Or(strings.ToLower(seen.Machine.Properties.ID), seen.ID)
+	name = cmp.Or(name, seen.Name, seen.Machine.Properties.Name)
 	if record.ValidateName(name) != nil {
 		name = "vm-" + id
 	}
-	r, err := inspectedRecord(s.Blueprint(), seen, name, propolisID)
-	if seen.rests() {
-		r, err = recall(s, newChooser(s, view, seen.inv, at.ID, id), seen, name, propolisID)
+	r, err := adoption.InspectedRecord(s.Blueprint(), seen, name, propolisID)
+	if seen.Rests() {
+		defaults := adoption.Defaults{CPUs: s.CPUs, Memory: s.Memory, GuestLink: s.GuestLink, ControlLink: s.ControlLink, Blueprint: s.Blueprint()}
+		r, err = adoption.Recall(defaults, newChooser(s, view, seen.Inv, at.ID, id), seen, name, propolisID)
 	}
 	if err != nil {
 		return operation.Decision{}, record.Record{}, err
@@ -158,7 +159,7 @@ func adoption(s Settings, view ledger.View, seen inspection, at operation.Moment
 	r.Generation, r.Updated, r.Protected = old.Generation+1, at.Now, old.Protected
 	var d operation.Decision
 	d.After, err = r.Replaces(old)
-	d.After = append(d.After, back(view, r.ID)...)
+	d.After = append(d.After, migration.Returned(view, r.ID)...)
 	return d, r, err
 }
 
@@ -191,24 +192,4 @@ func Unreserved(view ledger.View, r record.Record) error {
 		return &ConflictError{Name: r.Name, Differences: []Difference{{Field: key, Is: "of " + by, Wanted: "its own"}}}
 	}
 	return nil
-}
-
-// specDifferences says in what the machine is another than sledctl would have built.
-func specDifferences(underlay netip.Prefix, seen inspection, r record.Record) string {
-	if r.Run == nil || seen.machine.Spec == nil {
-		return ""
-	}
-	built, err := layout.RequestOf(underlay, r)
-	if err != nil {
-		return err.Error()
-	}
-	all := spec.Compare(*built.Init.Spec, *seen.machine.Spec)
-	var said []string
-	for _, d := range all[:min(len(all), 3)] {
-		said = append(said, d.Path)
-	}
-	if more := len(all) - len(said); more > 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(said, ", ")
 }

@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // The target's side of a migration: the bring-up, but that the machine comes from
@@ -53,11 +58,11 @@ func checkMigration(old record.Record, known bool, seen Observed, c EnsureReques
 	case !known:
 		return nil
 	case m.Departs():
-		return &MigratingError{Name: old.Name, Migration: *m}
+		return &migration.MigratingError{Name: old.Name, Migration: *m}
 	case m == nil:
 		return checkSettled(old, seen, c)
 	case c.Only != "":
-		return &MigratingError{Name: old.Name, Migration: *m}
+		return &migration.MigratingError{Name: old.Name, Migration: *m}
 	}
 	return checkArriving(old, seen, c)
 }
@@ -78,8 +83,8 @@ func checkSettled(old record.Record, seen Observed, c EnsureRequest) error {
 			return &ConflictError{Name: old.Name, Differences: []Difference{is}}
 		}
 	}
-	if id, left := seen.left(old); left && !c.Recreate {
-		return &MovedError{old.Name, id}
+	if id, left := seen.Inside.VM.Left(old); left && !c.Recreate {
+		return &migration.MovedError{Name: old.Name, Migration: id}
 	}
 	return nil
 }
@@ -90,14 +95,14 @@ func checkArriving(old record.Record, seen Observed, c EnsureRequest) error {
 	at := whereArrived(old, seen)
 	another := c.From != nil && c.From.ID != m.ID
 	switch {
-	case another && (at == onTheWay || at == atTarget):
-		return &MigratingError{old.Name, *m, "and not by migration " + c.From.ID}
-	case c.From != nil, at == onTheWay, at == atTarget:
+	case another && (at == migration.OnTheWay || at == migration.AtTarget):
+		return &migration.MigratingError{Name: old.Name, Migration: *m, Why: "and not by migration " + c.From.ID}
+	case c.From != nil, at == migration.OnTheWay, at == migration.AtTarget:
 		return nil // what the source says is looked at before it is asked for anything
-	case at == atSource:
+	case at == migration.AtSource:
 		return &NotArrivedError{Name: old.Name, Migration: *m}
 	}
-	return &MigratingError{old.Name, *m, "its machine is not here, and the source cannot be asked"}
+	return &migration.MigratingError{Name: old.Name, Migration: *m, Why: "its machine is not here, and the source cannot be asked"}
 }
 
 // arriving is the migration and the run that the next record has. A machine that
@@ -105,7 +110,7 @@ func checkArriving(old record.Record, seen Observed, c EnsureRequest) error {
 func arriving(old record.Record, seen Observed, c EnsureRequest) (*record.Migration, *record.Run) {
 	m := old.Migration
 	switch {
-	case m.Arrives() && old.Run != nil && whereArrived(old, seen) == atTarget:
+	case m.Arrives() && old.Run != nil && whereArrived(old, seen) == migration.AtTarget:
 		run := *old.Run
 		run.Migration = m.ID
 		return nil, &run
@@ -138,21 +143,21 @@ func spared(old, next record.Record, seen Observed, how removal) (bool, error) {
 	case m == nil, m.Departs() && m.Departed && how.departed:
 		return false, nil
 	case m.Departs():
-		return false, &MigratingError{Name: old.Name, Migration: *m}
+		return false, &migration.MigratingError{Name: old.Name, Migration: *m}
 	}
 	vm := seen.Inside.VM
 	unseen := seen.Inside.Err != nil || vm.Err != nil && !IsNoInstance(vm.Err)
 	switch at := whereArrived(old, seen); {
-	case at == onTheWay:
-		return false, &MigratingError{old.Name, *m, "its memory is moving, which cannot be cancelled"}
-	case at == atTarget && how.arrival != "":
-		return false, &MigratingError{old.Name, *m, "it has arrived"}
-	case at == atTarget:
+	case at == migration.OnTheWay:
+		return false, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "its memory is moving, which cannot be cancelled"}
+	case at == migration.AtTarget && how.arrival != "":
+		return false, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "it has arrived"}
+	case at == migration.AtTarget:
 		return false, nil
-	case at == unclear && unseen:
-		return false, &MigratingError{old.Name, *m, "cannot determine whether its VM runs here"}
-	case next.ID != "" && !(at == atSource && next.Arrival() != nil): // the latter is cleared, to be made again
-		return false, &MigratingError{old.Name, *m, "it has not arrived: only delete ends that, and leaves it to its source"}
+	case at == migration.Unclear && unseen:
+		return false, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "cannot determine whether its VM runs here"}
+	case next.ID != "" && !(at == migration.AtSource && next.Arrival() != nil): // the latter is cleared, to be made again
+		return false, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "it has not arrived: only delete ends that, and leaves it to its source"}
 	}
 	return false, nil
 }
@@ -188,4 +193,66 @@ func source(c EnsureRequest, result Result) string {
 		return m.Source
 	}
 	return "its source"
+}
+
+// whereArrived says where the machine of an arrival is, by what both sides say.
+func whereArrived(r record.Record, seen Observed) migration.Whereabouts {
+	z, there := zone.Zone{}, false
+	if r.Run != nil {
+		z, there = seen.Inv.Zone(r.Run.Zone)
+	}
+	running := there && z.State == zone.Running
+	if running && seen.Inside.Err != nil {
+		return migration.Unclear
+	}
+	here := migration.AtSource
+	if running && r.Run.Boot == seen.Boot {
+		here = seen.Inside.VM.Into(r.ID, r.Migration.ID)
+	}
+	if here != migration.AtSource {
+		return here
+	}
+	// Nothing of it is here: it has not come, or was here and is lost.
+	there2 := seen.Source.OutOf(r.ID, r.Migration.ID)
+	if there2 == migration.OnTheWay {
+		return migration.AtSource // from a target that has no machine, it goes back
+	}
+	return there2
+}
+
+// incoming asks the target's Propolis for what the source's has.
+func incoming(underlay netip.Prefix, r record.Record, seen Observed, step *propolis.Arrive) error {
+	from := seen.Source
+	own, err := layout.RequestOf(underlay, r)
+	if err != nil {
+		return err
+	}
+	m := r.Migration
+	switch {
+	case from.Err != nil:
+		return &migration.SourceError{Source: m.Source, Err: from.Err}
+	case from.ID != r.ID || from.State != propolis.StateRunning:
+		return &migration.SourceError{Source: m.Source, Err: errNoMachine(from.VM, r.ID)}
+	case from.Spec == nil:
+		return &migration.SourceError{Source: m.Source, Err: errors.New("it does not say what its machine is")}
+	}
+	theirs, _ := from.Spec.Seal(seen.Vault.Key)
+	replace, problems := spec.Replace(theirs, *own.Init.Spec)
+	if problems = slices.Concat(from.Spec.Unmovable(), problems); len(problems) > 0 {
+		return &migration.UnmovableError{Name: r.Name, Problems: problems}
+	}
+	step.Machine = *own.Init.Spec
+	step.Request = spec.EnsureRequest{
+		Properties: own.Properties,
+		Init:       spec.Init{Migration: &spec.MigrationTarget{ID: m.ID, Source: m.Source, Replace: replace}},
+	}
+	return nil
+}
+
+// errNoMachine is a source that has another machine, or none that runs.
+func errNoMachine(vm migration.VM, id string) error {
+	if vm.ID != id {
+		return fmt.Errorf("it has another machine, %s", vm.ID)
+	}
+	return fmt.Errorf("its machine is %s, and must be Running", vm.State)
 }

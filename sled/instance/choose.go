@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
@@ -37,7 +38,7 @@ type chooser struct {
 
 	// unrecorded are machines that the ledger does not know: what they have is
 	// as taken as what is recorded.
-	unrecorded []Unrecorded
+	unrecorded []adoption.Unrecorded
 }
 
 func newChooser(s Settings, view ledger.View, inv *inventory.Inventory, intent, self string) chooser {
@@ -76,12 +77,12 @@ func (c chooser) linkTaken(name string) bool {
 	_, there := c.inv.Link(name)
 	_, held := c.view.Get(naming.KeyHeldVNIC + name)
 	user := record.Owner(c.view, naming.KeyVNIC+name)
-	lent := slices.ContainsFunc(c.unrecorded, func(one Unrecorded) bool { return one.rests() && one.ID != c.self && one.has(name, "") })
+	lent := slices.ContainsFunc(c.unrecorded, func(one adoption.Unrecorded) bool { return one.Rests() && one.ID != c.self && one.Has(name, "") })
 	return there || held || lent || c.taken["vnic "+name] || user != "" && user != c.self
 }
 
-// mac draws an address that no link and no instance has.
-func (c chooser) mac(purpose string) string {
+// MAC draws an address that no link and no instance has.
+func (c chooser) MAC(purpose string) string {
 	for try := 0; ; try++ {
 		mac := operation.DrawMAC(c.intent, fmt.Sprintf("%s %d", purpose, try))
 		if c.macTaken(mac, "") == nil {
@@ -110,7 +111,7 @@ func (c chooser) macTaken(mac, self string) error {
 	if i := slices.IndexFunc(links, func(l vnic.Link) bool { return l.MAC == mac }); i >= 0 {
 		return &MACTakenError{MAC: mac, By: "link " + links[i].Name}
 	}
-	if i := slices.IndexFunc(c.unrecorded, func(one Unrecorded) bool { return one.ID != c.self && one.has("", mac) }); i >= 0 {
+	if i := slices.IndexFunc(c.unrecorded, func(one adoption.Unrecorded) bool { return one.ID != c.self && one.Has("", mac) }); i >= 0 {
 		return &MACTakenError{MAC: mac, By: "zone " + c.unrecorded[i].Zone.Name}
 	}
 	if c.taken["mac "+mac] {
@@ -119,9 +120,9 @@ func (c chooser) macTaken(mac, self string) error {
 	return nil
 }
 
-// address picks the lowest free address of the underlay, or DHCP where there
+// Address picks the lowest free address of the underlay, or DHCP where there
 // is none.
-func (c chooser) address() (record.Address, error) {
+func (c chooser) Address() (record.Address, error) {
 	if !c.Underlay.IsValid() {
 		return record.Address{Mode: record.DHCP}, nil
 	}
@@ -162,7 +163,7 @@ func (c chooser) addressTaken(ip netip.Addr, self string) error {
 		return &AddressTakenError{Address: ip, By: c.called(id)}
 	}
 	for _, one := range c.unrecorded {
-		if one.ID != c.self && one.address() == ip {
+		if one.ID != c.self && one.Address() == ip {
 			return &AddressTakenError{Address: ip, By: "zone " + one.Zone.Name}
 		}
 	}
@@ -293,7 +294,7 @@ func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 			return record.Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: c.called(other)}
 		}
 		for _, one := range c.unrecorded {
-			if one.writes(s.Disks[i]) {
+			if one.Writes(s.Disks[i]) {
 				return record.Spec{}, &DiskTakenError{Path: s.Disks[i].Path, By: "zone " + one.Zone.Name}
 			}
 		}
@@ -305,7 +306,7 @@ func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 		}
 		n.Over = cmp.Or(n.Over, c.GuestLink)
 		if n.MAC == "" {
-			n.MAC = c.mac(fmt.Sprintf("guest %d", i))
+			n.MAC = c.MAC(fmt.Sprintf("guest %d", i))
 		}
 		if err := c.checkNIC(id, n); err != nil {
 			return record.Spec{}, err
@@ -317,7 +318,7 @@ func (c chooser) resolve(id string, s record.Spec) (record.Spec, error) {
 	}
 	var err error
 	if s.Address.Mode == "" {
-		if s.Address, err = c.address(); err != nil {
+		if s.Address, err = c.Address(); err != nil {
 			return record.Spec{}, err
 		}
 	}
@@ -392,7 +393,7 @@ func (c chooser) run(r record.Record, chosen, boot string) (*record.Run, error) 
 	run.Zone = c.Names.ZoneName(id)
 	at, _ := naming.Zone(r.Spec.Pool, run.Zone)
 	run.Zonepath, run.Dataset = at.Mountpoint, at.Dataset
-	names := c.vnicNames(len(r.Spec.NICs))
+	names := c.VNICNames(len(r.Spec.NICs))
 	run.Control = record.VNIC{Name: names[len(r.Spec.NICs)], Over: c.ControlLink, MAC: r.Control}
 	for i, nic := range r.Spec.NICs {
 		run.Guests = append(run.Guests, record.VNIC{Name: names[i], Over: nic.Over, MAC: nic.MAC, VLAN: nic.VLAN})
@@ -400,8 +401,8 @@ func (c chooser) run(r record.Record, chosen, boot string) (*record.Run, error) 
 	return run, nil
 }
 
-// vnicNames are free names for a run's VNICs, guests first.
-func (c chooser) vnicNames(guests int) []string {
+// VNICNames are free names for a run's VNICs, guests first.
+func (c chooser) VNICNames(guests int) []string {
 	n := c.number(func(n int) []string { return []string{c.Names.ControlVNIC(n)} })
 	from := func(n int) []string {
 		var names []string

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
@@ -70,12 +71,12 @@ func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Mome
 	}
 	choose := newChooser(s, view, seen.Inv, at.ID, id)
 	choose.packing = layout.PackagingFor(s.Blueprint(), kind)
-	if choose.unrecorded, err = unrecordedZones(s.Names, view, seen.Inv); err != nil {
+	if choose.unrecorded, err = adoption.UnrecordedZones(s.Names, view, seen.Inv); err != nil {
 		return chooser{}, "", err
 	}
 	for _, one := range choose.unrecorded {
 		if one.ID == id || one.Name == name {
-			return chooser{}, "", &UnadoptedError{Name: name, Zone: one.Zone.Name, Rests: one.rests()}
+			return chooser{}, "", &adoption.UnadoptedError{Name: name, Zone: one.Zone.Name, Rests: one.Rests()}
 		}
 	}
 	return choose, name, nil
@@ -160,7 +161,7 @@ func (e *BootromError) Hint() string { return "propolis.bootrom says which file 
 func nextRecord(s Settings, choose chooser, seen Observed, old record.Record, known bool, id, name string, c EnsureRequest) (record.Record, error) {
 	next := old
 	if !known {
-		next = record.Record{ID: id, Control: choose.mac("control")}
+		next = record.Record{ID: id, Control: choose.MAC("control")}
 	}
 	if old.Ending != nil && old.VMM != nil {
 		return record.Record{}, &record.EndingError{Name: old.Name}

@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis/packaging"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -282,7 +283,7 @@ func TestAnAddressThatWasDeletedIsMadeAgain(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	here := prepared().bring(c, r, atRunning)
-	here.seen.Inside.Addresses, here.seen.Inside.VM = nil, VM{Err: errors.New("no route to host")}
+	here.seen.Inside.Addresses, here.seen.Inside.VM = nil, migration.VM{Err: errors.New("no route to host")}
 	d, next, err := here.decide(t, c, operationtest.Book(t, kept(t, r)...), EnsureRequest{Wanted: oneNIC()})
 	if err != nil || next.Run.Zone != r.Run.Zone {
 		t.Fatalf("%v, %+v", err, next.Run)
@@ -335,7 +336,7 @@ func TestWhatCannotBeLookedIntoIsNotRebuilt(t *testing.T) {
 	more.CPUs = &cpus
 	for name, change := range map[string]func(*scene){
 		"its services cannot be listed": func(s *scene) { s.seen.Inside = Inside{Err: errors.New("no door")} },
-		"its Propolis does not answer":  func(s *scene) { s.seen.Inside.VM = VM{Err: errors.New("timed out")} },
+		"its Propolis does not answer":  func(s *scene) { s.seen.Inside.VM = migration.VM{Err: errors.New("timed out")} },
 	} {
 		for _, w := range []Wanted{oneNIC(), more} {
 			here := prepared().bring(c, r, atRunning)

@@ -12,10 +12,11 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/zone"
 )
 
 // The source's side of a migration, in two operations. The first has the target
@@ -30,7 +31,7 @@ type Departure struct {
 	// Target are the words that run the target's sledctl; nil: those of the
 	// migration that the instance is in.
 	Target []string
-	Run    Remote
+	Run    migration.Remote
 	// Shared says that the files that are its disks are the same on both sleds.
 	Shared bool
 	// Cancel takes a migration back that has not moved the machine.
@@ -94,29 +95,22 @@ func rehearse(ctx context.Context, s Settings, h host.Host, r record.Record, c D
 	if r.Run == nil || !r.Run.Ensured {
 		return nil // the operation refuses it, once it has looked
 	}
-	if problems, err := staying(s.Underlay, r, c.Shared); err != nil || len(problems) > 0 {
+	if problems, err := migration.Obstacles(s.Underlay, r, c.Shared); err != nil || len(problems) > 0 {
 		return err // the same
 	}
-	document, err := completeDocument(s, h.Files(), r)
-	if err != nil {
-		return err
-	}
 	m := record.Migration{ID: uuid.Nil.String(), Target: c.Target}
-	step := send{name: r.Name, id: r.ID, migration: m, target: layout.TargetOf(s.Blueprint(), r), run: c.Run}
-	target, err := step.at(ctx, h)
-	if err != nil {
-		return err
+	return sending(s, r, m, c).Rehearse(ctx, h)
+}
+
+// sending is the step that has the target take the VM of a record.
+func sending(s Settings, r record.Record, m record.Migration, c Departure) migration.Send {
+	return migration.Send{
+		Name: r.Name, ID: r.ID, Migration: m, Target: layout.TargetOf(s.Blueprint(), r),
+		Complete: func(files host.Files) ([]byte, error) {
+			return migration.CompleteDocument(s.GuestLink, s.Underlay, files, r)
+		},
+		Run: c.Run, Cancel: c.Cancel, Alone: c.Yes, Tell: c.Tell,
 	}
-	answer, err := c.Run(ctx, commandLine(c.Target, append(step.ensure(target.Address.String()), "--dry-run")), document)
-	refused := refusalOf(m.Peer(), answer, err)
-	if err != nil || answer.Exit != 0 {
-		return refused
-	}
-	if err := planned(answer); err != nil {
-		refused.Err = err
-		return refused
-	}
-	return nil
 }
 
 // sendOperation is the first operation.
@@ -150,14 +144,10 @@ func departure(
 	if err != nil || next.Migration.Departed {
 		return operation.Decision{}, next, err
 	}
-	document, err := s.Document(old)
-	if err != nil {
+	step := sending(s, old, *next.Migration, c)
+	step.Told = told
+	if step.Document, err = migration.Document(s.GuestLink, s.Underlay, old); err != nil {
 		return operation.Decision{}, old, err
-	}
-	step := send{
-		name: old.Name, id: old.ID, migration: *next.Migration, target: layout.TargetOf(s.Blueprint(), old), document: document,
-		whole: func(files host.Files) ([]byte, error) { return completeDocument(s, files, old) },
-		run:   c.Run, cancel: c.Cancel, alone: c.Yes, tell: c.Tell, told: told,
 	}
 	gone, stays := next, next
 	gone.Migration = &record.Migration{ID: next.Migration.ID, Target: next.Migration.Target, Departed: true}
@@ -187,7 +177,7 @@ func departing(b layout.Blueprint, old record.Record, seen Observed, at operatio
 	fresh := uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" migration")).String()
 	switch {
 	case m.Arrives():
-		return old, &MigratingError{Name: old.Name, Migration: *m}
+		return old, &migration.MigratingError{Name: old.Name, Migration: *m}
 	case m == nil && c.Cancel:
 		return old, &StateError{Name: old.Name, State: "in no migration", Needs: "in one, to be called back"}
 	case m == nil && c.Target == nil:
@@ -196,11 +186,11 @@ func departing(b layout.Blueprint, old record.Record, seen Observed, at operatio
 		next.Migration = &record.Migration{ID: fresh, Target: c.Target}
 		return next, checkMovable(b, old, seen, c)
 	case c.Target != nil && !slices.Equal(c.Target, m.Target):
-		return old, &MigratingError{Name: old.Name, Migration: *m}
+		return old, &migration.MigratingError{Name: old.Name, Migration: *m}
 	case m.Departed && c.Cancel:
-		return old, &MigratingError{old.Name, *m, "it has arrived there"}
-	case m.Departed || c.Cancel || seen.asSource(old) != atSource:
-		if out := seen.Inside.VM.Migration.Out; out != nil && seen.asSource(old) == atTarget {
+		return old, &migration.MigratingError{Name: old.Name, Migration: *m, Why: "it has arrived there"}
+	case m.Departed || c.Cancel || seen.asSource(old) != migration.AtSource:
+		if out := seen.Inside.VM.Migration.Out; out != nil && seen.asSource(old) == migration.AtTarget {
 			next.Migration = &record.Migration{ID: out.ID, Target: m.Target, Departed: m.Departed} // by whichever it went
 		}
 		return next, nil
@@ -214,40 +204,27 @@ func checkMovable(b layout.Blueprint, old record.Record, seen Observed, c Depart
 	if seen.Inside.Err != nil {
 		return &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 	}
-	if id, left := seen.left(old); left {
-		return &MovedError{old.Name, id}
+	if id, left := seen.Inside.VM.Left(old); left {
+		return &migration.MovedError{Name: old.Name, Migration: id}
 	}
 	if vm := seen.Inside.VM; old.Run == nil || !old.Run.Ensured || vm.ID != old.ID || vm.State != propolis.StateRunning {
 		return mustRun(b, old, seen)
 	}
-	problems, err := staying(b.Underlay, old, c.Shared)
+	problems, err := migration.Obstacles(b.Underlay, old, c.Shared)
 	if err == nil && len(problems) > 0 {
-		err = &UnmovableError{old.Name, problems}
+		err = &migration.UnmovableError{Name: old.Name, Problems: problems}
 	}
 	return err
 }
 
-// UnknownOutcomeError is a migration whose outcome is not known: on which sled the VM is.
-// The machine runs on one of them.
-type UnknownOutcomeError struct {
-	Name string
-	Err  error // what the target said last
-	Why  string
-}
-
-// Error says what is known.
-func (e *UnknownOutcomeError) Error() string {
-	return fmt.Sprintf("cannot determine which sled runs instance %q: %s: %v", e.Name, e.Why, e.Err)
-}
-
-func (*UnknownOutcomeError) Kind() fault.Kind { return fault.Failed }
-
-// Unwrap gives what the target said, and that something is left.
-func (e *UnknownOutcomeError) Unwrap() []error {
-	return []error{e.Err, &host.LeftError{Cause: e.Err, Err: errors.New(e.Why)}}
-}
-
-// Hint says what finds out.
-func (e *UnknownOutcomeError) Hint() string {
-	return "to finish it, run: sledctl instance migrate " + e.Name + "; if the target will never return, add --cancel --yes"
+// asSource is VM.OutOf of the instance's own Propolis.
+func (s Observed) asSource(r record.Record) migration.Whereabouts {
+	if r.Run == nil {
+		return migration.Unclear
+	}
+	z, there := s.Inv.Zone(r.Run.Zone)
+	if !there || z.State != zone.Running || s.Inside.Err != nil {
+		return migration.Unclear
+	}
+	return s.Inside.VM.OutOf(r.ID, "")
 }

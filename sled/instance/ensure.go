@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/ipadm"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
@@ -137,7 +138,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 				seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, c.Wanted.Machine, seen.Inv)
 			}
 			if from := cmp.Or(c.From, r.Migration); err == nil && from.Arrives() {
-				seen.Source = askSource(ctx, s.Spoken, h, from.Source)
+				seen.Source = migration.AskSource(ctx, s.Spoken, h, from.Source)
 			}
 			return seen, err
 		},
@@ -148,7 +149,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			d, r, err := decide(s, view, seen, at, id, c)
 			result = r
 			if err == nil {
-				err = errors.Join(leaveTombstone(s.Blueprint(), view, id, &d, seen, at.Now), remember(view, id, &d, seen, at.Now))
+				err = errors.Join(leaveTombstone(s.Blueprint(), view, id, &d, seen, at.Now), migration.Remember(view, id, &d, seen.Inside.VM, at.Now))
 			}
 			return d, err
 		},

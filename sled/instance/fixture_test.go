@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zfs"
@@ -184,10 +185,10 @@ func (s *scene) inside(c Settings, r record.Record, point int) {
 	}
 	if point >= atOnline {
 		s.seen.Inside.Services[layout.ServiceFMRI(c.Blueprint(), r)] = "online"
-		s.seen.Inside.VM = VM{Err: propolis.ErrNoInstance}
+		s.seen.Inside.VM = migration.VM{Err: propolis.ErrNoInstance}
 	}
 	if point >= atEnsured {
-		s.seen.Inside.VM = VM{State: "Creating", ID: r.ID, Generation: 1}
+		s.seen.Inside.VM = migration.VM{State: "Creating", ID: r.ID, Generation: 1}
 	}
 	if point >= atRunning {
 		s.seen.Inside.VM.State = "Running"

@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
@@ -28,7 +29,7 @@ import (
 
 // sighted is what is seen of a record's instance while it runs, by a sledctl
 // whose ledger does not know it.
-func sighted(t operationtest.T, c Settings, r record.Record) (*scene, inspection) {
+func sighted(t operationtest.T, c Settings, r record.Record) (*scene, adoption.Inspection) {
 	here := prepared().bring(c, r, atRunning)
 	for i := range here.Datasets {
 		if here.Datasets[i].Name == r.Run.Dataset {
@@ -40,11 +41,11 @@ func sighted(t operationtest.T, c Settings, r record.Record) (*scene, inspection
 		t.Fatal(err)
 	}
 	config := here.Configs[r.Run.Zone]
-	return here, inspection{
-		Unrecorded: Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: layout.AttrsOf(config)[naming.AttrInstance], Name: layout.AttrsOf(config)[layout.NameAttr]},
-		inv:        here.look().Inv, boot: thisBoot, services: map[string]string{layout.ServiceFMRI(c.Blueprint(), r): smf.Online},
-		control: ipadm.Address{Object: layout.AddressObject(c.Blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
-		machine: propolis.Description{
+	return here, adoption.Inspection{
+		Unrecorded: adoption.Unrecorded{Zone: *here.zone(r.Run.Zone), Config: config, ID: layout.AttrsOf(config)[naming.AttrInstance], Name: layout.AttrsOf(config)[layout.NameAttr]},
+		Inv:        here.look().Inv, Boot: thisBoot, Services: map[string]string{layout.ServiceFMRI(c.Blueprint(), r): smf.Online},
+		Control: ipadm.Address{Object: layout.AddressObject(c.Blueprint(), r), Type: r.Spec.Address.Mode, State: ipadm.OK, Address: r.Spec.Address.Prefix},
+		Machine: propolis.Description{
 			Instance: propolis.Instance{Properties: asked.Properties, State: "Running"}, Spec: asked.Init.Spec,
 		},
 	}
@@ -97,12 +98,12 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, want := drawMade(t)
 		_, seen := sighted(t, c, want)
-		d, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
+		d, got, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if specDifferences(c.Underlay, seen, got) != "" {
-			t.Errorf("another machine: %s", specDifferences(c.Underlay, seen, got))
+		if adoption.SpecDifferences(c.Underlay, seen, got) != "" {
+			t.Errorf("another machine: %s", adoption.SpecDifferences(c.Underlay, seen, got))
 		}
 		if len(differences(want.Spec, got.Spec)) > 0 {
 			t.Errorf("%+v", differences(want.Spec, got.Spec))
@@ -121,35 +122,37 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 func TestAnUnrecordedZoneIsReadFromWhatIsThere(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
-	plain := func(s *inspection) {
+	plain := func(s *adoption.Inspection) {
 		s.ID, s.Name, s.Config.Attrs = "", "", nil
 	}
 	for name, s := range map[string]struct {
-		change func(*inspection)
+		change func(*adoption.Inspection)
 		want   func(*record.Record)
 	}{
-		"the same":                     {func(*inspection) {}, func(*record.Record) {}},
+		"the same":                     {func(*adoption.Inspection) {}, func(*record.Record) {}},
 		"without attributes":           {plain, func(r *record.Record) { r.Run.Foreign = true }},
-		"called as no instance can be": {func(s *inspection) { s.Name, s.machine.Properties.Name = "", "My VM" }, func(r *record.Record) { r.Name, r.Run.Foreign = "vm-"+r.ID, true }},
-		"called by its Propolis alone": {func(s *inspection) { s.Name = "" }, func(*record.Record) {}},
-		"with a route of its own": {func(s *inspection) {
+		"called as no instance can be": {func(s *adoption.Inspection) { s.Name, s.Machine.Properties.Name = "", "My VM" }, func(r *record.Record) { r.Name, r.Run.Foreign = "vm-"+r.ID, true }},
+		"called by its Propolis alone": {func(s *adoption.Inspection) { s.Name = "" }, func(*record.Record) {}},
+		"with a route of its own": {func(s *adoption.Inspection) {
 			plain(s)
-			s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.77.0.9"}}
+			s.Routes = []ipadm.Route{{Destination: "default", Gateway: "10.77.0.9"}}
 		}, func(r *record.Record) {
 			r.Run.Foreign = true
 			r.Spec.Address.Gateway = netip.MustParseAddr("10.77.0.9")
 		}},
-		"with a route to elsewhere": {func(s *inspection) {
+		"with a route to elsewhere": {func(s *adoption.Inspection) {
 			plain(s)
-			s.routes = []ipadm.Route{{Destination: "default", Gateway: "10.99.0.9"}}
+			s.Routes = []ipadm.Route{{Destination: "default", Gateway: "10.99.0.9"}}
 		}, func(r *record.Record) { r.Run.Foreign = true }},
-		"by dhcp, on an object of its own": {func(s *inspection) { s.control.Type, s.control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron" }, func(r *record.Record) {
+		"by dhcp, on an object of its own": {func(s *adoption.Inspection) {
+			s.Control.Type, s.Control.Object = ipadm.DHCP, r.Run.Control.Name+"/omicron"
+		}, func(r *record.Record) {
 			r.Spec.Address, r.Run.Object, r.Run.Foreign = record.Address{Mode: record.DHCP}, r.Run.Control.Name+"/omicron", true
 		}},
-		"of the sled agent, in ours": {func(s *inspection) { s.services = map[string]string{packaging.Service: "online"} }, func(r *record.Record) { r.Run.Service = packaging.Service }},
-		"started by hand":            {func(s *inspection) { s.services = nil }, func(r *record.Record) { r.Run.Service = record.ByHand }},
-		"installed and not cloned": {func(s *inspection) {
-			s.inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" })
+		"of the sled agent, in ours": {func(s *adoption.Inspection) { s.Services = map[string]string{packaging.Service: "online"} }, func(r *record.Record) { r.Run.Service = packaging.Service }},
+		"started by hand":            {func(s *adoption.Inspection) { s.Services = nil }, func(r *record.Record) { r.Run.Service = record.ByHand }},
+		"installed and not cloned": {func(s *adoption.Inspection) {
+			s.Inv = here(t, c, r, func(x *scene) { x.Datasets[len(x.Datasets)-1].Origin = "" })
 		}, func(r *record.Record) { r.Run.Base, r.Run.BaseDataset = "", "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +162,7 @@ func TestAnUnrecordedZoneIsReadFromWhatIsThere(t *testing.T) {
 			run := *r.Run
 			want.Run = &run
 			s.want(&want)
-			_, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
+			_, got, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,13 +190,13 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 	w.Disks = []record.Disk{{Path: "/data/a"}}
 	r := made(t, c, w)
 	other := made(t, c, Wanted{Ref: "web2", NICs: []record.NIC{{}}, Disks: []record.Disk{{Path: "/data/b"}}}, kept(t, r)...)
-	component := func(key string, value spec.Component) func(*inspection) {
-		return func(s *inspection) {
-			s.machine.Spec.Components[key] = value
+	component := func(key string, value spec.Component) func(*adoption.Inspection) {
+		return func(s *adoption.Inspection) {
+			s.Machine.Spec.Components[key] = value
 		}
 	}
-	with := func(change func(*scene)) func(*inspection) {
-		return func(s *inspection) { s.inv = here(t, c, r, change) }
+	with := func(change func(*scene)) func(*adoption.Inspection) {
+		return func(s *adoption.Inspection) { s.Inv = here(t, c, r, change) }
 	}
 	taken := func(change func(*record.Record)) []ledger.Fact {
 		o := other
@@ -203,36 +206,36 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 		return kept(t, o)
 	}
 	for name, s := range map[string]struct {
-		change func(*inspection)
+		change func(*adoption.Inspection)
 		facts  []ledger.Fact
 		says   string
 	}{
 		"a disk of Crucible":    {component("disk0-backend", spec.CrucibleStorage{}), nil, "is a crucible_storage_backend"},
 		"a disk in the spec":    {component("disk0-backend", spec.BlobStorage{}), nil, "is a blob_storage_backend"},
-		"a disk of nothing":     {func(s *inspection) { delete(s.machine.Spec.Components, "disk0-backend") }, nil, "no component disk0-backend"},
+		"a disk of nothing":     {func(s *adoption.Inspection) { delete(s.Machine.Spec.Components, "disk0-backend") }, nil, "no component disk0-backend"},
 		"a NIC of nothing":      {with(func(x *scene) { x.dropLink(r.Run.Guests[0].Name) }), nil, "no VNIC of the sled"},
 		"a port of a switch":    {with(func(x *scene) { x.Links[len(x.Links)-2].Class = "misc" }), nil, "no VNIC of the sled"},
-		"an address of no VNIC": {func(s *inspection) { s.control.Object = "net0/v4" }, nil, "which is no VNIC"},
-		"a zonepath of nothing": {func(s *inspection) { s.Zone.Path = "/elsewhere" }, nil, "no dataset is mounted"},
-		"marked as another":     {func(s *inspection) { s.ID = otherID }, nil, "marked as instance " + otherID},
+		"an address of no VNIC": {func(s *adoption.Inspection) { s.Control.Object = "net0/v4" }, nil, "which is no VNIC"},
+		"a zonepath of nothing": {func(s *adoption.Inspection) { s.Zone.Path = "/elsewhere" }, nil, "no dataset is mounted"},
+		"marked as another":     {func(s *adoption.Inspection) { s.ID = otherID }, nil, "marked as instance " + otherID},
 		"in a dataset of another": {with(func(x *scene) {
 			x.Datasets[3].User[naming.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
 		}), nil, "marked as instance " + otherID},
-		"more CPUs than there can be": {func(s *inspection) { s.machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
-		"a taken name":                {func(*inspection) {}, taken(func(o *record.Record) { o.Name = "web1" }), "the name"},
-		"a taken address":             {func(*inspection) {}, taken(func(o *record.Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
-		"a taken MAC":                 {func(*inspection) {}, taken(func(o *record.Record) { o.Control = r.Control }), "MAC"},
-		"a taken disk":                {func(*inspection) {}, taken(func(o *record.Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
-		"a taken VNIC":                {func(*inspection) {}, taken(func(o *record.Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
+		"more CPUs than there can be": {func(s *adoption.Inspection) { s.Machine.Spec.Board.CPUs = 64 }, nil, "cpus"},
+		"a taken name":                {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Name = "web1" }), "the name"},
+		"a taken address":             {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Spec.Address = r.Spec.Address }), "is taken by"},
+		"a taken MAC":                 {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Control = r.Control }), "MAC"},
+		"a taken disk":                {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Spec.Disks = r.Spec.Disks }), "disk"},
+		"a taken VNIC":                {func(*adoption.Inspection) {}, taken(func(o *record.Record) { o.Run.Control.Name = r.Run.Control.Name }), "vnic/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, seen := sighted(t, c, r)
 			s.change(&seen)
-			d, got, err := adoption(c, operationtest.Book(t, s.facts...), seen, moment("adopted"), "")
+			d, got, err := adoptedRecord(c, operationtest.Book(t, s.facts...), seen, moment("adopted"), "")
 			if err == nil || !strings.Contains(err.Error(), s.says) || len(d.After) > 0 {
 				t.Errorf("%v; adopted: %+v", err, got)
 			}
-			if unfit, ok := errors.AsType[*NotAdoptableError](err); ok != (s.facts == nil) {
+			if unfit, ok := errors.AsType[*adoption.NotAdoptableError](err); ok != (s.facts == nil) {
 				t.Errorf("%v: %v", unfit, err)
 			}
 		})
@@ -245,20 +248,20 @@ func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	_, seen := sighted(t, c, r)
-	if d, got, err := adoption(c, operationtest.Book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.After) > 0 || got.Generation != r.Generation {
+	if d, got, err := adoptedRecord(c, operationtest.Book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.After) > 0 || got.Generation != r.Generation {
 		t.Errorf("recorded: %v, %+v", err, d)
 	}
 	elsewhere := r
 	run := *r.Run
 	run.Zone = "propolis_instance_" + otherID
 	elsewhere.Run = &run
-	_, _, err := adoption(c, operationtest.Book(t, kept(t, elsewhere)...), seen, moment("adopted"), "")
+	_, _, err := adoptedRecord(c, operationtest.Book(t, kept(t, elsewhere)...), seen, moment("adopted"), "")
 	if _, ok := errors.AsType[*ConflictError](err); !ok {
 		t.Errorf("with another zone: %v", err)
 	}
 	stopped := r
 	stopped.Run, stopped.Wanted, stopped.Protected = nil, record.WantedStopped, true
-	_, got, err := adoption(c, operationtest.Book(t, kept(t, stopped)...), seen, moment("adopted"), "")
+	_, got, err := adoptedRecord(c, operationtest.Book(t, kept(t, stopped)...), seen, moment("adopted"), "")
 	if err != nil || got.Wanted != record.WantedRunning || !got.Protected || got.Generation != r.Generation+1 {
 		t.Errorf("as stopped: %v, %+v", err, got)
 	}
@@ -292,10 +295,10 @@ func TestWhichZonesAreAdoptable(t *testing.T) {
 			s.zone.Path = "/zone/" + s.zone.Name
 		}
 		inv := inventory.Of(inventory.Listings{Pools: []zfs.Pool{{Name: "rpool"}}, Configs: map[string]zone.Config{s.zone.Name: s.config}})
-		if got := Adoptable(inv.Whose(names, s.zone), s.zone); got != s.want {
+		if got := adoption.Adoptable(inv.Whose(names, s.zone), s.zone); got != s.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if got := Adoptable(inv.Whose(others, s.zone), s.zone); got != (s.want || name == "one of the sled agent") {
+		if got := adoption.Adoptable(inv.Whose(others, s.zone), s.zone); got != (s.want || name == "one of the sled agent") {
 			t.Errorf("%s, where the configuration names the sled agent's: %v", name, got)
 		}
 	}
@@ -330,16 +333,16 @@ func TestNobodyIsGivenWhatAnUnrecordedZoneHas(t *testing.T) {
 	if _, err := ensure(Wanted{Ref: "web2", NICs: []record.NIC{{MAC: r.Spec.NICs[0].MAC}}}); !is[*MACTakenError](err) {
 		t.Errorf("its MAC: %v", err)
 	}
-	if _, err := ensure(Wanted{Ref: otherID, Name: "web1"}); !is[*UnadoptedError](err) {
+	if _, err := ensure(Wanted{Ref: otherID, Name: "web1"}); !is[*adoption.UnadoptedError](err) {
 		t.Errorf("its name: %v", err)
 	}
 	_, err := ensure(oneNIC())
-	if again, ok := errors.AsType[*UnadoptedError](err); !ok || again.Zone != r.Run.Zone {
+	if again, ok := errors.AsType[*adoption.UnadoptedError](err); !ok || again.Zone != r.Run.Zone {
 		t.Errorf("once more: %v", err)
 	}
 	x.zone(r.Run.Zone).State = zone.Installed
 	_, err = ensure(oneNIC())
-	if again, ok := errors.AsType[*UnadoptedError](err); !ok || !again.Rests {
+	if again, ok := errors.AsType[*adoption.UnadoptedError](err); !ok || !again.Rests {
 		t.Errorf("once it has stopped: %v", err)
 	}
 }

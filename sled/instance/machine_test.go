@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
@@ -249,11 +250,11 @@ func TestAnAdoptedMachineStaysAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, seen := sighted(t, c, want)
-	_, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
+	_, got, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := differences(want.Spec, got.Spec); len(d) > 0 || specDifferences(c.Underlay, seen, got) != "" {
-		t.Errorf("%+v, %s", d, specDifferences(c.Underlay, seen, got))
+	if d := differences(want.Spec, got.Spec); len(d) > 0 || adoption.SpecDifferences(c.Underlay, seen, got) != "" {
+		t.Errorf("%+v, %s", d, adoption.SpecDifferences(c.Underlay, seen, got))
 	}
 }

@@ -3,7 +3,6 @@ package instance
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -22,131 +22,11 @@ const (
 	otherOne = "22222222-2222-4222-8222-222222222222"
 )
 
-func vm(state string, in, out *propolis.Migration) VM {
-	return VM{State: state, ID: "web1", Generation: 1, Migration: propolis.Migrations{In: in, Out: out}}
+func vm(state string, in, out *propolis.Migration) migration.VM {
+	return migration.VM{State: state, ID: "web1", Generation: 1, Migration: propolis.Migrations{In: in, Out: out}}
 }
 
 func phase(id, state string) *propolis.Migration { return &propolis.Migration{ID: id, State: state} }
-
-// Where a machine is, as each side's Propolis says. What cannot be determined is never
-// taken for an end.
-func TestWhereaboutsByTheSource(t *testing.T) {
-	silent := VM{Err: errors.New("no route to host")}
-	for name, c := range map[string]struct {
-		vm       VM
-		ours, by whereabouts // by this migration, and by any
-	}{
-		"it runs":                          {vm("Running", nil, nil), atSource, atSource},
-		"it runs after another has failed": {vm("Running", nil, phase(otherOne, "Error")), atSource, atSource},
-		"it runs after this has failed":    {vm("Running", nil, phase(thisOne, "Error")), atSource, atSource},
-		"it reboots":                       {vm("Rebooting", nil, nil), atSource, atSource},
-		"it moves":                         {vm("Migrating", nil, phase(thisOne, "RamPush")), onTheWay, onTheWay},
-		"it has sent all":                  {vm("Migrating", nil, phase(thisOne, "Finish")), onTheWay, onTheWay},
-		"it moves by another":              {vm("Migrating", nil, phase(otherOne, "RamPush")), onTheWay, onTheWay},
-		"it stops, having moved":           {vm("Stopping", nil, phase(thisOne, "Finish")), atTarget, atTarget},
-		"it is gone, having moved":         {vm("Destroyed", nil, phase(thisOne, "Finish")), atTarget, atTarget},
-		"it is gone by another":            {vm("Destroyed", nil, phase(otherOne, "Finish")), unclear, atTarget},
-		"it has ended by itself":           {vm("Destroyed", nil, nil), unclear, unclear},
-		"it has failed":                    {vm("Failed", nil, phase(thisOne, "Error")), unclear, unclear},
-		"there is none":                    {VM{Err: propolis.ErrNoInstance}, unclear, unclear},
-		"nobody answers":                   {silent, unclear, unclear},
-		"there is another machine":         {VM{State: "Running", ID: "db1"}, unclear, unclear},
-	} {
-		if ours, by := c.vm.outOf("web1", thisOne), c.vm.outOf("web1", ""); ours != c.ours || by != c.by {
-			t.Errorf("%s: %d by this, %d by any; want %d, %d", name, ours, by, c.ours, c.by)
-		}
-	}
-}
-
-func TestWhereaboutsByTheTarget(t *testing.T) {
-	for name, c := range map[string]struct {
-		vm   VM
-		want whereabouts
-	}{
-		"there is none":                 {VM{Err: propolis.ErrNoInstance}, atSource},
-		"it was not asked":              {VM{}, atSource},
-		"nobody answers":                {VM{Err: errors.New("no route to host")}, unclear},
-		"it comes":                      {vm("Migrating", phase(thisOne, "RamPush"), nil), onTheWay},
-		"all of it has come":            {vm("Migrating", phase(thisOne, "Finish"), nil), onTheWay},
-		"it runs":                       {vm("Running", phase(thisOne, "Finish"), nil), atTarget},
-		"its guest has shut down since": {vm("Destroyed", phase(thisOne, "Finish"), nil), atTarget},
-		"it has failed since":           {vm("Failed", phase(thisOne, "Finish"), nil), atTarget},
-		"it could not be made":          {vm("Failed", phase(thisOne, "Sync"), nil), atSource},
-		"the migration broke off":       {vm("Failed", phase(thisOne, "Error"), nil), atSource},
-		"of an earlier try":             {vm("Failed", phase(otherOne, "Error"), nil), atSource},
-		"there is another machine":      {VM{State: "Running", ID: "db1"}, unclear},
-	} {
-		if got := c.vm.into("web1", thisOne); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-}
-
-// Of another sled's sledctl nothing is believed that it has not said.
-func TestAnswersOfATarget(t *testing.T) {
-	const good = `{"apiVersion":"sledctl/v1","kind":"Instance","id":"web1","state":"running","migration":{"id":"` + thisOne + `","state":"arrived","peer":""}}`
-	for name, c := range map[string]struct {
-		out string
-		ok  bool
-	}{
-		"the instance, arrived":    {good, true},
-		"rebooting meanwhile":      {strings.Replace(good, "running", "rebooting", 1), true},
-		"nothing":                  {"", false},
-		"a banner":                 {"Welcome to sled2!\n" + good, false},
-		"more than the instance":   {good + good, false},
-		"another instance":         {strings.Replace(good, `"web1"`, `"db1"`, 1), false},
-		"by another migration":     {strings.Replace(good, thisOne, otherOne, 1), false},
-		"not arrived":              {strings.Replace(good, "arrived", "arriving", 1), false},
-		"by no migration":          {`{"kind":"Instance","id":"web1","state":"running","migration":null}`, false},
-		"of an older sledctl":      {`{"kind":"Instance","id":"web1","state":"running"}`, false},
-		"a list":                   {`{"kind":"InstanceList","items":[` + good + `]}`, false},
-		"what is no JSON any more": {good[:len(good)-1], false},
-	} {
-		if err := arrivalOf(Answer{Stdout: []byte(c.out)}, "web1", thisOne); (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestRefusalsOfATarget(t *testing.T) {
-	told := func(exit int, left string) string {
-		return fmt.Sprintf(`{"kind":"Error","exit":%d,"cause":"failed","message":"not today","left":%s,"hint":"repair it"}`, exit, left)
-	}
-	for name, c := range map[string]struct {
-		answer  Answer
-		err     error
-		clean   bool
-		message string
-	}{
-		"it has taken all back":           {Answer{Exit: 1, Stderr: []byte("sledctl: warning: x\n" + told(1, "[]") + "\n")}, nil, true, "sled2: not today"},
-		"it has left something":           {Answer{Exit: 3, Stderr: []byte(told(3, `["zone z"]`))}, nil, false, "sled2: not today"},
-		"another one is at work":          {Answer{Exit: 6, Stderr: []byte(told(6, "[]"))}, nil, false, "sled2: not today"},
-		"it says another code":            {Answer{Exit: 255, Stderr: []byte(told(1, "[]"))}, nil, false, ""},
-		"the connection is gone":          {Answer{Exit: 255, Stderr: []byte("Connection to sled2 closed by remote host.\n")}, nil, false, "sled2: Connection to sled2 closed by remote host."},
-		"it says nothing":                 {Answer{Exit: 1}, nil, false, "sled2: exited with 1 and printed nothing"},
-		"it was killed after it had said": {Answer{Exit: -1, Stderr: []byte(told(1, "[]"))}, nil, false, ""},
-		"there is no such program":        {Answer{Exit: -1}, errors.New("no such program"), true, "sled2: no such program"},
-	} {
-		got := refusalOf("sled2", c.answer, c.err)
-		if got.clean() != c.clean || c.message != "" && got.Error() != c.message {
-			t.Errorf("%s: clean %v: %v", name, got.clean(), got)
-		}
-	}
-}
-
-// ssh passes its arguments to a shell, others get them unchanged.
-func TestWordsForATarget(t *testing.T) {
-	args := []string{"instance", "ensure", "--migrate-from", "[fd00::5]:12400"}
-	for want, target := range map[string][]string{
-		"ssh sled2 sledctl instance ensure --migrate-from '[fd00::5]:12400'":         {"ssh", "sled2", "sledctl"},
-		"/usr/bin/ssh -p 7 sled2 x instance ensure --migrate-from '[fd00::5]:12400'": {"/usr/bin/ssh", "-p", "7", "sled2", "x"},
-		"sledctl --host sim:b instance ensure --migrate-from [fd00::5]:12400":        {"sledctl", "--host", "sim:b"},
-	} {
-		if got := strings.Join(commandLine(target, args), " "); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-}
 
 // While a machine may be on either of two sleds, no verb goes by what one side
 // knows.
@@ -154,16 +34,16 @@ func TestVerbsOnAnArrival(t *testing.T) {
 	c := settings()
 	r := half(made(t, c, web(1)))
 	r.Migration = &record.Migration{ID: thisOne, Source: "10.78.0.2:12400"}
-	at := func(state string, in *propolis.Migration, source VM) Observed {
+	at := func(state string, in *propolis.Migration, source migration.VM) Observed {
 		s := prepared().bring(c, r, atOnline)
 		if state != "" {
-			s.seen.Inside.VM = VM{State: state, ID: r.ID, Generation: 3, Migration: propolis.Migrations{In: in}}
+			s.seen.Inside.VM = migration.VM{State: state, ID: r.ID, Generation: 3, Migration: propolis.Migrations{In: in}}
 		}
 		source.ID = r.ID
-		s.seen.Source = peer{VM: source}
+		s.seen.Source = migration.Peer{VM: source}
 		return s.look()
 	}
-	running, gone, silent := VM{State: "Running"}, VM{State: "Destroyed", Migration: propolis.Migrations{Out: phase(thisOne, "Finish")}}, VM{Err: errors.New("silent")}
+	running, gone, silent := migration.VM{State: "Running"}, migration.VM{State: "Destroyed", Migration: propolis.Migrations{Out: phase(thisOne, "Finish")}}, migration.VM{Err: errors.New("silent")}
 	again, another := &record.Migration{ID: thisOne, Source: "10.78.0.2:12400"}, &record.Migration{ID: otherOne, Source: "10.78.0.2:12400"}
 	for name, w := range map[string]struct {
 		seen                            Observed
@@ -203,7 +83,7 @@ func TestVerbsOnAnArrival(t *testing.T) {
 		"ensure": checkMigration(departs, true, at("Running", nil, silent), EnsureRequest{}), "migrate-from": checkMigration(departs, true, at("Running", nil, silent), EnsureRequest{From: again}),
 		"stop": second(spared(departs, departs, at("Running", nil, silent), removal{})), "delete": second(spared(departs, record.Record{}, at("Running", nil, silent), removal{})),
 	} {
-		if moving, ok := errors.AsType[*MigratingError](err); !ok || !strings.Contains(moving.Hint(), "sledctl instance migrate web1") {
+		if moving, ok := errors.AsType[*migration.MigratingError](err); !ok || !strings.Contains(moving.Hint(), "sledctl instance migrate web1") {
 			t.Errorf("%s of one that departs: %v", verb, err)
 		}
 	}
@@ -216,9 +96,9 @@ func TestWhatHasLeftIsNotMadeAgain(t *testing.T) {
 	c := settings()
 	r := made(t, c, web(1))
 	s := prepared().bring(c, r, atRunning)
-	s.seen.Inside.VM = VM{State: "Destroyed", ID: r.ID, Generation: 18, Migration: propolis.Migrations{Out: phase(thisOne, "Finish")}}
+	s.seen.Inside.VM = migration.VM{State: "Destroyed", ID: r.ID, Generation: 18, Migration: propolis.Migrations{Out: phase(thisOne, "Finish")}}
 	err := checkMigration(r, true, s.look(), EnsureRequest{})
-	if _, ok := errors.AsType[*MovedError](err); !ok {
+	if _, ok := errors.AsType[*migration.MovedError](err); !ok {
 		t.Errorf("ensure: %v", err)
 	}
 	if err := checkMigration(r, true, s.look(), EnsureRequest{Recreate: true}); err != nil {
@@ -232,7 +112,7 @@ func TestDocumentForAnotherSled(t *testing.T) {
 	w := web(1)
 	w.NICs = []record.NIC{{Over: "net0", VLAN: 7}, {Over: "stub0"}}
 	r := made(t, c, w)
-	text, err := c.Document(r)
+	text, err := migration.Document(c.GuestLink, c.Underlay, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,23 +148,23 @@ func TestIncomingIsHeldAgainstTheSource(t *testing.T) {
 	}
 	theirs := own.Init.Spec.Clone()
 	theirs.Components["net0-backend"] = spec.VirtioNetwork{VNIC: "vnic_propolis_guest7"}
-	source := func(change func(*peer)) peer {
+	source := func(change func(*migration.Peer)) migration.Peer {
 		m := theirs.Clone()
-		p := peer{VM{ID: r.ID, State: propolis.StateRunning}, &m}
+		p := migration.Peer{VM: migration.VM{ID: r.ID, State: propolis.StateRunning}, Spec: &m}
 		change(&p)
 		return p
 	}
 	for name, f := range map[string]struct {
-		from peer
+		from migration.Peer
 		want string
 	}{
-		"the same machine":     {source(func(*peer) {}), ""},
-		"more memory":          {source(func(p *peer) { p.Spec.Board.MemoryMiB++ }), "board.memory_mb: is 1025 at the source, and would be 1024"},
-		"a bridge":             {source(func(p *peer) { p.Spec.Components["b"] = spec.PCIBridge{} }), "components.b: a pci_pci_bridge cannot be migrated"},
-		"another machine":      {source(func(p *peer) { p.ID = "db1" }), "it has another machine, db1"},
-		"one that has stopped": {source(func(p *peer) { p.State = "Destroyed" }), "its machine is Destroyed, and must be Running"},
-		"one that is made":     {source(func(p *peer) { p.Spec = nil }), "it does not say what its machine is"},
-		"nobody":               {peer{VM: VM{Err: errors.New("no route to host")}}, "the migration's source, 10.78.0.2:12400: no route to host"},
+		"the same machine":     {source(func(*migration.Peer) {}), ""},
+		"more memory":          {source(func(p *migration.Peer) { p.Spec.Board.MemoryMiB++ }), "board.memory_mb: is 1025 at the source, and would be 1024"},
+		"a bridge":             {source(func(p *migration.Peer) { p.Spec.Components["b"] = spec.PCIBridge{} }), "components.b: a pci_pci_bridge cannot be migrated"},
+		"another machine":      {source(func(p *migration.Peer) { p.ID = "db1" }), "it has another machine, db1"},
+		"one that has stopped": {source(func(p *migration.Peer) { p.State = "Destroyed" }), "its machine is Destroyed, and must be Running"},
+		"one that is made":     {source(func(p *migration.Peer) { p.Spec = nil }), "it does not say what its machine is"},
+		"nobody":               {migration.Peer{VM: migration.VM{Err: errors.New("no route to host")}}, "the migration's source, 10.78.0.2:12400: no route to host"},
 	} {
 		var step propolis.Arrive
 		err := incoming(c.Underlay, r, Observed{Source: f.from}, &step)
@@ -313,7 +193,7 @@ func TestWhatOfAMachineStays(t *testing.T) {
 	r.Spec.Machine.Components["third"], r.Spec.Machine.Components["far"] = spec.VirtioDisk{Backend: "far", PCI: spec.PCIPath{Device: 22}}, spec.CrucibleStorage{Request: "{}"}
 	bridge, crucible, file, volume := `components."pci-bridge-0.20.0"`, "components.far.component.request_json", "components.image.component.path", "components.volume.component.path"
 	for shared, want := range map[bool][]string{false: {bridge, crucible, file, volume}, true: {bridge, crucible, volume}} {
-		problems, err := staying(c.Underlay, r, shared)
+		problems, err := migration.Obstacles(c.Underlay, r, shared)
 		if err != nil {
 			t.Fatal(err)
 		}

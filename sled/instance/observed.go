@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/engine/inventory"
@@ -23,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/zfs"
@@ -55,7 +55,7 @@ type Observed struct {
 	// Profile is what lies in the zone as its site profile; nil if none.
 	Profile []byte
 	// Source is what an arrival's source says; zero where nothing arrives.
-	Source peer
+	Source migration.Peer
 	Vault  secrets.Vault // what is kept of the machine's secrets
 }
 
@@ -64,25 +64,9 @@ type Inside struct {
 	Services  map[string]string // state by FMRI, of those we care for
 	Addresses []ipadm.Address
 	Routes    []ipadm.Route
-	VM        VM
+	VM        migration.VM
 	Err       error // why it could not be seen
 }
-
-// VM is what Propolis answered about its VM.
-type VM struct {
-	// State is Propolis' word (Running); empty when it has no machine.
-	State      string
-	ID         string
-	Generation uint64 // of the state
-	Migration  propolis.Migrations
-	// Err is why it could not be asked. errors.Is(Err, propolis.ErrNoInstance)
-	// means that it answered, and has none.
-	Err error
-}
-
-// AskTimeout bounds one question to one Propolis: it answers in microseconds
-// or not at all.
-const AskTimeout = time.Second
 
 // Look sees what a change of the instance may need: zones and their
 // configurations, links, pools and datasets, the files named as disks, and, if
@@ -224,7 +208,7 @@ func lookInside(ctx context.Context, b layout.Blueprint, h host.Host, r record.R
 // vmStatus is the machine's state with its generation and its migrations; zero if
 // it cannot be determined. A wait for the next state begins at that generation.
 func vmStatus(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) propolis.Status {
-	ctx, release := context.WithTimeout(ctx, AskTimeout)
+	ctx, release := context.WithTimeout(ctx, layout.AskTimeout)
 	defer release()
 	client := propolis.Client{Host: h, Target: layout.TargetOf(b, r)}
 	now, err := client.Monitor(ctx, 0)
@@ -249,15 +233,15 @@ func readProfile(files host.Files, zonepath string) ([]byte, error) {
 }
 
 // askVM asks the instance's Propolis for its machine.
-func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) VM {
-	ctx, release := context.WithTimeout(ctx, AskTimeout)
+func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) migration.VM {
+	ctx, release := context.WithTimeout(ctx, layout.AskTimeout)
 	defer release()
 	client := propolis.Client{Host: h, Target: layout.OwnTarget(b, r)}
 	answer, err := client.Get(ctx)
 	if err != nil {
-		return VM{Err: err}
+		return migration.VM{Err: err}
 	}
-	return VM{State: answer.State, ID: answer.Properties.ID}
+	return migration.VM{State: answer.State, ID: answer.Properties.ID}
 }
 
 // progressOf compares what was seen with what the record says must be.

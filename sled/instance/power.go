@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -121,7 +122,7 @@ func powerDecision(b layout.Blueprint,
 		return operation.Decision{}, old, &NotInspectableError{Name: old.Name, Err: seen.Inside.Err}
 	}
 	if old.Migration != nil {
-		return operation.Decision{}, old, &MigratingError{Name: old.Name, Migration: *old.Migration}
+		return operation.Decision{}, old, &migration.MigratingError{Name: old.Name, Migration: *old.Migration}
 	}
 	if old.Run == nil {
 		return operation.Decision{}, old, mustRun(b, old, seen)
@@ -146,20 +147,20 @@ func powerDecision(b layout.Blueprint,
 }
 
 // isSo reports whether there is nothing to ask for: a machine that is off.
-func (p powerChange) isSo(run record.Run, vm VM) bool {
+func (p powerChange) isSo(run record.Run, vm migration.VM) bool {
 	off := vm.State == propolis.StateDestroyed || vm.State == propolis.StateFailed || IsNoInstance(vm.Err)
 	return p.until == propolis.StateDestroyed && run.Ensured && off
 }
 
 // allowed reports whether Propolis can be asked for it: a stop also of a machine
 // that was never started, or is about to run.
-func (p powerChange) allowed(vm VM) bool {
+func (p powerChange) allowed(vm migration.VM) bool {
 	before := []string{propolis.StateCreating, propolis.StateStarting, propolis.StateRebooting}
 	return vm.State == propolis.StateRunning || p.ask == propolis.Stop && slices.Contains(before, vm.State)
 }
 
 // comes reports whether it comes by itself: a machine that is going off.
-func (p powerChange) comes(vm VM) bool {
+func (p powerChange) comes(vm migration.VM) bool {
 	return p.until == propolis.StateDestroyed && (vm.State == propolis.StateStopping || vm.State == propolis.StateStopped)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -33,27 +34,27 @@ func TestAPowerChangeThatDiedIsNotAskedForTwice(t *testing.T) {
 		verb   string
 		change powerChange
 		before []ledger.Fact
-		vm     VM
+		vm     migration.VM
 		want   []string // nil: nothing to do
 		fails  bool
 	}{
-		"reboot":                                     {rebooting, reboot, nil, VM{State: "Running", Generation: 3}, whole("propolis.reboot web1"), false},
-		"reboot, never asked for":                    {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "3")}, VM{State: "Running", Generation: 3}, whole("propolis.reboot web1"), false},
-		"reboot, under way":                          {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "3")}, VM{State: "Rebooting", Generation: 4}, wait, false},
-		"reboot, done":                               {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "3")}, VM{State: "Running", Generation: 5}, nil, false},
-		"reboot, of the machine before":              {rebooting, reboot, []ledger.Fact{died(rebooting, "another", "3")}, VM{State: "Running", Generation: 5}, whole("propolis.reboot web1"), false},
-		"reboot, of a generation that is not known":  {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "0")}, VM{State: "Running", Generation: 5}, whole("propolis.reboot web1"), false},
-		"reboot after another verb":                  {rebooting, reboot, []ledger.Fact{died(stopping, mine, "3")}, VM{State: "Running", Generation: 5}, whole("propolis.reboot web1"), false},
-		"reboot of what is rebooting by itself":      {rebooting, reboot, nil, VM{State: "Rebooting", Generation: 4}, nil, true},
-		"reboot of what was destroyed":               {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "3")}, VM{State: "Destroyed", Generation: 5}, nil, true},
-		"power-off":                                  {stopping, off, nil, VM{State: "Running", Generation: 3}, whole("propolis.stop web1"), false},
-		"power-off, never asked for":                 {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, VM{State: "Running", Generation: 3}, whole("propolis.stop web1"), false},
-		"power-off, under way":                       {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, VM{State: "Stopping", Generation: 4}, wait, false},
-		"power-off of a VM that stops by itself":     {stopping, off, nil, VM{State: "Stopped", Generation: 4}, wait, false},
-		"power-off, done":                            {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, VM{State: "Destroyed", Generation: 6}, nil, false},
-		"power-off of what is off":                   {stopping, off, nil, VM{Err: propolis.ErrNoInstance}, nil, false},
-		"power-off of what cannot be asked":          {stopping, off, nil, VM{Err: errors.New("no route")}, nil, true},
-		"power-off before the machine was ever made": {stopping, off, nil, VM{}, nil, true},
+		"reboot":                                     {rebooting, reboot, nil, migration.VM{State: "Running", Generation: 3}, whole("propolis.reboot web1"), false},
+		"reboot, never asked for":                    {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "3")}, migration.VM{State: "Running", Generation: 3}, whole("propolis.reboot web1"), false},
+		"reboot, under way":                          {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "3")}, migration.VM{State: "Rebooting", Generation: 4}, wait, false},
+		"reboot, done":                               {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "3")}, migration.VM{State: "Running", Generation: 5}, nil, false},
+		"reboot, of the machine before":              {rebooting, reboot, []ledger.Fact{died(rebooting, "another", "3")}, migration.VM{State: "Running", Generation: 5}, whole("propolis.reboot web1"), false},
+		"reboot, of a generation that is not known":  {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "0")}, migration.VM{State: "Running", Generation: 5}, whole("propolis.reboot web1"), false},
+		"reboot after another verb":                  {rebooting, reboot, []ledger.Fact{died(stopping, mine, "3")}, migration.VM{State: "Running", Generation: 5}, whole("propolis.reboot web1"), false},
+		"reboot of what is rebooting by itself":      {rebooting, reboot, nil, migration.VM{State: "Rebooting", Generation: 4}, nil, true},
+		"reboot of what was destroyed":               {rebooting, reboot, []ledger.Fact{died(rebooting, mine, "3")}, migration.VM{State: "Destroyed", Generation: 5}, nil, true},
+		"power-off":                                  {stopping, off, nil, migration.VM{State: "Running", Generation: 3}, whole("propolis.stop web1"), false},
+		"power-off, never asked for":                 {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, migration.VM{State: "Running", Generation: 3}, whole("propolis.stop web1"), false},
+		"power-off, under way":                       {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, migration.VM{State: "Stopping", Generation: 4}, wait, false},
+		"power-off of a VM that stops by itself":     {stopping, off, nil, migration.VM{State: "Stopped", Generation: 4}, wait, false},
+		"power-off, done":                            {stopping, off, []ledger.Fact{died(stopping, mine, "3")}, migration.VM{State: "Destroyed", Generation: 6}, nil, false},
+		"power-off of what is off":                   {stopping, off, nil, migration.VM{Err: propolis.ErrNoInstance}, nil, false},
+		"power-off of what cannot be asked":          {stopping, off, nil, migration.VM{Err: errors.New("no route")}, nil, true},
+		"power-off before the machine was ever made": {stopping, off, nil, migration.VM{}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			here := prepared().bring(c, r, atRunning)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -18,18 +19,18 @@ import (
 // rested is what is seen of a record's instance after a boot, by a sledctl whose
 // ledger does not know it: no VNIC is there, and with its zone gone, its dataset
 // alone. Change is done to it first.
-func rested(t operationtest.T, c Settings, r record.Record, change func(*scene)) (*scene, []Unrecorded, inspection) {
+func rested(t operationtest.T, c Settings, r record.Record, change func(*scene)) (*scene, []adoption.Unrecorded, adoption.Inspection) {
 	x := prepared().bring(c, r, atProfiled)
 	for _, v := range r.Run.VNICs() {
 		x.dropLink(v.Name)
 	}
 	change(x)
 	inv := x.look().Inv
-	all, err := unrecordedZones(c.Names, operationtest.Book(t), inv)
+	all, err := adoption.UnrecordedZones(c.Names, operationtest.Book(t), inv)
 	if err != nil || len(all) != 1 {
 		t.Fatal(err, all)
 	}
-	return x, all, inspection{Unrecorded: all[0], inv: inv, boot: thisBoot}
+	return x, all, adoption.Inspection{Unrecorded: all[0], Inv: inv, Boot: thisBoot}
 }
 
 func home(x *scene, r record.Record) *zfs.Dataset {
@@ -52,7 +53,7 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 				x.dropZone(want.Run.Zone)
 			}
 		})
-		d, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
+		d, got, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,14 +115,14 @@ func TestWhatMarksDoNotTellIsSaid(t *testing.T) {
 		"a written machine": {mark(written()), record.WantedStopped, true, "ensure web1 --spec FILE`"},
 	} {
 		_, all, seen := rested(t, c, r, s.change)
-		_, got, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), "")
+		_, got, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), "")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		said := ""
 		if got.Wanted == record.WantedStopped {
-			said = unsure(all[0], got).Error()
+			said = adoption.Unsure(all[0], got).Error()
 		}
 		known := len(got.Spec.NICs) == 1 && got.Spec.NICs[0].MAC == r.Spec.NICs[0].MAC && got.Control == r.Control
 		if got.Wanted != s.wanted || known != s.mac || !strings.Contains(said, s.says) || got.Name != "web1" {
@@ -149,21 +150,21 @@ func TestWhatIsNoUnrecordedZoneAtRest(t *testing.T) {
 	x, _, seen := rested(t, c, r, func(*scene) {})
 	stopped := r
 	stopped.Run, stopped.Wanted = nil, record.WantedStopped
-	if all, err := unrecordedZones(c.Names, operationtest.Book(t, kept(t, stopped)...), x.look().Inv); err != nil || len(all) > 0 {
+	if all, err := adoption.UnrecordedZones(c.Names, operationtest.Book(t, kept(t, stopped)...), x.look().Inv); err != nil || len(all) > 0 {
 		t.Errorf("of a stopped one: %v %v", err, all)
 	}
 	x.Configs[r.Run.Zone] = zone.Config{}
-	if all, err := unrecordedZones(c.Names, operationtest.Book(t), x.look().Inv); err != nil || len(all) > 0 {
+	if all, err := adoption.UnrecordedZones(c.Names, operationtest.Book(t), x.look().Inv); err != nil || len(all) > 0 {
 		t.Errorf("by its name: %v %v", err, all)
 	}
 	home(x, r).User[naming.PropertyInstance] = zfs.Value{Value: otherID, Source: zfs.Local}
-	seen.inv = x.look().Inv
-	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*NotAdoptableError](err) {
+	seen.Inv = x.look().Inv
+	if _, _, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*adoption.NotAdoptableError](err) {
 		t.Errorf("in a foreign dataset: %v", err)
 	}
 	home(x, r).Mountpoint = "/elsewhere"
-	seen.inv = x.look().Inv
-	if _, _, err := adoption(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*NotAdoptableError](err) {
+	seen.Inv = x.look().Inv
+	if _, _, err := adoptedRecord(c, operationtest.Book(t), seen, moment("adopted"), ""); !is[*adoption.NotAdoptableError](err) {
 		t.Errorf("without a dataset: %v", err)
 	}
 }
@@ -218,7 +219,7 @@ func TestNobodyIsGivenWhatRests(t *testing.T) {
 			}
 		}
 		for _, w := range []Wanted{oneNIC(), {Ref: otherID, Name: "web1"}} {
-			if _, err := ensure(w); !is[*UnadoptedError](err) {
+			if _, err := ensure(w); !is[*adoption.UnadoptedError](err) {
 				t.Errorf("%s: once more: %v", name, err)
 			}
 		}

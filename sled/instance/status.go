@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/smf"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -139,13 +140,13 @@ func hasRun(records []record.Record) bool {
 }
 
 // quickLook asks only whether the recorded zone runs and what its Propolis says.
-func quickLook(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) (VM, error) {
+func quickLook(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) (migration.VM, error) {
 	inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Zones}})
 	if err := inv.Know(inventory.Zones); err != nil {
-		return VM{}, err
+		return migration.VM{}, err
 	}
 	if z, there := inv.Zone(r.Run.Zone); !there || z.State != zone.Running {
-		return VM{}, nil
+		return migration.VM{}, nil
 	}
 	vm := askVM(ctx, b, h, r)
 	return vm, vm.Err
@@ -156,7 +157,7 @@ type evidence struct {
 	zones error // why the zones could not be listed
 	zone  zone.Zone
 	there bool
-	vm    VM
+	vm    migration.VM
 	boot  string
 	// service is the state of Propolis' service, asked where Propolis itself
 	// could not be reached; empty: not known.
@@ -168,7 +169,7 @@ type evidence struct {
 
 func statusIn(b layout.Blueprint, r record.Record, seen Observed) Status {
 	g := evidence{boot: seen.Boot, vm: seen.Inside.VM}
-	if g.vm == (VM{}) {
+	if g.vm == (migration.VM{}) {
 		g.vm.Err = errNotServing
 	}
 	if r.Run != nil {
@@ -290,7 +291,7 @@ func judgeVM(r record.Record, g evidence) Status {
 	case errors.Is(g.vm.Err, syscall.EHOSTUNREACH):
 		return Status{State: record.Unknown, Reason: g.end("Propolis cannot be reached: its address or the route to it is missing")}
 	case errors.Is(g.vm.Err, context.DeadlineExceeded):
-		return Status{State: record.Unknown, Reason: g.end("Propolis did not answer within " + AskTimeout.String())}
+		return Status{State: record.Unknown, Reason: g.end("Propolis did not answer within " + layout.AskTimeout.String())}
 	}
 	return Status{State: record.Unknown, Reason: g.end("Propolis cannot be asked: " + said(g.vm.Err))}
 }

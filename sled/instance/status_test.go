@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -24,7 +25,7 @@ func TestStatus(t *testing.T) {
 	z := func(state zone.State) evidence {
 		return evidence{boot: thisBoot, there: true, zone: zone.Zone{Name: running.Run.Zone, State: state}}
 	}
-	vm := func(vm VM) evidence { g := z(zone.Running); g.vm = vm; return g }
+	vm := func(vm migration.VM) evidence { g := z(zone.Running); g.vm = vm; return g }
 	gone := evidence{boot: thisBoot}
 	rebooted := func(g evidence) evidence { g.boot = "a later boot"; return g }
 	open := func(g evidence) evidence { g.open = "instance ensure"; return g }
@@ -46,12 +47,12 @@ func TestStatus(t *testing.T) {
 		"a verb that died changed it":             {running, open(drifted(z(zone.Installed))), record.Failed, "not running; instance ensure started and did not finish"},
 		"a verb halts its zone":                   {running, atWork(z(zone.ShuttingDown)), record.Stopping, "instance ensure is running"},
 		"a verb has removed its zone":             {running, atWork(gone), record.Stopping, "instance ensure is running"},
-		"a verb stops its Propolis":               {running, atWork(vm(VM{Err: refused})), record.Stopping, "instance ensure is running"},
+		"a verb stops its Propolis":               {running, atWork(vm(migration.VM{Err: refused})), record.Stopping, "instance ensure is running"},
 		"a verb rebuilds it after a reboot":       {running, rebooted(atWork(gone)), record.Absent, "rebooted while it ran"},
 		"a verb makes its zone":                   {begun, atWork(gone), record.Creating, "not created yet; instance ensure is running"},
 		"it was halted and changed":               {running, drifted(z(zone.Installed)), record.Failed, "not running; its VNIC is gone"},
-		"its VM runs, and it was changed":         {running, drifted(vm(VM{State: "Running", ID: running.ID})), record.Running, "its VNIC is gone"},
-		"nobody listens":                          {running, vm(VM{Err: refused}), record.Failed, "does not run"},
+		"its VM runs, and it was changed":         {running, drifted(vm(migration.VM{State: "Running", ID: running.ID})), record.Running, "its VNIC is gone"},
+		"nobody listens":                          {running, vm(migration.VM{Err: refused}), record.Failed, "does not run"},
 		"its zone is gone":                        {running, gone, record.Absent, "removed by another program"},
 		"its zone is not created yet":             {begun, gone, record.Creating, "not created yet"},
 		"its zone is being made":                  {begun, open(gone), record.Creating, "instance ensure started and did not finish"},
@@ -59,16 +60,16 @@ func TestStatus(t *testing.T) {
 		"its zone is installed, and to be booted": {begun, z(zone.Installed), record.Creating, "installed"},
 		"its zone was halted":                     {running, z(zone.Installed), record.Failed, "installed, not running"},
 		"its zone hangs":                          {running, z(zone.ShuttingDown), record.Failed, "shutting_down"},
-		"its VM runs":                             {running, vm(VM{State: "Running", ID: running.ID}), record.Running, ""},
-		"its VM reboots":                          {running, vm(VM{State: "Rebooting", ID: running.ID}), "rebooting", ""},
-		"its VM has failed":                       {running, vm(VM{State: "Failed", ID: running.ID}), record.Failed, ""},
-		"its Propolis has a foreign VM":           {running, vm(VM{Err: &propolis.OtherError{ID: otherID}}), record.Unknown, otherID},
-		"its Propolis has no VM yet":              {begun, vm(VM{Err: propolis.ErrNoInstance}), record.Creating, "no VM yet"},
-		"its Propolis does not answer yet":        {begun, vm(VM{Err: errors.New("refused")}), record.Creating, "no VM yet"},
-		"its Propolis has lost the VM":            {running, vm(VM{Err: fmt.Errorf("get: %w", propolis.ErrNoInstance)}), record.Failed, "lost the VM"},
-		"its Propolis hangs":                      {running, vm(VM{Err: context.DeadlineExceeded}), record.Unknown, "did not answer"},
-		"its Propolis cannot be reached":          {running, vm(VM{Err: errors.New("refused")}), record.Unknown, "refused"},
-		"its address is being removed":            {running, open(vm(VM{Err: syscall.EHOSTUNREACH})), record.Unknown, "its address or the route to it is missing; instance ensure started and did not finish"},
+		"its VM runs":                             {running, vm(migration.VM{State: "Running", ID: running.ID}), record.Running, ""},
+		"its VM reboots":                          {running, vm(migration.VM{State: "Rebooting", ID: running.ID}), "rebooting", ""},
+		"its VM has failed":                       {running, vm(migration.VM{State: "Failed", ID: running.ID}), record.Failed, ""},
+		"its Propolis has a foreign VM":           {running, vm(migration.VM{Err: &propolis.OtherError{ID: otherID}}), record.Unknown, otherID},
+		"its Propolis has no VM yet":              {begun, vm(migration.VM{Err: propolis.ErrNoInstance}), record.Creating, "no VM yet"},
+		"its Propolis does not answer yet":        {begun, vm(migration.VM{Err: errors.New("refused")}), record.Creating, "no VM yet"},
+		"its Propolis has lost the VM":            {running, vm(migration.VM{Err: fmt.Errorf("get: %w", propolis.ErrNoInstance)}), record.Failed, "lost the VM"},
+		"its Propolis hangs":                      {running, vm(migration.VM{Err: context.DeadlineExceeded}), record.Unknown, "did not answer"},
+		"its Propolis cannot be reached":          {running, vm(migration.VM{Err: errors.New("refused")}), record.Unknown, "refused"},
+		"its address is being removed":            {running, open(vm(migration.VM{Err: syscall.EHOSTUNREACH})), record.Unknown, "its address or the route to it is missing; instance ensure started and did not finish"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := judgeStatus(s.record, s.evidence)

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/layout"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -84,7 +85,7 @@ func tombstonesFor(b layout.Blueprint, view ledger.View, id string, facts []ledg
 	if err != nil || !known {
 		return nil, err
 	}
-	next, written, err := recordIn(facts, id)
+	next, written, err := record.Written(facts, id)
 	if err != nil || !written {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func tombstoneFor(b layout.Blueprint, view ledger.View, old record.Record, vm st
 	switch {
 	case old.Ending != nil && old.Ending.PropolisID == vm:
 		t.State, t.Reason = old.Ending.State, old.Ending.Reason
-	case old.VMM != nil && old.Migration.Arrives() && whereArrived(old, seen) != atTarget:
+	case old.VMM != nil && old.Migration.Arrives() && whereArrived(old, seen) != migration.AtTarget:
 		t.State, t.Reason = record.Failed, "it has not arrived"
 	case old.Run != nil && old.Run.PropolisID == vm:
 		_, taken := Ended(view, old.ID, *old.Run) // by one that was killed, and before whom it ran

@@ -13,6 +13,8 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
@@ -125,7 +127,7 @@ func takeDown(
 				return d, nil
 			}
 			if d.After, err = next.Replaces(old); err == nil {
-				err = errors.Join(leaveTombstone(s.Blueprint(), view, r.ID, &d, seen, at.Now), remember(view, r.ID, &d, seen, at.Now))
+				err = errors.Join(leaveTombstone(s.Blueprint(), view, r.ID, &d, seen, at.Now), migration.Remember(view, r.ID, &d, seen.Inside.VM, at.Now))
 			}
 			return d, err
 		},
@@ -156,7 +158,7 @@ func FindRecorded(ctx context.Context, s Settings, env operation.Env, ref string
 		case !found || zone != "" && one.Zone.Name != zone:
 			return record.Record{}, none
 		case zone != "":
-			return record.Record{}, &UnadoptedError{Name: ref, Zone: zone, Rests: one.rests()}
+			return record.Record{}, &adoption.UnadoptedError{Name: ref, Zone: zone, Rests: one.Rests()}
 		}
 		// Another process may make or remove the instance between the ledger's
 		// reading and the zones' listing. A zone outlives its record only if it is
@@ -166,10 +168,10 @@ func FindRecorded(ctx context.Context, s Settings, env operation.Env, ref string
 }
 
 // unrecordedOf returns the unrecorded zone that an instance has, if it has one.
-func unrecordedOf(ctx context.Context, s Settings, env operation.Env, view ledger.View, ref string) (Unrecorded, bool, error) {
+func unrecordedOf(ctx context.Context, s Settings, env operation.Env, view ledger.View, ref string) (adoption.Unrecorded, bool, error) {
 	id, err := record.Resolve(s.Namespace, view, ref)
 	if err != nil {
-		return Unrecorded{}, false, err
+		return adoption.Unrecorded{}, false, err
 	}
 	all, _ := s.ListUnrecorded(ctx, env, view) // without a listing, the ledger is all there is
 	for _, one := range all {
@@ -177,7 +179,7 @@ func unrecordedOf(ctx context.Context, s Settings, env operation.Env, view ledge
 			return one, true, nil
 		}
 	}
-	return Unrecorded{}, false, nil
+	return adoption.Unrecorded{}, false, nil
 }
 
 // lookAt looks for an operation on a recorded instance.
@@ -196,7 +198,7 @@ func lookAt(s Settings, env operation.Env, id string) func(context.Context, host
 			seen.Vault = secrets.Look(s.SecretDir, env, h.Files(), id, r, nil, seen.Inv)
 		}
 		if err == nil && r.Migration.Arrives() {
-			seen.Source = askSource(ctx, s.Spoken, h, r.Migration.Source)
+			seen.Source = migration.AskSource(ctx, s.Spoken, h, r.Migration.Source)
 		}
 		return seen, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
@@ -119,7 +120,7 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Moment
 		next.VMM.Migration = &record.Migration{ID: r.Migration}
 	}
 	d.After, err = next.Replaces(record.Record{})
-	d.After = append(d.After, back(view, next.ID)...)
+	d.After = append(d.After, migration.Returned(view, next.ID)...)
 	return d, next, err
 }
 
@@ -215,7 +216,7 @@ func (s Settings) End(ctx context.Context, env operation.Env, id string, grace t
 func (s Settings) CancelArrival(ctx context.Context, env operation.Env, r record.Record) (Result, error) {
 	result, err := s.Delete(ctx, env, DeleteRequest{Verb: "vm end", Ref: r.ID, Arrival: r.Migration.ID, Yes: true})
 	if err == nil && result.Record.ID != "" {
-		err = &MigratingError{r.Name, *r.Migration, "it has arrived meanwhile"}
+		err = &migration.MigratingError{Name: r.Name, Migration: *r.Migration, Why: "it has arrived meanwhile"}
 	}
 	return result, err
 }

@@ -117,8 +117,8 @@ func (h *history) step(t *testing.T) {
 	}
 }
 
-// trails are the VMs of which is remembered that they arrived, or departed.
-func (h *history) trails() map[int]Verdict {
+// handovers are the VMs of which is remembered that they arrived, or departed.
+func (h *history) handovers() map[int]Verdict {
 	all := map[int]Verdict{}
 	for n := range vms {
 		for _, vm := range h.remembered() {
@@ -138,7 +138,7 @@ func (h *history) trails() map[int]Verdict {
 // or where it has gone, before or after, and none of another sled, and that what
 // moves is not touched.
 func (h *history) check(t *testing.T) {
-	before, had, trails := h.existing(), map[int]string{}, h.trails()
+	before, had, handovers := h.existing(), map[int]string{}, h.handovers()
 	for n := range vms {
 		had[n] = h.has(n)
 	}
@@ -153,10 +153,10 @@ func (h *history) check(t *testing.T) {
 		_, was := before[n]
 		_, is := after[n]
 		now := h.has(n)
-		if now == "gone" && had[n] != "gone" && (was || is || trails[n] == Departed || strings.HasPrefix(had[n], "theirs") || strings.HasPrefix(had[n], " ") || strings.HasSuffix(had[n], "provisioning")) {
+		if now == "gone" && had[n] != "gone" && (was || is || handovers[n] == Departed || strings.HasPrefix(had[n], "theirs") || strings.HasPrefix(had[n], " ") || strings.HasSuffix(had[n], "provisioning")) {
 			h.fail(t, "record %d (%s) is gone; the VM was there before: %v, after: %v; %v", n, had[n], was, is, err)
 		}
-		foreign := strings.HasPrefix(had[n], "theirs") && !(trails[n] == Arrived && was)
+		foreign := strings.HasPrefix(had[n], "theirs") && !(handovers[n] == Arrived && was)
 		if (h.moving[n] && was || foreign) && now != had[n] {
 			h.fail(t, "record %d became %s, was %s", n, now, had[n])
 		}
@@ -172,7 +172,7 @@ func (h *history) agree(t *testing.T) {
 	h.change(func(tx *world.Tx) {
 		tx.State.Faults, tx.State.NAPI.Era, tx.State.NAPI.Ready = nil, simnapi.EraD, time.Time{}
 	})
-	had, trails := map[int]string{}, h.trails()
+	had, handovers := map[int]string{}, h.handovers()
 	for n := range vms {
 		had[n] = h.has(n)
 	}
@@ -185,7 +185,7 @@ func (h *history) agree(t *testing.T) {
 		cn, recorded, _ := strings.Cut(had[n], " ")
 		want := had[n]
 		switch {
-		case had[n] == "gone" || cn == "theirs" && !(trails[n] == Arrived && exists) || h.moving[n] && exists || trails[n] == Departed && !exists:
+		case had[n] == "gone" || cn == "theirs" && !(handovers[n] == Arrived && exists) || h.moving[n] && exists || handovers[n] == Departed && !exists:
 		case !exists && cn == "ours" && recorded != "provisioning":
 			want = "gone"
 		case exists && state == "running":

@@ -32,11 +32,11 @@ type VM struct {
 	// followed it yet. Those of the MACs in Stayed need not.
 	Departed string
 	Stayed   []string
-	// Trail is what the ledger keeps of how it came or left. It goes once the
+	// Handover is what the ledger keeps of how it came or left. It goes once the
 	// records have followed.
-	Trail ledger.Fact
-	NICs  []NIC
-	zones []string // that are it
+	Handover ledger.Fact
+	NICs     []NIC
+	zones    []string // that are it
 }
 
 // NIC is a NIC that is here.

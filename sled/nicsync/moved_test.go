@@ -81,7 +81,7 @@ func remembers(view ledger.View) ([]VM, error) {
 		if err := json.Unmarshal(value, &vm); err != nil {
 			return nil, err
 		}
-		vm.Trail = ledger.Fact{Key: key, Value: value}
+		vm.Handover = ledger.Fact{Key: key, Value: value}
 		vms = append(vms, vm)
 	}
 	return vms, nil
@@ -121,12 +121,12 @@ func (r *rig) remembered() []VM {
 
 // What is remembered of a move is forgotten by a sync that finds that all records
 // have followed, and not before.
-func TestTrailsGoWhenTheRecordsHaveFollowed(t *testing.T) {
+func TestHandoversGoWhenTheRecordsHaveFollowed(t *testing.T) {
 	departed := VM{Name: "web1", IDs: []string{id(1)}, Departed: "went to sled2", NICs: []NIC{{MAC: mac(1)}, {MAC: mac(2)}}}
 	for name, c := range map[string]struct {
 		make func(*rig)
 		o    Options
-		want int // trails
+		want int // handovers
 		has  string
 	}{
 		"not claimed yet":                {func(r *rig) { r.notes(departed); r.record(1, ours, "running") }, all(), 1, "ours running"},
@@ -151,7 +151,7 @@ func TestTrailsGoWhenTheRecordsHaveFollowed(t *testing.T) {
 					t.Error(err)
 				}
 				if got := len(r.remembered()); got != c.want || r.has(1) != c.has {
-					t.Errorf("%d trails, and the record is %q", got, r.has(1))
+					t.Errorf("%d handovers, and the record is %q", got, r.has(1))
 				}
 			})
 		})

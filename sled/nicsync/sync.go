@@ -253,14 +253,14 @@ func (s Settings) decide(o Options, what part, found seen, findings []Finding, k
 	return d, nil
 }
 
-// followed forgets the trails of VMs that came from another sled, or went to one,
+// followed forgets the handovers of VMs that came from another sled, or went to one,
 // and whose records no longer name the sled that they left. found is complete:
 // all records that say this sled, and those of all MACs that are here.
 func followed(view ledger.View, found seen, cn string) []ledger.Fact {
 	var facts []ledger.Fact
 	for _, vm := range found.first.recorded {
-		value, there := view.Get(vm.Trail.Key)
-		if !there || !bytes.Equal(value, vm.Trail.Value) || vm.Moving != "" {
+		value, there := view.Get(vm.Handover.Key)
+		if !there || !bytes.Equal(value, vm.Handover.Value) || vm.Moving != "" {
 			continue
 		}
 		behind := func(r napi.Record) bool {
@@ -271,7 +271,7 @@ func followed(view ledger.View, found seen, cn string) []ledger.Fact {
 			return says && vm.is(&r) && !slices.Contains(vm.Stayed, r.MAC)
 		}
 		if !slices.ContainsFunc(found.records, behind) {
-			facts = append(facts, ledger.Fact{Key: vm.Trail.Key})
+			facts = append(facts, ledger.Fact{Key: vm.Handover.Key})
 		}
 	}
 	return facts

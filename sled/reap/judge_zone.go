@@ -9,7 +9,7 @@ import (
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sled/base"
-	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
@@ -78,7 +78,7 @@ func (k known) zoneVerdict(o Object, z zone.Zone, f Findings, claim naming.Claim
 		o.Verdict, o.Reason = strayBase(z)
 	case recorded:
 		o.Verdict, o.Reason = k.zoneOfInstance(r, z, f)
-	case instance.Adoptable(claim, z):
+	case adoption.Adoptable(claim, z):
 		o.Verdict, o.Reason = Adoptable, "runs, and the ledger does not know it"
 	case record.Resting(claim, z) && !k.knows(claim.Instance):
 		o.Verdict, o.rests = Adoptable, true

@@ -67,6 +67,8 @@ func floors() map[string]room {
 		"sled/instance/record":  {floor: 3, below: 6},
 		"sled/instance/layout":  {floor: 3, below: 5},
 		"sled/instance/secrets": {floor: 3, below: 4},
+		// What the operations of instances decide by: two sleds, and zones without a record.
+		"sled/instance/migration": {floor: 3, below: 3}, "sled/instance/adoption": {floor: 3, below: 3},
 
 		"engine/operation":               {floor: 2},
 		"engine/operation/operationtest": {imports: []string{"host", "engine/ledger", "engine/operation", "test/hosttest"}, by: []string{}}, // for tests

@@ -63,7 +63,7 @@ func ofOwnership() []Mutant {
 		},
 		{
 			Name:    "MACs of what does not run and is not recorded are given away",
-			Plant:   []Patch{{"sled/instance/choose.go", `one.ID != c.self && one.has("", mac)`, `OLD && !MUTANT`}},
+			Plant:   []Patch{{"sled/instance/choose.go", `one.ID != c.self && one.Has("", mac)`, `OLD && !MUTANT`}},
 			Found:   unit("sled/instance", "TestNobodyIsGivenWhatRests", "its MAC"),
 			Besides: true,
 		},

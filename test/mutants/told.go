@@ -90,8 +90,8 @@ func ofWhatIsTold() []Mutant {
 			Name: "a question to Propolis has no end",
 			Plant: []Patch{{
 				"sled/instance/observed.go",
-				"func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) VM {\n\tctx, release := context.WithTimeout(ctx, AskTimeout)",
-				"func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) VM {\n\tlimit := AskTimeout; if MUTANT { limit = 24*time.Hour }\n\tctx, release := context.WithTimeout(ctx, limit)",
+				"func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) migration.VM {\n\tctx, release := context.WithTimeout(ctx, layout.AskTimeout)",
+				"func askVM(ctx context.Context, b layout.Blueprint, h host.Host, r record.Record) migration.VM {\n\tlimit := layout.AskTimeout; if MUTANT { limit *= 24 * 60 * 60 }\n\tctx, release := context.WithTimeout(ctx, limit)",
 			}},
 			Found: unit("commands", "TestAPropolisThatSaysNothingHoldsNobodyUp", "instance_mute_test.go"),
 		},

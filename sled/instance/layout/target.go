@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"time"
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/ipadm"
@@ -12,6 +13,10 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
+
+// AskTimeout bounds one question to one Propolis: it answers in microseconds
+// or not at all.
+const AskTimeout = time.Second
 
 // TargetOf is Target. An address that others give is read from the zone when it is
 // needed.

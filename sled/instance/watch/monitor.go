@@ -152,7 +152,7 @@ func (m *monitor) hear(ctx context.Context, poll *propolis.Poll, err error) (mor
 
 // probe asks what has been silent for long whether it is still there.
 func (m *monitor) probe(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, instance.AskTimeout)
+	asking, cancel := context.WithTimeout(ctx, layout.AskTimeout)
 	defer cancel()
 	_, err := m.client.Get(asking)
 	if err == nil {

@@ -1,4 +1,4 @@
-package instance
+package adoption
 
 import (
 	"cmp"
@@ -28,15 +28,15 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// inspection is all that can be seen of an unrecorded zone: what a record is made from.
-type inspection struct {
+// Inspection is all that can be seen of an unrecorded zone: what a record is made from.
+type Inspection struct {
 	Unrecorded
-	inv      *inventory.Inventory
-	boot     string
-	services map[string]string
-	control  ipadm.Address // on which its Propolis answers
-	routes   []ipadm.Route
-	machine  propolis.Description
+	Inv      *inventory.Inventory
+	Boot     string
+	Services map[string]string
+	Control  ipadm.Address // on which its Propolis answers
+	Routes   []ipadm.Route
+	Machine  propolis.Description
 }
 
 // NotAdoptableError is an unrecorded zone that cannot be adopted.
@@ -60,36 +60,36 @@ func (e *NotAdoptableError) Hint() string {
 	return "to inspect it, run: sledctl zone exec " + e.Zone + " -- svcs -x; to remove it, run: sledctl zone delete " + e.Zone
 }
 
-// inspect looks at an unrecorded zone from all sides.
-func inspect(ctx context.Context, b layout.Blueprint, h host.Host, found Unrecorded, boot string) (inspection, error) {
-	seen := inspection{Unrecorded: found, boot: boot}
-	seen.inv = inventory.Look(ctx, h, inventory.Want{
+// Inspect looks at an unrecorded zone from all sides.
+func Inspect(ctx context.Context, b layout.Blueprint, h host.Host, found Unrecorded, boot string) (Inspection, error) {
+	seen := Inspection{Unrecorded: found, Boot: boot}
+	seen.Inv = inventory.Look(ctx, h, inventory.Want{
 		Parts: []inventory.Part{inventory.Zones, inventory.Configs, inventory.Links, inventory.Pools, inventory.Datasets},
 		User:  []string{naming.PropertyInstance, naming.PropertySpec},
 	})
-	err := seen.inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Datasets)
-	if err != nil || found.rests() {
+	err := seen.Inv.Know(inventory.Zones, inventory.Configs, inventory.Links, inventory.Datasets)
+	if err != nil || found.Rests() {
 		return seen, err
 	}
 	if err == nil {
-		seen.services, err = smf.States(ctx, h, found.Zone.Name)
+		seen.Services, err = smf.States(ctx, h, found.Zone.Name)
 	}
 	var addresses []ipadm.Address
 	if err == nil {
 		addresses, err = ipadm.Addresses(ctx, h, found.Zone.Name)
 	}
 	if err == nil {
-		seen.routes, err = ipadm.Routes(ctx, h, found.Zone.Name)
+		seen.Routes, err = ipadm.Routes(ctx, h, found.Zone.Name)
 	}
 	if err != nil {
-		return inspection{}, err
+		return Inspection{}, err
 	}
 	return seen, seen.meet(ctx, h, addresses, b.Propolis.Port)
 }
 
 // meet finds the address on which its Propolis answers, and asks for its
 // machine.
-func (s *inspection) meet(ctx context.Context, h host.Host, addresses []ipadm.Address, port uint16) error {
+func (s *Inspection) meet(ctx context.Context, h host.Host, addresses []ipadm.Address, port uint16) error {
 	silent := errors.New("no address of it is usable")
 	for _, a := range addresses {
 		ip := a.Address.Addr()
@@ -98,7 +98,7 @@ func (s *inspection) meet(ctx context.Context, h host.Host, addresses []ipadm.Ad
 		}
 		d, err := describe(ctx, h, netip.AddrPortFrom(ip, port))
 		switch {
-		case IsNoInstance(err):
+		case errors.Is(err, propolis.ErrNoInstance):
 			return &NotAdoptableError{Zone: s.Zone.Name, Reason: "its Propolis has no machine"}
 		case err != nil:
 			silent = err
@@ -106,21 +106,21 @@ func (s *inspection) meet(ctx context.Context, h host.Host, addresses []ipadm.Ad
 		case d.Spec == nil:
 			return &NotAdoptableError{Zone: s.Zone.Name, Reason: "its machine waits for a migration"}
 		}
-		s.control, s.machine = a, d
+		s.Control, s.Machine = a, d
 		return nil
 	}
 	return &NotAdoptableError{Zone: s.Zone.Name, Reason: "its Propolis does not answer: " + silent.Error()}
 }
 
 func describe(ctx context.Context, h host.Host, at netip.AddrPort) (propolis.Description, error) {
-	ctx, release := context.WithTimeout(ctx, AskTimeout)
+	ctx, release := context.WithTimeout(ctx, layout.AskTimeout)
 	defer release()
 	return propolis.Client{Host: h, Target: propolis.Target{Name: at.String(), Address: at}}.Spec(ctx)
 }
 
-// inspectedRecord is what the ledger would say, had it seen the zone be made. What the
+// InspectedRecord is what the ledger would say, had it seen the zone be made. What the
 // zone's attributes say counts if it agrees with what exists. It is pure.
-func inspectedRecord(b layout.Blueprint, seen inspection, name string, propolisID uuid.UUID) (record.Record, error) {
+func InspectedRecord(b layout.Blueprint, seen Inspection, name string, propolisID uuid.UUID) (record.Record, error) {
 	r, err := inspectRun(b, seen, propolisID)
 	if err == nil {
 		err = r.Spec.Validate()
@@ -129,7 +129,7 @@ func inspectedRecord(b layout.Blueprint, seen inspection, name string, propolisI
 		return record.Record{}, &NotAdoptableError{Zone: seen.Zone.Name, Reason: err.Error()}
 	}
 	r.Name = name
-	if specDifferences(b.Underlay, seen, r) != "" {
+	if SpecDifferences(b.Underlay, seen, r) != "" {
 		r = adoptableAs(b.Underlay, seen, r)
 	}
 	r.Run.Foreign = len(zone.Compare(layout.ZoneConfig(b, r), seen.Config)) > 0
@@ -139,8 +139,8 @@ func inspectedRecord(b layout.Blueprint, seen inspection, name string, propolisI
 // adoptableAs keeps the machine of a record as it is, where sledctl would build
 // another from disks and NICs: its guest knows it so. What CPUID set it was asked
 // for cannot be seen, as a server that was asked for none fills one in.
-func adoptableAs(underlay netip.Prefix, seen inspection, r record.Record) record.Record {
-	machine := seen.machine.Spec.Clone()
+func adoptableAs(underlay netip.Prefix, seen Inspection, r record.Record) record.Record {
+	machine := seen.Machine.Spec.Clone()
 	machine.Board.CPUID = nil
 	as := r
 	as.Spec = r.Spec.WithMachine(spec.Document{Spec: machine})
@@ -151,7 +151,7 @@ func adoptableAs(underlay netip.Prefix, seen inspection, r record.Record) record
 }
 
 // inspectRun is the record but for what it is called.
-func inspectRun(b layout.Blueprint, seen inspection, propolisID uuid.UUID) (record.Record, error) {
+func inspectRun(b layout.Blueprint, seen Inspection, propolisID uuid.UUID) (record.Record, error) {
 	id, err := seen.id()
 	if err != nil {
 		return record.Record{}, err
@@ -160,12 +160,12 @@ func inspectRun(b layout.Blueprint, seen inspection, propolisID uuid.UUID) (reco
 	if !found {
 		return record.Record{}, fmt.Errorf("no dataset is mounted on its zonepath %s", seen.Zone.Path)
 	}
-	control, there := seen.inv.Link(linkOf(seen.control.Object))
+	control, there := seen.Inv.Link(linkOf(seen.Control.Object))
 	if !there || control.Class != vnicClass {
-		return record.Record{}, fmt.Errorf("its Propolis answers on %s, which is no VNIC", seen.control.Object)
+		return record.Record{}, fmt.Errorf("its Propolis answers on %s, which is no VNIC", seen.Control.Object)
 	}
 	pool, _, _ := strings.Cut(home.Name, "/")
-	board := seen.machine.Spec.Board
+	board := seen.Machine.Spec.Board
 	r := record.Record{ID: id, Wanted: record.WantedRunning, Control: control.MAC}
 	r.Spec = record.Spec{
 		CPUs: int(board.CPUs), Memory: board.MemoryMiB << 20, Pool: pool, Disks: []record.Disk{}, NICs: []record.NIC{},
@@ -173,21 +173,21 @@ func inspectRun(b layout.Blueprint, seen inspection, propolisID uuid.UUID) (reco
 	}
 	r.Run = &record.Run{
 		PropolisID: propolisID.String(), Zone: seen.Zone.Name, Zonepath: seen.Zone.Path, Dataset: home.Name, Brand: seen.Zone.Brand,
-		Control: vnicOf(control), Guests: []record.VNIC{}, Boot: seen.boot, Ensured: true,
+		Control: vnicOf(control), Guests: []record.VNIC{}, Boot: seen.Boot, Ensured: true,
 	}
-	r.Run.Service = observedService(b, *r.Run, seen.services)
+	r.Run.Service = observedService(b, *r.Run, seen.Services)
 	r.Run.Base, r.Run.BaseDataset = seen.base(home)
-	if layout.AddressObject(b, r) != seen.control.Object {
-		r.Run.Object = seen.control.Object
+	if layout.AddressObject(b, r) != seen.Control.Object {
+		r.Run.Object = seen.Control.Object
 	}
 	return r, seen.devices(&r)
 }
 
 // id is that of the machine, with which all that is marked must agree.
-func (s inspection) id() (string, error) {
-	id, err := uuid.Parse(s.machine.Properties.ID)
+func (s Inspection) id() (string, error) {
+	id, err := uuid.Parse(s.Machine.Properties.ID)
 	if err != nil {
-		return "", fmt.Errorf("its machine has the id %q", s.machine.Properties.ID)
+		return "", fmt.Errorf("its machine has the id %q", s.Machine.Properties.ID)
 	}
 	home, _ := s.home()
 	mark := home.User[naming.PropertyInstance]
@@ -203,8 +203,8 @@ func (s inspection) id() (string, error) {
 }
 
 // home is the dataset of the zonepath.
-func (s inspection) home() (zfs.Dataset, bool) {
-	datasets, _ := s.inv.Datasets()
+func (s Inspection) home() (zfs.Dataset, bool) {
+	datasets, _ := s.Inv.Datasets()
 	i := slices.IndexFunc(datasets, func(d zfs.Dataset) bool {
 		return d.Type == zfs.TypeFilesystem && d.Mountpoint == s.Zone.Path && d.Mounted
 	})
@@ -216,12 +216,12 @@ func (s inspection) home() (zfs.Dataset, bool) {
 
 // base is the zone that it was cloned from, and that zone's dataset: the one in
 // which the origin of what lies in it lies. A zone that was installed has none.
-func (s inspection) base(home zfs.Dataset) (zoneName, dataset string) {
-	zones, _ := s.inv.Zones()
-	for _, d := range s.inv.Below(home.Name) {
+func (s Inspection) base(home zfs.Dataset) (zoneName, dataset string) {
+	zones, _ := s.Inv.Zones()
+	for _, d := range s.Inv.Below(home.Name) {
 		origin, _, cloned := strings.Cut(d.Origin, "@")
 		for at := origin; cloned && strings.Contains(at, "/"); at = path.Dir(at) {
-			above, _ := s.inv.Dataset(at)
+			above, _ := s.Inv.Dataset(at)
 			i := slices.IndexFunc(zones, func(z zone.Zone) bool {
 				return z.Path == above.Mountpoint && z.Name != s.Zone.Name && z.Name != zone.Global
 			})
@@ -243,8 +243,8 @@ func vnicOf(l vnic.Link) record.VNIC {
 
 // devices reads disks and NICs from the machine, in the order of their places
 // on the PCI bus, which is that in which they were asked for.
-func (s inspection) devices(r *record.Record) error {
-	components := s.machine.Spec.Components
+func (s Inspection) devices(r *record.Record) error {
+	components := s.Machine.Spec.Components
 	type placed struct {
 		at      spec.PCIPath
 		backend string
@@ -273,7 +273,7 @@ func (s inspection) devices(r *record.Record) error {
 			}
 			r.Spec.Disks = append(r.Spec.Disks, disk)
 		case spec.VirtioNetwork:
-			l, there := s.inv.Link(b.VNIC)
+			l, there := s.Inv.Link(b.VNIC)
 			if !there || l.Class != vnicClass {
 				return fmt.Errorf("its NIC is %s, which is no VNIC of the sled", b.VNIC)
 			}
@@ -295,16 +295,16 @@ func linkOf(object string) string {
 
 // observedAddress is how its control interface got its address. Whether the default
 // route was asked for, or is the underlay's, only the zone can say.
-func observedAddress(b layout.Blueprint, seen inspection) record.Address {
-	if seen.control.Type != ipadm.Static {
-		return record.Address{Mode: seen.control.Type}
+func observedAddress(b layout.Blueprint, seen Inspection) record.Address {
+	if seen.Control.Type != ipadm.Static {
+		return record.Address{Mode: seen.Control.Type}
 	}
-	a := record.Address{Mode: record.Static, Prefix: seen.control.Address}
+	a := record.Address{Mode: record.Static, Prefix: seen.Control.Address}
 	said, err := record.ParseAddress(layout.AttrsOf(seen.Config)[layout.AddressAttr])
 	if err == nil && said.Prefix == a.Prefix {
 		return said
 	}
-	for _, route := range seen.routes {
+	for _, route := range seen.Routes {
 		gateway, err := netip.ParseAddr(route.Gateway)
 		if err == nil && route.Destination == "default" && a.Prefix.Contains(gateway) && gateway != layout.GatewayOf(b, a) {
 			a.Gateway = gateway
@@ -325,4 +325,24 @@ func observedService(b layout.Blueprint, run record.Run, services map[string]str
 		}
 	}
 	return record.ByHand
+}
+
+// SpecDifferences says in what the machine is another than sledctl would have built.
+func SpecDifferences(underlay netip.Prefix, seen Inspection, r record.Record) string {
+	if r.Run == nil || seen.Machine.Spec == nil {
+		return ""
+	}
+	built, err := layout.RequestOf(underlay, r)
+	if err != nil {
+		return err.Error()
+	}
+	all := spec.Compare(*built.Init.Spec, *seen.Machine.Spec)
+	var said []string
+	for _, d := range all[:min(len(all), 3)] {
+		said = append(said, d.Path)
+	}
+	if more := len(all) - len(said); more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(said, ", ")
 }

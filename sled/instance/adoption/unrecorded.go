@@ -1,4 +1,7 @@
-package instance
+// Package adoption reads records from zones that no record names. A zone that runs is
+// inspected (Inspect); of the others the marks on their datasets are read (Recall).
+// Package instance writes the records.
+package adoption
 
 import (
 	"cmp"
@@ -35,9 +38,9 @@ type Unrecorded struct {
 	noted bool        // there is one
 }
 
-// rests says that it does not run: its machine has ended, and is made again by
+// Rests says that it does not run: its machine has ended, and is made again by
 // what its marks say.
-func (s Unrecorded) rests() bool { return s.Zone.State != zone.Running }
+func (s Unrecorded) Rests() bool { return s.Zone.State != zone.Running }
 
 // Adoptable reports whether a zone without a record is one that
 // Adopt may take over: it is sledctl's, it runs, and it is no base zone.
@@ -45,9 +48,9 @@ func Adoptable(claim naming.Claim, z zone.Zone) bool {
 	return z.Name != zone.Global && z.State == zone.Running && claim.Ours() && claim.Role != naming.RoleBase
 }
 
-// unrecordedZones lists those on the sled, by the names of their zones. The records
+// UnrecordedZones lists those on the sled, by the names of their zones. The records
 // of the others are asked for one by one: most zones say whose they are.
-func unrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
+func UnrecordedZones(names naming.Prefixes, view ledger.View, inv *inventory.Inventory) ([]Unrecorded, error) {
 	zones, err := inv.Zones()
 	if err != nil {
 		return nil, err
@@ -142,14 +145,14 @@ func restingZones(names naming.Prefixes, view ledger.View, inv *inventory.Invent
 	return found, nil
 }
 
-// has reports whether one of its VNICs has that name, or has, or had, this MAC.
-func (s Unrecorded) has(link, mac string) bool {
+// Has reports whether one of its VNICs has that name, or has, or had, this MAC.
+func (s Unrecorded) Has(link, mac string) bool {
 	return slices.ContainsFunc(s.Config.Nets, func(n zone.Net) bool { return n.Physical == link }) && link != "" ||
 		mac != "" && s.noted && (s.memo.Control == mac || slices.ContainsFunc(s.memo.NICs, func(n record.NIC) bool { return n.MAC == mac }))
 }
 
-// address is the one that its zone says that it has.
-func (s Unrecorded) address() netip.Addr {
+// Address is the one that its zone says that it has.
+func (s Unrecorded) Address() netip.Addr {
 	if s.noted {
 		return s.memo.Address.Prefix.Addr()
 	}
@@ -160,8 +163,8 @@ func (s Unrecorded) address() netip.Addr {
 	return a.Prefix.Addr()
 }
 
-// writes reports whether it may write to a disk.
-func (s Unrecorded) writes(d record.Disk) bool {
+// Writes reports whether it may write to a disk.
+func (s Unrecorded) Writes(d record.Disk) bool {
 	if s.noted {
 		return slices.Contains(s.memo.Disks, record.Disk{Path: d.Path})
 	}

@@ -1,9 +1,8 @@
-package instance
+package migration
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,13 +12,13 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// A migration that has ended leaves a trail on both sleds, for programs that keep what
+// A migration that has ended leaves a handover on both sleds, for programs that keep what
 // others have written down of the instance: they still take it to be on its source,
-// which has no record of it any longer. A trail goes when its instance goes the other
-// way, and when who follows it says that it leads nowhere any longer.
+// which has no record of it any longer. A handover goes when its instance goes the other
+// way, and when who follows it says that it is not needed any longer.
 
-// Trail is what is remembered of a migration after its end.
-type Trail struct {
+// Handover is what is remembered of a migration after its end.
+type Handover struct {
 	Instance  string    `json:"-"`
 	Name      string    `json:"name"`
 	Migration string    `json:"migration"`
@@ -31,21 +30,21 @@ type Trail struct {
 	VMs     []string `json:"vms,omitempty"`
 	MACs    []string `json:"macs,omitempty"`
 	Control string   `json:"control,omitempty"`
-	// Fact is the trail as the state file has it.
+	// Fact is the handover as the state file has it.
 	Fact ledger.Fact `json:"-"`
 }
 
 // HasDeparted are the instances that have left this sled, and HasArrived those
 // that have come to it, as far as they are remembered.
-func HasDeparted(view ledger.View) ([]Trail, error) { return trails(view, naming.KeyDeparted) }
+func HasDeparted(view ledger.View) ([]Handover, error) { return handovers(view, naming.KeyDeparted) }
 
 // HasArrived is told with HasDeparted.
-func HasArrived(view ledger.View) ([]Trail, error) { return trails(view, naming.KeyArrived) }
+func HasArrived(view ledger.View) ([]Handover, error) { return handovers(view, naming.KeyArrived) }
 
-func trails(view ledger.View, prefix string) ([]Trail, error) {
-	var all []Trail
+func handovers(view ledger.View, prefix string) ([]Handover, error) {
+	var all []Handover
 	for key, value := range view.All(prefix) {
-		t := Trail{Instance: strings.TrimPrefix(key, prefix), Fact: ledger.Fact{Key: key, Value: value}}
+		t := Handover{Instance: strings.TrimPrefix(key, prefix), Fact: ledger.Fact{Key: key, Value: value}}
 		if err := json.Unmarshal(value, &t); err != nil {
 			return nil, fmt.Errorf("%s in the state file: %w", key, err)
 		}
@@ -54,17 +53,17 @@ func trails(view ledger.View, prefix string) ([]Trail, error) {
 	return all, nil
 }
 
-// remember adds trails to what is written: in the line that forgets an instance
+// Remember adds handovers to what is written: in the line that forgets an instance
 // that has departed, and in the one that makes an arrival an instance like any
 // other. One that did not succeed in coming back is still away.
-func remember(view ledger.View, id string, d *operation.Decision, seen Observed, now time.Time) error {
+func Remember(view ledger.View, id string, d *operation.Decision, vm VM, now time.Time) error {
 	old, _, err := record.Load(view, id)
 	if err != nil {
 		return err
 	}
 	from := old.Migration
 	for _, facts := range []*[]ledger.Fact{&d.Before, &d.After} {
-		next, written, err := recordIn(*facts, id)
+		next, written, err := record.Written(*facts, id)
 		if err != nil {
 			return err
 		}
@@ -74,17 +73,17 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Observed,
 		var more []ledger.Fact
 		switch {
 		case next.ID == "":
-			more, err = leaves(old, view, seen, now)
+			more, err = leaves(old, view, vm, now)
 		case next.Migration != nil:
 			from = next.Migration
 		case next.CameBy(old, from):
-			t := Trail{Name: next.Name, Migration: next.Run.Migration, Time: now}
+			t := Handover{Name: next.Name, Migration: next.Run.Migration, Time: now}
 			if from.Arrives() {
 				t.Migration, t.Peer = from.ID, from.Source
 			}
 			more, err = t.facts(naming.KeyArrived+id, forgotten(view, naming.KeyDeparted+id))
 		case facts == &d.After:
-			more = back(view, id)
+			more = Returned(view, id)
 		}
 		if err != nil {
 			return err
@@ -94,22 +93,12 @@ func remember(view ledger.View, id string, d *operation.Decision, seen Observed,
 	return nil
 }
 
-// recordIn is the record that facts write; a zero one if they forget it.
-func recordIn(facts []ledger.Fact, id string) (r record.Record, written bool, err error) {
-	i := slices.IndexFunc(facts, func(f ledger.Fact) bool { return f.Key == naming.KeyInstance+id })
-	if i < 0 || facts[i].Value == nil {
-		return record.Record{}, i >= 0, nil
-	}
-	r, err = record.Decode(facts[i].Value)
-	return r, true, err
-}
-
 // leaves is what remains when a record is forgotten: if its machine has gone to
 // another sled, where to.
-func leaves(r record.Record, view ledger.View, seen Observed, now time.Time) ([]ledger.Fact, error) {
+func leaves(r record.Record, view ledger.View, vm VM, now time.Time) ([]ledger.Fact, error) {
 	came := forgotten(view, naming.KeyArrived+r.ID)
-	t := Trail{Name: r.Name, Time: now}
-	id, left := seen.left(r)
+	t := Handover{Name: r.Name, Time: now}
+	id, left := vm.Left(r)
 	switch m := r.Migration; {
 	case m.Departs() && m.Departed:
 		t.Migration, t.Peer = m.ID, m.Peer()
@@ -126,10 +115,12 @@ func leaves(r record.Record, view ledger.View, seen Observed, now time.Time) ([]
 	return t.facts(naming.KeyDeparted+r.ID, came)
 }
 
-// back are the facts by which an instance that had departed is here again.
-func back(view ledger.View, id string) []ledger.Fact { return forgotten(view, naming.KeyDeparted+id) }
+// Returned are the facts by which an instance that had departed is here again.
+func Returned(view ledger.View, id string) []ledger.Fact {
+	return forgotten(view, naming.KeyDeparted+id)
+}
 
-func (t Trail) facts(key string, others []ledger.Fact) ([]ledger.Fact, error) {
+func (t Handover) facts(key string, others []ledger.Fact) ([]ledger.Fact, error) {
 	value, err := json.Marshal(t)
 	return append(others, ledger.Fact{Key: key, Value: value}), err
 }

@@ -1,4 +1,4 @@
-package instance
+package migration
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -143,7 +144,7 @@ func planned(a Answer) error {
 
 // Document describes an instance to another sled: what it is, without what is this
 // sled's own. A link is left to the other sled where it is this one's default.
-func (s Settings) Document(r record.Record) ([]byte, error) {
+func Document(guestLink string, underlay netip.Prefix, r record.Record) ([]byte, error) {
 	type nic struct {
 		Over string `json:"over,omitempty"`
 		MAC  string `json:"mac"`
@@ -159,7 +160,7 @@ func (s Settings) Document(r record.Record) ([]byte, error) {
 		Machine json.RawMessage `json:"spec,omitempty"`
 	}{ID: r.ID, Name: r.Name, CPUs: r.Spec.CPUs, Memory: r.Spec.Memory, NICs: []nic{}}
 	for _, n := range r.Spec.NICs {
-		if n.Over == s.GuestLink {
+		if n.Over == guestLink {
 			n.Over = ""
 		}
 		d.NICs = append(d.NICs, nic(n))
@@ -167,7 +168,7 @@ func (s Settings) Document(r record.Record) ([]byte, error) {
 	if r.Spec.Machine == nil {
 		d.Disks = r.Spec.Disks
 	} else {
-		request, err := layout.RequestOf(s.Underlay, r)
+		request, err := layout.RequestOf(underlay, r)
 		if err == nil {
 			d.Machine, err = json.Marshal(request.Init.Spec)
 		}
@@ -183,11 +184,12 @@ func (s Settings) Document(r record.Record) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// completeDocument is the document of a record with its secrets: for the sled that takes it.
-func completeDocument(s Settings, files host.Files, r record.Record) ([]byte, error) {
+// CompleteDocument returns the document of a record with its secrets, for the sled that
+// takes the VM.
+func CompleteDocument(guestLink string, underlay netip.Prefix, files host.Files, r record.Record) ([]byte, error) {
 	r, err := secrets.Unsealed(files, r)
 	if err != nil {
 		return nil, err
 	}
-	return s.Document(r)
+	return Document(guestLink, underlay, r)
 }

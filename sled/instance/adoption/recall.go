@@ -1,4 +1,4 @@
-package instance
+package adoption
 
 import (
 	"errors"
@@ -15,11 +15,29 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// recall is the record of an unrecorded zone that does not run, by its marks: as the
+// Defaults are what the sled gives an instance that asks for nothing else.
+type Defaults struct {
+	CPUs                   int
+	Memory                 uint64
+	GuestLink, ControlLink string
+	Blueprint              layout.Blueprint
+}
+
+// Chooser gives what no instance has yet.
+type Chooser interface {
+	Address() (record.Address, error)
+	// MAC returns the same address each time that the same operation asks for the same
+	// purpose.
+	MAC(purpose string) string
+	// VNICNames returns names for so many guests' VNICs, and then for the control VNIC.
+	VNICNames(guests int) []string
+}
+
+// Recall is the record of an unrecorded zone that does not run, by its marks: as the
 // ledger had it, with a run from before the boot. Of what they do not tell, as those
 // of an earlier sledctl do not, the defaults are taken, and nobody starts it before
 // the operator has looked: see unsure. It is pure.
-func recall(s Settings, c chooser, seen inspection, name string, propolisID uuid.UUID) (record.Record, error) {
+func Recall(s Defaults, c Chooser, seen Inspection, name string, propolisID uuid.UUID) (record.Record, error) {
 	r, err := remembered(s, c, seen, propolisID)
 	if err == nil {
 		err = r.Spec.Validate()
@@ -31,8 +49,8 @@ func recall(s Settings, c chooser, seen inspection, name string, propolisID uuid
 	return r, nil
 }
 
-func remembered(s Settings, c chooser, seen inspection, propolisID uuid.UUID) (record.Record, error) {
-	home, found := record.HomeDataset(seen.inv, seen.Zone.Path)
+func remembered(s Defaults, c Chooser, seen Inspection, propolisID uuid.UUID) (record.Record, error) {
+	home, found := record.HomeDataset(seen.Inv, seen.Zone.Path)
 	if !found {
 		return record.Record{}, fmt.Errorf("no dataset can be seen on its zonepath %s", seen.Zone.Path)
 	}
@@ -67,11 +85,11 @@ func remembered(s Settings, c chooser, seen inspection, propolisID uuid.UUID) (r
 // gathered is what can be determined of an instance without a memo: its address and its
 // disks stand in its zone's configuration, and how many NICs it has; their MACs only
 // on VNICs that are there still.
-func gathered(s Settings, c chooser, seen inspection) (record.Memo, error) {
+func gathered(s Defaults, c Chooser, seen Inspection) (record.Memo, error) {
 	m := record.Memo{Spec: record.Spec{CPUs: s.CPUs, Memory: s.Memory, Disks: []record.Disk{}, NICs: []record.NIC{}}}
 	var err error
 	if m.Address, err = record.ParseAddress(layout.AttrsOf(seen.Config)[layout.AddressAttr]); err != nil {
-		m.Address, err = c.address()
+		m.Address, err = c.Address()
 	}
 	if err != nil {
 		return record.Memo{}, err
@@ -82,7 +100,7 @@ func gathered(s Settings, c chooser, seen inspection) (record.Memo, error) {
 		}
 	}
 	for _, fs := range seen.Config.FS {
-		if fs.Dir == fs.Special && fs.Type == "lofs" && !layout.PackagingFor(s.Blueprint(), packaging.Lofs).MountsAt(fs.Dir) {
+		if fs.Dir == fs.Special && fs.Type == "lofs" && !layout.PackagingFor(s.Blueprint, packaging.Lofs).MountsAt(fs.Dir) {
 			m.Disks = append(m.Disks, record.Disk{Path: fs.Special, ReadOnly: len(fs.Options) == 1 && fs.Options[0] == "ro"})
 		}
 	}
@@ -91,8 +109,8 @@ func gathered(s Settings, c chooser, seen inspection) (record.Memo, error) {
 		return record.Memo{}, errors.New("its zone has no control VNIC")
 	}
 	for i, n := range nets {
-		l, there := seen.inv.Link(n.Physical)
-		nic := record.NIC{Over: s.GuestLink, MAC: c.mac(fmt.Sprintf("guest %d", i))}
+		l, there := seen.Inv.Link(n.Physical)
+		nic := record.NIC{Over: s.GuestLink, MAC: c.MAC(fmt.Sprintf("guest %d", i))}
 		if there && l.Class == vnicClass {
 			nic = record.NIC{Over: l.Over, MAC: l.MAC, VLAN: l.VLAN}
 		}
@@ -107,7 +125,7 @@ func gathered(s Settings, c chooser, seen inspection) (record.Memo, error) {
 
 // lentTo are the names of the VNICs of a zone, guests first: those in its
 // configuration, or where that does not exist or has others, the next free ones.
-func lentTo(c chooser, seen inspection, guests int) []string {
+func lentTo(c Chooser, seen Inspection, guests int) []string {
 	var names []string
 	if len(seen.Config.Nets) == guests+1 {
 		for _, n := range seen.Config.Nets {
@@ -115,7 +133,7 @@ func lentTo(c chooser, seen inspection, guests int) []string {
 		}
 		return names
 	}
-	return c.vnicNames(guests)
+	return c.VNICNames(guests)
 }
 
 // UnsureError is an instance that was adopted with less than what it was.
@@ -133,9 +151,9 @@ func (e *UnsureError) Error() string {
 // Kind is that of what is left to do.
 func (*UnsureError) Kind() fault.Kind { return fault.Refused }
 
-// unsure says what the marks of an unrecorded zone do not tell, and what starts it with
+// Unsure says what the marks of an unrecorded zone do not tell, and what starts it with
 // that.
-func unsure(one Unrecorded, r record.Record) *UnsureError {
+func Unsure(one Unrecorded, r record.Record) *UnsureError {
 	ensure := "sledctl instance ensure " + r.Name
 	if one.noted {
 		return &UnsureError{Name: r.Name, Lack: "its machine was written down whole, and no mark has that", Type: ensure + " --spec FILE"}

@@ -9,29 +9,30 @@ import (
 	"github.com/sledctl/sledctl/engine/operation/operationtest"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // What is remembered of a migration is written with the record that it explains,
 // and forgotten when the instance has gone the other way.
-func TestTrails(t *testing.T) {
-	const migration = "5e2b5a63-5ab6-4c4e-9e9e-8f3c1c3a7a01"
+func TestHandovers(t *testing.T) {
+	const byThis = "5e2b5a63-5ab6-4c4e-9e9e-8f3c1c3a7a01"
 	stay := func(*Observed, *record.Record) {}
 	departs := func(done bool) func(*Observed, *record.Record) {
 		return func(_ *Observed, r *record.Record) {
-			r.Migration = &record.Migration{ID: migration, Target: []string{"ssh", "b"}, Departed: done}
+			r.Migration = &record.Migration{ID: byThis, Target: []string{"ssh", "b"}, Departed: done}
 		}
 	}
 	left := func(s *Observed, r *record.Record) {
 		s.Inside.VM.ID, s.Inside.VM.State = r.ID, propolis.StateDestroyed
-		s.Inside.VM.Migration.Out = &propolis.Migration{ID: migration, State: phaseFinish}
+		s.Inside.VM.Migration.Out = &propolis.Migration{ID: byThis, State: migration.PhaseFinish}
 	}
 	arrives := func(_ *Observed, r *record.Record) {
-		r.Migration = &record.Migration{ID: migration, Source: "10.77.0.2:12400"}
+		r.Migration = &record.Migration{ID: byThis, Source: "10.77.0.2:12400"}
 	}
 	here := func(r record.Record) record.Record {
 		run := *r.Run
-		run.Migration, r.Migration, r.Run = migration, nil, &run
+		run.Migration, r.Migration, r.Run = byThis, nil, &run
 		return r
 	}
 	none := func(record.Record) record.Record { return record.Record{} }
@@ -41,8 +42,8 @@ func TestTrails(t *testing.T) {
 		change       func(*Observed, *record.Record)
 		before       func(record.Record) record.Record // nil: nothing
 		after        func(record.Record) record.Record
-		has          string // the trail that there is already
-		departed     string // the peer of the trail that there is then
+		has          string // the handover that there is already
+		departed     string // the peer of the handover that there is then
 		arrived      string
 		gone, arrive bool // whether there is one
 	}{
@@ -77,24 +78,24 @@ func TestTrails(t *testing.T) {
 			if c.after != nil {
 				d.After = change(t, c.after(r), r)
 			}
-			if err := remember(operationtest.Book(t, facts...), r.ID, &d, seen, moment("m").Now); err != nil {
+			if err := migration.Remember(operationtest.Book(t, facts...), r.ID, &d, seen.Inside.VM, moment("m").Now); err != nil {
 				t.Fatal(err)
 			}
 			view := operationtest.Book(t, append(append(facts, d.Before...), d.After...)...)
 			for _, want := range []struct {
-				trails func(ledger.View) ([]Trail, error)
-				there  bool
-				peer   string
-			}{{HasDeparted, c.gone, c.departed}, {HasArrived, c.arrive, c.arrived}} {
-				got, err := want.trails(view)
+				handovers func(ledger.View) ([]migration.Handover, error)
+				there     bool
+				peer      string
+			}{{migration.HasDeparted, c.gone, c.departed}, {migration.HasArrived, c.arrive, c.arrived}} {
+				got, err := want.handovers(view)
 				if err != nil || (len(got) == 1) != want.there || want.there && got[0].Peer != want.peer || want.there && got[0].Instance != r.ID {
 					t.Errorf("%+v, %v; want %v, from or to %q", got, err, want.there, want.peer)
 				}
-				if want.there && c.has == "" && (got[0].Migration != migration || got[0].Name != r.Name || got[0].Time.IsZero()) {
+				if want.there && c.has == "" && (got[0].Migration != byThis || got[0].Name != r.Name || got[0].Time.IsZero()) {
 					t.Errorf("%+v", got[0])
 				}
 			}
-			if gone, _ := HasDeparted(view); c.gone && c.departed != "" && (len(gone[0].VMs) != 1 || len(gone[0].MACs) != len(r.Spec.NICs) || gone[0].Control != r.Control) {
+			if gone, _ := migration.HasDeparted(view); c.gone && c.departed != "" && (len(gone[0].VMs) != 1 || len(gone[0].MACs) != len(r.Spec.NICs) || gone[0].Control != r.Control) {
 				t.Errorf("%+v", gone[0])
 			}
 		})

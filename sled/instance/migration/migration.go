@@ -1,11 +1,13 @@
-package instance
+// Package migration is what the two sleds of a live migration know of each other: where
+// the VM is, by what both Propolis servers say (VM, Peer), what the target's sledctl is
+// told and answers (Send), and what both remember afterwards (Handover).
+package migration
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -14,7 +16,6 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/instance/record"
-	"github.com/sledctl/sledctl/zone"
 )
 
 // A live migration has two sleds, each with a record of the instance. Both say
@@ -112,128 +113,102 @@ func (*SourceError) Kind() fault.Kind { return fault.Refused }
 // Unwrap gives the cause.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// peer is what the Propolis on the other side says.
-type peer struct {
+// VM is what Propolis answered about its VM.
+type VM struct {
+	// State is Propolis' word (Running); empty when it has no machine.
+	State      string
+	ID         string
+	Generation uint64 // of the state
+	Migration  propolis.Migrations
+	// Err is why it could not be asked. errors.Is(Err, propolis.ErrNoInstance)
+	// means that it answered, and has none.
+	Err error
+}
+
+// Peer is what the Propolis on the other side says.
+type Peer struct {
 	VM
 	Spec *spec.InstanceSpec // nil: not known
 }
 
-// askSource asks the source's Propolis for its machine.
-func askSource(ctx context.Context, spoken *propolis.Spoken, h host.Host, source string) peer {
+// AskSource asks the source's Propolis for its machine.
+func AskSource(ctx context.Context, spoken *propolis.Spoken, h host.Host, source string) Peer {
 	at, err := netip.ParseAddrPort(source)
 	if err != nil {
-		return peer{VM: VM{Err: err}}
+		return Peer{VM: VM{Err: err}}
 	}
-	ctx, release := context.WithTimeout(ctx, AskTimeout)
+	ctx, release := context.WithTimeout(ctx, layout.AskTimeout)
 	defer release()
 	c := propolis.Client{Host: h, Target: propolis.Target{Name: source, Address: at, Spoken: spoken}}
 	d, err := c.Spec(ctx)
 	if err != nil {
-		return peer{VM: VM{Err: err}}
+		return Peer{VM: VM{Err: err}}
 	}
 	status, err := c.Monitor(ctx, 0)
 	if err != nil {
-		return peer{VM: VM{Err: err}}
+		return Peer{VM: VM{Err: err}}
 	}
-	return peer{VM{State: status.State, ID: d.Properties.ID, Generation: status.Generation, Migration: status.Migration}, d.Spec}
+	return Peer{VM{State: status.State, ID: d.Properties.ID, Generation: status.Generation, Migration: status.Migration}, d.Spec}
 }
 
-// whereabouts is where the machine of a migration is.
-type whereabouts int
+// Whereabouts is where the machine of a migration is.
+type Whereabouts int
 
 const (
-	unclear whereabouts = iota // it cannot be determined
-	onTheWay
-	atSource
-	atTarget // it runs there, or did: what befell it since is its own affair
+	Unclear Whereabouts = iota // it cannot be determined
+	OnTheWay
+	AtSource
+	AtTarget // it runs there, or did: what befell it since is its own affair
 )
 
-// outOf reads it from what the source's Propolis says. Without a migration, any
+// OutOf reads it from what the source's Propolis says. Without a migration, any
 // one counts.
-func (vm VM) outOf(id, migration string) whereabouts {
+func (vm VM) OutOf(id, migration string) Whereabouts {
 	out := vm.Migration.Out
 	switch {
 	case vm.Err != nil || vm.ID != id:
-		return unclear
-	case out != nil && (migration == "" || out.ID == migration) && out.State == phaseFinish && vm.State != propolis.StateMigrating:
-		return atTarget
+		return Unclear
+	case out != nil && (migration == "" || out.ID == migration) && out.State == PhaseFinish && vm.State != propolis.StateMigrating:
+		return AtTarget
 	case vm.State == propolis.StateMigrating:
-		return onTheWay
+		return OnTheWay
 	case propolis.Final(vm.State):
-		return unclear // it has ended otherwise, and is nowhere
+		return Unclear // it has ended otherwise, and is nowhere
 	}
-	return atSource
+	return AtSource
 }
 
-// into reads it from what the target's Propolis says.
-func (vm VM) into(id, migration string) whereabouts {
+// Into reads it from what the target's Propolis says.
+func (vm VM) Into(id, migration string) Whereabouts {
 	in := vm.Migration.In
 	switch {
-	case IsNoInstance(vm.Err), vm.Err == nil && vm.State == "":
-		return atSource // as far as the target goes: it has no machine
+	case errors.Is(vm.Err, propolis.ErrNoInstance), vm.Err == nil && vm.State == "":
+		return AtSource // as far as the target goes: it has no machine
 	case vm.Err != nil || vm.ID != id:
-		return unclear
-	case in == nil || in.ID != migration, vm.State == propolis.StateFailed && in.State != phaseFinish:
-		return atSource
+		return Unclear
+	case in == nil || in.ID != migration, vm.State == propolis.StateFailed && in.State != PhaseFinish:
+		return AtSource
 	case vm.State == propolis.StateMigrating, vm.State == propolis.StateCreating:
-		return onTheWay
+		return OnTheWay
 	}
-	return atTarget
+	return AtTarget
 }
 
-// phaseFinish is the last phase of a migration that has succeeded.
-const phaseFinish = "Finish"
-
-// whereArrived says where the machine of an arrival is, by what both sides say.
-func whereArrived(r record.Record, seen Observed) whereabouts {
-	z, there := zone.Zone{}, false
-	if r.Run != nil {
-		z, there = seen.Inv.Zone(r.Run.Zone)
-	}
-	running := there && z.State == zone.Running
-	if running && seen.Inside.Err != nil {
-		return unclear
-	}
-	here := atSource
-	if running && r.Run.Boot == seen.Boot {
-		here = seen.Inside.VM.into(r.ID, r.Migration.ID)
-	}
-	if here != atSource {
-		return here
-	}
-	// Nothing of it is here: it has not come, or was here and is lost.
-	there2 := seen.Source.outOf(r.ID, r.Migration.ID)
-	if there2 == onTheWay {
-		return atSource // from a target that has no machine, it goes back
-	}
-	return there2
-}
-
-// asSource is VM.outOf of the instance's own Propolis.
-func (s Observed) asSource(r record.Record) whereabouts {
-	if r.Run == nil {
-		return unclear
-	}
-	z, there := s.Inv.Zone(r.Run.Zone)
-	if !there || z.State != zone.Running || s.Inside.Err != nil {
-		return unclear
-	}
-	return s.Inside.VM.outOf(r.ID, "")
-}
-
-// left is the migration by which the machine left this sled, if one did of which
-// the record does not know.
-func (s Observed) left(r record.Record) (migration string, yes bool) {
-	vm := s.Inside.VM
-	if r.Migration != nil || vm.Migration.Out == nil || vm.outOf(r.ID, "") != atTarget {
+// Left returns the migration by which the VM of a record left this sled, if it left by
+// one of which the record does not know.
+func (vm VM) Left(r record.Record) (migration string, yes bool) {
+	if r.Migration != nil || vm.Migration.Out == nil || vm.OutOf(r.ID, "") != AtTarget {
 		return "", false
 	}
 	return vm.Migration.Out.ID, true
 }
 
-// staying lists what keeps an instance's machine from being migrated. Shared
+// PhaseFinish is the last phase of a migration that has succeeded.
+const PhaseFinish = "Finish"
+
+// Obstacles lists what keeps an instance's machine from being migrated. Shared
 // says that its files lead to the same data on both sleds.
-func staying(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Problem, error) {
+func Obstacles(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Problem, error) {
 	request, err := layout.RequestOf(underlay, r)
 	if err != nil {
 		return nil, err
@@ -278,39 +253,27 @@ func staying(underlay netip.Prefix, r record.Record, shared bool) ([]spec.Proble
 	return problems, nil
 }
 
-// errNoMachine is a source that has another machine, or none that runs.
-func errNoMachine(vm VM, id string) error {
-	if vm.ID != id {
-		return fmt.Errorf("it has another machine, %s", vm.ID)
-	}
-	return fmt.Errorf("its machine is %s, and must be Running", vm.State)
+// UnknownOutcomeError is a migration whose outcome is not known: on which sled the VM is.
+// The machine runs on one of them.
+type UnknownOutcomeError struct {
+	Name string
+	Err  error // what the target said last
+	Why  string
 }
 
-// incoming asks the target's Propolis for what the source's has.
-func incoming(underlay netip.Prefix, r record.Record, seen Observed, step *propolis.Arrive) error {
-	from := seen.Source
-	own, err := layout.RequestOf(underlay, r)
-	if err != nil {
-		return err
-	}
-	m := r.Migration
-	switch {
-	case from.Err != nil:
-		return &SourceError{m.Source, from.Err}
-	case from.ID != r.ID || from.State != propolis.StateRunning:
-		return &SourceError{m.Source, errNoMachine(from.VM, r.ID)}
-	case from.Spec == nil:
-		return &SourceError{m.Source, errors.New("it does not say what its machine is")}
-	}
-	theirs, _ := from.Spec.Seal(seen.Vault.Key)
-	replace, problems := spec.Replace(theirs, *own.Init.Spec)
-	if problems = slices.Concat(from.Spec.Unmovable(), problems); len(problems) > 0 {
-		return &UnmovableError{r.Name, problems}
-	}
-	step.Machine = *own.Init.Spec
-	step.Request = spec.EnsureRequest{
-		Properties: own.Properties,
-		Init:       spec.Init{Migration: &spec.MigrationTarget{ID: m.ID, Source: m.Source, Replace: replace}},
-	}
-	return nil
+// Error says what is known.
+func (e *UnknownOutcomeError) Error() string {
+	return fmt.Sprintf("cannot determine which sled runs instance %q: %s: %v", e.Name, e.Why, e.Err)
+}
+
+func (*UnknownOutcomeError) Kind() fault.Kind { return fault.Failed }
+
+// Unwrap gives what the target said, and that something is left.
+func (e *UnknownOutcomeError) Unwrap() []error {
+	return []error{e.Err, &host.LeftError{Cause: e.Err, Err: errors.New(e.Why)}}
+}
+
+// Hint says what finds out.
+func (e *UnknownOutcomeError) Hint() string {
+	return "to finish it, run: sledctl instance migrate " + e.Name + "; if the target will never return, add --cancel --yes"
 }
