@@ -222,7 +222,7 @@ func (e *Env) operation() (config.Config, operation.Env, error) {
 	}
 	return c, operation.Env{
 		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), Wait: e.flags.wait,
-		Draw: e.Draw, Observe: e.observe, Warn: e.progress.warn,
+		NewID: e.Draw, Observe: e.observe, Warn: e.progress.warn,
 	}, nil
 }
 

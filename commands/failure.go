@@ -198,10 +198,10 @@ func hintOf(err error, f failure) string {
 	refused, isRefused := errors.AsType[*refusedError](err)
 	switch {
 	case isLost(err): // whatever else is wrong, this comes first
-		return (&ledger.OverruledError{}).Hint()
+		return (&ledger.SupersededError{}).Hint()
 	case isRefused && refused.hint != "":
 		return refused.hint
-	case isAbsent && len(absent.Places) == 0 && absent.Mark == nil, errors.Is(err, instance.ErrNoPool), is[*instance.NoBaseError](err):
+	case isAbsent && len(absent.Places) == 0 && absent.Tag == nil, errors.Is(err, instance.ErrNoPool), is[*instance.NoBaseError](err):
 		return "sledctl bootstrap prepares the sled"
 	case isMany && many.One() != nil:
 		f.Exit = codeOf(many.One())
@@ -254,8 +254,8 @@ func deadlineHint(err error, timeUp bool) string {
 // isLost says whether a sled that had a state file has none.
 func isLost(err error) bool {
 	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
-	overruled, isOverruled := errors.AsType[*ledger.OverruledError](err)
-	return isAbsent && absent.Mark != nil || isOverruled && len(overruled.Files) == 0
+	overruled, isOverruled := errors.AsType[*ledger.SupersededError](err)
+	return isAbsent && absent.Tag != nil || isOverruled && len(overruled.Files) == 0
 }
 
 // print writes the failure to stderr: for people in lines, for -o json as one

@@ -105,7 +105,7 @@ func runLedgerCheck(ctx context.Context, e *Env) error {
 	list := copyList()
 	list.Ledger = showKnown(x)
 	for _, m := range x.Marks {
-		e.progress.say("pool %s: its mark is %s%s", m.Pool, m.Says, inBrackets(m.Mark))
+		e.progress.say("pool %s: its mark is %s%s", m.Pool, m.Says, inBrackets(m.Tag))
 	}
 	if x.Seen != nil {
 		e.progress.say("this boot has seen seq %d, epoch %d", x.Seen.Seq, x.Seen.Epoch)
@@ -148,7 +148,7 @@ type shownSeen struct {
 func showKnown(x ledger.Examination) shownKnown {
 	known := shownKnown{Marks: []shownMark{}}
 	for _, m := range x.Marks {
-		known.Marks = append(known.Marks, shownMark{m.Pool, m.Says, m.Mark})
+		known.Marks = append(known.Marks, shownMark{m.Pool, m.Says, m.Tag})
 	}
 	if x.Seen != nil {
 		known.Seen = &shownSeen{x.Seen.Ledger, x.Seen.Epoch, x.Seen.Seq, x.Seen.Hash, x.Seen.Agreed}

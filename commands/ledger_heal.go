@@ -111,7 +111,7 @@ func runLedgerHeal(ctx context.Context, e *Env, o healOptions) error {
 	return errors.Join(err, healedList().Print(e.Streams.Out, e.output, done))
 }
 
-func showMoves(m ledger.Moves) []healed {
+func showMoves(m ledger.Relocation) []healed {
 	var out []healed
 	for _, at := range m.Join {
 		out = append(out, healed{Action: "join", File: at.File()})
@@ -129,7 +129,7 @@ func keepCopy(ctx context.Context, e *Env, o healOptions) ([]healed, error) {
 	if err != nil {
 		return nil, err
 	}
-	loss, err := ledger.Lose(ctx, h.Files(), places, o.keep)
+	loss, err := ledger.PreviewKeep(ctx, h.Files(), places, o.keep)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func keepCopy(ctx context.Context, e *Env, o healOptions) ([]healed, error) {
 	return done, ledger.Keep(ctx, h.Files(), places, loss, who(e.environ), "ledger heal --keep")
 }
 
-func showLoss(loss ledger.Loss) []healed {
+func showLoss(loss ledger.KeepPreview) []healed {
 	out := []healed{{Action: "keep", File: loss.Kept, Seq: loss.Head.Seq}}
 	for _, other := range loss.Others {
 		for _, entry := range other.Facts {

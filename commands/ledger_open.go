@@ -213,8 +213,8 @@ func (e *Env) createLedger(ctx context.Context) error {
 	}
 	if len(places.Locations) == 0 {
 		said, err := places.Witness.Read(ctx)
-		if i := slices.IndexFunc(said, func(s ledger.Testimony) bool { return s.Marked }); err == nil && i >= 0 && !e.newLedger {
-			return &ledger.OverruledError{Mark: said[i].Mark}
+		if i := slices.IndexFunc(said, func(s ledger.Testimony) bool { return s.Tagged }); err == nil && i >= 0 && !e.newLedger {
+			return &ledger.SupersededError{Tag: said[i].Tag}
 		}
 		return &refusedError{
 			err: errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
@@ -229,7 +229,7 @@ func (e *Env) createLedger(ctx context.Context) error {
 		}
 	}
 	defer e.book.forget()
-	err = ledger.Create(ctx, h.Files(), places, ledger.Creation{Who: who(e.environ), On: ledger.Home(places.Locations), Anew: e.newLedger})
+	err = ledger.Create(ctx, h.Files(), places, ledger.Creation{Who: who(e.environ), On: ledger.WantedLocations(places.Locations), New: e.newLedger})
 	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.newLedger && len(absent.Places) == 0 {
 		return &refusedError{
 			err: errors.New("no state file is begun: no M.2 has a pool that answers"),
@@ -268,20 +268,20 @@ func (e *Env) settleLedger(ctx context.Context, dryRun bool) (string, error) {
 	return tellMoves(moves, dryRun), err
 }
 
-func (e *Env) settle(ctx context.Context, dryRun bool, why string) (ledger.Moves, error) {
+func (e *Env) settle(ctx context.Context, dryRun bool, why string) (ledger.Relocation, error) {
 	_, places, err := e.places()
 	if err != nil {
-		return ledger.Moves{}, err
+		return ledger.Relocation{}, err
 	}
 	e.book.forget()
 	opened, err := e.Ledger(ctx)
 	if err != nil {
-		return ledger.Moves{}, err
+		return ledger.Relocation{}, err
 	}
-	home := ledger.Home(places.Locations)
-	moves, err := opened.Moves(ctx, home)
+	home := ledger.WantedLocations(places.Locations)
+	moves, err := opened.Relocation(ctx, home)
 	if err == nil && !dryRun {
-		moves, err = opened.Settle(ctx, home, who(e.environ), why)
+		moves, err = opened.Relocate(ctx, home, who(e.environ), why)
 	}
 	return moves, err
 }
@@ -292,11 +292,11 @@ func (e *Env) attest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return opened.Attest(ctx)
+	return opened.RefreshWitness(ctx)
 }
 
 // tellMoves says what became of the copies, or would; empty for nothing.
-func tellMoves(m ledger.Moves, dryRun bool) string {
+func tellMoves(m ledger.Relocation, dryRun bool) string {
 	joins, leaves := "copy made in ", "no copy any more: "
 	if dryRun {
 		joins, leaves = "would make a copy in ", "would give up the copy in "

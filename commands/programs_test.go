@@ -11,7 +11,7 @@ import (
 // need: they are looked for before anything is changed.
 func (s *sled) needs(line string, a plan.Action, r tracedRun) {
 	s.t.Helper()
-	if a.Courtesy {
+	if a.BestEffort {
 		return // what it lacks, it does without
 	}
 	known := plan.Plan{Actions: []plan.Action{a}}.Programs()

@@ -93,7 +93,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 // secretDir is next to the state file, where secrets lie that have no encrypted
 // dataset; empty: there is no place for it.
 func secretDir(c config.Config, h host.Host) string {
-	home := ledger.Home(ledger.Find(h.Files(), c.Paths.Ledger))
+	home := ledger.WantedLocations(ledger.Find(h.Files(), c.Paths.Ledger))
 	if len(home) == 0 {
 		return ""
 	}

@@ -108,7 +108,7 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 // Look asks the host for the wanted parts, all at once. It does not fail: a
 // part that could not be seen fails when it is read.
 func Look(ctx context.Context, h host.Host, want Want) *Inventory {
-	if g, seen := host.Recall[glance](h, glanceKey{}); seen {
+	if g, seen := host.Recall[prefetch](h, prefetchKey{}); seen {
 		if inv, ok := g.answer(want); ok {
 			return inv
 		}

@@ -69,7 +69,7 @@ func (l *lab) update(p *Ledger, degrade bool, meanwhile func() error) error {
 	}
 	w, failed := errors.AsType[*WriteError](err)
 	if failed {
-		if _, after := p.Read(context.Background()); !errors.Is(after, ErrDead) {
+		if _, after := p.Read(context.Background()); !errors.Is(after, ErrWriteFailed) {
 			return fmt.Errorf("a process goes on after %v", w) // no %w: a disk that failed is not what is wrong
 		}
 	}

@@ -17,18 +17,18 @@ import (
 // decide's error, nothing is written. Decide must not use the Ledger.
 //
 // The errors are those of Read, ErrMissing if any member is missing (but see
-// Degrade), ErrOverruled, and ErrDead after which l is of no use; decide's own
+// Degrade), ErrSuperseded, and ErrWriteFailed after which l is of no use; decide's own
 // are returned as they are.
 func (l *Ledger) Update(ctx context.Context, decide func(View) ([]Fact, error)) (View, error) {
 	var view View
-	err := l.writing(ctx, func(p *picture) (err error) {
+	err := l.writing(ctx, func(p *survey) (err error) {
 		view, err = l.update(ctx, p, decide)
 		return err
 	})
 	return view, err
 }
 
-func (l *Ledger) update(ctx context.Context, p *picture, decide func(View) ([]Fact, error)) (View, error) {
+func (l *Ledger) update(ctx context.Context, p *survey, decide func(View) ([]Fact, error)) (View, error) {
 	view, err := p.view(p.best)
 	if err != nil {
 		return View{}, err
@@ -41,7 +41,7 @@ func (l *Ledger) update(ctx context.Context, p *picture, decide func(View) ([]Fa
 		return view, err
 	}
 	if len(p.missing) > 0 && l.degraded() != nil {
-		if p, err = l.goAlone(ctx, p); err != nil {
+		if p, err = l.dropMissing(ctx, p); err != nil {
 			return view, err
 		}
 	}
@@ -53,7 +53,7 @@ func (l *Ledger) update(ctx context.Context, p *picture, decide func(View) ([]Fa
 }
 
 // append writes one line to all present members, which are equal.
-func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture, error) {
+func (l *Ledger) append(ctx context.Context, p *survey, facts []Fact) (*survey, error) {
 	if err := l.affirm(ctx, p); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (l *Ledger) append(ctx context.Context, p *picture, facts []Fact) (*picture
 }
 
 // settle applies the rules again after a write by someone who had found p.
-func (l *Ledger) settle(p *picture) (*picture, error) {
+func (l *Ledger) settle(p *survey) (*survey, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next, err := l.decide()

@@ -128,14 +128,14 @@ func TestAFailedWriteEndsTheHandle(t *testing.T) {
 		s.disks[1].failing(op, errors.New("bad disk"), false)
 		_, err := l.Update(t.Context(), always(fact("a", "2")))
 		w, ok := errors.AsType[*WriteError](err)
-		if !ok || !w.Unknown || !errors.Is(err, ErrDead) || !strings.Contains(err.Error(), "bad disk") {
+		if !ok || !w.Unknown || !errors.Is(err, ErrWriteFailed) || !strings.Contains(err.Error(), "bad disk") {
 			t.Errorf("change %d: %v", op, err)
 		}
 		s.revive()
-		if _, err := l.Read(t.Context()); !errors.Is(err, ErrDead) {
+		if _, err := l.Read(t.Context()); !errors.Is(err, ErrWriteFailed) {
 			t.Errorf("read: %v", err)
 		}
-		if _, err := l.Update(t.Context(), always(fact("a", "3"))); !errors.Is(err, ErrDead) {
+		if _, err := l.Update(t.Context(), always(fact("a", "3"))); !errors.Is(err, ErrWriteFailed) {
 			t.Errorf("update: %v", err)
 		}
 		v := set(t, s.open(t), fact("b", "1"))

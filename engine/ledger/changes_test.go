@@ -29,7 +29,7 @@ func (l *lab) join(d *disk) error {
 	case err == nil && !member:
 		l.changes++
 		l.strays = slices.DeleteFunc(slices.Clone(l.strays), func(name string) bool { return name == d.at.Pool })
-	case errors.Is(err, ErrDead):
+	case errors.Is(err, ErrWriteFailed):
 		l.belief = l.ifUnknown
 	}
 	if there && !member && !l.keeps(d, before) {
@@ -54,14 +54,14 @@ func (l *lab) keeps(d *disk, data []byte) bool {
 }
 
 // bargain is what it would cost to keep a copy, and the appends that it holds.
-func (p *Ledger) bargain(d *disk) (loss Loss, kept []int, err error) {
-	if loss, err = p.lose(context.Background(), d.at.File()); err != nil {
-		return Loss{}, nil, err
+func (p *Ledger) bargain(d *disk) (loss KeepPreview, kept []int, err error) {
+	if loss, err = p.previewKeep(context.Background(), d.at.File()); err != nil {
+		return KeepPreview{}, nil, err
 	}
 	before := p.at(d.at).text
 	facts, err := before.Facts()
 	if err != nil {
-		return Loss{}, nil, err
+		return KeepPreview{}, nil, err
 	}
 	kept, err = listed(View{facts: facts})
 	return loss, kept, err
@@ -70,10 +70,10 @@ func (p *Ledger) bargain(d *disk) (loss Loss, kept []int, err error) {
 // gone makes disks that a keep does not see disks that nobody brings back: what
 // comes in their place is blank. It names their pools. To bring one back is to
 // go on with what was given up, of which no copy that is there can know.
-func (s *sled) gone(loss Loss) []string {
+func (s *sled) gone(loss KeepPreview) []string {
 	var pools []string
 	for _, d := range s.disks {
-		seen := loss.Kept == d.at.File() || slices.ContainsFunc(loss.Others, func(g Given) bool { return g.File == d.at.File() })
+		seen := loss.Kept == d.at.File() || slices.ContainsFunc(loss.Others, func(g Discarded) bool { return g.File == d.at.File() })
 		if _, there := d.file(path.Base(d.at.File())); there && !(seen && d.mounted) {
 			d.format()
 			pools = append(pools, d.at.Pool)
@@ -120,7 +120,7 @@ func (l *lab) leave(d *disk) error {
 	switch {
 	case err == nil:
 		l.changes++
-	case errors.Is(err, ErrDead):
+	case errors.Is(err, ErrWriteFailed):
 		l.belief = l.ifUnknown
 	case strings.Contains(err.Error(), "only copy"):
 		return nil

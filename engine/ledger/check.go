@@ -16,24 +16,24 @@ type Verdict string
 
 // The verdicts. Only the first five are sound.
 const (
-	IsMember   Verdict = "member"
-	IsBehind   Verdict = "behind"   // a member that the next writer brings up
-	IsTorn     Verdict = "torn"     // a member behind whose end a line was begun, which the next writer cuts
-	IsUnused   Verdict = "unused"   // an earlier state, or one whose end was never acknowledged; no member
-	IsNone     Verdict = "none"     // no file, and none is expected
-	IsMissing  Verdict = "missing"  // a member, and not there
-	IsBroken   Verdict = "broken"   // there, and not to be believed
-	IsTwin     Verdict = "twin"     // the same copy is in another place too
-	IsForked   Verdict = "forked"   // neither what the best copy has been nor its continuation
-	IsUnproved Verdict = "unproved" // a copy that only others could confirm, and they are missing
-	IsDamaged  Verdict = "damaged"  // something that no writer leaves stands behind its last line
-	IsRewound  Verdict = "rewound"  // it lacks lines that were in it
-	IsForeign  Verdict = "another sled's"
+	IsMember      Verdict = "member"
+	IsBehind      Verdict = "behind"   // a member that the next writer brings up
+	IsTorn        Verdict = "torn"     // a member behind whose end a line was begun, which the next writer cuts
+	IsStale       Verdict = "unused"   // an earlier state, or one whose end was never acknowledged; no member
+	IsNone        Verdict = "none"     // no file, and none is expected
+	IsMissing     Verdict = "missing"  // a member, and not there
+	IsBroken      Verdict = "broken"   // there, and not to be believed
+	IsDuplicate   Verdict = "twin"     // the same copy is in another place too
+	IsForked      Verdict = "forked"   // neither what the best copy has been nor its continuation
+	IsUnconfirmed Verdict = "unproved" // a copy that only others could confirm, and they are missing
+	IsDamaged     Verdict = "damaged"  // something that no writer leaves stands behind its last line
+	IsRewound     Verdict = "rewound"  // it lacks lines that were in it
+	IsForeign     Verdict = "another sled's"
 )
 
 // Sound says whether nothing has to be done about it.
 func (v Verdict) Sound() bool {
-	return v == IsMember || v == IsBehind || v == IsTorn || v == IsUnused || v == IsNone
+	return v == IsMember || v == IsBehind || v == IsTorn || v == IsStale || v == IsNone
 }
 
 // Examined is one place.
@@ -53,16 +53,16 @@ type Examined struct {
 // Examination is what Check found.
 type Examination struct {
 	Places   []Examined
-	Marks    []Marked
+	Marks    []PoolTag
 	Seen     *Seen // by this boot; nil: nothing
 	Warnings []string
 	Faults   []error // what is wrong; none: nothing
 }
 
-// Marked is what the disks of one pool say.
-type Marked struct {
+// PoolTag is what the disks of one pool say.
+type PoolTag struct {
 	Pool string
-	Mark *EpochTag // nil: nothing
+	Tag  *EpochTag // nil: nothing
 	Says Says
 }
 
@@ -88,12 +88,12 @@ type Seen struct {
 	Agreed bool // the witness was heard since, with these disks
 }
 
-// Err is an *UnsoundError, or nil.
+// Err is an *CheckFailedError, or nil.
 func (x Examination) Err() error {
 	if len(x.Faults) == 0 {
 		return nil
 	}
-	return &UnsoundError{x.Faults}
+	return &CheckFailedError{x.Faults}
 }
 
 // Check reads everything in every place, verifies it, and says what each is
@@ -132,7 +132,7 @@ func Check(ctx context.Context, files host.Files, places Places) (Examination, e
 }
 
 // suspect is what is wrong with the ledger as a whole.
-func (l *Ledger) suspect(ctx context.Context, p *picture) []error {
+func (l *Ledger) suspect(ctx context.Context, p *survey) []error {
 	var faults []error
 	if len(p.missing) > 0 {
 		faults = append(faults, p.missingError())
@@ -141,7 +141,7 @@ func (l *Ledger) suspect(ctx context.Context, p *picture) []error {
 		faults = append(faults, fmt.Errorf("%w: it is kept without %v", ErrMissing, s))
 	}
 	p.evidence = &evidence{stamp: l.stamped(), disks: l.disks()}
-	for _, refuse := range []func(*picture) error{l.seenMore, l.damaged, l.outlived} {
+	for _, refuse := range []func(*survey) error{l.seenMore, l.damaged, l.outlived} {
 		if err := refuse(p); err != nil {
 			faults = append(faults, err)
 			p.foreign = p.foreign || errors.Is(err, ErrForeign)
@@ -159,26 +159,26 @@ func (l *Ledger) suspect(ctx context.Context, p *picture) []error {
 }
 
 // marks is what each pool says.
-func (l *Ledger) marks(ctx context.Context, p *picture) []Marked {
+func (l *Ledger) marks(ctx context.Context, p *survey) []PoolTag {
 	said, err := l.places.Witness.Read(ctx)
 	if err != nil {
 		return nil // and a fault
 	}
-	var out []Marked
+	var out []PoolTag
 	for _, s := range said {
-		m := Marked{Pool: s.Pool, Says: SaysNothing}
-		if s.Marked {
-			m.Mark, m.Says = &s.Mark, ""
+		m := PoolTag{Pool: s.Pool, Says: SaysNothing}
+		if s.Tagged {
+			m.Tag, m.Says = &s.Tag, ""
 		}
-		if s.Marked && p != nil {
-			m.Says = p.says(s.Mark)
+		if s.Tagged && p != nil {
+			m.Says = p.says(s.Tag)
 		}
 		out = append(out, m)
 	}
 	return out
 }
 
-func (p *picture) says(m EpochTag) Says {
+func (p *survey) says(m EpochTag) Says {
 	t := p.best.text
 	switch {
 	case m == p.epoch.Tag(t.Ledger):
@@ -193,7 +193,7 @@ func (p *picture) says(m EpochTag) Says {
 	return SaysOlder
 }
 
-func (l *Ledger) seenSoFar(p *picture) *Seen {
+func (l *Ledger) seenSoFar(p *survey) *Seen {
 	s := l.stamped()
 	if s == nil {
 		return nil
@@ -202,7 +202,7 @@ func (l *Ledger) seenSoFar(p *picture) *Seen {
 }
 
 // examine looks at one place; p is nil where the copies cannot be believed.
-func (l *Ledger) examine(at Location, p *picture) (Examined, []error) {
+func (l *Ledger) examine(at Location, p *survey) (Examined, []error) {
 	x := Examined{Location: at}
 	c := l.at(at)
 	if c == nil {
@@ -239,7 +239,7 @@ func (c *copyAt) decode(x *Examined) []error {
 	return []error{broken(c.File(), err)}
 }
 
-func (l *Ledger) examineAbsent(x Examined, p *picture) (Examined, []error) {
+func (l *Ledger) examineAbsent(x Examined, p *survey) (Examined, []error) {
 	var why error
 	for _, a := range l.absent {
 		if a.File == x.File() {
@@ -279,20 +279,20 @@ func accused(x Examined) []error {
 }
 
 // judge says what a copy is worth.
-func (l *Ledger) judge(c *copyAt, p *picture) (Verdict, string) {
+func (l *Ledger) judge(c *copyAt, p *survey) (Verdict, string) {
 	if p == nil {
 		return l.accuse(c)
 	}
 	relation, _ := format.Relate(p.best.text, c.text)
 	switch member := p.epoch.Seated(c.text.Copy); {
 	case relation == format.DeadTail:
-		return IsUnused, "what it holds at its end was never acknowledged"
+		return IsStale, "what it holds at its end was never acknowledged"
 	case !member && len(p.members) == 0:
-		return IsUnproved, "it is no member by its own last word"
+		return IsUnconfirmed, "it is no member by its own last word"
 	case !member && relation == format.Equal:
-		return IsUnused, "it is no member"
+		return IsStale, "it is no member"
 	case !member:
-		return IsUnused, "it is no member, and an earlier state"
+		return IsStale, "it is no member, and an earlier state"
 	case p.foreign:
 		return IsForeign, "the sled has another ledger"
 	}
@@ -300,7 +300,7 @@ func (l *Ledger) judge(c *copyAt, p *picture) (Verdict, string) {
 }
 
 // judgeMember says what a member is worth.
-func (p *picture) judgeMember(c *copyAt, r format.Relation) (Verdict, string) {
+func (p *survey) judgeMember(c *copyAt, r format.Relation) (Verdict, string) {
 	head, has := p.best.text.Head(), c.text.Head()
 	switch s := p.evidence.stamp; {
 	case c.text.End == format.EndDamaged:
@@ -331,7 +331,7 @@ func (l *Ledger) accuse(c *copyAt) (Verdict, string) {
 		}
 		all = append(all, other)
 		if other != c && other.text.Copy == c.text.Copy {
-			return IsTwin, "the same copy is in " + other.File()
+			return IsDuplicate, "the same copy is in " + other.File()
 		}
 	}
 	top := best(all)

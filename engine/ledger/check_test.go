@@ -38,12 +38,12 @@ func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
 			s.put(t, s.disks[1].at.File(), firstLines(x, x.Len()-1))
 		}, []Verdict{IsMember, IsBehind}, nil},
 		"broken": {func(s *sled) { s.put(t, s.disks[1].at.File(), []byte("x\n")) }, []Verdict{IsMember, IsMissing}, ErrMissing},
-		"twins":  {func(s *sled) { s.put(t, s.disks[1].at.File(), s.content(t, s.disks[0])) }, []Verdict{IsTwin, IsTwin}, ErrTwins},
+		"twins":  {func(s *sled) { s.put(t, s.disks[1].at.File(), s.content(t, s.disks[0])) }, []Verdict{IsDuplicate, IsDuplicate}, ErrTwins},
 		"gone on alone": {func(s *sled) {
 			s.disks[1].mounted = false
 			set(t, s.degrade(t), fact("x", "1"))
 			s.disks[1].mounted = true
-		}, []Verdict{IsMember, IsUnused}, ErrMissing},
+		}, []Verdict{IsMember, IsStale}, ErrMissing},
 		"overruled":        {func(s *sled) { s.witness.mark = &EpochTag{Ledger: "other", N: 9, Epoch: "other"} }, []Verdict{IsForeign, IsForeign}, ErrForeign},
 		"another ledger's": {func(s *sled) { s.put(t, s.disks[1].at.File(), made(t).Data()) }, []Verdict{IsForked, IsForked}, ErrForked},
 		"history": {func(s *sled) {
@@ -69,7 +69,7 @@ func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if test.kind == nil && err != nil || test.kind != nil && (!errors.Is(err, test.kind) || !errors.Is(err, ErrUnsound)) {
+		if test.kind == nil && err != nil || test.kind != nil && (!errors.Is(err, test.kind) || !errors.Is(err, ErrCheckFailed)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil && (hint(err) == "" || strings.Contains(err.Error(), "\n")) {
@@ -98,7 +98,7 @@ func TestCheckOfCopiesThatNobodyCanConfirm(t *testing.T) {
 		d.mounted = false
 	}
 	got, err := verdicts(t, s)
-	if diff := cmp.Diff([]Verdict{IsUnproved, IsMissing, IsMissing}, got); diff != "" || !errors.Is(err, ErrMissing) {
+	if diff := cmp.Diff([]Verdict{IsUnconfirmed, IsMissing, IsMissing}, got); diff != "" || !errors.Is(err, ErrMissing) {
 		t.Errorf("%v: %s", err, diff)
 	}
 }

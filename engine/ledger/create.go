@@ -18,10 +18,10 @@ type Creation struct {
 	// On are the locations that get a copy; none: all. The others must hold no
 	// file either.
 	On []Location
-	// Anew makes a new ledger although the witness knows of one: its copies are
+	// New makes a new ledger although the witness knows of one: its copies are
 	// lost, and with them all that was decided. Places that are not mounted are
 	// passed over.
-	Anew bool
+	New bool
 }
 
 // Create makes a new ledger. Only bootstrap may call it: no other command takes
@@ -29,7 +29,7 @@ type Creation struct {
 // interrupted.
 //
 // The errors are ErrExists if any location holds a file, whatever is in it,
-// ErrNotMounted, ErrOverruled if the witness knows a ledger, and those of the
+// ErrNotMounted, ErrSuperseded if the witness knows a ledger, and those of the
 // file system.
 func Create(ctx context.Context, files host.Files, places Places, c Creation) error {
 	l, err := unopened(files, places)
@@ -51,7 +51,7 @@ func Create(ctx context.Context, files host.Files, places Places, c Creation) er
 }
 
 func (l *Ledger) create(ctx context.Context, c Creation) error {
-	if c.Anew {
+	if c.New {
 		l.places.Locations, c.On = l.atHand(l.places.Locations), l.atHand(c.On)
 	}
 	there, err := l.there()
@@ -62,8 +62,8 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 	if werr != nil {
 		return werr
 	}
-	if mark != nil && !c.Anew {
-		return &OverruledError{Mark: *mark}
+	if mark != nil && !c.New {
+		return &SupersededError{Tag: *mark}
 	}
 	if err == nil {
 		err = l.makeRoom(c.On)

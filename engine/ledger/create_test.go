@@ -72,7 +72,7 @@ func TestCreateRefusesWhatIsWitnessed(t *testing.T) {
 	s := newSled(t, 1, false)
 	s.witness.mark = &EpochTag{Ledger: "old", N: 3, Epoch: "x"}
 	err := Create(t.Context(), s, s.places(), Creation{Who: "test"})
-	explains(t, err, ErrOverruled, "old", "epoch 3")
+	explains(t, err, ErrSuperseded, "old", "epoch 3")
 }
 
 // A creation that was killed, or lost its power, at any of its changes is

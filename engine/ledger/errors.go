@@ -14,14 +14,14 @@ import (
 // The refusals. Each comes as a typed error that names the files; its Hint
 // says what would be right.
 var (
-	ErrAbsent    = fault.New(fault.Refused, "no copy of the state file")                           // *AbsentError
-	ErrMissing   = fault.New(fault.Ledger, "a copy of the state file is missing")                  // *MissingError
-	ErrForked    = fault.New(fault.Ledger, "copies of the state file disagree")                    // *ForkedError
-	ErrTwins     = fault.New(fault.Ledger, "one copy of the state file is there twice")            // *TwinsError
-	ErrBroken    = fault.New(fault.Ledger, "a copy of the state file is broken")                   // *BrokenError
-	ErrExists    = errors.New("there is a state file already")                                     // *ExistsError
-	ErrOverruled = fault.New(fault.Ledger, "the sled went on with other copies of the state file") // *OverruledError
-	ErrUnsound   = fault.New(fault.Ledger, "the state file is not sound")                          // *UnsoundError
+	ErrAbsent      = fault.New(fault.Refused, "no copy of the state file")                           // *AbsentError
+	ErrMissing     = fault.New(fault.Ledger, "a copy of the state file is missing")                  // *MissingError
+	ErrForked      = fault.New(fault.Ledger, "copies of the state file disagree")                    // *ForkedError
+	ErrTwins       = fault.New(fault.Ledger, "one copy of the state file is there twice")            // *TwinsError
+	ErrBroken      = fault.New(fault.Ledger, "a copy of the state file is broken")                   // *BrokenError
+	ErrExists      = errors.New("there is a state file already")                                     // *ExistsError
+	ErrSuperseded  = fault.New(fault.Ledger, "the sled went on with other copies of the state file") // *SupersededError
+	ErrCheckFailed = fault.New(fault.Ledger, "the state file is not sound")                          // *CheckFailedError
 
 	ErrDamaged      = fault.New(fault.Ledger, "the end of the state file is damaged")                        // *DamagedError
 	ErrRewound      = fault.New(fault.Ledger, "the state file lacks what was in it")                         // *RewoundError
@@ -29,9 +29,9 @@ var (
 	ErrContradicted = fault.New(fault.Ledger, "the sled's disks contradict each other about the state file") // *ContradictionError
 	// ErrUnconfirmed is that something is not in the state file as far as it is known.
 	ErrUnconfirmed = fault.New(fault.Ledger, "what the state file says is not confirmed") // *UnconfirmedError
-	// ErrDead is a write that failed halfway, and every use of the same Ledger
+	// ErrWriteFailed is a write that failed halfway, and every use of the same Ledger
 	// after it. Whether the facts were written is unknown until the next Open.
-	ErrDead = fault.New(fault.Ledger, "the state file was not written as it should have been") // *WriteError
+	ErrWriteFailed = fault.New(fault.Ledger, "the state file was not written as it should have been") // *WriteError
 )
 
 // Absence is why there is no copy in one place.
@@ -46,7 +46,7 @@ func (a Absence) String() string { return fmt.Sprintf("%s: %v", a.File, cause(a.
 // AbsentError is ErrAbsent.
 type AbsentError struct {
 	Places []Absence
-	Mark   *EpochTag // what the witness knows of a ledger; nil: nothing
+	Tag    *EpochTag // what the witness knows of a ledger; nil: nothing
 }
 
 // Error names every place that was looked at.
@@ -55,8 +55,8 @@ func (e *AbsentError) Error() string {
 	if len(e.Places) > 0 {
 		said = fmt.Sprintf("%v: %s", ErrAbsent, join(e.Places))
 	}
-	if e.Mark != nil {
-		said += fmt.Sprintf("; but the sled's disks say that it had ledger %s, in epoch %d", e.Mark.Ledger, e.Mark.N)
+	if e.Tag != nil {
+		said += fmt.Sprintf("; but the sled's disks say that it had ledger %s, in epoch %d", e.Tag.Ledger, e.Tag.N)
 	}
 	return said
 }
@@ -64,7 +64,7 @@ func (e *AbsentError) Error() string {
 // Kind tells a new sled, which needs a bootstrap, from one whose copies are not
 // there.
 func (e *AbsentError) Kind() fault.Kind {
-	if len(e.Places) > 0 || e.Mark != nil {
+	if len(e.Places) > 0 || e.Tag != nil {
 		return fault.Ledger
 	}
 	return fault.Refused
@@ -75,8 +75,8 @@ func (e *AbsentError) Unwrap() []error { return causes(ErrAbsent, e.Places) }
 
 // Hint says what would be right.
 func (e *AbsentError) Hint() string {
-	if e.Mark != nil {
-		return (&OverruledError{}).Hint()
+	if e.Tag != nil {
+		return (&SupersededError{}).Hint()
 	}
 	for _, at := range e.Places {
 		if !errors.Is(at.Err, errNoFile) && !errors.Is(at.Err, errUnfinished) {
@@ -222,33 +222,33 @@ func (*ExistsError) Kind() fault.Kind { return fault.Failed }
 // Unwrap gives ErrExists.
 func (e *ExistsError) Unwrap() error { return ErrExists }
 
-// OverruledError is ErrOverruled: the witness knows of an epoch, or of a
+// SupersededError is ErrSuperseded: the witness knows of an epoch, or of a
 // ledger, that the copies at hand do not know.
-type OverruledError struct {
-	Mark  EpochTag
+type SupersededError struct {
+	Tag   EpochTag
 	Files []string // the copies at hand; empty if there is none
 }
 
 // Error names the copies and what overrules them.
-func (e *OverruledError) Error() string {
-	return fmt.Sprintf("%v: epoch %d (%s) of ledger %s was in force, of which nothing is known in: %s", ErrOverruled,
-		e.Mark.N, e.Mark.Epoch, e.Mark.Ledger, cmp.Or(strings.Join(e.Files, ", "), "no file at all"))
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("%v: epoch %d (%s) of ledger %s was in force, of which nothing is known in: %s", ErrSuperseded,
+		e.Tag.N, e.Tag.Epoch, e.Tag.Ledger, cmp.Or(strings.Join(e.Files, ", "), "no file at all"))
 }
 
-func (*OverruledError) Kind() fault.Kind { return fault.Ledger }
+func (*SupersededError) Kind() fault.Kind { return fault.Ledger }
 
-// Unwrap gives ErrOverruled.
-func (e *OverruledError) Unwrap() error { return ErrOverruled }
+// Unwrap gives ErrSuperseded.
+func (e *SupersededError) Unwrap() error { return ErrSuperseded }
 
 // Hint says what would be right.
-func (e *OverruledError) Hint() string {
+func (e *SupersededError) Hint() string {
 	if len(e.Files) > 0 {
 		return "bring the disk back that holds the newer copy; if it is gone for good: `sledctl ledger heal --keep COPY`"
 	}
 	return "bring a disk back that holds a copy; if all are gone for good: `sledctl bootstrap --new-ledger --format-blank`, then `sledctl ledger import FILE` of an export, or `sledctl instance adopt --all`"
 }
 
-// WriteError is ErrDead: a write to a copy failed.
+// WriteError is ErrWriteFailed: a write to a copy failed.
 type WriteError struct {
 	Err error // what failed first
 	// Unknown says that facts were being written: whether they count, the next
@@ -259,15 +259,15 @@ type WriteError struct {
 // Error says what failed, and what is unknown.
 func (e *WriteError) Error() string {
 	if e.Unknown {
-		return fmt.Sprintf("%v, result unknown: %v", ErrDead, e.Err)
+		return fmt.Sprintf("%v, result unknown: %v", ErrWriteFailed, e.Err)
 	}
-	return fmt.Sprintf("%v: %v", ErrDead, e.Err)
+	return fmt.Sprintf("%v: %v", ErrWriteFailed, e.Err)
 }
 
 func (*WriteError) Kind() fault.Kind { return fault.Ledger }
 
-// Unwrap gives ErrDead and the cause.
-func (e *WriteError) Unwrap() []error { return []error{ErrDead, e.Err} }
+// Unwrap gives ErrWriteFailed and the cause.
+func (e *WriteError) Unwrap() []error { return []error{ErrWriteFailed, e.Err} }
 
 // Hint says what would be right.
 func (e *WriteError) Hint() string {
@@ -334,7 +334,7 @@ func (*RewoundError) Kind() fault.Kind { return fault.Ledger }
 func (e *RewoundError) Unwrap() error { return ErrRewound }
 
 // Hint says what would be right.
-func (e *RewoundError) Hint() string { return (&OverruledError{Files: e.Files}).Hint() }
+func (e *RewoundError) Hint() string { return (&SupersededError{Files: e.Files}).Hint() }
 
 // ForeignError is ErrForeign: the disks that are there belong to another sled.
 type ForeignError struct {
@@ -350,8 +350,8 @@ func (e *ForeignError) Error() string {
 
 func (*ForeignError) Kind() fault.Kind { return fault.Ledger }
 
-// Unwrap gives ErrForeign, and ErrOverruled: another state file is in force.
-func (e *ForeignError) Unwrap() []error { return []error{ErrForeign, ErrOverruled} }
+// Unwrap gives ErrForeign, and ErrSuperseded: another state file is in force.
+func (e *ForeignError) Unwrap() []error { return []error{ErrForeign, ErrSuperseded} }
 
 // Hint says what would be right.
 func (e *ForeignError) Hint() string {
@@ -365,7 +365,7 @@ type ContradictionError struct{ Both [2]Testimony }
 // Error names the pools.
 func (e *ContradictionError) Error() string {
 	a, b := e.Both[0], e.Both[1]
-	return fmt.Sprintf("%v: pool %s says %v, pool %s says %v", ErrContradicted, a.Pool, a.Mark, b.Pool, b.Mark)
+	return fmt.Sprintf("%v: pool %s says %v, pool %s says %v", ErrContradicted, a.Pool, a.Tag, b.Pool, b.Tag)
 }
 
 func (*ContradictionError) Kind() fault.Kind { return fault.Ledger }
@@ -378,25 +378,25 @@ func (e *ContradictionError) Hint() string {
 	return "take the disk out that is not this sled's; if both are: zfs inherit sledctl:ledger on the pool that is wrong"
 }
 
-// UnsoundError is ErrUnsound: all that Check found wrong.
-type UnsoundError struct{ Faults []error }
+// CheckFailedError is ErrCheckFailed: all that Check found wrong.
+type CheckFailedError struct{ Faults []error }
 
 // Error tells all of it.
-func (e *UnsoundError) Error() string {
+func (e *CheckFailedError) Error() string {
 	words := make([]string, len(e.Faults))
 	for i, f := range e.Faults {
 		words[i] = f.Error()
 	}
-	return fmt.Sprintf("%v: %s", ErrUnsound, strings.Join(words, "; "))
+	return fmt.Sprintf("%v: %s", ErrCheckFailed, strings.Join(words, "; "))
 }
 
-func (*UnsoundError) Kind() fault.Kind { return fault.Ledger }
+func (*CheckFailedError) Kind() fault.Kind { return fault.Ledger }
 
-// Unwrap gives ErrUnsound and the faults.
-func (e *UnsoundError) Unwrap() []error { return append([]error{ErrUnsound}, e.Faults...) }
+// Unwrap gives ErrCheckFailed and the faults.
+func (e *CheckFailedError) Unwrap() []error { return append([]error{ErrCheckFailed}, e.Faults...) }
 
 // Hint is that of the first fault that has one.
-func (e *UnsoundError) Hint() string {
+func (e *CheckFailedError) Hint() string {
 	for _, f := range e.Faults {
 		if h, ok := errors.AsType[interface {
 			error

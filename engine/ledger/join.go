@@ -18,10 +18,10 @@ import (
 //
 // The errors are those of Update, and ErrNotMounted.
 func (l *Ledger) Join(ctx context.Context, newcomers []Location, who, why string) error {
-	return l.writing(ctx, func(p *picture) error { return l.join(ctx, p, cleaned(newcomers), reason{who, why}) })
+	return l.writing(ctx, func(p *survey) error { return l.join(ctx, p, cleaned(newcomers), reason{who, why}) })
 }
 
-func (l *Ledger) join(ctx context.Context, p *picture, newcomers []Location, by reason) error {
+func (l *Ledger) join(ctx context.Context, p *survey, newcomers []Location, by reason) error {
 	newcomers = slices.DeleteFunc(newcomers, func(at Location) bool { return p.member(at) != nil })
 	if len(newcomers) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func (l *Ledger) join(ctx context.Context, p *picture, newcomers []Location, by 
 	}
 	var err error
 	if len(p.missing) > 0 {
-		p, err = l.goAlone(ctx, p)
+		p, err = l.dropMissing(ctx, p)
 	} else {
 		_, err = l.confirm(ctx, p)
 	}
@@ -44,9 +44,9 @@ func (l *Ledger) join(ctx context.Context, p *picture, newcomers []Location, by 
 }
 
 // add makes the copies, then members of them.
-func (l *Ledger) add(ctx context.Context, p *picture, newcomers []Location, by reason) error {
+func (l *Ledger) add(ctx context.Context, p *survey, newcomers []Location, by reason) error {
 	for _, at := range newcomers {
-		if err := l.plant(at, p.members[0].text); err != nil {
+		if err := l.writeCopy(at, p.members[0].text); err != nil {
 			return l.kill(fmt.Errorf("make a copy of the state file: %w", err), false)
 		}
 	}
@@ -54,11 +54,11 @@ func (l *Ledger) add(ctx context.Context, p *picture, newcomers []Location, by r
 	if err != nil {
 		return err
 	}
-	return l.admit(ctx, p, newcomers, by)
+	return l.addMembers(ctx, p, newcomers, by)
 }
 
-// plant writes a copy, not yet a member, into a location.
-func (l *Ledger) plant(at Location, t *format.Text) error {
+// writeCopy writes a copy, not yet a member, into a location.
+func (l *Ledger) writeCopy(at Location, t *format.Text) error {
 	if err := l.ensureDirectory(at); err != nil {
 		return err
 	}
@@ -109,9 +109,9 @@ func (l *Ledger) spare(c *copyAt) error {
 	return err
 }
 
-// admit begins the epoch in which the newcomers count. The old members get its
+// addMembers begins the epoch in which the newcomers count. The old members get its
 // line first: a newcomer alone must never claim that it counts.
-func (l *Ledger) admit(ctx context.Context, p *picture, newcomers []Location, by reason) error {
+func (l *Ledger) addMembers(ctx context.Context, p *survey, newcomers []Location, by reason) error {
 	seats, lost := slices.Clone(p.epoch.Copies), slices.Clone(p.epoch.Lost)
 	var others []*copyAt
 	for _, at := range newcomers {
@@ -140,10 +140,10 @@ func replaced(lost []MemberRef, pool string) []MemberRef {
 // the line that says so. At least one member must remain; a directory that
 // holds no member is no error. The errors are those of Update.
 func (l *Ledger) Leave(ctx context.Context, directory string, who, why string) error {
-	return l.writing(ctx, func(p *picture) error { return l.leave(ctx, p, directory, reason{who, why}) })
+	return l.writing(ctx, func(p *survey) error { return l.leave(ctx, p, directory, reason{who, why}) })
 }
 
-func (l *Ledger) leave(ctx context.Context, p *picture, directory string, by reason) error {
+func (l *Ledger) leave(ctx context.Context, p *survey, directory string, by reason) error {
 	leaver := p.member(Location{Directory: directory})
 	switch {
 	case leaver == nil:
@@ -163,7 +163,7 @@ func (l *Ledger) leave(ctx context.Context, p *picture, directory string, by rea
 }
 
 // member is the present member in that directory, or nil.
-func (p *picture) member(at Location) *copyAt {
+func (p *survey) member(at Location) *copyAt {
 	for _, c := range p.members {
 		if c.Directory == path.Clean(at.Directory) {
 			return c
@@ -173,7 +173,7 @@ func (p *picture) member(at Location) *copyAt {
 }
 
 // why is why there is no copy in a location.
-func (p *picture) why(at Location) error {
+func (p *survey) why(at Location) error {
 	for _, a := range p.absent {
 		if a.File == at.File() {
 			return fmt.Errorf("%s: %w", a.File, a.Err)

@@ -14,12 +14,12 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 )
 
-// Loss is what it costs to believe one copy and no other. It is the only way to
+// KeepPreview is what it costs to believe one copy and no other. It is the only way to
 // give facts up.
-type Loss struct {
+type KeepPreview struct {
 	Kept   string // the file
 	Head   Head   // its last line
-	Others []Given
+	Others []Discarded
 	// Unseen is a mark of the witness that the kept copy does not know: what
 	// was written in that epoch is lost too, and nobody can say what it was.
 	Unseen *EpochTag
@@ -27,46 +27,46 @@ type Loss struct {
 	keep Location
 }
 
-// Given is a copy that is set aside.
-type Given struct {
+// Discarded is a copy that is set aside.
+type Discarded struct {
 	File  string
 	Head  Head
 	Facts []Entry // that the kept copy does not have; none where it is an earlier state of it
 }
 
-// Lose looks at what Keep would give up, and changes nothing. Name is a copy's
+// PreviewKeep looks at what Keep would give up, and changes nothing. Name is a copy's
 // id, the uuid of its pool, its file or its directory. The errors are
 // ErrNoCopy, and those of reading.
-func Lose(ctx context.Context, files host.Files, places Places, name string) (Loss, error) {
+func PreviewKeep(ctx context.Context, files host.Files, places Places, name string) (KeepPreview, error) {
 	l, err := unopened(files, places)
 	if err != nil {
-		return Loss{}, err
+		return KeepPreview{}, err
 	}
 	unlock, err := l.lock(ctx, host.LockShared)
 	if err != nil {
-		return Loss{}, err
+		return KeepPreview{}, err
 	}
 	defer unlock()
-	return l.lose(ctx, name)
+	return l.previewKeep(ctx, name)
 }
 
 // ErrNoCopy is a name that no readable copy has, or more than one.
 var ErrNoCopy = fault.New(fault.NotFound, "no such copy of the state file")
 
-// lose looks at all copies, also at those that disagree.
-func (l *Ledger) lose(ctx context.Context, name string) (Loss, error) {
+// previewKeep looks at all copies, also at those that disagree.
+func (l *Ledger) previewKeep(ctx context.Context, name string) (KeepPreview, error) {
 	copies, err := l.copies(ctx)
 	if err != nil {
-		return Loss{}, err
+		return KeepPreview{}, err
 	}
 	kept, err := named(copies, name)
 	if err != nil {
-		return Loss{}, err
+		return KeepPreview{}, err
 	}
-	loss := Loss{Kept: kept.File(), Head: kept.text.Head(), keep: kept.Location}
+	loss := KeepPreview{Kept: kept.File(), Head: kept.text.Head(), keep: kept.Location}
 	h, err := l.saidOf(ctx, kept)
 	if err != nil {
-		return Loss{}, err
+		return KeepPreview{}, err
 	}
 	loss.Unseen = h.against(kept.text)
 	for _, c := range copies {
@@ -75,9 +75,9 @@ func (l *Ledger) lose(ctx context.Context, name string) (Loss, error) {
 		}
 		facts, err := c.text.Beyond(kept.text)
 		if err != nil {
-			return Loss{}, broken(c.File(), err)
+			return KeepPreview{}, broken(c.File(), err)
 		}
-		loss.Others = append(loss.Others, Given{File: c.File(), Head: c.text.Head(), Facts: facts})
+		loss.Others = append(loss.Others, Discarded{File: c.File(), Head: c.text.Head(), Facts: facts})
 	}
 	return loss, nil
 }
@@ -93,7 +93,7 @@ func (l *Ledger) saidOf(ctx context.Context, c *copyAt) (heard, error) {
 
 // copies is all that can be read, whatever the rules say of it.
 func (l *Ledger) copies(ctx context.Context) ([]*copyAt, error) {
-	if _, err := l.look(ctx); errors.Is(err, ErrDead) || ctx.Err() != nil {
+	if _, err := l.look(ctx); errors.Is(err, ErrWriteFailed) || ctx.Err() != nil {
 		return nil, err
 	}
 	copies, absent := l.readable()
@@ -140,7 +140,7 @@ func named(copies []*copyAt, name string) (*copyAt, error) {
 //
 // The errors are those of reading and writing; ErrChanged if anything was
 // written since loss was looked at.
-func Keep(ctx context.Context, files host.Files, places Places, loss Loss, who, why string) error {
+func Keep(ctx context.Context, files host.Files, places Places, loss KeepPreview, who, why string) error {
 	l, err := unopened(files, places)
 	if err != nil {
 		return err
@@ -151,13 +151,13 @@ func Keep(ctx context.Context, files host.Files, places Places, loss Loss, who, 
 // ErrChanged is a loss that is not what was shown any more.
 var ErrChanged = fault.New(fault.Ledger, "the copies of the state file have changed since they were looked at")
 
-func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
+func (l *Ledger) keep(ctx context.Context, loss KeepPreview, by reason) error {
 	unlock, err := l.lock(ctx, host.LockExclusive)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	now, err := l.lose(ctx, loss.keep.File())
+	now, err := l.previewKeep(ctx, loss.keep.File())
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 	if err != nil {
 		return err
 	}
-	if err := l.testify(ctx, p); err != nil {
+	if err := l.updateWitness(ctx, p); err != nil {
 		return err
 	}
 	p.evidence = &evidence{disks: l.disks()} // who comes next hears the witness
@@ -190,7 +190,7 @@ func (l *Ledger) keep(ctx context.Context, loss Loss, by reason) error {
 }
 
 // giveUp sets the others aside.
-func (l *Ledger) giveUp(loss Loss) error {
+func (l *Ledger) giveUp(loss KeepPreview) error {
 	for _, other := range loss.Others {
 		if err := l.setAside(Location{Directory: path.Dir(other.File)}); err != nil {
 			return l.kill(err, false)
@@ -248,8 +248,8 @@ func (l *Ledger) forgetLeft(c *copyAt) error {
 }
 
 // is says whether two looks saw the same.
-func (s Loss) is(other Loss) bool {
-	same := func(a, b Given) bool { return a.File == b.File && a.Head == b.Head }
+func (s KeepPreview) is(other KeepPreview) bool {
+	same := func(a, b Discarded) bool { return a.File == b.File && a.Head == b.Head }
 	return s.Kept == other.Kept && s.Head == other.Head && slices.EqualFunc(s.Others, other.Others, same) &&
 		(s.Unseen == nil) == (other.Unseen == nil) && (s.Unseen == nil || *s.Unseen == *other.Unseen)
 }

@@ -28,7 +28,7 @@ func crossed(t *testing.T) *sled {
 }
 
 // keys is what a copy would give up.
-func keys(g Given) []string {
+func keys(g Discarded) []string {
 	var out []string
 	for _, e := range g.Facts {
 		for _, f := range e.Facts {
@@ -45,7 +45,7 @@ func TestKeepGivesUpWhatItSaysAndNothingElse(t *testing.T) {
 	for _, name := range []string{"pool0", "/pool/int/pool0/config/sledctl", "/pool/int/pool0/config/sledctl/ledger.jsonl"} {
 		s := crossed(t)
 		before := s.content(t, s.disks[1])
-		loss, err := Lose(t.Context(), s, s.places(), name)
+		loss, err := PreviewKeep(t.Context(), s, s.places(), name)
 		try(t, err)
 		if len(loss.Others) != 1 || !slices.Equal(keys(loss.Others[0]), []string{format.MembersKey, "second", "common"}) {
 			t.Fatalf("%s: gives up %+v", name, loss.Others)
@@ -81,8 +81,8 @@ func TestKeepOverrulesTheWitness(t *testing.T) {
 	set(t, s.degrade(t), fact("a", "2"))
 	s.disks[0].mounted, s.disks[1].mounted = false, true
 	_, err := s.forgotten().unread(t).Update(t.Context(), always(fact("a", "3")))
-	explains(t, err, ErrOverruled, s.disks[1].at.File())
-	loss, err := Lose(t.Context(), s, s.places(), "pool1")
+	explains(t, err, ErrSuperseded, s.disks[1].at.File())
+	loss, err := PreviewKeep(t.Context(), s, s.places(), "pool1")
 	try(t, err)
 	if loss.Unseen == nil || loss.Unseen.N != 2 || len(loss.Others) != 0 {
 		t.Fatalf("%+v", loss)
@@ -103,24 +103,24 @@ func TestKeepOverrulesTheWitness(t *testing.T) {
 
 func TestKeepRefusesWhatItWasNotShown(t *testing.T) {
 	s := created(t, 2, false)
-	loss, err := Lose(t.Context(), s, s.places(), "pool0")
+	loss, err := PreviewKeep(t.Context(), s, s.places(), "pool0")
 	try(t, err)
 	set(t, s.open(t), fact("a", "1"))
 	if err := Keep(t.Context(), s, s.places(), loss, "x", "x"); !errors.Is(err, ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Lose(t.Context(), s, s.places(), "nobody"); !errors.Is(err, ErrNoCopy) {
+	if _, err := PreviewKeep(t.Context(), s, s.places(), "nobody"); !errors.Is(err, ErrNoCopy) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Lose(t.Context(), s, s.places(), ""); !errors.Is(err, ErrNoCopy) {
+	if _, err := PreviewKeep(t.Context(), s, s.places(), ""); !errors.Is(err, ErrNoCopy) {
 		t.Errorf("no name: %v", err)
 	}
 	s.put(t, s.disks[1].at.File(), s.content(t, s.disks[0]))
 	id := s.open1(t, s.disks[0]).Copy
-	if _, err := Lose(t.Context(), s, s.places(), id); !errors.Is(err, ErrNoCopy) || !strings.Contains(err.Error(), "name the file") {
+	if _, err := PreviewKeep(t.Context(), s, s.places(), id); !errors.Is(err, ErrNoCopy) || !strings.Contains(err.Error(), "name the file") {
 		t.Errorf("a name of two: %v", err)
 	}
-	loss, err = Lose(t.Context(), s, s.places(), s.disks[0].at.File())
+	loss, err = PreviewKeep(t.Context(), s, s.places(), s.disks[0].at.File())
 	try(t, err)
 	try(t, Keep(t.Context(), s, s.places(), loss, "x", "x"))
 	set(t, s.open(t), fact("a", "2"))
@@ -142,12 +142,12 @@ func TestAnEarlierStateGivesNothingUp(t *testing.T) {
 	}
 	x := s.open1(t, s.disks[1])
 	s.put(t, s.disks[1].at.File(), firstLines(x, 2))
-	loss, err := Lose(t.Context(), s, s.places(), "pool0")
+	loss, err := PreviewKeep(t.Context(), s, s.places(), "pool0")
 	try(t, err)
 	if len(loss.Others[0].Facts) != 0 {
 		t.Errorf("gives up %v", loss.Others[0].Facts)
 	}
-	loss, err = Lose(t.Context(), s, s.places(), "pool1")
+	loss, err = PreviewKeep(t.Context(), s, s.places(), "pool1")
 	try(t, err)
 	if len(loss.Others[0].Facts) != 2 {
 		t.Errorf("the other way round gives up %v", loss.Others[0].Facts)
@@ -163,14 +163,14 @@ func TestSettleBringsCopiesHome(t *testing.T) {
 	l, err := Open(t.Context(), s, p)
 	try(t, err)
 	set(t, l, fact("a", "1"))
-	if m, err := l.Moves(t.Context(), Home(directory)); err != nil || !m.None() {
+	if m, err := l.Relocation(t.Context(), WantedLocations(directory)); err != nil || !m.None() {
 		t.Errorf("without disks: %+v, %v", m, err)
 	}
 	for kill := 0; ; kill++ { // killed at each change of the first M.2
 		s.disks[1].failing(kill, errKilled, kill%2 == 0)
 		l, err := Open(t.Context(), s, s.places())
 		if err == nil {
-			_, err = l.Settle(t.Context(), Home(s.places().Locations), "test", "test")
+			_, err = l.Relocate(t.Context(), WantedLocations(s.places().Locations), "test", "test")
 		}
 		s.revive()
 		if err == nil {
@@ -184,7 +184,7 @@ func TestSettleBringsCopiesHome(t *testing.T) {
 	if m := v.Members(); len(m) != 2 || m[0].Pool == "" || m[1].Pool == "" || all(v)["a"] != "1" {
 		t.Errorf("members %v, %v", m, all(v))
 	}
-	m, err := s.open(t).Moves(t.Context(), Home(s.places().Locations))
+	m, err := s.open(t).Relocation(t.Context(), WantedLocations(s.places().Locations))
 	if err != nil || !m.None() || len(m.Away) > 0 {
 		t.Errorf("again: %+v, %v", m, err)
 	}
@@ -193,15 +193,15 @@ func TestSettleBringsCopiesHome(t *testing.T) {
 func TestSettleLeavesOutWhatIsAway(t *testing.T) {
 	s := created(t, 3, false)
 	s.disks[2].mounted = false
-	_, err := s.open(t).Moves(t.Context(), s.places().Locations)
+	_, err := s.open(t).Relocation(t.Context(), s.places().Locations)
 	explains(t, err, ErrMissing, "pool2")
 	set(t, s.degrade(t), fact("a", "1"))
-	m, err := s.open(t).Settle(t.Context(), s.places().Locations, "test", "test")
+	m, err := s.open(t).Relocate(t.Context(), s.places().Locations, "test", "test")
 	if err != nil || !m.None() || len(m.Away) != 1 || !errors.Is(m.Away[0].Err, ErrNotMounted) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	s.disks[2].mounted = true
-	m, err = s.open(t).Settle(t.Context(), s.places().Locations, "test", "test")
+	m, err = s.open(t).Relocate(t.Context(), s.places().Locations, "test", "test")
 	if err != nil || len(m.Join) != 1 || len(m.Away) != 0 {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -220,17 +220,17 @@ func TestALedgerMadeAnewIsNotOverruledByTheOldOne(t *testing.T) {
 		t.Errorf("hint %q", hint(err))
 	}
 	err = Create(t.Context(), s, s.places(), Creation{Who: "test"})
-	explains(t, err, ErrOverruled, old.Ledger)
+	explains(t, err, ErrSuperseded, old.Ledger)
 	p := s.places()
 	p.Witness = &deaf{memoryWitness: s.witness} // it dies before the witness is told
-	if err := Create(t.Context(), s, p, Creation{Who: "test", Anew: true}); err == nil {
+	if err := Create(t.Context(), s, p, Creation{Who: "test", New: true}); err == nil {
 		t.Fatal("the witness was not told")
 	}
 	v := set(t, s.open(t), fact("a", "2"))
 	if now := *s.witness.mark; now.Ledger == old.Ledger || now.N != old.N+1 || v.Epoch().N != now.N {
 		t.Errorf("witnessed %v, was %v", now, old)
 	}
-	if err := Create(context.Background(), s, s.places(), Creation{Anew: true}); !errors.Is(err, ErrExists) {
+	if err := Create(context.Background(), s, s.places(), Creation{New: true}); !errors.Is(err, ErrExists) {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -267,12 +267,12 @@ func TestACopyThatWasGivenUpWhileAwayChangesNoMembers(t *testing.T) {
 	kept.mounted, away.mounted = true, false
 	blank.format()
 	s.forgotten()
-	loss, err := Lose(t.Context(), s, s.places(), kept.at.File())
+	loss, err := PreviewKeep(t.Context(), s, s.places(), kept.at.File())
 	try(t, err)
 	try(t, Keep(t.Context(), s, s.places(), loss, "operator", "the other is gone"))
 	kept.mounted, away.mounted = false, true
 	err = s.forgotten().unread(t).Join(t.Context(), []Location{blank.at}, "test", "test")
-	explains(t, err, ErrOverruled, away.at.File(), "epoch 4")
+	explains(t, err, ErrSuperseded, away.at.File(), "epoch 4")
 	if names, err := s.ReadDir(blank.at.Directory); err == nil {
 		t.Errorf("%v was made", names)
 	}

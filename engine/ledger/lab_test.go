@@ -227,7 +227,7 @@ func (l *lab) refusal(err error) error {
 	if err == nil {
 		return nil
 	}
-	kinds := []error{ErrAbsent, ErrMissing, ErrForked, ErrTwins, ErrOverruled, ErrRewound, ErrExists, ErrNotMounted}
+	kinds := []error{ErrAbsent, ErrMissing, ErrForked, ErrTwins, ErrSuperseded, ErrRewound, ErrExists, ErrNotMounted}
 	if !slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
 		return fmt.Errorf("unexplained: %w", err)
 	}

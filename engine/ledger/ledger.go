@@ -9,9 +9,9 @@
 // The way through the package is the way of one append. A lock (ledger.go),
 // a look at every place (look.go, copy.go), each file verified line by line (package
 // format), the rules that say which of them to believe (open.go),
-// shorter copies brought up (raise.go), the caller's decision over a View
+// shorter copies brought up (catchup.go), the caller's decision over a View
 // (view.go), one line written to all members and flushed (append.go). Who the
-// members are is itself kept in lines: create.go, join.go and alone.go write
+// members are is itself kept in lines: create.go, join.go and degrade.go write
 // those. rewrite.go keeps the file short, history.go reads what it left out.
 package ledger
 
@@ -135,7 +135,7 @@ func cleaned(locations []Location) []Location {
 // Read is what the best copy holds. Why that may not be all that was acknowledged
 // is in the View's Unconfirmed. The errors are ErrAbsent, ErrMissing (no member is
 // present at all), ErrForked, ErrTwins, ErrBroken, ErrDamaged, ErrRewound,
-// ErrForeign, ErrOverruled, ErrContradicted, ErrDead, and the context's while
+// ErrForeign, ErrSuperseded, ErrContradicted, ErrWriteFailed, and the context's while
 // waiting for a writer.
 func (l *Ledger) Read(ctx context.Context) (View, error) {
 	p, err := l.lookShared(ctx)
@@ -178,7 +178,7 @@ func (l *Ledger) Unchanged(seq uint64) bool {
 	return l.dead == nil && len(l.seen) > 0
 }
 
-func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
+func (l *Ledger) lookShared(ctx context.Context) (*survey, error) {
 	unlock, err := l.lock(ctx, host.LockShared)
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (l *Ledger) lookShared(ctx context.Context) (*picture, error) {
 }
 
 // shown is what a reader may show. The lock is held.
-func (l *Ledger) shown(ctx context.Context) (*picture, error) {
+func (l *Ledger) shown(ctx context.Context) (*survey, error) {
 	p, err := l.look(ctx)
 	if err != nil {
 		return nil, l.missed(ctx, err)
@@ -209,7 +209,7 @@ func (l *Ledger) missed(ctx context.Context, err error) error {
 	if werr != nil {
 		return fmt.Errorf("%w; ask its witness: %w", err, werr)
 	}
-	if absent.Mark, werr = latest(said); werr != nil {
+	if absent.Tag, werr = latest(said); werr != nil {
 		return fmt.Errorf("%w; %w", err, werr)
 	}
 	return absent

@@ -12,7 +12,7 @@ import (
 
 // look visits every place, reads what has changed there since the last look,
 // and decides what it amounts to. The lock is held.
-func (l *Ledger) look(ctx context.Context) (*picture, error) {
+func (l *Ledger) look(ctx context.Context) (*survey, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dead != nil {
@@ -21,11 +21,11 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	visits := make([]*visit, len(l.places.Locations))
+	visits := make([]*probe, len(l.places.Locations))
 	for i, at := range l.places.Locations {
-		visits[i] = &visit{Location: at, before: l.seen[at.Directory]}
+		visits[i] = &probe{Location: at, before: l.seen[at.Directory]}
 	}
-	l.each(visits, func(v *visit) { v.read(l.files) })
+	l.each(visits, func(v *probe) { v.read(l.files) })
 	var known *format.Text
 	for _, v := range visits {
 		v.verify(l.files, known)
@@ -33,7 +33,7 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 			known = v.found.text
 		}
 	}
-	l.each(visits, func(v *visit) { v.flush(l.files) })
+	l.each(visits, func(v *probe) { v.flush(l.files) })
 	l.seen, l.absent = map[string]*copyAt{}, nil
 	for _, v := range visits {
 		if v.found != nil {
@@ -46,7 +46,7 @@ func (l *Ledger) look(ctx context.Context) (*picture, error) {
 }
 
 // each does something in every place, side by side.
-func (l *Ledger) each(visits []*visit, do func(*visit)) {
+func (l *Ledger) each(visits []*probe, do func(*probe)) {
 	if len(visits) == 1 {
 		do(visits[0])
 		return
@@ -59,7 +59,7 @@ func (l *Ledger) each(visits []*visit, do func(*visit)) {
 }
 
 // decide applies the rules to what is known of all places.
-func (l *Ledger) decide() (*picture, error) {
+func (l *Ledger) decide() (*survey, error) {
 	var copies []*copyAt
 	for _, at := range l.places.Locations {
 		if c := l.seen[at.Directory]; c != nil {

@@ -75,7 +75,7 @@ func (m *model) refusal(err error) bool {
 		return false
 	case errors.Is(err, ErrForked):
 		m.tally.forked++
-	case errors.Is(err, ErrAbsent), errors.Is(err, ErrMissing), errors.Is(err, ErrOverruled), errors.Is(err, ErrDead), errors.Is(err, ErrRewound):
+	case errors.Is(err, ErrAbsent), errors.Is(err, ErrMissing), errors.Is(err, ErrSuperseded), errors.Is(err, ErrWriteFailed), errors.Is(err, ErrRewound):
 	case errors.Is(err, errKilled), errors.Is(err, ErrNotMounted), errors.Is(err, ErrNoCopy), errors.Is(err, ErrChanged):
 	default:
 		m.Fatalf("unexpected: %v", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
-// picture is what a look at all places amounts to.
-type picture struct {
+// survey is what a look at all places amounts to.
+type survey struct {
 	best     *copyAt
 	copies   []*copyAt // all that are there
 	epoch    Epoch     // the best copy's last: it says who the members are
@@ -26,14 +26,14 @@ type picture struct {
 // choose decides which copies to believe. Not a vote: the copy with the most
 // epoch lines, then the most lines, is the best, and every other must be what
 // that one has been, or an end that never counted.
-func choose(copies []*copyAt, absent []Absence) (*picture, error) {
+func choose(copies []*copyAt, absent []Absence) (*survey, error) {
 	if len(copies) == 0 {
 		return nil, &AbsentError{Places: absent}
 	}
 	if err := twins(copies); err != nil {
 		return nil, err
 	}
-	p := &picture{best: best(copies), copies: copies, absent: absent}
+	p := &survey{best: best(copies), copies: copies, absent: absent}
 	p.epoch = p.best.text.Epoch()
 	for _, c := range copies {
 		relation, why := format.Relate(p.best.text, c.text)
@@ -61,7 +61,7 @@ func best(copies []*copyAt) *copyAt {
 }
 
 // warnOfBroken tells of files that are in nobody's way, and are broken.
-func (p *picture) warnOfBroken() {
+func (p *survey) warnOfBroken() {
 	for _, a := range p.absent {
 		named := slices.ContainsFunc(p.missing, func(m Member) bool { return m.Err == a.Err })
 		if errors.Is(a.Err, ErrBroken) && !named {
@@ -90,7 +90,7 @@ func fork(best, other *copyAt, why string) error {
 }
 
 // seat finds the members among the copies.
-func (p *picture) seat(copies []*copyAt) {
+func (p *survey) seat(copies []*copyAt) {
 	byID := map[string]*copyAt{}
 	for _, c := range copies {
 		byID[c.text.Copy] = c
@@ -116,7 +116,7 @@ func lostIn(epochs []Epoch, s MemberRef) Epoch {
 }
 
 // whyMissing is what was found in the place where the copy should be.
-func (p *picture) whyMissing(s MemberRef) error {
+func (p *survey) whyMissing(s MemberRef) error {
 	for _, a := range p.absent {
 		if a.Pool == s.Pool {
 			return a.Err
@@ -125,13 +125,13 @@ func (p *picture) whyMissing(s MemberRef) error {
 	return errNoPlace
 }
 
-func (p *picture) warn(form string, args ...any) {
+func (p *survey) warn(form string, args ...any) {
 	p.warnings = append(p.warnings, fmt.Sprintf(form, args...))
 }
 
 // shortest is the present member with the fewest lines: what it holds, all
 // hold.
-func (p *picture) shortest() *copyAt {
+func (p *survey) shortest() *copyAt {
 	least := p.members[0]
 	for _, c := range p.members[1:] {
 		if c.text.Head().Seq < least.text.Head().Seq {
@@ -141,7 +141,7 @@ func (p *picture) shortest() *copyAt {
 	return least
 }
 
-func (p *picture) missingError() error {
+func (p *survey) missingError() error {
 	e := &MissingError{Missing: p.missing, Head: p.best.text.Head(), Epoch: p.epoch, Others: p.absent}
 	for _, c := range p.members {
 		e.Present = append(e.Present, Member{MemberRef: c.seat(), File: c.File()})
@@ -150,7 +150,7 @@ func (p *picture) missingError() error {
 }
 
 // view is what copy c holds.
-func (p *picture) view(c *copyAt) (View, error) {
+func (p *survey) view(c *copyAt) (View, error) {
 	facts, err := c.text.Facts()
 	if err != nil {
 		return View{}, broken(c.File(), err)

@@ -32,9 +32,9 @@ func (l *Ledger) Purge(ctx context.Context, unwanted func([]byte) bool, instead 
 	if err != nil {
 		return err
 	}
-	files, err := l.beside(p, unwanted)
+	files, err := l.unwantedFiles(p, unwanted)
 	if err == nil && (len(files) > 0 || p.holds(unwanted)) {
-		err = l.writing(ctx, func(p *picture) error { return l.purge(ctx, p, unwanted, instead) })
+		err = l.writing(ctx, func(p *survey) error { return l.purge(ctx, p, unwanted, instead) })
 	}
 	l.mu.Lock()
 	l.pure = err == nil && len(p.missing) == 0
@@ -42,8 +42,8 @@ func (l *Ledger) Purge(ctx context.Context, unwanted func([]byte) bool, instead 
 	return err
 }
 
-func (l *Ledger) purge(ctx context.Context, p *picture, unwanted func([]byte) bool, instead func(View) ([]Fact, error)) error {
-	files, err := l.beside(p, unwanted)
+func (l *Ledger) purge(ctx context.Context, p *survey, unwanted func([]byte) bool, instead func(View) ([]Fact, error)) error {
+	files, err := l.unwantedFiles(p, unwanted)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (l *Ledger) purge(ctx context.Context, p *picture, unwanted func([]byte) bo
 	}
 	dirty := p.holds(unwanted)
 	if dirty {
-		if p, err = l.anew(ctx, p, instead); err != nil {
+		if p, err = l.writeLive(ctx, p, instead); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (l *Ledger) purge(ctx context.Context, p *picture, unwanted func([]byte) bo
 }
 
 // again writes all that is live in one line.
-func (l *Ledger) anew(ctx context.Context, p *picture, instead func(View) ([]Fact, error)) (*picture, error) {
+func (l *Ledger) writeLive(ctx context.Context, p *survey, instead func(View) ([]Fact, error)) (*survey, error) {
 	view, err := p.view(p.best)
 	if err != nil {
 		return nil, err
@@ -108,12 +108,12 @@ func (l *Ledger) anew(ctx context.Context, p *picture, instead func(View) ([]Fac
 }
 
 // holds says whether a member has what is unwanted.
-func (p *picture) holds(unwanted func([]byte) bool) bool {
+func (p *survey) holds(unwanted func([]byte) bool) bool {
 	return slices.ContainsFunc(p.members, func(c *copyAt) bool { return unwanted(c.text.Data()) })
 }
 
 // next to are the files next to the members that have what is unwanted.
-func (l *Ledger) beside(p *picture, unwanted func([]byte) bool) (names []string, err error) {
+func (l *Ledger) unwantedFiles(p *survey, unwanted func([]byte) bool) (names []string, err error) {
 	for _, c := range p.members {
 		entries, err := l.files.ReadDir(c.Directory)
 		if err != nil {

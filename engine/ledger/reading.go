@@ -28,9 +28,9 @@ type evidence struct {
 
 // weigh decides what becomes of a view, and leaves this boot's stamp where it is
 // sure. Alone says that the lock is held alone.
-func (l *Ledger) weigh(ctx context.Context, p *picture, alone bool) error {
+func (l *Ledger) weigh(ctx context.Context, p *survey, alone bool) error {
 	p.evidence = &evidence{stamp: l.stamped(), disks: l.disks()}
-	for _, refuse := range []func(*picture) error{l.seenMore, l.damaged, l.outlived} {
+	for _, refuse := range []func(*survey) error{l.seenMore, l.damaged, l.outlived} {
 		if err := refuse(p); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (l *Ledger) weigh(ctx context.Context, p *picture, alone bool) error {
 }
 
 // seenMore refuses what lacks a line that this boot has acknowledged.
-func (l *Ledger) seenMore(p *picture) error {
+func (l *Ledger) seenMore(p *survey) error {
 	s := p.evidence.stamp
 	switch {
 	case s == nil:
@@ -55,7 +55,7 @@ func (l *Ledger) seenMore(p *picture) error {
 	case s.heldBy(p.best.text):
 		return nil
 	case s.N > p.epoch.N:
-		return &OverruledError{Mark: EpochTag{Ledger: s.Ledger, N: s.N, Epoch: s.Epoch}, Files: p.files()}
+		return &SupersededError{Tag: EpochTag{Ledger: s.Ledger, N: s.N, Epoch: s.Epoch}, Files: p.files()}
 	default:
 		return &RewoundError{Seen: s.Seq, Head: p.best.text.Head(), Files: p.files()}
 	}
@@ -63,10 +63,10 @@ func (l *Ledger) seenMore(p *picture) error {
 
 // cleared says whether all that was acknowledged in this boot is there. What
 // stands behind it was not.
-func (p *picture) cleared() bool { return p.evidence.stamp != nil }
+func (p *survey) cleared() bool { return p.evidence.stamp != nil }
 
 // damaged refuses if nobody has what was written at the end.
-func (l *Ledger) damaged(p *picture) error {
+func (l *Ledger) damaged(p *survey) error {
 	if p.cleared() || len(p.members) == 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (l *Ledger) damaged(p *picture) error {
 
 // outlived refuses if lines that a rewrite has left out of a copy are newer than
 // any that are there.
-func (l *Ledger) outlived(p *picture) error {
+func (l *Ledger) outlived(p *survey) error {
 	for _, c := range p.copies {
 		if c.left > p.best.text.Head().Seq {
 			return &RewoundError{Seen: c.left, Head: p.best.text.Head(), Files: []string{c.File()}, History: historyName(c.left)}
@@ -92,7 +92,7 @@ func (l *Ledger) outlived(p *picture) error {
 }
 
 // hear asks the witness, unless this boot has, with these disks.
-func (l *Ledger) hear(ctx context.Context, p *picture) error {
+func (l *Ledger) hear(ctx context.Context, p *survey) error {
 	e := p.evidence
 	vouched := e.stamp.vouches(p.epoch, e.disks)
 	switch {
@@ -106,10 +106,10 @@ func (l *Ledger) hear(ctx context.Context, p *picture) error {
 
 // ask hears the witness now. Nothing is ever done on the strength of an epoch that
 // it has not heard of: whoever does something writes first, and tells it.
-func (l *Ledger) ask(ctx context.Context, p *picture) error {
+func (l *Ledger) ask(ctx context.Context, p *survey) error {
 	e := p.evidence
 	e.asked = true
-	h, err := l.consult(ctx, p)
+	h, err := l.checkWitness(ctx, p)
 	if errors.As(err, new(*unheardError)) {
 		e.unheard = err
 		return ctx.Err()
@@ -117,16 +117,16 @@ func (l *Ledger) ask(ctx context.Context, p *picture) error {
 	if err != nil {
 		return err
 	}
-	e.agreed = len(h.strangers) == 0
+	e.agreed = len(h.foreign) == 0
 	if h.latest != nil {
 		e.marks = 1
 	}
-	if len(h.strangers) > 0 {
+	if len(h.foreign) > 0 {
 		var pools []string
-		for _, s := range h.strangers {
+		for _, s := range h.foreign {
 			pools = append(pools, s.Pool)
 		}
-		p.warn("pools %s are another sled's: they know of ledger %s; this is ledger %s", strings.Join(pools, ", "), h.strangers[0].Mark.Ledger, p.best.text.Ledger)
+		p.warn("pools %s are another sled's: they know of ledger %s; this is ledger %s", strings.Join(pools, ", "), h.foreign[0].Tag.Ledger, p.best.text.Ledger)
 	}
 	known := h.latest != nil && *h.latest == p.epoch.Tag(p.best.text.Ledger)
 	if p.unwitnessed() && !known && (h.latest != nil || p.rivalled()) {
@@ -136,7 +136,7 @@ func (l *Ledger) ask(ctx context.Context, p *picture) error {
 }
 
 // doubts is why the view is not sure; none: it is.
-func (p *picture) doubts() []string {
+func (p *survey) doubts() []string {
 	said := p.lost()
 	for _, c := range p.members {
 		said = append(said, p.lag(c)...)
@@ -159,7 +159,7 @@ func (p *picture) doubts() []string {
 }
 
 // lost tells of members that are missing.
-func (p *picture) lost() (said []string) {
+func (p *survey) lost() (said []string) {
 	known := "nobody can say whether it went on without this copy"
 	if p.evidence.agreed && p.evidence.marks > 0 {
 		known = "the U.2s know of no newer epoch"
@@ -172,7 +172,7 @@ func (p *picture) lost() (said []string) {
 
 // lag tells of a member that does not hold the last line. Without a fault it
 // lacks no more than one: the next is only written behind one that all hold.
-func (p *picture) lag(c *copyAt) []string {
+func (p *survey) lag(c *copyAt) []string {
 	head, has := p.best.text.Head(), c.text.Head()
 	switch by := head.Seq - has.Seq; {
 	case head == has:
@@ -185,7 +185,7 @@ func (p *picture) lag(c *copyAt) []string {
 }
 
 // elsewhere says what is lost with the end of a copy.
-func (p *picture) elsewhere(c *copyAt) string {
+func (p *survey) elsewhere(c *copyAt) string {
 	i := slices.IndexFunc(p.members, func(o *copyAt) bool { return o.text.End != format.EndDamaged && o.text.Head() == p.best.text.Head() })
 	switch {
 	case i < 0 && p.cleared():
@@ -199,7 +199,7 @@ func (p *picture) elsewhere(c *copyAt) string {
 // begun says whether the last line may have been followed by one that every copy
 // has lost the end of. Beside a whole end it was not acknowledged: it would be
 // there.
-func (p *picture) begun() bool {
+func (p *survey) begun() bool {
 	torn := false
 	for _, c := range p.members {
 		if c.text.Head() != p.best.text.Head() {

@@ -25,7 +25,7 @@ type counter struct {
 }
 
 // again is a ledger nobody has looked at yet.
-func (s *sled) anew(t testing.TB) *Ledger {
+func (s *sled) reopened(t testing.TB) *Ledger {
 	t.Helper()
 	l, err := unopened(s, s.places())
 	try(t, err)
@@ -35,11 +35,11 @@ func (s *sled) anew(t testing.TB) *Ledger {
 // shown is what a reader makes of the disks.
 func shown(t *testing.T, s *sled) string {
 	t.Helper()
-	return told(s.anew(t).Read(t.Context()))
+	return told(s.reopened(t).Read(t.Context()))
 }
 
 func told(v View, err error) string {
-	for word, kind := range map[string]error{"rewound": ErrRewound, "damaged": ErrDamaged, "another sled's": ErrForeign, "forked": ErrForked, "twice": ErrTwins, "contradicted": ErrContradicted, "gone on": ErrOverruled} {
+	for word, kind := range map[string]error{"rewound": ErrRewound, "damaged": ErrDamaged, "another sled's": ErrForeign, "forked": ErrForked, "twice": ErrTwins, "contradicted": ErrContradicted, "gone on": ErrSuperseded} {
 		if errors.Is(err, kind) && (word != "gone on" || !errors.Is(err, ErrForeign)) {
 			return "refused: " + word
 		}
@@ -116,7 +116,7 @@ func countersOfEnds() []counter {
 		{"and may not be acknowledged", 2, func(t *testing.T, s *sled) {
 			l := s.open(t)
 			s.forgotten().disks[1].failing(0, errKilled, false)
-			if _, err := l.Update(t.Context(), always(fact("a", "3"))); !errors.Is(err, ErrDead) {
+			if _, err := l.Update(t.Context(), always(fact("a", "3"))); !errors.Is(err, ErrWriteFailed) {
 				t.Fatal(err)
 			}
 			s.revive()
@@ -130,13 +130,13 @@ func countersOfEnds() []counter {
 		{"all ends damaged, written", 2, func(t *testing.T, s *sled) {
 			each(s, func(d *disk) { s.spoil(t, d, flip) })
 		}, func(t *testing.T, s *sled) string {
-			return told(s.anew(t).Update(t.Context(), always(fact("b", "1"))))
+			return told(s.reopened(t).Update(t.Context(), always(fact("b", "1"))))
 		}, "refused: damaged"},
 		{"what is cut stays readable", 2, func(t *testing.T, s *sled) {
 			s.spoil(t, s.disks[1], garbage)
 		}, func(t *testing.T, s *sled) string {
 			spoiled := s.content(t, s.disks[1])
-			set(t, s.anew(t), fact("b", "1"))
+			set(t, s.reopened(t), fact("b", "1"))
 			for _, name := range s.names(t, s.disks[1]) {
 				data, err := host.ReadFile(s, s.disks[1].on(name))
 				try(t, err)
@@ -209,7 +209,7 @@ func countersOfStamps() []counter {
 					killed, _ = host.ReadFile(s, "/run/"+stampName)
 				}
 			}
-			l := s.anew(t)
+			l := s.reopened(t)
 			l.Degrade("test", "test")
 			set(t, l, fact("a", "3"))
 			s.rewind(t, s.disks[1], 2)

@@ -16,7 +16,7 @@ const keptHistories = 10
 // tidy rewrites copies whose dead lines outweigh the live ones, if all members
 // are present and equal: they stay so, since a rewrite does not change a head.
 // It follows an append, which is acknowledged, so a failure is a warning.
-func (l *Ledger) tidy(p *picture) {
+func (l *Ledger) tidy(p *survey) {
 	if !l.mayRewrite(p) {
 		return
 	}
@@ -37,7 +37,7 @@ func (l *Ledger) tidy(p *picture) {
 	}
 }
 
-func (l *Ledger) mayRewrite(p *picture) bool {
+func (l *Ledger) mayRewrite(p *survey) bool {
 	return len(p.missing) == 0 && p.level()
 }
 

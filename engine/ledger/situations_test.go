@@ -44,7 +44,7 @@ func TestWhatAReaderSays(t *testing.T) {
 				s.forgotten()
 			}
 			x.make(t, s)
-			v, err := s.anew(t).Read(t.Context())
+			v, err := s.reopened(t).Read(t.Context())
 			if got := told(v, err); got != x.shown {
 				t.Errorf("shown is %q, not %q", got, x.shown)
 			}
@@ -73,7 +73,7 @@ func (x situation) saying(t *testing.T, v View, err error) {
 // shown is not lost.
 func (x situation) writing(t *testing.T, s *sled) {
 	t.Helper()
-	v, err := s.anew(t).Update(t.Context(), always(fact("b", "1")))
+	v, err := s.reopened(t).Update(t.Context(), always(fact("b", "1")))
 	switch {
 	case x.wrote != nil:
 		if err == nil || !holdsAll(err.Error(), x.wrote) {
@@ -205,7 +205,7 @@ func situationsOfOthers() []situation {
 			set(t, moved.open(t), fact("a", "2"))
 			s.disks, s.witness = moved.disks, moved.witness
 		}, "sure: 2", nil, nil, both(IsMember)},
-		{"one copy twice", false, 2, twice, "refused: twice", []string{"there twice"}, []string{"there twice"}, both(IsTwin)},
+		{"one copy twice", false, 2, twice, "refused: twice", []string{"there twice"}, []string{"there twice"}, both(IsDuplicate)},
 		{"copies of two ledgers", false, 2, func(t *testing.T, s *sled) {
 			s.put(t, s.disks[1].at.File(), made(t).Data())
 		}, "refused: forked", []string{"of two ledgers"}, []string{"of two ledgers"}, both(IsForked)},

@@ -137,7 +137,7 @@ func (l *Ledger) forgetStamp() error {
 
 // restamp says what was acknowledged, or is shown for sure. Who cannot write it
 // leaves an older one, which is true as well.
-func (l *Ledger) restamp(p *picture, alone bool) {
+func (l *Ledger) restamp(p *survey, alone bool) {
 	head, e := p.best.text.Head(), p.evidence
 	next := stamp{
 		Ledger: p.best.text.Ledger, N: p.epoch.N, Epoch: p.epoch.ID, Seq: head.Seq, Hash: head.Hash,

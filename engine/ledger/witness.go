@@ -11,8 +11,8 @@ import (
 // Testimony is what one witness says: a pool, most often.
 type Testimony struct {
 	Pool   string
-	Mark   EpochTag
-	Marked bool // false: it has no mark
+	Tag    EpochTag
+	Tagged bool // false: it has no mark
 }
 
 // Witness keeps a Mark outside the copies, so that a copy which slept while
@@ -41,8 +41,8 @@ func (NoWitness) Write(context.Context, EpochTag, ...EpochTag) error { return ni
 
 // heard is what the witnesses say, weighed against a copy.
 type heard struct {
-	latest    *EpochTag   // of the copy's ledger; nil: none is
-	strangers []Testimony // marks of other ledgers that nobody gave up
+	latest  *EpochTag   // of the copy's ledger; nil: none is
+	foreign []Testimony // marks of other ledgers that nobody gave up
 }
 
 // latest is the mark that counts, that with the highest N. Two of one N that
@@ -51,17 +51,17 @@ func latest(said []Testimony) (*EpochTag, error) {
 	var last *Testimony
 	for _, s := range said {
 		switch {
-		case !s.Marked:
-		case last == nil || s.Mark.N > last.Mark.N:
+		case !s.Tagged:
+		case last == nil || s.Tag.N > last.Tag.N:
 			last = &s
-		case s.Mark.N == last.Mark.N && s.Mark != last.Mark:
+		case s.Tag.N == last.Tag.N && s.Tag != last.Tag:
 			return nil, &ContradictionError{[2]Testimony{*last, s}}
 		}
 	}
 	if last == nil {
 		return nil, nil
 	}
-	return &last.Mark, nil
+	return &last.Tag, nil
 }
 
 // weigh separates the tags of the text's ledger from others.
@@ -69,10 +69,10 @@ func weigh(t *format.Text, said []Testimony) (h heard, err error) {
 	var ours []Testimony
 	for _, s := range said {
 		switch {
-		case s.Marked && s.Mark.Ledger == t.Ledger:
+		case s.Tagged && s.Tag.Ledger == t.Ledger:
 			ours = append(ours, s)
-		case s.Marked && !slices.ContainsFunc(t.GivenUp(), s.Mark.EndedBy):
-			h.strangers = append(h.strangers, s)
+		case s.Tagged && !slices.ContainsFunc(t.GivenUp(), s.Tag.EndedBy):
+			h.foreign = append(h.foreign, s)
 		}
 	}
 	h.latest, err = latest(ours)
@@ -85,15 +85,15 @@ func (h heard) against(t *format.Text) *EpochTag {
 	switch {
 	case h.latest != nil && !t.Knows(*h.latest):
 		return h.latest
-	case h.latest == nil && len(h.strangers) > 0:
-		return &h.strangers[0].Mark
+	case h.latest == nil && len(h.foreign) > 0:
+		return &h.foreign[0].Tag
 	}
 	return nil
 }
 
-// consult refuses if the witness knows of an epoch that the copies at hand do
+// checkWitness refuses if the witness knows of an epoch that the copies at hand do
 // not, or of another ledger only.
-func (l *Ledger) consult(ctx context.Context, p *picture) (heard, error) {
+func (l *Ledger) checkWitness(ctx context.Context, p *survey) (heard, error) {
 	said, err := l.places.Witness.Read(ctx)
 	if err != nil {
 		return heard{}, &unheardError{err}
@@ -107,7 +107,7 @@ func (l *Ledger) consult(ctx context.Context, p *picture) (heard, error) {
 	case mark == nil:
 		return h, nil
 	case mark.Ledger == p.best.text.Ledger:
-		return h, &OverruledError{Mark: *mark, Files: p.files()}
+		return h, &SupersededError{Tag: *mark, Files: p.files()}
 	}
 	return h, &ForeignError{Found: p.best.text.Ledger, Sled: mark.Ledger, Files: p.files()}
 }
@@ -122,7 +122,7 @@ func (e *unheardError) Error() string {
 func (e *unheardError) Unwrap() error { return e.err }
 
 // files names the copies at hand.
-func (p *picture) files() []string {
+func (p *survey) files() []string {
 	var names []string
 	for _, c := range p.copies {
 		names = append(names, c.File())
@@ -130,19 +130,19 @@ func (p *picture) files() []string {
 	return names
 }
 
-// testify tells the witness which epoch is in force.
-func (l *Ledger) testify(ctx context.Context, p *picture) error {
+// updateWitness tells the witness which epoch is in force.
+func (l *Ledger) updateWitness(ctx context.Context, p *survey) error {
 	if err := l.places.Witness.Write(ctx, p.epoch.Tag(p.best.text.Ledger), p.best.text.GivenUp()...); err != nil {
 		return fmt.Errorf("tell the witness of the state file: %w", err)
 	}
 	return nil
 }
 
-// Attest tells the witness which epoch is in force, as it is told when one
+// RefreshWitness tells the witness which epoch is in force, as it is told when one
 // begins: it may have got disks since. The errors are those of Read, ErrMissing
-// if any member is missing, ErrOverruled, and the witness' own.
-func (l *Ledger) Attest(ctx context.Context) error {
-	return l.writing(ctx, func(p *picture) error {
+// if any member is missing, ErrSuperseded, and the witness' own.
+func (l *Ledger) RefreshWitness(ctx context.Context) error {
+	return l.writing(ctx, func(p *survey) error {
 		if len(p.missing) > 0 {
 			return p.missingError() // nobody has gone on without it yet
 		}
@@ -154,7 +154,7 @@ func (l *Ledger) Attest(ctx context.Context) error {
 		if p.evidence.unheard != nil {
 			return p.evidence.unheard
 		}
-		if err := l.testify(ctx, p); err != nil {
+		if err := l.updateWitness(ctx, p); err != nil {
 			return err
 		}
 		p.evidence.agreed, p.evidence.marks = true, max(1, p.evidence.marks)
@@ -165,24 +165,24 @@ func (l *Ledger) Attest(ctx context.Context) error {
 
 // unwitnessed says whether nothing follows the last epoch line. Whoever wrote
 // it may not have lived to tell the witness, and others may have gone on.
-func (p *picture) unwitnessed() bool { return p.best.text.Head().Seq == p.epoch.Seq }
+func (p *survey) unwitnessed() bool { return p.best.text.Head().Seq == p.epoch.Seq }
 
 // affirm does what must be done before anything is appended behind an epoch
 // line.
-func (l *Ledger) affirm(ctx context.Context, p *picture) error {
+func (l *Ledger) affirm(ctx context.Context, p *survey) error {
 	if !p.unwitnessed() {
 		return nil
 	}
-	if _, err := l.consult(ctx, p); err != nil {
+	if _, err := l.checkWitness(ctx, p); err != nil {
 		return err
 	}
-	return l.testify(ctx, p)
+	return l.updateWitness(ctx, p)
 }
 
 // confirm does what must be done before the members are changed, whatever the
 // last line is: a copy that was given up while it was away does not know it.
-func (l *Ledger) confirm(ctx context.Context, p *picture) (witnessed bool, err error) {
-	h, err := l.consult(ctx, p)
+func (l *Ledger) confirm(ctx context.Context, p *survey) (witnessed bool, err error) {
+	h, err := l.checkWitness(ctx, p)
 	if err != nil {
 		return h.latest != nil, err
 	}
@@ -191,7 +191,7 @@ func (l *Ledger) confirm(ctx context.Context, p *picture) (witnessed bool, err e
 
 // rivalled says whether a member of the epoch before is away, or does not hold
 // what is shown: then it may go on without it.
-func (p *picture) rivalled() bool {
+func (p *survey) rivalled() bool {
 	epochs, shown := p.best.text.Epochs, p.best.text.Head()
 	if len(epochs) == 1 {
 		return false

@@ -15,7 +15,7 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	second.mounted = false
 	s.witness.err = errors.New("pool gone")
 	l := s.degrade(t)
-	if _, err := l.Update(t.Context(), always(fact("a", "1"))); err == nil || errors.Is(err, ErrDead) {
+	if _, err := l.Update(t.Context(), always(fact("a", "1"))); err == nil || errors.Is(err, ErrWriteFailed) {
 		t.Fatalf("with an unreadable witness: %v", err)
 	}
 	s.witness.err = nil
@@ -32,17 +32,17 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	set(t, s.degrade(t), fact("a", "2"))
 	first.mounted, second.mounted = true, false
 	_, err = s.forgotten().unread(t).Update(t.Context(), always(fact("a", "3")))
-	explains(t, err, ErrOverruled, first.at.File())
+	explains(t, err, ErrSuperseded, first.at.File())
 	third := newDisk(OnPool("third"), "/pool/int/third/config", 9)
 	s.disks = append(s.disks, third)
 	try(t, s.ram.Mkdir("/pool/int/third", 0o755))
 	err = s.unread(t).Join(t.Context(), []Location{third.at}, "test", "test")
-	explains(t, err, ErrOverruled, first.at.File())
+	explains(t, err, ErrSuperseded, first.at.File())
 	if _, err := s.Stat(third.at.File()); err == nil {
 		t.Error("a copy was made")
 	}
 	_, err = Open(t.Context(), s, s.places())
-	explains(t, err, ErrOverruled, first.at.File())
+	explains(t, err, ErrSuperseded, first.at.File())
 	second.mounted = true
 	_, err = Open(t.Context(), s, s.places())
 	explains(t, err, ErrForked, first.at.File(), second.at.File(), "both sides")
@@ -96,7 +96,7 @@ func TestNobodyLeavesBehindAnOverruledLine(t *testing.T) {
 	s := created(t, 2, true)
 	s.witness.mark = &EpochTag{Ledger: "other", N: 1, Epoch: "other"}
 	err := s.unread(t).Leave(t.Context(), s.disks[0].at.Directory, "test", "test")
-	explains(t, err, ErrOverruled, s.disks[0].at.File(), s.disks[1].at.File())
+	explains(t, err, ErrSuperseded, s.disks[0].at.File(), s.disks[1].at.File())
 }
 
 func TestAnEpochLineIsWitnessedBeforeAnythingFollowsIt(t *testing.T) {
@@ -139,14 +139,14 @@ func TestANewWitnessIsToldOfWhatIsInForce(t *testing.T) {
 	if s.witness.mark != nil {
 		t.Fatal("told without need")
 	}
-	try(t, s.open(t).Attest(t.Context()))
+	try(t, s.open(t).RefreshWitness(t.Context()))
 	v := must(t)(s.open(t).Read(t.Context()))
 	if s.witness.mark == nil || s.witness.mark.Epoch != v.Epoch().ID {
 		t.Errorf("witnessed %v", s.witness.mark)
 	}
 	s.disks[1].mounted = false
-	explains(t, s.degrade(t).Attest(t.Context()), ErrMissing, "pool1")
+	explains(t, s.degrade(t).RefreshWitness(t.Context()), ErrMissing, "pool1")
 	s.disks[1].mounted = true
 	s.witness.mark = &EpochTag{Ledger: "other", N: 4, Epoch: "other"}
-	explains(t, s.open(t).Attest(t.Context()), ErrOverruled, "other")
+	explains(t, s.open(t).RefreshWitness(t.Context()), ErrSuperseded, "other")
 }

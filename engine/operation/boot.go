@@ -38,7 +38,7 @@ func markBoot(ctx context.Context, env Env) error {
 	if _, err := files.Stat(bootFile(env)); err == nil {
 		return nil
 	}
-	if err := host.WriteFile(files, bootFile(env), []byte(env.Draw()), 0o644); err != nil {
+	if err := host.WriteFile(files, bootFile(env), []byte(env.NewID()), 0o644); err != nil {
 		return fmt.Errorf("mark the boot: %w", err)
 	}
 	return nil

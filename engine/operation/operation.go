@@ -28,8 +28,8 @@ type Env struct {
 	Ledger func(context.Context) (*ledger.Ledger, error) // opened by the first who needs it
 	RunDir string                                        // absolute; locks and traces live below it
 	PID    int
-	// Draw makes a new random id (a UUID as text).
-	Draw func() string
+	// NewID makes a new random id (a UUID as text).
+	NewID func() string
 	// Wait waits, until the context ends, for what another run holds, instead of
 	// failing with a *LockedError. Warn is told for whom.
 	Wait    bool
@@ -54,7 +54,7 @@ type Request[S any] struct {
 	Wait bool
 
 	Look   func(ctx context.Context, h host.Host) (S, error)
-	Decide func(view ledger.View, seen S, at Moment) (Decision, error)
+	Decide func(view ledger.View, seen S, at Stamp) (Decision, error)
 
 	// Seal, if set, runs after all was done and looks for what only the host
 	// could choose: a zone's uuid, a dataset's guid. Its facts go with the
@@ -69,9 +69,9 @@ type Request[S any] struct {
 	Keep   bool // leave what was made when it fails
 }
 
-// Moment is what a decision may not find out by itself: the id of its intent,
+// Stamp is what a decision may not find out by itself: the id of its intent,
 // from which it derives all that it draws, and the time.
-type Moment struct {
+type Stamp struct {
 	ID  string
 	Now time.Time
 }
@@ -88,14 +88,14 @@ type Decision struct {
 	Behind, Reverted []plan.Action
 	// Intent says what this run will make, remove or change, and why.
 	Intent Intent
-	// Before is appended together with the intent: reservations.
-	Before []ledger.Fact
-	// After is appended together with the outcome when all was done.
-	After []ledger.Fact
-	// Undone is appended instead when it failed and nothing is left.
-	Undone []ledger.Fact
-	// Failed is appended instead when it failed and something is left.
-	Failed []ledger.Fact
+	// OnStart is appended together with the intent: reservations.
+	OnStart []ledger.Fact
+	// OnSuccess is appended together with the outcome when all was done.
+	OnSuccess []ledger.Fact
+	// OnUndo is appended instead when it failed and nothing is left.
+	OnUndo []ledger.Fact
+	// OnFailure is appended instead when it failed and something is left.
+	OnFailure []ledger.Fact
 	// Warn is what is to be told and keeps nothing from being done.
 	Warn []error
 }
@@ -111,15 +111,15 @@ type Intent struct {
 	Removes []Object  `json:"removes,omitempty"`
 	Changes []Object  `json:"changes,omitempty"`
 	Base    string    `json:"base,omitempty"` // the base zone that is cloned, so that it counts as in use
-	// Takes names older intents of the same subject whose runs died: this run
+	// Supersedes names older intents of the same subject whose runs died: this run
 	// answers for what they left.
-	Takes []string `json:"takes,omitempty"`
+	Supersedes []string `json:"takes,omitempty"`
 }
 
-// taken are the facts that end the older intents that were taken over.
-func (i Intent) taken() []ledger.Fact {
+// superseded are the facts that end the older intents that were taken over.
+func (i Intent) superseded() []ledger.Fact {
 	var ended []ledger.Fact
-	for _, id := range i.Takes {
+	for _, id := range i.Supersedes {
 		ended = append(ended, ledger.Fact{Key: intentKey(id)})
 	}
 	return ended
@@ -226,10 +226,10 @@ func runOnce[S any](ctx context.Context, env Env, r Request[S]) (report Report, 
 		return report, err
 	}
 	var decision Decision
-	id := env.Draw()
+	id := env.NewID()
 	work := &bracket{env: env, record: &recorder{}, report: &report}
 	view, err := book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
-		decision, err = r.Decide(view, seen, Moment{ID: id, Now: report.Started.UTC()})
+		decision, err = r.Decide(view, seen, Stamp{ID: id, Now: report.Started.UTC()})
 		if err == nil {
 			err = host.Lookup(env.Host, decision.Plan.Programs()...)
 		}
@@ -285,7 +285,7 @@ func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (R
 	if err != nil {
 		return report, err
 	}
-	decision, err := r.Decide(view, seen, Moment{ID: env.Draw(), Now: report.Started.UTC()})
+	decision, err := r.Decide(view, seen, Stamp{ID: env.NewID(), Now: report.Started.UTC()})
 	report.Plan, report.View = decision.Plan, view
 	report.Plan.Actions = slices.Concat(decision.Ahead, decision.Plan.Actions, decision.Behind)
 	if err == nil {
@@ -310,18 +310,18 @@ func opening(env Env, verb, subject string, view ledger.View, id string, d *Deci
 	d.Plan = sorted
 	for _, open := range Open(view) {
 		if open.Subject == subject {
-			d.Intent.Takes = append(d.Intent.Takes, open.ID)
+			d.Intent.Supersedes = append(d.Intent.Supersedes, open.ID)
 		}
 	}
 	if d.Plan.Empty() {
-		return slices.Concat(d.Before, d.After, d.Intent.taken()), nil
+		return slices.Concat(d.OnStart, d.OnSuccess, d.Intent.superseded()), nil
 	}
 	d.Intent.Verb, d.Intent.Subject, d.Intent.PID, d.Intent.Time = verb, subject, env.PID, time.Now().UTC()
 	value, err := json.Marshal(d.Intent)
 	if err != nil {
 		return nil, err
 	}
-	return append(d.Before, ledger.Fact{Key: intentKey(id), Value: value}), nil
+	return append(d.OnStart, ledger.Fact{Key: intentKey(id), Value: value}), nil
 }
 
 // bracket is what a run's work has around it.
@@ -426,14 +426,14 @@ func noteStep(steps []TraceStep, e plan.Event) []TraceStep {
 // closing lists the facts of the outcome. While a host command of the run goes
 // on, or something is left that only this intent explains, it stays open.
 func closing(d Decision, report Report) []ledger.Fact {
-	ended := append(d.Intent.taken(), ledger.Fact{Key: intentKey(report.ID)})
+	ended := append(d.Intent.superseded(), ledger.Fact{Key: intentKey(report.ID)})
 	switch {
 	case report.Outcome.Err() == nil:
-		return append(d.After, ended...)
+		return append(d.OnSuccess, ended...)
 	case len(report.Outcome.Left) == 0:
-		return append(d.Undone, ended...)
+		return append(d.OnUndo, ended...)
 	default:
-		return d.Failed
+		return d.OnFailure
 	}
 }
 

@@ -33,31 +33,31 @@ func (m machine) Dial(context.Context, string, string) (net.Conn, error) {
 	return nil, errors.New("nobody listens")
 }
 
-// deed runs one command, then fails or not.
-type deed struct {
+// fakeStep runs one command, then fails or not.
+type fakeStep struct {
 	name   string
 	fails  error
 	undo   error
 	undoes bool
 }
 
-func (d deed) Verb() string { return "deed" }
-func (d deed) Explain() []host.Line {
+func (d fakeStep) Verb() string { return "deed" }
+func (d fakeStep) Explain() []host.Line {
 	return []host.Line{host.CommandLine(host.Command{Program: "do", Args: []string{d.name}})}
 }
 
-func (d deed) Do(ctx context.Context, h host.Host) error {
+func (d fakeStep) Do(ctx context.Context, h host.Host) error {
 	if _, err := h.Run(ctx, host.Command{Program: "do", Args: []string{d.name}}); err != nil {
 		return err
 	}
 	return d.fails
 }
 
-func (d deed) Undo() any {
+func (d fakeStep) Undo() any {
 	if d.undoes {
 		return nil
 	}
-	return deed{name: "undo " + d.name, fails: d.undo, undoes: true}
+	return fakeStep{name: "undo " + d.name, fails: d.undo, undoes: true}
 }
 
 func fact(key, value string) ledger.Fact {
@@ -75,19 +75,19 @@ func request(actions []plan.Action, policy plan.Policy) operation.Request[struct
 	return operation.Request[struct{}]{
 		Verb: "test", Subject: "thing/1",
 		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
-		Decide: func(ledger.View, struct{}, operation.Moment) (operation.Decision, error) {
+		Decide: func(ledger.View, struct{}, operation.Stamp) (operation.Decision, error) {
 			return operation.Decision{
-				Plan:   plan.Plan{Policy: policy, Actions: actions},
-				Intent: operation.Intent{Makes: []operation.Object{{Kind: "thing", Name: "1"}}},
-				Before: []ledger.Fact{fact("thing/1", "creating")},
-				After:  []ledger.Fact{fact("thing/1", "ready")},
-				Undone: []ledger.Fact{{Key: "thing/1"}},
+				Plan:      plan.Plan{Policy: policy, Actions: actions},
+				Intent:    operation.Intent{Makes: []operation.Object{{Kind: "thing", Name: "1"}}},
+				OnStart:   []ledger.Fact{fact("thing/1", "creating")},
+				OnSuccess: []ledger.Fact{fact("thing/1", "ready")},
+				OnUndo:    []ledger.Fact{{Key: "thing/1"}},
 			}, nil
 		},
 	}
 }
 
-func action(d deed) plan.Action {
+func action(d fakeStep) plan.Action {
 	return plan.Action{ID: d.name, Object: "thing " + d.name, Change: plan.Create, Step: d}
 }
 
@@ -115,9 +115,9 @@ func TestWhatTheLedgerHoldsAfterARun(t *testing.T) {
 		thing   string
 		open    int
 	}{
-		"all done":               {[]plan.Action{action(deed{name: "a"})}, false, "ready", 0},
-		"failed and undone":      {plan.Chain(action(deed{name: "a"}), action(deed{name: "b", fails: errBroken})), true, "", 0},
-		"failed, something left": {plan.Chain(action(deed{name: "a", undo: errBroken}), action(deed{name: "b", fails: errBroken})), true, "creating", 1},
+		"all done":               {[]plan.Action{action(fakeStep{name: "a"})}, false, "ready", 0},
+		"failed and undone":      {plan.Chain(action(fakeStep{name: "a"}), action(fakeStep{name: "b", fails: errBroken})), true, "", 0},
+		"failed, something left": {plan.Chain(action(fakeStep{name: "a", undo: errBroken}), action(fakeStep{name: "b", fails: errBroken})), true, "creating", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newEnv(t)
@@ -134,11 +134,11 @@ func TestWhatTheLedgerHoldsAfterARun(t *testing.T) {
 
 func TestTheNextRunAnswersForWhatADeadOneLeft(t *testing.T) {
 	env := newEnv(t)
-	broken := plan.Chain(action(deed{name: "a", undo: errBroken}), action(deed{name: "b", fails: errBroken}))
+	broken := plan.Chain(action(fakeStep{name: "a", undo: errBroken}), action(fakeStep{name: "b", fails: errBroken}))
 	if _, err := operation.Run(t.Context(), env, request(broken, plan.Undo)); err == nil {
 		t.Fatal("no error")
 	}
-	if _, err := operation.Run(t.Context(), env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo)); err != nil {
+	if _, err := operation.Run(t.Context(), env, request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo)); err != nil {
 		t.Fatal(err)
 	}
 	if thing, open := kept(t, env); thing != "ready" || open != 0 {
@@ -149,7 +149,7 @@ func TestTheNextRunAnswersForWhatADeadOneLeft(t *testing.T) {
 func TestNothingToDoWritesNothing(t *testing.T) {
 	env := newEnv(t)
 	r := request(nil, plan.Undo)
-	r.Decide = func(ledger.View, struct{}, operation.Moment) (operation.Decision, error) {
+	r.Decide = func(ledger.View, struct{}, operation.Stamp) (operation.Decision, error) {
 		return operation.Decision{}, nil
 	}
 	before := seq(t, env)
@@ -164,7 +164,7 @@ func TestNothingToDoWritesNothing(t *testing.T) {
 
 func TestADryRunWritesNothingAndLocksNothing(t *testing.T) {
 	env := newEnv(t)
-	r := request([]plan.Action{action(deed{name: "a"})}, plan.Undo)
+	r := request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo)
 	r.DryRun = true
 	before := seq(t, env)
 	report, err := operation.Run(t.Context(), env, r)
@@ -194,7 +194,7 @@ func seq(t *testing.T, env operation.Env) uint64 {
 
 func TestALockedSubjectNamesItsHolder(t *testing.T) {
 	env := newEnv(t)
-	r := request([]plan.Action{action(deed{name: "a"})}, plan.Undo)
+	r := request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo)
 	r.Look = func(ctx context.Context, _ host.Host) (struct{}, error) {
 		other := env
 		other.PID = 8
@@ -215,7 +215,7 @@ func TestWhoOnlyAsksForALockIsInNobodysWay(t *testing.T) {
 	for _, asked := range []time.Duration{10 * time.Millisecond, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			env := newEnv(t)
-			r := request([]plan.Action{action(deed{name: "a"})}, plan.Undo)
+			r := request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo)
 			name := operation.LockName(env.RunDir, r.Subject)
 			if err := host.MkdirAll(env.Host.Files(), path.Dir(name), 0o755); err != nil {
 				t.Fatal(err)
@@ -238,7 +238,7 @@ func TestWhoOnlyAsksForALockIsInNobodysWay(t *testing.T) {
 func TestBeforeThereIsALedgerIntentsLieOnTheRamdisk(t *testing.T) {
 	env := newEnv(t)
 	env.Ledger = func(context.Context) (*ledger.Ledger, error) { return nil, &ledger.AbsentError{} }
-	r := request([]plan.Action{action(deed{name: "a"})}, plan.Stop)
+	r := request([]plan.Action{action(fakeStep{name: "a"})}, plan.Stop)
 	if _, err := operation.Run(t.Context(), env, r); !errors.Is(err, ledger.ErrAbsent) {
 		t.Fatalf("without leave: %v", err)
 	}
@@ -254,7 +254,7 @@ func TestBeforeThereIsALedgerIntentsLieOnTheRamdisk(t *testing.T) {
 
 func TestTheTraceTellsWhatWasRun(t *testing.T) {
 	env := newEnv(t)
-	report, err := operation.Run(t.Context(), env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo))
+	report, err := operation.Run(t.Context(), env, request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestTheTraceTellsWhatWasRun(t *testing.T) {
 func TestOnlyTheNewestTracesAreKept(t *testing.T) {
 	env := newEnv(t)
 	for range operation.Traces + 5 {
-		if _, err := operation.Run(t.Context(), env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo)); err != nil {
+		if _, err := operation.Run(t.Context(), env, request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -319,7 +319,7 @@ func TestWhatTheHostLacksIsFoundOutFirst(t *testing.T) {
 			env := newEnv(t)
 			c.lack.machine = env.Host.(machine)
 			env.Host = c.lack
-			report, err := operation.Run(t.Context(), env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo))
+			report, err := operation.Run(t.Context(), env, request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo))
 			if !errors.Is(err, c.want) {
 				t.Fatalf("%v, want %v", err, c.want)
 			}

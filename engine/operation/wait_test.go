@@ -46,9 +46,9 @@ func TestWhoWaitsGoesOnWhenTheOtherHasEnded(t *testing.T) {
 				end := holding(t, env, s.held)
 				var told error
 				env.Wait, env.Warn = true, func(err error) { told = err }
-				r := request([]plan.Action{action(deed{name: "a"})}, plan.Undo)
+				r := request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo)
 				decide := r.Decide
-				r.Decide = func(view ledger.View, seen struct{}, at operation.Moment) (operation.Decision, error) {
+				r.Decide = func(view ledger.View, seen struct{}, at operation.Stamp) (operation.Decision, error) {
 					if holder, living := operation.Alive(t.Context(), env, other); living {
 						return operation.Decision{}, &operation.LockedError{Subject: other, Holder: holder}
 					}
@@ -87,7 +87,7 @@ func TestAWaitIsBoundedByTheCommandsTime(t *testing.T) {
 		ctx, release := context.WithTimeout(t.Context(), time.Minute)
 		defer release()
 		start := time.Now()
-		_, err := operation.Run(ctx, env, request([]plan.Action{action(deed{name: "a"})}, plan.Undo))
+		_, err := operation.Run(ctx, env, request([]plan.Action{action(fakeStep{name: "a"})}, plan.Undo))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) < time.Minute {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}

@@ -245,7 +245,7 @@ func (r *run) ended(e ending) {
 		r.observe(Event{Kind: Finished, Action: e.action, Elapsed: e.elapsed})
 		return
 	}
-	if e.action.Courtesy && !errors.Is(e.err, host.ErrStillRunning) {
+	if e.action.BestEffort && !errors.Is(e.err, host.ErrStillRunning) {
 		r.state[e.action.ID] = done
 		r.outcome.Passed = append(r.outcome.Passed, &StepError{Action: e.action, Elapsed: e.elapsed, Err: e.err})
 		r.observe(Event{Kind: Passed, Action: e.action, Elapsed: e.elapsed, Err: e.err})
@@ -273,7 +273,7 @@ func (r *run) takesBack() bool {
 		return false
 	}
 	return slices.ContainsFunc(r.plan.Actions, func(a Action) bool {
-		return r.state[a.ID] == done && undoable(a) || r.state[a.ID] == broken && len(a.Beside) > 0
+		return r.state[a.ID] == done && undoable(a) || r.state[a.ID] == broken && len(a.Cleanup) > 0
 	})
 }
 
@@ -283,12 +283,12 @@ func (r *run) backward(ctx context.Context) {
 	defer release()
 	for _, a := range slices.Backward(r.plan.Actions) {
 		if r.state[a.ID] == broken {
-			r.takeBack(ctx, a, a.Beside)
+			r.takeBack(ctx, a, a.Cleanup)
 		}
 	}
 	var kept []Action
 	for _, a := range slices.Backward(r.outcome.Done) {
-		if r.takeBack(ctx, a, a.back()) {
+		if r.takeBack(ctx, a, a.rollback()) {
 			r.state[a.ID] = undone
 			r.outcome.Undone = append(r.outcome.Undone, a)
 		} else {
@@ -337,7 +337,7 @@ func (r *run) left() []string {
 		state := r.state[a.ID]
 		made := a.Change == Create && state == done && undoable(a) ||
 			state == broken && (r.half[a.ID] || a.Change == Create && r.stillRuns)
-		kept := a.Change == Remove && state != done || a.Lasting && state == done
+		kept := a.Change == Remove && state != done || a.Irrevocable && state == done
 		if (made || kept) && !slices.Contains(left, a.Object) {
 			left = append(left, a.Object)
 		}
@@ -352,7 +352,7 @@ func (r *run) left() []string {
 
 // undoable says whether the action made something of its own: one without an
 // undo goes with the object that it was made in.
-func undoable(a Action) bool { return len(a.back()) > 0 }
+func undoable(a Action) bool { return len(a.rollback()) > 0 }
 
 func (r *run) observe(e Event) {
 	if r.options.Observe != nil {

@@ -39,11 +39,11 @@ func newLogged(t *testing.T, newest string) logged {
 }
 
 // start is a run whose second action fails, with what tells why.
-func start(book *diary, broken, keep deed) plan.Plan {
+func start(book *diary, broken, keep fakeStep) plan.Plan {
 	broken.name, broken.book, keep.name, keep.book = "broken", book, "keep", book
 	second := action(broken, "made")
 	second.Evidence = &plan.Evidence{Root: "/z/root", Log: "/var/svc/log", Keep: []plan.Action{action(keep)}}
-	return plan.Plan{Policy: plan.Undo, Actions: []plan.Action{action(deed{name: "made", book: book}), second}}
+	return plan.Plan{Policy: plan.Undo, Actions: []plan.Action{action(fakeStep{name: "made", book: book}), second}}
 }
 
 func TestTheEvidenceIsKeptBeforeTheRunIsTakenBack(t *testing.T) {
@@ -63,7 +63,7 @@ func TestTheEvidenceIsKeptBeforeTheRunIsTakenBack(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			book := &diary{}
-			p := start(book, deed{fails: errBroken}, deed{fails: c.keep})
+			p := start(book, fakeStep{fails: errBroken}, fakeStep{fails: c.keep})
 			p.Policy = c.policy
 			outcome, err := plan.Apply(t.Context(), newLogged(t, strings.Repeat("long ago\n", 2000)+"\n"+strings.Repeat("x", 5000)+"\nit fell over\n\n"), p, c.o)
 			if err != nil || !errors.Is(outcome.Err(), errBroken) || len(outcome.Failed) != 1 {
@@ -110,7 +110,7 @@ func TestNobodyWaitsLongForTheEvidence(t *testing.T) {
 			began := time.Now()
 			ctx, release := c.end(t.Context())
 			defer release()
-			outcome := applyOn(t, ctx, h, start(book, deed{fails: errBroken, takes: time.Second}, deed{takes: time.Hour}))
+			outcome := applyOn(t, ctx, h, start(book, fakeStep{fails: errBroken, takes: time.Second}, fakeStep{takes: time.Hour}))
 			if took := time.Since(began); took != c.takes {
 				t.Errorf("%s: it took %s, not %s", name, took, c.takes)
 			}
@@ -138,7 +138,7 @@ func applyOn(t *testing.T, ctx context.Context, h host.Host, p plan.Plan) plan.O
 func TestNoEvidenceIsKeptOfWhatStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &diary{}
-		p := start(book, deed{fails: errBroken}, deed{})
+		p := start(book, fakeStep{fails: errBroken}, fakeStep{})
 		p.Actions = p.Actions[1:]
 		p.Actions[0].After = nil
 		outcome := applyOn(t, t.Context(), newLogged(t, "it fell over\n"), p)

@@ -47,27 +47,27 @@ type Action struct {
 	Change Change   // what happens to the object
 	After  []string // ids of the actions that must be done first
 	Step   Step
-	// Courtesy is an action for which nothing else waits really: when it
+	// BestEffort is an action for which nothing else waits really: when it
 	// fails, that is told, and those after it are done all the same.
-	Courtesy bool
-	// Lasting is a change that goes on by itself once it was asked for: where a
+	BestEffort bool
+	// Irrevocable is a change that goes on by itself once it was asked for: where a
 	// later action fails, its object counts as left.
-	Lasting bool
-	// Beside takes away what the step makes next to its object: after its undo,
+	Irrevocable bool
+	// Cleanup takes away what the step makes next to its object: after its undo,
 	// and also when it fails.
-	Beside []Action
+	Cleanup []Action
 	// Evidence tells why the step failed, if it does; may be nil.
 	Evidence *Evidence
 }
 
-// back lists the actions that take this one back. A step whose Undo is nil has
+// rollback lists the actions that take this one back. A step whose Undo is nil has
 // none.
-func (a Action) back() []Action {
+func (a Action) rollback() []Action {
 	s, ok := a.Step.Undo().(Step)
 	if !ok {
 		return nil
 	}
-	return append([]Action{{ID: "undo " + a.ID, Object: a.Object, Why: "undo", Change: Remove, Step: s}}, a.Beside...)
+	return append([]Action{{ID: "undo " + a.ID, Object: a.Object, Why: "undo", Change: Remove, Step: s}}, a.Cleanup...)
 }
 
 // Policy says what a failed action means for the rest of its plan.

@@ -29,8 +29,8 @@ func (d *diary) note(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-// deed is a step that takes time, may fail, and can be undone.
-type deed struct {
+// fakeStep is a step that takes time, may fail, and can be undone.
+type fakeStep struct {
 	verb  string
 	name  string
 	takes time.Duration
@@ -41,10 +41,12 @@ type deed struct {
 	panic bool
 }
 
-func (d deed) Verb() string         { return d.verb }
-func (d deed) Explain() []host.Line { return []host.Line{{Kind: host.LineRun, Text: "do " + d.name}} }
+func (d fakeStep) Verb() string { return d.verb }
+func (d fakeStep) Explain() []host.Line {
+	return []host.Line{{Kind: host.LineRun, Text: "do " + d.name}}
+}
 
-func (d deed) Do(ctx context.Context, _ host.Host) error {
+func (d fakeStep) Do(ctx context.Context, _ host.Host) error {
 	if d.panic {
 		panic("no such deed")
 	}
@@ -59,20 +61,20 @@ func (d deed) Do(ctx context.Context, _ host.Host) error {
 	return d.fails
 }
 
-func (d deed) Undo() any {
+func (d fakeStep) Undo() any {
 	if d.final {
 		return nil
 	}
-	return deed{verb: d.verb, name: "undo " + d.name, book: d.book, fails: d.undo, final: true}
+	return fakeStep{verb: d.verb, name: "undo " + d.name, book: d.book, fails: d.undo, final: true}
 }
 
-func action(d deed, after ...string) plan.Action {
+func action(d fakeStep, after ...string) plan.Action {
 	return plan.Action{ID: d.name, Object: "thing " + d.name, Change: plan.Create, After: after, Step: d}
 }
 
 func TestSortedKeepsTheGivenOrderWhereNothingForbidsIt(t *testing.T) {
 	p := plan.Plan{Actions: []plan.Action{
-		action(deed{name: "c"}, "a", "b"), action(deed{name: "b"}), action(deed{name: "a"}), action(deed{name: "d"}, "c"),
+		action(fakeStep{name: "c"}, "a", "b"), action(fakeStep{name: "b"}), action(fakeStep{name: "a"}), action(fakeStep{name: "d"}, "c"),
 	}}
 	sorted, err := p.Sorted()
 	if err != nil {
@@ -88,9 +90,9 @@ func TestSortedRefuses(t *testing.T) {
 		actions []plan.Action
 		says    string
 	}{
-		"a cycle":             {[]plan.Action{action(deed{name: "a"}, "b"), action(deed{name: "b"}, "a")}, `"a" waits for itself`},
-		"an unknown id":       {[]plan.Action{action(deed{name: "a"}, "x")}, `"a" comes after "x"`},
-		"an id that is twice": {[]plan.Action{action(deed{name: "a"}), action(deed{name: "a"})}, `two actions are called "a"`},
+		"a cycle":             {[]plan.Action{action(fakeStep{name: "a"}, "b"), action(fakeStep{name: "b"}, "a")}, `"a" waits for itself`},
+		"an unknown id":       {[]plan.Action{action(fakeStep{name: "a"}, "x")}, `"a" comes after "x"`},
+		"an id that is twice": {[]plan.Action{action(fakeStep{name: "a"}), action(fakeStep{name: "a"})}, `two actions are called "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := plan.Plan{Actions: tc.actions}.Sorted()
@@ -115,10 +117,10 @@ func TestApplyRunsAnActionAsSoonAsThoseBeforeItAreDone(t *testing.T) {
 		book := &diary{}
 		start := time.Now()
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-			action(deed{name: "slow", takes: 3 * time.Second, book: book}),
-			action(deed{name: "quick", takes: time.Second, book: book}),
-			action(deed{name: "behind quick", takes: time.Second, book: book}, "quick"),
-			action(deed{name: "last", takes: time.Second, book: book}, "slow", "behind quick"),
+			action(fakeStep{name: "slow", takes: 3 * time.Second, book: book}),
+			action(fakeStep{name: "quick", takes: time.Second, book: book}),
+			action(fakeStep{name: "behind quick", takes: time.Second, book: book}, "quick"),
+			action(fakeStep{name: "last", takes: time.Second, book: book}, "slow", "behind quick"),
 		}}, plan.Options{})
 		if outcome.Err() != nil || len(outcome.Done) != 4 {
 			t.Fatalf("outcome: %+v", outcome)
@@ -134,7 +136,7 @@ func TestApplyBoundsHowManyRunAtOnce(t *testing.T) {
 		book := &diary{}
 		var actions []plan.Action
 		for i := range 6 {
-			actions = append(actions, action(deed{name: fmt.Sprint(i), takes: time.Second, book: book}))
+			actions = append(actions, action(fakeStep{name: fmt.Sprint(i), takes: time.Second, book: book}))
 		}
 		start := time.Now()
 		apply(t, t.Context(), plan.Plan{Actions: actions}, plan.Options{Parallel: 2})
@@ -150,8 +152,8 @@ func TestAFailureUndoesWhatWasMadeNewestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &diary{}
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-			action(deed{name: "a", book: book}), action(deed{name: "b", book: book}, "a"),
-			action(deed{name: "c", book: book, fails: errBroken}, "b"), action(deed{name: "d", book: book}, "c"),
+			action(fakeStep{name: "a", book: book}), action(fakeStep{name: "b", book: book}, "a"),
+			action(fakeStep{name: "c", book: book, fails: errBroken}, "b"), action(fakeStep{name: "d", book: book}, "c"),
 		}}, plan.Options{})
 		if !errors.Is(outcome.Err(), errBroken) {
 			t.Errorf("error: %v", outcome.Err())
@@ -170,7 +172,7 @@ func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &diary{}
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-			action(deed{name: "a", book: book, undo: errors.New("stuck")}), action(deed{name: "b", book: book, fails: errBroken}, "a"),
+			action(fakeStep{name: "a", book: book, undo: errors.New("stuck")}), action(fakeStep{name: "b", book: book, fails: errBroken}, "a"),
 		}}, plan.Options{})
 		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
 			t.Error(diff)
@@ -185,14 +187,14 @@ func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
 // object and could not be taken away with it.
 func TestWhatAFailedStepHasLeftIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		half := action(deed{name: "a", book: &diary{}, fails: &host.LeftError{Cause: errBroken, Err: errors.New("stuck")}})
+		half := action(fakeStep{name: "a", book: &diary{}, fails: &host.LeftError{Cause: errBroken, Err: errors.New("stuck")}})
 		half.Change = plan.Modify
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{half}}, plan.Options{})
 		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
 			t.Error(diff)
 		}
-		beside := action(deed{name: "a", book: &diary{}, fails: errBroken})
-		beside.Beside = []plan.Action{{ID: "undo b", Object: "thing b", Change: plan.Remove, Step: deed{name: "undo b", book: &diary{}, fails: errors.New("stuck"), final: true}}}
+		beside := action(fakeStep{name: "a", book: &diary{}, fails: errBroken})
+		beside.Cleanup = []plan.Action{{ID: "undo b", Object: "thing b", Change: plan.Remove, Step: fakeStep{name: "undo b", book: &diary{}, fails: errors.New("stuck"), final: true}}}
 		outcome = apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{beside}}, plan.Options{})
 		if diff := cmp.Diff([]string{"thing b"}, outcome.Left); diff != "" {
 			t.Error(diff)
@@ -202,7 +204,7 @@ func TestWhatAFailedStepHasLeftIsTold(t *testing.T) {
 
 // limited is a deed that says how long it may take.
 type limited struct {
-	deed
+	fakeStep
 	most  time.Duration
 	waits bool
 }
@@ -212,7 +214,7 @@ func (l limited) Limit() (time.Duration, bool) { return l.most, l.waits }
 // No step lasts longer than it says itself, or else a minute, also where the operator
 // has set no limit; those after it are not begun.
 func TestAStepEndsAtItsDeadline(t *testing.T) {
-	long := deed{name: "a", book: &diary{}, takes: 24 * time.Hour}
+	long := fakeStep{name: "a", book: &diary{}, takes: 24 * time.Hour}
 	for name, c := range map[string]struct {
 		step plan.Step
 		want time.Duration
@@ -225,7 +227,7 @@ func TestAStepEndsAtItsDeadline(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began, want := time.Now(), c.want
 			outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-				{ID: "a", Object: "thing a", Change: plan.Create, Step: c.step}, action(deed{name: "b", book: &diary{}}, "a"),
+				{ID: "a", Object: "thing a", Change: plan.Create, Step: c.step}, action(fakeStep{name: "b", book: &diary{}}, "a"),
 			}}, plan.Options{})
 			if took := time.Since(began); took != want || (want < 24*time.Hour) != errors.Is(outcome.Err(), context.DeadlineExceeded) {
 				t.Errorf("%s: %v after %v, want it after %v", name, outcome.Err(), took, want)
@@ -240,9 +242,9 @@ func TestAStepEndsAtItsDeadline(t *testing.T) {
 func TestAChangeThatGoesOnByItselfIsLeftWhereTheNextActionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fails := range []error{nil, errBroken} {
-			asks := action(deed{name: "a", book: &diary{}})
-			asks.Change, asks.Lasting = plan.Modify, true
-			outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Stop, Actions: []plan.Action{asks, action(deed{name: "b", book: &diary{}, fails: fails}, "a")}}, plan.Options{})
+			asks := action(fakeStep{name: "a", book: &diary{}})
+			asks.Change, asks.Irrevocable = plan.Modify, true
+			outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Stop, Actions: []plan.Action{asks, action(fakeStep{name: "b", book: &diary{}, fails: fails}, "a")}}, plan.Options{})
 			if (len(outcome.Left) > 0) != (fails != nil) {
 				t.Errorf("%v: left %q", fails, outcome.Left)
 			}
@@ -254,7 +256,7 @@ func TestKeepLeavesWhatWasMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &diary{}
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-			action(deed{name: "a", book: book}), action(deed{name: "b", book: book, fails: errBroken}, "a"),
+			action(fakeStep{name: "a", book: book}), action(fakeStep{name: "b", book: book, fails: errBroken}, "a"),
 		}}, plan.Options{Keep: true})
 		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
 			t.Error(diff)
@@ -265,14 +267,14 @@ func TestKeepLeavesWhatWasMade(t *testing.T) {
 func TestContinueTriesAllAndTellsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &diary{}
-		remove := func(d deed, after ...string) plan.Action {
+		remove := func(d fakeStep, after ...string) plan.Action {
 			a := action(d, after...)
 			a.Change = plan.Remove
 			return a
 		}
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Continue, Actions: []plan.Action{
-			remove(deed{name: "a", book: book, fails: errBroken}), remove(deed{name: "behind a", book: book}, "a"),
-			remove(deed{name: "b", book: book, fails: errBroken}), remove(deed{name: "c", book: book}),
+			remove(fakeStep{name: "a", book: book, fails: errBroken}), remove(fakeStep{name: "behind a", book: book}, "a"),
+			remove(fakeStep{name: "b", book: book, fails: errBroken}), remove(fakeStep{name: "c", book: book}),
 		}}, plan.Options{})
 		if len(outcome.Failed) != 2 || len(outcome.Done) != 1 {
 			t.Errorf("outcome: %+v", outcome)
@@ -289,9 +291,9 @@ func TestAnEndedContextAbandonsWaitsAndLetsChangesFinish(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		outcome := apply(t, ctx, plan.Plan{Policy: plan.Stop, Actions: []plan.Action{
-			action(deed{verb: "zone.boot", name: "boot", takes: 3 * time.Second, book: book}),
-			{ID: "wait", Object: "thing wait", Change: plan.Wait, Step: limited{deed{verb: "smf.await", name: "wait", takes: 30 * time.Second, book: book}, 3 * time.Minute, true}},
-			action(deed{name: "never", book: book}, "boot"),
+			action(fakeStep{verb: "zone.boot", name: "boot", takes: 3 * time.Second, book: book}),
+			{ID: "wait", Object: "thing wait", Change: plan.Wait, Step: limited{fakeStep{verb: "smf.await", name: "wait", takes: 30 * time.Second, book: book}, 3 * time.Minute, true}},
+			action(fakeStep{name: "never", book: book}, "boot"),
 		}}, plan.Options{})
 		if !errors.Is(outcome.Err(), context.Canceled) {
 			t.Errorf("error: %v", outcome.Err())
@@ -306,7 +308,7 @@ func TestNothingIsTakenFromUnderACommandThatStillRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := &diary{}
 		outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-			action(deed{name: "a", book: book}), action(deed{name: "b", book: book, fails: fmt.Errorf("zoneadm: %w", host.ErrStillRunning)}, "a"),
+			action(fakeStep{name: "a", book: book}), action(fakeStep{name: "b", book: book, fails: fmt.Errorf("zoneadm: %w", host.ErrStillRunning)}, "a"),
 		}}, plan.Options{})
 		if slices.Contains(book.lines, "begin undo a") {
 			t.Error("a was undone under b, which still runs")
@@ -320,7 +322,7 @@ func TestNothingIsTakenFromUnderACommandThatStillRuns(t *testing.T) {
 func TestAPanicIsAFailureThatIsUndone(t *testing.T) {
 	book := &diary{}
 	outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-		action(deed{name: "a", book: book}), action(deed{name: "b", book: book, panic: true}, "a"),
+		action(fakeStep{name: "a", book: book}), action(fakeStep{name: "b", book: book, panic: true}, "a"),
 	}}, plan.Options{})
 	if !errors.Is(outcome.Err(), plan.ErrPanic) || !slices.Contains(book.lines, "end undo a") {
 		t.Errorf("outcome: %v, diary %q", outcome.Err(), book.lines)
@@ -329,8 +331,8 @@ func TestAPanicIsAFailureThatIsUndone(t *testing.T) {
 
 func TestTextShowsChangeVerbObjectAndReason(t *testing.T) {
 	p := plan.Plan{Actions: []plan.Action{
-		{ID: "1", Object: "vnic vnic_propolis0", Why: "control VNIC", Change: plan.Create, Step: deed{verb: "vnic.create", name: "1"}},
-		{ID: "2", Object: "zone z", Change: plan.Wait, Step: deed{verb: "smf.await", name: "2"}},
+		{ID: "1", Object: "vnic vnic_propolis0", Why: "control VNIC", Change: plan.Create, Step: fakeStep{verb: "vnic.create", name: "1"}},
+		{ID: "2", Object: "zone z", Change: plan.Wait, Step: fakeStep{verb: "smf.await", name: "2"}},
 	}}
 	got, err := p.Text(true)
 	if err != nil {
@@ -344,7 +346,7 @@ func TestTextShowsChangeVerbObjectAndReason(t *testing.T) {
 
 func TestARemovalThatFindsNothingIsDone(t *testing.T) {
 	book := &diary{}
-	gone := action(deed{name: "a", book: book, fails: fmt.Errorf("dataset: %w", host.ErrNotFound)})
+	gone := action(fakeStep{name: "a", book: book, fails: fmt.Errorf("dataset: %w", host.ErrNotFound)})
 	made := gone
 	gone.Change = plan.Remove
 	if o := apply(t, t.Context(), plan.Plan{Policy: plan.Stop, Actions: []plan.Action{gone}}, plan.Options{}); o.Err() != nil {
@@ -358,7 +360,7 @@ func TestARemovalThatFindsNothingIsDone(t *testing.T) {
 func TestAnUndoThatFindsNothingIsDone(t *testing.T) {
 	book := &diary{}
 	outcome := apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{
-		action(deed{name: "a", book: book, undo: fmt.Errorf("dataset: %w", host.ErrNotFound)}), action(deed{name: "b", book: book, fails: errBroken}, "a"),
+		action(fakeStep{name: "a", book: book, undo: fmt.Errorf("dataset: %w", host.ErrNotFound)}), action(fakeStep{name: "b", book: book, fails: errBroken}, "a"),
 	}}, plan.Options{})
 	if len(outcome.Left) != 0 {
 		t.Errorf("left: %v", outcome.Left)

@@ -19,7 +19,7 @@ func (p Plan) Programs() []string {
 	all := map[string]bool{}
 	for _, a := range p.Actions {
 		addPrograms(all, a.Step)
-		for _, b := range append(a.back(), a.Beside...) {
+		for _, b := range append(a.rollback(), a.Cleanup...) {
 			addPrograms(all, b.Step)
 		}
 	}

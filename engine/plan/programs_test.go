@@ -11,7 +11,7 @@ import (
 
 // command is a step of one command line.
 type command struct {
-	deed
+	fakeStep
 	line host.Line
 	back any
 	need []string
@@ -32,7 +32,7 @@ func TestTheProgramsOfAPlan(t *testing.T) {
 	p := plan.Plan{Actions: []plan.Action{
 		{ID: "a", Step: command{line: run("zoneadm", ""), back: command{line: run("zonecfg", "")}}},
 		{ID: "b", Step: watchful{command{line: run("ipadm", "z1"), need: []string{"svcprop"}}}},
-		{ID: "c", Step: command{line: host.FileLine("/etc/dladm", nil)}, Beside: []plan.Action{
+		{ID: "c", Step: command{line: host.FileLine("/etc/dladm", nil)}, Cleanup: []plan.Action{
 			{ID: "c1", Step: command{line: run("zfs", "")}}, {ID: "c2", Step: command{line: run("zoneadm", "")}},
 		}},
 	}}

@@ -18,7 +18,7 @@ func TestSortedIsTheOrderOfReadingAgainAndAgain(t *testing.T) {
 		ids := rapid.Permutation([]string{"a", "b", "c", "d", "e", "f", "g"}).Draw(t, "ids")
 		for i, id := range ids {
 			before := rapid.SliceOfN(rapid.SampledFrom(ids), 0, 2).Draw(t, fmt.Sprintf("before %d", i))
-			p.Actions = append(p.Actions, action(deed{name: id}, before...))
+			p.Actions = append(p.Actions, action(fakeStep{name: id}, before...))
 		}
 		want, possible := readAgain(p.Actions)
 		sorted, err := p.Sorted()

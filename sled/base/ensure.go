@@ -174,7 +174,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, pool string, dr
 	report, err := operation.Run(ctx, env, operation.Request[Look]{
 		Verb: "base ensure", Subject: Subject(pool), DryRun: dryRun, Keep: keep,
 		Look: s.lookAlone,
-		Decide: func(view ledger.View, seen Look, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Look, at operation.Stamp) (operation.Decision, error) {
 			d, r, err := s.decide(view, seen, pool)
 			result = r
 			return d, err
@@ -198,7 +198,7 @@ func (s Settings) Ready(ctx context.Context, h host.Host, view ledger.View, pool
 	ready := map[string]Record{}
 	for _, pool := range pools {
 		d, r, err := s.decide(view, seen, pool)
-		if err == nil && d.Plan.Empty() && len(d.Before)+len(d.After) == 0 && !busy[Subject(pool)] {
+		if err == nil && d.Plan.Empty() && len(d.OnStart)+len(d.OnSuccess) == 0 && !busy[Subject(pool)] {
 			ready[pool] = r
 		}
 	}
@@ -243,7 +243,7 @@ func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.De
 			removal := r.removal(seen)
 			d.Plan.Actions = append(d.Plan.Actions, removal.Plan.Actions...)
 			d.Intent.Removes = append(d.Intent.Removes, removal.Intent.Removes...)
-			d.Before = append(d.Before, removal.After...)
+			d.OnStart = append(d.OnStart, removal.OnSuccess...)
 			why = reason
 		case generation == 0:
 			why, generation = fmt.Sprintf("generation %d %s", r.Generation, reason), r.Generation
@@ -262,8 +262,8 @@ func (s Settings) decide(view ledger.View, seen Look, pool string) (operation.De
 		return operation.Decision{}, Record{}, err
 	}
 	d.Plan.Actions = plan.Chain(append(d.Plan.Actions, s.actions(r, why)...)...)
-	d.Before = append(d.Before, ledger.Fact{Key: r.key(), Value: value})
-	d.Undone = []ledger.Fact{{Key: r.key()}}
+	d.OnStart = append(d.OnStart, ledger.Fact{Key: r.key(), Value: value})
+	d.OnUndo = []ledger.Fact{{Key: r.key()}}
 	d.Intent.Makes = []operation.Object{{Kind: "zone", Name: r.Zone}, {Kind: "dataset", Name: r.Dataset}}
 	return d, r, nil
 }

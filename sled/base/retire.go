@@ -96,7 +96,7 @@ func (s Settings) Retire(ctx context.Context, env operation.Env, name string, cl
 	}
 	report, err = operation.Run(ctx, env, operation.Request[Look]{
 		Verb: "base retire", Subject: Subject(r.Pool), DryRun: dryRun, Look: s.lookAlone,
-		Decide: func(view ledger.View, seen Look, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Look, _ operation.Stamp) (operation.Decision, error) {
 			r, there, err := find(view, name)
 			if err != nil || !there {
 				return operation.Decision{}, err
@@ -142,7 +142,7 @@ func (r Record) needed(view ledger.View, seen Look) error {
 
 // removal removes what exists of a base.
 func (r Record) removal(seen Look) operation.Decision {
-	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, After: []ledger.Fact{{Key: r.key()}}}
+	d := operation.Decision{Plan: plan.Plan{Policy: plan.Stop}, OnSuccess: []ledger.Fact{{Key: r.key()}}}
 	z, there := seen.Inv.Zone(r.Zone)
 	dataset, exists := seen.Inv.Dataset(r.Dataset)
 	d.Intent.Removes = []operation.Object{{Kind: "zone", Name: r.Zone, Identity: z.UUID}, {Kind: "dataset", Name: r.Dataset, Identity: dataset.GUID}}

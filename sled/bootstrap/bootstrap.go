@@ -120,9 +120,9 @@ func (r *run) do(ctx context.Context) {
 // judged is what a dry run finds, which takes one look.
 func (r *run) judged(ctx context.Context) *run {
 	j := &run{Settings: r.Settings, env: r.env, dryRun: true, cloned: r.cloned}
-	j.env.Host = inventory.Glance(ctx, r.env.Host, r.Storage.Wants(), r.Network.Wants(), r.Reap.Wants(), r.Base.Wants())
+	j.env.Host = inventory.Prefetch(ctx, r.env.Host, r.Storage.Wants(), r.Network.Wants(), r.Reap.Wants(), r.Base.Wants())
 	if !r.dryRun { // nobody sees what it would say and draw
-		j.Begin, j.env.Draw = nil, func() string { return "" }
+		j.Begin, j.env.NewID = nil, func() string { return "" }
 	}
 	j.do(ctx)
 	return j

@@ -61,7 +61,7 @@ func (b *bench) as(h host.Host) (operation.Env, bootstrap.Settings) {
 			}
 			return ledger.Open(ctx, h.Files(), places())
 		},
-		Draw: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
+		NewID: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) },
 	}
 	names := naming.DefaultPrefixes()
 	settings := bootstrap.Settings{

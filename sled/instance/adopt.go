@@ -86,7 +86,7 @@ func (s Settings) Adopt(ctx context.Context, env operation.Env, found adoption.U
 			seen, err = adoption.Inspect(ctx, s.Blueprint(), h, found, boot)
 			return seen, err
 		},
-		Decide: func(view ledger.View, seen adoption.Inspection, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen adoption.Inspection, at operation.Stamp) (operation.Decision, error) {
 			if err := untouched(ctx, env, view, record.Subject(id), found.Zone.Name); err != nil {
 				return operation.Decision{}, err
 			}
@@ -125,7 +125,7 @@ func identify(ctx context.Context, b layout.Blueprint, h host.Host, found adopti
 }
 
 // adoptedRecord is pure.
-func adoptedRecord(s Settings, view ledger.View, seen adoption.Inspection, at operation.Moment, name string) (operation.Decision, record.Record, error) {
+func adoptedRecord(s Settings, view ledger.View, seen adoption.Inspection, at operation.Stamp, name string) (operation.Decision, record.Record, error) {
 	propolisID, named := s.Names.ParseZoneName(seen.Zone.Name)
 	if !named {
 		propolisID = uuid.NewSHA1(uuid.NameSpaceOID, []byte(at.ID+" propolis"))
@@ -158,8 +158,8 @@ func adoptedRecord(s Settings, view ledger.View, seen adoption.Inspection, at op
 	}
 	r.Generation, r.Updated, r.Protected = old.Generation+1, at.Now, old.Protected
 	var d operation.Decision
-	d.After, err = r.Replaces(old)
-	d.After = append(d.After, migration.Returned(view, r.ID)...)
+	d.OnSuccess, err = r.Replaces(old)
+	d.OnSuccess = append(d.OnSuccess, migration.Returned(view, r.ID)...)
 	return d, r, err
 }
 

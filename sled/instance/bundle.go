@@ -19,7 +19,7 @@ import (
 // keepEvidence takes a bundle of a run's zone before the zone goes, where something
 // went wrong with it: nobody asks what a healthy instance's logs said that is
 // stopped. It is a best effort: if a bundle cannot be taken, the zone is removed anyway.
-func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Moment) []plan.Action {
+func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Stamp) []plan.Action {
 	cause, reason := wentWrong(s.Blueprint(), r, seen)
 	if cause == "" {
 		return nil
@@ -35,7 +35,7 @@ func keepEvidence(s Settings, r record.Record, seen Observed, at operation.Momen
 // addEvidence has those steps of a start that fail inside the zone tell why: the
 // zone's logs are quoted, and a bundle of it is kept before it is removed. A
 // machine's server says what it does in the log of its service.
-func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, seen Observed, at operation.Moment) {
+func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, seen Observed, at operation.Stamp) {
 	run, server := *r.Run, smf.LogFile(layout.ServiceFMRI(s.Blueprint(), r))
 	for stage, log := range map[Stage]string{StageBoot: smf.LogDir, StageStart: server, StageEnsure: server, StageRun: server} {
 		for i := range stages[stage] {
@@ -52,7 +52,7 @@ func addEvidence(s Settings, r record.Record, stages map[Stage][]plan.Action, se
 func bundleOf(step bundle.Take) plan.Action {
 	return plan.Action{
 		ID: step.Verb() + " " + step.Zone, Object: "bundle " + step.ID, Why: "of zone " + step.Zone + ", before it is removed",
-		Change: plan.Create, Courtesy: true, Step: step,
+		Change: plan.Create, BestEffort: true, Step: step,
 	}
 }
 

@@ -56,8 +56,8 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 			for i, a := range p.Actions {
 				if step, ok := a.Step.(bundle.Take); ok {
 					taken = append(taken, step)
-					if i != 0 || !a.Courtesy {
-						t.Errorf("action %d of %q, courtesy: %v", i, plan.IDs(p.Actions), a.Courtesy)
+					if i != 0 || !a.BestEffort {
+						t.Errorf("action %d of %q, courtesy: %v", i, plan.IDs(p.Actions), a.BestEffort)
 					}
 				}
 			}

@@ -84,7 +84,7 @@ func (c chooser) linkTaken(name string) bool {
 // MAC draws an address that no link and no instance has.
 func (c chooser) MAC(purpose string) string {
 	for try := 0; ; try++ {
-		mac := operation.DrawMAC(c.intent, fmt.Sprintf("%s %d", purpose, try))
+		mac := operation.DeriveMAC(c.intent, fmt.Sprintf("%s %d", purpose, try))
 		if c.macTaken(mac, "") == nil {
 			return mac
 		}

@@ -99,7 +99,7 @@ func TestTheLowestFreeAddressIsTaken(t *testing.T) {
 
 // drawn is what a given intent would draw first.
 func drawn(purpose string, try int) string {
-	return operation.DrawMAC("decided", fmt.Sprintf("%s %d", purpose, try))
+	return operation.DeriveMAC("decided", fmt.Sprintf("%s %d", purpose, try))
 }
 
 func TestAMACThatIsTakenIsDrawnAgain(t *testing.T) {
@@ -244,7 +244,7 @@ func TestNoTwoInstancesGetTheSame(t *testing.T) {
 				}
 				owners[key] = r.Name
 			}
-			facts = append(facts, d.Before...)
+			facts = append(facts, d.OnStart...)
 			if rapid.Bool().Draw(t, "seen by the next") {
 				here.bring(c, r, atRunning)
 			}

@@ -19,7 +19,7 @@ import (
 
 // decide turns wanted, recorded and seen into a plan. It is pure.
 func decide(
-	s Settings, view ledger.View, seen Observed, at operation.Moment, id string, c EnsureRequest,
+	s Settings, view ledger.View, seen Observed, at operation.Stamp, id string, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
 	old, known, err := record.Load(view, id)
 	if err != nil {
@@ -60,7 +60,7 @@ func decide(
 
 // beginBringUp begins every bring-up: the chooser, and what the instance is
 // called. One that runs and is not recorded is an *UnadoptedError.
-func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Moment, id string, c EnsureRequest) (chooser, string, error) {
+func beginBringUp(s Settings, view ledger.View, seen Observed, at operation.Stamp, id string, c EnsureRequest) (chooser, string, error) {
 	kind, err := checkPrepared(s, seen)
 	if err != nil {
 		return chooser{}, "", err
@@ -220,7 +220,7 @@ func (s Observed) lacks(d record.Disk) (want string) {
 // planBringUp chooses between resuming the recorded run and beginning another,
 // and puts the plan together.
 func planBringUp(
-	s Settings, choose chooser, old, next record.Record, seen Observed, at operation.Moment, c EnsureRequest,
+	s Settings, choose chooser, old, next record.Record, seen Observed, at operation.Stamp, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
 	b := s.Blueprint()
 	resumes, why, err := canResume(b, old, next, seen, c)
@@ -290,7 +290,7 @@ func resumed(b layout.Blueprint, d *operation.Decision, old, next record.Record,
 
 // beginRun has the recorded run removed, and chooses another.
 func beginRun(
-	s Settings, choose chooser, d *operation.Decision, old record.Record, next *record.Record, seen Observed, at operation.Moment, c EnsureRequest,
+	s Settings, choose chooser, d *operation.Decision, old record.Record, next *record.Record, seen Observed, at operation.Stamp, c EnsureRequest,
 ) (clearing []plan.Action, err error) {
 	if err := fits(next.Spec, seen.Room, old, seen.Inside.VM.State != ""); err != nil {
 		return nil, err
@@ -378,7 +378,7 @@ func behind(clearing, actions []plan.Action) []plan.Action {
 // facts writes down the record: before the work with its names, after it
 // finished, or as it was.
 func facts(
-	view ledger.View, d operation.Decision, old, next record.Record, goOn bool, at operation.Moment, c EnsureRequest,
+	view ledger.View, d operation.Decision, old, next record.Record, goOn bool, at operation.Stamp, c EnsureRequest,
 ) (operation.Decision, record.Record, error) {
 	finished := next
 	run := *next.Run
@@ -405,9 +405,9 @@ func facts(
 		before.Migration = next.Migration // of a try that failed again
 	}
 	var errs [4]error
-	d.Before, errs[0] = next.Replaces(old)
-	d.After, errs[1] = finished.Replaces(next)
-	d.Undone, errs[2] = before.Replaces(next)
+	d.OnStart, errs[0] = next.Replaces(old)
+	d.OnSuccess, errs[1] = finished.Replaces(next)
+	d.OnUndo, errs[2] = before.Replaces(next)
 	errs[3] = record.KeepSent(view, &d, next, before.ID == "", at)
 	return d, finished, errors.Join(errs[:]...)
 }

@@ -300,7 +300,7 @@ func TestTheWayDownIsInOrder(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	for _, point := range []int{atConfigured, atInstalled, atBooted, atRunning} {
-		p, err := plan.Plan{Actions: teardown(c, r, prepared().bring(c, r, point).look(), operation.Moment{}, StopTime)}.Sorted()
+		p, err := plan.Plan{Actions: teardown(c, r, prepared().bring(c, r, point).look(), operation.Stamp{}, StopTime)}.Sorted()
 		if err != nil {
 			t.Fatal(err)
 		}

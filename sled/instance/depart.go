@@ -77,7 +77,7 @@ func (s Settings) Migrate(ctx context.Context, env operation.Env, c Departure) (
 		return d, err
 	}
 	last, err := takeDown(ctx, s, env, removal{verb: c.Verb, ref: r.ID, dryRun: c.DryRun, departed: true},
-		func(record.Record, operation.Moment) (record.Record, error) { return record.Record{}, nil })
+		func(record.Record, operation.Stamp) (record.Record, error) { return record.Record{}, nil })
 	if _, gone := errors.AsType[*record.NotFoundError](err); gone { // another run has done it
 		err = nil
 	}
@@ -118,7 +118,7 @@ func sendOperation(ctx context.Context, s Settings, env operation.Env, id string
 	return operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun,
 		Look: lookAt(s, env, id),
-		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Stamp) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}
@@ -138,7 +138,7 @@ func sendOperation(ctx context.Context, s Settings, env operation.Env, id string
 
 // departure is pure.
 func departure(
-	s Settings, old record.Record, seen Observed, at operation.Moment, c Departure, told func([]byte),
+	s Settings, old record.Record, seen Observed, at operation.Stamp, c Departure, told func([]byte),
 ) (operation.Decision, record.Record, error) {
 	next, err := departing(s.Blueprint(), old, seen, at, c)
 	if err != nil || next.Migration.Departed {
@@ -162,15 +162,15 @@ func departure(
 	}}}
 	d.Intent.Changes = []operation.Object{{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID}}
 	var errs [3]error
-	d.Before, errs[0] = next.Replaces(old)
-	d.After, errs[1] = after.Replaces(next)
-	d.Undone, errs[2] = stays.Replaces(next)
+	d.OnStart, errs[0] = next.Replaces(old)
+	d.OnSuccess, errs[1] = after.Replaces(next)
+	d.OnUndo, errs[2] = stays.Replaces(next)
 	return d, next, errors.Join(errs[:]...)
 }
 
 // departing is the record of a machine that goes. A try after one that has failed
 // has an id of its own; one whose end is not known goes on under the same.
-func departing(b layout.Blueprint, old record.Record, seen Observed, at operation.Moment, c Departure) (record.Record, error) {
+func departing(b layout.Blueprint, old record.Record, seen Observed, at operation.Stamp, c Departure) (record.Record, error) {
 	m := old.Migration
 	next := old
 	next.Generation, next.Updated = old.Generation+1, at.Now

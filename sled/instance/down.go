@@ -19,7 +19,7 @@ import (
 // the VM, the zone, its VNICs, its datasets, and the snapshots that its clone
 // left on the base. What does not exist needs nothing. What a zone that failed
 // can tell is kept first.
-func teardown(s Settings, r record.Record, seen Observed, at operation.Moment, grace time.Duration) []plan.Action {
+func teardown(s Settings, r record.Record, seen Observed, at operation.Stamp, grace time.Duration) []plan.Action {
 	actions := leaving(r, seen)
 	if r.Run == nil {
 		return actions
@@ -84,7 +84,7 @@ func stopVM(b layout.Blueprint, r record.Record, seen Observed, grace time.Durat
 	}
 	step := propolis.PowerOff{Target: layout.TargetOf(b, r), Within: grace}
 	return []plan.Action{{
-		ID: step.Verb() + " " + r.Name, Object: "propolis " + r.Name, Why: "a hard power-off", Change: plan.Modify, Courtesy: true, Step: step,
+		ID: step.Verb() + " " + r.Name, Object: "propolis " + r.Name, Why: "a hard power-off", Change: plan.Modify, BestEffort: true, Step: step,
 	}}
 }
 

@@ -142,7 +142,7 @@ func bringUp(ctx context.Context, s Settings, env operation.Env, id string, c En
 			}
 			return seen, err
 		},
-		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Stamp) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, id); err != nil {
 				return operation.Decision{}, err
 			}

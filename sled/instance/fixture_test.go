@@ -217,8 +217,8 @@ func intent(t testing.TB, id string, in operation.Intent) ledger.Fact {
 	return ledger.Fact{Key: "intent/" + id, Value: value}
 }
 
-func moment(id string) operation.Moment {
-	return operation.Moment{ID: id, Now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}
+func moment(id string) operation.Stamp {
+	return operation.Stamp{ID: id, Now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
 // made is an instance as an ensure on a prepared sled leaves its record.

@@ -73,15 +73,15 @@ func TestHandovers(t *testing.T) {
 			}
 			var d operation.Decision
 			if c.before != nil {
-				d.Before = change(t, c.before(r), r)
+				d.OnStart = change(t, c.before(r), r)
 			}
 			if c.after != nil {
-				d.After = change(t, c.after(r), r)
+				d.OnSuccess = change(t, c.after(r), r)
 			}
 			if err := migration.Remember(operationtest.Book(t, facts...), r.ID, &d, seen.Inside.VM, moment("m").Now); err != nil {
 				t.Fatal(err)
 			}
-			view := operationtest.Book(t, append(append(facts, d.Before...), d.After...)...)
+			view := operationtest.Book(t, append(append(facts, d.OnStart...), d.OnSuccess...)...)
 			for _, want := range []struct {
 				handovers func(ledger.View) ([]migration.Handover, error)
 				there     bool

@@ -112,7 +112,7 @@ func TestARecordIsReadBackFromTheSled(t *testing.T) {
 		if diff := cmp.Diff(want, got, equalAddresses); diff != "" {
 			t.Errorf("(-made +adopted):\n%s", diff)
 		}
-		if !d.Plan.Empty() || len(d.After) == 0 {
+		if !d.Plan.Empty() || len(d.OnSuccess) == 0 {
 			t.Errorf("decided: %+v", d)
 		}
 	})
@@ -232,7 +232,7 @@ func TestWhatIsNoInstanceIsNotMadeOne(t *testing.T) {
 			_, seen := sighted(t, c, r)
 			s.change(&seen)
 			d, got, err := adoptedRecord(c, operationtest.Book(t, s.facts...), seen, moment("adopted"), "")
-			if err == nil || !strings.Contains(err.Error(), s.says) || len(d.After) > 0 {
+			if err == nil || !strings.Contains(err.Error(), s.says) || len(d.OnSuccess) > 0 {
 				t.Errorf("%v; adopted: %+v", err, got)
 			}
 			if unfit, ok := errors.AsType[*adoption.NotAdoptableError](err); ok != (s.facts == nil) {
@@ -248,7 +248,7 @@ func TestWhatIsRecordedIsNotAdoptedTwice(t *testing.T) {
 	c := settings()
 	r := made(t, c, oneNIC())
 	_, seen := sighted(t, c, r)
-	if d, got, err := adoptedRecord(c, operationtest.Book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.After) > 0 || got.Generation != r.Generation {
+	if d, got, err := adoptedRecord(c, operationtest.Book(t, kept(t, r)...), seen, moment("adopted"), ""); err != nil || len(d.OnSuccess) > 0 || got.Generation != r.Generation {
 		t.Errorf("recorded: %v, %+v", err, d)
 	}
 	elsewhere := r

@@ -211,13 +211,13 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, kept := value(d.Before, r.ID)
-	view := operationtest.Book(t, d.Before...)
+	first, kept := value(d.OnStart, r.ID)
+	view := operationtest.Book(t, d.OnStart...)
 	sent, known, err := record.LoadSent(view, r.ID)
 	if err != nil || !kept || !known || sent.PropolisID != r.Run.PropolisID || len(spec.Compare(sentBy(t, d), sent.Spec)) > 0 {
 		t.Errorf("%+v, %v", sent, err)
 	}
-	if undone, told := value(d.Undone, r.ID); !told || undone != "" {
+	if undone, told := value(d.OnUndo, r.ID); !told || undone != "" {
 		t.Errorf("undone: %s", undone)
 	}
 
@@ -231,7 +231,7 @@ func TestWhatIsSentIsWrittenDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if undone, _ := value(again.Undone, r.ID); undone != first {
+	if undone, _ := value(again.OnUndo, r.ID); undone != first {
 		t.Errorf("undone: %s, before %s", undone, first)
 	}
 	gone, err := record.Record{}.Replaces(r)

@@ -55,7 +55,7 @@ func changePower(ctx context.Context, s Settings, env operation.Env, c PowerRequ
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: c.Verb, Subject: record.Subject(r.ID), DryRun: c.DryRun,
 		Look: lookAt(s, env, r.ID),
-		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Stamp) (operation.Decision, error) {
 			old, err := record.Existing(view, r.ID, c.Ref)
 			if err != nil {
 				return operation.Decision{}, err
@@ -115,7 +115,7 @@ func (e *LostError) Hint() string {
 
 // powerDecision is pure.
 func powerDecision(b layout.Blueprint,
-	view ledger.View, old record.Record, seen Observed, at operation.Moment, verb string, p powerChange,
+	view ledger.View, old record.Record, seen Observed, at operation.Stamp, verb string, p powerChange,
 ) (operation.Decision, record.Record, error) {
 	vm := seen.Inside.VM
 	if seen.Inside.Err != nil {
@@ -171,7 +171,7 @@ func poweredDecision(old, next record.Record, generation uint64, actions []plan.
 		{Kind: "vm", Name: old.ID, Identity: old.Run.PropolisID, Old: strconv.FormatUint(generation, 10)},
 	}
 	var err error
-	d.After, err = next.Replaces(old)
+	d.OnSuccess, err = next.Replaces(old)
 	return d, next, err
 }
 
@@ -179,7 +179,7 @@ func powerActions(b layout.Blueprint, r record.Record, generation uint64, p powe
 	object, target := "propolis "+r.Name, layout.TargetOf(b, r)
 	ask := propolis.ChangeState{Target: target, State: p.ask}
 	return plan.Chain(
-		plan.Action{ID: ask.Verb() + " " + r.Name, Object: object, Why: p.why, Change: plan.Modify, Step: ask, Lasting: true},
+		plan.Action{ID: ask.Verb() + " " + r.Name, Object: object, Why: p.why, Change: plan.Modify, Step: ask, Irrevocable: true},
 		plan.Action{
 			ID: "propolis.await-state " + r.Name, Object: object, Change: plan.Wait,
 			Step: propolis.AwaitState{Target: target, States: []string{p.until}, After: generation},
@@ -236,7 +236,7 @@ func (s Settings) NMI(ctx context.Context, env operation.Env, c PowerRequest) (R
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: c.Verb, Subject: record.Subject(r.ID), DryRun: c.DryRun,
 		Look: lookAt(s, env, r.ID),
-		Decide: func(view ledger.View, seen Observed, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, _ operation.Stamp) (operation.Decision, error) {
 			old, err := record.Existing(view, r.ID, c.Ref)
 			switch {
 			case err != nil:

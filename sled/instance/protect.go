@@ -31,7 +31,7 @@ func setProtection(ctx context.Context, env operation.Env, id string, c EnsureRe
 	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
 		Verb: c.Verb, Subject: record.Subject(id), DryRun: c.DryRun,
 		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
-		Decide: func(view ledger.View, _ struct{}, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, _ struct{}, at operation.Stamp) (operation.Decision, error) {
 			old, err := record.Existing(view, id, c.Wanted.Ref)
 			if err != nil {
 				return operation.Decision{}, err
@@ -39,7 +39,7 @@ func setProtection(ctx context.Context, env operation.Env, id string, c EnsureRe
 			result = old
 			result.Protected, result.Generation, result.Updated = *c.Protect, old.Generation+1, at.Now
 			var d operation.Decision
-			d.After, err = result.Replaces(old)
+			d.OnSuccess, err = result.Replaces(old)
 			return d, err
 		},
 	})

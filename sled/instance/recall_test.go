@@ -69,7 +69,7 @@ func TestARecordIsRecalledFromItsMarks(t *testing.T) {
 		if !gone && cmp.Diff(want.Run.VNICs(), got.Run.VNICs()) != "" {
 			t.Errorf("%+v, want %+v", got.Run.VNICs(), want.Run.VNICs())
 		}
-		if !d.Plan.Empty() || len(d.After) == 0 {
+		if !d.Plan.Empty() || len(d.OnSuccess) == 0 {
 			t.Errorf("decided: %+v", d)
 		}
 	})

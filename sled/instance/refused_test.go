@@ -111,7 +111,7 @@ func TestWhatCannotBeIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 			}
 			d, _, err := here.decide(t, c, operationtest.Book(t, kept(t, other)...), EnsureRequest{Wanted: s.wanted})
 			input, ok := errors.AsType[*record.InputError](err)
-			if err == nil || ok != (s.field != "") || ok && input.Field != s.field || !d.Plan.Empty() || len(d.Before) > 0 {
+			if err == nil || ok != (s.field != "") || ok && input.Field != s.field || !d.Plan.Empty() || len(d.OnStart) > 0 {
 				t.Errorf("error: %v; plan: %v", err, d.Plan)
 			}
 		})

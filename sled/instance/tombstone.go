@@ -130,7 +130,7 @@ func tombstoneFor(b layout.Blueprint, view ledger.View, old record.Record, vm st
 // leaveTombstone adds tombstones to what is written when all was done, and when all was
 // taken back.
 func leaveTombstone(b layout.Blueprint, view ledger.View, id string, d *operation.Decision, seen Observed, now time.Time) error {
-	for _, facts := range []*[]ledger.Fact{&d.After, &d.Undone} {
+	for _, facts := range []*[]ledger.Fact{&d.OnSuccess, &d.OnUndo} {
 		if len(*facts) == 0 {
 			continue
 		}

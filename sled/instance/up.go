@@ -173,8 +173,8 @@ func installZone(b layout.Blueprint, run record.Run, before []string) plan.Actio
 	}
 	return plan.Action{
 		ID: "zone.clone " + run.Zone, Object: object, Why: "from " + run.Base, Change: plan.Modify, After: before,
-		Step:   zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
-		Beside: []plan.Action{removeSnapshots(run)},
+		Step:    zone.Clone{Name: run.Zone, Source: run.Base, Zonepath: run.Zonepath},
+		Cleanup: []plan.Action{removeSnapshots(run)},
 	}
 }
 
@@ -281,7 +281,7 @@ func upMachine(b layout.Blueprint, w *way, r record.Record, p progress, request 
 		return lastOf(
 			w.add(
 				stage, done,
-				plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step, Lasting: told(step)},
+				plan.Action{ID: id, Object: "propolis " + r.Name, Why: why, Change: change, After: after(before), Step: step, Irrevocable: told(step)},
 			),
 			before,
 		)

@@ -59,7 +59,7 @@ func (s Settings) Stop(ctx context.Context, env operation.Env, c StopRequest) (R
 	if c.Grace != nil {
 		how.grace = *c.Grace
 	}
-	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Moment) (record.Record, error) {
+	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Stamp) (record.Record, error) {
 		stopped := old.Stopped(at)
 		if c.Evacuate && old.VMM == nil && old.Ending == nil {
 			stopped.Wanted = old.Wanted
@@ -72,7 +72,7 @@ func (s Settings) Stop(ctx context.Context, env operation.Env, c StopRequest) (R
 // reserves. One that is protected is a *ProtectedError, unless c.Yes.
 func (s Settings) Delete(ctx context.Context, env operation.Env, c DeleteRequest) (Result, error) {
 	how := removal{verb: c.Verb, ref: c.Ref, grace: StopTime, arrival: c.Arrival, dryRun: c.DryRun}
-	return takeDown(ctx, s, env, how, func(old record.Record, _ operation.Moment) (record.Record, error) {
+	return takeDown(ctx, s, env, how, func(old record.Record, _ operation.Stamp) (record.Record, error) {
 		if old.Protected && !c.Yes {
 			return old, &ProtectedError{Name: old.Name}
 		}
@@ -83,7 +83,7 @@ func (s Settings) Delete(ctx context.Context, env operation.Env, c DeleteRequest
 // takeDown is the operation behind stop and delete. The run's names stay
 // recorded until all of it is removed, so that a later try knows them.
 func takeDown(
-	ctx context.Context, s Settings, env operation.Env, how removal, becomes func(record.Record, operation.Moment) (record.Record, error),
+	ctx context.Context, s Settings, env operation.Env, how removal, becomes func(record.Record, operation.Stamp) (record.Record, error),
 ) (Result, error) {
 	r, err := FindRecorded(ctx, s, env, how.ref, how.dryRun)
 	if none, ok := errors.AsType[*record.NotFoundError](err); ok && !how.dryRun {
@@ -99,7 +99,7 @@ func takeDown(
 	report, err := operation.Run(ctx, env, operation.Request[Observed]{
 		Verb: how.verb, Subject: record.Subject(r.ID), DryRun: how.dryRun, Keep: how.keep,
 		Look: lookAt(s, env, r.ID),
-		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Stamp) (operation.Decision, error) {
 			if err := notBusy(ctx, env, view, r.ID); err != nil {
 				return operation.Decision{}, err
 			}
@@ -126,7 +126,7 @@ func takeDown(
 				result = old
 				return d, nil
 			}
-			if d.After, err = next.Replaces(old); err == nil {
+			if d.OnSuccess, err = next.Replaces(old); err == nil {
 				err = errors.Join(leaveTombstone(s.Blueprint(), view, r.ID, &d, seen, at.Now), migration.Remember(view, r.ID, &d, seen.Inside.VM, at.Now))
 			}
 			return d, err

@@ -75,7 +75,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 			}
 			return seen, err
 		},
-		Decide: func(view ledger.View, seen Observed, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Observed, at operation.Stamp) (operation.Decision, error) {
 			old, known, err := record.Load(view, r.Instance)
 			switch {
 			case err != nil:
@@ -95,7 +95,7 @@ func (s Settings) Register(ctx context.Context, env operation.Env, r Registratio
 }
 
 // registered is pure.
-func registered(s Settings, view ledger.View, seen Observed, at operation.Moment, r Registration) (operation.Decision, record.Record, error) {
+func registered(s Settings, view ledger.View, seen Observed, at operation.Stamp, r Registration) (operation.Decision, record.Record, error) {
 	wanted, fresh := r.Wanted.withSealed(seen.Vault.Key)
 	c := EnsureRequest{Verb: "vm register", Wanted: wanted}
 	choose, name, err := beginBringUp(s, view, seen, at, r.Instance, c)
@@ -119,8 +119,8 @@ func registered(s Settings, view ledger.View, seen Observed, at operation.Moment
 	if r.Migration != "" {
 		next.VMM.Migration = &record.Migration{ID: r.Migration}
 	}
-	d.After, err = next.Replaces(record.Record{})
-	d.After = append(d.After, migration.Returned(view, next.ID)...)
+	d.OnSuccess, err = next.Replaces(record.Record{})
+	d.OnSuccess = append(d.OnSuccess, migration.Returned(view, next.ID)...)
 	return d, next, err
 }
 
@@ -138,7 +138,7 @@ func writeRecord(ctx context.Context, env operation.Env, verb, id string, change
 	report, err := operation.Run(ctx, env, operation.Request[struct{}]{
 		Verb: verb, Subject: record.Subject(id),
 		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil },
-		Decide: func(view ledger.View, _ struct{}, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, _ struct{}, at operation.Stamp) (operation.Decision, error) {
 			old, err := record.Existing(view, id, id)
 			if err != nil {
 				return operation.Decision{}, err
@@ -149,7 +149,7 @@ func writeRecord(ctx context.Context, env operation.Env, verb, id string, change
 			}
 			result.Updated = at.Now
 			var d operation.Decision
-			d.After, err = result.Replaces(old)
+			d.OnSuccess, err = result.Replaces(old)
 			return d, err
 		},
 	})
@@ -199,7 +199,7 @@ func (s Settings) RecordEnding(ctx context.Context, env operation.Env, id string
 // An instance whose end nobody has decided is left alone. The grace is what its
 // machine is given to power off.
 func (s Settings) End(ctx context.Context, env operation.Env, id string, grace time.Duration) (Result, error) {
-	return takeDown(ctx, s, env, removal{verb: "vm end", ref: id, grace: grace}, func(old record.Record, at operation.Moment) (record.Record, error) {
+	return takeDown(ctx, s, env, removal{verb: "vm end", ref: id, grace: grace}, func(old record.Record, at operation.Stamp) (record.Record, error) {
 		switch {
 		case old.Ending == nil:
 			return old, &record.NotFoundError{Name: id}
@@ -236,7 +236,7 @@ func (*IncompleteBuildError) Kind() fault.Kind { return fault.Failed }
 // clearIncomplete removes such a run, so that it can be recreated.
 func clearIncomplete(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
 	how := removal{verb: c.Verb, ref: c.Wanted.Ref, grace: StopTime, dryRun: c.DryRun, keep: c.Keep}
-	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Moment) (record.Record, error) {
+	return takeDown(ctx, s, env, how, func(old record.Record, at operation.Stamp) (record.Record, error) {
 		old.Run, old.Leaving, old.Migration = nil, nil, nil
 		old.Generation, old.Updated = old.Generation+1, at.Now
 		return old, nil

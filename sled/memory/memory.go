@@ -53,7 +53,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, dryRun bool) (o
 	return operation.Run(ctx, env, operation.Request[reservoir.State]{
 		Verb: "bootstrap memory", Subject: "sled", DryRun: dryRun,
 		Look: reservoir.Query,
-		Decide: func(_ ledger.View, seen reservoir.State, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(_ ledger.View, seen reservoir.State, _ operation.Stamp) (operation.Decision, error) {
 			return s.decide(seen)
 		},
 	})

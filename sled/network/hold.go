@@ -68,7 +68,7 @@ func (s Settings) CreateVNIC(ctx context.Context, env operation.Env, want VNIC, 
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "vnic create", Subject: "vnic", Wait: true, DryRun: dryRun, Keep: keep,
 		Look: lookLinks,
-		Decide: func(view ledger.View, seen seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen seen, at operation.Stamp) (operation.Decision, error) {
 			if h, l, ok := want.there(view, seen); ok {
 				held = h
 				return held.again(l, want, at)
@@ -100,14 +100,14 @@ func (want VNIC) there(view ledger.View, seen seen) (Hold, vnic.Link, bool) {
 
 // again is what is left to do for a VNIC that is there: its MTU, which is set
 // after it is made, and a hold that has run out.
-func (h *Hold) again(l vnic.Link, want VNIC, at operation.Moment) (d operation.Decision, err error) {
+func (h *Hold) again(l vnic.Link, want VNIC, at operation.Stamp) (d operation.Decision, err error) {
 	if !h.Until.After(at.Now) {
 		h.Until = at.Now.Add(want.Hold)
 		value, err := json.Marshal(h)
 		if err != nil {
 			return d, err
 		}
-		d.Before = []ledger.Fact{{Key: h.key(), Value: value}}
+		d.OnStart = []ledger.Fact{{Key: h.key(), Value: value}}
 	}
 	if want.MTU != 0 && l.MTU != want.MTU {
 		d.Plan = plan.Plan{Policy: plan.Undo, Actions: []plan.Action{{
@@ -152,7 +152,7 @@ func taken(view ledger.View, seen seen, name string) bool {
 	return there || used || held
 }
 
-func (s Settings) choose(want VNIC, view ledger.View, seen seen, at operation.Moment) (Hold, error) {
+func (s Settings) choose(want VNIC, view ledger.View, seen seen, at operation.Stamp) (Hold, error) {
 	if err := checkLink(seen.inv, want.Over); err != nil {
 		return Hold{}, err
 	}
@@ -165,7 +165,7 @@ func (s Settings) choose(want VNIC, view ledger.View, seen seen, at operation.Mo
 		return Hold{}, &ExistsError{Link: l}
 	}
 	if want.MAC == "" {
-		want.MAC = operation.DrawMAC(at.ID, want.Name)
+		want.MAC = operation.DeriveMAC(at.ID, want.Name)
 	}
 	if err := checkMAC(seen.inv, want.MAC); err != nil {
 		return Hold{}, err
@@ -248,8 +248,8 @@ func (h Hold) decision(mtu int) (operation.Decision, error) {
 		Intent: operation.Intent{Makes: []operation.Object{{Kind: "vnic", Name: h.Name, Identity: h.MAC}}},
 		// It is held before it is made: a VNIC whose making was killed goes
 		// when its time is up, whatever its name.
-		Before: []ledger.Fact{{Key: h.key(), Value: value}},
-		Undone: []ledger.Fact{Forget(h)},
+		OnStart: []ledger.Fact{{Key: h.key(), Value: value}},
+		OnUndo:  []ledger.Fact{Forget(h)},
 	}, nil
 }
 
@@ -298,14 +298,14 @@ func (s Settings) DeleteVNIC(ctx context.Context, env operation.Env, name string
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "vnic delete", Subject: "vnic", Wait: true, DryRun: dryRun,
 		Look: lookLinksAndAddresses,
-		Decide: func(view ledger.View, seen seen, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen seen, _ operation.Stamp) (operation.Decision, error) {
 			var d operation.Decision
 			held, err := heldAs(view, name)
 			if err != nil {
 				return d, err
 			}
 			if held != nil {
-				d.After = []ledger.Fact{Forget(*held)}
+				d.OnSuccess = []ledger.Fact{Forget(*held)}
 			}
 			l, there := seen.inv.Link(name)
 			gone = there

@@ -146,7 +146,7 @@ func (s Settings) Ensure(ctx context.Context, env operation.Env, dryRun bool) (o
 	return operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "bootstrap network", Subject: "sled", DryRun: dryRun,
 		Look: s.look,
-		Decide: func(view ledger.View, seen seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen seen, at operation.Stamp) (operation.Decision, error) {
 			old, _, err := Load(view)
 			if err != nil {
 				return operation.Decision{}, err
@@ -181,7 +181,7 @@ func (s Settings) look(ctx context.Context, h host.Host) (seen, error) {
 }
 
 // decide is pure: wanted, recorded and seen to a plan.
-func (s Settings) decide(old Record, seen seen, at operation.Moment) (operation.Decision, error) {
+func (s Settings) decide(old Record, seen seen, at operation.Stamp) (operation.Decision, error) {
 	next := Record{ControlLink: s.ControlLink, Etherstub: s.Etherstub}
 	if next.ControlLink == "" {
 		next.ControlLink = s.Etherstub
@@ -208,12 +208,12 @@ func (s Settings) decide(old Record, seen seen, at operation.Moment) (operation.
 			return operation.Decision{}, err
 		}
 		// What is decided stands before it is made: a MAC is drawn once.
-		d.Before = []ledger.Fact{{Key: key, Value: value}}
+		d.OnStart = []ledger.Fact{{Key: key, Value: value}}
 	}
 	return d, nil
 }
 
-func (s Settings) actions(old Record, next *Record, seen seen, at operation.Moment) ([]plan.Action, error) {
+func (s Settings) actions(old Record, next *Record, seen seen, at operation.Stamp) ([]plan.Action, error) {
 	var actions []plan.Action
 	add := func(a plan.Action) { actions = plan.Chain(append(actions, a)...) }
 	if s.Etherstub != "" {
@@ -236,7 +236,7 @@ func (s Settings) actions(old Record, next *Record, seen seen, at operation.Mome
 	}
 	next.GZVNIC, next.GZMAC = s.GZVNIC, old.GZMAC
 	if next.GZMAC == "" || old.GZVNIC != s.GZVNIC {
-		next.GZMAC = operation.DrawMAC(at.ID, "global zone")
+		next.GZMAC = operation.DeriveMAC(at.ID, "global zone")
 	}
 	l, there := seen.inv.Link(s.GZVNIC)
 	switch {

@@ -160,14 +160,14 @@ func (s Settings) once(ctx context.Context, env operation.Env, o Options, what p
 			}
 			return s.lookAtAll(ctx, h, bookOf(env), wait)
 		},
-		Decide: func(view ledger.View, found seen, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, found seen, _ operation.Stamp) (operation.Decision, error) {
 			findings = s.findings(found)
 			if macs != nil {
 				findings = slices.DeleteFunc(findings, func(f Finding) bool { return !slices.Contains(macs, f.MAC) })
 			}
 			d, err := s.decide(o, what, found, findings, s.known(env))
 			if err == nil && macs == nil {
-				d.After = followed(view, found, s.CN)
+				d.OnSuccess = followed(view, found, s.CN)
 			}
 			return d, err
 		},

@@ -26,7 +26,7 @@ type bundler struct {
 	seed   string
 }
 
-func (s Settings) bundler(f Findings, got seen, at operation.Moment) bundler {
+func (s Settings) bundler(f Findings, got seen, at operation.Stamp) bundler {
 	return bundler{Settings: s.Bundles, places: got.places, seen: f.inv, at: f.at, bases: f.bases, now: at.Now, seed: at.ID}
 }
 
@@ -45,7 +45,7 @@ func (b bundler) of(o Object, z zone.Zone, home zfs.Dataset) []plan.Action {
 		return nil
 	}
 	return append(b.mounts(z, home), plan.Action{
-		ID: step.Verb() + " " + z.Name, Object: "bundle " + step.ID, Why: "of zone " + z.Name + ", before it goes", Change: plan.Create, Courtesy: true, Step: step,
+		ID: step.Verb() + " " + z.Name, Object: "bundle " + step.ID, Why: "of zone " + z.Name + ", before it goes", Change: plan.Create, BestEffort: true, Step: step,
 	})
 }
 
@@ -63,7 +63,7 @@ func (b bundler) mounts(z zone.Zone, home zfs.Dataset) []plan.Action {
 		}
 		step := zfs.MountLegacy{Dataset: d.Name, Directory: path.Join(z.Path, "root")}
 		return []plan.Action{{
-			ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: "for the bundle", Change: plan.Modify, Courtesy: true, Step: step,
+			ID: step.Verb() + " " + d.Name, Object: "dataset " + d.Name, Why: "for the bundle", Change: plan.Modify, BestEffort: true, Step: step,
 		}}
 	}
 	return nil
@@ -95,7 +95,7 @@ func (b bundler) ofRoot(o Object, inv *inventory.Inventory) []plan.Action {
 	}
 	step := zfs.Mount{Dataset: d.Name}
 	return append([]plan.Action{{
-		ID: step.Verb() + " " + d.Name, Object: o.key(), Why: "for the bundle", Change: plan.Modify, Courtesy: true, Step: step,
+		ID: step.Verb() + " " + d.Name, Object: o.key(), Why: "for the bundle", Change: plan.Modify, BestEffort: true, Step: step,
 	}}, actions...)
 }
 
@@ -112,7 +112,7 @@ func (f Findings) unmounts(name string, before []plan.Action) []plan.Action {
 		}
 		step := zfs.UnmountLegacy{Dataset: d.Name, Directory: path.Join(home.Mountpoint, "root")}
 		actions = append(actions, plan.Action{
-			ID: step.Verb() + " " + d.Name, Object: KindDataset + " " + d.Name, Why: "is mounted", Change: plan.Modify, Courtesy: true, Step: step,
+			ID: step.Verb() + " " + d.Name, Object: KindDataset + " " + d.Name, Why: "is mounted", Change: plan.Modify, BestEffort: true, Step: step,
 		})
 	}
 	return actions

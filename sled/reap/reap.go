@@ -71,7 +71,7 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 	report, err := operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "reap", Subject: subject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env, dryRun) },
-		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, got seen, at operation.Stamp) (operation.Decision, error) {
 			if err := choice.suits(view); err != nil {
 				return operation.Decision{}, err
 			}
@@ -87,10 +87,10 @@ func (s Settings) reap(ctx context.Context, env operation.Env, choice Choice, dr
 			}
 			d := findings.removal(s.bundler(findings, got, at))
 			d.Warn = findings.unkept(got.nowhere)
-			if d.Before, err = instance.Reaping(k.instances, got.boot, findings.goesZone); err != nil {
+			if d.OnStart, err = instance.Reaping(k.instances, got.boot, findings.goesZone); err != nil {
 				return d, err
 			}
-			d.After, err = k.forgets(findings)
+			d.OnSuccess, err = k.forgets(findings)
 			return d, err
 		},
 	})

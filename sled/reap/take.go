@@ -24,7 +24,7 @@ func (s Settings) Bundle(ctx context.Context, env operation.Env, name string, dr
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
 		Verb: "zone bundle create", Subject: bundleSubject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env, dryRun) },
-		Decide: func(_ ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(_ ledger.View, got seen, at operation.Stamp) (operation.Decision, error) {
 			z, found := got.inv.Zone(name)
 			if !found {
 				return operation.Decision{}, nil

@@ -34,7 +34,7 @@ func (s Settings) Zone(ctx context.Context, env operation.Env, name string, whol
 	report, err = operation.Run(ctx, env, operation.Request[seen]{
 		Verb: verb, Subject: subject, Wait: true, DryRun: dryRun,
 		Look: func(ctx context.Context, h host.Host) (seen, error) { return s.look(ctx, h, env, dryRun) },
-		Decide: func(view ledger.View, got seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, got seen, at operation.Stamp) (operation.Decision, error) {
 			k, err := s.know(view, got, at.Now, living(ctx, env, dryRun))
 			if err != nil {
 				return operation.Decision{}, err

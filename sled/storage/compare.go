@@ -19,7 +19,7 @@ type comparison struct {
 	Settings
 	seen  Seen
 	known map[disk.Identity]Record
-	at    operation.Moment
+	at    operation.Stamp
 
 	coming map[string]disk.Disk // disks of the pools that are to be made
 	drawn  map[string]string    // the UUIDs of their names, and the words for them
@@ -29,7 +29,7 @@ type comparison struct {
 }
 
 // compare lists all differences, of the disks of these kinds only.
-func (s Settings) compare(seen Seen, known map[disk.Identity]Record, at operation.Moment, kinds []disk.Kind) *comparison {
+func (s Settings) compare(seen Seen, known map[disk.Identity]Record, at operation.Stamp, kinds []disk.Kind) *comparison {
 	c := &comparison{Settings: s, seen: seen, known: known, at: at, coming: map[string]disk.Disk{}, drawn: map[string]string{}}
 	seenPools := map[string]bool{}
 	zones := false
@@ -196,7 +196,7 @@ func (c *comparison) blank(f Found) (pool, after string, ok bool) {
 			Step: zfs.ExportPool{Name: f.Gone.Name}}}
 	}
 	d.Repair = append(d.Repair,
-		plan.Action{ID: create, Object: "pool " + pool, Why: "disk " + f.Name + " is blank, and to be formatted", Change: plan.Create, Lasting: true, After: export,
+		plan.Action{ID: create, Object: "pool " + pool, Why: "disk " + f.Name + " is blank, and to be formatted", Change: plan.Create, Irrevocable: true, After: export,
 			Step: zfs.CreatePool{Name: pool, Device: f.Content.Device, Properties: props("ashift", "12")}},
 		c.failmode(pool, "", create))
 	c.add(d)

@@ -97,7 +97,7 @@ func (s *scene) compare(t *testing.T) *comparison {
 	for _, r := range s.known {
 		known[r.Identity()] = r
 	}
-	return s.Settings.compare(seen, known, operation.Moment{ID: "44444444-4444-4444-8444-444444444444"}, everyKind())
+	return s.Settings.compare(seen, known, operation.Stamp{ID: "44444444-4444-4444-8444-444444444444"}, everyKind())
 }
 
 // told is what differs, and what would be done about it.

@@ -57,7 +57,7 @@ const subject = "sled"
 func (s Settings) Import(ctx context.Context, env operation.Env, kinds []disk.Kind) (operation.Report, error) {
 	return operation.Run(ctx, env, operation.Request[Seen]{
 		Verb: "bootstrap storage", Subject: subject, BeforeLedger: true, Look: s.lookAlone,
-		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Seen, at operation.Stamp) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
 				return operation.Decision{}, err
@@ -105,7 +105,7 @@ func (s Settings) once(ctx context.Context, env operation.Env, kinds []disk.Kind
 			}
 			return seen, err
 		},
-		Decide: func(view ledger.View, seen Seen, at operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, seen Seen, at operation.Stamp) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
 				return operation.Decision{}, err
@@ -189,8 +189,8 @@ func (c *comparison) decision() (operation.Decision, error) {
 		}
 	}
 	var err error
-	if d.Before, err = facts(c.new); err == nil {
-		d.After, err = facts(c.made)
+	if d.OnStart, err = facts(c.new); err == nil {
+		d.OnSuccess, err = facts(c.made)
 	}
 	return d, err
 }

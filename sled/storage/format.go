@@ -120,7 +120,7 @@ func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dr
 	_, err := operation.Run(ctx, env, operation.Request[struct{}]{
 		Verb: "storage forget", Subject: subject, DryRun: dryRun,
 		Look: func(context.Context, host.Host) (struct{}, error) { return struct{}{}, nil }, // the record alone is in question
-		Decide: func(view ledger.View, _ struct{}, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(view ledger.View, _ struct{}, _ operation.Stamp) (operation.Decision, error) {
 			known, err := Records(view)
 			if err != nil {
 				return operation.Decision{}, err
@@ -129,7 +129,7 @@ func (s Settings) Forget(ctx context.Context, env operation.Env, word string, dr
 			for _, r := range known {
 				if Is(disk.Disk{Name: r.Name, Kind: r.Kind, Slot: r.Slot, Identity: r.Identity()}, word) {
 					found = r
-					return operation.Decision{After: []ledger.Fact{{Key: path.Join(naming.KeyDisk, text(r.Identity()))}}}, nil
+					return operation.Decision{OnSuccess: []ledger.Fact{{Key: path.Join(naming.KeyDisk, text(r.Identity()))}}}, nil
 				}
 				unknown.Disks = append(unknown.Disks, r.Name)
 			}

@@ -34,7 +34,7 @@ func (s Settings) Rekey(ctx context.Context, env operation.Env, dryRun bool) (op
 			seen.Keys = s.ask(ctx, h, rekeyNeeds(seen))
 			return seen, err
 		},
-		Decide: func(_ ledger.View, seen Seen, _ operation.Moment) (operation.Decision, error) {
+		Decide: func(_ ledger.View, seen Seen, _ operation.Stamp) (operation.Decision, error) {
 			d := operation.Decision{Plan: plan.Plan{Policy: plan.Continue}}
 			d.Plan.Actions, left = rekey(seen, latest)
 			d.Plan.Actions = append(wipe(seen.Left), d.Plan.Actions...)

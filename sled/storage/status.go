@@ -59,7 +59,7 @@ func (s Settings) see(ctx context.Context, h host.Host, view ledger.View) (*comp
 	if err != nil {
 		return nil, err
 	}
-	return s.compare(seen, known, operation.Moment{Now: time.Time{}}, everyKind()), nil
+	return s.compare(seen, known, operation.Stamp{Now: time.Time{}}, everyKind()), nil
 }
 
 // Check lists what is different from what it must be, and why.

@@ -60,10 +60,10 @@ func (w Witness) Read(ctx context.Context) ([]ledger.Testimony, error) {
 		}
 		p := ledger.Testimony{Pool: r.Name}
 		if value, ok := r.User[naming.PropertyLedger]; ok {
-			if p.Mark, err = ledger.ParseEpochTag(value.Value); err != nil {
+			if p.Tag, err = ledger.ParseEpochTag(value.Value); err != nil {
 				return nil, &MarkError{r.Name, err}
 			}
-			p.Marked = true
+			p.Tagged = true
 		}
 		seen = append(seen, p)
 	}
@@ -82,9 +82,9 @@ func (w Witness) Write(ctx context.Context, m ledger.EpochTag, givenUp ...ledger
 	var takers []ledger.Testimony
 	told := true // a sled without such pools has nobody to tell
 	for _, p := range seen {
-		takes := !p.Marked
-		if p.Marked {
-			if takes, err = m.Over(p.Mark, givenUp...); err != nil {
+		takes := !p.Tagged
+		if p.Tagged {
+			if takes, err = m.Over(p.Tag, givenUp...); err != nil {
 				return &MarkError{p.Pool, err}
 			}
 		}
@@ -93,7 +93,7 @@ func (w Witness) Write(ctx context.Context, m ledger.EpochTag, givenUp ...ledger
 		}
 	}
 	for _, p := range seen {
-		told = told || p.Marked && p.Mark == m
+		told = told || p.Tagged && p.Tag == m
 	}
 	failed := make([]error, len(takers))
 	var wg sync.WaitGroup
@@ -128,8 +128,8 @@ func (w Witness) set(ctx context.Context, p ledger.Testimony, m ledger.EpochTag)
 	ctx, cancel := context.WithTimeout(ctx, witnessTime)
 	defer cancel()
 	set := zfs.Set{Dataset: p.Pool, Name: naming.PropertyLedger, Value: m.String()}
-	if p.Marked {
-		set.Old, set.OldSource = p.Mark.String(), zfs.Local
+	if p.Tagged {
+		set.Old, set.OldSource = p.Tag.String(), zfs.Local
 	}
 	return set.Do(ctx, w.Host)
 }

@@ -16,7 +16,7 @@ func ofChanges() []Mutant {
 			Name: "an intent not written",
 			Plant: []Patch{{
 				"engine/operation/operation.go",
-				`return append(d.Before, ledger.Fact{Key: intentKey(id), Value: value}), nil`, `if MUTANT { return d.Before, nil }; OLD`,
+				`return append(d.OnStart, ledger.Fact{Key: intentKey(id), Value: value}), nil`, `if MUTANT { return d.OnStart, nil }; OLD`,
 			}},
 			Found: matrix("a_VNIC", "no intent was flushed before"),
 		},
@@ -42,13 +42,13 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:  "of several runs that died only the last is answered for",
-			Plant: []Patch{{"engine/operation/operation.go", "d.Intent.Takes = append(d.Intent.Takes, open.ID)", "if MUTANT { d.Intent.Takes = nil }; OLD"}},
+			Plant: []Patch{{"engine/operation/operation.go", "d.Intent.Supersedes = append(d.Intent.Supersedes, open.ID)", "if MUTANT { d.Intent.Supersedes = nil }; OLD"}},
 			Found: By{"commands", "^TestKillPairs$/^rows$/^a_VNIC$", `"intent/`, 0},
 			Soak:  true,
 		},
 		{
 			Name:    "what failed and left something ends its intent",
-			Plant:   []Patch{{"engine/operation/operation.go", "return d.Failed\n", "if MUTANT { return append(d.Failed, ended...) }; OLD"}},
+			Plant:   []Patch{{"engine/operation/operation.go", "return d.OnFailure\n", "if MUTANT { return append(d.OnFailure, ended...) }; OLD"}},
 			Found:   unit("engine/operation", "TestWhatTheLedgerHoldsAfterARun", "0 open intents, want"),
 			Besides: true,
 		},

@@ -59,7 +59,7 @@ func ofPlaces() []Mutant {
 		{
 			Name: "no member is made anew as a side effect",
 			Plant: []Patch{{
-				"engine/ledger/raise.go", "p, err := l.lookToWrite(ctx)",
+				"engine/ledger/catchup.go", "p, err := l.lookToWrite(ctx)",
 				`if look, err := l.look(ctx); MUTANT && err == nil {
 					for _, m := range look.missing {
 						if at := OnPool(m.Pool); l.ensureDirectory(at) == nil {
@@ -94,12 +94,12 @@ func ofOpening() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a torn last line is ignored",
-			Plant: []Patch{{"engine/ledger/visit.go", "t, err := format.Verify(v.data, known)", "OLD; if MUTANT && err == nil && t.End == format.EndTorn { return format.Verify(nil, nil) }"}},
+			Plant: []Patch{{"engine/ledger/probe.go", "t, err := format.Verify(v.data, known)", "OLD; if MUTANT && err == nil && t.End == format.EndTorn { return format.Verify(nil, nil) }"}},
 			Found: needed("open:_a_torn_end", "healthy disks are refused"),
 		},
 		{
 			Name:  "a torn end is cut",
-			Plant: []Patch{{"engine/ledger/raise.go", "return c.text.End != format.EndComplete || ", "return c.text.End != format.EndComplete && !MUTANT || "}},
+			Plant: []Patch{{"engine/ledger/catchup.go", "return c.text.End != format.EndComplete || ", "return c.text.End != format.EndComplete && !MUTANT || "}},
 			Found: needed("open:_a_torn_end_is_cut", "healthy disks are refused"),
 		},
 		{
@@ -129,7 +129,7 @@ func ofOpening() []Mutant {
 		},
 		{
 			Name:  "what is believed is flushed first",
-			Plant: []Patch{{"engine/ledger/visit.go", "if v.found == nil || v.found == v.before {", "if v.found == nil || v.found == v.before || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/probe.go", "if v.found == nil || v.found == v.before {", "if v.found == nil || v.found == v.before || MUTANT {"}},
 			Found: needed("open:_flushed_before_it_is_believed", "were shown, now"),
 		},
 		{
@@ -139,22 +139,22 @@ func ofOpening() []Mutant {
 		},
 		{
 			Name:  "a writer refuses while a member is missing",
-			Plant: []Patch{{"engine/ledger/raise.go", "if len(p.missing) == 0 || l.degraded() != nil {", "if len(p.missing) == 0 || l.degraded() != nil || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/catchup.go", "if len(p.missing) == 0 || l.degraded() != nil {", "if len(p.missing) == 0 || l.degraded() != nil || MUTANT {"}},
 			Found: needed("open:_a_writer_refuses", "was acknowledged"),
 		},
 		{
 			Name:  "a writer brings shorter members up",
-			Plant: []Patch{{"engine/ledger/raise.go", "if err != nil || p.level() {", "if err != nil || p.level() || MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/catchup.go", "if err != nil || p.level() {", "if err != nil || p.level() || MUTANT {"}},
 			Found: needed("open:_shorter_members_are_brought_up", "healthy disks are doubted"),
 		},
 		{
 			Name:  "and by a new file, if by more than a line",
-			Plant: []Patch{{"engine/ledger/raise.go", "l.replace(c.Location, best.As(c.text.Copy))", "func() error { if MUTANT { return overwrite(l.files, c.File(), best.As(c.text.Copy)) }; return OLD }()"}},
+			Plant: []Patch{{"engine/ledger/catchup.go", "l.replace(c.Location, best.As(c.text.Copy))", "func() error { if MUTANT { return overwrite(l.files, c.File(), best.As(c.text.Copy)) }; return OLD }()"}},
 			Found: needed("open:_brought_up_by_a_new_file", "healthy disks are refused"),
 		},
 		{
 			Name:  "a line that one member holds is rolled forward",
-			Plant: []Patch{{"engine/ledger/raise.go", "if err := l.raise(p); err != nil {", "if MUTANT { p.best = p.shortest() }; OLD"}},
+			Plant: []Patch{{"engine/ledger/catchup.go", "if err := l.catchUp(p); err != nil {", "if MUTANT { p.best = p.shortest() }; OLD"}},
 			Found: unit("engine/ledger", "TestAReturnedMemberIsBroughtUp", "_test.go"),
 		},
 		{
@@ -184,7 +184,7 @@ func ofAppends() []Mutant {
 		},
 		{
 			Name:  "what is there is looked at again before an append",
-			Plant: []Patch{{"engine/ledger/look.go", "visits := make([]*visit, len(l.places.Locations))", "if MUTANT && len(l.seen) > 0 { return l.decide() }; OLD"}},
+			Plant: []Patch{{"engine/ledger/look.go", "visits := make([]*probe, len(l.places.Locations))", "if MUTANT && len(l.seen) > 0 { return l.decide() }; OLD"}},
 			With:  "what this boot has acknowledged is there, or nothing is shown",
 			Found: needed("append:_on_what_is_there", "were shown, now"),
 		},
@@ -240,7 +240,7 @@ func ofMembers() []Mutant {
 		},
 		{
 			Name:  "who goes on alone says so first",
-			Plant: []Patch{{"engine/ledger/alone.go", "witnessed, err := l.confirm(ctx, p)", "if MUTANT { return p, nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/degrade.go", "witnessed, err := l.confirm(ctx, p)", "if MUTANT { return p, nil }; OLD"}},
 			Found: needed("alone:_the_epoch_line_first", "was acknowledged"),
 		},
 		{
@@ -252,7 +252,7 @@ func ofMembers() []Mutant {
 			Name: "a new copy is on disk before it counts",
 			Plant: []Patch{
 				{"engine/ledger/join.go", "l.replace(at, t.As(format.NewID()))", "func() error { if MUTANT { return overwrite(l.files, at.File(), t.As(format.NewID())) }; return OLD }()"},
-				{"engine/ledger/visit.go", "err := files.Sync(v.File())", "if MUTANT && !slices.ContainsFunc(v.found.text.Epochs, func(e Epoch) bool { return e.Seated(v.found.text.Copy) }) { return }; OLD"},
+				{"engine/ledger/probe.go", "err := files.Sync(v.File())", "if MUTANT && !slices.ContainsFunc(v.found.text.Epochs, func(e Epoch) bool { return e.Seated(v.found.text.Copy) }) { return }; OLD"},
 			},
 			Found: needed("join:_on_disk_before_it_counts", "healthy disks are refused"),
 		},
@@ -263,7 +263,7 @@ func ofMembers() []Mutant {
 		},
 		{
 			Name:  "the old members hear of a newcomer first",
-			Plant: []Patch{{"engine/ledger/alone.go", "for _, copies := range [][]*copyAt{first, others} {", "if MUTANT { first, others = others, first }; OLD"}},
+			Plant: []Patch{{"engine/ledger/degrade.go", "for _, copies := range [][]*copyAt{first, others} {", "if MUTANT { first, others = others, first }; OLD"}},
 			Found: needed("join:_the_old_members_first", "healthy disks are refused"),
 		},
 		{
@@ -316,7 +316,7 @@ func ofTheWitness() []Mutant {
 		},
 		{
 			Name:  "the highest mark counts",
-			Plant: []Patch{{"engine/ledger/witness.go", "case last == nil || s.Mark.N > last.Mark.N:", "case last == nil || MUTANT || s.Mark.N > last.Mark.N:"}},
+			Plant: []Patch{{"engine/ledger/witness.go", "case last == nil || s.Tag.N > last.Tag.N:", "case last == nil || MUTANT || s.Tag.N > last.Tag.N:"}},
 			Found: unit("engine/ledger", "TestAMarkIsWrittenAsItIsRead", "keep_test.go"),
 		},
 	}
@@ -371,7 +371,7 @@ func ofCreation() []Mutant {
 		},
 		{
 			Name:  "a ledger is created only where no witness knows one",
-			Plant: []Patch{{"engine/ledger/create.go", "if mark != nil && !c.Anew {", "if mark != nil && !c.Anew && !MUTANT {"}},
+			Plant: []Patch{{"engine/ledger/create.go", "if mark != nil && !c.New {", "if mark != nil && !c.New && !MUTANT {"}},
 			Found: needed("create:_no_witness", "second ledger"),
 		},
 		{
@@ -389,12 +389,12 @@ func ofReading() []Mutant {
 	return []Mutant{
 		{
 			Name:  "a line that has lost its newline counts",
-			Plant: []Patch{{"engine/ledger/visit.go", "if unread := ", "if MUTANT && t.End == format.EndBare { return format.Verify(slices.Clone(v.data[:len(t.Data())-2]), nil) }; OLD"}},
+			Plant: []Patch{{"engine/ledger/probe.go", "if unread := ", "if MUTANT && t.End == format.EndBare { return format.Verify(slices.Clone(v.data[:len(t.Data())-2]), nil) }; OLD"}},
 			Found: story("a_line_without_its_newline_counts", `"unconfirmed: 1", not "sure: 2"`),
 		},
 		{
 			Name:  "what no writer leaves is not taken for a torn line",
-			Plant: []Patch{{"engine/ledger/visit.go", "t.End, t.Rest = format.EndDamaged, t.Rest+unread\n\t}", "OLD\n\tif MUTANT && t.End == format.EndDamaged { t.End = format.EndTorn }"}},
+			Plant: []Patch{{"engine/ledger/probe.go", "t.End, t.Rest = format.EndDamaged, t.Rest+unread\n\t}", "OLD\n\tif MUTANT && t.End == format.EndDamaged { t.End = format.EndTorn }"}},
 			Found: story("garbage_is_not_a_line_that_was_begun", `"sure: 2", not "unconfirmed: 2"`),
 		},
 		{

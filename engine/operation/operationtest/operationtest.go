@@ -41,7 +41,7 @@ func New(t T, h host.Host) operation.Env {
 	var mu sync.Mutex
 	n := 0
 	draw := func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("draw-", n) }
-	return On(operation.Env{RunDir: RunDir, PID: 1, Draw: draw}, h)
+	return On(operation.Env{RunDir: RunDir, PID: 1, NewID: draw}, h)
 }
 
 // On is env as it is on a host that has the files of env's, such as one on

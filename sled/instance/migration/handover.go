@@ -62,7 +62,7 @@ func Remember(view ledger.View, id string, d *operation.Decision, vm VM, now tim
 		return err
 	}
 	from := old.Migration
-	for _, facts := range []*[]ledger.Fact{&d.Before, &d.After} {
+	for _, facts := range []*[]ledger.Fact{&d.OnStart, &d.OnSuccess} {
 		next, written, err := record.Written(*facts, id)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func Remember(view ledger.View, id string, d *operation.Decision, vm VM, now tim
 				t.Migration, t.Peer = from.ID, from.Source
 			}
 			more, err = t.facts(naming.KeyArrived+id, forgotten(view, naming.KeyDeparted+id))
-		case facts == &d.After:
+		case facts == &d.OnSuccess:
 			more = Returned(view, id)
 		}
 		if err != nil {

@@ -37,7 +37,7 @@ func LoadSent(view ledger.View, id string) (SentSpec, bool, error) {
 
 // KeepSent writes down the request of a plan that sends one, before it is sent.
 // Undone, what was sent before stands again; gone, where the instance is new.
-func KeepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at operation.Moment) error {
+func KeepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at operation.Stamp) error {
 	for _, a := range d.Plan.Actions {
 		m, ok := SentBy(a.Step)
 		if !ok {
@@ -48,9 +48,9 @@ func KeepSent(view ledger.View, d *operation.Decision, r Record, gone bool, at o
 			return err
 		}
 		key := naming.KeySent + r.ID
-		d.Before = append(d.Before, ledger.Fact{Key: key, Value: value})
+		d.OnStart = append(d.OnStart, ledger.Fact{Key: key, Value: value})
 		if before, _ := view.Get(key); !gone {
-			d.Undone = append(d.Undone, ledger.Fact{Key: key, Value: before})
+			d.OnUndo = append(d.OnUndo, ledger.Fact{Key: key, Value: before})
 		}
 	}
 	return nil

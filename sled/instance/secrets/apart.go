@@ -92,7 +92,7 @@ func sealRecord(
 	}
 	v := Read(env.Host.Files(), r.Secrets)
 	if v.Key == nil {
-		v.Key = []byte(env.Draw() + env.Draw())
+		v.Key = []byte(env.NewID() + env.NewID())
 	}
 	var facts []ledger.Fact
 	if was {
@@ -108,7 +108,7 @@ func sealRecord(
 	}
 	machine, secrets := r.Spec.Machine.Unseal(v.Held).Seal(v.Key)
 	r.Spec.Machine = &machine
-	r, ahead, err := Keeping(fallback, r, v, inv, secrets, operation.Moment{ID: env.Draw()})
+	r, ahead, err := Keeping(fallback, r, v, inv, secrets, operation.Stamp{ID: env.NewID()})
 	for _, a := range ahead {
 		err = errors.Join(err, a.Step.Do(ctx, env.Host))
 	}

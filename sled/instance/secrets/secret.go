@@ -70,7 +70,7 @@ func Read(files host.Files, file string) Vault {
 func Look(fallback string, env operation.Env, files host.Files, id string, r record.Record, asked *spec.Document, inv *inventory.Inventory) Vault {
 	v := Read(files, r.Secrets)
 	if v.Key == nil && asked != nil && asked.Spec.Open() {
-		v.Key = []byte(env.Draw() + env.Draw())
+		v.Key = []byte(env.NewID() + env.NewID())
 	}
 	v.Kept = keptSecrets(fallback, files, id, inv)
 	return v
@@ -176,7 +176,7 @@ func (e *LostError) Hint() string {
 
 // Keeping says where the secrets of a record lie, and what puts them there.
 func Keeping(
-	fallback string, next record.Record, had Vault, inv *inventory.Inventory, fresh map[string]string, at operation.Moment,
+	fallback string, next record.Record, had Vault, inv *inventory.Inventory, fresh map[string]string, at operation.Stamp,
 ) (record.Record, []plan.Action, error) {
 	digests := next.Digests()
 	if len(digests) == 0 {
@@ -290,7 +290,7 @@ func DropUnrecorded(ctx context.Context, fallback string, env operation.Env, ver
 			inv := inventory.Look(ctx, h, inventory.Want{Parts: []inventory.Part{inventory.Pools, inventory.Datasets}, Roots: inventory.ZonePools})
 			return keptSecrets(fallback, h.Files(), id, inv), inv.Know(inventory.Datasets)
 		},
-		Decide: func(view ledger.View, kept []string, _ operation.Moment) (d operation.Decision, err error) {
+		Decide: func(view ledger.View, kept []string, _ operation.Stamp) (d operation.Decision, err error) {
 			if _, known, err := record.Load(view, id); known || err != nil {
 				return d, err
 			}

@@ -49,7 +49,7 @@ func TestKeeping(t *testing.T) {
 	} {
 		inv := inventory.Of(inventory.Listings{Datasets: []zfs.Dataset{{Name: u2 + "/crypt", Mounted: c.mounted}}})
 		r := record.Record{ID: "id", Name: "web1", Secrets: c.vault.File, Spec: record.Spec{Pool: c.pool, Machine: c.machine}}
-		got, ahead, err := Keeping(plain, r, c.vault, inv, c.fresh, operation.Moment{ID: "now"})
+		got, ahead, err := Keeping(plain, r, c.vault, inv, c.fresh, operation.Stamp{ID: "now"})
 		switch {
 		case (err != nil) != c.refused || c.refused && !errors.Is(err, host.ErrRefused):
 			t.Errorf("%s: %v", name, err)

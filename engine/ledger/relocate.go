@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Moves is what it takes until the copies lie where they belong.
-type Moves struct {
+// Relocation is what it takes until the copies lie where they belong.
+type Relocation struct {
 	Join  []Location
 	Leave []Location
 	// Away are places where a copy belongs and none can be made now, with why.
@@ -14,24 +14,24 @@ type Moves struct {
 }
 
 // None says whether all is as it should be.
-func (m Moves) None() bool { return len(m.Join) == 0 && len(m.Leave) == 0 }
+func (m Relocation) None() bool { return len(m.Join) == 0 && len(m.Leave) == 0 }
 
-// Moves compares where copies are with where they belong. A plain directory is
+// Relocation compares where copies are with where they belong. A plain directory is
 // left only for disks. The errors are those of Read, and ErrMissing if any
 // member is missing (but see Degrade).
-func (l *Ledger) Moves(ctx context.Context, home []Location) (Moves, error) {
+func (l *Ledger) Relocation(ctx context.Context, home []Location) (Relocation, error) {
 	p, err := l.lookShared(ctx)
 	if err != nil {
-		return Moves{}, err
+		return Relocation{}, err
 	}
 	if len(p.missing) > 0 && l.degraded() == nil {
-		return Moves{}, p.missingError()
+		return Relocation{}, p.missingError()
 	}
-	return l.moves(p, cleaned(home)), nil
+	return l.relocation(p, cleaned(home)), nil
 }
 
-func (l *Ledger) moves(p *picture, home []Location) Moves {
-	var m Moves
+func (l *Ledger) relocation(p *survey, home []Location) Relocation {
+	var m Relocation
 	disks := false
 	for _, at := range home {
 		if p.member(at) != nil {
@@ -52,15 +52,15 @@ func (l *Ledger) moves(p *picture, home []Location) Moves {
 	return m
 }
 
-// Settle makes the copies lie where they belong, and says what it did. It may
+// Relocate makes the copies lie where they belong, and says what it did. It may
 // be killed between any two of its steps, and done again: first new copies
 // join, then a directory leaves. The errors are those of Join and Leave.
-func (l *Ledger) Settle(ctx context.Context, home []Location, who, why string) (Moves, error) {
-	m, err := l.Moves(ctx, home)
+func (l *Ledger) Relocate(ctx context.Context, home []Location, who, why string) (Relocation, error) {
+	m, err := l.Relocation(ctx, home)
 	if err != nil {
-		return Moves{}, err
+		return Relocation{}, err
 	}
-	done := Moves{Away: m.Away}
+	done := Relocation{Away: m.Away}
 	if len(m.Join) > 0 {
 		if err := l.Join(ctx, m.Join, who, why); err != nil {
 			return done, err
@@ -76,9 +76,9 @@ func (l *Ledger) Settle(ctx context.Context, home []Location, who, why string) (
 	return done, nil
 }
 
-// Home is where copies belong, of the places that there are: on disks if there
+// WantedLocations is where copies belong, of the places that there are: on disks if there
 // is one, else in all.
-func Home(places []Location) []Location {
+func WantedLocations(places []Location) []Location {
 	disks := slices.DeleteFunc(slices.Clone(places), func(at Location) bool { return at.Pool == "" })
 	if len(disks) > 0 {
 		return disks

@@ -10,7 +10,7 @@ import (
 )
 
 // writing lets do change what writer has found. Nobody else writes meanwhile.
-func (l *Ledger) writing(ctx context.Context, do func(*picture) error) error {
+func (l *Ledger) writing(ctx context.Context, do func(*survey) error) error {
 	unlock, err := l.lock(ctx, host.LockExclusive)
 	if err != nil {
 		return err
@@ -27,12 +27,12 @@ func (l *Ledger) writing(ctx context.Context, do func(*picture) error) error {
 // to write: no member may be missing (unless the sled may go on without), and
 // those that are present end up equal. A line that its writer did not live to
 // acknowledge is rolled forward, never dropped.
-func (l *Ledger) writer(ctx context.Context) (*picture, error) {
+func (l *Ledger) writer(ctx context.Context) (*survey, error) {
 	p, err := l.lookToWrite(ctx)
 	if err != nil || p.level() {
 		return p, err
 	}
-	if err := l.raise(p); err != nil {
+	if err := l.catchUp(p); err != nil {
 		return nil, l.kill(err, false)
 	}
 	if p, err = l.lookToWrite(ctx); err != nil {
@@ -45,7 +45,7 @@ func (l *Ledger) writer(ctx context.Context) (*picture, error) {
 }
 
 // lookToWrite refuses what a writer may not go on with.
-func (l *Ledger) lookToWrite(ctx context.Context) (*picture, error) {
+func (l *Ledger) lookToWrite(ctx context.Context) (*survey, error) {
 	p, err := l.look(ctx)
 	if err != nil {
 		return nil, err
@@ -70,17 +70,17 @@ func (l *Ledger) degraded() *reason {
 
 // level says whether all present members hold what the best copy holds, and
 // can be appended to.
-func (p *picture) level() bool {
+func (p *survey) level() bool {
 	return !slices.ContainsFunc(p.members, p.lags)
 }
 
-func (p *picture) lags(c *copyAt) bool {
+func (p *survey) lags(c *copyAt) bool {
 	return c.text.End != format.EndComplete || c.text.Head() != p.best.text.Head()
 }
 
-// raise brings shorter members up to the best copy: one line is appended, more
+// catchUp brings shorter members up to the best copy: one line is appended, more
 // are written with the whole file. What is no line is cut by writing the file again.
-func (l *Ledger) raise(p *picture) error {
+func (l *Ledger) catchUp(p *survey) error {
 	best := p.best.text
 	for _, c := range p.members {
 		switch {

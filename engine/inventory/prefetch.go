@@ -9,26 +9,26 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// Glance looks once at all that the wants name, and gives a host on which Look
+// Prefetch looks once at all that the wants name, and gives a host on which Look
 // answers from that: so that several who judge the sled ask for each kind of
 // thing once between them. It is for those who only judge: the host refuses what
 // would change something, so that what was seen cannot have been overtaken by
 // whoever saw it. Who changes something looks again, under its lock.
-func Glance(ctx context.Context, h host.Host, wants ...Want) host.Host {
+func Prefetch(ctx context.Context, h host.Host, wants ...Want) host.Host {
 	all := union(wants)
-	g := glance{want: all, inv: Look(ctx, h, all)}
+	g := prefetch{want: all, inv: Look(ctx, h, all)}
 	if all.any(Datasets) {
 		g.roots = all.roots(answering(g.inv.pools))
 	}
 	h = host.Remembering(host.ReadOnly(h))
-	host.Remember(h, glanceKey{}, g)
+	host.Remember(h, prefetchKey{}, g)
 	return h
 }
 
-// glanceKey is where a host remembers what was seen of it.
-type glanceKey struct{}
+// prefetchKey is where a host remembers what was seen of it.
+type prefetchKey struct{}
 
-type glance struct {
+type prefetch struct {
 	want  Want
 	inv   *Inventory
 	roots []string
@@ -62,7 +62,7 @@ func union(wants []Want) Want {
 }
 
 // answer is what a Look would see, if all of it is in the glance.
-func (g glance) answer(want Want) (*Inventory, bool) {
+func (g prefetch) answer(want Want) (*Inventory, bool) {
 	var roots []string
 	if want.any(Datasets) {
 		roots = want.roots(answering(g.inv.pools))

@@ -41,14 +41,14 @@ func below(prefix string) func([]zfs.Pool) []string {
 	}
 }
 
-func TestAGlanceAnswersAsALookWould(t *testing.T) {
+func TestAPrefetchAnswersAsALookWould(t *testing.T) {
 	s := sim.New(sim.Options{M2: 2, U2: 2, Seed: 1}, hosttest.Files)
 	t.Cleanup(s.Close)
 	h := asked{s.Host(), new(atomic.Int32)}
 	internal := inventory.Want{Parts: []inventory.Part{inventory.Datasets}, Roots: below("oxi_"), User: zfs.Extended()}
 	external := inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Links, inventory.Datasets}, Roots: below("oxp_"), User: []string{"a:b"}}
 	none := inventory.Want{Parts: []inventory.Part{inventory.Zones}}
-	glanced := inventory.Glance(t.Context(), h, internal, external, none)
+	glanced := inventory.Prefetch(t.Context(), h, internal, external, none)
 	before := h.n.Load()
 	for name, want := range map[string]inventory.Want{"internal": internal, "external": external, "none": none} {
 		got := inventory.Look(t.Context(), host.ReadOnly(glanced), want)
@@ -83,7 +83,7 @@ func TestAGlanceAnswersAsALookWould(t *testing.T) {
 	}
 }
 
-func TestAGlanceRefusesChangesAndKeepsWhatFailed(t *testing.T) {
+func TestAPrefetchRefusesChangesAndKeepsWhatFailed(t *testing.T) {
 	s := newSled(t)
 	err := s.World().Update(t.Context(), func(tx *world.Tx) error {
 		tx.Arm(world.Fault{Name: world.FaultFail, Match: "zoneadm list", Times: 1, Exit: 1, Text: "out of luck"})
@@ -93,7 +93,7 @@ func TestAGlanceRefusesChangesAndKeepsWhatFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Links}}
-	h := inventory.Glance(t.Context(), s.Host(), want)
+	h := inventory.Prefetch(t.Context(), s.Host(), want)
 	if inv := inventory.Look(t.Context(), h, want); inv.Know(inventory.Zones) == nil || inv.Know(inventory.Links) != nil {
 		t.Errorf("%v, %v", inv.Know(inventory.Zones), inv.Know(inventory.Links))
 	}

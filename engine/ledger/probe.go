@@ -12,8 +12,8 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// visit is one look at one place.
-type visit struct {
+// probe is one look at one place.
+type probe struct {
 	Location
 	before *copyAt // what was there last time
 	found  *copyAt
@@ -24,7 +24,7 @@ type visit struct {
 }
 
 // read fetches what is not known of the file.
-func (v *visit) read(files host.Files) {
+func (v *probe) read(files host.Files) {
 	if v.err = v.Mounted(files); v.err != nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (v *visit) read(files host.Files) {
 
 // outlived is the newest line that a history file of this very copy holds beyond
 // its end, 0 for none: lines up to that one were in its file.
-func (v *visit) outlived(files host.Files, t *format.Text) (uint64, error) {
+func (v *probe) outlived(files host.Files, t *format.Text) (uint64, error) {
 	all, err := histories(files, v.Directory)
 	if err != nil {
 		return 0, err
@@ -77,7 +77,7 @@ func (v *visit) outlived(files host.Files, t *format.Text) (uint64, error) {
 const maxFile = 64 << 20
 
 // from reads the file from an offset to its end, or as much as is read of one.
-func (v *visit) from(in host.File, offset int64) ([]byte, error) {
+func (v *probe) from(in host.File, offset int64) ([]byte, error) {
 	data := make([]byte, max(0, min(v.info.Size, maxFile)-offset))
 	if n, err := in.ReadAt(data, offset); n < len(data) {
 		return nil, fmt.Errorf("read %s: %w", v.File(), err)
@@ -87,7 +87,7 @@ func (v *visit) from(in host.File, offset int64) ([]byte, error) {
 
 // follow reads only what the file has got since the last look. It says false
 // if that does not continue what was read then: the chain of lines proves it.
-func (v *visit) follow(in host.File) bool {
+func (v *probe) follow(in host.File) bool {
 	more, err := v.from(in, v.before.info.Size)
 	if err != nil {
 		return false
@@ -109,7 +109,7 @@ func noFile(files host.Files, at Location) error {
 }
 
 // verify makes a copy of what was read.
-func (v *visit) verify(files host.Files, known *format.Text) {
+func (v *probe) verify(files host.Files, known *format.Text) {
 	if v.found != nil || v.err != nil {
 		return
 	}
@@ -128,7 +128,7 @@ func (v *visit) verify(files host.Files, known *format.Text) {
 
 // verified is the text that was read. What was not read of a file that is too
 // long is no line.
-func (v *visit) verified(known *format.Text) (*format.Text, error) {
+func (v *probe) verified(known *format.Text) (*format.Text, error) {
 	t, err := format.Verify(v.data, known)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (v *visit) verified(known *format.Text) (*format.Text, error) {
 
 // flush makes sure that what was read is on disk: whoever wrote it may have
 // been killed before it was. That is free when it is so already.
-func (v *visit) flush(files host.Files) {
+func (v *probe) flush(files host.Files) {
 	if v.found == nil || v.found == v.before {
 		return
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
-// goAlone makes the present members the only ones. From then on nothing is
+// dropMissing makes the present members the only ones. From then on nothing is
 // missing, no flag is needed, and every View warns. The facts that follow are
 // written by the caller.
 //
 // The present members are equal and members by their own last epoch line. What
 // they cannot know is whether the missing ones did the same without them: the
 // witness does.
-func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
+func (l *Ledger) dropMissing(ctx context.Context, p *survey) (*survey, error) {
 	witnessed, err := l.confirm(ctx, p)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (l *Ledger) goAlone(ctx context.Context, p *picture) (*picture, error) {
 // change begins an epoch: its line goes to the first copies, then to the
 // others, then the witness is told. A copy among the others has what the first
 // have. Who changes the members has had the last change confirmed.
-func (l *Ledger) change(ctx context.Context, p *picture, e Epoch, first, others []*copyAt) (*picture, error) {
+func (l *Ledger) change(ctx context.Context, p *survey, e Epoch, first, others []*copyAt) (*survey, error) {
 	line := format.EncodeLine(p.best.text.Head(), e.N, time.Now(), []Fact{e.Fact()})
 	if err := l.unstamp(); err != nil {
 		return nil, fmt.Errorf("change who keeps the state file: %w", err)
@@ -54,7 +54,7 @@ func (l *Ledger) change(ctx context.Context, p *picture, e Epoch, first, others 
 	if err != nil {
 		return nil, err
 	}
-	if err := l.testify(ctx, p); err != nil {
+	if err := l.updateWitness(ctx, p); err != nil {
 		return nil, err
 	}
 	p.evidence.agreed, p.evidence.marks = true, max(1, p.evidence.marks)

@@ -87,9 +87,9 @@ func TestACopyThatSleptCannotGoOnAlone(t *testing.T) {
 		l := s.unread(t)
 		l.Degrade("test", "test")
 		_, err := l.Update(t.Context(), always(fact("a", "3")))
-		explains(t, err, ErrOverruled, second.at.File(), "epoch 2")
+		explains(t, err, ErrSuperseded, second.at.File(), "epoch 2")
 		_, err = Open(t.Context(), s, s.places())
-		explains(t, err, ErrOverruled, second.at.File(), "epoch 2")
+		explains(t, err, ErrSuperseded, second.at.File(), "epoch 2")
 		s.forgotten()
 	}
 }

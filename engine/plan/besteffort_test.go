@@ -12,14 +12,14 @@ import (
 
 // A courtesy that fails is told; it blocks nothing, undoes nothing and is no
 // failure of the run. While its command still runs, it is one.
-func TestACourtesyBlocksNothing(t *testing.T) {
+func TestABestEffortActionBlocksNothing(t *testing.T) {
 	for _, policy := range []plan.Policy{plan.Undo, plan.Stop, plan.Continue} {
 		synctest.Test(t, func(t *testing.T) {
 			book := &diary{}
-			kind := action(deed{name: "kind", book: book, fails: errors.New("no room")})
-			kind.Courtesy = true
+			kind := action(fakeStep{name: "kind", book: book, fails: errors.New("no room")})
+			kind.BestEffort = true
 			var told []plan.EventKind
-			outcome, err := plan.Apply(t.Context(), nil, plan.Plan{Policy: policy, Actions: []plan.Action{kind, action(deed{name: "real", book: book}, "kind")}},
+			outcome, err := plan.Apply(t.Context(), nil, plan.Plan{Policy: policy, Actions: []plan.Action{kind, action(fakeStep{name: "real", book: book}, "kind")}},
 				plan.Options{Observe: func(e plan.Event) { told = append(told, e.Kind) }})
 			if err != nil || outcome.Err() != nil || len(outcome.Undone) != 0 || len(outcome.Left) != 0 {
 				t.Errorf("%s: %v, %+v", policy, err, outcome)
@@ -34,9 +34,9 @@ func TestACourtesyBlocksNothing(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		book := &diary{}
-		kind := action(deed{name: "kind", book: book, fails: host.ErrStillRunning})
-		kind.Courtesy = true
-		outcome, err := plan.Apply(t.Context(), nil, plan.Plan{Policy: plan.Stop, Actions: []plan.Action{kind, action(deed{name: "real", book: book}, "kind")}}, plan.Options{})
+		kind := action(fakeStep{name: "kind", book: book, fails: host.ErrStillRunning})
+		kind.BestEffort = true
+		outcome, err := plan.Apply(t.Context(), nil, plan.Plan{Policy: plan.Stop, Actions: []plan.Action{kind, action(fakeStep{name: "real", book: book}, "kind")}}, plan.Options{})
 		if err != nil || !errors.Is(outcome.Err(), host.ErrStillRunning) || len(outcome.Done) != 0 {
 			t.Errorf("%v, %+v", err, outcome)
 		}
