@@ -8,7 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/propolis/spec"
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 // document is the published API of a version.
@@ -23,7 +23,7 @@ func document(t *testing.T, v spec.Version) *dropshottest.Document {
 
 func sample(t *testing.T, name string) string {
 	t.Helper()
-	return string(beside.File(t, "samples/propolis/"+name))
+	return string(refdata.File(t, "samples/propolis/"+name))
 }
 
 // conforming is a server that holds each request, and its own answer, to the

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/illumos/ofmt"
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 func TestParseLinks(t *testing.T) {
@@ -127,7 +127,7 @@ func TestJoin(t *testing.T) {
 
 // What real systems printed.
 func TestSamples(t *testing.T) {
-	for name, text := range beside.Files(t, "samples/napi/dladm-show-vnic-p.txt") {
+	for name, text := range refdata.Files(t, "samples/napi/dladm-show-vnic-p.txt") {
 		for line := range strings.Lines(string(text)) {
 			fields, err := ofmt.Row(strings.TrimSuffix(line, "\n"), 3)
 			if err != nil {
@@ -138,7 +138,7 @@ func TestSamples(t *testing.T) {
 			}
 		}
 	}
-	for name, text := range beside.Files(t, "samples/omicron/dladm_show-linkprop_-c_-o_value_-p_mtu_VNIC*") {
+	for name, text := range refdata.Files(t, "samples/omicron/dladm_show-linkprop_-c_-o_value_-p_mtu_VNIC*") {
 		if zone, err := parseZone([]byte(text)); err == nil && strings.Contains(zone, "\n") {
 			t.Errorf("%q: zone %q", text, zone)
 		}
@@ -146,12 +146,12 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s: %d, %v", name, mtu, err)
 		}
 	}
-	for name, text := range beside.Files(t, "samples/illumos/dladm-delete-vnic-busy*") {
+	for name, text := range refdata.Files(t, "samples/illumos/dladm-delete-vnic-busy*") {
 		if err := failed(t, "v0", string(text)); !errors.Is(err, errBusy) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, text := range beside.Files(t, "samples/illumos/dladm-create-vnic-mac-in-use*") {
+	for name, text := range refdata.Files(t, "samples/illumos/dladm-create-vnic-mac-in-use*") {
 		if err := failed(t, "aggr0", string(text)); !errors.Is(err, ErrMACInUse) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -162,7 +162,7 @@ func TestSamples(t *testing.T) {
 func TestSamplesOfOtherKindsAreRefused(t *testing.T) {
 	for _, pattern := range []string{"omicron/dladm__*", "omicron/dladm_show-vnic__*", "illumos/dladm-default*", "illumos/dladm-show-vnic-illumos*",
 		"omicron/ipadm__*", "omicron/netstat*", "illumos/zoneadm-list*"} {
-		for name, text := range beside.Files(t, "samples/"+pattern) {
+		for name, text := range refdata.Files(t, "samples/"+pattern) {
 			for what, parse := range map[string]func([]byte) ([]Link, error){"links": ParseLinks, "VNICs": plainVNICs, "VNICs with zones": zonedVNICs} {
 				if links, err := parse(text); err == nil {
 					t.Errorf("%s as %s: %v", name, what, links)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 // asked are the properties of a sample: four that each of them is about, and
@@ -62,7 +62,7 @@ func TestSamplesOfDatasets(t *testing.T) {
 		"parse_dataset_missing_fields-4": {refused: "has no line for compression"},
 		"parse_dataset_too_many_columns": {refused: "5 columns"},
 	}
-	files := beside.Files(t, "samples/omicron/zfs_get_*", "samples/illumos/zfs-get-*")
+	files := refdata.Files(t, "samples/omicron/zfs_get_*", "samples/illumos/zfs-get-*")
 	for file, sample := range files {
 		name := file
 		if parts := strings.Split(name, "__"); len(parts) > 1 {
@@ -90,7 +90,7 @@ func TestSamplesOfDatasets(t *testing.T) {
 }
 
 func TestSamplesOfPools(t *testing.T) {
-	for file, sample := range beside.Files(t, "samples/omicron/zpool_list_-Hpo_*") {
+	for file, sample := range refdata.Files(t, "samples/omicron/zpool_list_-Hpo_*") {
 		// The samples are of a listing without identity and failmode.
 		got, err := ParsePools([]byte(strings.ReplaceAll(string(sample), "\n", "\t17\twait\n")))
 		if strings.Contains(file, "__missing-health__") {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 func TestListTriesAgainWhenAZoneVanishedMeanwhile(t *testing.T) {
@@ -201,7 +201,7 @@ func TestErrorsAreTypedByTheirText(t *testing.T) {
 
 func TestABootFailureOfARealSystemHasNoKind(t *testing.T) {
 	const name = "9c0e03ca-a7c1-4dc9-a4f4-ac3766f584c3"
-	for _, sample := range beside.Files(t, "samples/illumos/zoneadm-boot-failure-*.stderr.txt") {
+	for _, sample := range refdata.Files(t, "samples/illumos/zoneadm-boot-failure-*.stderr.txt") {
 		err := failure(bootCommand(name), host.Result{Exit: 1, Stderr: sample}, name)
 		if e, _ := errors.AsType[*host.CommandError](err); e.Means != nil {
 			t.Errorf("kind %v: %v", e.Means, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 func shell(t *testing.T) func(host.Command, error) string {
@@ -117,7 +117,7 @@ func TestCommandLinesAgreeWithTheSledAgent(t *testing.T) {
 		ours[c] = true
 	}
 	compared := 0
-	for _, sample := range beside.Files(t, "samples/omicron/CMDLINE_*") {
+	for _, sample := range refdata.Files(t, "samples/omicron/CMDLINE_*") {
 		for theirs := range strings.Lines(string(sample)) {
 			if !strings.Contains(theirs, "/zoneadm ") && !strings.Contains(theirs, "/zonecfg ") {
 				continue

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 func number(n int) *int { return &n }
@@ -59,7 +59,7 @@ func TestParseListRefuses(t *testing.T) {
 }
 
 func TestParseListAcceptsTheSamplesOfIllumos(t *testing.T) {
-	for name, sample := range beside.Files(t, "samples/napi/zoneadm-list-*", "samples/omicron/zoneadm_list_*") {
+	for name, sample := range refdata.Files(t, "samples/napi/zoneadm-list-*", "samples/omicron/zoneadm_list_*") {
 		zones, err := ParseList(sample)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -71,7 +71,7 @@ func TestParseListAcceptsTheSamplesOfIllumos(t *testing.T) {
 }
 
 func TestParseListRejectsTheSamplesOfOtherSystems(t *testing.T) {
-	for _, sample := range beside.Files(t, "samples/illumos/zoneadm-list-*NOT-ILLUMOS*") {
+	for _, sample := range refdata.Files(t, "samples/illumos/zoneadm-list-*NOT-ILLUMOS*") {
 		for line := range strings.Lines(string(sample)) {
 			if zones, err := ParseList([]byte(line)); !errors.Is(err, ErrSyntax) {
 				t.Errorf("%s: accepted as %v, %v", line, zones, err)
@@ -81,7 +81,7 @@ func TestParseListRejectsTheSamplesOfOtherSystems(t *testing.T) {
 }
 
 func TestParseConfigReadsTheSamples(t *testing.T) {
-	files := beside.Files(t, "samples/illumos/etc-zones-*.xml")
+	files := refdata.Files(t, "samples/illumos/etc-zones-*.xml")
 	for name, sample := range files {
 		owner, c, err := ParseConfig(sample)
 		if err != nil {

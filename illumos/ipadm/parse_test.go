@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 var prefixes = cmpopts.EquateComparable(netip.Prefix{})
@@ -87,14 +87,14 @@ func TestParsersRefuse(t *testing.T) {
 
 // What real systems printed.
 func TestSamples(t *testing.T) {
-	for name, text := range beside.Files(t, "samples/omicron/ipadm_show-addr_-p_-o_ADDR*") {
+	for name, text := range refdata.Files(t, "samples/omicron/ipadm_show-addr_-p_-o_ADDR*") {
 		for line := range strings.Lines(string(text)) {
 			if p, err := parseAddress(strings.TrimSpace(line)); err != nil || !p.IsValid() {
 				t.Errorf("%s: %q: %v", name, line, err)
 			}
 		}
 	}
-	for name, text := range beside.Files(t, "samples/omicron/netstat_-rn*") {
+	for name, text := range refdata.Files(t, "samples/omicron/netstat_-rn*") {
 		if strings.Contains(name, "grep") {
 			continue // lines that somebody picked out
 		}
@@ -103,7 +103,7 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, routes, err)
 		}
 	}
-	for name, text := range beside.Files(t, "samples/omicron/route_-n_get_default*") {
+	for name, text := range refdata.Files(t, "samples/omicron/route_-n_get_default*") {
 		if link, err := ParseRouteLink(text); err != nil || link != "opte0" {
 			t.Errorf("%s: %q, %v", name, link, err)
 		}
@@ -113,7 +113,7 @@ func TestSamples(t *testing.T) {
 // Tables for people, and what other commands printed, are no listings.
 func TestSamplesOfOtherKindsAreRefused(t *testing.T) {
 	for _, pattern := range []string{"omicron/ipadm__*", "omicron/ipadm_show-if*", "omicron/ipadm_show-addr_opte0*", "omicron/dladm__*", "napi/dladm-show-vnic-p.txt", "illumos/zoneadm-list*"} {
-		for name, text := range beside.Files(t, "samples/"+pattern) {
+		for name, text := range refdata.Files(t, "samples/"+pattern) {
 			if got, err := ParseAddresses(text); err == nil {
 				t.Errorf("%s as addresses: %v", name, got)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 const milestone = "svc:/milestone/single-user:default"
@@ -37,7 +37,7 @@ func TestCommandLines(t *testing.T) {
 }
 
 func TestListsOfRealSystemsAreRead(t *testing.T) {
-	for name, data := range beside.Files(t, "samples/omicron/svcs_-Za_-H_-o_state,fmri,zone__*") {
+	for name, data := range refdata.Files(t, "samples/omicron/svcs_-Za_-H_-o_state,fmri,zone__*") {
 		services, err := ParseList(data)
 		if bad := strings.Contains(name, "missing-fmri"); bad != errors.Is(err, ErrSyntax) {
 			t.Errorf("%s: %v", name, err)
@@ -48,7 +48,7 @@ func TestListsOfRealSystemsAreRead(t *testing.T) {
 }
 
 func TestStatesOfRealSystemsAreRead(t *testing.T) {
-	for name, data := range beside.Files(t, "samples/omicron/svcprop_-t_-z_ZONE_*") {
+	for name, data := range refdata.Files(t, "samples/omicron/svcprop_-t_-z_ZONE_*") {
 		if got, err := ParseState(data); err != nil || got != Online {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
@@ -56,7 +56,7 @@ func TestStatesOfRealSystemsAreRead(t *testing.T) {
 }
 
 func TestErrorsOfRealSystemsHaveTheirKinds(t *testing.T) {
-	for name, data := range beside.Files(t, "samples/illumos/svcs-in-zone-repo-dead.stderr.txt") {
+	for name, data := range refdata.Files(t, "samples/illumos/svcs-in-zone-repo-dead.stderr.txt") {
 		if got := kind(string(data)); !errors.Is(got, host.ErrTransient) {
 			t.Errorf("%s: %v", name, got)
 		}

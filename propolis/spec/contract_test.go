@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 // schema is a schema of the published document of a version.
@@ -98,7 +98,7 @@ func TestEachComponentOfTheDocumentsIsKnown(t *testing.T) {
 func TestSamplesSurvive(t *testing.T) {
 	s := schema(t, Latest, "InstanceEnsureRequest")
 	for _, name := range []string{"ensure-spec-minimal.json", "ensure-spec-full.json", "ensure-migration-target.json"} {
-		sample := beside.File(t, "samples/propolis/"+name)
+		sample := refdata.File(t, "samples/propolis/"+name)
 		var r EnsureRequest
 		if err := json.Unmarshal(sample, &r); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -144,7 +144,7 @@ func strip(v any) any {
 func TestCheckOfTheSamples(t *testing.T) {
 	for name, problems := range map[string]int{"ensure-spec-minimal.json": 0, "ensure-spec-full.json": 1} {
 		var r EnsureRequest
-		if err := json.Unmarshal(beside.File(t, "samples/propolis/"+name), &r); err != nil {
+		if err := json.Unmarshal(refdata.File(t, "samples/propolis/"+name), &r); err != nil {
 			t.Fatal(err)
 		}
 		err := r.Init.Spec.Check(Server{})

@@ -15,8 +15,8 @@ import (
 	"github.com/sledctl/sledctl/sim/napi"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
-	"github.com/sledctl/sledctl/test/beside"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 // recorded is an exchange with the real server.
@@ -31,7 +31,7 @@ type recorded struct {
 // transcript reads what was recorded: three lines for each exchange.
 func transcript(t *testing.T) []recorded {
 	t.Helper()
-	data := beside.File(t, "samples/napi/live/transcript.txt")
+	data := refdata.File(t, "samples/napi/live/transcript.txt")
 	asked := regexp.MustCompile(`^\[(\S+)\] (\S+) (\S+) (\{"If-[^}]*\} )?(.*)$`)
 	answered := regexp.MustCompile(`^  -> (\d+) `)
 	header := regexp.MustCompile(`'(Etag|Allow)': '([^']*)'`)
@@ -70,7 +70,7 @@ func transcript(t *testing.T) []recorded {
 // whole is the body of an answer from the file of its exchange.
 func whole(t *testing.T, name string) string {
 	t.Helper()
-	data, err := beside.Read("samples/napi/live/" + name + ".json")
+	data, err := refdata.Read("samples/napi/live/" + name + ".json")
 	var exchange struct {
 		Response struct {
 			Body json.RawMessage `json:"body"`

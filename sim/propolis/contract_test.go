@@ -10,7 +10,7 @@ import (
 
 	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
 	"github.com/sledctl/sledctl/sim/world"
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 // conforms checks a request and what is answered against the document.
@@ -70,7 +70,7 @@ func TestSamples(t *testing.T) {
 	doc := dropshottest.Published(t, "propolis-server-5.0.0.json")
 	sample := func(name string) string {
 		t.Helper()
-		return string(beside.File(t, "samples/propolis/"+name))
+		return string(refdata.File(t, "samples/propolis/"+name))
 	}
 	r := newRig(t, "none")
 	r.conforms(doc, http.MethodPut, "/instance", sample("ensure-spec-full.json"), 500) // it names a Crucible volume that is none

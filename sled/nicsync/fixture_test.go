@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/peer/napi"
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 // The labelled records of shared/samples: what a pass over this sled must make of
 // each, one by one.
 func TestTheLabelledFixture(t *testing.T) {
-	data := beside.File(t, "samples/napi/fixture-nics.json")
+	data := refdata.File(t, "samples/napi/fixture-nics.json")
 	var fixture struct {
 		CN    string            `json:"cn_uuid"`
 		Admin string            `json:"admin_uuid"`

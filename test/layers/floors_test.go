@@ -80,8 +80,8 @@ func floors() map[string]room {
 		"propolis":     {}, "propolis/spec": {below: 1}, "propolis/packaging": {below: 1}, "propolis/console": {below: 1}, "propolis/forward": {below: 1, machine: []use{useDial}},
 
 		"peer/dropshot":              {floor: -1},                                                                                 // what the servers of Propolis and of the control plane are made with
-		"peer/dropshot/dropshottest": {imports: []string{"test/beside"}, by: []string{"sim/simtest/contract"}},                    // for tests
-		"test/beside":                {imports: []string{}, by: []string{"peer/dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
+		"peer/dropshot/dropshottest": {imports: []string{"test/refdata"}, by: []string{"sim/simtest/contract"}},                   // for tests
+		"test/refdata":               {imports: []string{}, by: []string{"peer/dropshot/dropshottest"}, machine: []use{useFiles}}, // for tests
 		"peer/exchange":              {floor: -2},                                                                                 // one HTTP request over the boundary, for the neighbours of floor 0
 		"peer/exchange/exchangetest": {imports: []string{"host"}, by: []string{}},                                                 // for tests
 

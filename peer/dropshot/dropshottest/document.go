@@ -17,7 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
 
-	"github.com/sledctl/sledctl/test/beside"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 // Document is one version of an API.
@@ -28,9 +28,9 @@ type Document struct {
 
 // Published is the document that has been published and matches a pattern
 // (package next to); without it, the test is skipped.
-func Published(t beside.Testing, pattern string) *Document {
+func Published(t refdata.Testing, pattern string) *Document {
 	t.Helper()
-	d, err := Read(beside.File(t, "openapi/"+pattern))
+	d, err := Read(refdata.File(t, "openapi/"+pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func Published(t beside.Testing, pattern string) *Document {
 
 // Open is Published for what is no test: fs.ErrNotExist without the document.
 func Open(pattern string) (*Document, error) {
-	data, err := beside.Read("openapi/" + pattern)
+	data, err := refdata.Read("openapi/" + pattern)
 	if err != nil {
 		return nil, err
 	}

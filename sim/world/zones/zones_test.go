@@ -12,8 +12,8 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zones"
-	"github.com/sledctl/sledctl/test/beside"
 	"github.com/sledctl/sledctl/test/hosttest"
+	"github.com/sledctl/sledctl/test/refdata"
 )
 
 // zonesTx is a transaction on a fresh sled with its files.
@@ -258,7 +258,7 @@ func TestDocumentsThatAreNone(t *testing.T) {
 // A document of SmartOS has elements and attributes that only it knows; they
 // are passed over, as libzonecfg does with what is not asked for.
 func TestADocumentFromARealSled(t *testing.T) {
-	for file, data := range beside.Files(t, "samples/illumos/etc-zones-*.xml") {
+	for file, data := range refdata.Files(t, "samples/illumos/etc-zones-*.xml") {
 		name, c, err := zones.ParseZoneXML(data)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)

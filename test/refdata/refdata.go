@@ -1,7 +1,7 @@
-// Package beside finds what real systems have published and printed: the
-// documents and samples that lie in a directory named shared, beside the module,
-// where somebody has put them. They are no part of it. It is for tests.
-package beside
+// Package refdata finds what real systems have published and printed: the
+// documents and samples that lie in a directory named shared next to the module, if
+// someone has put them there. They are no part of it. It is for tests.
+package refdata
 
 import (
 	"errors"
@@ -51,9 +51,8 @@ func File(t Testing, pattern string) []byte {
 	return data
 }
 
-// Files are all files that match patterns, by their last names. Without any of
-// what lies beside, the test is skipped; where there is some, each pattern must
-// match.
+// Files are all files that match the patterns, by their last names. Without that
+// directory, the test is skipped; with it, each pattern must match.
 func Files(t Testing, patterns ...string) map[string][]byte {
 	t.Helper()
 	dir, err := shared()
@@ -75,7 +74,7 @@ func Files(t Testing, patterns ...string) map[string][]byte {
 	return all
 }
 
-// shared is the directory; fs.ErrNotExist if it is not there.
+// shared is the directory; fs.ErrNotExist if there is none.
 func shared() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
