@@ -129,7 +129,7 @@ func (s *server) changeInstance(c call) (any, *api.Error) {
 	switch body.State {
 	case api.WantRunning:
 		return w.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
-			return w.up(ctx, env, instance.EnsureRequest{Verb: "instance start", Wanted: instance.Wanted{Ref: ref}, Known: true})
+			return w.instances.Ensure(ctx, env, instance.EnsureRequest{Verb: "instance start", Wanted: instance.Wanted{Ref: ref}, Known: true})
 		})
 	case api.WantStopped:
 		return w.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
@@ -166,7 +166,7 @@ func (s *server) ensureInstance(c call) (any, *api.Error) {
 		return nil, api.BadRequest(fmt.Sprintf("protect %q: want true or false", protect))
 	}
 	return s.work.command(c, func(ctx context.Context, env operation.Env) (instance.Result, error) {
-		return s.work.up(ctx, env, change)
+		return s.work.instances.Ensure(ctx, env, change)
 	})
 }
 

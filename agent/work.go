@@ -32,7 +32,6 @@ import (
 // does (resume).
 type work struct {
 	instances instance.Settings
-	up        func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error)
 	failure   func(error, ...operation.Report) (int, string, json.RawMessage)
 	document  func([]byte) (instance.Wanted, error)
 	env       operation.Env
@@ -233,11 +232,11 @@ func (w *work) bringUp(ctx context.Context, r record.Record, vm uuid.UUID) {
 			w.say(r, vm, watch.Observation{Status: coming(r), Migration: propolis.Migrations{In: &propolis.Migration{ID: m.ID, State: phase}}})
 		}
 	}
-	_, err := w.up(ctx, w.env, change)
+	_, err := w.instances.Ensure(ctx, w.env, change)
 	for deadline := time.Now().Add(lookAgainTime); unseen(err) && time.Now().Before(deadline) && ctx.Err() == nil; {
 		select {
 		case <-time.After(lookAgainEvery):
-			_, err = w.up(ctx, w.env, change)
+			_, err = w.instances.Ensure(ctx, w.env, change)
 		case <-ctx.Done():
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/commands/config"
-	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 
@@ -94,7 +93,7 @@ func runAgent(ctx context.Context, e *Env, o agentOptions) error {
 
 // agentSettings are those of the flags, else of the configuration.
 func agentSettings(e *Env, c config.Config, instances instance.Settings, o agentOptions) (agent.Settings, error) {
-	s := agent.Settings{Instance: instances, Up: ensureFor(e, instances), Failure: agentFailure, Document: func(data []byte) (instance.Wanted, error) { return agentDocument(e, data) }, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.Listen}
+	s := agent.Settings{Instance: instances, Failure: agentFailure, Document: func(data []byte) (instance.Wanted, error) { return agentDocument(e, data) }, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.Listen}
 	listen, flag := o.listen, "--listen"
 	if len(listen) == 0 {
 		listen, flag = agentListens(e, c), "agent.listen"
@@ -155,11 +154,4 @@ func agentNICs(e *Env, c config.NICs) (*agent.NICs, error) {
 	s.Again = nil
 	o := nicsSyncFlags{maxDelete: usualMaxDelete, confirmTwice: usualConfirmTwice, migration: c.DisableDuringMigration}.options()
 	return &agent.NICs{Settings: s, Options: o, FirstLook: time.Duration(c.FirstLook)}, err
-}
-
-// ensureFor brings instances up as instance ensure does.
-func ensureFor(e *Env, s instance.Settings) func(context.Context, operation.Env, instance.EnsureRequest) (instance.Result, error) {
-	return func(ctx context.Context, env operation.Env, c instance.EnsureRequest) (instance.Result, error) {
-		return ensureStep(ctx, e, s, env, c)
-	}
 }

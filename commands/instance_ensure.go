@@ -124,6 +124,6 @@ func (o ensureOptions) protection() *bool {
 // ensureOne runs a change on the bring-up.
 func ensureOne(ctx context.Context, e *Env, m mutation, change instance.EnsureRequest) error {
 	return e.changeInstance(ctx, m, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
-		return ensureStep(ctx, e, s, env, change)
+		return s.Ensure(ctx, env, change)
 	})
 }

@@ -141,7 +141,7 @@ func runEnsureMany(ctx context.Context, e *Env, o ensureOptions) error {
 	}
 	var ensure one = func(ctx context.Context, s instance.Settings, env operation.Env, r record.Record) (instance.Result, error) {
 		c := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.dry(), Keep: o.keep}
-		return ensureStep(ctx, e, s, env, c)
+		return s.Ensure(ctx, env, c)
 	}
 	return forEach(ctx, e, o.mutation, o.manyFlags, pick, ensure)
 }

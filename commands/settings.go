@@ -78,7 +78,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 	s := instance.Settings{
 		Names: prefixes(c), Namespace: naming.NamespaceID(namespace), ControlLink: net.ControlLink, GZVNIC: net.GZVNIC, GuestLink: c.Network.GuestLink, MTU: c.Network.MTU,
 		Underlay: c.Network.Underlay, Gateway: c.Network.Gateway, CPUs: c.Instance.CPUs, Memory: uint64(c.Instance.Memory),
-		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, Spoken: &e.spoken,
+		Pools: c.Storage.ZonePools, Reservoir: c.Instance.Reservoir > 0, RunDir: c.Paths.Run, Propolis: propolisSettings(c), Bundles: bundleSettings(c), Base: recordedBase, MakeBase: makeBase(c), Spoken: &e.spoken,
 	}
 	s.SecretDir = secretDir(c, h)
 	if c.Network.GZAddress.IsValid() {
@@ -116,6 +116,14 @@ func propolisSettings(c config.Config) layout.Propolis {
 func recordedBase(view ledger.View, pool string) (instance.Base, bool) {
 	r, ok := base.Current(view, pool)
 	return instanceBase(r), ok
+}
+
+// makeBase creates the base zones that instances lack.
+func makeBase(c config.Config) func(context.Context, operation.Env, string, bool, bool) (instance.Base, operation.Report, error) {
+	return func(ctx context.Context, env operation.Env, pool string, dryRun, keep bool) (instance.Base, operation.Report, error) {
+		made, report, err := baseSettings(c).Ensure(ctx, env, pool, dryRun, keep)
+		return instanceBase(made), report, err
+	}
 }
 
 func instanceBase(r base.Record) instance.Base {

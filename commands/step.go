@@ -67,7 +67,7 @@ func runStep(ctx context.Context, e *Env, stage instance.Stage, o stepOptions, p
 	if err != nil {
 		return err
 	}
-	result, err := ensureStep(ctx, e, s, env, instance.EnsureRequest{Verb: string(stage), Wanted: wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
+	result, err := s.Ensure(ctx, env, instance.EnsureRequest{Verb: string(stage), Wanted: wanted, Only: stage, DryRun: o.dry(), Keep: o.keep})
 	if err != nil {
 		return withReport(err, result.Report)
 	}

@@ -47,8 +47,34 @@ type Result struct {
 }
 
 // Ensure creates, repairs or starts the instance, so that it is as wanted. For one that
-// already is, it only looks: it locks nothing and writes nothing.
+// already is, it only looks: it locks nothing and writes nothing. A pool without a base
+// zone gets one first. A dry run plans with the base that would be created.
 func (s Settings) Ensure(ctx context.Context, env operation.Env, c EnsureRequest) (Result, error) {
+	result, err := ensureOnBase(ctx, s, env, c)
+	missing, ok := errors.AsType[*NoBaseError](err)
+	if !ok || s.MakeBase == nil {
+		return result, err
+	}
+	shared := env
+	shared.Wait = true // all instances of a pool share its base: an operation waits for another that creates it
+	made, report, err := s.MakeBase(ctx, shared, missing.Pool, c.DryRun, c.Keep)
+	if err != nil {
+		return Result{Report: report}, err
+	}
+	s.Pools = []string{missing.Pool} // by its new base it has one zone more, and another might be chosen
+	if c.DryRun {
+		made.Planned = true
+		s.Base = func(ledger.View, string) (Base, bool) { return made, true }
+	}
+	result, err = ensureOnBase(ctx, s, env, c)
+	if c.DryRun {
+		result.Report.Plan.Actions = append(report.Plan.Actions, result.Report.Plan.Actions...)
+	}
+	return result, err
+}
+
+// ensureOnBase is Ensure where the pool has a base zone. Errors: *NoBaseError.
+func ensureOnBase(ctx context.Context, s Settings, env operation.Env, c EnsureRequest) (Result, error) {
 	view, err := operation.Decided(ctx, env, c.DryRun)
 	if err != nil {
 		return Result{}, err

@@ -9,12 +9,14 @@
 package instance
 
 import (
+	"context"
 	"net/netip"
 
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/engine/bundle"
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sled/instance/layout"
@@ -65,6 +67,8 @@ type Settings struct {
 
 	// Base is the base zone of a pool, as recorded; false when it has none.
 	Base func(view ledger.View, pool string) (Base, bool)
+	// MakeBase creates the base zone of a pool; nil: one that is missing is an error.
+	MakeBase func(ctx context.Context, env operation.Env, pool string, dryRun, keep bool) (Base, operation.Report, error)
 }
 
 // Base is a zone that instances are cloned from.
