@@ -14,11 +14,11 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
-// Arrive has a machine come from another server, and waits until it runs here.
-// Nothing can call a migration back once its target has been asked for: it goes
-// on whoever watches. So where it cannot be told what became of it, the error is
-// an *UndecidedError, and nothing may be taken away for it. A *MigrationError is
-// one that has failed for good: the machine is at its source, as it was.
+// Arrive has a VM come from another server, and waits until it runs here. Nothing can
+// cancel a migration once its target has been asked for it: it continues, watched or
+// not. So if its end is unknown, the error is an *UndecidedError, and nothing may be
+// removed because of it. A *MigrationError has failed for good: the VM is at its
+// source, as it was.
 type Arrive struct {
 	Target Target
 	// Request asks for it. Without an Init.Migration nothing is asked: the server
@@ -51,12 +51,12 @@ func (e *MigrationError) Unwrap() error { return e.Err }
 // UndecidedError is a migration that may go on, or may have succeeded.
 type UndecidedError struct {
 	ID  string
-	Err error // why it cannot be told
+	Err error // why its end is unknown
 }
 
 // Error says that it goes on.
 func (e *UndecidedError) Error() string {
-	return fmt.Sprintf("migration %s may go on by itself: %v", e.ID, e.Err)
+	return fmt.Sprintf("migration %s may still continue by itself: %v", e.ID, e.Err)
 }
 
 func (*UndecidedError) Kind() fault.Kind { return fault.Failed }
@@ -152,7 +152,7 @@ func (s Arrive) await(ctx context.Context, c Client, said error) error {
 	case lost, unclear:
 		return err
 	case isNoInstance(err), errors.Is(err, ErrLost):
-		return failed("the server of its target was started anew, without a machine")
+		return failed("the server of its target was restarted, without the VM")
 	}
 	return &UndecidedError{s.ID, err}
 }

@@ -102,8 +102,8 @@ func (c Client) Monitor(ctx context.Context, generation uint64) (Status, error) 
 }
 
 // Await waits until the machine is in one of the states, at generation from or
-// later. A final state that is not among them is a *StateError. Where Destroyed
-// is wanted, a server that has no machine any more will do.
+// later. A final state that is not among them is a *StateError. If Destroyed
+// is wanted, a server that no longer has a VM will do.
 func (c Client) Await(ctx context.Context, from uint64, states ...string) (Status, error) {
 	target, err := c.Target.at(ctx, c.Host)
 	if err != nil {

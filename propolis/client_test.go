@@ -94,7 +94,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 			424, `{"request_id":"r","error_code":"NoInstance","message":"Server not initialized (no instance)"}`,
 			ErrNoInstance, "GET /instance: 424 Server not initialized (no instance)",
 		},
-		"no machine any more": {
+		"no VM left": {
 			410, `{"request_id":"r","error_code":"NoInstance","message":"No instance present; will never reach generation 7"}`,
 			ErrNoInstance, "GET /instance: 410 No instance present; will never reach generation 7",
 		},
@@ -108,7 +108,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 		},
 		"a failure that only the log explains": {
 			500, `{"request_id":"4c9f","error_code":"Internal","message":"Internal Server Error"}`, nil,
-			"GET /instance: 500 Internal Server Error (the server's log tells why: req_id 4c9f)",
+			"GET /instance: 500 Internal Server Error (for the reason, see the server's log: req_id 4c9f)",
 		},
 		"a bad spec": {
 			400, `{"request_id":"r","message":"failed to generate internal instance spec: x"}`, nil,
@@ -116,7 +116,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 		},
 		"an unknown path":         {404, `{"request_id":"r","message":"Not Found"}`, nil, "GET /instance: 404 Not Found"},
 		"another server's error":  {502, "<html>\n bad\n gateway</html>", nil, "GET /instance: 502 <html> bad gateway</html>"},
-		"an error without a word": {503, "", nil, "GET /instance: 503 Service Unavailable"},
+		"an error without a text": {503, "", nil, "GET /instance: 503 Service Unavailable"},
 		"a redirection":           {302, "", nil, "GET /instance: 302 Found"},
 		"a long error":            {400, strings.Repeat("x", 300), nil, "GET /instance: 400 " + strings.Repeat("x", 200)},
 	} {
@@ -288,7 +288,7 @@ func TestStatesThatCannotBeAskedFor(t *testing.T) {
 	}
 }
 
-// machine answers the monitor with one status after the other; what is said of
+// machine answers the monitor with one status after the other; what is said about
 // it at its end is said forever.
 type machine struct {
 	states []Status

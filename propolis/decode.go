@@ -61,7 +61,7 @@ func decodeStatus(data []byte, atLeast uint64) (Status, error) {
 	switch {
 	case s.State == "":
 		return Status{}, errIncomplete
-	case s.Generation < atLeast: // whoever asks for the next one again would ask forever
+	case s.Generation < atLeast: // a caller that asks for the next one again would ask forever
 		return Status{}, fmt.Errorf("generation %d, where %d was asked for", s.Generation, atLeast)
 	}
 	return s, nil

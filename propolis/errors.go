@@ -40,13 +40,13 @@ func (*AskedError) Kind() fault.Kind { return fault.Failed }
 // Unwrap gives the cause.
 func (e *AskedError) Unwrap() error { return e.Err }
 
-// OtherError is a server that has another machine than the one that is meant: it is
-// another's server.
+// OtherError is a server that has a VM, but not the one that is meant: it is the server
+// of another instance.
 type OtherError struct{ ID, Want string }
 
 // Error names both.
 func (e *OtherError) Error() string {
-	return fmt.Sprintf("it has another machine, %s, and not %s: another's server answers at this address", e.ID, e.Want)
+	return fmt.Sprintf("it has VM %s, not %s: the server of another instance answers at this address", e.ID, e.Want)
 }
 
 func (*OtherError) Kind() fault.Kind { return fault.Failed }
@@ -56,7 +56,7 @@ func (*OtherError) Kind() fault.Kind { return fault.Failed }
 // empty. For a 500 the server's log is the only place that says why.
 type Error struct {
 	dropshot.Refusal
-	// Cause is what the log says of a 500; empty if it could not be read.
+	// Cause is what the log says about a 500; empty if it could not be read.
 	Cause string
 }
 

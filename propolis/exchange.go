@@ -58,7 +58,8 @@ func (t Target) request(v spec.Version, method, path string, body []byte) dropsh
 	return dropshot.Request{Method: method, URL: to, Version: v.String(), Body: body, Limit: maxReply}
 }
 
-// failed is the error of a request, with who was asked and what its log says of it.
+// failed is the error of a request, with the server that was asked and what its log says
+// about it.
 func (c Client) failed(ctx context.Context, target Target, method string, err error) error {
 	return target.asked(c.explained(ctx, target, method, err))
 }

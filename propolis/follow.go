@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// ErrLost is a machine that was there and is not any more, without having come
-// to its end: its server died, and the one that was started in its place has
-// none.
-var ErrLost = errors.New("its server was started anew, without it")
+// ErrLost is a VM that vanished without having come to its end: its server died, and
+// the one that was started in its place has none.
+var ErrLost = errors.New("its server was restarted, without it")
 
 // How Follow connects again. What a server that is gone for longer was running
 // is gone, too.
@@ -57,7 +56,7 @@ func (c Client) Follow(ctx context.Context, tell func(Status) error) error {
 		case !passing(err) || time.Since(heard) > againPatience:
 			return err
 		}
-		ask = 0 // whoever answers next may count again
+		ask = 0 // the next server that answers may count again
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

@@ -12,8 +12,8 @@ import (
 
 // A server tells its clients nothing of what failed inside it: a 500 is
 // "Internal Server Error". Its log does, in the line "request completed" of the
-// request's id (dropshot/src/server.rs); where it died of the request, the log
-// has its last words.
+// request's id (dropshot/src/server.rs); if the request killed the server, the log
+// has its last messages.
 
 // Log is the file that a server's output goes to.
 type Log struct {
@@ -64,7 +64,7 @@ func (l Log) tail(files host.Files) ([]byte, error) {
 	return data, err
 }
 
-// causeOf is what the log says of a request.
+// causeOf is what the log says about a request.
 func causeOf(id string) func(tail []byte) string {
 	return func(tail []byte) string {
 		for line := range bytes.Lines(tail) {

@@ -45,7 +45,7 @@ func TestALogThatDoesNotTell(t *testing.T) {
 	for name, write := range map[string]func(t *testing.T, files host.Files){
 		"there is none":  func(*testing.T, host.Files) {},
 		"it is a device": func(t *testing.T, files host.Files) { must(t, host.MkdirAll(files, logFile, 0o755)) },
-		"it cannot be written to, and has another's words": func(t *testing.T, files host.Files) {
+		"it cannot be written to, and has foreign text": func(t *testing.T, files host.Files) {
 			must(t, host.MkdirAll(files, "/var/svc/log", 0o755))
 			must(t, host.WriteFile(files, "/var/svc/log/other.log", []byte("x"), 0o644))
 		},
@@ -55,7 +55,7 @@ func TestALogThatDoesNotTell(t *testing.T) {
 			must(t, r.host.Files().Remove(disk))
 			tgt := logged()
 			switch {
-			case strings.Contains(name, "another's"):
+			case strings.Contains(name, "foreign text"):
 				tgt.Log.File = "/var/svc/log/other.log"
 			case name == "there is none":
 				tgt.Log.Root = "/zones/gone/root"

@@ -10,9 +10,9 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
-// Poll is what Monitor waits for, under way: for who waits for the states of ten
-// thousand machines, each with its own goroutine. What lies on a stack while it
-// waits, and what has lain there, is most of what a machine costs.
+// Poll is what Monitor waits for, under way: for callers that wait for the states of
+// 10,000 VMs, each with its own goroutine. What lies on a stack while it waits, and
+// what has lain there, is most of what a VM costs.
 type Poll struct {
 	dropshot.Pending
 	generation uint64
@@ -20,8 +20,8 @@ type Poll struct {
 	version    spec.Version
 }
 
-// Poll is the first part of Monitor: it asks. Polled must follow; who calls Await
-// of the Poll before, waits there, and not in Polled.
+// Poll is the first part of Monitor: it asks. Polled must follow; a caller that
+// calls the Poll's Await first waits there, and not in Polled.
 func (c Client) Poll(ctx context.Context, generation uint64) (*Poll, error) {
 	target, err := c.Target.at(ctx, c.Host)
 	if err != nil {

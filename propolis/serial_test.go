@@ -171,7 +171,7 @@ func TestTheConsoleOfNoMachine(t *testing.T) {
 	})
 }
 
-// A server that dies under a session and comes back has no machine any more:
+// A server that dies under a session and comes back no longer has a VM:
 // that is no connection to be made again.
 func TestAServerThatDiesUnderAConsole(t *testing.T) {
 	simulated(t, 0, func(t *testing.T, r rig) {

@@ -233,7 +233,7 @@ func TestAMachineThatDoesNotStartHasFailed(t *testing.T) {
 	})
 }
 
-// A server that dies under a wait ends it: nobody will tell any more.
+// A server that dies under a wait ends it: there is no answer to wait for.
 func TestAWaitEndsWithItsServer(t *testing.T) {
 	for _, wanted := range []string{propolis.StateRunning, propolis.StateDestroyed} {
 		simulated(t, 0, func(t *testing.T, r rig) {
@@ -288,7 +288,7 @@ func (r rig) arm(name, match string, delay time.Duration) {
 	r.change(func(tx *world.Tx) { tx.Arm(world.Fault{Name: name, Match: match, Times: 1, Delay: delay}) })
 }
 
-// A client that is killed leaves a server that goes on: whoever comes next finds
+// A client that is killed leaves a server that continues: the next client finds
 // a machine that is being made, and cannot do anything with it yet.
 func TestAMachineThatIsBeingMadeIsWaitedFor(t *testing.T) {
 	for state, want := range map[string]string{propolis.Run: propolis.StateRunning, propolis.Stop: propolis.StateDestroyed} {

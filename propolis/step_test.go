@@ -176,9 +176,9 @@ func TestAwaitHTTPEndsAtWhatWaitingDoesNotMend(t *testing.T) {
 		to   Target
 		want error
 	}{
-		"a host that is gone":  {&fake{dial: func() (net.Conn, error) { return nil, broken }}, target(), broken},
-		"another server":       {&fake{serve: replies(200, "<html>")}, target(), ErrReply},
-		"no address to be had": {&fake{}, Target{Name: "web1"}, errNowhere},
+		"a host that is gone": {&fake{dial: func() (net.Conn, error) { return nil, broken }}, target(), broken},
+		"another server":      {&fake{serve: replies(200, "<html>")}, target(), ErrReply},
+		"no address":          {&fake{}, Target{Name: "web1"}, errNowhere},
 		"an address never to be": {
 			&fake{}, Target{Name: "web1", Find: func(context.Context, host.Host) (netip.AddrPort, error) { return netip.AddrPort{}, broken }}, broken,
 		},

@@ -18,7 +18,7 @@ type Target struct {
 	// Address is where, if that is known beforehand.
 	Address netip.AddrPort
 	// Find gives the address when it is needed, if Address is not valid. An
-	// address that is not there yet is host.ErrTransient.
+	// address that does not exist yet is host.ErrTransient.
 	Find func(ctx context.Context, h host.Host) (netip.AddrPort, error)
 	// Programs are those of the host that Find runs.
 	Programs []string
@@ -51,7 +51,7 @@ func (t Target) at(ctx context.Context, h host.Host) (Target, error) {
 	return t, nil
 }
 
-// asked is the error of a question, with who was asked.
+// asked is the error of a question, with the server that was asked.
 func (t Target) asked(err error) error {
 	if err == nil {
 		return nil

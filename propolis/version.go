@@ -22,8 +22,8 @@ type Spoken struct {
 	by map[netip.AddrPort]spec.Version
 }
 
-// first is the version to try: that which the server took before, unless the
-// request cannot be told in it.
+// first is the version to try: that which the server took before, unless the request
+// cannot be expressed in it.
 func (s *Spoken) first(server netip.AddrPort, needs spec.Version) spec.Version {
 	v := spec.Latest
 	if s != nil {

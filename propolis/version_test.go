@@ -68,7 +68,7 @@ func TestAServerThatTakesNoVersionIsRefused(t *testing.T) {
 	})
 }
 
-// A machine is told in the version that is spoken. One that needs more than the
+// A VM is sent in the version that is spoken. One that needs more than the
 // server has is not sent, and the reason names what needs it.
 func TestAMachineIsToldInTheVersionOfTheServer(t *testing.T) {
 	ensure := func(ctx context.Context, newest spec.Version, change func(spec.Components)) (*server, error) {

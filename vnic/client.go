@@ -18,10 +18,11 @@ import (
 const listAttempts = 3
 
 // List lists all links that the global zone sees, in the order of their making,
-// those on loan to zones among them. It runs two commands side by side, and again
+// those that zones have among them. It runs two commands side by side, and again
 // if they do not fit together. A link that keeps coming or going is listed with
-// what was seen of it: a VNIC without Over and MAC is being made or removed by
-// somebody. Unless zoned, dladm does not tell what is on loan here: no Zone is set.
+// what was seen of it: another process is making or removing a VNIC without
+// Over and MAC. Unless zoned, this dladm does not show which zone has a link: no Zone is
+// set.
 // Errors: ErrSyntax, a *host.CommandError.
 func List(ctx context.Context, h host.Host) (links []Link, zoned bool, err error) {
 	for range listAttempts {
@@ -67,8 +68,8 @@ func listVNICs(ctx context.Context, h host.Host) (vnics []Link, zoned bool, err 
 	return vnics, zoned, err
 }
 
-// ZoneOf is the zone that a link is on loan to; empty: the global zone has it. It is
-// for what no listing tells, since dladm holds the link while it looks. Errors:
+// ZoneOf is the zone that has a link; empty: the global zone has it. It is for what no
+// listing shows, since dladm holds the link while it looks. Errors:
 // host.ErrNotFound, ErrSyntax, a *host.CommandError.
 func ZoneOf(ctx context.Context, h host.Host, name string) (string, error) {
 	if err := ValidateName(name); err != nil {

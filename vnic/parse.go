@@ -162,12 +162,12 @@ func parseMTU(out []byte) (int, error) { return number(strings.TrimSuffix(string
 func parseZone(out []byte) (string, error) { return zoneName(strings.TrimSuffix(string(out), "\n")) }
 
 // join puts the two listings together. In the gate two links can have one name, of
-// which one is on loan (illumos 10001): the listings have the same order, so that
+// which a zone has one (illumos 10001): the listings have the same order, so that
 // the second of a name is the second in both.
 //
 // A link that came or went between the listings stands with what was seen of
-// it; fits is then false. Whoever holds a link's subject sees all of it: nobody
-// else makes or removes it.
+// it; fits is then false. The holder of a link's lock sees all of the link: no other
+// process makes or removes it.
 func join(links, vnics []Link) (out []Link, fits bool) {
 	type key struct {
 		name string

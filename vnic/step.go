@@ -10,7 +10,7 @@ import (
 )
 
 // Create makes a temporary VNIC. A link of that name must not exist, not even
-// one on loan to a zone: where dladm allows a second one, the zone could not
+// one that a zone has: where dladm allows a second one, the zone could not
 // give its link back (illumos 10001). Errors: host.ErrExists, ErrMACInUse,
 // *NameError, *MACError.
 type Create struct {
@@ -146,9 +146,8 @@ func (s Create) cleanUp(ctx context.Context, h host.Host, cause error) error {
 	})
 }
 
-// cleanUp removes what is half made if there was an error and the command is
-// not at work any more. It must not depend on the step's context, which may be
-// why it failed.
+// cleanUp removes what is half made if there was an error and the command has ended.
+// It must not depend on the step's context, whose end may be why the command failed.
 func cleanUp(ctx context.Context, cause error, remove func(context.Context) error) error {
 	if cause == nil || errors.Is(cause, host.ErrStillRunning) {
 		return cause
@@ -201,7 +200,7 @@ func absent(ctx context.Context, h host.Host, name string) error {
 }
 
 // Do removes it. One that vanishes while it is busy is gone as wanted; one that
-// was not there at first is host.ErrNotFound.
+// did not exist at first is host.ErrNotFound.
 func (s Delete) Do(ctx context.Context, h host.Host) error {
 	if err := ValidateName(s.Name); err != nil {
 		return fmt.Errorf("delete VNIC: %w", err)

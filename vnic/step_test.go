@@ -124,7 +124,7 @@ func TestTheMTUOfAVNICThatIsThereIsSet(t *testing.T) {
 	s.ran = nil
 	other := SetMTU{Name: "v0", MAC: "02:08:20:00:00:01", Over: "stub0", MTU: 1400}
 	if err := other.Do(t.Context(), s); !errors.Is(err, host.ErrRefused) || s.ran != nil {
-		t.Errorf("another's: %v, ran %v", err, s.ran)
+		t.Errorf("foreign: %v, ran %v", err, s.ran)
 	}
 }
 
@@ -373,7 +373,7 @@ func TestZoneOf(t *testing.T) {
 		}
 	}
 	if _, err := ZoneOf(t.Context(), s, "v9"); !errors.Is(err, host.ErrNotFound) {
-		t.Errorf("a link that is not there: %v", err)
+		t.Errorf("a missing link: %v", err)
 	}
 }
 

@@ -20,7 +20,7 @@ type Link struct {
 	VLAN  int    // of a VNIC: 0 is untagged
 	MTU   int    // bytes
 	State string // up, down, unknown, ?
-	Zone  string // of a VNIC: that it is on loan to; empty: the global zone has it
+	Zone  string // of a VNIC: the zone that has it; empty: the global zone has it
 }
 
 // NameMax is the longest name of a link in bytes (MAXLINKNAMELEN - 1).

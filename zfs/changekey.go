@@ -16,8 +16,8 @@ import (
 // illumos does both in one command, so that there is no moment at which the one is
 // new and the other old. OpenZFS takes no user properties with a key
 // (zfs_crypto_verify_rewrap_nvlist of lib/libzfs/libzfs_crypto.c): there Coming
-// is set before and taken away at the end, so that whoever finds it knows that the
-// key is one of two.
+// is set before and removed at the end: a process that finds it knows that the key is
+// one of two.
 type ChangeKey struct {
 	Dataset    string
 	Key        Key
@@ -46,10 +46,10 @@ func (s ChangeKey) Explain() []host.Line {
 	return with(s.Key, host.CommandLine(changeKeyCommand(s.Dataset, s.Key, s.Properties)))
 }
 
-// carries says whether the dataset has the properties that tell of the key. They
+// carries reports whether the dataset has the properties that go with the key. They
 // are set together with it (spa_keystore_change_key_sync in
-// usr/src/uts/common/fs/zfs/dsl_crypt.c): whatever an error says, it is changed
-// then. Without properties nothing tells.
+// usr/src/uts/common/fs/zfs/dsl_crypt.c): then the key is changed, whatever an error
+// says. Without properties, nothing shows that.
 func (s ChangeKey) carries(ctx context.Context, h host.Host, properties []Property) bool {
 	if len(properties) == 0 {
 		return false
@@ -101,8 +101,8 @@ func (s ChangeKey) rewrap(ctx context.Context, h host.Host, properties []Propert
 	return err
 }
 
-// apart announces the key, changes it, and then says that it is so. Whoever is
-// killed in between leaves a dataset that FindKey unlocks.
+// apart announces the key, changes it, and then records that it has changed. A process
+// that is killed in between leaves a dataset that FindKey unlocks.
 func (s ChangeKey) apart(ctx context.Context, h host.Host) error {
 	if err := setAll(ctx, h, s.Dataset, s.Coming); err != nil {
 		return err

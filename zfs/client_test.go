@@ -56,12 +56,12 @@ func TestQueriesThatFailAreNoAbsence(t *testing.T) {
 		p        printer
 		notFound bool
 	}{
-		"the dataset is gone":      {printer{result: gone}, true},
-		"another dataset is gone":  {printer{result: other}, false},
-		"a part, and exit 1":       {printer{result: part}, false},
-		"the command is not there": {printer{err: host.ErrNoCommand}, false},
-		"cut off":                  {printer{result: host.Result{Stdout: []byte("tank/a\ttype")}}, false},
-		"nothing":                  {printer{}, false},
+		"the dataset is gone":     {printer{result: gone}, true},
+		"another dataset is gone": {printer{result: other}, false},
+		"a part, and exit 1":      {printer{result: part}, false},
+		"there is no command":     {printer{err: host.ErrNoCommand}, false},
+		"cut off":                 {printer{result: host.Result{Stdout: []byte("tank/a\ttype")}}, false},
+		"nothing":                 {printer{}, false},
 	} {
 		if _, err := Get(t.Context(), &c.p, "tank/a"); err == nil || errors.Is(err, host.ErrNotFound) != c.notFound {
 			t.Errorf("get, %s: %v", name, err)

@@ -80,8 +80,8 @@ func unmountCommand(dataset string) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"unmount", dataset}}
 }
 
-// loadKeyCommand names the key's file: the one that the dataset's own
-// keylocation names may be another's, made under another configuration.
+// loadKeyCommand names the key's file: the dataset's own keylocation may name a file
+// of another configuration.
 func loadKeyCommand(dataset string, k Key) host.Command {
 	return host.Command{Program: "zfs", Args: []string{"load-key", "-L", k.Location(), dataset}}
 }

@@ -18,8 +18,8 @@ import (
 // usr/src/cmd/zfs/zfs_main.c and of libzfs_error_description in
 // usr/src/lib/libzfs/common/libzfs_util.c.
 
-// What went wrong, beyond the kinds of package host, each of which it is as
-// well.
+// What went wrong, beyond the kinds of package host: each of these is one of those
+// too.
 var (
 	// ErrInUse is a pool that another system uses or was the last to use, or a
 	// device that belongs to a pool.
@@ -178,9 +178,8 @@ func failureOf(c host.Command, r host.Result, meant func(name string) bool) erro
 	return e
 }
 
-// partOfPool says whether zpool refused a device because a pool is on it, be it
-// imported or not (usr/src/cmd/zpool/zpool_vdev.c, now and in the words of
-// older ones).
+// partOfPool reports whether zpool refused a device because a pool is on it, imported
+// or not (usr/src/cmd/zpool/zpool_vdev.c, today's texts and older ones).
 func partOfPool(r host.Result) bool {
 	of := regexp.MustCompile(`^.+ is part of (active|exported|potentially active|exported or potentially active) (ZFS )?pool .+$`)
 	for line := range strings.Lines(string(r.Stderr)) {

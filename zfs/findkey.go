@@ -18,7 +18,7 @@ type FindKey struct {
 	Drop    []string // user properties that are of no use once it is known
 }
 
-// Candidate is a key that may be the one, and what the dataset says of itself
+// Candidate is a key that may be the right one, and the properties that the dataset has
 // then.
 type Candidate struct {
 	Key        Key

@@ -65,8 +65,8 @@ func lacking(h host.Host) []string {
 	return known
 }
 
-// learn says whether a listing was refused for a property that not every zfs
-// has, and sees to it that it is not asked for again.
+// learn reports whether a listing was refused for a property that not every zfs has,
+// and remembers not to ask for it again.
 func learn(h host.Host, r host.Result, properties *[]string) bool {
 	line, _, _ := strings.Cut(string(r.Stderr), "\n")
 	rest, found := strings.CutPrefix(line, "bad property list: invalid property '")

@@ -68,7 +68,7 @@ func TestWhatLiesUnderAMountpointIsMovedAside(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 
-	// Somebody took the attribute away, wrote, and set it again.
+	// Someone removed the attribute, wrote, and set it again.
 	r.run("chmod", "S-ci", dir)
 	r.write(dir+"/late", "z")
 	r.run("chmod", "S+ci", dir)

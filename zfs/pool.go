@@ -30,8 +30,8 @@ type Importable struct {
 	Name, GUID string
 	// State is that of a Pool's Health.
 	State string
-	// Status is what zpool says against importing it, or of what is wrong with
-	// it, in its words; empty for nothing.
+	// Status is zpool's text on why the pool should not be imported, or what is wrong
+	// with it; empty for nothing.
 	Status string
 	// Foreign says that another system, or this one under another host id, was
 	// the last to use it: importing it needs Force.

@@ -84,10 +84,10 @@ func FindImportable(ctx context.Context, h host.Host, dir string) ([]Importable,
 	return nil, fmt.Errorf("look for pools: %w", err)
 }
 
-// foundNone is how zpool import says that there are none. If there is no pool
-// whatever on the devices it ends with 1 and without a word; if there are only
-// destroyed ones, with 0 and a line (zpool_do_import of zpool_main.c). Every
-// failure to look has words.
+// foundNone reports whether zpool import found no pool. If there is no pool at all on
+// the devices, it ends with 1 and prints nothing; if there are only destroyed ones,
+// with 0 and a line (zpool_do_import of zpool_main.c). If it cannot look, it always
+// prints something.
 func foundNone(r host.Result) bool {
 	words := strings.TrimSuffix(string(r.Stderr), "\n")
 	return len(r.Stdout) == 0 && (r.Exit == 1 && words == "" || r.Exit <= 1 && words == "no pools available to import")

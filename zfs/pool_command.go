@@ -7,13 +7,13 @@ import "github.com/sledctl/sledctl/host"
 const poolColumns = "name,size,allocated,free,health,guid,failmode"
 
 // poolsCommand lists all pools with their devices. -P is full paths: without it
-// a file and a disk of one name could not be told apart.
+// a file and a disk of one name look the same.
 func poolsCommand() host.Command {
 	return host.Command{Program: "zpool", Args: []string{"list", "-HpvP", "-o", poolColumns}, ReadOnly: true}
 }
 
-// plainPoolsCommand lists all pools where that is not to be had, and
-// statusCommand their devices.
+// plainPoolsCommand lists all pools where zpool cannot do that, and statusCommand
+// their devices.
 func plainPoolsCommand() host.Command {
 	return host.Command{Program: "zpool", Args: []string{"list", "-H", "-o", "name,guid,health,failmode"}, ReadOnly: true}
 }

@@ -144,7 +144,7 @@ func parseOnePool(out []byte, pool string) (guid string, err error) {
 }
 
 // ParseImportable reads what `zpool import` prints of the pools that it finds:
-// a paragraph for each, whose lines are "key: text" with what goes on behind a
+// a paragraph for each, whose lines are "key: text", continued behind a
 // tab, and then the tree of its devices (show_import and print_import_config of
 // usr/src/cmd/zpool/zpool_main.c). Errors are ErrSyntax.
 func ParseImportable(out []byte) ([]Importable, error) {

@@ -97,7 +97,7 @@ func TestStepsOfPools(t *testing.T) {
 			step: CreatePool{Name: "p", Device: "/d"}, ran: []string{"zpool create p /d"}, kind: ErrIO,
 			answers: map[string][]poolAnswer{"create": {{exit: 1, stderr: "cannot create 'p': I/O error\n"}}},
 		},
-		"it goes on without us": {
+		"it ends after sledctl": {
 			step: CreatePool{Name: "p", Device: "/d"}, ran: []string{"zpool create p /d"}, kind: host.ErrStillRunning,
 			answers: map[string][]poolAnswer{"create": {{err: host.ErrStillRunning}}},
 		},
@@ -109,7 +109,7 @@ func TestStepsOfPools(t *testing.T) {
 			step: taking, ran: []string{"zpool import 7"},
 			answers: map[string][]poolAnswer{"import": {{exit: 1, stderr: notMounted + notMounted, then: has("p", "7")}}},
 		},
-		"it is not, whatever zpool says of mountpoints": {
+		"it is not, whatever zpool says about mountpoints": {
 			step: taking, ran: []string{"zpool import 7"}, kind: host.ErrNotFound,
 			answers: map[string][]poolAnswer{"import": {{exit: 1, stderr: notMounted}}},
 		},
@@ -150,7 +150,7 @@ func TestStepsOfPools(t *testing.T) {
 		"it is another one": {
 			step: ExportPool{Name: "p", GUID: "7"}, there: map[string]string{"p": "8"}, kind: host.ErrRefused,
 		},
-		"it is not there": {step: ExportPool{Name: "p"}, kind: host.ErrNotFound},
+		"it is missing": {step: ExportPool{Name: "p"}, kind: host.ErrNotFound},
 		"a property is set": {
 			step: SetPool{Pool: "p", Name: "failmode", Value: "continue"}, ran: []string{"zpool set failmode=continue p"},
 		},
@@ -225,7 +225,7 @@ func TestAFailedLookForPoolsIsNoAbsence(t *testing.T) {
 		"none, as Linux says it":           {p: printer{result: host.Result{Exit: 1, Stderr: []byte("no pools available to import\n")}}},
 		"not even an exit code of failure": {p: printer{}, refused: true},
 		"no privileges":                    {p: printer{result: host.Result{Exit: 1, Stderr: []byte("cannot discover pools: permission denied\n")}}, refused: true},
-		"a directory that is not there":    {p: printer{result: host.Result{Exit: 1, Stderr: []byte("cannot open '/d': No such file or directory\n")}}, refused: true},
+		"a missing directory":              {p: printer{result: host.Result{Exit: 1, Stderr: []byte("cannot open '/d': No such file or directory\n")}}, refused: true},
 		"found, and words":                 {p: printer{result: host.Result{Stdout: []byte(found), Stderr: []byte("I/O error\n")}}, refused: true},
 		"a part, and exit 1":               {p: printer{result: host.Result{Exit: 1, Stdout: []byte(found)}}, refused: true},
 		"usage":                            {p: printer{result: host.Result{Exit: 2}}, refused: true},

@@ -51,12 +51,12 @@ func TestRealZFS(t *testing.T) {
 	rows := internal(pool, path.Join(dir, "int"))
 	t.Run("the datasets of an M.2 are made", func(t *testing.T) {
 		r := r.in(t)
-		if n := len(r.mend(pool, rows)); n != len(rows) {
+		if n := len(r.repair(pool, rows)); n != len(rows) {
 			t.Errorf("%d steps for %d datasets", n, len(rows))
 		}
 		r.agrees(pool, rows)
 	})
-	t.Run("what somebody changed is found and mended", func(t *testing.T) { r.in(t).drift(pool, rows) })
+	t.Run("what someone changed is found and repaired", func(t *testing.T) { r.in(t).drift(pool, rows) })
 	t.Run("clones and snapshots leave nothing", func(t *testing.T) { r.in(t).clones(pool) })
 	t.Run("a dataset's life", func(t *testing.T) { lifecycle(r.in(t), pool, path.Join(dir, "zone")) })
 	t.Run("the pool goes and comes back", func(t *testing.T) { r.in(t).goAndReturn(p, dir, rows) })
@@ -206,7 +206,7 @@ func bytes(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-func (r *rig) mend(pool string, rows []expected) []step {
+func (r *rig) repair(pool string, rows []expected) []step {
 	r.t.Helper()
 	steps := r.differences(pool, rows)
 	r.do(steps...)
@@ -239,7 +239,7 @@ func (r *rig) drift(pool string, rows []expected) {
 			r.do(zfs.Destroy{Dataset: pool + "/moved"})
 		}
 		var verbs []string
-		for _, s := range r.mend(pool, rows) {
+		for _, s := range r.repair(pool, rows) {
 			verbs = append(verbs, s.Verb())
 		}
 		if diff := cmp.Diff(c.want, verbs); diff != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// The steps that take datasets away. What is busy is tried again until the
-// context ends: zfs gives EBUSY for as long as anything holds a dataset, and a
+// The steps that remove datasets. A busy dataset is tried again until the context
+// ends: zfs gives EBUSY for as long as anything holds a dataset, and a
 // listing is enough (omicron does the same with volumes,
 // illumos-utils/src/zfs.rs).
 
@@ -96,7 +96,7 @@ func (s Unmount) Do(ctx context.Context, h host.Host) error {
 }
 
 // Do destroys it. One that vanishes while it is busy is gone as wanted; one
-// that was not there at first is host.ErrNotFound.
+// that did not exist at first is host.ErrNotFound.
 func (s Destroy) Do(ctx context.Context, h host.Host) error {
 	if err := ValidateName(s.Dataset); err != nil {
 		return fmt.Errorf("destroy dataset: %w", err)

@@ -192,7 +192,7 @@ func TestWhatStaysBusyIsLeftAsItIs(t *testing.T) {
 			t.Errorf("%d attempts", n)
 		}
 		if !f.datasets[0].Mounted {
-			t.Error("it is not mounted any more")
+			t.Error("it is no longer mounted")
 		}
 	})
 }

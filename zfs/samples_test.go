@@ -55,7 +55,7 @@ func TestSamplesOfDatasets(t *testing.T) {
 		"parse_dataset_bad_usage":        {refused: `"BADUSAGE" is no number`},
 		"parse_dataset_bad_quota":        {refused: `"BADQUOTA" is no number`},
 		"parse_dataset_bad_reservation":  {refused: `"BADRES" is no number`},
-		"parse_dataset_bad_uuid":         {refused: "has no line for compression"}, // a value of oxide:uuid is not ours to judge
+		"parse_dataset_bad_uuid":         {refused: "has no line for compression"}, // a value of oxide:uuid is not judged here
 		"parse_dataset_missing_fields-2": {refused: "has no line for used"},
 		"parse_dataset_missing_fields":   {refused: "has no line for available"},
 		"parse_dataset_missing_fields-3": {refused: "has no line for compression"},

@@ -272,7 +272,7 @@ func TestRefusalsOfTheSimulatedSled(t *testing.T) {
 		}
 	}
 	if _, err := zfs.List(t.Context(), r.host, []string{"rpool", "no"}, nil); !errors.Is(err, host.ErrNotFound) {
-		t.Errorf("a listing of a pool that is not there: %v", err)
+		t.Errorf("a listing of a missing pool: %v", err)
 	}
 	if diff := cmp.Diff(before, r.look()); diff != "" {
 		t.Errorf("the refusals changed something: %s", diff)
@@ -382,7 +382,7 @@ func TestSnapshotsOfOneNameGoTogether(t *testing.T) {
 }
 
 // TestACrashAnywhereIsFinishedByTheNext kills the driver at each point of a
-// creation and a removal; whoever comes next looks, and can go on.
+// creation and a removal; the next process looks, and can continue.
 func TestACrashAnywhereIsFinishedByTheNext(t *testing.T) {
 	create := zfs.Create{Dataset: "rpool/a", Mountpoint: "/rpool/a", Mode: 0o700}
 	for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring} {

@@ -36,7 +36,7 @@ func (s DestroySnapshots) name() string { return s.Dataset + "@" + s.Snapshot }
 
 // Do destroys them.
 func (s DestroySnapshots) Do(ctx context.Context, h host.Host) error {
-	// The name is checked although it is ours: without the @, this command
+	// The name is checked although sledctl gave it: without the @, this command
 	// would destroy the dataset and all below it.
 	err := ValidateSnapshotName(s.name())
 	if err == nil {

@@ -47,7 +47,7 @@ type Set struct {
 	Old, OldSource string
 }
 
-// Inherit takes away a property's own value.
+// Inherit removes a property's own value.
 type Inherit struct {
 	Dataset, Name string
 	Old           string // what Undo sets again; empty: nothing
@@ -190,7 +190,7 @@ func (s Create) check() error {
 	return nil
 }
 
-// Do creates it. Only a dataset that was not there before is taken back.
+// Do creates it. Only a dataset that did not exist before is removed again.
 func (s Create) Do(ctx context.Context, h host.Host) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("create dataset: %w", err)
@@ -295,7 +295,7 @@ func said(err error, line string) bool {
 	return ok && slices.Contains(strings.Split(string(e.Result.Stderr), "\n"), line)
 }
 
-// Do takes the value away. It is no failure if there is none.
+// Do removes the value. It is no failure if there is none.
 func (s Inherit) Do(ctx context.Context, h host.Host) error {
 	err := errors.Join(validateEither(s.Dataset), validateProperty(s.Name))
 	if err == nil {

@@ -56,7 +56,7 @@ func TestCreateThatFailsLeavesNothing(t *testing.T) {
 			Create{Dataset: "tank/a", Mountpoint: "/tank/a"},
 			answer{does: true, exit: 1, stderr: notMounted}, undone, host.ErrState,
 		},
-		"created without a word": {
+		"created without output": {
 			Create{Dataset: "tank/a"},
 			answer{does: true, exit: 255}, undone, nil,
 		},

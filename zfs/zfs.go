@@ -20,7 +20,7 @@ type Dataset struct {
 	// Mountpoint is a path, "legacy" or "none"; empty where there can be none.
 	Mountpoint string
 	Mounted    bool
-	Origin     string // the snapshot of which it is a clone; empty for none
+	Origin     string // the snapshot that it was cloned from; empty for none
 
 	Used, Available    uint64
 	Quota, Reservation uint64 // 0: none

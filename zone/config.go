@@ -44,8 +44,7 @@ type FS struct {
 	Options []string
 }
 
-// Net is a network resource: for an exclusive stack, a link that is lent to
-// the zone.
+// Net is a network resource: for an exclusive stack, a link that the zone gets.
 type Net struct {
 	Physical       string // the link's name
 	AllowedAddress string // the only address that the link may use; empty: any

@@ -90,7 +90,7 @@ func kindOfLine(line string, names []string) error {
 	return nil
 }
 
-// about cuts a line down to what it says of one of the zones: the templates of
+// about cuts a line down to what it says about one of the zones: the templates of
 // zerror and zperror2 in zoneadm.c, of zerror in libzonecfg, which relays
 // zoneadmd, and of zone_perror in zonecfg.c.
 func about(line string, names []string) (string, bool) {

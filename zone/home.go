@@ -19,13 +19,13 @@ type RemoveHome struct{ Path string }
 // Verb names the step.
 func (RemoveHome) Verb() string { return "zone.remove-home" }
 
-// Undo is nil: who makes a dataset there makes its directory.
+// Undo is nil: a dataset that is created there gets its directory.
 func (RemoveHome) Undo() any { return nil }
 
 // Explain is the removal; of directories in it there may be more.
 func (s RemoveHome) Explain() []host.Line { return []host.Line{host.RemoveLine(s.Path)} }
 
-// Do removes it. One that is not there is host.ErrNotFound.
+// Do removes it. A missing one is host.ErrNotFound.
 func (s RemoveHome) Do(_ context.Context, h host.Host) error {
 	f := h.Files()
 	own, err := f.Stat(path.Dir(s.Path))

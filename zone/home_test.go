@@ -20,7 +20,7 @@ func TestAPlainDirectoryIsRemovedWithTheDirectoriesInIt(t *testing.T) {
 		"an empty one":             {make: []string{"/zone/z"}},
 		"with directories in it":   {make: []string{"/zone/z/root/etc", "/zone/z/dev"}},
 		"with a file in it":        {make: []string{"/zone/z/root"}, file: "/zone/z/root/f", want: host.ErrRefused, left: true},
-		"one that is not there":    {want: host.ErrNotFound},
+		"a missing one":            {want: host.ErrNotFound},
 		"one that is a file":       {file: "/zone/z", want: host.ErrRefused, left: true},
 		"with a mount below it":    {make: []string{"/zone/z/mounted"}, want: host.ErrRefused, left: true},
 		"one that something is on": {make: nil, want: host.ErrRefused, left: true, file: "dataset"},

@@ -24,21 +24,21 @@ type RemoveConfig struct {
 // Verb names the step.
 func (RemoveConfig) Verb() string { return "zone.remove-configuration" }
 
-// Undo is nil: it was nobody's.
+// Undo is nil: no zone had the file.
 func (RemoveConfig) Undo() any { return nil }
 
 // Explain is the removal.
 func (s RemoveConfig) Explain() []host.Line { return []host.Line{host.RemoveLine(configFile(s.Name))} }
 
-// Do removes the file. One that is not there is host.ErrNotFound; one that is
-// another by now, or that the index names, is host.ErrRefused.
+// Do removes the file. A missing file is host.ErrNotFound; one that has changed since,
+// or that the index names, is host.ErrRefused.
 func (s RemoveConfig) Do(_ context.Context, h host.Host) error {
 	info, err := h.Files().Stat(configFile(s.Name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("configuration of zone %s: %w", s.Name, host.ErrNotFound)
 	case err == nil && info.Inode != s.Inode:
-		err = fmt.Errorf("it was written anew: %w", host.ErrRefused)
+		err = fmt.Errorf("it was written again since: %w", host.ErrRefused)
 	case err == nil:
 		err = removeUnnamed(h.Files(), s.Name)
 	}

@@ -236,7 +236,7 @@ func isCommandError(err error) bool {
 	return ok
 }
 
-// firstOf prefers the host's own words to what a listing showed afterwards.
+// firstOf prefers the host's own message to what a listing showed afterwards.
 func firstOf(said, seen error) error {
 	if said != nil {
 		return said

@@ -268,7 +268,7 @@ func TestABootWaitsForALinkThatIsBusy(t *testing.T) {
 		want error
 	}{
 		"for a moment": {hold: 300 * time.Millisecond, took: 300 * time.Millisecond},
-		"for ever":     {hold: time.Hour, took: 10 * time.Second, want: host.ErrBusy},
+		"too long":     {hold: time.Hour, took: 10 * time.Second, want: host.ErrBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -386,8 +386,8 @@ func TestUndoOnTheSimulatedSled(t *testing.T) {
 }
 
 // A zonecfg that is killed between the configuration and the index leaves a zone
-// that exists for zonecfg alone. One's own is written over, another's is not.
-// A zonecfg that is killed leaves nothing where whoever ran it is alive.
+// that exists for zonecfg alone. Its own is written over, a foreign one is not.
+// A zonecfg that is killed leaves nothing if the process that ran it is alive.
 func TestAZonecfgThatIsKilledLeavesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		match string
@@ -453,7 +453,7 @@ func TestAConfigurationThatNoIndexNames(t *testing.T) {
 	for name, c := range map[string]struct {
 		left zone.Config
 		own  bool
-	}{"one's own": {web1("sparse"), true}, "another's": {base("sparse"), false}} {
+	}{"one's own": {web1("sparse"), true}, "foreign": {base("sparse"), false}} {
 		t.Run(name, func(t *testing.T) {
 			r := simulated(t, sim.Options{})
 			r.do(zone.Configure{Name: "web1", Config: c.left})

@@ -184,7 +184,7 @@ func (s Clone) Do(ctx context.Context, h host.Host) error {
 	return proven(ctx, h, s.Name, s.Zonepath)
 }
 
-// proven uninstalls a zone again whose root is not there.
+// proven uninstalls a zone again if its root is missing.
 func proven(ctx context.Context, h host.Host, name, zonepath string) error {
 	err := rootIsThere(h.Files(), zonepath)
 	if err == nil {
@@ -231,8 +231,8 @@ func (s Install) Do(ctx context.Context, h host.Host) error {
 	return proven(ctx, h, s.Name, s.Zonepath)
 }
 
-// makeInstalled runs an install or a clone of a configured zone and sees in a
-// listing what came of it. A zone that the command left incomplete is
+// makeInstalled runs an install or a clone of a configured zone, and lists the zone
+// afterwards. A zone that the command left incomplete is
 // uninstalled.
 func makeInstalled(ctx context.Context, h host.Host, name string, c host.Command, source string) error {
 	if err := ValidateName(name); err != nil {

@@ -26,7 +26,7 @@ type Zone struct {
 	IPType string // "exclusive" or "shared", as in a Config
 }
 
-// State is a state of a zone, in the words of zones(7) and zoneadm(8).
+// State is a state of a zone, named as in zones(7) and zoneadm(8).
 type State string
 
 // The states. Configured, Incomplete and Installed stand in the index; the

@@ -96,7 +96,7 @@ type Refusal struct {
 	Method, Path string
 	Status       int
 	Code         string // what programs go by; may be empty
-	Message      string // of a 404, 500 or 503 but the words of the status
+	Message      string // of a 404, 500 or 503: only the name of the status
 	RequestID    string // how the server's log calls the request
 }
 
@@ -116,7 +116,7 @@ func (e *Refusal) Error() string {
 		text += " " + reason
 	}
 	if e.Status >= 500 && e.RequestID != "" {
-		text += " (the server's log tells why: req_id " + e.RequestID + ")"
+		text += " (for the reason, see the server's log: req_id " + e.RequestID + ")"
 	}
 	return text
 }

@@ -46,7 +46,7 @@ func Send(ctx context.Context, h host.Host, r *http.Request, limit int) (Reply, 
 	return p.Reply(ctx)
 }
 
-// Pending is a request that is under way, for who waits for months: he keeps
+// Pending is a request that is under way, for callers that wait for months: it keeps
 // neither the request nor what reading its answer takes.
 type Pending struct {
 	in      source

@@ -63,7 +63,7 @@ func CheckUUID(s string) error {
 		ok = ok && len(groups[i]) == want && strings.Trim(groups[i], "0123456789abcdef") == ""
 	}
 	if !ok {
-		return &AddressError{What: "UUID", Value: s, Want: "lower case, as 564d2cec-64ee-4aca-9e27-d71c02af3b6a"}
+		return &AddressError{What: "UUID", Value: s, Want: "lower case, e.g. 564d2cec-64ee-4aca-9e27-d71c02af3b6a"}
 	}
 	return nil
 }

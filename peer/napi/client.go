@@ -76,8 +76,8 @@ func (c Client) Update(ctx context.Context, mac, etag string, change Change) (Re
 	return r, nil
 }
 
-// Delete removes a record; one that is not there is removed. With an etag only
-// that version is: ErrChanged.
+// Delete removes a record; a missing one counts as removed. With an etag, Delete removes
+// only that version: another is ErrChanged.
 func (c Client) Delete(ctx context.Context, mac, etag string) error {
 	mac, err := ParseMAC(mac)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What servers answer. A record that lacks what is always there makes its whole
-// answer unusable: what else it lacks cannot be told.
+// What servers answer. A record that lacks a field which is always there makes the
+// whole answer unusable: what else the answer lacks is unknown.
 
 // wireNIC is a record as it is written. Servers write fields that are not named
 // here.
@@ -106,7 +106,7 @@ func decodePage(data []byte) ([]NIC, error) {
 }
 
 // decode reads JSON that opens with this bracket, so that null and numbers are
-// nobody's record.
+// no record.
 func decode(data []byte, open byte, into any) error {
 	text := strings.TrimSpace(string(data[:min(len(data), 200)]))
 	switch {
@@ -118,7 +118,7 @@ func decode(data []byte, open byte, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// brief is as much of a text as tells what it is.
+// brief is the beginning of a text: enough to recognise it.
 func brief(s string) string {
 	if i := strings.IndexAny(s, "\r\n"); i >= 0 {
 		s = s[:i]

@@ -16,7 +16,7 @@ var (
 	// ErrNoRoute is a path that the server does not know: it is of another
 	// version. It says nothing of any record.
 	ErrNoRoute = errors.New("the server does not have this")
-	// ErrNoNIC is a record that is not there.
+	// ErrNoNIC is a record that does not exist.
 	ErrNoNIC = errors.New("there is no such record")
 	// ErrNoFilter is a list that the server does not filter by cn_uuid: it is
 	// from before NAPI-404.
@@ -100,8 +100,8 @@ func unknownCN(f FieldError) bool {
 	return f.Code == codeUnknown && slices.Contains(f.Fields, "cn_uuid")
 }
 
-// ForeignError is a list of one sled's records that holds another's: the server
-// has not filtered it.
+// ForeignError is a list of one sled's records that holds records of another sled: the
+// server has not filtered it.
 type ForeignError struct {
 	Path string
 	NIC  NIC

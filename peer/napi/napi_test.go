@@ -282,7 +282,7 @@ func TestAnswersThatAreNoList(t *testing.T) {
 		"no MAC":              {"[" + strings.Replace(one, mac1, "x", 1) + "]", ErrReply},
 		"a strange time":      {"[" + strings.Replace(one, "1970", "x", 1) + "]", ErrReply},
 		"another sled's":      {"[" + record(mac1, theirs) + "]", ErrNoFilter},
-		"nobody's":            {"[" + strings.Replace(one, `"cn_uuid":"`+ours+`",`, "", 1) + "]", ErrNoFilter},
+		"no UUID of an owner": {"[" + strings.Replace(one, `"cn_uuid":"`+ours+`",`, "", 1) + "]", ErrNoFilter},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			got, err := client(replies(200, c.body)).List(t.Context(), RouteNICs, ours)

@@ -65,7 +65,7 @@ func (c Change) fields(n NIC) []field {
 	return all
 }
 
-// Health is what a server says of itself.
+// Health is what a server reports about itself.
 type Health struct {
 	Healthy bool
 	Status  string // OK, initializing

@@ -49,7 +49,7 @@ type Place struct {
 // Kept is how much of its end a console keeps at least, in bytes.
 const Kept = 1 << 20
 
-// How a console ends, or cannot be had.
+// How a console ends, or why there is none.
 var (
 	ErrStopped = errors.New("the machine has stopped")
 	ErrAbsent  = errors.New("there is no machine")
@@ -67,15 +67,15 @@ func (e *MovedError) Error() string { return "the machine has migrated to " + e.
 
 func (*MovedError) Kind() fault.Kind { return fault.Failed }
 
-// LostError is a place of which nothing is kept any more.
+// LostError is a place whose output is no longer kept.
 type LostError struct{ Place Place }
 
 // Error names the place.
 func (e *LostError) Error() string {
 	if e.Place.Back {
-		return fmt.Sprintf("the output %d bytes back is not kept any more", e.Place.Byte)
+		return fmt.Sprintf("the output %d bytes back is no longer kept", e.Place.Byte)
 	}
-	return fmt.Sprintf("the output from byte %d on is not kept any more", e.Place.Byte)
+	return fmt.Sprintf("the output from byte %d on is no longer kept", e.Place.Byte)
 }
 
 func (*LostError) Kind() fault.Kind { return fault.Failed }

@@ -17,7 +17,7 @@ type Session struct {
 	// Escape begins the sequences that are for the session; 0: none does.
 	Escape byte
 	Since  Place
-	// Tell is given what becomes of the connection, one line each.
+	// Tell is given what happens to the connection, one line each.
 	Tell func(string)
 	// Follow gives the line of a machine that has migrated; nil: it ends there.
 	Follow func(destination string) (Line, error)
@@ -58,7 +58,7 @@ func (s *Session) Run(ctx context.Context) error {
 	return err
 }
 
-// read reads until the end of the input, or nobody wants it any more.
+// read reads until the end of the input, or until no reader wants more.
 func read(ctx context.Context, in io.Reader, to chan<- []byte) {
 	defer close(to)
 	for {
@@ -295,8 +295,8 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// History shows what is kept from a place on. Where something between is not
-// kept, tell is told so.
+// History shows what is kept from a place on. If something between is not kept, tell
+// gets a line about it.
 func History(ctx context.Context, line Line, since Place, out io.Writer, tell func(string)) error {
 	offset, err := line.Find(ctx, since)
 	for {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// far is a console whose text is there already. Its streams break after as many
+// far is a console whose text exists from the start. Its streams break after as many
 // bytes as breaks says, one after the other; the last one ends as end says.
 type far struct {
 	text    string
@@ -151,7 +151,7 @@ func TestWhereItBegins(t *testing.T) {
 
 func TestWhatIsLostIsTold(t *testing.T) {
 	out, told, err := session(t, &far{text: text, lost: 10, end: ErrStopped}, nil)
-	if out != text[10:] || !strings.Contains(told, "from byte 0 on is not kept") || !errors.Is(err, ErrStopped) {
+	if out != text[10:] || !strings.Contains(told, "from byte 0 on is no longer kept") || !errors.Is(err, ErrStopped) {
 		t.Errorf("%q %q %v", out, told, err)
 	}
 }

@@ -52,8 +52,9 @@ func Serve(ctx context.Context, l net.Listener, dial func(context.Context) (net.
 	}
 }
 
-// carry lasts until either side hangs up. What is said on the other way is cut
-// off then: neither side of what is forwarded here goes on alone.
+// carry lasts until either side hangs up. What is under way in the other
+// direction is cut off then: neither side of what is forwarded here can use the other
+// direction alone.
 func carry(ctx context.Context, near, far net.Conn) {
 	hangUp := func() { _, _ = near.Close(), far.Close() }
 	defer context.AfterFunc(ctx, hangUp)()

@@ -12,7 +12,7 @@ import (
 )
 
 // Server is what specs depend on of the server that they are for. The zero
-// value is a released build, of which no more is known.
+// value is a released build of unknown version.
 type Server struct {
 	// Features are those that it is built with, next to none.
 	Features []string
@@ -29,9 +29,9 @@ const (
 // Features lists them.
 func Features() []string { return []string{FeatureFalcon, FeatureFailureInjection} }
 
-// Check finds what can be known without the host to make a server refuse the
-// spec, or die of it: some of these faults end the whole process, and to the
-// client that is a broken connection without a reason (crates and
+// Check finds what makes a server refuse the spec, or crash, as far as it is known
+// without the host: some of these faults end the whole process, and to the client
+// that is a broken connection without a reason (crates and
 // bin/propolis-server/src/lib/{spec,initializer.rs} of oxidecomputer/propolis).
 // The error is an *InvalidError.
 func (s InstanceSpec) Check(on Server) error { return s.check(on, gaps{}).err() }

@@ -118,7 +118,7 @@ func TestCheckFinds(t *testing.T) {
 		"a taken place": {
 			func(s *InstanceSpec) { s.Components["vsock"] = VirtioSocket{16, PCIPath{0, 8, 0}} }, "components.vsock.component.pci_path", "at 0.8.0 is net0",
 		},
-		"a bus that is not there": {
+		"a missing bus": {
 			func(s *InstanceSpec) { s.Components["vsock"] = VirtioSocket{16, PCIPath{2, 8, 0}} }, "components.vsock.component.pci_path", "no bridge makes bus 2",
 		},
 		"a bridge to bus 0": {

@@ -18,8 +18,8 @@ type Difference struct {
 	Sent, Got string
 }
 
-// Compare tells what a server has that it was not sent, and the other way
-// round, sorted by path. Servers fill in the CPUID set that they were not told,
+// Compare returns what a server has that it was not sent, and the other way round,
+// sorted by path. Servers fill in the CPUID set that they were not sent,
 // leave defaults out, and spell UUIDs in one way: that is no difference.
 func Compare(sent, got InstanceSpec) []Difference {
 	if sent.Board.CPUID == nil {

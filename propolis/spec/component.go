@@ -52,7 +52,7 @@ type (
 		Backend string       `json:"backend_id"`
 		PCI     PCIPath      `json:"pci_path"`
 		Serial  SerialNumber `json:"serial_number"`
-		// WriteCache says whether the guest is told of a volatile write cache;
+		// WriteCache says whether the guest sees a volatile write cache;
 		// nil: it is, as before version 6, which has the field.
 		WriteCache *bool `json:"has_write_cache,omitempty"`
 	}

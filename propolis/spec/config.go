@@ -379,8 +379,8 @@ func (c *config) file(path, name string, v any) (FileStorage, bool) {
 	return f, true
 }
 
-// readOnly also honours the spelling of propolis-standalone: whoever wrote it
-// does not want the disk written to.
+// readOnly also honours the spelling of propolis-standalone: its author does not want
+// the disk written to.
 func (c *config) readOnly(path string, table map[string]any) bool {
 	truth := func(key string) (value, there bool) {
 		v, there := table[key]
@@ -407,7 +407,7 @@ func (c *config) readOnly(path string, table map[string]any) bool {
 	return value
 }
 
-// unused tells of backends that no device has.
+// unused reports backends that no device has.
 func (c *config) unused() {
 	v, there := c.root[backendTable]
 	if !there {
@@ -551,8 +551,8 @@ func (c *config) pciPath(path string, table map[string]any) (p PCIPath) {
 	return p
 }
 
-// missing tells of a key that is not there; one that is there and wrong was
-// told already.
+// missing reports a key that is missing; one that is there and wrong has been reported
+// before.
 func (c *config) missing(path string, table map[string]any, key string) {
 	if _, there := table[key]; !there {
 		c.add(path, "%s is missing", key)

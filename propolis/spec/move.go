@@ -2,8 +2,8 @@ package spec
 
 import "cmp"
 
-// What can be said of a live migration before it is begun: what of a machine
-// cannot be sent, and what its target may have otherwise
+// What is known about a live migration before it begins: what of a VM cannot be sent,
+// and what may differ at its target
 // (bin/propolis-server/src/lib/migrate and ReplacementComponent in
 // crates/propolis-api-types-versions of oxidecomputer/propolis).
 

@@ -54,7 +54,7 @@ func small(part string) string {
 }`
 }
 
-// Each is a document that is not what it must be, and all that is told of it.
+// Each is a document that is not what it must be, and all that is reported about it.
 func TestWhatIsWrongWithAJSONDocumentIsToldAtOnce(t *testing.T) {
 	disk := func(fields string) string { return small(`"d": {"type": "nvme_disk", "component": {` + fields + `}}`) }
 	const sound = `"backend_id": "b", "pci_path": {"bus": 0, "device": 4, "function": 0}, "serial_number": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]`
@@ -292,7 +292,7 @@ func TestWhatCannotBeReadAndWhatIsWrongAreToldAtOnce(t *testing.T) {
 				"line 1: components: there is no serial port com1, without which a Propolis server dies",
 			},
 		},
-		"a disk that cannot be read beside a backend with a fault of its own": {
+		"a disk that cannot be read next to a backend with a fault of its own": {
 			small(`"d": {"type": "nvme_disk", "component": {"backend_id": "b"}},
     "b": {"type": "file_storage_backend", "component": {"path": "x", "readonly": false, "block_size": 512}},
     "n": {"type": "virtio_network_backend", "component": {"vnic_name": ""}}`),

@@ -69,7 +69,7 @@ func (s InstanceSpec) backends(of func(device Component) (string, bool)) []strin
 // Path is where a field of a component stands: components.KEY.component.FIELD.
 func Path(key, field string) string { return bodyPath(key, field) }
 
-// Request is what is sent for a machine that is not there yet. Errors:
+// Request is what is sent for a VM that does not exist yet. Errors:
 // *InvalidError, *TooLargeError.
 func Request(id, name string, s InstanceSpec, on Server) (EnsureRequest, error) {
 	if err := s.Check(on); err != nil {

@@ -52,8 +52,8 @@ func withSecret(part Component, text string) Component {
 }
 
 // Seal puts a digest in the place of each secret, and gives the secrets by their
-// digests. Whoever has not the key cannot tell by a digest whether he has guessed
-// right. What stands for a secret already stays.
+// digests. Without the key, a digest does not show whether a guess is right. A
+// digest that stands for a secret stays.
 func (s InstanceSpec) Seal(key []byte) (sealed InstanceSpec, secrets map[string]string) {
 	secrets = map[string]string{}
 	sealed = s.swap(func(text string) string {
@@ -69,7 +69,7 @@ func (s InstanceSpec) Seal(key []byte) (sealed InstanceSpec, secrets map[string]
 	return sealed, secrets
 }
 
-// Unseal puts secrets in the places of their digests. One that is not there stays
+// Unseal puts secrets in the places of their digests. A digest without a secret stays
 // as it is.
 func (s InstanceSpec) Unseal(secrets map[string]string) InstanceSpec {
 	return s.swap(func(text string) string {

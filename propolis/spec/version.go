@@ -51,8 +51,7 @@ type Lack struct {
 	Since Version // the first that can
 }
 
-// VersionError is a spec that cannot be told to a server that speaks no newer
-// version.
+// VersionError is a spec that needs a newer version than the server speaks.
 type VersionError struct {
 	Version Version
 	Lacks   []Lack

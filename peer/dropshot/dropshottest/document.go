@@ -115,7 +115,7 @@ func (d *Document) Answer(r *http.Request, status int, header http.Header, body 
 		return err
 	}
 	if bytes.Equal(body, []byte("null")) {
-		return nil // "an enumeration of null", it says of some, which no validator takes
+		return nil // "an enumeration of null", it says in some places, which no validator takes
 	}
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: input, Status: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)),

@@ -25,7 +25,7 @@ func Connect(serve http.Handler) net.Conn {
 	return ours
 }
 
-// Line is a host of which nothing is there but one server, whatever is dialled.
+// Line is a host with one server and nothing else, whatever is dialled.
 type Line struct {
 	host.Host
 	Serve http.Handler

@@ -8,7 +8,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Raw is a host of which nothing is there but one peer, whatever is dialled: it
+// Raw is a host with one peer and nothing else, whatever is dialled: the peer
 // hears what it is sent, says what it says, byte by byte HTTP or not, and hangs up.
 type Raw struct {
 	host.Host
