@@ -36,7 +36,7 @@ func endpoints() []endpoint {
 			query: []string{"limit", "page_token", "name", "instance_id", "state"}, serve: (*server).list},
 		{method: "PUT", path: "/vmms/{propolis_id}", id: "vmm_register", summary: "Make a VM known, so that it can be run", since: first,
 			body: api.Register{}, reply: api.SledVMState{}, serve: (*server).register},
-		{method: "DELETE", path: "/vmms/{propolis_id}", id: "vmm_unregister", summary: "Take a VM away, without a word to its guest", since: first,
+		{method: "DELETE", path: "/vmms/{propolis_id}", id: "vmm_unregister", summary: "Remove a VM, without asking its guest to shut down", since: first,
 			reply: api.Unregistered{}, serve: (*server).unregister},
 		{method: "GET", path: "/vmms/{propolis_id}/state", id: "vmm_get_state", summary: "What a VM is now", since: first, reply: api.SledVMState{}, serve: (*server).state},
 		{method: "PUT", path: "/vmms/{propolis_id}/state", id: "vmm_put_state", summary: "Have a VM run, stopped or reset", since: first,

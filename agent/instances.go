@@ -25,13 +25,13 @@ func withInstances(all []endpoint) []endpoint {
 			since: first, reply: api.Instances{}, query: []string{"for", "instances"}, serve: (*server).instances},
 		endpoint{method: http.MethodGet, path: "/instance-events", id: "instance_events", summary: "What instances are and become, as server-sent events, as instance watch",
 			since: first, reply: api.Instance{}, query: []string{"instances", "ids"}, stream: (*server).instanceEvents},
-		endpoint{method: http.MethodPut, path: one, id: "instance_put", summary: "Make an instance be there, run, and be as described, as instance ensure",
+		endpoint{method: http.MethodPut, path: one, id: "instance_put", summary: "Create, repair or start an instance as described, as instance ensure",
 			since: first, body: api.PutInstance{}, reply: api.Changed{}, query: []string{"wait", "recreate", "protect"}, serve: (*server).ensureInstance},
 		endpoint{method: http.MethodGet, path: one, id: "instance_get", summary: "One instance, by its name or id, as instance get", since: first, reply: api.Changed{},
 			serve: (*server).instance},
 		endpoint{method: http.MethodPut, path: one + "/state", id: "instance_put_state", summary: "Have an instance run, stopped or reset, as instance start, stop, reboot",
 			since: first, body: api.PutInstanceState{}, reply: api.Changed{}, query: []string{"wait"}, serve: (*server).changeInstance},
-		endpoint{method: http.MethodDelete, path: one, id: "instance_delete", summary: "Take an instance away, as instance delete", since: first, reply: api.Changed{},
+		endpoint{method: http.MethodDelete, path: one, id: "instance_delete", summary: "Remove an instance, as instance delete", since: first, reply: api.Changed{},
 			query: []string{"wait"}, serve: (*server).deleteInstance},
 	)
 }

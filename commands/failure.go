@@ -215,7 +215,7 @@ func hintOf(err error, f failure) string {
 	case errors.Is(err, host.ErrNoCommand):
 		return "host.command_path in " + configFile + " says where commands are looked for"
 	case isConflicting && conflict.Recreate:
-		return "--recreate takes the zone down and builds it anew; or ask for what is there"
+		return "to build it again, add --recreate; or ask for what exists"
 	}
 	return exitHint(err, f)
 }

@@ -24,7 +24,7 @@ func newInstanceMigrate(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate NAME|UUID --to TARGET",
 		Short: "Move a running instance to another sled",
-		Long: `Move a running instance to another sled. sledctl runs the target's sledctl with ssh TARGET sledctl, or with the words of
+		Long: `Move a running instance to another sled. sledctl runs the target's sledctl with ssh TARGET sledctl, or with the command in
 --to-command, split at blanks. It creates the instance's zone and VNICs there, with the same MACs, asks both Propolis servers whether the
 VM can move, and moves it; then it removes what is left here. docs/migration.md lists what can be moved, and what to do after a failure.
 

@@ -26,7 +26,7 @@ func newReap(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reap",
 		Short: "Remove what sledctl left behind, and say why",
-		Long: `Remove what sledctl left behind, and say why. Each of sledctl's objects gets a verdict and one reason; reap removes those that no
+		Long: `Remove what sledctl left behind, and say why. Each sledctl object gets a verdict and one reason; reap removes those that no
 instance needs: zones left by a previous boot or without an instance, VNICs, etherstubs and addresses of an earlier configuration,
 datasets, snapshots of clones, plain directories, key files, secrets of VMs, and zone configurations of killed operations. reap tries all
 of them and reports every error. It does not touch foreign objects, stops no running VM, and destroys no VM handle below /dev/vmm.
@@ -59,7 +59,7 @@ and the sled's network. The records of the instances stay too: instance ensure c
 	f.add(cmd, false)
 	env.addOutput(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.all, "all", false, "remove all of sledctl's objects, running or not; asks first")
+	flags.BoolVar(&f.all, "all", false, "remove all sledctl objects, running or not; asks first")
 	flags.BoolVar(&f.yes, "yes", false, "with --all: do not ask")
 	flags.StringVar(&f.plan, "plan", "", "remove only what the plan in `FILE` lists; - is stdin")
 	flags.StringArrayVar(&f.include, "include", nil, "only these: KIND or KIND/NAME, * matches anything; repeatable")
@@ -141,7 +141,7 @@ func agreeToAll(ctx context.Context, streams *terminal.Streams, s reap.Settings,
 		}
 	}
 	choice.Plan = agreed
-	question := fmt.Sprintf("Remove %d objects of sledctl's? Zones among them that run: %d.", len(agreed), running)
+	question := fmt.Sprintf("Remove %d sledctl objects? Zones among them that run: %d.", len(agreed), running)
 	return choice, streams.Confirm(ctx, what, question, false)
 }
 

@@ -217,7 +217,7 @@ func newSimFaultAdd(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME --match WORDS",
 		Short: "Arm a fault of the simulated sled",
-		Long: `Arm a fault of the simulated sled. Most faults hit the next command that contains the words of --match in their order; a word may be a
+		Long: `Arm a fault of the simulated sled. Most faults hit the next command that contains the words in --match in their order; a word may be a
 pattern, e.g. propolis_*. Faults of services match the zone and the service.
 
 Faults of a command:

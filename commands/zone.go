@@ -179,8 +179,8 @@ func newZoneHalt(env *Env) *cobra.Command {
 	var m mutation
 	cmd := &cobra.Command{
 		Use:   "halt ZONE",
-		Short: "Halt one of sledctl's zones without shutting it down",
-		Long: `Halt one of sledctl's zones without shutting it down: its VM ends at once. The instance stays wanted; instance ensure rebuilds
+		Short: "Halt a sledctl zone without shutting it down",
+		Long: `Halt a sledctl zone without shutting it down: its VM ends at once. The instance stays wanted; instance ensure rebuilds
 it. Halting a halted zone does nothing.`,
 		Example: `  sledctl zone halt propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff`,
 		Args:    cobra.ExactArgs(1),
@@ -237,8 +237,8 @@ func runZoneRemoval(ctx context.Context, e *Env, m mutation, name string, whole,
 func newZoneExec(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec ZONE -- COMMAND [ARG ...]",
-		Short: "Run a command in one of sledctl's zones",
-		Long: `Run a command in one of sledctl's zones, a running one, without a terminal, and exit with the command's exit code. Each word
+		Short: "Run a command in a sledctl zone",
+		Long: `Run a command in a running sledctl zone, without a terminal, and exit with the command's exit code. Each word
 reaches the command as it is: sledctl quotes it for the zone's shell.`,
 		Example: `  sledctl zone exec propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -- svcs -x`,
 		Args:    cobra.MinimumNArgs(2),
@@ -262,7 +262,7 @@ func runZoneExec(ctx context.Context, e *Env, name string, argv []string) error 
 		known = known || z.Name == name
 	}
 	if !known || len(argv) == 0 {
-		return cmp.Or[error](e.stateFile(ctx), &notFoundError{what: fmt.Sprintf("a zone of sledctl's called %q", name)})
+		return cmp.Or[error](e.stateFile(ctx), &notFoundError{what: fmt.Sprintf("a sledctl zone called %q", name)})
 	}
 	h, err := e.Host()
 	if err != nil {

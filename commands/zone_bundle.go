@@ -127,7 +127,7 @@ func noPlace(err error) error {
 func newBundleCreate(env *Env) *cobra.Command {
 	var m mutation
 	cmd := &cobra.Command{
-		Use: "create ZONE", Short: "Make a bundle of one of sledctl's zones",
+		Use: "create ZONE", Short: "Make a bundle of a sledctl zone",
 		Example: `  id=$(sledctl zone bundle create propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -o name)`,
 		Args:    cobra.ExactArgs(1),
 		RunE: env.run(func(ctx context.Context, args []string) error {

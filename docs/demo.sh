@@ -43,10 +43,10 @@ say 'The sled loses power.'
 run sim reboot
 run instance list -o table
 
-say 'What is left of the earlier boot, and why each thing goes or stays.'
+say 'What the earlier boot left, and why reap removes or keeps each object.'
 run reap --dry-run -o table
 
-say 'Prepared again: the network that a reboot takes away, and the reap.'
+say 'Prepared again: the network that a reboot removes, and the reap.'
 run bootstrap
 run reap --dry-run -o table
 
@@ -61,7 +61,7 @@ run reap --dry-run -o table
 
 say 'The sled is as it was when it was prepared.'
 "$sledctl" sim show -o json >"$dir/after"
-# A boot leaves the root of a base zone unmounted; whoever clones it needs no more.
+# A boot leaves the root of a base zone unmounted; a clone needs no more.
 for state in prepared after; do
 	sed -e '/"mounted": /d' -e 's/,$//' "$dir/$state" >"$dir/$state.plain"
 done

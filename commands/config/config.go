@@ -37,7 +37,7 @@ type Host struct {
 // Paths are where sledctl keeps its own files.
 type Paths struct {
 	Run    string `toml:"run" default:"/var/run/sledctl" doc:"locks, traces, and output of running commands; must be empty after a boot"`
-	Ledger string `toml:"ledger" default:"" doc:"directory of the state file; empty: the config datasets of the M.2s"`
+	Ledger string `toml:"ledger" default:"" doc:"directory of the ledger; empty: the config datasets of the M.2s"`
 }
 
 // Trace is the directory of traces.
@@ -58,7 +58,7 @@ type Network struct {
 // Storage is which disks the sled has, and what lies on them.
 type Storage struct {
 	Slots     string   `toml:"slots" default:"auto" doc:"whose slots the disks are in: gimlet, cosmo, auto (what the machine says it is), or none"`
-	Devices   []string `toml:"devices" default:"" doc:"disks beside those in slots: u2:/dev/dsk/c3t0d0, m2:/dev/dsk/c4t0d0"`
+	Devices   []string `toml:"devices" default:"" doc:"disks in addition to those in slots: u2:/dev/dsk/c3t0d0, m2:/dev/dsk/c4t0d0"`
 	VdevDir   string   `toml:"vdev_dir" default:"/var/tmp" doc:"directory of files that stand for disks"`
 	Vdevs     []string `toml:"vdevs" default:"" doc:"these files: m2_NAME.vdev, u2_NAME.vdev"`
 	Key       string   `toml:"key" default:"" doc:"where the secrets of encrypted disks are: file:/NAME, command:WORDS, or development (known to everybody); empty: nowhere"`
@@ -106,7 +106,7 @@ type Instance struct {
 // Bundle is what is kept of zones that go.
 type Bundle struct {
 	Directory string `toml:"directory" default:"" doc:"where bundles of zones lie; empty: the debug datasets of the U.2s, else of the M.2s"`
-	MaxSize   Size   `toml:"max_size" default:"1G" doc:"what all bundles of one place may take, the oldest give way; 0: none are taken by themselves"`
+	MaxSize   Size   `toml:"max_size" default:"1G" doc:"what all bundles of one place may take, the oldest are removed; 0: none are taken by themselves"`
 }
 
 // Agent is how sledctl agent answers.
@@ -114,7 +114,7 @@ type Agent struct {
 	Listen       []string `toml:"listen" default:"" doc:"where it listens: unix:/NAME, tcp:ADDRESS:PORT; empty: unix: and agent.sock in paths.run"`
 	TokenFile    string   `toml:"token_file" default:"" doc:"on TCP: a file of its owner's only, with a line for each token that lets in: reader TOKEN, operator TOKEN"`
 	Operators    []string `toml:"operators" default:"" doc:"on TCP with TLS: names of the certificates whose owners may change VMs (common name, DNS name, URI or email address); owners of others read"`
-	HostNames    []string `toml:"host_names" default:"" doc:"on TCP: names by which clients may ask, beside its addresses, localhost and the names of its certificate"`
+	HostNames    []string `toml:"host_names" default:"" doc:"on TCP: names by which clients may ask, in addition to its addresses, localhost and the names of its certificate"`
 	FlatNetwork  bool     `toml:"flat_network" default:"false" doc:"let VMs in that have NICs in VPCs: the NICs are put on the guest link as they are, without addresses, firewall and separation"`
 	TombstoneTTL Duration `toml:"tombstone_ttl" default:"24h" doc:"how long a VM that is gone can be read, if the control plane does not read it before"`
 }

@@ -47,7 +47,7 @@ func TestEveryLinkOfTheManualLeadsSomewhere(t *testing.T) {
 			}
 			links++
 			if _, err := os.Stat(filepath.Join(filepath.Dir(name), found[1])); err != nil {
-				t.Errorf("%s leads to %s, which is not there", filepath.Base(name), found[1])
+				t.Errorf("%s leads to %s, which does not exist", filepath.Base(name), found[1])
 			}
 		}
 		return err

@@ -15,7 +15,7 @@ func indented(text string) string {
 	return out.String()
 }
 
-// unindented takes away the spaces that all lines begin with.
+// unindented removes the spaces that all lines begin with.
 func unindented(text string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	common := -1

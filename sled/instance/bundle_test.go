@@ -57,7 +57,7 @@ func TestEvidenceIsKeptOfWhatFailed(t *testing.T) {
 				if step, ok := a.Step.(bundle.Take); ok {
 					taken = append(taken, step)
 					if i != 0 || !a.BestEffort {
-						t.Errorf("action %d of %q, courtesy: %v", i, plan.IDs(p.Actions), a.BestEffort)
+						t.Errorf("action %d of %q, best effort: %v", i, plan.IDs(p.Actions), a.BestEffort)
 					}
 				}
 			}
