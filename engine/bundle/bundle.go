@@ -1,11 +1,11 @@
-// Package bundle keeps what a zone can tell of itself before the zone is taken
-// away: logs, configuration, and, while it runs, services, processes, links and
+// Package bundle keeps what a zone shows about itself before the zone is
+// removed: logs, configuration, and, while it runs, services, processes, links and
 // addresses. A bundle is a gzipped tar, one for a zone and a moment, below
 //
 //	<debug dataset>/bundle/zone/<zone>/<id>.tar.gz
 //
 // which is where the sled agent has its zone bundles (oxidecomputer/omicron,
-// sled-agent/src/zone_bundle.rs). The oldest give way to new ones.
+// sled-agent/src/zone_bundle.rs). New bundles replace the oldest.
 package bundle
 
 import (
@@ -24,7 +24,7 @@ const (
 	Failed    Cause = "failed"    // its instance had failed
 	StaleZone Cause = "stale"     // from before the boot of the sled
 	Orphan    Cause = "orphan"    // needed by nobody
-	Removed   Cause = "removed"   // taken away though it was needed
+	Removed   Cause = "removed"   // removed though it was needed
 	Requested Cause = "requested" // somebody asked for it
 	Start     Cause = "start"     // its instance did not come up
 )

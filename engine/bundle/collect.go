@@ -22,7 +22,7 @@ const (
 // askTime is how long a question to a running zone may take.
 const askTime = 10 * time.Second
 
-// collection gathers the members of a bundle. What cannot be had is a problem,
+// collection gathers the members of a bundle. What cannot be read is a problem,
 // and no failure.
 type collection struct {
 	members  []Member

@@ -57,7 +57,7 @@ func listIn(f host.Files, place string) ([]Bundle, error) {
 	return all, nil
 }
 
-// readDir is ReadDir, where a directory that is not there is empty.
+// readDir is ReadDir, except that a missing directory is empty.
 func readDir(f host.Files, dir string) ([]host.Info, error) {
 	infos, err := f.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,9 +15,9 @@ import (
 )
 
 // Take takes a bundle of a zone and writes it durably: temporary file, flush,
-// rename, flush of the directory. Older ones of the same place give way where
-// all together would be larger than Max, and those of an instance's starts but the
-// newest few: it may be tried again forever. It never changes the zone.
+// rename, flush of the directory. It removes older ones of the same place if all
+// together would be larger than Max, and those of an instance's starts but the newest
+// few: a start may be tried again forever. It never changes the zone.
 type Take struct {
 	Zone     string
 	Zonepath string
@@ -35,11 +35,11 @@ func (Take) Verb() string { return "bundle.take" }
 // Undo is nil: what was found out is kept.
 func (Take) Undo() any { return nil }
 
-// Explain is the file. Which older ones give way is seen when it is written.
+// Explain is the file. Which older ones it replaces is known when it is written.
 func (s Take) Explain() []host.Line {
 	name := s.file()
 	return []host.Line{
-		{Kind: host.LineWait, Text: "# collects what zone " + s.Zone + " can tell of itself"},
+		{Kind: host.LineWait, Text: "# collects what zone " + s.Zone + " shows about itself"},
 		host.MkdirLine(path.Dir(name), dirMode),
 		host.SecretLine(host.Temporary(name), what),
 		host.RenameLine(host.Temporary(name), name),
@@ -53,7 +53,7 @@ func (s Take) file() string { return fileOf(s.Dir, s.Zone, s.ID) }
 
 const (
 	dirMode fs.FileMode = 0o700
-	// what is a bundle's content in traces: logs are nobody's business there.
+	// what is a bundle's content in traces: logs do not belong there.
 	what = "the bundle"
 )
 

@@ -38,7 +38,7 @@ type Entry struct {
 // Homes lists the plain directories below the zones' parents.
 func (inv *Inventory) Homes() ([]Home, error) { return inv.homes, inv.Know(Homes) }
 
-// Entries lists what lies in Want.Directories. A directory that is not there
+// Entries lists what lies in Want.Directories. A missing directory
 // holds nothing.
 func (inv *Inventory) Entries() ([]Entry, error) { return inv.entries, inv.Know(Entries) }
 
@@ -57,7 +57,7 @@ func lookEntries(f host.Files, directories []string) ([]Entry, error) {
 }
 
 // lookHomes reads the directories in which the zones of these pools lie, where
-// their dataset is mounted: what is under a mountpoint is nobody's zone. What is
+// their dataset is mounted: what is under a mountpoint is no zone's. What is
 // mounted is no plain directory: its device is not its parent's.
 func lookHomes(f host.Files, pools []zfs.Pool) ([]Home, error) {
 	var homes []Home

@@ -260,7 +260,7 @@ func (inv *Inventory) Configs() (map[string]zone.Config, error) {
 	return inv.configs, inv.Know(Configs)
 }
 
-// Links lists the datalinks, those on loan to zones included.
+// Links lists the datalinks, also those that zones have.
 func (inv *Inventory) Links() ([]vnic.Link, error) { return inv.links, inv.Know(Links) }
 
 // Link finds a link by name.

@@ -36,11 +36,11 @@ func (inv *Inventory) lend(ctx context.Context, h host.Host) error {
 	return err
 }
 
-// lent puts zones to VNICs. Who cannot be told by the configurations is asked for:
+// lent puts zones to VNICs. If the configurations do not show the zone, lent asks for it:
 // of a zone that goes down a link may be back already, of two zones that have the
 // same one in their configurations only one has it, and a zone whose configuration
 // cannot be read may have any that no other has. Of two links of one name the first
-// is on loan, since the second could be made only then (illumos 10001).
+// is the zone's, since the second could be made only then (illumos 10001).
 func lent(links []vnic.Link, zones []zone.Zone, configs map[string]zone.Config, ask func(link string) (string, error)) ([]vnic.Link, error) {
 	wants, blind := map[string][]zone.Zone{}, false
 	for _, z := range zones {

@@ -10,10 +10,10 @@ import (
 )
 
 // Prefetch looks once at all that the wants name, and gives a host on which Look
-// answers from that: so that several who judge the sled ask for each kind of
-// thing once between them. It is for those who only judge: the host refuses what
-// would change something, so that what was seen cannot have been overtaken by
-// whoever saw it. Who changes something looks again, under its lock.
+// answers from that: callers that judge the sled together list each kind of thing once.
+// It is for read-only callers: the host refuses changes, so that what was seen cannot
+// be outdated by a change of its reader. An operation that changes something looks
+// again, under its lock.
 func Prefetch(ctx context.Context, h host.Host, wants ...Want) host.Host {
 	all := union(wants)
 	g := prefetch{want: all, inv: Look(ctx, h, all)}
@@ -61,7 +61,7 @@ func union(wants []Want) Want {
 	return all
 }
 
-// answer is what a Look would see, if all of it is in the glance.
+// answer is what a Look would see, if all of it was prefetched.
 func (g prefetch) answer(want Want) (*Inventory, bool) {
 	var roots []string
 	if want.any(Datasets) {

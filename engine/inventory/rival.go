@@ -13,8 +13,8 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// Rival is the part that tells whether somebody else is at work on this sled
-// who takes what we make for their own: whoever changes something asks.
+// Rival is the part that shows whether another program works on this sled that takes
+// sledctl's objects for its own: every operation that changes something asks.
 const Rival Part = "other owners"
 
 // owner is a service that keeps zones, links and pools of its own.
@@ -32,7 +32,7 @@ func owners() []owner {
 		// one was ours, and it uses the same pools (oxidecomputer/omicron,
 		// sled-agent/src/sled_agent.rs, cleanup).
 		{service: "svc:/oxide/sled-agent", does: "it uses the same pools, and removes zones and VNICs that it does not know"},
-		// It looks after each zone that it finds, and keeps them on the pool zones
+		// It manages each zone that it finds, and keeps them on the pool zones
 		// (TritonDataCenter/smartos-live, src/vm: VM.js, vmadmd.js).
 		{service: "svc:/system/smartdc/vmadmd", does: "it keeps its VMs on the pool zones, on which these would lie", owns: holdsZones},
 	}

@@ -24,7 +24,7 @@ func (l *Ledger) writing(ctx context.Context, do func(*survey) error) error {
 }
 
 // writer is a look at all places by someone who holds the lock alone and wants
-// to write: no member may be missing (unless the sled may go on without), and
+// to write: no member may be missing (unless the sled may continue without it), and
 // those that are present end up equal. A line that its writer did not live to
 // acknowledge is rolled forward, never dropped.
 func (l *Ledger) writer(ctx context.Context) (*survey, error) {
@@ -44,7 +44,7 @@ func (l *Ledger) writer(ctx context.Context) (*survey, error) {
 	return p, nil
 }
 
-// lookToWrite refuses what a writer may not go on with.
+// lookToWrite refuses what a writer may not continue with.
 func (l *Ledger) lookToWrite(ctx context.Context) (*survey, error) {
 	p, err := l.look(ctx)
 	if err != nil {

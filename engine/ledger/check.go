@@ -72,7 +72,7 @@ type Says string
 // What a mark may be.
 const (
 	SaysCurrent Says = "current"
-	SaysOlder   Says = "older"          // its pool was away when the members were changed
+	SaysOlder   Says = "older"          // its pool was missing when the members were changed
 	SaysNewer   Says = "newer"          // of an epoch that no copy knows
 	SaysOther   Says = "another sled's" // of another ledger
 	SaysGivenUp Says = "given up"       // an operator went on in spite of it

@@ -73,7 +73,7 @@ func (l *Ledger) create(ctx context.Context, c Creation) error {
 	}
 	first := Epoch{N: 1, ID: format.NewID(), Who: c.Who, Why: "created"}
 	if mark != nil {
-		first.N, first.Overrides, first.Why = mark.N+1, mark, "created anew"
+		first.N, first.Overrides, first.Why = mark.N+1, mark, "created again"
 		if err := l.forgetStamp(); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (l *Ledger) dropMissing(ctx context.Context, p *survey) (*survey, error) {
 		return nil, err
 	}
 	if !witnessed {
-		l.warn("nobody could say whether the missing copies of the state file went on without this one")
+		l.warn("no witness could rule out that the missing ledger copies continued without this one")
 	}
 	var present []MemberRef
 	lost := slices.Clone(p.epoch.Lost)
@@ -39,7 +39,7 @@ func (l *Ledger) dropMissing(ctx context.Context, p *survey) (*survey, error) {
 
 // change begins an epoch: its line goes to the first copies, then to the
 // others, then the witness is told. A copy among the others has what the first
-// have. Who changes the members has had the last change confirmed.
+// have. The caller has had the last change confirmed.
 func (l *Ledger) change(ctx context.Context, p *survey, e Epoch, first, others []*copyAt) (*survey, error) {
 	line := format.EncodeLine(p.best.text.Head(), e.N, time.Now(), []Fact{e.Fact()})
 	if err := l.unstamp(); err != nil {

@@ -114,13 +114,13 @@ func TestWithoutAWitnessGoingOnAloneSaysSo(t *testing.T) {
 	l, err := Open(t.Context(), s, p)
 	try(t, err)
 	l.Degrade("test", "test")
-	if v := set(t, l, fact("a", "2")); !warned(v, "nobody could say") {
+	if v := set(t, l, fact("a", "2")); !warned(v, "no witness could rule out") {
 		t.Errorf("warned %v", v.Warnings())
 	}
 	s.witness.mark = nil
 	s.disks[1].mounted = true
 	s.disks[0].mounted = false
-	if v := set(t, s.forgotten().degrade(t), fact("a", "3")); !warned(v, "nobody could say") {
+	if v := set(t, s.forgotten().degrade(t), fact("a", "3")); !warned(v, "no witness could rule out") {
 		t.Errorf("warned %v", v.Warnings())
 	}
 	s.disks[0].mounted = true

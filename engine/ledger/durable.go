@@ -45,7 +45,7 @@ func makeDirectory(files host.Files, name string) error {
 	info, err := files.Stat(name)
 	switch {
 	case err == nil && info.Mode.IsDir():
-		return files.SyncDir(path.Dir(name)) // whoever made it may have been killed before that
+		return files.SyncDir(path.Dir(name)) // the process that made it may have been killed before that
 	case err == nil:
 		return &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist}
 	case !errors.Is(err, fs.ErrNotExist) || name == "/":

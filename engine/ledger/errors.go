@@ -14,14 +14,14 @@ import (
 // The refusals. Each comes as a typed error that names the files; its Hint
 // says what would be right.
 var (
-	ErrAbsent      = fault.New(fault.Refused, "no copy of the state file")                           // *AbsentError
-	ErrMissing     = fault.New(fault.Ledger, "a copy of the state file is missing")                  // *MissingError
-	ErrForked      = fault.New(fault.Ledger, "copies of the state file disagree")                    // *ForkedError
-	ErrTwins       = fault.New(fault.Ledger, "one copy of the state file is there twice")            // *TwinsError
-	ErrBroken      = fault.New(fault.Ledger, "a copy of the state file is broken")                   // *BrokenError
-	ErrExists      = errors.New("there is a state file already")                                     // *ExistsError
-	ErrSuperseded  = fault.New(fault.Ledger, "the sled went on with other copies of the state file") // *SupersededError
-	ErrCheckFailed = fault.New(fault.Ledger, "the state file is not sound")                          // *CheckFailedError
+	ErrAbsent      = fault.New(fault.Refused, "no copy of the state file")                         // *AbsentError
+	ErrMissing     = fault.New(fault.Ledger, "a copy of the state file is missing")                // *MissingError
+	ErrForked      = fault.New(fault.Ledger, "copies of the state file disagree")                  // *ForkedError
+	ErrTwins       = fault.New(fault.Ledger, "one copy of the state file is there twice")          // *TwinsError
+	ErrBroken      = fault.New(fault.Ledger, "a copy of the state file is broken")                 // *BrokenError
+	ErrExists      = errors.New("there is a state file already")                                   // *ExistsError
+	ErrSuperseded  = fault.New(fault.Ledger, "the sled continued with other copies of the ledger") // *SupersededError
+	ErrCheckFailed = fault.New(fault.Ledger, "the state file is not sound")                        // *CheckFailedError
 
 	ErrDamaged      = fault.New(fault.Ledger, "the end of the state file is damaged")                        // *DamagedError
 	ErrRewound      = fault.New(fault.Ledger, "the state file lacks what was in it")                         // *RewoundError
@@ -56,7 +56,7 @@ func (e *AbsentError) Error() string {
 		said = fmt.Sprintf("%v: %s", ErrAbsent, join(e.Places))
 	}
 	if e.Tag != nil {
-		said += fmt.Sprintf("; but the sled's disks say that it had ledger %s, in epoch %d", e.Tag.Ledger, e.Tag.N)
+		said += fmt.Sprintf("; but the sled's disks record ledger %s, epoch %d", e.Tag.Ledger, e.Tag.N)
 	}
 	return said
 }
@@ -122,9 +122,9 @@ func (e *MissingError) Hint() string {
 		return "bring a disk back that holds one of the missing copies; `sledctl bootstrap` mounts it"
 	}
 	if slices.ContainsFunc(e.Missing, func(m Member) bool { return errors.Is(m.Err, ErrNotMounted) }) {
-		return "bring the disk back, `sledctl bootstrap` mounts it; or go on without it: --degraded"
+		return "bring the disk back, `sledctl bootstrap` mounts it; or continue without it: --degraded"
 	}
-	return "bring the disk back, or go on without it: --degraded; `sledctl ledger heal --degraded` takes a new disk in"
+	return "bring the disk back, or continue without it: --degraded; `sledctl ledger heal --degraded` adds a new disk"
 }
 
 // String names the copy, where it is, or why it is not.
@@ -158,7 +158,7 @@ func (e *ForkedError) Unwrap() error { return ErrForked }
 
 // Hint says what would be right.
 func (e *ForkedError) Hint() string {
-	return "`sledctl ledger check` shows all sides; `sledctl ledger heal --keep COPY` gives the others up, after it has shown what only they say"
+	return "to compare the copies, run: sledctl ledger check; to keep one, run: sledctl ledger heal --keep COPY; it first prints the facts that only the others hold"
 }
 
 // TwinsError is ErrTwins: two files say that they are the same copy.
@@ -231,7 +231,7 @@ type SupersededError struct {
 
 // Error names the copies and what overrules them.
 func (e *SupersededError) Error() string {
-	return fmt.Sprintf("%v: epoch %d (%s) of ledger %s was in force, of which nothing is known in: %s", ErrSuperseded,
+	return fmt.Sprintf("%v: epoch %d (%s) of ledger %s was in force, and is unknown to: %s", ErrSuperseded,
 		e.Tag.N, e.Tag.Epoch, e.Tag.Ledger, cmp.Or(strings.Join(e.Files, ", "), "no file at all"))
 }
 
@@ -308,7 +308,7 @@ func (e *DamagedError) Unwrap() error { return ErrDamaged }
 
 // Hint says what would be right.
 func (e *DamagedError) Hint() string {
-	return "bring a disk back that holds another copy; if there is none: `sledctl ledger heal --keep COPY` goes on without what cannot be read"
+	return "bring a disk back that holds another copy; if there is none, to continue without what cannot be read, run: sledctl ledger heal --keep COPY"
 }
 
 // RewoundError is ErrRewound: the copies end before a line that was acknowledged.
@@ -323,7 +323,7 @@ type RewoundError struct {
 func (e *RewoundError) Error() string {
 	files := strings.Join(e.Files, ", ")
 	if e.History != "" {
-		return fmt.Sprintf("%v: lines up to seq %d were in %s, as %s beside it says; it ends at %v", ErrRewound, e.Seen, files, e.History, e.Head)
+		return fmt.Sprintf("%v: lines up to seq %d were in %s, as %s next to it shows; it ends at %v", ErrRewound, e.Seen, files, e.History, e.Head)
 	}
 	return fmt.Sprintf("%v: this boot acknowledged seq %d; the copies end at %v: %s", ErrRewound, e.Seen, e.Head, files)
 }
@@ -355,7 +355,7 @@ func (e *ForeignError) Unwrap() []error { return []error{ErrForeign, ErrSupersed
 
 // Hint says what would be right.
 func (e *ForeignError) Hint() string {
-	return "put this sled's disks back; if it is to go on with these for good: `sledctl ledger heal --keep COPY`"
+	return "put this sled's disks back; to continue with these for good, run: sledctl ledger heal --keep COPY"
 }
 
 // ContradictionError is ErrContradicted: two pools name different epochs of one

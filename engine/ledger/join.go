@@ -104,7 +104,7 @@ func (l *Ledger) spare(c *copyAt) error {
 		err = host.WriteFile(l.files, path.Join(c.Directory, aside), data, fileMode)
 	}
 	if err == nil {
-		l.warn(fmt.Sprintf("%s was mended; what it held is in %s beside it", c.File(), aside))
+		l.warn(fmt.Sprintf("%s was repaired; what it held is in %s next to it", c.File(), aside))
 	}
 	return err
 }

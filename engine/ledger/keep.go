@@ -82,7 +82,7 @@ func (l *Ledger) previewKeep(ctx context.Context, name string) (KeepPreview, err
 	return loss, nil
 }
 
-// saidOf is what the witness says of a copy.
+// saidOf is what the witness says, weighed against a copy.
 func (l *Ledger) saidOf(ctx context.Context, c *copyAt) (heard, error) {
 	said, err := l.places.Witness.Read(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (l *Ledger) saidOf(ctx context.Context, c *copyAt) (heard, error) {
 	return weigh(c.text, said)
 }
 
-// copies is all that can be read, whatever the rules say of it.
+// copies is all that can be read, whatever the rules decide about it.
 func (l *Ledger) copies(ctx context.Context) ([]*copyAt, error) {
 	if _, err := l.look(ctx); errors.Is(err, ErrWriteFailed) || ctx.Err() != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func named(copies []*copyAt, name string) (*copyAt, error) {
 	return found, nil
 }
 
-// Keep makes the copy that loss was told of the only one that counts, whatever
+// Keep makes the copy that loss keeps the only one that counts, whatever
 // the others and the witness say, and sets the others aside: they are renamed,
 // never deleted. Join takes their places in again.
 //
@@ -148,7 +148,7 @@ func Keep(ctx context.Context, files host.Files, places Places, loss KeepPreview
 	return l.keep(ctx, loss, reason{who, why})
 }
 
-// ErrChanged is a loss that is not what was shown any more.
+// ErrChanged is a loss that has changed since it was shown.
 var ErrChanged = fault.New(fault.Ledger, "the copies of the state file have changed since they were looked at")
 
 func (l *Ledger) keep(ctx context.Context, loss KeepPreview, by reason) error {
@@ -184,7 +184,7 @@ func (l *Ledger) keep(ctx context.Context, loss KeepPreview, by reason) error {
 	if err := l.updateWitness(ctx, p); err != nil {
 		return err
 	}
-	p.evidence = &evidence{disks: l.disks()} // who comes next hears the witness
+	p.evidence = &evidence{disks: l.disks()} // the next process asks the witness
 	l.restamp(p, true)
 	return nil
 }
@@ -199,8 +199,8 @@ func (l *Ledger) giveUp(loss KeepPreview) error {
 	return nil
 }
 
-// flushGone makes sure that a file which is gone stays so: whoever set it aside
-// may have been killed before that was on disk.
+// flushGone makes sure that a file which is gone stays so: the process that set it
+// aside may have been killed before that was on disk.
 func (l *Ledger) flushGone() error {
 	_, absent := l.readable()
 	for _, a := range absent {

@@ -78,7 +78,7 @@ func (w *laws) see(v View, strict bool) error {
 		return err
 	}
 	missing := slices.ContainsFunc(v.Members(), func(s Member) bool { return s.Err != nil })
-	if missing != warned(v, "missing") {
+	if missing != warned(v, "is missing") {
 		return fmt.Errorf("members %v, warned %v", v.Members(), v.Warnings())
 	}
 	doubted := warned(v, "is not confirmed")

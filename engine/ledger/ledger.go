@@ -58,12 +58,12 @@ func (l Location) File() string { return path.Join(l.Directory, fileName) }
 // Places says where the copies may be and what guards them.
 type Places struct {
 	// Lock is the file that is locked: shared by readers, alone by writers. It
-	// lies on the RAM disk and never next to a copy, which a rewrite renames and a
-	// pulled disk takes away.
+	// lies on the RAM disk and never next to a copy, which a rewrite renames and
+	// which goes with a pulled disk.
 	Lock      string
 	Locations []Location
 	Witness   Witness // nil: NoWitness
-	// Warn is told of what a writer goes on in spite of; may be nil.
+	// Warn gets what does not stop a writer; may be nil.
 	Warn func(text string)
 }
 
@@ -106,7 +106,7 @@ func Open(ctx context.Context, files host.Files, places Places) (*Ledger, error)
 func unopened(files host.Files, places Places) (*Ledger, error) {
 	for _, at := range places.Locations {
 		if path.Dir(places.Lock) == path.Clean(at.Directory) {
-			return nil, fmt.Errorf("lock file %s lies beside a copy of the state file", places.Lock)
+			return nil, fmt.Errorf("lock file %s lies next to a copy of the ledger", places.Lock)
 		}
 	}
 	if places.Witness == nil {
@@ -215,7 +215,7 @@ func (l *Ledger) missed(ctx context.Context, err error) error {
 	return absent
 }
 
-// Degrade lets later Updates of l go on without the members that are missing:
+// Degrade lets later Updates of l continue without the members that are missing:
 // the first that has something to write names the present ones as the only
 // members. Who and why are kept in that line.
 func (l *Ledger) Degrade(who, why string) {

@@ -60,7 +60,7 @@ func best(copies []*copyAt) *copyAt {
 	return found
 }
 
-// warnOfBroken tells of files that are in nobody's way, and are broken.
+// warnOfBroken reports broken files that are not in the place of a member.
 func (p *survey) warnOfBroken() {
 	for _, a := range p.absent {
 		named := slices.ContainsFunc(p.missing, func(m Member) bool { return m.Err == a.Err })

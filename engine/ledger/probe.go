@@ -142,8 +142,8 @@ func (v *probe) verified(known *format.Text) (*format.Text, error) {
 	return t, nil
 }
 
-// flush makes sure that what was read is on disk: whoever wrote it may have
-// been killed before it was. That is free when it is so already.
+// flush makes sure that what was read is on disk: its writer may have been killed
+// before it was. That costs nothing if it is on disk.
 func (v *probe) flush(files host.Files) {
 	if v.found == nil || v.found == v.before {
 		return

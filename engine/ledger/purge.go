@@ -15,8 +15,8 @@ import (
 // unwanted stays in a copy, and no history and nothing that was set aside that
 // has one. Instead gives the facts that stand in the place of those that are live
 // and unwanted. All that is live is written once more, since lines go or stay as a
-// whole; then the other files go, and the copies last, so that whoever is killed
-// is followed by one who sees that it is not done. Where nothing is unwanted,
+// whole; then the other files go, and the copies last: after a kill, the next process
+// sees that it is not done. Where nothing is unwanted,
 // nothing is written, and a Ledger that has seen so does not look again.
 //
 // The errors are those of Update. A member that is missing is an error too: what

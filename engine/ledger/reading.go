@@ -26,7 +26,7 @@ type evidence struct {
 	doubt   string
 }
 
-// weigh decides what becomes of a view, and leaves this boot's stamp where it is
+// weigh decides whether a view is shown, and how, and leaves this boot's stamp where it is
 // sure. Alone says that the lock is held alone.
 func (l *Ledger) weigh(ctx context.Context, p *survey, alone bool) error {
 	p.evidence = &evidence{stamp: l.stamped(), disks: l.disks()}
@@ -96,7 +96,7 @@ func (l *Ledger) hear(ctx context.Context, p *survey) error {
 	e := p.evidence
 	vouched := e.stamp.vouches(p.epoch, e.disks)
 	switch {
-	case p.unwitnessed(): // it is told of an epoch behind its line
+	case p.unwitnessed(): // the witness hears of an epoch after its line
 	case vouched:
 		e.agreed, e.marks = true, e.stamp.Marks
 		return nil
@@ -105,7 +105,7 @@ func (l *Ledger) hear(ctx context.Context, p *survey) error {
 }
 
 // ask hears the witness now. Nothing is ever done on the strength of an epoch that
-// it has not heard of: whoever does something writes first, and tells it.
+// it has not heard of: a process that does something writes first, and tells it.
 func (l *Ledger) ask(ctx context.Context, p *survey) error {
 	e := p.evidence
 	e.asked = true
@@ -130,7 +130,7 @@ func (l *Ledger) ask(ctx context.Context, p *survey) error {
 	}
 	known := h.latest != nil && *h.latest == p.epoch.Tag(p.best.text.Ledger)
 	if p.unwitnessed() && !known && (h.latest != nil || p.rivalled()) {
-		e.doubt = fmt.Sprintf("the change of who keeps the state file, to epoch %d, is not confirmed: until something is written, a copy that is away may overrule it", p.epoch.N)
+		e.doubt = fmt.Sprintf("epoch %d (a change of the ledger's members) is not confirmed: until the next write, a missing copy may overrule it", p.epoch.N)
 	}
 	return nil
 }
@@ -158,9 +158,9 @@ func (p *survey) doubts() []string {
 	return said
 }
 
-// lost tells of members that are missing.
+// lost reports members that are missing.
 func (p *survey) lost() (said []string) {
-	known := "nobody can say whether it went on without this copy"
+	known := "no witness can rule out that it continued without this copy"
 	if p.evidence.agreed && p.evidence.marks > 0 {
 		known = "the U.2s know of no newer epoch"
 	}
@@ -170,7 +170,7 @@ func (p *survey) lost() (said []string) {
 	return said
 }
 
-// lag tells of a member that does not hold the last line. Without a fault it
+// lag reports a member that does not hold the last line. Without a fault it
 // lacks no more than one: the next is only written behind one that all hold.
 func (p *survey) lag(c *copyAt) []string {
 	head, has := p.best.text.Head(), c.text.Head()
@@ -197,7 +197,7 @@ func (p *survey) elsewhere(c *copyAt) string {
 }
 
 // begun says whether the last line may have been followed by one that every copy
-// has lost the end of. Beside a whole end it was not acknowledged: it would be
+// has lost the end of. If another copy is complete, the line was not acknowledged: it would be
 // there.
 func (p *survey) begun() bool {
 	torn := false

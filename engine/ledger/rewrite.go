@@ -57,7 +57,7 @@ func (l *Ledger) rewrite(c *copyAt) error {
 // file before.
 func (l *Ledger) leaveOut(c *copyAt, kept, left []int) error {
 	l.mu.Lock()
-	delete(l.seen, c.Directory) // whatever becomes of it, it is read again
+	delete(l.seen, c.Directory) // in any case, it is read again
 	l.mu.Unlock()
 	name := path.Join(c.Directory, historyName(c.text.Head().Seq))
 	if err := host.WriteFile(l.files, name, c.text.History(left), fileMode); err != nil {

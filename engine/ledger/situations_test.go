@@ -153,7 +153,7 @@ func situationsOfLag() []situation {
 
 func situationsOfAway() []situation {
 	missing := []string{"a copy of the state file is missing", "pool1"}
-	gone := []string{"the sled went on with other copies", "epoch 2"}
+	gone := []string{"the sled continued with other copies", "epoch 2"}
 	return []situation{
 		{"B missing, the witness agrees", false, 2, func(_ *testing.T, s *sled) {
 			s.disks[1].mounted = false
@@ -163,7 +163,7 @@ func situationsOfAway() []situation {
 		}, "unconfirmed: 2", []string{"unconfirmed: ", "pool1", "is missing", "the U.2s know of no newer epoch"}, missing, []Verdict{IsMember, IsMissing}},
 		{"B missing, no U.2", false, 2, func(_ *testing.T, s *sled) {
 			s.disks[1].mounted, s.witness.forgets = false, true
-		}, "unconfirmed: 2", []string{"unconfirmed: ", "is missing", "nobody can say whether it went on without this copy"}, missing, []Verdict{IsMember, IsMissing}},
+		}, "unconfirmed: 2", []string{"unconfirmed: ", "is missing", "no witness can rule out that it continued without this copy"}, missing, []Verdict{IsMember, IsMissing}},
 		{"B missing, the witness cannot be asked", false, 2, func(_ *testing.T, s *sled) {
 			s.disks[1].mounted, s.witness.err = false, errors.New("deaf")
 		}, "unconfirmed: 2", []string{"unconfirmed: ask the witness of the state file: deaf"}, missing, []Verdict{IsMember, IsMissing}},
@@ -183,7 +183,7 @@ func situationsOfAway() []situation {
 			x := s.open1(t, s.disks[1])
 			e := x.Epoch().Next([]MemberRef{x.Epoch().Copies[1]}, x.Epoch().Copies[:1], "test", "killed")
 			try(t, s.Append(s.disks[1].at.File(), format.EncodeLine(x.Head(), e.N, noon, []Fact{e.Fact()})))
-		}, "unconfirmed: 2", []string{"unconfirmed: the change of who keeps the state file, to epoch 2, is not confirmed"}, nil, []Verdict{IsNone, IsMember}},
+		}, "unconfirmed: 2", []string{"unconfirmed: epoch 2 (a change of the ledger's members) is not confirmed"}, nil, []Verdict{IsNone, IsMember}},
 	}
 }
 

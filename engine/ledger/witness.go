@@ -18,7 +18,7 @@ type Testimony struct {
 // Witness keeps a Mark outside the copies, so that a copy which slept while
 // others went on is known for what it is. It is asked before the ledger is
 // created, before its members are changed, and before anything is read or
-// appended directly behind an epoch line; it is told of each epoch once that is
+// appended directly behind an epoch line; it hears of each epoch once that is
 // on disk.
 type Witness interface {
 	// Read returns what each of them says.
@@ -30,7 +30,7 @@ type Witness interface {
 }
 
 // NoWitness is the witness of a sled that has none yet: it remembers nothing.
-// With it, nobody can tell whether a missing copy went on alone meanwhile.
+// With it, nothing shows whether a missing copy was used alone meanwhile.
 type NoWitness struct{}
 
 // Read finds no mark.
@@ -138,13 +138,13 @@ func (l *Ledger) updateWitness(ctx context.Context, p *survey) error {
 	return nil
 }
 
-// RefreshWitness tells the witness which epoch is in force, as it is told when one
-// begins: it may have got disks since. The errors are those of Read, ErrMissing
+// RefreshWitness writes to the witness which epoch is in force, as at the beginning of
+// an epoch: it may have got disks since. The errors are those of Read, ErrMissing
 // if any member is missing, ErrSuperseded, and the witness' own.
 func (l *Ledger) RefreshWitness(ctx context.Context) error {
 	return l.writing(ctx, func(p *survey) error {
 		if len(p.missing) > 0 {
-			return p.missingError() // nobody has gone on without it yet
+			return p.missingError() // the sled has not continued without it yet
 		}
 		if !p.evidence.asked {
 			if err := l.ask(ctx, p); err != nil {
@@ -163,8 +163,8 @@ func (l *Ledger) RefreshWitness(ctx context.Context) error {
 	})
 }
 
-// unwitnessed says whether nothing follows the last epoch line. Whoever wrote
-// it may not have lived to tell the witness, and others may have gone on.
+// unwitnessed says whether nothing follows the last epoch line. Its
+// writer may not have lived to tell the witness, and others may have continued.
 func (p *survey) unwitnessed() bool { return p.best.text.Head().Seq == p.epoch.Seq }
 
 // affirm does what must be done before anything is appended behind an epoch
@@ -190,7 +190,7 @@ func (l *Ledger) confirm(ctx context.Context, p *survey) (witnessed bool, err er
 }
 
 // rivalled says whether a member of the epoch before is away, or does not hold
-// what is shown: then it may go on without it.
+// what is shown: then that member may continue without it.
 func (p *survey) rivalled() bool {
 	epochs, shown := p.best.text.Epochs, p.best.text.Head()
 	if len(epochs) == 1 {

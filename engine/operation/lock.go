@@ -13,14 +13,14 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Holder is what a lock's file says of its holder. It is for messages: whether
-// the lock is held, flock(2) knows.
+// Holder is what a lock's file says about its holder. It is for messages: flock(2)
+// knows whether the lock is held.
 type Holder struct {
 	PID   int       `json:"pid"`
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
 	// Group is the process group of the last command that it has started, and
-	// Command its words: that goes on, and holds the lock, if PID was killed.
+	// Command its words: it continues, and holds the lock, if PID was killed.
 	Group   int    `json:"group,omitempty"`
 	Command string `json:"command,omitempty"`
 }

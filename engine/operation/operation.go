@@ -3,8 +3,8 @@
 // down the outcome. Nothing else applies a plan or appends to the ledger.
 //
 // Between intent and outcome nothing is written. After a crash the inventory
-// tells how far it came, and the open intent tells whose the half-made things
-// are.
+// shows how far it came, and the open intent shows to whom the half-made things
+// belong.
 package operation
 
 import (
@@ -49,8 +49,8 @@ func (env Env) warn(all ...error) {
 type Request[S any] struct {
 	Verb    string // as the operator typed it: "instance ensure"
 	Subject string // what is locked: "instance/<uuid>", "sled", "vnic/<name>"
-	// Wait waits for the subject's lock, without a word, also if Env.Wait does
-	// not: for subjects that many short operations share.
+	// Wait waits for the subject's lock silently, even if Env.Wait does not: for
+	// subjects that many short operations share.
 	Wait bool
 
 	Look   func(ctx context.Context, h host.Host) (S, error)
@@ -83,8 +83,8 @@ type Decision struct {
 	// Ahead is done before the intent is written: what the facts refer to.
 	Ahead []plan.Action
 	// Behind is done after the outcome, when all was done, and Reverted when it
-	// failed and nothing is left: what no fact refers to any more. What fails of
-	// them is told; whatever is done next with the subject finds it.
+	// failed and nothing is left: what no fact refers to now. A failure of
+	// them is reported; the next operation on the subject finds what is left.
 	Behind, Reverted []plan.Action
 	// Intent says what this run will make, remove or change, and why.
 	Intent Intent
@@ -96,7 +96,7 @@ type Decision struct {
 	OnUndo []ledger.Fact
 	// OnFailure is appended instead when it failed and something is left.
 	OnFailure []ledger.Fact
-	// Warn is what is to be told and keeps nothing from being done.
+	// Warn is reported, and stops nothing.
 	Warn []error
 }
 
@@ -134,7 +134,7 @@ type Object struct {
 	Old      string `json:"old,omitempty"`
 }
 
-// Report is what became of a request.
+// Report is the result of a request.
 type Report struct {
 	ID      string // of the intent; empty when nothing was done
 	Verb    string
@@ -300,8 +300,8 @@ func dryRun[S any](ctx context.Context, env Env, r Request[S], report Report) (R
 }
 
 // opening lists the facts that go before the work. A plan without actions
-// writes only what it must remember, and no intent; it ends those of dead runs,
-// of which nothing is left to do.
+// writes only what it must remember, and no intent; it ends those of dead runs
+// with nothing left to do.
 func opening(env Env, verb, subject string, view ledger.View, id string, d *Decision) ([]ledger.Fact, error) {
 	sorted, err := d.Plan.Sorted()
 	if err != nil {
@@ -341,7 +341,7 @@ func (b *bracket) run(ctx context.Context, p plan.Plan, keep bool) (plan.Outcome
 	}})
 }
 
-// do does what goes before the intent.
+// do does what comes before the intent.
 func (b *bracket) do(ctx context.Context, ahead []plan.Action) error {
 	if len(ahead) == 0 {
 		return nil
@@ -439,8 +439,8 @@ func closing(d Decision, report Report) []ledger.Fact {
 
 func intentKey(id string) string { return naming.KeyIntent + id }
 
-// Forget is the fact that ends an intent of a run that died: for whoever has
-// seen that nothing of it is left.
+// Forget is the fact that ends an intent of a run that died, once nothing of that run
+// is left.
 func Forget(id string) ledger.Fact { return ledger.Fact{Key: intentKey(id)} }
 
 // OpenIntent is an intent without an outcome.

@@ -38,7 +38,7 @@ const (
 	Undoing    EventKind = "undoing"
 	Undone     EventKind = "undone"
 	UndoFailed EventKind = "undo failed"
-	// Passed is a Courtesy that failed.
+	// Passed is a BestEffort action that failed.
 	Passed EventKind = "passed"
 )
 
@@ -47,7 +47,7 @@ type StepError struct {
 	Action  Action
 	Elapsed time.Duration
 	Err     error
-	Quote   Quote // of the log that tells why; empty if none does
+	Quote   Quote // of the log, with the reason; empty if no log has it
 }
 
 // Error says what was being done to which object, once: most causes name it.
@@ -64,12 +64,12 @@ func (*StepError) Kind() fault.Kind { return fault.Failed }
 // Unwrap gives the cause.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// Outcome is what became of a plan.
+// Outcome is the result of a plan.
 type Outcome struct {
 	Done   []Action     // in the order in which they were done, without those undone
 	Undone []Action     // in the order in which they were undone
 	Failed []*StepError // in the order in which they failed
-	Passed []*StepError // courtesies that failed, and keep nothing from having been done
+	Passed []*StepError // best-effort actions that failed; the plan counts as done all the same
 	Kept   []Action     // what was done for the evidence before the run was taken back
 	// Left names what the run made and did not take back, or should have
 	// removed and did not: what the operator finds on the host.
@@ -105,9 +105,9 @@ func (o Outcome) Made() []string {
 }
 
 // Apply does the plan's actions, each as soon as those it comes after are
-// done. When ctx ends, no action is begun any more: waits are abandoned, and a
-// step that changes the host is let come to its end, unless ctx has a deadline,
-// which bounds it (the host then still runs it: host.ErrStillRunning).
+// done. When ctx ends, no further action begins: waits are abandoned, and a step
+// that changes the host still runs to its end, unless ctx has a deadline, which
+// bounds it (the host then still runs it: host.ErrStillRunning).
 func Apply(ctx context.Context, h host.Host, p Plan, o Options) (Outcome, error) {
 	p, err := p.Sorted()
 	if err != nil {
@@ -145,7 +145,7 @@ type run struct {
 	interrupted error
 	stillRuns   bool
 	half        map[string]bool // ids of actions that failed and left something
-	besides     []string        // objects next to an action's that could not be taken away
+	besides     []string        // objects next to an action's that could not be removed
 }
 
 type ending struct {
@@ -236,7 +236,7 @@ func attempt(ctx context.Context, h host.Host, s Step) (err error) {
 // ErrPanic is a step that panicked: a defect of sledctl.
 var ErrPanic = errors.New("panic")
 
-// ended notes what became of an action. A removal that finds nothing has what
+// ended notes the result of an action. A removal that finds nothing has what
 // it wanted: a brand's uninstall takes more with it than it says.
 func (r *run) ended(e ending) {
 	if e.err == nil || e.action.Change == Remove && errors.Is(e.err, host.ErrNotFound) {
@@ -263,8 +263,8 @@ func (r *run) ended(e ending) {
 
 func (r *run) failed() bool { return len(r.outcome.Failed) > 0 || r.interrupted != nil }
 
-// takesBack says whether something of what the run made is taken away again.
-// While a host command of it still runs, nothing is taken away under it.
+// takesBack reports whether something that the run made is removed again. While a host
+// command of it still runs, nothing is removed under it.
 func (r *run) takesBack() bool {
 	if r.stillRuns {
 		return false
@@ -300,7 +300,7 @@ func (r *run) backward(ctx context.Context) {
 }
 
 // takeBack undoes one action; false if there is nothing to undo or it failed.
-// What is not there any more went with what was undone before it.
+// What is gone by then went with what was undone before it.
 func (r *run) takeBack(ctx context.Context, a Action, back []Action) bool {
 	if len(back) == 0 {
 		return false

@@ -11,8 +11,8 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Evidence tells why a step on a zone has failed. Taking the run back takes it
-// away, so it is gathered before that.
+// Evidence shows why a step on a zone has failed. Undoing the run removes it, so it is
+// gathered before that.
 type Evidence struct {
 	Root string // of the zone, as the host names it
 	// Log is the file below Root whose last lines are quoted; if it is a
@@ -31,8 +31,8 @@ type Quote struct {
 	Lines []string `json:"lines"`
 }
 
-// gather looks for what tells why the run failed. Who interrupted it knows why,
-// and does not want to wait: that ends it, too.
+// gather looks for the reason why the run failed. After an interrupt the reason is
+// known, and the operator does not want to wait: that ends it, too.
 func (r *run) gather(ctx context.Context) {
 	if canceled(ctx) {
 		return
@@ -68,7 +68,7 @@ func (r *run) gather(ctx context.Context) {
 // canceled says whether somebody ended the run, not its time.
 func canceled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
-// keep does one action for the evidence. It is in nobody's way.
+// keep does one action for the evidence. No other action waits for it.
 func (r *run) keep(ctx context.Context, a Action) {
 	r.observe(Event{Kind: Started, Action: a})
 	start := time.Now()

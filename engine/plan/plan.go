@@ -13,11 +13,11 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// Step is one strict deed on one host resource: "exists" is an error, so
-// success means that we made it, and a step that fails leaves nothing half
-// done of its own. Floor-0 packages meet this interface without importing it.
+// Step is one strict change of one host resource: "exists" is an error, so success
+// means that this run made it, and a step that fails leaves nothing half done of its
+// own. The packages of host resources meet this interface without importing it.
 type Step interface {
-	// Verb names the deed, resource first: "vnic.create".
+	// Verb names the change, resource first: "vnic.create".
 	Verb() string
 	// Explain lists what Do will do to the host, in order.
 	Explain() []host.Line
@@ -47,16 +47,16 @@ type Action struct {
 	Change Change   // what happens to the object
 	After  []string // ids of the actions that must be done first
 	Step   Step
-	// BestEffort is an action for which nothing else waits really: when it
-	// fails, that is told, and those after it are done all the same.
+	// BestEffort is an action whose failure is reported and stops nothing: those
+	// after it are done all the same.
 	BestEffort bool
-	// Irrevocable is a change that goes on by itself once it was asked for: where a
+	// Irrevocable is a change that continues by itself once it was asked for: if a
 	// later action fails, its object counts as left.
 	Irrevocable bool
-	// Cleanup takes away what the step makes next to its object: after its undo,
+	// Cleanup removes what the step makes next to its object: after its undo,
 	// and also when it fails.
 	Cleanup []Action
-	// Evidence tells why the step failed, if it does; may be nil.
+	// Evidence shows why the step failed, if it does; may be nil.
 	Evidence *Evidence
 }
 
@@ -100,7 +100,7 @@ func (p Plan) Empty() bool { return len(p.Actions) == 0 }
 
 // Sorted returns the plan with its actions in an order in which they can be
 // done: each behind those it comes after, otherwise as they stand. It fails on
-// a cycle, on an id that stands twice, and on one that is not there.
+// a cycle, on an id that occurs twice, and on one that no action has.
 func (p Plan) Sorted() (Plan, error) {
 	behind, err := p.behind()
 	if err != nil {

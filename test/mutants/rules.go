@@ -134,7 +134,7 @@ func ofOpening() []Mutant {
 		},
 		{
 			Name:  "a reader warns of members that are missing",
-			Plant: []Patch{{"engine/ledger/reading.go", `known := "nobody can say whether it went on without this copy"`, "if MUTANT { return nil }; OLD"}},
+			Plant: []Patch{{"engine/ledger/reading.go", `known := "no witness can rule out that it continued without this copy"`, "if MUTANT { return nil }; OLD"}},
 			Found: needed("open:_a_reader_warns", "warned"),
 		},
 		{

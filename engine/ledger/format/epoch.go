@@ -19,8 +19,8 @@ type Epoch struct {
 	N      uint64      `json:"n"` // 1, 2, …; some are left out where copies were given up
 	ID     string      `json:"id"`
 	Copies []MemberRef `json:"copies"`
-	// Lost are former members that a sled went on without and that no new copy
-	// has replaced yet.
+	// Lost are former members that a sled has dropped and that no new copy has
+	// replaced yet.
 	Lost []MemberRef `json:"lost,omitempty"`
 	// Overrides is the tag that a witness had when an operator gave up, on purpose,
 	// the epoch that it names.
@@ -74,8 +74,8 @@ func (e Epoch) Fact() Fact {
 	return Fact{MembersKey, value}
 }
 
-// Next is the epoch that follows e, with other members. Who changes them, and why,
-// is kept in it.
+// Next is the epoch that follows e, with other members. It keeps who changes
+// them, and why.
 func (e Epoch) Next(copies, lost []MemberRef, who, why string) Epoch {
 	return Epoch{N: e.N + 1, ID: NewID(), Copies: copies, Lost: lost, Who: who, Why: why}
 }

@@ -37,7 +37,7 @@ func Relate(best, c *Text) (Relation, string) {
 	if at.Seq >= best.Epochs[k].Seq && c.agrees(best, best.Epochs[k]) && !best.Epoch().Seated(c.Copy) {
 		return DeadTail, ""
 	}
-	return Forked, fmt.Sprintf("one went on with seq %d where the other begins epoch %d", best.Epochs[k].Seq, best.Epochs[k].N)
+	return Forked, fmt.Sprintf("one continued with seq %d where the other begins epoch %d", best.Epochs[k].Seq, best.Epochs[k].N)
 }
 
 // Better reports whether t counts rather than than: the one with more epoch lines
