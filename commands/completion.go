@@ -4,9 +4,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/cli"
 )
 
-func newCompletion(env *Env) *cobra.Command {
+func newCompletion(env *cli.Env) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
 		Use:       "completion bash|zsh|fish",
@@ -25,7 +27,7 @@ func newCompletion(env *Env) *cobra.Command {
 			case "fish":
 				return root.GenFishCompletion(out, true)
 			}
-			return &usageError{text: "completion: unknown shell \"" + args[0] + "\"", hint: "one of " + strings.Join(shells, ", ")}
+			return &cli.UsageError{Text: "completion: unknown shell \"" + args[0] + "\"", Advice: "one of " + strings.Join(shells, ", ")}
 		},
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
@@ -325,7 +325,7 @@ func (s *sled) explainsTheRest(say func(...string), image bool) {
 		s.t.Fatal(err)
 	}
 	if image { // of its RAM disk nothing is left, and no pool is imported
-		s.write("/etc/sledctl/config.toml", commands.SimulatedConfigOf(world.Helios))
+		s.write("/etc/sledctl/config.toml", cli.SimulatedConfig(world.Helios))
 		s.run("bootstrap")
 	}
 	s.run("vnic create --over net1 --hold 1ns")

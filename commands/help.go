@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 )
 
@@ -92,7 +93,7 @@ func topicText(cmd *cobra.Command, width int) string {
 func FlagText(set *pflag.FlagSet, width int) string {
 	var all [][2]string
 	set.VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden && f.Annotations[belongs] == nil {
+		if !f.Hidden && f.Annotations[cli.Belongs] == nil {
 			all = append(all, flagText(f))
 		}
 	})
@@ -125,7 +126,7 @@ func flagsElsewhere(cmd *cobra.Command) string {
 	var names []string
 	by := ""
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if where := f.Annotations[belongs]; where != nil {
+		if where := f.Annotations[cli.Belongs]; where != nil {
 			by = where[0]
 			names = append(names, "--"+f.Name)
 		}

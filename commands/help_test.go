@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 )
 
@@ -91,7 +92,7 @@ func TestHelpIsWrappedAtTheWidthOfTheTerminal(t *testing.T) {
 				t.Errorf("%s at %d columns lacks a part of its text", cmd.CommandPath(), width)
 			}
 			cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if _, text := pflag.UnquoteUsage(f); !f.Hidden && f.Annotations[belongs] == nil && !strings.Contains(got, text) {
+				if _, text := pflag.UnquoteUsage(f); !f.Hidden && f.Annotations[cli.Belongs] == nil && !strings.Contains(got, text) {
 					t.Errorf("%s at %d columns lacks the text of --%s", cmd.CommandPath(), width, f.Name)
 				}
 				if !f.Hidden && !strings.Contains(got, "--"+f.Name) {

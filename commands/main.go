@@ -1,10 +1,14 @@
-// Package commands is the command line: one file per command, with its flags,
-// its wiring and its rendering. Nothing is decided here; what to do is the
-// nouns' business, and when, operation's.
+// Package commands is the command line. The first word of a command names the
+// folder that has it, and the next the file: instance ensure is in
+// instance/ensure.go. This package joins the folders to the tree of all commands,
+// and runs one of them.
 //
-// A command is a constructor that takes the Env and returns a cobra command
-// around an options struct and a plain run function. The Env's expensive
-// members are functions: who needs no ledger opens none.
+// A folder's New takes the cli.Env and returns a cobra command around an options
+// struct and a plain run function: flags, wiring and rendering. Nothing is decided
+// here; what to do is decided by the domain packages, and when by
+// engine/operation. What several folders share is in cli, description and step;
+// besides, instance prints its history as history does, and the agent compares NICs
+// as nics does.
 package commands
 
 import (
@@ -16,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/sim"
@@ -28,8 +33,8 @@ func Main(args []string, in, out, errs *os.File, environ []string, version strin
 	if sim.IsStandIn(name) {
 		return sim.StandIn(context.Background(), name, args[1:], in, out, errs, environ)
 	}
-	env := NewEnv(terminal.System(in, out, errs, environ), environ, version)
-	ctx, stop := interruptible(context.Background(), env)
+	env := cli.NewEnv(terminal.System(in, out, errs, environ), environ, version)
+	ctx, stop := cli.Interruptible(context.Background(), env)
 	defer stop()
 	return Run(ctx, env, args[1:])
 }
@@ -46,9 +51,9 @@ func execute(ctx context.Context, root *cobra.Command) (err error) {
 }
 
 // Run runs one command line on the streams of env and returns its exit code.
-func Run(ctx context.Context, env *Env, args []string) int {
-	env.completing = len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])
+func Run(ctx context.Context, env *cli.Env, args []string) int {
+	env.Completing = len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])
 	root := newRoot(env, args...)
 	root.SetArgs(args)
-	return env.end(execute(ctx, root))
+	return env.End(execute(ctx, root))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/smf"
@@ -108,18 +109,18 @@ func (v *victim) orphan() {
 }
 
 // victim prepares a run.
-func (s *scene) victim(h host.Host) (*victim, func(*commands.Env)) {
+func (s *scene) victim(h host.Host) (*victim, func(*cli.Env)) {
 	v := &victim{scene: s, dying: host.Crash(h, 0, host.CrashBefore), signals: make(chan os.Signal, 2)}
-	return v, func(env *commands.Env) {
+	return v, func(env *cli.Env) {
 		v.out, v.err = &pipe{to: env.Streams.Out.Writer}, &pipe{to: env.Streams.Err.Writer}
 		env.Streams.Out.Writer, env.Streams.Err.Writer = v.out, v.err
 	}
 }
 
 // run runs the verb on a host until it ends or is ended.
-func (v *victim) run(h host.Host, tune func(*commands.Env)) answer {
+func (v *victim) run(h host.Host, tune func(*cli.Env)) answer {
 	v.scene.t.Helper()
-	a := v.scene.tuned(v.scene.t.Context(), h, v.scene.told(), func(env *commands.Env, run func(context.Context) int) int {
+	a := v.scene.tuned(v.scene.t.Context(), h, v.scene.told(), func(env *cli.Env, run func(context.Context) int) int {
 		tune(env)
 		ctx, done := env.Interruptible(v.scene.t.Context(), v.signals, func(status int) { v.status = status; v.dying.Die() })
 		defer done()
@@ -312,7 +313,7 @@ func unread(why error) func(*scene, int) int {
 	return func(s *scene, _ int) int {
 		at := fmt.Sprintf("sledctl %s, whose result cannot be printed (%v)", s.line, why)
 		v, tune := s.victim(s.Host())
-		a := v.run(v.dying, func(env *commands.Env) { tune(env); v.out.close(why) })
+		a := v.run(v.dying, func(env *cli.Env) { tune(env); v.out.close(why) })
 		idle := slices.Contains([]int{1, 141}, a.exit) && s.points[command] == 0 && maps.Equal(s.ledger(), s.recorded) // there was nothing to do
 		if !idle && !slices.Contains([]int{0, 3}, a.exit) || a.exit == 3 && !strings.Contains(a.errs, "it is done, but its result could not be printed") {
 			s.t.Fatalf("%s: exit %d: %s", at, a.exit, a.errs)

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/instance/migration"
@@ -180,7 +180,7 @@ func (v asked) play(t *testing.T, on *peerSled, w peers.Way, from int) (asked in
 		if misled != s {
 			here = s.Host()
 		}
-		a := s.tuned(t.Context(), here, v.line, func(env *commands.Env, run func(context.Context) int) int {
+		a := s.tuned(t.Context(), here, v.line, func(env *cli.Env, run func(context.Context) int) int {
 			env.Call = h.Misdial(s.lobby.come)
 			if misled != s {
 				env.Remote = func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {

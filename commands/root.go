@@ -10,23 +10,52 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sledctl/sledctl/commands/agent"
+	"github.com/sledctl/sledctl/commands/base"
+	"github.com/sledctl/sledctl/commands/bootstrap"
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/history"
+	"github.com/sledctl/sledctl/commands/instance"
+	"github.com/sledctl/sledctl/commands/ledger"
+	"github.com/sledctl/sledctl/commands/nics"
+	"github.com/sledctl/sledctl/commands/propolis"
+	"github.com/sledctl/sledctl/commands/reap"
+	"github.com/sledctl/sledctl/commands/sim"
+	"github.com/sledctl/sledctl/commands/storage"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/commands/trace"
+	"github.com/sledctl/sledctl/commands/vnic"
+	"github.com/sledctl/sledctl/commands/zone"
 )
 
 // nouns are what a command line begins with, in the order of the manual.
-func nouns() []word {
-	return []word{
-		{"bootstrap", newBootstrap}, {"storage", newStorage}, {"base", newBase}, {"vnic", newVNIC}, {"zone", newZone}, {"propolis", newPropolis},
-		{"instance", newInstance}, {"reap", newReap}, {"nics", newNICs}, {"agent", newAgent}, {"history", newHistory}, {"trace", newTrace},
-		{"ledger", newLedger}, {"sim", newSim}, {"version", newVersion}, {"completion", newCompletion}, {"exit-codes", newExitCodes},
+func nouns() []cli.Word {
+	return []cli.Word{
+		{Name: "bootstrap", Make: bootstrap.New},
+		{Name: "storage", Make: storage.New},
+		{Name: "base", Make: base.New},
+		{Name: "vnic", Make: vnic.New},
+		{Name: "zone", Make: zone.New},
+		{Name: "propolis", Make: propolis.New},
+		{Name: "instance", Make: instance.New},
+		{Name: "reap", Make: reap.New},
+		{Name: "nics", Make: nics.New},
+		{Name: "agent", Make: agent.New},
+		{Name: "history", Make: history.New},
+		{Name: "trace", Make: trace.New},
+		{Name: "ledger", Make: ledger.New},
+		{Name: "sim", Make: sim.New},
+		{Name: "version", Make: newVersion},
+		{Name: "completion", Make: newCompletion},
+		{Name: "exit-codes", Make: newExitCodes},
 	}
 }
 
 // newRoot is the tree of all commands; of a command line that begins with a
 // noun, of that one alone, and of its verb: to make them all takes longer than
 // many a command.
-func newRoot(env *Env, args ...string) *cobra.Command {
-	root := group("sledctl", "Run VMs on an illumos sled, and leave nothing behind", `
+func newRoot(env *cli.Env, args ...string) *cobra.Command {
+	root := cli.Group("sledctl", "Run VMs on an illumos sled, and leave nothing behind", `
 Run VMs on an illumos sled, and leave nothing behind. Each step is a command, and instance ensure does them all. Any
 command may be killed at any instant: run it again, or run sledctl reap, and the sled reaches the state that was asked
 for. sledctl never touches foreign objects.`)
@@ -41,19 +70,19 @@ for. sledctl never touches foreign objects.`)
 	root.SetErr(env.Streams.Err)
 	root.SetIn(env.Streams.In)
 	root.SetFlagErrorFunc(flagError)
-	env.addGlobal(root)
+	env.AddGlobal(root)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		_ = printHelp(cmd, env.Streams.Out) // the stream remembers its error
 	})
-	env.words = args
-	env.add(root, nil, nouns())
+	env.Words = args
+	env.Add(root, nil, nouns())
 	root.SetHelpCommand(helpCommand(env, root))
 	strict(root)
 	return root
 }
 
 // helpCommand is help, to which what does not exist is an error.
-func helpCommand(env *Env, root *cobra.Command) *cobra.Command {
+func helpCommand(env *cli.Env, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND ...]",
 		Short:   "Show the help of a command",
@@ -63,7 +92,7 @@ func helpCommand(env *Env, root *cobra.Command) *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return subcommands(cmd), cobra.ShellCompDirectiveNoFileComp
+			return cli.Subcommands(cmd), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, words []string) error {
 			if slices.Equal(words, []string{"flags"}) {
@@ -78,7 +107,7 @@ func helpCommand(env *Env, root *cobra.Command) *cobra.Command {
 			case len(rest) > 0 && cmd.HasAvailableSubCommands():
 				return cmd.RunE(cmd, rest)
 			case len(rest) > 0:
-				return &usageError{text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), rest[0]), hint: cmd.CommandPath() + " --help"}
+				return &cli.UsageError{Text: fmt.Sprintf("%s: unknown subcommand %q", cmd.CommandPath(), rest[0]), Advice: cmd.CommandPath() + " --help"}
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
@@ -94,7 +123,7 @@ func strict(cmd *cobra.Command) {
 			if args(cmd, given) == nil {
 				return nil
 			}
-			return &usageError{text: cmd.CommandPath() + ": " + wrongNumber(cmd.Use, given), hint: "usage: " + cmd.UseLine()}
+			return &cli.UsageError{Text: cmd.CommandPath() + ": " + wrongNumber(cmd.Use, given), Advice: "usage: " + cmd.UseLine()}
 		}
 	}
 	for _, c := range cmd.Commands() {
@@ -130,24 +159,24 @@ func wrongNumber(use string, given []string) string {
 // flagError names the flag that is wrong and what would be right, instead of
 // pflag's words.
 func flagError(cmd *cobra.Command, err error) error {
-	e := &usageError{text: err.Error(), hint: cmd.CommandPath() + " --help lists the flags"}
+	e := &cli.UsageError{Text: err.Error(), Advice: cmd.CommandPath() + " --help lists the flags"}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		e.text = "unknown flag --" + unknown.GetSpecifiedName()
+		e.Text = "unknown flag --" + unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {
-			e.text = "unknown flag -" + unknown.GetSpecifiedName()
+			e.Text = "unknown flag -" + unknown.GetSpecifiedName()
 			return e
 		}
 		var known []string
 		eachFlag(cmd, func(name string) { known = append(known, name) })
 		if near := terminal.Nearest(unknown.GetSpecifiedName(), known); near != "" {
-			e.hint = "did you mean: --" + near
+			e.Advice = "did you mean: --" + near
 		}
 	} else if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		e.text = "--" + bare.GetFlag().Name + " needs a value"
+		e.Text = "--" + bare.GetFlag().Name + " needs a value"
 	} else if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		e.text = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), wantedValue(wrong))
+		e.Text = fmt.Sprintf("--%s %q: %s", wrong.GetFlag().Name, wrong.GetValue(), wantedValue(wrong))
 	} else if garbled, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		e.text = fmt.Sprintf("%q: want --FLAG or --FLAG=VALUE", garbled.GetSpecifiedFlag())
+		e.Text = fmt.Sprintf("%q: want --FLAG or --FLAG=VALUE", garbled.GetSpecifiedFlag())
 	}
 	return e
 }

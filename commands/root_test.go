@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/instance"
 	"github.com/sledctl/sledctl/commands/terminal"
 )
 
@@ -11,17 +13,17 @@ import (
 // instance's verbs only the one that is named: what each is called in the table
 // is what it calls itself.
 func TestNounsAreMadeByTheirNames(t *testing.T) {
-	env := NewEnv(terminal.System(os.Stdin, os.Stdout, os.Stderr, nil), nil, "")
+	env := cli.NewEnv(terminal.System(os.Stdin, os.Stdout, os.Stderr, nil), nil, "")
 	for _, n := range nouns() {
-		cmd := n.make(env)
-		if cmd.Name() != n.name || len(cmd.Aliases) > 0 {
-			t.Errorf("%q makes %q, also called %q", n.name, cmd.Name(), cmd.Aliases)
+		cmd := n.Make(env)
+		if cmd.Name() != n.Name || len(cmd.Aliases) > 0 {
+			t.Errorf("%q makes %q, also called %q", n.Name, cmd.Name(), cmd.Aliases)
 		}
-		if alone := newRoot(env, n.name, "list").Commands(); len(alone) != 1 || alone[0].Name() != n.name {
-			t.Errorf("sledctl %s: %d commands were made", n.name, len(alone))
+		if alone := newRoot(env, n.Name, "list").Commands(); len(alone) != 1 || alone[0].Name() != n.Name {
+			t.Errorf("sledctl %s: %d commands were made", n.Name, len(alone))
 		}
 	}
-	for _, verb := range newInstance(env).Commands() {
+	for _, verb := range instance.New(env).Commands() {
 		made := newRoot(env, "instance", verb.Name(), "--help").Commands()[0].Commands()
 		if len(made) != 1 || made[0].Name() != verb.Name() {
 			t.Errorf("sledctl instance %s: %d verbs were made", verb.Name(), len(made))

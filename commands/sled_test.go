@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
@@ -46,7 +47,7 @@ func newSled(t testing.TB, o sim.Options, config string) *sled {
 	contract.Watch(t, s.Sled)
 	t.Cleanup(s.Close)
 	if config == "" {
-		config = commands.SimulatedConfigOf(o.Mode)
+		config = cli.SimulatedConfig(o.Mode)
 	}
 	s.write("/etc/sledctl/config.toml", config)
 	return s
@@ -83,11 +84,11 @@ type answer struct {
 
 // on runs a command line on a host that leads to the sled.
 func (s *sled) on(ctx context.Context, h host.Host, line string) answer {
-	return s.tuned(ctx, h, line, func(_ *commands.Env, run func(context.Context) int) int { return run(ctx) })
+	return s.tuned(ctx, h, line, func(_ *cli.Env, run func(context.Context) int) int { return run(ctx) })
 }
 
 // tuned is on, by somebody who changes what the run is given, and has it run.
-func (s *sled) tuned(ctx context.Context, h host.Host, line string, by func(env *commands.Env, run func(context.Context) int) int) answer {
+func (s *sled) tuned(ctx context.Context, h host.Host, line string, by func(env *cli.Env, run func(context.Context) int) int) answer {
 	env, out, errs := commands.On(h, s.observe)
 	if s.draws != nil {
 		env.Draw = s.draws
@@ -112,7 +113,7 @@ func (s *sled) tuned(ctx context.Context, h host.Host, line string, by func(env 
 }
 
 // feed is what a run reads from standard input.
-func feed(env *commands.Env, text []byte) {
+func feed(env *cli.Env, text []byte) {
 	env.Streams.In.Reader = strings.NewReader(string(text))
 }
 

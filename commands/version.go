@@ -6,16 +6,18 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/cli"
 )
 
-func newVersion(env *Env) *cobra.Command {
+func newVersion(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of sledctl",
 		Example: `  sledctl version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.Streams.Out, "sledctl %s %s/%s %s\n", versionText(env.version), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := fmt.Fprintf(env.Streams.Out, "sledctl %s %s/%s %s\n", versionText(env.Version), runtime.GOOS, runtime.GOARCH, runtime.Version())
 			return err
 		},
 	}
@@ -32,7 +34,7 @@ func versionText(version string) string {
 	return "devel"
 }
 
-func newExitCodes(*Env) *cobra.Command {
+func newExitCodes(*cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
 		Short: "Print what each exit code means",

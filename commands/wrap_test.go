@@ -1,6 +1,8 @@
 package commands
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestWrapBreaksParagraphsAndLeavesIndentedLines(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{

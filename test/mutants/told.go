@@ -28,7 +28,7 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:  "a simulated sled that nobody has laid out has no configuration",
-			Plant: []Patch{{"commands/simulated.go", "return sim.Ensure(dir, configured(sim.Options{Seed: 1}))", "if MUTANT { return sim.Ensure(dir, sim.Options{Seed: 1}) }; OLD"}},
+			Plant: []Patch{{"commands/cli/simulated.go", "return sim.Ensure(dir, Configured(sim.Options{Seed: 1}))", "if MUTANT { return sim.Ensure(dir, sim.Options{Seed: 1}) }; OLD"}},
 			Found: script("sim_fresh", "FAIL: testdata/script/sim_fresh.txtar"),
 		},
 		{
@@ -97,19 +97,19 @@ func ofWhatIsTold() []Mutant {
 		},
 		{
 			Name:  "two signals at once are two",
-			Plant: []Patch{{"commands/signals.go", "if time.Since(first) >= oneSignal {", "if time.Since(first) >= oneSignal || MUTANT {"}},
+			Plant: []Patch{{"commands/cli/signals.go", "if time.Since(first) >= oneSignal {", "if time.Since(first) >= oneSignal || MUTANT {"}},
 			Found: script("standin_instance_signals", "no match for `^130$`"),
 		},
 		{
 			Name:  "a hangup ends the program at once",
-			Plant: []Patch{{"commands/signals.go", "if !signal.Ignored(syscall.SIGHUP) {", "if !signal.Ignored(syscall.SIGHUP) && !MUTANT {"}},
+			Plant: []Patch{{"commands/cli/signals.go", "if !signal.Ignored(syscall.SIGHUP) {", "if !signal.Ignored(syscall.SIGHUP) && !MUTANT {"}},
 			Found: script("standin_instance_signals", "no match for `^130$`"),
 		},
 		{
 			Name: "a result that cannot be printed is a failure",
 			Plant: []Patch{
-				{"commands/signals.go", "case e.progress.changed():", "case e.progress.changed() && !MUTANT:"},
-				{"commands/signals.go", "case e.book.changed(context.Background()):", "case e.book.changed(context.Background()) && !MUTANT:"},
+				{"commands/cli/signals.go", "case e.Progress.changed():", "case e.Progress.changed() && !MUTANT:"},
+				{"commands/cli/signals.go", "case e.book.changed(context.Background()):", "case e.book.changed(context.Background()) && !MUTANT:"},
 			},
 			Found: script("output_full", "no match for `^3$`"),
 		},

@@ -1,0 +1,161 @@
+// Package agent is sledctl agent.
+package agent
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/nics"
+	"github.com/sledctl/sledctl/sled/instance"
+)
+
+type options struct {
+	listen    []string
+	tls       agent.TLS
+	tokens    string
+	operators []string
+	open      bool
+}
+
+// New is the command agent.
+func New(env *cli.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Serve VM state over HTTP and notify the control plane",
+		Long: `Serve VM state over HTTP and notify the control plane, as Oxide's sled agent does, until interrupted. The agent notices
+changes that commands make; commands do not need the agent. No VM ends because the agent ends. If nics.url is set, the agent keeps this
+sled's NIC records in Triton's NAPI up to date, as nics sync does (nics.agent).
+
+  GET /vmms                   all VMs: limit, page_token, name, instance_id, state
+  GET /vmms/ID/state          one VM, by its Propolis id, as the control plane reads it
+  PUT /vmms/ID/state          start, stop or reset one VM
+  DELETE /vmms/ID             remove one VM
+  GET /events                 the states of all VMs and their changes, as server-sent events; after=GENERATION resumes
+  GET /vmms/ID/events         the same, of one VM
+  GET /healthz                answers if the agent does
+  GET /metrics                the agent's figures, for Prometheus
+
+Requests name the version of the API in the header api-version; /healthz and the events need none.
+
+Only the owner of a Unix socket can use it. Over TCP, also on a loopback address, clients show a token or a certificate: readers
+read, operators change VMs. The agent refuses (421) a request whose Host is neither an address nor a name of the agent.`,
+		Example: `  sledctl agent
+  curl --unix-socket /var/run/sledctl/agent.sock -H 'api-version: 48.0.0' http://sled/vmms
+  sledctl agent --listen tcp:127.0.0.1:12345 --token-file /etc/sledctl/tokens`,
+		Args: cobra.NoArgs,
+		RunE: env.Run(func(ctx context.Context, _ []string) error { return run(ctx, env, o) }),
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.listen, "listen", nil, "unix:/NAME or tcp:ADDRESS:PORT; repeatable (agent.listen)")
+	flags.StringVar(&o.tls.Cert, "tls-cert", "", "TCP: PEM file of the agent's certificate")
+	flags.StringVar(&o.tls.Key, "tls-key", "", "TCP: PEM file of the certificate's key")
+	flags.StringVar(&o.tls.ClientCA, "tls-client-ca", "", "TCP: PEM file of the CA that signs client certificates")
+	flags.StringArrayVar(&o.operators, "tls-operator", nil, "TCP: client name that may change VMs; repeatable (agent.operators)")
+	flags.StringVar(&o.tokens, "token-file", "", "TCP: file of lines reader TOKEN or operator TOKEN (agent.token_file)")
+	flags.BoolVar(&o.open, "insecure-listen", false, "TCP: serve every client, without certificates and tokens")
+	return cmd
+}
+
+func run(ctx context.Context, e *cli.Env, o options) error {
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	instances, env, err := e.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := agentSettings(e, c, instances, o)
+	if err != nil {
+		return err
+	}
+	s.Log = slog.New(slog.NewTextHandler(e.Streams.Err, nil))
+	ready, finish := noting(ctx, e.Environ, func(err error) { s.Log.Warn("the service manager was not told", "cause", err) })
+	err = s.Run(ctx, env, func() {
+		for _, at := range s.Listen {
+			s.Log.Info("listening", "address", at.String())
+		}
+		ready()
+	})
+	finish()
+	if errors.Is(context.Cause(ctx), cli.ErrInterrupted) {
+		return nil // that is how an agent ends
+	}
+	return err
+}
+
+// agentSettings are those of the flags, else of the configuration.
+func agentSettings(e *cli.Env, c config.Config, instances instance.Settings, o options) (agent.Settings, error) {
+	s := agent.Settings{Instance: instances, Failure: agentFailure, Document: func(data []byte) (instance.Wanted, error) { return agentDocument(e, data) }, Mode: c.Nexus.Mode, FlatNetwork: c.Agent.FlatNetwork, TombstoneTTL: time.Duration(c.Agent.TombstoneTTL), Listener: e.Listen}
+	listen, flag := o.listen, "--listen"
+	if len(listen) == 0 {
+		listen, flag = cli.AgentListens(e, c), "agent.listen"
+	}
+	for _, text := range listen {
+		at, err := agent.ParseAddress(text)
+		if err != nil {
+			return s, &cli.UsageError{Text: flag + ": " + err.Error()}
+		}
+		s.Listen = append(s.Listen, at)
+	}
+	var err error
+	if s.TLS, err = o.tls.Config(); err != nil {
+		return s, &cli.UsageError{Text: err.Error()}
+	}
+	if s.Access, err = o.access(c.Agent, s.TLS); err != nil {
+		return s, err
+	}
+	if c.Nexus.URL != "" {
+		if s.Nexus, err = url.Parse(c.Nexus.URL); err != nil {
+			return s, err
+		}
+	}
+	s.NICs, err = agentNICs(e, c.NICs)
+	return s, err
+}
+
+// access is who may ask over TCP: flags, else the configuration.
+func (o options) access(c config.Agent, own *tls.Config) (agent.Access, error) {
+	a := agent.Access{Open: o.open, Operators: c.Operators, HostNames: c.HostNames}
+	if len(o.operators) > 0 {
+		a.Operators = o.operators
+	}
+	if own != nil {
+		a.Certificate = own.Certificates[0].Leaf
+	}
+	name, flag := cmp.Or(o.tokens, c.TokenFile), "agent.token_file"
+	if o.tokens != "" {
+		flag = "--token-file"
+	}
+	if name == "" {
+		return a, nil
+	}
+	var err error
+	if a.Tokens, err = agent.ReadTokens(name); err != nil {
+		return a, &cli.UsageError{Text: flag + ": " + err.Error()}
+	}
+	return a, nil
+}
+
+// agentNICs are as nics sync has them without options. What fails is asked again
+// by the agent, at its own pace.
+func agentNICs(e *cli.Env, c config.NICs) (*agent.NICs, error) {
+	if c.URL == "" || !c.Agent {
+		return nil, nil
+	}
+	s, err := nics.Settings(e, nics.Flags{})
+	s.Again = nil
+	o := nics.SyncFlags{MaxDelete: nics.UsualMaxDelete, ConfirmTwice: nics.UsualConfirmTwice, Migration: c.DisableDuringMigration}.Options()
+	return &agent.NICs{Settings: s, Options: o, FirstLook: time.Duration(c.FirstLook)}, err
+}

@@ -1,0 +1,240 @@
+// Package cli is what every command needs: its environment, flags and words, and
+// how the program ends. The commands themselves are in the folders beside it.
+//
+// Env's expensive members are functions: a command that needs no ledger opens none.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/agent"
+	"github.com/sledctl/sledctl/agent/client"
+	"github.com/sledctl/sledctl/commands/config"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/instance/migration"
+)
+
+// Env is what commands get: the streams, and functions for all that costs
+// something. Each does its work once, at the first call.
+type Env struct {
+	Streams *terminal.Streams
+	Config  func() (config.Config, error)
+	Host    func() (host.Host, error)
+	Ledger  func(context.Context) (*ledger.Ledger, error)
+	Now     func() time.Time
+
+	// Draw is a new random id.
+	Draw func() string
+	// Remote runs another sled's sledctl.
+	Remote func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error)
+	// Listen is how the agent and a forwarded screen listen; nil: where they are told to.
+	Listen func(context.Context, agent.Address) (net.Listener, error)
+	// Call reaches an agent; nil: over the network.
+	Call client.Dial
+
+	Environ     []string // of the process, as NAME=VALUE
+	Version     string   // that the program was built as; empty: none
+	started     time.Time
+	Words       []string // of the command line
+	Flags       GlobalFlags
+	NewLedger   bool                  // bootstrap makes one although the sled had another
+	FormatBlank bool                  // bootstrap makes pools on blank disks
+	Output      terminal.Output       // how results are printed
+	Progress    *Progress             // what is told on stderr
+	Watch       func(plan.Event)      // next to progress; nil: nobody
+	SimDir      func() (string, bool) // the simulated sled's directory, if that is the host
+	Sled        *sim.Sled             // that is the host, once it is open
+	crash       *crashing             // --crash-at; nil: none
+	book        *book
+	Completing  bool            // a shell asks what could be typed
+	spoken      propolis.Spoken // which version of its API each Propolis takes
+}
+
+// GlobalFlags are the flags of every command.
+type GlobalFlags struct {
+	host     string
+	Config   string
+	timeout  time.Duration
+	degraded bool
+	Wait     bool
+	crashAt  string
+}
+
+// NewEnv is the environment of one run.
+func NewEnv(streams *terminal.Streams, environ []string, version string) *Env {
+	e := &Env{Streams: streams, Now: time.Now, Environ: environ, Version: version, started: time.Now(), Draw: uuid.NewString}
+	e.Progress = newProgress(streams)
+	e.Host = sync.OnceValues(func() (host.Host, error) { return e.crash.on(e.openHost()) })
+	e.Config = sync.OnceValues(e.loadConfig)
+	e.SimDir = e.simulated
+	e.Remote = e.runProgram
+	e.book = &book{open: e.openLedger, tell: e.Progress.Warn, scripted: func() bool { return e.Output.Format == terminal.FormatJSON }}
+	e.Output.Unconfirmed = e.book.doubts
+	e.Ledger = e.openedLedger
+	return e
+}
+
+// Close ends what the run has opened.
+func (e *Env) Close() {
+	if e.Sled != nil {
+		e.Sled.Close()
+	}
+}
+
+// Variable is the value of a variable of an environment; empty: it is not set.
+func Variable(environ []string, name string) string {
+	for i := len(environ) - 1; i >= 0; i-- {
+		if value, ok := strings.CutPrefix(environ[i], name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// HostName is --host, else SLEDCTL_HOST, else what suits the system.
+func (e *Env) HostName() string {
+	if e.Flags.host != "" {
+		return e.Flags.host
+	}
+	if name := Variable(e.Environ, "SLEDCTL_HOST"); name != "" {
+		return name
+	}
+	if runtime.GOOS == "illumos" {
+		return "illumos"
+	}
+	return "sim"
+}
+
+// simulated tells whether the host is a simulated sled, and where it lives.
+func (e *Env) simulated() (dir string, ok bool) {
+	name, dir, _ := strings.Cut(e.HostName(), ":")
+	if name != "sim" {
+		return "", false
+	}
+	if dir != "" {
+		return dir, true
+	}
+	state := Variable(e.Environ, "XDG_STATE_HOME")
+	if state == "" {
+		state = filepath.Join(Variable(e.Environ, "HOME"), ".local", "state")
+	}
+	return filepath.Join(state, "sledctl", "sim"), true
+}
+
+func (e *Env) openHost() (host.Host, error) {
+	if dir, ok := e.SimDir(); ok {
+		sled, err := ensureSim(dir)
+		if err != nil {
+			return nil, &RefusedError{Err: err, Advice: "sledctl sim init --host sim:DIR makes another one"}
+		}
+		e.Sled = sled
+		if name := Variable(e.Environ, sim.ExchangesVariable); name != "" {
+			sled.Observe = sim.Record(name)
+		}
+		sled.Kill = func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) } // a fault that kills the caller means it
+		return sled.Host(), nil
+	}
+	if name := e.HostName(); name != "illumos" {
+		return nil, &UsageError{Text: fmt.Sprintf("--host %q: want illumos, sim or sim:DIR", name)}
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	o := host.IllumosOptions{CommandPath: c.Host.CommandPath, Root: c.Host.Root, RunDir: c.Paths.Run}
+	if dir := Variable(e.Environ, sim.DirVariable); dir != "" && o.Root == sim.Root(dir) {
+		if err := standIn(e, &o, dir); err != nil {
+			return nil, err
+		}
+	}
+	return host.NewIllumos(o), nil
+}
+
+// standIn lets a real host's place be taken by a simulated sled: its commands
+// learn which sled they act on, and its files are shown with their mounts.
+func standIn(e *Env, o *host.IllumosOptions, dir string) error {
+	if err := openStandIn(e, dir); err != nil {
+		return err
+	}
+	o.Files, o.Environment = e.Sled.Host().Files(), []string{sim.DirVariable}
+	return nil
+}
+
+// openStandIn opens the sled of a sledctl sim shell.
+func openStandIn(e *Env, dir string) error {
+	if e.Sled != nil {
+		return nil
+	}
+	sled, err := sim.Open(dir)
+	if err != nil {
+		return &RefusedError{Err: err, Advice: sim.DirVariable + " names the sled of a sledctl sim shell"}
+	}
+	e.Sled = sled
+	return nil
+}
+
+// Who is the user in whose name the run writes to the ledger.
+func Who(environ []string) string {
+	if user := Variable(environ, "LOGNAME"); user != "" {
+		return user
+	}
+	return "sledctl"
+}
+
+// View reads the ledger and warns of what is wrong with it.
+func (e *Env) View(ctx context.Context) (ledger.View, error) {
+	book, err := e.Ledger(ctx)
+	if err != nil {
+		return ledger.View{}, err
+	}
+	view, err := book.Read(ctx)
+	e.WarnOf(view)
+	return view, err
+}
+
+// Reach is the sled, and what it is configured to be.
+func (e *Env) Reach() (config.Config, host.Host, error) {
+	c, err := e.Config()
+	if err != nil {
+		return c, nil, err
+	}
+	h, err := e.Host()
+	return c, h, err
+}
+
+// Operation is what the domain packages work with, and the configuration that their
+// settings are made of.
+func (e *Env) Operation() (config.Config, operation.Env, error) {
+	c, h, err := e.Reach()
+	if err != nil {
+		return c, operation.Env{}, err
+	}
+	return c, operation.Env{
+		Host: h, Ledger: e.Ledger, RunDir: c.Paths.Run, PID: os.Getpid(), Wait: e.Flags.Wait,
+		NewID: e.Draw, Observe: e.observe, Warn: e.Progress.Warn,
+	}, nil
+}
+
+func (e *Env) observe(event plan.Event) {
+	e.Progress.observe(event)
+	if e.Watch != nil {
+		e.Watch(event)
+	}
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/operation"
+)
+
+// AddGlobal gives the root the flags of every command.
+func (e *Env) AddGlobal(root *cobra.Command) {
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if e.Flags.timeout < 0 {
+			return &UsageError{Text: fmt.Sprintf("--timeout %s: want a duration above 0, as 90s", e.Flags.timeout)}
+		}
+		return nil
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&e.Flags.host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
+	flags.StringVar(&e.Flags.Config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+ConfigFile+")")
+	flags.DurationVar(&e.Flags.timeout, "timeout", 0, "limit for the whole command, e.g. 90s or 5m (0: none)")
+	flags.BoolVar(&e.Flags.degraded, "degraded", false, "continue although a copy of the ledger is missing")
+	flags.BoolVar(&e.Flags.Wait, "wait", false, "wait for another process's lock instead of exiting with 6")
+	flags.StringVar(&e.Flags.crashAt, "crash-at", "", "simulated sled: die at the N-th change, N[:before|:after]")
+	flags.BoolVarP(&e.Progress.verbose, "verbose", "v", false, "print each step when it ends")
+}
+
+// AddOutput gives a command -o, -H and --columns.
+func (e *Env) AddOutput(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP((*string)(&e.Output.Format), "output", "o", "", "`FORMAT`: table, json, tsv or name (default: table, in a pipe tsv)")
+	flags.BoolVarP(&e.Output.NoHeader, "no-header", "H", false, "do not print the header line")
+	flags.StringSliceVar(&e.Output.Columns, "columns", nil, "`NAME,...` of the columns to print, in this order")
+	e.Complete(cmd, "output", func() []string { return terminal.Formats() })
+	e.Complete(cmd, "columns", NoWords)
+}
+
+// NoWords offers nothing, where file names would be wrong.
+func NoWords() []string { return nil }
+
+// Mutation are the flags of every command that changes something.
+type Mutation struct {
+	DryRun   bool
+	Explain  bool
+	Keep     bool
+	Detailed bool
+}
+
+// Add gives a command the flags; keep says whether --keep is one of them.
+func (m *Mutation) Add(cmd *cobra.Command, keep bool) {
+	flags := cmd.Flags()
+	flags.BoolVarP(&m.DryRun, "dry-run", "n", false, "print what would change, and why; change nothing")
+	flags.BoolVar(&m.Explain, "explain", false, "--dry-run that also prints each host command")
+	flags.BoolVar(&m.Detailed, "detailed-exitcode", false, "with --dry-run: exit 10 if something would change")
+	if keep {
+		flags.BoolVar(&m.Keep, "keep", false, "on failure, keep what was created, for inspection")
+	}
+}
+
+// Dry says whether nothing is to be done.
+func (m Mutation) Dry() bool { return m.DryRun || m.Explain }
+
+// PrintPlan prints what a dry run would have done.
+func (e *Env) PrintPlan(m Mutation, reports ...operation.Report) error {
+	if e.Output.Format == terminal.FormatJSON {
+		return printPlanJSON(e.Streams, reports)
+	}
+	some := false
+	for _, r := range reports {
+		text, err := r.Plan.Text(m.Explain)
+		if err != nil {
+			return err
+		}
+		some = some || text != ""
+		if _, err := fmt.Fprint(e.Streams.Out, text); err != nil {
+			return err
+		}
+	}
+	if !some {
+		e.Progress.Say("nothing to do")
+	}
+	if some && m.Detailed {
+		return ErrDifferences
+	}
+	return nil
+}
+
+// SizeFlag is a flag that takes a size as zfs(8) writes them.
+type SizeFlag struct{ Value **uint64 }
+
+func (f SizeFlag) String() string {
+	if f.Value == nil || *f.Value == nil {
+		return ""
+	}
+	return terminal.ExactSize(**f.Value)
+}
+func (SizeFlag) Type() string { return "size" }
+func (f SizeFlag) Set(s string) error {
+	n, err := terminal.ParseSize(s)
+	if err != nil {
+		return err
+	}
+	*f.Value = &n
+	return nil
+}
+
+// IntFlag is a number that may be left out.
+type IntFlag struct{ Value **int }
+
+func (f IntFlag) String() string {
+	if f.Value == nil || *f.Value == nil {
+		return ""
+	}
+	return fmt.Sprint(**f.Value)
+}
+func (IntFlag) Type() string { return "number" }
+func (f IntFlag) Set(s string) error {
+	var n int
+	if _, err := fmt.Sscanf(s+"\n", "%d\n", &n); err != nil {
+		return fmt.Errorf("want a whole number")
+	}
+	*f.Value = &n
+	return nil
+}
+
+// FuncFlag is a flag that is read by a function.
+type FuncFlag struct {
+	Kind string
+	Read func(string) error
+}
+
+func (FuncFlag) String() string       { return "" }
+func (f FuncFlag) Type() string       { return f.Kind }
+func (f FuncFlag) Set(s string) error { return f.Read(s) }
+
+// Belongs marks a flag that a command accepts and that is described in the help
+// of another command, which is its value.
+const Belongs = "described by"
+
+// DescribedBy marks flags of a command as those of another, which describes them.
+func DescribedBy(cmd *cobra.Command, by string, names ...string) {
+	for _, name := range names {
+		_ = cmd.Flags().SetAnnotation(name, Belongs, []string{by}) // it fails only for a flag that does not exist
+	}
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// Instance is what is printed of an instance, here and by the agent.
+type Instance = api.Instance
+
+// ShowInstance is an instance as it is printed.
+func ShowInstance(i instance.Instance) Instance { return api.InstanceOf(i) }
+
+func stateStyle(s Instance) terminal.Style {
+	switch s.State {
+	case record.Running:
+		return terminal.Good
+	case record.Failed, record.Unknown:
+		return terminal.Bad
+	case record.Absent, record.Creating, record.Stopping:
+		return terminal.Warn
+	}
+	return terminal.Plain
+}
+
+// InstanceList is how instances are printed.
+func InstanceList(e *Env) terminal.List[Instance] {
+	vnics := func(s Instance) string {
+		names := make([]string, len(s.VNICs))
+		for i, v := range s.VNICs {
+			names[i] = v.Name
+		}
+		return strings.Join(names, ",")
+	}
+	type column = terminal.Column[Instance]
+	return terminal.List[Instance]{Kind: "Instance", Name: func(s Instance) string { return s.Name }, Columns: []column{
+		{Name: "name", Value: func(s Instance) string { return s.Name }, Whole: true},
+		{Name: "state", Value: func(s Instance) string { return s.State }, Style: stateStyle},
+		{Name: "cpus", Value: func(s Instance) string { return strconv.Itoa(s.CPUs) }, Right: true},
+		{Name: "memory", Value: func(s Instance) string { return strconv.FormatUint(s.Memory, 10) }, Human: func(s Instance) string { return terminal.FormatSize(s.Memory) }, Right: true},
+		{Name: "address", Value: func(s Instance) string { return s.Address }},
+		{Name: "updated", Value: func(s Instance) string { return s.Updated.Format(time.RFC3339) }, Human: func(s Instance) string { return terminal.Ago(e.Now(), s.Updated) }},
+		{Name: "reason", Value: func(s Instance) string { return s.Reason }},
+		{Name: "id", Value: func(s Instance) string { return s.ID }, Extra: true},
+		{Name: "propolis_id", Value: func(s Instance) string { return s.PropolisID }, Extra: true},
+		{Name: "zone", Value: func(s Instance) string { return s.Zone }, Extra: true},
+		{Name: "vnics", Value: vnics, Extra: true},
+		{Name: "pool", Value: func(s Instance) string { return s.Pool }, Extra: true},
+		{Name: "wanted", Value: func(s Instance) string { return s.Wanted }, Extra: true},
+		{Name: "protected", Value: func(s Instance) string { return strconv.FormatBool(s.Protected) }, Extra: true},
+		{Name: "generation", Value: func(s Instance) string { return strconv.FormatUint(s.Generation, 10) }, Right: true, Extra: true},
+	}}
+}
+
+// status is how an instance is looked at: instance.Settings.Get, or Brief.
+type status func(instance.Settings, context.Context, operation.Env, ledger.View, string) (instance.Instance, error)
+
+// PrintInstance prints an instance as it is.
+func (e *Env) PrintInstance(ctx context.Context, s instance.Settings, env operation.Env, ref string, look status) error {
+	view, err := e.View(ctx)
+	if err != nil {
+		return err
+	}
+	i, err := look(s, ctx, env, view, ref)
+	if err != nil {
+		return err
+	}
+	return InstanceList(e).PrintOne(e.Streams.Out, e.Output, ShowInstance(i))
+}
+
+// ChangeInstance runs one verb on one instance and prints what came of it.
+func (e *Env) ChangeInstance(ctx context.Context, m Mutation, change func(context.Context, instance.Settings, operation.Env) (instance.Result, error)) error {
+	if err := InstanceList(e).Check(e.Output); err != nil {
+		return err
+	}
+	s, env, err := e.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := change(ctx, s, env)
+	if err != nil {
+		return WithReport(err, result.Report)
+	}
+	if m.Dry() {
+		return e.PrintPlan(m, result.Report)
+	}
+	err = e.PrintInstance(context.WithoutCancel(ctx), s, env, result.Record.ID, instance.Settings.Brief)
+	if _, gone := errors.AsType[*record.NotFoundError](err); gone { // what was asked for was done; that it is gone is another's doing
+		i := instance.Instance{Record: result.Record, Status: instance.Status{State: record.Absent, Reason: "deleted since, by another run"}}
+		return InstanceList(e).PrintOne(e.Streams.Out, e.Output, ShowInstance(i))
+	}
+	return err
+}
+
+// CompleteInstances offers the names of the instances that exist.
+func (e *Env) CompleteInstances(ctx context.Context) []string {
+	view, err := e.View(ctx)
+	if err != nil {
+		return nil
+	}
+	return record.Names(view)
+}

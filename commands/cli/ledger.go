@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/zfs"
+)
+
+// How the state file is found, opened, made and moved.
+
+// book is the state file, opened by the first caller that needs it.
+type book struct {
+	open func(context.Context) (*ledger.Ledger, error)
+	tell func(error)
+
+	mu   sync.Mutex
+	here *ledger.Ledger
+	read uint64          // its last line when it was first read; 0: it was not
+	said map[string]bool // warnings
+
+	scripted func() bool // who reads along is a program: doubts are its own objects
+	doubted  []string
+	told     bool
+}
+
+// now is what the state file says at last; the zero View where nobody has asked.
+func (b *book) now(ctx context.Context) (ledger.View, error) {
+	b.mu.Lock()
+	here := b.here
+	b.mu.Unlock()
+	if here == nil {
+		return ledger.View{}, nil
+	}
+	return here.Read(ctx)
+}
+
+// doubts are why what was read may lack something. The caller prints them.
+func (b *book) doubts() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.told = true
+	return b.doubted
+}
+
+// untold are those that nobody has told.
+func (b *book) untold() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.told {
+		return nil
+	}
+	return b.doubted
+}
+
+// changed says whether the state file has another last line than when this run
+// opened it.
+func (b *book) changed(ctx context.Context) bool {
+	b.mu.Lock()
+	here, read := b.here, b.read
+	b.mu.Unlock()
+	if here == nil || read == 0 {
+		return false
+	}
+	view, err := here.Read(ctx)
+	return err == nil && view.Seq() != read
+}
+
+// reads remembers what was read first.
+func (b *book) reads(view ledger.View) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read = cmp.Or(b.read, view.Seq())
+}
+
+// warn tells something that is wrong with the state file, once.
+func (b *book) warn(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.said[text] {
+		return
+	}
+	if b.said == nil {
+		b.said = map[string]bool{}
+	}
+	b.said[text] = true
+	if why, ok := strings.CutPrefix(text, ledger.Unconfirmed); ok && b.scripted() {
+		b.doubted = append(b.doubted, why)
+		return
+	}
+	b.tell(errors.New(text))
+}
+
+// get also says whether nobody had opened it before.
+func (b *book) get(ctx context.Context) (opened *ledger.Ledger, fresh bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.here != nil {
+		return b.here, false, nil
+	}
+	opened, err = b.open(ctx)
+	if err == nil {
+		b.here = opened
+	}
+	return opened, true, err
+}
+
+// forget has the next caller look for its places again: pools may have
+// been imported since.
+func (b *book) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.here = nil
+}
+
+// openedLedger is the state file; its opener is warned of what is wrong with it.
+func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
+	opened, fresh, err := e.book.get(ctx)
+	if err != nil || !fresh {
+		return opened, err
+	}
+	if view, err := opened.Read(ctx); err == nil {
+		e.book.reads(view)
+		e.WarnOf(view)
+	}
+	return opened, nil
+}
+
+// unconfirmed is the end of a command: what was not found in a state file that may
+// lack it is not known to be absent. Scripts are told what is unconfirmed, where
+// no object that was printed has said so.
+func (e *Env) unconfirmed(ctx context.Context, err error) error {
+	if codeOf(err) == ExitNotFound && !e.Flags.degraded {
+		if view, rerr := e.book.now(context.WithoutCancel(ctx)); rerr == nil {
+			err = view.Absent(err)
+		}
+	}
+	if reasons := e.book.untold(); len(reasons) > 0 {
+		encoder := json.NewEncoder(e.Streams.Err)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(struct {
+			Kind        string   `json:"kind"`
+			Unconfirmed []string `json:"unconfirmed"`
+		}{"Unconfirmed", reasons}) // stderr is the last resort
+	}
+	return err
+}
+
+// WarnOf warns of what is wrong with the ledger.
+func (e *Env) WarnOf(view ledger.View) {
+	for _, w := range view.Warnings() {
+		e.book.warn(w)
+	}
+}
+
+// StateFile says what keeps the state file from being read, nil if nothing does.
+// Commands that show what is on the host, and do not need it for that, end with
+// it: after a boot of a root on a RAM disk nothing is there until bootstrap has
+// imported the pools, and an empty list would be taken for an empty sled.
+func (e *Env) StateFile(ctx context.Context) error {
+	_, err := e.View(ctx)
+	return err
+}
+
+// Places says where the ledger's copies may be.
+func (e *Env) Places() (host.Host, ledger.Places, error) {
+	c, h, err := e.Reach()
+	if err != nil {
+		return nil, ledger.Places{}, err
+	}
+	return h, ledger.Places{
+		Lock: path.Join(c.Paths.Run, "ledger.lock"), Locations: ledger.Find(h.Files(), c.Paths.Ledger),
+		Witness: storage.Witness{Host: h, Warn: e.Progress.Warn}, Warn: e.book.warn,
+	}, nil
+}
+
+func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+	h, places, err := e.Places()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.Files().Stat(c.Paths.Run); err != nil { // most often it is there: then nothing is written
+		if err := host.MkdirAll(h.Files(), c.Paths.Run, 0o755); err != nil {
+			return nil, fmt.Errorf("make %s: %w", c.Paths.Run, err)
+		}
+	}
+	opened, err := ledger.Open(ctx, h.Files(), places)
+	if err == nil && e.Flags.degraded {
+		opened.Degrade(Who(e.Environ), "--degraded")
+	}
+	return opened, err
+}
+
+// createLedger makes the state file where there is none.
+func (e *Env) createLedger(ctx context.Context) error {
+	h, places, err := e.Places()
+	if err != nil {
+		return err
+	}
+	if len(places.Locations) == 0 {
+		said, err := places.Witness.Read(ctx)
+		if i := slices.IndexFunc(said, func(s ledger.Testimony) bool { return s.Tagged }); err == nil && i >= 0 && !e.NewLedger {
+			return &ledger.SupersededError{Tag: said[i].Tag}
+		}
+		return &RefusedError{
+			Err: errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
+			Advice: "sledctl bootstrap --format-blank makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + ConfigFile +
+				" to a directory that outlives a reboot",
+		}
+	}
+	e.book.forget()
+	if _, err := e.Ledger(ctx); errors.Is(err, ledger.ErrAbsent) {
+		if err := allImported(ctx, h); err != nil {
+			return err
+		}
+	}
+	defer e.book.forget()
+	err = ledger.Create(ctx, h.Files(), places, ledger.Creation{Who: Who(e.Environ), On: ledger.WantedLocations(places.Locations), New: e.NewLedger})
+	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.NewLedger && len(absent.Places) == 0 {
+		return &RefusedError{
+			Err: errors.New("no state file is begun: no M.2 has a pool that answers"),
+			Advice: "sledctl bootstrap --new-ledger --format-blank makes pools on blank M.2s; one that was exchanged while the sled ran takes a reboot of it first: " +
+				"its old pool waits for the old disk",
+		}
+	}
+	if errors.Is(err, ledger.ErrNotMounted) && !errors.Is(err, ledger.ErrExists) {
+		return &RefusedError{Err: err, Advice: "bring the disk back; if it is gone for good: sledctl bootstrap --new-ledger"}
+	}
+	return err
+}
+
+// allImported refuses while a pool of the sled's is there and not imported: an
+// M.2's may hold the state file, and a U.2's may know that there is one.
+func allImported(ctx context.Context, h host.Host) error {
+	pools, err := zfs.FindImportable(ctx, h, "")
+	if err != nil {
+		return fmt.Errorf("look for pools that may hold the state file: %w", err)
+	}
+	for _, p := range pools {
+		if kind, _ := naming.ParsePool(p.Name); kind != naming.OtherPool {
+			return &RefusedError{
+				Err:    fmt.Errorf("no state file is made while pool %s is not imported: it may hold one, or know of one", p.Name),
+				Advice: "zpool import " + p.Name,
+			}
+		}
+	}
+	return nil
+}
+
+// settleLedger makes the copies lie where they belong, and tells what it did.
+// A dry run tells what it would do.
+func (e *Env) settleLedger(ctx context.Context, dryRun bool) (string, error) {
+	moves, err := e.Settle(ctx, dryRun, "bootstrap")
+	return tellMoves(moves, dryRun), err
+}
+
+// Settle has copies of the ledger where they belong, and tells which have moved, or would.
+func (e *Env) Settle(ctx context.Context, dryRun bool, why string) (ledger.Relocation, error) {
+	_, places, err := e.Places()
+	if err != nil {
+		return ledger.Relocation{}, err
+	}
+	e.book.forget()
+	opened, err := e.Ledger(ctx)
+	if err != nil {
+		return ledger.Relocation{}, err
+	}
+	home := ledger.WantedLocations(places.Locations)
+	moves, err := opened.Relocation(ctx, home)
+	if err == nil && !dryRun {
+		moves, err = opened.Relocate(ctx, home, Who(e.Environ), why)
+	}
+	return moves, err
+}
+
+// Attest tells the U.2 pools which ledger the sled has; some may be new.
+func (e *Env) Attest(ctx context.Context) error {
+	opened, err := e.Ledger(ctx)
+	if err != nil {
+		return err
+	}
+	return opened.RefreshWitness(ctx)
+}
+
+// tellMoves says what became of the copies, or would; empty for nothing.
+func tellMoves(m ledger.Relocation, dryRun bool) string {
+	joins, leaves := "copy made in ", "no copy any more: "
+	if dryRun {
+		joins, leaves = "would make a copy in ", "would give up the copy in "
+	}
+	var said []string
+	for _, at := range m.Join {
+		said = append(said, joins+at.Directory)
+	}
+	for _, at := range m.Leave {
+		said = append(said, leaves+at.Directory)
+	}
+	return strings.Join(said, "; ")
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sim/world"
+)
+
+// SimulatedConfig is the configuration that a fresh simulated sled of a mode is given,
+// as an operator would write it: an etherstub, an underlay on it, and the disks.
+func SimulatedConfig(mode world.Mode) string {
+	underlay := loopbackUnderlay
+	if mode == world.Helios {
+		underlay = rackUnderlay
+	}
+	return "# The configuration of this simulated sled.\n\n[network]\n" + simLinks + underlay + simStorage
+}
+
+const (
+	simLinks = `etherstub = "propolis_stub0"   # control VNICs lie over it
+gz_vnic = "propolis_gz0"       # the global zone's own
+guest_link = "net0"
+`
+	simStorage = `
+[storage]
+slots = "gimlet"               # its disks are in an Oxide sled's slots, whatever system runs on it
+key = "development"            # no secret at all: for a sled whose disks hold nothing
+
+[nics]
+url = "http://127.77.255.1:8081" # sledctl sim napi init puts a NAPI there
+cn_uuid = "564d2cec-64ee-4aca-9e27-d71c02af3b6a"
+`
+)
+
+// An underlay is one of loopback addresses: what runs in the shell of sim shell
+// listens on them really, and nothing that is sent to one can leave the machine.
+// Zones that are installed from images take none but IPv6.
+const (
+	loopbackUnderlay = `gz_address = "127.77.0.1/16"
+underlay = "127.77.0.0/16"     # control addresses are taken from here; in sim shell they are real
+`
+	rackUnderlay = `gz_address = "fd00:1122:3344:101::1/64"
+underlay = "fd00:1122:3344:101::/64"    # control addresses are taken from here
+gateway = "fd00:1122:3344:101::1"       # the zone image's own service wants one
+`
+)
+
+// ensureSim opens the simulated sled in a directory, and makes one, with a
+// configuration, in a directory that is empty or absent.
+func ensureSim(dir string) (*sim.Sled, error) {
+	return sim.Ensure(dir, Configured(sim.Options{Seed: 1}))
+}
+
+// Configured has the sled begin with a configuration, as a RAM disk's image does
+// into which its builder has put one.
+func Configured(o sim.Options) sim.Options {
+	o.Files = map[string]string{ConfigFile: SimulatedConfig(o.Mode)}
+	return o
+}

@@ -1,0 +1,90 @@
+// Package description reads what an operator asks of an instance: flags, a
+// document, and a spec or config of its machine.
+package description
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/documents"
+)
+
+// described joins flags and document, the flags over the document.
+func described(streams *terminal.Streams, f Flags) (instance.Wanted, error) {
+	if f.File == "" {
+		return f.Wanted, nil
+	}
+	data, err := cli.ReadDocument(streams, "--file", f.File)
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	below, err := documents.ParseDocument(data, terminal.ParseSize)
+	if err != nil {
+		return instance.Wanted{}, ErrorOf(f.File, err)
+	}
+	return f.Wanted.Over(below), nil
+}
+
+// Written is what flags and document describe, with the text of the machine where
+// that is a whole, and what it is called.
+func Written(streams *terminal.Streams, f Flags) (instance.Wanted, error) {
+	w, err := described(streams, f)
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	file := f.Spec
+	if file == "" && f.File != "" {
+		file = beside(f.File, w.MachineFile)
+	}
+	switch {
+	case file == "-" && f.File == "-":
+		return instance.Wanted{}, &cli.UsageError{Text: "--file and --spec cannot both be standard input"}
+	case file != "":
+		w.MachineFile = file
+		w.MachineText, err = cli.ReadDocument(streams, "--spec", file)
+	case w.MachineText != nil:
+		w.MachineFile = "spec of " + f.File
+	}
+	return w, err
+}
+
+// Wanted is what flags and document describe, with the machine where that is a
+// whole.
+func Wanted(e *cli.Env, f Flags) (instance.Wanted, error) {
+	w, err := Written(e.Streams, f)
+	if err != nil {
+		return instance.Wanted{}, err
+	}
+	w, err = WithMachine(e, w)
+	if w.Machine != nil {
+		warnOfSpec(e.Progress, w.Machine.File, *w.Machine)
+	}
+	return w, err
+}
+
+// beside is a file that a document names: its place is that of the document.
+func beside(document, name string) string {
+	if name == "" || filepath.IsAbs(name) || document == "-" {
+		return name
+	}
+	return filepath.Join(filepath.Dir(document), name)
+}
+
+// ErrorOf names the file, and the nearest key for an unknown one.
+func ErrorOf(name string, err error) error {
+	d, ok := errors.AsType[*documents.DocumentError](err)
+	if !ok {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	e := &cli.UsageError{Text: name + ": " + d.Error()}
+	if near := terminal.Nearest(cli.LastKey(d.Key), d.Known); near != "" {
+		e.Advice = "did you mean: " + near
+	} else if len(d.Known) > 0 {
+		e.Advice = "known here: " + cli.OrWords(d.Known)
+	}
+	return e
+}

@@ -1,0 +1,55 @@
+package description
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// Flags are the flags that describe an instance (docs/instance.md).
+type Flags struct {
+	Wanted instance.Wanted
+	File   string
+	Spec   string
+}
+
+// Add gives a command the flags; file says whether --file is one of them.
+func (f *Flags) Add(env *cli.Env, cmd *cobra.Command, file bool) {
+	flags, w := cmd.Flags(), &f.Wanted
+	flags.Var(cli.IntFlag{Value: &w.CPUs}, "cpus", "virtual CPUs, 1 to 32")
+	flags.Var(cli.SizeFlag{Value: &w.Memory}, "memory", "guest memory, e.g. 8G")
+	flags.Var(cli.FuncFlag{Kind: "PATH[,readonly]", Read: func(s string) error {
+		d, err := record.ParseDisk(s)
+		w.Disks = append(w.Disks, d)
+		return err
+	}}, "disk", "volume or file of the host; repeatable")
+	flags.Var(cli.FuncFlag{Kind: "[over=LINK][,mac=M][,vlan=V]", Read: func(s string) error {
+		n, err := record.ParseNIC(s)
+		w.NICs = append(w.NICs, n)
+		return err
+	}}, "nic", "guest NIC; repeatable")
+	flags.Var(cli.FuncFlag{Kind: "dhcp|addrconf|IP/PREFIX[,gateway=IP]", Read: func(s string) error {
+		a, err := record.ParseAddress(s)
+		w.Address = &a
+		return err
+	}}, "address", "control address (default: the next free one of the underlay)")
+	flags.Var(cli.FuncFlag{Kind: "POOL", Read: func(s string) error { w.Pool = &s; return nil }}, "pool", "pool for the zone (default: the pool with the fewest zones)")
+	flags.StringVar(&w.Name, "name", "", "name for an instance given by UUID")
+	env.CompleteFlag(cmd, "pool", env.CompletePools)
+	for _, name := range []string{"cpus", "memory", "nic", "address", "name"} {
+		env.Complete(cmd, name, cli.NoWords)
+	}
+	flags.StringVar(&f.Spec, "spec", "", "`FILE` with a Propolis spec (JSON) or config (TOML); - is stdin")
+	if file {
+		flags.StringVarP(&f.File, "file", "f", "", "`FILE` that describes the instance; - is stdin")
+	}
+}
+
+// TakeRef takes the instance from the command line.
+func (f *Flags) TakeRef(args []string) {
+	if len(args) > 0 {
+		f.Wanted.Ref = args[0]
+	}
+}

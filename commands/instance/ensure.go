@@ -1,0 +1,131 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/description"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+type ensureOptions struct {
+	cli.Mutation
+	description.Flags
+	manyFlags
+	recreate           bool
+	protect, unprotect bool
+	from, migration    string
+}
+
+func newEnsure(env *cli.Env) *cobra.Command {
+	var o ensureOptions
+	var far remote
+	cmd := &cobra.Command{
+		Use:   "ensure [NAME|UUID]",
+		Short: "Create, repair or start an instance as described",
+		Long: `Create, repair or start an instance as described. If the instance already runs as described, sledctl changes nothing.
+
+What the flags leave open keeps its value; a new instance gets the defaults (docs/instance.md). If the command fails, it undoes what it
+created, except with --keep; if it is killed, run it again and it resumes.
+
+With --all it starts every instance that is wanted running, as recorded, e.g. after a reboot of the sled. With --failed it starts only
+those that ran since the sled booted and died. If an instance cannot start (its pool is missing, say), the others still do; sledctl
+reports it and exits with 3.
+
+With --migrate-from and --migration-id the VM comes from another sled while it runs; instance migrate runs this command on the target
+(docs/migration.md). Without them, if an arrival was interrupted, sledctl waits for a VM that is on its way, and removes what was
+created for a VM that stayed at its source.`,
+		Example: `  sledctl instance ensure web1 --cpus 4 --memory 8G --disk rpool/volumes/web1 --nic over=net0,vlan=100
+  sledctl instance ensure -f web1.toml
+  sledctl instance ensure web1 --spec machine.json --nic over=net0
+  sledctl instance ensure --all`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			o.TakeRef(args)
+			if err := o.check("instance ensure", len(args) > 0 || o.File != ""); err != nil {
+				return err
+			}
+			if o.protect && o.unprotect {
+				return &cli.UsageError{Text: "instance ensure: --protect and --no-protect exclude each other"}
+			}
+			if far.is() {
+				return ensureRemotely(ctx, env, far, o)
+			}
+			if o.many() {
+				return runEnsureMany(ctx, env, o)
+			}
+			return runEnsure(ctx, env, o)
+		}),
+	}
+	o.Flags.Add(env, cmd, true)
+	o.Mutation.Add(cmd, true)
+	far.add(cmd)
+	o.manyFlags.add(cmd, "every instance that is wanted running")
+	cmd.Flags().BoolVar(&o.failed, "failed", false, "every instance that died since the sled booted")
+	cmd.Flags().BoolVar(&o.protect, "protect", false, "from now on, delete needs --yes and reap --all skips the instance")
+	cmd.Flags().BoolVar(&o.unprotect, "no-protect", false, "remove the protection")
+	cmd.Flags().StringVar(&o.from, "migrate-from", "", "IP:PORT of the source Propolis (instance migrate sets it)")
+	cmd.Flags().StringVar(&o.migration, "migration-id", "", "UUID of the migration, a new one for each attempt")
+	env.Complete(cmd, "migrate-from", cli.NoWords)
+	env.Complete(cmd, "migration-id", cli.NoWords)
+	cmd.Flags().BoolVar(&o.recreate, "recreate", false, "rebuild the zone if a difference needs it: powers the VM off")
+	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, env.CompleteInstances)
+	return cmd
+}
+
+func runEnsure(ctx context.Context, e *cli.Env, o ensureOptions) error {
+	from, err := o.migrateFrom()
+	if err != nil {
+		return err
+	}
+	wanted, err := description.Wanted(e, o.Flags)
+	if err != nil {
+		return err
+	}
+	return ensureOne(ctx, e, o.Mutation, instance.EnsureRequest{
+		Verb: "instance ensure", Wanted: wanted, Recreate: o.recreate, Protect: o.protection(), DryRun: o.Dry(), Keep: o.Keep,
+		From: from, Tell: func(phase string) { e.Progress.Phase("instance "+wanted.Ref, phase) },
+	})
+}
+
+// migrateFrom is nil where the machine is made here.
+func (o ensureOptions) migrateFrom() (*record.Migration, error) {
+	if o.from == "" && o.migration == "" {
+		return nil, nil
+	}
+	at, err := netip.ParseAddrPort(o.from)
+	if err != nil || at.Port() == 0 {
+		return nil, &cli.UsageError{Text: fmt.Sprintf("--migrate-from %q: want IP:PORT, as 10.77.0.2:12400", o.from)}
+	}
+	id, err := uuid.Parse(o.migration)
+	if err != nil {
+		return nil, &cli.UsageError{Text: fmt.Sprintf("--migration-id %q: want a UUID", o.migration)}
+	}
+	if o.recreate {
+		return nil, &cli.UsageError{Text: "instance ensure: --recreate and --migrate-from exclude each other"}
+	}
+	return &record.Migration{ID: id.String(), Source: at.String()}, nil
+}
+
+// protection is nil where it must stay as it is.
+func (o ensureOptions) protection() *bool {
+	if o.protect || o.unprotect {
+		return &o.protect
+	}
+	return nil
+}
+
+// ensureOne runs a change on the bring-up.
+func ensureOne(ctx context.Context, e *cli.Env, m cli.Mutation, change instance.EnsureRequest) error {
+	return e.ChangeInstance(ctx, m, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+		return s.Ensure(ctx, env, change)
+	})
+}

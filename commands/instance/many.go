@@ -1,0 +1,161 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+// manyFlags let a verb act on many instances.
+type manyFlags struct {
+	all      bool
+	failed   bool
+	parallel int
+}
+
+func (f *manyFlags) add(cmd *cobra.Command, all string) {
+	cmd.Flags().BoolVar(&f.all, "all", false, all)
+	f.addParallel(cmd)
+}
+
+func (f *manyFlags) addParallel(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&f.parallel, "parallel", instance.Parallel, "work on at most this many instances at once")
+}
+
+func (f manyFlags) checkParallel() error {
+	if f.parallel < 1 {
+		return &cli.UsageError{Text: fmt.Sprintf("--parallel %d: want a number above 0", f.parallel)}
+	}
+	return nil
+}
+
+func (f manyFlags) many() bool { return f.all || f.failed }
+
+// check refuses what cannot be meant: one instance and all, or neither.
+func (f manyFlags) check(command string, named bool) error {
+	switch {
+	case f.all && f.failed:
+		return &cli.UsageError{Text: command + ": --all and --failed exclude each other: --all is those that failed, too"}
+	case f.many() && named:
+		return &cli.UsageError{Text: command + ": an instance and --all exclude each other"}
+	case !f.many() && !named:
+		return &cli.UsageError{Text: command + ": which instance?", Advice: "sledctl " + command + " NAME, or --all"}
+	}
+	return f.checkParallel()
+}
+
+// one does a verb with one of many instances.
+type one func(context.Context, instance.Settings, operation.Env, record.Record) (instance.Result, error)
+
+// forEach does a verb with all instances that pick takes, and prints them as they
+// are then, also where some failed.
+func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick func(boot string) func(instance.Instance) bool, do one) error {
+	if err := cli.InstanceList(e).Check(e.Output); err != nil {
+		return err
+	}
+	s, env, err := e.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	view, err := operation.Decided(ctx, env, m.Dry())
+	e.WarnOf(view)
+	if err != nil {
+		return err
+	}
+	boot, err := operation.Boot(env)
+	if err != nil {
+		return err
+	}
+	picked, err := s.Select(ctx, env, view, pick(boot))
+	if err != nil {
+		return err
+	}
+	name := func(i instance.Instance) string { return i.Name }
+	results, failed := instance.Each(ctx, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
+		result, err := do(ctx, s, env, i.Record)
+		if cli.Is[*record.NotFoundError](err) {
+			e.Progress.Say("instance %q was deleted meanwhile: nothing to do", i.Name)
+			return instance.Result{}, nil
+		}
+		return result, err
+	})
+	var reports, broken []operation.Report
+	for _, r := range results {
+		reports = append(reports, r.Report)
+		if r.Report.Outcome.Err() != nil { // what the others have made is not left: it is what was asked for
+			broken = append(broken, r.Report)
+		}
+	}
+	if m.Dry() && failed == nil {
+		return e.PrintPlan(m, reports...)
+	}
+	if !m.Dry() {
+		ids := make([]string, len(picked))
+		for i, p := range picked {
+			ids[i] = p.ID
+		}
+		if err := printMany(context.WithoutCancel(ctx), e, s, env, ids); err != nil && failed == nil {
+			return err
+		}
+	}
+	return cli.WithReport(failed, broken...)
+}
+
+// printMany prints instances as they are now.
+func printMany(ctx context.Context, e *cli.Env, s instance.Settings, env operation.Env, ids []string) error {
+	view, err := e.View(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := s.Select(ctx, env, view, func(i instance.Instance) bool { return slices.Contains(ids, i.ID) })
+	if err != nil {
+		return err
+	}
+	shown := make([]cli.Instance, len(now))
+	for i, n := range now {
+		shown[i] = cli.ShowInstance(n)
+	}
+	return cli.InstanceList(e).Print(e.Streams.Out, e.Output, shown)
+}
+
+// runEnsureMany brings up what is wanted running, or only what died.
+func runEnsureMany(ctx context.Context, e *cli.Env, o ensureOptions) error {
+	described := o.Wanted
+	described.Ref = ""
+	if !reflect.DeepEqual(described, instance.Wanted{}) || o.File != "" || o.recreate || o.protection() != nil {
+		return &cli.UsageError{Text: "instance ensure: --all and --failed bring up what is recorded, as it is recorded", Advice: "describe one instance at a time"}
+	}
+	pick := func(boot string) func(instance.Instance) bool {
+		if o.failed {
+			return func(i instance.Instance) bool { return i.Died(boot) }
+		}
+		return instance.WantedUp
+	}
+	var ensure one = func(ctx context.Context, s instance.Settings, env operation.Env, r record.Record) (instance.Result, error) {
+		c := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: r.ID}, Known: true, DryRun: o.Dry(), Keep: o.Keep}
+		return s.Ensure(ctx, env, c)
+	}
+	return forEach(ctx, e, o.Mutation, o.manyFlags, pick, ensure)
+}
+
+// runStopAll takes away all that is on the sled of instances. What is wanted of
+// them stays.
+func runStopAll(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, grace time.Duration) error {
+	pick := func(string) func(instance.Instance) bool {
+		return func(i instance.Instance) bool { return len(i.Runs()) > 0 }
+	}
+	var stop one = func(ctx context.Context, s instance.Settings, env operation.Env, r record.Record) (instance.Result, error) {
+		c := instance.StopRequest{Verb: "instance stop", Ref: r.ID, Evacuate: true, DryRun: m.Dry(), Grace: &grace}
+		return s.Stop(ctx, env, c)
+	}
+	return forEach(ctx, e, m, f, pick, stop)
+}

@@ -1,0 +1,203 @@
+package instance
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/agent/client"
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/description"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/instance/watch"
+)
+
+// remote says that a command is to be done by the agent of a sled, and not here.
+type remote struct{ agent, cert, key, ca, token string }
+
+func (r *remote) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.agent, "agent", "", "agent to ask: unix:/NAME, http://HOST:PORT or https://HOST:PORT")
+	flags.StringVar(&r.cert, "tls-cert", "", "https: PEM file of the client's certificate")
+	flags.StringVar(&r.key, "tls-key", "", "https: PEM file of the certificate's key")
+	flags.StringVar(&r.token, "token-file", "", "with --agent: file with the token, alone or as the agent's own")
+	flags.StringVar(&r.ca, "tls-ca", "", "https: PEM file of the CA that signed the agent's certificate")
+}
+
+func (r remote) is() bool { return r.agent != "" }
+
+// agentClient is the agent that is meant. What it cannot be asked for is refused.
+func agentClient(e *cli.Env, r remote, m cli.Mutation) (*client.Client, error) {
+	if m.Dry() || m.Keep {
+		return nil, &cli.UsageError{Text: "an agent cannot be asked for --dry-run, --explain or --keep", Advice: "run it on the sled"}
+	}
+	secure, err := r.tls()
+	if err != nil {
+		return nil, &cli.UsageError{Text: err.Error()}
+	}
+	token, err := cli.ReadToken(r.token)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(r.agent, secure, token, e.Call)
+	if err != nil {
+		return nil, &cli.UsageError{Text: "--agent: " + err.Error()}
+	}
+	c.Wait = e.Flags.Wait
+	return c, nil
+}
+
+func (r remote) tls() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS13}
+	if r.cert != "" || r.key != "" {
+		own, err := tls.LoadX509KeyPair(r.cert, r.key)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", r.cert, r.key, err)
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
+	if r.ca != "" {
+		pem, err := os.ReadFile(r.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca %s: there is no certificate in it", r.ca)
+		}
+	}
+	return c, nil
+}
+
+// changeRemotely has an agent change an instance, and prints it as it is then.
+func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, ref, state string) error {
+	list := cli.InstanceList(e)
+	if err := list.Check(e.Output); err != nil {
+		return err
+	}
+	c, err := agentClient(e, r, m)
+	if err != nil {
+		return err
+	}
+	ask := func() (*cli.Instance, error) { return c.Get(ctx, ref) }
+	if state != "" {
+		ask = func() (*cli.Instance, error) { return c.Change(ctx, ref, state) }
+	}
+	now, err := ask()
+	if err != nil || now == nil {
+		return err
+	}
+	return list.PrintOne(e.Streams.Out, e.Output, *now)
+}
+
+// deleteRemotely has an agent take instances away, and tells all that went wrong.
+func deleteRemotely(ctx context.Context, e *cli.Env, r remote, o deleteOptions, refs []string) error {
+	c, err := agentClient(e, r, o.Mutation)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.yes:
+		return &cli.UsageError{Text: "an agent cannot be asked for --yes", Advice: "take the protection off on the sled"}
+	case o.migration != "":
+		// Without it, the agent would delete what has arrived, too.
+		return &cli.UsageError{Text: "an agent cannot be asked for --migration-id", Advice: "run it on the sled"}
+	}
+	failed := instance.PartialError{Of: len(refs)}
+	for _, ref := range refs {
+		err := c.Delete(ctx, ref)
+		if f, said := cli.SaidByAgent(err); said && f.Exit == cli.ExitNotFound && !o.mustExist {
+			e.Progress.Tell(fmt.Sprintf("no instance %q: nothing to do", ref))
+		} else if err != nil {
+			failed.Failures = append(failed.Failures, instance.Failure{Name: ref, Err: err})
+		}
+	}
+	switch {
+	case len(refs) == 1 && len(failed.Failures) == 1:
+		return failed.Failures[0].Err
+	case len(failed.Failures) > 0:
+		return &failed
+	}
+	return nil
+}
+
+// ensureRemotely has an agent make an instance be as flags and document say.
+func ensureRemotely(ctx context.Context, e *cli.Env, r remote, o ensureOptions) error {
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"--all or --failed", o.many()}, {"--migrate-from or --migration-id", o.from != "" || o.migration != ""}} {
+		if flag.given {
+			return &cli.UsageError{Text: "an agent cannot be asked for " + flag.name, Advice: "run it on the sled"}
+		}
+	}
+	list := cli.InstanceList(e)
+	if err := list.Check(e.Output); err != nil {
+		return err
+	}
+	c, err := agentClient(e, r, o.Mutation)
+	if err != nil {
+		return err
+	}
+	wanted, err := description.Written(e.Streams, o.Flags)
+	if err != nil {
+		return err
+	}
+	description.WarnOfMachine(e.Progress, wanted)
+	if wanted.Ref == "" {
+		return &record.InputError{Field: "instance", Value: "", Want: "a name or a UUID"}
+	}
+	now, err := c.Ensure(ctx, wanted, o.recreate, o.protection())
+	if err != nil || now == nil {
+		return err
+	}
+	return list.PrintOne(e.Streams.Out, e.Output, *now)
+}
+
+// answerTime is how long an agent may take to say how those are that were waited
+// for.
+const answerTime = 2 * time.Second
+
+// waitRemotely has an agent wait for a state, and prints those that are in it. What
+// it waited for when ctx ends, it is asked for once more.
+func waitRemotely(ctx context.Context, e *cli.Env, r remote, goal record.State, refs []string) error {
+	c, err := agentClient(e, r, cli.Mutation{})
+	if err != nil {
+		return err
+	}
+	c.Away = e.Progress.Warn
+	now, err := c.Await(ctx, refs, goal)
+	if err == nil {
+		return cli.InstanceList(e).Print(e.Streams.Out, e.Output, now)
+	}
+	if ctx.Err() == nil {
+		return err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	defer cancel()
+	var missing []string
+	for _, ref := range refs {
+		one, unknown := c.Get(last, ref)
+		if _, said := cli.SaidByAgent(unknown); unknown != nil && !said {
+			missing = append(missing, ref+" is unknown ("+unknown.Error()+")")
+		}
+		if unknown != nil || one == nil {
+			continue
+		}
+		text := one.Name + " is " + instance.Status{State: one.State, Reason: one.Reason}.String()
+		if !watch.Reached(one.State, goal) && !slices.Contains(missing, text) {
+			missing = append(missing, text)
+		}
+	}
+	if len(missing) == 0 {
+		return err
+	}
+	return watch.NotYet(goal, missing, context.Cause(ctx))
+}

@@ -1,0 +1,336 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sledctl/sledctl/agent/api"
+	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+)
+
+func newList(env *cli.Env) *cobra.Command {
+	var far remote
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the instances and their states",
+		Long: `List the instances and their states. sledctl reads the states from the host each time: one listing of the zones and of the
+links, and one request to each running Propolis. The reason also reports what others changed: the instance's zone halted, removed or
+reconfigured, its VNICs deleted, its Propolis restarted without its VM. After a reboot of the sled it says which instances ran.`,
+		Example: `  sledctl instance list
+  sledctl instance list -H --columns name,state,zone`,
+		Args: cobra.NoArgs,
+		RunE: env.Run(func(ctx context.Context, _ []string) error { return runList(ctx, env, far) }),
+	}
+	far.add(cmd)
+	env.AddOutput(cmd)
+	return cmd
+}
+
+func runList(ctx context.Context, e *cli.Env, far remote) error {
+	list := cli.InstanceList(e)
+	if err := list.Check(e.Output); err != nil {
+		return err
+	}
+	name := func(s cli.Instance) string { return s.Name }
+	if far.is() {
+		c, err := agentClient(e, far, cli.Mutation{})
+		if err != nil {
+			return err
+		}
+		all, err := c.List(ctx)
+		if err != nil {
+			return err
+		}
+		return list.Print(e.Streams.Out, e.Output, cli.ByName(all, name))
+	}
+	s, env, err := e.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	view, err := e.View(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := s.List(ctx, env, view)
+	if err != nil {
+		return err
+	}
+	shown := make([]cli.Instance, len(all))
+	for i, one := range all {
+		shown[i] = cli.ShowInstance(one)
+	}
+	return list.Print(e.Streams.Out, e.Output, cli.ByName(shown, name))
+}
+
+func newGet(env *cli.Env) *cobra.Command {
+	var far remote
+	cmd := &cobra.Command{
+		Use:     "get NAME|UUID",
+		Short:   "Show one instance",
+		Example: `  sledctl instance get web1 -o json`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			if far.is() {
+				return changeRemotely(ctx, env, far, cli.Mutation{}, args[0], "")
+			}
+			if err := cli.InstanceList(env).Check(env.Output); err != nil {
+				return err
+			}
+			s, op, err := env.Instances(ctx)
+			if err != nil {
+				return err
+			}
+			return env.PrintInstance(ctx, s, op, args[0], instance.Settings.Get)
+		}),
+	}
+	far.add(cmd)
+	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, env.CompleteInstances)
+	return cmd
+}
+
+func newStart(env *cli.Env) *cobra.Command {
+	var m cli.Mutation
+	var far remote
+	cmd := &cobra.Command{
+		Use:     "start NAME|UUID",
+		Short:   "Start a recorded instance",
+		Long:    "Start a recorded instance, with the addresses and MACs that it had. A running instance stays as it is.",
+		Example: `  sledctl instance start web1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			if far.is() {
+				return changeRemotely(ctx, env, far, m, args[0], api.WantRunning)
+			}
+			return ensureOne(ctx, env, m, instance.EnsureRequest{
+				Verb: "instance start", Wanted: instance.Wanted{Ref: args[0]}, Known: true, DryRun: m.Dry(), Keep: m.Keep,
+			})
+		}),
+	}
+	m.Add(cmd, true)
+	far.add(cmd)
+	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, env.CompleteInstances)
+	return cmd
+}
+
+func newStop(env *cli.Env) *cobra.Command {
+	var m cli.Mutation
+	var far remote
+	var f manyFlags
+	grace := instance.StopTime
+	cmd := &cobra.Command{
+		Use:   "stop [NAME|UUID]",
+		Short: "Power an instance off and remove its zone",
+		Long: `Power an instance off and remove its zone, with its VNICs and datasets. Its record stays, with address and MACs: instance start
+brings it up again. Stopping a stopped instance does nothing.
+
+sledctl asks Propolis to stop the VM, started or not, and waits --grace for it. A VM that has not ended by then, or whose Propolis does
+not answer, ends with its zone, and sledctl reports that. sledctl does not ask the guest to shut down: do that first if it matters. With
+--grace 0, Propolis is not asked either.
+
+With --all, sledctl stops every instance and keeps which of them are wanted running: instance ensure --all starts those again. Use it to
+shut the sled down.`,
+		Example: `  sledctl instance stop web1
+  sledctl instance stop --all`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			if err := f.check("instance stop", len(args) > 0); err != nil {
+				return err
+			}
+			if grace < 0 {
+				return &cli.UsageError{Text: fmt.Sprintf("--grace %s: want a duration, as 30s; 0 is none", grace)}
+			}
+			if far.is() && (f.many() || grace != instance.StopTime) {
+				return &cli.UsageError{Text: "an agent cannot be asked for --all or --grace", Advice: "run it on the sled"}
+			}
+			if far.is() {
+				return changeRemotely(ctx, env, far, m, args[0], api.WantStopped)
+			}
+			if f.many() {
+				return runStopAll(ctx, env, m, f, grace)
+			}
+			return env.ChangeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
+				return s.Stop(ctx, op, instance.StopRequest{Verb: "instance stop", Ref: args[0], Grace: &grace, DryRun: m.Dry()})
+			})
+		}),
+	}
+	m.Add(cmd, false)
+	far.add(cmd)
+	cmd.Flags().DurationVar(&grace, "grace", grace, "time for the VM to end before sledctl halts its zone")
+	f.add(cmd, "every instance; instance ensure --all starts them again")
+	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, env.CompleteInstances)
+	return cmd
+}
+
+func newReboot(env *cli.Env) *cobra.Command {
+	var m cli.Mutation
+	var far remote
+	cmd := &cobra.Command{
+		Use:     "reboot NAME|UUID",
+		Short:   "Reset an instance's VM",
+		Long:    "Reset an instance's VM, and wait until it runs again. sledctl does not ask the guest; the zone stays.",
+		Example: `  sledctl instance reboot web1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			if far.is() {
+				return changeRemotely(ctx, env, far, m, args[0], api.WantReboot)
+			}
+			return env.ChangeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
+				return s.Reboot(ctx, op, instance.PowerRequest{Verb: "instance reboot", Ref: args[0], DryRun: m.Dry()})
+			})
+		}),
+	}
+	m.Add(cmd, false)
+	far.add(cmd)
+	env.AddOutput(cmd)
+	cli.CompleteArgs(cmd, env.CompleteInstances)
+	return cmd
+}
+
+// deleteOptions are the flags of instance delete.
+type deleteOptions struct {
+	cli.Mutation
+	manyFlags
+	mustExist, yes bool
+	migration      string // only what arrives by it
+}
+
+func newDelete(env *cli.Env) *cobra.Command {
+	var o deleteOptions
+	var far remote
+	cmd := &cobra.Command{
+		Use:     "delete NAME|UUID ...",
+		Aliases: []string{"rm"},
+		Short:   "Remove an instance and its record",
+		Long: `Remove an instance and its record, with its address and MACs. Its disks are not touched. Deleting an instance that does not
+exist succeeds, except with --must-exist. For a protected instance (instance ensure --protect) sledctl asks first; without a terminal it
+needs --yes.`,
+		Example: `  sledctl instance delete web1
+  sledctl instance delete web1 --dry-run`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error {
+			if far.is() {
+				return deleteRemotely(ctx, env, far, o, args)
+			}
+			return runDelete(ctx, env, o, args)
+		}),
+	}
+	o.Mutation.Add(cmd, false)
+	o.addParallel(cmd)
+	env.AddOutput(cmd)
+	far.add(cmd)
+	cmd.Flags().BoolVar(&o.mustExist, "must-exist", false, "exit 4 if it does not exist")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "delete protected instances too, without asking")
+	cmd.Flags().StringVar(&o.migration, "migration-id", "", "delete only an instance that is still arriving by this migration")
+	env.Complete(cmd, "migration-id", cli.NoWords)
+	cli.CompleteArgs(cmd, env.CompleteInstances)
+	return cmd
+}
+
+// runDelete tries every one, and tells all that went wrong. It asks about what
+// is protected when all others are gone.
+func runDelete(ctx context.Context, e *cli.Env, o deleteOptions, refs []string) error {
+	if err := o.checkParallel(); err != nil {
+		return err
+	}
+	s, env, err := e.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	if refs, err = distinct(ctx, e, s, refs); err != nil {
+		return err
+	}
+	found := make(map[string]operation.Report, len(refs))
+	var mu sync.Mutex
+	remove := func(ctx context.Context, ref string, yes bool) (instance.Result, error) {
+		result, err := s.Delete(ctx, env, instance.DeleteRequest{
+			Verb: "instance delete", Ref: ref, Yes: yes, Arrival: o.migration, DryRun: o.Dry(),
+		})
+		if cli.Is[*record.NotFoundError](err) && !o.mustExist {
+			e.Progress.Tell(fmt.Sprintf("no instance %q: nothing to do", ref))
+			return result, nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found[ref] = result.Report
+		return result, err
+	}
+	name := func(ref string) string { return ref }
+	_, err = instance.Each(ctx, refs, name, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+		return remove(ctx, ref, o.yes)
+	})
+	failed, _ := errors.AsType[*instance.PartialError](err)
+	if failed != nil && !o.Dry() {
+		failed = failed.Retry(func(f instance.Failure) error {
+			return confirmed(ctx, e.Streams, f.Err, func() error { _, err := remove(ctx, f.Name, true); return err })
+		})
+	}
+	var reports []operation.Report
+	for _, ref := range refs {
+		if report, ok := found[ref]; ok {
+			reports = append(reports, report)
+		}
+	}
+	switch {
+	case failed != nil && len(refs) == 1:
+		return cli.WithReport(failed.Failures[0].Err, reports...)
+	case failed != nil:
+		return cli.WithReport(failed, reports...)
+	case o.Dry():
+		return e.PrintPlan(o.Mutation, reports...)
+	}
+	return nil
+}
+
+// distinct leaves out what names an instance that is named already: two runs would
+// wait for each other's lock.
+func distinct(ctx context.Context, e *cli.Env, s instance.Settings, refs []string) ([]string, error) {
+	if len(refs) == 1 {
+		return refs, nil
+	}
+	view, err := e.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	named := map[string]bool{}
+	for _, ref := range refs {
+		key := ref
+		if r, err := s.Find(view, ref); err == nil {
+			key = r.ID
+		}
+		if !named[key] {
+			all = append(all, ref)
+		}
+		named[key] = true
+	}
+	return all, nil
+}
+
+// confirmed asks whether what was refused, because it is protected, is deleted all the same,
+// and does so.
+func confirmed(ctx context.Context, streams *terminal.Streams, refused error, remove func() error) error {
+	protected, ok := errors.AsType[*instance.ProtectedError](refused)
+	if !ok {
+		return refused
+	}
+	what := fmt.Sprintf("delete the protected instance %q", protected.Name)
+	if no := streams.Confirm(ctx, what, what+"?", false); no != nil {
+		if r, ok := errors.AsType[*terminal.RefusedError](no); ok && !r.Asked {
+			return refused
+		}
+		return no
+	}
+	return remove()
+}
