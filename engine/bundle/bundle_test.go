@@ -144,7 +144,7 @@ func TestWhatCannotBeHadIsAProblemAndNoFailure(t *testing.T) {
 	}
 }
 
-// A running zone is asked; what does not answer is told in its place.
+// A running zone is asked; what does not answer is noted in its place.
 func TestARunningZoneIsAsked(t *testing.T) {
 	h := newSled(t)
 	s := take(0)
@@ -282,7 +282,7 @@ func TestABundleIsWholeOrNotThere(t *testing.T) {
 			size := bundles(t, h)[0].Size
 			dying := host.Crash(h, point, mode)
 			s := take(1)
-			s.Max = size + size/2 // the first must give way
+			s.Max = size + size/2 // the first must go
 			err := s.Do(t.Context(), dying)
 			dying.Wait()
 			if !dying.Crashed() {
@@ -412,7 +412,7 @@ func TestWhatIsExplainedIsDone(t *testing.T) {
 }
 
 // Of an instance that is started again and again, without coming up, the newest few
-// are kept, whatever its zones are called; nobody else's give way for them.
+// are kept, whatever its zones are called; no other zone loses bundles for them.
 func TestOldStartsGiveWay(t *testing.T) {
 	h := newSled(t)
 	settings := Settings{Dir: "/bundles", Max: DefaultMax, Lock: "/run/lock/bundle"}

@@ -11,7 +11,7 @@ import (
 	"github.com/sledctl/sledctl/test/hosttest"
 )
 
-// A plain directory among the zones' datasets is told, and what it holds; a
+// A plain directory among the zones' datasets is reported, and what it holds; a
 // dataset that is mounted there is not one.
 func TestPlainDirectoriesWhereZonesLie(t *testing.T) {
 	s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)

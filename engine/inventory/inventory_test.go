@@ -165,7 +165,7 @@ func TestThingsAreFoundByName(t *testing.T) {
 		t.Errorf("config: %v, %v", c, ok)
 	}
 	if _, ok := inv.Zone("b"); ok {
-		t.Error("a zone that is not there was found")
+		t.Error("a missing zone was found")
 	}
 	if err := inv.Know(inventory.Zones, inventory.Links, inventory.Datasets, inventory.Configs); err != nil {
 		t.Error(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/sledctl/sledctl/zone"
 )
 
-// The zone that a VNIC is on loan to follows from the zones that the kernel has and
+// The zone that has a VNIC follows from the zones that the kernel has and
 // their configurations. A single link is asked for only where these do not tell.
 func TestLent(t *testing.T) {
 	id := 1
@@ -96,7 +96,7 @@ func TestLent(t *testing.T) {
 	}
 }
 
-// What the sled's listings do not tell is unknown, not nobody's.
+// What the sled's listings do not tell is unknown, not free.
 func TestLinksOfZonesThatCannotBeSeen(t *testing.T) {
 	s := sim.New(sim.Options{Mode: world.Helios}, hosttest.Files)
 	t.Cleanup(s.Close)

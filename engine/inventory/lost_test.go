@@ -11,7 +11,7 @@ import (
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// A pool whose disk was away when the sled booted is named by zpool list, and
+// A pool whose disk was missing when the sled booted is named by zpool list, and
 // zfs cannot open it (spa_load of usr/src/uts/common/fs/zfs/spa.c leaves it
 // UNAVAIL). The other pools are known nevertheless.
 func TestAPoolWhoseDiskIsAwayKeepsNoOtherFromBeingSeen(t *testing.T) {

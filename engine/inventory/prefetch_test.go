@@ -48,10 +48,10 @@ func TestAPrefetchAnswersAsALookWould(t *testing.T) {
 	internal := inventory.Want{Parts: []inventory.Part{inventory.Datasets}, Roots: below("oxi_"), User: zfs.Extended()}
 	external := inventory.Want{Parts: []inventory.Part{inventory.Zones, inventory.Links, inventory.Datasets}, Roots: below("oxp_"), User: []string{"a:b"}}
 	none := inventory.Want{Parts: []inventory.Part{inventory.Zones}}
-	glanced := inventory.Prefetch(t.Context(), h, internal, external, none)
+	prefetched := inventory.Prefetch(t.Context(), h, internal, external, none)
 	before := h.n.Load()
 	for name, want := range map[string]inventory.Want{"internal": internal, "external": external, "none": none} {
-		got := inventory.Look(t.Context(), host.ReadOnly(glanced), want)
+		got := inventory.Look(t.Context(), host.ReadOnly(prefetched), want)
 		real := inventory.Look(t.Context(), s.Host(), want)
 		for _, part := range append(every(), inventory.Addresses) {
 			if is, must := got.Know(part) == nil, real.Know(part) == nil; is != must {
@@ -66,7 +66,7 @@ func TestAPrefetchAnswersAsALookWould(t *testing.T) {
 			return names
 		}
 		if d := cmp.Diff(names(real), names(got)); d != "" {
-			t.Errorf("%s (-look +glance):\n%s", name, d)
+			t.Errorf("%s (-look +prefetch):\n%s", name, d)
 		}
 		for _, d := range names(real) {
 			if _, found := got.Dataset(d); !found {
@@ -77,7 +77,7 @@ func TestAPrefetchAnswersAsALookWould(t *testing.T) {
 	if n := h.n.Load() - before; n != 0 {
 		t.Errorf("%d commands were run for what had been seen", n)
 	}
-	all := inventory.Look(t.Context(), glanced, inventory.Want{Parts: every()})
+	all := inventory.Look(t.Context(), prefetched, inventory.Want{Parts: every()})
 	if datasets, err := all.Datasets(); err != nil || !slices.ContainsFunc(datasets, func(d zfs.Dataset) bool { return d.Name == "rpool" }) || h.n.Load() == before {
 		t.Errorf("what had not been seen is not looked at: %v", err)
 	}

@@ -39,14 +39,14 @@ func TestOtherOwnersAreNamed(t *testing.T) {
 		enabled bool
 		named   string
 	}{
-		"nobody":                     {sim.Options{}, "site/other", true, ""},
-		"the sled agent":             {sim.Options{}, "oxide/sled-agent", true, "svc:/oxide/sled-agent:default is online"},
-		"a sled agent that is off":   {sim.Options{}, "oxide/sled-agent", false, ""},
-		"another instance of it":     {sim.Options{}, "oxide/sled-agent:second", true, "svc:/oxide/sled-agent:second is online"},
-		"one whose name is longer":   {sim.Options{}, "oxide/sled-agent-sim", true, ""},
-		"vmadmd, over its pool":      {sim.Options{Mode: world.SmartOS, M2: -1, U2: -1}, "system/smartdc/vmadmd", true, "svc:/system/smartdc/vmadmd:default is online"},
-		"vmadmd, beside pools of us": {sim.Options{Mode: world.SmartOS}, "system/smartdc/vmadmd", true, ""},
-		"vmadmd, which is off":       {sim.Options{Mode: world.SmartOS, M2: -1, U2: -1}, "system/smartdc/vmadmd", false, ""},
+		"nobody":                           {sim.Options{}, "site/other", true, ""},
+		"the sled agent":                   {sim.Options{}, "oxide/sled-agent", true, "svc:/oxide/sled-agent:default is online"},
+		"a sled agent that is off":         {sim.Options{}, "oxide/sled-agent", false, ""},
+		"another instance of it":           {sim.Options{}, "oxide/sled-agent:second", true, "svc:/oxide/sled-agent:second is online"},
+		"one whose name is longer":         {sim.Options{}, "oxide/sled-agent-sim", true, ""},
+		"vmadmd, over its pool":            {sim.Options{Mode: world.SmartOS, M2: -1, U2: -1}, "system/smartdc/vmadmd", true, "svc:/system/smartdc/vmadmd:default is online"},
+		"vmadmd, next to pools of sledctl": {sim.Options{Mode: world.SmartOS}, "system/smartdc/vmadmd", true, ""},
+		"vmadmd, which is off":             {sim.Options{Mode: world.SmartOS, M2: -1, U2: -1}, "system/smartdc/vmadmd", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

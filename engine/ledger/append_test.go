@@ -146,7 +146,7 @@ func TestAFailedWriteEndsTheHandle(t *testing.T) {
 }
 
 // What a writer that was killed left on one copy may not have been acknowledged,
-// and is shown so. Whoever is to decide something by it settles it: it will count.
+// and is shown so. A process that decides something by it settles it: it will count.
 func TestWhatIsSettledStaysSo(t *testing.T) {
 	s := created(t, 2, false)
 	l := s.open(t)

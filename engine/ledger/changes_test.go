@@ -69,7 +69,7 @@ func (p *Ledger) bargain(d *disk) (loss KeepPreview, kept []int, err error) {
 
 // gone makes disks that a keep does not see disks that nobody brings back: what
 // comes in their place is blank. It names their pools. To bring one back is to
-// go on with what was given up, of which no copy that is there can know.
+// continue with what was given up, which no copy that is there can know.
 func (s *sled) gone(loss KeepPreview) []string {
 	var pools []string
 	for _, d := range s.disks {

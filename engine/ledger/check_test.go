@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
-// verdicts is what a check says of the disks.
+// verdicts is what a check says about the disks.
 func verdicts(t *testing.T, s *sled) ([]Verdict, error) {
 	t.Helper()
 	x, err := Check(t.Context(), s, s.places())
@@ -39,7 +39,7 @@ func TestCheckGivesEachPlaceItsVerdict(t *testing.T) {
 		}, []Verdict{IsMember, IsBehind}, nil},
 		"broken": {func(s *sled) { s.put(t, s.disks[1].at.File(), []byte("x\n")) }, []Verdict{IsMember, IsMissing}, ErrMissing},
 		"twins":  {func(s *sled) { s.put(t, s.disks[1].at.File(), s.content(t, s.disks[0])) }, []Verdict{IsDuplicate, IsDuplicate}, ErrTwins},
-		"gone on alone": {func(s *sled) {
+		"continued alone": {func(s *sled) {
 			s.disks[1].mounted = false
 			set(t, s.degrade(t), fact("x", "1"))
 			s.disks[1].mounted = true

@@ -44,7 +44,7 @@ func TestCreateRefusesWhereSomethingIs(t *testing.T) {
 			t.Errorf("%.10q was replaced", content)
 		}
 		if _, err := s.Stat(s.disks[0].at.File()); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%.10q: a copy was made beside it", content)
+			t.Errorf("%.10q: a copy was made next to it", content)
 		}
 	}
 	s := created(t, 2, false)
@@ -111,7 +111,7 @@ func TestAKilledCreationIsFinished(t *testing.T) {
 				}
 			}
 			if unfinished == 0 {
-				t.Errorf("power %v, cut %d: no creation was interrupted half-way", power, cut)
+				t.Errorf("power %v, cut %d: no creation was interrupted halfway", power, cut)
 			}
 		}
 	}

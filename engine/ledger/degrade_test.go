@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// degrade opens a ledger that may go on alone.
+// degrade opens a ledger that may continue alone.
 func (s *sled) degrade(t testing.TB) *Ledger {
 	t.Helper()
 	l := s.open(t)

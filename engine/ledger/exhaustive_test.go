@@ -10,7 +10,7 @@ import (
 // TestEveryStateKeepsTheLaws goes through the states of small sleds, breadth
 // first: processes that are killed at each of their changes, power cuts with
 // torn and reordered writes, disks that vanish, return, return stale, are
-// unmounted, fail, are full or replaced, members that go on alone on either
+// unmounted, fail, are full or replaced, members that continue alone on either
 // side, join, leave, are given up, and rewrites of one copy only. By default it
 // stops after so many; SLEDCTL_SOAK=1 goes on for much longer.
 func TestEveryStateKeepsTheLaws(t *testing.T) {

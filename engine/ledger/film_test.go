@@ -9,7 +9,7 @@ import (
 )
 
 // film is what a process does, change by change. Where it is killed, what it
-// would have done later is not there: since disks do not know of each other,
+// would have done later is absent: since disks do not know of each other,
 // that is each disk as it was after so many of its changes.
 type film struct {
 	mu      sync.Mutex
@@ -29,8 +29,8 @@ type frame struct {
 // change is one of a film: which disk, or the witness; and whether it is one of
 // several that are made side by side.
 type change struct {
-	disk   int
-	beside bool
+	disk      int
+	alongside bool
 }
 
 // of begins to film.
@@ -124,7 +124,7 @@ func kills(changes []change, disks int) func(yield func(point) bool) {
 	return func(yield func(point) bool) {
 		done := make([]int, disks)
 		for i := 0; i < len(changes); {
-			if !changes[i].beside {
+			if !changes[i].alongside {
 				if !yield(point{i, slices.Clone(done)}) {
 					return
 				}
@@ -133,7 +133,7 @@ func kills(changes []change, disks int) func(yield func(point) bool) {
 				continue
 			}
 			first, each := i, make([]int, disks)
-			for ; i < len(changes) && changes[i].beside; i++ {
+			for ; i < len(changes) && changes[i].alongside; i++ {
 				each[changes[i].disk]++
 			}
 			if !partly(point{first, done}, each, yield) {

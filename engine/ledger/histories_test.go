@@ -45,13 +45,13 @@ func (m *model) drastic() map[string]func(*rapid.T) {
 	m.changing = true
 	steps := m.everyday()
 	for name, step := range map[string]func(*rapid.T){
-		"go on alone":         func(*rapid.T) { m.goAlone() },
-		"go on alone, killed": func(*rapid.T) { m.faulty(m.goAlone) },
-		"pull one, go on alone": func(*rapid.T) {
+		"go ahead alone":         func(*rapid.T) { m.goAlone() },
+		"go ahead alone, killed": func(*rapid.T) { m.faulty(m.goAlone) },
+		"pull one, go ahead alone": func(*rapid.T) {
 			m.disk("pulled").mounted = false
 			m.goAlone()
 		},
-		"pull one while writing, go on alone": func(*rapid.T) {
+		"pull one while writing, go ahead alone": func(*rapid.T) {
 			m.faulty(func() { _ = m.update() })
 			m.disk("pulled").mounted = false
 			m.goAlone()
@@ -70,7 +70,7 @@ func (m *model) drastic() map[string]func(*rapid.T) {
 				m.keepAtLast()
 			}
 		},
-		"replace a disk, go on alone, join": func(*rapid.T) { m.replace() },
+		"replace a disk, go ahead alone, join": func(*rapid.T) { m.replace() },
 		"mount all": func(*rapid.T) {
 			for _, d := range m.sled.disks {
 				d.mounted = true
@@ -123,7 +123,7 @@ func manyHistories(t *testing.T, count int, one func(*model)) tally {
 	var sum tally
 	rapid.Check(t, func(r *rapid.T) { one(&model{T: r, tally: &sum}) })
 	t.Logf("%d histories: %d appends acknowledged, %d unknown, %d refused; %d views, of these %d of later epochs, %d of degraded ones, "+
-		"%d beside a dead tail; %d refusals of forked copies; %d copies kept alone; %d copies rewritten", sum.histories, sum.acknowledged,
+		"%d next to a dead tail; %d refusals of forked copies; %d copies kept alone; %d copies rewritten", sum.histories, sum.acknowledged,
 		sum.unknown, sum.refused, sum.shown, sum.epochs, sum.degraded, sum.tails, sum.forked, sum.kept, sum.rewrote)
 	return sum
 }
@@ -142,7 +142,7 @@ func TestHistoriesOfHealthyDisks(t *testing.T) {
 	}
 }
 
-// With operators who go on alone, join and leave at any time, a history may end
+// With operators who go ahead alone, join and leave at any time, a history may end
 // in a refusal. It never loses anything.
 func TestHistoriesOfChangingMembers(t *testing.T) {
 	sum := manyHistories(t, 1000, func(m *model) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whoever leaves must not be the only one who knows: it may be gone for good.
+// A copy that leaves must not be the only one that knows: it may be gone for good.
 func TestALeaverMayVanishHalfWay(t *testing.T) {
 	for kill := range 2 {
 		s := created(t, 2, true)

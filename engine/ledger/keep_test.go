@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger/format"
 )
 
-// crossed is a sled of which both sides went on alone, without a witness that
+// crossed is a sled of which both sides continued alone, without a witness that
 // could have told them.
 func crossed(t *testing.T) *sled {
 	t.Helper()

@@ -31,7 +31,7 @@ type belief struct {
 	laws
 	next       int      // number of the next append
 	changes    int      // of the members, completed or not
-	unfinished int      // of these, those of which nobody knows
+	unfinished int      // of these, those that no process knows
 	strays     []string // disks that are blank, or copies of others: no healthy sled has them
 }
 

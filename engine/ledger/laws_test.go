@@ -10,7 +10,7 @@ import (
 
 // laws is what must be true whatever happens to processes, power and disks.
 // Each append writes, next to its own facts, the list of all appends that it was
-// made on, so that any view tells which ones it holds. Of these lists:
+// made on, so that any view shows which ones it holds. Of these lists:
 //
 //   - what was acknowledged or shown stays, at its place;
 //   - what was refused, overtaken or given up never appears;
@@ -28,7 +28,7 @@ type laws struct {
 
 const opsKey = "ops"
 
-// opName is how an append is called in the list. All names are of one length.
+// opName is the name of an append in the list. All names are of one length.
 func opName(n int) string { return fmt.Sprintf("op%06d", n) }
 
 // listed is the appends that a view holds.

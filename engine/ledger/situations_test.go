@@ -23,7 +23,7 @@ type situation struct {
 	make  func(t *testing.T, s *sled)
 	shown string   // as told says it
 	says  []string // words of one warning, or of the refusal; none: nothing is said
-	// wrote is what becomes of b=1: empty, it is written; else the words of the
+	// wrote is the result of b=1: empty, it is written; else the text of the
 	// refusal.
 	wrote    []string
 	verdicts []Verdict
@@ -219,7 +219,7 @@ func must2[T any](v T, err error) T {
 	return v
 }
 
-// A file that was not opened for lack of descriptors is not one that is not there.
+// A file that was not opened for lack of descriptors is not a missing one.
 func TestTooManyOpenFilesAreNoMissingCopy(t *testing.T) {
 	s := created(t, 2, false)
 	l, err := unopened(busyFiles{s}, s.places())

@@ -33,12 +33,12 @@ type disk struct {
 
 	mu     sync.Mutex
 	budget int          // changes that it still makes before fault answers; -1: any number
-	fault  func() error // decides what becomes of the change after those
+	fault  func() error // decides the result of the change after those
 	note   func(op string)
 	told   []byte // a description of files, if it has been made
 }
 
-// errKilled is what a process that was killed would not see any more.
+// errKilled is what a process that was killed would no longer see.
 var errKilled = errors.New("killed")
 
 // tb is what testing and rapid have in common.

@@ -62,7 +62,7 @@ func (d *disk) failing(n int, err error, first bool) {
 	}
 }
 
-// working takes the fault away.
+// working removes the fault.
 func (d *disk) working() { d.budget = -1 }
 
 // mark puts the disk's device into an Info.

@@ -26,7 +26,7 @@ func TestNothingFollowsAnEpochLineThatIsOverruled(t *testing.T) {
 	try(t, err)
 	l.Degrade("test", "test")
 	if _, err := l.Update(t.Context(), always(fact("a", "1"))); err == nil {
-		t.Fatal("went on without the witness")
+		t.Fatal("continued without the witness")
 	}
 	first.mounted, second.mounted = false, true
 	set(t, s.degrade(t), fact("a", "2"))
@@ -68,7 +68,7 @@ func TestAReaderIsToldOfAnEpochThatMayBeOverruled(t *testing.T) {
 	l := s.degrade(t)
 	l.places.Witness = deaf{s.witness}
 	if _, err := l.Update(t.Context(), always(fact("a", "2"))); err == nil {
-		t.Fatal("went on without the witness")
+		t.Fatal("continued without the witness")
 	}
 	for _, test := range []struct {
 		witness      *EpochTag
@@ -87,7 +87,7 @@ func TestAReaderIsToldOfAnEpochThatMayBeOverruled(t *testing.T) {
 	}
 }
 
-// deaf is a witness that cannot be told anything.
+// deaf is a witness that takes nothing.
 type deaf struct{ *memoryWitness }
 
 func (deaf) Write(context.Context, EpochTag, ...EpochTag) error { return errors.New("deaf") }

@@ -20,7 +20,7 @@ type Holder struct {
 	Verb  string    `json:"verb"`
 	Since time.Time `json:"since"`
 	// Group is the process group of the last command that it has started, and
-	// Command its words: it continues, and holds the lock, if PID was killed.
+	// Command its argv: it continues, and holds the lock, if PID was killed.
 	Group   int    `json:"group,omitempty"`
 	Command string `json:"command,omitempty"`
 }

@@ -41,7 +41,7 @@ type fakeStep struct {
 	undoes bool
 }
 
-func (d fakeStep) Verb() string { return "deed" }
+func (d fakeStep) Verb() string { return "step" }
 func (d fakeStep) Explain() []host.Line {
 	return []host.Line{host.CommandLine(host.Command{Program: "do", Args: []string{d.name}})}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// A courtesy that fails is told; it blocks nothing, undoes nothing and is no
+// A best-effort action that fails is reported; it blocks nothing, undoes nothing and is no
 // failure of the run. While its command still runs, it is one.
 func TestABestEffortActionBlocksNothing(t *testing.T) {
 	for _, policy := range []plan.Policy{plan.Undo, plan.Stop, plan.Continue} {

@@ -38,7 +38,7 @@ func newLogged(t *testing.T, newest string) logged {
 	return l
 }
 
-// start is a run whose second action fails, with what tells why.
+// start is a run whose second action fails, with evidence of the reason.
 func start(book *diary, broken, keep fakeStep) plan.Plan {
 	broken.name, broken.book, keep.name, keep.book = "broken", book, "keep", book
 	second := action(broken, "made")

@@ -48,7 +48,7 @@ func (d fakeStep) Explain() []host.Line {
 
 func (d fakeStep) Do(ctx context.Context, _ host.Host) error {
 	if d.panic {
-		panic("no such deed")
+		panic("no such step")
 	}
 	d.book.note("begin %s", d.name)
 	select {
@@ -141,7 +141,7 @@ func TestApplyBoundsHowManyRunAtOnce(t *testing.T) {
 		start := time.Now()
 		apply(t, t.Context(), plan.Plan{Actions: actions}, plan.Options{Parallel: 2})
 		if took := time.Since(start); took != 3*time.Second {
-			t.Errorf("6 deeds of 1 s, two at once, took %v", took)
+			t.Errorf("6 steps of 1 s, two at once, took %v", took)
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestWhatCannotBeUndoneIsLeftAndTold(t *testing.T) {
 }
 
 // What a step says that it has left is left, and so is what stands next to an
-// object and could not be taken away with it.
+// object and could not be removed with it.
 func TestWhatAFailedStepHasLeftIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		half := action(fakeStep{name: "a", book: &diary{}, fails: &host.LeftError{Cause: errBroken, Err: errors.New("stuck")}})
@@ -193,16 +193,16 @@ func TestWhatAFailedStepHasLeftIsTold(t *testing.T) {
 		if diff := cmp.Diff([]string{"thing a"}, outcome.Left); diff != "" {
 			t.Error(diff)
 		}
-		beside := action(fakeStep{name: "a", book: &diary{}, fails: errBroken})
-		beside.Cleanup = []plan.Action{{ID: "undo b", Object: "thing b", Change: plan.Remove, Step: fakeStep{name: "undo b", book: &diary{}, fails: errors.New("stuck"), final: true}}}
-		outcome = apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{beside}}, plan.Options{})
+		extra := action(fakeStep{name: "a", book: &diary{}, fails: errBroken})
+		extra.Cleanup = []plan.Action{{ID: "undo b", Object: "thing b", Change: plan.Remove, Step: fakeStep{name: "undo b", book: &diary{}, fails: errors.New("stuck"), final: true}}}
+		outcome = apply(t, t.Context(), plan.Plan{Policy: plan.Undo, Actions: []plan.Action{extra}}, plan.Options{})
 		if diff := cmp.Diff([]string{"thing b"}, outcome.Left); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
-// limited is a deed that says how long it may take.
+// limited is a step that says how long it may take.
 type limited struct {
 	fakeStep
 	most  time.Duration

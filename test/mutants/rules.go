@@ -57,7 +57,7 @@ func ofPlaces() []Mutant {
 			Found: needed("present:_mounted", "healthy disks are refused"),
 		},
 		{
-			Name: "no member is made anew as a side effect",
+			Name: "no member is recreated as a side effect",
 			Plant: []Patch{{
 				"engine/ledger/catchup.go", "p, err := l.lookToWrite(ctx)",
 				`if look, err := l.look(ctx); MUTANT && err == nil {
@@ -70,7 +70,7 @@ func ofPlaces() []Mutant {
 				OLD`,
 			}},
 			With:  "the witness is heard before anything is shown",
-			Found: needed("present:_never_made_anew", "were shown, now"),
+			Found: needed("present:_never_recreated", "were shown, now"),
 		},
 		{
 			Name:  "one copy twice is an error",

@@ -35,7 +35,7 @@ func TestARewriteKeepsWhatIsLive(t *testing.T) {
 		{"a removal of what such a line holds", [][]Fact{{fact("a", "1"), fact("b", "1")}, {gone("a")}}, []uint64{1, 2, 3}},
 		{"only the last removal", [][]Fact{{fact("a", "1"), fact("b", "1")}, {gone("a")}, {fact("a", "2")}, {gone("a")}}, []uint64{1, 2, 5}},
 		{"a removal that a value followed", [][]Fact{{fact("a", "1"), fact("b", "1")}, {gone("a")}, {fact("a", "2")}}, []uint64{1, 2, 4}},
-		{"a removal that keeps another's line",
+		{"a removal that keeps another line",
 			[][]Fact{{fact("a", "1"), fact("b", "1")}, {gone("a"), fact("c", "1")}, {gone("c")}}, []uint64{1, 2, 3, 4}},
 		{"a key twice in one line", [][]Fact{{fact("a", "1"), gone("a")}, {fact("a", "1"), fact("a", "2")}}, []uint64{1, 3}},
 	}

@@ -31,7 +31,7 @@ func TestVerifyReadsWhatWasWritten(t *testing.T) {
 	}
 	z, err := Verify(x.As("other"), y)
 	if err != nil || z.Head() != x.Head() || z.Copy != "other" {
-		t.Errorf("beside a known text: %v", err)
+		t.Errorf("next to a known text: %v", err)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestBrokenFilesAreNamedByLineAndReason(t *testing.T) {
 		says string
 	}{
 		{"empty", nil, 1, "empty"},
-		{"not ours", []byte("hello\n"), 1, "no header"},
+		{"no ledger", []byte("hello\n"), 1, "no header"},
 		{"a newer format", join(newer.encode(), x.data[x.lines[0].start:]), 1, "format 2"},
 		{"header only", lines[0], 2, "no line says which copies count"},
 		{"no epoch line", join(lines[0], lines[2]), 2, "no line says"},
