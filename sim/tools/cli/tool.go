@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -78,14 +79,44 @@ type Machine interface {
 // Tool is a command: one transaction, or the first of several.
 type Tool func(tx *world.Tx, c Call) Reply
 
-// exitNotSimulated is EX_SOFTWARE of sysexits(3HEAD), which no simulated
+// ExitNotSimulated is EX_SOFTWARE of sysexits(3HEAD), which no simulated
 // command has for an end of its own.
-const exitNotSimulated = 70
+const ExitNotSimulated = 70
 
 // NotSimulated refuses what the real command has and the simulated one has not:
 // it is neither imitated nor passed over.
 func NotSimulated(tool, format string, args ...any) Reply {
-	return Reply{Stderr: "not simulated: " + tool + ": " + fmt.Sprintf(format, args...) + "\n", Exit: exitNotSimulated}
+	return Reply{Stderr: "not simulated: " + tool + ": " + fmt.Sprintf(format, args...) + "\n", Exit: ExitNotSimulated}
+}
+
+// Refusing is a command that refuses its call where it panics with
+// world.Unsimulated, now or in a later transaction.
+func Refusing(tool Tool) Tool {
+	return func(tx *world.Tx, c Call) Reply { return refusing(c, func() Reply { return tool(tx, c) }) }
+}
+
+func refusing(c Call, do func() Reply) (r Reply) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case world.Unsimulated:
+			if p.What == "" {
+				p.What = strings.Join(c.Args, " ")
+			}
+			r = NotSimulated(c.Tool, "%s", p.What)
+		default:
+			panic(p)
+		}
+	}()
+	r = do()
+	if r.Next == nil || r.Next.Do == nil {
+		return r
+	}
+	next := *r.Next
+	then := next.Do
+	next.Do = func(tx *world.Tx) Reply { return refusing(c, func() Reply { return then(tx) }) }
+	r.Next = &next
+	return r
 }
 
 // Words are what a fault is matched with: the command line, after the zone

@@ -11,14 +11,3 @@ func ProgramName(program string) (string, bool) {
 	}
 	return "", false
 }
-
-// programPath is where a command lies (the gate's usr/src/pkg/manifests).
-func programPath(name string) string {
-	switch name {
-	case "chmod", "ls", "netstat", "ps", "svcs", "svcprop", "uname", "zonename", "pfexec":
-		return "/usr/bin/" + name
-	case "rsrvrctl":
-		return "/usr/lib/" + name
-	}
-	return "/usr/sbin/" + name
-}

@@ -131,15 +131,8 @@ func (s *shell) call(_ context.Context, args []string) ([]string, error) {
 	if over {
 		return nil, cli.ErrBlocked
 	}
-	switch args[0] {
-	case "command":
-		if len(args) > 2 && (args[1] == "-v" || args[1] == "-V") {
-			return append([]string{"which"}, args[2:]...), nil
-		}
-	case "kill":
+	if args[0] == "kill" {
 		return append([]string{"/usr/bin/kill"}, args[1:]...), nil
-	case "type", "whence":
-		return append([]string{"which"}, args[1:]...), nil
 	}
 	return args, nil
 }
@@ -290,8 +283,6 @@ func ReadsInput(c cli.Call) bool {
 		return len(c.Args) > 0 && (c.Args[0] == "load-key" || c.Args[0] == "create" || c.Args[0] == "receive" || c.Args[0] == "change-key")
 	case "zpool":
 		return len(c.Args) > 0 && c.Args[0] == "create"
-	case "sh", "bash", "ksh", "ksh93":
-		return len(c.Args) == 0
 	}
 	return false
 }

@@ -2,22 +2,15 @@ package shell
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
-	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools/cli"
 )
 
@@ -31,24 +24,15 @@ func (s *shell) utility(ctx context.Context, hc *interp.HandlerContext, c cli.Ca
 	switch name {
 	case "cat":
 		return s.cat(ctx, hc, c), true
-	case "mkdir":
-		return s.each(hc, name, c.Args, "mp", func(o, file string) error { return s.mkdir(ctx, hc, o, file) }), true
-	case "rm", "rmdir":
-		return s.each(hc, name, c.Args, "rf", func(o, file string) error { return s.remove(ctx, hc, o, file) }), true
 	case "sleep":
 		return s.sleep(ctx, hc, c), true
 	case "kill":
 		return s.kill(hc, c.Args), true
 	case "ctrun":
 		return s.ctrun(ctx, hc, c), true
-	case "env":
-		return s.environment(ctx, hc, c), true
-	case "which":
-		return s.which(hc, c.Args), true
-	case "basename", "dirname":
-		return names(hc, name, c.Args), true
-	case "sh", "bash", "ksh", "ksh93":
-		return s.shell(ctx, hc, c), true
+	case "mkdir", "rm", "rmdir", "env", "which", "basename", "dirname", "sh", "bash", "ksh", "ksh93":
+		fmt.Fprintf(hc.Stderr, "not simulated: %s in a zone\n", name)
+		return interp.ExitStatus(cli.ExitNotSimulated), true
 	}
 	return nil, false
 }
@@ -57,26 +41,6 @@ func (s *shell) utility(ctx context.Context, hc *interp.HandlerContext, c cli.Ca
 func failed(hc *interp.HandlerContext, format string, args ...any) error {
 	fmt.Fprintf(hc.Stderr, format+"\n", args...)
 	return interp.ExitStatus(1)
-}
-
-// each splits a command line into its option letters and operands, and does
-// something to every operand.
-func (s *shell) each(hc *interp.HandlerContext, name string, args []string, known string, do func(options, file string) error) error {
-	options, operands := cli.Getopt(args, known, nil)
-	letters := ""
-	for _, o := range options {
-		if o.Bad != "" {
-			return failed(hc, "%s: illegal option -- %s", name, o.Bad)
-		}
-		letters += string(o.Letter)
-	}
-	var result error
-	for _, file := range operands {
-		if err := do(letters, file); err != nil {
-			result = failed(hc, "%s: %s: %s", name, file, cli.ErrnoText(err))
-		}
-	}
-	return result
 }
 
 // kill is kill(1), of the script's own shell ($$): what else runs is no process
@@ -109,53 +73,17 @@ func (s *shell) cat(ctx context.Context, hc *interp.HandlerContext, c cli.Call) 
 		_, err := hc.Stdout.Write(c.Stdin)
 		return err
 	}
-	return s.each(hc, "cat", c.Args, "u", func(_, file string) error {
-		if file == "-" {
-			_, err := hc.Stdout.Write(c.Stdin)
-			return err
-		}
-		info, data, err := s.readFile(ctx, absolute(hc.Dir, file))
-		if err == nil && info.Mode.IsDir() {
-			err = syscall.EISDIR
-		}
+	var result error
+	for _, file := range c.Args {
+		_, data, err := s.readFile(ctx, absolute(hc.Dir, file))
 		if err == nil {
 			_, err = hc.Stdout.Write(data)
 		}
-		return err
-	})
-}
-
-func (s *shell) mkdir(ctx context.Context, hc *interp.HandlerContext, options, file string) error {
-	p, err := s.find(ctx, absolute(hc.Dir, file))
-	switch {
-	case err != nil:
-		return err
-	case p.readOnly:
-		return syscall.EROFS
-	case strings.Contains(options, "p"):
-		return host.MkdirAll(p.files, p.name, 0o755)
-	}
-	return p.files.Mkdir(p.name, 0o755)
-}
-
-func (s *shell) remove(ctx context.Context, hc *interp.HandlerContext, options, file string) error {
-	p, err := s.find(ctx, absolute(hc.Dir, file))
-	switch {
-	case err != nil:
-		return err
-	case p.readOnly:
-		return syscall.EROFS
-	case strings.Contains(options, "r"):
-		if _, err = p.files.Stat(p.name); err == nil {
-			err = cli.RemoveAll(p.files, p.name)
+		if err != nil {
+			result = failed(hc, "cat: %s: %s", file, cli.ErrnoText(err))
 		}
-	default:
-		err = p.files.Remove(p.name)
 	}
-	if errors.Is(err, fs.ErrNotExist) && strings.Contains(options, "f") {
-		return nil
-	}
-	return err
+	return result
 }
 
 func (s *shell) sleep(ctx context.Context, hc *interp.HandlerContext, c cli.Call) error {
@@ -191,87 +119,4 @@ func (s *shell) ctrun(ctx context.Context, hc *interp.HandlerContext, c cli.Call
 	}
 	c.Tool, c.Args = operands[0], operands[1:]
 	return s.execute(ctx, hc, c)
-}
-
-// environment is env(1).
-func (s *shell) environment(ctx context.Context, hc *interp.HandlerContext, c cli.Call) error {
-	args, all := c.Args, maps.Clone(c.Env)
-	for len(args) > 0 {
-		name, value, ok := strings.Cut(args[0], "=")
-		switch {
-		case args[0] == "-i" || args[0] == "-":
-			all = map[string]string{}
-		case ok:
-			all[name] = value
-		default:
-			c.Tool, c.Args, c.Env = args[0], args[1:], all
-			return s.execute(ctx, hc, c)
-		}
-		args = args[1:]
-	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintf(hc.Stdout, "%s=%s\n", name, all[name])
-	}
-	return nil
-}
-
-func (s *shell) which(hc *interp.HandlerContext, args []string) error {
-	var result error
-	for _, name := range args {
-		isTool := s.machine.Has(name)
-		switch {
-		case interp.IsBuiltin(name):
-			fmt.Fprintln(hc.Stdout, name)
-		case isTool:
-			fmt.Fprintln(hc.Stdout, programPath(name))
-		default:
-			result = interp.ExitStatus(1)
-		}
-	}
-	return result
-}
-
-func names(hc *interp.HandlerContext, name string, args []string) error {
-	if len(args) == 0 || len(args) > 2 {
-		return failed(hc, "usage: %s string", name)
-	}
-	if name == "dirname" {
-		fmt.Fprintln(hc.Stdout, path.Dir(args[0]))
-		return nil
-	}
-	base := path.Base(args[0])
-	if len(args) == 2 && base != args[1] {
-		base = strings.TrimSuffix(base, args[1])
-	}
-	fmt.Fprintln(hc.Stdout, base)
-	return nil
-}
-
-// shell is sh(1) within a script: -c STRING, a file, or standard input.
-func (s *shell) shell(ctx context.Context, hc *interp.HandlerContext, c cli.Call) error {
-	run := func(text, name string, args []string) error {
-		return s.script(ctx, hc, expand.ListEnviron(pairs(c.Env)...), text, name, args)
-	}
-	switch {
-	case len(c.Args) == 0:
-		return run(string(c.Stdin), c.Tool, nil)
-	case c.Args[0] == "-c" && len(c.Args) > 1:
-		return run(c.Args[1], c.Tool, c.Args[min(3, len(c.Args)):])
-	case strings.HasPrefix(c.Args[0], "-"):
-		return failed(hc, "%s: %s: not simulated", c.Tool, c.Args[0])
-	}
-	_, data, err := s.readFile(ctx, absolute(hc.Dir, c.Args[0]))
-	if err != nil {
-		fmt.Fprintf(hc.Stderr, "%s: %s: not found\n", c.Tool, c.Args[0])
-		return interp.ExitStatus(127)
-	}
-	return run(string(data), c.Args[0], c.Args[1:])
-}
-
-func pairs(env map[string]string) []string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		all = append(all, name+"="+env[name])
-	}
-	return all
 }
