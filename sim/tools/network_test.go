@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
-	"github.com/sledctl/sledctl/sim/tools/net"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/network"
@@ -50,8 +49,8 @@ func (n *netSled) zone(name string, links ...string) {
 func (n *netSled) in(zone, line string) cli.Reply {
 	n.t.Helper()
 	words := strings.Fields(line)
-	tool := map[string]cli.Tool{"dladm": net.Dladm, "ipadm": net.Ipadm, "route": net.Route, "netstat": net.Netstat}[words[0]]
-	if tool == nil {
+	tool, ok := Lookup(words[0])
+	if !ok {
 		n.t.Fatalf("no tool %q", words[0])
 	}
 	reply := tool(n.tx, cli.Call{Tool: words[0], Args: words[1:], Zone: zone})

@@ -506,9 +506,11 @@ $ zfs destroy -np tank/a/b@s
 destroy→tank/a/b@s
 reclaim→0
 $ zfs promote tank/c
-! 'zfs promote' is not simulated
-! usage
-= 2
+! not simulated: zfs: promote
+= 70
+$ zfs rename tank/c tank/d
+! not simulated: zfs: rename
+= 70
 $ zfs destroy -v tank/a/b@s
 will destroy tank/a/b@s
 will reclaim 0B
@@ -637,9 +639,8 @@ $ zfs version
 ! usage
 = 2
 $ zfs send tank@s
-! 'zfs send' is not simulated
-! usage
-= 2
+! not simulated: zfs: send
+= 70
 `)
 }
 

@@ -67,7 +67,7 @@ func (z *zfsCall) run() int {
 	run, ok := z.commands()[name]
 	switch {
 	case !ok && strings.Contains(zfsOthers, " "+name+" "):
-		return z.usage("'zfs %s' is not simulated", name)
+		panic(world.Unsimulated{What: name})
 	case !ok:
 		return z.usage("unrecognized command '%s'", name)
 	}

@@ -154,14 +154,20 @@ func brandOf(tx *world.Tx, name string) (*brand, bool) {
 	case "bhyve", "kvm", "emu":
 		b.init = "/usr/lib/brand/" + name + "/init"
 		b.loops = []string{"/usr", "/lib"}
-		b.hooks = hooks{install: nothing, installed: createRoot, prestate: prestateVNICs, poststate: poststateVNICs}
+		b.hooks = hooks{install: nothing, installed: createRoot, prestate: prestatePlain}
 		if name == "bhyve" {
 			b.uninstall = destroyZonepath
 		}
 	default:
-		b.hooks = hooks{install: nothing, installed: noImage, uninstall: destroyZonepath}
+		b.hooks = hooks{install: notInstalled, uninstall: destroyZonepath}
 	}
 	return b, true
 }
 
 func nothing(*hook, []string) int { return hookOK }
+
+// notInstalled stands for brands that are installed from images of zones, of which
+// the simulated sled has none.
+func notInstalled(h *hook, _ []string) int {
+	panic(world.Unsimulated{What: "zones of brand " + h.brand.name})
+}

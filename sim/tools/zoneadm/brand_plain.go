@@ -11,8 +11,7 @@ import (
 )
 
 // This file has the hooks of brands whose zones run no illumos of their own:
-// bhyve, kvm and emu get a root that is nearly empty, and the others are
-// installed from images that the simulated sled does not have.
+// bhyve, kvm and emu get a root that is nearly empty.
 
 // createRoot is omniosorg/pkg5 src/brand/bhyve/createzone.
 func createRoot(h *hook, args []string) int {
@@ -38,20 +37,6 @@ func createRoot(h *hook, args []string) int {
 		}
 	}
 	return hookOK
-}
-
-// noImage stands for hooks that want an image: without one they refuse as
-// omniosorg/pkg5 src/brand/illumos/createzone does, and there is none here.
-func noImage(h *hook, args []string) int {
-	options, _ := cli.Getopt(args, "s:t:v", nil)
-	for _, o := range options {
-		if o.Letter == 's' || o.Letter == 't' {
-			return h.fatal("%s: the simulated sled has no images of zones.", o.Value)
-		}
-	}
-	h.outf("The installation source must be specified.\n\nAvailable options are:\n" +
-		"\t-s <dataset|snapshot|pathname>\tZone installation source\n")
-	return hookFatal
 }
 
 // destroyZonepath is omniosorg/pkg5 src/brand/bhyve/uninstall.

@@ -1,7 +1,6 @@
 package zoneadm
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -16,7 +15,8 @@ import (
 // src/brand/sparse/uninstall and ipkg/uninstall, which share
 // usr/src/lib/brand/shared/zone/uninstall.ksh of the gate. It destroys the
 // roots that belong to the running boot environment. If clones of one live
-// elsewhere, the last clone of its youngest snapshot is promoted first.
+// elsewhere, the last clone of its youngest snapshot is promoted first, which is
+// not simulated.
 
 // uninstallEnvironments is the hook. Its end is not told by its options: it is
 // asked before.
@@ -33,22 +33,14 @@ func uninstallEnvironments(h *hook, args []string) int {
 	if len(operands) > 0 {
 		return u.misused()
 	}
-	if seen['h'] || seen['H'] {
-		h.outf("Usage: uninstall: [-hFn]")
-		return hookUsage
+	if seen['h'] || seen['H'] || seen['n'] || seen['v'] {
+		panic(world.Unsimulated{})
 	}
-	u.dry, u.verbose = seen['n'], seen['v']
-	code := u.run()
-	if u.dry && code == hookOK {
-		return hookFatal
-	}
-	return code
+	return u.run()
 }
 
 type uninstaller struct {
 	*hook
-	dry     bool // -n: only show what would be done
-	verbose bool
 }
 
 func (u *uninstaller) misused() int {
@@ -117,32 +109,12 @@ func (u *uninstaller) destroy(name string) bool {
 	if d := zfs.FindDataset(u.tx, name); d != nil {
 		origin = d.Origin
 	}
-	if u.verbose && !u.dry {
-		u.outf("destroying '%s'.", name)
-	}
-	if u.dry {
-		u.outf("/sbin/zfs destroy -r %s", name)
-		return true
-	}
 	if !u.zfs("destroy", "-r", name) {
 		u.errf("Error: destroying ZFS dataset.")
 		return false
 	}
 	if origin != "" {
 		_ = zfs.Destroy(u.tx, origin, zfs.DestroyOptions{}) // others may have been cloned from it
-	}
-	return true
-}
-
-func (u *uninstaller) promote(name string) bool {
-	if u.dry {
-		u.outf("/sbin/zfs promote %s", name)
-		return true
-	}
-	u.outf("promoting '%s'.", name)
-	if !u.zfs("promote", name) {
-		u.errf("Error: promoting ZFS dataset '%s'.", name)
-		return false
 	}
 	return true
 }
@@ -156,13 +128,8 @@ func (u *uninstaller) promoteOverlays(ds, root string) bool {
 			continue
 		}
 		youngest := snapshots[len(snapshots)-1]
-		for _, clone := range zfs.Clones(u.tx, youngest.Name) {
-			if strings.HasPrefix(clone.Name, ds+"/ROOT/") {
-				if !u.promote(clone.Name) {
-					return false
-				}
-				break
-			}
+		if slices.ContainsFunc(zfs.Clones(u.tx, youngest.Name), func(d *world.Dataset) bool { return strings.HasPrefix(d.Name, ds+"/ROOT/") }) {
+			panic(world.Unsimulated{What: "uninstall of a zone with other boot environments, which are promoted"})
 		}
 	}
 	return true
@@ -174,145 +141,28 @@ func (u *uninstaller) destroyRoot(root string) bool {
 	if len(snapshots) == 0 {
 		return u.destroy(root)
 	}
-	if stray := u.strayClones(root); len(stray) > 0 {
-		u.errf("Error: cloned zone datasets found outsize of zone.\n%s", tabbed(stray))
-		u.errf("Error: please delete clone(s) and retry uninstall.")
-		return false
+	if slices.ContainsFunc(append(zfs.Descendants(u.tx, root), zfs.FindDataset(u.tx, root)), func(d *world.Dataset) bool { return u.hasClones(d.Name, root) }) {
+		panic(world.Unsimulated{What: "uninstall of a zone that others were cloned from, which are promoted"})
 	}
-	var idle, cloned []*world.Dataset
-	for _, s := range snapshots {
-		if len(u.clonesElsewhere(s.Name, root)) > 0 {
-			cloned = append(cloned, s)
-		} else {
-			idle = append(idle, s)
-		}
-	}
-	if len(cloned) == 0 {
-		return u.destroy(root)
-	}
-	candidates := u.clonesElsewhere(cloned[len(cloned)-1].Name, root)
-	heir := candidates[len(candidates)-1]
-	names, ok := u.newNames(root, cloned, heir)
-	if !ok {
-		return false
-	}
-	for _, s := range idle {
-		if !u.destroy(s.Name) {
-			return false
-		}
-	}
-	return u.renameSnapshots(root, cloned, names) && u.promote(heir) && u.destroy(root)
+	return u.destroy(root)
 }
 
-func tabbed(names []string) string { return "\t" + strings.Join(names, "\n\t") }
-
-// clonesElsewhere are the file systems that were cloned from a snapshot and do
-// not lie below the root that goes, oldest first.
-func (u *uninstaller) clonesElsewhere(snapshot, root string) []string {
-	clones := slices.DeleteFunc(zfs.Clones(u.tx, snapshot), func(d *world.Dataset) bool { return strings.HasPrefix(d.Name, root+"/") })
-	slices.SortFunc(clones, func(a, b *world.Dataset) int { return int(int64(a.Created) - int64(b.Created)) })
-	var names []string
-	for _, d := range clones {
-		names = append(names, d.Name)
-	}
-	return names
-}
-
-// strayClones are clones of what lies below the root, made outside of it.
-func (u *uninstaller) strayClones(root string) []string {
-	var stray []string
-	for _, below := range zfs.Descendants(u.tx, root) {
-		for _, s := range zfs.Snapshots(u.tx, below.Name) {
-			stray = append(stray, u.clonesElsewhere(s.Name, root)...)
+// hasClones tells whether snapshots of a dataset have clones that do not lie
+// below the root that goes.
+func (u *uninstaller) hasClones(name, root string) bool {
+	for _, s := range zfs.Snapshots(u.tx, name) {
+		if slices.ContainsFunc(zfs.Clones(u.tx, s.Name), func(d *world.Dataset) bool { return !strings.HasPrefix(d.Name, root+"/") }) {
+			return true
 		}
 	}
-	return stray
-}
-
-// ofEnvironment and ofClone recognise the names that the brand gives to
-// snapshots.
-func ofEnvironment(name string) bool {
-	digits, ok := strings.CutPrefix(name, "zbe-")
-	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
-}
-
-func ofClone(name string) bool {
-	return strings.HasSuffix(strings.TrimRight(name, "0123456789"), "_snap")
-}
-
-// newNames gives the snapshots that move to the heir names that it does not
-// have yet. Only names of the brand's own are changed: for another one the
-// administrator is asked to remove it.
-func (u *uninstaller) newNames(root string, moving []*world.Dataset, heir string) (map[string]string, bool) {
-	taken := map[string]bool{}
-	for _, s := range zfs.Snapshots(u.tx, heir) {
-		_, name, _ := strings.Cut(s.Name, "@")
-		taken[name] = true
-	}
-	names := map[string]string{}
-	for _, s := range moving {
-		_, name, _ := strings.Cut(s.Name, "@")
-		was := name
-		for n := 1; taken[name]; n++ {
-			switch {
-			case ofEnvironment(name):
-				name = fmt.Sprintf("zbe-%d", n)
-			case ofClone(name):
-				name = strings.TrimRight(name, "0123456789") + fmt.Sprint(n)
-			default:
-				u.errf("Error: user snapshot(s) detected.\n\t%s@%s\nError: please delete snapshot(s) and retry uninstall.", root, name)
-				return nil, false
-			}
-		}
-		taken[name] = true
-		if name != was {
-			names[s.Name] = root + "@" + name
-		}
-	}
-	return names, true
-}
-
-// renameSnapshots gives them their new names. Clones that a zone has mounted
-// keep their snapshots from it.
-func (u *uninstaller) renameSnapshots(root string, moving []*world.Dataset, names map[string]string) bool {
-	var inUse []string
-	for _, s := range moving {
-		for _, clone := range u.clonesElsewhere(s.Name, root) {
-			if d := zfs.FindDataset(u.tx, clone); names[s.Name] != "" && d.Mounted != "" {
-				inUse = append(inUse, clone)
-			}
-		}
-	}
-	if len(inUse) > 0 {
-		u.errf("Error: cloned zone dataset(s) in use.\n%s", tabbed(inUse))
-		u.errf("Error: please stop using clone(s) and retry uninstall.")
-		return false
-	}
-	for _, s := range moving {
-		to := names[s.Name]
-		if to == "" {
-			continue
-		}
-		u.outf("renaming '%s' to '%s'.", s.Name, to)
-		if !u.zfs("rename", s.Name, to) {
-			u.errf("Error: renaming ZFS dataset '%s' to '%s'.", s.Name, to)
-			return false
-		}
-	}
-	return true
+	return false
 }
 
 // removeZonepath is rm_zonepath: what the brand knows, and the directory if
 // nothing else is in it.
 func (u *uninstaller) removeZonepath() {
 	for _, name := range []string{"SUNWattached.xml", "lu", "dev", "root"} {
-		if u.dry {
-			u.outf("/bin/rm -rf %s", path.Join(u.path, name))
-			continue
-		}
 		u.removeAll(path.Join(u.path, name))
 	}
-	if !u.dry {
-		_ = u.tx.Files.Remove(u.path)
-	}
+	_ = u.tx.Files.Remove(u.path)
 }

@@ -3,8 +3,10 @@ package zoneadm
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/sim/world/zones"
 )
@@ -211,7 +213,26 @@ func prestateEnvironment(h *hook, command int) int {
 	if code != hookOK {
 		return code
 	}
-	return h.configureVNICs()
+	return h.refuseVNICs()
+}
+
+// refuseVNICs stands for the VNICs of net resources with a global-nic, which the brand
+// makes itself (omniosorg/pkg5 src/brand/shared/vnic.ksh). A hook of zoneadmd is no
+// command that could be refused.
+func (h *hook) refuseVNICs() int {
+	z := h.tx.FindZone(h.zone)
+	if z != nil && slices.ContainsFunc(z.Config.All("net"), func(r *world.Resource) bool { return r.Get("global-nic") != "" && r.Get("address") == "" }) {
+		return h.fatal("not simulated: VNICs on demand (global-nic)")
+	}
+	return hookOK
+}
+
+// prestatePlain is the prestate hook of a brand whose zones have no boot environments.
+func prestatePlain(h *hook, command int) int {
+	if command != stateCommandReady {
+		return hookOK
+	}
+	return h.refuseVNICs()
 }
 
 // poststateEnvironment mounts the overlays: over the loops of a zone that got
@@ -231,10 +252,7 @@ func poststateEnvironment(h *hook, command int) int {
 	case command == stateCommandHalt:
 		code = h.mountRoot()
 	}
-	if code != hookOK {
-		return code
-	}
-	return poststateVNICs(h, command)
+	return code
 }
 
 // sysbootEnvironment is the prestate hook at the boot of the sled, for a zone

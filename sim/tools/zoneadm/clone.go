@@ -12,42 +12,22 @@ import (
 )
 
 // This file clones a zone (clone_func): by the brand's hook if it has one, which
-// then decides alone, else as zoneadm_builtin.go does.
+// then decides alone.
 
 type cloneOptions struct {
-	method, snapshot string
-	source           string
-	help             bool
+	source string
+	help   bool
 }
 
-// parseClone reads zoneadm's own options; those that it does not know may be
-// the brand's.
+// parseClone reads zoneadm's own options, of which -m and -s are not simulated; those
+// that it does not know may be the brand's.
 func (z *zoneadm) parseClone(args []string) (o cloneOptions, ok bool) {
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
-		letters := args[0][1:]
-		args = args[1:]
-		for letters != "" {
-			letter := letters[0]
-			letters = letters[1:]
-			if letter == '?' {
-				o.help = true
-			}
-			if letter != 'm' && letter != 's' {
-				continue
-			}
-			value := letters
-			if letters = ""; value == "" {
-				if len(args) == 0 {
-					return o, false
-				}
-				value, args = args[0], args[1:]
-			}
-			if letter == 'm' {
-				o.method = value
-			} else {
-				o.snapshot = value
-			}
+		if strings.ContainsAny(args[0], "ms") {
+			panic(world.Unsimulated{What: "clone " + args[0]})
 		}
+		o.help = o.help || strings.Contains(args[0], "?")
+		args = args[1:]
 	}
 	if len(args) != 1 {
 		return o, false
@@ -79,7 +59,7 @@ func (z *zoneadm) clone(args []string) cli.Reply {
 		if z.brand.clone != nil {
 			return z.hooked(z.cloning(args), z.brand.clone, z.brand.cloned, args, z.cloneMounted)
 		}
-		return z.cloneBuiltIn(o)
+		panic(world.Unsimulated{What: "clone of a zone of brand " + z.zone.Config.Brand})
 	})
 }
 
