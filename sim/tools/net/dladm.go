@@ -90,7 +90,7 @@ func Dladm(tx *world.Tx, c cli.Call) cli.Reply {
 	case args[0] == "help":
 		return cli.Reply{Stderr: dladmUsageText()}
 	case strings.Contains(unsimulatedDladm, " "+args[0]+" "):
-		return d.die("%s: the simulated sled has no such subcommand", args[0])
+		panic(world.Unsimulated{What: args[0]})
 	}
 	return cli.Reply{Stderr: fmt.Sprintf("dladm: unknown subcommand '%s'\n", args[0]) + dladmUsageText(), Exit: 1}
 }

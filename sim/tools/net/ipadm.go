@@ -40,8 +40,6 @@ func ipadmCommands() []ipadmCommand {
 		{"show-if", (*ipadmCall).showIf, "\tshow-if\t\t[[-p] -o <field>,...] [<interface>]\n"},
 		{"set-ifprop", (*ipadmCall).setIfprop,
 			"\tset-ifprop\t[-t] -p <prop>=<value[,...]> -m <protocol> <interface>"},
-		{"show-ifprop", (*ipadmCall).showIfprop,
-			"\tshow-ifprop\t[[-c] -o <field>,...] [-p <prop>,...]\n\t\t\t[-m <protocol>] [interface]\n"},
 		{"create-addr", (*ipadmCall).createAddr,
 			"\tcreate-addr\t[-t] -T static [-d] -a{local|remote}=addr[/prefixlen]\n\t\t\t<addrobj>\n" +
 				"\tcreate-addr\t[-t] -T dhcp [-w <seconds> | forever]\n\t\t\t[-1] [-h <hostname>] <addrobj>\n" +
@@ -53,7 +51,7 @@ func ipadmCommands() []ipadmCommand {
 }
 
 // unsimulatedIpadm are real subcommands that the simulated sled does not have.
-const unsimulatedIpadm = " disable-if enable-if reset-ifprop down-addr up-addr disable-addr enable-addr refresh-addr" +
+const unsimulatedIpadm = " disable-if enable-if show-ifprop reset-ifprop down-addr up-addr disable-addr enable-addr refresh-addr" +
 	" set-addrprop reset-addrprop show-addrprop set-prop reset-prop show-prop "
 
 // Ipadm runs ipadm(8).
@@ -73,7 +71,7 @@ func Ipadm(tx *world.Tx, c cli.Call) cli.Reply {
 		}
 	}
 	if strings.Contains(unsimulatedIpadm, " "+args[0]+" ") {
-		return i.die("%s: the simulated sled has no such subcommand", args[0])
+		panic(world.Unsimulated{What: args[0]})
 	}
 	var usage strings.Builder
 	fmt.Fprintf(&usage, "ipadm: unknown subcommand '%s'\nusage:  ipadm <subcommand> <args> ...\n", args[0])

@@ -84,26 +84,26 @@ func (i *ipadmCall) ifColumns() []cli.Column[*world.Interface] {
 
 // ifProperty is a property of interfaces (ipadm(8), INTERFACE PROPERTIES).
 type ifProperty struct {
-	name, protocol, fallback, possible string
+	name, protocol, possible string
 }
 
 // ifProperties is the table that is simulated.
 func ifProperties() []ifProperty {
 	return []ifProperty{
-		{"arp", "ipv4", "on", "on,off"},
-		{"forwarding", "ipv4", "off", "on,off"},
-		{"metric", "ipv4", "0", ""},
-		{"mtu", "ipv4", "", ""},
-		{"exchange_routes", "ipv4", "on", "on,off"},
-		{"usesrc", "ipv4", "none", ""},
-		{"forwarding", "ipv6", "off", "on,off"},
-		{"metric", "ipv6", "0", ""},
-		{"mtu", "ipv6", "", ""},
-		{"nud", "ipv6", "on", "on,off"},
-		{"exchange_routes", "ipv6", "on", "on,off"},
-		{"usesrc", "ipv6", "none", ""},
-		{"group", "ip", "", ""},
-		{"standby", "ip", "off", "on,off"},
+		{"arp", "ipv4", "on,off"},
+		{"forwarding", "ipv4", "on,off"},
+		{"metric", "ipv4", ""},
+		{"mtu", "ipv4", ""},
+		{"exchange_routes", "ipv4", "on,off"},
+		{"usesrc", "ipv4", ""},
+		{"forwarding", "ipv6", "on,off"},
+		{"metric", "ipv6", ""},
+		{"mtu", "ipv6", ""},
+		{"nud", "ipv6", "on,off"},
+		{"exchange_routes", "ipv6", "on,off"},
+		{"usesrc", "ipv6", ""},
+		{"group", "ip", ""},
+		{"standby", "ip", "on,off"},
 	}
 }
 
@@ -174,80 +174,4 @@ func (i *ipadmCall) setOne(ifname, name, value, protocol string, temporary bool)
 		return network.IPBadArg
 	}
 	return network.SetInterfaceMTU(i.tx, i.zone, ifname, protocol, mtu)
-}
-
-// ifpropRow is a line of show-ifprop.
-type ifpropRow struct {
-	f *world.Interface
-	p ifProperty
-}
-
-func (i *ipadmCall) showIfprop() cli.Reply {
-	long := map[string]byte{"module": 'm', "prop": 'p', "parsable": 'c', "output": 'o'}
-	options, operands := cli.Getopt(i.args, ":p:m:co:", long)
-	var names, protocol string
-	var fields *string
-	parsable := false
-	for _, opt := range options {
-		switch opt.Letter {
-		case 'p':
-			names = opt.Value
-		case 'm':
-			protocol = opt.Value
-		case 'c':
-			parsable = true
-		case 'o':
-			fields = &opt.Value
-		default:
-			return i.badOption(opt)
-		}
-	}
-	interfaces := network.Interfaces(i.tx, i.zone)
-	switch {
-	case len(operands) > 1:
-		return i.wrongUsage()
-	case protocol != "" && !knownProtocol(protocol):
-		return i.die("invalid protocol '%s' specified", protocol)
-	case len(operands) == 1 && network.FindInterface(i.tx, i.zone, operands[0]) == nil:
-		return i.die("Error retrieving interface(s): %s", network.IPNoInterface) // Guess: the words before the status.
-	case len(operands) == 1:
-		interfaces = []*world.Interface{network.FindInterface(i.tx, i.zone, operands[0])}
-	}
-	var rows []ifpropRow
-	for _, f := range interfaces {
-		for _, p := range ifProperties() {
-			asked := names == "" || slices.Contains(strings.Split(names, ","), p.name)
-			if asked && (protocol == "" || p.protocol == protocol) {
-				rows = append(rows, ifpropRow{f, p})
-			}
-		}
-	}
-	return showIpadm(i, i.ifpropColumns(), fields, parsable, rows)
-}
-
-func (i *ipadmCall) ifpropColumns() []cli.Column[ifpropRow] {
-	return []cli.Column[ifpropRow]{
-		cli.NewColumn("IFNAME", 12, func(r ifpropRow) string { return r.f.Name }),
-		cli.NewColumn("PROPERTY", 16, func(r ifpropRow) string { return r.p.name }),
-		cli.NewColumn("PROTO", 6, func(r ifpropRow) string { return r.p.protocol }),
-		cli.NewColumn("PERM", 5, func(ifpropRow) string { return "rw" }),
-		cli.NewColumn("CURRENT", 11, i.ifpropCurrent),
-		cli.NewColumn("PERSISTENT", 11, func(ifpropRow) string { return "" }),
-		cli.NewColumn("DEFAULT", 11, func(r ifpropRow) string { return i.ifpropDefault(r) }),
-		cli.NewColumn("POSSIBLE", 16, func(r ifpropRow) string { return r.p.possible }),
-	}
-}
-
-func (i *ipadmCall) ifpropCurrent(r ifpropRow) string {
-	if r.p.name == "mtu" {
-		return strconv.Itoa(network.InterfaceMTU(i.tx, i.zone, r.f.Name, r.p.protocol))
-	}
-	return network.InterfaceProperty(r.f, r.p.protocol, r.p.name, r.p.fallback)
-}
-
-func (i *ipadmCall) ifpropDefault(r ifpropRow) string {
-	if l := network.LinkIn(i.tx, i.zone, r.f.Name); r.p.name == "mtu" && l != nil {
-		return strconv.Itoa(network.LinkMTU(i.tx, l))
-	}
-	return r.p.fallback
 }

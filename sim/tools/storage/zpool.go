@@ -34,12 +34,12 @@ type zpool struct {
 func (z *zpool) commands() map[string]func([]string) int {
 	return map[string]func([]string) int{
 		"create": z.create, "destroy": z.destroy, "list": z.list, "status": z.status,
-		"import": z.importPool, "export": z.export, "get": z.get, "set": z.set, "clear": z.clear, "labelclear": z.labelClear,
+		"import": z.importPool, "export": z.export, "set": z.set, "clear": z.clear, "labelclear": z.labelClear,
 	}
 }
 
 // zpoolOthers are the subcommands of the real one that are not simulated.
-const zpoolOthers = " add remove checkpoint iostat online offline reopen attach detach replace split initialize " +
+const zpoolOthers = " get add remove checkpoint iostat online offline reopen attach detach replace split initialize " +
 	"resilver scrub trim upgrade reguid history sync wait "
 
 func (z *zpool) run() int {
@@ -54,12 +54,12 @@ func (z *zpool) run() int {
 	run, ok := z.commands()[name]
 	switch {
 	case !ok && strings.Contains(zpoolOthers, " "+name+" "):
-		return z.usage("'zpool %s' is not simulated", name)
+		panic(world.Unsimulated{What: name})
 	case !ok:
 		return z.usage("unrecognized command '%s'", name)
 	}
 	z.command = name
-	if z.call.Zone != world.GlobalZone && name != "list" && name != "status" && name != "get" {
+	if z.call.Zone != world.GlobalZone && name != "list" && name != "status" {
 		return z.fail("cannot %s: permission denied", name)
 	}
 	return run(z.call.Args[1:])
@@ -162,7 +162,6 @@ func zpoolUsage() [][2]string {
 		{"export", "\texport [-f] <pool> ...\n"},
 		{"clear", "\tclear [-nF] <pool> [device]\n"},
 		{},
-		{"get", "\tget [-Hp] [-o \"all\" | field[,...]] <\"all\" | property[,...]> <pool> ...\n"},
 		{"set", "\tset <property=value> <pool> \n"},
 	}
 }
@@ -181,7 +180,7 @@ func (z *zpool) printUsage(to *strings.Builder) {
 			to.WriteString(u[1])
 		}
 	}
-	if z.command != "set" && z.command != "get" && z.command != "list" {
+	if z.command != "set" && z.command != "list" {
 		return
 	}
 	to.WriteString("\nthe following properties are supported:\n")

@@ -6,19 +6,12 @@ import (
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// zpool list, get, set and status: zpool_do_list, zpool_do_get, zpool_do_set
-// and zpool_do_status in zpool_main.c.
+// zpool list, set and status: zpool_do_list, zpool_do_set and zpool_do_status in zpool_main.c.
 
 // properties reads a list of properties. It is not ok, and says why with the
 // usage, if one is none.
 func (z *zpool) properties(list string) (names []string, ok bool) {
-	switch list {
-	case "all":
-		for _, p := range zfs.PoolProperties() {
-			names = append(names, p.Name)
-		}
-		return names, true
-	case "":
+	if list == "" {
 		z.usage("bad property list: no properties specified")
 		return nil, false
 	}
@@ -69,54 +62,6 @@ func (z *zpool) list(args []string) int {
 	z.table(pools, l)
 	if len(operands) == 0 && len(pools) == 0 && !l.scripted {
 		z.out.WriteString("no pools available\n")
-	}
-	return exit
-}
-
-func (z *zpool) get(args []string) int {
-	options, operands, bad := z.options(args, "Hpo:", missingArgument)
-	if bad {
-		return 2
-	}
-	p := newPrinter(&z.out)
-	literal, fault := false, ""
-	for _, o := range options {
-		switch o.Letter {
-		case 'H':
-			p.scripted = true
-		case 'p':
-			literal = true
-		case 'o':
-			p.fields, fault = readFields(o.Value, []field{fieldName, fieldProperty, fieldValue, fieldSource})
-		}
-		if fault != "" {
-			return z.usage("%s", fault)
-		}
-	}
-	if len(operands) == 0 {
-		return z.usage("missing property argument")
-	}
-	names, ok := z.properties(operands[0])
-	if !ok {
-		return 2
-	}
-	pools, exit := z.pools(operands[1:], true)
-	s := zfs.NewSurvey(z.tx)
-	p.widths = [fieldCount]int{len("NAME"), len("PROPERTY"), len("VALUE"), len("RECEIVED"), len("SOURCE")}
-	for _, pool := range pools {
-		p.widths[fieldName] = max(p.widths[fieldName], len(pool.Name))
-		for _, name := range names {
-			value, _, _ := s.PoolValue(pool, name, literal)
-			p.widths[fieldProperty] = max(p.widths[fieldProperty], len(name))
-			p.widths[fieldValue] = max(p.widths[fieldValue], len(value))
-		}
-	}
-	for _, pool := range pools {
-		for _, name := range names {
-			if value, source, ok := s.PoolValue(pool, name, literal); ok {
-				p.line(pool.Name, name, value, source)
-			}
-		}
 	}
 	return exit
 }

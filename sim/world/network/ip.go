@@ -1,7 +1,6 @@
 package network
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,11 +248,6 @@ func SetInterfaceProperty(tx *world.Tx, zone, name, protocol, property, value st
 	}
 	set(i, protocol+" "+property, value)
 	return nil
-}
-
-// InterfaceProperty is what SetInterfaceProperty kept, or fallback.
-func InterfaceProperty(i *world.Interface, protocol, property, fallback string) string {
-	return cmp.Or(i.Properties[protocol+" "+property], fallback)
 }
 
 func set(i *world.Interface, key, value string) {
