@@ -60,7 +60,7 @@ func TestAScriptSeesOnlyTheZone(t *testing.T) {
 		{"a sourced file of the operating system", `. /lib/svc/share/smf_include.sh; echo $SMF_EXIT_ERR_CONFIG`, "96\n", ""},
 		{"a program of the real one", `env -i B=2; echo $?`, "70\n", "not simulated: env in a zone\n"},
 		{"stdin goes to the command that reads it", `zonename; cat; cat`, "z1\nwords", ""},
-		{"a shell in a shell", `sh -c 'echo $0 $1; exit 3' x y; echo $?`, "70\n", "not simulated: sh in a zone\n"},
+		{"a shell in a shell", `sh -c 'echo $0 $1; exit 3' x y; echo $?`, "sh y\n3\n", ""},
 		{"a command in the background is not waited for", `sleep 100 & echo $?`, "0\n", ""},
 		{"process substitution", `cat <(echo x)`, "", "sh: 1:5: process substitution is not simulated\n"},
 	} {
@@ -80,8 +80,8 @@ func TestAScriptOfAFileRuns(t *testing.T) {
 	tx := zoneTx(t)
 	write(t, tx.Files, "/zones/z1/root/etc/hello.sh", "#!/usr/bin/bash\nset -o errexit\necho $1 $GREETING\nfalse\necho never\n", 0o755)
 	write(t, tx.Files, "/zones/z1/root/etc/plain", "echo x\n", 0o644)
-	got := RunShell(tx, "z1", `/etc/hello.sh you; echo $?; /etc/plain; echo $?`, map[string]string{"GREETING": "hey"}, nil)
-	if want := "you hey\n1\n126\n"; got.Stdout != want {
+	got := RunShell(tx, "z1", `/etc/hello.sh you; echo $?; /etc/plain; echo $?; sh /etc/plain`, map[string]string{"GREETING": "hey"}, nil)
+	if want := "you hey\n1\n126\nx\n"; got.Stdout != want {
 		t.Errorf("stdout %q, want %q", got.Stdout, want)
 	}
 }

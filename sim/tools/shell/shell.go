@@ -283,6 +283,8 @@ func ReadsInput(c cli.Call) bool {
 		return len(c.Args) > 0 && (c.Args[0] == "load-key" || c.Args[0] == "create" || c.Args[0] == "receive" || c.Args[0] == "change-key")
 	case "zpool":
 		return len(c.Args) > 0 && c.Args[0] == "create"
+	case "sh", "bash", "ksh", "ksh93":
+		return len(c.Args) == 0
 	}
 	return false
 }

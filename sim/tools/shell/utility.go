@@ -3,12 +3,14 @@ package shell
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
@@ -30,7 +32,9 @@ func (s *shell) utility(ctx context.Context, hc *interp.HandlerContext, c cli.Ca
 		return s.kill(hc, c.Args), true
 	case "ctrun":
 		return s.ctrun(ctx, hc, c), true
-	case "mkdir", "rm", "rmdir", "env", "which", "basename", "dirname", "sh", "bash", "ksh", "ksh93":
+	case "sh", "bash", "ksh", "ksh93":
+		return s.shell(ctx, hc, c), true
+	case "mkdir", "rm", "rmdir", "env", "which", "basename", "dirname":
 		fmt.Fprintf(hc.Stderr, "not simulated: %s in a zone\n", name)
 		return interp.ExitStatus(cli.ExitNotSimulated), true
 	}
@@ -119,4 +123,33 @@ func (s *shell) ctrun(ctx context.Context, hc *interp.HandlerContext, c cli.Call
 	}
 	c.Tool, c.Args = operands[0], operands[1:]
 	return s.execute(ctx, hc, c)
+}
+
+// shell is sh(1) within a script: -c STRING, a file, or standard input.
+func (s *shell) shell(ctx context.Context, hc *interp.HandlerContext, c cli.Call) error {
+	run := func(text, name string, args []string) error {
+		return s.script(ctx, hc, expand.ListEnviron(pairs(c.Env)...), text, name, args)
+	}
+	switch {
+	case len(c.Args) == 0:
+		return run(string(c.Stdin), c.Tool, nil)
+	case c.Args[0] == "-c" && len(c.Args) > 1:
+		return run(c.Args[1], c.Tool, c.Args[min(3, len(c.Args)):])
+	case strings.HasPrefix(c.Args[0], "-"):
+		return failed(hc, "%s: %s: not simulated", c.Tool, c.Args[0])
+	}
+	_, data, err := s.readFile(ctx, absolute(hc.Dir, c.Args[0]))
+	if err != nil {
+		fmt.Fprintf(hc.Stderr, "%s: %s: not found\n", c.Tool, c.Args[0])
+		return interp.ExitStatus(127)
+	}
+	return run(string(data), c.Args[0], c.Args[1:])
+}
+
+func pairs(env map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		all = append(all, name+"="+env[name])
+	}
+	return all
 }
