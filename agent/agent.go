@@ -204,11 +204,11 @@ func raise(ctx context.Context, env operation.Env) (epoch uint64, err error) {
 	_, err = book.Update(ctx, func(view ledger.View) ([]ledger.Fact, error) {
 		if value, ok := view.Get(instance.KeyEpoch); ok {
 			if err := json.Unmarshal(value, &epoch); err != nil {
-				return nil, fmt.Errorf("%s in the state file: %w", instance.KeyEpoch, err)
+				return nil, fmt.Errorf("%s in the ledger: %w", instance.KeyEpoch, err)
 			}
 		}
 		if epoch++; epoch > maxEpoch {
-			return nil, fmt.Errorf("%s in the state file is %d: no generation can be above it", instance.KeyEpoch, epoch-1)
+			return nil, fmt.Errorf("%s in the ledger is %d: no generation can be above it", instance.KeyEpoch, epoch-1)
 		}
 		return []ledger.Fact{{Key: instance.KeyEpoch, Value: json.RawMessage(strconv.FormatUint(epoch, 10))}}, nil
 	})

@@ -69,20 +69,20 @@ func (a *agent) begin(ctx context.Context) error {
 	return nil
 }
 
-// follow looks at the state file until ctx ends. While it cannot be read, what
+// follow looks at the ledger until ctx ends. While it cannot be read, what
 // was known stands.
 func (a *agent) follow(ctx context.Context) {
 	failing := false
 	a.every(ctx, followEvery, func() {
 		err := a.look(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			a.Log.Warn("the state file cannot be read", "cause", err)
+			a.Log.Warn("the ledger cannot be read", "cause", err)
 		}
 		failing = err != nil
 	})
 }
 
-// look takes in what has changed in the state file since the last time.
+// look takes in what has changed in the ledger since the last time.
 func (a *agent) look(ctx context.Context) error {
 	book, err := a.env.Ledger(ctx)
 	if err != nil {

@@ -44,7 +44,7 @@ type work struct {
 	lanes map[uuid.UUID]*lane
 	group sync.WaitGroup
 
-	nothing uint64 // of the state file, where resume found nothing owed
+	nothing uint64 // of the ledger, where resume found nothing owed
 }
 
 // lane holds the requests of one VM.
@@ -469,7 +469,7 @@ func (w *work) end(ctx context.Context, r record.Record, grace time.Duration) er
 	return nil
 }
 
-// view is what the state file says now.
+// view is what the ledger says now.
 func (w *work) view(ctx context.Context) (ledger.View, error) {
 	book, err := w.env.Ledger(ctx)
 	if err != nil {

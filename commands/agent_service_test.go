@@ -175,7 +175,7 @@ func (m manager) told(within time.Duration) string {
 	return string(data[:n])
 }
 
-// An agent that listens, and cannot answer yet as the state file is being read
+// An agent that listens, and cannot answer yet as the ledger is being read
 // by somebody, does not say that it is ready.
 func TestTheAgentTellsTheServiceManager(t *testing.T) {
 	for name, at := range map[string]string{"in a directory": filepath.Join(t.TempDir(), "notify"), "in none": fmt.Sprintf("@sledctl-%d-%s", os.Getpid(), t.Name())} {

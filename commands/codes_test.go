@@ -51,7 +51,7 @@ func endings() []ending {
 		{name: "not ours", exit: 8, ready: func(s *sled) { s.command("dladm create-vnic -l net0 db0") }, line: "vnic delete db0", says: "not sledctl's own"},
 		{name: "a bootrom that ends Propolis", exit: 8, ready: func(s *sled) { s.write("/opt/oxide/propolis-server/blob/OVMF_CODE.fd", "x") }, line: "instance ensure web2", says: "is 1 bytes"},
 		{name: "a copy is missing", exit: 9, ready: func(s *sled) { s.removeLedger(1) }, line: "instance stop web1", says: "--degraded"},
-		{name: "all copies are missing", exit: 9, ready: func(s *sled) { s.removeLedger(0); s.removeLedger(1) }, line: "instance list", says: "no copy of the state file"},
+		{name: "all copies are missing", exit: 9, ready: func(s *sled) { s.removeLedger(0); s.removeLedger(1) }, line: "instance list", says: "no copy of the ledger"},
 		{name: "the copies are broken", exit: 9, ready: (*sled).spoilLedger, line: "instance list"},
 		{name: "differences", exit: 10, line: "instance stop web1 --dry-run --detailed-exitcode"},
 		{name: "no differences", exit: 0, line: "instance ensure web1 --dry-run --detailed-exitcode"},

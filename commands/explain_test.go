@@ -197,7 +197,7 @@ func (s *sled) changes(line string, r tracedRun) (n int) {
 			ledger, _ := path.Match("/pool/int/*/config/sledctl*", w)
 			return strings.HasPrefix(w, runDir) || ledger || strings.HasPrefix(w, path.Dir(w)+"/ledger.jsonl")
 		})
-		witness := strings.HasPrefix(e.Line.Text, "zfs set sledctl:ledger=") // as the state file itself
+		witness := strings.HasPrefix(e.Line.Text, "zfs set sledctl:ledger=") // as the ledger itself
 		if !witness && (e.Line.Kind != host.LineFile || !own) {
 			s.t.Errorf("sledctl %s: changed outside any action: %s", line, e.Line.Text)
 		}

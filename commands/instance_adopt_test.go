@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// loseLedger takes every copy of the state file away.
+// loseLedger takes every copy of the ledger away.
 func (s *sled) loseLedger() {
 	s.t.Helper()
 	for _, name := range s.copies() {
@@ -59,7 +59,7 @@ func described3() map[string]string {
 	}
 }
 
-// The state file is lost altogether: nothing that runs is harmed, and all of it
+// The ledger is lost altogether: nothing that runs is harmed, and all of it
 // is the same instances again.
 func TestWhatRunsIsTheSameAgainAfterTheLedgerWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

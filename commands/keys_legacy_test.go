@@ -11,7 +11,7 @@ import (
 )
 
 // Until 2026-11 the disks that instances write to stood under the keys of the
-// physical disks, and a sled with one did not come up again. Its state file is
+// physical disks, and a sled with one did not come up again. Its ledger is
 // read: the sled comes up, and the disk is its instance's until that gives it up.
 func TestABootstrapReadsReservationsOfDisksAsTheyWere(t *testing.T) {
 	s := newSled(t, small(), "")

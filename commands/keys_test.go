@@ -14,7 +14,7 @@ import (
 	names "github.com/sledctl/sledctl/illumos/naming"
 )
 
-// strangeKeys are the keys of all state files and their histories below a
+// strangeKeys are the keys of all ledgers and their histories below a
 // directory that no package owns.
 func strangeKeys(dir string) (strange []string, facts int, err error) {
 	seen := map[string]bool{}

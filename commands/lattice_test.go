@@ -261,7 +261,7 @@ func (s *laid) twin() *laid {
 	return other
 }
 
-// keys are those of the state file, wherever it lies.
+// keys are those of the ledger, wherever it lies.
 func (s *laid) keys() []string {
 	s.t.Helper()
 	var export struct{ Facts map[string]json.RawMessage }

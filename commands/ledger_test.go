@@ -40,7 +40,7 @@ func (s *sled) pools(prefix string) []string {
 	return names
 }
 
-// ramdisk is a sled whose root is a RAM disk, with a state file on its M.2s.
+// ramdisk is a sled whose root is a RAM disk, with a ledger on its M.2s.
 func ramdisk(t *testing.T) (s *sled, m2 []string) {
 	t.Helper()
 	s = newSled(t, sim.Options{Seed: 1, M2: 2, U2: 2, Mode: world.Helios, Image: []string{"/etc/sledctl/config.toml"}}, "")
@@ -60,7 +60,7 @@ func ramdisk(t *testing.T) (s *sled, m2 []string) {
 	return s, m2
 }
 
-// ledgers lists the files of a state file that lie anywhere on the sled.
+// ledgers lists the files of a ledger that lie anywhere on the sled.
 func (s *sled) ledgers() []string {
 	s.t.Helper()
 	var found []string
@@ -83,12 +83,12 @@ func (s *sled) ledgers() []string {
 	return found
 }
 
-// stateless are the commands that run without a state file, with the reason.
+// stateless are the commands that run without a ledger, with the reason.
 var stateless = map[string]string{
-	"bootstrap":      "it is what brings the state file back",
-	"storage list":   "the state file lies on what it lists",
-	"storage check":  "the state file lies on what it checks",
-	"storage format": "the state file will lie on what it makes",
+	"bootstrap":      "it is what brings the ledger back",
+	"storage list":   "the ledger lies on what it lists",
+	"storage check":  "the ledger lies on what it checks",
+	"storage format": "the ledger will lie on what it makes",
 	"sim":            "it is about the simulation, not about the sled",
 	"version":        "it is about the program",
 
@@ -134,14 +134,14 @@ func TestEveryCommandNeedsTheStateFileOrSaysWhyNot(t *testing.T) {
 			visit(c)
 		}
 		if !cmd.HasSubCommands() && !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line+" ", name+" ") }) {
-			t.Errorf("nobody tries %s without a state file", name)
+			t.Errorf("nobody tries %s without a ledger", name)
 		}
 	}
 	visit(commands.Root())
 }
 
 // After a reboot of a sled whose root is a RAM disk no pool is imported. What
-// needs the state file says so, and nothing begins a second one.
+// needs the ledger says so, and nothing begins a second one.
 func TestNothingBeginsASecondHistoryAfterAReboot(t *testing.T) {
 	t.Parallel()
 	s, m2 := ramdisk(t)
@@ -157,7 +157,7 @@ func TestNothingBeginsASecondHistoryAfterAReboot(t *testing.T) {
 			for _, exit := range exits {
 				good = good || a.exit == exit
 			}
-			if !good || !strings.Contains(a.errs, "state file") {
+			if !good || !strings.Contains(a.errs, "the ledger") {
 				t.Errorf("%s: %s: exit %d, %s", when, line, a.exit, a.errs)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// ledger is what the state file holds, as its lines say it; nil if there is none.
+// ledger is what the ledger holds, as its lines say it; nil if there is none.
 func (s *sled) ledger() map[string]string {
 	s.t.Helper()
 	for _, name := range s.copies() {
@@ -28,7 +28,7 @@ func (s *sled) ledger() map[string]string {
 	return nil
 }
 
-// copies are the names that copies of the state file have, or would have.
+// copies are the names that copies of the ledger have, or would have.
 func (s *sled) copies() (names []string) {
 	if s.laid != nil && s.laid.Ledger() != "" {
 		return []string{s.laid.Ledger() + "/ledger.jsonl"}
@@ -40,7 +40,7 @@ func (s *sled) copies() (names []string) {
 	return names
 }
 
-// factsOf reads the lines of a state file; one that is torn counts for nothing.
+// factsOf reads the lines of a ledger; one that is torn counts for nothing.
 func factsOf(t testing.TB, data []byte) map[string]string {
 	t.Helper()
 	facts := map[string]string{}

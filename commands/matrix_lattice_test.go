@@ -129,7 +129,7 @@ func oneBase(r lattice.Row) bool { return !fromImages(r) && r.Is(lattice.Disks) 
 // withDisks says whether there are disks next to the one that was booted from.
 func withDisks(r lattice.Row) bool { return r.Is(lattice.Disks) != lattice.RpoolOnly }
 
-// mindful says whether the state file is at hand after a boot, before bootstrap.
+// mindful says whether the ledger is at hand after a boot, before bootstrap.
 func mindful(r lattice.Row) bool { return r.Is(lattice.Mode) != lattice.RAMDisk }
 
 // adoptable says whether the machines of the row can be adopted.

@@ -23,8 +23,8 @@ import (
 //   - running it again leads to where it would have led;
 //   - deleting and reaping then lead back to the first inventory;
 //   - what is not sledctl's is as it was, at every moment;
-//   - what was acknowledged is there when the state file is opened again: before
-//     a host command changes something, its intent lies flushed in the state file.
+//   - what was acknowledged is there when the ledger is opened again: before
+//     a host command changes something, its intent lies flushed in the ledger.
 
 // stage is where a verb begins, and where it leads when nothing goes wrong.
 type stage struct {

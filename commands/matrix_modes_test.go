@@ -84,7 +84,7 @@ func (s *scene) kill(n int, how host.CrashMode) (at string, exit int) {
 	return at, a.exit
 }
 
-// powerCut is the end of sledctl and of the sled: of the state file only what was
+// powerCut is the end of sledctl and of the sled: of the ledger only what was
 // flushed is left, and the sled comes up again, as its boot service does.
 func powerCut(s *scene, n int) int {
 	witness := s.witness(s.Host())
@@ -108,7 +108,7 @@ func powerCut(s *scene, n int) int {
 	return a.exit
 }
 
-// cut takes from the copies of the state file what was not flushed.
+// cut takes from the copies of the ledger what was not flushed.
 func (s *scene) cut(flushed map[string]int64) {
 	s.t.Helper()
 	files := s.Host().Files()
@@ -166,7 +166,7 @@ func hung(s *scene, n int) int {
 	return a.exit
 }
 
-// copyMissing is an M.2 disk that goes, with its copy of the state file. Whether it
+// copyMissing is an M.2 disk that goes, with its copy of the ledger. Whether it
 // comes back before the same is run again, or the sled goes on without it first:
 // all is as if it had been there.
 func copyMissing(s *scene, n int) int {

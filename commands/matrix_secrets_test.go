@@ -33,7 +33,7 @@ func (s *sled) secretFiles() (names []string) {
 }
 
 // secret is the law that a file of secrets is there if and only if a record names
-// it, and that they stand neither in the state file nor in its history.
+// it, and that they stand neither in the ledger nor in its history.
 func (s *scene) secret(at string) {
 	s.t.Helper()
 	if s.laid == nil || s.laid.Is(lattice.VMDisks) != lattice.Crucible {

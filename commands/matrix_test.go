@@ -236,7 +236,7 @@ func (v dealtRow) matrix(t *testing.T, count *tally) {
 		count.on(r)
 	}
 	var twin *stage
-	if r := v.row; r.m2 == 0 && r.u2 == 0 && r.mode == "" { // where a copy of the state file can be missing
+	if r := v.row; r.m2 == 0 && r.u2 == 0 && r.mode == "" { // where a copy of the ledger can be missing
 		r.m2 = 2
 		files := t.TempDir()
 		synctest.Test(t, func(t *testing.T) { twin = r.stage(t, files) })
@@ -314,7 +314,7 @@ func (s *sled) disk(do func(*world.Tx, string) bool, name string) {
 	}
 }
 
-// forget loses the state file, and begins another.
+// forget loses the ledger, and begins another.
 func (s *scene) forget() {
 	s.loseLedger()
 	s.run("bootstrap --new-ledger")

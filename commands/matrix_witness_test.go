@@ -28,7 +28,7 @@ func (s *scene) witness(h host.Host) *witnessing {
 	return w
 }
 
-// Files tells what of the state file was flushed.
+// Files tells what of the ledger was flushed.
 func (w *witnessing) Files() host.Files { return w.files }
 
 // law fails the test if a command changed the host that nothing had announced.
@@ -58,7 +58,7 @@ func (w *witnessing) announced() bool {
 }
 
 // Run is also the law that what changes something was announced. The witness of
-// the state file itself is no business of an intent's.
+// the ledger itself is no business of an intent's.
 func (w *witnessing) Run(ctx context.Context, c host.Command) (host.Result, error) {
 	line := strings.Join(append([]string{c.Program}, c.Args...), " ")
 	if !c.ReadOnly && !strings.Contains(line, "sledctl:ledger=") && !w.announced() {
@@ -85,7 +85,7 @@ func newFlushes(files host.Files) *flushes {
 	return &flushes{files, &flushing{sizes: map[string]int64{}}}
 }
 
-// flushed are the copies of the state file, with how much of them is certain.
+// flushed are the copies of the ledger, with how much of them is certain.
 func (f *flushing) flushed() map[string]int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -53,7 +53,7 @@ func prepared(t *testing.T, lines []string) *sled {
 	return s
 }
 
-// kept is what the state file holds.
+// kept is what the ledger holds.
 func (s *sled) kept() string {
 	s.t.Helper()
 	files := s.Host().Files()
@@ -113,7 +113,7 @@ func TestAMissingProgramIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 					s = prepared(t, stage.prepare)
 				}
 				if s.kept() != kept {
-					t.Errorf("sledctl %s without %s wrote into the state file", line, program)
+					t.Errorf("sledctl %s without %s wrote into the ledger", line, program)
 				}
 			}
 		}

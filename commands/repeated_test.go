@@ -59,7 +59,7 @@ func TestEnsureOfWhatIsThereWritesNothingAndAsksTwice(t *testing.T) {
 	}
 }
 
-// ledgerFile is the content of the state file's copy on the first M.2.
+// ledgerFile is the content of the ledger's copy on the first M.2.
 func (s *sled) ledgerFile() string {
 	s.t.Helper()
 	data, err := host.ReadFile(s.Host().Files(), s.ledgerNames()[0])
@@ -69,7 +69,7 @@ func (s *sled) ledgerFile() string {
 	return string(data)
 }
 
-// ledgerNames are the names of the state file's copies.
+// ledgerNames are the names of the ledger's copies.
 func (s *sled) ledgerNames() (names []string) {
 	s.t.Helper()
 	const pools = "/pool/int"

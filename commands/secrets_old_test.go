@@ -26,7 +26,7 @@ const (
 "data-backend":{"type":"crucible_storage_backend","component":{"request_json":"` + oldKey + `","readonly":false}}}}`
 )
 
-// An earlier sledctl kept secrets in the state file. Whoever writes next leaves no byte
+// An earlier sledctl kept secrets in the ledger. Whoever writes next leaves no byte
 // of them there, nor in its history and what was set aside, wherever he is killed:
 // the next one does the rest. Nothing of the machine is lost.
 func TestSecretsLeaveTheStateFile(t *testing.T) {
@@ -130,7 +130,7 @@ func (s *sled) writeAsOld(name string) {
 	}
 }
 
-// exposed are the files in the directories of the state file that have the words.
+// exposed are the files in the directories of the ledger that have the words.
 func (s *sled) exposed(words string) (all []string) {
 	s.t.Helper()
 	for _, name := range s.copies() {

@@ -115,7 +115,7 @@ func addPart(shown []shownPart, p shownPart) []shownPart {
 	return append(shown, p)
 }
 
-// sealSecrets puts secrets apart that an earlier sledctl has left in the state file.
+// sealSecrets puts secrets apart that an earlier sledctl has left in the ledger.
 func sealSecrets(ctx context.Context, e *cli.Env) {
 	s, env, err := e.Instances(ctx)
 	if err == nil && host.Privileged(env.Host) == nil {
@@ -177,7 +177,7 @@ func run(ctx context.Context, e *cli.Env, m cli.Mutation) error {
 		return cli.WithReport(err, left...)
 	}
 	if n := adoptable(parts); n > 0 {
-		e.Progress.Warn(fmt.Errorf("%d zones of instances that the state file does not know are kept: `sledctl instance adopt --all` takes them over", n))
+		e.Progress.Warn(fmt.Errorf("%d zones of instances that the ledger does not know are kept: `sledctl instance adopt --all` takes them over", n))
 	}
 	if perr := partList().Print(e.Streams.Out, e.Output, shown); perr != nil && err == nil {
 		err = perr

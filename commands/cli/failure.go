@@ -252,7 +252,7 @@ func deadlineHint(err error, timeUp bool) string {
 	return "run it again"
 }
 
-// isLost says whether a sled that had a state file has none.
+// isLost says whether a sled that had a ledger has none.
 func isLost(err error) bool {
 	absent, isAbsent := errors.AsType[*ledger.AbsentError](err)
 	overruled, isOverruled := errors.AsType[*ledger.SupersededError](err)

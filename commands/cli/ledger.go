@@ -18,9 +18,9 @@ import (
 	"github.com/sledctl/sledctl/zfs"
 )
 
-// How the state file is found, opened, made and moved.
+// How the ledger is found, opened, made and moved.
 
-// book is the state file, opened by the first caller that needs it.
+// book is the ledger, opened by the first caller that needs it.
 type book struct {
 	open func(context.Context) (*ledger.Ledger, error)
 	tell func(error)
@@ -35,7 +35,7 @@ type book struct {
 	told     bool
 }
 
-// now is what the state file says at last; the zero View where nobody has asked.
+// now is what the ledger says at last; the zero View where nobody has asked.
 func (b *book) now(ctx context.Context) (ledger.View, error) {
 	b.mu.Lock()
 	here := b.here
@@ -64,7 +64,7 @@ func (b *book) untold() []string {
 	return b.doubted
 }
 
-// changed says whether the state file has another last line than when this run
+// changed says whether the ledger has another last line than when this run
 // opened it.
 func (b *book) changed(ctx context.Context) bool {
 	b.mu.Lock()
@@ -84,7 +84,7 @@ func (b *book) reads(view ledger.View) {
 	b.read = cmp.Or(b.read, view.Seq())
 }
 
-// warn tells something that is wrong with the state file, once.
+// warn tells something that is wrong with the ledger, once.
 func (b *book) warn(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,7 +124,7 @@ func (b *book) forget() {
 	b.here = nil
 }
 
-// openedLedger is the state file; its opener is warned of what is wrong with it.
+// openedLedger is the ledger; its opener is warned of what is wrong with it.
 func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
 	opened, fresh, err := e.book.get(ctx)
 	if err != nil || !fresh {
@@ -137,7 +137,7 @@ func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
 	return opened, nil
 }
 
-// unconfirmed is the end of a command: what was not found in a state file that may
+// unconfirmed is the end of a command: what was not found in a ledger that may
 // lack it is not known to be absent. Scripts are told what is unconfirmed, where
 // no object that was printed has said so.
 func (e *Env) unconfirmed(ctx context.Context, err error) error {
@@ -164,7 +164,7 @@ func (e *Env) WarnOf(view ledger.View) {
 	}
 }
 
-// StateFile says what keeps the state file from being read, nil if nothing does.
+// StateFile says what keeps the ledger from being read, nil if nothing does.
 // Commands that show what is on the host, and do not need it for that, end with
 // it: after a boot of a root on a RAM disk nothing is there until bootstrap has
 // imported the pools, and an empty list would be taken for an empty sled.
@@ -206,7 +206,7 @@ func (e *Env) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	return opened, err
 }
 
-// createLedger makes the state file where there is none.
+// createLedger makes the ledger where there is none.
 func (e *Env) createLedger(ctx context.Context) error {
 	h, places, err := e.Places()
 	if err != nil {
@@ -218,7 +218,7 @@ func (e *Env) createLedger(ctx context.Context) error {
 			return &ledger.SupersededError{Tag: said[i].Tag}
 		}
 		return &RefusedError{
-			Err: errors.New("there is no place for the state file: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
+			Err: errors.New("there is no place for the ledger: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
 			Advice: "sledctl bootstrap --format-blank makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + ConfigFile +
 				" to a directory that outlives a reboot",
 		}
@@ -233,7 +233,7 @@ func (e *Env) createLedger(ctx context.Context) error {
 	err = ledger.Create(ctx, h.Files(), places, ledger.Creation{Who: Who(e.Environ), On: ledger.WantedLocations(places.Locations), New: e.NewLedger})
 	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.NewLedger && len(absent.Places) == 0 {
 		return &RefusedError{
-			Err: errors.New("no state file is begun: no M.2 has a pool that answers"),
+			Err: errors.New("no ledger is begun: no M.2 has a pool that answers"),
 			Advice: "sledctl bootstrap --new-ledger --format-blank makes pools on blank M.2s; one that was exchanged while the sled ran takes a reboot of it first: " +
 				"its old pool waits for the old disk",
 		}
@@ -245,16 +245,16 @@ func (e *Env) createLedger(ctx context.Context) error {
 }
 
 // allImported refuses while a pool of the sled's is there and not imported: an
-// M.2's may hold the state file, and a U.2's may know that there is one.
+// M.2's may hold the ledger, and a U.2's may know that there is one.
 func allImported(ctx context.Context, h host.Host) error {
 	pools, err := zfs.FindImportable(ctx, h, "")
 	if err != nil {
-		return fmt.Errorf("look for pools that may hold the state file: %w", err)
+		return fmt.Errorf("look for pools that may hold the ledger: %w", err)
 	}
 	for _, p := range pools {
 		if kind, _ := naming.ParsePool(p.Name); kind != naming.OtherPool {
 			return &RefusedError{
-				Err:    fmt.Errorf("no state file is made while pool %s is not imported: it may hold one, or know of one", p.Name),
+				Err:    fmt.Errorf("no ledger is made while pool %s is not imported: it may hold one, or know of one", p.Name),
 				Advice: "zpool import " + p.Name,
 			}
 		}

@@ -93,7 +93,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 	return s, nil
 }
 
-// SecretDir is next to the state file, where secrets lie that have no encrypted
+// SecretDir is next to the ledger, where secrets lie that have no encrypted
 // dataset; empty: there is no place for it.
 func SecretDir(c config.Config, h host.Host) string {
 	home := ledger.WantedLocations(ledger.Find(h.Files(), c.Paths.Ledger))

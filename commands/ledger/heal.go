@@ -147,7 +147,7 @@ func keepCopy(ctx context.Context, e *cli.Env, o healOptions) ([]healed, error) 
 		}
 	}
 	question := fmt.Sprintf("Keep %s, and give up what only the other copies say?", loss.Kept)
-	if err := e.Streams.Confirm(ctx, "give up copies of the state file", question, o.yes); err != nil {
+	if err := e.Streams.Confirm(ctx, "give up copies of the ledger", question, o.yes); err != nil {
 		return nil, err
 	}
 	return done, ledger.Keep(ctx, h.Files(), places, loss, cli.Who(e.Environ), "ledger heal --keep")

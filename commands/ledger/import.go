@@ -139,7 +139,7 @@ func (x shownExport) suits(view ledger.View, foreign bool) error {
 		return nil
 	}
 	return &cli.RefusedError{
-		Err:    fmt.Errorf("the file is of state file %s; this sled's is %s, and was not begun in place of that", x.Ledger, view.Ledger()),
+		Err:    fmt.Errorf("the file is of ledger %s; this sled's is %s, and was not begun in place of that", x.Ledger, view.Ledger()),
 		Advice: "on the sled that it is of, it is taken; --foreign takes it here",
 	}
 }

@@ -46,7 +46,7 @@ func completeCopies(ctx context.Context, e *cli.Env) []string {
 	return names
 }
 
-// shownExport is all that the state file holds, as JSON.
+// shownExport is all that the ledger holds, as JSON.
 type shownExport struct {
 	Ledger string                     `json:"ledger"`
 	Seq    uint64                     `json:"seq"`

@@ -16,7 +16,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/spec"
 )
 
-// shownLedger is the state file as a whole: who keeps it, since when, how much.
+// shownLedger is the ledger as a whole: who keeps it, since when, how much.
 type shownLedger struct {
 	Ledger   string         `json:"ledger"`
 	Seq      uint64         `json:"seq"`

@@ -70,7 +70,7 @@ func Settings(e *cli.Env, f Flags) (nicsync.Settings, error) {
 	}, nil
 }
 
-// recordedVMs are the instances of the state file: one that is stopped has no
+// recordedVMs are the instances of the ledger: one that is stopped has no
 // zone, and exists all the same; one that has departed is somewhere else.
 func recordedVMs(view ledger.View) ([]nicsync.VM, error) {
 	arrived, aerr := migration.HasArrived(view)

@@ -40,7 +40,7 @@ func readReapChoice(streams *terminal.Streams, f reapFlags) (reap.Choice, error)
 }
 
 // parseReapPlan reads what reap -n -o json has printed, and gives the objects
-// that are to be removed, and the state file that they were judged by.
+// that are to be removed, and the ledger that they were judged by.
 func parseReapPlan(data []byte) ([]reap.Object, *reap.Basis, error) {
 	var file struct {
 		APIVersion string        `json:"apiVersion"`

@@ -21,7 +21,7 @@ type List[T any] struct {
 	// Tall, if set, prints the list where its usual columns do not fit the
 	// terminal: for names too long to stand next to anything.
 	Tall *Tall[T]
-	// Ledger, if set, is what state file the list was made from: it stands in its
+	// Ledger, if set, is what ledger the list was made from: it stands in its
 	// JSON.
 	Ledger any
 }

@@ -65,7 +65,7 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 	if err != nil {
 		return err
 	}
-	if len(heads) == 0 { // a bootstrap that failed before there was a state file has left some
+	if len(heads) == 0 { // a bootstrap that failed before there was a ledger has left some
 		if err := e.StateFile(ctx); err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func vnicsShown(ctx context.Context, e *cli.Env, all bool) ([]shownVNIC, error) 
 		return nil, err
 	}
 	var held []network.Hold
-	if view, err := e.View(ctx); err == nil { // what is wrong with the state file is told next to the list
+	if view, err := e.View(ctx); err == nil { // what is wrong with the ledger is told next to the list
 		held, _ = network.Holds(view)
 	}
 	ours := func(l vnic.Link) bool {

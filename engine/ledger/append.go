@@ -64,7 +64,7 @@ func (l *Ledger) append(ctx context.Context, p *survey, facts []Fact) (*survey, 
 	}
 	line := format.EncodeLine(p.best.text.Head(), p.epoch.N, time.Now(), facts)
 	if size := len(p.best.text.Data()) + len(line); size > maxFile {
-		return nil, fmt.Errorf("the state file would have %d bytes: at most %d are possible", size, maxFile)
+		return nil, fmt.Errorf("the ledger would have %d bytes: at most %d are possible", size, maxFile)
 	}
 	if err := l.write(p.members, line); err != nil {
 		return nil, l.kill(err, true)

@@ -45,7 +45,7 @@ func Create(ctx context.Context, files host.Files, places Places, c Creation) er
 	}
 	defer unlock()
 	if err := l.create(ctx, c); err != nil {
-		return fmt.Errorf("create the state file: %w", err)
+		return fmt.Errorf("create the ledger: %w", err)
 	}
 	return nil
 }

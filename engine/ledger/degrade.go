@@ -43,7 +43,7 @@ func (l *Ledger) dropMissing(ctx context.Context, p *survey) (*survey, error) {
 func (l *Ledger) change(ctx context.Context, p *survey, e Epoch, first, others []*copyAt) (*survey, error) {
 	line := format.EncodeLine(p.best.text.Head(), e.N, time.Now(), []Fact{e.Fact()})
 	if err := l.unstamp(); err != nil {
-		return nil, fmt.Errorf("change who keeps the state file: %w", err)
+		return nil, fmt.Errorf("change who keeps the ledger: %w", err)
 	}
 	for _, copies := range [][]*copyAt{first, others} {
 		if err := l.write(copies, line); err != nil {

@@ -14,24 +14,24 @@ import (
 // The refusals. Each comes as a typed error that names the files; its Hint
 // says what would be right.
 var (
-	ErrAbsent      = fault.New(fault.Refused, "no copy of the state file")                         // *AbsentError
-	ErrMissing     = fault.New(fault.Ledger, "a copy of the state file is missing")                // *MissingError
-	ErrForked      = fault.New(fault.Ledger, "copies of the state file disagree")                  // *ForkedError
-	ErrTwins       = fault.New(fault.Ledger, "one copy of the state file is there twice")          // *TwinsError
-	ErrBroken      = fault.New(fault.Ledger, "a copy of the state file is broken")                 // *BrokenError
-	ErrExists      = errors.New("there is a state file already")                                   // *ExistsError
+	ErrAbsent      = fault.New(fault.Refused, "no copy of the ledger")                             // *AbsentError
+	ErrMissing     = fault.New(fault.Ledger, "a copy of the ledger is missing")                    // *MissingError
+	ErrForked      = fault.New(fault.Ledger, "copies of the ledger disagree")                      // *ForkedError
+	ErrTwins       = fault.New(fault.Ledger, "one copy of the ledger is there twice")              // *TwinsError
+	ErrBroken      = fault.New(fault.Ledger, "a copy of the ledger is broken")                     // *BrokenError
+	ErrExists      = errors.New("there is a ledger already")                                       // *ExistsError
 	ErrSuperseded  = fault.New(fault.Ledger, "the sled continued with other copies of the ledger") // *SupersededError
-	ErrCheckFailed = fault.New(fault.Ledger, "the state file is not sound")                        // *CheckFailedError
+	ErrCheckFailed = fault.New(fault.Ledger, "the ledger is not sound")                            // *CheckFailedError
 
-	ErrDamaged      = fault.New(fault.Ledger, "the end of the state file is damaged")                        // *DamagedError
-	ErrRewound      = fault.New(fault.Ledger, "the state file lacks what was in it")                         // *RewoundError
-	ErrForeign      = fault.New(fault.Ledger, "these copies of the state file are another sled's")           // *ForeignError
-	ErrContradicted = fault.New(fault.Ledger, "the sled's disks contradict each other about the state file") // *ContradictionError
-	// ErrUnconfirmed is that something is not in the state file as far as it is known.
-	ErrUnconfirmed = fault.New(fault.Ledger, "what the state file says is not confirmed") // *UnconfirmedError
+	ErrDamaged      = fault.New(fault.Ledger, "the end of the ledger is damaged")                        // *DamagedError
+	ErrRewound      = fault.New(fault.Ledger, "the ledger lacks what was in it")                         // *RewoundError
+	ErrForeign      = fault.New(fault.Ledger, "these copies of the ledger are another sled's")           // *ForeignError
+	ErrContradicted = fault.New(fault.Ledger, "the sled's disks contradict each other about the ledger") // *ContradictionError
+	// ErrUnconfirmed is that something is not in the ledger as far as it is known.
+	ErrUnconfirmed = fault.New(fault.Ledger, "what the ledger says is not confirmed") // *UnconfirmedError
 	// ErrWriteFailed is a write that failed halfway, and every use of the same Ledger
 	// after it. Whether the facts were written is unknown until the next Open.
-	ErrWriteFailed = fault.New(fault.Ledger, "the state file was not written as it should have been") // *WriteError
+	ErrWriteFailed = fault.New(fault.Ledger, "the ledger was not written as it should have been") // *WriteError
 )
 
 // Absence is why there is no copy in one place.
@@ -83,7 +83,7 @@ func (e *AbsentError) Hint() string {
 			return "bring the disks back that hold it; nothing that cannot be read is ever taken for empty"
 		}
 	}
-	return "`sledctl bootstrap` prepares a new sled; on a prepared one, bring the disks back that hold its state file"
+	return "`sledctl bootstrap` prepares a new sled; on a prepared one, bring the disks back that hold its ledger"
 }
 
 // MissingError is ErrMissing.
@@ -115,7 +115,7 @@ func (e *MissingError) Unwrap() []error {
 func (e *MissingError) Hint() string {
 	for _, at := range e.Others {
 		if errors.Is(at.Err, errUnfinished) {
-			return "the state file was never completed: `sledctl bootstrap` does it"
+			return "the ledger was never completed: `sledctl bootstrap` does it"
 		}
 	}
 	if len(e.Present) == 0 {
@@ -350,7 +350,7 @@ func (e *ForeignError) Error() string {
 
 func (*ForeignError) Kind() fault.Kind { return fault.Ledger }
 
-// Unwrap gives ErrForeign, and ErrSuperseded: another state file is in force.
+// Unwrap gives ErrForeign, and ErrSuperseded: another ledger is in force.
 func (e *ForeignError) Unwrap() []error { return []error{ErrForeign, ErrSuperseded} }
 
 // Hint says what would be right.

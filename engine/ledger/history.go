@@ -78,7 +78,7 @@ func addHistories(files host.Files, c *copyAt, lines map[uint64][]byte) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("look for the history of the state file: %w", err)
+		return fmt.Errorf("look for the history of the ledger: %w", err)
 	}
 	return failed
 }

@@ -47,7 +47,7 @@ func (l *Ledger) join(ctx context.Context, p *survey, newcomers []Location, by r
 func (l *Ledger) add(ctx context.Context, p *survey, newcomers []Location, by reason) error {
 	for _, at := range newcomers {
 		if err := l.writeCopy(at, p.members[0].text); err != nil {
-			return l.kill(fmt.Errorf("make a copy of the state file: %w", err), false)
+			return l.kill(fmt.Errorf("make a copy of the ledger: %w", err), false)
 		}
 	}
 	p, err := l.lookToWrite(ctx)
@@ -151,7 +151,7 @@ func (l *Ledger) leave(ctx context.Context, p *survey, directory string, by reas
 	case len(p.missing) > 0:
 		return p.missingError()
 	case len(p.members) == 1:
-		return fmt.Errorf("%s is the only copy of the state file", leaver.File())
+		return fmt.Errorf("%s is the only copy of the ledger", leaver.File())
 	}
 	if _, err := l.confirm(ctx, p); err != nil {
 		return err

@@ -51,7 +51,7 @@ func PreviewKeep(ctx context.Context, files host.Files, places Places, name stri
 }
 
 // ErrNoCopy is a name that no readable copy has, or more than one.
-var ErrNoCopy = fault.New(fault.NotFound, "no such copy of the state file")
+var ErrNoCopy = fault.New(fault.NotFound, "no such copy of the ledger")
 
 // previewKeep looks at all copies, also at those that disagree.
 func (l *Ledger) previewKeep(ctx context.Context, name string) (KeepPreview, error) {
@@ -149,7 +149,7 @@ func Keep(ctx context.Context, files host.Files, places Places, loss KeepPreview
 }
 
 // ErrChanged is a loss that has changed since it was shown.
-var ErrChanged = fault.New(fault.Ledger, "the copies of the state file have changed since they were looked at")
+var ErrChanged = fault.New(fault.Ledger, "the copies of the ledger have changed since they were looked at")
 
 func (l *Ledger) keep(ctx context.Context, loss KeepPreview, by reason) error {
 	unlock, err := l.lock(ctx, host.LockExclusive)

@@ -1,4 +1,4 @@
-// Package ledger keeps the state file of a sled: an append-only file of JSON
+// Package ledger keeps the ledger of a sled: an append-only file of JSON
 // lines, in several copies (one per M.2), any of which may be away, old, torn
 // or wrong when it is read.
 //
@@ -67,7 +67,7 @@ type Places struct {
 	Warn func(text string)
 }
 
-// Ledger is an open state file. It is safe for concurrent use, by goroutines
+// Ledger is an open ledger. It is safe for concurrent use, by goroutines
 // and by processes.
 type Ledger struct {
 	files  host.Files
@@ -240,7 +240,7 @@ func (l *Ledger) lock(ctx context.Context, mode host.LockMode) (unlock func(), e
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock the state file: %w", err)
+		return nil, fmt.Errorf("lock the ledger: %w", err)
 	}
 	return func() { lock.Unlock() }, nil
 }

@@ -68,7 +68,7 @@ func (l *Ledger) decide() (*survey, error) {
 	}
 	for _, a := range l.absent {
 		if exhausted(a.Err) {
-			return nil, fmt.Errorf("read the state file: %w", a.Err) // nothing is known of the copy
+			return nil, fmt.Errorf("read the ledger: %w", a.Err) // nothing is known of the copy
 		}
 	}
 	p, err := choose(copies, l.absent)

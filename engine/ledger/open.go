@@ -104,7 +104,7 @@ func (p *survey) seat(copies []*copyAt) {
 	}
 	for _, s := range p.epoch.Lost {
 		e := lostIn(p.best.text.Epochs, s)
-		p.warn("the state file is kept without %v since %s (%s: %s): `sledctl ledger heal` takes a new disk in",
+		p.warn("the ledger is kept without %v since %s (%s: %s): `sledctl ledger heal` takes a new disk in",
 			s, e.Time.Format("2006-01-02 15:04:05Z"), e.Who, e.Why)
 	}
 }

@@ -135,7 +135,7 @@ func (v *probe) verified(known *format.Text) (*format.Text, error) {
 	}
 	if unread := v.info.Size - int64(len(v.data)); unread > 0 {
 		if t.End == format.EndComplete || t.End == format.EndBare {
-			return nil, &format.Damage{Line: t.Len() + 2, Reason: fmt.Sprintf("the file has %d bytes; a state file has at most %d", v.info.Size, maxFile)}
+			return nil, &format.Damage{Line: t.Len() + 2, Reason: fmt.Sprintf("the file has %d bytes; a ledger has at most %d", v.info.Size, maxFile)}
 		}
 		t.End, t.Rest = format.EndDamaged, t.Rest+unread
 	}

@@ -25,7 +25,7 @@ func TestAFileThatIsTooLongIsNotReadWhole(t *testing.T) {
 	}
 }
 
-// endless shows the state file with zeros behind it.
+// endless shows the ledger with zeros behind it.
 type endless struct {
 	host.Files
 	size int64

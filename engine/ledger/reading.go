@@ -165,7 +165,7 @@ func (p *survey) lost() (said []string) {
 		known = "the U.2s know of no newer epoch"
 	}
 	for _, m := range p.missing {
-		said = append(said, fmt.Sprintf("%v of the state file is missing: %v; %s", m.MemberRef, cause(m.Err), known))
+		said = append(said, fmt.Sprintf("%v of the ledger is missing: %v; %s", m.MemberRef, cause(m.Err), known))
 	}
 	return said
 }

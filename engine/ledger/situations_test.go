@@ -98,7 +98,7 @@ func both(verdict Verdict) []Verdict { return []Verdict{verdict, verdict} }
 
 func situationsOfEnds() []situation {
 	torn := func(data []byte) []byte { return append(data, `{"hash":"1`...) }
-	damaged := []string{"the end of the state file is damaged", "cannot be read in any copy", "behind seq 2"}
+	damaged := []string{"the end of the ledger is damaged", "cannot be read in any copy", "behind seq 2"}
 	return []situation{
 		{"all present, equal, whole", false, 2, func(*testing.T, *sled) {}, "sure: 2", nil, nil, both(IsMember)},
 		{"the same, in the boot that wrote it", true, 2, func(*testing.T, *sled) {}, "sure: 2", nil, nil, both(IsMember)},
@@ -152,7 +152,7 @@ func situationsOfLag() []situation {
 }
 
 func situationsOfAway() []situation {
-	missing := []string{"a copy of the state file is missing", "pool1"}
+	missing := []string{"a copy of the ledger is missing", "pool1"}
 	gone := []string{"the sled continued with other copies", "epoch 2"}
 	return []situation{
 		{"B missing, the witness agrees", false, 2, func(_ *testing.T, s *sled) {
@@ -166,7 +166,7 @@ func situationsOfAway() []situation {
 		}, "unconfirmed: 2", []string{"unconfirmed: ", "is missing", "no witness can rule out that it continued without this copy"}, missing, []Verdict{IsMember, IsMissing}},
 		{"B missing, the witness cannot be asked", false, 2, func(_ *testing.T, s *sled) {
 			s.disks[1].mounted, s.witness.err = false, errors.New("deaf")
-		}, "unconfirmed: 2", []string{"unconfirmed: ask the witness of the state file: deaf"}, missing, []Verdict{IsMember, IsMissing}},
+		}, "unconfirmed: 2", []string{"unconfirmed: ask the witness of the ledger: deaf"}, missing, []Verdict{IsMember, IsMissing}},
 		{"a U.2 knows a later epoch", false, 2, func(t *testing.T, s *sled) {
 			s.disks[0].mounted = false
 			set(t, s.degrade(t), fact("a", "3"))
@@ -177,7 +177,7 @@ func situationsOfAway() []situation {
 			s.disks[0].mounted = false
 			set(t, s.degrade(t), fact("c", "1"))
 			s.forgotten()
-		}, "sure: 2", []string{"the state file is kept without copy ", "pool0"}, nil, []Verdict{IsNone, IsMember}},
+		}, "sure: 2", []string{"the ledger is kept without copy ", "pool0"}, nil, []Verdict{IsNone, IsMember}},
 		{"change of members not confirmed", false, 2, func(t *testing.T, s *sled) {
 			s.disks[0].mounted = false
 			x := s.open1(t, s.disks[1])
@@ -232,7 +232,7 @@ func TestTooManyOpenFilesAreNoMissingCopy(t *testing.T) {
 	}
 }
 
-// busyFiles has no descriptor left for the state file.
+// busyFiles has no descriptor left for the ledger.
 type busyFiles struct{ host.Files }
 
 func (b busyFiles) Open(name string, flag int, perm fs.FileMode) (host.File, error) {

@@ -116,7 +116,7 @@ func (l *Ledger) checkWitness(ctx context.Context, p *survey) (heard, error) {
 type unheardError struct{ err error }
 
 func (e *unheardError) Error() string {
-	return fmt.Sprintf("ask the witness of the state file: %v", e.err)
+	return fmt.Sprintf("ask the witness of the ledger: %v", e.err)
 }
 
 func (e *unheardError) Unwrap() error { return e.err }
@@ -133,7 +133,7 @@ func (p *survey) files() []string {
 // updateWitness tells the witness which epoch is in force.
 func (l *Ledger) updateWitness(ctx context.Context, p *survey) error {
 	if err := l.places.Witness.Write(ctx, p.epoch.Tag(p.best.text.Ledger), p.best.text.GivenUp()...); err != nil {
-		return fmt.Errorf("tell the witness of the state file: %w", err)
+		return fmt.Errorf("tell the witness of the ledger: %w", err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 	Usage                   // the request makes no sense as it is
 	Locked                  // another run is at work: again when that has ended
 	Partial                 // some of it stays: again, it goes on from there
-	Ledger                  // the state file must be seen to first
+	Ledger                  // the ledger must be seen to first
 	Differences             // nothing failed: there is something to do
 )
 

@@ -31,13 +31,13 @@ type Settings struct {
 	// Reread gives the settings again, once the M.2s are there: they may hold
 	// configuration. May be nil.
 	Reread func() (Settings, error)
-	// CreateLedger makes the state file where there is none; Env.Ledger finds
+	// CreateLedger makes the ledger where there is none; Env.Ledger finds
 	// it from then on.
 	CreateLedger func(context.Context) error
 	// SettleLedger makes the copies of one that is there lie where they belong,
 	// and says what it did; in a dry run, what it would do. May be nil.
 	SettleLedger func(ctx context.Context, dryRun bool) (did string, err error)
-	// Attest tells the witness of the state file again, once there are more
+	// Attest tells the witness of the ledger again, once there are more
 	// disks to tell. May be nil.
 	Attest func(context.Context) error
 	// Pools lists the pools that zones may be put on, once storage is ready.
@@ -144,7 +144,7 @@ func (r *run) idle() bool {
 }
 
 // check refuses at once what will fail at the end. What the sled is configured
-// to be may stand on an M.2, and no state file without all its copies says that
+// to be may stand on an M.2, and no ledger without all its copies says that
 // they are there: then they are imported first.
 func (r *run) check(ctx context.Context, whole bool) bool {
 	var err error
@@ -200,7 +200,7 @@ func (r *run) attest(ctx context.Context) bool {
 	return true
 }
 
-// askWitness imports the pools of U.2s where there is no state file: they know
+// askWitness imports the pools of U.2s where there is no ledger: they know
 // whether there was one.
 func (r *run) askWitness(ctx context.Context) bool {
 	if _, err := r.env.Ledger(ctx); !errors.Is(err, ledger.ErrAbsent) {
@@ -264,7 +264,7 @@ func (r *run) prepare(ctx context.Context, kinds ...disk.Kind) bool {
 	return ctx.Err() == nil && (err == nil || errors.As(err, new(*storage.PartlyError)))
 }
 
-// whole says whether the state file is there with all its copies.
+// whole says whether the ledger is there with all its copies.
 func (r *run) whole(ctx context.Context) bool {
 	l, err := r.env.Ledger(ctx)
 	if err != nil {
@@ -334,7 +334,7 @@ func (r *run) bases(ctx context.Context) bool {
 	return true
 }
 
-// ledger makes the state file if there is none, finishes a creation that was
+// ledger makes the ledger if there is none, finishes a creation that was
 // interrupted, and makes copies where some belong. A dry run on a sled that has
 // none ends here: what follows needs what would have been made.
 func (r *run) ledger(ctx context.Context) (did string, stop bool, err error) {

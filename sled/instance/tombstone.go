@@ -39,7 +39,7 @@ func Tombstones(view ledger.View) ([]Tombstone, error) {
 	for key, value := range view.All(naming.KeyTombstone) {
 		t := Tombstone{PropolisID: strings.TrimPrefix(key, naming.KeyTombstone)}
 		if err := json.Unmarshal(value, &t); err != nil {
-			return nil, fmt.Errorf("%s in the state file: %w", key, err)
+			return nil, fmt.Errorf("%s in the ledger: %w", key, err)
 		}
 		all = append(all, t)
 	}

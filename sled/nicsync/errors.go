@@ -87,9 +87,9 @@ func (e *TooManyError) Unwrap() error { return host.ErrRefused }
 // errMoves is a record whose VM is being moved since the look.
 var errMoves = errors.New("its VM is being moved by now")
 
-// errOtherwise is a record of whose VM the state file says something else since
+// errOtherwise is a record of whose VM the ledger says something else since
 // the look: it was stopped or forgotten, or has come or gone.
-var errOtherwise = errors.New("the state file says otherwise of its VM by now")
+var errOtherwise = errors.New("the ledger says otherwise of its VM by now")
 
 // changed says whether a write failed because the record is another version by
 // now, or its VM is.

@@ -15,13 +15,13 @@ import (
 )
 
 // unmoved is asked right before a write: between the look and the last of many
-// writes somebody may begin to move a VM. It reads configurations and the state
-// file, and lists nothing.
+// writes somebody may begin to move a VM. It reads configurations and the ledger,
+// and lists nothing.
 type unmoved struct {
 	zones []string // of which the record is
 	all   bool     // or any zone: nothing is written while one is being moved
 	known func(context.Context) ([]VM, error)
-	// about picks those of the state file that the record is of, and told is what it
+	// about picks those of the ledger that the record is of, and told is what it
 	// recorded when they were looked at.
 	about func([]VM) []VM
 	told  string
@@ -33,7 +33,7 @@ func (o Options) guard(f Finding, recorded []VM, known func(context.Context) ([]
 	return u
 }
 
-// about are the VMs that a record is of, as the state file knows them.
+// about are the VMs that a record is of, as the ledger knows them.
 func (f Finding) about(recorded []VM) []VM {
 	var all []VM
 	for _, vm := range recorded {
@@ -76,7 +76,7 @@ func (u unmoved) Check(ctx context.Context, files host.Files) error {
 	return nil
 }
 
-// recorded is Check, of the state file.
+// recorded is Check, of the ledger.
 func (u unmoved) recorded(ctx context.Context) error {
 	vms, err := u.known(ctx)
 	if err != nil {

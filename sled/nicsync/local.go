@@ -52,7 +52,7 @@ type Local struct {
 	byID map[string]int
 	byVM map[string][]int // the VMs with a MAC
 	own  map[string]NIC   // by MAC
-	// recorded is what the state file says, also of VMs that have departed.
+	// recorded is what the ledger says, also of VMs that have departed.
 	recorded []VM
 }
 
@@ -180,7 +180,7 @@ func (l Local) moving() (VM, bool) {
 	return l.VMs[i], true
 }
 
-// book reads the state file as it is now.
+// book reads the ledger as it is now.
 type book func(context.Context) (ledger.View, error)
 
 // look looks at the sled. A listing that fails, or lacks what is always there, is

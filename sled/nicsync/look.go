@@ -27,14 +27,14 @@ type Settings struct {
 	WithoutEtag bool
 	// Barrier is a file that forbids every write.
 	Barrier napi.Barrier
-	// Recorded are the VMs that the state file knows, and those that it remembers to
+	// Recorded are the VMs that the ledger knows, and those that it remembers to
 	// have departed; nil: none.
 	Recorded func(ledger.View) ([]VM, error)
 	// Again is as that of a napi.Client.
 	Again func(n int, err error) (wait time.Duration, more bool)
 }
 
-// known are the VMs of the state file, as it is when asked.
+// known are the VMs of the ledger, as it is when asked.
 func (s Settings) known(env operation.Env) func(context.Context) ([]VM, error) {
 	read := bookOf(env)
 	return func(ctx context.Context) ([]VM, error) {

@@ -73,7 +73,7 @@ func TestVerdictsOnWhatHasMoved(t *testing.T) {
 	}
 }
 
-// remembers are the VMs of a state file whose facts are VMs.
+// remembers are the VMs of a ledger whose facts are VMs.
 func remembers(view ledger.View) ([]VM, error) {
 	var vms []VM
 	for key, value := range view.All("vm/") {
@@ -87,7 +87,7 @@ func remembers(view ledger.View) ([]VM, error) {
 	return vms, nil
 }
 
-// notes writes a VM into the state file.
+// notes writes a VM into the ledger.
 func (r *rig) notes(vm VM) {
 	r.t.Helper()
 	value, err := json.Marshal(vm)

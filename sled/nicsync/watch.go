@@ -53,7 +53,7 @@ type watcher struct {
 	Settings
 	Watched
 	seen glimpse
-	seq  uint64 // of the state file, as far as it was read
+	seq  uint64 // of the ledger, as far as it was read
 }
 
 // glimpse is as much of a sled as tells that it is another by now.
@@ -89,7 +89,7 @@ func (w *watcher) look(ctx context.Context) (changed bool) {
 	return w.seen != was
 }
 
-// lookAtRecords reads the instances, if anything was written to the state file.
+// lookAtRecords reads the instances, if anything was written to the ledger.
 func (w *watcher) lookAtRecords(ctx context.Context) {
 	if w.Recorded == nil {
 		return

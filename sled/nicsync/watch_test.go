@@ -16,7 +16,7 @@ import (
 )
 
 // Whatever happens to a VM is noticed within two beats, no matter what caused it;
-// what is not, as other words in the state file or a listing that fails, is no
+// what is not, as other words in the ledger or a listing that fails, is no
 // event.
 func TestWhatIsNoticed(t *testing.T) {
 	type sled struct {

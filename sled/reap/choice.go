@@ -21,7 +21,7 @@ type Choice struct {
 	Exclude []Pattern // never what one of them fits
 	// Plan, if not nil: only these objects, if they are still the same.
 	Plan []Object
-	// Basis is the state file by which the plan was made; nil: that is not known.
+	// Basis is the ledger by which the plan was made; nil: that is not known.
 	Basis *Basis
 }
 

@@ -25,8 +25,8 @@ const (
 	StaleRec   Verdict = "stale record"
 	Orphan     Verdict = "orphan"
 	Unknown    Verdict = "unknown"
-	// Unconfirmed is an orphan by a state file that may lack what needs it. A reap
-	// that removes anything knows: it settles the state file first, or refuses.
+	// Unconfirmed is an orphan by a ledger that may lack what needs it. A reap
+	// that removes anything knows: it settles the ledger first, or refuses.
 	Unconfirmed Verdict = "orphan, unconfirmed"
 )
 
@@ -94,7 +94,7 @@ type Findings struct {
 	// Changed is what a saved plan names and what has changed since.
 	Changed []Change
 
-	// Basis is the state file that they were judged by.
+	// Basis is the ledger that they were judged by.
 	Basis Basis
 
 	choice  Choice
@@ -118,7 +118,7 @@ type Findings struct {
 	first  map[string][]string // objects that must go before an object, all by kind and name
 }
 
-// Basis names a state of the state file.
+// Basis names a state of the ledger.
 type Basis struct {
 	Ledger string `json:"ledger"`
 	Seq    uint64 `json:"seq"`
@@ -126,7 +126,7 @@ type Basis struct {
 	Sure   bool   `json:"sure"` // it lacks nothing that was acknowledged
 }
 
-// BasisError is a saved plan that was made by a state file which is newer than the
+// BasisError is a saved plan that was made by a ledger which is newer than the
 // sled's, or another one.
 type BasisError struct {
 	Plan Basis
@@ -135,7 +135,7 @@ type BasisError struct {
 
 // Error names both.
 func (e *BasisError) Error() string {
-	return fmt.Sprintf("the plan was made by state file %s at seq %d; the sled's is %s at seq %d", e.Plan.Ledger, e.Plan.Seq, e.Now.Ledger, e.Now.Seq)
+	return fmt.Sprintf("the plan was made by ledger %s at seq %d; the sled's is %s at seq %d", e.Plan.Ledger, e.Plan.Seq, e.Now.Ledger, e.Now.Seq)
 }
 
 func (*BasisError) Kind() fault.Kind { return fault.Ledger }

@@ -26,7 +26,7 @@ type Settings struct {
 	// them; empty: there is none.
 	Keys string
 	// SecretDir is where secrets of machines lie next to those on the pools; nil: none
-	// are looked at. Where the state file was lost they wait for its import.
+	// are looked at. Where the ledger was lost they wait for its import.
 	SecretDir *string
 	// Bundles says where a zone's evidence is kept before the zone
 	// does.

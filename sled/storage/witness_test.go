@@ -104,7 +104,7 @@ func TestTheNewestMarkCounts(t *testing.T) {
 }
 
 // Disks of another sled that were put in keep what they say: it is all that is
-// left of that sled's state file, should it be lost.
+// left of that sled's ledger, should it be lost.
 func TestAnotherSledsMarksStay(t *testing.T) {
 	w, pools, _ := witnessed(t, sim.Options{})
 	other := ledger.EpochTag{Ledger: "fedcba9876543210", N: 3, Epoch: "x"}
@@ -142,7 +142,7 @@ func TestWhatIsNoMarkIsAnErrorAndStays(t *testing.T) {
 	}
 }
 
-// A pool that fails must not keep the sled from its state file, as long as
+// A pool that fails must not keep the sled from its ledger, as long as
 // another one knows.
 func TestOnePoolThatTookTheMarkIsEnough(t *testing.T) {
 	w, pools, _ := witnessed(t, sim.Options{})

@@ -28,7 +28,7 @@ import (
 // agents measures the agent with as many VMs as it is meant for. Their Propolis
 // servers and the control plane are pretended, in this process: they say what
 // they are to say and cost next to nothing, while all of the agent is the real
-// one, from the state file to its socket.
+// one, from the ledger to its socket.
 func (b bench) agents(ctx context.Context) ([]row, error) {
 	var rows []row
 	for _, m := range []struct {

@@ -127,7 +127,7 @@ func (p *player) reboot() error {
 	return err
 }
 
-// lose loses the state file, and begins another, as the manual says.
+// lose loses the ledger, and begins another, as the manual says.
 func (p *player) lose() error {
 	p.log = append(p.log, "rm /pool/int/*/config/sledctl/ledger.jsonl", begunAnew)
 	p.rest()
@@ -171,7 +171,7 @@ func (p *player) unknown() (names []string, err error) {
 	return names, nil
 }
 
-// clear takes away by hand what lost its owner with the state file.
+// clear takes away by hand what lost its owner with the ledger.
 func (p *player) clear() error {
 	if len(p.unowned) == 0 {
 		return nil
@@ -187,7 +187,7 @@ func (p *player) clear() error {
 
 const begunAnew = "sledctl bootstrap --new-ledger"
 
-// whole says whether the state file can be lost, and what runs be known by what is
+// whole says whether the ledger can be lost, and what runs be known by what is
 // there: nothing is open, and no hand has taken anything from what runs.
 func (p *player) whole() (bool, error) {
 	m := p.model

@@ -1,6 +1,6 @@
 // Package histories plays random histories of a sled: verbs of sledctl's,
 // verbs that are killed, other people's hands, reboots, a disk that comes and
-// goes, a state file that is lost. After each step what sledctl says is held against a small model that
+// goes, a ledger that is lost. After each step what sledctl says is held against a small model that
 // was written from the manual (model_test.go); at the end the manual's way out
 // has to lead to where it began. One that does not is made as short as it can
 // be, and printed as a shell script (script_test.go).

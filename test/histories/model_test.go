@@ -18,7 +18,7 @@ type model struct {
 	pulled, lame bool
 	torn         bool // a verb was killed: one copy of the ledger may have a line that the other lacks
 	cut          bool // a bootstrap was killed: what it was about is open until one is run again
-	forgets      bool // its root is on a RAM disk: after a boot no state file is at hand until it is prepared
+	forgets      bool // its root is on a RAM disk: after a boot no ledger is at hand until it is prepared
 	footed       bool // what a step on a VM needs is there after a boot, before bootstrap
 	addresses    bool // Propolis' own service makes the address: no step is left for it
 	crucible     bool // what its VMs have next to the usual are Crucible disks
@@ -36,7 +36,7 @@ const (
 )
 
 // vm is an instance as the operator knows it. One that is not recorded and runs is
-// a stranger: the state file was lost.
+// a stranger: the ledger was lost.
 type vm struct {
 	recorded  bool
 	wanted    string // running, stopped
@@ -47,7 +47,7 @@ type vm struct {
 	life      life
 	steps     int // of the bring-up, that were taken one by one
 	// maybe is what else it may be: what a verb that was killed was about to
-	// make of it. What a kill left on one copy of the state file counts from the
+	// make of it. What a kill left on one copy of the ledger counts from the
 	// next change on, whoever makes it.
 	maybe *vm
 }
@@ -197,7 +197,7 @@ func (m *model) expect(v verb) outcomes {
 	return out
 }
 
-// blind says whether no state file may be at hand.
+// blind says whether no ledger may be at hand.
 func (m *model) blind() bool { return m.forgets && m.ground != prepared }
 
 func (m *model) certain(v verb) outcomes {
@@ -443,7 +443,7 @@ func (m *model) adoptAll() outcomes {
 // unfit says whether a stranger has what cannot be made again: a Crucible disk.
 func (m *model) unfit(it *vm) bool { return m.crucible && it.extra }
 
-// lost is what is so once the state file is, and another was begun: what does not
+// lost is what is so once the ledger is, and another was begun: what does not
 // run is forgotten.
 func (m *model) lost() *model {
 	c := m.clone()

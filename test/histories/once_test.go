@@ -21,7 +21,7 @@ func TestHistoriesThatOnceBrokeALaw(t *testing.T) {
 		points int
 		then   []act
 	}{
-		// The outcome lies on one copy of the state file, and the next reap rolls
+		// The outcome lies on one copy of the ledger, and the next reap rolls
 		// it forward: it took the run for one that had ended while it looked.
 		"a VNIC whose time is up is left": {killed: verb{word: "hold"}, points: 8},
 		// zfs destroy was killed behind its unmount.

@@ -64,7 +64,7 @@ func TestPlantedDefectsAreFoundAndMadeShort(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		plant func(*player)
-		first uint64   // story; the state file is not lost in each
+		first uint64   // story; the ledger is not lost in each
 		acts  []string // what it comes down to
 		says  string
 	}{

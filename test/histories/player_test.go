@@ -42,7 +42,7 @@ type player struct {
 	// ending: only where it all leads to is looked at.
 	ending bool
 	log    []string // what was played and what came of it, a line each
-	// unowned are the VNICs of ours that nothing names since the state file was lost.
+	// unowned are the VNICs of ours that nothing names since the ledger was lost.
 	unowned []string
 }
 
@@ -297,7 +297,7 @@ func (p *player) look() error {
 				known = false
 				gone = append(gone, name)
 			}
-			// A copy of the state file that returns may know less: all stay possible.
+			// A copy of the ledger that returns may know less: all stay possible.
 			slices.SortStableFunc(all, func(a, b vm) int { return agreement(b, is, recorded) - agreement(a, is, recorded) })
 			it = either(all)
 			p.model.vms[name] = it
@@ -474,7 +474,7 @@ func (p *player) configurations() ([]string, error) {
 	return names, err
 }
 
-// ledger are the keys of the state file that have values.
+// ledger are the keys of the ledger that have values.
 func (p *player) ledger() ([]string, error) {
 	exit, out, errs, err := p.run(p.sled.Host(), "sledctl ledger export")
 	if err == nil && exit != 0 {
@@ -512,7 +512,7 @@ func (p *player) world() (string, error) {
 }
 
 // unmarked leaves out of a world what a sled that is as it was may have otherwise:
-// the witness names what the ledger drew, a base is made again once the state file
+// the witness names what the ledger drew, a base is made again once the ledger
 // was lost, and a boot leaves unmounted what nobody needs: those of a base, and of
 // a pool that comes late.
 func unmarked(text string) string {

@@ -68,7 +68,7 @@ func zonesBelow(row lattice.Row, name string) string {
 	return zoneParent("$(of pool " + name + ")")
 }
 
-// ledgers are the copies of the state file, as a shell finds them.
+// ledgers are the copies of the ledger, as a shell finds them.
 func ledgers(row lattice.Row) string {
 	if dir := row.Ledger(); dir != "" {
 		return dir + "/ledger.jsonl"

@@ -124,7 +124,7 @@ func Sleds() Table {
 			{never{Packaging: {Image}, Addresses: {IPv4, DHCP}}, "the service in the zone image takes nothing but an IPv6 address with a gateway"},
 			{never{Mode: {Helios, RAMDisk}, Addresses: {IPv4, DHCP}}, "zones are installed from images, whose service takes nothing but an IPv6 address with a gateway"},
 			{never{Link: {Etherstub}, Addresses: {DHCP}}, "nobody answers DHCP behind an etherstub"},
-			{never{Mode: {RAMDisk}, Disks: {RpoolOnly}}, "a RAM disk keeps no state file: there is an M.2 for it"},
+			{never{Mode: {RAMDisk}, Disks: {RpoolOnly}}, "a RAM disk keeps no ledger: there is an M.2 for it"},
 			{never{Packaging: {Image}, Link: {Physical, Aggregation, VLAN}, MTU: {Narrow}}, "the service in the zone image makes its VNIC with 9000 bytes, more than the link has"},
 			{never{Mode: {Helios, RAMDisk}, Link: {Physical, Aggregation, VLAN}, MTU: {Narrow}}, "the service in the zone image makes its VNIC with 9000 bytes, more than the link has"},
 		},

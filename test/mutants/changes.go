@@ -1,7 +1,7 @@
 package mutants
 
 // ofChanges are those of how anything is changed: locks, intents, steps, what is
-// taken back, and the state file.
+// taken back, and the ledger.
 func ofChanges() []Mutant {
 	return []Mutant{
 		{
@@ -107,7 +107,7 @@ func ofChanges() []Mutant {
 			Besides: true,
 		},
 		{
-			Name:    "the state file is not locked",
+			Name:    "the ledger is not locked",
 			Plant:   []Patch{{"engine/ledger/ledger.go", "lock, err := l.files.Lock(ctx, l.places.Lock, mode)", "if MUTANT { return func() {}, nil }; OLD"}},
 			Found:   unit("engine/ledger", "TestProcessesTakeTurns", "_test.go"),
 			Besides: true,

@@ -26,7 +26,7 @@ type Mutant struct {
 	With string
 	// Besides is one more than the forty that are the measure.
 	Besides bool
-	// Rule is a rule of the state file left out.
+	// Rule is a rule of the ledger left out.
 	Rule bool
 }
 

@@ -161,7 +161,7 @@ func (f *tally) print(t *testing.T) {
 	t.Helper()
 	text := f.of("mutants", func(m Mutant) bool { return !m.Besides && !m.Rule }) +
 		f.of("mutants besides", func(m Mutant) bool { return m.Besides }) +
-		f.of("rules of the state file left out", func(m Mutant) bool { return m.Rule })
+		f.of("rules of the ledger left out", func(m Mutant) bool { return m.Rule })
 	fmt.Print(text)
 	if name := os.Getenv("SLEDCTL_MUTANTS"); name != "" { // go test hides what a package prints that passes
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {

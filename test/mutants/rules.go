@@ -2,7 +2,7 @@ package mutants
 
 import "slices"
 
-// ofRules are the rules of the state file, each left out. What each is for says the
+// ofRules are the rules of the ledger, each left out. What each is for says the
 // test that finds it: it goes through what can happen to a small sled until a law is
 // broken (engine/ledger/needed_test.go), or tells the shortest story in which a reader says
 // what is not so (engine/ledger/reading_test.go).

@@ -10,7 +10,7 @@ func ofWhatIsTold() []Mutant {
 			Found: script("storage_truth", "no match for `^dataset\\tunknown\\tpool"),
 		},
 		{
-			Name:    "a machine's secrets stand in the state file",
+			Name:    "a machine's secrets stand in the ledger",
 			Plant:   []Patch{{"sled/instance/wanted.go", "if w.Sealed != nil {", "if w.Sealed != nil && !MUTANT {"}},
 			Found:   script("secrets", "FAIL: testdata/script/secrets.txtar"),
 			Besides: true,

@@ -1,5 +1,5 @@
 // Package operationtest is for tests of what is done through package operation:
-// hosts with a state file, and state files that hold what a test says.
+// hosts with a ledger, and ledgers that hold what a test says.
 package operationtest
 
 import (
@@ -27,7 +27,7 @@ func places() ledger.Places {
 	return ledger.Places{Lock: RunDir + "/ledger.lock", Locations: []ledger.Location{{Directory: "/state"}}}
 }
 
-// New is a process on a host, which gets a state file with nothing in it.
+// New is a process on a host, which gets a ledger with nothing in it.
 func New(t T, h host.Host) operation.Env {
 	t.Helper()
 	for _, dir := range []string{"/state", RunDir} {
@@ -52,7 +52,7 @@ func On(env operation.Env, h host.Host) operation.Env {
 	return env
 }
 
-// View is what env's state file says.
+// View is what env's ledger says.
 func View(t T, env operation.Env) ledger.View {
 	t.Helper()
 	l, err := env.Ledger(context.Background())
@@ -66,7 +66,7 @@ func View(t T, env operation.Env) ledger.View {
 	return view
 }
 
-// Book is what a state file says that holds these facts.
+// Book is what a ledger says that holds these facts.
 func Book(t T, facts ...ledger.Fact) ledger.View {
 	t.Helper()
 	l, err := New(t, files{all: hosttest.Memory()}).Ledger(context.Background())

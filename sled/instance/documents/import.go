@@ -26,7 +26,7 @@ const (
 	ImportLeft     = "left out" // it is the sled's own, which the sled has again
 )
 
-// Import is what a state file takes back of what another one said.
+// Import is what a ledger takes back of what another one said.
 type Import struct {
 	Facts []ledger.Fact
 	Told  []Imported // by key
@@ -40,10 +40,10 @@ type Imported struct {
 }
 
 // ImportError is an export that cannot be taken: it is not what one says, or other
-// than what the state file knows.
+// than what the ledger knows.
 type ImportError struct {
 	Key, Reason string
-	Differs     bool // the state file has it otherwise
+	Differs     bool // the ledger has it otherwise
 }
 
 // Error names the fact.
@@ -65,7 +65,7 @@ func (e *ImportError) Hint() string {
 	return "want what sledctl ledger export prints"
 }
 
-// TakeBack says what of an export the state file takes: all that was decided of
+// TakeBack says what of an export the ledger takes: all that was decided of
 // instances. Its disks, bases and network are those of the sled as it was
 // then; what had begun and not ended is over. It is pure. Errors: *ImportError; those
 // of what others have taken; *BusyError.

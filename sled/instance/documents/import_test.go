@@ -13,7 +13,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// exportOf is what a state file with these records would export.
+// exportOf is what a ledger with these records would export.
 func exportOf(t *testing.T, records ...record.Record) (exported map[string]json.RawMessage, all []ledger.Fact) {
 	t.Helper()
 	exported = map[string]json.RawMessage{}

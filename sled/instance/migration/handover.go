@@ -30,7 +30,7 @@ type Handover struct {
 	VMs     []string `json:"vms,omitempty"`
 	MACs    []string `json:"macs,omitempty"`
 	Control string   `json:"control,omitempty"`
-	// Fact is the handover as the state file has it.
+	// Fact is the handover as the ledger has it.
 	Fact ledger.Fact `json:"-"`
 }
 
@@ -46,7 +46,7 @@ func handovers(view ledger.View, prefix string) ([]Handover, error) {
 	for key, value := range view.All(prefix) {
 		t := Handover{Instance: strings.TrimPrefix(key, prefix), Fact: ledger.Fact{Key: key, Value: value}}
 		if err := json.Unmarshal(value, &t); err != nil {
-			return nil, fmt.Errorf("%s in the state file: %w", key, err)
+			return nil, fmt.Errorf("%s in the ledger: %w", key, err)
 		}
 		all = append(all, t)
 	}

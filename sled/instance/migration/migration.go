@@ -61,7 +61,7 @@ func (e *MigratingError) Hint() string {
 }
 
 // MovedError is an instance whose machine has been migrated away by somebody
-// else: Propolis says so, and the state file does not know where it is.
+// else: Propolis says so, and the ledger does not know where it is.
 type MovedError struct{ Name, Migration string }
 
 // Error names the migration.

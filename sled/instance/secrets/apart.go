@@ -17,10 +17,10 @@ import (
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
-// An earlier sledctl kept the secrets of machines in the state file. A process that writes
+// An earlier sledctl kept the secrets of machines in the ledger. A process that writes
 // next puts them apart, and leaves no byte of them there.
 
-// Apart puts the secrets apart that stand in the state file. Where none do,
+// Apart puts the secrets apart that stand in the ledger. Where none do,
 // nothing is written, and little is read.
 func Apart(ctx context.Context, fallback string, env operation.Env) error {
 	book, err := env.Ledger(ctx)

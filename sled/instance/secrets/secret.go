@@ -134,7 +134,7 @@ func secretDirs(fallback string, inv *inventory.Inventory) (dirs []string) {
 func secretDir(mountpoint string) string { return path.Join(mountpoint, "sledctl") }
 
 // secretPlace is the directory for the secrets of an instance on a pool: on its
-// encrypted dataset, or, where it has none, next to the state file.
+// encrypted dataset, or, where it has none, next to the ledger.
 func secretPlace(fallback string, pool string, inv *inventory.Inventory) (string, error) {
 	at, ok := naming.Secrets(pool)
 	if d, there := inv.Dataset(at.Dataset); ok && there {
@@ -203,7 +203,7 @@ func Keeping(
 	data, err := json.Marshal(file)
 	next.Secrets = path.Join(dir, next.ID+"."+at.ID)
 	return next, []plan.Action{{
-		ID: "secret.keep " + next.Name, Object: "secrets of " + next.Name, Why: "the state file has only their digests", Change: plan.Create,
+		ID: "secret.keep " + next.Name, Object: "secrets of " + next.Name, Why: "the ledger has only their digests", Change: plan.Create,
 		Step: keepSecrets{File: next.Secrets, Name: next.Name, data: data},
 	}}, err
 }

@@ -22,10 +22,10 @@ import (
 )
 
 // Watching instances: a long poll per running machine tells its states as they
-// come. What no Propolis tells is looked for: decisions in the state file, which
+// come. What no Propolis tells is looked for: decisions in the ledger, which
 // costs next to nothing, and zones, by one listing for all instances.
 const (
-	watchBeat = 100 * time.Millisecond // how often the state file is looked at
+	watchBeat = 100 * time.Millisecond // how often the ledger is looked at
 	watchLook = 2 * time.Second        // how often the zones are, while some instance has no machine that tells
 )
 
@@ -89,7 +89,7 @@ type watch struct {
 	heard     chan heard
 	zones     Zones
 	polls     sync.WaitGroup
-	seq       uint64 // of the state file, when all were looked at last
+	seq       uint64 // of the ledger, when all were looked at last
 	looked    time.Time
 }
 
