@@ -242,7 +242,7 @@ func newExec(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec ZONE -- COMMAND [ARG ...]",
 		Short: "Run a command in a sledctl zone",
-		Long: `Run a command in a running sledctl zone, without a terminal, and exit with the command's exit code. Each word
+		Long: `Run a command in a sledctl zone that is running, without a terminal, and exit with the command's exit code. Each word
 reaches the command as it is: sledctl quotes it for the zone's shell.`,
 		Example: `  sledctl zone exec propolis_instance_6f9619ff-8b86-d011-b42d-00c04fc964ff -- svcs -x`,
 		Args:    cobra.MinimumNArgs(2),
