@@ -79,3 +79,5 @@ func (e *Env) End(err error) int {
 type ExitStatus int
 
 func (s ExitStatus) Error() string { return fmt.Sprintf("exit %d", int(s)) }
+
+func (ExitStatus) Kind() fault.Kind { return fault.Failed }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"weak"
+
+	"github.com/sledctl/sledctl/host/fault"
 )
 
 // Damage is what is wrong with a file, and where.
@@ -16,6 +18,9 @@ type Damage struct {
 
 // Error names the line and the reason.
 func (f *Damage) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Reason) }
+
+// Kind is that of any failure: whoever reads a copy decides what its damage comes to.
+func (*Damage) Kind() fault.Kind { return fault.Failed }
 
 // Verify reads a file's contents. What stands behind the last line is the text's
 // End; anything else that is wrong is a *Damage. If known, a verified text of the
