@@ -19,7 +19,7 @@ type Damage struct {
 // Error names the line and the reason.
 func (f *Damage) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Reason) }
 
-// Kind is that of any failure: whoever reads a copy decides what its damage comes to.
+// Kind is that of any failure: the reader of a copy decides what its damage comes to.
 func (*Damage) Kind() fault.Kind { return fault.Failed }
 
 // Verify reads a file's contents. What stands behind the last line is the text's
