@@ -22,10 +22,6 @@ const (
 	otherOne = "22222222-2222-4222-8222-222222222222"
 )
 
-func vm(state string, in, out *propolis.Migration) migration.VM {
-	return migration.VM{State: state, ID: "web1", Generation: 1, Migration: propolis.Migrations{In: in, Out: out}}
-}
-
 func phase(id, state string) *propolis.Migration { return &propolis.Migration{ID: id, State: state} }
 
 // While a machine may be on either of two sleds, no verb goes by what one side
