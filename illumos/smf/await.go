@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"time"
 
 	"github.com/sledctl/sledctl/host"
@@ -13,7 +15,10 @@ import (
 // the zone's svc.configd does not answer yet, or does not know the instance
 // yet, is part of the wait. It ends with a *MaintenanceError if the instance
 // goes to maintenance, with ErrNoZone, or with the context.
-type Await struct{ Zone, FMRI, State string }
+//
+// Of a zone that boots, Root says where its root lies in the global zone. Then
+// the wait runs no command until svc.configd answers.
+type Await struct{ Zone, Root, FMRI, State string }
 
 // Verb names the step.
 func (Await) Verb() string { return "smf.await" }
@@ -48,12 +53,17 @@ const (
 
 // Do waits.
 func (s Await) Do(ctx context.Context, h host.Host) error {
-	w := waiter{Await: s, host: h, pause: firstPause}
+	w := waiter{Await: s, host: h, pause: firstPause, limit: maxClosed}
+	if s.Root != "" {
+		if done, err := w.boot(ctx); done || err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
 	for {
 		var done bool
 		var err error
 		if w.has {
-			done, err = w.watch(ctx)
+			done, err = w.watch(ctx, lookSoon)
 		} else {
 			done, err = w.judge(State(ctx, h, s.Zone, s.FMRI))
 		}
@@ -67,6 +77,63 @@ func (s Await) Do(ctx context.Context, h host.Host) error {
 			w.sleep(ctx)
 		}
 	}
+}
+
+// repositoryDoor is where svc.configd answers, below a zone's root. svcprop -z opens
+// this file (lowlevel.c in usr/src/lib/libscf/common). It lies in a file system
+// that is new at each boot.
+const repositoryDoor = "/etc/svc/volatile/repository_door"
+
+// earlyImport has a state as soon as svc.configd answers, and is online when
+// svc.startd begins with the other instances (fork_emi in
+// usr/src/cmd/svc/startd/fork.c).
+const earlyImport = "svc:/system/early-manifest-import:default"
+
+// boot waits until the instance can be expected to have a state: until the door is
+// there, and the early import is through.
+func (w *waiter) boot(ctx context.Context) (done bool, err error) {
+	waited, done, err := w.knock(ctx)
+	if done || err != nil {
+		return done, err
+	}
+	first := lookSoon
+	if waited {
+		first = importTime
+	}
+	early := waiter{Await: Await{Zone: w.Zone, FMRI: earlyImport, State: Online}, host: w.host, has: true}
+	for early.has && !done && err == nil && ctx.Err() == nil {
+		done, err = early.watch(ctx, first)
+	}
+	// Whatever came of it: the instance itself is asked next, and decides.
+	w.has, w.pause = true, firstPause
+	return false, nil
+}
+
+// importTime is longer than the early import of a seeded repository. Behind a door
+// that was seen to open, it has only just begun, and no look is needed before.
+// Guess: nobody published how long it takes.
+const importTime = 500 * time.Millisecond
+
+// knock waits for the door, and says whether it had to. Where one cannot tell, and now
+// and then, it asks.
+func (w *waiter) knock(ctx context.Context) (waited, done bool, err error) {
+	asked := time.Now()
+	for ctx.Err() == nil {
+		_, err := w.host.Files().Stat(w.Root + repositoryDoor)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return waited, false, nil
+		}
+		_, err = w.host.Files().Stat(path.Dir(w.Root + repositoryDoor))
+		if err != nil || time.Since(asked) >= lookRarely {
+			if done, err := w.judge(State(ctx, w.host, w.Zone, w.FMRI)); done || err != nil || w.has {
+				return waited, done, err
+			}
+			asked = time.Now()
+		}
+		w.sleep(ctx)
+		waited = true
+	}
+	return waited, false, nil
 }
 
 // waiter is a wait under way.
@@ -118,19 +185,18 @@ func (w *waiter) sleep(ctx context.Context) {
 	w.pause = min(2*w.pause, maxUnknown)
 }
 
-// The looks at the state next to a svcprop -w that does not end. The first ones
-// come soon: a change can slip through while the process starts. The others
-// guard against a missed event and end with lookRarely.
+// The looks at the state next to a svcprop -w that does not end. The first one
+// starts behind it, and so reads behind it: a change before svcprop -w read the
+// generation is in what this look reads, and a later one ends svcprop -w. The
+// others guard against a missed event.
 const (
-	lookSoon   = 20 * time.Millisecond
+	lookSoon   = 10 * time.Millisecond
 	lookRarely = 2 * time.Second
 )
 
 // watch waits until there is reason to decide again: svcprop -w has ended, or a
-// look at the state next to it decides. The first look follows the start of
-// svcprop -w at once: a change before that start is in what is read, and a
-// later one ends svcprop -w.
-func (w *waiter) watch(ctx context.Context) (done bool, err error) {
+// look at the state next to it decides, the first one after this long.
+func (w *waiter) watch(ctx context.Context, first time.Duration) (done bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	changed := make(chan answer, 1)
 	go func() {
@@ -144,7 +210,7 @@ func (w *waiter) watch(ctx context.Context) (done bool, err error) {
 			<-changed // the process is gone before we are
 		}
 	}()
-	for pause := time.Duration(0); ; pause = min(max(lookSoon, 2*pause), lookRarely) {
+	for pause := first; ; pause = lookRarely {
 		timer := time.NewTimer(pause)
 		select {
 		case a := <-changed:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,21 +204,65 @@ func TestAwaitNoticesAtOnce(t *testing.T) {
 	bubble(t, "helios2021", func(t *testing.T, r rig) {
 		r.lay()
 		r.do(smf.Seed{Root: root, Manifests: []string{"/lib/svc/manifest", directory}})
-		for n := range 12 {
+		for n := range 24 {
 			r.run("zoneadm", "-z", "web1", "boot")
-			time.Sleep(time.Duration(n) * 113 * time.Millisecond)
-			r.do(smf.Await{Zone: "web1", FMRI: milestone, State: smf.Online})
+			time.Sleep(time.Duration(n/2) * 113 * time.Millisecond)
+			r.do(smf.Await{Zone: "web1", Root: []string{"", root}[n%2], FMRI: milestone, State: smf.Online})
 			var online time.Time
 			r.must(r.sled.World().View(t.Context(), func(tx *world.Tx) error {
 				online = simsmf.Since(simsmf.Service(tx, "web1", milestone), tx.Now)
 				return nil
 			}))
-			if late := time.Since(online); late > 20*time.Millisecond && time.Duration(n)*67*time.Millisecond < 1300*time.Millisecond {
+			if late := time.Since(online); late > 20*time.Millisecond && time.Duration(n/2)*67*time.Millisecond < 1300*time.Millisecond {
 				t.Errorf("noticed %v late", late)
 			}
 			r.run("zoneadm", "-z", "web1", "halt")
 		}
 	})
+}
+
+// counted is a host that counts the commands that run on it.
+type counted struct {
+	host.Host
+	commands *atomic.Int64
+}
+
+func (c counted) Run(ctx context.Context, command host.Command) (host.Result, error) {
+	c.commands.Add(1)
+	return c.Host.Run(ctx, command)
+}
+
+func TestABootIsAwaitedWithFiveCommands(t *testing.T) {
+	for name, c := range map[string]struct {
+		late  time.Duration // behind the boot
+		fault world.Fault
+		most  int64
+	}{
+		"a boot":                         {most: 5},
+		"a door that takes long":         {fault: world.Fault{Name: world.FaultSlowDoor, Match: "web1", Delay: 8 * time.Second}, most: 9},
+		"a start within the wait":        {late: 700 * time.Millisecond, most: 6},
+		"a zone that has been up longer": {late: 10 * time.Second, most: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, "helios2021", func(t *testing.T, r rig) {
+				r.lay()
+				r.do(smf.Seed{Root: root, Manifests: []string{"/lib/svc/manifest", directory}})
+				if c.fault.Name != "" {
+					r.arm(c.fault)
+				}
+				r.run("zoneadm", "-z", "web1", "boot")
+				time.Sleep(c.late)
+				h := counted{r.host, &atomic.Int64{}}
+				r.must(smf.Await{Zone: "web1", Root: root, FMRI: milestone, State: smf.Online}.Do(t.Context(), h))
+				if got := h.commands.Load(); got > c.most {
+					t.Errorf("%d commands, not up to %d", got, c.most)
+				}
+				if got := r.state(milestone); got != smf.Online {
+					t.Errorf("state %s", got)
+				}
+			})
+		})
+	}
 }
 
 func TestMaintenanceEndsTheWait(t *testing.T) {
@@ -238,14 +283,19 @@ func TestMaintenanceEndsTheWait(t *testing.T) {
 
 // A svcprop -w that misses every change must not keep us.
 func TestAwaitDoesNotRelyOnTheEdge(t *testing.T) {
+	missesEdges(t, "", 3500*time.Millisecond)
+	missesEdges(t, root, 4500*time.Millisecond) // those of the early import, too
+}
+
+func missesEdges(t *testing.T, zoneroot string, most time.Duration) {
 	bubble(t, "helios2021", func(t *testing.T, r rig) {
 		r.arm(world.Fault{Name: world.FaultMissed, Match: "svcprop -w"})
 		r.lay()
 		r.do(smf.Seed{Root: root, Manifests: []string{"/lib/svc/manifest", directory}})
 		r.run("zoneadm", "-z", "web1", "boot")
 		booted := time.Now()
-		r.do(smf.Await{Zone: "web1", FMRI: milestone, State: smf.Online})
-		if got := time.Since(booted); got > 3500*time.Millisecond {
+		r.do(smf.Await{Zone: "web1", Root: zoneroot, FMRI: milestone, State: smf.Online})
+		if got := time.Since(booted); got > most {
 			t.Errorf("noticed after %v", got)
 		}
 	})
@@ -269,9 +319,11 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 		r.run("zoneadm", "-z", "web1", "halt")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := smf.Await{Zone: "web1", FMRI: milestone, State: smf.Online}.Do(ctx, r.host)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not there yet") {
-			t.Errorf("halted zone: %v", err)
+		for _, zoneroot := range []string{"", root} {
+			err := smf.Await{Zone: "web1", Root: zoneroot, FMRI: milestone, State: smf.Online}.Do(ctx, r.host)
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not there yet") {
+				t.Errorf("halted zone: %v", err)
+			}
 		}
 	})
 }
@@ -279,8 +331,10 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 func TestErrorsHaveTheirKinds(t *testing.T) {
 	bubble(t, "helios2021", func(t *testing.T, r rig) {
 		ctx := t.Context()
-		if err := (smf.Await{Zone: "nobody", FMRI: milestone, State: smf.Online}).Do(ctx, r.host); !errors.Is(err, smf.ErrNoZone) {
-			t.Errorf("await in no zone: %v", err)
+		for _, zoneroot := range []string{"", "/zone/nobody/root"} {
+			if err := (smf.Await{Zone: "nobody", Root: zoneroot, FMRI: milestone, State: smf.Online}).Do(ctx, r.host); !errors.Is(err, smf.ErrNoZone) {
+				t.Errorf("await in no zone: %v", err)
+			}
 		}
 		if _, err := smf.States(ctx, r.host, "nobody"); !errors.Is(err, smf.ErrNoZone) {
 			t.Errorf("states of no zone: %v", err)

@@ -36,6 +36,7 @@ func share(d time.Duration, part float64) time.Duration { return time.Duration(f
 // BootServices is svc.startd of a zone that starts running. The global zone's
 // boot is not simulated: its services come up at once.
 func BootServices(tx *world.Tx, zone string) {
+	closeDoor(tx, zone) // what lies there is of another boot: the file system is a new one
 	if tx.State.Services == nil {
 		tx.State.Services = map[string]*world.Repository{}
 	}
@@ -54,8 +55,15 @@ func HaltServices(tx *world.Tx, zone string) {
 		tx.Cancel(kind, zone, "")
 	}
 	killZone(tx, zone)
+	closeDoor(tx, zone)
 	delete(tx.State.Services, zone)
 }
+
+// doorPath is where svc.configd answers, in a file system in memory
+// (REPOSITORY_DOOR_NAME in usr/src/lib/libscf/inc/repcache_protocol.h).
+const doorPath = "/etc/svc/volatile/repository_door"
+
+func closeDoor(tx *world.Tx, zone string) { _ = world.RemoveFile(tx.Files, tx.ZonePathOf(zone, doorPath)) }
 
 // openDoor is svc.configd opening the repository. A file that it cannot read
 // leaves the zone without one: svc.startd waits for an administrator.
@@ -72,9 +80,10 @@ func openDoor(tx *world.Tx, zone string) {
 		_ = SaveRepository(tx, zone, repository) // as in earlyImport
 	}
 	r.Door = tx.Now
-	for _, fmri := range []string{RestarterFMRI, EarlyManifestImportFMRI} {
+	_ = world.Put(tx.Files, tx.ZonePathOf(zone, doorPath), nil, 0o644) // a zone without a root has none
+	for fmri, state := range map[string]string{RestarterFMRI: Online, EarlyManifestImportFMRI: Offline} {
 		r.Instances[fmri] = &world.Service{FMRI: fmri, Enabled: true, Duration: "transient"}
-		become(tx, r.Instances[fmri], Online, "", "")
+		become(tx, r.Instances[fmri], state, "", "")
 	}
 	if zone == world.GlobalZone {
 		earlyImport(tx, zone)
@@ -111,6 +120,8 @@ func earlyImport(tx *world.Tx, zone string) {
 	cleanup(tx, zone, repository)
 	applyProfile(tx, zone, repository, false)
 	_ = SaveRepository(tx, zone, repository) // a zone on a full disk continues with what it has in memory
+	// Offline until it is through (fork_emi in usr/src/cmd/svc/startd/fork.c).
+	become(tx, r.Instances[EarlyManifestImportFMRI], Online, "", "")
 	adopt(tx, zone, repository, true)
 	if s, i := repository.Lookup(RestarterFMRI); i != nil {
 		r.Milestone = s.Composed(i).Value("options", "milestone")
