@@ -28,8 +28,8 @@ func printHelp(cmd *cobra.Command, to *terminal.Stream) error {
 	return err
 }
 
-// helpOf is the help of a command in lines of at most width columns, if its words
-// are no longer.
+// helpOf returns the help of a command in lines of at most width columns. Only a
+// longer word makes a longer line.
 func helpOf(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	section := func(title, text string) {

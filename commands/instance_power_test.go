@@ -61,7 +61,7 @@ func TestAStepWhoseEndCannotBeLookedAtIsDone(t *testing.T) {
 			calls := &failing{Host: s.Host()}
 			s.on(t.Context(), calls, line)
 			a := s.on(t.Context(), &failing{Host: s.Host(), at: calls.count[call], how: silent}, line+" -H --columns instance,state")
-			if a.exit != 0 || a.out != "web1\tunknown\n" || !strings.Contains(a.errs, "it is done, and what came of it cannot be seen") {
+			if a.exit != 0 || a.out != "web1\tunknown\n" || !strings.Contains(a.errs, "the request succeeded, but its result cannot be read") {
 				t.Errorf("%s: exit %d: %q %s", line, a.exit, a.out, a.errs)
 			}
 		}

@@ -13,9 +13,9 @@ import (
 // that no --timeout changes.
 func TestTheLimitThatPassedIsNamed(t *testing.T) {
 	for line, want := range map[string][]string{
-		"instance ensure web1":               {"(smf.await may take 3m0s)", "the limit of 3m0s for smf.await is sledctl's own, and no --timeout changes it"},
-		"instance ensure web1 --timeout 1h":  {"(smf.await may take 3m0s)", "the limit of 3m0s for smf.await is sledctl's own, and no --timeout changes it"},
-		"instance ensure web1 --timeout 10s": {"deadline of 10s passed", "where --timeout was too short, with a longer one"},
+		"instance ensure web1":               {"(smf.await may take 3m0s)", "--timeout does not change the limit of 3m0s for smf.await"},
+		"instance ensure web1 --timeout 1h":  {"(smf.await may take 3m0s)", "--timeout does not change the limit of 3m0s for smf.await"},
+		"instance ensure web1 --timeout 10s": {"deadline of 10s passed", "with a longer --timeout if it was too short"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSled(t, small(), "")

@@ -39,8 +39,7 @@ func SimulatedConfig() string { return cli.SimulatedConfig("") }
 // On is the environment of one run on a sled that is in this process already,
 // for those who measure: a simulated one, behind whatever decorators. Its
 // configuration is read from that sled's own /etc/sledctl. Observe, which may
-// be nil, is told what becomes of each action. What the run prints goes to out
-// and errs.
+// be nil, gets the events of each action. The run prints to out and errs.
 func On(h host.Host, observe func(plan.Event)) (env *cli.Env, out, errs *bytes.Buffer) {
 	streams, out, errs := terminal.Buffers(terminal.Pretended{})
 	env = cli.NewEnv(streams, []string{"SLEDCTL_HOST=sim:in-this-process"}, "")

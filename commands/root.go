@@ -28,8 +28,8 @@ import (
 	"github.com/sledctl/sledctl/commands/zone"
 )
 
-// nouns are what a command line begins with, in the order of the manual.
-func nouns() []cli.Word {
+// topLevel returns the commands below the root, in the order of the manual.
+func topLevel() []cli.Word {
 	return []cli.Word{
 		{Name: "bootstrap", Make: bootstrap.New},
 		{Name: "storage", Make: storage.New},
@@ -51,9 +51,9 @@ func nouns() []cli.Word {
 	}
 }
 
-// newRoot is the tree of all commands; of a command line that begins with a
-// noun, of that one alone, and of its verb: to make them all takes longer than
-// many a command.
+// newRoot returns the tree of all commands. If the command line names a command, the
+// tree has only that one and its subcommand: making them all takes longer than many
+// commands do.
 func newRoot(env *cli.Env, args ...string) *cobra.Command {
 	root := cli.Group("sledctl", "Run VMs on an illumos sled, and leave nothing behind", `
 Run VMs on an illumos sled, and leave nothing behind. Each step is a command, and instance ensure does them all. Any
@@ -75,7 +75,7 @@ for. sledctl never touches foreign objects.`)
 		_ = printHelp(cmd, env.Streams.Out) // the stream remembers its error
 	})
 	env.Words = args
-	env.Add(root, nil, nouns())
+	env.Add(root, nil, topLevel())
 	root.SetHelpCommand(helpCommand(env, root))
 	strict(root)
 	return root

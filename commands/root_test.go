@@ -14,7 +14,7 @@ import (
 // is what it calls itself.
 func TestNounsAreMadeByTheirNames(t *testing.T) {
 	env := cli.NewEnv(terminal.System(os.Stdin, os.Stdout, os.Stderr, nil), nil, "")
-	for _, n := range nouns() {
+	for _, n := range topLevel() {
 		cmd := n.Make(env)
 		if cmd.Name() != n.Name || len(cmd.Aliases) > 0 {
 			t.Errorf("%q makes %q, also called %q", n.Name, cmd.Name(), cmd.Aliases)
@@ -37,7 +37,7 @@ func TestNounsAreMadeByTheirNames(t *testing.T) {
 		}
 	}
 	for _, words := range [][]string{nil, {"--host", "sim", "instance"}, {"instnace"}, {"__complete", "instance", ""}, {"help", "instance"}} {
-		if all := newRoot(env, words...).Commands(); len(all) != len(nouns()) {
+		if all := newRoot(env, words...).Commands(); len(all) != len(topLevel()) {
 			t.Errorf("sledctl %q: %d commands were made, want all", words, len(all))
 		}
 	}

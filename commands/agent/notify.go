@@ -9,7 +9,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 )
 
-// What a service manager is told, in the words of sd_notify(3).
+// The messages to a service manager, as sd_notify(3) defines them.
 const (
 	notifyVariable = "NOTIFY_SOCKET"
 	notifyReady    = "READY=1"

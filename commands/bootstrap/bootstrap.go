@@ -89,7 +89,7 @@ func showPart(p bootstrap.Part) shownPart {
 	case p.Err != nil:
 		s.Result, s.Detail = "failed", cli.OwnWords(p.Err)
 	case p.Name == "reap":
-		s.Detail = fmt.Sprintf("%d objects of ours, %d of others", len(p.Findings.Objects), p.Findings.Foreign)
+		s.Detail = fmt.Sprintf("%d objects are sledctl's, %d are foreign", len(p.Findings.Objects), p.Findings.Foreign)
 	case p.Did != "":
 		s.Result, s.Detail = "changed", p.Did
 	case p.Base.Zone != "":

@@ -30,7 +30,8 @@ func ReadToken(file string) (string, error) {
 	return "", &UsageError{Text: "--token-file: " + file + ": no token in it"}
 }
 
-// SaidByAgent is what an agent's command said of its failure.
+// SaidByAgent returns the failure of a command that an agent ran, as that command
+// reported it.
 func SaidByAgent(err error) (f Failure, ok bool) {
 	failed, ok := errors.AsType[*client.FailedError](err)
 	if !ok || failed.Failure == nil || json.Unmarshal(failed.Failure, &f) != nil {

@@ -16,8 +16,8 @@ func CompleteArgs(cmd *cobra.Command, words func(context.Context) []string) {
 	}
 }
 
-// Complete offers words for a flag. Only who completes is told: what cobra is
-// told it keeps for as long as the process lives.
+// Complete offers words for a flag. It registers them only when the shell asks for
+// completions: cobra keeps what is registered for as long as the process lives.
 func (e *Env) Complete(cmd *cobra.Command, flag string, words func() []string) {
 	e.CompleteFlag(cmd, flag, func(context.Context) []string { return words() })
 }

@@ -13,8 +13,8 @@ import (
 
 // crashing is --crash-at N[:before|:after]: SIGKILL ends this process at the N-th
 // command, request or file operation of the run that changes something, before it
-// is done, or, as without a word, when it is done and nobody knows yet. It is for
-// drills, and never works on a real sled.
+// is done, or (:after, the default) when it is done and sledctl does not know yet. It
+// is for drills, and never works on a real sled.
 type crashing struct {
 	text string
 	at   int

@@ -1,5 +1,5 @@
 // Package cli is what every command needs: its environment, flags and words, and
-// how the program ends. The commands themselves are in the folders beside it.
+// how the program ends. The commands themselves are in the neighbouring folders.
 //
 // Env's expensive members are functions: a command that needs no ledger opens none.
 package cli

@@ -58,8 +58,8 @@ func codes() map[fault.Kind]int {
 	}
 }
 
-// End tells how the run has ended, and closes what it has opened. It returns the
-// exit code.
+// End prints the failure, if there is one, and closes what the run has opened. It
+// returns the exit code.
 func (e *Env) End(err error) int {
 	e.Progress.close()
 	defer e.Close()

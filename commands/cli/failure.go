@@ -34,14 +34,15 @@ func (*UsageError) Kind() fault.Kind { return fault.Usage }
 // Hint says what would be right.
 func (e *UsageError) Hint() string { return e.Advice }
 
-// NotFoundError is something that --must-exist, or the command, needs.
+// NotFoundError means that something does not exist that --must-exist, or the
+// command, needs.
 type NotFoundError struct{ What string }
 
-func (e *NotFoundError) Error() string { return e.What + " is not there" }
+func (e *NotFoundError) Error() string { return e.What + " does not exist" }
 
 func (*NotFoundError) Kind() fault.Kind { return fault.NotFound }
 
-// ExistsError is something that is there already.
+// ExistsError means that something exists that the command was to create.
 type ExistsError struct{ What, Advice string }
 
 func (e *ExistsError) Error() string { return e.What + " exists" }
@@ -107,9 +108,8 @@ func WithReport(err error, reports ...operation.Report) error {
 	return &reported{err: err, reports: reports}
 }
 
-// Failure answers five questions: what failed; at which step, after how long;
-// what the host said, in its words; what is left on the host; what to type
-// next.
+// Failure answers five questions: what failed; at which step, after how long; what
+// the host printed; what is left on the host; which command to type next.
 type Failure struct {
 	Kind    string     `json:"kind"`
 	Exit    int        `json:"exit"`
@@ -121,8 +121,8 @@ type Failure struct {
 	// Problems are all that is wrong with a spec that cannot be used.
 	Problems []spec.Problem `json:"problems,omitempty"`
 	Left     []string       `json:"left"`
-	// Log is the end of the log that tells why, and Bundles are the files in which
-	// the rest of what the zone could tell is kept.
+	// Log is the end of the log that shows the reason. Bundles are the files that keep
+	// the other evidence from the zone.
 	Log     *plan.Quote `json:"log,omitempty"`
 	Bundles []string    `json:"bundles,omitempty"`
 	Hint    string      `json:"hint,omitempty"`
@@ -138,7 +138,7 @@ type hostWords struct {
 	Stderr string   `json:"stderr"`
 }
 
-// FailureOf is what there is to say of an error.
+// FailureOf returns the report of an error.
 func FailureOf(err error, started time.Time, _ bool) Failure {
 	if f, ok := SaidByAgent(err); ok {
 		return f
@@ -221,35 +221,39 @@ func hintOf(err error, f Failure) string {
 	return exitHint(err, f)
 }
 
-// exitHint is what to type next after an exit, where the error itself does not say.
+// resumeHint is the hint after an operation that has left something.
+const resumeHint = "to resume, run the same command again; to remove what is left, run: sledctl reap"
+
+// exitHint returns the hint for an exit code, for errors without a hint of their own.
 func exitHint(err error, f Failure) string {
 	switch {
 	case f.Exit == exitPartial:
-		return "run it again: it goes on from here; or sledctl reap takes away what is left"
+		return resumeHint
 	case f.Exit == ExitLocked:
-		return "run it again when it has ended; --wait waits for that"
+		return "run the same command again later; or, to wait until the other has ended, add --wait"
 	case f.Exit == ExitDeadline:
 		return deadlineHint(err, f.timeUp)
 	case f.Exit == exitInterrupted && f.changed:
-		return "run it again: it begins where it was"
+		return "to resume, run the same command again"
 	case errors.Is(err, ipadm.ErrDuplicate):
-		return "another host has this address; --address asks for another one"
+		return "another host has this address: to ask for a different one, add --address"
 	case f.Exit == exitFailed && f.changed:
-		return "nothing stays of it: run it again once the cause is gone; sledctl trace " + f.trace + " shows each command"
+		return "fix the cause and run the same command again; to see what this run did, run: sledctl trace " + f.trace
 	}
 	return ""
 }
 
-// deadlineHint says whose limit it was: one that is built in, no --timeout changes.
+// deadlineHint returns the hint for a limit that has passed: --timeout changes only
+// its own, and none of those that are built in.
 func deadlineHint(err error, timeUp bool) string {
-	limit, ours := errors.AsType[*plan.LimitError](err)
+	limit, builtIn := errors.AsType[*plan.LimitError](err)
 	switch {
 	case timeUp:
-		return "run it again; where --timeout was too short, with a longer one"
-	case ours:
-		return fmt.Sprintf("run it again; the limit of %s for %s is sledctl's own, and no --timeout changes it", limit.Limit, limit.Verb)
+		return "to resume, run the same command again, with a longer --timeout if it was too short"
+	case builtIn:
+		return fmt.Sprintf("to try once more, run the same command again; --timeout does not change the limit of %s for %s", limit.Limit, limit.Verb)
 	}
-	return "run it again"
+	return "to try once more, run the same command again"
 }
 
 // isLost says whether a sled that had a ledger has none.

@@ -9,8 +9,8 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 )
 
-// bundlesOf are the files in which an operation kept what a zone could tell that
-// it took away when it failed.
+// bundlesOf returns the files in which a failed operation kept the evidence from a
+// zone before it removed that zone.
 func bundlesOf(o plan.Outcome) []string {
 	var files []string
 	for _, a := range o.Kept {

@@ -13,7 +13,7 @@ import (
 func (e *Env) AddGlobal(root *cobra.Command) {
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if e.Flags.timeout < 0 {
-			return &UsageError{Text: fmt.Sprintf("--timeout %s: want a duration above 0, as 90s", e.Flags.timeout)}
+			return &UsageError{Text: fmt.Sprintf("--timeout %s: want a duration above 0, e.g. 90s", e.Flags.timeout)}
 		}
 		return nil
 	}

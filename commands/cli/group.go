@@ -19,8 +19,8 @@ type Word struct {
 	Make func(*Env) *cobra.Command
 }
 
-// Add makes the command that the command line names right behind the words of to;
-// all, if it names none.
+// Add makes the command that the command line names directly after those of to; if
+// it names none, it makes all.
 func (e *Env) Add(to *cobra.Command, words []string, all []Word) {
 	n := len(words)
 	for _, w := range all {

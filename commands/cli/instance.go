@@ -78,7 +78,7 @@ func (e *Env) PrintInstance(ctx context.Context, s instance.Settings, env operat
 	return InstanceList(e).PrintOne(e.Streams.Out, e.Output, ShowInstance(i))
 }
 
-// ChangeInstance runs one verb on one instance and prints what came of it.
+// ChangeInstance runs one operation on one instance and prints the result.
 func (e *Env) ChangeInstance(ctx context.Context, m Mutation, change func(context.Context, instance.Settings, operation.Env) (instance.Result, error)) error {
 	if err := InstanceList(e).Check(e.Output); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (e *Env) ChangeInstance(ctx context.Context, m Mutation, change func(contex
 		return e.PrintPlan(m, result.Report)
 	}
 	err = e.PrintInstance(context.WithoutCancel(ctx), s, env, result.Record.ID, instance.Settings.Brief)
-	if _, gone := errors.AsType[*record.NotFoundError](err); gone { // what was asked for was done; that it is gone is another's doing
+	if _, gone := errors.AsType[*record.NotFoundError](err); gone { // the operation succeeded, and another process has deleted the instance since
 		i := instance.Instance{Record: result.Record, Status: instance.Status{State: record.Absent, Reason: "deleted since, by another run"}}
 		return InstanceList(e).PrintOne(e.Streams.Out, e.Output, ShowInstance(i))
 	}

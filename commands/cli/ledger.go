@@ -30,7 +30,7 @@ type book struct {
 	read uint64          // its last line when it was first read; 0: it was not
 	said map[string]bool // warnings
 
-	scripted func() bool // who reads along is a program: doubts are its own objects
+	scripted func() bool // a program reads the output: doubts are objects of their own
 	doubted  []string
 	told     bool
 }
@@ -262,14 +262,15 @@ func allImported(ctx context.Context, h host.Host) error {
 	return nil
 }
 
-// settleLedger makes the copies lie where they belong, and tells what it did.
-// A dry run tells what it would do.
+// settleLedger moves the copies to where they belong, and returns a line about what
+// it did. In a dry run it moves none, and the line says what it would do.
 func (e *Env) settleLedger(ctx context.Context, dryRun bool) (string, error) {
 	moves, err := e.Settle(ctx, dryRun, "bootstrap")
 	return tellMoves(moves, dryRun), err
 }
 
-// Settle has copies of the ledger where they belong, and tells which have moved, or would.
+// Settle moves the copies of the ledger to where they belong, and returns those that
+// it moved. In a dry run it moves none, and returns those that it would move.
 func (e *Env) Settle(ctx context.Context, dryRun bool, why string) (ledger.Relocation, error) {
 	_, places, err := e.Places()
 	if err != nil {
@@ -297,11 +298,12 @@ func (e *Env) Attest(ctx context.Context) error {
 	return opened.RefreshWitness(ctx)
 }
 
-// tellMoves says what became of the copies, or would; empty for nothing.
+// tellMoves returns the moves of copies as one line, which is empty if there are
+// none. After a dry run the line says what would be moved.
 func tellMoves(m ledger.Relocation, dryRun bool) string {
-	joins, leaves := "copy made in ", "no copy any more: "
+	joins, leaves := "created a copy in ", "dropped the copy in "
 	if dryRun {
-		joins, leaves = "would make a copy in ", "would give up the copy in "
+		joins, leaves = "would create a copy in ", "would drop the copy in "
 	}
 	var said []string
 	for _, at := range m.Join {

@@ -117,7 +117,7 @@ func (p *Progress) abandoned(name string) int {
 		return exitInterrupted
 	}
 	_ = p.line().Println("sledctl: " + name + " again: stopping at once; left on the host: " + strings.Join(left, ", "))
-	_ = p.line().Println("sledctl: hint: run it again: it goes on from here; or sledctl reap takes away what is left")
+	_ = p.line().Println("sledctl: hint: " + resumeHint)
 	return exitPartial
 }
 

@@ -1,6 +1,6 @@
 // Package config reads sledctl's settings: SLEDCTL_SECTION_KEY in the environment,
 // else the configuration file, else the default. Flags are the commands' own.
-// Only this package knows viper. It is pure: who calls Load has read the file.
+// Only this package imports viper. It does no I/O: the caller of Load reads the file.
 package config
 
 import (
@@ -119,9 +119,9 @@ type Agent struct {
 	TombstoneTTL Duration `toml:"tombstone_ttl" default:"24h" doc:"how long a VM that is gone can be read, if the control plane does not read it before"`
 }
 
-// Nexus is the control plane that the agent tells of changes.
+// Nexus is the control plane that the agent notifies of changes.
 type Nexus struct {
-	URL  string `toml:"url" default:"" doc:"of its internal API, http://ADDRESS:PORT; empty: nobody is told"`
+	URL  string `toml:"url" default:"" doc:"of its internal API, http://ADDRESS:PORT; empty: the agent notifies none"`
 	Mode string `toml:"mode" default:"auto" doc:"how: doorbell (come and ask), upcall (the state in the body, as older ones want it), auto (the doorbell, else the upcall), off"`
 }
 

@@ -38,7 +38,7 @@ func Written(streams *terminal.Streams, f Flags) (instance.Wanted, error) {
 	}
 	file := f.Spec
 	if file == "" && f.File != "" {
-		file = beside(f.File, w.MachineFile)
+		file = relativeTo(f.File, w.MachineFile)
 	}
 	switch {
 	case file == "-" && f.File == "-":
@@ -66,8 +66,9 @@ func Wanted(e *cli.Env, f Flags) (instance.Wanted, error) {
 	return w, err
 }
 
-// beside is a file that a document names: its place is that of the document.
-func beside(document, name string) string {
+// relativeTo returns the path of a file that a document names. A relative path starts
+// at the document's directory.
+func relativeTo(document, name string) string {
 	if name == "" || filepath.IsAbs(name) || document == "-" {
 		return name
 	}

@@ -23,12 +23,13 @@ func WithMachine(e *cli.Env, w instance.Wanted) (instance.Wanted, error) {
 	return w, err
 }
 
-// WarnOfMachine tells of what may not be meant in a machine that another sled reads.
+// WarnOfMachine warns of what may be a mistake in the spec of a VM that another sled
+// will read.
 func WarnOfMachine(progress *cli.Progress, w instance.Wanted) {
 	if w.MachineText == nil {
 		return
 	}
-	d, _ := spec.Parse(w.MachineText, spec.ParseOptions{}) // who takes it says what is wrong with it
+	d, _ := spec.Parse(w.MachineText, spec.ParseOptions{}) // the other sled reports its errors
 	warnOfSpec(progress, w.MachineFile, d)
 }
 
@@ -47,16 +48,16 @@ func ReadMachine(e *cli.Env, flag, file string, o spec.ParseOptions, on spec.Ser
 	return machineOf(e.Progress, data, file, o, on)
 }
 
-// machineOf reads a spec or config, as parseMachine does, and tells of what in it
-// may not be meant.
+// machineOf reads a spec or config, as parseMachine does, and warns of what in it may
+// be a mistake.
 func machineOf(progress *cli.Progress, data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
 	d, err := parseMachine(data, file, o, on)
 	warnOfSpec(progress, file, d)
 	return d, err
 }
 
-// parseMachine reads a spec or config. If it cannot be read as it was meant, the
-// error tells what the server would not take as well.
+// parseMachine reads a spec or config. If it cannot be read as written, the error
+// also names what the server would refuse.
 func parseMachine(data []byte, file string, o spec.ParseOptions, on spec.Server) (spec.Document, error) {
 	d, err := spec.Parse(data, o)
 	d.File = file

@@ -51,7 +51,7 @@ It changes nothing on the sled and does not disturb the VM. reap --dry-run lists
 	o.manyFlags.add(cmd, "every VM that is not in the ledger")
 	cmd.Flags().StringVar(&o.name, "name", "", "name for the instance (default: from its zone, else from Propolis)")
 	env.AddOutput(cmd)
-	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeStrangers(ctx, env) })
+	cli.CompleteArgs(cmd, func(ctx context.Context) []string { return completeUnrecorded(ctx, env) })
 	return cmd
 }
 
@@ -66,12 +66,12 @@ func runAdopt(ctx context.Context, e *cli.Env, o adoptOptions, args []string) er
 	if !o.many() {
 		return adoptOne(ctx, e, s, env, o, args[0])
 	}
-	strangers, err := unrecordedZones(ctx, e, s, env)
+	zones, err := unrecordedZones(ctx, e, s, env)
 	if err != nil {
 		return err
 	}
 	name := func(one adoption.Unrecorded) string { return one.Zone.Name }
-	results, failed := instance.Each(ctx, strangers, name, o.parallel, func(ctx context.Context, one adoption.Unrecorded) (instance.Result, error) {
+	results, failed := instance.Each(ctx, zones, name, o.parallel, func(ctx context.Context, one adoption.Unrecorded) (instance.Result, error) {
 		return s.Adopt(ctx, env, one, o.request())
 	})
 	if err := printAdopted(ctx, e, s, env, o, results); err != nil && failed == nil {
@@ -86,11 +86,11 @@ func (o adoptOptions) request() instance.AdoptRequest {
 
 // adoptOne takes one over. One that is recorded already is left alone.
 func adoptOne(ctx context.Context, e *cli.Env, s instance.Settings, env operation.Env, o adoptOptions, ref string) error {
-	strangers, err := unrecordedZones(ctx, e, s, env)
+	zones, err := unrecordedZones(ctx, e, s, env)
 	if err != nil {
 		return err
 	}
-	one, err := s.FindUnrecorded(ctx, env, strangers, ref)
+	one, err := s.FindUnrecorded(ctx, env, zones, ref)
 	if cli.Is[*record.NotFoundError](err) {
 		if r, known := recordedRun(ctx, e, s, ref); known {
 			return e.PrintInstance(ctx, s, env, r.ID, instance.Settings.Get)
@@ -153,8 +153,8 @@ func printAdopted(ctx context.Context, e *cli.Env, s instance.Settings, env oper
 	return err
 }
 
-// completeStrangers offers the zones that can be adopted.
-func completeStrangers(ctx context.Context, e *cli.Env) []string {
+// completeUnrecorded offers the zones that can be adopted.
+func completeUnrecorded(ctx context.Context, e *cli.Env) []string {
 	s, env, err := e.Instances(ctx)
 	if err != nil {
 		return nil

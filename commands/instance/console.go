@@ -181,7 +181,8 @@ func (o consoleOptions) output(out io.Writer) (io.Writer, func(), error) {
 	return io.MultiWriter(f, out), func() { _ = f.Close() }, nil
 }
 
-// noConsole says of a machine that is not there what the instance is.
+// noConsole turns the error of a VM that does not run into one that names the
+// instance's state.
 func noConsole(ctx context.Context, e *cli.Env, r record.Record, err error) error {
 	if !errors.Is(err, console.ErrAbsent) && !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.EHOSTUNREACH) {
 		return err

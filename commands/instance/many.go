@@ -147,8 +147,8 @@ func runEnsureMany(ctx context.Context, e *cli.Env, o ensureOptions) error {
 	return forEach(ctx, e, o.Mutation, o.manyFlags, pick, ensure)
 }
 
-// runStopAll takes away all that is on the sled of instances. What is wanted of
-// them stays.
+// runStopAll removes everything that the selected instances have on the sled. Their
+// records stay.
 func runStopAll(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, grace time.Duration) error {
 	pick := func(string) func(instance.Instance) bool {
 		return func(i instance.Instance) bool { return len(i.Runs()) > 0 }

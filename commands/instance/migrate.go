@@ -99,7 +99,7 @@ func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, ref string) e
 	return printDeparted(e, done)
 }
 
-// printDeparted prints an instance as the target told of it.
+// printDeparted prints an instance as the target describes it.
 func printDeparted(e *cli.Env, d instance.Departed) error {
 	shown := cli.ShowInstance(instance.Instance{Record: d.Record, Status: instance.Status{State: record.Absent, Reason: "migrated to " + d.Peer}})
 	if d.There != nil {

@@ -97,7 +97,7 @@ func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, r
 	return list.PrintOne(e.Streams.Out, e.Output, *now)
 }
 
-// deleteRemotely has an agent take instances away, and tells all that went wrong.
+// deleteRemotely has an agent delete instances, and returns all that went wrong.
 func deleteRemotely(ctx context.Context, e *cli.Env, r remote, o deleteOptions, refs []string) error {
 	c, err := agentClient(e, r, o.Mutation)
 	if err != nil {

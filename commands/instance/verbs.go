@@ -148,7 +148,7 @@ shut the sled down.`,
 				return err
 			}
 			if grace < 0 {
-				return &cli.UsageError{Text: fmt.Sprintf("--grace %s: want a duration, as 30s; 0 is none", grace)}
+				return &cli.UsageError{Text: fmt.Sprintf("--grace %s: want a duration, e.g. 30s; 0 is none", grace)}
 			}
 			if far.is() && (f.many() || grace != instance.StopTime) {
 				return &cli.UsageError{Text: "an agent cannot be asked for --all or --grace", Advice: "run it on the sled"}

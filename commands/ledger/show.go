@@ -145,7 +145,7 @@ func describe(view ledger.View) shownLedger {
 		s.Members = append(s.Members, shown)
 	}
 	for _, seat := range view.Epoch().Lost {
-		s.Lost = append(s.Lost, shownMember{Copy: seat.Copy, Pool: seat.Pool, Missing: "the sled went on without it"})
+		s.Lost = append(s.Lost, shownMember{Copy: seat.Copy, Pool: seat.Pool, Missing: "the sled continued without it"})
 	}
 	for _, epoch := range view.Epochs() {
 		shown := shownEpoch{N: epoch.N, ID: epoch.ID, Seq: epoch.Seq, Time: epoch.Time, Who: epoch.Who, Why: epoch.Why}

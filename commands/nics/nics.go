@@ -140,7 +140,7 @@ func departedVMs(handovers []migration.Handover) []nicsync.VM {
 	return vms
 }
 
-// shownNIC is a finding, and what became of it.
+// shownNIC is a finding, and the result of acting on it.
 type shownNIC struct {
 	MAC         string            `json:"mac"`
 	VM          string            `json:"vm"`    // that has it here; empty: none

@@ -42,7 +42,7 @@ Propolis does not report the effect; the console may show it.`}),
 	return cmd
 }
 
-// shownMachine is what Propolis says of its machine.
+// shownMachine is a VM as its Propolis describes it.
 type shownMachine struct {
 	Instance   string `json:"instance"`
 	ID         string `json:"id"`
@@ -64,9 +64,9 @@ func machineList() terminal.List[shownMachine] {
 	}}
 }
 
-// printRunPropolis prints what Propolis says of the machine; before it is given
-// one, that it has none. What was asked for is done: that nobody can see it is no
-// failure of it, and is told next to it.
+// printRunPropolis prints the VM as Propolis describes it, or that Propolis has none
+// yet. The request has succeeded by now: if its result cannot be read, that is a
+// warning and no failure.
 func printRunPropolis(ctx context.Context, e *cli.Env, r record.Record) error {
 	client, _, err := e.Propolis(ctx, r.ID)
 	m := shownMachine{}
@@ -78,7 +78,7 @@ func printRunPropolis(ctx context.Context, e *cli.Env, r record.Record) error {
 	}
 	if err != nil && !errors.Is(err, propolis.ErrNoInstance) {
 		m.State = record.Unknown
-		e.Progress.Warn(fmt.Errorf("it is done, and what came of it cannot be seen: %w", err))
+		e.Progress.Warn(fmt.Errorf("the request succeeded, but its result cannot be read: %w", err))
 	}
 	return machineList().PrintOne(e.Streams.Out, e.Output, m)
 }
@@ -128,8 +128,8 @@ func machine(ctx context.Context, client propolis.Client, r record.Record) (show
 	return shownMachine{Instance: r.Name, ID: got.Properties.ID, State: strings.ToLower(now.State), Generation: now.Generation, Address: r.Spec.Address.String(), VNC: screen}, err
 }
 
-// absentMachine is an error for a machine that is not there, and any other as it
-// is.
+// absentMachine turns the errors of a VM that does not exist into a NotFoundError,
+// and returns any other as it is.
 func absentMachine(err error, r record.Record) error {
 	if errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, propolis.ErrNoInstance) {
 		return fmt.Errorf("%w: %w", &cli.NotFoundError{What: "the machine of instance " + r.Name}, err)

@@ -35,8 +35,8 @@ sledctl does not print secrets and contents of disks, but a keyed digest of each
 	return cmd
 }
 
-// shownDifference is a part of a machine that is not as it was asked for. Null
-// and "-" stand for one that is not there.
+// shownDifference is a part of a VM that differs from what was asked for. Null and
+// "-" stand for a part that one side does not have.
 type shownDifference struct {
 	Path string  `json:"path"`
 	Sent *string `json:"sent"`

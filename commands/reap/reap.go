@@ -148,7 +148,7 @@ func agreeToAll(ctx context.Context, streams *terminal.Streams, s reap.Settings,
 	return choice, streams.Confirm(ctx, what, question, false)
 }
 
-// shownObject is a judged object, and what became of it.
+// shownObject is a judged object, and what reap did with it.
 type shownObject struct {
 	reap.Object
 	Result string `json:"result"` // one of the results; empty: it stays

@@ -67,7 +67,7 @@ func runShell(ctx context.Context, e *cli.Env, args []string) error {
 	return cli.ExitStatus(exit.ExitCode())
 }
 
-// lookShell finds a program as the shell will, whose PATH is not ours.
+// lookShell finds a program as the shell will: it has another PATH than sledctl.
 func lookShell(bin, program string) (string, error) {
 	if filepath.Base(program) == program {
 		if own, err := exec.LookPath(filepath.Join(bin, program)); err == nil {

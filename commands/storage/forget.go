@@ -37,7 +37,7 @@ func runForget(ctx context.Context, e *cli.Env, disk string, yes, mustExist bool
 	}
 	r, err := s.Forget(ctx, env, disk, true)
 	if unknown, ok := errors.AsType[*storage.UnknownError](err); ok && !mustExist {
-		env.Warn(unknown) // it is done already, or a typing error
+		env.Warn(unknown) // an earlier run has done it, or the name is misspelt
 		return nil
 	}
 	if err != nil {

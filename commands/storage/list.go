@@ -74,7 +74,7 @@ func itemStyle(i storage.Item) terminal.Style {
 	return terminal.Bad
 }
 
-// itemDetail is what is said of an item below its name.
+// itemDetail returns the line that is printed below the name of an item.
 func itemDetail(i storage.Item) string {
 	said := []string{i.Kind}
 	if i.On != "" {

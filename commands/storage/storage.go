@@ -33,8 +33,8 @@ func settingsOf(e *cli.Env) (storage.Settings, operation.Env, error) {
 	return s, env, err
 }
 
-// maybeView is what the ledger says, where there is one: what is on the disks
-// can be told without.
+// maybeView returns the contents of the ledger if there is one: what is on the disks
+// can be listed without it.
 func maybeView(ctx context.Context, e *cli.Env) ledger.View {
 	view, err := e.View(ctx)
 	if err != nil && !errors.Is(err, ledger.ErrAbsent) {

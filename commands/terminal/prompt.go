@@ -11,8 +11,8 @@ import (
 	"github.com/sledctl/sledctl/host/fault"
 )
 
-// RefusedError is something that was not agreed to: it needs --yes where
-// nobody can be asked, or whoever was asked said no.
+// RefusedError means that a change was not agreed to: without a terminal it needs
+// --yes, and on one the answer was no.
 type RefusedError struct {
 	What  string // "format disk c1t0d0"
 	Asked bool

@@ -25,7 +25,7 @@ func NewStatus(s *Stream) *Status { return &Status{stream: s} }
 const eraseLine = "\r\x1b[K"
 
 // Set shows text, cut to the width, in place of what was there. Empty text
-// takes the line away.
+// removes the line.
 func (s *Status) Set(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Status) Set(text string) {
 	s.show(eraseLine)
 }
 
-// Clear takes the line away.
+// Clear removes the line.
 func (s *Status) Clear() { s.Set("") }
 
 // Println writes a whole line above the status line, which stays.

@@ -1,7 +1,7 @@
-// Package terminal is how sledctl talks to whoever runs it: streams, tables,
-// colour, prompts, the status line, and how sizes and times are written and
-// read. Nothing in it asks the terminal anything: a serial console that does
-// not answer would hang us.
+// Package terminal is how sledctl talks to its user: streams, tables, colour,
+// prompts, the status line, and how sizes and times are written and read. It never
+// sends a query to the terminal: on a serial console that does not answer, sledctl
+// would hang.
 package terminal
 
 import (

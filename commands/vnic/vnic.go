@@ -201,7 +201,7 @@ func checkVNIC(v *network.VNIC) error {
 		return &cli.UsageError{Text: fmt.Sprintf("--vlan %d: want a number from 1 to 4094", v.VLAN)}
 	}
 	if v.Hold <= 0 {
-		return &cli.UsageError{Text: fmt.Sprintf("--hold %s: want a duration above 0, as 1h", v.Hold)}
+		return &cli.UsageError{Text: fmt.Sprintf("--hold %s: want a duration above 0, e.g. 1h", v.Hold)}
 	}
 	if v.MTU != 0 && (v.MTU < 68 || v.MTU > 65535) {
 		return &cli.UsageError{Text: fmt.Sprintf("--mtu %d: want a number from 68 to 65535", v.MTU)}

@@ -107,7 +107,7 @@ func zonesShown(ctx context.Context, e *cli.Env, all bool) ([]shownZone, error) 
 	}
 	var view ledger.View
 	if book, err := e.Ledger(ctx); err == nil {
-		view, _ = book.Read(ctx) // names are a courtesy here
+		view, _ = book.Read(ctx) // without a ledger the zones are listed without names
 	}
 	var shown []shownZone
 	for _, z := range zones {

@@ -104,7 +104,7 @@ func (w *waiter) boot(ctx context.Context) (done bool, err error) {
 	for early.has && !done && err == nil && ctx.Err() == nil {
 		done, err = early.watch(ctx, first)
 	}
-	// Whatever came of it: the instance itself is asked next, and decides.
+	// Whatever its state: the instance itself is asked next, and decides.
 	w.has, w.pause = true, firstPause
 	return false, nil
 }
