@@ -63,7 +63,9 @@ func HaltServices(tx *world.Tx, zone string) {
 // (REPOSITORY_DOOR_NAME in usr/src/lib/libscf/inc/repcache_protocol.h).
 const doorPath = "/etc/svc/volatile/repository_door"
 
-func closeDoor(tx *world.Tx, zone string) { _ = world.RemoveFile(tx.Files, tx.ZonePathOf(zone, doorPath)) }
+func closeDoor(tx *world.Tx, zone string) {
+	_ = world.RemoveFile(tx.Files, tx.ZonePathOf(zone, doorPath))
+}
 
 // openDoor is svc.configd opening the repository. A file that it cannot read
 // leaves the zone without one: svc.startd waits for an administrator.
