@@ -97,14 +97,22 @@ func (a *agent) measure(out *exposition) {
 	out.one("sledctl_monitors", "gauge", "VMs whose Propolis is watched.", float64(monitors))
 	out.one("sledctl_operations_running", "gauge", "VMs to which something is being done because the control plane asked for it.", float64(a.work.running()))
 	b := a.notifier
-	out.family("sledctl_doorbells_total", "counter", "Attempts to tell the control plane: heard, lost (tried again), refused.")
-	lost, refused := b.failed.Load(), b.rejected.Load()
-	out.sample("sledctl_doorbells_total", float64(b.delivered.Load()), "result", "heard")
-	out.sample("sledctl_doorbells_total", float64(lost), "result", "lost")
-	out.sample("sledctl_doorbells_total", float64(refused), "result", "refused")
+	delivered, failed, rejected := float64(b.delivered.Load()), float64(b.failed.Load()), float64(b.rejected.Load())
+	out.family("sledctl_notifications_total", "counter", "Attempts to notify the control plane: delivered, failed (retried), rejected.")
+	out.sample("sledctl_notifications_total", delivered, "result", "delivered")
+	out.sample("sledctl_notifications_total", failed, "result", "failed")
+	out.sample("sledctl_notifications_total", rejected, "result", "rejected")
 	pending, age := b.pending(time.Now())
-	out.one("sledctl_doorbells_pending", "gauge", "VMs of which the control plane is being told.", float64(pending))
-	out.one("sledctl_doorbells_pending_age_seconds", "gauge", "How long the one that waits longest has waited.", age.Seconds())
+	out.one("sledctl_notifications_pending", "gauge", "VMs with changes that the control plane has not received.", float64(pending))
+	out.one("sledctl_notifications_pending_age_seconds", "gauge", "Age of the oldest change that the control plane has not received.", age.Seconds())
+
+	// The same under the names that these figures had before.
+	out.family("sledctl_doorbells_total", "counter", "Earlier name of sledctl_notifications_total.")
+	out.sample("sledctl_doorbells_total", delivered, "result", "heard")
+	out.sample("sledctl_doorbells_total", failed, "result", "lost")
+	out.sample("sledctl_doorbells_total", rejected, "result", "refused")
+	out.one("sledctl_doorbells_pending", "gauge", "Earlier name of sledctl_notifications_pending.", float64(pending))
+	out.one("sledctl_doorbells_pending_age_seconds", "gauge", "Earlier name of sledctl_notifications_pending_age_seconds.", age.Seconds())
 }
 
 // running is to how many VMs something is being done.

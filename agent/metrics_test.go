@@ -60,6 +60,8 @@ func TestMetrics(t *testing.T) {
 		for _, want := range []string{
 			`sledctl_vms{state="running"} 2`, `sledctl_vms{state="destroyed"} 1`, `sledctl_vms{state="failed"} 0`,
 			`sledctl_doorbells_total{result="heard"} 1`, `sledctl_doorbells_total{result="lost"} 1`, `sledctl_doorbells_total{result="refused"} 1`,
+			`sledctl_notifications_total{result="delivered"} 1`, `sledctl_notifications_total{result="failed"} 1`, `sledctl_notifications_total{result="rejected"} 1`,
+			`sledctl_notifications_pending 1`, `sledctl_notifications_pending_age_seconds 0.1`,
 			`sledctl_doorbells_pending 1`, `sledctl_doorbells_pending_age_seconds 0.1`, `sledctl_event_streams 1`,
 			`sledctl_http_requests_total{endpoint="/vmms/{propolis_id}/state",method="GET",status="200"} 2`,
 			`sledctl_http_requests_total{endpoint="/vmms/{propolis_id}/state",method="GET",status="404"} 1`,

@@ -89,7 +89,7 @@ func TestAgentsAndControlPlanesOfTwoReleases(t *testing.T) {
 				}
 
 				_, figures := a.ask("GET", "/metrics", "")
-				refused := !strings.Contains(figures, `sledctl_doorbells_total{result="refused"} 0`)
+				refused := !strings.Contains(figures, `sledctl_notifications_total{result="rejected"} 0`)
 				end := a.stop()
 				warned := strings.Contains(end.errs, `level=WARN msg="the control plane was not notified"`)
 				if fails := c.by == "sweep"; refused != fails || warned != fails {

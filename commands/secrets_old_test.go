@@ -41,8 +41,8 @@ func TestSecretsLeaveTheStateFile(t *testing.T) {
 	s.run("instance ensure web1 --spec " + file)
 	s.run("instance ensure web2")
 	s.writeAsOld("web1")
-	if len(s.exposed(oldWords)) < 4 {
-		t.Fatalf("two copies and their histories have secrets: %q", s.exposed(oldWords))
+	if len(s.exposed(oldWords)) < 8 {
+		t.Fatalf("two copies, their histories and what was set aside have secrets: %q", s.exposed(oldWords))
 	}
 	for _, line := range []string{"ledger export", "ledger show instance/", "ledger show sent/", "history", "propolis spec show web1 -o json"} {
 		if out := s.run(line); strings.Contains(out, oldWords) || !strings.Contains(out, "secret:hmac-sha256:") {
@@ -126,6 +126,17 @@ func (s *sled) writeAsOld(name string) {
 	} {
 		if _, err := book.Update(s.t.Context(), decide); err != nil {
 			s.t.Fatal(err)
+		}
+	}
+	for _, copied := range s.copies() { // what was set aside, under either name
+		data, err := host.ReadFile(s.Host().Files(), copied)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, name := range []string{"aside-20260101T000000Z-1.jsonl", "superseded-20260101T000000Z-1.jsonl"} {
+			if err := host.WriteFile(s.Host().Files(), path.Join(path.Dir(copied), name), data, 0o600); err != nil {
+				s.t.Fatal(err)
+			}
 		}
 	}
 }

@@ -63,18 +63,18 @@ func newCheck(env *cli.Env) *cobra.Command {
 		Long: `Verify every copy of the ledger: read every line of each copy and of its history, compare the copies with each other and with the
 epoch tags of the U.2 pools, and give each place a verdict. The command changes nothing. Exit 9 if something is wrong.
 
-  member    counts, and is complete
-  behind    counts; the next writer appends the line that it lacks
-  torn      counts; an incomplete line follows its end
-  unused    does not count, and disturbs nothing
-  none      no file, and none expected
-  missing   counts, and has no file
-  broken    has a file that fails its checks
-  damaged   has text after its end that is no line
-  rewound   lacks lines that were in it
-  twin      the same copy is in another place too
-  forked    disagrees with other copies: see ledger heal
-  unproved  only missing copies could confirm it
+  member       counts, and is complete
+  behind       counts; the next writer appends the line that it lacks
+  torn         counts; an incomplete line follows its end
+  stale        an older copy, which does not count and does no harm
+  none         no file, and none expected
+  missing      counts, and has no file
+  broken       has a file that fails its checks
+  damaged      has text after its end that is no line
+  rewound      lacks lines that were in it
+  duplicate    the same copy is in another place too
+  forked       disagrees with other copies: see ledger heal
+  unconfirmed  only missing copies could confirm it
   another sled's
 
 With -o json, the key "ledger" also has the epoch tag of each U.2 pool (current, older, newer, another sled's, given up, none), and the

@@ -24,7 +24,7 @@ func driftList() terminal.List[storage.Drift] {
 		{Name: "property", Value: func(d storage.Drift) string { return d.Property }},
 		{Name: "is", Value: func(d storage.Drift) string { return d.Is }},
 		{Name: "wanted", Value: func(d storage.Drift) string { return d.Wanted }},
-		{Name: "mended_by", Value: func(d storage.Drift) string { return d.RepairedBy }, Style: style},
+		{Name: "repaired_by", Formerly: "mended_by", Value: func(d storage.Drift) string { return d.RepairedBy }, Style: style},
 		{Name: "reason", Value: func(d storage.Drift) string { return d.Reason }},
 	}}
 }

@@ -36,6 +36,8 @@ type Column[T any] struct {
 	Style func(T) Style // nil: Plain
 	Right bool          // aligned right, as numbers are
 	Extra bool          // only if asked for
+	// Formerly, if set, is an earlier Name, which --columns takes too.
+	Formerly string
 	// Whole is for names that are copied: cut only when all others are short.
 	Whole bool
 }
@@ -172,6 +174,9 @@ func (l List[T]) columns(asked []string) ([]Column[T], error) {
 	for _, c := range l.Columns {
 		known = append(known, c.Name)
 		byName[c.Name] = c
+		if c.Formerly != "" {
+			byName[c.Formerly] = c
+		}
 		if !c.Extra {
 			usual = append(usual, c)
 		}

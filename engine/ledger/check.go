@@ -17,17 +17,17 @@ type Verdict string
 // The verdicts. Only the first five are sound.
 const (
 	IsMember      Verdict = "member"
-	IsBehind      Verdict = "behind"   // a member that the next writer brings up
-	IsTorn        Verdict = "torn"     // a member behind whose end a line was begun, which the next writer cuts
-	IsStale       Verdict = "unused"   // an earlier state, or one whose end was never acknowledged; no member
-	IsNone        Verdict = "none"     // no file, and none is expected
-	IsMissing     Verdict = "missing"  // a member, and not there
-	IsBroken      Verdict = "broken"   // there, and not to be believed
-	IsDuplicate   Verdict = "twin"     // the same copy is in another place too
-	IsForked      Verdict = "forked"   // neither what the best copy has been nor its continuation
-	IsUnconfirmed Verdict = "unproved" // a copy that only others could confirm, and they are missing
-	IsDamaged     Verdict = "damaged"  // something that no writer leaves stands behind its last line
-	IsRewound     Verdict = "rewound"  // it lacks lines that were in it
+	IsBehind      Verdict = "behind"      // a member that the next writer brings up
+	IsTorn        Verdict = "torn"        // a member behind whose end a line was begun, which the next writer cuts
+	IsStale       Verdict = "stale"       // an earlier state, or one whose end was never acknowledged; no member
+	IsNone        Verdict = "none"        // no file, and none is expected
+	IsMissing     Verdict = "missing"     // a member, and not there
+	IsBroken      Verdict = "broken"      // there, and not to be believed
+	IsDuplicate   Verdict = "duplicate"   // the same copy is in another place too
+	IsForked      Verdict = "forked"      // neither what the best copy has been nor its continuation
+	IsUnconfirmed Verdict = "unconfirmed" // a copy that only others could confirm, and they are missing
+	IsDamaged     Verdict = "damaged"     // something that no writer leaves stands behind its last line
+	IsRewound     Verdict = "rewound"     // it lacks lines that were in it
 	IsForeign     Verdict = "another sled's"
 )
 

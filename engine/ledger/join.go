@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/engine/ledger/format"
@@ -85,8 +86,20 @@ func (l *Ledger) setAside(at Location) error {
 	return rename(l.files, at.File(), path.Join(at.Directory, asideName()))
 }
 
+// How the names of the files begin that were set aside. An earlier sledctl named them
+// asideEarlier, and they stay until they are removed.
+const (
+	asidePrefix  = "superseded-"
+	asideEarlier = "aside-"
+)
+
+// wasSetAside reports whether a file has the name of one that was set aside.
+func wasSetAside(name string) bool {
+	return strings.HasPrefix(name, asidePrefix) || strings.HasPrefix(name, asideEarlier)
+}
+
 func asideName() string {
-	return fmt.Sprintf("aside-%s-%s.jsonl", time.Now().UTC().Format("20060102T150405Z"), format.NewID())
+	return fmt.Sprintf(asidePrefix+"%s-%s.jsonl", time.Now().UTC().Format("20060102T150405Z"), format.NewID())
 }
 
 // spare keeps what a file holds readable before it is replaced, and says so. The
@@ -100,7 +113,7 @@ func (l *Ledger) spare(c *copyAt) error {
 		aside = asideName()
 		err = rename(l.files, c.File(), path.Join(c.Directory, aside))
 	case err == nil:
-		aside = fmt.Sprintf("aside-seq%d-%.16s.jsonl", c.text.Head().Seq, format.Sum(data))
+		aside = fmt.Sprintf(asidePrefix+"seq%d-%.16s.jsonl", c.text.Head().Seq, format.Sum(data))
 		err = host.WriteFile(l.files, path.Join(c.Directory, aside), data, fileMode)
 	}
 	if err == nil {

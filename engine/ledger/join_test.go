@@ -67,11 +67,11 @@ func TestJoinNeverDeletesAFile(t *testing.T) {
 		try(t, l.Join(t.Context(), []Location{d.at}, "test", "test"))
 	}
 	names := s.names(t, d)
-	if len(names) != 2 || !strings.HasPrefix(names[0], "aside-") {
+	if len(names) != 2 || !strings.HasPrefix(names[1], "superseded-") {
 		t.Fatalf("files %v", names)
 	}
 	s.put(t, d.on("copy"), nil)
-	try(t, s.Rename(d.on(names[0]), d.at.File()))
+	try(t, s.Rename(d.on(names[1]), d.at.File()))
 	if got := string(s.content(t, d)); got != "precious" {
 		t.Errorf("set aside: %q", got)
 	}

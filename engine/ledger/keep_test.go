@@ -62,7 +62,7 @@ func TestKeepGivesUpWhatItSaysAndNothingElse(t *testing.T) {
 			t.Errorf("%s: epoch %+v, warned %v", name, e, v.Warnings())
 		}
 		names := s.names(t, s.disks[1])
-		if len(names) != 1 || !strings.HasPrefix(names[0], "aside-") {
+		if len(names) != 1 || !strings.HasPrefix(names[0], "superseded-") {
 			t.Fatalf("%s: the other disk holds %v", name, names)
 		}
 		s.put(t, s.disks[1].on("x"), before)

@@ -141,14 +141,14 @@ func canonical(text []byte) []byte {
 		}
 		out = append(strconv.AppendInt(append(out, kind), int64(n), 10), kind)
 	}
-	const time, aside = `"time":"`, "aside-"
+	const time, aside = `"time":"`, "superseded-"
 	for i := 0; i < len(text); {
 		rest := text[i:]
 		n := 1
 		switch c := rest[0]; {
 		case c == '"' && bytes.HasPrefix(rest, []byte(time)):
 			n = min(len(rest), len(time)+len("2006-01-02T15:04:05.000000Z"))
-		case c == 'a' && bytes.HasPrefix(rest, []byte(aside)) && rest[len(aside)] != 's':
+		case c == 's' && bytes.HasPrefix(rest, []byte(aside)) && rest[len(aside)] != 's':
 			n = min(len(rest), len(aside)+len("20060102T150405Z"))
 		case c == 'o' && len(rest) >= 8 && rest[1] == 'p' && digits(rest[2:8]):
 			n = 8
@@ -208,7 +208,7 @@ func (l *lab) asides(d *disk) int {
 	infos, _ := d.files.ReadDir(strings.TrimPrefix(d.at.Directory, d.mount))
 	n := 0
 	for _, info := range infos {
-		if strings.HasPrefix(info.Name, "aside-") {
+		if strings.HasPrefix(info.Name, "superseded-") {
 			n++
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/sledctl/sledctl/engine/ledger/format"
 	"github.com/sledctl/sledctl/host"
@@ -121,7 +120,7 @@ func (l *Ledger) unwantedFiles(p *survey, unwanted func([]byte) bool) (names []s
 		}
 		for _, e := range entries {
 			_, past := historySeq(e.Name)
-			if !e.Mode.IsRegular() || !past && !strings.HasPrefix(e.Name, "aside-") {
+			if !e.Mode.IsRegular() || !past && !wasSetAside(e.Name) {
 				continue
 			}
 			name := path.Join(c.Directory, e.Name)

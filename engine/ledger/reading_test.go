@@ -140,7 +140,7 @@ func countersOfEnds() []counter {
 			for _, name := range s.names(t, s.disks[1]) {
 				data, err := host.ReadFile(s, s.disks[1].on(name))
 				try(t, err)
-				if strings.HasPrefix(name, "aside-") && bytes.Equal(data, spoiled) {
+				if strings.HasPrefix(name, "superseded-") && bytes.Equal(data, spoiled) {
 					return "readable"
 				}
 			}

@@ -42,7 +42,8 @@ type Drift struct {
 	Property   string `json:"property"`
 	Is         string `json:"is"`
 	Wanted     string `json:"wanted"`
-	RepairedBy string `json:"mended_by"` // bootstrap, or operator
+	RepairedBy string `json:"repaired_by"` // bootstrap, or operator
+	Formerly   string `json:"mended_by"`   // RepairedBy under the key that it had before
 	Reason     string `json:"reason"`
 }
 
@@ -75,6 +76,7 @@ func (s Settings) Check(ctx context.Context, h host.Host, view ledger.View) ([]D
 		if len(d.Repair) > 0 {
 			drift.RepairedBy = "bootstrap"
 		}
+		drift.Formerly = drift.RepairedBy
 		drifts = append(drifts, drift)
 	}
 	return drifts, nil
