@@ -39,9 +39,6 @@ import (
 // Settings are those of one agent.
 type Settings struct {
 	Instance instance.Settings
-	// Failure returns what a command reports for an error: a status, a code, and
-	// the body that it prints.
-	Failure func(error, ...operation.Report) (status int, code string, said json.RawMessage)
 	// Document reads an instance document, as commands do.
 	Document func([]byte) (instance.Wanted, error)
 	Nexus    *url.URL // the control plane; nil: none is notified
@@ -181,7 +178,7 @@ func (a *agent) worker(ctx context.Context) *work {
 	env.Wait, env.Observe = true, nil
 	env.Warn = func(err error) { a.Log.Warn("working on a VM", "cause", err) }
 	return &work{
-		instances: a.Instance, failure: a.Failure, document: a.Document, env: env, table: a.table, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
+		instances: a.Instance, document: a.Document, env: env, table: a.table, log: a.Log, ctx: ctx, lanes: map[uuid.UUID]*lane{},
 		say: func(r record.Record, id uuid.UUID, o watch.Observation) { a.say(ctx, ownerOf(r), id, o) },
 	}
 }

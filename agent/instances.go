@@ -36,18 +36,12 @@ func withInstances(all []endpoint) []endpoint {
 	)
 }
 
-// failed is the answer where a command would have failed.
-func (w *work) failed(err error, reports ...operation.Report) *api.Error {
-	status, code, failure := w.failure(err, reports...)
-	return &api.Error{Status: status, Code: code, Message: err.Error(), Cause: err, Failure: failure}
-}
-
 // instances gives all of them; where the request waits for a state, those that it
 // names, once they are in it.
 func (s *server) instances(c call) (any, *api.Error) {
 	all, err := s.work.list(c)
 	if err != nil {
-		return nil, s.work.failed(err)
+		return nil, failed(err)
 	}
 	items := make([]api.Instance, len(all))
 	for i, one := range all {
@@ -82,11 +76,11 @@ func (c call) named(key string) []string {
 func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
 	view, err := s.work.view(c.Context())
 	if err != nil {
-		return s.work.failed(err)
+		return failed(err)
 	}
 	pick, err := watch.Selector(s.work.instances, view, c.named("instances"))
 	if err != nil {
-		return s.work.failed(err)
+		return failed(err)
 	}
 	if ids := c.named("ids"); len(ids) > 0 {
 		pick = func(r record.Record) bool { return slices.Contains(ids, r.ID) }
@@ -101,7 +95,7 @@ func (s *server) instanceEvents(w http.ResponseWriter, c call) *api.Error {
 		return send("event: instance\n", api.InstanceOf(i))
 	}, func() error { return send("event: whole\n", struct{}{}) })
 	if c.Context().Err() == nil {
-		_ = send("event: failure\n", s.work.failed(err).Body(c.id))
+		_ = send("event: failure\n", failed(err).Body(c.id))
 	}
 	return nil
 }
@@ -113,7 +107,7 @@ func (s *server) instance(c call) (any, *api.Error) {
 		one, err = s.work.instances.Get(c.Context(), s.work.env, view, c.params["instance"])
 	}
 	if err != nil {
-		return nil, s.work.failed(err)
+		return nil, failed(err)
 	}
 	shown := api.InstanceOf(one)
 	return api.Changed{Instance: &shown}, nil
@@ -152,7 +146,7 @@ func (s *server) ensureInstance(c call) (any, *api.Error) {
 	}
 	wanted, err := s.work.document(data)
 	if err != nil {
-		return nil, s.work.failed(err)
+		return nil, failed(err)
 	}
 	change := instance.EnsureRequest{Verb: "instance ensure", Wanted: instance.Wanted{Ref: c.params["instance"]}.Over(wanted)}
 	query := c.URL.Query()
@@ -182,7 +176,7 @@ func (w *work) command(c call, verb func(context.Context, operation.Env) (instan
 	env.Wait = c.URL.Query().Get("wait") == "true"
 	result, err := verb(c.Context(), env)
 	if err != nil {
-		return nil, w.failed(err, result.Report)
+		return nil, failed(err, result.Report)
 	}
 	if result.Record.ID == "" {
 		return api.Changed{}, nil
@@ -193,7 +187,7 @@ func (w *work) command(c call, verb func(context.Context, operation.Env) (instan
 		now, err = w.instances.Brief(c.Context(), env, view, result.Record.ID)
 	}
 	if err != nil {
-		return nil, w.failed(err)
+		return nil, failed(err)
 	}
 	shown := api.InstanceOf(now)
 	return api.Changed{Instance: &shown}, nil

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,7 +31,6 @@ import (
 // does (resume).
 type work struct {
 	instances instance.Settings
-	failure   func(error, ...operation.Report) (int, string, json.RawMessage)
 	document  func([]byte) (instance.Wanted, error)
 	env       operation.Env
 	table     *vmTable

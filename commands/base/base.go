@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -100,7 +101,7 @@ func runEnsure(ctx context.Context, e *cli.Env, m cli.Mutation, pools []string) 
 		_, report, err := cli.BaseSettings(c).Ensure(ctx, env, pool, m.Dry(), m.Keep)
 		reports = append(reports, report)
 		if err != nil {
-			return cli.WithReport(err, reports...)
+			return failure.WithReport(err, reports...)
 		}
 	}
 	if m.Dry() {
@@ -125,7 +126,7 @@ func newRetire(env *cli.Env) *cobra.Command {
 			there, report, err := cli.BaseSettings(c).Retire(ctx, op, args[0], record.ClonedSince, m.Dry())
 			switch {
 			case err != nil:
-				return cli.WithReport(err, report)
+				return failure.WithReport(err, report)
 			case !there && mustExist:
 				return &cli.NotFoundError{What: "base " + args[0]}
 			case m.Dry():

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sled/bootstrap"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 	"github.com/sledctl/sledctl/sled/reap"
 )
@@ -87,7 +88,7 @@ func showPart(p bootstrap.Part) shownPart {
 	}
 	switch {
 	case p.Err != nil:
-		s.Result, s.Detail = "failed", cli.OwnWords(p.Err)
+		s.Result, s.Detail = "failed", failure.Text(p.Err)
 	case p.Name == "reap":
 		s.Detail = fmt.Sprintf("%d objects are sledctl's, %d are foreign", len(p.Findings.Objects), p.Findings.Foreign)
 	case p.Did != "":
@@ -169,12 +170,12 @@ func run(ctx context.Context, e *cli.Env, m cli.Mutation) error {
 			}
 		}
 		if err != nil {
-			return cli.WithReport(err, reports...)
+			return failure.WithReport(err, reports...)
 		}
 		return e.PrintPlan(m, reports...)
 	}
 	if len(shown) == 0 {
-		return cli.WithReport(err, left...)
+		return failure.WithReport(err, left...)
 	}
 	if n := adoptable(parts); n > 0 {
 		e.Progress.Warn(fmt.Errorf("%d zones of instances that the ledger does not know are kept: `sledctl instance adopt --all` takes them over", n))
@@ -182,5 +183,5 @@ func run(ctx context.Context, e *cli.Env, m cli.Mutation) error {
 	if perr := partList().Print(e.Streams.Out, e.Output, shown); perr != nil && err == nil {
 		err = perr
 	}
-	return cli.WithReport(err, left...)
+	return failure.WithReport(err, left...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/failure"
 )
 
 // ReadToken is the token of the first line of a file that says something; of one
@@ -32,12 +33,12 @@ func ReadToken(file string) (string, error) {
 
 // SaidByAgent returns the failure of a command that an agent ran, as that command
 // reported it.
-func SaidByAgent(err error) (f Failure, ok bool) {
+func SaidByAgent(err error) (d failure.Document, ok bool) {
 	failed, ok := errors.AsType[*client.FailedError](err)
-	if !ok || failed.Failure == nil || json.Unmarshal(failed.Failure, &f) != nil {
-		return Failure{}, false
+	if !ok || failed.Failure == nil || json.Unmarshal(failed.Failure, &d) != nil {
+		return failure.Document{}, false
 	}
-	return f, true
+	return d, true
 }
 
 // AgentListens is where an agent of the sled listens if no flag says where.

@@ -9,14 +9,12 @@ import (
 	"github.com/sledctl/sledctl/commands/config"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
 // Where the configuration is found.
-
-// ConfigFile is where the configuration of the sled lies.
-const ConfigFile = "/etc/sledctl/config.toml"
 
 // loadConfig reads the configuration: SLEDCTL_*, then the file in /etc, then the
 // one on the M.2s, then defaults; --config names one file for both. A simulated
@@ -74,9 +72,9 @@ func (e *Env) configFiles() (host.Files, error) {
 // findConfig reads the configuration from where it may lie on the sled.
 func (e *Env) findConfig(files host.Files) ([]config.File, error) {
 	var found []config.File
-	switch data, err := host.ReadFile(files, ConfigFile); {
+	switch data, err := host.ReadFile(files, naming.ConfigFile); {
 	case err == nil:
-		found = append(found, config.File{Name: ConfigFile, Data: data})
+		found = append(found, config.File{Name: naming.ConfigFile, Data: data})
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}

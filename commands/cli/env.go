@@ -28,6 +28,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 )
 
@@ -142,7 +143,7 @@ func (e *Env) openHost() (host.Host, error) {
 	if dir, ok := e.SimDir(); ok {
 		sled, err := ensureSim(dir)
 		if err != nil {
-			return nil, &RefusedError{Err: err, Advice: "sledctl sim init --host sim:DIR makes another one"}
+			return nil, &failure.RefusedError{Err: err, Advice: "sledctl sim init --host sim:DIR makes another one"}
 		}
 		e.Sled = sled
 		if name := Variable(e.Environ, sim.ExchangesVariable); name != "" {
@@ -184,7 +185,7 @@ func openStandIn(e *Env, dir string) error {
 	}
 	sled, err := sim.Open(dir)
 	if err != nil {
-		return &RefusedError{Err: err, Advice: sim.DirVariable + " names the sled of a sledctl sim shell"}
+		return &failure.RefusedError{Err: err, Advice: sim.DirVariable + " names the sled of a sledctl sim shell"}
 	}
 	e.Sled = sled
 	return nil

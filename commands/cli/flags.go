@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/illumos/naming"
 )
 
 // AddGlobal gives the root the flags of every command.
@@ -19,7 +20,7 @@ func (e *Env) AddGlobal(root *cobra.Command) {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&e.Flags.host, "host", "", "`SLED` to work on: illumos, sim or sim:DIR (SLEDCTL_HOST)")
-	flags.StringVar(&e.Flags.Config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+ConfigFile+")")
+	flags.StringVar(&e.Flags.Config, "config", "", "configuration `FILE` (SLEDCTL_CONFIG; "+naming.ConfigFile+")")
 	flags.DurationVar(&e.Flags.timeout, "timeout", 0, "limit for the whole command, e.g. 90s or 5m (0: none)")
 	flags.BoolVar(&e.Flags.degraded, "degraded", false, "continue although a copy of the ledger is missing")
 	flags.BoolVar(&e.Flags.Wait, "wait", false, "wait for another process's lock instead of exiting with 6")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/sled/failure"
 )
 
 // Word is one of a command line's, and what makes its command with all that is
@@ -90,7 +91,7 @@ func (e *Env) Run(r Runner) func(*cobra.Command, []string) error {
 			return &interruptedError{err}
 		}
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-			return &timeoutError{e.Flags.timeout, err}
+			return &failure.TimeoutError{Limit: e.Flags.timeout, Err: err}
 		}
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -89,7 +90,7 @@ func (e *Env) ChangeInstance(ctx context.Context, m Mutation, change func(contex
 	}
 	result, err := change(ctx, s, env)
 	if err != nil {
-		return WithReport(err, result.Report)
+		return failure.WithReport(err, result.Report)
 	}
 	if m.Dry() {
 		return e.PrintPlan(m, result.Report)

@@ -13,7 +13,9 @@ import (
 
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/storage"
 	"github.com/sledctl/sledctl/zfs"
 )
@@ -141,7 +143,7 @@ func (e *Env) openedLedger(ctx context.Context) (*ledger.Ledger, error) {
 // lack it is not known to be absent. Scripts are told what is unconfirmed, where
 // no object that was printed has said so.
 func (e *Env) unconfirmed(ctx context.Context, err error) error {
-	if codeOf(err) == ExitNotFound && !e.Flags.degraded {
+	if fault.Of(err) == fault.NotFound && !e.Flags.degraded {
 		if view, rerr := e.book.now(context.WithoutCancel(ctx)); rerr == nil {
 			err = view.Absent(err)
 		}
@@ -217,9 +219,9 @@ func (e *Env) createLedger(ctx context.Context) error {
 		if i := slices.IndexFunc(said, func(s ledger.Testimony) bool { return s.Tagged }); err == nil && i >= 0 && !e.NewLedger {
 			return &ledger.SupersededError{Tag: said[i].Tag}
 		}
-		return &RefusedError{
+		return &failure.RefusedError{
 			Err: errors.New("there is no place for the ledger: no pool of an M.2 disk (oxi_…) is imported, and paths.ledger is not set"),
-			Advice: "sledctl bootstrap --format-blank makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + ConfigFile +
+			Advice: "sledctl bootstrap --format-blank makes pools on blank disks; on a sled without M.2s, set paths.ledger in " + naming.ConfigFile +
 				" to a directory that outlives a reboot",
 		}
 	}
@@ -232,14 +234,14 @@ func (e *Env) createLedger(ctx context.Context) error {
 	defer e.book.forget()
 	err = ledger.Create(ctx, h.Files(), places, ledger.Creation{Who: Who(e.Environ), On: ledger.WantedLocations(places.Locations), New: e.NewLedger})
 	if absent, ok := errors.AsType[*ledger.AbsentError](err); ok && e.NewLedger && len(absent.Places) == 0 {
-		return &RefusedError{
+		return &failure.RefusedError{
 			Err: errors.New("no ledger is begun: no M.2 has a pool that answers"),
 			Advice: "sledctl bootstrap --new-ledger --format-blank makes pools on blank M.2s; one that was exchanged while the sled ran takes a reboot of it first: " +
 				"its old pool waits for the old disk",
 		}
 	}
 	if errors.Is(err, ledger.ErrNotMounted) && !errors.Is(err, ledger.ErrExists) {
-		return &RefusedError{Err: err, Advice: "bring the disk back; if it is gone for good: sledctl bootstrap --new-ledger"}
+		return &failure.RefusedError{Err: err, Advice: "bring the disk back; if it is gone for good: sledctl bootstrap --new-ledger"}
 	}
 	return err
 }
@@ -253,7 +255,7 @@ func allImported(ctx context.Context, h host.Host) error {
 	}
 	for _, p := range pools {
 		if kind, _ := naming.ParsePool(p.Name); kind != naming.OtherPool {
-			return &RefusedError{
+			return &failure.RefusedError{
 				Err:    fmt.Errorf("no ledger is made while pool %s is not imported: it may hold one, or know of one", p.Name),
 				Advice: "zpool import " + p.Name,
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/propolis/packaging"
 	"github.com/sledctl/sledctl/sled/base"
 	"github.com/sledctl/sledctl/sled/bootstrap"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/layout"
 	"github.com/sledctl/sledctl/sled/memory"
@@ -72,7 +73,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 		return instance.Settings{}, err
 	}
 	if !prepared {
-		return instance.Settings{}, &RefusedError{Err: errors.New("the sled's network is not prepared"), Advice: "sledctl bootstrap prepares the sled"}
+		return instance.Settings{}, &failure.RefusedError{Err: errors.New("the sled's network is not prepared"), Advice: "sledctl bootstrap prepares the sled"}
 	}
 	namespace, err := sledName(c, h.Files())
 	if err != nil {

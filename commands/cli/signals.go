@@ -13,6 +13,7 @@ import (
 
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/failure"
 )
 
 // ErrInterrupted is the cause of a context that a signal ended.
@@ -114,11 +115,11 @@ func (p *Progress) abandoned(name string) int {
 	}
 	if len(left) == 0 {
 		_ = p.line().Println("sledctl: " + name + " again: stopping at once; nothing had been changed")
-		return exitInterrupted
+		return failure.ExitInterrupted
 	}
 	_ = p.line().Println("sledctl: " + name + " again: stopping at once; left on the host: " + strings.Join(left, ", "))
-	_ = p.line().Println("sledctl: hint: " + resumeHint)
-	return exitPartial
+	_ = p.line().Println("sledctl: hint: " + failure.ResumeHint)
+	return failure.ExitPartial
 }
 
 // doing names an action.

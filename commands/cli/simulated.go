@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -53,6 +54,6 @@ func ensureSim(dir string) (*sim.Sled, error) {
 // Configured has the sled begin with a configuration, as a RAM disk's image does
 // into which its builder has put one.
 func Configured(o sim.Options) sim.Options {
-	o.Files = map[string]string{ConfigFile: SimulatedConfig(o.Mode)}
+	o.Files = map[string]string{naming.ConfigFile: SimulatedConfig(o.Mode)}
 	return o
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/adoption"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -101,7 +102,7 @@ func adoptOne(ctx context.Context, e *cli.Env, s instance.Settings, env operatio
 	}
 	result, err := s.Adopt(ctx, env, one, o.request())
 	if err != nil {
-		return cli.WithReport(err, result.Report)
+		return failure.WithReport(err, result.Report)
 	}
 	return printAdopted(ctx, e, s, env, o, []instance.Result{result})
 }

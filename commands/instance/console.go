@@ -22,6 +22,7 @@ import (
 	"github.com/sledctl/sledctl/propolis"
 	"github.com/sledctl/sledctl/propolis/console"
 	"github.com/sledctl/sledctl/propolis/forward"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
@@ -257,7 +258,7 @@ func forwardScreen(ctx context.Context, e *cli.Env, o consoleOptions, client pro
 	}
 	l, err := listenForScreen(ctx, e, at)
 	if err != nil {
-		return &cli.RefusedError{Err: err, Advice: "--listen 127.0.0.1:0 takes a port that is free"}
+		return &failure.RefusedError{Err: err, Advice: "--listen 127.0.0.1:0 takes a port that is free"}
 	}
 	if _, err := fmt.Fprintf(e.Streams.Out, "%s\t%s\n", l.Addr(), url); err != nil {
 		_ = l.Close()

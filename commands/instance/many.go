@@ -11,6 +11,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -107,7 +108,7 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 			return err
 		}
 	}
-	return cli.WithReport(failed, broken...)
+	return failure.WithReport(failed, broken...)
 }
 
 // printMany prints instances as they are now.

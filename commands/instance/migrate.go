@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -90,7 +91,7 @@ func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, ref string) e
 	case errors.Is(err, instance.ErrNoTarget):
 		return &cli.UsageError{Text: "instance migrate: --to is missing: which sled?", Advice: "sledctl instance migrate " + ref + " --to TARGET"}
 	case err != nil:
-		return cli.WithReport(err, done.Reports...)
+		return failure.WithReport(err, done.Reports...)
 	case o.Dry():
 		return e.PrintPlan(o.Mutation, done.Reports...)
 	case o.cancel:

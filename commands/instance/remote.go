@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/agent/client"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/description"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
@@ -113,7 +114,7 @@ func deleteRemotely(ctx context.Context, e *cli.Env, r remote, o deleteOptions, 
 	failed := instance.PartialError{Of: len(refs)}
 	for _, ref := range refs {
 		err := c.Delete(ctx, ref)
-		if f, said := cli.SaidByAgent(err); said && f.Exit == cli.ExitNotFound && !o.mustExist {
+		if f, said := cli.SaidByAgent(err); said && f.Exit == failure.ExitNotFound && !o.mustExist {
 			e.Progress.Tell(fmt.Sprintf("no instance %q: nothing to do", ref))
 		} else if err != nil {
 			failed.Failures = append(failed.Failures, instance.Failure{Name: ref, Err: err})

@@ -12,6 +12,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -284,9 +285,9 @@ func runDelete(ctx context.Context, e *cli.Env, o deleteOptions, refs []string) 
 	}
 	switch {
 	case failed != nil && len(refs) == 1:
-		return cli.WithReport(failed.Failures[0].Err, reports...)
+		return failure.WithReport(failed.Failures[0].Err, reports...)
 	case failed != nil:
-		return cli.WithReport(failed, reports...)
+		return failure.WithReport(failed, reports...)
 	case o.Dry():
 		return e.PrintPlan(o.Mutation, reports...)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/documents"
 	"github.com/sledctl/sledctl/sled/instance/secrets"
 )
@@ -138,7 +139,7 @@ func (x shownExport) suits(view ledger.View, foreign bool) error {
 	if foreign || x.Ledger == view.Ledger() || slices.ContainsFunc(view.Epochs(), given) {
 		return nil
 	}
-	return &cli.RefusedError{
+	return &failure.RefusedError{
 		Err:    fmt.Errorf("the file is of ledger %s; this sled's is %s, and was not begun in place of that", x.Ledger, view.Ledger()),
 		Advice: "on the sled that it is of, it is taken; --foreign takes it here",
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/peer/napi"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/nicsync"
@@ -49,7 +51,7 @@ func Settings(e *cli.Env, f Flags) (nicsync.Settings, error) {
 		return nicsync.Settings{}, err
 	}
 	if c.NICs.URL == "" {
-		return nicsync.Settings{}, &cli.RefusedError{Err: errors.New("nics.url is not set: no NAPI is known"), Advice: "set nics.url and nics.cn_uuid in " + cli.ConfigFile}
+		return nicsync.Settings{}, &failure.RefusedError{Err: errors.New("nics.url is not set: no NAPI is known"), Advice: "set nics.url and nics.cn_uuid in " + naming.ConfigFile}
 	}
 	server, err := napi.ParseServer(c.NICs.URL)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/nicsync"
 )
 
@@ -115,5 +116,5 @@ func runSync(ctx context.Context, e *cli.Env, f SyncFlags) error {
 	if errors.Is(err, cli.ErrDifferences) {
 		return cmp.Or(perr, err)
 	}
-	return cli.WithReport(cmp.Or(err, perr), outcome.Reports...)
+	return failure.WithReport(cmp.Or(err, perr), outcome.Reports...)
 }

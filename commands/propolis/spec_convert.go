@@ -10,6 +10,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/description"
 	"github.com/sledctl/sledctl/propolis/spec"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 )
 
@@ -62,7 +63,7 @@ func runSpecConvert(e *cli.Env, file string, o specConvertOptions) error {
 	}
 	err = printSpec(e.Streams, d.Spec, o.version)
 	if lacking, ok := errors.AsType[*spec.VersionError](err); ok {
-		return &cli.RefusedError{Err: fmt.Errorf("%s: %w", file, err), Advice: fmt.Sprintf("--api-version %d writes it", max(o.version, lacking.Needs()))}
+		return &failure.RefusedError{Err: fmt.Errorf("%s: %w", file, err), Advice: fmt.Sprintf("--api-version %d writes it", max(o.version, lacking.Needs()))}
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/reap"
 )
 
@@ -103,7 +104,7 @@ func run(ctx context.Context, e *cli.Env, f reapFlags) error {
 	if f.Explain && err == nil {
 		return e.PrintPlan(f.Mutation, report)
 	}
-	return cli.WithReport(tellReap(e, f, findings, report, err), report)
+	return failure.WithReport(tellReap(e, f, findings, report, err), report)
 }
 
 // tellReap prints the objects, also of a reap that failed, and what else there

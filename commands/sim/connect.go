@@ -7,6 +7,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/failure"
 )
 
 func newConnect(env *cli.Env) *cobra.Command {
@@ -28,7 +29,7 @@ func runConnect(ctx context.Context, e *cli.Env, dir string) error {
 	}
 	there, err := sim.Open(dir)
 	if err != nil {
-		return &cli.RefusedError{Err: err, Advice: "sledctl --host sim:" + dir + " sim init makes a sled there"}
+		return &failure.RefusedError{Err: err, Advice: "sledctl --host sim:" + dir + " sim init makes a sled there"}
 	}
 	defer there.Close()
 	return sim.Connect(ctx, here, there)

@@ -13,6 +13,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sled/failure"
 )
 
 func newDisk(env *cli.Env) *cobra.Command {
@@ -76,7 +77,7 @@ func onDisks(env *cli.Env, cmd *cobra.Command, do func(tx *world.Tx, disk string
 					return err
 				}
 				if err != nil {
-					return &cli.RefusedError{Err: err}
+					return &failure.RefusedError{Err: err}
 				}
 			}
 			return nil

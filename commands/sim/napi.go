@@ -11,8 +11,10 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/peer/napi"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/failure"
 )
 
 func newNAPI(env *cli.Env) *cobra.Command {
@@ -74,7 +76,7 @@ func runNAPIInit(ctx context.Context, e *cli.Env, o sim.NAPIOptions) error {
 		}
 		server, err := napi.ParseServer(c.NICs.URL)
 		if err != nil {
-			return &cli.UsageError{Text: "nics.url: " + err.Error(), Advice: "--address HOST:PORT, or nics.url in " + cli.ConfigFile}
+			return &cli.UsageError{Text: "nics.url: " + err.Error(), Advice: "--address HOST:PORT, or nics.url in " + naming.ConfigFile}
 		}
 		o.Address = string(server)
 	}
@@ -137,7 +139,7 @@ func runNAPIRequest(ctx context.Context, e *cli.Env, args []string) error {
 // noNAPI says how to get one.
 func noNAPI(err error) error {
 	if errors.Is(err, sim.ErrNoNAPI) {
-		return &cli.RefusedError{Err: err, Advice: "sledctl sim napi init makes one"}
+		return &failure.RefusedError{Err: err, Advice: "sledctl sim napi init makes one"}
 	}
 	return err
 }

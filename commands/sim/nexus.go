@@ -14,7 +14,9 @@ import (
 	"github.com/sledctl/sledctl/agent"
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
+	"github.com/sledctl/sledctl/illumos/naming"
 	"github.com/sledctl/sledctl/sim"
+	"github.com/sledctl/sledctl/sled/failure"
 )
 
 func newNexus(env *cli.Env) *cobra.Command {
@@ -84,7 +86,7 @@ func runNexusInit(ctx context.Context, e *cli.Env, o sim.NexusOptions) error {
 	if o.Address == "" {
 		at, err := url.Parse(c.Nexus.URL)
 		if err != nil || at.Host == "" {
-			return &cli.UsageError{Text: "where it answers is not told", Advice: "--address HOST:PORT, or nexus.url in " + cli.ConfigFile}
+			return &cli.UsageError{Text: "where it answers is not told", Advice: "--address HOST:PORT, or nexus.url in " + naming.ConfigFile}
 		}
 		o.Address = at.Host
 	}
@@ -101,7 +103,7 @@ func runNexusInit(ctx context.Context, e *cli.Env, o sim.NexusOptions) error {
 // noNexus says how to get one.
 func noNexus(err error) error {
 	if errors.Is(err, sim.ErrNoNexus) {
-		return &cli.RefusedError{Err: err, Advice: "sledctl sim nexus init makes one"}
+		return &failure.RefusedError{Err: err, Advice: "sledctl sim nexus init makes one"}
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
+	"github.com/sledctl/sledctl/sled/failure"
 )
 
 // New is the command sim.
@@ -44,7 +45,7 @@ func simulatedSled(e *cli.Env) (*sim.Sled, string, error) {
 	}
 	sled, err := sim.Open(dir)
 	if err != nil {
-		return nil, "", &cli.RefusedError{Err: err, Advice: sim.DirVariable + " names the sled of a sledctl sim shell"}
+		return nil, "", &failure.RefusedError{Err: err, Advice: sim.DirVariable + " names the sled of a sledctl sim shell"}
 	}
 	e.Sled = sled
 	return sled, dir, nil

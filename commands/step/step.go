@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/description"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 )
@@ -73,7 +74,7 @@ func Run(ctx context.Context, e *cli.Env, stage instance.Stage, o Options, print
 	}
 	result, err := s.Ensure(ctx, env, instance.EnsureRequest{Verb: string(stage), Wanted: wanted, Only: stage, DryRun: o.Dry(), Keep: o.Keep})
 	if err != nil {
-		return cli.WithReport(err, result.Report)
+		return failure.WithReport(err, result.Report)
 	}
 	if o.Dry() {
 		return e.PrintPlan(o.Mutation, result.Report)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -51,7 +52,7 @@ func runFormat(ctx context.Context, e *cli.Env, m cli.Mutation, disks []string, 
 	}
 	reports, err := s.FormatDisks(ctx, env, m.Dry())
 	if err != nil {
-		return cli.WithReport(err, reports...)
+		return failure.WithReport(err, reports...)
 	}
 	if m.Dry() {
 		return e.PrintPlan(m, reports...)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/storage"
 )
 
@@ -39,7 +40,7 @@ func runRekey(ctx context.Context, e *cli.Env, m cli.Mutation) error {
 	e.WarnOfKeys(s)
 	report, err := s.Rekey(ctx, env, m.Dry())
 	if err != nil {
-		return cli.WithReport(err, report)
+		return failure.WithReport(err, report)
 	}
 	if m.Dry() {
 		return e.PrintPlan(m, report)

@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/inventory"
 	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/network"
@@ -169,7 +170,7 @@ func runCreate(ctx context.Context, e *cli.Env, o options) error {
 	}
 	made, report, err := cli.NetworkSettings(c).CreateVNIC(ctx, env, o.VNIC, o.Dry(), o.Keep)
 	if err != nil {
-		return cli.WithReport(err, report)
+		return failure.WithReport(err, report)
 	}
 	if o.Dry() {
 		return e.PrintPlan(o.Mutation, report)
@@ -246,14 +247,14 @@ func runDelete(ctx context.Context, e *cli.Env, m cli.Mutation, name string, mus
 	inUse := func(view ledger.View, name string) error {
 		user, used, err := record.UserOfVNIC(view, name)
 		if used {
-			return &cli.RefusedError{Err: fmt.Errorf("VNIC %s belongs to instance %q", name, user.Name), Advice: "sledctl instance delete " + user.Name}
+			return &failure.RefusedError{Err: fmt.Errorf("VNIC %s belongs to instance %q", name, user.Name), Advice: "sledctl instance delete " + user.Name}
 		}
 		return err
 	}
 	there, report, err := cli.NetworkSettings(c).DeleteVNIC(ctx, env, name, inUse, m.Dry())
 	switch {
 	case err != nil:
-		return cli.WithReport(err, report)
+		return failure.WithReport(err, report)
 	case m.Dry():
 		return e.PrintPlan(m, report)
 	case !there && mustExist:

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/commands/cli"
 	"github.com/sledctl/sledctl/commands/terminal"
 	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/zfs"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -120,7 +121,7 @@ func takenBundles(ctx context.Context, e *cli.Env) ([]bundle.Bundle, error) {
 // noPlace says what helps where there is no place for bundles.
 func noPlace(err error) error {
 	if _, ok := errors.AsType[*bundle.NowhereError](err); ok {
-		return &cli.RefusedError{Err: err, Advice: "sledctl bootstrap mounts the debug datasets; bundle.directory names another directory"}
+		return &failure.RefusedError{Err: err, Advice: "sledctl bootstrap mounts the debug datasets; bundle.directory names another directory"}
 	}
 	return err
 }
@@ -152,7 +153,7 @@ func runBundleCreate(ctx context.Context, e *cli.Env, m cli.Mutation, name strin
 	id, report, err := cli.ReapSettings(c).Bundle(ctx, env, name, m.Dry())
 	switch {
 	case err != nil:
-		return cli.WithReport(noPlace(err), report)
+		return failure.WithReport(noPlace(err), report)
 	case id == "":
 		return &cli.NotFoundError{What: "zone " + name}
 	case m.Dry():

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/engine/ledger"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/illumos/naming"
+	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/zone"
@@ -229,7 +230,7 @@ func runRemoval(ctx context.Context, e *cli.Env, m cli.Mutation, name string, wh
 	there, report, err := cli.ReapSettings(c).Zone(ctx, env, name, whole, m.Dry())
 	switch {
 	case err != nil:
-		return cli.WithReport(err, report)
+		return failure.WithReport(err, report)
 	case !there && mustExist:
 		return &cli.NotFoundError{What: "zone " + name}
 	case m.Dry():

@@ -7,6 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
+// ConfigFile is the file of the sled's configuration.
+const ConfigFile = "/etc/sledctl/config.toml"
+
 // PoolKind tells pools apart by their names.
 type PoolKind string
 

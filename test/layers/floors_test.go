@@ -76,6 +76,7 @@ func floors() map[string]room {
 		"agent/client":   {floor: 6, below: 1, machine: []use{useDial}}, // from another machine: no sled is in between
 		"agent/api":      {floor: 6, below: 2},
 		"sled/bootstrap": {floor: 5},
+		"sled/failure":   {floor: 5}, // what commands print of an error, and an agent answers
 		"sled/reap":      {floor: 4},
 
 		"sled/storage": {floor: 3}, "sled/network": {floor: 3}, "sled/base": {floor: 3}, "sled/instance": {floor: 3}, "sled/nicsync": {floor: 3}, "sled/memory": {floor: 3},

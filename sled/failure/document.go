@@ -1,0 +1,118 @@
+// Package failure makes the document that reports why an operation failed: which
+// exit code it has, at which step it failed and after how long, what the host
+// printed, what is left on the host, and which command to type next.
+//
+// The command line prints it, and the agent answers with it, so that sledctl on
+// another computer ends as it would on the sled.
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sledctl/sledctl/engine/bundle"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/propolis/spec"
+)
+
+// Document is a failure, as -o json prints it.
+type Document struct {
+	Kind    string      `json:"kind"`
+	Exit    int         `json:"exit"`
+	Cause   string      `json:"cause"`
+	Step    string      `json:"step,omitempty"`
+	Elapsed int64       `json:"elapsed_ms"`
+	Message string      `json:"message"`
+	Host    *HostOutput `json:"host,omitempty"`
+	// Problems are all that is wrong with a spec that cannot be used.
+	Problems []spec.Problem `json:"problems,omitempty"`
+	Left     []string       `json:"left"`
+	// Log is the end of the log that explains the failure, and Bundles are the files
+	// in which the rest of the zone's evidence is kept.
+	Log     *plan.Quote `json:"log,omitempty"`
+	Bundles []string    `json:"bundles,omitempty"`
+	Hint    string      `json:"hint,omitempty"`
+
+	Changed bool `json:"-"` // an operation had begun to change the host
+
+	trace  string // its id
+	timeUp bool   // that of --timeout
+}
+
+// HostOutput is the host command that failed.
+type HostOutput struct {
+	Argv   []string `json:"argv"`
+	Exit   int      `json:"exit"`
+	Stderr string   `json:"stderr"`
+}
+
+// Of returns the document for an error of what began at a time. The reports come
+// with the error, if WithReport has added them.
+func Of(err error, started time.Time) Document {
+	d := Document{Kind: "Error", Message: Text(err), Left: []string{}, Elapsed: time.Since(started).Milliseconds()}
+	if r, ok := errors.AsType[*reportedError](err); ok {
+		for _, report := range r.reports {
+			d.Left = append(d.Left, leftBy(report.Outcome)...)
+			d.Bundles = append(d.Bundles, bundlesOf(report.Outcome)...)
+			if report.ID != "" {
+				d.Changed, d.trace = true, report.ID
+			}
+		}
+	}
+	if step, ok := errors.AsType[*plan.StepError](err); ok {
+		d.Step, d.Elapsed = step.Action.Step.Verb()+" of "+step.Action.Object, step.Elapsed.Milliseconds()
+		if len(step.Quote.Lines) > 0 {
+			d.Log = &step.Quote
+		}
+	}
+	if cmd, ok := errors.AsType[*host.CommandError](err); ok {
+		d.Host = &HostOutput{Argv: cmd.Command.Argv(), Exit: cmd.Result.Exit, Stderr: strings.TrimSpace(string(cmd.Result.Stderr))}
+	}
+	if invalid, ok := errors.AsType[*spec.InvalidError](err); ok {
+		d.Problems = invalid.Problems
+	}
+	d.Exit, d.timeUp = exitCode(err, d.Left), is[*TimeoutError](err)
+	d.Cause = causeOf(d.Exit)
+	d.Hint = joined("; ", hintOf(err, d), d.keptIn())
+	return d
+}
+
+// leftBy returns what an operation has left; if a later one failed, that includes
+// what it was to make: the command as a whole has come half way.
+func leftBy(o plan.Outcome) []string {
+	if o.Err() == nil {
+		return o.Made()
+	}
+	return o.Left
+}
+
+// bundlesOf are the files in which a failed operation kept the evidence of a zone
+// before it removed that zone.
+func bundlesOf(o plan.Outcome) []string {
+	var files []string
+	for _, a := range o.Kept {
+		if step, ok := a.Step.(bundle.Take); ok {
+			files = append(files, step.Path())
+		}
+	}
+	return files
+}
+
+// keptIn says where the rest is.
+func (d Document) keptIn() string {
+	switch len(d.Bundles) {
+	case 0:
+		return ""
+	case 1:
+		return "what its zone could tell is in " + d.Bundles[0]
+	}
+	return fmt.Sprintf("what the zones could tell is in %d bundles: sledctl zone bundle list", len(d.Bundles))
+}
+
+func joined(between string, words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), between)
+}
