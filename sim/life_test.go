@@ -285,7 +285,7 @@ func (d door) dropZone(t *testing.T) {
 	d.run(t, "zoneadm", "-z", "vm1", "halt")
 	d.run(t, "zoneadm", "-z", "vm1", "uninstall", "-F")
 	d.run(t, "zonecfg", "-z", "vm1", "delete", "-F")
-	d.run(t, "dladm", "delete-vnic", "-t", "vnic0")
+	d.run(t, "dladm", "delete-vnic", "vnic0")
 	for snapshot := range strings.Lines(d.run(t, "zfs", "list", "-H", "-o", "name", "-t", "snapshot", "-r", "rpool/zone/base")) {
 		d.run(t, "zfs", "destroy", strings.TrimSpace(snapshot))
 	}

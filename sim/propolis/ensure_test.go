@@ -330,13 +330,13 @@ func TestAMachineHoldsItsLinks(t *testing.T) {
 	r := newRig(t, "none")
 	r.ensure()
 	r.change(func(tx *world.Tx) {
-		if err := network.DeleteLink(tx, network.FindLink(tx, "vnic0"), false); err != network.LinkBusy {
+		if err := network.DeleteLink(tx, network.FindLink(tx, "vnic0")); err != network.LinkBusy {
 			t.Errorf("delete vnic0: %v", err)
 		}
 	})
 	r.v5("PUT", "/instance/state", `"Stop"`)
 	r.change(func(tx *world.Tx) {
-		if err := network.DeleteLink(tx, network.FindLink(tx, "vnic0"), false); err != nil {
+		if err := network.DeleteLink(tx, network.FindLink(tx, "vnic0")); err != nil {
 			t.Errorf("delete vnic0 of a destroyed machine: %v", err)
 		}
 	})

@@ -27,3 +27,10 @@ type Unsimulated struct {
 
 // Error says what the sled has not.
 func (u Unsimulated) Error() string { return "not simulated: " + u.What }
+
+// Simulated panics with Unsimulated unless what a command asks for is simulated.
+func Simulated(is bool) {
+	if !is {
+		panic(Unsimulated{})
+	}
+}

@@ -1,6 +1,10 @@
 package cli
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
+)
 
 // Option is one option that getopt found. A letter of ':' or '?' is a fault:
 // the value is missing, or the option is unknown; Bad is then its letter.
@@ -77,4 +81,47 @@ func Complaint(program string, o Option) string {
 		return program + ": option requires an argument -- " + o.Bad + "\n"
 	}
 	return program + ": illegal option -- " + o.Bad + "\n"
+}
+
+// Given are the values of the options of a command line, by their letters.
+type Given map[byte][]string
+
+// Options is Getopt for a command whose usage faults are not simulated.
+func Options(args []string, spec string, long map[string]byte) (Given, []string) {
+	given := Given{}
+	options, operands := Getopt(args, spec, long)
+	for _, o := range options {
+		world.Simulated(o.Bad == "")
+		given[o.Letter] = append(given[o.Letter], o.Value)
+	}
+	return given, operands
+}
+
+// Has says whether an option was given that may come once.
+func (g Given) Has(letter byte) bool {
+	world.Simulated(len(g[letter]) <= 1)
+	return g[letter] != nil
+}
+
+// One is the value of an option that may come once; empty: it did not come.
+func (g Given) One(letter byte) string { g.Has(letter); return strings.Join(g[letter], "") }
+
+// Fields is the value of -o of a command that prints a Table; nil: there is none.
+func (g Given) Fields() *string {
+	if value := g.One('o'); g.Has('o') {
+		return &value
+	}
+	return nil
+}
+
+// Operand is the one operand that there must be.
+func Operand(operands []string) string {
+	world.Simulated(len(operands) == 1)
+	return operands[0]
+}
+
+// AtMostOne is the operand that there may be; empty: there is none.
+func AtMostOne(operands []string) string {
+	world.Simulated(len(operands) <= 1)
+	return strings.Join(operands, "")
 }

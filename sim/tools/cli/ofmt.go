@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/sledctl/sledctl/sim/world"
 )
 
 // This file prints tables as libofmt does (usr/src/lib/libofmt/common/ofmt.c),
@@ -14,7 +18,7 @@ import (
 type Column[R any] struct {
 	Name  string
 	Width int
-	Value func(R) string // UnknownField: could not be read
+	Value func(R) string // nil: this distribution lacks it
 }
 
 // NewColumn is a column of a table.
@@ -25,138 +29,101 @@ func NewColumn[R any](name string, width int, value func(R) string) Column[R] {
 // UnknownField is the value of a field that could not be read.
 const UnknownField = "?"
 
-// ofmtRows is how many rows a page has when standard output is no terminal;
-// the header is repeated on each page.
+// ofmtRows is how many rows a page has when standard output is no terminal, its
+// header among them; the header is repeated on each page.
 const ofmtRows = 24
 
-// Table is an open table.
-type Table[R any] struct {
-	columns  []Column[R]
-	parsable bool
-	Wrap     bool // values break at commas when they are too wide
-	rows     int
-	Out      strings.Builder
-}
-
-// OpenTable picks the columns. A nil fields is the default, all of them; the
-// error is ofmt_check's, fatal or a warning.
-func OpenTable[R any](known []Column[R], fields *string, parsable bool) (t *Table[R], fatal, warning string) {
-	t = &Table[R]{parsable: parsable}
-	all := fields == nil || strings.EqualFold(*fields, "all")
-	switch {
-	case parsable && (fields == nil || *fields == ""):
-		return nil, "output fields must be specified in parsable mode", ""
-	case parsable && all:
-		return nil, "output field `all' invalid in parsable mode", ""
-	case all:
-		t.columns = known
-		return t, "", ""
-	}
-	var bad []string
-	for _, name := range strings.FieldsFunc(*fields, func(r rune) bool { return r == ',' }) {
-		if c, ok := findColumn(known, name); ok {
-			t.columns = append(t.columns, c)
-		} else {
-			bad = append(bad, " `"+name+"'")
-		}
-	}
-	switch text := "unknown output field" + ofmtPlural(bad) + ":" + strings.Join(bad, ""); {
-	case len(t.columns) == 0:
-		return nil, "no valid output fields", ""
-	case len(bad) > 0 && parsable:
-		return nil, text, ""
-	case len(bad) > 0:
-		return t, "", "ignoring " + text
-	}
-	return t, "", ""
-}
-
-func ofmtPlural(list []string) string {
-	if len(list) > 1 {
-		return "s"
-	}
-	return ""
-}
-
-func findColumn[R any](known []Column[R], name string) (Column[R], bool) {
+// Table prints rows under the columns that fields names; nil is all of them. With
+// wrap, values break at commas when they are too wide. fatal is why ofmt_check ends
+// the command: a column that this distribution lacks.
+func Table[R any](known []Column[R], fields *string, parsable, wrap bool, rows []R) (out, fatal string) {
+	world.Simulated(fields != nil || !parsable)
+	t := &table[R]{wrap: wrap && !parsable}
 	for _, c := range known {
-		if strings.EqualFold(c.Name, name) {
-			return c, true
+		if fields == nil && c.Value != nil {
+			t.columns = append(t.columns, c)
 		}
 	}
-	return Column[R]{}, false
+	if fields != nil {
+		for name := range strings.SplitSeq(*fields, ",") {
+			i := slices.IndexFunc(known, func(c Column[R]) bool { return strings.EqualFold(c.Name, name) })
+			world.Simulated(i >= 0 && (parsable || known[i].Value != nil))
+			if known[i].Value == nil {
+				return "", "unknown output field: `" + name + "'"
+			}
+			t.columns = append(t.columns, known[i])
+		}
+	}
+	for i, row := range rows {
+		if parsable {
+			t.printParsable(row)
+		} else {
+			t.print(i, row)
+		}
+	}
+	return t.out.String(), ""
 }
 
-// Print adds a row.
-func (t *Table[R]) Print(row R) {
-	if t.parsable {
-		t.printParsable(row)
-		return
-	}
-	if t.rows%ofmtRows == 0 {
-		t.line(func(c Column[R]) string { return c.Name })
-		t.rows++
-	}
-	t.rows++
-	rest := make([]string, len(t.columns))
-	t.line(func(c Column[R]) string {
-		v := c.Value(row)
-		if v == "" {
-			v = "--"
+// table is one that is being printed.
+type table[R any] struct {
+	columns []Column[R]
+	wrap    bool
+	out     strings.Builder
+}
+
+func (t *table[R]) print(i int, row R) {
+	values := make([]string, len(t.columns))
+	if i%(ofmtRows-1) == 0 {
+		for c, column := range t.columns {
+			values[c] = column.Name
 		}
-		if t.Wrap {
-			v, rest[t.index(c.Name)] = breakAt(v, c.Width)
+		t.line(values)
+	}
+	for c, column := range t.columns {
+		values[c] = cmp.Or(column.Value(row), "--")
+	}
+	for strings.Join(values, "") != "" {
+		now, later := slices.Clone(values), make([]string, len(values))
+		for c := range now {
+			if t.wrap {
+				now[c], later[c] = breakAt(now[c], t.columns[c].Width)
+			}
 		}
-		return v
-	})
-	for strings.Join(rest, "") != "" {
-		t.line(func(c Column[R]) (v string) {
-			i := t.index(c.Name)
-			v, rest[i] = breakAt(rest[i], c.Width)
-			return v
-		})
+		t.line(now)
+		values = later
 	}
 }
 
-func (t *Table[R]) index(name string) int {
-	for i, c := range t.columns {
-		if c.Name == name {
-			return i
-		}
-	}
-	return 0
-}
-
-func (t *Table[R]) printParsable(row R) {
+func (t *table[R]) printParsable(row R) {
 	values := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		values[i] = c.Value(row)
 		if len(t.columns) > 1 {
-			values[i] = strings.ReplaceAll(strings.ReplaceAll(values[i], `\`, `\\`), ":", `\:`)
+			values[i] = strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(values[i])
 		}
 	}
-	t.Out.WriteString(strings.Join(values, ":") + "\n")
+	t.out.WriteString(strings.Join(values, ":") + "\n")
 }
 
 // line prints one line of columns. A value that is too wide pushes the next
 // ones to the right, which give way as far as their own width allows.
-func (t *Table[R]) line(value func(Column[R]) string) {
+func (t *table[R]) line(values []string) {
 	overflow := 0
 	for i, c := range t.columns {
-		v, width := value(c), c.Width
+		v, width := values[i], c.Width
 		switch {
 		case i == len(t.columns)-1:
-			t.Out.WriteString(v)
+			t.out.WriteString(v)
 		case len(v)+overflow >= width:
 			overflow += len(v) - width + 1
-			t.Out.WriteString(v + " ")
+			t.out.WriteString(v + " ")
 		default:
 			give := min(overflow, width-len(v))
 			overflow -= give
-			fmt.Fprintf(&t.Out, "%-*s", width-give, v)
+			fmt.Fprintf(&t.out, "%-*s", width-give, v)
 		}
 	}
-	t.Out.WriteByte('\n')
+	t.out.WriteByte('\n')
 }
 
 // breakAt cuts a list at a comma so that its first part fits the width.

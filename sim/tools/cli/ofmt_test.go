@@ -18,15 +18,11 @@ func pairColumns() []Column[pair] {
 
 func printPairs(t *testing.T, fields string, parsable, wrap bool, rows ...pair) string {
 	t.Helper()
-	table, fatal, warning := OpenTable(pairColumns(), &fields, parsable)
-	if fatal != "" || warning != "" {
-		t.Fatalf("open: %q %q", fatal, warning)
+	out, fatal := Table(pairColumns(), &fields, parsable, wrap, rows)
+	if fatal != "" {
+		t.Fatal(fatal)
 	}
-	table.Wrap = wrap
-	for _, r := range rows {
-		table.Print(r)
-	}
-	return table.Out.String()
+	return out
 }
 
 // The rules are those of ofmt_print_field in usr/src/lib/libofmt/common/ofmt.c.
@@ -55,10 +51,9 @@ func TestParsableEmptyValuesStayEmptyAndTablesShowDashes(t *testing.T) {
 
 func TestWideValuesPushTheNextOnesAndNarrowOnesGiveWay(t *testing.T) {
 	columns := append(pairColumns(), Column[pair]{"LAST", 4, func(pair) string { return "x" }})
-	table, _, _ := OpenTable(columns, nil, false)
-	table.Print(pair{"sevenxx", "b"})
+	got, _ := Table(columns, nil, false, false, []pair{{"sevenxx", "b"}})
 	want := "LEFT  RIGHT LAST\nsevenxx b   x\n"
-	if diff := cmp.Diff(want, table.Out.String()); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -78,23 +73,10 @@ func TestListsBreakAtCommasWhenTheyAreTooWide(t *testing.T) {
 	}
 }
 
-func TestUnknownFields(t *testing.T) {
-	for _, c := range []struct {
-		fields         string
-		parsable       bool
-		fatal, warning string
-	}{
-		{"left,x", true, "unknown output field: `x'", ""},
-		{"left,x,y", true, "unknown output fields: `x' `y'", ""},
-		{"left,x", false, "", "ignoring unknown output field: `x'"},
-		{"x", false, "no valid output fields", ""},
-		{"all", true, "output field `all' invalid in parsable mode", ""},
-		{"", true, "output fields must be specified in parsable mode", ""},
-	} {
-		_, fatal, warning := OpenTable(pairColumns(), &c.fields, c.parsable)
-		if fatal != c.fatal || warning != c.warning {
-			t.Errorf("-o %q parsable=%v: %q %q, want %q %q", c.fields, c.parsable, fatal, warning, c.fatal, c.warning)
-		}
+func TestAFieldThatTheDistributionLacks(t *testing.T) {
+	fields := "left,x"
+	if _, fatal := Table(append(pairColumns(), Column[pair]{Name: "X"}), &fields, true, false, nil); fatal != "unknown output field: `x'" {
+		t.Errorf("-p -o %s: %q", fields, fatal)
 	}
 }
 

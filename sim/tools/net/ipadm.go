@@ -2,7 +2,9 @@ package net
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
@@ -17,128 +19,139 @@ import (
 
 // ipadmCall is one run of ipadm.
 type ipadmCall struct {
-	tx    *world.Tx
-	zone  string
-	args  []string // behind the subcommand
-	usage string   // of the subcommand
-	c     cli.Call
-	warn  strings.Builder
+	tx   *world.Tx
+	zone string
+	args []string // behind the subcommand
+	c    cli.Call
 }
 
-// ipadmCommand is a subcommand.
-type ipadmCommand struct {
-	name  string
-	run   func(*ipadmCall) cli.Reply
-	usage string
-}
-
-// ipadmCommands are the subcommands that are simulated.
-func ipadmCommands() []ipadmCommand {
-	return []ipadmCommand{
-		{"create-if", (*ipadmCall).createIf, "\tcreate-if\t[-t] <interface>"},
-		{"delete-if", (*ipadmCall).deleteIf, "\tdelete-if\t<interface>"},
-		{"show-if", (*ipadmCall).showIf, "\tshow-if\t\t[[-p] -o <field>,...] [<interface>]\n"},
-		{"set-ifprop", (*ipadmCall).setIfprop,
-			"\tset-ifprop\t[-t] -p <prop>=<value[,...]> -m <protocol> <interface>"},
-		{"create-addr", (*ipadmCall).createAddr,
-			"\tcreate-addr\t[-t] -T static [-d] -a{local|remote}=addr[/prefixlen]\n\t\t\t<addrobj>\n" +
-				"\tcreate-addr\t[-t] -T dhcp [-w <seconds> | forever]\n\t\t\t[-1] [-h <hostname>] <addrobj>\n" +
-				"\tcreate-addr\t[-t] -T addrconf [-i interface-id]\n" +
-				"\t\t\t[-p {stateful|stateless}={yes|no}] <addrobj>"},
-		{"delete-addr", (*ipadmCall).deleteAddr, "\tdelete-addr\t[-r] <addrobj>"},
-		{"show-addr", (*ipadmCall).showAddr, "\tshow-addr\t[[-p] -o <field>,...] [<addrobj>]\n"},
-	}
-}
-
-// unsimulatedIpadm are real subcommands that the simulated sled does not have.
-const unsimulatedIpadm = " disable-if enable-if show-ifprop reset-ifprop down-addr up-addr disable-addr enable-addr refresh-addr" +
-	" set-addrprop reset-addrprop show-addrprop set-prop reset-prop show-prop "
-
-// Ipadm runs ipadm(8).
+// Ipadm runs ipadm(8). Without a subcommand it is show-addr.
 func Ipadm(tx *world.Tx, c cli.Call) cli.Reply {
-	i := &ipadmCall{tx: tx, zone: c.Zone, c: c}
 	args := c.Args
 	if len(args) == 0 {
 		args = []string{"show-addr"}
 	}
+	run := map[string]func(*ipadmCall) cli.Reply{
+		"create-if": (*ipadmCall).createIf, "delete-if": (*ipadmCall).deleteIf, "show-if": (*ipadmCall).showIf,
+		"set-ifprop": (*ipadmCall).setIfprop, "create-addr": (*ipadmCall).createAddr, "delete-addr": (*ipadmCall).deleteAddr,
+		"show-addr": (*ipadmCall).showAddr,
+	}[args[0]]
+	world.Simulated(run != nil)
+	i := &ipadmCall{tx: tx, zone: c.Zone, c: c, args: args[1:]}
 	if err := network.CheckIPDaemon(tx, c.Zone); err != nil {
 		return i.die("Could not open handle to library - %s", err)
 	}
-	for _, command := range ipadmCommands() {
-		if command.name == args[0] {
-			i.args, i.usage = args[1:], command.usage
-			return command.run(i)
-		}
-	}
-	if strings.Contains(unsimulatedIpadm, " "+args[0]+" ") {
-		panic(world.Unsimulated{What: args[0]})
-	}
-	var usage strings.Builder
-	fmt.Fprintf(&usage, "ipadm: unknown subcommand '%s'\nusage:  ipadm <subcommand> <args> ...\n", args[0])
-	for _, command := range ipadmCommands() {
-		usage.WriteString(command.usage + "\n")
-	}
-	return cli.Reply{Stderr: usage.String(), Exit: 1}
+	return run(i)
 }
 
 // die ends with an error, in its odd way.
 func (i *ipadmCall) die(format string, args ...any) cli.Reply {
-	return cli.Reply{Stdout: "\n", Stderr: i.warn.String() + "ipadm: " + fmt.Sprintf(format, args...), Exit: 1}
+	return cli.Reply{Stdout: "\n", Stderr: "ipadm: " + fmt.Sprintf(format, args...), Exit: 1}
 }
 
-// warning is printed, and the command goes on.
-func (i *ipadmCall) warning(format string, args ...any) {
-	fmt.Fprintf(&i.warn, "ipadm: warning: "+format+"\n", args...)
+// ended is how a change ends: with the error, if there is one, behind what failed.
+func (i *ipadmCall) ended(err error, failed string) cli.Reply {
+	if err != nil {
+		return i.die("%s: %s", failed, err)
+	}
+	return cli.Reply{}
 }
 
-// wrongUsage is what most subcommands say about operands.
-func (i *ipadmCall) wrongUsage() cli.Reply { return i.die("Usage: %s", i.usage) }
-
-// badOption is die_opterr.
-func (i *ipadmCall) badOption(o cli.Option) cli.Reply {
-	if o.Letter == ':' {
-		return i.die("option '-%s' requires a value\nusage: %s", o.Bad, i.usage)
-	}
-	return i.die("unrecognized option '-%s'\nusage: %s", o.Bad, i.usage)
+func (i *ipadmCall) createIf() cli.Reply {
+	given, operands := cli.Options(i.args, "t", nil)
+	name := cli.Operand(operands)
+	return i.ended(network.CreateInterface(i.tx, i.zone, name, given.Has('t')), "Could not create "+name+" ")
 }
 
-// showIpadm opens a table and prints the rows.
-func showIpadm[R any](i *ipadmCall, columns []cli.Column[R], fields *string, parsable bool, rows []R) cli.Reply {
-	t, fatal, warning := cli.OpenTable(columns, fields, parsable)
-	if fatal != "" {
-		return i.die("%s", fatal)
-	}
-	if warning != "" {
-		i.warning("%s", warning)
-	}
-	for _, r := range rows {
-		t.Print(r)
-	}
-	return cli.Reply{Stdout: t.Out.String(), Stderr: i.warn.String()}
+func (i *ipadmCall) deleteIf() cli.Reply {
+	_, operands := cli.Options(i.args, "", nil)
+	name := cli.Operand(operands)
+	return i.ended(network.DeleteInterface(i.tx, i.zone, name), "Could not delete "+name)
 }
 
-// readShow parses "[-p] [-o FIELDS] [OPERAND]" of the show-* subcommands.
-func (i *ipadmCall) readShow() (parsable bool, fields *string, operand string, end *cli.Reply) {
-	long := map[string]byte{"parsable": 'p', "output": 'o'}
-	options, operands := cli.Getopt(i.args, "po:", long)
-	for _, opt := range options {
-		switch opt.Letter {
-		case 'p':
-			parsable = true
-		case 'o':
-			fields = &opt.Value
-		default:
-			opt.Letter = '?' // without a leading colon getopt_long(3C) tells no two faults apart
-			r := i.badOption(opt)
-			return false, nil, "", &r
+// showIf names the interfaces, for programs.
+func (i *ipadmCall) showIf() cli.Reply {
+	given, operands := cli.Options(i.args, "po:", nil)
+	world.Simulated(given.Has('p') && len(operands) == 0)
+	columns := []cli.Column[*world.Interface]{cli.NewColumn("IFNAME", 11, func(f *world.Interface) string { return f.Name })}
+	out, _ := cli.Table(columns, given.Fields(), true, false, network.Interfaces(i.tx, i.zone))
+	return cli.Reply{Stdout: out}
+}
+
+// setIfprop is set_ifprop, of the MTU with -t. One call sets it for one protocol.
+func (i *ipadmCall) setIfprop() cli.Reply {
+	given, operands := cli.Options(i.args, "m:p:t", nil)
+	value, ok := strings.CutPrefix(given.One('p'), "mtu=")
+	mtu, err := strconv.Atoi(value)
+	protocol := given.One('m')
+	world.Simulated(ok && err == nil && given.Has('t') && (protocol == "ipv4" || protocol == "ipv6"))
+	return i.ended(network.SetInterfaceMTU(i.tx, i.zone, cli.Operand(operands), protocol, mtu), "set-ifprop: mtu")
+}
+
+// dadWait is how long create-addr waits for duplicate address detection
+// (DAD_WAIT_TIME in usr/src/lib/libipadm/common/libipadm.c). An address that is
+// still tentative then, or a duplicate, is no failure.
+const dadWait = time.Second
+
+// createAddr is do_create_addr.
+func (i *ipadmCall) createAddr() cli.Reply {
+	given, operands := cli.Options(i.args, "T:a:w:t", nil)
+	n := network.NewAddress{Object: cli.Operand(operands), Type: given.One('T'), Address: given.One('a'), Temporary: given.Has('t')}
+	switch n.Type {
+	case "static":
+		world.Simulated(given.Has('a') && !given.Has('w'))
+	case "dhcp":
+		world.Simulated(!given.Has('a') && (!given.Has('w') || given.One('w') == "0"))
+	default:
+		world.Simulated(n.Type == "addrconf" && !given.Has('a') && !given.Has('w'))
+	}
+	words := append([]string{"ipadm"}, i.c.Args...)
+	if f := i.tx.TakeFault(words, world.FaultSlowDAD); f != nil {
+		n.SlowProbe = f.Delay
+	}
+	n.NoLease = i.tx.TakeFault(words, world.FaultNoLease) != nil
+	a, err := network.CreateAddress(i.tx, i.zone, n)
+	if err != nil {
+		return i.die("Could not create address: %s", err)
+	}
+	after := a.Timeline[len(a.Timeline)-1].From.Sub(i.tx.Now)
+	switch {
+	case n.Type != "dhcp":
+		after = min(after, dadWait)
+	case given.Has('w'):
+		after = 0
+	default:
+		// A lease that does not come is waited for 120 s (DHCP_IPC_WAIT_DEFAULT in
+		// usr/src/lib/libdhcpagent/common/dhcpagent_ipc.h), and then it warns.
+		world.Simulated(len(a.Timeline) > 1)
+	}
+	return cli.Reply{Next: &cli.Next{After: after, Do: func(*world.Tx) cli.Reply { return cli.Reply{} }}}
+}
+
+func (i *ipadmCall) deleteAddr() cli.Reply {
+	_, operands := cli.Options(i.args, "", nil)
+	return i.ended(network.DeleteAddress(i.tx, i.zone, cli.Operand(operands)), "could not delete address")
+}
+
+// showAddr: an operand is an object, or "INTERFACE/" for all on one.
+func (i *ipadmCall) showAddr() cli.Reply {
+	given, operands := cli.Options(i.args, "po:", nil)
+	one := cli.AtMostOne(operands)
+	var rows []network.AddressView
+	for _, a := range network.Addresses(i.tx, i.zone) {
+		if one == "" || a.Object == one || strings.HasSuffix(one, "/") && strings.HasPrefix(a.Object, one) {
+			rows = append(rows, a)
 		}
 	}
-	if len(operands) > 1 {
-		r := i.wrongUsage()
-		return false, nil, "", &r
+	world.Simulated(one == "" || strings.Contains(one, "/"))
+	if one != "" && !strings.HasSuffix(one, "/") && len(rows) == 0 {
+		return i.die("Could not get address: %s", network.IPNotFound) // since illumos 16677; before: "Address object not found"
 	}
-	if len(operands) == 1 {
-		operand = operands[0]
-	}
-	return parsable, fields, operand, nil
+	out, _ := cli.Table([]cli.Column[network.AddressView]{
+		cli.NewColumn("ADDROBJ", 18, func(a network.AddressView) string { return a.Object }),
+		cli.NewColumn("TYPE", 9, func(a network.AddressView) string { return a.Type }),
+		cli.NewColumn("STATE", 13, func(a network.AddressView) string { return a.State }),
+		cli.NewColumn("ADDR", 46, func(a network.AddressView) string { return a.Address }),
+	}, given.Fields(), given.Has('p'), false, rows)
+	return cli.Reply{Stdout: out}
 }

@@ -10,29 +10,16 @@ import (
 	"github.com/sledctl/sledctl/sim/world/network"
 )
 
-// Netstat runs netstat(8), of which there is only the routing table: -rn, with
-// -f inet or inet6. The layout is that of
+// Netstat runs netstat(8), of which there is only the routing table: -rn. The
+// layout is that of
 // usr/src/cmd/cmd-inet/usr.bin/netstat/netstat.c: an IPv4 network has no length,
 // and a route that is bound to no interface has a blank there.
 func Netstat(tx *world.Tx, c cli.Call) cli.Reply {
-	options, operands := cli.Getopt(c.Args, "rnf:", nil)
-	given := map[byte]string{}
-	for _, o := range options {
-		given[o.Letter] = o.Value
-	}
-	_, table := given['r']
-	_, numeric := given['n']
-	family, limited := given['f']
-	if _, bad := given['?']; bad || !table || !numeric || len(operands) > 0 || limited && family != "inet" && family != "inet6" {
-		return cli.Reply{Stderr: "netstat: the simulated sled has only -rn, and -f inet or inet6\n", Exit: 1}
-	}
+	given, operands := cli.Options(c.Args, "rn", nil)
+	world.Simulated(given.Has('r') && given.Has('n') && len(operands) == 0)
 	var b strings.Builder
-	if family != "inet6" {
-		netstatTable(&b, network.Routes(tx, c.Zone), false)
-	}
-	if family != "inet" {
-		netstatTable(&b, network.Routes(tx, c.Zone), true)
-	}
+	netstatTable(&b, network.Routes(tx, c.Zone), false)
+	netstatTable(&b, network.Routes(tx, c.Zone), true)
 	return cli.Reply{Stdout: b.String()}
 }
 

@@ -134,13 +134,7 @@ func (m *zoneadmd) addLink(r *world.Resource) bool {
 	if address == "" {
 		return true
 	}
-	l := network.LinkIn(m.tx, m.zone.Name, name)
 	host, _, _ := strings.Cut(address, "/")
-	protect := []network.LinkSetting{{Name: "protection", Values: []string{"ip-nospoof"}}, {Name: "allowed-ips", Values: []string{host}}}
-	for _, s := range protect {
-		if err := network.SetLinkProperty(m.tx, l, s, true); err != nil {
-			return m.fail("WARNING: unable to set %s on network interface '%s': %s", s.Name, name, err)
-		}
-	}
+	network.Protect(network.LinkIn(m.tx, m.zone.Name, name), host)
 	return true
 }

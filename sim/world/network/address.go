@@ -17,53 +17,29 @@ type NewAddress struct {
 	Type      string // static, dhcp, addrconf
 	Address   string // of a static one, with or without a prefix length
 	Temporary bool
-	Down      bool          // static: not brought up
 	SlowProbe time.Duration // how much longer than usual duplicate detection takes
 	NoLease   bool          // no DHCP server answers
 }
 
-// ValidObject says whether a name can be that of an address object:
+// validObject says whether a name can be that of an address object:
 // INTERFACE/NAME, the second a letter and then letters and digits, shorter
 // than 32 bytes (i_ipadm_is_user_aobjname_valid in
 // usr/src/lib/libipadm/common/ipadm_addr.c).
-func ValidObject(object string) bool {
+func validObject(object string) bool {
 	ifname, name, ok := strings.Cut(object, "/")
-	if !ok || !ValidInterfaceName(ifname) || name == "" || len(name) > 31 || !isLetter(name[0]) {
-		return false
-	}
-	return strings.IndexFunc(name, func(r rune) bool { return r > 127 || !isLetter(byte(r)) && !isDigit(byte(r)) }) < 0
+	return ok && ValidLinkName(ifname) && name != "" && len(name) <= 31 && isLetter(name[0]) &&
+		strings.IndexFunc(name, func(r rune) bool { return r > 127 || !isLetter(byte(r)) && !isDigit(byte(r)) }) < 0
 }
 
-// ParseStatic reads ADDRESS or ADDRESS/LENGTH. Without a length it is that of
-// the address' class, 64 for IPv6, 10 for a link-local address
-// (i_ipadm_get_default_prefixlen, with no netmasks(5) map).
-func ParseStatic(text string) (netip.Prefix, error) {
-	if strings.Contains(text, "/") {
-		p, err := netip.ParsePrefix(text)
-		if err != nil || p.Addr().Zone() != "" {
-			return netip.Prefix{}, IPBadAddress
-		}
-		return p, nil
+// parseStatic reads ADDRESS/LENGTH, or an IPv6 address without a length, which is
+// 64 (i_ipadm_get_default_prefixlen, with no netmasks(5) map).
+func parseStatic(text string) netip.Prefix {
+	if a, err := netip.ParseAddr(text); err == nil && a.Is6() && !a.IsLinkLocalUnicast() {
+		text += "/64"
 	}
-	a, err := netip.ParseAddr(text)
-	if err != nil || a.Zone() != "" {
-		return netip.Prefix{}, IPBadAddress
-	}
-	return netip.PrefixFrom(a, defaultPrefix(a)), nil
-}
-
-func defaultPrefix(a netip.Addr) int {
-	switch {
-	case a.Is6() && a.IsLinkLocalUnicast():
-		return 10
-	case a.Is6():
-		return 64
-	case a.As4()[0] < 128:
-		return 8
-	case a.As4()[0] < 192:
-		return 16
-	}
-	return 24
+	p, err := netip.ParsePrefix(text)
+	world.Simulated(err == nil && !p.Addr().IsUnspecified())
+	return p
 }
 
 // CreateAddress makes an address object (ipadm_create_addr in
@@ -71,12 +47,11 @@ func defaultPrefix(a netip.Addr) int {
 // there; a failure removes the interface again. The object is returned as
 // it is now: duplicate detection and DHCP follow its timeline.
 func CreateAddress(tx *world.Tx, zone string, n NewAddress) (*world.Address, error) {
+	world.Simulated(validObject(n.Object))
 	ifname, _, _ := strings.Cut(n.Object, "/")
 	s := stack(tx, zone)
 	existing := find(s, ifname)
 	switch {
-	case ifname == Loopback && n.Type != "static":
-		return nil, IPNotSupported
 	case existing != nil && existing.Temporary && !n.Temporary:
 		return nil, IPTemporary
 	case FindAddress(tx, zone, n.Object) != nil:
@@ -106,17 +81,12 @@ func configure(tx *world.Tx, zone string, a *world.Address, n NewAddress) error 
 	case "dhcp":
 		configureDHCP(tx, zone, a, n.NoLease)
 		return nil
-	case "addrconf":
-		return configureLinkLocal(tx, zone, a, n)
 	}
-	return IPBadArg
+	return configureLinkLocal(tx, zone, a, n)
 }
 
 func configureStatic(tx *world.Tx, zone string, a *world.Address, n NewAddress) error {
-	p, err := ParseStatic(n.Address)
-	if err != nil || p.Addr().IsUnspecified() {
-		return IPBadAddress
-	}
+	p := parseStatic(n.Address)
 	switch {
 	case protected(tx, zone, interfaceOf(a)) && !n.Temporary:
 		return IPFromGlobal
@@ -126,10 +96,6 @@ func configureStatic(tx *world.Tx, zone string, a *world.Address, n NewAddress) 
 		return IPAddressInUse
 	}
 	a.Address = p.String()
-	if n.Down {
-		a.Timeline = []world.Timepoint{{State: "down", From: tx.Now}}
-		return nil
-	}
 	a.Timeline = probe(tx, zone, a, n.SlowProbe)
 	return nil
 }
@@ -143,11 +109,7 @@ func configureLinkLocal(tx *world.Tx, zone string, a *world.Address, n NewAddres
 			return IPAddrconfExists
 		}
 	}
-	link := LinkIn(tx, zone, interfaceOf(a))
-	if link == nil {
-		return IPNoLink
-	}
-	a.Address = linkLocal(link.MAC).String() + "/10"
+	a.Address = linkLocal(LinkIn(tx, zone, interfaceOf(a)).MAC).String() + "/10"
 	a.Timeline = probe(tx, zone, a, n.SlowProbe)
 	return nil
 }
@@ -171,47 +133,33 @@ func is(a *world.Address, addr netip.Addr) bool {
 
 // FindAddress looks an address object of a zone up, or gives nil.
 func FindAddress(tx *world.Tx, zone, object string) *world.Address {
-	s := tx.State.Stacks[zone]
-	if s == nil {
-		return nil
+	for _, a := range stack(tx, zone).Addresses {
+		if a.Object == object {
+			return a
+		}
 	}
-	i := slices.IndexFunc(s.Addresses, func(a *world.Address) bool { return a.Object == object })
-	if i < 0 {
-		return nil
-	}
-	return s.Addresses[i]
+	return nil
 }
 
 // DeleteAddress removes an address object, the persistent configuration of it
 // too.
 func DeleteAddress(tx *world.Tx, zone, object string) error {
-	a := FindAddress(tx, zone, object)
-	if a == nil {
+	if FindAddress(tx, zone, object) == nil {
 		return IPNotFound
 	}
-	dropAddress(tx, zone, a)
+	s := stack(tx, zone)
+	s.Addresses = slices.DeleteFunc(s.Addresses, func(a *world.Address) bool { return a.Object == object })
 	return nil
 }
 
-func dropAddress(tx *world.Tx, zone string, gone *world.Address) {
-	s := tx.State.Stacks[zone]
-	s.Addresses = slices.DeleteFunc(s.Addresses, func(a *world.Address) bool { return a == gone })
-}
-
 // AddressView is an address object as ipadm(8) show-addr prints it.
-type AddressView struct {
-	Object, Type, State, Address string
-	Persistent                   bool
-}
+type AddressView struct{ Object, Type, State, Address string }
 
 // Addresses lists the address objects of a zone: those of IPv4 first, then
 // those of IPv6, each in the order of the interfaces
 // (i_ipadm_get_all_addr_info walks the logical interfaces of either family).
 func Addresses(tx *world.Tx, zone string) []AddressView {
-	s := tx.State.Stacks[zone]
-	if s == nil {
-		return nil
-	}
+	s := stack(tx, zone)
 	var views []AddressView
 	for _, six := range []bool{false, true} {
 		for _, i := range s.Interfaces {
@@ -231,7 +179,7 @@ func isIPv6(a *world.Address) bool {
 }
 
 func viewAddress(tx *world.Tx, zone string, a *world.Address) AddressView {
-	v := AddressView{Object: a.Object, Type: a.Type, Address: a.Address, Persistent: !a.Temporary}
+	v := AddressView{Object: a.Object, Type: a.Type, Address: a.Address}
 	v.State = world.At(a.Timeline, tx.Now).State
 	switch p, err := netip.ParsePrefix(a.Address); {
 	case v.State == "":

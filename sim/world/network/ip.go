@@ -18,24 +18,18 @@ type IPStatus string
 
 // The statuses that the simulated stacks give.
 const (
-	IPFailure        IPStatus = "Operation failed"
-	IPBadAddress     IPStatus = "Invalid address"
 	IPIfExists       IPStatus = "Interface already exists"
 	IPObjectExists   IPStatus = "Address object already exists"
 	IPAddrconfExists IPStatus = "Addrconf already in progress"
 	IPNoInterface    IPStatus = "Interface does not exist"
 	IPBadArg         IPStatus = "Invalid argument provided"
 	IPNoLink         IPStatus = "Could not open DLPI link"
-	IPUnknownProp    IPStatus = "Unknown property"
-	IPOutOfRange     IPStatus = "Value is outside the allowed range"
 	IPNotFound       IPStatus = "Object not found"
 	IPIfInUse        IPStatus = "Interface already in use"
 	IPAddressInUse   IPStatus = "Address already in use"
 	IPNotAvailable   IPStatus = "Can't assign requested address"
-	IPDHCPTimeout    IPStatus = "Communication with dhcpagent timed out"
 	IPTemporary      IPStatus = "Persistent operation on temporary object"
 	IPNoDaemon       IPStatus = "Could not communicate with ipmgmtd"
-	IPNotSupported   IPStatus = "Operation not supported"
 	IPFromGlobal     IPStatus = "Operation not permitted on from-gz interface"
 )
 
@@ -110,11 +104,12 @@ func find(s *world.Stack, name string) *world.Interface {
 	if s == nil {
 		return nil
 	}
-	i := slices.IndexFunc(s.Interfaces, func(i *world.Interface) bool { return i.Name == name })
-	if i < 0 {
-		return nil
+	for _, i := range s.Interfaces {
+		if i.Name == name {
+			return i
+		}
 	}
-	return s.Interfaces[i]
+	return nil
 }
 
 // LinkPlumbed says whether IP uses a link in a zone.
@@ -125,10 +120,7 @@ func LinkPlumbed(tx *world.Tx, zone, name string) bool {
 // Interfaces lists a zone's interfaces, loopback first, in the order of their
 // making.
 func Interfaces(tx *world.Tx, zone string) []*world.Interface {
-	if s := tx.State.Stacks[zone]; s != nil {
-		return s.Interfaces
-	}
-	return nil
+	return stack(tx, zone).Interfaces
 }
 
 // FindInterface looks an interface of a zone up, or gives nil.
@@ -141,28 +133,20 @@ const ipmgmtd = "svc:/network/ip-interface-management:default"
 
 // CheckIPDaemon refuses while ipmgmtd(8) of the zone is not running.
 func CheckIPDaemon(tx *world.Tx, zone string) error {
-	repository := tx.State.Services[zone]
-	if repository == nil {
-		return IPNoDaemon
+	if r := tx.State.Services[zone]; r != nil {
+		if service := r.Instances[ipmgmtd]; service != nil && world.At(service.Timeline, tx.Now).State == "online" {
+			return nil
+		}
 	}
-	service := repository.Instances[ipmgmtd]
-	if service == nil || world.At(service.Timeline, tx.Now).State != "online" {
-		return IPNoDaemon
-	}
-	return nil
+	return IPNoDaemon
 }
 
-// ValidInterfaceName says whether a name can be an interface's: as a link's,
-// at most 31 bytes, with a number at the end (ifparse_ifspec in
-// usr/src/lib/libinetutil/common/ifspec.c).
-func ValidInterfaceName(name string) bool { return ValidLinkName(name) }
-
 // CreateInterface plumbs a link for IPv4 and IPv6 (i_ipadm_plumb_if in
-// usr/src/lib/libipadm/common/ipadm_if.c).
+// usr/src/lib/libipadm/common/ipadm_if.c). A name can be an interface's that can be
+// a link's: at most 31 bytes, with a number at the end (ifparse_ifspec in
+// usr/src/lib/libinetutil/common/ifspec.c).
 func CreateInterface(tx *world.Tx, zone, name string, temporary bool) error {
-	if !ValidInterfaceName(name) {
-		return IPBadArg
-	}
+	world.Simulated(ValidLinkName(name))
 	s := stack(tx, zone)
 	if find(s, name) != nil {
 		return IPIfExists
@@ -188,23 +172,12 @@ func DeleteInterface(tx *world.Tx, zone, name string) error {
 		return IPNoInterface
 	}
 	s.Interfaces = slices.DeleteFunc(s.Interfaces, func(i *world.Interface) bool { return i.Name == name })
-	for _, a := range slices.Clone(s.Addresses) {
-		if interfaceOf(a) == name {
-			dropAddress(tx, zone, a)
-		}
-	}
+	s.Addresses = slices.DeleteFunc(s.Addresses, func(a *world.Address) bool { return interfaceOf(a) == name })
 	for _, r := range s.Routes {
 		r.Inactive = r.Inactive || r.Interface == name
 	}
 	s.Routes = slices.DeleteFunc(s.Routes, func(r *world.Route) bool { return r.Inactive && !r.Persistent })
 	return nil
-}
-
-// InterfaceUp says whether any address of the interface is up.
-func InterfaceUp(tx *world.Tx, zone, name string) bool {
-	return slices.ContainsFunc(tx.State.Stacks[zone].Addresses, func(a *world.Address) bool {
-		return interfaceOf(a) == name && world.At(a.Timeline, tx.Now).State == "ok"
-	})
 }
 
 // InterfaceMTU is the MTU of an interface for "ipv4" or "ipv6": that of its
@@ -234,27 +207,13 @@ func SetInterfaceMTU(tx *world.Tx, zone, name, protocol string, mtu int) error {
 	least := map[string]int{"ipv4": 68, "ipv6": 1280}[protocol]
 	link := LinkIn(tx, zone, name)
 	if link == nil || mtu < least || mtu > LinkMTU(tx, link) {
-		return IPBadArg // Guess: what EINVAL becomes; the real check may say IPOutOfRange.
+		return IPBadArg // Guess: what EINVAL becomes; the real check may say "Value is outside the allowed range".
 	}
-	set(i, protocol+" mtu", strconv.Itoa(mtu))
-	return nil
-}
-
-// SetInterfaceProperty keeps another property of an interface.
-func SetInterfaceProperty(tx *world.Tx, zone, name, protocol, property, value string) error {
-	i := FindInterface(tx, zone, name)
-	if i == nil {
-		return IPNoInterface
-	}
-	set(i, protocol+" "+property, value)
-	return nil
-}
-
-func set(i *world.Interface, key, value string) {
 	if i.Properties == nil {
 		i.Properties = map[string]string{}
 	}
-	i.Properties[key] = value
+	i.Properties[protocol+" mtu"] = strconv.Itoa(mtu)
+	return nil
 }
 
 // interfaceOf is the interface of an address object.

@@ -62,7 +62,7 @@ func domainOf(tx *world.Tx, zone, name string) domain {
 	l := LinkIn(tx, zone, name)
 	switch {
 	case l == nil:
-		return domain{link: zone + " " + name} // nobody else's
+		return domain{link: zone + " " + name} // no other's
 	case l.Over != "":
 		return domain{l.Over, l.VLAN}
 	}

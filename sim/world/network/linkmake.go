@@ -35,44 +35,53 @@ type VNIC struct {
 	Name, Over string
 	MAC        string // padded; empty: a random one
 	VLAN       int    // 0: untagged
+	MTU        string // of -p; empty: that of the lower link
 	Temporary  bool
-	Properties []LinkSetting // of -p, in their order
 }
 
-// CreateVNIC makes a VNIC over a physical link or an etherstub
+// CreateVNIC makes a VNIC over a physical link, an aggregation or an etherstub
 // (dladm_vnic_create in usr/src/lib/libdladm/common/libdlvnic.c, vnic_dev_create
 // in usr/src/uts/common/io/vnic/vnic_dev.c).
 func CreateVNIC(tx *world.Tx, v VNIC) error {
-	lower := FindLink(tx, v.Over)
+	lower := lowerOf(tx, v.Over, v.Temporary)
 	switch {
-	case lower == nil:
-		return LinkNotFound
-	case lower.Class == "vnic" || lower.Class == "vlan":
-		return LinkBadArg
-	case portOf(tx, v.Over) != "":
-		return LinkBusy // Guess: an aggregation has its ports for itself.
-	case lower.Temporary && !v.Temporary:
-		return LinkPersistOnTemp
 	case nameTaken(tx, v.Name):
 		return LinkExists
-	case v.VLAN != 0 && v.VLAN == defaultTag(lower):
+	case v.VLAN == defaultTag:
 		return LinkDefaultTagBusy
 	}
 	l := &world.Link{Name: v.Name, Class: "vnic", Over: v.Over, MAC: v.MAC, MACType: "fixed", VLAN: v.VLAN,
 		Temporary: v.Temporary, Up: true, Properties: map[string]string{}}
-	for _, p := range v.Properties {
-		if err := checkSetting(tx, l, p, false); err != nil {
-			return err
+	if v.MTU != "" {
+		world.Simulated(checkMTU(tx, l, v.MTU) == nil)
+		l.Properties["mtu"] = v.MTU
+	}
+	for l.MAC == "" {
+		l.MACType = "random"
+		if mac := randomMAC(tx); !macInUse(tx, mac, l) {
+			l.MAC = mac
 		}
 	}
-	if err := assignMAC(tx, l, lower); err != nil {
-		return err
-	}
-	for _, p := range v.Properties {
-		l.Properties[p.Name] = p.joined()
+	world.Simulated(!multicastMAC(l.MAC) && l.MAC != "00:00:00:00:00:00" && l.MAC != lower.MAC)
+	if macInUse(tx, l.MAC, l) {
+		return LinkMACInUse
 	}
 	tx.State.Links = append(tx.State.Links, l)
 	return nil
+}
+
+// defaultTag is the VLAN that untagged packets of a link belong to.
+const defaultTag = 1
+
+// lowerOf is a link that a VNIC or a VLAN can be made over: a port of an aggregation
+// is for that alone, and what is temporary carries nothing persistent.
+func lowerOf(tx *world.Tx, over string, temporary bool) *world.Link {
+	lower := FindLink(tx, over)
+	world.Simulated(lower != nil && lower.Class != "vnic" && lower.Class != "vlan" && (temporary || !lower.Temporary) &&
+		!slices.ContainsFunc(tx.State.Links, func(l *world.Link) bool {
+			return l.Class == "aggr" && slices.Contains(strings.Split(l.Over, ","), over)
+		}))
+	return lower
 }
 
 // nameTaken says whether the global zone cannot have another link of this
@@ -85,30 +94,12 @@ func nameTaken(tx *world.Tx, name string) bool {
 	})
 }
 
-// assignMAC draws an address for the VNIC, or proves that it may have the one
-// asked for: two clients of one lower link share an address only on different
-// VLANs (mac_addr_in_use in usr/src/uts/common/io/mac/mac_client.c).
-func assignMAC(tx *world.Tx, l, lower *world.Link) error {
-	for l.MAC == "" {
-		l.MACType = "random"
-		if mac := randomMAC(tx); !macInUse(tx, mac, l.Over, l.VLAN) {
-			l.MAC = mac
-		}
-	}
-	switch {
-	case multicastMAC(l.MAC) || l.MAC == "00:00:00:00:00:00":
-		return LinkBadMAC
-	case lower.Class == "phys" && l.MAC == lower.MAC:
-		return LinkMACReserved // Guess: that the primary address of the lower link gives this status.
-	case macInUse(tx, l.MAC, l.Over, l.VLAN):
-		return LinkMACInUse
-	}
-	return nil
-}
-
-func macInUse(tx *world.Tx, mac, over string, vlan int) bool {
-	return slices.ContainsFunc(tx.State.Links, func(l *world.Link) bool {
-		return !l.Inactive && l.Over == over && l.VLAN == vlan && l.MAC == mac
+// macInUse says whether the link cannot have an address: two clients of one lower
+// link share an address only on different VLANs (mac_addr_in_use in
+// usr/src/uts/common/io/mac/mac_client.c).
+func macInUse(tx *world.Tx, mac string, l *world.Link) bool {
+	return slices.ContainsFunc(tx.State.Links, func(other *world.Link) bool {
+		return other.Over == l.Over && other.VLAN == l.VLAN && other.MAC == mac
 	})
 }
 
@@ -123,42 +114,42 @@ func CreateEtherstub(tx *world.Tx, name string, temporary bool) error {
 	return nil
 }
 
+// CreateAggregation makes an aggregation of physical links that nobody uses
+// (dladm_aggr_create in usr/src/lib/libdladm/common/libdlaggr.c, aggr_grp_create
+// in usr/src/uts/common/io/aggr/aggr_grp.c). Its address is that of its first port.
+func CreateAggregation(tx *world.Tx, name string, ports []string) {
+	for i, port := range ports {
+		l := FindLink(tx, port)
+		world.Simulated(l != nil && l.Class == "phys" && !slices.Contains(ports[:i], port) && !linkOpen(tx, l) && !hasLinksAbove(tx, port))
+	}
+	world.Simulated(!nameTaken(tx, name))
+	tx.State.Links = append(tx.State.Links, &world.Link{Name: name, Class: "aggr", Over: strings.Join(ports, ","),
+		MAC: FindLink(tx, ports[0]).MAC, MACType: "primary", Up: true, Properties: map[string]string{}})
+}
+
+// CreateVLAN makes a VLAN link, which has the address of the link below it
+// (dladm_vlan_create in usr/src/lib/libdladm/common/libdlvlan.c: a VNIC of
+// another class).
+func CreateVLAN(tx *world.Tx, name, over string, vlan int) {
+	lower := lowerOf(tx, over, false)
+	world.Simulated(vlan != defaultTag && !nameTaken(tx, name) && !slices.ContainsFunc(tx.State.Links, func(l *world.Link) bool {
+		return l.Class == "vlan" && l.Over == over && l.VLAN == vlan
+	}))
+	tx.State.Links = append(tx.State.Links, &world.Link{Name: name, Class: "vlan", Over: over, MAC: lower.MAC, MACType: "primary",
+		VLAN: vlan, Up: true, Properties: map[string]string{}})
+}
+
 // DeleteLink removes a link that the global zone has and that is no hardware. Busy
 // means: lent to a zone, plumbed, open in a VM or by a command that looks at it, or with
-// VNICs above it (dls_devnet_unset in usr/src/uts/common/io/dls/dls_mgmt.c). With activeOnly
-// the persistent configuration stays, and the link is back after a reboot.
-func DeleteLink(tx *world.Tx, l *world.Link, activeOnly bool) error {
-	switch {
-	case l.Class == "phys":
-		return LinkNotFound // Guess: there is nothing that could be deleted, says the driver.
-	case l.Zone != "" || linkOpen(tx, l) || linkHeld(tx, l) || hasLinksAbove(tx, l.Name):
+// VNICs above it (dls_devnet_unset in usr/src/uts/common/io/dls/dls_mgmt.c).
+func DeleteLink(tx *world.Tx, l *world.Link) error {
+	if l.Zone != "" || linkOpen(tx, l) || linkHeld(tx, l) || hasLinksAbove(tx, l.Name) {
 		return LinkBusy
-	case activeOnly && !l.Temporary:
-		l.Inactive = true
-		return nil
 	}
 	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(other *world.Link) bool { return other == l })
 	return nil
 }
 
 func hasLinksAbove(tx *world.Tx, name string) bool {
-	return slices.ContainsFunc(tx.State.Links, func(l *world.Link) bool { return l.Over == name && !l.Inactive })
-}
-
-// RenameLink renames a link that nothing uses (dlmgmt_create_common and
-// dls_devnet_rename: busy while it is open, lent, or has links above it).
-func RenameLink(tx *world.Tx, from, to string) error {
-	l := FindLink(tx, from)
-	switch {
-	case l == nil:
-		return LinkNotFound
-	case !ValidLinkName(to):
-		return LinkBadArg
-	case nameTaken(tx, to):
-		return LinkExists // Guess: renaming onto a physical link that was removed is not simulated.
-	case l.Zone != "" || linkOpen(tx, l) || linkHeld(tx, l) || hasLinksAbove(tx, from):
-		return LinkBusy
-	}
-	l.Name = to
-	return nil
+	return slices.ContainsFunc(tx.State.Links, func(l *world.Link) bool { return l.Over == name })
 }

@@ -3,6 +3,7 @@
 package network
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -23,16 +24,8 @@ const (
 	LinkExists         LinkStatus = "object already exists"
 	LinkBusy           LinkStatus = "link busy"
 	LinkBadArg         LinkStatus = "invalid argument"
-	LinkBadValue       LinkStatus = "invalid value"
 	LinkDenied         LinkStatus = "permission denied"
-	LinkNotSupported   LinkStatus = "operation not supported"
-	LinkReadOnly       LinkStatus = "read-only property"
-	LinkTemporaryOnly  LinkStatus = "change cannot be persistent"
-	LinkBadMAC         LinkStatus = "invalid MAC address"
 	LinkMACInUse       LinkStatus = "MAC address is already in use"
-	LinkMACReserved    LinkStatus = "MAC address reserved for use by underlying data-link"
-	LinkPersistOnTemp  LinkStatus = "can't create persistent object on top of temporary object"
-	LinkBadProperty    LinkStatus = "invalid property"
 	LinkDefaultTagBusy LinkStatus = "VLAN may not use the default tag" // dladm(8) has words of its own for it
 )
 
@@ -44,7 +37,7 @@ func (s LinkStatus) Error() string { return string(s) }
 func LinksIn(tx *world.Tx, zone string) []*world.Link {
 	var seen []*world.Link
 	for _, l := range tx.State.Links {
-		if !l.Inactive && (zone == world.GlobalZone || l.Zone == zone) {
+		if zone == world.GlobalZone || l.Zone == zone {
 			seen = append(seen, l)
 		}
 	}
@@ -73,7 +66,7 @@ func FindLink(tx *world.Tx, name string) *world.Link { return LinkIn(tx, world.G
 
 // Link finds a link that was seen before; nil: it is gone.
 func Link(tx *world.Tx, id world.LinkID) *world.Link {
-	i := slices.IndexFunc(tx.State.Links, func(l *world.Link) bool { return !l.Inactive && l.ID() == id })
+	i := slices.IndexFunc(tx.State.Links, func(l *world.Link) bool { return l.ID() == id })
 	if i < 0 {
 		return nil
 	}
@@ -85,24 +78,11 @@ func Link(tx *world.Tx, id world.LinkID) *world.Link {
 // usr/src/uts/common/io/dls/dls_mgmt.c).
 func linkHeld(tx *world.Tx, l *world.Link) bool { return tx.Held != nil && tx.Held(l) }
 
-// owner is the zone that uses the link.
-func owner(l *world.Link) string {
-	if l.Zone == "" {
-		return world.GlobalZone
-	}
-	return l.Zone
-}
-
-// linkPlumbed says whether IP uses the link, where it is now.
-func linkPlumbed(tx *world.Tx, l *world.Link) bool { return LinkPlumbed(tx, owner(l), l.Name) }
-
 // linkOpen says whether anything holds the link open: IP, or a running VM.
 func linkOpen(tx *world.Tx, l *world.Link) bool {
-	if linkPlumbed(tx, l) {
-		return true
-	}
-	return slices.ContainsFunc(tx.State.Processes, func(p *world.Process) bool {
-		return p.VM != nil && p.Zone == owner(l) && slices.Contains(p.VM.Links, l.Name) &&
+	owner := cmp.Or(l.Zone, world.GlobalZone)
+	return LinkPlumbed(tx, owner, l.Name) || slices.ContainsFunc(tx.State.Processes, func(p *world.Process) bool {
+		return p.VM != nil && p.Zone == owner && slices.Contains(p.VM.Links, l.Name) &&
 			world.At(p.VM.Timeline, tx.Now).State != "Destroyed"
 	})
 }
@@ -152,18 +132,14 @@ func ReturnLinks(tx *world.Tx, zone string) []string {
 }
 
 // RebootNetwork does to links and addresses what a reboot of the host does:
-// what was temporary is gone, loans have ended, and persistent links that had
-// been removed for the time being are back
-// (usr/src/cmd/dlmgmtd/dlmgmt_db.c, ipadm(8) "-t").
+// what was temporary is gone, and loans have ended (usr/src/cmd/dlmgmtd/dlmgmt_db.c,
+// ipadm(8) "-t").
 func RebootNetwork(tx *world.Tx) {
 	tx.State.Links = slices.DeleteFunc(tx.State.Links, func(l *world.Link) bool { return l.Temporary })
 	for _, l := range tx.State.Links {
-		l.Zone, l.Inactive = "", false
+		l.Zone = ""
 		for name, value := range l.Saved {
 			l.Properties[name] = value
-			if value == "" {
-				delete(l.Properties, name)
-			}
 		}
 		l.Saved = nil
 	}

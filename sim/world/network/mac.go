@@ -13,29 +13,19 @@ import (
 // padded, lower-case form that the state keeps.
 func ParseMAC(text string) (string, bool) {
 	groups := strings.Split(text, ":")
-	if len(groups) != 6 {
-		return "", false
-	}
+	ok := len(groups) == 6
 	for i, g := range groups {
 		n, err := strconv.ParseUint(g, 16, 8)
-		if err != nil || len(g) > 2 || g[0] == '+' {
-			return "", false
-		}
+		ok = ok && err == nil && len(g) <= 2 && g[0] != '+'
 		groups[i] = fmt.Sprintf("%02x", n)
 	}
-	return strings.Join(groups, ":"), true
+	return strings.Join(groups, ":"), ok
 }
 
 // PrintMAC is a padded address as dladm(8) prints it: without the zero that
 // opens a group (dladm_aggr_macaddr2str in usr/src/lib/libdladm/common/libdlaggr.c).
 func PrintMAC(padded string) string {
-	groups := strings.Split(padded, ":")
-	for i, g := range groups {
-		if len(g) == 2 && g[0] == '0' {
-			groups[i] = g[1:]
-		}
-	}
-	return strings.Join(groups, ":")
+	return strings.ReplaceAll(strings.TrimPrefix(padded, "0"), ":0", ":")
 }
 
 // randomMAC draws an address under the prefix that VNICs get

@@ -12,10 +12,8 @@ import (
 // numbers that the kernel answers: syscall.ESRCH, EEXIST, ENETUNREACH.
 type RouteRequest struct {
 	Destination netip.Prefix // 0.0.0.0/0 and ::/0 are default
-	Exact       bool         // the mask counts too; else the longest prefix that holds the address
-	Gateway     netip.Addr   // zero: any (get only)
-	Interface   string       // -ifp; empty: any
-	Local       bool         // -interface: the gateway is an address of this zone
+	Gateway     netip.Addr
+	Interface   string // -ifp; empty: any
 }
 
 // RouteView is an entry of the table, or the way to a network that an
@@ -39,14 +37,12 @@ func (r RouteRequest) key() string {
 
 // route is the entry of the active table with that destination and gateway.
 func route(s *world.Stack, r RouteRequest) *world.Route {
-	i := slices.IndexFunc(s.Routes, func(e *world.Route) bool {
-		return e.Destination == r.key() && e.Gateway == r.Gateway.String() && !e.Inactive &&
-			(r.Interface == "" || r.Interface == e.Interface)
-	})
-	if i < 0 {
-		return nil
+	for _, e := range s.Routes {
+		if e.Destination == r.key() && e.Gateway == r.Gateway.String() && !e.Inactive && (r.Interface == "" || r.Interface == e.Interface) {
+			return e
+		}
 	}
-	return s.Routes[i]
+	return nil
 }
 
 // AddRoute enters a route (ip_rt_add in usr/src/uts/common/inet/ip/ip_if.c): its
@@ -62,10 +58,10 @@ func AddRoute(tx *world.Tx, zone string, r RouteRequest) error {
 	if route(s, r) != nil {
 		return syscall.EEXIST
 	}
-	if saved := saved(s, r); saved != nil {
-		saved.Inactive, saved.Interface, saved.Bound = false, via, bound
-		return nil
-	}
+	// The entry of /etc/inet/static_routes is not made active again.
+	world.Simulated(!slices.ContainsFunc(s.Routes, func(e *world.Route) bool {
+		return e.Persistent && e.Destination == r.key() && e.Gateway == r.Gateway.String()
+	}))
 	s.Routes = append(s.Routes, &world.Route{Destination: r.key(), Gateway: r.Gateway.String(), Interface: via, Bound: bound})
 	return nil
 }
@@ -77,7 +73,7 @@ func nextHop(tx *world.Tx, zone string, r RouteRequest) (string, bool) {
 		if err != nil || world.At(a.Timeline, tx.Now).State != "ok" || r.Interface != "" && interfaceOf(a) != r.Interface {
 			continue
 		}
-		if r.Local && p.Addr() == r.Gateway || !r.Local && p.Contains(r.Gateway) {
+		if p.Contains(r.Gateway) {
 			return interfaceOf(a), true
 		}
 	}
@@ -97,26 +93,15 @@ func DeleteRoute(tx *world.Tx, zone string, r RouteRequest) error {
 	return nil
 }
 
-// FindRoute looks a route up (RTM_GET, ip_rts_request in
+// DefaultRoute looks the default route of a family up (RTM_GET, ip_rts_request in
 // usr/src/uts/common/inet/ip/ip_rts.c).
-func FindRoute(tx *world.Tx, zone string, r RouteRequest) (RouteView, error) {
-	best, found := RouteView{}, false
+func DefaultRoute(tx *world.Tx, zone string, six bool) (RouteView, error) {
 	for _, v := range Routes(tx, zone) {
-		switch {
-		case v.Destination.Addr().Is4() != r.Destination.Addr().Is4(),
-			r.Exact && v.Destination != r.Destination.Masked(),
-			!r.Exact && !v.Destination.Contains(r.Destination.Addr()),
-			r.Gateway.IsValid() && v.Gateway != r.Gateway,
-			r.Interface != "" && v.Interface != r.Interface,
-			found && v.Destination.Bits() <= best.Destination.Bits():
-			continue
+		if v.Destination.Bits() == 0 && v.Destination.Addr().Is6() == six {
+			return v, nil
 		}
-		best, found = v, true
 	}
-	if !found {
-		return RouteView{}, syscall.ESRCH
-	}
-	return best, nil
+	return RouteView{}, syscall.ESRCH
 }
 
 // Routes lists the active routes and the networks of the interfaces.
@@ -159,42 +144,4 @@ func family(a netip.Addr) string {
 		return "ipv4"
 	}
 	return "ipv6"
-}
-
-// saved is the entry of /etc/inet/static_routes.
-func saved(s *world.Stack, r RouteRequest) *world.Route {
-	i := slices.IndexFunc(s.Routes, func(e *world.Route) bool {
-		return e.Persistent && e.Destination == r.key() && e.Gateway == r.Gateway.String()
-	})
-	if i < 0 {
-		return nil
-	}
-	return s.Routes[i]
-}
-
-// SaveRoute enters a route into /etc/inet/static_routes; false: it was there.
-func SaveRoute(tx *world.Tx, zone string, r RouteRequest) bool {
-	s := stack(tx, zone)
-	if saved(s, r) != nil {
-		return false
-	}
-	if e := route(s, r); e != nil {
-		e.Persistent = true
-	} else {
-		s.Routes = append(s.Routes, &world.Route{Destination: r.key(), Gateway: r.Gateway.String(), Persistent: true, Inactive: true})
-	}
-	return true
-}
-
-// UnsaveRoute takes a route out of /etc/inet/static_routes; false: it was not
-// there.
-func UnsaveRoute(tx *world.Tx, zone string, r RouteRequest) bool {
-	s := stack(tx, zone)
-	e := saved(s, r)
-	if e == nil {
-		return false
-	}
-	e.Persistent = false
-	s.Routes = slices.DeleteFunc(s.Routes, func(e *world.Route) bool { return e.Inactive && !e.Persistent })
-	return true
 }
