@@ -95,6 +95,14 @@ func Refusing(tool Tool) Tool {
 	return func(tx *world.Tx, c Call) Reply { return refusing(c, func() Reply { return tool(tx, c) }) }
 }
 
+// Simulated refuses the call unless this holds. The call itself tells what the
+// simulated command has not.
+func Simulated(holds bool) {
+	if !holds {
+		panic(world.Unsimulated{})
+	}
+}
+
 func refusing(c Call, do func() Reply) (r Reply) {
 	defer func() {
 		switch p := recover().(type) {

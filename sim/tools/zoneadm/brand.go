@@ -50,11 +50,12 @@ type brand struct {
 type overlay struct{ dataset, dir string }
 
 // hooks are the brand's programs. A long one is cut in two: what it does
-// before most of its time passes, and after. Nil: the brand has none.
+// before most of its time passes, and after. Nil behind the first three: the brand has none.
 type hooks struct {
 	install, installed func(h *hook, args []string) int
-	clone, cloned      func(h *hook, args []string) int // nil: zoneadm's own way
-	uninstall          func(h *hook, args []string) int // nil: zoneadm's own way
+	clone, cloned      func(h *hook, args []string) int
+	uninstall          func(h *hook, args []string) int
+	builtIn            bool // uninstalling goes on in zoneadm's own way
 	verify             func(h *hook, command string) int
 	prestate           func(h *hook, command int) int
 	poststate          func(h *hook, command int) int
@@ -79,18 +80,6 @@ func (h *hook) fatal(format string, args ...any) int {
 	return hookFatal
 }
 
-// incomplete is fail_incomplete of omniosorg/pkg5 src/brand/ipkg/common.ksh.
-func (h *hook) incomplete(format string, args ...any) int {
-	h.errf("ERROR: "+format, args...)
-	return hookNotComplete
-}
-
-// misused is fail_usage of the same file.
-func (h *hook) misused(usage string) int {
-	h.errf("\nbrand-specific usage: %s", usage)
-	return hookUsage
-}
-
 // zfs runs zfs(8) and passes on what it says.
 func (h *hook) zfs(args ...string) bool {
 	ok, out := h.quietZFS(args...)
@@ -98,23 +87,13 @@ func (h *hook) zfs(args ...string) bool {
 	return ok
 }
 
-// quietZFS keeps its standard output.
+// quietZFS keeps its standard output. It is run to its end, at once: the time that the
+// hook takes counts as a whole.
 func (h *hook) quietZFS(args ...string) (ok bool, out string) {
-	r := h.run(storage.Zfs, "zfs", args...)
+	r := storage.Zfs(h.tx, cli.Call{Tool: "zfs", Args: args, Zone: world.GlobalZone})
+	cli.Simulated(r.Next == nil)
 	h.err.WriteString(r.Stderr)
 	return r.Exit == 0, r.Stdout
-}
-
-// run runs a command of the global zone to its end, at once: the time that the
-// hook takes counts as a whole.
-func (h *hook) run(tool cli.Tool, name string, args ...string) cli.Reply {
-	r := tool(h.tx, cli.Call{Tool: name, Args: args, Zone: world.GlobalZone})
-	for r.Next != nil && r.Next.Do != nil {
-		next := r.Next
-		r.Next = nil
-		r.Add(next.Do(h.tx))
-	}
-	return r
 }
 
 // said prints what the sled refused, and whether it did.
@@ -151,23 +130,18 @@ func brandOf(tx *world.Tx, name string) (*brand, bool) {
 		b.hooks = bootEnvironmentHooks()
 	case "omicron1":
 		b.hooks = omicronHooks()
-	case "bhyve", "kvm", "emu":
-		b.init = "/usr/lib/brand/" + name + "/init"
-		b.loops = []string{"/usr", "/lib"}
-		b.hooks = hooks{install: nothing, installed: createRoot, prestate: prestatePlain}
-		if name == "bhyve" {
-			b.uninstall = destroyZonepath
-		}
+	case "kvm", "emu":
+		b.hooks = hooks{install: nothing, installed: createRoot, clone: b.refused, uninstall: nothing, builtIn: true}
 	default:
-		b.hooks = hooks{install: notInstalled, uninstall: destroyZonepath}
+		b.hooks = hooks{install: b.refused, clone: b.refused, uninstall: b.refused}
 	}
 	return b, true
 }
 
 func nothing(*hook, []string) int { return hookOK }
 
-// notInstalled stands for brands that are installed from images of zones, of which
-// the simulated sled has none.
-func notInstalled(h *hook, _ []string) int {
-	panic(world.Unsimulated{What: "zones of brand " + h.brand.name})
+// refused stands for hooks that are not simulated, such as those of brands that are
+// installed from images of zones.
+func (b *brand) refused(*hook, []string) int {
+	panic(world.Unsimulated{What: "zones of brand " + b.name})
 }

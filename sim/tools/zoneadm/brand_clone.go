@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
-	"github.com/sledctl/sledctl/sim/tools/zonecfg"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zones"
 )
@@ -18,98 +17,25 @@ import (
 // removes the snapshot of the root only: those of the overlays stay, so the
 // 101st clone of one name fails.
 
-// cloneArguments are the options of the hook.
-type cloneArguments struct {
-	dataset, snapshot string
-	mountOnly         bool // -X: system-unconfigure is not run
-	source            string
-}
-
-func parseClone(h *hook, args []string) (c cloneArguments, ok bool) {
-	options, operands := cli.Getopt(args, "R:s:Xz:", nil)
-	for _, o := range options {
-		switch {
-		case o.Bad != "" || o.Letter == 'R' || o.Letter == 'z':
-			return c, false
-		case o.Letter == 'X':
-			c.mountOnly = true
-		case strings.Contains(o.Value, "@"):
-			c.dataset, c.snapshot, _ = strings.Cut(o.Value, "@")
-		case strings.Contains(o.Value, "/"):
-			c.dataset = o.Value
-		default:
-			c.snapshot = o.Value
-		}
-	}
-	if len(operands) != 1 {
-		return c, false
-	}
-	c.source = operands[0]
-	return c, true
-}
-
-// beginClone makes the datasets of the clone.
+// beginClone makes the datasets of the clone. Options, such as -s for a snapshot that
+// is there, are not simulated.
 func beginClone(h *hook, args []string) int {
-	c, ok := parseClone(h, args)
-	if !ok {
-		return h.misused("clone {sourcezone}")
-	}
-	active, code := h.cloneSource(c)
+	active, code := h.findOf(h.tx.FindZone(args[0]).Path())
 	if code != hookOK {
 		return code
 	}
 	parent := h.zonepathDataset(path.Dir(h.path))
-	switch {
-	case parent == "":
-		return h.fatal(textNoDataset)
-	case strings.HasPrefix(parent, "rpool/ROOT/"):
-		return h.fatal(textInRoot)
-	}
+	cli.Simulated(parent != "" && !strings.HasPrefix(parent, "rpool/ROOT/"))
 	// Both may be there, from another boot environment or made by hand: then
 	// zfs complains, and the hook goes on.
 	ds := parent + "/" + path.Base(h.path)
 	h.zfs("create", ds)
 	h.zfs("create", "-o", "mountpoint=legacy", "-o", "zoned=on", ds+"/ROOT")
-	snapshot := c.snapshot
+	snapshot := h.snapshotSource(active)
 	if snapshot == "" {
-		if snapshot = h.snapshotSource(active); snapshot == "" {
-			return h.fatal(textZFSCreate)
-		}
+		return h.fatal(textZFSCreate)
 	}
 	return h.cloneDatasets(active, snapshot, ds)
-}
-
-// cloneSource finds the root that is cloned.
-func (h *hook) cloneSource(c cloneArguments) (name string, code int) {
-	if zones.BootEnvironment(h.tx) == "" {
-		return "", h.fatal(textNoEnvironment)
-	}
-	name = c.dataset
-	if name == "" {
-		source := h.tx.FindZone(c.source)
-		if source == nil {
-			h.errf("zoneadm: %s: %s", c.source, zonecfg.NoZone)
-			return "", h.fatal(textNoSource)
-		}
-		ds := h.zonepathDataset(source.Path())
-		if ds == "" {
-			return "", h.fatal(textNoDataset)
-		}
-		var why string
-		if name, why = h.activeDataset(ds); why != "" {
-			return "", h.fatal("%s", why)
-		}
-	} else if path.Base(path.Dir(name)) != "ROOT" || path.Base(path.Dir(path.Dir(name))) != c.source {
-		return "", h.fatal(textBadSource)
-	} else if ok, _ := h.quietZFS("list", "-H", "-o", propParent+","+propActive, name); !ok {
-		return "", h.fatal(textBadSource)
-	}
-	if c.snapshot != "" {
-		if ok, _ := h.quietZFS("list", "-H", name+"@"+c.snapshot); !ok {
-			return "", h.fatal(textBadSource)
-		}
-	}
-	return name, hookOK
 }
 
 // snapshotSource takes the snapshot; empty if no name was free.
@@ -134,29 +60,20 @@ func (h *hook) snapshotSource(active string) string {
 // overlays.
 func (h *hook) cloneDatasets(active, snapshot, ds string) int {
 	name := ""
-	for n := range environmentsMax {
-		if h.zfs("clone", active+"@"+snapshot, ds+"/ROOT/"+environmentName(n)) {
-			name = ds + "/ROOT/" + environmentName(n)
-			break
+	for n := 0; name == "" && n < environmentsMax; n++ {
+		if to := ds + "/ROOT/" + environmentName(n); h.zfs("clone", active+"@"+snapshot, to) {
+			name = to
 		}
 	}
-	if name == "" {
-		return h.fatal(textZFSCreate)
-	}
+	cli.Simulated(name != "")
 	for _, o := range h.brand.overlays {
-		if !h.zfs("clone", active+"/"+o.dataset+"@"+snapshot, name+"/"+o.dataset) {
-			return h.incomplete("Unable to clone zone's %s ZFS dataset.", o.dataset)
-		}
+		cli.Simulated(h.zfs("clone", active+"/"+o.dataset+"@"+snapshot, name+"/"+o.dataset))
 	}
 	for _, setting := range []string{propActive + "=on", propParent + "=" + zones.BootEnvironment(h.tx), "canmount=noauto"} {
-		if !h.zfs("set", setting, name) {
-			return h.incomplete(textZFSCreate)
-		}
+		cli.Simulated(h.zfs("set", setting, name))
 	}
 	for _, o := range h.brand.overlays {
-		if !h.zfs("set", "canmount=noauto", name+"/"+o.dataset) {
-			return h.incomplete("Failed to configure dataset %s: could not set %s.", "/"+o.dataset, "canmount=noauto")
-		}
+		cli.Simulated(h.zfs("set", "canmount=noauto", name+"/"+o.dataset))
 	}
 	if _, err := h.tx.Files.Stat(h.root()); err != nil {
 		_ = mkdirAll(h.tx.Files, h.root()) // the mount that follows says what is wrong
@@ -166,39 +83,27 @@ func (h *hook) cloneDatasets(active, snapshot, ds string) int {
 }
 
 // finishClone mounts the zone, which makes it a kernel zone until the traces of the
-// source have been taken out of it (unconfigure_zone of ipkg/common.ksh). With -X
-// nothing is taken out, and it stays mounted.
+// source have been taken out of it (unconfigure_zone of ipkg/common.ksh).
 func finishClone(h *hook, args []string) int {
-	c, _ := parseClone(h, args)
 	z := h.tx.FindZone(h.zone)
 	m := startDaemon(h.tx, z, "mount")
 	m.mount()
-	lines, failed := m.d.Lines, m.d.Failed
 	z.Daemon = nil
-	for _, line := range lines {
+	for _, line := range m.d.Lines {
 		h.errf("zone '%s': %s", h.zone, line)
 	}
-	if failed {
+	if m.d.Failed {
 		h.errf("zoneadm: zone '%s': %s", h.zone, daemonFailed)
 		h.outf("ERROR: Zone mount failed")
 		return hookNotComplete
 	}
-	if c.mountOnly {
-		return hookOK
-	}
-	takes := h.tx.Latency(world.StepUnconfigure) + h.tx.Slower(world.FaultSlowClone, "zoneadm", "-z", h.zone, "clone", c.source)
+	takes := h.tx.Latency(world.StepUnconfigure) + h.tx.Slower(world.FaultSlowClone, "zoneadm", "-z", h.zone, "clone", args[0])
 	if takes == 0 {
 		unconfigure(h.tx, z, mountedID(z))
 		return hookOK
 	}
 	h.tx.Schedule(takes, eventUnconfigure, h.zone, mountedID(z))
 	return hookOK
-}
-
-// unconfigures says whether the clone hook works in the zone that it has made.
-func (b *brand) unconfigures(args []string) (cloneArguments, bool) {
-	c, ok := parseClone(&hook{}, args)
-	return c, ok && b.cloned != nil && !c.mountOnly
 }
 
 // eventUnconfigure is the end of a clone hook's work in the zone. Its name tells which
@@ -213,10 +118,8 @@ func unconfigure(tx *world.Tx, z *world.Zone, id string) {
 	if z.Current() != world.ZoneMounted || mountedID(z) != id {
 		return
 	}
-	h := &hook{tx: tx, zone: z.Name, path: z.Path()}
-	h.brand, _ = brandOf(tx, brandName(z))
-	h.unconfigure()
 	m := startDaemon(tx, z, "unmount")
+	(&hook{tx: tx, brand: m.brand, zone: z.Name, path: z.Path()}).unconfigure()
 	m.unmount()
 	z.SettleDaemon()
 }

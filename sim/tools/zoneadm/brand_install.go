@@ -4,7 +4,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
@@ -16,31 +15,15 @@ import (
 
 // beginTree makes the datasets.
 func beginTree(h *hook, args []string) int {
-	spec := "a:c:d:e:hk:P:psuv"
-	if h.brand.overlays != nil {
-		spec = "hb:sv"
-	}
-	options, operands := cli.Getopt(args, spec, nil)
-	seen := map[byte]bool{}
-	for _, o := range options {
-		seen[o.Letter] = true
-		switch {
-		case o.Bad != "" || o.Letter == 'h':
-			return h.misused("\n        install [-h]\n        install [-s|-v]")
-		case o.Letter == 'a' || o.Letter == 'd':
-			return h.incomplete("failed to create image\n")
-		}
-	}
-	if len(operands) > 0 || seen['s'] && seen['v'] {
-		h.errf("cannot specify both -s and -v options")
-		return h.misused("\n        install [-h]\n        install [-s|-v]")
-	}
+	cli.Simulated(len(args) == 0)
 	name, code := h.createEnvironment()
 	if code != hookOK {
 		return code
 	}
-	if code := h.createOverlays(name); code != hookOK {
-		return code
+	for _, o := range h.brand.overlays { // create_overlays of sparse/common.ksh
+		if !h.zfs("create", "-o", "canmount=noauto", name+"/"+o.dataset) {
+			return h.fatal(textZFSCreate)
+		}
 	}
 	if code := h.mountOverlays(name); code != hookOK {
 		return code
@@ -53,16 +36,11 @@ func beginTree(h *hook, args []string) int {
 
 // finishTree lays down the files, and the repository that SMF starts from.
 func finishTree(h *hook, _ []string) int {
-	if err := h.layTree(); err != nil {
-		return h.incomplete("failed to install package\n%s", cli.ErrnoText(err))
-	}
+	h.layTree()
 	h.out.WriteString(" Postinstall: Copying SMF seed repository ...")
 	seed, repository := path.Join(h.root(), "lib/svc/seed/nonglobal.db"), path.Join(h.root(), "etc/svc/repository.db")
-	if err := copyAll(h.tx.Files, seed, repository, nil); err != nil {
-		h.errf("cp: cannot access %s", seed)
-	} else {
-		_ = h.tx.Files.Chmod(repository, 0o600)
-	}
+	must(copyAll(h.tx.Files, seed, repository, nil))
+	must(h.tx.Files.Chmod(repository, 0o600))
 	h.outf(" done.")
 	h.outf("        Done: Installation completed in %d seconds.\n", int(h.tx.Latency(world.StepInstall).Seconds()))
 	return hookOK
@@ -77,37 +55,23 @@ func zoneDirectories() []string {
 
 // layTree fills the zone's root. A sparse zone has of /usr and /lib only what
 // its overlays show; the rest is the global zone's, by loopback mounts.
-func (h *hook) layTree() error {
+func (h *hook) layTree() {
 	for _, dir := range zoneDirectories() {
-		if err := mkdirAll(h.tx.Files, path.Join(h.root(), dir)); err != nil {
-			return err
-		}
+		must(mkdirAll(h.tx.Files, path.Join(h.root(), dir)))
 	}
 	trees := []string{"usr", "lib", "sbin"}
 	if h.brand.overlays != nil {
 		trees = []string{"lib/svc", "usr/lib/fm"}
 	}
-	for _, tree := range trees {
-		if !exists(h.tx, "/"+tree) {
-			continue
-		}
-		if err := copyAll(h.tx.Files, "/"+tree, path.Join(h.root(), tree), globalOnly(tree)); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"etc/release", "etc/passwd", "etc/shadow", "etc/nsswitch.conf", "etc/default/init",
-		"etc/inet/hosts", "etc/vfstab", "etc/ssh/sshd_config"} {
-		if !exists(h.tx, "/"+name) {
-			continue
-		}
-		if err := copyAll(h.tx.Files, "/"+name, path.Join(h.root(), name), nil); err != nil {
-			return err
+	for _, name := range append(trees, "etc/release", "etc/passwd", "etc/shadow", "etc/nsswitch.conf", "etc/default/init",
+		"etc/inet/hosts", "etc/vfstab", "etc/ssh/sshd_config") {
+		if exists(h.tx, "/"+name) {
+			must(copyAll(h.tx.Files, "/"+name, path.Join(h.root(), name), globalOnly(name)))
 		}
 	}
 	if profile := "/usr/lib/brand/" + h.brand.name + "/profile.xml"; exists(h.tx, profile) {
-		return copyAll(h.tx.Files, profile, path.Join(h.root(), "etc/svc/profile/platform.xml"), nil)
+		must(copyAll(h.tx.Files, profile, path.Join(h.root(), "etc/svc/profile/platform.xml"), nil))
 	}
-	return nil
 }
 
 // globalOnly says what of a tree the packages do not install in zones.
@@ -116,11 +80,4 @@ func globalOnly(tree string) func(name string) bool {
 		name = path.Join(tree, name)
 		return name == "usr/lib/brand" || name == "lib/svc/seed/global.db" || strings.HasPrefix(name, "usr/lib/brand/")
 	}
-}
-
-func mkdirAll(files host.Files, name string) error { return host.MkdirAll(files, name, 0o755) }
-
-func exists(tx *world.Tx, name string) bool {
-	_, err := tx.Files.Stat(name)
-	return err == nil
 }

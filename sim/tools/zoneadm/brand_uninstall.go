@@ -18,49 +18,19 @@ import (
 // elsewhere, the last clone of its youngest snapshot is promoted first, which is
 // not simulated.
 
-// uninstallEnvironments is the hook. Its end is not told by its options: it is
-// asked before.
-func uninstallEnvironments(h *hook, args []string) int {
-	options, operands := cli.Getopt(args, "FhHnv", nil)
-	u := &uninstaller{hook: h}
-	seen := map[byte]bool{}
-	for _, o := range options {
-		if o.Bad != "" || seen[o.Letter] {
-			return u.misused()
-		}
-		seen[o.Letter] = true
-	}
-	if len(operands) > 0 {
-		return u.misused()
-	}
-	if seen['h'] || seen['H'] || seen['n'] || seen['v'] {
-		panic(world.Unsimulated{})
-	}
-	return u.run()
-}
-
-type uninstaller struct {
-	*hook
-}
-
-func (u *uninstaller) misused() int {
-	u.errf("Error: invalid usage\nUsage: uninstall: [-hFn]")
-	return hookUsage
-}
-
-func (u *uninstaller) run() int {
+// uninstallEnvironments is the hook.
+func uninstallEnvironments(h *hook, _ []string) int {
+	u := &uninstaller{h}
 	be := zones.BootEnvironment(u.tx)
-	if be == "" {
-		u.outf(textNoEnvironment)
-	}
+	cli.Simulated(be != "")
 	ds := u.zonepathDataset(u.path)
 	if ds == "" {
 		u.removeZonepath()
 		return hookOK
 	}
 	if zfs.FindDataset(u.tx, ds+"/ROOT") == nil {
-		if len(zfs.Descendants(u.tx, ds)) == 0 && !u.destroy(ds) {
-			return hookFatal
+		if len(zfs.Descendants(u.tx, ds)) == 0 {
+			u.destroy(ds)
 		}
 		u.removeZonepath()
 		return hookOK
@@ -72,24 +42,22 @@ func (u *uninstaller) run() int {
 			u.outf("Error: Found $fs_all_c top-level filesystems.\n  %s", strings.Join(roots, " "))
 			return hookFatal
 		}
-		if !u.promoteOverlays(ds, roots[0]) {
-			return hookFatal
-		}
+		u.refusePromotion(ds, roots[0])
 	}
 	for _, root := range roots {
-		if !u.destroyRoot(root) {
-			return hookFatal
-		}
+		u.destroyRoot(root)
 	}
 	// Roots of other boot environments may be left, and then so is the rest.
 	for _, name := range []string{ds + "/ROOT", ds} {
-		if len(zfs.Descendants(u.tx, name)) == 0 && !u.destroy(name) {
-			return hookFatal
+		if len(zfs.Descendants(u.tx, name)) == 0 {
+			u.destroy(name)
 		}
 	}
 	u.removeZonepath()
 	return hookOK
 }
+
+type uninstaller struct{ *hook }
 
 // environments are the roots of the running boot environment.
 func (u *uninstaller) environments(ds, be string) []string {
@@ -104,47 +72,33 @@ func (u *uninstaller) environments(ds, be string) []string {
 
 // destroy is zfs_destroy: with all that is below, and then the snapshot that
 // it was cloned from, if nothing else came from it.
-func (u *uninstaller) destroy(name string) bool {
-	origin := ""
-	if d := zfs.FindDataset(u.tx, name); d != nil {
-		origin = d.Origin
-	}
-	if !u.zfs("destroy", "-r", name) {
-		u.errf("Error: destroying ZFS dataset.")
-		return false
-	}
+func (u *uninstaller) destroy(name string) {
+	origin := zfs.FindDataset(u.tx, name).Origin
+	cli.Simulated(u.zfs("destroy", "-r", name))
 	if origin != "" {
 		_ = zfs.Destroy(u.tx, origin, zfs.DestroyOptions{}) // others may have been cloned from it
 	}
-	return true
 }
 
-// promoteOverlays is what sparse/uninstall does first: other roots of the same
-// zone have clones of the overlays.
-func (u *uninstaller) promoteOverlays(ds, root string) bool {
+// refusePromotion stands for what sparse/uninstall does first where other roots of the
+// same zone have clones of the overlays.
+func (u *uninstaller) refusePromotion(ds, root string) {
 	for _, o := range u.brand.overlays {
-		snapshots := zfs.Snapshots(u.tx, root+"/"+o.dataset)
-		if len(snapshots) == 0 {
-			continue
-		}
-		youngest := snapshots[len(snapshots)-1]
-		if slices.ContainsFunc(zfs.Clones(u.tx, youngest.Name), func(d *world.Dataset) bool { return strings.HasPrefix(d.Name, ds+"/ROOT/") }) {
-			panic(world.Unsimulated{What: "uninstall of a zone with other boot environments, which are promoted"})
+		for _, s := range zfs.Snapshots(u.tx, root+"/"+o.dataset) {
+			for _, clone := range zfs.Clones(u.tx, s.Name) {
+				cli.Simulated(!strings.HasPrefix(clone.Name, ds+"/ROOT/"))
+			}
 		}
 	}
-	return true
 }
 
 // destroyRoot is destroy_zone_dataset.
-func (u *uninstaller) destroyRoot(root string) bool {
-	snapshots := zfs.Snapshots(u.tx, root)
-	if len(snapshots) == 0 {
-		return u.destroy(root)
+func (u *uninstaller) destroyRoot(root string) {
+	if len(zfs.Snapshots(u.tx, root)) > 0 {
+		cloned := slices.ContainsFunc(append(zfs.Descendants(u.tx, root), zfs.FindDataset(u.tx, root)), func(d *world.Dataset) bool { return u.hasClones(d.Name, root) })
+		cli.Simulated(!cloned)
 	}
-	if slices.ContainsFunc(append(zfs.Descendants(u.tx, root), zfs.FindDataset(u.tx, root)), func(d *world.Dataset) bool { return u.hasClones(d.Name, root) }) {
-		panic(world.Unsimulated{What: "uninstall of a zone that others were cloned from, which are promoted"})
-	}
-	return u.destroy(root)
+	u.destroy(root)
 }
 
 // hasClones tells whether snapshots of a dataset have clones that do not lie

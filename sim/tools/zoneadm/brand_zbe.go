@@ -3,10 +3,9 @@ package zoneadm
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/sim/world/zones"
 )
@@ -34,91 +33,60 @@ func bootEnvironmentHooks() hooks {
 
 // The texts of common.ksh.
 const (
-	textNoEnvironment = "unable to determine global zone boot environment."
-	textNoDataset     = "the zonepath must be a ZFS dataset.\nThe parent directory of the zonepath must be a ZFS dataset so that the\n" +
+	textNoDataset = "the zonepath must be a ZFS dataset.\nThe parent directory of the zonepath must be a ZFS dataset so that the\n" +
 		"zonepath ZFS dataset can be created properly."
-	textInRoot     = "Installing a zone inside of the root pool's 'ROOT' dataset is unsupported."
 	textNoActive   = "no active dataset."
 	textMultiple   = "multiple active datasets."
 	textZFSCreate  = "Unable to create the zone's ZFS dataset."
 	textZFSUnmount = "Unable to unmount the zone's root ZFS dataset (%s).\nIs there a global zone process inside the zone root?\n" +
 		"The current zone boot environment will remain mounted.\n"
 	textZFSMount    = "Unable to mount the zone's ZFS dataset."
-	textNoSource    = "Error: unable to determine source zone dataset."
-	textBadSource   = "Error: specified snapshot is invalid for this source zone."
 	environmentsMax = 100
 )
 
-// activeDataset is get_active_ds: the root of a zone whose zonepath is this
-// dataset. If there is none, why not.
-func (h *hook) activeDataset(zonepath string) (name, why string) {
-	be := zones.BootEnvironment(h.tx)
-	if be == "" {
-		return "", textNoEnvironment
-	}
-	_, out := h.quietZFS("list", "-H", "-r", "-t", "filesystem", "-o", "name,"+propParent+","+propActive, zonepath+"/ROOT")
-	for line := range strings.Lines(out) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(f) != 3 || path.Dir(f[0]) != zonepath+"/ROOT" || f[1] != be || f[2] != "on" {
-			continue
-		}
-		if name != "" {
-			return "", textMultiple
-		}
-		name = f[0]
-	}
-	if name == "" {
-		return "", textNoActive
-	}
-	return name, ""
-}
-
 // find is find_active_ds: the zone's root, or the end of the hook.
-func (h *hook) find() (name string, code int) {
-	ds := h.zonepathDataset(h.path)
-	if ds == "" {
+func (h *hook) find() (name string, code int) { return h.findOf(h.path) }
+
+// findOf is get_active_ds: the root of the zone whose zonepath this is.
+func (h *hook) findOf(zonepath string) (name string, code int) {
+	ds, be := h.zonepathDataset(zonepath), zones.BootEnvironment(h.tx)
+	if ds == "" || be == "" {
 		return "", h.fatal(textNoDataset)
 	}
-	name, why := h.activeDataset(ds)
-	if why != "" {
-		return "", h.fatal("%s", why)
+	var found []string
+	_, out := h.quietZFS("list", "-H", "-r", "-t", "filesystem", "-o", "name,"+propParent+","+propActive, ds+"/ROOT")
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) == 3 && path.Dir(f[0]) == ds+"/ROOT" && f[1] == be && f[2] == "on" {
+			found = append(found, f[0])
+		}
 	}
-	return name, hookOK
+	if len(found) != 1 {
+		return "", h.fatal("%s", map[bool]string{true: textNoActive, false: textMultiple}[len(found) == 0])
+	}
+	return found[0], hookOK
 }
 
 // createEnvironment is create_active_ds: the root's dataset, mounted.
 func (h *hook) createEnvironment() (name string, code int) {
-	be := zones.BootEnvironment(h.tx)
-	if be == "" {
-		return "", h.fatal(textNoEnvironment)
-	}
-	ds := h.zonepathDataset(h.path)
-	switch {
-	case ds == "":
+	ds, be := h.zonepathDataset(h.path), zones.BootEnvironment(h.tx)
+	if ds == "" {
 		return "", h.fatal(textNoDataset)
-	case strings.HasPrefix(ds, "rpool/ROOT/"):
-		return "", h.fatal(textInRoot)
 	}
-	if zfs.FindDataset(h.tx, ds+"/ROOT") == nil && !h.zfs("create", "-o", "mountpoint=legacy", "-o", "zoned=on", ds+"/ROOT") {
-		return "", h.fatal(textZFSCreate)
+	cli.Simulated(be != "" && !strings.HasPrefix(ds, "rpool/ROOT/"))
+	if zfs.FindDataset(h.tx, ds+"/ROOT") == nil {
+		cli.Simulated(h.zfs("create", "-o", "mountpoint=legacy", "-o", "zoned=on", ds+"/ROOT"))
 	}
-	for n := range environmentsMax {
-		name = ds + "/ROOT/" + environmentName(n)
-		err := zfs.CreateFilesystem(h.tx, name, map[string]string{propActive: "on", propParent: be, "canmount": "noauto"})
-		if err == nil {
-			break
+	for n := 0; name == "" && n < environmentsMax; n++ {
+		to := ds + "/ROOT/" + environmentName(n)
+		if zfs.CreateFilesystem(h.tx, to, map[string]string{propActive: "on", propParent: be, "canmount": "noauto"}) == nil {
+			name = to
 		}
-		name = ""
-	}
-	if name == "" {
-		return "", h.fatal(textZFSCreate)
 	}
 	if _, err := h.tx.Files.Stat(h.root()); err != nil {
-		_ = h.tx.Files.Mkdir(h.root(), 0o755) // mount says what is wrong
+		must(h.tx.Files.Mkdir(h.root(), 0o755))
 	}
-	if h.said(zfs.MountAt(h.tx, name, h.root())) {
-		return "", h.incomplete(textZFSMount)
-	}
+	must(zfs.MountAt(h.tx, name, h.root()))
 	return name, hookOK
 }
 
@@ -129,16 +97,6 @@ func environmentName(n int) string {
 	return fmt.Sprintf("zbe-%d", n)
 }
 
-// createOverlays is create_overlays of sparse/common.ksh.
-func (h *hook) createOverlays(name string) int {
-	for _, o := range h.brand.overlays {
-		if !h.zfs("create", "-o", "canmount=noauto", name+"/"+o.dataset) {
-			return h.fatal(textZFSCreate)
-		}
-	}
-	return hookOK
-}
-
 // mountOverlays is mount_overlays: one that is mounted where it belongs stays.
 func (h *hook) mountOverlays(name string) int {
 	for _, o := range h.brand.overlays {
@@ -146,10 +104,7 @@ func (h *hook) mountOverlays(name string) int {
 		if d := zfs.FindDataset(h.tx, name+"/"+o.dataset); d != nil && d.Mounted == dir {
 			continue
 		}
-		if err := mkdirAll(h.tx.Files, dir); err != nil {
-			return h.fatal(textZFSMount)
-		}
-		if h.said(zfs.MountAt(h.tx, name+"/"+o.dataset, dir)) {
+		if h.said(mkdirAll(h.tx.Files, dir)) || h.said(zfs.MountAt(h.tx, name+"/"+o.dataset, dir)) {
 			return h.fatal(textZFSMount)
 		}
 	}
@@ -204,44 +159,17 @@ func prestateEnvironment(h *hook, command int) int {
 	if command != stateCommandReady {
 		return hookOK
 	}
-	var code int
-	if h.brand.overlays != nil {
-		_, code = h.mountSparse()
-	} else {
-		code = h.mountRoot()
+	if h.brand.overlays == nil {
+		return h.mountRoot()
 	}
-	if code != hookOK {
-		return code
-	}
-	return h.refuseVNICs()
-}
-
-// refuseVNICs stands for the VNICs of net resources with a global-nic, which the brand
-// makes itself (omniosorg/pkg5 src/brand/shared/vnic.ksh). A hook of zoneadmd is no
-// command that could be refused.
-func (h *hook) refuseVNICs() int {
-	z := h.tx.FindZone(h.zone)
-	if z != nil && slices.ContainsFunc(z.Config.All("net"), func(r *world.Resource) bool { return r.Get("global-nic") != "" && r.Get("address") == "" }) {
-		return h.fatal("not simulated: VNICs on demand (global-nic)")
-	}
-	return hookOK
-}
-
-// prestatePlain is the prestate hook of a brand whose zones have no boot environments.
-func prestatePlain(h *hook, command int) int {
-	if command != stateCommandReady {
-		return hookOK
-	}
-	return h.refuseVNICs()
+	_, code := h.mountSparse()
+	return code
 }
 
 // poststateEnvironment mounts the overlays: over the loops of a zone that got
 // ready, and again when it is down, so that it can be patched. A root without
 // overlays is mounted when the zone is down, for the same.
 func poststateEnvironment(h *hook, command int) int {
-	if command != stateCommandReady && command != stateCommandHalt {
-		return hookOK
-	}
 	code := hookOK
 	switch {
 	case h.brand.overlays != nil:

@@ -2,50 +2,29 @@ package zoneadm
 
 import (
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/sim/world/network"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// This file installs a zone (install_func): the zone is incomplete from the
-// moment that it has its lock until its brand's hook has ended well.
+// This file installs and uninstalls a zone (install_func, uninstall_func): the zone
+// is incomplete from the moment that it has its lock until its brand's hook has
+// ended well.
 
 func (z *zoneadm) install(args []string) cli.Reply {
-	switch {
-	case !z.named:
-		return z.subUsage("install")
-	case z.brand == nil && z.call.Zone == world.GlobalZone:
-		return z.refuse("missing or invalid brand")
-	}
-	dataset, pass, help := true, []string(nil), false
-	for i := 0; i < len(args); i++ {
-		switch {
-		case args[i] == "-?":
-			help = true
-		case args[i] == "-x" && i+1 < len(args) && args[i+1] == "nodataset":
-			dataset = false
-			i++
-		default:
-			pass = append(pass, args[i])
-		}
-	}
-	if help {
-		z.printSubUsage("install")
-		return z.reply(0)
-	}
-	if !z.sane(zoneCheck{command: "install", exclusive: true}) || !z.verify("install") {
+	cli.Simulated(!slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") }))
+	if !z.sane("install") || !z.verify("install") {
 		return z.reply(1)
 	}
-	return z.locked(z.reply(0), func(z *zoneadm) cli.Reply {
-		if !z.setState(world.ZoneIncomplete) {
-			return z.reply(1)
-		}
-		if dataset {
-			z.createZonepath()
-		}
-		return z.hooked(z.tx.Latency(world.StepInstall), z.brand.install, z.brand.installed, pass, z.installEnd)
+	return z.locked(func(z *zoneadm) cli.Reply {
+		z.setState(world.ZoneIncomplete)
+		z.createZonepath()
+		return z.hooked(z.tx.Latency(world.StepInstall), z.brand.install, z.brand.installed, args, installEnd)
 	})
 }
 
@@ -56,32 +35,22 @@ func (z *zoneadm) hooked(takes time.Duration, begin, end func(*hook, []string) i
 	if code := z.took(h, begin(h, args)); code != hookOK {
 		return then(z, code)
 	}
-	do := func(tx *world.Tx) cli.Reply {
-		next := z.at(tx)
-		if next.zone == nil {
-			return next.reply(1)
+	return z.next(cli.Next{After: takes}, func(z *zoneadm) cli.Reply {
+		if code, hit := z.hookFault(); hit {
+			return then(z, code)
 		}
-		if code, hit := next.hookFault(); hit {
-			return then(next, code)
-		}
-		h := next.hook()
-		return then(next, next.took(h, end(h, args)))
-	}
-	so := z.reply(0)
-	so.Next = &cli.Next{After: takes, Do: do}
-	return so
+		h := z.hook()
+		return then(z, z.took(h, end(h, args)))
+	})
 }
 
 // installEnd is the end of install. A hook that says that another attempt may
 // be made leaves the zone configured, any other failure leaves it incomplete.
-func (*zoneadm) installEnd(z *zoneadm, code int) cli.Reply {
+func installEnd(z *zoneadm, code int) cli.Reply {
 	switch code {
 	case hookOK:
-		if z.setState(world.ZoneInstalled) {
-			return z.reply(0)
-		}
-	case hookUsage:
-		z.printSubUsage("install")
+		z.setState(world.ZoneInstalled)
+		return z.reply(0)
 	case hookNotComplete:
 		z.cleanZonepath()
 		z.setState(world.ZoneConfigured)
@@ -90,32 +59,98 @@ func (*zoneadm) installEnd(z *zoneadm, code int) cli.Reply {
 }
 
 // createZonepath makes the zonepath a file system of its own, if the directory
-// above is one (create_zfs_zonepath in usr/src/cmd/zoneadm/zfs.c). If that does
-// not work the directory does too.
+// above is one (create_zfs_zonepath in usr/src/cmd/zoneadm/zfs.c).
 func (z *zoneadm) createZonepath() {
-	name := z.zonepathName(z.zone.Config.Zonepath)
-	if name == "" || zfs.FindDataset(z.tx, name) != nil {
+	zonepath := z.zone.Config.Zonepath
+	above := zfs.MountedAt(z.tx, path.Dir(zonepath))
+	if above == nil {
 		return
 	}
-	if err := zfs.CreateFilesystem(z.tx, name, map[string]string{"sharenfs": "off", "sharesmb": "off"}); err != nil {
-		z.errf("cannot create ZFS dataset %s: %s", name, err)
+	name := above.Name + "/" + path.Base(zonepath) // path2name
+	if zfs.FindDataset(z.tx, name) != nil {
 		return
 	}
-	if err := zfs.MountAuto(z.tx, name); err != nil {
-		z.errf("cannot mount ZFS dataset %s: %s", name, err)
-		_ = zfs.Destroy(z.tx, name, zfs.DestroyOptions{}) // as zoneadm: nobody looks
-		return
-	}
-	_ = z.tx.Files.Chmod(z.zone.Config.Zonepath, 0o700) // it has just been mounted
+	must(zfs.CreateFilesystem(z.tx, name, map[string]string{"sharenfs": "off", "sharesmb": "off"}))
+	must(zfs.MountAuto(z.tx, name))
+	_ = z.tx.Files.Chmod(zonepath, 0o700) // it has just been mounted
 	z.outf("A ZFS file system has been created for this zone.")
 }
 
-// zonepathName is the name that a file system at this path has by itself
-// (path2name); empty if the directory above is none.
-func (z *zoneadm) zonepathName(zonepath string) string {
-	above := zfs.MountedAt(z.tx, path.Dir(zonepath))
-	if above == nil {
-		return ""
+func (z *zoneadm) uninstall(args []string) cli.Reply {
+	cli.Simulated(slices.Equal(args, []string{"-F"}))
+	if !z.sane("uninstall") || !z.brandVerify("uninstall") {
+		return z.reply(1)
 	}
-	return above.Name + "/" + path.Base(zonepath)
+	return z.locked(func(z *zoneadm) cli.Reply {
+		root := path.Join(z.zone.Config.Zonepath, "root")
+		if mounts := mountsBelow(z.tx, root); len(mounts) > 0 {
+			z.say("These file systems are mounted on subdirectories of %s.\n", root)
+			for _, dir := range mounts { // zfm_print, each line with its own empty one
+				z.say("  %s\n", dir)
+			}
+			return z.reply(1)
+		}
+		z.setState(world.ZoneIncomplete)
+		return z.hooked(z.tx.Latency(stepUninstall), nothing, z.brand.uninstall, args, uninstallEnd)
+	})
+}
+
+// stepUninstall: nobody measured it.
+const stepUninstall = "uninstall"
+
+// uninstallEnd leaves the zone configured, or incomplete if its hook failed.
+func uninstallEnd(z *zoneadm, code int) cli.Reply {
+	if code != hookOK {
+		return z.reply(1)
+	}
+	if z.brand.builtIn {
+		z.cleanZonepath()
+	}
+	network.DropStack(z.tx, z.name)
+	z.setState(world.ZoneConfigured)
+	return z.reply(0)
+}
+
+// mountsBelow are the directories strictly below dir on which something is
+// mounted (zonecfg_find_mounts).
+func mountsBelow(tx *world.Tx, dir string) []string {
+	var found []string
+	for _, d := range tx.State.Datasets {
+		if d.Mounted != dir && world.Below(dir, d.Mounted) && d.Mounted != "" {
+			found = append(found, d.Mounted)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// cleanZonepath is cleanup_zonepath of usr/src/cmd/zoneadm/zoneadm.c, for brands that
+// have no hook for it: what zoneadm knows of is removed, and the whole if there is
+// nothing else in it.
+func (z *zoneadm) cleanZonepath() {
+	zonepath := z.zone.Config.Zonepath
+	known := []string{"dev", "lastexited", "lu", "root", "SUNWattached.xml"}
+	if z.tx.State.Mode == world.OmniOS {
+		known = append(known, "etc")
+	}
+	entries, err := z.tx.Files.ReadDir(zonepath)
+	must(err)
+	extra := false
+	for _, e := range entries {
+		if extra = extra || !slices.Contains(known, e.Name); slices.Contains(known, e.Name) {
+			_ = removeBelow(z.tx, path.Join(zonepath, e.Name)) // what stays is told of
+		}
+	}
+	if d := zfs.MountedAt(z.tx, zonepath); d == nil {
+		_ = z.tx.Files.Remove(zonepath)
+	} else if len(zfs.Descendants(z.tx, d.Name)) > 0 {
+		z.errf("zfs destroy %s failed: the dataset still has dependents", d.Name)
+	} else if !extra {
+		must(zfs.Destroy(z.tx, d.Name, zfs.DestroyOptions{}))
+		z.outf("The ZFS file system for this zone has been destroyed.")
+	}
+	if extra {
+		z.errf("WARNING: Unable to completely remove %s\nbecause it contains additional user data.  Only the standard directory\n"+
+			"entries have been removed.", zonepath)
+	}
 }

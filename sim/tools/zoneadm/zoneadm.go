@@ -4,10 +4,9 @@ package zoneadm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/tools/zonecfg"
@@ -20,43 +19,32 @@ import (
 // and the time that it takes.
 func Run(tx *world.Tx, c cli.Call) cli.Reply {
 	z := &zoneadm{tx: tx, call: c}
-	options, operands := cli.Getopt(c.Args, "?u:z:R:", nil)
-	target, id := "", ""
+	options, operands := plain(c.Args, "z:")
 	for _, o := range options {
-		switch {
-		case o.Letter == '?' || o.Bad != "":
-			if o.Bad != "" {
-				z.err.WriteString(cli.Complaint("zoneadm", o))
-			}
-			z.usage(&z.out, true)
-			return z.reply(2)
-		case o.Letter == 'u':
-			id = o.Value
-		case o.Letter == 'z':
-			target = o.Value
-			z.name, z.named = target, true
-		case o.Letter == 'R':
-			return z.alternateRoot(o.Value)
-		}
+		z.name, z.named = o.Value, true
 	}
-	if len(operands) == 0 {
-		z.usage(&z.err, false)
-		return z.reply(2)
-	}
-	if id != "" {
-		if _, err := uuid.Parse(id); err != nil || len(id) != 36 {
-			return z.refuse("illegal UUID value specified")
-		}
-		for _, other := range tx.State.Zones {
-			if strings.EqualFold(other.UUID, id) { // else -z counts
-				z.name, z.named = other.Name, true
-			}
-		}
-	}
-	if r := z.findTarget(); r != nil {
-		return *r
+	cli.Simulated(len(operands) > 0)
+	if z.named && !z.findTarget() {
+		z.errf("zoneadm: %s: %s", z.name, zonecfg.NoZone)
+		return z.reply(1)
 	}
 	return z.dispatch(operands[0], operands[1:])
+}
+
+// plain splits a command line whose options are all simulated.
+func plain(args []string, spec string) ([]cli.Option, []string) {
+	options, operands := cli.Getopt(args, spec, nil)
+	for _, o := range options {
+		cli.Simulated(o.Bad == "")
+	}
+	return options, operands
+}
+
+// must refuses a command whose work the simulated sled's files or datasets fail.
+func must(err error) {
+	if err != nil {
+		panic(world.Unsimulated{What: err.Error()})
+	}
 }
 
 // zoneadm is one transaction of an invocation.
@@ -70,125 +58,47 @@ type zoneadm struct {
 	brand *brand
 }
 
-// at is the invocation in its next transaction. The zone may be gone.
-func (z *zoneadm) at(tx *world.Tx) *zoneadm {
-	return &zoneadm{tx: tx, call: z.call, name: z.name, named: z.named, zone: tx.FindZone(z.name), brand: z.brand}
-}
-
 // say is zerror: a message about the zone.
 func (z *zoneadm) say(format string, args ...any) {
-	z.err.WriteString("zoneadm: ")
-	if z.named {
-		z.err.WriteString("zone '" + z.name + "': ")
-	}
-	z.errf(format, args...)
-}
-
-// refuse is say, and the end.
-func (z *zoneadm) refuse(format string, args ...any) cli.Reply {
-	z.say(format, args...)
-	return z.reply(1)
+	z.errf("zoneadm: zone '"+z.name+"': "+format, args...)
 }
 
 // relay prints what zoneadmd has to say, one line each (zerror in libzonecfg.c).
-func (z *zoneadm) relay(lines []string) {
+func (z *zoneadm) relay(lines ...string) {
 	for _, line := range lines {
 		z.errf("zone '%s': %s", z.name, line)
 	}
 }
 
-// alternateRoot is -R, which installers use.
-func (z *zoneadm) alternateRoot(dir string) cli.Reply {
-	if !strings.HasPrefix(dir, "/") {
-		return z.refuse("root path must be absolute.")
-	}
-	// Guess: the simulated sled has no alternate roots.
-	return z.refuse("root path must be a directory.")
-}
-
 // findTarget finds the zone and its brand as main() does. The number of a zone
-// that the kernel knows passes for a zone, but has no brand.
-func (z *zoneadm) findTarget() *cli.Reply {
-	if !z.named {
-		return nil
-	}
-	inside := z.call.Zone != world.GlobalZone
+// that the kernel knows passes for a zone that has no brand: that is refused.
+func (z *zoneadm) findTarget() bool {
 	z.zone = z.tx.FindZone(z.name)
 	switch {
-	case inside && z.name != z.call.Zone, !inside && z.zone == nil && z.name != world.GlobalZone && !z.isActiveID():
-		z.errf("zoneadm: %s: %s", z.name, zonecfg.NoZone)
-		r := z.reply(1)
-		return &r
-	case z.name == world.GlobalZone || inside:
-		return nil
-	}
-	known := false
-	if z.zone != nil {
+	case z.call.Zone != world.GlobalZone:
+		return z.name == z.call.Zone
+	case z.zone != nil:
+		known := false
 		z.brand, known = brandOf(z.tx, z.zone.Config.Brand)
+		cli.Simulated(known)
+		return true
 	}
-	if !known {
-		r := z.refuse("missing or invalid brand")
-		return &r
-	}
-	return nil
-}
-
-func (z *zoneadm) isActiveID() bool {
-	id, err := strconv.Atoi(z.name)
-	if err != nil {
-		return false
-	}
-	for _, other := range z.tx.KernelZones() {
-		if other.Kernel.ID == id {
-			return true
-		}
-	}
-	return id == 0
+	_, err := strconv.Atoi(z.name)
+	cli.Simulated(err != nil)
+	return z.name == world.GlobalZone
 }
 
 func (z *zoneadm) dispatch(command string, args []string) cli.Reply {
-	switch command {
-	case "help":
-		return z.help(args)
-	case "list":
+	if command == "list" {
 		return z.list(args)
-	case "verify":
-		return z.verifyCommand(args)
-	case "install":
-		return z.install(args)
-	case "clone":
-		return z.clone(args)
-	case "uninstall":
-		return z.uninstall(args)
-	case "boot":
-		return z.boot(args)
-	case "ready":
-		return z.ready(args)
-	case "reboot":
-		return z.reboot(args)
-	case "halt":
-		return z.halt(args)
-	case "shutdown":
-		return z.shutdown(args)
-	case "mark":
-		return z.mark(args)
-	case "mount":
-		return z.mount(args)
-	case "unmount":
-		return z.unmount(args)
-	case "attach", "detach", "move": // of zones that go to another sled or place, which no zone here does
-		return cli.NotSimulated("zoneadm", "subcommand %q", command)
-	case "sysboot":
-		return z.sysboot(args)
-	case "apply":
-		if z.name != world.GlobalZone {
-			z.usage(&z.err, false)
-			return z.reply(2)
-		}
-		return z.reply(0)
 	}
-	z.usage(&z.err, false)
-	return z.reply(2)
+	do, known := map[string]func(*zoneadm, []string) cli.Reply{
+		"install": (*zoneadm).install, "clone": (*zoneadm).clone, "uninstall": (*zoneadm).uninstall, "mark": (*zoneadm).mark,
+		"boot": (*zoneadm).boot, "ready": (*zoneadm).ready, "reboot": (*zoneadm).reboot, "halt": (*zoneadm).halt,
+		"shutdown": (*zoneadm).shutdown, "mount": (*zoneadm).mount, "unmount": (*zoneadm).unmount, "sysboot": (*zoneadm).sysboot,
+	}[command]
+	cli.Simulated(known && z.named)
+	return do(z, args)
 }
 
 // hook prepares a hook of the zone's brand.
@@ -213,53 +123,33 @@ func (z *zoneadm) brandVerify(command string) bool {
 }
 
 // setState sets the state of the index.
-func (z *zoneadm) setState(state string) bool {
-	if err := zones.SetZoneState(z.tx, z.zone, state); err != nil {
-		z.errf("zoneadm: %s: could not set state: Problem updating index file", z.name)
-		return false
+func (z *zoneadm) setState(state string) { must(zones.SetZoneState(z.tx, z.zone, state)) }
+
+// then is the command in its next transaction. The zone may be gone.
+func (z *zoneadm) then(do func(z *zoneadm) cli.Reply) func(*world.Tx) cli.Reply {
+	return func(tx *world.Tx) cli.Reply {
+		next := &zoneadm{tx: tx, call: z.call, name: z.name, named: z.named, zone: tx.FindZone(z.name), brand: z.brand}
+		if next.zone == nil {
+			next.errf("zoneadm: %s: %s", z.name, zonecfg.NoZone)
+			return next.reply(1)
+		}
+		return do(next)
 	}
-	return true
+}
+
+// next goes on with the command as n says, but for what it does.
+func (z *zoneadm) next(n cli.Next, do func(z *zoneadm) cli.Reply) cli.Reply {
+	so := z.reply(0)
+	n.Do = z.then(do)
+	so.Next = &n
+	return so
 }
 
 // locked goes on with the zone's lock, which is held until the command ends.
 // The state was looked at before: another command may have changed it while
 // this one waited (usr/src/cmd/zoneadm/zoneadm.c, install_func).
-func (z *zoneadm) locked(so cli.Reply, do func(z *zoneadm) cli.Reply) cli.Reply {
-	so.Next = &cli.Next{Lock: z.name, Do: func(tx *world.Tx) cli.Reply {
-		next := z.at(tx)
-		if next.zone == nil {
-			next.errf("zoneadm: %s: could not get zone path: %s", z.name, zonecfg.NoZone)
-			return next.reply(1)
-		}
-		return do(next)
-	}}
-	return so
-}
-
-// subUsage is for wrong options of a subcommand.
-func (z *zoneadm) subUsage(command string) cli.Reply {
-	z.printSubUsage(command)
-	return z.reply(2)
-}
-
-// asked tells what the options of a subcommand come to, if they are not plain:
-// the usage was asked for, which is fine, or they are wrong.
-func (z *zoneadm) asked(command string, args []string, options []cli.Option) *cli.Reply {
-	for _, o := range options {
-		if o.Bad == "" && o.Letter != '?' {
-			continue
-		}
-		if o.Bad != "" {
-			z.err.WriteString(cli.Complaint(args[0], o)) // getopt(3C) takes it for the program
-		}
-		z.printSubUsage(command)
-		r := z.reply(2)
-		if o.Bad == "" {
-			r.Exit = 0
-		}
-		return &r
-	}
-	return nil
+func (z *zoneadm) locked(do func(z *zoneadm) cli.Reply) cli.Reply {
+	return z.next(cli.Next{Lock: z.name}, do)
 }
 
 // hookFault is a failure of a brand's hook that a fault has in store.
@@ -270,6 +160,15 @@ func (z *zoneadm) hookFault() (code int, hit bool) {
 	}
 	if f.Text != "" {
 		fmt.Fprintln(&z.err, strings.TrimSuffix(f.Text, "\n"))
+	}
+	for command, form := range map[string]string{
+		"install":   "install [-x nodataset] [brand-specific args]\n\tInstall the configuration on to the system.",
+		"clone":     "clone [-m method] [-s <ZFS snapshot>] [brand-specific args] zonename\n\tClone the installation of another zone.",
+		"uninstall": "uninstall [-F] [brand-specific args]\n\tUninstall the configuration from the system.",
+	} {
+		if f.Exit == hookUsage && slices.Contains(z.call.Args, command) {
+			z.errf("usage:\t%s", form)
+		}
 	}
 	return max(f.Exit, 1), true
 }

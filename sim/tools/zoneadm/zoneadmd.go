@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/network"
 	"github.com/sledctl/sledctl/sim/world/smf"
-	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/sim/world/zones"
 )
 
@@ -39,14 +39,17 @@ const (
 
 // startDaemon takes up a command. What it had to say last is forgotten.
 func startDaemon(tx *world.Tx, z *world.Zone, command string) *zoneadmd {
-	b, _ := brandOf(tx, brandName(z))
 	z.Daemon = &world.Daemon{Command: command}
-	return &zoneadmd{tx: tx, zone: z, brand: b, d: z.Daemon}
+	return theDaemon(tx, z)
 }
 
-// resumeDaemon goes on with the command that it is about.
-func resumeDaemon(tx *world.Tx, z *world.Zone) *zoneadmd {
-	b, _ := brandOf(tx, brandName(z))
+// theDaemon goes on with the command that it is about.
+func theDaemon(tx *world.Tx, z *world.Zone) *zoneadmd {
+	name := z.Config.Brand
+	if z.Kernel != nil {
+		name = z.Kernel.Config.Brand
+	}
+	b, _ := brandOf(tx, name)
 	if z.Daemon == nil {
 		z.Daemon = &world.Daemon{}
 	}
@@ -67,7 +70,7 @@ func (m *zoneadmd) fail(format string, args ...any) bool {
 
 // hook runs a state-change hook; what it prints, the daemon says.
 func (m *zoneadmd) hook(run func(h *hook, command int) int, command int) bool {
-	if m.brand == nil || run == nil {
+	if run == nil {
 		return true
 	}
 	h := &hook{tx: m.tx, brand: m.brand, zone: m.zone.Name, path: m.zone.Path()}
@@ -108,7 +111,7 @@ func Handlers() world.Handlers {
 		if z == nil || z.Kernel == nil {
 			return
 		}
-		resumeDaemon(tx, z).resume(e.Kind, e.Name)
+		theDaemon(tx, z).resume(e.Kind, e.Name)
 		z.SettleDaemon()
 	}
 	return world.Handlers{eventBoot: resume, eventHalt: resume, eventUnconfigure: func(tx *world.Tx, e *world.Event) {
@@ -132,14 +135,11 @@ func (m *zoneadmd) bringUp() bool {
 // fails after the kernel has the zone takes it down again without a word, but
 // for the last hook.
 func (m *zoneadmd) makeReady() bool {
-	if !m.hook(m.brand.prestate, stateCommandReady) {
+	k := m.begin()
+	if k == nil {
 		return false
 	}
-	if !m.rootIsFree() {
-		return false
-	}
-	k := zones.StartKernelZone(m.tx, m.zone)
-	if !m.lendDatasets(k) || !m.mountAll(k) || !m.configureNetwork(k) {
+	if !m.mountAll(k) || !m.configureNetwork(k) {
 		m.d.Failed = true
 		m.dismantle()
 		return false
@@ -151,24 +151,19 @@ func (m *zoneadmd) makeReady() bool {
 	return m.hook(m.brand.poststate, stateCommandReady)
 }
 
-// rootIsFree refuses a root that another zone has, or below which anything is
-// mounted.
-func (m *zoneadmd) rootIsFree() bool {
+// begin gives the kernel the zone, unless the hook fails or another zone has its
+// root; nor may anything be mounted below that.
+func (m *zoneadmd) begin() *world.Kernel {
+	if !m.hook(m.brand.prestate, stateCommandReady) {
+		return nil
+	}
 	root := m.zone.Root()
-	for _, other := range m.tx.KernelZones() {
-		if other != m.zone && other.Root() == root {
-			return m.fail("zone root %s already in use by zone %s", root, other.Name)
-		}
+	used := slices.ContainsFunc(m.tx.KernelZones(), func(z *world.Zone) bool { return z != m.zone && z.Root() == root })
+	if used || len(mountsBelow(m.tx, root)) > 0 {
+		m.fail("not simulated: zone root %s already in use", root) // no command: a reboot's end may come here
+		return nil
 	}
-	found := (&zoneadm{tx: m.tx}).mountsBelow(root)
-	if len(found) == 0 {
-		return true
-	}
-	m.fail("These file-systems are mounted on subdirectories of %s:", root)
-	for _, dir := range found {
-		m.say("  %s", dir)
-	}
-	return false
+	return zones.StartKernelZone(m.tx, m.zone)
 }
 
 // writeOwnIndex writes the zone's line of /etc/zones/index inside the zone; if
@@ -191,10 +186,8 @@ func (m *zoneadmd) bootUp() bool {
 	case fault != nil:
 		// Guess: the words of zone_boot(2) in zone_bootup.
 		m.fail("%s", cmp.Or(fault.Text, "unable to boot zone"))
-	case err != nil:
-		m.fail("could not stat %s: %s", shown, cli.ErrnoText(err))
-	case info.Mode&0o100 == 0:
-		m.fail("%s is not executable", shown)
+	case err != nil || info.Mode&0o100 == 0:
+		m.fail("not simulated: a zone without %s", shown)
 	default:
 		k.State = world.ZoneReady
 		m.later(world.StepBoot, eventBoot, "")
@@ -240,17 +233,15 @@ func (m *zoneadmd) startDown(why string) {
 func (m *zoneadmd) down(why string) {
 	k := m.zone.Kernel
 	smf.HaltServices(m.tx, m.zone.Name)
-	switch {
-	case why == downStuck:
+	var stuck []string
+	if why == downStuck {
+		stuck = []string{"unable to unmount '" + m.zone.Root() + "'", "unable to unmount file systems in zone"}
+	} else if len(network.ReturnLinks(m.tx, m.zone.Name)) > 0 {
+		stuck = []string{"datalinks remain in zone after shutdown", "unable to unconfigure network interfaces in zone"}
+	}
+	if stuck != nil {
 		k.State = world.ZoneDown
-		m.fail("unable to unmount '%s'", m.zone.Root())
-		m.fail("unable to unmount file systems in zone")
-		m.fail("unable to destroy zone")
-		return
-	case len(network.ReturnLinks(m.tx, m.zone.Name)) > 0:
-		k.State = world.ZoneDown
-		m.fail("datalinks remain in zone after shutdown")
-		m.fail("unable to unconfigure network interfaces in zone")
+		m.d.Lines = append(m.d.Lines, stuck...)
 		m.fail("unable to destroy zone")
 		return
 	}
@@ -271,25 +262,7 @@ func (m *zoneadmd) down(why string) {
 
 // dismantle takes away what bringUp has made, and the kernel zone.
 func (m *zoneadmd) dismantle() {
-	k := m.zone.Kernel
 	network.ReturnLinks(m.tx, m.zone.Name)
-	k.Mounts, k.Loops = nil, nil
-	for _, r := range k.Config.All("fs") {
-		if r.Get("type") != "zfs" {
-			continue
-		}
-		if d := zfs.FindDataset(m.tx, r.Get("special")); d != nil && d.Mounted != "" {
-			_ = zfs.Unmount(m.tx, d.Name, true) // forced: nothing keeps it
-		}
-	}
 	network.ClearStack(m.tx, m.zone.Name)
 	m.zone.Kernel = nil
-}
-
-// brandName is the brand of the kernel zone, or else of the configuration.
-func brandName(z *world.Zone) string {
-	if z.Kernel != nil {
-		return z.Kernel.Config.Brand
-	}
-	return z.Config.Brand
 }

@@ -10,44 +10,12 @@ import (
 	"github.com/sledctl/sledctl/sim/world/zfs"
 )
 
-// This file has the hooks of brands whose zones run no illumos of their own:
-// bhyve, kvm and emu get a root that is nearly empty.
-
-// createRoot is omniosorg/pkg5 src/brand/bhyve/createzone.
-func createRoot(h *hook, args []string) int {
-	if _, operands := cli.Getopt(args, "R:z:", nil); len(operands) != len(args) {
-		return h.misused("")
-	}
-	if err := h.tx.Files.Mkdir(h.root(), 0o755); err != nil {
-		h.errf("mkdir: Failed to make directory \"root\"; %s", cli.ErrnoText(err))
-		return h.incomplete("Failed to build miniroot")
-	}
+// createRoot is omniosorg/pkg5 src/brand/bhyve/createzone, which kvm and emu share:
+// zones that run no illumos of their own get a root that is nearly empty.
+func createRoot(h *hook, _ []string) int {
 	for _, dir := range []string{"dev", "etc", "usr", "sbin", "lib", "var/run", "tmp"} {
-		if err := host.MkdirAll(h.tx.Files, path.Join(h.root(), dir), 0o755); err != nil {
-			return h.incomplete("Failed to build miniroot")
-		}
+		must(mkdirAll(h.tx.Files, path.Join(h.root(), dir)))
 	}
-	uuid := ""
-	if z := h.tx.FindZone(h.zone); z != nil {
-		uuid = z.UUID
-	}
-	for name, text := range map[string]string{"etc/passwd": "root:x:0:0:Super-User:/:/sbin/sh\n", "etc/uuid": uuid + "\n"} {
-		if err := cli.WriteFile(h.tx.Files, path.Join(h.root(), name), []byte(text), 0o644); err != nil {
-			return h.incomplete("Failed to build miniroot")
-		}
-	}
-	return hookOK
-}
-
-// destroyZonepath is omniosorg/pkg5 src/brand/bhyve/uninstall.
-func destroyZonepath(h *hook, _ []string) int {
-	if ds := h.zonepathDataset(h.path); ds != "" {
-		if !h.zfs("destroy", "-r", ds) {
-			return hookFatal
-		}
-		return hookOK
-	}
-	h.removeAll(h.path)
 	return hookOK
 }
 
@@ -68,28 +36,19 @@ func copyAll(files host.Files, from, to string, skip func(name string) bool) err
 	}
 	if !info.Mode.IsDir() {
 		data, err := host.ReadFile(files, from)
-		if err != nil {
-			return err
-		}
+		must(err)
 		return cli.WriteFile(files, to, data, info.Mode.Perm())
 	}
-	if err := host.MkdirAll(files, to, info.Mode.Perm()); err != nil {
-		return err
-	}
+	must(host.MkdirAll(files, to, info.Mode.Perm()))
 	entries, err := files.ReadDir(from)
-	if err != nil {
-		return err
-	}
 	for _, e := range entries {
 		if skip != nil && skip(e.Name) {
 			continue
 		}
 		below := func(name string) bool { return skip != nil && skip(path.Join(e.Name, name)) }
-		if err := copyAll(files, path.Join(from, e.Name), path.Join(to, e.Name), below); err != nil {
-			return err
-		}
+		must(copyAll(files, path.Join(from, e.Name), path.Join(to, e.Name), below))
 	}
-	return nil
+	return err
 }
 
 // zonepathDataset is get_zonepath_ds of usr/src/lib/brand/shared/zone/common.ksh:
@@ -102,4 +61,11 @@ func (h *hook) zonepathDataset(dir string) string {
 		}
 	}
 	return ""
+}
+
+func mkdirAll(files host.Files, name string) error { return host.MkdirAll(files, name, 0o755) }
+
+func exists(tx *world.Tx, name string) bool {
+	_, err := tx.Files.Stat(name)
+	return err == nil
 }
