@@ -108,12 +108,6 @@ func SetLinkMTU(tx *world.Tx, l *world.Link, value string, temporary bool) error
 	return nil
 }
 
-// Protect lets a link send from one address only, as zoneadmd(8) does.
-func Protect(l *world.Link, address string) {
-	change(l, "protection", "ip-nospoof", true)
-	change(l, "allowed-ips", address, true)
-}
-
 // change sets a property. What a temporary change hides comes back at the next reboot.
 func change(l *world.Link, name, value string, temporary bool) {
 	if _, hidden := l.Saved[name]; temporary && !hidden {
