@@ -16,9 +16,9 @@ test: ## all tests, on the simulated sled
 	@mkdir -p bin
 	SLEDCTL_HISTORIES=$(CURDIR)/bin/histories $(GO) test -timeout 20m ./test/histories # by itself: it plays as many as it has time for; below, its result is cached
 	SLEDCTL_LATTICE=$(CURDIR)/bin/lattice SLEDCTL_KILL_MATRIX=$(CURDIR)/bin/kill-matrix SLEDCTL_HISTORIES=$(CURDIR)/bin/histories SLEDCTL_MUTANTS=$(CURDIR)/bin/mutants SLEDCTL_PEERS=$(CURDIR)/bin/peers $(GO) test -timeout 20m ./...
-	@cat bin/lattice 2>/dev/null || echo 'lattice: cached; $(GO) test -count=1 -v -run TestLattice ./commands says how many'
-	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./commands says how many cases'
-	@cat bin/peers 2>/dev/null || echo 'peers: cached; $(GO) test -count=1 -v -run TestPeersThatMisbehave ./commands says how many cases'
+	@cat bin/lattice 2>/dev/null || echo 'lattice: cached; $(GO) test -count=1 -v -run TestLattice ./test/lattice says how many'
+	@cat bin/kill-matrix 2>/dev/null || echo 'kill matrix: cached; $(GO) test -count=1 -v -run TestKillMatrix ./test/matrix says how many cases'
+	@cat bin/peers 2>/dev/null || echo 'peers: cached; $(GO) test -count=1 -v -run TestPeersThatMisbehave ./test/peers says how many cases'
 	@cat bin/histories 2>/dev/null || echo 'histories: cached; $(GO) test -count=1 -v -run TestRandomHistories ./test/histories says how many'
 	@cat bin/mutants 2>/dev/null || echo 'mutants: cached; $(GO) test -count=1 -v ./test/mutants says which are found'
 
@@ -50,18 +50,18 @@ cross: ## for a sled and for a workstation
 docs: ## the pages of the manual that the program knows itself
 	$(GO) run ./docs/generate docs
 
-# The parts of what takes longer than a test may. Those of commands are apart, as each takes long.
+# The parts of what takes longer than a test may. The three of own are apart, as each takes long.
 SOAK := lattice matrix pairs commands histories ledger mutants rest
 own := TestLattice|TestKillMatrix|TestKillPairs
 soak: $(addprefix soak-,$(or $(PART),$(SOAK))) ## what takes longer than a test may; PART=lattice, matrix, pairs, commands, histories, ledger, mutants or rest is one of it
-soak-lattice: what := -run '^TestLattice$$' ./commands
-soak-matrix: what := -run '^TestKillMatrix$$' ./commands
-soak-pairs: what := -run '^TestKillPairs$$' ./commands
-soak-commands: what := -skip '^($(own))$$' ./commands
+soak-lattice: what := -run '^TestLattice$$' ./test/lattice
+soak-matrix: what := -run '^TestKillMatrix$$' ./test/matrix
+soak-pairs: what := -run '^TestKillPairs$$' ./test/matrix
+soak-commands: what := -skip '^($(own))$$' ./commands ./test/crowd ./test/lattice ./test/matrix ./test/peers
 soak-histories: what := ./test/histories
 soak-ledger: what := ./engine/ledger
 soak-mutants: what := ./test/mutants
-soak-rest: what = $(shell $(GO) list ./... | grep -vE '/(commands|histories|ledger|test/mutants)$$')
+soak-rest: what = $(shell $(GO) list ./... | grep -vE '/(commands|histories|ledger|test/(crowd|lattice|matrix|mutants|peers))$$')
 soak-%:
 	@mkdir -p bin
 	$(if $(what),,$(error no part $*: want $(SOAK)))

@@ -10,40 +10,13 @@ import (
 
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// nearNexus is a small sled that is prepared, with a control plane near it.
-func nearNexus(t *testing.T, o sim.NexusOptions, more string) *sled {
-	t.Helper()
-	s := newSled(t, small(), tuned+"[nexus]\nurl = \"http://"+planeAddress+"\"\n"+more)
-	s.lobby = &lobby{}
-	s.Agent = s.lobby.dial
-	o.Address, o.Sleds = planeAddress, []string{"unix:/agent.sock"}
-	if err := s.InitNexus(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	s.run("bootstrap")
-	return s
-}
-
-// knows is what the control plane takes the VMs for, by their ids.
-func (s *sled) knows() map[string]string {
-	s.t.Helper()
-	all, err := s.NexusVMs(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	known := map[string]string{}
-	for _, vm := range all {
-		known[vm.ID] = vm.State
-	}
-	return known
-}
-
-func (s *sled) faults(change func(tx *world.Tx)) {
-	s.t.Helper()
-	if err := s.World().Update(s.t.Context(), func(tx *world.Tx) error { change(tx); return nil }); err != nil {
-		s.t.Fatal(err)
+func faults(s *sledtest.Operator, change func(tx *world.Tx)) {
+	s.T.Helper()
+	if err := s.World().Update(s.T.Context(), func(tx *world.Tx) error { change(tx); return nil }); err != nil {
+		s.T.Fatal(err)
 	}
 }
 
@@ -75,36 +48,36 @@ func TestTheControlPlaneIsAwayForAnHour(t *testing.T) {
 }
 
 func away(t *testing.T, fault world.Fault, o sim.NexusOptions) {
-	s := nearNexus(t, o, "")
+	s := sledtest.NearNexus(t, o, "")
 	for _, name := range []string{"web1", "web2"} {
-		s.run("instance ensure " + name)
+		s.Run("instance ensure " + name)
 	}
 	ids := map[string]string{}
 	for _, name := range []string{"web1", "web2"} {
-		ids[name] = s.value("instance get " + name + " -H --columns propolis_id")
+		ids[name] = s.Value("instance get " + name + " -H --columns propolis_id")
 	}
-	a := s.agent(t, s.Host())
+	a := s.StartAgent(t, s.Host())
 	time.Sleep(time.Second)
 	if fault.Name != "" {
 		fault.Match = "nexus"
-		s.faults(func(tx *world.Tx) { tx.Arm(fault) })
+		faults(s, func(tx *world.Tx) { tx.Arm(fault) })
 	}
 	before := runtime.NumGoroutine()
-	s.run("instance stop web1")
-	s.run("instance ensure web3")
-	ids["web3"] = s.value("instance get web3 -H --columns propolis_id")
+	s.Run("instance stop web1")
+	s.Run("instance ensure web3")
+	ids["web3"] = s.Value("instance get web3 -H --columns propolis_id")
 	time.Sleep(time.Second) // until the agent has seen what was done
 	hears := fault.Name == "" || fault.Name == world.FaultNexusSlow && fault.Delay < 15*time.Second
 	for hour := time.Now().Add(time.Hour); time.Now().Before(hour); time.Sleep(10 * time.Minute) {
-		s.run("instance reboot web2")
+		s.Run("instance reboot web2")
 		time.Sleep(time.Second)
 		asked := time.Now()
 		for name, want := range map[string]string{"web2": "running", "web3": "running"} {
-			if state, _ := a.state(ids[name]); state != want {
+			if state, _ := a.State(ids[name]); state != want {
 				t.Fatalf("%s is %s", name, state)
 			}
 		}
-		if state, _ := a.state(ids["web1"]); !hears && state != "destroyed" {
+		if state, _ := a.State(ids["web1"]); !hears && state != "destroyed" {
 			t.Fatalf("web1 is %s, although the control plane has not heard of its end", state)
 		}
 		if took := time.Since(asked); took > 0 {
@@ -116,22 +89,22 @@ func away(t *testing.T, fault world.Fault, o sim.NexusOptions) {
 	if now := runtime.NumGoroutine(); now > before+3+2*8 {
 		t.Errorf("%d goroutines, an hour ago %d", now, before)
 	}
-	s.faults(func(tx *world.Tx) { tx.State.Faults = nil })
+	faults(s, func(tx *world.Tx) { tx.State.Faults = nil })
 	time.Sleep(15 * time.Minute)
 	want := fmt.Sprint(map[string]string{ids["web1"]: "destroyed", ids["web2"]: "running", ids["web3"]: "running"})
-	if got := fmt.Sprint(s.knows()); got != want {
+	if got := fmt.Sprint(s.Knows()); got != want {
 		t.Errorf("the control plane knows %s, want %s", got, want)
 	}
-	s.neverMissing()
-	if state, _ := a.state(ids["web1"]); state != "404" {
+	neverMissing(s)
+	if state, _ := a.State(ids["web1"]); state != "404" {
 		t.Errorf("web1 is still %s, although the control plane has read its end", state)
 	}
 }
 
 // neverMissing fails the test if the control plane ever took a VM for lost.
-func (s *sled) neverMissing() {
-	s.t.Helper()
-	err := s.World().View(s.t.Context(), func(tx *world.Tx) error {
+func neverMissing(s *sledtest.Operator) {
+	s.T.Helper()
+	err := s.World().View(s.T.Context(), func(tx *world.Tx) error {
 		for _, c := range tx.State.Nexus.News {
 			if c.Check == "no_such_instance" || c.State == "failed" {
 				return fmt.Errorf("of VM %s the control plane heard that it is %s: %s, by a %s", c.ID, c.State, c.Check, c.By)
@@ -140,7 +113,7 @@ func (s *sled) neverMissing() {
 		return nil
 	})
 	if err != nil {
-		s.t.Error(err)
+		s.T.Error(err)
 	}
 }
 
@@ -149,26 +122,26 @@ func (s *sled) neverMissing() {
 func TestAZoneThatIsTakenAwayIsNoFailure(t *testing.T) {
 	for end, want := range map[string]string{"instance stop web1": "destroyed", "instance delete web1": "destroyed", "": "failed"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := nearNexus(t, sim.NexusOptions{Era: "both"}, "")
-			s.run("instance ensure web1")
-			id := s.value("instance get web1 -H --columns propolis_id")
-			zone := s.value("instance get web1 -H --columns zone")
-			s.faults(func(tx *world.Tx) {
+			s := sledtest.NearNexus(t, sim.NexusOptions{Era: "both"}, "")
+			s.Run("instance ensure web1")
+			id := s.Value("instance get web1 -H --columns propolis_id")
+			zone := s.Value("instance get web1 -H --columns zone")
+			faults(s, func(tx *world.Tx) {
 				tx.State.Latency = "helios2021" // so that it is seen gone while it is taken away
 				tx.Arm(world.Fault{Name: world.FaultDrop, Match: "propolis " + zone + " GET instance state-monitor"})
 			})
-			a := s.agent(t, s.Host())
+			a := s.StartAgent(t, s.Host())
 			time.Sleep(time.Second)
 			if end == "" {
-				s.command("zoneadm -z " + zone + " halt")
+				s.Command("zoneadm -z " + zone + " halt")
 			} else {
-				s.run(end)
+				s.Run(end)
 			}
 			time.Sleep(30 * time.Second)
-			if state, _ := a.state(id); state != want {
+			if state, _ := a.State(id); state != want {
 				t.Errorf("after %q it is %s, want %s", end, state, want)
 			}
-			if got := s.knows()[id]; got != want {
+			if got := s.Knows()[id]; got != want {
 				t.Errorf("after %q the control plane knows it as %s, want %s", end, got, want)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // The table of docs/nexus.md: how agents of each mode tell control planes of each
@@ -43,15 +44,15 @@ func TestAgentsAndControlPlanesOfTwoReleases(t *testing.T) {
 	} {
 		t.Run(c.mode+" and "+c.era, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := nearNexus(t, sim.NexusOptions{Era: c.era}, fmt.Sprintf("mode = %q\n", c.mode))
-				s.run("instance ensure web1")
-				id := s.propolisID("web1")
-				s.faults(func(tx *world.Tx) { // as one that has placed it there does
+				s := sledtest.NearNexus(t, sim.NexusOptions{Era: c.era}, fmt.Sprintf("mode = %q\n", c.mode))
+				s.Run("instance ensure web1")
+				id := propolisID(s, "web1")
+				faults(s, func(tx *world.Tx) { // as one that has placed it there does
 					tx.State.Nexus.VMs[id] = &world.NexusVM{Sled: "unix:/agent.sock", State: "starting", Gen: 1}
 				})
 				told, asked := &tellings{}, &atomic.Int64{}
-				s.Agent = func(ctx context.Context, name string) (net.Conn, error) { asked.Add(1); return s.lobby.dial(ctx, name) }
-				a := s.agent(t, host.Trace(s.Host(), told.note))
+				s.Agent = func(ctx context.Context, name string) (net.Conn, error) { asked.Add(1); return s.Lobby.Dial(ctx, name) }
+				a := s.StartAgent(t, host.Trace(s.Host(), told.note))
 				tells := func(what string, ways []string) {
 					t.Helper()
 					time.Sleep(5 * time.Second)
@@ -62,7 +63,7 @@ func TestAgentsAndControlPlanesOfTwoReleases(t *testing.T) {
 				learns := func(state string) {
 					t.Helper()
 					tells(state, c.ways)
-					last := s.knownBy(id)
+					last := knownBy(s, id)
 					if c.by == "sweep" {
 						if last.State == state {
 							t.Errorf("%s: it was told nevertheless, by a %s", state, last.By)
@@ -70,7 +71,7 @@ func TestAgentsAndControlPlanesOfTwoReleases(t *testing.T) {
 						if err := s.SweepNexus(t.Context()); err != nil {
 							t.Fatal(err)
 						}
-						last = s.knownBy(id)
+						last = knownBy(s, id)
 					}
 					if last.State != state || last.By != c.by || last.Check != "success" {
 						t.Errorf("the control plane knows it as %s by a %s: %s, want %s by a %s", last.State, last.By, last.Check, state, c.by)
@@ -78,22 +79,22 @@ func TestAgentsAndControlPlanesOfTwoReleases(t *testing.T) {
 				}
 				learns("running")
 				time.Sleep(time.Minute)
-				s.run("instance reboot web1")
+				s.Run("instance reboot web1")
 				tells("a reset", c.ways[len(c.ways)-1:])
 				time.Sleep(11 * time.Minute)
 				told.take()
-				s.run("instance stop web1")
+				s.Run("instance stop web1")
 				learns("destroyed")
 				if n := asked.Load(); n > 0 != c.asks {
 					t.Errorf("the control plane has asked %d times", n)
 				}
 
-				_, figures := a.ask("GET", "/metrics", "")
+				_, figures := a.Ask("GET", "/metrics", "")
 				refused := !strings.Contains(figures, `sledctl_notifications_total{result="rejected"} 0`)
-				end := a.stop()
-				warned := strings.Contains(end.errs, `level=WARN msg="the control plane was not notified"`)
+				end := a.Stop()
+				warned := strings.Contains(end.Errs, `level=WARN msg="the control plane was not notified"`)
 				if fails := c.by == "sweep"; refused != fails || warned != fails {
-					t.Errorf("refused: %v, warned of: %v\n%s", refused, warned, end.errs)
+					t.Errorf("refused: %v, warned of: %v\n%s", refused, warned, end.Errs)
 				}
 			})
 		})
@@ -124,11 +125,11 @@ func (s *tellings) take() (all []string) {
 }
 
 // knownBy is what the control plane knows of a VM, and by what.
-func (s *sled) knownBy(id string) sim.NexusVM {
-	s.t.Helper()
-	all, err := s.NexusVMs(s.t.Context())
+func knownBy(s *sledtest.Operator, id string) sim.NexusVM {
+	s.T.Helper()
+	all, err := s.NexusVMs(s.T.Context())
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(vm sim.NexusVM) bool { return vm.ID == id })
 	if i < 0 {

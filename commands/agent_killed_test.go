@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // life is a VM's, by commands that are run next to the agent.
@@ -29,8 +30,8 @@ func life() []string {
 // watchman runs agents one after the other on a sled, and notes what each
 // generation was given for, whoever was told of it.
 type watchman struct {
-	*sled
-	agent   *agentOf
+	*sledtest.Operator
+	agent   *sledtest.Agent
 	gone    context.CancelFunc // ends those who listen to it
 	stopped sync.WaitGroup
 
@@ -42,14 +43,14 @@ type watchman struct {
 // start runs an agent on a host.
 func (w *watchman) start(t *testing.T, h host.Host) {
 	t.Helper()
-	w.agent = w.sled.agent(t, h)
+	w.agent = w.Operator.StartAgent(t, h)
 	var ctx context.Context
 	ctx, w.gone = context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://sled/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reply, err := w.agent.http.Do(request)
+	reply, err := w.agent.Client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func (w *watchman) start(t *testing.T, h host.Host) {
 // kill ends the agent, as far as it is not dead already. What it held is free.
 func (w *watchman) kill() {
 	w.gone()
-	w.agent.stop()
+	w.agent.Stop()
 	w.stopped.Wait()
 }
 
@@ -89,32 +90,32 @@ func (w *watchman) note(gen uint64, id, state string) {
 // laws are those of an agent that was killed: the control plane's view is the
 // truth in the end, no generation was given twice, no VM has died of it.
 func (w *watchman) laws(at, other string) {
-	w.t.Helper()
+	w.T.Helper()
 	time.Sleep(15 * time.Minute)
-	err := w.World().View(w.t.Context(), func(tx *world.Tx) error {
+	err := w.World().View(w.T.Context(), func(tx *world.Tx) error {
 		for _, c := range tx.State.Nexus.News {
 			w.note(c.Gen, c.ID, c.State)
 		}
 		return nil
 	})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
-	w.neverMissing()
+	neverMissing(w.Operator)
 	truth := map[string]string{}
 	for _, said := range w.said { // whatever was ever said to be
 		id, _, _ := strings.Cut(said, " ")
 		truth[id] = "destroyed"
 	}
 	truth[other] = "running"
-	if got := w.knows(); !maps.Equal(got, truth) {
-		w.t.Errorf("%s: the control plane knows %v, and the truth is %v", at, got, truth)
+	if got := w.Knows(); !maps.Equal(got, truth) {
+		w.T.Errorf("%s: the control plane knows %v, and the truth is %v", at, got, truth)
 	}
-	if state := w.value("instance get other -H --columns state"); state != "running" {
-		w.t.Errorf("%s: the other VM is %s", at, state)
+	if state := w.Value("instance get other -H --columns state"); state != "running" {
+		w.T.Errorf("%s: the other VM is %s", at, state)
 	}
 	for _, odd := range w.odd {
-		w.t.Errorf("%s: %s", at, odd)
+		w.T.Errorf("%s: %s", at, odd)
 	}
 }
 
@@ -126,25 +127,25 @@ type killedStage struct {
 }
 
 func newKilledStage(t *testing.T) *killedStage {
-	s := nearNexus(t, sim.NexusOptions{Era: "both"}, "")
-	s.run("instance ensure other")
-	s.faults(func(tx *world.Tx) { tx.State.Latency = "helios2021" }) // else whole lives pass between two looks
-	return &killedStage{saved: s.Sled.Clone(), at: time.Now(), other: s.value("instance get other -H --columns propolis_id")}
+	s := sledtest.NearNexus(t, sim.NexusOptions{Era: "both"}, "")
+	s.Run("instance ensure other")
+	faults(s, func(tx *world.Tx) { tx.State.Latency = "helios2021" }) // else whole lives pass between two looks
+	return &killedStage{saved: s.Sled.Clone(), at: time.Now(), other: s.Value("instance get other -H --columns propolis_id")}
 }
 
 func (g *killedStage) open(t *testing.T) *watchman {
-	s := &sled{Sled: g.saved.Clone(), t: t, lobby: &lobby{}}
-	s.Agent = s.lobby.dial
+	s := &sledtest.Operator{Sled: g.saved.Clone(), T: t, Lobby: &sledtest.Lobby{}}
+	s.Agent = s.Lobby.Dial
 	t.Cleanup(s.Close)
 	time.Sleep(time.Until(g.at))
-	return &watchman{sled: s, said: map[uint64]string{}}
+	return &watchman{Operator: s, said: map[uint64]string{}}
 }
 
 // live runs the life; then is done after each command, and when the agent has
 // had its time with what came of it.
 func (w *watchman) live(then func()) {
 	for _, line := range life() {
-		w.run(line)
+		w.Run(line)
 		time.Sleep(time.Second)
 		then()
 	}
@@ -193,7 +194,7 @@ func TestTheAgentIsKilledAtAllThatItDoes(t *testing.T) {
 // share is one in how many cases is taken.
 func share(usual, short int) int {
 	switch {
-	case soak():
+	case sledtest.Soak():
 		return 1
 	case testing.Short():
 		return short
@@ -230,10 +231,10 @@ func (g *killedStage) killedAt(t *testing.T, n int, mode host.CrashMode) (hit bo
 // startDying runs an agent that may die before it answers anybody.
 func (w *watchman) startDying(t *testing.T, dying *host.Crashing) {
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan answer, 1)
-	go func() { done <- w.on(ctx, dying, "agent --listen unix:/agent.sock") }()
+	done := make(chan sledtest.Answer, 1)
+	go func() { done <- w.On(ctx, dying, "agent --listen unix:/agent.sock") }()
 	w.gone = func() {}
-	w.agent = &agentOf{t: t, sled: w.sled, stop: sync.OnceValue(func() answer { cancel(); return <-done })}
+	w.agent = &sledtest.Agent{T: t, Sled: w.Operator, Stop: sync.OnceValue(func() sledtest.Answer { cancel(); return <-done })}
 	time.Sleep(6 * time.Second)
 }
 
@@ -248,8 +249,8 @@ func TestTheAgentIsKilledAtEachStepOfALife(t *testing.T) {
 		w := g.open(t)
 		for _, line := range life() {
 			counting := host.Crash(w.Host(), 0, host.CrashBefore)
-			if a := w.on(t.Context(), counting, line); a.exit != 0 {
-				t.Fatalf("%s: %s", line, a.errs)
+			if a := w.On(t.Context(), counting, line); a.Exit != 0 {
+				t.Fatalf("%s: %s", line, a.Errs)
 			}
 			steps[line] = counting.Points()
 		}
@@ -273,7 +274,7 @@ func (g *killedStage) killedDuring(t *testing.T, at string, n int) {
 	w.start(t, w.Host())
 	for _, line := range life() {
 		if line != at {
-			w.run(line)
+			w.Run(line)
 			time.Sleep(time.Second)
 			continue
 		}
@@ -288,8 +289,8 @@ func (g *killedStage) killedDuring(t *testing.T, at string, n int) {
 				}
 			}
 		})
-		if a := w.on(t.Context(), watched, line); a.exit != 0 {
-			t.Fatalf("%s: exit %d: %s", line, a.exit, a.errs)
+		if a := w.On(t.Context(), watched, line); a.Exit != 0 {
+			t.Fatalf("%s: exit %d: %s", line, a.Exit, a.Errs)
 		}
 		if points < n {
 			w.kill()

@@ -1,7 +1,6 @@
 package commands_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -11,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // relocation is a VM of the control plane that is to move between the agents of two
@@ -22,8 +21,8 @@ import (
 // to take it in.
 type relocation struct {
 	t              *testing.T
-	source, target *sled
-	from, to       *agentOf
+	source, target *sledtest.Operator
+	from, to       *sledtest.Agent
 	instance       string
 	vm, next       string // the VM at the source, and the one that it becomes
 	migration      string
@@ -43,16 +42,16 @@ type relocatable struct {
 }
 
 func newRelocatable(t *testing.T) *relocatable {
-	a, b := newSled(t, small(), flat), newSled(t, small(), strings.ReplaceAll(flat, "10.77.", "10.78."))
-	a.lobby, b.lobby = &lobby{}, &lobby{}
-	a.run("bootstrap")
-	b.run("bootstrap")
-	g := &relocatable{relocation: relocation{empty: b.world(), instance: uuid.NewString(), vm: uuid.NewString(), next: uuid.NewString(), migration: uuid.NewString()}}
-	from := a.agent(t, a.Host())
-	from.puts(200, "/vmms/"+g.vm, vmBody(t, 48, g.instance, 1).text(t))
-	from.puts(200, "/vmms/"+g.vm+"/state", `{"state":{"type":"running"}}`)
-	from.eventually(g.vm, "running")
-	from.stop()
+	a, b := sledtest.New(t, sledtest.Small(), sledtest.Flat), sledtest.New(t, sledtest.Small(), strings.ReplaceAll(sledtest.Flat, "10.77.", "10.78."))
+	a.Lobby, b.Lobby = &sledtest.Lobby{}, &sledtest.Lobby{}
+	a.Run("bootstrap")
+	b.Run("bootstrap")
+	g := &relocatable{relocation: relocation{empty: b.Comparable(), instance: uuid.NewString(), vm: uuid.NewString(), next: uuid.NewString(), migration: uuid.NewString()}}
+	from := a.StartAgent(t, a.Host())
+	from.Puts(200, "/vmms/"+g.vm, sledtest.VMBody(t, 48, g.instance, 1).Text(t))
+	from.Puts(200, "/vmms/"+g.vm+"/state", `{"state":{"type":"running"}}`)
+	from.Eventually(g.vm, "running")
+	from.Stop()
 	g.source, g.target, g.at = a.Clone(), b.Clone(), time.Now()
 	return g
 }
@@ -60,89 +59,43 @@ func newRelocatable(t *testing.T) *relocatable {
 // open is one case, in which the target's client is there, if it is set.
 func (g *relocatable) open(t *testing.T, crash func(host.Host) host.Host) *relocation {
 	r := g.relocation
-	r.t, r.source, r.target = t, &sled{Sled: g.source.Clone(), t: t, lobby: &lobby{}}, &sled{Sled: g.target.Clone(), t: t, lobby: &lobby{}}
+	r.t, r.source, r.target = t, &sledtest.Operator{Sled: g.source.Clone(), T: t, Lobby: &sledtest.Lobby{}}, &sledtest.Operator{Sled: g.target.Clone(), T: t, Lobby: &sledtest.Lobby{}}
 	t.Cleanup(r.source.Close)
 	t.Cleanup(r.target.Close)
 	time.Sleep(time.Until(g.at))
-	r.source.meet(r.target)
+	r.source.Meet(r.target)
 	there := r.target.Host()
 	if crash != nil {
 		there = crash(there)
 	}
-	r.from, r.to = r.source.agent(t, r.source.Host()), r.target.agent(t, there)
+	r.from, r.to = r.source.StartAgent(t, r.source.Host()), r.target.StartAgent(t, there)
 	return &r
-}
-
-// puts sends a body in the newest version, and wants a status.
-func (r *agentOf) puts(want int, path, body string) string {
-	r.t.Helper()
-	status, answer := r.send("PUT", path, "48.0.0", body)
-	if status != want {
-		r.t.Errorf("PUT %s: %d %s, want %d", path, status, answer, want)
-	}
-	return answer
 }
 
 // register tells the target of the VM.
 func (r *relocation) register() {
 	r.t.Helper()
-	body := vmBody(r.t, 48, r.instance, 2)
+	body := sledtest.VMBody(r.t, 48, r.instance, 2)
 	maps.Copy(body["local_config"].(map[string]any)["nics"].([]any)[0].(map[string]any), map[string]any{"mac": "A8:40:25:FF:00:01"})
 	body["propolis_addr"], body["migration_id"] = targetAddress, r.migration
 	body["vmm_runtime"].(map[string]any)["state"] = "migrating"
-	r.to.puts(200, "/vmms/"+r.next, body.text(r.t))
+	r.to.Puts(200, "/vmms/"+r.next, body.Text(r.t))
 }
 
 // call tells it to take it in.
 func (r *relocation) call(want int) string {
 	r.t.Helper()
-	return r.to.puts(want, "/vmms/"+r.next+"/state", r.calling())
+	return r.to.Puts(want, "/vmms/"+r.next+"/state", r.calling())
 }
 
 func (r *relocation) calling() string {
 	return `{"state":{"type":"migration_target","value":{"src_propolis_addr":"` + sourceAddress + `"}}}`
 }
 
-// reads is what the control plane reads: the state, and that of the migration in
-// and out.
-func (r *agentOf) reads(vm string) string {
-	r.t.Helper()
-	status, body := r.ask("GET", "/vmms/"+vm+"/state", "48.0.0")
-	if status != 200 {
-		return fmt.Sprint(status)
-	}
-	var v api.SledVMState
-	if err := json.Unmarshal([]byte(body), &v); err != nil {
-		r.t.Fatal(err)
-	}
-	text := string(v.Runtime.State)
-	for way, m := range map[string]*api.Migration{"in": v.MigrationIn, "out": v.MigrationOut} {
-		if m != nil {
-			text += fmt.Sprintf(", %s %s at %d", way, m.State, m.Gen)
-		}
-	}
-	return text
-}
-
-// comesTo waits until the control plane reads that.
-func (r *agentOf) comesTo(vm, want string) {
-	r.t.Helper()
-	var seen []string
-	for range 6000 {
-		if got := r.reads(vm); got == want {
-			return
-		} else if len(seen) == 0 || seen[len(seen)-1] != got {
-			seen = append(seen, got)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	r.t.Errorf("it is %q one after the other, want %s", seen, want)
-}
-
 // one wants one machine to run, and says where.
 func (r *relocation) one() string {
 	r.t.Helper()
-	a, b := r.source.runningMachines(), r.target.runningMachines()
+	a, b := r.source.RunningMachines(), r.target.RunningMachines()
 	if a+b != 1 {
 		r.t.Errorf("%d machines run on the source, %d on the target", a, b)
 	}
@@ -155,46 +108,46 @@ func TestTheControlPlaneMovesAVM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRelocatable(t)
 		r := g.open(t, nil)
-		r.target.arm(world.Fault{Name: world.FaultSlowMigrate, Match: "propolis * migrate", Delay: time.Second})
+		r.target.Arm(world.Fault{Name: world.FaultSlowMigrate, Match: "propolis * migrate", Delay: time.Second})
 		r.register()
 		r.register() // again is nothing
-		if got := r.to.reads(r.next); got != "migrating, in pending at 1" {
+		if got := r.to.Reads(r.next); got != "migrating, in pending at 1" {
 			t.Error(got)
 		}
-		r.to.puts(400, "/vmms/"+r.next+"/state", `{"state":{"type":"running"}}`) // it would be there twice
-		if a := r.target.try("instance start " + r.instance); a.exit != 8 || !strings.Contains(a.errs, "will arrive by migration "+r.migration) {
+		r.to.Puts(400, "/vmms/"+r.next+"/state", `{"state":{"type":"running"}}`) // it would be there twice
+		if a := r.target.Try("instance start " + r.instance); a.Exit != 8 || !strings.Contains(a.Errs, "will arrive by migration "+r.migration) {
 			t.Errorf("started by hand: %+v", a)
 		}
-		r.from.puts(400, "/vmms/"+r.vm+"/state", `{"state":{"type":"migration_target","value":{"src_propolis_addr":"[::1]:1"}}}`)
+		r.from.Puts(400, "/vmms/"+r.vm+"/state", `{"state":{"type":"migration_target","value":{"src_propolis_addr":"[::1]:1"}}}`)
 		if got := r.call(200); got != `{"updated_runtime":null}` {
 			t.Error(got)
 		}
 		r.call(200)
-		r.to.puts(400, "/vmms/"+r.next+"/state", `{"state":{"type":"migration_target","value":{"src_propolis_addr":"[::1]:1"}}}`)
-		r.to.comesTo(r.next, "migrating, in in_progress at 2")
-		r.from.comesTo(r.vm, "migrating, out in_progress at 2")
-		if status, body := r.to.send("DELETE", "/vmms/"+r.next, "48.0.0", ""); status != 503 {
+		r.to.Puts(400, "/vmms/"+r.next+"/state", `{"state":{"type":"migration_target","value":{"src_propolis_addr":"[::1]:1"}}}`)
+		r.to.ComesTo(r.next, "migrating, in in_progress at 2")
+		r.from.ComesTo(r.vm, "migrating, out in_progress at 2")
+		if status, body := r.to.Send("DELETE", "/vmms/"+r.next, "48.0.0", ""); status != 503 {
 			t.Errorf("deleted on its way: %d %s", status, body)
 		}
-		r.to.comesTo(r.next, "running, in completed at 3")
-		r.from.comesTo(r.vm, "destroyed, out completed at 3")
+		r.to.ComesTo(r.next, "running, in completed at 3")
+		r.from.ComesTo(r.vm, "destroyed, out completed at 3")
 		if at := r.one(); at != "target" {
 			t.Errorf("it runs on the %s", at)
 		}
-		r.to.puts(200, "/vmms/"+r.next+"/state", `{"state":{"type":"running"}}`) // it does
-		if a := r.source.try("instance get " + r.instance); a.exit != 4 {
+		r.to.Puts(200, "/vmms/"+r.next+"/state", `{"state":{"type":"running"}}`) // it does
+		if a := r.source.Try("instance get " + r.instance); a.Exit != 4 {
 			t.Errorf("on the source: %+v", a)
 		}
-		r.from.stop()
-		r.from = r.source.agent(t, r.source.Host())
-		if got := r.from.reads(r.vm); got != "destroyed, out completed at 3" && got != "404" { // it was read
+		r.from.Stop()
+		r.from = r.source.StartAgent(t, r.source.Host())
+		if got := r.from.Reads(r.vm); got != "destroyed, out completed at 3" && got != "404" { // it was read
 			t.Errorf("after a restart: %s", got)
 		}
-		if status, body := r.to.send("DELETE", "/vmms/"+r.next, "48.0.0", ""); status != 200 {
+		if status, body := r.to.Send("DELETE", "/vmms/"+r.next, "48.0.0", ""); status != 200 {
 			t.Errorf("deleted: %d %s", status, body)
 		}
-		r.to.comesTo(r.next, "failed, in completed at 3")
-		r.target.same(r.empty, "in the end")
+		r.to.ComesTo(r.next, "failed, in completed at 3")
+		r.target.Same(r.empty, "in the end")
 	})
 }
 
@@ -204,17 +157,17 @@ func TestAMoveOfTheControlPlaneFails(t *testing.T) {
 	var g *relocatable
 	synctest.Test(t, func(t *testing.T) { g = newRelocatable(t) })
 	cases := map[string]func(r *relocation){
-		"nobody answers at the source": func(r *relocation) { r.source.killServer() },
+		"nobody answers at the source": func(r *relocation) { killServer(r.source) },
 		"no zone can be made": func(r *relocation) {
-			r.target.arm(world.Fault{Name: world.FaultFail, Match: "zoneadm * clone", Text: "cannot"})
+			r.target.Arm(world.Fault{Name: world.FaultFail, Match: "zoneadm * clone", Text: "cannot"})
 		},
 		"its server dies": func(r *relocation) {
-			r.target.arm(world.Fault{Name: world.FaultCrash, Match: "propolis * PUT instance"})
+			r.target.Arm(world.Fault{Name: world.FaultCrash, Match: "propolis * PUT instance"})
 		},
 	}
 	for _, phase := range []string{"RamPush", "Pause", "RamPushDirty", "Device", "RamPull", "Server"} {
 		cases["it fails in "+phase] = func(r *relocation) {
-			r.target.arm(world.Fault{Name: world.FaultFail, Match: "propolis * migrate " + phase, Times: 1})
+			r.target.Arm(world.Fault{Name: world.FaultFail, Match: "propolis * migrate " + phase, Times: 1})
 		}
 	}
 	for name, fails := range cases {
@@ -224,16 +177,16 @@ func TestAMoveOfTheControlPlaneFails(t *testing.T) {
 				fails(r)
 				r.register()
 				r.call(200)
-				r.to.comesTo(r.next, "failed, in failed at 3")
+				r.to.ComesTo(r.next, "failed, in failed at 3")
 				if name != "nobody answers at the source" {
-					if state, _ := r.from.state(r.vm); state != "running" {
-						t.Errorf("at the source it is %s", r.from.reads(r.vm))
+					if state, _ := r.from.State(r.vm); state != "running" {
+						t.Errorf("at the source it is %s", r.from.Reads(r.vm))
 					}
 					if at := r.one(); at != "source" {
 						t.Errorf("it runs on the %s", at)
 					}
 				}
-				r.target.same(r.empty, "what is on the target")
+				r.target.Same(r.empty, "what is on the target")
 			})
 		})
 	}
@@ -251,7 +204,7 @@ func TestAnAgentIsKilledOverAMove(t *testing.T) {
 		r.register()
 		first = counts.Points()
 		r.call(200)
-		r.to.comesTo(r.next, "running, in completed at 3")
+		r.to.ComesTo(r.next, "running, in completed at 3")
 		last = counts.Points()
 	})
 	if last-first < 20 {
@@ -277,7 +230,7 @@ func TestAnAgentIsKilledOverAMove(t *testing.T) {
 func (g *relocatable) killedAfter(t *testing.T, after time.Duration) {
 	var dying *host.Crashing
 	r := g.open(t, func(h host.Host) host.Host { dying = host.Crash(h, 0, host.CrashBefore); return dying })
-	r.target.arm(world.Fault{Name: world.FaultSlowMigrate, Match: "propolis * migrate", Delay: time.Second})
+	r.target.Arm(world.Fault{Name: world.FaultSlowMigrate, Match: "propolis * migrate", Delay: time.Second})
 	r.register()
 	r.call(200)
 	time.Sleep(after)
@@ -289,7 +242,7 @@ func (g *relocatable) killedAt(t *testing.T, n int, mode host.CrashMode) {
 	var dying *host.Crashing
 	r := g.open(t, func(h host.Host) host.Host { dying = host.Crash(h, n, mode); return dying })
 	r.register()
-	status, _ := r.to.send("PUT", "/vmms/"+r.next+"/state", "48.0.0", r.calling())
+	status, _ := r.to.Send("PUT", "/vmms/"+r.next+"/state", "48.0.0", r.calling())
 	for range 1200 {
 		if dying.Crashed() {
 			break
@@ -298,9 +251,9 @@ func (g *relocatable) killedAt(t *testing.T, n int, mode host.CrashMode) {
 	}
 	dying.Die()
 	if status != 200 {
-		r.to.stop()
+		r.to.Stop()
 		dying.Wait()
-		r.to = r.target.agent(t, r.target.Host())
+		r.to = r.target.StartAgent(t, r.target.Host())
 		r.call(200) // it was not promised
 	}
 	r.ends(dying, fmt.Sprintf("%d, %v", n, mode))
@@ -311,16 +264,16 @@ func (g *relocatable) killedAt(t *testing.T, n int, mode host.CrashMode) {
 func (r *relocation) ends(dying *host.Crashing, at string) {
 	t := r.t
 	t.Helper()
-	r.to.stop()
+	r.to.Stop()
 	dying.Wait()
-	r.to = r.target.agent(t, r.target.Host())
-	r.to.comesTo(r.next, "running, in completed at 3")
-	r.from.comesTo(r.vm, "destroyed, out completed at 3")
+	r.to = r.target.StartAgent(t, r.target.Host())
+	r.to.ComesTo(r.next, "running, in completed at 3")
+	r.from.ComesTo(r.vm, "destroyed, out completed at 3")
 	if on := r.one(); on != "target" {
 		t.Errorf("%s: it runs on the %s", at, on)
 	}
-	if status, body := r.to.send("DELETE", "/vmms/"+r.next, "48.0.0", ""); status != 200 {
+	if status, body := r.to.Send("DELETE", "/vmms/"+r.next, "48.0.0", ""); status != 200 {
 		t.Errorf("%s: deleted: %d %s", at, status, body)
 	}
-	r.target.same(r.empty, at+": in the end")
+	r.target.Same(r.empty, at+": in the end")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/peer/dropshot/dropshottest"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // hold holds one exchange to a document; a stream, but for its head.
@@ -35,10 +36,10 @@ func hold(t *testing.T, d *dropshottest.Document, r *http.Request, body string, 
 // are as it says; those of VMs also as the document of omicron's sled agent says,
 // where that is at hand.
 func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
-	s := newSled(t, small(), flat)
-	s.run("bootstrap")
-	a := s.agent(t, s.Host())
-	_, text := a.ask("GET", "/openapi.json", "")
+	s := sledtest.New(t, sledtest.Small(), sledtest.Flat)
+	s.Run("bootstrap")
+	a := s.StartAgent(t, s.Host())
+	_, text := a.Ask("GET", "/openapi.json", "")
 	own, err := dropshottest.Read([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -68,11 +69,11 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("api-version", latest)
+		r.Header.Set("api-version", sledtest.LatestAPI)
 		if body != "" {
 			r.Header.Set("Content-Type", "application/json")
 		}
-		reply, err := a.http.Do(r)
+		reply, err := a.Client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("GET", "/healthz", "", 200)
 	call("GET", "/metrics", "", 200)
 	call("GET", "/openapi.json", "", 200)
-	call("PUT", vm, vmBody(t, 48, uuid.NewString(), 1).text(t), 200)
+	call("PUT", vm, sledtest.VMBody(t, 48, uuid.NewString(), 1).Text(t), 200)
 	call("GET", "/vmms", "", 200)
 	call("GET", vm+"/state", "", 200)
 	call("GET", vm+"/events", "", 200)
@@ -112,12 +113,12 @@ func TestTheAgentAnswersAsItsDocumentSays(t *testing.T) {
 	call("DELETE", vm+"/attached-subnets", "", 204)
 	call("DELETE", vm+"/attached-subnets/10.1.0.0%2F16", "", 204)
 	call("PUT", vm+"/state", `{"state":{"type":"running"}}`, 200)
-	a.eventually(strings.TrimPrefix(vm, "/vmms/"), "running")
+	a.Eventually(strings.TrimPrefix(vm, "/vmms/"), "running")
 	call("POST", vm+"/disks/"+uuid.NewString()+"/snapshot", snapshot, 404)
 	call("PUT", vm+"/state", `{"state":{"type":"reboot"}}`, 200)
 	call("DELETE", vm, "", 200)
 
-	s.run("instance ensure web1")
+	s.Run("instance ensure web1")
 	call("GET", "/instances", "", 200)
 	call("GET", "/instances/web1", "", 200)
 	call("GET", "/instances/web9", "", 404)

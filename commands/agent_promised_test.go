@@ -16,6 +16,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // A VM that the control plane registers lives by what it asks of the agent, and by
@@ -67,11 +68,11 @@ type lifeStage struct {
 }
 
 func newLifeStage(t *testing.T, step lifeStep) *lifeStage {
-	s := nearNexus(t, sim.NexusOptions{Era: "both"}, "[agent]\nflat_network = true\n")
-	s.run("instance ensure other")
-	s.faults(func(tx *world.Tx) { tx.State.Latency = "helios2021" }) // so that there is time between two things
-	g := &lifeStage{lifeStep: step, body: vmBody(t, 48, promisedInstance, 7).text(t)}
-	g.other = s.value("instance get other -H --columns propolis_id")
+	s := sledtest.NearNexus(t, sim.NexusOptions{Era: "both"}, "[agent]\nflat_network = true\n")
+	s.Run("instance ensure other")
+	faults(s, func(tx *world.Tx) { tx.State.Latency = "helios2021" }) // so that there is time between two things
+	g := &lifeStage{lifeStep: step, body: sledtest.VMBody(t, 48, promisedInstance, 7).Text(t)}
+	g.other = s.Value("instance get other -H --columns propolis_id")
 	g.saved, g.at = s.Sled, time.Now()
 	p := g.open(t, 0, host.CrashBefore)
 	for _, asked := range step.ready {
@@ -99,10 +100,10 @@ type patron struct {
 // open begins with an agent that dies at point n; 0: it does not.
 func (g *lifeStage) open(t *testing.T, n int, mode host.CrashMode) *patron {
 	p := &patron{watchman: g.killedStage.open(t), lifeStage: g, t: t, at: "undisturbed"}
-	p.dying = host.Crash(p.Host(), n, mode).Kill(sync.OnceFunc(p.lobby.vanish))
+	p.dying = host.Crash(p.Host(), n, mode).Kill(sync.OnceFunc(p.Lobby.Vanish))
 	if n > 0 && n <= g.before {
 		p.startDying(t, p.dying) // perhaps before it answers anybody
-		p.agent.http = &http.Client{Transport: &http.Transport{DialContext: p.lobby.come}}
+		p.agent.Client = &http.Client{Transport: &http.Transport{DialContext: p.Lobby.Come}}
 	} else {
 		p.start(t, p.dying)
 		time.Sleep(time.Second)
@@ -153,7 +154,7 @@ func (p *patron) ask(asked string) {
 	case "":
 		return
 	case "poweroff":
-		p.powersItselfOff(promisedInstance)
+		powersItselfOff(p.watchman.Operator, promisedInstance)
 		return
 	case "register":
 		path, body = "/vmms/"+promisedVM, p.body
@@ -183,8 +184,8 @@ func (p *patron) request(method, path, body string) (status int, answer string, 
 	if err != nil {
 		return 0, "", err
 	}
-	request.Header.Set("api-version", latest)
-	reply, err := p.agent.http.Do(request)
+	request.Header.Set("api-version", sledtest.LatestAPI)
+	reply, err := p.agent.Client.Do(request)
 	if err != nil {
 		return 0, "", err
 	}
@@ -197,9 +198,9 @@ func (p *patron) request(method, path, body string) (status int, answer string, 
 func (p *patron) comes(state string) {
 	p.t.Helper()
 	truth := map[string]string{promisedVM: state, p.other: "running"}
-	for until := time.Now().Add(time.Minute); !maps.Equal(p.knows(), truth); time.Sleep(100 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); !maps.Equal(p.Knows(), truth); time.Sleep(100 * time.Millisecond) {
 		if p.lives(); time.Now().After(until) {
-			p.t.Fatalf("%s: the control plane knows %v, and the truth is %v", p.at, p.knows(), truth)
+			p.t.Fatalf("%s: the control plane knows %v, and the truth is %v", p.at, p.Knows(), truth)
 		}
 	}
 }
@@ -258,11 +259,11 @@ func (p *patron) over() {
 	for _, odd := range p.odd {
 		p.t.Errorf("%s: %s", p.at, odd)
 	}
-	if list := p.run("instance list -H --columns name,state"); list != "other\trunning\n" {
+	if list := p.Run("instance list -H --columns name,state"); list != "other\trunning\n" {
 		p.t.Errorf("%s: there are %q", p.at, list)
 	}
-	if a := p.try("reap --dry-run --detailed-exitcode"); a.exit != 0 {
-		p.t.Errorf("%s: something is left: %s%s", p.at, a.out, a.errs)
+	if a := p.Try("reap --dry-run --detailed-exitcode"); a.Exit != 0 {
+		p.t.Errorf("%s: something is left: %s%s", p.at, a.Out, a.Errs)
 	}
 }
 

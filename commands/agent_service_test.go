@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // agentManifest is that of the agent's service.
@@ -83,42 +84,15 @@ func TestTheSystemdUnitSaysWhatItMust(t *testing.T) {
 // What the units run is sledctl's own, with its own flags.
 func TestTheUnitsRunAnAgent(t *testing.T) {
 	_, m := readManifest(t, agentManifest)
-	s := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
 	for where, line := range map[string]string{"SMF": m.method(t, "start"), "systemd": systemdUnit(t)["[Service]ExecStart"]} {
 		program, line, _ := strings.Cut(line, " ")
 		if filepath.Base(program) != "sledctl" || !strings.HasPrefix(line, "agent") {
 			t.Errorf("%s runs %s %s", where, program, line)
 		}
-		if a := s.try(line + " --help"); a.exit != 0 || !strings.Contains(a.out, "sledctl agent") {
-			t.Errorf("%s runs sledctl %s: exit %d, %s", where, line, a.exit, a.errs)
+		if a := s.Try(line + " --help"); a.Exit != 0 || !strings.Contains(a.Out, "sledctl agent") {
+			t.Errorf("%s runs sledctl %s: exit %d, %s", where, line, a.Exit, a.Errs)
 		}
-	}
-}
-
-// agentUnit is an agent that a service manager has started: a shell that execs
-// the method, so that the process is the agent's.
-type agentUnit struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	log *bytes.Buffer
-}
-
-func (p programs) unit(method string, variables ...string) *agentUnit {
-	p.t.Helper()
-	u := &agentUnit{t: p.t, cmd: exec.CommandContext(p.t.Context(), "/bin/sh", "-c", "exec "+method), log: &bytes.Buffer{}}
-	u.cmd.Env = append(append(os.Environ(), "SLEDCTL_HOST=sim:"+p.dir, "SLEDCTL_CONFIG="), variables...)
-	u.cmd.Stderr = u.log
-	if err := u.cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	return u
-}
-
-// ends waits until it has ended by itself.
-func (u *agentUnit) ends() {
-	u.t.Helper()
-	if err := u.cmd.Wait(); err != nil {
-		u.t.Errorf("the agent ended: %v: %s", err, u.log)
 	}
 }
 
@@ -180,29 +154,29 @@ func (m manager) told(within time.Duration) string {
 func TestTheAgentTellsTheServiceManager(t *testing.T) {
 	for name, at := range map[string]string{"in a directory": filepath.Join(t.TempDir(), "notify"), "in none": fmt.Sprintf("@sledctl-%d-%s", os.Getpid(), t.Name())} {
 		t.Run(name, func(t *testing.T) {
-			p := programs{t, filepath.Join(t.TempDir(), "sled")}
-			p.run("sim", "init", "--m2", "1", "--u2", "1")
-			p.run("bootstrap")
+			p := sledtest.Programs{T: t, Dir: filepath.Join(t.TempDir(), "sled")}
+			p.Run("sim", "init", "--m2", "1", "--u2", "1")
+			p.Run("bootstrap")
 			m := listenAsManager(t, at)
-			release := readingTheStateFile(t, p.dir)
+			release := readingTheStateFile(t, p.Dir)
 			socket := filepath.Join(t.TempDir(), "agent.sock")
-			u := p.unit("sledctl agent --listen unix:"+socket, "NOTIFY_SOCKET="+at)
+			u := p.Unit("sledctl agent --listen unix:"+socket, "NOTIFY_SOCKET="+at)
 			awaitListener(t, socket)
 			if told := m.told(300 * time.Millisecond); told != "" {
 				t.Errorf("before it answers it says %q", told)
 			}
 			release()
 			if told := m.told(time.Minute); told != "READY=1" {
-				t.Errorf("it says %q: %s", told, u.log)
+				t.Errorf("it says %q: %s", told, u.Log)
 			}
 			answers(t, socket)
-			if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			if err := u.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
 			if told := m.told(time.Minute); told != "STOPPING=1" {
 				t.Errorf("at its end it says %q", told)
 			}
-			u.ends()
+			u.Ends()
 			if told := m.told(time.Millisecond); told != "" {
 				t.Errorf("after its end it has said %q", told)
 			}
@@ -241,16 +215,16 @@ func awaitListener(t *testing.T, socket string) {
 
 // A manager that cannot be told is a line in the log, and the agent answers.
 func TestAnAgentWhoseServiceManagerIsGoneAnswers(t *testing.T) {
-	p := programs{t, filepath.Join(t.TempDir(), "sled")}
-	p.run("sim", "init", "--m2", "1", "--u2", "1")
-	p.run("bootstrap")
+	p := sledtest.Programs{T: t, Dir: filepath.Join(t.TempDir(), "sled")}
+	p.Run("sim", "init", "--m2", "1", "--u2", "1")
+	p.Run("bootstrap")
 	socket := filepath.Join(t.TempDir(), "agent.sock")
-	u := p.unit("sledctl agent --listen unix:"+socket, "NOTIFY_SOCKET="+filepath.Join(t.TempDir(), "gone"))
+	u := p.Unit("sledctl agent --listen unix:"+socket, "NOTIFY_SOCKET="+filepath.Join(t.TempDir(), "gone"))
 	answers(t, socket)
-	_ = u.cmd.Process.Signal(syscall.SIGTERM)
-	u.ends()
-	if !strings.Contains(u.log.String(), "the service manager was not told") {
-		t.Errorf("%s", u.log)
+	_ = u.Cmd.Process.Signal(syscall.SIGTERM)
+	u.Ends()
+	if !strings.Contains(u.Log.String(), "the service manager was not told") {
+		t.Errorf("%s", u.Log)
 	}
 }
 
@@ -259,32 +233,32 @@ func TestAnAgentWhoseServiceManagerIsGoneAnswers(t *testing.T) {
 // the process that it has made.
 func TestTheAgentsServiceIsRestarted(t *testing.T) {
 	_, m := readManifest(t, agentManifest)
-	p := programs{t, filepath.Join(t.TempDir(), "sled")}
-	p.run("sim", "init", "--m2", "1", "--u2", "1")
-	p.run("bootstrap")
-	p.run("instance", "ensure", "web1")
+	p := sledtest.Programs{T: t, Dir: filepath.Join(t.TempDir(), "sled")}
+	p.Run("sim", "init", "--m2", "1", "--u2", "1")
+	p.Run("bootstrap")
+	p.Run("instance", "ensure", "web1")
 	const about = "name,state,propolis_id"
-	before := p.run("instance", "list", "-H", "--columns", about)
-	socket := filepath.Join(p.dir, "root", "var", "run", "sledctl", "agent.sock")
+	before := p.Run("instance", "list", "-H", "--columns", about)
+	socket := filepath.Join(p.Dir, "root", "var", "run", "sledctl", "agent.sock")
 	bin := t.TempDir()
 	fmri := "svc:/" + m.Service.Name + ":default"
 	stop := "PATH=" + bin + ":$PATH SMF_FMRI=" + fmri + " " + m.method(t, "stop")
 	for range 2 {
-		u := p.unit(m.method(t, "start"))
-		pid := strconv.Itoa(u.cmd.Process.Pid)
+		u := p.Unit(m.method(t, "start"))
+		pid := strconv.Itoa(u.Cmd.Process.Pid)
 		script := "#!/bin/sh\n[ \"$*\" = '-p restarter/start_pid " + fmri + "' ] && echo " + pid + "\n"
 		if err := os.WriteFile(filepath.Join(bin, "svcprop"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		answers(t, socket)
-		if exit, log := p.shell(stop); exit != 0 {
+		if exit, log := p.Shell(stop); exit != 0 {
 			t.Errorf("stop: exit %d: %s", exit, log)
 		}
-		u.ends()
-		if exit, log := p.shell(stop); exit != 0 {
+		u.Ends()
+		if exit, log := p.Shell(stop); exit != 0 {
 			t.Errorf("stop of an agent that is gone: exit %d: %s", exit, log)
 		}
-		if after := p.run("instance", "list", "-H", "--columns", about); after != before {
+		if after := p.Run("instance", "list", "-H", "--columns", about); after != before {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
 	}

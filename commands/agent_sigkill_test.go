@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sledctl/sledctl/sim/simtest"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // program runs sledctl as a process, on a sled in a directory.
@@ -55,7 +56,7 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
-	a := &agentOf{t: t, socket: socket, http: &http.Client{Transport: transport}}
+	a := &sledtest.Agent{T: t, Socket: socket, Client: &http.Client{Transport: transport}}
 	var log bytes.Buffer
 	begin := func() (kill func()) {
 		t.Helper()
@@ -66,7 +67,7 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 		}
 		kill = sync.OnceFunc(func() { _ = c.Process.Kill(); _ = c.Wait() })
 		for until := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-			if reply, err := a.http.Get("http://sled/healthz"); err == nil {
+			if reply, err := a.Client.Get("http://sled/healthz"); err == nil {
 				reply.Body.Close()
 				return kill
 			}
@@ -83,7 +84,7 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 		var state string
 		var gen uint64
 		for until := time.Now().Add(time.Minute); state != want && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-			state, gen = a.state(vm)
+			state, gen = a.State(vm)
 		}
 		if state != want || gen <= last {
 			t.Fatalf("%s at generation %d, want %s behind %d\n%s", state, gen, want, last, log.String())
@@ -97,27 +98,27 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 	} {
 		vm, last = uuid.NewString(), 0
 		kill := begin()
-		body := vmBody(t, 48, uuid.NewString(), n+1)
+		body := sledtest.VMBody(t, 48, uuid.NewString(), n+1)
 		body["propolis_addr"] = netip.AddrPortFrom(netip.AddrFrom4([4]byte{base[0], base[1], base[2], byte(99 + n)}), 12400).String()
-		if status, answer := a.send("PUT", "/vmms/"+vm, latest, body.text(t)); status != http.StatusOK {
+		if status, answer := a.Send("PUT", "/vmms/"+vm, sledtest.LatestAPI, body.Text(t)); status != http.StatusOK {
 			kill()
 			t.Fatalf("register: %d %s", status, answer)
 		}
-		_, last = a.state(vm)
+		_, last = a.State(vm)
 		kill()
 		for _, promise := range life {
 			kill = begin()
 			switch promise.asked {
 			case "":
 			case "delete":
-				_, _ = a.http.Do(unregister(t, vm, kill)) // it dies over it, or just afterwards
+				_, _ = a.Client.Do(unregister(t, vm, kill)) // it dies over it, or just afterwards
 				kill()
 				kill = begin()
-				if status, now := a.remove(vm); status != http.StatusOK {
+				if status, now := a.Remove(vm); status != http.StatusOK {
 					t.Errorf("delete: %d %s", status, now)
 				}
 			default:
-				if status, now := a.want(vm, promise.asked); status != http.StatusOK {
+				if status, now := a.Want(vm, promise.asked); status != http.StatusOK {
 					t.Errorf("%s: %d %s", promise.asked, status, now)
 				}
 				kill()
@@ -149,6 +150,6 @@ func unregister(t *testing.T, vm string, kill func()) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("api-version", latest)
+	request.Header.Set("api-version", sledtest.LatestAPI)
 	return request
 }

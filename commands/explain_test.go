@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 	"github.com/sledctl/sledctl/vnic"
 	"github.com/sledctl/sledctl/zone"
 )
@@ -43,40 +44,40 @@ func (a explainedAction) key() string {
 // explains dry-runs a command line, runs it, and compares. It gives the number
 // of the lines that were compared. Words are what both runs draw their ids
 // from.
-func (s *sled) explains(line string) int {
-	s.t.Helper()
-	seed := fmt.Sprint(line, len(s.traces()))
-	s.draws = repeatable(seed)
+func explains(s *sledtest.Operator, line string) int {
+	s.T.Helper()
+	seed := fmt.Sprint(line, len(traces(s)))
+	s.Draws = repeatable(seed)
 	var explained struct{ Items []explainedAction }
-	if err := json.Unmarshal([]byte(s.run(line+" --explain -o json")), &explained); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(s.Run(line+" --explain -o json")), &explained); err != nil {
+		s.T.Fatal(err)
 	}
-	s.draws = repeatable(seed)
-	defer func() { s.draws = nil }()
-	r := s.traced(line)
-	if r.exit != 0 {
-		s.t.Fatalf("sledctl %s: exit %d: %s", line, r.exit, r.errs)
+	s.Draws = repeatable(seed)
+	defer func() { s.Draws = nil }()
+	r := traced(s, line)
+	if r.Exit != 0 {
+		s.T.Fatalf("sledctl %s: exit %d: %s", line, r.Exit, r.Errs)
 	}
-	s.compare(line, explained.Items, r)
-	n := s.changes(line, r)
+	compare(s, line, explained.Items, r)
+	n := changes(s, line, r)
 	if n == 0 {
-		s.t.Errorf("sledctl %s changed nothing: nothing was compared", line)
+		s.T.Errorf("sledctl %s changed nothing: nothing was compared", line)
 	}
 	return n
 }
 
 // tracedRun is a run with all that it did.
 type tracedRun struct {
-	answer
+	sledtest.Answer
 	actions map[string]plan.Action // that were done, by id
 	traces  []operation.Trace      // that it kept
 	events  []host.Event           // that passed the host
 }
 
-func (s *sled) traced(line string) tracedRun {
-	s.t.Helper()
+func traced(s *sledtest.Operator, line string) tracedRun {
+	s.T.Helper()
 	before := map[string]bool{}
-	for _, head := range s.traces() {
+	for _, head := range traces(s) {
 		before[head.ID] = true
 	}
 	r := tracedRun{actions: map[string]plan.Action{}}
@@ -86,41 +87,39 @@ func (s *sled) traced(line string) tracedRun {
 		defer mu.Unlock()
 		r.events = append(r.events, e)
 	})
-	s.observe = func(e plan.Event) {
+	s.OnEvent = func(e plan.Event) {
 		if e.Kind == plan.Finished {
 			r.actions[e.Action.ID] = e.Action
 		}
 	}
-	r.answer = s.on(s.t.Context(), h, line)
-	s.observe = nil
-	for _, head := range s.traces() {
+	r.Answer = s.On(s.T.Context(), h, line)
+	s.OnEvent = nil
+	for _, head := range traces(s) {
 		if before[head.ID] {
 			continue
 		}
-		trace, err := operation.ReadTrace(s.Host().Files(), runDir, head.ID)
+		trace, err := operation.ReadTrace(s.Host().Files(), sledtest.RunDir, head.ID)
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		r.traces = append(r.traces, trace)
 	}
 	return r
 }
 
-const runDir = "/var/run/sledctl"
-
-func (s *sled) traces() []operation.TraceHead {
-	s.t.Helper()
-	heads, err := operation.TraceList(s.Host().Files(), runDir)
+func traces(s *sledtest.Operator) []operation.TraceHead {
+	s.T.Helper()
+	heads, err := operation.TraceList(s.Host().Files(), sledtest.RunDir)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return heads
 }
 
 // compare holds what was printed against the actions that were done, and each
 // of them against its part of the trace.
-func (s *sled) compare(line string, explained []explainedAction, r tracedRun) {
-	s.t.Helper()
+func compare(s *sledtest.Operator, line string, explained []explainedAction, r tracedRun) {
+	s.T.Helper()
 	var said, done []string
 	drawn := r.drawn()
 	for _, a := range explained {
@@ -145,18 +144,18 @@ func (s *sled) compare(line string, explained []explainedAction, r tracedRun) {
 		}
 		done = append(done, shown.key())
 		if diff := cmp.Diff(changes, inTrace[a.ID]); diff != "" {
-			s.t.Errorf("sledctl %s: %s (-explained +trace):\n%s", line, a.ID, diff)
+			s.T.Errorf("sledctl %s: %s (-explained +trace):\n%s", line, a.ID, diff)
 		}
 		delete(inTrace, a.ID)
-		s.needs(line, a, r)
+		needs(s, line, a, r)
 	}
 	slices.Sort(said)
 	slices.Sort(done)
 	if diff := cmp.Diff(said, done); diff != "" {
-		s.t.Errorf("sledctl %s (-explained +done):\n%s", line, diff)
+		s.T.Errorf("sledctl %s (-explained +done):\n%s", line, diff)
 	}
 	if len(inTrace) > 0 {
-		s.t.Errorf("sledctl %s: the trace has what belongs to no action: %v", line, inTrace)
+		s.T.Errorf("sledctl %s: the trace has what belongs to no action: %v", line, inTrace)
 	}
 }
 
@@ -182,8 +181,8 @@ func (r tracedRun) drawn() *strings.Replacer {
 
 // changes sees that nothing was changed outside an action but sledctl's own
 // files, and counts the changes within.
-func (s *sled) changes(line string, r tracedRun) (n int) {
-	s.t.Helper()
+func changes(s *sledtest.Operator, line string, r tracedRun) (n int) {
+	s.T.Helper()
 	for _, e := range r.events {
 		if !e.Line.Mutates() {
 			continue
@@ -195,11 +194,11 @@ func (s *sled) changes(line string, r tracedRun) (n int) {
 		words := strings.Fields(e.Line.Text)
 		own := slices.ContainsFunc(words, func(w string) bool {
 			ledger, _ := path.Match("/pool/int/*/config/sledctl*", w)
-			return strings.HasPrefix(w, runDir) || ledger || strings.HasPrefix(w, path.Dir(w)+"/ledger.jsonl")
+			return strings.HasPrefix(w, sledtest.RunDir) || ledger || strings.HasPrefix(w, path.Dir(w)+"/ledger.jsonl")
 		})
 		witness := strings.HasPrefix(e.Line.Text, "zfs set sledctl:ledger=") // as the ledger itself
 		if !witness && (e.Line.Kind != host.LineFile || !own) {
-			s.t.Errorf("sledctl %s: changed outside any action: %s", line, e.Line.Text)
+			s.T.Errorf("sledctl %s: changed outside any action: %s", line, e.Line.Text)
 		}
 	}
 	return n
@@ -240,22 +239,22 @@ func TestExplainIsWhatTheTraceShows(t *testing.T) {
 }
 
 func explainStory(t *testing.T, story story) {
-	options := small()
+	options := sledtest.Small()
 	if story.image {
 		options = helios()
 	}
-	s := newSled(t, options, story.config)
-	s.disks()
-	n := s.explainsStorage()
+	s := sledtest.New(t, options, story.config)
+	disks(s)
+	n := explainsStorage(s)
 	say := func(lines ...string) {
 		for _, line := range lines {
-			n += s.explains(line)
+			n += explains(s, line)
 		}
 	}
 	say("bootstrap")
 	for _, step := range []string{"vnic create", "zone create", "zone boot", "zone address", "propolis start", "propolis ensure", "propolis run"} {
 		if story.image && (step == "zone address" || step == "propolis start") {
-			s.run(step + " --instance web1") // waits at most: the zone's own service does that
+			s.Run(step + " --instance web1") // waits at most: the zone's own service does that
 			continue
 		}
 		say(step + " --instance web1 " + story.flags)
@@ -265,112 +264,82 @@ func explainStory(t *testing.T, story story) {
 		"instance ensure web1 --cpus 4 --recreate", "instance delete web1",
 		"instance ensure web1 "+story.flags,
 	)
-	say("zone halt "+s.value("instance get web1 -H --columns zone"), "instance ensure web1", "instance delete web1")
-	s.explainsTheRest(say, story.image)
+	say("zone halt "+s.Value("instance get web1 -H --columns zone"), "instance ensure web1", "instance delete web1")
+	explainsTheRest(s, say, story.image)
 	if story.image {
-		s.explainsImages(say)
+		explainsImages(s, say)
 	} else {
-		s.explainsBases(say)
+		explainsBases(s, say)
 	}
 	say("instance ensure web1", "instance delete web1")
 	t.Logf("%d changes were explained", n)
 }
 
-// value is the one word that a command line prints.
-func (s *sled) value(line string) string {
-	s.t.Helper()
-	return strings.TrimSpace(s.run(line))
-}
-
 // disks makes what the stories use as disks.
-func (s *sled) disks() {
-	s.command("zfs create rpool/volumes")
-	s.command("zfs create -V 1G rpool/volumes/web1")
-	s.write("/data/web1.img", "disk")
-	s.write("/data/cd.iso", "disk")
+func disks(s *sledtest.Operator) {
+	s.Command("zfs create rpool/volumes")
+	s.Command("zfs create -V 1G rpool/volumes/web1")
+	s.WriteFile("/data/web1.img", "disk")
+	s.WriteFile("/data/cd.iso", "disk")
 }
 
 // explainsStorage lets a first bootstrap end right after its storage: a dry run
 // sees no further, since what follows is written on what it makes.
-func (s *sled) explainsStorage() int {
-	s.t.Helper()
+func explainsStorage(s *sledtest.Operator) int {
+	s.T.Helper()
 	var explained struct{ Items []explainedAction }
-	if err := json.Unmarshal([]byte(s.run("bootstrap --explain -o json")), &explained); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(s.Run("bootstrap --explain -o json")), &explained); err != nil {
+		s.T.Fatal(err)
 	}
-	s.arm(world.Fault{Name: world.FaultFail, Match: "dladm show-link", Times: 1, Exit: 1, Text: "dladm: no"})
-	r := s.traced("bootstrap")
-	if r.exit == 0 || len(r.actions) == 0 {
-		s.t.Fatalf("bootstrap: exit %d after %d actions: %s", r.exit, len(r.actions), r.errs)
+	s.Arm(world.Fault{Name: world.FaultFail, Match: "dladm show-link", Times: 1, Exit: 1, Text: "dladm: no"})
+	r := traced(s, "bootstrap")
+	if r.Exit == 0 || len(r.actions) == 0 {
+		s.T.Fatalf("bootstrap: exit %d after %d actions: %s", r.Exit, len(r.actions), r.Errs)
 	}
-	s.compare("bootstrap", explained.Items, r)
-	return s.changes("bootstrap", r)
-}
-
-func (s *sled) arm(f world.Fault) {
-	s.t.Helper()
-	if err := s.World().Update(s.t.Context(), func(tx *world.Tx) error { tx.Arm(f); return nil }); err != nil {
-		s.t.Fatal(err)
-	}
+	compare(s, "bootstrap", explained.Items, r)
+	return changes(s, "bootstrap", r)
 }
 
 // explainsTheRest is about what no instance needs.
-func (s *sled) explainsTheRest(say func(...string), image bool) {
+func explainsTheRest(s *sledtest.Operator, say func(...string), image bool) {
 	say("vnic create vnic_propolis7 --over net1 --vlan 7", "vnic delete vnic_propolis7")
 
 	// What a reboot leaves, and a VNIC that nobody took.
-	s.run("instance ensure web1 --nic over=net0")
-	s.run("instance ensure web2")
-	if err := s.Reboot(s.t.Context()); err != nil {
-		s.t.Fatal(err)
+	s.Run("instance ensure web1 --nic over=net0")
+	s.Run("instance ensure web2")
+	if err := s.Reboot(s.T.Context()); err != nil {
+		s.T.Fatal(err)
 	}
 	if image { // of its RAM disk nothing is left, and no pool is imported
-		s.write("/etc/sledctl/config.toml", cli.SimulatedConfig(world.Helios))
-		s.run("bootstrap")
+		s.WriteFile("/etc/sledctl/config.toml", cli.SimulatedConfig(world.Helios))
+		s.Run("bootstrap")
 	}
-	s.run("vnic create --over net1 --hold 1ns")
+	s.Run("vnic create --over net1 --hold 1ns")
 	time.Sleep(time.Second) // of the bubble: the hold ends
 	say("reap")
-	s.run("bootstrap")
-	s.run("instance delete web1 web2")
+	s.Run("bootstrap")
+	s.Run("instance delete web1 web2")
 }
 
 // explainsImages is about what an uninstall leaves: a brand that installs images
 // does not destroy the zonepath's dataset.
-func (s *sled) explainsImages(say func(...string)) {
-	s.t.Helper()
-	s.run("instance ensure web1")
-	zone := s.value("instance get web1 -H --columns zone")
-	s.command("zoneadm -z " + zone + " halt")
-	s.command("zoneadm -z " + zone + " uninstall -F")
-	s.command("zonecfg -z " + zone + " delete -F")
+func explainsImages(s *sledtest.Operator, say func(...string)) {
+	s.T.Helper()
+	s.Run("instance ensure web1")
+	zone := s.Value("instance get web1 -H --columns zone")
+	s.Command("zoneadm -z " + zone + " halt")
+	s.Command("zoneadm -z " + zone + " uninstall -F")
+	s.Command("zonecfg -z " + zone + " delete -F")
 	say("instance stop web1", "instance start web1", "instance delete web1")
 }
 
-func (s *sled) explainsBases(say func(...string)) {
+func explainsBases(s *sledtest.Operator, say func(...string)) {
 	// A zone that the ledger does not know.
-	base := s.value("base list -H -o name")
-	pool := s.value("base list -H --columns pool")
-	zone := s.stranger(pool, base)
+	base := s.Value("base list -H -o name")
+	pool := s.Value("base list -H --columns pool")
+	zone := s.Stranger(pool, base)
 	say("zone delete " + zone)
 
 	say("base retire "+base, "base ensure")
-	s.run("base retire " + s.value("base list -H -o name"))
-}
-
-// stranger makes a running zone that is marked as sledctl's own, and of which
-// the ledger knows nothing.
-func (s *sled) stranger(pool, base string) (zone string) {
-	s.t.Helper()
-	const id = "7f9619ff-8b86-4011-b42d-00c04fc964ff"
-	zone = "propolis_instance_" + id
-	zonepath := "/pool/ext/" + strings.TrimPrefix(pool, "oxp_") + "/crypt/zone/" + zone
-	s.command("zfs create -o sledctl:instance=" + id + " " + pool + "/crypt/zone/" + zone)
-	if err := s.Host().Files().Chmod(zonepath, 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-	s.command("zonecfg -z " + zone + " create -b ; set brand=sparse ; set zonepath=" + zonepath + " ; set ip-type=exclusive")
-	s.command("zoneadm -z " + zone + " clone " + base)
-	s.command("zoneadm -z " + zone + " boot")
-	return zone
+	s.Run("base retire " + s.Value("base list -H -o name"))
 }

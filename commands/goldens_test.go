@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // The command lines that make a base zone and an instance, as --explain prints
@@ -59,24 +61,24 @@ import (
 //   - Disks: a lofs mount of each file, and the raw device of each volume, which
 //     the agent of 2026 delegates in the same way.
 func TestCommandLines(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.disks()
-	s.run("bootstrap")
-	s.run("base retire " + s.value("base list -H -o name"))
-	golden(t, "base.txt", headOf(s.explained("base ensure")))
+	s := sledtest.New(t, sledtest.Small(), "")
+	disks(s)
+	s.Run("bootstrap")
+	s.Run("base retire " + s.Value("base list -H -o name"))
+	golden(t, "base.txt", headOf(explained(s, "base ensure")))
 	// What Propolis is asked for is pinned in propolis/spec.
-	s.run("base ensure")
-	golden(t, "instance.txt", s.explained("instance ensure web1 --cpus 4 --memory 8G --nic over=net0,vlan=100 --disk rpool/volumes/web1 --disk /data/cd.iso,readonly"))
+	s.Run("base ensure")
+	golden(t, "instance.txt", explained(s, "instance ensure web1 --cpus 4 --memory 8G --nic over=net0,vlan=100 --disk rpool/volumes/web1 --disk /data/cd.iso,readonly"))
 }
 
 // explained lists the lines of --explain that change something.
-func (s *sled) explained(line string) []string {
-	s.t.Helper()
-	s.draws = repeatable(line)
-	defer func() { s.draws = nil }()
+func explained(s *sledtest.Operator, line string) []string {
+	s.T.Helper()
+	s.Draws = repeatable(line)
+	defer func() { s.Draws = nil }()
 	var plan struct{ Items []explainedAction }
-	if err := json.Unmarshal([]byte(s.run(line+" --explain -o json")), &plan); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(s.Run(line+" --explain -o json")), &plan); err != nil {
+		s.T.Fatal(err)
 	}
 	body := regexp.MustCompile(`--data '\{.*\}'`)
 	var lines []string

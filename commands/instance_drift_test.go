@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // interference is what somebody else does to an instance with the sled's own
@@ -70,14 +72,14 @@ func interferences(image bool) []interference {
 }
 
 // described is what stays of an instance, whatever becomes of its zone.
-func described(t *testing.T, s *sled) (about []string, state, reason string) {
+func described(t *testing.T, s *sledtest.Operator) (about []string, state, reason string) {
 	t.Helper()
 	var i struct {
 		ID, State, Reason, Address, Pool string
 		CPUs                             int
 		VNICs                            []struct{ Over, MAC string }
 	}
-	if err := json.Unmarshal([]byte(s.run("instance get web1 -o json")), &i); err != nil {
+	if err := json.Unmarshal([]byte(s.Run("instance get web1 -o json")), &i); err != nil {
 		t.Fatal(err)
 	}
 	about = []string{i.ID, i.Address, i.Pool}
@@ -101,31 +103,31 @@ func TestWhatOthersDoToAnInstanceIsSeenToldAndRepaired(t *testing.T) {
 }
 
 func (i interference) isRepaired(t *testing.T, image bool) {
-	s := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
 	if image {
-		s = newSled(t, helios(), "")
+		s = sledtest.New(t, helios(), "")
 	}
-	s.run("bootstrap")
-	before := s.world()
-	s.run("instance ensure web1 --cpus 4 --nic over=net0")
+	s.Run("bootstrap")
+	before := s.Comparable()
+	s.Run("instance ensure web1 --cpus 4 --nic over=net0")
 	about, _, _ := described(t, s)
-	zone := s.value("instance get web1 -H --columns zone")
-	vnics := strings.Split(s.value("instance get web1 -H --columns vnics"), ",")
-	pool := s.value("instance get web1 -H --columns pool")
+	zone := s.Value("instance get web1 -H --columns zone")
+	vnics := strings.Split(s.Value("instance get web1 -H --columns vnics"), ",")
+	pool := s.Value("instance get web1 -H --columns pool")
 	names := strings.NewReplacer(" Z", " "+zone, " D", " "+pool+"/crypt/zone/"+zone, " C", " "+vnics[0], " G", " "+vnics[1])
 	for _, line := range i.lines {
-		s.command(names.Replace(line))
+		s.Command(names.Replace(line))
 	}
 
 	_, state, reason := described(t, s)
 	if want := names.Replace(" " + i.reason)[1:]; state != i.state || !strings.Contains(reason, want) {
 		t.Errorf("get: %s, %q; want %s, %q", state, reason, i.state, want)
 	}
-	if row := s.value("instance list -H --columns state,reason"); row != state+"\t"+reason {
+	if row := s.Value("instance list -H --columns state,reason"); row != state+"\t"+reason {
 		t.Errorf("list: %q; get: %s, %q", row, state, reason)
 	}
 
-	s.run("instance ensure web1 --cpus 4 --nic over=net0")
+	s.Run("instance ensure web1 --cpus 4 --nic over=net0")
 	now, state, reason := described(t, s)
 	if diff := cmp.Diff(about, now); diff != "" {
 		t.Errorf("after ensure (-before +after):\n%s", diff)
@@ -133,13 +135,13 @@ func (i interference) isRepaired(t *testing.T, image bool) {
 	if state != "running" || reason != "" && !i.stays {
 		t.Errorf("after ensure: %s, %q", state, reason)
 	}
-	if same := s.value("instance get web1 -H --columns zone") == zone; same != i.stays {
+	if same := s.Value("instance get web1 -H --columns zone") == zone; same != i.stays {
 		t.Errorf("the zone is the same: %v", same)
 	}
-	if out := s.run("reap --dry-run -H"); !i.litter && strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
+	if out := s.Run("reap --dry-run -H"); !i.litter && strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
 		t.Errorf("reap:\n%s", out)
 	}
-	s.run("instance delete web1")
-	s.run("reap")
-	s.same(before, "after delete and reap")
+	s.Run("instance delete web1")
+	s.Run("reap")
+	s.Same(before, "after delete and reap")
 }

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // neighbour is another host on the sled's etherstub, of which no listing tells.
-func (s *sled) neighbour(addresses ...string) {
-	s.t.Helper()
+func neighbour(s *sledtest.Operator, addresses ...string) {
+	s.T.Helper()
 	err := s.World().Update(context.Background(), func(tx *world.Tx) error {
 		tx.State.Links = append(tx.State.Links, &world.Link{Name: "other0", Class: "vnic", Over: "propolis_stub0", MAC: "02:08:20:fe:fe:fe", Zone: "other", Up: true})
 		stack := &world.Stack{Interfaces: []*world.Interface{{Name: "other0"}}}
@@ -22,51 +23,51 @@ func (s *sled) neighbour(addresses ...string) {
 		return nil
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
 // Another host on the underlay has the addresses that are chosen: others are, and
 // nothing is left of the first attempts. One that was asked for is not changed.
 func TestAnAddressThatAnotherHostHas(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
-	s.neighbour("127.77.0.2/16", "127.77.0.3/16", "127.77.0.5/16")
-	before := s.run("zone list -H --columns name")
-	a := s.try("instance ensure web1 -H --columns name,state,address")
-	if a.exit != 0 || a.out != "web1\trunning\t127.77.0.4/16\n" {
-		t.Fatalf("exit %d: %s%s", a.exit, a.out, a.errs)
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
+	neighbour(s, "127.77.0.2/16", "127.77.0.3/16", "127.77.0.5/16")
+	before := s.Run("zone list -H --columns name")
+	a := s.Try("instance ensure web1 -H --columns name,state,address")
+	if a.Exit != 0 || a.Out != "web1\trunning\t127.77.0.4/16\n" {
+		t.Fatalf("exit %d: %s%s", a.Exit, a.Out, a.Errs)
 	}
 	for _, said := range []string{"another host already uses 127.77.0.2", "another host already uses 127.77.0.3"} {
-		if !strings.Contains(a.errs, said) {
-			t.Errorf("%q is not told: %s", said, a.errs)
+		if !strings.Contains(a.Errs, said) {
+			t.Errorf("%q is not told: %s", said, a.Errs)
 		}
 	}
-	if a := s.try("instance ensure web2 --address 127.77.0.5/16"); a.exit != 1 || !strings.Contains(a.errs, "duplicate address") || !strings.Contains(a.errs, "--address asks for another one") {
-		t.Errorf("exit %d: %s", a.exit, a.errs)
+	if a := s.Try("instance ensure web2 --address 127.77.0.5/16"); a.Exit != 1 || !strings.Contains(a.Errs, "duplicate address") || !strings.Contains(a.Errs, "--address asks for another one") {
+		t.Errorf("exit %d: %s", a.Exit, a.Errs)
 	}
-	s.run("instance delete web1")
-	if after := s.run("zone list -H --columns name"); after != before {
+	s.Run("instance delete web1")
+	if after := s.Run("zone list -H --columns name"); after != before {
 		t.Errorf("zones: %s, were %s", after, before)
 	}
-	if out := s.run("reap -n -H"); strings.Contains(out, "orphan") {
+	if out := s.Run("reap -n -H"); strings.Contains(out, "orphan") {
 		t.Error(out)
 	}
 }
 
 // Every address that is tried is another host's: it ends, and leaves nothing.
 func TestEveryAddressIsAnotherHosts(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
 	var all []string
 	for n := range 20 {
 		all = append(all, fmt.Sprintf("127.77.0.%d/16", 2+n))
 	}
-	s.neighbour(all...)
-	before := s.world()
-	a := s.try("instance ensure web1")
-	if a.exit != 1 || strings.Count(a.errs, "another host already uses") != 8 || !strings.Contains(a.errs, "another host has this address") {
-		t.Errorf("exit %d: %s", a.exit, a.errs)
+	neighbour(s, all...)
+	before := s.Comparable()
+	a := s.Try("instance ensure web1")
+	if a.Exit != 1 || strings.Count(a.Errs, "another host already uses") != 8 || !strings.Contains(a.Errs, "another host has this address") {
+		t.Errorf("exit %d: %s", a.Exit, a.Errs)
 	}
-	s.same(before, "after nothing could be made")
+	s.Same(before, "after nothing could be made")
 }

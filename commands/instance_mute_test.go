@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // mute is a host on which whoever is dialled takes the connection, reads, and says
@@ -25,24 +26,24 @@ func (m mute) Dial(context.Context, string, string) (net.Conn, error) {
 // A Propolis that hangs is told as such after a second, and holds up no other
 // question: what it runs is not known, and is not built again.
 func TestAPropolisThatSaysNothingHoldsNobodyUp(t *testing.T) {
-	for line, want := range map[string]answer{
-		"instance list -H --columns name,state": {exit: 0, out: "web1\tunknown\nweb2\tunknown\n"},
-		"instance get web1 -H --columns state":  {exit: 0, out: "unknown\n"},
-		"instance ensure web1":                  {exit: 8, errs: "instance stop web1"},
-		"instance reboot web1":                  {exit: 5},
+	for line, want := range map[string]sledtest.Answer{
+		"instance list -H --columns name,state": {Exit: 0, Out: "web1\tunknown\nweb2\tunknown\n"},
+		"instance get web1 -H --columns state":  {Exit: 0, Out: "unknown\n"},
+		"instance ensure web1":                  {Exit: 8, Errs: "instance stop web1"},
+		"instance reboot web1":                  {Exit: 5},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSled(t, small(), "")
-			s.run("bootstrap")
-			s.run("instance ensure web1")
-			s.run("instance ensure web2")
+			s := sledtest.New(t, sledtest.Small(), "")
+			s.Run("bootstrap")
+			s.Run("instance ensure web1")
+			s.Run("instance ensure web2")
 			began := time.Now()
-			a := s.on(t.Context(), mute{s.Host()}, line)
+			a := s.On(t.Context(), mute{s.Host()}, line)
 			if took := time.Since(began); took > 5*time.Second {
 				t.Errorf("%s: %v", line, took)
 			}
-			if a.exit != want.exit || !strings.Contains(a.out, want.out) || !strings.Contains(a.errs, want.errs) {
-				t.Errorf("%s: exit %d: %q %s", line, a.exit, a.out, a.errs)
+			if a.Exit != want.Exit || !strings.Contains(a.Out, want.Out) || !strings.Contains(a.Errs, want.Errs) {
+				t.Errorf("%s: exit %d: %q %s", line, a.Exit, a.Out, a.Errs)
 			}
 		})
 	}

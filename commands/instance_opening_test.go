@@ -8,6 +8,7 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // A run was killed while its zone came up, and the zone's svc.configd answers never:
@@ -15,11 +16,11 @@ import (
 // nobody is told to stop what never ran.
 func TestAZoneThatNeverAnswersIsBuiltAnew(t *testing.T) {
 	const line = "instance ensure web1"
-	boots := func(t *testing.T, s *sled) int {
+	boots := func(t *testing.T, s *sledtest.Operator) int {
 		for n := 1; ; n++ {
-			twin := &sled{Sled: s.Clone(), t: t}
+			twin := &sledtest.Operator{Sled: s.Clone(), T: t}
 			dying := host.Crash(twin.Host(), n, host.CrashAfter)
-			twin.on(t.Context(), dying, line)
+			twin.On(t.Context(), dying, line)
 			dying.Wait()
 			twin.Close()
 			if strings.HasSuffix(dying.Where(), " boot)") {
@@ -31,21 +32,21 @@ func TestAZoneThatNeverAnswersIsBuiltAnew(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		o := small()
+		o := sledtest.Small()
 		o.Latency = "helios2021"
-		s := newSled(t, o, "")
-		s.run("bootstrap")
+		s := sledtest.New(t, o, "")
+		s.Run("bootstrap")
 		n := boots(t, s)
-		s.arm(world.Fault{Name: world.FaultSlowDoor, Match: "*", Times: 1, Delay: 24 * time.Hour})
+		s.Arm(world.Fault{Name: world.FaultSlowDoor, Match: "*", Times: 1, Delay: 24 * time.Hour})
 		dying := host.Crash(s.Host(), n, host.CrashAfter)
-		s.on(t.Context(), dying, line)
+		s.On(t.Context(), dying, line)
 		dying.Wait()
 		begun := time.Now()
-		s.run(line)
+		s.Run(line)
 		if took := time.Since(begun); took > time.Minute {
 			t.Errorf("it took %s", took)
 		}
-		s.run("instance delete web1")
-		s.run("reap")
+		s.Run("instance delete web1")
+		s.Run("reap")
 	})
 }

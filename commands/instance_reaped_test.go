@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // halting is a host on which the first command with that word stands still until it
@@ -33,22 +34,22 @@ func (h *halting) Run(ctx context.Context, c host.Command) (host.Result, error) 
 func TestAnInstanceThatIsBeingReapedIsLeftToTheReap(t *testing.T) {
 	for _, line := range []string{"instance ensure web1 --cpus 4 --recreate", "instance stop web1", "instance delete web1"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSled(t, small(), "")
-			s.run("bootstrap")
-			s.run("instance ensure web1")
+			s := sledtest.New(t, sledtest.Small(), "")
+			s.Run("bootstrap")
+			s.Run("instance ensure web1")
 			h := &halting{Host: s.Host(), word: "halt", at: make(chan struct{}), let: make(chan struct{})}
-			reaped := make(chan answer, 1)
-			go func() { reaped <- s.on(t.Context(), h, "reap --all --yes") }()
+			reaped := make(chan sledtest.Answer, 1)
+			go func() { reaped <- s.On(t.Context(), h, "reap --all --yes") }()
 			<-h.at
-			if a := s.try(line); a.exit != 6 || !strings.Contains(a.errs, "reap is locked by process") {
-				t.Errorf("%s: exit %d: %s", line, a.exit, a.errs)
+			if a := s.Try(line); a.Exit != 6 || !strings.Contains(a.Errs, "reap is locked by process") {
+				t.Errorf("%s: exit %d: %s", line, a.Exit, a.Errs)
 			}
 			close(h.let)
-			if a := <-reaped; a.exit != 0 {
-				t.Errorf("reap beside %s: exit %d: %s", line, a.exit, a.errs)
+			if a := <-reaped; a.Exit != 0 {
+				t.Errorf("reap beside %s: exit %d: %s", line, a.Exit, a.Errs)
 			}
-			s.run("base ensure")
-			s.run(line)
+			s.Run("base ensure")
+			s.Run(line)
 		})
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // manifest is what the tests read of a manifest in docs/smf.
@@ -149,7 +150,7 @@ func TestTheManifestIsWellFormed(t *testing.T) {
 // The commands that the manifest runs are sledctl's own, with its own flags.
 func TestTheManifestRunsCommandsThatThereAre(t *testing.T) {
 	_, m := readManifest(t, instancesManifest)
-	s := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
 	command := regexp.MustCompile(`sledctl ([a-z0-9 -]+[a-z0-9])`)
 	var lines []string
 	for _, name := range []string{"start", "stop"} {
@@ -161,39 +162,21 @@ func TestTheManifestRunsCommandsThatThereAre(t *testing.T) {
 		t.Fatalf("%q", lines)
 	}
 	for _, line := range lines {
-		if a := s.try(line + " --help"); a.exit != 0 || !strings.Contains(a.out, "sledctl "+strings.Split(line, " --")[0]) {
-			t.Errorf("sledctl %s: exit %d, %s", line, a.exit, a.errs)
+		if a := s.Try(line + " --help"); a.Exit != 0 || !strings.Contains(a.Out, "sledctl "+strings.Split(line, " --")[0]) {
+			t.Errorf("sledctl %s: exit %d, %s", line, a.Exit, a.Errs)
 		}
 	}
 }
 
 // SMF takes the manifests, and the services are there and not enabled.
 func TestTheManifestsAreImported(t *testing.T) {
-	s := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
 	for _, name := range []string{instancesManifest, agentManifest} {
 		data, m := readManifest(t, name)
-		s.write("/var/svc/manifest/site/"+name, string(data))
-		s.command("svccfg import /var/svc/manifest/site/" + name)
-		s.command("svcs svc:/" + m.Service.Name + ":default")
+		s.WriteFile("/var/svc/manifest/site/"+name, string(data))
+		s.Command("svccfg import /var/svc/manifest/site/" + name)
+		s.Command("svcs svc:/" + m.Service.Name + ":default")
 	}
-}
-
-// method runs a method as svc.startd does: exec_method of
-// usr/src/cmd/svc/startd/method.c puts "exec" before it and gives it to a shell.
-func (p programs) method(exec string) (exit int, log string) {
-	p.t.Helper()
-	return p.shell("exec " + exec)
-}
-
-func (p programs) shell(script string) (exit int, log string) {
-	p.t.Helper()
-	cmd := exec.CommandContext(p.t.Context(), "/bin/sh", "-c", script)
-	cmd.Env = append(os.Environ(), "SLEDCTL_HOST=sim:"+p.dir, "SLEDCTL_CONFIG=")
-	out, err := cmd.CombinedOutput()
-	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
-		p.t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), string(out)
 }
 
 // A sled goes down and comes up: what was wanted running runs again, as the
@@ -205,69 +188,57 @@ func TestTheServiceTakesASledDownAndBringsItUp(t *testing.T) {
 	_, m := readManifest(t, instancesManifest)
 	start, stop := m.method(t, "start"), m.method(t, "stop")
 	dir := t.TempDir()
-	p := programs{t, dir}
-	p.run("sim", "init", "--m2", "1", "--u2", "2")
-	if exit, log := p.method(start); exit != 0 {
+	p := sledtest.Programs{T: t, Dir: dir}
+	p.Run("sim", "init", "--m2", "1", "--u2", "2")
+	if exit, log := p.Method(start); exit != 0 {
 		t.Fatalf("on an untouched sled: exit %d: %s", exit, log)
 	}
 	for _, name := range []string{"web1", "web2", "web3"} {
-		p.run("instance", "ensure", name, "--nic", "over=net0")
+		p.Run("instance", "ensure", name, "--nic", "over=net0")
 	}
-	p.run("instance", "stop", "web3")
+	p.Run("instance", "stop", "web3")
 	const about = "name,address,pool,id"
-	before := p.run("instance", "list", "-H", "--columns", about)
+	before := p.Run("instance", "list", "-H", "--columns", about)
 
-	if exit, log := p.method(stop); exit != 0 {
+	if exit, log := p.Method(stop); exit != 0 {
 		t.Fatalf("stop: exit %d: %s", exit, log)
 	}
-	if zones := p.run("zone", "list", "-H", "-o", "name"); strings.Contains(zones, "propolis_instance_") {
+	if zones := p.Run("zone", "list", "-H", "-o", "name"); strings.Contains(zones, "propolis_instance_") {
 		t.Errorf("stopped, and there is %s", zones)
 	}
-	p.run("sim", "reboot")
+	p.Run("sim", "reboot")
 	for range 2 { // also when all is up already
-		if exit, log := p.method(start); exit != 0 {
+		if exit, log := p.Method(start); exit != 0 {
 			t.Fatalf("start: exit %d: %s", exit, log)
 		}
-		if got := p.run("instance", "list", "-H", "--columns", "name,state"); got != "web1\trunning\nweb2\trunning\nweb3\tstopped\n" {
+		if got := p.Run("instance", "list", "-H", "--columns", "name,state"); got != "web1\trunning\nweb2\trunning\nweb3\tstopped\n" {
 			t.Fatalf("started:\n%s", got)
 		}
-		if got := p.run("instance", "list", "-H", "--columns", about); got != before {
+		if got := p.Run("instance", "list", "-H", "--columns", about); got != before {
 			t.Errorf("before:\n%s\nafter:\n%s", before, got)
 		}
 	}
 
 	// A disk is not there, and the sled was not shut down but lost its power.
-	pool := strings.TrimSpace(p.run("instance", "get", "web1", "-H", "--columns", "pool"))
-	disk := p.diskOf(pool)
-	p.run("sim", "disk", "remove", disk)
-	p.run("sim", "reboot")
-	exit, log := p.method(start)
+	pool := strings.TrimSpace(p.Run("instance", "get", "web1", "-H", "--columns", "pool"))
+	disk := p.DiskOf(pool)
+	p.Run("sim", "disk", "remove", disk)
+	p.Run("sim", "reboot")
+	exit, log := p.Method(start)
 	if exit != 0 || !strings.Contains(log, "web1: pool") || strings.Contains(log, "web2: ") {
 		t.Errorf("without a pool: exit %d: %s", exit, log)
 	}
-	if got := p.run("instance", "list", "-H", "--columns", "name,state"); got != "web1\tabsent\nweb2\trunning\nweb3\tstopped\n" {
+	if got := p.Run("instance", "list", "-H", "--columns", "name,state"); got != "web1\tabsent\nweb2\trunning\nweb3\tstopped\n" {
 		t.Errorf("without a pool:\n%s", got)
 	}
-	if exit, log := p.shell("sledctl instance ensure --all"); exit != 8 { // there is no other to do, and running it again would not help
+	if exit, log := p.Shell("sledctl instance ensure --all"); exit != 8 { // there is no other to do, and running it again would not help
 		t.Errorf("without a pool: exit %d: %s", exit, log)
 	}
-	if exit, log := p.method(start); exit != 0 {
+	if exit, log := p.Method(start); exit != 0 {
 		t.Errorf("without a pool, again: exit %d: %s", exit, log)
 	}
-	p.run("sim", "disk", "insert", disk)
-	p.run("sim", "shell", "--", "zpool", "clear", pool)
-	p.run("bootstrap")
-	p.run("instance", "ensure", "--all")
-}
-
-// diskOf is the disk that a pool is on.
-func (p programs) diskOf(pool string) string {
-	p.t.Helper()
-	for line := range strings.Lines(p.run("storage", "list", "-H", "--columns", "pool,name")) {
-		if disk, ok := strings.CutPrefix(strings.TrimSpace(line), pool+"\t"); ok {
-			return disk
-		}
-	}
-	p.t.Fatalf("pool %s is on no disk", pool)
-	return ""
+	p.Run("sim", "disk", "insert", disk)
+	p.Run("sim", "shell", "--", "zpool", "clear", pool)
+	p.Run("bootstrap")
+	p.Run("instance", "ensure", "--all")
 }

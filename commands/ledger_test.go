@@ -16,23 +16,24 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // raw runs a host command that must succeed, and gives what it prints.
-func (s *sled) raw(words ...string) string {
-	s.t.Helper()
-	r, err := s.Host().Run(s.t.Context(), host.Command{Program: words[0], Args: words[1:]})
+func raw(s *sledtest.Operator, words ...string) string {
+	s.T.Helper()
+	r, err := s.Host().Run(s.T.Context(), host.Command{Program: words[0], Args: words[1:]})
 	if err != nil || r.Exit != 0 {
-		s.t.Fatalf("%q: %v, exit %d, %s", words, err, r.Exit, r.Stderr)
+		s.T.Fatalf("%q: %v, exit %d, %s", words, err, r.Exit, r.Stderr)
 	}
 	return string(r.Stdout)
 }
 
 // pools lists the sled's pools of a kind, as oxi_.
-func (s *sled) pools(prefix string) []string {
-	s.t.Helper()
+func pools(s *sledtest.Operator, prefix string) []string {
+	s.T.Helper()
 	var names []string
-	for name := range strings.FieldsSeq(s.raw("zpool", "list", "-Ho", "name")) {
+	for name := range strings.FieldsSeq(raw(s, "zpool", "list", "-Ho", "name")) {
 		if strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}
@@ -41,14 +42,14 @@ func (s *sled) pools(prefix string) []string {
 }
 
 // ramdisk is a sled whose root is a RAM disk, with a ledger on its M.2s.
-func ramdisk(t *testing.T) (s *sled, m2 []string) {
+func ramdisk(t *testing.T) (s *sledtest.Operator, m2 []string) {
 	t.Helper()
-	s = newSled(t, sim.Options{Seed: 1, M2: 2, U2: 2, Mode: world.Helios, Image: []string{"/etc/sledctl/config.toml"}}, "")
+	s = sledtest.New(t, sim.Options{Seed: 1, M2: 2, U2: 2, Mode: world.Helios, Image: []string{"/etc/sledctl/config.toml"}}, "")
 	files := s.Host().Files()
 	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Witness: storage.Witness{Host: s.Host()}}
-	for _, pool := range s.pools("oxi_") {
+	for _, pool := range pools(s, "oxi_") {
 		uuid := strings.TrimPrefix(pool, "oxi_")
-		s.raw("zfs", "create", "-o", "mountpoint=/pool/int/"+uuid+"/config", pool+"/config")
+		raw(s, "zfs", "create", "-o", "mountpoint=/pool/int/"+uuid+"/config", pool+"/config")
 		places.Locations, m2 = append(places.Locations, ledger.OnPool(uuid)), append(m2, pool)
 	}
 	if err := host.MkdirAll(files, "/var/run/sledctl", 0o755); err != nil {
@@ -61,14 +62,14 @@ func ramdisk(t *testing.T) (s *sled, m2 []string) {
 }
 
 // ledgers lists the files of a ledger that lie anywhere on the sled.
-func (s *sled) ledgers() []string {
-	s.t.Helper()
+func ledgers(s *sledtest.Operator) []string {
+	s.T.Helper()
 	var found []string
 	var walk func(dir string)
 	walk = func(dir string) {
 		infos, err := s.Host().Files().ReadDir(dir)
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		for _, info := range infos {
 			name := path.Join(dir, info.Name)
@@ -145,52 +146,52 @@ func TestEveryCommandNeedsTheStateFileOrSaysWhyNot(t *testing.T) {
 func TestNothingBeginsASecondHistoryAfterAReboot(t *testing.T) {
 	t.Parallel()
 	s, m2 := ramdisk(t)
-	id, u2 := s.ledgerID(), s.pools("oxp_")
+	id, u2 := ledgerID(s), pools(s, "oxp_")
 	if err := s.Reboot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	refuse := func(when string, exits ...int) {
 		t.Helper()
 		for _, line := range statefully() {
-			a := s.try(line)
+			a := s.Try(line)
 			good := false
 			for _, exit := range exits {
-				good = good || a.exit == exit
+				good = good || a.Exit == exit
 			}
-			if !good || !strings.Contains(a.errs, "the ledger") {
-				t.Errorf("%s: %s: exit %d, %s", when, line, a.exit, a.errs)
+			if !good || !strings.Contains(a.Errs, "the ledger") {
+				t.Errorf("%s: %s: exit %d, %s", when, line, a.Exit, a.Errs)
 			}
 		}
-		if found := s.ledgers(); len(found) > 0 {
+		if found := ledgers(s); len(found) > 0 {
 			t.Fatalf("%s: %v was made", when, found)
 		}
 	}
 	refuse("nothing is imported", 8, 9)
 
 	for _, pool := range u2 {
-		s.raw("zpool", "import", "-f", pool)
+		raw(s, "zpool", "import", "-f", pool)
 	}
 	refuse("only U.2s are imported", 9)
-	a := s.try("instance list")
+	a := s.Try("instance list")
 	for _, words := range []string{"ledger " + id, "sledctl bootstrap --new-ledger", "sledctl instance adopt --all"} {
-		if !strings.Contains(a.errs, words) {
-			t.Errorf("%q is not said: %s", words, a.errs)
+		if !strings.Contains(a.Errs, words) {
+			t.Errorf("%q is not said: %s", words, a.Errs)
 		}
 	}
 
 	for _, pool := range m2 {
-		s.raw("zpool", "import", "-f", pool)
+		raw(s, "zpool", "import", "-f", pool)
 	}
-	if got := s.ledgerID(); got != id {
+	if got := ledgerID(s); got != id {
 		t.Errorf("ledger %s, was %s", got, id)
 	}
 }
 
-func (s *sled) ledgerID() string {
-	s.t.Helper()
+func ledgerID(s *sledtest.Operator) string {
+	s.T.Helper()
 	var shown struct{ Ledger string }
-	if err := json.Unmarshal([]byte(s.run("ledger show -o json")), &shown); err != nil || shown.Ledger == "" {
-		s.t.Fatalf("%+v, %v", shown, err)
+	if err := json.Unmarshal([]byte(s.Run("ledger show -o json")), &shown); err != nil || shown.Ledger == "" {
+		s.T.Fatalf("%+v, %v", shown, err)
 	}
 	return shown.Ledger
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // A limit that passed is named: the operator's own, or one that is built in and
@@ -18,17 +19,17 @@ func TestTheLimitThatPassedIsNamed(t *testing.T) {
 		"instance ensure web1 --timeout 10s": {"deadline of 10s passed", "with a longer --timeout if it was too short"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSled(t, small(), "")
-			s.run("bootstrap")
-			s.faults(func(tx *world.Tx) {
+			s := sledtest.New(t, sledtest.Small(), "")
+			s.Run("bootstrap")
+			faults(s, func(tx *world.Tx) {
 				tx.Arm(world.Fault{Name: world.FaultSlowMilestone, Match: "propolis_instance_*", Delay: 240 * time.Hour})
 			})
-			a := s.try(line)
-			if a.exit != 7 || !strings.Contains(a.errs, want[0]) || !strings.Contains(a.errs, want[1]) {
-				t.Errorf("%s: exit %d: %s", line, a.exit, a.errs)
+			a := s.Try(line)
+			if a.Exit != 7 || !strings.Contains(a.Errs, want[0]) || !strings.Contains(a.Errs, want[1]) {
+				t.Errorf("%s: exit %d: %s", line, a.Exit, a.Errs)
 			}
-			if other := strings.Contains(a.errs, "deadline of"); other != strings.Contains(line, "10s") {
-				t.Errorf("%s: %s", line, a.errs)
+			if other := strings.Contains(a.Errs, "deadline of"); other != strings.Contains(line, "10s") {
+				t.Errorf("%s: %s", line, a.Errs)
 			}
 		})
 	}

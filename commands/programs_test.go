@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // needs holds the programs that an action ran against those that it is known to
 // need: they are looked for before anything is changed.
-func (s *sled) needs(line string, a plan.Action, r tracedRun) {
-	s.t.Helper()
+func needs(s *sledtest.Operator, line string, a plan.Action, r tracedRun) {
+	s.T.Helper()
 	if a.BestEffort {
 		return // what it lacks, it does without
 	}
@@ -20,7 +21,7 @@ func (s *sled) needs(line string, a plan.Action, r tracedRun) {
 			p := e.Line.Program()
 			request := p == strings.ToUpper(p) // GET
 			if e.Action == a.ID && !request && !slices.Contains(known, p) {
-				s.t.Errorf("sledctl %s: %s ran %s, and is known to need %q", line, a.ID, p, known)
+				s.T.Errorf("sledctl %s: %s ran %s, and is known to need %q", line, a.ID, p, known)
 			}
 		}
 	}

@@ -13,29 +13,30 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/sled/instance/migration"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // What an agent is asked for by sledctl elsewhere prints the same, and ends with
 // the same exit code, as on the sled itself.
 func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
-	a := s.agent(t, s.Host())
-	far := newSled(t, small(), "") // a machine that has nothing to do with it
-	remote := func(line string) answer {
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
+	a := s.StartAgent(t, s.Host())
+	far := sledtest.New(t, sledtest.Small(), "") // a machine that has nothing to do with it
+	remote := func(line string) sledtest.Answer {
 		t.Helper()
-		return far.try(line + " --agent unix:" + a.socket)
+		return far.Try(line + " --agent unix:" + a.Socket)
 	}
-	s.run("instance ensure web1")
-	s.run("instance ensure web2 --protect")
+	s.Run("instance ensure web1")
+	s.Run("instance ensure web2 --protect")
 	same := func(line string, exit int) {
 		t.Helper()
-		there, here := remote(line), s.try(line)
-		if there.exit != exit || here.exit != exit || there.out != here.out {
-			t.Errorf("%s: exit %d here and %d there, want %d\n%s%s\n%s%s", line, here.exit, there.exit, exit, here.out, here.errs, there.out, there.errs)
+		there, here := remote(line), s.Try(line)
+		if there.Exit != exit || here.Exit != exit || there.Out != here.Out {
+			t.Errorf("%s: exit %d here and %d there, want %d\n%s%s\n%s%s", line, here.Exit, there.Exit, exit, here.Out, here.Errs, there.Out, there.Errs)
 		}
-		if exit != 0 && hint(there.errs) != hint(here.errs) {
-			t.Errorf("%s: here: %s\nthere: %s", line, here.errs, there.errs)
+		if exit != 0 && hint(there.Errs) != hint(here.Errs) {
+			t.Errorf("%s: here: %s\nthere: %s", line, here.Errs, there.Errs)
 		}
 	}
 	same("instance list -o json", 0)
@@ -49,13 +50,13 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	same("instance delete web9", 0)
 	same("instance delete web9 --must-exist", 4)
 	same("instance delete web2", 8)
-	if there := remote("instance start web1 -H --columns state"); there.exit != 0 || there.out != "running\n" {
+	if there := remote("instance start web1 -H --columns state"); there.Exit != 0 || there.Out != "running\n" {
 		t.Errorf("start: %+v", there)
 	}
-	if there := remote("instance reboot web1 -o name"); there.exit != 0 || there.out != "web1\n" {
+	if there := remote("instance reboot web1 -o name"); there.Exit != 0 || there.Out != "web1\n" {
 		t.Errorf("reboot: %+v", there)
 	}
-	if there := remote("instance delete web1"); there.exit != 0 || s.try("instance get web1").exit != 4 {
+	if there := remote("instance delete web1"); there.Exit != 0 || s.Try("instance get web1").Exit != 4 {
 		t.Errorf("delete: %+v", there)
 	}
 
@@ -68,10 +69,10 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 	same("instance wait web2 web9 --for running", 4)
 	same("instance wait web9 --for absent", 0)
 	same("instance wait web2", 2)
-	zone := strings.TrimSpace(s.run("instance get web2 -H --columns zone"))
-	s.command("zoneadm -z " + zone + " halt")
+	zone := strings.TrimSpace(s.Run("instance get web2 -H --columns zone"))
+	s.Command("zoneadm -z " + zone + " halt")
 	same("instance wait web2 --for running", 1)
-	s.run("instance ensure web2")
+	s.Run("instance ensure web2")
 	same("instance watch web2 -H --columns name,state --timeout 1s", 7)
 	same("instance watch web9", 4)
 
@@ -80,16 +81,16 @@ func TestAnAgentIsAskedFromElsewhere(t *testing.T) {
 		"instance start web2 -n", "instance stop --all", "instance stop web2 --grace 1s", "instance delete web2 --yes", "instance delete web2 --migration-id 1", "instance reboot web2 --explain",
 		"instance ensure web2 -n", "instance ensure --all", "instance ensure --failed", "instance ensure web2 --migrate-from 10.0.0.1:1",
 	} {
-		if there := remote(line); there.exit != 2 || !strings.Contains(there.errs, "an agent cannot be asked") {
+		if there := remote(line); there.Exit != 2 || !strings.Contains(there.Errs, "an agent cannot be asked") {
 			t.Errorf("%s: %+v", line, there)
 		}
 	}
 	for address, exit := range map[string]int{"unix:/nowhere": 1, "unix:sock": 2, "tcp:127.0.0.1:1": 2, "http://127.0.0.1": 2, "http://u@127.0.0.1:1": 2} {
-		if there := far.try("instance list --agent " + address); there.exit != exit {
+		if there := far.Try("instance list --agent " + address); there.Exit != exit {
 			t.Errorf("%s: %+v, want exit %d", address, there, exit)
 		}
 	}
-	if here := far.try("instance list"); here.exit != 8 { // nothing was prepared there
+	if here := far.Try("instance list"); here.Exit != 8 { // nothing was prepared there
 		t.Errorf("the machine that asked: %+v", here)
 	}
 }
@@ -118,26 +119,26 @@ func textFile(t *testing.T, text string) string {
 // An instance is described where the command runs, by flags and a file there, and
 // made where the agent is: again is nothing, and what failed is told as on the sled.
 func TestAnInstanceIsMadeFromElsewhere(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
-	a := s.agent(t, s.Host())
-	far := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
+	a := s.StartAgent(t, s.Host())
+	far := sledtest.New(t, sledtest.Small(), "")
 	described := textFile(t, "name = 'web1'\ncpus = 2\nmemory = '1G'\n[[nics]]\nvlan = 7\n")
-	ensure := "instance ensure --file " + described + " --cpus 3 --protect -H --columns name,state,cpus,memory,protected --agent unix:" + a.socket
+	ensure := "instance ensure --file " + described + " --cpus 3 --protect -H --columns name,state,cpus,memory,protected --agent unix:" + a.Socket
 	for range 2 {
-		if there := far.try(ensure); there.exit != 0 || there.out != "web1\trunning\t3\t1073741824\ttrue\n" {
+		if there := far.Try(ensure); there.Exit != 0 || there.Out != "web1\trunning\t3\t1073741824\ttrue\n" {
 			t.Fatalf("%+v", there)
 		}
 	}
-	before := s.run("instance get web1 -o json")
-	if s.run("instance ensure --file " + described + " --cpus 3"); s.run("instance get web1 -o json") != before {
+	before := s.Run("instance get web1 -o json")
+	if s.Run("instance ensure --file " + described + " --cpus 3"); s.Run("instance get web1 -o json") != before {
 		t.Error("on the sled it is another one")
 	}
 	const id = "6f1c2f3e-0d4a-4a55-9b0e-5f3d2c1b0a99"
-	if there := far.try("instance ensure " + id + " --name other --agent unix:" + a.socket + " -H --columns id,name"); there.out != id+"\tother\n" {
+	if there := far.Try("instance ensure " + id + " --name other --agent unix:" + a.Socket + " -H --columns id,name"); there.Out != id+"\tother\n" {
 		t.Errorf("by an id: %+v", there)
 	}
-	if there := far.try("instance ensure web1 --cpus 4 --no-protect --recreate -H --columns cpus,protected --agent unix:" + a.socket); there.out != "4\tfalse\n" {
+	if there := far.Try("instance ensure web1 --cpus 4 --no-protect --recreate -H --columns cpus,protected --agent unix:" + a.Socket); there.Out != "4\tfalse\n" {
 		t.Errorf("built anew: %+v", there)
 	}
 }
@@ -146,12 +147,12 @@ func TestAnInstanceIsMadeFromElsewhere(t *testing.T) {
 // document, and made where the agent is: what is wrong with it is told with the
 // same words and lines as on the sled, whose volumes are meant.
 func TestAMachineAsAWholeIsSent(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
-	pool := s.value("base list -H --columns pool")
-	s.command("zfs create -V 1G " + pool + "/web1")
-	a := s.agent(t, s.Host())
-	far := newSled(t, small(), "") // a machine that has nothing to do with it, nor those volumes
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
+	pool := s.Value("base list -H --columns pool")
+	s.Command("zfs create -V 1G " + pool + "/web1")
+	a := s.StartAgent(t, s.Host())
+	far := sledtest.New(t, sledtest.Small(), "") // a machine that has nothing to do with it, nor those volumes
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		t.Helper()
@@ -164,10 +165,10 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 	config := file("web1.toml", "# the machine\n[block_dev.image]\ntype = \"file\"\npath = \"/dev/zvol/rdsk/"+pool+"/web1\"\n[dev.boot]\ndriver = \"pci-nvme\"\nblock_dev = \"image\"\npci-path = \"0.16.0\"\n"+
 		"[dev.net0]\ndriver = \"pci-virtio-viona\"\nvnic = \"web0\"\npci-path = \"0.8.0\"\n[main]\nbootrom = \"/elsewhere\"\n")
 	ask := func(line string, stdin string) migration.Answer {
-		return far.answers(t.Context(), far.Host(), strings.Fields(line+" --agent unix:"+a.socket), []byte(stdin))
+		return far.Answers(t.Context(), far.Host(), strings.Fields(line+" --agent unix:"+a.Socket), []byte(stdin))
 	}
 	here := func(line string, stdin string) migration.Answer {
-		return s.answers(t.Context(), s.Host(), strings.Fields(line), []byte(stdin))
+		return s.Answers(t.Context(), s.Host(), strings.Fields(line), []byte(stdin))
 	}
 	said := func(a migration.Answer) string { // without the times
 		return regexp.MustCompile(`\(after [^)]*\)|"elapsed_ms":[0-9]+`).ReplaceAllString(string(a.Stderr), "")
@@ -179,16 +180,16 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 			t.Fatalf("exit %d: %s%s", there.Exit, there.Stdout, there.Stderr)
 		}
 	}
-	before := s.run("instance get web1 -o json")
-	if again := here("instance ensure web1 --spec "+config+" --nic over=net0,vlan=7", ""); again.Exit != 0 || s.run("instance get web1 -o json") != before {
+	before := s.Run("instance get web1 -o json")
+	if again := here("instance ensure web1 --spec "+config+" --nic over=net0,vlan=7", ""); again.Exit != 0 || s.Run("instance get web1 -o json") != before {
 		t.Errorf("on the sled it is another one: exit %d %s", again.Exit, again.Stderr)
 	}
-	if there := far.try("instance get web1 --agent unix:" + a.socket + " -o json"); !strings.Contains(there.out, pool+"/web1") {
-		t.Errorf("its disks are not those of the spec: %s", there.out)
+	if there := far.Try("instance get web1 --agent unix:" + a.Socket + " -o json"); !strings.Contains(there.Out, pool+"/web1") {
+		t.Errorf("its disks are not those of the spec: %s", there.Out)
 	}
 
 	// By whichever way it comes, and whatever is wrong with it.
-	sent := s.run("propolis spec show web1 -o json")
+	sent := s.Run("propolis spec show web1 -o json")
 	for name, line := range map[string]struct{ line, stdin string }{
 		"another machine":           {"instance ensure web1 --spec " + file("none.toml", "[main]\ncpus = 2\n"), ""},
 		"from standard input":       {"instance ensure web1 --spec - --nic over=net0,vlan=7", sent},
@@ -226,7 +227,7 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 		`{"spec": {"parts": 1}}`:                                        {400, "spec of the body"},
 		`{"nics": [{"over": "net0", "vlan": 7}], "spec": ` + sent + `}`: {200, `"name":"web1"`},
 	} {
-		if status, said := a.send("PUT", "/instances/web1", latest, body); status != want.status || !strings.Contains(said, want.says) {
+		if status, said := a.Send("PUT", "/instances/web1", sledtest.LatestAPI, body); status != want.status || !strings.Contains(said, want.says) {
 			t.Errorf("%s: %d %s", body, status, said)
 		}
 	}
@@ -235,12 +236,12 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 // What changes is printed elsewhere as on the sled, until ^C; a wait ends when its
 // state has come.
 func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
-	s.run("instance ensure web1")
-	a := s.agent(t, s.Host())
-	far := newSled(t, small(), "")
-	at := " -H --columns name,state,reason --agent unix:" + a.socket
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
+	s.Run("instance ensure web1")
+	a := s.StartAgent(t, s.Host())
+	far := sledtest.New(t, sledtest.Small(), "")
+	at := " -H --columns name,state,reason --agent unix:" + a.Socket
 	printed := func(w *watched, want string) {
 		t.Helper()
 		var got string
@@ -251,18 +252,18 @@ func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
 			t.Errorf("printed %q, want %q", got, want)
 		}
 	}
-	w := far.begin(far.Host(), "instance watch"+at)
+	w := beginOf(far, far.Host(), "instance watch"+at)
 	printed(w, "web1\trunning\t-\n")
-	wait := far.begin(far.Host(), "instance wait web1 --for stopped"+at)
-	s.run("propolis stop --instance web1")
-	if end := <-wait.done; end.exit != 0 {
+	wait := beginOf(far, far.Host(), "instance wait web1 --for stopped"+at)
+	s.Run("propolis stop --instance web1")
+	if end := <-wait.done; end.Exit != 0 {
 		t.Errorf("the wait: %+v", end)
 	}
 	printed(wait, "web1\tdestroyed\t-\n")
 	printed(w, "web1\trunning\t-\nweb1\tdestroyed\t-\n")
-	s.run("instance delete web1")
+	s.Run("instance delete web1")
 	printed(w, "web1\trunning\t-\nweb1\tdestroyed\t-\nweb1\tabsent\tit was deleted\n")
-	if end := w.end(); end.exit != 130 {
+	if end := w.end(); end.Exit != 130 {
 		t.Errorf("^C: %+v", end)
 	}
 }
@@ -271,15 +272,15 @@ func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
 // and then of what is another than it was, also of what has gone: nothing is missed,
 // and nothing is told twice.
 func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
 	for _, name := range []string{"web1", "web2", "web4"} {
-		s.run("instance ensure " + name)
+		s.Run("instance ensure " + name)
 	}
 	socket := filepath.Join(t.TempDir(), "agent.sock")
 	begin := func() *watched {
 		t.Helper()
-		w := s.begin(s.Host(), "agent --listen unix:"+socket)
+		w := beginOf(s, s.Host(), "agent --listen unix:"+socket)
 		for until := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 			if conn, err := net.Dial("unix", socket); err == nil {
 				conn.Close()
@@ -290,7 +291,7 @@ func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
 			}
 		}
 	}
-	far := newSled(t, small(), "")
+	far := sledtest.New(t, sledtest.Small(), "")
 	at := " -H --columns name,state,reason --agent unix:" + socket
 	said := map[*watched]string{}
 	prints := func(when string, w *watched, want ...string) {
@@ -309,19 +310,19 @@ func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
 		}
 	}
 	agent := begin()
-	all, some := far.begin(far.Host(), "instance watch"+at), far.begin(far.Host(), "instance watch web1 web2"+at)
+	all, some := beginOf(far, far.Host(), "instance watch"+at), beginOf(far, far.Host(), "instance watch web1 web2"+at)
 	prints("at first", all, "web1\trunning\t-", "web2\trunning\t-", "web4\trunning\t-")
 	prints("at first, by names", some, "web1\trunning\t-", "web2\trunning\t-")
-	stopped, gone := far.begin(far.Host(), "instance wait web1 --for stopped"+at), far.begin(far.Host(), "instance wait web2 --for absent"+at)
-	short := far.begin(far.Host(), "instance watch web4 --timeout 5s"+at)
+	stopped, gone := beginOf(far, far.Host(), "instance wait web1 --for stopped"+at), beginOf(far, far.Host(), "instance wait web2 --for absent"+at)
+	short := beginOf(far, far.Host(), "instance watch web4 --timeout 5s"+at)
 	prints("at first, for a short time", short, "web4\trunning\t-")
-	late := far.begin(far.Host(), "instance wait web4 --for stopped --timeout 5s"+at)
+	late := beginOf(far, far.Host(), "instance wait web4 --for stopped --timeout 5s"+at)
 	asked := regexp.MustCompile(`sledctl_http_requests_total\{endpoint="/healthz",method="GET",status="200"\} ([3-9])`)
-	a := &agentOf{t: t, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	a := &sledtest.Agent{T: t, Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}}
 	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the three who wait have been answered once
-		if _, figures := a.ask("GET", "/metrics", ""); asked.MatchString(figures) {
+		if _, figures := a.Ask("GET", "/metrics", ""); asked.MatchString(figures) {
 			break
 		} else if time.Now().After(until) {
 			t.Fatal(figures)
@@ -329,12 +330,12 @@ func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
 	}
 
 	agent.end()
-	s.run("instance stop web1")
-	s.run("instance delete web2")
-	s.run("instance ensure web3")
+	s.Run("instance stop web1")
+	s.Run("instance delete web2")
+	s.Run("instance ensure web3")
 	for name, w := range map[string]*watched{"watch": short, "wait": late} {
 		end := <-w.done
-		if end.exit != 7 || strings.Count(end.errs, "asked again until it answers") != 1 {
+		if end.Exit != 7 || strings.Count(end.Errs, "asked again until it answers") != 1 {
 			t.Errorf("%s, while the agent is away: %+v", name, end)
 		}
 	}
@@ -342,25 +343,25 @@ func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
 	prints("after it", all, "web1\tstopped\t-", "web2\tabsent\tit was deleted", "web3\trunning\t-")
 	prints("after it, by names", some, "web1\tstopped\t-", "web2\tabsent\tit was deleted")
 	for name, w := range map[string]*watched{"stopped": stopped, "absent": gone} {
-		if end := <-w.done; end.exit != 0 || strings.Count(end.errs, "asked again until it answers") != 1 {
+		if end := <-w.done; end.Exit != 0 || strings.Count(end.Errs, "asked again until it answers") != 1 {
 			t.Errorf("the wait for %s: %+v", name, end)
 		}
 	}
-	s.run("instance ensure web2")
+	s.Run("instance ensure web2")
 	prints("made again", all, "web2\trunning\t-")
 	prints("made again, by names", some, "web2\trunning\t-")
 
 	agent.end()
 	agent = begin()
-	s.run("instance stop web4")
+	s.Run("instance stop web4")
 	prints("after another restart", all, "web4\tstopped\t-")
 	for _, w := range []*watched{all, some} {
-		if end := w.end(); end.exit != 130 || strings.Count(end.errs, "asked again until it answers") != 2 {
+		if end := w.end(); end.Exit != 130 || strings.Count(end.Errs, "asked again until it answers") != 2 {
 			t.Errorf("^C: %+v", end)
 		}
 	}
 	agent.end()
-	if end := far.try("instance watch" + at); end.exit != 1 || !strings.Contains(end.errs, "the agent cannot be asked") {
+	if end := far.Try("instance watch" + at); end.Exit != 1 || !strings.Contains(end.Errs, "the agent cannot be asked") {
 		t.Errorf("an agent that was never there: %+v", end)
 	}
 }

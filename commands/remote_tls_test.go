@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // authority signs certificates, as an operator's does.
@@ -65,7 +67,7 @@ func (a *authority) sign(name string, c *x509.Certificate) (cert, key string) {
 
 // onTCP runs an agent at a port of an address until end is called, and gives the
 // port.
-func (s *sled) onTCP(t *testing.T, address, flags string) (port string, end func() answer) {
+func onTCP(s *sledtest.Operator, t *testing.T, address, flags string) (port string, end func() sledtest.Answer) {
 	t.Helper()
 	free, err := net.Listen("tcp", address+":0")
 	if err != nil {
@@ -74,12 +76,12 @@ func (s *sled) onTCP(t *testing.T, address, flags string) (port string, end func
 	_, port, _ = net.SplitHostPort(free.Addr().String())
 	free.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan answer, 1)
-	go func() { done <- s.on(ctx, s.Host(), "agent --listen tcp:"+address+":"+port+flags) }()
+	done := make(chan sledtest.Answer, 1)
+	go func() { done <- s.On(ctx, s.Host(), "agent --listen tcp:"+address+":"+port+flags) }()
 	for {
 		if c, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
 			c.Close()
-			return port, func() answer { cancel(); return <-done }
+			return port, func() sledtest.Answer { cancel(); return <-done }
 		}
 		select {
 		case a := <-done:
@@ -92,14 +94,14 @@ func (s *sled) onTCP(t *testing.T, address, flags string) (port string, end func
 // Who comes over TCP is let in by certificate, and looks at the agent's; where the
 // agent lets in everybody, on the loopback or because it is told to, none is needed.
 func TestAnAgentIsAskedOverTCP(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
-	s.run("instance ensure web1")
-	far := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
+	s.Run("instance ensure web1")
+	far := sledtest.New(t, sledtest.Small(), "")
 	list := "instance list -o name --timeout 20s --agent "
 	asked := func(what, line string, exit int, want string) {
 		t.Helper()
-		if there := far.try(list + line); there.exit != exit || !strings.Contains(there.out+there.errs, want) {
+		if there := far.Try(list + line); there.Exit != exit || !strings.Contains(there.Out+there.Errs, want) {
 			t.Errorf("%s: %+v, want exit %d and %q", what, there, exit, want)
 		}
 	}
@@ -110,29 +112,29 @@ func TestAnAgentIsAskedOverTCP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	port, end := s.onTCP(t, "127.0.0.1", " --token-file "+tokens)
+	port, end := onTCP(s, t, "127.0.0.1", " --token-file "+tokens)
 	asked("as a reader", "http://127.0.0.1:"+port+" --token-file "+tokens, 0, "web1\n")
 	asked("by the name of the loopback", "http://localhost:"+port+" --token-file "+own, 0, "web1\n")
 	asked("without a token", "http://127.0.0.1:"+port, 1, "401")
 	asked("as if it had a certificate", "https://127.0.0.1:"+port, 1, "server gave HTTP response to HTTPS client")
 	asked("with a token that all can read", "http://192.0.2.1:"+port+" --token-file "+own, 2, "want https")
-	change := func(file string) answer {
-		return far.try("instance stop web1 --timeout 20s --agent http://127.0.0.1:" + port + " --token-file " + file)
+	change := func(file string) sledtest.Answer {
+		return far.Try("instance stop web1 --timeout 20s --agent http://127.0.0.1:" + port + " --token-file " + file)
 	}
-	if a := change(tokens); a.exit != 1 || !strings.Contains(a.errs, "403") {
+	if a := change(tokens); a.Exit != 1 || !strings.Contains(a.Errs, "403") {
 		t.Errorf("a reader stops a VM: %+v", a)
 	}
-	if a := change(own); a.exit != 0 {
+	if a := change(own); a.Exit != 0 {
 		t.Errorf("an operator stops a VM: %+v", a)
 	}
 	end()
 	for address, hint := range map[string]string{"0.0.0.0": "--insecure-listen", "127.0.0.1": "--token-file"} {
-		if refused := s.try("agent --listen tcp:" + address + ":" + port); refused.exit != 8 || !strings.Contains(refused.errs, "could stop any VM") || !strings.Contains(refused.errs, hint) {
+		if refused := s.Try("agent --listen tcp:" + address + ":" + port); refused.Exit != 8 || !strings.Contains(refused.Errs, "could stop any VM") || !strings.Contains(refused.Errs, hint) {
 			t.Errorf("on %s without a way to tell clients apart: %+v", address, refused)
 		}
 	}
-	s.run("instance start web1")
-	port, end = s.onTCP(t, "0.0.0.0", " --insecure-listen")
+	s.Run("instance start web1")
+	port, end = onTCP(s, t, "0.0.0.0", " --insecure-listen")
 	asked("where everybody may come", "http://127.0.0.1:"+port, 0, "web1\n")
 	end()
 
@@ -145,17 +147,17 @@ func TestAnAgentIsAskedOverTCP(t *testing.T) {
 		return " --tls-cert " + cert + " --tls-key " + key
 	}
 	cert, key := server(ours)
-	port, end = s.onTCP(t, "0.0.0.0", " --tls-operator operator --tls-cert "+cert+" --tls-key "+key+" --tls-client-ca "+ours.file)
+	port, end = onTCP(s, t, "0.0.0.0", " --tls-operator operator --tls-cert "+cert+" --tls-key "+key+" --tls-client-ca "+ours.file)
 	defer end()
 	at, known := "https://127.0.0.1:"+port, " --tls-ca "+ours.file
 	asked("with a certificate", at+client(ours)+known, 0, "web1\n")
-	if a := far.try("instance stop web1 --timeout 20s --agent " + at + client(ours) + known); a.exit != 0 {
+	if a := far.Try("instance stop web1 --timeout 20s --agent " + at + client(ours) + known); a.Exit != 0 {
 		t.Errorf("an operator by certificate stops a VM: %+v", a)
 	}
 	guest, guestKey := ours.sign("guest", &x509.Certificate{Subject: pkix.Name{CommonName: "guest"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	guests := " --tls-cert " + guest + " --tls-key " + guestKey + known
 	asked("with a certificate that is no operator's", at+guests, 0, "web1\n")
-	if a := far.try("instance delete web1 --timeout 20s --agent " + at + guests); a.exit != 1 || !strings.Contains(a.errs, "403") {
+	if a := far.Try("instance delete web1 --timeout 20s --agent " + at + guests); a.Exit != 1 || !strings.Contains(a.Errs, "403") {
 		t.Errorf("a reader by certificate deletes a VM: %+v", a)
 	}
 	asked("without one", at+known, 1, "certificate required")

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // The clone of the ipkg brands leaves snapshots on datasets below the base and
@@ -15,30 +16,30 @@ func TestAHundredAndOneStartsLeaveNoSnapshot(t *testing.T) {
 		t.Skip(unraced)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newSled(t, small(), "")
-		s.run("bootstrap")
-		before := s.world()
-		s.run("instance ensure web1 --nic over=net0")
-		s.run("instance stop web1")
+		s := sledtest.New(t, sledtest.Small(), "")
+		s.Run("bootstrap")
+		before := s.Comparable()
+		s.Run("instance ensure web1 --nic over=net0")
+		s.Run("instance stop web1")
 		for range 101 {
-			s.run("instance start web1")
-			s.run("instance stop web1")
+			s.Run("instance start web1")
+			s.Run("instance stop web1")
 		}
-		s.same(before, "after 101 starts and stops")
+		s.Same(before, "after 101 starts and stops")
 	})
 }
 
 // A no-op must be free to be used in loops.
 func TestEnsureOfWhatIsThereWritesNothingAndAsksTwice(t *testing.T) {
-	s := newSled(t, small(), "")
-	s.run("bootstrap")
+	s := sledtest.New(t, sledtest.Small(), "")
+	s.Run("bootstrap")
 	const line = "instance ensure web1 --cpus 4 --memory 8G --nic over=net0"
-	s.run(line)
-	world, ledger := s.world(), s.ledgerFile()
+	s.Run(line)
+	world, ledger := s.Comparable(), ledgerFile(s)
 	for _, again := range []string{line, "instance ensure web1", "instance start web1"} {
-		r := s.traced(again)
-		if r.exit != 0 {
-			t.Fatalf("sledctl %s: exit %d: %s", again, r.exit, r.errs)
+		r := traced(s, again)
+		if r.Exit != 0 {
+			t.Fatalf("sledctl %s: exit %d: %s", again, r.Exit, r.Errs)
 		}
 		asked := 0
 		for _, e := range r.events {
@@ -53,32 +54,18 @@ func TestEnsureOfWhatIsThereWritesNothingAndAsksTwice(t *testing.T) {
 			t.Errorf("sledctl %s: %d host commands", again, asked)
 		}
 	}
-	s.same(world, "after ensuring what is there")
-	if s.ledgerFile() != ledger {
+	s.Same(world, "after ensuring what is there")
+	if ledgerFile(s) != ledger {
 		t.Error("the ledger was written")
 	}
 }
 
 // ledgerFile is the content of the ledger's copy on the first M.2.
-func (s *sled) ledgerFile() string {
-	s.t.Helper()
-	data, err := host.ReadFile(s.Host().Files(), s.ledgerNames()[0])
+func ledgerFile(s *sledtest.Operator) string {
+	s.T.Helper()
+	data, err := host.ReadFile(s.Host().Files(), s.LedgerNames()[0])
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return string(data)
-}
-
-// ledgerNames are the names of the ledger's copies.
-func (s *sled) ledgerNames() (names []string) {
-	s.t.Helper()
-	const pools = "/pool/int"
-	below, err := s.Host().Files().ReadDir(pools)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, pool := range below {
-		names = append(names, pools+"/"+pool.Name+"/config/sledctl/ledger.jsonl")
-	}
-	return names
 }

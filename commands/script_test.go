@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,10 +21,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")
@@ -33,17 +32,8 @@ var update = flag.Bool("update", false, "rewrite the expected output in the scri
 // unraced is why -short, which the race detector runs with, leaves a test out.
 const unraced = "one command after the other, many times: the race detector sees nothing more in it"
 
-// TestMain lets the test binary be sledctl, and, through links that sledctl
-// itself makes, the stand-in commands.
-func TestMain(m *testing.M) {
-	if sim.IsStandIn(filepath.Base(os.Args[0])) {
-		// Not os.Exit: with the race detector it sleeps for a second, and the
-		// environment that would tell it not to is kept from host commands.
-		syscall.Exit(commands.Main(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ(), "v0.0.0-test"))
-	}
-	debug.SetGCPercent(400) // each of thousands of sleds is garbage soon
-	testscript.Main(conforming{m}, map[string]func(){"sledctl": sledctl})
-}
+// TestMain has the tests of the scripts look at what was said to Propolis.
+func TestMain(m *testing.M) { sledtest.Main(conforming{m}) }
 
 // conforming are the tests, and behind them a look at all that was said to the
 // simulated Propolis in the scripts, and answered: it must be as published.
@@ -80,18 +70,6 @@ func (c conforming) Run() int {
 	return code
 }
 
-// covered is the variable that names a sledctl built with -cover, which takes this
-// one's place in the scripts: a test binary says nothing of what the programs that
-// it became have reached. make reached sets it.
-const covered = "TEST_COVERED"
-
-func sledctl() {
-	if program := os.Getenv(covered); program != "" {
-		panic(syscall.Exec(program, os.Args, os.Environ()))
-	}
-	os.Exit(commands.Main(os.Args, os.Stdin, os.Stdout, os.Stderr, os.Environ(), "v0.0.0-test"))
-}
-
 // TestScripts are bring-up stories as operators would type them, each on a
 // simulated sled of its own.
 func TestScripts(t *testing.T) {
@@ -104,7 +82,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
-			if raced && !lasting(scriptOf(env)) {
+			if sledtest.Raced && !lasting(scriptOf(env)) {
 				env.T().Skip("programs that end soon, in which the race detector sees no more than within tests")
 			}
 			env.Setenv("SLEDCTL_HOST", "sim:"+filepath.Join(env.WorkDir, "sled"))
@@ -116,7 +94,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv(sim.ExchangesVariable, os.Getenv(exchanges))
 			env.Setenv("TZ", "UTC")
-			env.Setenv(covered, os.Getenv(covered))
+			env.Setenv(sledtest.Covered, os.Getenv(sledtest.Covered))
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // a binary with the race detector otherwise sleeps a second when it ends
 			return ownUnderlay(env)
 		},

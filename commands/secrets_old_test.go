@@ -14,6 +14,7 @@ import (
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/storage"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // The secrets of a machine, as an earlier sledctl wrote them.
@@ -30,48 +31,48 @@ const (
 // of them there, nor in its history and what was set aside, wherever he is killed:
 // the next one does the rest. Nothing of the machine is lost.
 func TestSecretsLeaveTheStateFile(t *testing.T) {
-	o := small()
+	o := sledtest.Small()
 	o.M2 = 2
-	s := newSled(t, o, "")
+	s := sledtest.New(t, o, "")
 	file := filepath.Join(t.TempDir(), "web1.json")
 	if err := os.WriteFile(file, []byte(oldSpec), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.run("bootstrap")
-	s.run("instance ensure web1 --spec " + file)
-	s.run("instance ensure web2")
-	s.writeAsOld("web1")
-	if len(s.exposed(oldWords)) < 8 {
-		t.Fatalf("two copies, their histories and what was set aside have secrets: %q", s.exposed(oldWords))
+	s.Run("bootstrap")
+	s.Run("instance ensure web1 --spec " + file)
+	s.Run("instance ensure web2")
+	writeAsOld(s, "web1")
+	if len(exposed(s, oldWords)) < 8 {
+		t.Fatalf("two copies, their histories and what was set aside have secrets: %q", exposed(s, oldWords))
 	}
 	for _, line := range []string{"ledger export", "ledger show instance/", "ledger show sent/", "history", "propolis spec show web1 -o json"} {
-		if out := s.run(line); strings.Contains(out, oldWords) || !strings.Contains(out, "secret:hmac-sha256:") {
+		if out := s.Run(line); strings.Contains(out, oldWords) || !strings.Contains(out, "secret:hmac-sha256:") {
 			t.Errorf("sledctl %s shows a secret, or hides that there is one", line)
 		}
 	}
 	for n, crashed := 1, true; crashed; n++ {
-		c := &sled{Sled: s.Clone(), t: t}
+		c := &sledtest.Operator{Sled: s.Clone(), T: t}
 		t.Cleanup(c.Close)
 		dying := host.Crash(c.Host(), n, host.CrashAfter)
-		c.on(t.Context(), dying, "instance stop web2")
+		c.On(t.Context(), dying, "instance stop web2")
 		dying.Wait()
 		crashed = dying.Crashed() && n < 30
-		c.run("instance stop web2")
-		if all := c.exposed(oldWords); len(all) > 0 {
+		c.Run("instance stop web2")
+		if all := exposed(c, oldWords); len(all) > 0 {
 			t.Fatalf("killed %s: secrets stand in %q", dying.Where(), all)
 		}
 		if crashed && n%10 != 0 {
 			continue
 		}
-		if out := c.run("propolis spec diff web1"); out != "" {
+		if out := c.Run("propolis spec diff web1"); out != "" {
 			t.Errorf("killed %s: web1 is another machine: %s", dying.Where(), out)
 		}
-		c.run("instance stop web1")
-		c.run("instance start web1")
-		c.run("instance ensure web1 --spec " + file)
-		c.run("ledger check")
-		c.run("instance delete web1")
-		if left := c.secretFiles(); len(left) > 0 {
+		c.Run("instance stop web1")
+		c.Run("instance start web1")
+		c.Run("instance ensure web1 --spec " + file)
+		c.Run("ledger check")
+		c.Run("instance delete web1")
+		if left := c.SecretFiles(); len(left) > 0 {
 			t.Errorf("killed %s: %q are left", dying.Where(), left)
 		}
 	}
@@ -79,15 +80,15 @@ func TestSecretsLeaveTheStateFile(t *testing.T) {
 
 // writeAsOld writes the record of an instance as it was, more than once, and so
 // much besides that the first goes into the history.
-func (s *sled) writeAsOld(name string) {
-	s.t.Helper()
+func writeAsOld(s *sledtest.Operator, name string) {
+	s.T.Helper()
 	places := ledger.Places{Lock: "/var/run/sledctl/ledger.lock", Witness: storage.Witness{Host: s.Host()}}
-	for _, pool := range s.pools("oxi_") {
+	for _, pool := range pools(s, "oxi_") {
 		places.Locations = append(places.Locations, ledger.OnPool(strings.TrimPrefix(pool, "oxi_")))
 	}
-	book, err := ledger.Open(s.t.Context(), s.Host().Files(), places)
+	book, err := ledger.Open(s.T.Context(), s.Host().Files(), places)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	old := func(view ledger.View) (facts []ledger.Fact, err error) {
 		r, err := instance.Settings{}.Find(view, name)
@@ -124,30 +125,30 @@ func (s *sled) writeAsOld(name string) {
 			return append([]ledger.Fact{{Key: names.KeyHeldVNIC + "x"}}, first...), nil
 		},
 	} {
-		if _, err := book.Update(s.t.Context(), decide); err != nil {
-			s.t.Fatal(err)
+		if _, err := book.Update(s.T.Context(), decide); err != nil {
+			s.T.Fatal(err)
 		}
 	}
-	for _, copied := range s.copies() { // what was set aside, under either name
+	for _, copied := range s.Copies() { // what was set aside, under either name
 		data, err := host.ReadFile(s.Host().Files(), copied)
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		for _, name := range []string{"aside-20260101T000000Z-1.jsonl", "superseded-20260101T000000Z-1.jsonl"} {
 			if err := host.WriteFile(s.Host().Files(), path.Join(path.Dir(copied), name), data, 0o600); err != nil {
-				s.t.Fatal(err)
+				s.T.Fatal(err)
 			}
 		}
 	}
 }
 
 // exposed are the files in the directories of the ledger that have the words.
-func (s *sled) exposed(words string) (all []string) {
-	s.t.Helper()
-	for _, name := range s.copies() {
+func exposed(s *sledtest.Operator, words string) (all []string) {
+	s.T.Helper()
+	for _, name := range s.Copies() {
 		files, err := s.Host().Files().ReadDir(path.Dir(name))
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		for _, f := range files {
 			file := path.Join(path.Dir(name), f.Name)

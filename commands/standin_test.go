@@ -2,7 +2,6 @@ package commands_test
 
 import (
 	"errors"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,17 +12,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim"
-	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // standIn is a sled behind the host of illumos: each of its commands is a
 // process, and its Propolis servers listen really. A host lasts until the sled
 // is rebooted.
-func standIn(t *testing.T, o sim.Options, config string) (s *sled, newHost func() host.Host) {
+func standIn(t *testing.T, o sim.Options, config string) (s *sledtest.Operator, newHost func() host.Host) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("programs that run one after another")
@@ -33,7 +31,7 @@ func standIn(t *testing.T, o sim.Options, config string) (s *sled, newHost func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { inner.Close(); removeSled(t, dir) })
+	t.Cleanup(func() { inner.Close(); sledtest.RemoveSled(t, dir) })
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -44,8 +42,8 @@ func standIn(t *testing.T, o sim.Options, config string) (s *sled, newHost func(
 	}
 	t.Setenv(sim.DirVariable, dir)
 	t.Setenv("GORACE", "atexit_sleep_ms=0") // a binary with the race detector otherwise sleeps a second when it ends
-	s = &sled{Sled: inner, t: t}
-	s.write("/etc/sledctl/config.toml", config)
+	s = &sledtest.Operator{Sled: inner, T: t}
+	s.WriteFile("/etc/sledctl/config.toml", config)
 	return s, func() host.Host {
 		return host.NewIllumos(host.IllumosOptions{
 			CommandPath: []string{bin, filepath.Join(bin, sim.CommonDir)}, Root: sim.Root(dir), Files: inner.Host().Files(), Environment: []string{sim.DirVariable, "GORACE"},
@@ -53,41 +51,12 @@ func standIn(t *testing.T, o sim.Options, config string) (s *sled, newHost func(
 	}
 }
 
-// removeSled takes a sled away, whose processes may write meanwhile.
-func removeSled(t *testing.T, dir string) {
-	for try := 0; os.RemoveAll(dir) != nil; try++ {
-		if try == 1000 {
-			t.Error(os.RemoveAll(dir))
-			return
-		}
-	}
-}
-
 // ownNetwork is the configuration of a sled that shares its addresses with no
 // other test.
 func ownNetwork(t *testing.T) string {
 	t.Helper()
-	config, _ := ownNetworkOf(t)
+	config, _ := sledtest.OwnNetworkOf(t)
 	return config
-}
-
-// ownNetworkOf also tells the network.
-func ownNetworkOf(t *testing.T) (string, netip.Prefix) {
-	t.Helper()
-	network, release, err := simtest.Underlay()
-	if errors.Is(err, syscall.EADDRNOTAVAIL) {
-		t.Skip("loopback addresses are not there by themselves: ", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(release)
-	config := commands.SimulatedConfig()
-	own := strings.NewReplacer("127.77.0.1/16", network.Addr().Next().String()+"/24", "127.77.0.0/16", network.String()).Replace(config)
-	if strings.Contains(own, "127.77.0.") || own == config {
-		t.Fatalf("the configuration names other addresses:\n%s", config)
-	}
-	return own, network
 }
 
 // TestTheExecPath runs the same command lines on the simulated sled in this
@@ -95,10 +64,10 @@ func ownNetworkOf(t *testing.T) (string, netip.Prefix) {
 // print the same, and leave the same sled.
 func TestTheExecPath(t *testing.T) {
 	config := ownNetwork(t)
-	direct := newSled(t, small(), config)
-	real, newHost := standIn(t, small(), config)
+	direct := sledtest.New(t, sledtest.Small(), config)
+	real, newHost := standIn(t, sledtest.Small(), config)
 	h := newHost()
-	both := func(do func(*sled)) { do(direct); do(real) }
+	both := func(do func(*sledtest.Operator)) { do(direct); do(real) }
 
 	for _, line := range []string{
 		"instance ensure web1", // not prepared yet
@@ -145,7 +114,7 @@ func TestTheExecPath(t *testing.T) {
 	} {
 		switch word, rest, _ := strings.Cut(line, " "); word {
 		case "FAULT":
-			both(func(s *sled) {
+			both(func(s *sledtest.Operator) {
 				err := s.World().Update(t.Context(), func(tx *world.Tx) error {
 					tx.Arm(world.Fault{Name: world.FaultFail, Match: rest, Times: 1, Text: "no"})
 					return nil
@@ -156,7 +125,7 @@ func TestTheExecPath(t *testing.T) {
 			})
 			continue
 		case "REBOOT":
-			both(func(s *sled) {
+			both(func(s *sledtest.Operator) {
 				if err := s.Reboot(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -164,27 +133,27 @@ func TestTheExecPath(t *testing.T) {
 			h = newHost()
 			continue
 		}
-		both(func(s *sled) { s.draws = repeatable(line) })
-		want := direct.on(t.Context(), direct.Host(), line)
-		got := real.on(t.Context(), h, line)
-		if diff := cmp.Diff(timeless(want), timeless(got), cmp.AllowUnexported(answer{})); diff != "" {
+		both(func(s *sledtest.Operator) { s.Draws = repeatable(line) })
+		want := direct.On(t.Context(), direct.Host(), line)
+		got := real.On(t.Context(), h, line)
+		if diff := cmp.Diff(timeless(want), timeless(got), cmp.AllowUnexported(sledtest.Answer{})); diff != "" {
 			t.Errorf("sledctl %s (-simulated +stand-ins):\n%s", line, diff)
 		}
-		if diff := cmp.Diff(strings.Split(direct.world(), "\n"), strings.Split(real.world(), "\n")); diff != "" {
+		if diff := cmp.Diff(strings.Split(direct.Comparable(), "\n"), strings.Split(real.Comparable(), "\n")); diff != "" {
 			t.Fatalf("the sled after sledctl %s (-simulated +stand-ins):\n%s", line, diff)
 		}
 	}
 }
 
 // timeless is an answer without what differs from run to run.
-func timeless(a answer) answer {
+func timeless(a sledtest.Answer) sledtest.Answer {
 	for _, r := range []struct{ pattern, with string }{
 		{`\d{4}-?\d\d-?\d\dT[0-9:.]+Z`, "TIME"},
 		{`"([0-9a-f]{16}|[0-9a-f]{32})"`, `"RANDOM"`}, // of the ledger, and of its last line
 		{`("[a-z_]*(elapsed|duration)[a-z_]*":) ?[0-9.]+`, "$1 ELAPSED"},
 	} {
 		re := regexp.MustCompile(r.pattern)
-		a.out, a.errs = re.ReplaceAllString(a.out, r.with), re.ReplaceAllString(a.errs, r.with)
+		a.Out, a.Errs = re.ReplaceAllString(a.Out, r.with), re.ReplaceAllString(a.Errs, r.with)
 	}
 	return a
 }
@@ -192,19 +161,19 @@ func timeless(a answer) answer {
 // TestNoServerIsLeft: a server ends with the instance, and with the sled. Its
 // lock is free when its process has ended.
 func TestNoServerIsLeft(t *testing.T) {
-	s, newHost := standIn(t, small(), ownNetwork(t))
+	s, newHost := standIn(t, sledtest.Small(), ownNetwork(t))
 	run := func(line string) {
 		t.Helper()
-		if a := s.on(t.Context(), newHost(), line); a.exit != 0 {
-			t.Fatalf("sledctl %s: exit %d: %s", line, a.exit, a.errs)
+		if a := s.On(t.Context(), newHost(), line); a.Exit != 0 {
+			t.Fatalf("sledctl %s: exit %d: %s", line, a.Exit, a.Errs)
 		}
 	}
 	run("bootstrap")
 	run("instance ensure web1")
-	web1 := s.servers()
+	web1 := servers(s)
 	run("instance ensure web2")
 	run("instance ensure web3")
-	all := s.servers()
+	all := servers(s)
 	if len(web1) != 1 || len(all) != 3 {
 		t.Fatalf("%d servers, then %d", len(web1), len(all))
 	}
@@ -217,31 +186,31 @@ func TestNoServerIsLeft(t *testing.T) {
 		}
 	}
 	run("instance stop web2")
-	if left := s.servers(); len(left) != 1 {
+	if left := servers(s); len(left) != 1 {
 		t.Errorf("%d servers are left of one", len(left))
 	}
-	removeSled(t, s.World().Dir())
+	sledtest.RemoveSled(t, s.World().Dir())
 	for name, l := range all {
 		ended(t, name, l)
 	}
 }
 
 // servers opens the locks of all servers.
-func (s *sled) servers() map[string]*os.File {
-	s.t.Helper()
+func servers(s *sledtest.Operator) map[string]*os.File {
+	s.T.Helper()
 	names, err := filepath.Glob(filepath.Join(s.World().Dir(), world.LocksDir, ".server-*"))
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	all := map[string]*os.File{}
 	for _, name := range names {
 		l, err := os.Open(name)
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
-		s.t.Cleanup(func() { _ = l.Close() })
-		if !held(s.t, l) {
-			s.t.Errorf("%s: nobody is there", name)
+		s.T.Cleanup(func() { _ = l.Close() })
+		if !held(s.T, l) {
+			s.T.Errorf("%s: nobody is there", name)
 		}
 		all[filepath.Base(name)] = l
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // openZFS is a host whose zfs takes no user properties with a key, as OpenZFS
@@ -23,10 +24,10 @@ func (z openZFS) Run(ctx context.Context, c host.Command) (host.Result, error) {
 
 // epochs are the epochs of the keys that the disks say they have, and those that
 // they may be getting.
-func (s *sled) epochs() string {
-	s.t.Helper()
-	return strings.Join(strings.Fields(s.raw("zfs", "get", "-rHo", "name,property,value", "-s", "local", "-t", "filesystem",
-		"sledctl:epoch,sledctl:next-epoch", s.pools("oxp_")[0])), " ")
+func epochs(s *sledtest.Operator) string {
+	s.T.Helper()
+	return strings.Join(strings.Fields(raw(s, "zfs", "get", "-rHo", "name,property,value", "-s", "local", "-t", "filesystem",
+		"sledctl:epoch,sledctl:next-epoch", pools(s, "oxp_")[0])), " ")
 }
 
 // A rekey may be killed between any two commands, and the sled reboot before
@@ -39,33 +40,33 @@ func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			prepared := keyedWith(t, 1, 0)
-			prepared.run("bootstrap --format-blank")
-			prepared.secrets(3)
-			clone := func() *sled {
-				s := &sled{Sled: prepared.Clone(), t: t}
+			prepared.Run("bootstrap --format-blank")
+			prepared.Secrets(3)
+			clone := func() *sledtest.Operator {
+				s := &sledtest.Operator{Sled: prepared.Clone(), T: t}
 				t.Cleanup(s.Close)
 				return s
 			}
 			whole := clone()
 			count := host.Crash(zfs(whole.Host()), 0, host.CrashBefore)
-			if a := whole.on(t.Context(), count, "storage rekey"); a.exit != 0 {
-				t.Fatal(a.errs)
+			if a := whole.On(t.Context(), count, "storage rekey"); a.Exit != 0 {
+				t.Fatal(a.Errs)
 			}
 			for _, mode := range []host.CrashMode{host.CrashBefore, host.CrashAfter} {
 				for point := 1; point <= count.Points(); point++ {
 					s := clone()
-					s.on(t.Context(), host.Crash(zfs(s.Host()), point, mode), "storage rekey")
+					s.On(t.Context(), host.Crash(zfs(s.Host()), point, mode), "storage rekey")
 					if point%2 == 0 { // the other half goes on without a boot between
 						if err := s.Reboot(t.Context()); err != nil {
 							t.Fatal(err)
 						}
 					}
 					for _, line := range []string{"bootstrap", "storage rekey", "storage check --detailed-exitcode"} {
-						if a := s.on(t.Context(), zfs(s.Host()), line); a.exit != 0 {
-							t.Fatalf("at %d, %s: exit %d: %s%s", point, line, a.exit, a.out, a.errs)
+						if a := s.On(t.Context(), zfs(s.Host()), line); a.Exit != 0 {
+							t.Fatalf("at %d, %s: exit %d: %s%s", point, line, a.Exit, a.Out, a.Errs)
 						}
 					}
-					if got := s.epochs(); !strings.HasSuffix(got, "/crypt sledctl:epoch 3") {
+					if got := epochs(s); !strings.HasSuffix(got, "/crypt sledctl:epoch 3") {
 						t.Errorf("at %d: %s", point, got)
 					}
 				}
@@ -79,41 +80,41 @@ func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
 // keys of each, and says so from then on.
 func TestADiskThatDoesNotSayWhichKeyItHasIsTried(t *testing.T) {
 	s := keyed(t)
-	s.run("bootstrap --format-blank")
-	crypt := s.pools("oxp_")[0] + "/crypt"
-	s.secrets(4)
-	s.command("zfs inherit sledctl:epoch " + crypt)
-	s.command("zfs inherit sledctl:key-id " + crypt)
+	s.Run("bootstrap --format-blank")
+	crypt := pools(s, "oxp_")[0] + "/crypt"
+	s.Secrets(4)
+	s.Command("zfs inherit sledctl:epoch " + crypt)
+	s.Command("zfs inherit sledctl:key-id " + crypt)
 	if err := s.Reboot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	plan := s.run("bootstrap -n")
+	plan := s.Run("bootstrap -n")
 	if !strings.Contains(plan, "zfs.find-key") && !strings.Contains(plan, "does not say for sure which key it has") {
 		t.Errorf("the plan says nothing of it:\n%s", plan)
 	}
-	s.run("bootstrap")
-	s.run("storage check --detailed-exitcode")
-	if got := strings.TrimSpace(s.raw("zfs", "get", "-Ho", "value", "sledctl:epoch", crypt)); got != "1" {
+	s.Run("bootstrap")
+	s.Run("storage check --detailed-exitcode")
+	if got := strings.TrimSpace(raw(s, "zfs", "get", "-Ho", "value", "sledctl:epoch", crypt)); got != "1" {
 		t.Errorf("it says that its key is of epoch %s", got)
 	}
 
 	// None fits: it stays locked, and nothing is written.
-	s.command("zfs inherit sledctl:epoch " + crypt)
-	s.secretFile("5 " + strings.Repeat("ab", 32) + "\n")
+	s.Command("zfs inherit sledctl:epoch " + crypt)
+	s.SecretFile("5 " + strings.Repeat("ab", 32) + "\n")
 	if err := s.Reboot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if a := s.try("bootstrap"); a.exit != 3 || !strings.Contains(a.errs, "none of 1 fits") {
-		t.Errorf("exit %d: %s", a.exit, a.errs)
+	if a := s.Try("bootstrap"); a.Exit != 3 || !strings.Contains(a.Errs, "none of 1 fits") {
+		t.Errorf("exit %d: %s", a.Exit, a.Errs)
 	}
-	if got := strings.TrimSpace(s.raw("zfs", "get", "-Ho", "value", "sledctl:epoch", crypt)); got != "-" {
+	if got := strings.TrimSpace(raw(s, "zfs", "get", "-Ho", "value", "sledctl:epoch", crypt)); got != "-" {
 		t.Errorf("it says that its key is of epoch %s", got)
 	}
 
 	// An epoch that is none is not passed over.
-	s.secrets(4)
-	s.command("zfs set sledctl:epoch=one " + crypt)
-	if a := s.try("bootstrap"); a.exit != 3 || !strings.Contains(a.errs, `sledctl:epoch is "one", wanted a number`) || !strings.Contains(a.errs, "zfs inherit sledctl:epoch "+crypt) {
-		t.Errorf("exit %d: %s", a.exit, a.errs)
+	s.Secrets(4)
+	s.Command("zfs set sledctl:epoch=one " + crypt)
+	if a := s.Try("bootstrap"); a.Exit != 3 || !strings.Contains(a.Errs, `sledctl:epoch is "one", wanted a number`) || !strings.Contains(a.Errs, "zfs inherit sledctl:epoch "+crypt) {
+		t.Errorf("exit %d: %s", a.Exit, a.Errs)
 	}
 }

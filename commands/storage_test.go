@@ -7,9 +7,7 @@ import (
 	"crypto/sha3"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 	"sync"
@@ -22,59 +20,36 @@ import (
 	"github.com/sledctl/sledctl/illumos/key"
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // keyed is a sled with blank disks whose secrets are in a file.
-func keyed(t *testing.T) *sled {
+func keyed(t *testing.T) *sledtest.Operator {
 	t.Helper()
 	return keyedWith(t, 2, 1)
 }
 
 // keyedWith has so many U.2s, and secrets of the epochs 0 to latest.
-func keyedWith(t *testing.T, u2, latest int) *sled {
+func keyedWith(t *testing.T, u2, latest int) *sledtest.Operator {
 	t.Helper()
 	config := strings.Replace(commands.SimulatedConfig(), `key = "development"`, `key = "file:/secrets"`, 1)
 	if !strings.Contains(config, "/secrets") {
 		t.Fatal("the configuration has no key to replace")
 	}
-	s := newSled(t, sim.Options{Seed: 1, M2: 1, U2: u2, Blank: true}, config)
-	s.secrets(latest)
+	s := sledtest.New(t, sim.Options{Seed: 1, M2: 1, U2: u2, Blank: true}, config)
+	s.Secrets(latest)
 	return s
 }
 
-// secret is that of an epoch: bytes that occur nowhere by chance.
-func secret(epoch int) []byte { return bytes.Repeat([]byte{0xc3, 0x5a, 0x77, byte(epoch)}, 8) }
-
-// secrets writes the file with the secrets of epochs 0 to latest.
-func (s *sled) secrets(latest int) {
-	s.t.Helper()
-	text := ""
-	for epoch := range latest + 1 {
-		text += fmt.Sprintf("%d %x\n", epoch, secret(epoch))
-	}
-	s.secretFile(text)
-}
-
-func (s *sled) secretFile(text string) {
-	s.t.Helper()
-	files := s.Host().Files()
-	if err := files.Remove("/secrets"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.t.Fatal(err)
-	}
-	if err := host.WriteFile(files, "/secrets", []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // written is all that is in files of the sled, but in the file with the secrets.
-func (s *sled) written() []byte {
-	s.t.Helper()
+func written(s *sledtest.Operator) []byte {
+	s.T.Helper()
 	var all bytes.Buffer
 	var walk func(dir string)
 	walk = func(dir string) {
 		infos, err := s.Host().Files().ReadDir(dir)
 		if err != nil {
-			s.t.Fatal(err)
+			s.T.Fatal(err)
 		}
 		for _, info := range infos {
 			name := path.Join(dir, info.Name)
@@ -84,7 +59,7 @@ func (s *sled) written() []byte {
 			case info.Mode.IsRegular() && name != "/secrets":
 				data, err := host.ReadFile(s.Host().Files(), name)
 				if err != nil {
-					s.t.Fatal(err)
+					s.T.Fatal(err)
 				}
 				fmt.Fprintf(&all, "%s:\n%s\n", name, data)
 			}
@@ -101,16 +76,16 @@ func TestNoKeyIsToldToAnybody(t *testing.T) {
 	listening := listener{s.Host(), &sync.Mutex{}, &told}
 	say := func(line string, exit int) {
 		t.Helper()
-		a := s.on(t.Context(), listening, line)
-		if a.exit != exit {
-			t.Errorf("sledctl %s: exit %d, want %d: %s", line, a.exit, exit, a.errs)
+		a := s.On(t.Context(), listening, line)
+		if a.Exit != exit {
+			t.Errorf("sledctl %s: exit %d, want %d: %s", line, a.Exit, exit, a.Errs)
 		}
-		fmt.Fprintf(&told, "%s\n%s%s\n", line, a.out, a.errs)
+		fmt.Fprintf(&told, "%s\n%s%s\n", line, a.Out, a.Errs)
 	}
 	say("bootstrap --format-blank --explain", 0)
 	say("bootstrap --format-blank -v", 0)
 	say("instance ensure web1 -o json", 0)
-	s.secrets(2)
+	s.Secrets(2)
 	say("storage rekey --explain", 0)
 	say("storage rekey -v", 0)
 	say("trace --list", 0)
@@ -121,31 +96,31 @@ func TestNoKeyIsToldToAnybody(t *testing.T) {
 	if err := s.Reboot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.arm(world.Fault{Name: world.FaultFail, Match: "zfs load-key", Times: 1, Exit: 1, Text: "Key load error: no"})
+	s.Arm(world.Fault{Name: world.FaultFail, Match: "zfs load-key", Times: 1, Exit: 1, Text: "Key load error: no"})
 	say("bootstrap -o json", 3)
 	// The wrong secret, and one that is none.
-	s.secretFile(fmt.Sprintf("0 %x\n1 %x\n2 %x\n", secret(0), secret(1), secret(9)))
+	s.SecretFile(fmt.Sprintf("0 %x\n1 %x\n2 %x\n", sledtest.SecretKey(0), sledtest.SecretKey(1), sledtest.SecretKey(9)))
 	say("bootstrap", 3)
-	s.secretFile(fmt.Sprintf("2 %x\n", secret(2)[:31]))
+	s.SecretFile(fmt.Sprintf("2 %x\n", sledtest.SecretKey(2)[:31]))
 	say("bootstrap -o json", 3)
 	// Killed with the key's file in place: it is gone at the next start.
-	s.secrets(2)
-	for n := 1; len(s.keyFiles()) == 0; n++ {
+	s.Secrets(2)
+	for n := 1; len(keyFiles(s)) == 0; n++ {
 		if err := s.Reboot(t.Context()); err != nil { // what the run before has done is not done already
 			t.Fatal(err)
 		}
-		if a := s.on(t.Context(), host.Crash(listening, n, host.CrashAfter), "bootstrap"); a.exit == 0 {
+		if a := s.On(t.Context(), host.Crash(listening, n, host.CrashAfter), "bootstrap"); a.Exit == 0 {
 			t.Fatal("no run died with a key's file in place")
 		}
 	}
 	say("bootstrap -v", 0)
 	say("storage check --detailed-exitcode", 0)
 
-	if left := s.keyFiles(); len(left) > 0 {
+	if left := keyFiles(s); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
-	told.Write(s.written())
-	for what, secret := range s.keys() {
+	told.Write(written(s))
+	for what, secret := range keys(s) {
 		for form, text := range map[string][]byte{
 			"raw": secret, "hexadecimal": []byte(hex.EncodeToString(secret)), "upper case": []byte(strings.ToUpper(hex.EncodeToString(secret))),
 			"base64": []byte(base64.StdEncoding.EncodeToString(secret)), "half of it": secret[:16], "as numbers": []byte(strings.Trim(fmt.Sprint(secret), "[]")),
@@ -161,26 +136,26 @@ func TestNoKeyIsToldToAnybody(t *testing.T) {
 }
 
 // keyFiles are those that lie where zfs reads keys from.
-func (s *sled) keyFiles() []string {
-	s.t.Helper()
+func keyFiles(s *sledtest.Operator) []string {
+	s.T.Helper()
 	left, err := key.Left(s.Host().Files(), "/var/run/sledctl/key")
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return left
 }
 
 // keys are the secrets and what is derived from them.
-func (s *sled) keys() map[string][]byte {
-	s.t.Helper()
+func keys(s *sledtest.Operator) map[string][]byte {
+	s.T.Helper()
 	all := map[string][]byte{}
 	for epoch := range 3 {
-		all[fmt.Sprintf("secret of epoch %d", epoch)] = secret(epoch)
-		for _, pool := range s.pools("oxp_") {
-			id := strings.TrimSpace(s.raw("zfs", "get", "-Ho", "value", "sledctl:key-id", pool+"/crypt"))
-			derived, err := hkdf.Key(sha3.New256, secret(epoch), make([]byte, 32), "U.2-zfs-"+id, 32)
+		all[fmt.Sprintf("secret of epoch %d", epoch)] = sledtest.SecretKey(epoch)
+		for _, pool := range pools(s, "oxp_") {
+			id := strings.TrimSpace(raw(s, "zfs", "get", "-Ho", "value", "sledctl:key-id", pool+"/crypt"))
+			derived, err := hkdf.Key(sha3.New256, sledtest.SecretKey(epoch), make([]byte, 32), "U.2-zfs-"+id, 32)
 			if err != nil || len(id) < 10 {
-				s.t.Fatalf("key id %q, %v", id, err)
+				s.T.Fatalf("key id %q, %v", id, err)
 			}
 			all[fmt.Sprintf("key of %s, epoch %d", id, epoch)] = derived
 		}
@@ -228,11 +203,11 @@ func (c counting) Run(ctx context.Context, command host.Command) (host.Result, e
 // of bootstrap, however many disks there are, and so does a dry run.
 func TestAPreparedSledCostsALook(t *testing.T) {
 	looks := func(u2 int, line string) map[string]int {
-		s := newSled(t, sim.Options{Seed: 1, M2: 2, U2: u2}, "")
-		s.run("bootstrap")
+		s := sledtest.New(t, sim.Options{Seed: 1, M2: 2, U2: u2}, "")
+		s.Run("bootstrap")
 		c := counting{s.Host(), &sync.Mutex{}, map[string]int{}}
-		if a := s.on(t.Context(), c, line); a.exit != 0 {
-			t.Fatal(a.errs)
+		if a := s.On(t.Context(), c, line); a.Exit != 0 {
+			t.Fatal(a.Errs)
 		}
 		return c.n
 	}

@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sledctl/sledctl/commands"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // What is wrong with a command line is said with the argument or the flag, and
 // what would be right.
 func TestAWrongCommandLineIsNamed(t *testing.T) {
-	s := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
 	for line, want := range map[string]string{
 		"instance get":                           "sledctl instance get: NAME|UUID is missing",
 		"instance get a b":                       `sledctl instance get: unexpected argument "b"`,
@@ -35,24 +36,24 @@ func TestAWrongCommandLineIsNamed(t *testing.T) {
 		"instance list --timeout 1x":             `--timeout "1x": want a duration, e.g. 90s or 5m`,
 		"instance ensure a --nic over=net0,mac=": `--nic "over=net0,mac=": want over=LINK`,
 	} {
-		if a := s.try(line); a.exit != 2 || !strings.Contains(a.errs, want) || !strings.Contains(a.errs, "hint: ") {
-			t.Errorf("sledctl %s: exit %d: %swant %s", line, a.exit, a.errs, want)
+		if a := s.Try(line); a.Exit != 2 || !strings.Contains(a.Errs, want) || !strings.Contains(a.Errs, "hint: ") {
+			t.Errorf("sledctl %s: exit %d: %swant %s", line, a.Exit, a.Errs, want)
 		}
 	}
 }
 
 // No flag of any command has an error as a library says it.
 func TestErrorsOfFlagsAreNoLibrarys(t *testing.T) {
-	s := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
 	wrong := func(line string) {
-		a := s.try(line)
+		a := s.Try(line)
 		for _, words := range []string{"invalid argument", "strconv", "accepts", "arg(s)", "shorthand", "time: ", "parse error", "invalid syntax", "flag: "} {
-			if strings.Contains(a.errs, words) {
-				t.Errorf("sledctl %s: %q in %s", line, words, a.errs)
+			if strings.Contains(a.Errs, words) {
+				t.Errorf("sledctl %s: %q in %s", line, words, a.Errs)
 			}
 		}
-		if a.exit != 2 {
-			t.Errorf("sledctl %s: exit %d: %s", line, a.exit, a.errs)
+		if a.Exit != 2 {
+			t.Errorf("sledctl %s: exit %d: %s", line, a.Exit, a.Errs)
 		}
 	}
 	tried := 0

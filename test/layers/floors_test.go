@@ -41,7 +41,7 @@ const (
 // here: whoever adds one says where it stands.
 func floors() map[string]room {
 	all := []use{useFiles, useExec, useDial, useSignals}
-	sim := room{imports: []string{"host", "sim", "sim/"}, by: append(commandLine(), "sim", "sim/", "test/bench", "test/lattice"), machine: all}
+	sim := room{imports: []string{"host", "sim", "sim/"}, by: append(commandLine(), "sim", "sim/", "test/bench", "test/lattice", "test/sledtest"), machine: all}
 	return map[string]room{
 		"cmd/sledctl": {floor: 8},
 
@@ -108,13 +108,14 @@ func floors() map[string]room {
 		// The one boundary, and the sled that is simulated behind it.
 		"host": {floor: -3, machine: all}, "host/fault": {floor: -3, below: 1}, "host/lock": {floor: -3, below: 1},
 		"sim": sim, "sim/world": sim, "sim/world/scf": sim, "sim/world/zfs": sim, "sim/world/network": sim, "sim/world/smf": sim, "sim/world/zones": sim, "sim/world/boot": sim, "sim/tools": sim, "sim/tools/cli": sim, "sim/tools/net": sim, "sim/tools/services": sim, "sim/tools/shell": sim, "sim/tools/storage": sim, "sim/tools/system": sim, "sim/tools/zoneadm": sim, "sim/tools/zonecfg": sim, "sim/propolis": sim, "sim/serve": sim, "sim/napi": sim, "sim/nexus": sim,
-		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{}, machine: []use{useFiles}},                 // for tests
-		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice"}}, // for tests
-		"test/lattice":         {imports: []string{"host", "sim", "sim/world", "test/hosttest"}, by: []string{}},                                   // for tests
-		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                                        // for tests
-		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                                      // measures the code
-		"test/mutants":         {imports: []string{}, by: []string{}},                                                                              // for tests
-		"sim/simtest":          {imports: []string{"sim/world"}, by: []string{}, machine: []use{useDial}},                                          // for tests
+		"sim/simtest/contract": {imports: []string{"peer/dropshot/dropshottest", "sim"}, by: []string{"test/sledtest"}, machine: []use{useFiles}},                   // for tests
+		"test/hosttest":        {imports: []string{"host", "host/"}, by: []string{"engine/operation/operationtest", "test/bench", "test/lattice", "test/sledtest"}}, // for tests
+		"test/lattice":         {imports: []string{"host", "sim", "sim/world", "test/hosttest"}, by: []string{"test/sledtest"}},                                     // for tests
+		"test/peers":           {imports: []string{"host"}, by: []string{}},                                                                                         // for tests
+		"test/structure":       {floor: 9, machine: []use{useExec, useFiles}},                                                                                       // measures the code
+		"test/mutants":         {imports: []string{}, by: []string{}},                                                                                               // for tests
+		"test/sledtest":        {floor: 9, machine: all},                                                                                                            // for tests: command lines on a simulated sled
+		"sim/simtest":          {imports: []string{"sim/world"}, by: []string{"test/sledtest"}, machine: []use{useDial}},                                            // for tests
 	}
 }
 
@@ -142,11 +143,11 @@ func libraries() map[string][]string {
 		"github.com/coder/websocket":        {"propolis", "sim", "sim/"},
 		"golang.org/x/term":                 {"commands/terminal"},
 		"github.com/getkin/kin-openapi":     {"peer/dropshot/dropshottest"},
-		"github.com/rogpeppe/go-internal":   {},
-		"github.com/google/go-cmp":          {},
+		"github.com/rogpeppe/go-internal":   {"test/sledtest"},
+		"github.com/google/go-cmp":          {"test/sledtest"},
 		"pgregory.net/rapid":                {},
 		"go.uber.org/goleak":                {},
-		"testing":                           {},
+		"testing":                           {"test/sledtest"},
 		"github.com/stretchr/testify":       {},
 		"golang.org/x/sys/unix":             {"host", "sim", "sim/"},
 		"github.com/pelletier/go-toml":      {"commands/config", "sled/instance/documents", "propolis/spec"},
@@ -291,7 +292,7 @@ func TestFloorsWouldFail(t *testing.T) {
 		{imports("zone", "helpers"), "not in the table"},
 		{imports("helpers", "zone"), "not in the table"},
 		{imports("zone", "github.com/spf13/viper"), "belongs to [commands/config]"},
-		{imports("zone", "github.com/google/go-cmp/cmp"), "belongs to []"},
+		{imports("zone", "github.com/google/go-cmp/cmp"), "belongs to [test/sledtest]"},
 		{uses("zone", useFiles), "touches the machine (files)"},
 		{uses("sled/instance", useExec), "touches the machine (exec)"},
 		{uses("agent", useDial), "touches the machine (dial)"},

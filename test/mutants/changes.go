@@ -43,7 +43,7 @@ func ofChanges() []Mutant {
 		{
 			Name:  "of several runs that died only the last is answered for",
 			Plant: []Patch{{"engine/operation/operation.go", "d.Intent.Supersedes = append(d.Intent.Supersedes, open.ID)", "if MUTANT { d.Intent.Supersedes = nil }; OLD"}},
-			Found: By{"commands", "^TestKillPairs$/^rows$/^a_VNIC$", `"intent/`, 0},
+			Found: By{"test/matrix", "^TestKillPairs$/^rows$/^a_VNIC$", `"intent/`, 0},
 			Soak:  true,
 		},
 		{

@@ -70,11 +70,11 @@ func script(name, told string) By { return By{"commands", "^TestScripts$/^" + na
 
 // matrix has a row of the kill matrix find it.
 func matrix(row, told string) By {
-	return By{"commands", "^TestKillMatrix$/^rows$/^" + row + "$", told, 0}
+	return By{"test/matrix", "^TestKillMatrix$/^rows$/^" + row + "$", told, 0}
 }
 
 // lattice has the story on each row of the lattice find it.
-func lattice(told string) By { return By{"commands", "^TestLattice$", told, 0} }
+func lattice(told string) By { return By{"test/lattice", "^TestLattice$", told, 0} }
 
 // histories has so many random histories find it.
 func histories(stories int, told string) By {

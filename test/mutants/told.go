@@ -71,13 +71,13 @@ func ofWhatIsTold() []Mutant {
 		{
 			Name:    "another's machine is taken for the instance's",
 			Plant:   []Patch{{"propolis/client.go", "return i, c.Target.asked(c.Target.is(i))", "if MUTANT { return i, nil }; OLD"}},
-			Found:   By{"commands", "^TestPeersThatMisbehave$/propolis_get/another", "nothing names the peer", 0},
+			Found:   By{"test/peers", "^TestPeersThatMisbehave$/propolis_get/another", "nothing names the peer", 0},
 			Besides: true,
 		},
 		{
 			Name:    "any JSON is an agent's answer",
 			Plant:   []Patch{{"agent/client/client.go", "err == nil && !tell {", "err == nil && !tell && !MUTANT {"}},
-			Found:   By{"commands", "^TestPeersThatMisbehave$/instance_stop.*agent/empty", "nothing names the peer", 0},
+			Found:   By{"test/peers", "^TestPeersThatMisbehave$/instance_stop.*agent/empty", "nothing names the peer", 0},
 			Besides: true,
 		},
 		{

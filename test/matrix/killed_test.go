@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sim/simtest"
 	"github.com/sledctl/sledctl/sim/world"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // A sample of the kill matrix with SIGKILL: every verb is a process, on a sled in
@@ -69,7 +70,7 @@ func TestKilledProcesses(t *testing.T) {
 		for share := range shares {
 			t.Run(fmt.Sprint(share), func(t *testing.T) {
 				t.Parallel()
-				config, network := ownNetworkOf(t)
+				config, network := sledtest.OwnNetworkOf(t)
 				ground := filepath.Join(quickDir(t), "ground")
 				row{config: config}.whole().onDisk(t, ground).prepared()
 				for n := share; n < len(all); n += shares {
@@ -84,7 +85,7 @@ func TestKilledProcesses(t *testing.T) {
 // killedProcesses kills one verb in one of the ways, or in each.
 func (r row) killedProcesses(t *testing.T, ground, config string, network netip.Prefix, n int, cases, killed *atomic.Int64) {
 	ways := deaths()
-	if !soak() {
+	if !sledtest.Soak() {
 		ways = ways[n%len(ways) : n%len(ways)+1]
 	}
 	begun, g := r.begun(t, ground, config)
@@ -105,7 +106,7 @@ func (r row) killedProcesses(t *testing.T, ground, config string, network netip.
 		}
 		s.processLaws(fmt.Sprintf("the process of sledctl %s killed %s (%+v, %v)", s.line, way.name, verb, dead))
 		s.Close()
-		removeSled(t, dir)
+		sledtest.RemoveSled(t, dir)
 		if err := simtest.Silent(network, time.Minute); err != nil {
 			t.Fatal(err)
 		}
@@ -141,11 +142,11 @@ func (r row) begun(t *testing.T, ground, config string) (dir string, g begun) {
 	defer s.Close()
 	dying := host.Crash(s.Host(), 0, host.CrashBefore)
 	count.Host = dying
-	if a := s.on(t.Context(), count, s.line); a.exit != 0 {
-		t.Fatalf("sledctl %s: exit %d: %s", s.line, a.exit, a.errs)
+	if a := s.On(t.Context(), count, s.line); a.Exit != 0 {
+		t.Fatalf("sledctl %s: exit %d: %s", s.line, a.Exit, a.Errs)
 	}
 	for _, line := range r.then {
-		s.run(line)
+		s.Run(line)
 	}
 	g.want = s.settled()
 	g.end = s.finish("undisturbed")
@@ -171,8 +172,8 @@ func (r row) onDisk(t *testing.T, dir string) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{sled: &sled{Sled: inner, t: t}, stage: &stage{row: r, line: r.line, real: true, files: t.TempDir()}}
-	s.write("/etc/sledctl/config.toml", r.config)
+	s := &scene{Operator: &sledtest.Operator{Sled: inner, T: t}, stage: &stage{row: r, line: r.line, real: true, files: t.TempDir()}}
+	s.WriteFile("/etc/sledctl/config.toml", r.config)
 	return s
 }
 
@@ -188,7 +189,7 @@ func openSled(t *testing.T, dir string, g *stage) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scene{sled: &sled{Sled: inner, t: t}, stage: g}
+	return &scene{Operator: &sledtest.Operator{Sled: inner, T: t}, stage: g}
 }
 
 // quickDir is a directory in memory, where this machine has one: no power is cut
@@ -199,7 +200,7 @@ func quickDir(t *testing.T) string {
 	if err != nil {
 		return t.TempDir()
 	}
-	t.Cleanup(func() { removeSled(t, dir) })
+	t.Cleanup(func() { sledtest.RemoveSled(t, dir) })
 	return dir
 }
 
@@ -215,17 +216,17 @@ func copied(t *testing.T, dir string) string {
 
 // process is a command line of sledctl's as a process, in a shell of the sled's.
 func (s *scene) process(line string) *exec.Cmd {
-	s.t.Helper()
+	s.T.Helper()
 	dir := s.World().Dir()
 	self, err := os.Executable()
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	bin, err := sim.LinkTools(dir, self, "sledctl")
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	cmd := exec.CommandContext(s.t.Context(), filepath.Join(bin, "sledctl"), strings.Fields(line)...)
+	cmd := exec.CommandContext(s.T.Context(), filepath.Join(bin, "sledctl"), strings.Fields(line)...)
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), sim.DirVariable+"="+dir, "SLEDCTL_CONFIG=", "GORACE=atexit_sleep_ms=0",
 		"SLEDCTL_HOST=illumos", "SLEDCTL_HOST_ROOT="+sim.Root(dir), "SLEDCTL_HOST_COMMAND_PATH="+bin+","+filepath.Join(bin, sim.CommonDir))
 	return cmd
@@ -234,42 +235,42 @@ func (s *scene) process(line string) *exec.Cmd {
 // killProcess runs the verb until it is killed, and says whether it was: it may
 // have been faster.
 func (s *scene) killProcess(k killedVerb) bool {
-	s.t.Helper()
+	s.T.Helper()
 	line := s.line
 	if k.crash != "" {
 		line += " --crash-at " + k.crash
 	}
 	if k.command > 0 {
-		s.arm(world.Fault{Name: world.FaultKillDuring, Times: 1, Skip: k.command - 1})
+		s.Arm(world.Fault{Name: world.FaultKillDuring, Times: 1, Skip: k.command - 1})
 	}
 	cmd := s.process(line)
 	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if k.after > 0 {
 		time.AfterFunc(k.after, func() { _ = cmd.Process.Kill() })
 	}
 	err := cmd.Wait()
-	if err := s.World().Update(s.t.Context(), func(tx *world.Tx) error { tx.Disarm("", ""); return nil }); err != nil {
-		s.t.Fatal(err)
+	if err := s.World().Update(s.T.Context(), func(tx *world.Tx) error { tx.Disarm("", ""); return nil }); err != nil {
+		s.T.Fatal(err)
 	}
 	failed, ended := errors.AsType[*exec.ExitError](err)
 	if err != nil && !ended {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if err == nil {
 		return false
 	}
 	status, ok := failed.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
-		s.t.Fatalf("sledctl %s: %v", line, err)
+		s.T.Fatalf("sledctl %s: %v", line, err)
 	}
 	return true
 }
 
 // processLaws are the laws, where the same again is a process too.
 func (s *scene) processLaws(at string) {
-	s.t.Helper()
+	s.T.Helper()
 	s.foreign(at)
 	for _, line := range append([]string{s.line}, s.then...) {
 		done := line == s.line && s.isDone()
@@ -277,7 +278,7 @@ func (s *scene) processLaws(at string) {
 		var errs strings.Builder
 		cmd.Stderr = &errs
 		if err := cmd.Run(); err != nil && (cmd.ProcessState.ExitCode() != s.may || !done || s.may == 0) {
-			s.t.Fatalf("%s: sledctl %s: %v: %s", at, line, err, errs.String())
+			s.T.Fatalf("%s: sledctl %s: %v: %s", at, line, err, errs.String())
 		}
 	}
 	s.led(at)

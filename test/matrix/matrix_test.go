@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"encoding/json"
@@ -17,11 +17,12 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/zfs"
 	"github.com/sledctl/sledctl/test/lattice"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // The kill matrix: every verb that changes something (the rows, here), disturbed
-// at every point of it in every way (matrix_modes_test.go), is held against four
-// laws (matrix_laws_test.go). Where each verb begins is made once and cloned for
+// at every point of it in every way (modes_test.go), is held against four
+// laws (laws_test.go). Where each verb begins is made once and cloned for
 // each case. Time is not real: deadlines and pauses cost nothing.
 
 // row is a verb, and the sled on which it is disturbed.
@@ -51,55 +52,50 @@ type row struct {
 	may     int                    // an exit code that may be instead of 0 after it was disturbed: it was done, and is no more to be done
 }
 
-const (
-	web1     = "instance ensure web1" + web1NICs
-	web1NICs = " --nic over=net0 --nic over=net1,vlan=7"
-)
-
 // rows are the verbs. TestEveryVerbIsInTheMatrix sees that none is missing.
 func rows() []row {
 	const spare = "vnic create spare0 --over net0 --mac 02:08:20:00:00:07"
 	const arrive = "instance ensure -f DOCUMENT --migrate-from 10.78.0.2:12400 --migration-id 66666666-6666-4666-8666-666666666666"
 	steps := []string{
-		"vnic create --instance web1" + web1NICs, "zone create --instance web1", "zone boot --instance web1",
+		"vnic create --instance web1" + sledtest.Web1NICs, "zone create --instance web1", "zone boot --instance web1",
 		"zone address --instance web1", "propolis start --instance web1", "propolis ensure --instance web1", "propolis run --instance web1",
 	}
 	all := []row{
 		{name: "bootstrap", line: "bootstrap", bare: true},
-		{name: "bootstrap after a reboot", adds: true, alters: true, ready: []string{web1, "REBOOT"}, line: "bootstrap"},
-		{name: "ensure", line: web1},
-		{name: "ensure from images", fits: fromImages, line: web1},
-		{name: "stop of what images made", fits: fromImages, ready: []string{web1}, line: "instance stop web1"},
-		{name: "recreate", ready: []string{web1}, line: "instance ensure web1 --cpus 4 --recreate"},
-		{name: "protect", fits: unprotected, ready: []string{web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
-		{name: "ensure all", adds: true, ready: []string{web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
-		{name: "stop", ready: []string{web1}, line: "instance stop web1"},
-		{name: "stop all", ready: []string{web1, "instance ensure web2"}, line: "instance stop --all", ends: []string{"instance delete web1 web2"}},
-		{name: "start", ready: []string{web1, "instance stop web1"}, line: "instance start web1"},
-		{name: "reboot", adds: true, mortal: true, ready: []string{web1}, line: "instance reboot web1"},
-		{name: "delete", ready: []string{web1}, line: "instance delete web1"},
-		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{web1}, line: migrateWeb1, ends: []string{}, may: 4},
+		{name: "bootstrap after a reboot", adds: true, alters: true, ready: []string{sledtest.Web1, "REBOOT"}, line: "bootstrap"},
+		{name: "ensure", line: sledtest.Web1},
+		{name: "ensure from images", fits: fromImages, line: sledtest.Web1},
+		{name: "stop of what images made", fits: fromImages, ready: []string{sledtest.Web1}, line: "instance stop web1"},
+		{name: "recreate", ready: []string{sledtest.Web1}, line: "instance ensure web1 --cpus 4 --recreate"},
+		{name: "protect", fits: unprotected, ready: []string{sledtest.Web1}, line: "instance ensure web1 --protect", ends: []string{"instance delete web1 --yes"}},
+		{name: "ensure all", adds: true, ready: []string{sledtest.Web1, "instance ensure web2", "REBOOT", "bootstrap"}, line: "instance ensure --all", ends: []string{"instance delete web1 web2"}},
+		{name: "stop", ready: []string{sledtest.Web1}, line: "instance stop web1"},
+		{name: "stop all", ready: []string{sledtest.Web1, "instance ensure web2"}, line: "instance stop --all", ends: []string{"instance delete web1 web2"}},
+		{name: "start", ready: []string{sledtest.Web1, "instance stop web1"}, line: "instance start web1"},
+		{name: "reboot", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "instance reboot web1"},
+		{name: "delete", ready: []string{sledtest.Web1}, line: "instance delete web1"},
+		{name: "migrate", pair: true, noBoot: true, adds: true, ready: []string{sledtest.Web1}, line: sledtest.MigrateWeb1, ends: []string{}, may: 4},
 		{name: "arrive", pair: true, prepare: (*scene).elsewhere, line: arrive},
-		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{web1}, prepare: (*scene).forget, line: "instance adopt --all", ends: []string{"instance adopt --all", "instance delete web1"}},
-		{name: "import", adds: true, ready: []string{web1, "instance stop web1"}, prepare: (*scene).exportAndForget, line: "ledger import PLAN"},
-		{name: "power off", adds: true, mortal: true, ready: []string{web1}, line: "propolis stop --instance web1"},
-		{name: "power cycle", adds: true, mortal: true, ready: []string{web1}, line: "propolis reboot --instance web1"},
-		{name: "nmi", adds: true, mortal: true, ready: []string{web1}, line: "propolis nmi --instance web1"},
+		{name: "adopt", fits: adoptable, adds: true, mortal: true, stays: true, ready: []string{sledtest.Web1}, prepare: (*scene).forget, line: "instance adopt --all", ends: []string{"instance adopt --all", "instance delete web1"}},
+		{name: "import", adds: true, ready: []string{sledtest.Web1, "instance stop web1"}, prepare: (*scene).exportAndForget, line: "ledger import PLAN"},
+		{name: "power off", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "propolis stop --instance web1"},
+		{name: "power cycle", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "propolis reboot --instance web1"},
+		{name: "nmi", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "propolis nmi --instance web1"},
 		{name: "a VNIC", line: spare, ends: []string{"vnic delete spare0"}},
 		{name: "no VNIC", ready: []string{spare}, line: "vnic delete spare0", ends: []string{}},
-		{name: "halt", adds: true, mortal: true, ready: []string{web1}, line: "zone halt ZONE"},
+		{name: "halt", adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone halt ZONE"},
 		{name: "no zone", fits: oneBase, adds: true, mortal: true, prepare: (*scene).scatter, line: "zone delete ZONE", ends: []string{}},
-		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{web1}, line: "zone bundle create ZONE"},
+		{name: "bundle", fits: withDisks, adds: true, mortal: true, ready: []string{sledtest.Web1}, line: "zone bundle create ZONE"},
 		{name: "base", fits: oneBase, prepare: (*scene).noBase, line: "base ensure", ends: []string{}, stays: true},
 		{name: "no base", fits: oneBase, noBoot: true, line: "base retire BASE", ends: []string{}, stays: true},
 		{name: "reap", fits: oneBase, prepare: (*scene).scatter, line: "reap"},
-		{name: "reap after a reboot", fits: mindful, mortal: true, ready: []string{web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
-		{name: "reap all", fits: func(r lattice.Row) bool { return unprotected(r) && !fromImages(r) }, ready: []string{web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
+		{name: "reap after a reboot", fits: mindful, mortal: true, ready: []string{sledtest.Web1, "REBOOT"}, line: "reap", ends: []string{"bootstrap", "instance delete web1"}},
+		{name: "reap all", fits: func(r lattice.Row) bool { return unprotected(r) && !fromImages(r) }, ready: []string{sledtest.Web1}, line: "reap --all --yes", ends: []string{"base ensure", "instance delete web1"}, stays: true},
 		{name: "reap a plan", fits: oneBase, prepare: (*scene).scatterAndPlan, line: "reap --plan PLAN"},
-		{name: "heal", m2: 2, restart: []string{"bootstrap --degraded"}, prepare: func(s *scene) { s.removeLedger(1) }, line: "ledger heal --degraded", ends: []string{}, stays: true},
+		{name: "heal", m2: 2, restart: []string{"bootstrap --degraded"}, prepare: func(s *scene) { s.RemoveLedger(1) }, line: "ledger heal --degraded", ends: []string{}, stays: true},
 		// Once it is done, the disk is not blank any more.
 		{name: "format", u2: 2, blank: true, early: (*scene).noDisk, prepare: (*scene).aDisk, line: "storage format --yes c12t0d0", then: []string{"bootstrap"}, may: 8, alters: true, ends: []string{}, stays: true},
-		{name: "rekey", config: secretTuned(), prepare: func(s *scene) { s.secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
+		{name: "rekey", config: secretTuned(), prepare: func(s *scene) { s.Secrets(1) }, line: "storage rekey", ends: []string{}, stays: true},
 		{name: "forget", u2: 2, prepare: (*scene).noDisk, line: "storage forget c12t0d0 --yes", noBoot: true, plain: true, ends: []string{}, stays: true},
 	}
 	for n, line := range steps {
@@ -108,22 +104,10 @@ func rows() []row {
 	return all
 }
 
-// tuned has an MTU, so that making a VNIC takes two commands.
-const tuned = `
-[storage]
-slots = "gimlet"
-key = "development"
-[network]
-etherstub = "propolis_stub0"
-gz_vnic = "propolis_gz0"
-gz_address = "10.77.0.1/16"
-underlay = "10.77.0.0/16"
-guest_link = "net0"
-mtu = 1500
-`
-
 // secretTuned is tuned with keys from a file.
-func secretTuned() string { return strings.Replace(tuned, `"development"`, `"file:/secrets"`, 1) }
+func secretTuned() string {
+	return strings.Replace(sledtest.TunedConfig, `"development"`, `"file:/secrets"`, 1)
+}
 
 // unchanging are the commands that change nothing on a sled.
 func unchanging() []string {
@@ -211,9 +195,6 @@ func (m *tally) print(t *testing.T) {
 	}
 }
 
-// soak says whether time is no matter.
-func soak() bool { return os.Getenv("SLEDCTL_SOAK") != "" }
-
 func TestKillMatrix(t *testing.T) {
 	count := &tally{run: map[string]int{}, all: map[string]int{}}
 	t.Run("rows", func(t *testing.T) {
@@ -244,7 +225,7 @@ func (v dealtRow) matrix(t *testing.T, count *tally) {
 	exits := map[string]map[int]int{}
 	for m, mode := range modes() {
 		g := stages[(m+len(v.name))%len(stages)]
-		if mode.name == string(loses) {
+		if mode.name == string(sledtest.Loses) {
 			if g = twin; g == nil {
 				continue
 			}
@@ -274,7 +255,7 @@ func (v dealtRow) matrix(t *testing.T, count *tally) {
 // The places of the sled that only the sled itself knows the names of.
 func (s *scene) fill(line string) string {
 	zone, base := "", ""
-	for _, z := range s.zones() {
+	for _, z := range s.Zones() {
 		switch {
 		case slices.Contains(s.theirs, z): // some are called nearly as ours are
 		case strings.HasPrefix(z, "propolis_instance_"):
@@ -286,53 +267,39 @@ func (s *scene) fill(line string) string {
 	return strings.NewReplacer("ZONE", zone, "BASE", base, "PLAN", s.plan, "DOCUMENT", s.plan).Replace(line)
 }
 
-func (s *sled) zones() (names []string) {
-	err := s.World().View(s.t.Context(), func(tx *world.Tx) error {
-		for _, z := range tx.State.Zones {
-			names = append(names, z.Name)
-		}
-		return nil
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // disk does something to a disk.
-func (s *sled) disk(do func(*world.Tx, string) bool, name string) {
-	s.t.Helper()
-	err := s.World().Update(s.t.Context(), func(tx *world.Tx) error {
+func disk(s *sledtest.Operator, do func(*world.Tx, string) bool, name string) {
+	s.T.Helper()
+	err := s.World().Update(s.T.Context(), func(tx *world.Tx) error {
 		if !do(tx, name) {
 			return fmt.Errorf("there is no disk %s", name)
 		}
 		return nil
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
 // forget loses the ledger, and begins another.
 func (s *scene) forget() {
-	s.loseLedger()
-	s.run("bootstrap --new-ledger")
-	s.run("bootstrap")
+	s.LoseLedger()
+	s.Run("bootstrap --new-ledger")
+	s.Run("bootstrap")
 }
 
 // exportAndForget loses all that was exported.
 func (s *scene) exportAndForget() {
 	s.plan = fmt.Sprint(s.files, "/export", s.m2, ".json")
-	if err := os.WriteFile(s.plan, []byte(s.run("ledger export")), 0o600); err != nil {
-		s.t.Fatal(err)
+	if err := os.WriteFile(s.plan, []byte(s.Run("ledger export")), 0o600); err != nil {
+		s.T.Fatal(err)
 	}
 	s.forget()
 }
 
 // elsewhere has the machine run on the other sled, and describes it.
 func (s *scene) elsewhere() {
-	s.there.run(web1)
+	s.There.Run(sledtest.Web1)
 	var i struct {
 		ID    string
 		VNICs []struct {
@@ -340,28 +307,28 @@ func (s *scene) elsewhere() {
 			VLAN      int
 		}
 	}
-	if err := json.Unmarshal([]byte(s.there.run("instance get web1 -o json")), &i); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(s.There.Run("instance get web1 -o json")), &i); err != nil {
+		s.T.Fatal(err)
 	}
 	text, err := json.Marshal(map[string]any{"id": i.ID, "name": "web1", "cpus": 2, "memory": "2G", "nics": i.VNICs[1:]})
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	s.plan = fmt.Sprint(s.files, "/document", s.m2, ".json")
 	if err := os.WriteFile(s.plan, []byte(strings.NewReplacer("Over", "over", "MAC", "mac", "VLAN", "vlan").Replace(string(text))), 0o600); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
 // scatter makes a zone, a configuration and a VNIC that only reap takes away.
 func (s *scene) scatter() {
-	pool := s.value("base list -H --columns pool")
-	zone := s.stranger(pool, s.value("base list -H -o name"))
-	s.command("zoneadm -z " + zone + " halt")
+	pool := s.Value("base list -H --columns pool")
+	zone := s.Stranger(pool, s.Value("base list -H -o name"))
+	s.Command("zoneadm -z " + zone + " halt")
 	const lone = "propolis_instance_8c4a2b1e-6a57-4a5c-9d3e-000000000009"
 	home := "/pool/ext/" + strings.TrimPrefix(pool, "oxp_") + "/crypt/zone/" + lone
-	s.write("/etc/zones/"+lone+".xml", `<zone name="`+lone+`" zonepath="`+home+`" brand="sparse"/>`)
-	s.run("vnic create --over net1 --hold 1ns")
+	s.WriteFile("/etc/zones/"+lone+".xml", `<zone name="`+lone+`" zonepath="`+home+`" brand="sparse"/>`)
+	s.Run("vnic create --over net1 --hold 1ns")
 	time.Sleep(time.Second) // of the bubble: the hold ends
 }
 
@@ -369,15 +336,15 @@ func (s *scene) scatter() {
 func (s *scene) scatterAndPlan() {
 	s.scatter()
 	s.plan = fmt.Sprint(s.files, "/plan", s.m2, ".json")
-	if err := os.WriteFile(s.plan, []byte(s.run("reap --dry-run -o json")), 0o600); err != nil {
-		s.t.Fatal(err)
+	if err := os.WriteFile(s.plan, []byte(s.Run("reap --dry-run -o json")), 0o600); err != nil {
+		s.T.Fatal(err)
 	}
 }
 
-func (s *scene) noBase() { s.run("base retire " + s.value("base list -H -o name")) }
+func (s *scene) noBase() { s.Run("base retire " + s.Value("base list -H -o name")) }
 
 // noDisk takes a U.2 disk out.
-func (s *scene) noDisk() { s.disk(zfs.LoseDisk, "c12t0d0") }
+func (s *scene) noDisk() { disk(s.Operator, zfs.LoseDisk, "c12t0d0") }
 
 // aDisk puts it in again.
-func (s *scene) aDisk() { s.disk(zfs.InsertDisk, "c12t0d0") }
+func (s *scene) aDisk() { disk(s.Operator, zfs.InsertDisk, "c12t0d0") }

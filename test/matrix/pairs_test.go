@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // A crash while the sled recovers from a crash: the verb is killed at each of its
 // points, then the second run at each of its own, and the third must lead where
 // one would have led. It takes many minutes: make soak.
 func TestKillPairs(t *testing.T) {
-	if !soak() {
+	if !sledtest.Soak() {
 		t.Skip("takes many minutes: SLEDCTL_SOAK=1 runs it")
 	}
 	var pairs atomic.Int64
@@ -41,17 +42,17 @@ func (r row) pairs(t *testing.T, count *atomic.Int64) {
 	var g *stage
 	files := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { g = r.stage(t, files) })
-	apart := 1 + g.points[change]/24
+	apart := 1 + g.points[sledtest.AtChange]/24
 	ways := []host.CrashMode{host.CrashBefore, host.CrashAfter, host.CrashDuring}
-	for n := 1; n <= g.points[change]; n++ {
+	for n := 1; n <= g.points[sledtest.AtChange]; n++ {
 		half := *g
 		first := ""
 		synctest.Test(t, func(t *testing.T) {
 			s := g.open(t)
 			first, _ = s.kill(n, ways[n%len(ways)])
 			half.saved, half.at = s.Clone(), time.Now()
-			if s.there != nil { // the machine may be on either by now
-				half.other = s.there.Clone()
+			if s.There != nil { // the machine may be on either by now
+				half.other = s.There.Clone()
 			}
 		})
 		for m, more := 1+n%apart, !t.Failed(); more; m += apart {
@@ -67,16 +68,16 @@ func (r row) pairs(t *testing.T, count *atomic.Int64) {
 // again kills the second run, and holds what the third does against the laws. It
 // is false if the second has fewer points.
 func (s *scene) again(first string, m int, how host.CrashMode) bool {
-	s.t.Helper()
+	s.T.Helper()
 	witness := s.witness(s.Host())
 	dying := host.Crash(witness, m, how)
-	s.on(s.t.Context(), dying, s.line)
+	s.On(s.T.Context(), dying, s.line)
 	dying.Wait()
 	if !dying.Crashed() {
 		return false
 	}
 	at := fmt.Sprintf("%s, then killed %s", first, dying.Where())
-	witness.law(s.t, at)
+	witness.law(s.T, at)
 	s.laws(at)
 	return true
 }

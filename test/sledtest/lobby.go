@@ -1,4 +1,4 @@
-package commands_test
+package sledtest
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/sledctl/sledctl/agent"
 )
 
-// lobby is where agents listen without a network, so that time need not be real.
-type lobby struct {
+// Lobby is where agents listen without a network, so that time need not be real.
+type Lobby struct {
 	mu   sync.Mutex
 	open *desk // nil: nobody listens
 }
 
-func (l *lobby) listen(context.Context, agent.Address) (net.Listener, error) {
+func (l *Lobby) listen(context.Context, agent.Address) (net.Listener, error) {
 	d := &desk{lobby: l, come: make(chan net.Conn), closed: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -23,8 +23,8 @@ func (l *lobby) listen(context.Context, agent.Address) (net.Listener, error) {
 	return d, nil
 }
 
-// dial comes to whoever listens now.
-func (l *lobby) dial(ctx context.Context, _ string) (net.Conn, error) {
+// Dial comes to whoever listens now.
+func (l *Lobby) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	l.mu.Lock()
 	d := l.open
 	l.mu.Unlock()
@@ -42,12 +42,12 @@ func (l *lobby) dial(ctx context.Context, _ string) (net.Conn, error) {
 	}
 }
 
-// come is dial as clients of HTTP have it.
-func (l *lobby) come(ctx context.Context, _, name string) (net.Conn, error) { return l.dial(ctx, name) }
+// Come is dial as clients of HTTP have it.
+func (l *Lobby) Come(ctx context.Context, _, name string) (net.Conn, error) { return l.Dial(ctx, name) }
 
-// vanish closes all that an agent has open here, as the system does where its
+// Vanish closes all that an agent has open here, as the system does where its
 // process is killed.
-func (l *lobby) vanish() {
+func (l *Lobby) Vanish() {
 	l.mu.Lock()
 	d := l.open
 	l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *lobby) vanish() {
 
 // desk is one agent's place in the lobby.
 type desk struct {
-	lobby  *lobby
+	lobby  *Lobby
 	come   chan net.Conn
 	served []net.Conn // the lobby's lock is its
 	closed chan struct{}

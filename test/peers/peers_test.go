@@ -1,4 +1,4 @@
-package commands_test
+package peers_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/test/peers"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // asked is a command line that talks to a peer.
@@ -83,38 +84,38 @@ type peerSled struct {
 
 func layPeers(t *testing.T) peerSleds {
 	all := peerSleds{}
-	keep := func(name string, s *sled) {
-		p := &peerSled{sled: s.Clone(), at: time.Now(), ours: []string{firstCN}}
-		if s.there != nil {
-			p.there = s.there.Clone()
+	keep := func(name string, s *sledtest.Operator) {
+		p := &peerSled{sled: s.Clone(), at: time.Now(), ours: []string{sledtest.FirstCN}}
+		if s.There != nil {
+			p.there = s.There.Clone()
 		}
-		if a := s.try("instance get web1 -H --columns id,propolis_id"); a.exit == 0 {
-			p.ours = append(p.ours, strings.Fields(a.out)...)
+		if a := s.Try("instance get web1 -H --columns id,propolis_id"); a.Exit == 0 {
+			p.ours = append(p.ours, strings.Fields(a.Out)...)
 		}
 		all[name] = p
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newSled(t, small(), tuned)
-		s.run("bootstrap")
+		s := sledtest.New(t, sledtest.Small(), sledtest.TunedConfig)
+		s.Run("bootstrap")
 		keep("empty", s)
-		s.run("instance ensure web1")
+		s.Run("instance ensure web1")
 		keep("running", s)
 		keep("agent", s)
-		s.run("instance stop web1")
+		s.Run("instance stop web1")
 		keep("stopped", s)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		d := newDatacentre(t)
-		keep("napi", d.a)
-		d.a.there = nil
+		d := sledtest.NewDatacentre(t)
+		keep("napi", d.A)
+		d.A.There = nil
 	})
 	synctest.Test(t, func(t *testing.T) {
-		m := newMoving(t)
+		m := sledtest.NewMoving(t)
 		defer func() { all["arriving"] = all["moving"] }()
-		all["moving"] = &peerSled{sled: m.source, there: m.target, at: m.at, ours: all["running"].ours}
-		s := &sled{Sled: m.source.Clone(), t: t}
+		all["moving"] = &peerSled{sled: m.Source, there: m.Target, at: m.At, ours: all["running"].ours}
+		s := &sledtest.Operator{Sled: m.Source.Clone(), T: t}
 		t.Cleanup(s.Close)
-		all["moving"].ours = append([]string{firstCN}, strings.Fields(s.run("instance get web1 -H --columns id,propolis_id"))...)
+		all["moving"].ours = append([]string{sledtest.FirstCN}, strings.Fields(s.Run("instance get web1 -H --columns id,propolis_id"))...)
 	})
 	return all
 }
@@ -156,35 +157,35 @@ func TestPeersThatMisbehave(t *testing.T) {
 
 // play has a peer misbehave while a command line is run, and run again once it is well.
 func (v asked) play(t *testing.T, on *peerSled, w peers.Way, from int) (asked int) {
-	s := &sled{Sled: on.sled.Clone(), t: t, lobby: &lobby{}}
+	s := &sledtest.Operator{Sled: on.sled.Clone(), T: t, Lobby: &sledtest.Lobby{}}
 	t.Cleanup(s.Close)
 	time.Sleep(time.Until(on.at))
 	if on.there != nil && v.peer == peers.Propolis {
-		there := &sled{Sled: on.there.Clone(), t: t}
+		there := &sledtest.Operator{Sled: on.there.Clone(), T: t}
 		t.Cleanup(there.Close)
-		s.meet(there)
+		s.Meet(there)
 	}
 	if v.peer == peers.Agent {
-		s.agent(t, s.Host())
+		s.StartAgent(t, s.Host())
 	}
 	misled := s
 	if v.on == "arriving" {
-		misled = s.there
+		misled = s.There
 	}
 	h := &peers.Host{Host: misled.Host(), Way: w, From: from, Ours: on.ours, Limit: 65 << 20, Is: func(address string) bool {
-		return v.peer == peers.Agent || (address == napiAt) == (v.peer == peers.NAPI)
+		return v.peer == peers.Agent || (address == sledtest.NAPIAddress) == (v.peer == peers.NAPI)
 	}}
-	run := func() (answer, time.Duration) {
+	run := func() (sledtest.Answer, time.Duration) {
 		began := time.Now()
 		here := host.Host(h)
 		if misled != s {
 			here = s.Host()
 		}
-		a := s.tuned(t.Context(), here, v.line, func(env *cli.Env, run func(context.Context) int) int {
-			env.Call = h.Misdial(s.lobby.come)
+		a := s.Tuned(t.Context(), here, v.line, func(env *cli.Env, run func(context.Context) int) int {
+			env.Call = h.Misdial(s.Lobby.Come)
 			if misled != s {
 				env.Remote = func(ctx context.Context, words []string, stdin []byte) (migration.Answer, error) {
-					return misled.answers(ctx, h, words[1:], stdin), nil
+					return misled.Answers(ctx, h, words[1:], stdin), nil
 				}
 			}
 			return run(t.Context())
@@ -192,19 +193,19 @@ func (v asked) play(t *testing.T, on *peerSled, w peers.Way, from int) (asked in
 		return a, time.Since(began)
 	}
 	if strings.Contains(v.line, "--vnc") {
-		go watchScreen(t.Context(), s.lobby)
+		go watchScreen(t.Context(), s.Lobby)
 	}
 	a, took := run()
 	asked = h.Asked()
 	if testing.Verbose() {
-		t.Logf("%s\n   %d after %s, asked %d: %s%s", v.line, a.exit, took, asked, a.out, a.errs)
+		t.Logf("%s\n   %d after %s, asked %d: %s%s", v.line, a.Exit, took, asked, a.Out, a.Errs)
 	}
 	switch {
 	case asked <= from: // nobody misbehaved
 	case took > v.within:
 		t.Errorf("it took %s", took)
-	case !v.names(a, from) && !(a.exit == 0 && strings.Contains(v.line, "migrate")): // which may get there all the same
-		t.Errorf("exit %d, and nothing names the peer: %s%s", a.exit, a.out, a.errs)
+	case !v.names(a, from) && !(a.Exit == 0 && strings.Contains(v.line, "migrate")): // which may get there all the same
+		t.Errorf("exit %d, and nothing names the peer: %s%s", a.Exit, a.Out, a.Errs)
 	}
 	if err := h.Fault(); err != nil {
 		t.Error(err)
@@ -215,9 +216,9 @@ func (v asked) play(t *testing.T, on *peerSled, w peers.Way, from int) (asked in
 }
 
 // watchScreen is a client of VNC that comes after a second, and takes what it gets.
-func watchScreen(ctx context.Context, l *lobby) {
+func watchScreen(ctx context.Context, l *sledtest.Lobby) {
 	time.Sleep(time.Second)
-	conn, err := l.dial(ctx, "")
+	conn, err := l.Dial(ctx, "")
 	if err != nil {
 		return // nobody listens: the machine could not be asked
 	}
@@ -229,28 +230,28 @@ func watchScreen(ctx context.Context, l *lobby) {
 // names says whether the operator was told who misbehaved.
 // Who follows a machine that has told its state cannot tell a hanging Propolis from
 // a machine that stays as it is.
-func (v asked) names(a answer, from int) bool {
+func (v asked) names(a sledtest.Answer, from int) bool {
 	quiet := from > 0 && (strings.Contains(v.line, "watch") || strings.Contains(v.line, "wait")) && v.peer == peers.Propolis
-	if v.on == "arriving" && strings.Contains(a.errs, "the migration's source, ") {
+	if v.on == "arriving" && strings.Contains(a.Errs, "the migration's source, ") {
 		return true
 	}
-	return quiet || strings.Contains(strings.ToLower(a.out+a.errs), strings.ToLower(string(v.peer)))
+	return quiet || strings.Contains(strings.ToLower(a.Out+a.Errs), strings.ToLower(string(v.peer)))
 }
 
 // after is that the same command leads where it should once the peer is well, and
 // that nothing is left of what was begun.
-func (v asked) after(t *testing.T, s *sled, run func() (answer, time.Duration)) {
+func (v asked) after(t *testing.T, s *sledtest.Operator, run func() (sledtest.Answer, time.Duration)) {
 	a, _ := run()
-	if gone := strings.Contains(v.line, "migrate") && a.exit == 4; a.exit != v.exit && !gone {
-		t.Errorf("when the peer is well again: exit %d, want %d: %s", a.exit, v.exit, a.errs)
+	if gone := strings.Contains(v.line, "migrate") && a.Exit == 4; a.Exit != v.exit && !gone {
+		t.Errorf("when the peer is well again: exit %d, want %d: %s", a.Exit, v.exit, a.Errs)
 	}
 	if v.leads == "" {
 		return
 	}
-	if now := s.run("instance list -H --columns name,state"); now != v.leads {
+	if now := s.Run("instance list -H --columns name,state"); now != v.leads {
 		t.Errorf("when the peer is well again it leads to %q, want %q", now, v.leads)
 	}
-	if a := s.try("ledger check"); a.exit != 0 {
-		t.Errorf("ledger check: %s%s", a.out, a.errs)
+	if a := s.Try("ledger check"); a.Exit != 0 {
+		t.Errorf("ledger check: %s%s", a.Out, a.Errs)
 	}
 }

@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"path"
@@ -12,56 +12,36 @@ import (
 	"github.com/sledctl/sledctl/test/lattice"
 )
 
-// secretFiles are the files in which secrets of machines lie.
-func (s *sled) secretFiles() (names []string) {
-	s.t.Helper()
-	dirs := []string{}
-	pools, _ := s.Host().Files().ReadDir("/pool/ext")
-	for _, p := range pools {
-		dirs = append(dirs, path.Join("/pool/ext", p.Name, "crypt/sledctl"))
-	}
-	for _, name := range s.copies() {
-		dirs = append(dirs, path.Join(path.Dir(name), "sledctl-secrets"))
-	}
-	for _, dir := range dirs {
-		files, _ := s.Host().Files().ReadDir(dir)
-		for _, f := range files {
-			names = append(names, path.Join(dir, f.Name))
-		}
-	}
-	return names
-}
-
 // secret is the law that a file of secrets is there if and only if a record names
 // it, and that they stand neither in the ledger nor in its history.
 func (s *scene) secret(at string) {
-	s.t.Helper()
-	if s.laid == nil || s.laid.Is(lattice.VMDisks) != lattice.Crucible {
+	s.T.Helper()
+	if s.Laid == nil || s.Laid.Is(lattice.VMDisks) != lattice.Crucible {
 		return
 	}
 	all := ""
-	for key, value := range s.ledger() {
+	for key, value := range s.Ledger() {
 		if strings.HasPrefix(key, "instance/") {
 			all += value
 		}
 	}
-	there := s.secretFiles()
+	there := s.SecretFiles()
 	for _, name := range there {
 		if !strings.Contains(all, `"`+name+`"`) {
-			s.t.Errorf("%s: %s is left, which no record names", at, name)
+			s.T.Errorf("%s: %s is left, which no record names", at, name)
 		}
 	}
 	for _, named := range regexp.MustCompile(`"secrets":"([^"]+)"`).FindAllStringSubmatch(all, -1) {
 		if !slices.Contains(there, named[1]) && s.mounted(path.Dir(path.Dir(named[1]))) {
-			s.t.Errorf("%s: a record names %s, which is not there", at, named[1])
+			s.T.Errorf("%s: a record names %s, which is not there", at, named[1])
 		}
 	}
-	for _, name := range s.copies() {
+	for _, name := range s.Copies() {
 		files, _ := s.Host().Files().ReadDir(path.Dir(name))
 		for _, f := range files {
 			data, err := host.ReadFile(s.Host().Files(), path.Join(path.Dir(name), f.Name))
 			if err == nil && strings.Contains(string(data), lattice.CrucibleKey) {
-				s.t.Errorf("%s: %s has a secret in the open", at, f.Name)
+				s.T.Errorf("%s: %s has a secret in the open", at, f.Name)
 			}
 		}
 	}
@@ -71,13 +51,13 @@ func (s *scene) secret(at string) {
 // directory is: after a boot that no bootstrap has followed, it is locked. What lies
 // elsewhere always is.
 func (s *scene) mounted(dir string) (is bool) {
-	s.t.Helper()
+	s.T.Helper()
 	if !strings.HasPrefix(dir, "/pool/ext/") {
 		return true
 	}
-	err := s.World().View(s.t.Context(), func(tx *world.Tx) error { is = zfs.MountedAt(tx, dir) != nil; return nil })
+	err := s.World().View(s.T.Context(), func(tx *world.Tx) error { is = zfs.MountedAt(tx, dir) != nil; return nil })
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return is
 }

@@ -1,4 +1,4 @@
-package commands_test
+package lattice_test
 
 import (
 	"encoding/json"
@@ -17,22 +17,12 @@ import (
 	"github.com/sledctl/sledctl/commands"
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/test/lattice"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
-
-// Every row of the lattice is laid out, and its machines go through their lives
-// on it: in the end nothing is left of them, and what others have is as it was.
-
-// strength is how many values each combination of which is explored has.
-func strength() int {
-	if soak() {
-		return 3
-	}
-	return 2
-}
 
 func TestLattice(t *testing.T) {
 	table := lattice.Sleds()
-	rows := table.Cover(strength())
+	rows := table.Cover(sledtest.Strength())
 	if testing.Short() {
 		rows = rows[:len(rows)/8]
 	}
@@ -51,8 +41,8 @@ func TestLattice(t *testing.T) {
 			})
 		}
 	})
-	found, all := table.Explored(walked, strength())
-	line := fmt.Sprintf("lattice: %d of %d %s, on %d sleds, 0 leaks\n", found, all, map[int]string{2: "pairs", 3: "triples"}[strength()], len(walked))
+	found, all := table.Explored(walked, sledtest.Strength())
+	line := fmt.Sprintf("lattice: %d of %d %s, on %d sleds, 0 leaks\n", found, all, map[int]string{2: "pairs", 3: "triples"}[sledtest.Strength()], len(walked))
 	if t.Failed() {
 		t.Log(line)
 		return
@@ -67,10 +57,10 @@ func TestLattice(t *testing.T) {
 
 // laid is the sled of a row.
 type laid struct {
-	*sled
+	*sledtest.Operator
 	row    lattice.Row
 	others string // what is not sledctl's
-	agents *agentOf
+	agents *sledtest.Agent
 }
 
 func layRow(t *testing.T, r lattice.Row) *laid {
@@ -79,7 +69,7 @@ func layRow(t *testing.T, r lattice.Row) *laid {
 	if err != nil {
 		t.Fatalf("%v: %v", r, err)
 	}
-	s := &laid{sled: &sled{Sled: inner, t: t, lobby: &lobby{}}, row: r}
+	s := &laid{Operator: &sledtest.Operator{Sled: inner, T: t, Lobby: &sledtest.Lobby{}}, row: r}
 	contract.Watch(t, inner)
 	t.Cleanup(s.Close)
 	s.regard()
@@ -88,76 +78,76 @@ func layRow(t *testing.T, r lattice.Row) *laid {
 
 // regard remembers what others have.
 func (s *laid) regard() {
-	s.t.Helper()
+	s.T.Helper()
 	var err error
-	if s.others, err = s.row.Foreign(s.t.Context(), s.Sled); err != nil {
-		s.t.Fatal(err)
+	if s.others, err = s.row.Foreign(s.T.Context(), s.Sled); err != nil {
+		s.T.Fatal(err)
 	}
 }
 
 // foreign is the law that what others have is as it was.
 func (s *laid) foreign(when string) {
-	s.t.Helper()
-	now, err := s.row.Foreign(s.t.Context(), s.Sled)
+	s.T.Helper()
+	now, err := s.row.Foreign(s.T.Context(), s.Sled)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	if now != s.others {
-		s.t.Fatalf("%v: %s: what is not sledctl's (-before +now):\n%s", s.row, when, cmp.Diff(strings.Split(s.others, "\n"), strings.Split(now, "\n")))
+		s.T.Fatalf("%v: %s: what is not sledctl's (-before +now):\n%s", s.row, when, cmp.Diff(strings.Split(s.others, "\n"), strings.Split(now, "\n")))
 	}
 }
 
 // ensure is instance ensure with the row's document.
-func (s *laid) ensure(name, flags string) answer {
-	s.t.Helper()
-	input, err := s.row.Input(s.t.Context(), s.Sled, name)
+func (s *laid) ensure(name, flags string) sledtest.Answer {
+	s.T.Helper()
+	input, err := s.row.Input(s.T.Context(), s.Sled, name)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	env, out, errs := commands.On(s.Host(), nil)
-	feed(env, []byte(input))
-	exit := commands.Run(s.t.Context(), env, strings.Fields("instance ensure -f - "+flags))
-	return answer{exit, out.String(), errs.String()}
+	sledtest.Feed(env, []byte(input))
+	exit := commands.Run(s.T.Context(), env, strings.Fields("instance ensure -f - "+flags))
+	return sledtest.Answer{Exit: exit, Out: out.String(), Errs: errs.String()}
 }
 
 // must fails the test if a command has failed.
-func (s *laid) must(what string, a answer) {
-	s.t.Helper()
-	if a.exit != 0 {
-		s.t.Fatalf("%v: %s: exit %d: %s%s", s.row, what, a.exit, a.out, a.errs)
+func (s *laid) must(what string, a sledtest.Answer) {
+	s.T.Helper()
+	if a.Exit != 0 {
+		s.T.Fatalf("%v: %s: exit %d: %s%s", s.row, what, a.Exit, a.Out, a.Errs)
 	}
 }
 
 // does runs a command line that has to succeed, and looks at what others have.
 func (s *laid) does(line string) {
-	s.t.Helper()
-	s.must("sledctl "+line, s.try(line))
+	s.T.Helper()
+	s.must("sledctl "+line, s.Try(line))
 	s.foreign(line)
 }
 
 // started has an agent at work where the row has one.
 func (s *laid) started() {
 	if s.row.Is(lattice.Agent) == lattice.Running {
-		s.agents = s.agent(s.t.(*testing.T), s.Host())
+		s.agents = s.StartAgent(s.T.(*testing.T), s.Host())
 	}
 }
 
 func (s *laid) stopped() {
 	if s.agents != nil {
-		s.agents.stop()
+		s.agents.Stop()
 	}
 }
 
 // reboot is a power cycle, and what then comes up by itself.
 func (s *laid) reboot() {
-	s.t.Helper()
+	s.T.Helper()
 	s.stopped()
-	err := s.Reboot(s.t.Context())
+	err := s.Reboot(s.T.Context())
 	if err == nil {
-		err = s.row.Booted(s.t.Context(), s.Sled)
+		err = s.row.Booted(s.T.Context(), s.Sled)
 	}
 	if err != nil {
-		s.t.Fatalf("%v: reboot: %v", s.row, err)
+		s.T.Fatalf("%v: reboot: %v", s.row, err)
 	}
 	time.Sleep(time.Minute) // zones of others come up
 	s.regard()
@@ -166,17 +156,17 @@ func (s *laid) reboot() {
 
 // are fails the test unless all machines are said to be in a state.
 func (s *laid) are(state string) {
-	s.t.Helper()
-	var list struct{ Items []shown }
-	if err := json.Unmarshal([]byte(s.run("instance list -o json")), &list); err != nil {
-		s.t.Fatal(err)
+	s.T.Helper()
+	var list struct{ Items []sledtest.Instance }
+	if err := json.Unmarshal([]byte(s.Run("instance list -o json")), &list); err != nil {
+		s.T.Fatal(err)
 	}
 	if len(list.Items) != len(s.row.Machines()) {
-		s.t.Fatalf("%v: %d machines are listed", s.row, len(list.Items))
+		s.T.Fatalf("%v: %d machines are listed", s.row, len(list.Items))
 	}
 	for _, i := range list.Items {
 		if i.State != state {
-			s.t.Fatalf("%v: %s is %s, want %s: %+v", s.row, i.Name, i.State, state, i)
+			s.T.Fatalf("%v: %s is %s, want %s: %+v", s.row, i.Name, i.State, state, i)
 		}
 	}
 }
@@ -184,15 +174,15 @@ func (s *laid) are(state string) {
 // short is what becomes of machines for which the reservoir is too small: nothing
 // is left of them, and once it is enlarged they can be made.
 func (s *laid) short() {
-	s.t.Helper()
-	before := s.world()
+	s.T.Helper()
+	before := s.Comparable()
 	a := s.ensure(s.row.Machines()[0], s.row.Flags())
-	if a.exit == 0 {
-		s.t.Fatalf("%v: a machine was made that the reservoir has no memory for", s.row)
+	if a.Exit == 0 {
+		s.T.Fatalf("%v: a machine was made that the reservoir has no memory for", s.row)
 	}
-	s.same(before, fmt.Sprintf("%v: a machine for which the reservoir is too small", s.row))
+	s.Same(before, fmt.Sprintf("%v: a machine for which the reservoir is too small", s.row))
 	s.foreign("a machine for which the reservoir is too small")
-	s.write("/etc/sledctl/config.toml", s.row.Enlarged().Config())
+	s.WriteFile("/etc/sledctl/config.toml", s.row.Enlarged().Config())
 	s.does("bootstrap")
 }
 
@@ -210,11 +200,11 @@ func tellLife(t *testing.T, r lattice.Row) {
 		s.foreign("instance ensure " + name)
 	}
 	s.are("running")
-	is := s.world()
+	is := s.Comparable()
 	for _, name := range r.Machines() {
 		s.must("instance ensure again "+name, s.ensure(name, r.Flags()))
 	}
-	s.same(is, fmt.Sprintf("%v: instance ensure once more", r))
+	s.Same(is, fmt.Sprintf("%v: instance ensure once more", r))
 	for _, name := range r.Machines() {
 		s.does("instance stop " + name)
 	}
@@ -228,8 +218,8 @@ func tellLife(t *testing.T, r lattice.Row) {
 	s.does("instance ensure --all")
 	s.are("running")
 	if r.Is(lattice.Protected) == lattice.Yes {
-		if a := s.try("instance delete " + r.Machines()[0]); a.exit != 8 {
-			t.Fatalf("%v: a protected machine is deleted: exit %d: %s", r, a.exit, a.errs)
+		if a := s.Try("instance delete " + r.Machines()[0]); a.Exit != 8 {
+			t.Fatalf("%v: a protected machine is deleted: exit %d: %s", r, a.Exit, a.Errs)
 		}
 	}
 	s.does("instance delete --yes " + strings.Join(r.Machines(), " "))
@@ -241,32 +231,32 @@ func tellLife(t *testing.T, r lattice.Row) {
 // left sees that nothing is left of the machines: the sled is as its twin, on which
 // there were none and which was rebooted as well.
 func (s *laid) left(twin *laid) {
-	s.t.Helper()
+	s.T.Helper()
 	twin.reboot()
-	if diff := cmp.Diff(strings.Split(lattice.Undrawn(twin.world()), "\n"), strings.Split(lattice.Undrawn(s.world()), "\n")); diff != "" {
-		s.t.Fatalf("%v: after delete and reap (-where nothing was +here):\n%s", s.row, diff)
+	if diff := cmp.Diff(strings.Split(lattice.Undrawn(twin.Comparable()), "\n"), strings.Split(lattice.Undrawn(s.Comparable()), "\n")); diff != "" {
+		s.T.Fatalf("%v: after delete and reap (-where nothing was +here):\n%s", s.row, diff)
 	}
 	if diff := cmp.Diff(twin.keys(), s.keys()); diff != "" {
-		s.t.Fatalf("%v: after delete and reap, the ledger (-where nothing was +here):\n%s", s.row, diff)
+		s.T.Fatalf("%v: after delete and reap, the ledger (-where nothing was +here):\n%s", s.row, diff)
 	}
-	if out := s.run("reap --dry-run -H --columns kind,name,verdict"); strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
-		s.t.Fatalf("%v: after delete and reap there is %s", s.row, out)
+	if out := s.Run("reap --dry-run -H --columns kind,name,verdict"); strings.Contains(out, "orphan") || strings.Contains(out, "stale") {
+		s.T.Fatalf("%v: after delete and reap there is %s", s.row, out)
 	}
 }
 
 // twin is a sled like this one.
 func (s *laid) twin() *laid {
-	other := &laid{sled: &sled{Sled: s.Clone(), t: s.t}, row: s.row, others: s.others}
-	s.t.Cleanup(other.Close)
+	other := &laid{Operator: &sledtest.Operator{Sled: s.Clone(), T: s.T}, row: s.row, others: s.others}
+	s.T.Cleanup(other.Close)
 	return other
 }
 
 // keys are those of the ledger, wherever it lies.
 func (s *laid) keys() []string {
-	s.t.Helper()
+	s.T.Helper()
 	var export struct{ Facts map[string]json.RawMessage }
-	if err := json.Unmarshal([]byte(s.run("ledger export")), &export); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(s.Run("ledger export")), &export); err != nil {
+		s.T.Fatal(err)
 	}
 	for key := range export.Facts {
 		if strings.HasPrefix(key, "tombstone/") {

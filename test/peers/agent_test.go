@@ -1,4 +1,4 @@
-package commands_test
+package peers_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/test/peers"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // While a peer of an agent at work misbehaves, in whatever way, readers are answered
@@ -31,20 +32,20 @@ func TestPeersOfAnAgentThatMisbehave(t *testing.T) {
 }
 
 func misleadAgent(t *testing.T, peer peers.Peer, w peers.Way) {
-	s := nearNexus(t, sim.NexusOptions{Era: "both"}, "")
-	s.run("instance ensure web1")
-	id := s.value("instance get web1 -H --columns propolis_id")
+	s := sledtest.NearNexus(t, sim.NexusOptions{Era: "both"}, "")
+	s.Run("instance ensure web1")
+	id := s.Value("instance get web1 -H --columns propolis_id")
 	h := &peers.Host{Host: s.Host(), Way: w, Ours: []string{id}, Limit: 65 << 20, Is: func(address string) bool {
-		return (address == planeAddress) == (peer == peers.Nexus)
+		return (address == sledtest.PlaneAddress) == (peer == peers.Nexus)
 	}}
-	a := s.agent(t, h)
+	a := s.StartAgent(t, h)
 	time.Sleep(time.Minute)
 	before := runtime.NumGoroutine()
 	for range 2 {
-		s.run("instance reboot web1")
+		s.Run("instance reboot web1")
 		time.Sleep(time.Minute)
 		asked := time.Now()
-		if state, _ := a.state(id); peer == peers.Nexus && state != "running" {
+		if state, _ := a.State(id); peer == peers.Nexus && state != "running" {
 			t.Errorf("the agent says that web1 is %s", state)
 		}
 		if took := time.Since(asked); took > 0 {
@@ -62,15 +63,15 @@ func misleadAgent(t *testing.T, peer peers.Peer, w peers.Way) {
 	}
 	h.Cure()
 	time.Sleep(10 * time.Minute) // what was refused is told again by the next sweep
-	if state, _ := a.state(id); state != "running" {
+	if state, _ := a.State(id); state != "running" {
 		t.Errorf("when the peer is well again, the agent says that web1 is %s", state)
 	}
-	if got := s.knows()[id]; got != "running" {
+	if got := s.Knows()[id]; got != "running" {
 		t.Errorf("when the peer is well again, the control plane knows web1 as %q", got)
 	}
-	s.run("instance stop web1")
+	s.Run("instance stop web1")
 	time.Sleep(time.Minute)
-	if got := s.knows()[id]; got != "destroyed" {
+	if got := s.Knows()[id]; got != "destroyed" {
 		t.Errorf("the control plane knows web1 as %q after its end", got)
 	}
 }
@@ -79,35 +80,35 @@ func misleadAgent(t *testing.T, peer peers.Peer, w peers.Way) {
 // here, and registers one with the address of another sled. Nothing on the sled
 // changes by it.
 func TestAControlPlaneWithAnotherSledsData(t *testing.T) {
-	s := newSled(t, small(), flat)
-	s.run("bootstrap")
-	s.run("instance ensure web1")
-	a := s.agent(t, s.Host())
-	before := s.world()
+	s := sledtest.New(t, sledtest.Small(), sledtest.Flat)
+	s.Run("bootstrap")
+	s.Run("instance ensure web1")
+	a := s.StartAgent(t, s.Host())
+	before := s.Comparable()
 	other := uuid.NewString()
-	if state, _ := a.state(other); state != "404" {
+	if state, _ := a.State(other); state != "404" {
 		t.Errorf("a VM of another sled is %s", state)
 	}
 	for _, want := range []string{"running", "stopped", "reboot"} {
-		if status, now := a.want(other, want); status != 404 {
+		if status, now := a.Want(other, want); status != 404 {
 			t.Errorf("a VM of another sled is to be %s: %d %s", want, status, now)
 		}
 	}
-	if status, answer := a.send("DELETE", "/vmms/"+other, latest, ""); status != 200 || strings.Contains(answer, "state\":\"") {
+	if status, answer := a.Send("DELETE", "/vmms/"+other, sledtest.LatestAPI, ""); status != 200 || strings.Contains(answer, "state\":\"") {
 		t.Errorf("a VM of another sled is unregistered: %d %s", status, answer)
 	}
-	body := vmBody(t, 48, uuid.NewString(), 5)
+	body := sledtest.VMBody(t, 48, uuid.NewString(), 5)
 	body["propolis_addr"] = "10.78.3.5:12400"
-	if status, answer := a.send("PUT", "/vmms/"+other, latest, body.text(t)); status < 400 {
+	if status, answer := a.Send("PUT", "/vmms/"+other, sledtest.LatestAPI, body.Text(t)); status < 400 {
 		t.Errorf("a VM at an address of another sled is registered: %d %s", status, answer)
 	}
-	id := s.value("instance get web1 -H --columns propolis_id")
-	body = vmBody(t, 48, uuid.NewString(), 6)
-	if status, answer := a.send("PUT", "/vmms/"+id, latest, body.text(t)); status < 400 {
+	id := s.Value("instance get web1 -H --columns propolis_id")
+	body = sledtest.VMBody(t, 48, uuid.NewString(), 6)
+	if status, answer := a.Send("PUT", "/vmms/"+id, sledtest.LatestAPI, body.Text(t)); status < 400 {
 		t.Errorf("web1's VM is registered as another instance's: %d %s", status, answer)
 	}
-	s.same(before, "a control plane with another sled's data")
-	if state, _ := a.state(id); state != "running" {
+	s.Same(before, "a control plane with another sled's data")
+	if state, _ := a.State(id); state != "running" {
 		t.Errorf("web1 is %s", state)
 	}
 }

@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"bytes"
@@ -7,80 +7,32 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
-
-// ledger is what the ledger holds, as its lines say it; nil if there is none.
-func (s *sled) ledger() map[string]string {
-	s.t.Helper()
-	for _, name := range s.copies() {
-		data, err := host.ReadFile(s.Host().Files(), name)
-		if err == nil {
-			return factsOf(s.t, data)
-		}
-	}
-	return nil
-}
-
-// copies are the names that copies of the ledger have, or would have.
-func (s *sled) copies() (names []string) {
-	if s.laid != nil && s.laid.Ledger() != "" {
-		return []string{s.laid.Ledger() + "/ledger.jsonl"}
-	}
-	pools, _ := s.Host().Files().ReadDir("/pool/int")
-	for _, p := range pools {
-		names = append(names, path.Join("/pool/int", p.Name, "config/sledctl/ledger.jsonl"))
-	}
-	return names
-}
-
-// factsOf reads the lines of a ledger; one that is torn counts for nothing.
-func factsOf(t testing.TB, data []byte) map[string]string {
-	t.Helper()
-	facts := map[string]string{}
-	for line := range strings.Lines(string(data)) {
-		var l struct {
-			Facts []struct {
-				Key   string
-				Value json.RawMessage
-			}
-		}
-		if !strings.HasSuffix(line, "\n") || json.Unmarshal([]byte(line), &l) != nil {
-			continue
-		}
-		for _, f := range l.Facts {
-			if facts[f.Key] = string(f.Value); facts[f.Key] == "null" || strings.HasPrefix(f.Key, "agent/") || strings.HasPrefix(f.Key, "tombstone/") {
-				delete(facts, f.Key) // what an agent keeps for a day is nobody else's business
-			}
-		}
-	}
-	return facts
-}
 
 // settled is what there is, with the names that a run draws replaced: the world,
 // the instances, and what is recorded.
 func (s *scene) settled() string {
-	s.t.Helper()
+	s.T.Helper()
 	s.settle()
-	facts := s.ledger()
-	var list struct{ Items []shown }
+	facts := s.Ledger()
+	var list struct{ Items []sledtest.Instance }
 	if len(facts) > 0 {
-		if err := json.Unmarshal([]byte(s.run("instance list -o json")), &list); err != nil {
-			s.t.Fatal(err)
+		if err := json.Unmarshal([]byte(s.Run("instance list -o json")), &list); err != nil {
+			s.T.Fatal(err)
 		}
 	}
-	names := anonymous(s.t, facts, list.Items)
+	names := anonymous(s.T, facts, list.Items)
 	drawn := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|propolis_base_[0-9a-f]{8}`)
 	if s.name != "format" { // there a pool is named as it is drawn
 		drawn = regexp.MustCompile(`$^`)
 	}
-	lines := sortedWorld(s.t, drawn.ReplaceAllString(names.Replace(s.world()), "UUID"))
+	lines := sortedWorld(s.T, drawn.ReplaceAllString(names.Replace(s.world()), "UUID"))
 	lines = inherited(lines)
 	for _, i := range list.Items {
 		lines = append(lines, fmt.Sprint(i.Name, " ", i.State, " ", i.Wanted, " ", i.CPUs, " ", i.Protected, " ", i.Address))
@@ -137,18 +89,9 @@ func sortedWorld(t testing.TB, text string) (lines []string) {
 	return lines
 }
 
-// shown is what the tests read of an instance.
-type shown struct {
-	Name, State, Wanted, Address string
-	CPUs                         int
-	Protected                    bool
-	PropolisID                   string `json:"propolis_id"`
-	VNICs                        []struct{ Name, MAC string }
-}
-
 // anonymous replaces what differs from run to run: ids, and the names and
 // addresses of VNICs.
-func anonymous(t testing.TB, facts map[string]string, instances []shown) *strings.Replacer {
+func anonymous(t testing.TB, facts map[string]string, instances []sledtest.Instance) *strings.Replacer {
 	t.Helper()
 	var network struct {
 		MAC string `json:"gz_mac"`

@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // lacking is a host without one program.
@@ -40,12 +41,12 @@ func (l lacking) Lookup(programs ...string) error {
 }
 
 // prepared is a sled on which some command lines were run.
-func prepared(t *testing.T, lines []string) *sled {
+func prepared(t *testing.T, lines []string) *sledtest.Operator {
 	t.Helper()
-	s := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
 	for _, line := range lines {
 		if line != "REBOOT" {
-			s.run(line)
+			s.Run(line)
 		} else if err := s.Reboot(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -53,20 +54,20 @@ func prepared(t *testing.T, lines []string) *sled {
 	return s
 }
 
-// kept is what the ledger holds.
-func (s *sled) kept() string {
-	s.t.Helper()
+// keptOf is what the ledger holds.
+func keptOf(s *sledtest.Operator) string {
+	s.T.Helper()
 	files := s.Host().Files()
 	disks, err := files.ReadDir("/pool/int")
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	if err != nil || len(disks) != 1 {
-		s.t.Fatalf("%d M.2 disks, %v", len(disks), err)
+		s.T.Fatalf("%d M.2 disks, %v", len(disks), err)
 	}
 	data, err := host.ReadFile(files, path.Join("/pool/int", disks[0].Name, "config/sledctl/ledger.jsonl"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	return string(data)
 }
@@ -93,26 +94,26 @@ func TestAMissingProgramIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 	} {
 		for _, line := range stage.lines {
 			s := prepared(t, stage.prepare)
-			before, kept := s.world(), s.kept()
+			before, kept := s.Comparable(), keptOf(s)
 			for _, program := range []string{
 				"zoneadm", "zonecfg", "zlogin", "dladm", "ipadm", "route", "netstat", "zfs", "zpool", "svcs", "svcprop", "svcadm", "svccfg", "uname",
 			} {
 				var wanted atomic.Bool
-				a := s.on(t.Context(), lacking{s.Host(), program, &wanted}, line)
-				if !wanted.Load() || a.exit == 0 { // It was done without.
+				a := s.On(t.Context(), lacking{s.Host(), program, &wanted}, line)
+				if !wanted.Load() || a.Exit == 0 { // It was done without.
 					s = prepared(t, stage.prepare)
-					before, kept = s.world(), s.kept()
+					before, kept = s.Comparable(), keptOf(s)
 					continue
 				}
 				refused[program]++
-				if a.exit != 8 || !strings.Contains(a.errs, program+": command not found on the command path (/usr/sbin:/usr/bin)") {
-					t.Errorf("sledctl %s without %s: exit %d: %s", line, program, a.exit, a.errs)
+				if a.Exit != 8 || !strings.Contains(a.Errs, program+": command not found on the command path (/usr/sbin:/usr/bin)") {
+					t.Errorf("sledctl %s without %s: exit %d: %s", line, program, a.Exit, a.Errs)
 				}
-				if diff := cmp.Diff(before, s.world()); diff != "" {
+				if diff := cmp.Diff(before, s.Comparable()); diff != "" {
 					t.Errorf("sledctl %s without %s changed the sled:\n%s", line, program, diff)
 					s = prepared(t, stage.prepare)
 				}
-				if s.kept() != kept {
+				if keptOf(s) != kept {
 					t.Errorf("sledctl %s without %s wrote into the ledger", line, program)
 				}
 			}

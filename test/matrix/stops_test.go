@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/smf"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // Ways to be stopped next to those that only a crash knows: by signals, by somebody
@@ -26,9 +27,9 @@ import (
 
 // The points at which a verb is stopped.
 const (
-	look point = "look" // a command, also one that only looks
-	turn point = "turn" // a change of a zone's or a service's state
-	once point = "once" // the whole of it
+	look sledtest.Point = "look" // a command, also one that only looks
+	turn sledtest.Point = "turn" // a change of a zone's or a service's state
+	once sledtest.Point = "once" // the whole of it
 )
 
 // stops are the ways, as modes of the matrix. Of each, one point is taken of each
@@ -36,15 +37,15 @@ const (
 func stops() []mode {
 	const term, interrupt, hangup = syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP
 	return []mode{
-		{name: "killed while a command runs", of: look, disturb: stopped(amid, (*victim).kill)},
+		{name: "killed while a command runs", of: look, disturb: stopped(sledtest.Amid, (*victim).kill)},
 		{name: "killed at a change of state", of: turn, disturb: turned((*victim).kill)},
-		{name: "SIGTERM before a command", of: look, disturb: stopped(ahead, signals(term))},
-		{name: "SIGINT while a command runs", of: look, disturb: stopped(amid, signals(interrupt))},
-		{name: "SIGHUP after a command", of: look, disturb: stopped(behind, signals(hangup))},
+		{name: "SIGTERM before a command", of: look, disturb: stopped(sledtest.Ahead, signals(term))},
+		{name: "SIGINT while a command runs", of: look, disturb: stopped(sledtest.Amid, signals(interrupt))},
+		{name: "SIGHUP after a command", of: look, disturb: stopped(sledtest.Behind, signals(hangup))},
 		{name: "SIGTERM at a change of state", of: turn, disturb: turned(signals(term))},
-		{name: "SIGTERM twice at once", of: look, disturb: stopped(amid, signals(term, term))},
-		{name: "SIGTERM, and later SIGINT", of: look, disturb: stopped(behind, (*victim).insist)},
-		{name: "its parent dies", of: look, disturb: stopped(amid, (*victim).orphan)},
+		{name: "SIGTERM twice at once", of: look, disturb: stopped(sledtest.Amid, signals(term, term))},
+		{name: "SIGTERM, and later SIGINT", of: look, disturb: stopped(sledtest.Behind, (*victim).insist)},
+		{name: "its parent dies", of: look, disturb: stopped(sledtest.Amid, (*victim).orphan)},
 		{name: "standard output is closed", of: once, disturb: unread(syscall.EPIPE)},
 		{name: "standard output is full", of: once, disturb: unread(syscall.ENOSPC)},
 	}
@@ -118,11 +119,11 @@ func (s *scene) victim(h host.Host) (*victim, func(*cli.Env)) {
 }
 
 // run runs the verb on a host until it ends or is ended.
-func (v *victim) run(h host.Host, tune func(*cli.Env)) answer {
-	v.scene.t.Helper()
-	a := v.scene.tuned(v.scene.t.Context(), h, v.scene.told(), func(env *cli.Env, run func(context.Context) int) int {
+func (v *victim) run(h host.Host, tune func(*cli.Env)) sledtest.Answer {
+	v.scene.T.Helper()
+	a := v.scene.Tuned(v.scene.T.Context(), h, v.scene.told(), func(env *cli.Env, run func(context.Context) int) int {
 		tune(env)
-		ctx, done := env.Interruptible(v.scene.t.Context(), v.signals, func(status int) { v.status = status; v.dying.Die() })
+		ctx, done := env.Interruptible(v.scene.T.Context(), v.signals, func(status int) { v.status = status; v.dying.Die() })
 		defer done()
 		return run(ctx)
 	})
@@ -130,65 +131,16 @@ func (v *victim) run(h host.Host, tune func(*cli.Env)) answer {
 	return a
 }
 
-// moment is when at a command something happens.
-type moment string
-
-const (
-	ahead  moment = "before"
-	amid   moment = "while"
-	behind moment = "after"
-)
-
-// stopping is a host at whose n-th command something happens.
-type stopping struct {
-	host.Host
-	at   int // 0: never, to count them
-	when moment
-	do   func()
-
-	mu    sync.Mutex
-	count int
-	what  string
-}
-
-func (s *stopping) Run(ctx context.Context, c host.Command) (r host.Result, err error) {
-	s.mu.Lock()
-	s.count++
-	hit := s.count == s.at
-	if hit {
-		s.what = strings.Join(append([]string{c.Program}, c.Args...), " ")
-	}
-	s.mu.Unlock()
-	if !hit {
-		return s.Host.Run(ctx, c)
-	}
-	switch s.when {
-	case ahead:
-		s.do()
-		r, err = s.Host.Run(ctx, c)
-	case behind:
-		r, err = s.Host.Run(ctx, c)
-		s.do()
-	case amid:
-		ended := make(chan struct{})
-		go func() { r, err = s.Host.Run(ctx, c); close(ended) }()
-		time.Sleep(time.Nanosecond) // of the bubble: it runs, where it takes any time
-		s.do()
-		<-ended
-	}
-	return r, err
-}
-
 // stopped is a verb to which something happens at its n-th command.
-func stopped(when moment, do func(*victim)) func(*scene, int) int {
+func stopped(when sledtest.Moment, do func(*victim)) func(*scene, int) int {
 	return func(s *scene, n int) int {
 		witness := s.witness(s.Host())
 		v, tune := s.victim(witness)
-		h := &stopping{Host: v.dying, at: n, when: when, do: func() { do(v) }}
+		h := &sledtest.Stopping{Host: v.dying, At: n, When: when, Do: func() { do(v) }}
 		a := v.run(h, tune)
-		witness.law(s.t, s.line)
-		v.judge(fmt.Sprintf("%s command %d (%s)", when, n, h.what), a)
-		return a.exit
+		witness.law(s.T, s.line)
+		v.judge(fmt.Sprintf("%s command %d (%s)", when, n, h.What), a)
+		return a.Exit
 	}
 }
 
@@ -198,7 +150,7 @@ func turned(do func(*victim)) func(*scene, int) int {
 		witness := s.witness(s.Host())
 		v, tune := s.victim(witness)
 		what := ""
-		stop := s.turns(func(at int, is string) {
+		stop := turnsOf(s.Operator, func(at int, is string) {
 			if at == n {
 				what = is
 				do(v)
@@ -206,18 +158,18 @@ func turned(do func(*victim)) func(*scene, int) int {
 		})
 		a := v.run(v.dying, tune)
 		stop()
-		witness.law(s.t, s.line)
+		witness.law(s.T, s.line)
 		v.judge(fmt.Sprintf("at change %d of a state (%s)", n, what), a)
-		return a.exit
+		return a.Exit
 	}
 }
 
-// turns tells of each change of the state of a zone or a service, until stopped.
+// turnsOf tells of each change of the state of a zone or a service, until stopped.
 // Those that are one for whoever looks are told as one.
-func (s *sled) turns(tell func(n int, is string)) (stop func()) {
-	ctx, cancel := context.WithCancel(s.t.Context())
+func turnsOf(s *sledtest.Operator, tell func(n int, is string)) (stop func()) {
+	ctx, cancel := context.WithCancel(s.T.Context())
 	var watching sync.WaitGroup
-	was := s.states()
+	was := states(s)
 	watching.Go(func() {
 		for n := 1; ; n++ {
 			var now map[string]string
@@ -237,10 +189,10 @@ func (s *sled) turns(tell func(n int, is string)) (stop func()) {
 	return func() { cancel(); watching.Wait() }
 }
 
-func (s *sled) states() (all map[string]string) {
-	s.t.Helper()
-	if err := s.World().View(s.t.Context(), func(tx *world.Tx) error { all = statesOf(tx); return nil }); err != nil {
-		s.t.Fatal(err)
+func states(s *sledtest.Operator) (all map[string]string) {
+	s.T.Helper()
+	if err := s.World().View(s.T.Context(), func(tx *world.Tx) error { all = statesOf(tx); return nil }); err != nil {
+		s.T.Fatal(err)
 	}
 	return all
 }
@@ -275,31 +227,31 @@ func equal(a, b map[string]string) bool {
 }
 
 // judge holds what a run said that was stopped against what is so.
-func (v *victim) judge(where string, a answer) {
+func (v *victim) judge(where string, a sledtest.Answer) {
 	s := v.scene
-	s.t.Helper()
+	s.T.Helper()
 	at := fmt.Sprintf("sledctl %s stopped %s", s.line, where)
 	switch {
 	case v.status != 0: // nothing was undone, and it has said so
 		if v.status != 3 && v.status != 130 {
-			s.t.Fatalf("%s: exit %d: %s", at, v.status, a.errs)
+			s.T.Fatalf("%s: exit %d: %s", at, v.status, a.Errs)
 		}
 	case v.dying.Crashed(), v.err.broken != nil: // nobody has heard anything
-	case a.exit == 130 && (s.alters || slices.Contains([]string{"bootstrap", "storage rekey"}, s.line)): // what was set stays so, and so do those of many that are done
-	case a.exit == 130 && strings.Contains(s.line, "--all"): // what is done stays so; with the others nothing was begun
-		if told := leftOf(s.t, a); len(told) > 0 {
-			s.t.Errorf("%s: exit 130, and %q is left", at, told)
+	case a.Exit == 130 && (s.alters || slices.Contains([]string{"bootstrap", "storage rekey"}, s.line)): // what was set stays so, and so do those of many that are done
+	case a.Exit == 130 && strings.Contains(s.line, "--all"): // what is done stays so; with the others nothing was begun
+		if told := sledtest.LeftOf(s.T, a); len(told) > 0 {
+			s.T.Errorf("%s: exit 130, and %q is left", at, told)
 		}
 		if strings.HasPrefix(s.line, "reap") {
 			s.nothingNew(at)
 		} else {
 			s.exactly(at, nil, false)
 		}
-	case a.exit == 130 && !s.plain:
-		if told := leftOf(s.t, a); len(told) == 0 {
+	case a.Exit == 130 && !s.plain:
+		if told := sledtest.LeftOf(s.T, a); len(told) == 0 {
 			s.undone(at, a)
 		} else {
-			s.t.Errorf("%s: exit 130, and %q is left", at, told)
+			s.T.Errorf("%s: exit 130, and %q is left", at, told)
 		}
 	default:
 		s.truth(at, a, "")
@@ -314,22 +266,22 @@ func unread(why error) func(*scene, int) int {
 		at := fmt.Sprintf("sledctl %s, whose result cannot be printed (%v)", s.line, why)
 		v, tune := s.victim(s.Host())
 		a := v.run(v.dying, func(env *cli.Env) { tune(env); v.out.close(why) })
-		idle := slices.Contains([]int{1, 141}, a.exit) && s.points[command] == 0 && maps.Equal(s.ledger(), s.recorded) // there was nothing to do
-		if !idle && !slices.Contains([]int{0, 3}, a.exit) || a.exit == 3 && !strings.Contains(a.errs, "it is done, but its result could not be printed") {
-			s.t.Fatalf("%s: exit %d: %s", at, a.exit, a.errs)
+		idle := slices.Contains([]int{1, 141}, a.Exit) && s.points[sledtest.AtCommand] == 0 && maps.Equal(s.Ledger(), s.recorded) // there was nothing to do
+		if !idle && !slices.Contains([]int{0, 3}, a.Exit) || a.Exit == 3 && !strings.Contains(a.Errs, "it is done, but its result could not be printed") {
+			s.T.Fatalf("%s: exit %d: %s", at, a.Exit, a.Errs)
 		}
 		for _, line := range s.then {
-			s.run(line)
+			s.Run(line)
 		}
 		s.led(at)
-		return a.exit
+		return a.Exit
 	}
 }
 
 // Signals that come while nothing runs, and two that are one, end nothing by
 // themselves.
 func TestASignalIsHeardOnce(t *testing.T) {
-	s := newSled(t, small(), "")
+	s := sledtest.New(t, sledtest.Small(), "")
 	env, _, errs := commands.On(s.Host(), nil)
 	signals := make(chan os.Signal, 2)
 	ended := false

@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // witnessing sees that what changes the host is written down, and flushed, before.
@@ -20,7 +21,7 @@ type witnessing struct {
 func (s *scene) witness(h host.Host) *witnessing {
 	w := &witnessing{Host: h, scene: s}
 	w.files = newFlushes(h.Files())
-	for _, name := range s.copies() {
+	for _, name := range s.Copies() {
 		if info, err := h.Files().Stat(name); err == nil {
 			w.files.sizes[name] = info.Size
 		}
@@ -48,13 +49,13 @@ func (w *witnessing) announced() bool {
 		if err != nil {
 			continue
 		}
-		for key := range factsOf(w.scene.t, data[:min(int(size), len(data))]) {
+		for key := range sledtest.FactsOf(w.scene.T, data[:min(int(size), len(data))]) {
 			if strings.HasPrefix(key, "intent/") {
 				return true
 			}
 		}
 	}
-	return len(w.scene.openBeforeLedger()) > 0
+	return len(openBeforeLedger(w.scene.Operator)) > 0
 }
 
 // Run is also the law that what changes something was announced. The witness of

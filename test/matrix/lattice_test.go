@@ -1,4 +1,4 @@
-package commands_test
+package matrix
 
 import (
 	"hash/fnv"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/sledctl/sledctl/sim/simtest/contract"
 	"github.com/sledctl/sledctl/test/lattice"
+	"github.com/sledctl/sledctl/test/sledtest"
 )
 
 // The sleds of the matrix are those of the lattice. Its rows are dealt out to the
@@ -23,7 +24,7 @@ type dealtRow struct {
 // hands is how many sleds each verb is dealt.
 func hands() int {
 	switch {
-	case soak():
+	case sledtest.Soak():
 		return 13 // each mode has its own
 	case testing.Short():
 		return 1
@@ -35,7 +36,7 @@ func hands() int {
 // and were dealt least.
 func dealt() (all []dealtRow) {
 	table := lattice.Sleds()
-	sleds := table.Cover(strength())
+	sleds := table.Cover(sledtest.Strength())
 	used := make([]int, len(sleds))
 	for _, r := range rows() {
 		d := dealtRow{row: r}
@@ -91,7 +92,7 @@ func (r row) at(sled lattice.Row) row {
 		sled = sled.Enlarged() // what cannot be made cannot be disturbed
 	}
 	r.on = &sled
-	words := strings.NewReplacer(web1, "instance ensure web1"+machineOf(sled), web1NICs, nicsOf(sled), "instance delete web1", "instance delete --yes web1")
+	words := strings.NewReplacer(sledtest.Web1, "instance ensure web1"+machineOf(sled), sledtest.Web1NICs, nicsOf(sled), "instance delete web1", "instance delete --yes web1")
 	r.line = words.Replace(r.line)
 	r.ready, r.ends = slices.Clone(r.ready), slices.Clone(r.ends)
 	for i, line := range r.ready {
@@ -136,12 +137,12 @@ func mindful(r lattice.Row) bool { return r.Is(lattice.Mode) != lattice.RAMDisk 
 func adoptable(r lattice.Row) bool { return r.Is(lattice.VMDisks) != lattice.Crucible }
 
 // layout makes the sled of a verb.
-func (r row) layout(t *testing.T) *sled {
+func (r row) layout(t *testing.T) *sledtest.Operator {
 	inner, err := lattice.Lay(t.Context(), *r.on)
 	if err != nil {
 		t.Fatalf("%v: %v", r.on, err)
 	}
-	s := &sled{Sled: inner, t: t, laid: r.on}
+	s := &sledtest.Operator{Sled: inner, T: t, Laid: r.on}
 	contract.Watch(t, inner)
 	t.Cleanup(s.Close)
 	return s
@@ -149,17 +150,17 @@ func (r row) layout(t *testing.T) *sled {
 
 // atWork has an agent at work where the sled has one.
 func (s *scene) atWork() {
-	if s.laid == nil || s.laid.Is(lattice.Agent) != lattice.Running || s.ledger() == nil {
+	if s.Laid == nil || s.Laid.Is(lattice.Agent) != lattice.Running || s.Ledger() == nil {
 		return
 	}
-	s.lobby = &lobby{}
-	s.agents = s.agent(s.t.(*testing.T), s.Host())
+	s.Lobby = &sledtest.Lobby{}
+	s.agents = s.StartAgent(s.T.(*testing.T), s.Host())
 }
 
 // off has the agent end, as before a reboot.
 func (s *scene) off() {
 	if s.agents != nil {
-		s.agents.stop()
+		s.agents.Stop()
 		s.agents = nil
 	}
 }
@@ -167,24 +168,24 @@ func (s *scene) off() {
 // reboot is a power cycle, and what comes up then by itself, or is made again by
 // others.
 func (s *scene) reboot() {
-	s.t.Helper()
+	s.T.Helper()
 	s.off()
-	err := s.Reboot(s.t.Context())
-	if err == nil && s.laid != nil {
-		err = s.laid.Booted(s.t.Context(), s.Sled)
-		if s.laid.Is(lattice.Mode) == lattice.RAMDisk {
-			s.foreigners("ipkg")
+	err := s.Reboot(s.T.Context())
+	if err == nil && s.Laid != nil {
+		err = s.Laid.Booted(s.T.Context(), s.Sled)
+		if s.Laid.Is(lattice.Mode) == lattice.RAMDisk {
+			foreigners(s.Operator, "ipkg")
 		}
 	}
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	s.settle()
 }
 
 // settle waits until what others have is up.
 func (s *scene) settle() {
-	if s.laid != nil && s.laid.Is(lattice.Latencies) != lattice.None {
+	if s.Laid != nil && s.Laid.Is(lattice.Latencies) != lattice.None {
 		time.Sleep(2 * time.Minute)
 	}
 }

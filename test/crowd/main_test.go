@@ -1,0 +1,9 @@
+package crowd
+
+import (
+	"testing"
+
+	"github.com/sledctl/sledctl/test/sledtest"
+)
+
+func TestMain(m *testing.M) { sledtest.Main(m) }

@@ -1,0 +1,6 @@
+//go:build race
+
+package sledtest
+
+// Raced says that the race detector watches.
+const Raced = true
