@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -145,7 +146,7 @@ func printAdopted(ctx context.Context, e *cli.Env, s instance.Settings, env oper
 		}
 	}
 	if !o.Dry() {
-		return printMany(context.WithoutCancel(ctx), e, s, env, ids)
+		return printMany(context.WithoutCancel(ctx), e, s, env, func(i instance.Instance) bool { return slices.Contains(ids, i.ID) })
 	}
 	err := cli.InstanceList(e).Print(e.Streams.Out, e.Output, would)
 	if len(would) > 0 && o.Detailed {

@@ -81,6 +81,9 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 		return err
 	}
 	name := func(i instance.Instance) string { return i.Name }
+	some := func(i instance.Instance) bool {
+		return slices.ContainsFunc(picked, func(p instance.Instance) bool { return p.ID == i.ID })
+	}
 	results, failed := instance.Each(ctx, picked, name, f.parallel, func(ctx context.Context, i instance.Instance) (instance.Result, error) {
 		result, err := do(ctx, s, env, i.Record)
 		if cli.Is[*record.NotFoundError](err) {
@@ -89,6 +92,48 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 		}
 		return result, err
 	})
+	return printDone(ctx, e, m, s, env, some, results, failed)
+}
+
+// each does a verb with the instances that are named, and prints them as they are then,
+// also where some failed.
+func each(
+	ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, refs []string,
+	do func(context.Context, instance.Settings, operation.Env, string) (instance.Result, error),
+) error {
+	if err := f.checkParallel(); err != nil {
+		return err
+	}
+	if len(refs) == 1 {
+		return e.ChangeInstance(ctx, m, func(ctx context.Context, s instance.Settings, env operation.Env) (instance.Result, error) {
+			return do(ctx, s, env, refs[0])
+		})
+	}
+	if err := cli.InstanceList(e).Check(e.Output); err != nil {
+		return err
+	}
+	s, env, err := e.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	if refs, err = distinct(ctx, e, s, refs); err != nil {
+		return err
+	}
+	some := func(i instance.Instance) bool { return slices.Contains(refs, i.Name) || slices.Contains(refs, i.ID) }
+	results, failed := instance.Each(ctx, refs, itself, f.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+		return do(ctx, s, env, ref)
+	})
+	return printDone(ctx, e, m, s, env, some, results, failed)
+}
+
+// itself is how a reference is named in an error.
+func itself(ref string) string { return ref }
+
+// printDone prints what came of a verb on many: a plan, or the instances as they are now.
+func printDone(
+	ctx context.Context, e *cli.Env, m cli.Mutation, s instance.Settings, env operation.Env,
+	some func(instance.Instance) bool, results []instance.Result, failed error,
+) error {
 	var reports, broken []operation.Report
 	for _, r := range results {
 		reports = append(reports, r.Report)
@@ -100,11 +145,7 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 		return e.PrintPlan(m, reports...)
 	}
 	if !m.Dry() {
-		ids := make([]string, len(picked))
-		for i, p := range picked {
-			ids[i] = p.ID
-		}
-		if err := printMany(context.WithoutCancel(ctx), e, s, env, ids); err != nil && failed == nil {
+		if err := printMany(context.WithoutCancel(ctx), e, s, env, some); err != nil && failed == nil {
 			return err
 		}
 	}
@@ -112,12 +153,12 @@ func forEach(ctx context.Context, e *cli.Env, m cli.Mutation, f manyFlags, pick 
 }
 
 // printMany prints instances as they are now.
-func printMany(ctx context.Context, e *cli.Env, s instance.Settings, env operation.Env, ids []string) error {
+func printMany(ctx context.Context, e *cli.Env, s instance.Settings, env operation.Env, some func(instance.Instance) bool) error {
 	view, err := e.View(ctx)
 	if err != nil {
 		return err
 	}
-	now, err := s.Select(ctx, env, view, func(i instance.Instance) bool { return slices.Contains(ids, i.ID) })
+	now, err := s.Select(ctx, env, view, some)
 	if err != nil {
 		return err
 	}

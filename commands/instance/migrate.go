@@ -1,14 +1,18 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sledctl/sledctl/commands/cli"
+	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/sled/failure"
 	"github.com/sledctl/sledctl/sled/instance"
 	"github.com/sledctl/sledctl/sled/instance/record"
@@ -16,6 +20,7 @@ import (
 
 type migrateOptions struct {
 	cli.Mutation
+	manyFlags
 	to, command    string
 	shared, cancel bool
 	yes            bool
@@ -24,22 +29,23 @@ type migrateOptions struct {
 func newMigrate(env *cli.Env) *cobra.Command {
 	var o migrateOptions
 	cmd := &cobra.Command{
-		Use:   "migrate NAME|UUID --to TARGET",
-		Short: "Move a running instance to another sled",
-		Long: `Move a running instance to another sled. sledctl runs the target's sledctl with ssh TARGET sledctl, or with the command in
---to-command, split at blanks. It creates the instance's zone and VNICs there, with the same MACs, asks both Propolis servers whether the
+		Use:   "migrate NAME|UUID ... --to TARGET",
+		Short: "Move running instances to another sled",
+		Long: `Move running instances to another sled. sledctl runs the target's sledctl with ssh TARGET sledctl, or with the command in
+--to-command, split at blanks. It creates the zone and VNICs of each there, with the same MACs, asks both Propolis servers whether the
 VM can move, and moves it; then it removes what is left here. docs/migration.md lists what can be moved, and what to do after a failure.
 
-Until the VM runs on the target, the source keeps it: whatever fails, it runs on one sled. While the outcome is unknown, no other command
+Until a VM runs on the target, the source keeps it: whatever fails, it runs on one sled. While the outcome is unknown, no other command
 changes the instance here; the same command again asks both sides for the outcome, and resumes. --cancel undoes a migration that has not
 moved the VM yet.`,
 		Example: `  sledctl instance migrate web1 --to sled2
   sledctl instance migrate web1 --to-command 'ssh root@sled2 /opt/sledctl/bin/sledctl'
   sledctl instance migrate web1                # resumes an interrupted migration`,
-		Args: cobra.ExactArgs(1),
-		RunE: env.Run(func(ctx context.Context, args []string) error { return runMigrate(ctx, env, o, args[0]) }),
+		Args: cobra.MinimumNArgs(1),
+		RunE: env.Run(func(ctx context.Context, args []string) error { return runMigrate(ctx, env, o, args) }),
 	}
 	o.Mutation.Add(cmd, false)
+	o.addParallel(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.to, "to", "", "target sled, as ssh knows it")
 	flags.StringVar(&o.command, "to-command", "", "command that runs the target's sledctl, instead of ssh")
@@ -71,43 +77,101 @@ func (o migrateOptions) words() ([]string, error) {
 	return nil, nil
 }
 
-func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, ref string) error {
+func runMigrate(ctx context.Context, e *cli.Env, o migrateOptions, refs []string) error {
 	words, err := o.words()
-	if err != nil {
-		return err
-	}
-	if err := cli.InstanceList(e).Check(e.Output); err != nil {
+	if err := cmp.Or(err, o.checkParallel(), cli.InstanceList(e).Check(e.Output)); err != nil {
 		return err
 	}
 	s, env, err := e.Instances(ctx)
 	if err != nil {
 		return err
 	}
-	done, err := s.Migrate(ctx, env, instance.Departure{
-		Verb: "instance migrate", Ref: ref, Target: words, Run: e.Remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.Dry(),
-		Tell: func(phase string) { e.Progress.Phase("instance "+ref, phase) },
-	})
-	switch {
-	case errors.Is(err, instance.ErrNoTarget):
-		return &cli.UsageError{Text: "instance migrate: --to is missing: which sled?", Advice: "sledctl instance migrate " + ref + " --to TARGET"}
-	case err != nil:
-		return failure.WithReport(err, done.Reports...)
-	case o.Dry():
-		return e.PrintPlan(o.Mutation, done.Reports...)
-	case o.cancel:
-		return e.PrintInstance(context.WithoutCancel(ctx), s, env, done.Record.ID, instance.Settings.Brief)
+	if refs, err = distinct(ctx, e, s, refs); err != nil {
+		return err
 	}
-	return printDeparted(e, done)
+	results := make(map[string]instance.Departed, len(refs))
+	var mu sync.Mutex
+	_, err = instance.Each(ctx, refs, itself, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+		done, err := s.Migrate(ctx, env, instance.Departure{
+			Verb: "instance migrate", Ref: ref, Target: words, Run: e.Remote, Shared: o.shared, Cancel: o.cancel, Yes: o.yes, DryRun: o.Dry(),
+			Tell: func(phase string) { e.Progress.Phase("instance "+ref, phase) },
+		})
+		mu.Lock()
+		defer mu.Unlock()
+		results[ref] = done
+		return instance.Result{}, err
+	})
+	failed, _ := errors.AsType[*instance.PartialError](err)
+	if failed != nil && len(refs) == 1 {
+		err = failed.Failures[0].Err
+	}
+	var reports, broken []operation.Report
+	var moved []instance.Departed
+	for _, ref := range refs {
+		done := results[ref]
+		reports = append(reports, done.Reports...)
+		if failed != nil && slices.ContainsFunc(failed.Failures, func(f instance.Failure) bool { return f.Name == ref }) {
+			broken = append(broken, done.Reports...)
+		} else {
+			moved = append(moved, done)
+		}
+	}
+	if errors.Is(err, instance.ErrNoTarget) {
+		return &cli.UsageError{
+			Text: "instance migrate: --to is missing: which sled?", Advice: "sledctl instance migrate " + strings.Join(refs, " ") + " --to TARGET",
+		}
+	}
+	if o.Dry() && err == nil {
+		return e.PrintPlan(o.Mutation, reports...)
+	}
+	if !o.Dry() && len(moved) > 0 {
+		if perr := printMoved(context.WithoutCancel(ctx), e, s, env, o, moved); perr != nil && err == nil {
+			return perr
+		}
+	}
+	return failure.WithReport(err, broken...)
+}
+
+// printMoved prints the instances that have moved, or whose migration was cancelled.
+func printMoved(ctx context.Context, e *cli.Env, s instance.Settings, env operation.Env, o migrateOptions, moved []instance.Departed) error {
+	switch {
+	case !o.cancel && len(moved) == 1:
+		return printDeparted(e, moved[0])
+	case !o.cancel:
+		return printAllDeparted(e, moved)
+	case len(moved) == 1:
+		return e.PrintInstance(ctx, s, env, moved[0].Record.ID, instance.Settings.Brief)
+	}
+	return printMany(ctx, e, s, env, func(i instance.Instance) bool {
+		return slices.ContainsFunc(moved, func(d instance.Departed) bool { return d.Record.ID == i.ID })
+	})
 }
 
 // printDeparted prints an instance as the target describes it.
 func printDeparted(e *cli.Env, d instance.Departed) error {
-	shown := cli.ShowInstance(instance.Instance{Record: d.Record, Status: instance.Status{State: record.Absent, Reason: "migrated to " + d.Peer}})
-	if d.There != nil {
-		shown = cli.Instance{}
-		if err := json.Unmarshal(d.There, &shown); err != nil {
+	shown, err := departed(d)
+	if err != nil {
+		return err
+	}
+	return cli.InstanceList(e).PrintOne(e.Streams.Out, e.Output, shown)
+}
+
+func printAllDeparted(e *cli.Env, all []instance.Departed) error {
+	shown := make([]cli.Instance, len(all))
+	for i, d := range all {
+		var err error
+		if shown[i], err = departed(d); err != nil {
 			return err
 		}
 	}
-	return cli.InstanceList(e).PrintOne(e.Streams.Out, e.Output, shown)
+	return cli.InstanceList(e).Print(e.Streams.Out, e.Output, cli.ByName(shown, func(i cli.Instance) string { return i.Name }))
+}
+
+func departed(d instance.Departed) (cli.Instance, error) {
+	if d.There == nil {
+		return cli.ShowInstance(instance.Instance{Record: d.Record, Status: instance.Status{State: record.Absent, Reason: "migrated to " + d.Peer}}), nil
+	}
+	var shown cli.Instance
+	err := json.Unmarshal(d.There, &shown)
+	return shown, err
 }

@@ -1,12 +1,15 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,29 +80,57 @@ func (r remote) tls() (*tls.Config, error) {
 	return c, nil
 }
 
-// changeRemotely has an agent change an instance, and prints it as it is then.
-func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, ref, state string) error {
+// changeRemotely has an agent change instances, and prints them as they are then.
+func changeRemotely(ctx context.Context, e *cli.Env, r remote, m cli.Mutation, f manyFlags, refs []string, state string) error {
 	list := cli.InstanceList(e)
-	if err := list.Check(e.Output); err != nil {
+	if err := cmp.Or(list.Check(e.Output), f.checkParallel()); err != nil {
 		return err
 	}
 	c, err := agentClient(e, r, m)
 	if err != nil {
 		return err
 	}
-	ask := func() (*cli.Instance, error) { return c.Get(ctx, ref) }
+	ask := c.Get
 	if state != "" {
-		ask = func() (*cli.Instance, error) { return c.Change(ctx, ref, state) }
+		ask = func(ctx context.Context, ref string) (*cli.Instance, error) { return c.Change(ctx, ref, state) }
 	}
-	now, err := ask()
-	if err != nil || now == nil {
+	var shown []cli.Instance
+	var mu sync.Mutex
+	failed := eachRemotely(ctx, f, refs, func(ctx context.Context, ref string) error {
+		now, err := ask(ctx, ref)
+		if err == nil && now != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			shown = append(shown, *now)
+		}
 		return err
+	})
+	switch {
+	case len(shown) == 0:
+		return failed
+	case len(refs) == 1:
+		return list.PrintOne(e.Streams.Out, e.Output, shown[0])
 	}
-	return list.PrintOne(e.Streams.Out, e.Output, *now)
+	return errors.Join(failed, list.Print(e.Streams.Out, e.Output, cli.ByName(shown, func(i cli.Instance) string { return i.Name })))
+}
+
+// eachRemotely asks an agent for each of many instances. The error is that of the
+// only one, or a *instance.PartialError.
+func eachRemotely(ctx context.Context, f manyFlags, refs []string, ask func(ctx context.Context, ref string) error) error {
+	_, err := instance.Each(ctx, refs, itself, f.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+		return instance.Result{}, ask(ctx, ref)
+	})
+	if some, ok := errors.AsType[*instance.PartialError](err); ok && len(refs) == 1 {
+		return some.Failures[0].Err
+	}
+	return err
 }
 
 // deleteRemotely has an agent delete instances, and returns all that went wrong.
 func deleteRemotely(ctx context.Context, e *cli.Env, r remote, o deleteOptions, refs []string) error {
+	if err := o.checkParallel(); err != nil {
+		return err
+	}
 	c, err := agentClient(e, r, o.Mutation)
 	if err != nil {
 		return err
@@ -111,22 +142,14 @@ func deleteRemotely(ctx context.Context, e *cli.Env, r remote, o deleteOptions, 
 		// Without it, the agent would delete what has arrived, too.
 		return &cli.UsageError{Text: "an agent cannot be asked for --migration-id", Advice: "run it on the sled"}
 	}
-	failed := instance.PartialError{Of: len(refs)}
-	for _, ref := range refs {
+	return eachRemotely(ctx, o.manyFlags, refs, func(ctx context.Context, ref string) error {
 		err := c.Delete(ctx, ref)
 		if f, said := cli.SaidByAgent(err); said && f.Exit == failure.ExitNotFound && !o.mustExist {
 			e.Progress.Tell(fmt.Sprintf("no instance %q: nothing to do", ref))
-		} else if err != nil {
-			failed.Failures = append(failed.Failures, instance.Failure{Name: ref, Err: err})
+			return nil
 		}
-	}
-	switch {
-	case len(refs) == 1 && len(failed.Failures) == 1:
-		return failed.Failures[0].Err
-	case len(failed.Failures) > 0:
-		return &failed
-	}
-	return nil
+		return err
+	})
 }
 
 // ensureRemotely has an agent make an instance be as flags and document say.

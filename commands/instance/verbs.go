@@ -81,7 +81,7 @@ func newGet(env *cli.Env) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			if far.is() {
-				return changeRemotely(ctx, env, far, cli.Mutation{}, args[0], "")
+				return changeRemotely(ctx, env, far, cli.Mutation{}, manyFlags{parallel: 1}, args, "")
 			}
 			if err := cli.InstanceList(env).Check(env.Output); err != nil {
 				return err
@@ -102,22 +102,27 @@ func newGet(env *cli.Env) *cobra.Command {
 func newStart(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var far remote
+	var f manyFlags
 	cmd := &cobra.Command{
-		Use:     "start NAME|UUID",
-		Short:   "Start a recorded instance",
-		Long:    "Start a recorded instance, with the addresses and MACs that it had. A running instance stays as it is.",
-		Example: `  sledctl instance start web1`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "start NAME|UUID ...",
+		Short: "Start recorded instances",
+		Long:  "Start recorded instances, with the addresses and MACs that they had. A running instance stays as it is.",
+		Example: `  sledctl instance start web1
+  sledctl instance start web1 web2`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			if far.is() {
-				return changeRemotely(ctx, env, far, m, args[0], api.WantRunning)
+				return changeRemotely(ctx, env, far, m, f, args, api.WantRunning)
 			}
-			return ensureOne(ctx, env, m, instance.EnsureRequest{
-				Verb: "instance start", Wanted: instance.Wanted{Ref: args[0]}, Known: true, DryRun: m.Dry(), Keep: m.Keep,
+			return each(ctx, env, m, f, args, func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
+				return s.Ensure(ctx, op, instance.EnsureRequest{
+					Verb: "instance start", Wanted: instance.Wanted{Ref: ref}, Known: true, DryRun: m.Dry(), Keep: m.Keep,
+				})
 			})
 		}),
 	}
 	m.Add(cmd, true)
+	f.addParallel(cmd)
 	far.add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
@@ -130,10 +135,10 @@ func newStop(env *cli.Env) *cobra.Command {
 	var f manyFlags
 	grace := instance.StopTime
 	cmd := &cobra.Command{
-		Use:   "stop [NAME|UUID]",
-		Short: "Power an instance off and remove its zone",
-		Long: `Power an instance off and remove its zone, with its VNICs and datasets. Its record stays, with address and MACs: instance start
-brings it up again. Stopping a stopped instance does nothing.
+		Use:   "stop [NAME|UUID ...]",
+		Short: "Power instances off and remove their zones",
+		Long: `Power instances off and remove their zones, with their VNICs and datasets. A record stays, with address and MACs: instance start
+brings the instance up again. Stopping a stopped instance does nothing.
 
 sledctl asks Propolis to stop the VM, started or not, and waits --grace for it. A VM that has not ended by then, or whose Propolis does
 not answer, ends with its zone, and sledctl reports that. sledctl does not ask the guest to shut down: do that first if it matters. With
@@ -141,9 +146,8 @@ not answer, ends with its zone, and sledctl reports that. sledctl does not ask t
 
 With --all, sledctl stops every instance and keeps which of them are wanted running: instance ensure --all starts those again. Use it to
 shut the sled down.`,
-		Example: `  sledctl instance stop web1
+		Example: `  sledctl instance stop web1 web2
   sledctl instance stop --all`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			if err := f.check("instance stop", len(args) > 0); err != nil {
 				return err
@@ -155,13 +159,13 @@ shut the sled down.`,
 				return &cli.UsageError{Text: "an agent cannot be asked for --all or --grace", Advice: "run it on the sled"}
 			}
 			if far.is() {
-				return changeRemotely(ctx, env, far, m, args[0], api.WantStopped)
+				return changeRemotely(ctx, env, far, m, f, args, api.WantStopped)
 			}
 			if f.many() {
 				return runStopAll(ctx, env, m, f, grace)
 			}
-			return env.ChangeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
-				return s.Stop(ctx, op, instance.StopRequest{Verb: "instance stop", Ref: args[0], Grace: &grace, DryRun: m.Dry()})
+			return each(ctx, env, m, f, args, func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
+				return s.Stop(ctx, op, instance.StopRequest{Verb: "instance stop", Ref: ref, Grace: &grace, DryRun: m.Dry()})
 			})
 		}),
 	}
@@ -177,22 +181,25 @@ shut the sled down.`,
 func newReboot(env *cli.Env) *cobra.Command {
 	var m cli.Mutation
 	var far remote
+	var f manyFlags
 	cmd := &cobra.Command{
-		Use:     "reboot NAME|UUID",
-		Short:   "Reset an instance's VM",
-		Long:    "Reset an instance's VM, and wait until it runs again. sledctl does not ask the guest; the zone stays.",
-		Example: `  sledctl instance reboot web1`,
-		Args:    cobra.ExactArgs(1),
+		Use:   "reboot NAME|UUID ...",
+		Short: "Reset the VMs of instances",
+		Long:  "Reset the VMs of instances, and wait until they run again. sledctl does not ask the guest; the zone stays.",
+		Example: `  sledctl instance reboot web1
+  sledctl instance reboot web1 web2`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: env.Run(func(ctx context.Context, args []string) error {
 			if far.is() {
-				return changeRemotely(ctx, env, far, m, args[0], api.WantReboot)
+				return changeRemotely(ctx, env, far, m, f, args, api.WantReboot)
 			}
-			return env.ChangeInstance(ctx, m, func(ctx context.Context, s instance.Settings, op operation.Env) (instance.Result, error) {
-				return s.Reboot(ctx, op, instance.PowerRequest{Verb: "instance reboot", Ref: args[0], DryRun: m.Dry()})
+			return each(ctx, env, m, f, args, func(ctx context.Context, s instance.Settings, op operation.Env, ref string) (instance.Result, error) {
+				return s.Reboot(ctx, op, instance.PowerRequest{Verb: "instance reboot", Ref: ref, DryRun: m.Dry()})
 			})
 		}),
 	}
 	m.Add(cmd, false)
+	f.addParallel(cmd)
 	far.add(cmd)
 	env.AddOutput(cmd)
 	cli.CompleteArgs(cmd, env.CompleteInstances)
@@ -267,8 +274,7 @@ func runDelete(ctx context.Context, e *cli.Env, o deleteOptions, refs []string) 
 		found[ref] = result.Report
 		return result, err
 	}
-	name := func(ref string) string { return ref }
-	_, err = instance.Each(ctx, refs, name, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
+	_, err = instance.Each(ctx, refs, itself, o.parallel, func(ctx context.Context, ref string) (instance.Result, error) {
 		return remove(ctx, ref, o.yes)
 	})
 	failed, _ := errors.AsType[*instance.PartialError](err)
