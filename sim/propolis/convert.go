@@ -1,6 +1,7 @@
 package propolis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -12,7 +13,7 @@ type machine struct {
 	ports    []string // serial ports
 	bridges  []bridge
 	disks    []disk
-	nics     []nic
+	nics     []string // their VNICs
 	boot     []bootEntry
 	socket   *uint64 // guest CID of the vsock device
 	attached []attachment
@@ -27,11 +28,6 @@ type disk struct {
 	key     string
 	path    pciPath
 	backend component
-}
-
-type nic struct {
-	path pciPath
-	vnic string
 }
 
 // attachment is a device and where it sits.
@@ -50,13 +46,6 @@ type converter struct {
 	sockets []string
 }
 
-// refusal is a reason why a spec is not accepted.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
-
 // convert checks a spec as a whole: the CPUID set, devices in the order of
 // their keys, the boot order, backends that nobody took, the vsock device.
 func convert(spec *instanceSpec) (machine, error) {
@@ -68,7 +57,7 @@ func convert(spec *instanceSpec) (machine, error) {
 	keys := sortedKeys(spec.Components)
 	slices.SortFunc(keys, compareKeys)
 	for _, key := range keys {
-		if isBackend(spec.Components[key].Type) {
+		if slices.Contains(slices.Concat(backends()...), spec.Components[key].Type) {
 			c.unused[key] = spec.Components[key]
 		}
 	}
@@ -79,87 +68,76 @@ func convert(spec *instanceSpec) (machine, error) {
 	}
 	for _, e := range c.boot {
 		if !slices.ContainsFunc(c.disks, func(d disk) bool { return d.key == e.ID }) {
-			return machine{}, refuse("boot option %s is not an attached device", e.ID)
+			return machine{}, fmt.Errorf("boot option %s is not an attached device", e.ID)
 		}
 	}
-	if err := c.leftovers(keys); err != nil {
-		return machine{}, err
-	}
-	if err := c.vsock(); err != nil {
-		return machine{}, err
-	}
-	return c.machine, nil
+	return c.machine, cmp.Or(c.leftovers(keys), c.vsock())
 }
 
-func isBackend(kind string) bool {
-	return slices.Contains([]string{"crucible_storage_backend", "file_storage_backend", "blob_storage_backend",
-		"virtio_network_backend", "dlpi_network_backend"}, kind)
+func storage() []string {
+	return []string{"crucible_storage_backend", "file_storage_backend", "blob_storage_backend"}
+}
+
+func backends() [][]string {
+	return [][]string{storage(), {"virtio_network_backend"}, {"dlpi_network_backend"}}
 }
 
 func (c *converter) device(key string, part component) error {
+	has := part.contents()
 	switch part.Type {
 	case "virtio_disk", "nvme_disk":
-		return c.addDisk(key, part)
+		backend, err := c.take(key, has.Backend, "storage", storage())
+		if err != nil {
+			return err
+		}
+		c.disks = append(c.disks, disk{key, has.Path, backend})
+		return c.attach(key, has.Path)
 	case "virtio_nic":
-		return c.addNIC(key, part)
+		backend, err := c.take(key, has.Backend, "network", []string{"virtio_network_backend"})
+		if err != nil {
+			return err
+		}
+		c.nics = append(c.nics, backend.contents().VNIC)
+		return c.attach(key, has.Path)
 	case "serial_port":
-		return c.addPort(part.Body["num"].(string))
+		num := has.Port
+		if slices.Contains(c.ports, num) {
+			return fmt.Errorf("serial port C%s is already specified", num[1:])
+		}
+		c.ports = append(c.ports, num)
 	case "pci_pci_bridge":
-		path := part.Body["pci_path"].(pciPath)
-		c.bridges = append(c.bridges, bridge{path, part.Body["downstream_bus"].(uint64)})
-		return c.attach(key, path)
+		c.bridges = append(c.bridges, bridge{has.Path, has.Bus})
+		return c.attach(key, has.Path)
 	case "qemu_pvpanic":
 		if c.pvpanic {
-			return refuse("pvpanic device already specified")
+			return fmt.Errorf("pvpanic device already specified")
 		}
 		c.pvpanic = true
 	case "boot_settings":
-		c.boot = part.Body["order"].([]bootEntry) // the last one counts
+		c.boot = has.Order // the last one counts
 	case "virtio_socket":
 		c.sockets = append(c.sockets, key)
 	case "soft_npu_pci_port", "soft_npu_port", "soft_npu_p9", "p9fs":
-		return refuse("support for component %s compiled out via falcon", key)
+		return fmt.Errorf("support for component %s compiled out via falcon", key)
 	case "migration_failure_injector":
-		return refuse("support for component %s compiled out via failure-injection", key)
+		return fmt.Errorf("support for component %s compiled out via failure-injection", key)
 	}
 	return nil
 }
 
-func (c *converter) addDisk(key string, part component) error {
-	name := part.Body["backend_id"].(string)
+// take gives a device its backend, which has no other.
+func (c *converter) take(key, name, what string, kinds []string) (component, error) {
 	backend, ok := c.unused[name]
-	if !ok || backend.Type == "virtio_network_backend" || backend.Type == "dlpi_network_backend" {
-		return refuse("storage backend %s not found for device %s", name, key)
+	if !ok || !slices.Contains(kinds, backend.Type) {
+		return backend, fmt.Errorf("%s backend %s not found for device %s", what, name, key)
 	}
 	delete(c.unused, name)
-	path := part.Body["pci_path"].(pciPath)
-	c.disks = append(c.disks, disk{key, path, backend})
-	return c.attach(key, path)
-}
-
-func (c *converter) addNIC(key string, part component) error {
-	name := part.Body["backend_id"].(string)
-	backend, ok := c.unused[name]
-	if !ok || backend.Type != "virtio_network_backend" {
-		return refuse("network backend %s not found for device %s", name, key)
-	}
-	delete(c.unused, name)
-	path := part.Body["pci_path"].(pciPath)
-	c.nics = append(c.nics, nic{path, backend.Body["vnic_name"].(string)})
-	return c.attach(key, path)
-}
-
-func (c *converter) addPort(num string) error {
-	if slices.Contains(c.ports, num) {
-		return refuse("serial port C%s is already specified", num[1:])
-	}
-	c.ports = append(c.ports, num)
-	return nil
+	return backend, nil
 }
 
 func (c *converter) attach(key string, path pciPath) error {
 	if slices.ContainsFunc(c.attached, func(a attachment) bool { return a.path == path }) {
-		return refuse("a PCI device is already attached at PciPath { bus: %d, device: %d, function: %d }", path.Bus, path.Device, path.Function)
+		return fmt.Errorf("a PCI device is already attached at PciPath { bus: %d, device: %d, function: %d }", path.Bus, path.Device, path.Function)
 	}
 	c.attached = append(c.attached, attachment{key, path})
 	return nil
@@ -168,13 +146,10 @@ func (c *converter) attach(key string, path pciPath) error {
 // leftovers refuses the first backend that no device uses: storage before
 // viona before dlpi.
 func (c *converter) leftovers(keys []string) error {
-	for _, kinds := range [][]string{
-		{"crucible_storage_backend", "file_storage_backend", "blob_storage_backend"},
-		{"virtio_network_backend"}, {"dlpi_network_backend"},
-	} {
+	for _, kinds := range backends() {
 		for _, key := range keys {
 			if part, left := c.unused[key]; left && slices.Contains(kinds, part.Type) {
-				return refuse("backend %s not used by any device", key)
+				return fmt.Errorf("backend %s not used by any device", key)
 			}
 		}
 	}
@@ -186,10 +161,9 @@ func (c *converter) vsock() error {
 	if len(c.sockets) == 0 {
 		return nil
 	}
-	part := c.spec.Components[c.sockets[0]]
-	cid := part.Body["guest_cid"].(uint64)
-	c.socket = &cid
-	return c.attach(c.sockets[0], part.Body["pci_path"].(pciPath))
+	has := c.spec.Components[c.sockets[0]].contents()
+	c.socket = &has.CID
+	return c.attach(c.sockets[0], has.Path)
 }
 
 // checkCPUID refuses leaves out of the two ranges, and a leaf that is there
@@ -202,14 +176,11 @@ func checkCPUID(set *cpuid) error {
 	seen := map[uint64][]*uint64{}
 	for _, e := range set.Entries {
 		if !(e.Leaf <= 0xffff || e.Leaf >= 0x80000000 && e.Leaf <= 0x8000ffff) {
-			return refuse("instance spec's CPUID entries are invalid: leaf %#x not in a valid range", e.Leaf)
+			return fmt.Errorf("instance spec's CPUID entries are invalid: leaf %#x not in a valid range", e.Leaf)
 		}
 		for _, other := range seen[e.Leaf] {
-			switch {
-			case (other == nil) != (e.Subleaf == nil):
-				return refuse("instance spec's CPUID entries are invalid: leaf %#x has entries with and without subleaves", e.Leaf)
-			case other == nil || *other == *e.Subleaf:
-				return refuse("instance spec's CPUID entries are invalid: leaf %#x is there twice", e.Leaf)
+			if other == nil || e.Subleaf == nil || *other == *e.Subleaf {
+				return fmt.Errorf("instance spec's CPUID entries are invalid: leaf %#x is there twice", e.Leaf)
 			}
 		}
 		seen[e.Leaf] = append(seen[e.Leaf], e.Subleaf)

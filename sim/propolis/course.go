@@ -1,11 +1,12 @@
 package propolis
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -16,17 +17,15 @@ type stage struct {
 	in, out []string
 }
 
-func stages() []stage {
-	return []stage{
-		{"Sync", []string{"Sync"}, []string{"Sync"}},
-		{"RamPush", []string{"RamPush"}, []string{"RamPush"}},
-		{"Pause", []string{"Pause"}, []string{"Pause", "Pause"}},
-		{"RamPushDirty", []string{"RamPushDirty", "Pause"}, []string{"RamPushDirty", "Pause"}},
-		{"Device", []string{"Device"}, []string{"Device"}},
-		{"RamPull", []string{"RamPull"}, []string{"RamPush", "Pause", "RamPushDirty"}},
-		{"Server", []string{"Server"}, []string{"Server"}},
-		{"Finish", []string{"Finish"}, []string{"Finish"}},
+func stages() (all []stage) {
+	for _, s := range []string{
+		"Sync|Sync|Sync", "RamPush|RamPush|RamPush", "Pause|Pause|Pause Pause", "RamPushDirty|RamPushDirty Pause|RamPushDirty Pause",
+		"Device|Device|Device", "RamPull|RamPull|RamPush Pause RamPushDirty", "Server|Server|Server", "Finish|Finish|Finish",
+	} {
+		f := strings.Split(s, "|")
+		all = append(all, stage{f[0], strings.Fields(f[1]), strings.Fields(f[2])})
 	}
+	return all
 }
 
 // course is when each stage behind Sync begins, and last when the migration
@@ -50,12 +49,17 @@ func playIn(vm *world.VM) {
 	m := vm.In
 	play(vm, m, func(s stage) []string { return s.in })
 	if m.Fails {
-		publish(vm, m, "Migrating", "Error", m.End)
-		publish(vm, nil, "Failed", "", m.End)
-		publish(vm, nil, "Failed", "", m.End) // once more when it is torn down
+		failIn(vm, m.End)
 		return
 	}
 	publish(vm, nil, "Running", "", m.End)
+}
+
+// failIn is the target of a migration that failed.
+func failIn(vm *world.VM, at time.Time) {
+	publish(vm, vm.In, "Migrating", "Error", at)
+	publish(vm, nil, "Failed", "", at)
+	publish(vm, nil, "Failed", "", at) // once more when it is torn down
 }
 
 // playOut writes the course into the source's future.
@@ -78,9 +82,9 @@ func goOn(vm *world.VM) {
 	publish(vm, m, "Migrating", "Error", m.End)
 	publish(vm, nil, "Running", "", m.End)
 	if m.Stop {
-		publish(vm, nil, "Stopping", "", m.End)
-		publish(vm, nil, "Stopped", "", m.End)
-		publish(vm, nil, "Destroyed", "", m.End)
+		for _, state := range []string{"Stopping", "Stopped", "Destroyed"} {
+			publish(vm, nil, state, "", m.End)
+		}
 		vm.Console.Cut(m.End)
 	}
 }
@@ -98,43 +102,23 @@ func play(vm *world.VM, m *world.Migration, published func(stage) []string) {
 	}
 }
 
-// replacement is a component that a target exchanges.
-type replacement struct {
-	kind string // as the request has it
-	part component
-}
-
 // amended is the spec of the source as the target makes it
 // (crates/propolis-api-types-versions, ReplacementComponent, and the target's
 // preamble).
 func amended(sent []byte, replacements map[string]replacement) (*instanceSpec, machine, error) {
-	wire, err := speak(sent, version{Major: 1})
-	if err != nil {
+	spec := &instanceSpec{}
+	if err := json.Unmarshal(sent, spec); err != nil {
 		return nil, machine{}, err
 	}
-	body := serve.JSON(wire.(map[string]any)["spec"])
-	var spec *instanceSpec
-	err = parse(body, func(d *decoder, v any) { spec = d.spec(v, ".spec", version{Major: 1}) })
-	if err != nil {
-		return nil, machine{}, err
-	}
-	kinds := map[string]string{"CrucibleStorageBackend": "a crucible backend", "VirtioNetworkBackend": "a viona backend"}
+	spec.speak(version{Major: 1})
+	kinds := map[string]string{"CrucibleStorageBackend": "crucible_storage_backend", "VirtioNetworkBackend": "virtio_network_backend"}
 	for _, key := range sortedKeys(replacements) {
 		r := replacements[key]
-		had, there := spec.Components[key]
-		switch {
-		case r.kind == "MigrationFailureInjector":
-			return nil, machine{}, fmt.Errorf("replacing migration failure injector %s is impossible because the feature is compiled out", key)
-		case !there:
-			return nil, machine{}, fmt.Errorf("replacement component %s not in source spec", key)
-		case had.Type != r.part.Type:
-			return nil, machine{}, fmt.Errorf("component %s is not %s in the source spec", key, kinds[r.kind])
+		if had, there := spec.Components[key]; !there || had.Type != kinds[r.Kind] {
+			return nil, machine{}, fmt.Errorf("the source spec has no %s %s", r.Kind, key) // Guess: the words.
 		}
-		spec.Components[key] = r.part
+		spec.Components[key] = component{kinds[r.Kind], r.Body}
 	}
 	m, err := convert(spec)
-	if err != nil {
-		return nil, machine{}, fmt.Errorf("failed to parse preamble: %w", err)
-	}
-	return spec, m, nil
+	return spec, m, err
 }

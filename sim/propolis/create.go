@@ -41,7 +41,7 @@ type creation struct {
 // create gives the links that the machine holds open, or why it cannot be
 // made.
 func (c *creation) create() ([]string, error) {
-	for _, step := range []func() error{c.devices, c.checkBoard, c.bootrom, c.checkBridges, c.com1, c.checkSlots, c.openNICs, c.openDisks, c.checkBoot, c.checkSocket} {
+	for _, step := range []func() error{c.checkBoard, c.bootrom, c.checkBridges, c.checkSlots, c.openNICs, c.openDisks, c.checkRest} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -49,19 +49,11 @@ func (c *creation) create() ([]string, error) {
 	return c.links, nil
 }
 
-// devices are what every machine opens.
-func (c *creation) devices() error {
-	for _, device := range []string{"/dev/vmmctl", "/dev/vmm/vm"} {
-		if !c.hasDevice(device) {
-			return fmt.Errorf("failed to open %s: No such file or directory (os error 2)", strings.TrimSuffix(device, "/vm"))
-		}
-	}
-	return nil
-}
-
 func (c *creation) checkBoard() error {
 	most := maxCPUs(c.tx.State.Build)
 	switch b := c.machine.board; {
+	case !c.hasDevice("/dev/vmmctl") || !c.hasDevice("/dev/vmm/vm"): // which every machine opens
+		return errNoEntry
 	case b.CPUs == 0 || b.CPUs > most:
 		return fmt.Errorf("%d virtual CPUs requested, but only up to %d supported", b.CPUs, most)
 	case b.Memory == 0:
@@ -97,31 +89,27 @@ func bootromOf(argv []string) string {
 }
 
 func (c *creation) checkBridges() error {
-	var buses []uint64
+	buses := []uint64{0}
 	for _, b := range c.machine.bridges {
-		if b.bus == 0 || slices.Contains(buses, b.bus) {
+		if slices.Contains(buses, b.bus) {
 			return fmt.Errorf("invalid downstream bus %d for PCI bridge", b.bus)
 		}
 		buses = append(buses, b.bus)
 	}
 	for _, b := range c.machine.bridges {
-		if b.path.Bus != 0 && !slices.Contains(buses, b.path.Bus) {
+		if !slices.Contains(buses, b.path.Bus) {
 			return fmt.Errorf("PCI bridge is on bus %d, which no bridge provides", b.path.Bus)
 		}
 	}
 	return nil
 }
 
-func (c *creation) com1() error {
+// checkSlots: host bridge, LPC and power management have theirs, and a
+// bus must exist, as must the first port.
+func (c *creation) checkSlots() error {
 	if !slices.Contains(c.machine.ports, "com1") {
 		return fmt.Errorf("%w: no com1", errPanic)
 	}
-	return nil
-}
-
-// checkSlots: host bridge, LPC and power management have theirs, and a
-// bus must exist.
-func (c *creation) checkSlots() error {
 	builtIn := []pciPath{{0, 0, 0}, {0, 1, 0}, {0, 1, 3}}
 	for _, a := range c.machine.attached {
 		provided := a.path.Bus == 0 || slices.ContainsFunc(c.machine.bridges, func(b bridge) bool { return b.bus == a.path.Bus })
@@ -135,16 +123,16 @@ func (c *creation) checkSlots() error {
 // openNICs opens the links through viona, which the zone must have; a link
 // serves one machine.
 func (c *creation) openNICs() error {
-	for _, n := range c.machine.nics {
+	for _, vnic := range c.machine.nics {
 		switch {
 		case !c.hasDevice("/dev/viona"):
-			return errors.New("failed to create viona device: No such file or directory (os error 2)")
-		case network.LinkIn(c.tx, c.process.Zone, n.vnic) == nil:
-			return fmt.Errorf("failed to create viona device for %q: No such device or address (os error 6)", n.vnic)
-		case c.taken(n.vnic) || slices.Contains(c.links, n.vnic):
-			return fmt.Errorf("failed to create viona device for %q: Device busy (os error 16)", n.vnic)
+			return errNoEntry
+		case network.LinkIn(c.tx, c.process.Zone, vnic) == nil:
+			return fmt.Errorf("failed to create viona device for %q: No such device or address (os error 6)", vnic)
+		case c.taken(vnic) || slices.Contains(c.links, vnic):
+			return fmt.Errorf("failed to create viona device for %q: Device busy (os error 16)", vnic)
 		}
-		c.links = append(c.links, n.vnic)
+		c.links = append(c.links, vnic)
 	}
 	return nil
 }
@@ -159,16 +147,16 @@ func (c *creation) taken(link string) bool {
 func (c *creation) openDisks() error {
 	for _, d := range c.machine.disks {
 		var err error
-		switch d.backend.Type {
+		switch has := d.backend.contents(); d.backend.Type {
 		case "file_storage_backend":
-			err = c.openFile(d.backend.Body["path"].(string), d.backend.Body["readonly"].(bool))
+			err = c.openFile(has.File, has.ReadOnly)
 		case "blob_storage_backend":
-			data, decode := base64.StdEncoding.DecodeString(d.backend.Body["base64"].(string))
+			data, decode := base64.StdEncoding.DecodeString(has.Base64)
 			if err = decode; err == nil && (len(data) == 0 || len(data)%512 != 0) {
 				err = fmt.Errorf("size %d of disk is no multiple of its block size 512", len(data))
 			}
 		default:
-			err = openCrucible(d.backend.Body["request_json"].(string))
+			err = openCrucible(has.Volume)
 		}
 		if err != nil {
 			return fmt.Errorf("failed to create backend of %s: %w", d.key, err)
@@ -217,11 +205,8 @@ func (c *creation) openDevice(path string) error {
 // hasDevice says whether the zone was given a device. The global zone has all.
 func (c *creation) hasDevice(path string) bool {
 	z := c.tx.FindZone(c.process.Zone)
-	if z == nil {
-		return c.process.Zone == world.GlobalZone
-	}
-	if z.Kernel == nil {
-		return false
+	if z == nil || z.Kernel == nil {
+		return z == nil && c.process.Zone == world.GlobalZone
 	}
 	return slices.ContainsFunc(z.Kernel.Config.Resources, func(r world.Resource) bool {
 		return r.Type == "device" && slices.ContainsFunc(r.Properties, func(p world.Property) bool {
@@ -249,26 +234,20 @@ func glob(pattern, name string) bool {
 	return false
 }
 
-func (c *creation) checkBoot() error {
-	for _, e := range c.machine.boot {
-		for _, d := range c.machine.disks {
-			if d.key == e.ID && d.path.Bus != 0 {
-				return fmt.Errorf("boot disk %s is not on PCI bus 0", e.ID)
-			}
+// checkRest: where the disks to boot from are, the address of a vsock device, and
+// a panic of the server that it meets with two boot options while it listens on
+// IPv6.
+func (c *creation) checkRest() error {
+	for _, d := range c.machine.disks {
+		if d.path.Bus != 0 && slices.Contains(c.machine.boot, bootEntry{d.key}) {
+			return fmt.Errorf("boot disk %s is not on PCI bus 0", d.key)
 		}
 	}
-	return nil
-}
-
-// checkSocket: the address of a vsock device, and a panic of the server that
-// it meets with two boot options while it listens on IPv6.
-func (c *creation) checkSocket() error {
 	cid := c.machine.socket
-	if cid == nil {
-		return nil
-	}
 	listen, err := netip.ParseAddrPort(c.process.Listen)
 	switch {
+	case cid == nil:
+		return nil
 	case *cid < 3 || *cid > 1<<32-1:
 		return fmt.Errorf("invalid guest CID %d", *cid)
 	case err == nil && listen.Addr().Is6() && len(c.machine.boot) > 1:

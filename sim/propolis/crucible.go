@@ -3,9 +3,8 @@ package propolis
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -39,9 +38,7 @@ type volume struct {
 // that the upstairs wants. What they keep is not simulated.
 func openCrucible(request string) error {
 	var v volume
-	if err := json.Unmarshal([]byte(request), &v); err != nil {
-		return fmt.Errorf("failed to deserialize Crucible volume construction request: %w", err)
-	}
+	_ = json.Unmarshal([]byte(request), &v) // what is no request opens nothing
 	return v.open()
 }
 
@@ -55,10 +52,8 @@ func (v volume) open() error {
 	case v.Type == "region" && v.Opts != nil && len(v.Opts.Target) == 3:
 	case v.Type == "region":
 		return errors.New("bad Crucible volume: a region has three targets")
-	case v.Type == "file" || v.Type == "url":
-		return errors.New("the simulated sled has no Crucible volumes of files or URLs")
 	default:
-		return errors.New("failed to deserialize Crucible volume construction request: unknown variant `" + v.Type + "`") // Guess: the wording.
+		return errors.New("not simulated: a Crucible volume of type " + strconv.Quote(v.Type))
 	}
 	for _, sub := range below {
 		if err := sub.open(); err != nil {
@@ -68,44 +63,23 @@ func (v volume) open() error {
 	return nil
 }
 
-// crucibleOf says whether a machine has a Crucible backend of a name.
-func crucibleOf(spec []byte, id string) bool {
-	var parts struct {
-		Components map[string]struct {
-			Type string `json:"type"`
-		} `json:"components"`
-	}
-	_ = json.Unmarshal(spec, &parts) // our own
-	return parts.Components[id].Type == "crucible_storage_backend"
-}
-
 // disk answers what asks a Crucible backend: nothing is known of what one does
 // here.
 func (c *call) disk() (answer, error) {
-	if id, ok := c.params["snapshot_id"]; ok {
-		if _, err := uuid.Parse(id); err != nil {
-			return answer{}, badRequest("bad parameter in URL path: UUID parsing failed: %s", id)
-		}
-	}
-	if strings.HasSuffix(c.r.URL.Path, "/vcr") {
-		err := parse(c.body, func(d *decoder, v any) {
-			d.str(d.object(v, "", "InstanceVCRReplace", false, "vcr_json")["vcr_json"], ".vcr_json")
-		})
-		if err != nil {
-			return answer{}, err
-		}
+	snapshot, has := c.params["snapshot_id"]
+	if _, err := uuid.Parse(snapshot); has && err != nil {
+		return answer{}, badRequest("bad parameter in URL path: UUID parsing failed: %s", snapshot)
 	}
 	return c.live(func(_ *world.Tx, p *world.Process) (answer, error) {
-		if crucibleOf(p.VM.Spec, canonicalKey(c.params["id"])) {
-			return answer{}, &fault{status: http.StatusBadRequest, message: "the simulated sled's Crucible tells nothing of itself"}
-		}
-		code := "No crucible backend for id " // Guess for vcr, whose answer comes from the machine's own queue.
-		if _, snapshot := c.params["snapshot_id"]; snapshot {
-			code = "no disk with id "
-		}
-		code += canonicalKey(c.params["id"])
-		if strings.HasPrefix(code, "no") {
-			code += "!"
+		var spec instanceSpec
+		_ = json.Unmarshal(p.VM.Spec, &spec) // our own
+		id := canonicalKey(c.params["id"])
+		code := "No crucible backend for id " + id // Guess for vcr, whose answer comes from the machine's own queue.
+		switch {
+		case spec.Components[id].Type == "crucible_storage_backend":
+			return answer{}, notSimulated("what a Crucible volume tells of itself")
+		case has:
+			code = "no disk with id " + id + "!"
 		}
 		return answer{}, &fault{status: http.StatusNotFound, message: "Not Found", code: code}
 	})

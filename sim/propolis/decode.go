@@ -2,195 +2,206 @@ package propolis
 
 import (
 	"bytes"
-	"cmp"
+	_ "embed" // of the types
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
+	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/sledctl/sledctl/sim/serve"
 )
+
+//go:embed types.txt
+var typesText string
+
+// structure is a type of types.txt.
+type structure struct {
+	strict bool // it refuses fields that it does not have
+	union  bool
+	fields [][2]string // names and kinds; of a union, behind the first two, its variants
+}
 
 // decoder reads JSON as serde does with the attributes that propolis' types
 // carry: required fields, unknown fields refused where a type denies them,
-// ranges of integers. It keeps the first fault; after it every result is empty.
+// ranges of numbers. It keeps the first fault and where that is.
 type decoder struct {
-	fault string
-	path  string // where the fault is
+	types  map[string]structure
+	spoken version
+	fault  string
 }
 
-// parse reads a whole body into maps, slices, strings, bools and json.Numbers,
-// and lets read take it apart. Of a key that occurs twice the last value counts.
-func parse(body []byte, read func(*decoder, any)) error {
-	var v any
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	err := d.Decode(&v)
-	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			return badRequest("unable to parse JSON body: trailing characters at %s", position(body, d.InputOffset()))
+// decode reads a whole body as a kind of types.txt, as the version that the
+// client speaks has it, and puts its canonical form into a Go value: absent
+// options are null. Of a key that occurs twice the last value counts.
+//
+// Guess: the words of the refusal.
+func decode(body []byte, kind string, spoken version, to any) error {
+	d := decoder{types: map[string]structure{}, spoken: spoken}
+	numbers := strings.NewReplacer(":u8", ":0-255", "/u8", "/0-255", ":u32", ":0-4294967295", ":u64", ":0-18446744073709551615")
+	for line := range strings.Lines(numbers.Replace(typesText)) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
 		}
+		name := strings.TrimRight(words[0], "!|")
+		t := structure{strict: strings.Contains(words[0], "!"), union: strings.HasSuffix(words[0], "|")}
+		for _, w := range words[1:] {
+			field, kind, _ := strings.Cut(w, ":")
+			t.fields = append(t.fields, [2]string{field, kind})
+		}
+		d.types[name] = t
 	}
-	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
-		return badRequest("unable to parse JSON body: expected value at %s", position(body, syntax.Offset))
-	case err != nil:
-		return badRequest("unable to parse JSON body: EOF while parsing a value at %s", position(body, int64(len(body))))
+	var v any
+	in := json.NewDecoder(bytes.NewReader(body))
+	in.UseNumber()
+	err := in.Decode(&v)
+	if _, more := in.Token(); err != nil || more != io.EOF {
+		return badRequest("unable to parse JSON body: it is not one JSON value")
 	}
-	var reader decoder
-	read(&reader, v)
-	if reader.fault == "" {
-		return nil
+	v = d.value(v, "", kind)
+	if d.fault != "" {
+		return badRequest("unable to parse JSON body: %s", d.fault)
 	}
-	// Guess: where serde says a fault of meaning is. It knows better for what
-	// it has not buffered.
-	return badRequest("unable to parse JSON body: %s: %s at %s",
-		cmp.Or(strings.TrimPrefix(reader.path, "."), "."), reader.fault, position(body, int64(len(body))))
+	return json.Unmarshal(serve.JSON(v), to)
 }
 
-// position is serde_json's "line L column C".
-func position(body []byte, offset int64) string {
-	head := body[:min(offset, int64(len(body)))]
-	line := 1 + bytes.Count(head, []byte("\n"))
-	return fmt.Sprintf("line %d column %d", line, len(head)-1-bytes.LastIndexByte(head, '\n'))
-}
-
-func (d *decoder) fail(path, format string, args ...any) {
+func (d *decoder) fail(path, fault string) {
 	if d.fault == "" {
-		d.path, d.fault = path, fmt.Sprintf(format, args...)
+		d.fault = strings.TrimPrefix(path, ".") + ": " + fault
 	}
 }
 
-// wrong is serde's "invalid type".
-func (d *decoder) wrong(path string, v any, want string) {
-	got := "null"
-	switch v := v.(type) {
-	case bool:
-		got = fmt.Sprintf("boolean `%t`", v)
-	case json.Number:
-		got = "integer `" + v.String() + "`"
-	case string:
-		got = strconv.Quote(v)
-		got = "string " + got
-	case []any:
-		got = "sequence"
-	case map[string]any:
-		got = "map"
+// value is the canonical form of a value of a kind.
+func (d *decoder) value(v any, path, kind string) any {
+	name, of, _ := strings.Cut(kind, "/")
+	text, isText := v.(string)
+	fits := isText
+	switch {
+	case name == "map":
+		return d.mapping(v, path, of)
+	case strings.HasPrefix(name, "list"):
+		return d.list(v, path, strings.TrimPrefix(name, "list"), of)
+	case name == "bool":
+		_, fits = v.(bool)
+	case name == "text":
+	case name == "key":
+		v = canonicalKey(text)
+	case name == "uuid":
+		id, err := uuid.Parse(text)
+		v, fits = id.String(), err == nil
+	case name == "address":
+		_, err := netip.ParseAddrPort(text)
+		fits = err == nil
+	case name == "word":
+		if fits = slices.Contains(strings.Split(of, ","), text); isText && !fits {
+			d.fail(path, "unknown variant `"+text+"`")
+		}
+	case strings.Contains(name, "-"):
+		fits = within(v, name)
+	default:
+		return d.structure(v, path, name)
 	}
-	d.fail(path, "invalid type: %s, expected %s", got, want)
+	if !fits {
+		d.fail(path, "invalid value, expected "+kind)
+	}
+	return v
 }
 
-// object takes a map apart. A field that ends in "?" may be absent. strict
-// refuses fields that are not listed.
-func (d *decoder) object(v any, path, what string, strict bool, fields ...string) map[string]any {
+// within says whether a value is a whole number from A to B of "A-B".
+func within(v any, bounds string) bool {
+	number, _ := v.(json.Number)
+	n, err := strconv.ParseUint(number.String(), 10, 64)
+	low, high, _ := strings.Cut(bounds, "-")
+	least, _ := strconv.ParseUint(low, 10, 64)
+	most, _ := strconv.ParseUint(high, 10, 64)
+	return err == nil && n >= least && n <= most
+}
+
+func (d *decoder) mapping(v any, path, of string) any {
 	m, ok := v.(map[string]any)
 	if !ok {
-		d.wrong(path, v, "struct "+what)
+		d.fail(path, "invalid type, expected a map")
+	}
+	out := map[string]any{}
+	for _, key := range sortedKeys(m) {
+		out[canonicalKey(key)] = d.value(m[key], path+"."+key, of)
+	}
+	return out
+}
+
+func (d *decoder) list(v any, path, length, of string) any {
+	list, ok := v.([]any)
+	if !ok || length != "" && length != strconv.Itoa(len(list)) {
+		d.fail(path, "invalid type or length, expected an array")
+	}
+	out := []any{}
+	for _, e := range list {
+		out = append(out, d.value(e, path, of))
+	}
+	return out
+}
+
+// structure takes a map apart.
+func (d *decoder) structure(v any, path, name string) any {
+	if name == "InstanceSpec" && d.spoken.Before(2) {
+		name = "InstanceSpecV0"
+	}
+	t := d.types[name]
+	fields := t.fields
+	m, ok := v.(map[string]any)
+	if !ok {
+		d.fail(path, "invalid type, expected struct "+name)
 		return nil
 	}
+	if t.union {
+		fields = d.variant(t, m, path)
+	}
+	out := map[string]any{}
+	for _, f := range fields {
+		key, optional := strings.CutSuffix(f[0], "?")
+		given, has := m[key]
+		switch {
+		case optional && given == nil:
+			out[key] = nil
+		case !has:
+			d.fail(path, "missing field `"+key+"`")
+		default:
+			out[key] = d.value(given, path+"."+key, f[1])
+		}
+	}
+	for _, key := range sortedKeys(m) {
+		if _, known := out[key]; t.strict && !known {
+			d.fail(path, "unknown field `"+key+"`")
+		}
+	}
+	return out
+}
+
+// variant are the two fields of a union, by what its tag names.
+func (d *decoder) variant(t structure, m map[string]any, path string) [][2]string {
+	tag, contents := t.fields[0][0], t.fields[1][0]
 	var names []string
-	for _, f := range fields {
-		names = append(names, strings.TrimSuffix(f, "?"))
-	}
-	if strict {
-		for _, key := range sortedKeys(m) {
-			if !slices.Contains(names, key) {
-				d.fail(path+"."+key, "unknown field `%s`, expected %s", key, oneOf(names))
-			}
+	for _, v := range t.fields[2:] {
+		name, from, since := strings.Cut(v[0], "@")
+		if major, _ := strconv.ParseUint(from, 10, 64); since && d.spoken.Before(major) {
+			continue
+		}
+		if names = append(names, name); m[tag] == name && v[1] != "" {
+			return [][2]string{{tag, "text"}, {contents, v[1]}}
 		}
 	}
-	for _, f := range fields {
-		if _, has := m[f]; !has && !strings.HasSuffix(f, "?") {
-			d.fail(path, "missing field `%s`", f)
-		}
-	}
-	return m
+	return [][2]string{{tag, "word/" + strings.Join(names, ",")}}
 }
 
-// oneOf lists names as serde does.
-func oneOf(names []string) string {
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = "`" + n + "`"
-	}
-	switch len(names) {
-	case 1:
-		return quoted[0]
-	case 2:
-		return quoted[0] + " or " + quoted[1]
-	}
-	return "one of " + strings.Join(quoted, ", ")
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func (d *decoder) str(v any, path string) string {
-	s, ok := v.(string)
-	if !ok {
-		d.wrong(path, v, "a string")
-	}
-	return s
-}
-
-func (d *decoder) boolean(v any, path string) bool {
-	b, ok := v.(bool)
-	if !ok {
-		d.wrong(path, v, "a boolean")
-	}
-	return b
-}
-
-// unsigned reads a u8, u32 or u64.
-func (d *decoder) unsigned(v any, path string, bits int) uint64 {
-	number, ok := v.(json.Number)
-	kind := "u" + strconv.Itoa(bits)
-	if !ok {
-		d.wrong(path, v, kind)
-		return 0
-	}
-	n, err := strconv.ParseUint(number.String(), 10, bits)
-	if err != nil {
-		if strings.ContainsAny(number.String(), ".eE") {
-			d.fail(path, "invalid type: floating point `%s`, expected %s", number, kind)
-		}
-		d.fail(path, "invalid value: integer `%s`, expected %s", number, kind)
-	}
-	return n
-}
-
-func (d *decoder) uuid(v any, path string) string {
-	s := d.str(v, path)
-	id, err := uuid.Parse(s)
-	if err != nil && d.fault == "" {
-		d.fail(path, "UUID parsing failed: invalid character: expected an optional prefix of `urn:uuid:` followed by [0-9a-fA-F-]")
-	}
-	return id.String()
-}
-
-// variant reads one of several names.
-func (d *decoder) variant(v any, path string, names ...string) string {
-	s := d.str(v, path)
-	if d.fault == "" && !slices.Contains(names, s) {
-		d.fail(path, "unknown variant `%s`, expected %s", s, oneOf(names))
-	}
-	return s
-}
-
-// key reads a component's name. One that can be read as a UUID, in any of its
+// canonicalKey is a component's name. One that can be read as a UUID, in any of its
 // forms, is kept in the canonical one (SpecKey in propolis-api-types).
-func (d *decoder) key(v any, path string) string { return canonicalKey(d.str(v, path)) }
-
 func canonicalKey(text string) string {
 	if id, err := uuid.Parse(text); err == nil {
 		return id.String()
@@ -200,13 +211,11 @@ func canonicalKey(text string) string {
 
 // compareKeys orders components: UUIDs before names.
 func compareKeys(a, b string) int {
-	_, errA := uuid.Parse(a)
-	_, errB := uuid.Parse(b)
-	if (errA == nil) != (errB == nil) {
-		if errA == nil {
-			return -1
+	rank := func(key string) string {
+		if _, err := uuid.Parse(key); err == nil {
+			return "0" + key
 		}
-		return 1
+		return "1" + key
 	}
-	return strings.Compare(a, b)
+	return strings.Compare(rank(a), rank(b))
 }

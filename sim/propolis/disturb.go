@@ -31,7 +31,7 @@ func (c *call) disturbed() error {
 	return c.update(func(tx *world.Tx, p *world.Process) error {
 		f := tx.TakeFault(c.words(p), struck...)
 		switch {
-		case f == nil:
+		case f == nil: // somebody else has taken it
 			return nil
 		case f.Name == world.FaultCrash:
 			smf.Abort(tx, p.PID, cmp.Or(f.Text, "thread 'tokio-runtime-worker' panicked at a fault of the simulated sled")+"\n")

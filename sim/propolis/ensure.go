@@ -1,6 +1,7 @@
 package propolis
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,15 +34,16 @@ func (c *call) ensure() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if request.spec == nil {
+	spec := request.Init.Value.Spec
+	if spec == nil {
 		return c.migrateIn(request)
 	}
-	m, err := convert(request.spec)
+	m, err := convert(spec)
 	if err != nil {
 		return answer{}, badRequest("failed to generate internal instance spec: %s", err)
 	}
-	if request.spec.Board.CPUID == nil {
-		request.spec.Board.CPUID = hostCPUID()
+	if spec.Board.CPUID == nil {
+		spec.Board.CPUID = hostCPUID()
 	}
 	var ready time.Time
 	err = c.update(func(tx *world.Tx, p *world.Process) error {
@@ -60,10 +62,7 @@ func (c *call) ensure() (answer, error) {
 	if err != nil && !(errors.As(err, &failed) && failed.status == http.StatusInternalServerError) {
 		return answer{}, err
 	}
-	if werr := c.until(ready); werr != nil {
-		return answer{}, werr
-	}
-	if err != nil {
+	if err = cmp.Or(c.until(ready), err); err != nil {
 		return answer{}, err
 	}
 	return answer{http.StatusCreated, map[string]any{"migrate": nil}}, nil
@@ -80,7 +79,7 @@ func free(tx *world.Tx, p *world.Process) error {
 // begin writes the machine down with its future: Creating, and Failed if it
 // cannot be made.
 func begin(tx *world.Tx, p *world.Process, request ensureRequest, m machine, ready time.Time) error {
-	p.VM = &world.VM{Properties: request.properties, Spec: serve.JSON(request.spec), Ready: ready}
+	p.VM = &world.VM{Properties: request.Properties, Spec: serve.JSON(request.Init.Value.Spec), Ready: ready}
 	p.VM.Timeline = []world.Timepoint{{State: "Creating", Generation: 1, From: tx.Now}}
 	links, err := (&creation{tx: tx, process: p, machine: m}).create()
 	switch {

@@ -13,8 +13,8 @@ import (
 )
 
 // The guest of a simulated machine: it writes a boot log on its first serial
-// port, then gives a login prompt that echoes what is typed. Two words are
-// understood there, for what a real guest does by itself: poweroff and reboot.
+// port, then gives a login prompt that echoes what is typed. One word is
+// understood there, for what a real guest does by itself: poweroff.
 
 // guest is the machine's software, as far as it shows.
 type guest struct {
@@ -31,16 +31,7 @@ func (g guest) boots(at time.Time) {
 // bootLog depends on nothing but the machine: the same one writes the same
 // bytes each time.
 func (g guest) bootLog() string {
-	var spec struct {
-		Board struct {
-			CPUs   uint64 `json:"cpus"`
-			Memory uint64 `json:"memory_mb"`
-		} `json:"board"`
-		Components map[string]struct {
-			Type string         `json:"type"`
-			Body map[string]any `json:"component"`
-		} `json:"components"`
-	}
+	var spec instanceSpec
 	_ = json.Unmarshal(g.vm.Spec, &spec) // our own
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -51,18 +42,14 @@ func (g guest) bootLog() string {
 	say("[    0.020000] smp: Brought up 1 node, %d CPUs", spec.Board.CPUs)
 	for i, key := range sortedKeys(spec.Components) {
 		c := spec.Components[key]
-		at, ok := c.Body["pci_path"].(map[string]any)
-		if ok {
-			say("[    0.%02d0000] pci %04d:%02x:%02x.%x: %s %s", 30+i, 0, int(number(at["bus"])), int(number(at["device"])), int(number(at["function"])),
-				strings.ReplaceAll(c.Type, "_", " "), key)
+		if at := c.contents().Path; at != (pciPath{}) {
+			say("[    0.%02d0000] pci %04d:%02x:%02x.%x: %s %s", 30+i, 0, at.Bus, at.Device, at.Function, strings.ReplaceAll(c.Type, "_", " "), key)
 		}
 	}
 	say("[    1.000000] console: ttyS0, 115200n8")
 	say("")
 	return strings.Join(lines, "\r\n") + "\r\n"
 }
-
-func number(v any) float64 { n, _ := v.(float64); return n }
 
 func (g guest) name() string {
 	var p struct {
@@ -88,13 +75,6 @@ func (g guest) typed(input []byte) {
 	}
 }
 
-// The keys that are more than themselves.
-const (
-	keyInterrupt = 0x03
-	keyBackspace = 0x08
-	keyDelete    = 0x7f
-)
-
 func (g guest) key(b byte) {
 	c := &g.vm.Console
 	say := func(text string) { c.Write(g.tx, g.tx.Now, []byte(text)) }
@@ -102,39 +82,26 @@ func (g guest) key(b byte) {
 	case b == '\r' || b == '\n':
 		word := string(bytes.TrimSpace(c.Typed))
 		c.Typed = nil
-		say("\r\n")
 		g.command(word, say)
-	case b == keyInterrupt:
-		c.Typed = nil
-		say("^C\r\n" + g.prompt())
-	case b == keyBackspace || b == keyDelete:
-		if n := len(c.Typed); n > 0 {
-			c.Typed = c.Typed[:n-1]
-			say("\b \b")
-		}
-	case b >= ' ':
+	case b >= ' ' && b <= '~':
 		c.Typed = append(slices.Clip(c.Typed), b)
-		c.Write(g.tx, g.tx.Now, []byte{b})
+		say(string(rune(b)))
+	default:
+		say("\r\nnot simulated: this key\r\n" + g.prompt())
 	}
 }
 
-// command is a line that was typed. A guest that powers itself off or resets is
-// to the server what Stop and Reboot are.
+// command is a line that was typed. A guest that powers itself off is to the
+// server what Stop is.
 func (g guest) command(word string, say func(string)) {
-	q := queue(g)
-	var err error
 	switch word {
 	case "poweroff":
-		say("The system is going down for power-off.\r\n")
-		err = q.stop()
+		say("\r\nThe system is going down for power-off.\r\n")
+		_ = queue(g).stop() // which nothing denies
 	case "reboot":
-		say("The system is going down for reboot.\r\n")
-		err = q.reboot()
+		say("\r\nnot simulated: a guest that resets itself\r\n" + g.prompt())
 	default:
-		say(g.prompt())
-	}
-	if err != nil { // something else is under way: it is not done twice
-		say(g.prompt())
+		say("\r\n" + g.prompt())
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -80,36 +79,37 @@ func noInstance() *fault {
 	return &fault{status: http.StatusFailedDependency, code: "NoInstance", message: "Server not initialized (no instance)"}
 }
 
+// notSimulated is the answer to what a real server can do and this one cannot.
+func notSimulated(what string) *fault {
+	return &fault{status: http.StatusNotImplemented, message: "not simulated: " + what}
+}
+
 // errGone is returned when the process is gone: nobody answers.
 var errGone = errors.New("the server is gone")
 
-// route is a path and its methods. A segment of the form {name} takes any.
+// route is a method of a path, a segment of which takes any if it has the form
+// {name}, from a major version on.
 type route struct {
-	path    string
-	methods []method
-}
-
-type method struct {
-	name   string
-	answer func(*call) (answer, error)
-	from   uint64 // first major version that has it
+	method, path string
+	answer       func(*call) (answer, error)
+	from         uint64
 }
 
 func routes() []route {
 	return []route{
-		{"/instance", []method{{http.MethodPut, (*call).ensure, 0}, {http.MethodGet, (*call).get, 0}}},
-		{"/instance/spec", []method{{http.MethodGet, (*call).spec, 0}}},
-		{"/instance/state", []method{{http.MethodPut, (*call).putState, 0}}},
-		{"/instance/state-monitor", []method{{http.MethodGet, (*call).monitor, 0}}},
-		{"/instance/migration-status", []method{{http.MethodGet, (*call).migrationStatus, 0}}},
-		{"/instance/migrate/{migration_id}/start", []method{{http.MethodGet, (*call).migrateStart, 0}}},
-		{"/instance/serial", []method{{http.MethodGet, (*call).serial, 0}}},
-		{"/instance/serial/history", []method{{http.MethodGet, (*call).serialHistory, 0}}},
-		{"/instance/vnc", []method{{http.MethodGet, (*call).vnc, 0}}},
-		{"/instance/nmi", []method{{http.MethodPost, (*call).nmi, 0}}},
-		{"/instance/disk/{id}/snapshot/{snapshot_id}", []method{{http.MethodPost, (*call).disk, 0}}},
-		{"/instance/disk/{id}/status", []method{{http.MethodGet, (*call).disk, 1}}},
-		{"/instance/disk/{id}/vcr", []method{{http.MethodPut, (*call).disk, 0}}},
+		{http.MethodPut, "/instance", (*call).ensure, 0},
+		{http.MethodGet, "/instance", (*call).get, 0},
+		{http.MethodGet, "/instance/spec", (*call).spec, 0},
+		{http.MethodPut, "/instance/state", (*call).putState, 0},
+		{http.MethodGet, "/instance/state-monitor", (*call).monitor, 0},
+		{http.MethodGet, "/instance/migration-status", (*call).migrationStatus, 0},
+		{http.MethodGet, "/instance/serial", (*call).serial, 0},
+		{http.MethodGet, "/instance/serial/history", (*call).serialHistory, 0},
+		{http.MethodGet, "/instance/vnc", (*call).vnc, 0},
+		{http.MethodPost, "/instance/nmi", (*call).nmi, 0},
+		{http.MethodPost, "/instance/disk/{id}/snapshot/{snapshot_id}", (*call).disk, 0},
+		{http.MethodGet, "/instance/disk/{id}/status", (*call).disk, 1},
+		{http.MethodPut, "/instance/disk/{id}/vcr", (*call).disk, 0},
 	}
 }
 
@@ -147,42 +147,24 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // dispatch finds who answers.
 func (c *call) dispatch(w http.ResponseWriter) (func(*call) (answer, error), error) {
-	if err := c.readVersion(); err != nil {
-		return nil, err
+	v, complaint := serve.Spoken(c.r.Header, latest())
+	if c.version = v; complaint != "" {
+		return nil, badRequest("%s", complaint)
 	}
+	refused := &fault{status: http.StatusNotFound, message: "Not Found"}
 	for _, route := range routes() {
 		params, ok := serve.Match(route.path, c.r.URL.EscapedPath())
-		if !ok {
-			continue
-		}
-		c.params = params
-		i := slices.IndexFunc(route.methods, func(m method) bool {
-			return m.name == c.r.Method && !c.version.Before(m.from)
-		})
-		if i >= 0 {
-			return route.methods[i].answer, c.readBody()
-		}
-		var allowed bool
-		for _, m := range route.methods {
-			if !c.version.Before(m.from) {
-				w.Header().Add("Allow", m.name)
-				allowed = true
-			}
-		}
-		if allowed {
-			return nil, &fault{status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
+		switch {
+		case !ok || c.version.Before(route.from):
+		case route.method == c.r.Method:
+			c.params = params
+			return route.answer, c.readBody()
+		default:
+			w.Header().Add("Allow", route.method)
+			refused = &fault{status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
 		}
 	}
-	return nil, &fault{status: http.StatusNotFound, message: "Not Found"}
-}
-
-func (c *call) readVersion() error {
-	v, complaint := serve.Spoken(c.r.Header, latest())
-	if complaint != "" {
-		return badRequest("%s", complaint)
-	}
-	c.version = v
-	return nil
+	return nil, refused
 }
 
 // readBody reads what the methods with a body take: JSON of at most 1 MiB.
@@ -192,17 +174,8 @@ func (c *call) readBody() error {
 		return badRequest("request body exceeded maximum size of %d bytes", maxBody)
 	}
 	c.body = data
-	takes := c.r.Method == http.MethodPut || strings.HasSuffix(c.r.URL.Path, "/state-monitor")
-	kind := c.r.Header.Get("Content-Type")
-	if kind == "" || !takes {
-		return nil
-	}
-	media, _, err := mime.ParseMediaType(kind)
-	switch {
-	case err != nil:
-		return badRequest("unsupported content-type: %q", kind)
-	case media != "application/json":
-		return badRequest(`expected content type "application/json", got %q`, media)
+	if kind, _, _ := strings.Cut(c.r.Header.Get("Content-Type"), ";"); len(data) > 0 && kind != "" && kind != "application/json" {
+		return badRequest(`expected content type "application/json", got %q`, kind)
 	}
 	return nil
 }
@@ -223,24 +196,22 @@ func writeFault(w http.ResponseWriter, id string, f *fault) {
 
 // view shows the process and its VM, nil if it has none.
 func (c *call) view(fn func(*world.Tx, *world.Process) error) error {
-	return c.world.View(c.r.Context(), func(tx *world.Tx) error {
-		p := find(tx, c.pid)
-		if p == nil {
-			return errGone
-		}
-		return fn(tx, p)
-	})
+	return c.world.View(c.r.Context(), c.found(fn))
 }
 
 // update is view in a transaction that may change them.
 func (c *call) update(fn func(*world.Tx, *world.Process) error) error {
-	return c.world.Update(c.r.Context(), func(tx *world.Tx) error {
+	return c.world.Update(c.r.Context(), c.found(fn))
+}
+
+func (c *call) found(fn func(*world.Tx, *world.Process) error) func(*world.Tx) error {
+	return func(tx *world.Tx) error {
 		p := find(tx, c.pid)
 		if p == nil {
 			return errGone
 		}
 		return fn(tx, p)
-	})
+	}
 }
 
 func find(tx *world.Tx, pid int) *world.Process {

@@ -39,8 +39,8 @@ func (c *call) migrateIn(request ensureRequest) (answer, error) {
 			return err
 		}
 		ready = tx.Now.Add(tx.Latency(StepCreate) + tx.Slower(world.FaultSlowCreate, c.words(p)...))
-		tx.Begin(request.migration)
-		p.VM = &world.VM{Properties: request.properties, Ready: ready, In: &world.Migration{ID: request.migration}}
+		tx.Begin(request.Init.Value.Migration)
+		p.VM = &world.VM{Properties: request.Properties, Ready: ready, In: &world.Migration{ID: request.Init.Value.Migration}}
 		publish(p.VM, p.VM.In, "Migrating", "Sync", tx.Now)
 		return nil
 	})
@@ -57,20 +57,20 @@ func (c *call) migrateIn(request ensureRequest) (answer, error) {
 	if failed != nil {
 		return answer{}, internal("VM initialization failed: " + failed.Error())
 	}
-	return answer{http.StatusCreated, map[string]any{"migrate": map[string]any{"migration_id": request.migration}}}, nil
+	return answer{http.StatusCreated, map[string]any{"migrate": map[string]any{"migration_id": request.Init.Value.Migration}}}, nil
 }
 
 // bringIn does all that is done before the answer, whether or not somebody waits
 // for it: handlers run detached. Its error is why the machine could not be made.
 func (c *call) bringIn(request ensureRequest, ready time.Time) error {
 	c.r = c.r.WithContext(context.WithoutCancel(c.r.Context()))
-	source, name, err := c.source(request.source)
+	source, name, err := c.source(request.Init.Value.Source)
 	if err == nil {
 		err = c.update(func(_ *world.Tx, p *world.Process) error { p.VM.In.Peer = name; return nil })
 	}
 	var offer offer
 	if err == nil {
-		offer, err = source.takeOn(c, request.migration)
+		offer, err = source.takeOn(c, request.Init.Value.Migration)
 	}
 	if err != nil {
 		return c.give(err, "", ready)
@@ -201,15 +201,10 @@ func troubles(tx *world.Tx, p *world.Process) map[string]trouble {
 
 // immovable says which component has no form in which it could be sent.
 func immovable(spec []byte) string {
-	var parts struct {
-		Components map[string]struct {
-			Type string `json:"type"`
-		} `json:"components"`
-	}
-	_ = json.Unmarshal(spec, &parts) // our own
-	for _, key := range sortedKeys(parts.Components) {
-		switch kind := parts.Components[key].Type; kind {
-		case "pci_pci_bridge", "virtio_socket", "p9fs", "soft_npu_pci_port", "soft_npu_port", "soft_npu_p9":
+	var has instanceSpec
+	_ = json.Unmarshal(spec, &has) // our own
+	for _, key := range sortedKeys(has.Components) {
+		if kind := has.Components[key].Type; kind == "pci_pci_bridge" || kind == "virtio_socket" {
 			return fmt.Sprintf("device %s cannot be migrated", key)
 		}
 	}
@@ -219,7 +214,7 @@ func immovable(spec []byte) string {
 // receive makes the machine from what the source gave, and writes down what
 // will become of the migration.
 func (c *call) receive(request ensureRequest, o offer, ready time.Time) error {
-	spec, m, err := amended(o.spec, request.replacements)
+	spec, m, err := amended(o.spec, request.Init.Value.Replacements)
 	if err != nil {
 		if err := c.update(func(tx *world.Tx, p *world.Process) error {
 			publish(p.VM, p.VM.In, "Migrating", "Sync", tx.Now)

@@ -33,13 +33,13 @@ func TestMigrationsThatAreRefused(t *testing.T) {
 			})
 		}, address, otherNIC, failed + errNoConnection.Error(), "2 Failed in:Sync", "3 Running out:Sync"},
 		"a component that there is not": {nil, address, `"net1-backend":{"component":"VirtioNetworkBackend","spec":{"vnic_name":"vnic7"}}`,
-			incompatible + "replacement component net1-backend not in source spec", "4 Failed in:Error", "7 Running out:Error"},
+			incompatible + "the source spec has no VirtioNetworkBackend net1-backend", "4 Failed in:Error", "7 Running out:Error"},
 		"a component of another kind": {nil, address, `"disk0-backend":{"component":"VirtioNetworkBackend","spec":{"vnic_name":"vnic7"}}`,
-			incompatible + "component disk0-backend is not a viona backend in the source spec", "4 Failed in:Error", "7 Running out:Error"},
+			incompatible + "the source spec has no VirtioNetworkBackend disk0-backend", "4 Failed in:Error", "7 Running out:Error"},
 		"a disk that is none": {nil, address, `"net0-backend":{"component":"CrucibleStorageBackend","spec":{"readonly":false,"request_json":"{}"}}`,
-			incompatible + "component net0-backend is not a crucible backend in the source spec", "4 Failed in:Error", "7 Running out:Error"},
+			incompatible + "the source spec has no CrucibleStorageBackend net0-backend", "4 Failed in:Error", "7 Running out:Error"},
 		"an injector of failures": {nil, address, `"x":{"component":"MigrationFailureInjector","spec":{"fail_exports":1,"fail_imports":0}}`,
-			incompatible + "replacing migration failure injector x is impossible because the feature is compiled out", "4 Failed in:Error", "7 Running out:Error"},
+			incompatible + "the source spec has no MigrationFailureInjector x", "4 Failed in:Error", "7 Running out:Error"},
 		"a link that the target has not": {nil, address, `"net0-backend":{"component":"VirtioNetworkBackend","spec":{"vnic_name":"vnic9"}}`,
 			failed + `failed to create viona device for "vnic9": No such device or address (os error 6)`, "3 Failed in:Sync", "7 Running out:Error"},
 		"a disk that the target has not": {func(p *pair) {

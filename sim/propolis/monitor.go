@@ -1,12 +1,13 @@
 package propolis
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
-	"github.com/sledctl/sledctl/sim/serve"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
@@ -40,37 +41,24 @@ func (c *call) spec() (answer, error) {
 			out["spec"] = map[string]any{"type": "WaitingForMigrationSource"}
 			return out, nil
 		}
-		spec, err := speak(vm.Spec, c.version)
+		spec := &instanceSpec{}
+		err := json.Unmarshal(vm.Spec, spec)
+		spec.speak(c.version)
 		out["spec"] = map[string]any{"type": "Present", "value": spec}
+		if c.version.Before(2) {
+			old := map[string]any{"board": spec.Board, "components": spec.Components}
+			out["spec"] = map[string]any{"type": "Present", "value": map[string]any{"version": "V0", "spec": old}}
+		}
 		return out, err
 	})
 }
 
-// speak is a spec as a version has it.
-func speak(stored []byte, v version) (any, error) {
-	var spec map[string]json.RawMessage
-	var components map[string]json.RawMessage
-	if err := json.Unmarshal(stored, &spec); err != nil {
-		return nil, err
+// speak leaves out what a version cannot say.
+func (s *instanceSpec) speak(v version) {
+	maps.DeleteFunc(s.Components, func(_ string, c component) bool { return c.Type == "virtio_socket" && v.Before(3) })
+	if v.Before(2) {
+		s.SMBIOS = nil
 	}
-	if err := json.Unmarshal(spec["components"], &components); err != nil {
-		return nil, err
-	}
-	for key, data := range components {
-		var part component
-		if err := json.Unmarshal(data, &part); err != nil {
-			return nil, err
-		}
-		if part.Type == "virtio_socket" && v.Before(3) {
-			delete(components, key)
-		}
-	}
-	spec["components"] = serve.JSON(components)
-	if !v.Before(2) {
-		return spec, nil
-	}
-	delete(spec, "smbios")
-	return map[string]any{"version": "V0", "spec": spec}, nil
 }
 
 // monitor answers GET /instance/state-monitor, whose body names a generation:
@@ -78,13 +66,10 @@ func speak(stored []byte, v version) (any, error) {
 // it has. Beyond the last one the wait ends with 410, except after a machine
 // that could not be made: that one's publisher stays.
 func (c *call) monitor() (answer, error) {
-	var gen uint64
-	err := parse(c.body, func(d *decoder, v any) {
-		m := d.object(v, "", "InstanceStateMonitorRequest", false, "gen")
-		if d.fault == "" {
-			gen = d.unsigned(m["gen"], ".gen", 64)
-		}
-	})
+	var asked struct {
+		Gen uint64 `json:"gen"`
+	}
+	err := decode(c.body, "InstanceStateMonitorRequest", c.version, &asked)
 	if err != nil {
 		return answer{}, err
 	}
@@ -94,28 +79,24 @@ func (c *call) monitor() (answer, error) {
 	defer c.follow()()
 	waited := c.world.Wait(c.r.Context(), func(tx *world.Tx) bool {
 		p := find(tx, c.pid)
-		if p == nil {
-			err = errGone
+		switch err = errGone; {
+		case p == nil:
 			return true
-		}
-		if p.VM == nil {
+		case p.VM == nil:
 			err = noInstance()
 			return true
 		}
 		point, migration = world.At(p.VM.Timeline, tx.Now), migrations(p.VM, tx.Now)
-		reached := point.Generation >= gen
+		reached := point.Generation >= asked.Gen
 		over := finished(point.State) && len(p.VM.Timeline) > 2
 		err = nil
 		if !reached && over {
 			err = &fault{status: http.StatusGone, code: "NoInstance",
-				message: fmt.Sprintf("No instance present; will never reach generation %d", gen)}
+				message: fmt.Sprintf("No instance present; will never reach generation %d", asked.Gen)}
 		}
 		return reached || over
 	})
-	switch {
-	case waited != nil:
-		return answer{}, waited
-	case err != nil:
+	if err = cmp.Or(waited, err); err != nil {
 		return answer{}, err
 	}
 	return answer{http.StatusOK, map[string]any{"gen": point.Generation, "state": point.State, "migration": migration}}, nil

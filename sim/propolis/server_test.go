@@ -195,15 +195,10 @@ func TestRequestBodies(t *testing.T) {
 	r := newRig(t, "none")
 	r.wants(r.v5("PUT", "/instance", strings.Repeat(" ", 1<<20+1)), 400, "", "request body exceeded maximum size of 1048576 bytes")
 	for body, opens := range map[string]string{
-		"":        "unable to parse JSON body: EOF while parsing a value at line 1 column 0",
-		"{":       "unable to parse JSON body: EOF while parsing",
-		"{x":      "unable to parse JSON body: expected value at line 1 column",
-		"{} {}":   "unable to parse JSON body: trailing characters",
-		"{}":      "unable to parse JSON body: .: missing field `properties`",
-		`"Run"`:   "unable to parse JSON body: .: invalid type: string \"Run\", expected struct InstanceEnsureRequest",
-		"\n\n[1]": "unable to parse JSON body: .: invalid type: sequence, expected struct InstanceEnsureRequest at line 3 column 3",
+		"": "it is not one JSON value", "{": "it is not one JSON value", "{x": "it is not one JSON value", "{} {}": "it is not one JSON value",
+		"{}": ": missing field `properties`", `"Run"`: ": invalid type, expected struct InstanceEnsureRequest",
 	} {
-		if got := r.v5("PUT", "/instance", body); got.status != 400 || !strings.HasPrefix(fmt.Sprint(got.body["message"]), opens) {
+		if got := r.v5("PUT", "/instance", body); got.status != 400 || !strings.HasPrefix(fmt.Sprint(got.body["message"]), "unable to parse JSON body: "+opens) {
 			t.Errorf("%q: %d %v, want %q", body, got.status, got.body["message"], opens)
 		}
 	}
@@ -228,7 +223,7 @@ func TestWithoutAMachine(t *testing.T) {
 		r.wants(r.v5(f[0], f[1], f[2]), 424, "NoInstance", "Server not initialized (no instance)")
 	}
 	r.wants(r.v5("PUT", "/instance/state", `"Pause"`), 400, "",
-		"unable to parse JSON body: .: unknown variant `Pause`, expected one of `Run`, `Stop`, `Reboot` at line 1 column 7")
+		"unable to parse JSON body: : unknown variant `Pause`")
 }
 
 func TestAProcessThatIsGoneAnswersNothing(t *testing.T) {

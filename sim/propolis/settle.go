@@ -59,11 +59,10 @@ func (s *server) settleOne(ctx context.Context, m world.Migration) error {
 		if p == nil || p.VM == nil {
 			return nil
 		}
-		if vm := p.VM; vm.In != nil && vm.In.ID == m.ID {
-			conclude(tx, vm, vm.In, told)
-		}
-		if vm := p.VM; vm.Out != nil && vm.Out.ID == m.ID {
-			conclude(tx, vm, vm.Out, told)
+		for _, own := range []*world.Migration{p.VM.In, p.VM.Out} {
+			if own != nil && own.ID == m.ID {
+				conclude(tx, p.VM, own, told)
+			}
 		}
 		return nil
 	})
@@ -113,9 +112,7 @@ func conclude(tx *world.Tx, vm *world.VM, m *world.Migration, told account) {
 	switch {
 	case !told.broke.IsZero() && (m.End.IsZero() || told.broke.Before(m.End)):
 		breakOff(vm, m, told.broke)
-	case told.broke.IsZero() && told.gone && m.Flows(tx.Now):
-		breakOff(vm, m, tx.Now)
-	case m.End.IsZero() && tx.Now.Sub(m.Phases[0].From) > patience:
+	case told.broke.IsZero() && told.gone && m.Flows(tx.Now), m.End.IsZero() && tx.Now.Sub(m.Phases[0].From) > patience:
 		breakOff(vm, m, tx.Now)
 	}
 	m.Sure = !m.Flows(tx.Now)
@@ -130,9 +127,7 @@ func breakOff(vm *world.VM, m *world.Migration, at time.Time) {
 		goOn(vm)
 		return
 	}
-	publish(vm, m, "Migrating", "Error", at)
-	publish(vm, nil, "Failed", "", at)
-	publish(vm, nil, "Failed", "", at)
+	failIn(vm, at)
 }
 
 // until is a timeline up to a moment.

@@ -2,6 +2,7 @@ package propolis
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/sledctl/sledctl/sim/world"
@@ -11,11 +12,10 @@ import (
 // covered (204), or denied; what follows from it is written down at once.
 func (c *call) putState() (answer, error) {
 	var want string
-	err := parse(c.body, func(d *decoder, v any) { want = d.variant(v, "", "Run", "Stop", "Reboot") })
-	if err != nil {
+	if err := decode(c.body, "word/Run,Stop,Reboot", c.version, &want); err != nil {
 		return answer{}, err
 	}
-	err = c.update(func(tx *world.Tx, p *world.Process) error {
+	err := c.update(func(tx *world.Tx, p *world.Process) error {
 		if !active(tx, p) {
 			return noInstance()
 		}
@@ -28,10 +28,7 @@ func (c *call) putState() (answer, error) {
 		}
 		return vm.reboot()
 	})
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{status: http.StatusNoContent}, nil
+	return answer{status: http.StatusNoContent}, err
 }
 
 // active says whether a machine is live: made, and not torn down.
@@ -89,27 +86,38 @@ func (q queue) phase() phase {
 	return starting
 }
 
-func denied(why string) error {
-	return &fault{status: http.StatusForbidden, code: "instance state change not allowed: " + why, message: "Forbidden"}
+// deny is why a start or a reboot is refused at a phase; nil: it is not.
+func (q queue) deny(reboot bool) error {
+	p := q.phase()
+	why := map[phase]string{stopping: "Instance is preparing to stop", stopped: "Instance has already halted"}
+	if reboot {
+		why[unstarted], why[leaving] = "Operation requires an active instance", "Operation cannot be performed on a migration source"
+		why[starting], why[arriving] = "Instance is currently starting", "Instance is currently starting"
+	}
+	if why[p] == "" {
+		return nil
+	}
+	return &fault{status: http.StatusForbidden, code: "instance state change not allowed: " + why[p], message: "Forbidden"}
 }
 
 func (q queue) run() error {
-	switch q.phase() {
-	case unstarted:
-		q.then("Starting", q.tx.Now)
-		end := q.tx.Now.Add(q.tx.Latency(StepStart))
-		if q.tx.TakeFault([]string{"propolis", "run"}, world.FaultFail) != nil {
-			q.then("Failed", end)
-			return nil
-		}
-		q.then("Running", end)
-		guest(q).boots(end)
-	case stopping:
-		return denied("Instance is preparing to stop")
-	case stopped:
-		return denied("Instance has already halted")
+	if q.phase() != unstarted {
+		return q.deny(false)
 	}
+	q.then("Starting", q.tx.Now)
+	end := q.tx.Now.Add(q.tx.Latency(StepStart))
+	if q.tx.TakeFault([]string{"propolis", "run"}, world.FaultFail) != nil {
+		q.then("Failed", end)
+		return nil
+	}
+	q.runs(end)
 	return nil
+}
+
+// runs writes down when the machine does.
+func (q queue) runs(at time.Time) {
+	q.then("Running", at)
+	guest(q).boots(at)
 }
 
 // stop cuts a start short. A reboot that is at work ends first.
@@ -120,18 +128,14 @@ func (q queue) stop() error {
 		return nil
 	case leaving: // it is over by then, unless the migration fails
 		q.vm.Out.Stop = true
-		if q.vm.Out.Fails && !q.vm.Out.End.IsZero() {
-			at = q.vm.Out.End
-			q.then("Stopping", at)
-			break
+		if !q.vm.Out.Fails || q.vm.Out.End.IsZero() {
+			return nil
 		}
-		return nil
-	case arriving: // Guess: it waits until the machine runs.
-		at = q.vm.Timeline[len(q.vm.Timeline)-1].From
+		at = q.vm.Out.End
 		q.then("Stopping", at)
 	case starting:
 		q.vm.Timeline = q.vm.Timeline[:len(q.vm.Timeline)-1]
-	case rebooting:
+	case arriving, rebooting: // Guess: that which arrives waits until the machine runs.
 		at = q.vm.Timeline[len(q.vm.Timeline)-1].From
 		q.then("Stopping", at)
 	default:
@@ -145,33 +149,17 @@ func (q queue) stop() error {
 }
 
 func (q queue) reboot() error {
-	switch q.phase() {
-	case unstarted:
-		return denied("Operation requires an active instance")
-	case starting, arriving:
-		return denied("Instance is currently starting")
-	case leaving:
-		return denied("Operation cannot be performed on a migration source")
-	case stopping:
-		return denied("Instance is preparing to stop")
-	case stopped:
-		return denied("Instance has already halted")
-	case running:
-		q.then("Rebooting", q.tx.Now)
-		end := q.tx.Now.Add(q.tx.Latency(StepReboot))
-		q.then("Running", end)
-		guest(q).boots(end)
+	if q.phase() != running {
+		return q.deny(true)
 	}
+	q.then("Rebooting", q.tx.Now)
+	q.runs(q.tx.Now.Add(q.tx.Latency(StepReboot)))
 	return nil
 }
 
 // migrates says whether a request to migrate away is accepted.
 func (q queue) migrates() bool {
-	switch q.phase() {
-	case starting, running, rebooting:
-		return true
-	}
-	return false
+	return slices.Contains([]phase{starting, running, rebooting}, q.phase())
 }
 
 // then publishes a state, with the next generation.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/coder/websocket"
-	"github.com/google/uuid"
 )
 
 // The endpoints that are websockets. They upgrade first and look at the machine
@@ -20,13 +19,6 @@ func (c *call) serial() (answer, error) {
 
 func (c *call) vnc() (answer, error) { return c.websocket((*call).streamScreen) }
 
-func (c *call) migrateStart() (answer, error) {
-	if _, err := uuid.Parse(c.params["migration_id"]); err != nil {
-		return answer{}, badRequest("bad parameter in URL path: UUID parsing failed: %s", c.params["migration_id"])
-	}
-	return c.websocket(func(*call, *websocket.Conn) {})
-}
-
 // stream is what is said over a websocket; when it returns, the connection is
 // broken off if it has not been closed.
 type stream func(*call, *websocket.Conn)
@@ -34,23 +26,9 @@ type stream func(*call, *websocket.Conn)
 // websocket checks the opening handshake (dropshot/src/websocket.rs).
 func (c *call) websocket(s stream) (answer, error) {
 	h := c.r.Header
-	has := func(name, word string) bool {
-		for _, w := range strings.Split(h.Get(name), ",") {
-			if strings.EqualFold(strings.TrimSpace(w), word) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case !has("Connection", "upgrade"):
+	has := func(name, word string) bool { return strings.Contains(strings.ToLower(h.Get(name)), word) }
+	if !has("Connection", "upgrade") || !has("Upgrade", "websocket") || !has("Sec-WebSocket-Version", "13") || h.Get("Sec-WebSocket-Key") == "" {
 		return answer{}, badRequest("expected connection upgrade")
-	case !has("Upgrade", "websocket"):
-		return answer{}, badRequest("unexpected protocol for upgrade")
-	case h.Get("Sec-WebSocket-Version") != "13":
-		return answer{}, badRequest("missing or invalid websocket version")
-	case h.Get("Sec-WebSocket-Key") == "":
-		return answer{}, badRequest("missing websocket key")
 	}
 	return answer{status: http.StatusSwitchingProtocols, body: s}, nil
 }

@@ -135,8 +135,6 @@ type Process struct {
 	Started time.Time `json:"started"`          // from when it listens
 	OSPID   int       `json:"os_pid,omitempty"` // of the stand-in process, if there is one
 	VM      *VM       `json:"vm,omitempty"`     // of a propolis-server
-	// Viewers counts those who have watched its screen; the last one still does.
-	Viewers uint64 `json:"viewers,omitempty"`
 }
 
 // VM is the machine inside a propolis-server. The propolis simulation owns
