@@ -1,13 +1,21 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/sledctl/sledctl/agent/api"
 	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/propolis"
+	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/failure"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/migration"
+	"github.com/sledctl/sledctl/sled/instance/record"
 )
 
 // failed is the answer to a request that did on the sled what a command does, and
@@ -45,4 +53,50 @@ func begun(reports []operation.Report) time.Time {
 		}
 	}
 	return time.Now()
+}
+
+// answer is the answer to a request that an operation did not carry out. What a
+// Propolis refuses, is refused with its message (omicron sled-agent/src/instance.rs).
+func answer(err error) *api.Error {
+	if refused, ok := errors.AsType[*propolis.Error](err); ok && (refused.Status/100 == 4 || refused.Status == http.StatusServiceUnavailable) {
+		return &api.Error{Status: refused.Status, Message: refused.Reason(), Cause: err}
+	}
+	if state, ok := errors.AsType[*instance.StateError](err); ok && state.State != record.Creating && state.State != record.Stopped {
+		return &api.Error{Status: http.StatusForbidden, Message: state.Error(), Cause: err} // as its Propolis would
+	}
+	if _, ok := errors.AsType[*record.NotFoundError](err); ok {
+		return api.NoSuchInstance()
+	}
+	if _, ok := errors.AsType[*migration.MigratingError](err); ok {
+		return api.StatusOnly(http.StatusServiceUnavailable, "", err) // it passes
+	}
+	if _, ok := errors.AsType[*record.EndingError](err); ok {
+		return api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, err)
+	}
+	if status := wrong(err); status != 0 {
+		return &api.Error{Status: status, Message: err.Error(), Cause: err}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return api.StatusOnly(http.StatusServiceUnavailable, "", fmt.Errorf("it goes on, but its end was not waited for: %w", err))
+	}
+	return api.Internal(err)
+}
+
+// wrong is the status of a request that cannot be served, or is for a foreign VM; 0 of
+// anything else.
+func wrong(err error) int {
+	if _, bad := errors.AsType[*record.InputError](err); bad {
+		return http.StatusBadRequest
+	}
+	if _, bad := errors.AsType[*spec.InvalidError](err); bad {
+		return http.StatusBadRequest
+	}
+	var registered *instance.RegisteredError
+	var address *instance.AddressTakenError
+	var mac *instance.MACTakenError
+	var disk *instance.DiskTakenError
+	if errors.As(err, &registered) || errors.As(err, &address) || errors.As(err, &mac) || errors.As(err, &disk) {
+		return http.StatusConflict
+	}
+	return 0
 }

@@ -3,10 +3,8 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +15,7 @@ import (
 	"github.com/sledctl/sledctl/engine/operation"
 	"github.com/sledctl/sledctl/engine/plan"
 	"github.com/sledctl/sledctl/propolis"
-	"github.com/sledctl/sledctl/propolis/spec"
 	"github.com/sledctl/sledctl/sled/instance"
-	"github.com/sledctl/sledctl/sled/instance/migration"
 	"github.com/sledctl/sledctl/sled/instance/record"
 	"github.com/sledctl/sledctl/sled/instance/watch"
 )
@@ -44,142 +40,6 @@ type work struct {
 
 	nothing uint64 // of the ledger, where resume found nothing owed
 }
-
-// lane holds the requests of one VM.
-type lane struct {
-	turn    chan struct{} // held by the request that has its turn
-	waiting int           // requests that have their turn or wait for it
-	job     *job          // the last that was begun; nil: nothing is being done
-}
-
-// job is one thing that is done to a VM, behind those that were begun before.
-type job struct {
-	kind    kind
-	cancel  context.CancelFunc
-	done    chan struct{}
-	earlier *job // nil: there is none, or it is done
-}
-
-// kind is what a job is for.
-type kind int
-
-const (
-	rising kind = iota // there is no sense in it once an end is decided
-	ending             // it does what was decided
-)
-
-// maxWaiting is how many requests may wait for one VM, as omicron's sled agent
-// has it (QUEUE_SIZE of sled-agent/src/instance.rs).
-const maxWaiting = 32
-
-// enter waits for a request's turn with a VM. A full queue is 503.
-func (w *work) enter(ctx context.Context, vm uuid.UUID, urgent bool) (leave func(), refused *api.Error) {
-	w.mu.Lock()
-	l := w.lane(vm)
-	if l.waiting >= maxWaiting && !urgent {
-		w.mu.Unlock()
-		return nil, api.StatusOnly(http.StatusServiceUnavailable, api.CodeChannelFull, nil)
-	}
-	l.waiting++
-	w.mu.Unlock()
-	gone := func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		l.waiting--
-		w.forget(vm, l)
-	}
-	select {
-	case l.turn <- struct{}{}:
-		return func() { <-l.turn; gone() }, nil
-	case <-ctx.Done():
-		gone()
-		return nil, answer(context.Cause(ctx))
-	}
-}
-
-// lane gives the lane of a VM. The lock is held.
-func (w *work) lane(vm uuid.UUID) *lane {
-	l := w.lanes[vm]
-	if l == nil {
-		l = &lane{turn: make(chan struct{}, 1)}
-		w.lanes[vm] = l
-	}
-	return l
-}
-
-// forget drops a lane that nobody uses. The lock is held.
-func (w *work) forget(vm uuid.UUID, l *lane) {
-	if l.waiting == 0 && l.job == nil {
-		delete(w.lanes, vm)
-	}
-}
-
-// begin does something to a VM, once what is being done to it has ended.
-func (w *work) begin(vm uuid.UUID, k kind, do func(context.Context)) *job {
-	ctx, cancel := context.WithCancel(w.ctx)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l := w.lane(vm)
-	earlier := l.job
-	j := &job{kind: k, cancel: cancel, done: make(chan struct{}), earlier: earlier}
-	l.job = j
-	w.group.Go(func() {
-		defer cancel()
-		if earlier != nil {
-			<-earlier.done
-		}
-		if ctx.Err() == nil {
-			do(ctx)
-		}
-		w.over(vm, l, j)
-	})
-	return j
-}
-
-// over ends a job.
-func (w *work) over(vm uuid.UUID, l *lane, j *job) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	j.earlier = nil
-	if l.job == j {
-		l.job = nil
-	}
-	close(j.done)
-	w.forget(vm, l)
-}
-
-// interrupt ends what is being done to a VM, of these kinds, and waits for it.
-func (w *work) interrupt(ctx context.Context, vm uuid.UUID, kinds ...kind) error {
-	for _, j := range w.jobs(vm) {
-		if !slices.Contains(kinds, j.kind) {
-			continue
-		}
-		j.cancel()
-		select {
-		case <-j.done:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-// jobs is what is being done to a VM, in the order in which it was begun.
-func (w *work) jobs(vm uuid.UUID) []*job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var all []*job
-	if l := w.lanes[vm]; l != nil {
-		for j := l.job; j != nil; j = j.earlier {
-			all = append(all, j)
-		}
-	}
-	slices.Reverse(all)
-	return all
-}
-
-// busy says whether something is being done to a VM.
-func (w *work) busy(vm uuid.UUID) bool { return len(w.jobs(vm)) > 0 }
 
 // Register makes a VM known.
 func (w *work) Register(ctx context.Context, vm uuid.UUID, r instance.Registration) (VM, *api.Error) {
@@ -429,44 +289,6 @@ func (w *work) lost(v VM, reason string) {
 	w.Ended(v.Instance, v.ID, record.Ending{PropolisID: v.ID.String(), State: record.Failed, Reason: reason})
 }
 
-// Ended removes what is left of a VM that has ended by itself, if it is the
-// control plane's.
-func (w *work) Ended(id string, vm uuid.UUID, e record.Ending) {
-	w.begin(vm, ending, func(ctx context.Context) {
-		r, err := w.record(ctx, id)
-		if err != nil || r.VMM == nil || r.VM() != e.PropolisID {
-			return
-		}
-		if boot, err := operation.Boot(w.env); err == nil && r.Pending(boot) == record.PendingLost {
-			e = lostWith(r)
-		}
-		w.finish(ctx, id, e, 0)
-	})
-}
-
-// finish decides how a VM ends, and removes it.
-func (w *work) finish(ctx context.Context, id string, e record.Ending, grace time.Duration) {
-	r, err := w.instances.RecordEnding(ctx, w.env, id, e)
-	if err == nil {
-		err = w.end(ctx, r.Record, grace)
-	}
-	if _, gone := errors.AsType[*record.NotFoundError](err); err != nil && !gone && ctx.Err() == nil {
-		w.log.Warn("a VM could not be removed yet", "vm", e.PropolisID, "instance", id, "cause", err)
-	}
-}
-
-// end removes a VM whose end is decided, and shows it as gone.
-func (w *work) end(ctx context.Context, r record.Record, grace time.Duration) error {
-	_, err := w.instances.End(ctx, w.env, r.ID, grace)
-	if _, gone := errors.AsType[*record.NotFoundError](err); err != nil && !gone {
-		return err
-	}
-	if vm, perr := uuid.Parse(r.Ending.PropolisID); perr == nil {
-		w.say(r, vm, watch.Observation{Status: instance.Status{State: r.Ending.State, Reason: r.Ending.Reason}})
-	}
-	return nil
-}
-
 // view is what the ledger says now.
 func (w *work) view(ctx context.Context) (ledger.View, error) {
 	book, err := w.env.Ledger(ctx)
@@ -486,102 +308,4 @@ func (w *work) record(ctx context.Context, id string) (record.Record, error) {
 		err = &record.NotFoundError{Name: id}
 	}
 	return r, err
-}
-
-// resume begins all that is owed and that nobody is at.
-func (w *work) resume(ctx context.Context) {
-	view, err := w.view(ctx)
-	if err != nil || view.Seq() == w.nothing {
-		return // that it cannot be read, follow tells
-	}
-	boot, err := operation.Boot(w.env)
-	if err != nil {
-		return
-	}
-	owes := false
-	for r, err := range record.Records(view) {
-		if err != nil {
-			return
-		}
-		owed := r.Pending(boot)
-		owes = owes || owed != record.PendingNothing
-		w.owe(r, owed)
-	}
-	if !owes {
-		w.nothing = view.Seq()
-	}
-}
-
-// owe begins what is owed of one instance.
-func (w *work) owe(r record.Record, owed record.Pending) {
-	vm, err := uuid.Parse(r.VM())
-	if r.Ending != nil {
-		vm, err = uuid.Parse(r.Ending.PropolisID)
-	}
-	if err != nil || owed == record.PendingNothing || w.busy(vm) {
-		return
-	}
-	switch owed {
-	case record.PendingUp:
-		w.begin(vm, rising, func(ctx context.Context) { w.bringUp(ctx, r, vm) })
-	case record.PendingLost:
-		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, lostWith(r), 0) })
-	case record.PendingDown:
-		grace := instance.StopTime
-		if r.Ending.State == record.Failed {
-			grace = 0
-		}
-		w.begin(vm, ending, func(ctx context.Context) { w.finish(ctx, r.ID, *r.Ending, grace) })
-	}
-}
-
-// lostWith is the end of a VM from before the boot of the sled.
-func lostWith(r record.Record) record.Ending {
-	return record.Ending{PropolisID: r.VM(), State: record.Failed, Reason: "the sled was rebooted"}
-}
-
-// answer is the answer to a request that an operation did not carry out. What a
-// Propolis refuses, is refused with its message (omicron sled-agent/src/instance.rs).
-func answer(err error) *api.Error {
-	if refused, ok := errors.AsType[*propolis.Error](err); ok && (refused.Status/100 == 4 || refused.Status == http.StatusServiceUnavailable) {
-		return &api.Error{Status: refused.Status, Message: refused.Reason(), Cause: err}
-	}
-	if state, ok := errors.AsType[*instance.StateError](err); ok && state.State != record.Creating && state.State != record.Stopped {
-		return &api.Error{Status: http.StatusForbidden, Message: state.Error(), Cause: err} // as its Propolis would
-	}
-	if _, ok := errors.AsType[*record.NotFoundError](err); ok {
-		return api.NoSuchInstance()
-	}
-	if _, ok := errors.AsType[*migration.MigratingError](err); ok {
-		return api.StatusOnly(http.StatusServiceUnavailable, "", err) // it passes
-	}
-	if _, ok := errors.AsType[*record.EndingError](err); ok {
-		return api.StatusOnly(http.StatusGone, api.CodeNoSuchInstance, err)
-	}
-	if status := wrong(err); status != 0 {
-		return &api.Error{Status: status, Message: err.Error(), Cause: err}
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return api.StatusOnly(http.StatusServiceUnavailable, "", fmt.Errorf("it goes on, but its end was not waited for: %w", err))
-	}
-	return api.Internal(err)
-}
-
-// wrong is the status of a request that cannot be served, or is for a foreign VM; 0 of
-// anything else.
-func wrong(err error) int {
-	if _, bad := errors.AsType[*record.InputError](err); bad {
-		return http.StatusBadRequest
-	}
-	if _, bad := errors.AsType[*spec.InvalidError](err); bad {
-		return http.StatusBadRequest
-	}
-	var registered *instance.RegisteredError
-	var address *instance.AddressTakenError
-	var mac *instance.MACTakenError
-	var disk *instance.DiskTakenError
-	if errors.As(err, &registered) || errors.As(err, &address) || errors.As(err, &mac) || errors.As(err, &disk) {
-		return http.StatusConflict
-	}
-	return 0
 }

@@ -18,7 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sledctl/sledctl/host"
-	"github.com/sledctl/sledctl/sim"
 	"github.com/sledctl/sledctl/test/hosttest"
 )
 
@@ -239,36 +238,6 @@ func TestOfALongLogTheEndIsKept(t *testing.T) {
 	}
 }
 
-func TestTheOldestGiveWay(t *testing.T) {
-	h := newSled(t)
-	if err := take(0).Do(t.Context(), h); err != nil {
-		t.Fatal(err)
-	}
-	one := bundles(t, h)[0].Size
-	for n := 1; n < 6; n++ {
-		s := take(n)
-		s.Max = 3*one + one/2
-		if n == 3 {
-			s.Zone = "another" // its directory goes with its last bundle
-		}
-		if err := s.Do(t.Context(), h); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var left []string
-	for _, b := range bundles(t, h) {
-		left = append(left, b.ID)
-	}
-	if want := []string{take(3).ID, take(4).ID, take(5).ID}; !cmp.Equal(left, want) {
-		t.Errorf("%q, want %q", left, want)
-	}
-	s := take(7)
-	s.Max = one / 2
-	if err := s.Do(t.Context(), h); !errors.Is(err, errTooLarge) || len(bundles(t, h)) != 3 {
-		t.Errorf("one that is too large: %v, %d are left", err, len(bundles(t, h)))
-	}
-}
-
 // Wherever it is killed, what is listed is whole, and the next one leaves
 // nothing half-written.
 func TestABundleIsWholeOrNotThere(t *testing.T) {
@@ -328,67 +297,6 @@ func TestBadValuesNeverBecomeFileNames(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
-	dirs := func(places []Place) (all []string) {
-		for _, p := range places {
-			all = append(all, p.Dir)
-		}
-		return all
-	}
-	u2Dir, m2Dir := "/pool/ext/"+strings.TrimPrefix(u2, "oxp_")+"/crypt/debug", "/pool/int/"+strings.TrimPrefix(m2, "oxi_")+"/debug"
-	for _, c := range []struct {
-		configured string
-		pools      []string
-		want       []string
-	}{
-		{"", []string{m2, "rpool", u2}, []string{u2Dir, m2Dir}},
-		{"", []string{m2}, []string{m2Dir}},
-		{"", []string{"rpool"}, nil},
-		{"/var/crash", []string{m2, u2}, []string{"/var/crash"}},
-	} {
-		if d := cmp.Diff(c.want, dirs(Places(c.configured, c.pools))); d != "" {
-			t.Errorf("%v: %s", c, d)
-		}
-	}
-	ready := Places("", []string{m2, u2})
-	for pool, want := range map[string]string{m2: m2Dir, u2: u2Dir, "rpool": u2Dir, "": u2Dir} {
-		if p, ok := Best(ready, pool); !ok || p.Dir != want {
-			t.Errorf("%q: %v", pool, p)
-		}
-	}
-	if _, ok := Best(nil, u2); ok {
-		t.Error("nowhere is a place")
-	}
-}
-
-// A directory is a place only if its dataset is mounted there.
-func TestAPlaceIsWhereItsDatasetIsMounted(t *testing.T) {
-	s := sim.New(sim.Options{M2: -1, U2: -1}, hosttest.Files)
-	t.Cleanup(s.Close)
-	h := s.Host()
-	for _, argv := range [][]string{{"zfs", "create", "-o", "mountpoint=/x/debug", "rpool/debug"}} {
-		if r, err := h.Run(t.Context(), host.Command{Program: argv[0], Args: argv[1:]}); err != nil || r.Exit != 0 {
-			t.Fatal(argv, err, string(r.Stderr))
-		}
-	}
-	if err := host.MkdirAll(h.Files(), "/y/debug", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	mounted, plain, gone := Place{Dir: "/x/debug", Dataset: "rpool/debug"}, Place{Dir: "/y/debug", Dataset: "rpool/other"}, Place{Dir: "/z"}
-	ready, err := Ready(h.Files(), []Place{gone, plain, mounted})
-	if err != nil || len(ready) != 1 || ready[0] != mounted {
-		t.Errorf("%v, %v", ready, err)
-	}
-	_, err = Ready(h.Files(), []Place{gone, plain})
-	nowhere, ok := errors.AsType[*NowhereError](err)
-	if !ok || len(nowhere.Reasons) != 2 || !strings.Contains(nowhere.Error(), "rpool/other is not mounted") {
-		t.Errorf("%v", err)
-	}
-	if ready, err := Ready(h.Files(), []Place{{Dir: "/y/debug"}}); err != nil || len(ready) != 1 {
-		t.Errorf("a configured directory: %v, %v", ready, err)
-	}
-}
-
 // What is explained is what happens.
 func TestWhatIsExplainedIsDone(t *testing.T) {
 	h := newSled(t)
@@ -408,52 +316,5 @@ func TestWhatIsExplainedIsDone(t *testing.T) {
 	}
 	if d := cmp.Diff(explained, done); d != "" {
 		t.Error(d)
-	}
-}
-
-// Of an instance that is started again and again, without coming up, the newest few
-// are kept, whatever its zones are called; no other zone loses bundles for them.
-func TestOldStartsGiveWay(t *testing.T) {
-	h := newSled(t)
-	settings := Settings{Dir: "/bundles", Max: DefaultMax, Lock: "/run/lock/bundle"}
-	ready, err := settings.Ready(h.Files(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := func(n int, instance string) string {
-		t.Helper()
-		step, ok := settings.OfStart(ready, fmt.Sprintf("z%d", n), "/zone/z", instance, false, moment().Add(time.Duration(n)*time.Second))
-		if !ok || step.Running {
-			t.Fatalf("%+v", step)
-		}
-		if err := step.Do(t.Context(), h); err != nil {
-			t.Fatal(err)
-		}
-		return step.Path()
-	}
-	if err := take(0).Do(t.Context(), h); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{take(0).Path(), start(1, "other")}
-	for n := 2; n < 2+2*Starts; n++ {
-		file := start(n, "one")
-		if n >= 2+Starts {
-			want = append(want, file)
-		}
-	}
-	var left []string
-	for _, b := range bundles(t, h) {
-		left = append(left, b.Path)
-	}
-	if d := cmp.Diff(want, left); d != "" {
-		t.Error(d)
-	}
-	// Twice within a second: an id names one bundle.
-	step, _ := settings.OfStart(ready, "z100", "/zone/z", "one", false, moment().Add((1+2*Starts)*time.Second))
-	if err := step.Do(t.Context(), h); err != nil {
-		t.Fatal(err)
-	}
-	if all := bundles(t, h); len(all) != len(want) || all[len(all)-1].Zone != "z100" {
-		t.Errorf("%+v", all)
 	}
 }

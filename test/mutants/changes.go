@@ -29,7 +29,7 @@ func ofChanges() []Mutant {
 		{
 			Name: "an outcome without its line",
 			Plant: []Patch{{
-				"engine/operation/operation.go",
+				"engine/operation/bracket.go",
 				`func(ledger.View) ([]ledger.Fact, error) { return facts, nil })`,
 				`func(ledger.View) ([]ledger.Fact, error) { if MUTANT { return nil, nil }; return facts, nil })`,
 			}},
@@ -48,7 +48,7 @@ func ofChanges() []Mutant {
 		},
 		{
 			Name:    "what failed and left something ends its intent",
-			Plant:   []Patch{{"engine/operation/operation.go", "return d.OnFailure\n", "if MUTANT { return append(d.OnFailure, ended...) }; OLD"}},
+			Plant:   []Patch{{"engine/operation/bracket.go", "return d.OnFailure\n", "if MUTANT { return append(d.OnFailure, ended...) }; OLD"}},
 			Found:   unit("engine/operation", "TestWhatTheLedgerHoldsAfterARun", "0 open intents, want"),
 			Besides: true,
 		},
@@ -71,7 +71,7 @@ func ofChanges() []Mutant {
 		{
 			Name: "a signal keeps the outcome from being written",
 			Plant: []Patch{{
-				"engine/operation/operation.go",
+				"engine/operation/bracket.go",
 				"view, err := book.Update(context.WithoutCancel(ctx), ",
 				"base := context.WithoutCancel(ctx); if MUTANT { base = ctx }; view, err := book.Update(base, ",
 			}},
