@@ -34,23 +34,19 @@ type era struct {
 }
 
 func eraOf(name string) (era, error) {
-	switch name {
-	case Era2014:
-		return era{bareMACs: true, deaf: true}, nil
-	case EraA:
-		return era{bareMACs: true}, nil
-	case EraB:
-		return era{strict: true, paging: true}, nil
-	case EraC:
-		return era{strict: true, paging: true, cn: true, times: true}, nil
-	case EraD:
-		return era{strict: true, paging: true, cn: true, times: true, etag: true}, nil
-	case EraRFD:
-		return era{strict: true, paging: true, cn: true, search: true}, nil
-	case EraTip:
-		return era{strict: true, paging: true, search: true}, nil
+	e, known := map[string]era{
+		Era2014: {bareMACs: true, deaf: true},
+		EraA:    {bareMACs: true},
+		EraB:    {strict: true, paging: true},
+		EraC:    {strict: true, paging: true, cn: true, times: true},
+		EraD:    {strict: true, paging: true, cn: true, times: true, etag: true},
+		EraRFD:  {strict: true, paging: true, cn: true, search: true},
+		EraTip:  {strict: true, paging: true, search: true},
+	}[name]
+	if !known {
+		return e, fmt.Errorf("no era %q: %s", name, strings.Join(Eras(), ", "))
 	}
-	return era{}, fmt.Errorf("no era %q: %s", name, strings.Join(Eras(), ", "))
+	return e, nil
 }
 
 // Checkings are the names of the ways to take what is not known.

@@ -108,8 +108,8 @@ func routes() []route {
 		{path: "/nics/{mac}", methods: append(get((*call).getNIC), method{http.MethodPut, (*call).updateNIC}, method{http.MethodDelete, (*call).deleteNIC})},
 		{path: "/search/nics", methods: get((*call).listNICs), only: func(e era) bool { return e.search }},
 		{path: "/search/ips", methods: get((*call).searchIPs)},
-		{path: "/nic_tags", methods: append(get((*call).listTags), post((*call).createTag))},
-		{path: "/networks", methods: append(get((*call).listNetworks), post((*call).createNetwork))},
+		{path: "/nic_tags", methods: append(get(listed(tags, printTag)), post((*call).createTag))},
+		{path: "/networks", methods: append(get(listed(networks, printNetwork)), post((*call).createNetwork))},
 		{path: "/networks/{network}", methods: get((*call).getNetwork)},
 		{path: "/networks/{network}/nics", methods: []method{post((*call).createNIC)}},
 		{path: "/networks/{network}/ips/{ip}", methods: get((*call).getIP)},
@@ -220,25 +220,17 @@ func write(w http.ResponseWriter, a answer, disturbed *world.Fault) {
 }
 
 func (c *call) ping() (answer, error) {
-	type services struct {
-		Moray string `json:"moray"`
-	}
-	type settings struct {
-		Fabrics bool `json:"fabrics_enabled"`
-		Subnets bool `json:"subnet_alloc_enabled"`
-	}
-	body := struct {
-		Config   settings `json:"config"`
-		Healthy  bool     `json:"healthy"`
-		Services services `json:"services"`
-		Status   string   `json:"status"`
-	}{settings{Fabrics: true}, true, services{"online"}, "OK"}
+	status := "OK"
 	err := c.view(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
 		if tx.Now.Before(n.Ready) {
-			body.Healthy, body.Status = false, "initializing"
+			status = "initializing"
 		}
 		return nil
 	})
+	body := map[string]any{
+		"config":  map[string]bool{"fabrics_enabled": true, "subnet_alloc_enabled": false},
+		"healthy": status == "OK", "services": map[string]string{"moray": "online"}, "status": status,
+	}
 	return answer{status: http.StatusOK, body: body}, err
 }
 

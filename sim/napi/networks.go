@@ -1,7 +1,7 @@
 package napi
 
 import (
-	"encoding/json"
+	"cmp"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -69,23 +69,29 @@ func (c *call) getNetwork() (a answer, err error) {
 	return a, err
 }
 
-func (c *call) listNetworks() (answer, error) {
-	list := []printedNetwork{}
-	err := c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
-		for _, net := range n.Networks {
-			list = append(list, printNetwork(net))
-		}
-		return nil
-	})
-	return answer{status: http.StatusOK, body: list}, err
+// listed answers with a list of what the server keeps.
+func listed[T, P any](of func(*world.NAPI) []*T, print func(*T) P) func(*call) (answer, error) {
+	return func(c *call) (answer, error) {
+		list := []P{}
+		err := c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
+			for _, one := range of(n) {
+				list = append(list, print(one))
+			}
+			return nil
+		})
+		return answer{status: http.StatusOK, body: list}, err
+	}
 }
+
+func networks(n *world.NAPI) []*world.NAPINetwork { return n.Networks }
+func tags(n *world.NAPI) []*world.NAPITag         { return n.Tags }
 
 // createNetwork makes a network, or one of a fabric. Its own checks are those
 // without which it would be no network.
 func (c *call) createNetwork() (a answer, err error) {
 	var given printedNetwork
-	if err := json.Unmarshal(c.body, &given); err != nil {
-		return a, &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint(c.body, err)}
+	if err := c.given(&given); err != nil {
+		return a, err
 	}
 	if _, err := netip.ParsePrefix(given.Subnet); err != nil || given.Name == "" {
 		return a, invalid(wrong("subnet", "Subnet must be in CIDR form"))
@@ -96,14 +102,15 @@ func (c *call) createNetwork() (a answer, err error) {
 			Resolvers: given.Resolvers, Routes: given.Routes, Tag: given.Tag, VLAN: given.VLAN, MTU: 1500,
 		}
 		if owner := c.params["owner"]; owner != "" {
-			vlan := findVLAN(n, owner, c.params["vlan"])
-			if vlan == nil {
-				return notFound("vlan not found")
+			net.Owner, net.Tag, net.MTU = owner, "sdc_overlay", 1400
+			for _, v := range n.VLANs {
+				if v.Owner == owner && strconv.Itoa(v.VLAN) == c.params["vlan"] {
+					net.VLAN, net.VNet = v.VLAN, v.VNet
+				}
 			}
-			net.Owner, net.VLAN, net.VNet, net.Tag, net.MTU = owner, vlan.VLAN, vlan.VNet, "sdc_overlay", 1400
 		}
-		if !hasTag(n, net.Tag) {
-			return invalid(wrong("nic_tag", "nic tag does not exist"))
+		if !hasTag(n, net.Tag) || net.Owner != "" && net.VNet == 0 {
+			return invalid(wrong("nic_tag", "nic tag or vlan does not exist")) // Guess: a vlan is told from a tag.
 		}
 		n.Networks = append(n.Networks, net)
 		a = c.tagged(net.Etag, printNetwork(net))
@@ -112,22 +119,13 @@ func (c *call) createNetwork() (a answer, err error) {
 	return a, err
 }
 
-func findVLAN(n *world.NAPI, owner, id string) *world.NAPIVLAN {
-	for _, v := range n.VLANs {
-		if v.Owner == owner && strconv.Itoa(v.VLAN) == id {
-			return v
-		}
-	}
-	return nil
-}
-
 func (c *call) createVLAN() (a answer, err error) {
 	var given struct {
 		Name string `json:"name"`
 		VLAN int    `json:"vlan_id"`
 	}
-	if err := json.Unmarshal(c.body, &given); err != nil {
-		return a, &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint(c.body, err)}
+	if err := c.given(&given); err != nil {
+		return a, err
 	}
 	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
 		const vnets = 1 << 24 // VXLAN's
@@ -151,24 +149,21 @@ type printedIP struct {
 }
 
 func printIP(n *world.NAPI, net *world.NAPINetwork, ip string) (printedIP, string) {
-	p := printedIP{IP: ip, Network: net.UUID, Free: true}
 	used := n.IPs[net.UUID+"/"+ip]
 	if used == nil {
-		return p, "00000000"
+		used = &world.NAPIIP{Etag: "00000000"}
 	}
-	p.Reserved, p.BelongsToType, p.BelongsToUUID, p.OwnerUUID = used.Reserved, used.BelongsToType, used.BelongsToUUID, used.OwnerUUID
-	p.Free = used.BelongsToUUID == "" && !used.Reserved
-	return p, used.Etag
+	return printedIP{
+		IP: ip, Network: net.UUID, Reserved: used.Reserved, Free: used.BelongsToUUID == "" && !used.Reserved,
+		BelongsToType: used.BelongsToType, BelongsToUUID: used.BelongsToUUID, OwnerUUID: used.OwnerUUID,
+	}, used.Etag
 }
 
 func (c *call) getIP() (a answer, err error) {
 	err = c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
 		net, err := c.network(n)
-		if err != nil {
-			return err
-		}
-		if !contains(net, c.params["ip"]) {
-			return notFound("IP not found") // Guess: it is not among what was recorded
+		if err != nil || !contains(net, c.params["ip"]) {
+			return cmp.Or(err, error(notFound("IP not found"))) // Guess: it is not among what was recorded
 		}
 		p, etag := printIP(n, net, c.params["ip"])
 		a = c.tagged(etag, p)
@@ -206,32 +201,20 @@ type printedTag struct {
 	UUID string `json:"uuid"`
 }
 
-func (c *call) listTags() (answer, error) {
-	list := []printedTag{}
-	err := c.view(c.r.Context(), func(_ *world.Tx, n *world.NAPI) error {
-		for _, t := range n.Tags {
-			list = append(list, printedTag{t.MTU, t.Name, t.UUID})
-		}
-		return nil
-	})
-	return answer{status: http.StatusOK, body: list}, err
-}
+func printTag(t *world.NAPITag) printedTag { return printedTag{t.MTU, t.Name, t.UUID} }
 
 func (c *call) createTag() (a answer, err error) {
 	var given printedTag
-	if err := json.Unmarshal(c.body, &given); err != nil {
-		return a, &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint(c.body, err)}
+	if err := c.given(&given); err != nil {
+		return a, err
 	}
 	err = c.update(c.r.Context(), func(tx *world.Tx, n *world.NAPI) error {
-		switch {
-		case given.Name == "":
-			return invalid(missing("name", "Missing parameter"))
-		case hasTag(n, given.Name):
-			return invalid(fieldFault{Field: "name", Code: "Duplicate", Message: "Already exists"})
+		if given.Name == "" || hasTag(n, given.Name) {
+			return invalid(fieldFault{Field: "name", Code: "Duplicate", Message: "Missing, or already exists"}) // Guess: the message
 		}
 		t := &world.NAPITag{UUID: tx.UUID(), Name: given.Name, MTU: 1500}
 		n.Tags = append(n.Tags, t)
-		a = answer{status: http.StatusOK, body: printedTag{t.MTU, t.Name, t.UUID}}
+		a = answer{status: http.StatusOK, body: printTag(t)}
 		return nil
 	})
 	return a, err

@@ -19,17 +19,11 @@ type params map[string]any
 
 func (p params) text(name string) string { s, _ := p[name].(string); return s }
 
-// wrongFlag is the message for a value that is neither true nor false.
-const wrongFlag = "must be a boolean value"
-
 // readBody reads what must be a JSON object.
 func (c *call) readBody() (map[string]any, error) {
 	var body any
-	if len(c.body) == 0 {
-		return map[string]any{}, nil
-	}
-	if err := json.Unmarshal(c.body, &body); err != nil {
-		return nil, &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint(c.body, err)}
+	if err := c.given(&body); err != nil {
+		return nil, err
 	}
 	object, ok := body.(map[string]any)
 	if !ok {
@@ -38,22 +32,18 @@ func (c *call) readBody() (map[string]any, error) {
 	return object, nil
 }
 
-// complaint is close to the message of node.js about such a text.
-func complaint(body []byte, err error) string {
-	at := 0
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = int(syntax.Offset) - 1
+// given reads the body. The message is close to that of node.js about such a text.
+func (c *call) given(to any) error {
+	err := json.Unmarshal(c.body, to)
+	if err == nil {
+		return nil
 	}
-	if at < 0 || at >= len(body) || syntaxEnd(err) {
-		return "Unexpected end of JSON input"
+	complaint := "Unexpected end of JSON input"
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.Contains(err.Error(), "unexpected end") {
+		complaint = fmt.Sprintf("Expected property name or '}' in JSON at position %d", syntax.Offset-1)
 	}
-	if at > 0 && strings.TrimSpace(string(body[:at])) == "{" {
-		return fmt.Sprintf("Expected property name or '}' in JSON at position %d", at)
-	}
-	return fmt.Sprintf("Unexpected token %c in JSON at position %d", body[at], at)
+	return &fault{status: http.StatusBadRequest, Code: "InvalidContent", Message: "Invalid JSON: " + complaint}
 }
-
-func syntaxEnd(err error) bool { return strings.Contains(err.Error(), "unexpected end") }
 
 // nicParams checks the parameters of a NIC, each by itself. Others are dropped,
 // but where the checking is strict.
@@ -123,11 +113,8 @@ func checkUUID(_ *world.NAPI, name string, value any) (any, *fieldFault) {
 func checkNetwork(n *world.NAPI, name string, value any) (any, *fieldFault) {
 	s, _ := value.(string)
 	net := findNetwork(n, s)
-	switch {
-	case !isUUID(s) && s != "admin":
-		return bad(name, "invalid UUID")
-	case net == nil:
-		return bad(name, "network does not exist") // Guess: it is not among what was recorded
+	if net == nil {
+		return bad(name, "invalid UUID") // Guess: so it says also of one that is no network's
 	}
 	return net.UUID, nil
 }
@@ -139,7 +126,7 @@ func checkFlag(_ *world.NAPI, name string, value any) (any, *fieldFault) {
 	case false, "false":
 		return false, nil
 	}
-	return bad(name, wrongFlag)
+	return bad(name, "must be a boolean value")
 }
 
 func checkText(_ *world.NAPI, name string, value any) (any, *fieldFault) {

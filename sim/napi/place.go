@@ -172,13 +172,10 @@ func usable(n *world.NAPI, net *world.NAPINetwork, ip string, was *record) []fie
 
 // free is the lowest address that was never used, else one that is free again.
 func free(n *world.NAPI, net *world.NAPINetwork) string {
-	first, err := netip.ParseAddr(net.Start)
-	last, lerr := netip.ParseAddr(net.End)
-	if err != nil || lerr != nil {
-		return ""
-	}
+	first, _ := netip.ParseAddr(net.Start)
+	last, err := netip.ParseAddr(net.End)
 	again := ""
-	for a := first; a.Compare(last) <= 0; a = a.Next() {
+	for a := first; err == nil && a.IsValid() && a.Compare(last) <= 0; a = a.Next() {
 		ip := n.IPs[net.UUID+"/"+a.String()]
 		switch {
 		case ip == nil:

@@ -1,11 +1,9 @@
 package nexus
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -59,28 +57,17 @@ type migration struct {
 // parse reads a state as strictly as its makers' clients do: all that is required
 // is there, and words are among those that are known. What else there is, is
 // passed over.
-func parse(data []byte) (vmState, error) {
-	var v vmState
-	if err := json.Unmarshal(data, &v); err != nil {
-		return v, err
-	}
-	known := []string{"starting", "running", "stopping", "stopped", "rebooting", "migrating", "failed", "destroyed"}
-	switch {
-	case v.VM == runtime{}:
-		return v, errors.New("missing field `vmm_state`")
-	case !slices.Contains(known, v.VM.State):
-		return v, fmt.Errorf("unknown variant `%s`", v.VM.State)
-	case v.VM.Gen == 0:
-		return v, errors.New("missing field `gen`")
-	case v.VM.Updated.IsZero():
-		return v, errors.New("missing field `time_updated`")
-	}
+func parse(data []byte) (v vmState, err error) {
+	err = json.Unmarshal(data, &v)
+	known := slices.Contains([]string{"starting", "running", "stopping", "stopped", "rebooting", "migrating", "failed", "destroyed"}, v.VM.State)
+	sound := known && v.VM.Gen != 0 && !v.VM.Updated.IsZero()
 	for _, m := range []*migration{v.In, v.Out} {
-		if m != nil && (m.ID == "" || m.Gen == 0 || m.Updated.IsZero() || !slices.Contains([]string{"pending", "in_progress", "failed", "completed"}, m.State)) {
-			return v, errors.New("a migration that is none")
-		}
+		sound = sound && (m == nil || m.ID != "" && m.Gen != 0 && !m.Updated.IsZero() && slices.Contains([]string{"pending", "in_progress", "failed", "completed"}, m.State))
 	}
-	return v, nil
+	if err == nil && !sound {
+		err = errors.New("a field is missing, or a word unknown")
+	}
+	return v, err
 }
 
 // ended says whether no other state can follow.
@@ -91,19 +78,18 @@ func ended(state string) bool { return state == "failed" || state == "destroyed"
 func (p Plane) get(ctx context.Context, sled, id string) (v vmState, check string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	host := "sled"
+	host, token := "sled", ""
 	if address, tcp := strings.CutPrefix(sled, "tcp:"); tcp {
 		host = address
+	}
+	if err := p.view(ctx, func(_ *world.Tx, n *world.Nexus) error { token = n.Token; return nil }); err != nil {
+		return v, checkUnreachable
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/vmms/"+id+"/state", nil)
 	if err != nil {
 		return v, checkClient
 	}
 	request.Header.Set("api-version", agentVersion)
-	var token string
-	if err := p.view(ctx, func(_ *world.Tx, n *world.Nexus) error { token = n.Token; return nil }); err != nil {
-		return v, checkUnreachable
-	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -117,20 +103,16 @@ func (p Plane) get(ctx context.Context, sled, id string) (v vmState, check strin
 	if err != nil {
 		return v, checkUnreachable
 	}
+	var refusal serve.Refusal
 	switch {
 	case reply.StatusCode == http.StatusOK:
 		if v, err = parse(body); err != nil {
 			return v, checkClient
 		}
 		return v, checkOK
-	case reply.StatusCode < 400:
-		return v, checkClient
-	}
-	var refusal serve.Refusal
-	if json.NewDecoder(bytes.NewReader(body)).Decode(&refusal) != nil || refusal.Message == "" || refusal.RequestID == "" {
+	case json.Unmarshal(body, &refusal) != nil || refusal.Message == "" || refusal.RequestID == "":
 		return v, checkClient // an answer that is none of the agent's
-	}
-	if reply.StatusCode == http.StatusNotFound && refusal.Code == "NO_SUCH_INSTANCE" {
+	case reply.StatusCode == http.StatusNotFound && refusal.Code == "NO_SUCH_INSTANCE":
 		return v, checkGone
 	}
 	return v, strconv.Itoa(reply.StatusCode)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -85,28 +86,17 @@ func (p Plane) answer(r *http.Request, body []byte) error {
 	if complaint != "" {
 		return &fault{status: http.StatusBadRequest, message: complaint}
 	}
-	for _, route := range []struct {
-		path, method string
-		is           bool
-		answer       func(call) error
-	}{
-		{"/vmms/{id}", http.MethodPut, c.upcall, call.put},
-		{"/vmms/{id}/doorbell", http.MethodPost, c.doorbell && !version.Before(2), call.ring},
-	} {
-		params, ok := serve.Match(route.path, r.URL.Path)
-		if !ok || !route.is {
-			continue
-		}
-		if r.Method != route.method {
-			return &fault{status: http.StatusMethodNotAllowed, message: "Method Not Allowed"}
-		}
-		if _, err := uuid.Parse(params["id"]); err != nil {
-			return &fault{status: http.StatusBadRequest, message: "bad parameter in URL path: UUID parsing failed: " + err.Error()}
-		}
-		c.id = params["id"]
-		return route.answer(c)
+	params, known := serve.Match("/vmms/{id}", r.URL.Path)
+	known = known && r.Method == http.MethodPut && c.upcall
+	do := call.put
+	if at, rings := serve.Match("/vmms/{id}/doorbell", r.URL.Path); rings {
+		params, known, do = at, r.Method == http.MethodPost && c.doorbell && !version.Before(2), call.ring
 	}
-	return &fault{status: http.StatusNotFound, message: "Not Found"}
+	if _, err := uuid.Parse(params["id"]); !known || err != nil {
+		return &fault{status: http.StatusNotFound, message: "Not Found"} // Guess: also for a method that there is not, and for what is no id.
+	}
+	c.id = params["id"]
+	return do(c)
 }
 
 // put is the upcall. What is in its body counts only to a control plane of today.
@@ -122,13 +112,11 @@ func (c call) put() error {
 	if err != nil {
 		return err
 	}
-	sled := sleds[0]
-	for _, other := range sleds[1:] {
-		if _, check := c.get(c.r.Context(), other, c.id); check == checkOK {
-			sled = other
-		}
-	}
-	return c.take(c.r.Context(), c.id, "upcall", sled, v, checkOK)
+	sled := slices.IndexFunc(sleds, func(sled string) bool {
+		_, check := c.get(c.r.Context(), sled, c.id)
+		return len(sleds) == 1 || check == checkOK
+	})
+	return c.take(c.r.Context(), c.id, "upcall", sleds[max(0, sled)], v, checkOK)
 }
 
 // ring is the doorbell.

@@ -160,15 +160,12 @@ func (r *rig) state() string {
 func TestVersionHeader(t *testing.T) {
 	r := newRig(t, "none")
 	for header, message := range map[string]string{
-		"-":      `missing expected header "api-version"`,
-		"5":      `bad value for header "api-version": unexpected end of input while parsing major version number: 5`,
-		"v5":     `bad value for header "api-version": unexpected character 'v' while parsing major version number: v5`,
-		"5.0":    `bad value for header "api-version": unexpected end of input while parsing minor version number: 5.0`,
-		"05.0.0": `bad value for header "api-version": invalid leading zero in major version number: 05.0.0`,
-		"5.0.x":  `bad value for header "api-version": unexpected character 'x' while parsing patch version number: 5.0.x`,
-		"":       `bad value for header "api-version": empty string, expected a semver version: `,
-		"6.0.0":  "server does not support this API version: 6.0.0",
-		"5.0.1":  "server does not support this API version: 5.0.1",
+		"-": `missing or bad value for header "api-version": ""`, "5": `missing or bad value for header "api-version": "5"`,
+		"v5": `missing or bad value for header "api-version": "v5"`, "5.0": `missing or bad value for header "api-version": "5.0"`,
+		"05.0.0": `missing or bad value for header "api-version": "05.0.0"`, "5.0.x": `missing or bad value for header "api-version": "5.0.x"`,
+		"":      `missing or bad value for header "api-version": ""`,
+		"6.0.0": "server does not support this API version: 6.0.0",
+		"5.0.1": "server does not support this API version: 5.0.1",
 	} {
 		r.wants(r.do("GET", "/nowhere", header, ""), 400, "", message)
 	}

@@ -37,24 +37,21 @@ func (s *State) clone() *State {
 // leads nowhere twice and its fields are exported.
 func deep(v reflect.Value) reflect.Value {
 	switch v.Kind() {
-	case reflect.Pointer:
+	case reflect.Pointer, reflect.Slice, reflect.Map:
 		if v.IsNil() {
 			return v
 		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
 		to := reflect.New(v.Type().Elem())
 		to.Elem().Set(deep(v.Elem()))
 		return to
 	case reflect.Slice:
-		if v.IsNil() {
-			return v
-		}
 		to := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		deepElements(to, v)
 		return to
 	case reflect.Map:
-		if v.IsNil() {
-			return v
-		}
 		to := reflect.MakeMapWithSize(v.Type(), v.Len())
 		for entries := v.MapRange(); entries.Next(); {
 			to.SetMapIndex(entries.Key(), deep(entries.Value()))
@@ -69,20 +66,13 @@ func deep(v reflect.Value) reflect.Value {
 			to.Field(i).Set(deep(v.Field(i)))
 		}
 		return to
-	case reflect.Interface:
-		if v.IsNil() {
-			return v
-		}
-		to := reflect.New(v.Type()).Elem()
-		to.Set(deep(v.Elem()))
-		return to
 	}
 	return v
 }
 
 func deepElements(to, from reflect.Value) {
 	switch from.Type().Elem().Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct, reflect.Interface, reflect.Array:
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Struct:
 		for i := range from.Len() {
 			to.Index(i).Set(deep(from.Index(i)))
 		}

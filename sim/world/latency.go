@@ -1,6 +1,10 @@
 package world
 
-import "time"
+import (
+	_ "embed" // of the figures
+	"strings"
+	"time"
+)
 
 // The steps whose duration is known.
 const (
@@ -27,64 +31,14 @@ func (tx *Tx) Latency(step string) time.Duration { return tx.State.LatencyOf(ste
 
 // LatencyOf is Tx.Latency.
 func (s *State) LatencyOf(step string) time.Duration {
-	const ms = time.Millisecond
-	switch s.Latency {
-	case "helios2021":
-		switch step {
-		case StepConfigure:
-			return 12 * ms
-		case StepClone:
-			return 1700 * ms
-		case StepUnconfigure:
-			return 1200 * ms // Guess: how much of a clone is that work; host keys of three kinds are made.
-		case StepBoot:
-			return 680 * ms
-		case StepHalt:
-			return 1000 * ms
-		case StepMilestone:
-			return 1310 * ms
-		case StepMilestoneUnseeded:
-			return 17900 * ms
-		case StepDHCP:
-			return 4990 * ms
-		case StepAddress:
-			return 50 * ms
-		case StepPropolis:
-			return 480 * ms
-		case StepVNIC:
-			return 30 * ms
-		case StepLink:
-			return 2 * ms // Guess: nobody published how long it takes to open one.
-		case StepInstall:
-			return 20 * time.Second // Guess: nobody published how long a sparse zone takes to install.
-		}
-	case "helios":
-		switch step {
-		case StepConfigure:
-			return 40 * ms
-		case StepInstall:
-			return 1800 * ms
-		case StepClone:
-			return 1800 * ms // Guess: as long as an installation; the brand of that sled cannot clone.
-		case StepUnconfigure:
-			return 1200 * ms // Guess: as above.
-		case StepBoot:
-			return 200 * ms
-		case StepHalt:
-			return 1000 * ms
-		case StepMilestone, StepMilestoneUnseeded:
-			return 3000 * ms
-		case StepDHCP:
-			return 4990 * ms
-		case StepAddress:
-			return 50 * ms
-		case StepPropolis:
-			return 480 * ms
-		case StepVNIC:
-			return 30 * ms
-		case StepLink:
-			return 2 * ms // Guess: nobody published how long it takes to open one.
+	for line := range strings.Lines(latencies) {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == s.Latency && f[1] == step {
+			took, _ := time.ParseDuration(f[2]) // our own
+			return took
 		}
 	}
 	return 0
 }
+
+//go:embed latencies.txt
+var latencies string

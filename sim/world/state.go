@@ -131,10 +131,11 @@ type Process struct {
 	Zone    string    `json:"zone"`
 	FMRI    string    `json:"fmri,omitempty"` // whose contract it is in
 	Argv    []string  `json:"argv"`
-	Listen  string    `json:"listen,omitempty"` // IP:PORT; [::]:PORT and 0.0.0.0:PORT are any address of the zone
-	Started time.Time `json:"started"`          // from when it listens
-	OSPID   int       `json:"os_pid,omitempty"` // of the stand-in process, if there is one
-	VM      *VM       `json:"vm,omitempty"`     // of a propolis-server
+	Listen  string    `json:"listen,omitempty"`  // IP:PORT; [::]:PORT and 0.0.0.0:PORT are any address of the zone
+	Started time.Time `json:"started"`           // from when it listens
+	OSPID   int       `json:"os_pid,omitempty"`  // of the stand-in process, if there is one
+	VM      *VM       `json:"vm,omitempty"`      // of a propolis-server
+	Viewers uint64    `json:"viewers,omitempty"` // of earlier versions
 }
 
 // VM is the machine inside a propolis-server. The propolis simulation owns
