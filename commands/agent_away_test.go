@@ -20,9 +20,9 @@ func faults(s *sledtest.Operator, change func(tx *world.Tx)) {
 	}
 }
 
-// While the control plane is away, in whatever way and for an hour, readers wait
-// for nothing and nothing piles up. Once it is back it comes to know all, and what
-// has ended meanwhile as ended, not as missing.
+// If the control plane is unreachable for an hour, in whatever way, readers do not
+// wait and no goroutines pile up. When it is back, it learns of all VMs, and of those
+// that ended meanwhile as ended, not as missing.
 func TestTheControlPlaneIsAwayForAnHour(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault world.Fault
@@ -84,8 +84,7 @@ func away(t *testing.T, fault world.Fault, o sim.NexusOptions) {
 			t.Fatalf("who asks waited for %s", took)
 		}
 	}
-	// One for each of the two VMs that changed and are not told of, with a request
-	// and its server.
+	// One for each of the two VMs with unsent changes, with a request and its server.
 	if now := runtime.NumGoroutine(); now > before+3+2*8 {
 		t.Errorf("%d goroutines, an hour ago %d", now, before)
 	}
@@ -117,8 +116,9 @@ func neverMissing(s *sledtest.Operator) {
 	}
 }
 
-// Who ends a VM is told apart: a zone that an operation takes away was stopped,
-// though nobody saw it stop; one that somebody else halts has failed.
+// The agent tells apart what ended a VM: if an operation removed its zone, the VM was
+// stopped, although no monitor saw it stop; if another program halted the zone, the VM
+// failed.
 func TestAZoneThatIsTakenAwayIsNoFailure(t *testing.T) {
 	for end, want := range map[string]string{"instance stop web1": "destroyed", "instance delete web1": "destroyed", "": "failed"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestAZoneThatIsTakenAwayIsNoFailure(t *testing.T) {
 			id := s.Value("instance get web1 -H --columns propolis_id")
 			zone := s.Value("instance get web1 -H --columns zone")
 			faults(s, func(tx *world.Tx) {
-				tx.State.Latency = "helios2021" // so that it is seen gone while it is taken away
+				tx.State.Latency = "helios2021" // so that the zone is missing while it is being removed
 				tx.Arm(world.Fault{Name: world.FaultDrop, Match: "propolis " + zone + " GET instance state-monitor"})
 			})
 			a := s.StartAgent(t, s.Host())

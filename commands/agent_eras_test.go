@@ -18,9 +18,9 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// The table of docs/nexus.md: how agents of each mode tell control planes of each
-// era. What cannot be told is warned of and counted, and the control plane learns
-// it when it sweeps.
+// The table of docs/nexus.md: how agents of each mode notify control planes of each
+// era. The agent warns of the notifications that fail, and counts them; the control
+// plane learns of these changes when it sweeps.
 func TestAgentsAndControlPlanesOfTwoReleases(t *testing.T) {
 	const rings, calls = "POST", "PUT"
 	for _, c := range []struct {

@@ -27,8 +27,8 @@ func life() []string {
 	}
 }
 
-// watchman runs agents one after the other on a sled, and notes what each
-// generation was given for, whoever was told of it.
+// watchman runs agents one after the other on a sled, and notes the state for which
+// each generation was given, to the control plane or to a client.
 type watchman struct {
 	*sledtest.Operator
 	agent   *sledtest.Agent
@@ -87,8 +87,8 @@ func (w *watchman) note(gen uint64, id, state string) {
 	w.said[gen] = now
 }
 
-// laws are those of an agent that was killed: the control plane's view is the
-// truth in the end, no generation was given twice, no VM has died of it.
+// laws are those of an agent that was killed: in the end the control plane's view is
+// right, no generation was given twice, and no VM has ended because of the kill.
 func (w *watchman) laws(at, other string) {
 	w.T.Helper()
 	time.Sleep(15 * time.Minute)
@@ -141,8 +141,8 @@ func (g *killedStage) open(t *testing.T) *watchman {
 	return &watchman{Operator: s, said: map[uint64]string{}}
 }
 
-// live runs the life; then is done after each command, and when the agent has
-// had its time with what came of it.
+// live runs the life; it calls then after each command, when the agent has had time
+// to react to it.
 func (w *watchman) live(then func()) {
 	for _, line := range life() {
 		w.Run(line)

@@ -19,8 +19,8 @@ func vmms(t *testing.T) *sledtest.Operator {
 	return sledtest.NearNexus(t, sim.NexusOptions{Era: "both"}, "[agent]\nflat_network = true\n")
 }
 
-// A reboot of the sled is the end of the control plane's VMs, in whatever state
-// they were: the next agent says so, and takes away what is left of them.
+// A reboot of the sled ends the control plane's VMs, in whatever state they were: the
+// next agent reports that, and removes what is left of them.
 func TestARebootOfTheSledLosesTheControlPlanesVMs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := vmms(t)
@@ -61,8 +61,8 @@ func TestARebootOfTheSledLosesTheControlPlanesVMs(t *testing.T) {
 	})
 }
 
-// A VM whose making was cut short where it cannot be gone on with, its zone
-// incomplete, is made again under the id that the control plane has chosen.
+// If the creation of a VM was killed where it cannot be resumed, with its zone
+// incomplete, the agent creates the VM again under the id that the control plane chose.
 func TestAVMThatIsHalfMadeIsMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := vmms(t)

@@ -102,8 +102,8 @@ func (r *relocation) one() string {
 	return map[bool]string{true: "source", false: "target"}[a == 1]
 }
 
-// The control plane moves a VM: each side tells how its part of the migration goes,
-// and nothing of it is left on the source.
+// The control plane moves a VM: each side reports the progress of its part of the
+// migration, and the source keeps nothing of the VM.
 func TestTheControlPlaneMovesAVM(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRelocatable(t)

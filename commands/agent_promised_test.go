@@ -47,12 +47,12 @@ func lifeSteps() []lifeStep {
 		{name: "it runs", ready: runs, comes: "running"},
 		{name: "it is reset", ready: runs, asked: "reboot", comes: "running"},
 		{name: "it is to end", ready: runs, asked: "stopped", comes: "destroyed", ends: true},
-		{name: "it is taken away", ready: runs, asked: "delete", comes: "failed"},
+		{name: "it is removed", ready: runs, asked: "delete", comes: "failed"},
 		{name: "its guest ends it", ready: runs, asked: "poweroff", comes: "destroyed"},
 		{name: "it is to end before it runs", ready: runs[:1], meant: runs[1:], asked: "stopped", comes: "destroyed", ends: true},
-		{name: "it is taken away before it runs", ready: runs[:1], meant: runs[1:], asked: "delete", comes: "failed"},
+		{name: "it is removed before it runs", ready: runs[:1], meant: runs[1:], asked: "delete", comes: "failed"},
 		{name: "it is to end, and never ran", ready: runs[:1], asked: "stopped", comes: "destroyed", ends: true},
-		{name: "it is taken away, and never ran", ready: runs[:1], asked: "delete", comes: "failed"},
+		{name: "it is removed, and never ran", ready: runs[:1], asked: "delete", comes: "failed"},
 	}
 }
 
@@ -64,7 +64,7 @@ type lifeStage struct {
 	lifeStep
 	killedStage
 	body          string // that registers the VM
-	before, after int    // points of an agent before the step is taken, and when all that comes of it has come
+	before, after int    // points of an agent before the step is taken, and when all its effects have happened
 }
 
 func newLifeStage(t *testing.T, step lifeStep) *lifeStage {
@@ -112,8 +112,8 @@ func (g *lifeStage) open(t *testing.T, n int, mode host.CrashMode) *patron {
 	return p
 }
 
-// lives sees to it that an agent does: one that has died is followed by another,
-// sometimes at once, sometimes later. It says whether the first one still does.
+// lives makes sure that an agent runs: it starts another one after one that has died,
+// sometimes at once, sometimes later. It reports whether the first one still runs.
 func (p *patron) lives() bool {
 	if p.dying == nil {
 		return false
@@ -205,9 +205,9 @@ func (p *patron) comes(state string) {
 	}
 }
 
-// live takes the step, and lives on to the end. It holds to the laws: the control
-// plane's view is the truth in the end, what a generation was given for it is not
-// given for again, no machine has died of it, nothing is left.
+// live takes the step, and lives on to the end. It checks the laws: in the end the
+// control plane's view is right, no generation was given for two states, no VM has
+// ended because of the kill, and nothing is left.
 func (p *patron) live() {
 	for _, asked := range p.meant {
 		p.ask(asked)
@@ -239,10 +239,10 @@ func (p *patron) live() {
 	p.over()
 }
 
-// stepTime is what a step may take, with all that comes of it.
+// stepTime is what a step may take, with all its effects.
 const stepTime = 15 * time.Second
 
-// over holds to those laws that can be told when the VM is gone.
+// over checks those laws that can be checked when the VM is gone.
 func (p *patron) over() {
 	err := p.World().View(p.t.Context(), func(tx *world.Tx) error {
 		for _, c := range tx.State.Nexus.News {

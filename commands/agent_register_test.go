@@ -177,7 +177,7 @@ func TestARegistrationThatIsRefused(t *testing.T) {
 		"a MAC that is taken": {48, func(b sledtest.Registration) {
 			local(b)["nics"].([]any)[0].(map[string]any)["mac"] = "a8:40:25:ff:00:01"
 		}, 409, "MAC"},
-		"a NIC that is not there":   {48, func(b sledtest.Registration) { local(b)["nics"] = []any{} }, 400, "the spec has 1"},
+		"a NIC that is missing":     {48, func(b sledtest.Registration) { local(b)["nics"] = []any{} }, 400, "the spec has 1"},
 		"a hostname that is none":   {48, func(b sledtest.Registration) { local(b)["hostname"] = "-" }, 500, `"error_code":"Internal"`},
 		"a volume that is no disk":  {48, func(b sledtest.Registration) { local(b)["delegated_zvols"] = []any{zvol("local_storage_unencrypted")} }, 400, "is no disk of the spec"},
 		"an encrypted one too soon": {16, func(b sledtest.Registration) { local(b)["delegated_zvols"] = []any{zvol("local_storage_encrypted")} }, 400, "unknown variant"},

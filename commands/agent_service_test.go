@@ -44,8 +44,8 @@ func TestTheAgentsManifestIsWellFormed(t *testing.T) {
 	}
 }
 
-// systemdUnit is a unit's settings by section and name. What occurs twice is an
-// error: none of ours does.
+// systemdUnit returns a unit's settings by section and name. A setting that occurs
+// twice is an error: sledctl's unit has none.
 func systemdUnit(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "docs", "systemd", "sledctl-agent.service"))
@@ -213,7 +213,7 @@ func awaitListener(t *testing.T, socket string) {
 	}
 }
 
-// A manager that cannot be told is a line in the log, and the agent answers.
+// If the service manager cannot be notified, the agent logs a line, and answers.
 func TestAnAgentWhoseServiceManagerIsGoneAnswers(t *testing.T) {
 	p := sledtest.Programs{T: t, Dir: filepath.Join(t.TempDir(), "sled")}
 	p.Run("sim", "init", "--m2", "1", "--u2", "1")

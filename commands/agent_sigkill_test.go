@@ -32,14 +32,14 @@ func program(t *testing.T, dir string, words ...string) *exec.Cmd {
 	return c
 }
 
-// The process of the agent is killed as soon as it has promised something of a VM
+// The process of the agent is killed as soon as it has promised something about a VM
 // that the control plane registered: that it is known, that it will run, that it is
-// reset, that it will end or is taken away. The next one keeps the promise, and
-// gives no generation again.
+// reset, that it will end or be removed. The next agent keeps the promise, and gives
+// no generation twice.
 func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
-		t.Skip("loopback addresses are not there by themselves: ", err)
+		t.Skip("this system has no further loopback addresses: ", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 			switch promise.asked {
 			case "":
 			case "delete":
-				_, _ = a.Client.Do(unregister(t, vm, kill)) // it dies over it, or just afterwards
+				_, _ = a.Client.Do(unregister(t, vm, kill)) // the kill comes during the request, or just afterwards
 				kill()
 				kill = begin()
 				if status, now := a.Remove(vm); status != http.StatusOK {
@@ -136,12 +136,12 @@ func TestAnAgentKilledByTheSystemKeepsWhatItPromised(t *testing.T) {
 		given[change[1]] = true
 	}
 	if len(given) < 7 {
-		t.Errorf("the log tells of %d generations only:\n%s", len(given), log.String())
+		t.Errorf("the log has only %d generations:\n%s", len(given), log.String())
 	}
 }
 
-// unregister asks for a VM to be taken away, and soon after it is sent kills who
-// is asked.
+// unregister asks the agent to remove a VM, and kills the agent soon after the
+// request was sent.
 func unregister(t *testing.T, vm string, kill func()) *http.Request {
 	t.Helper()
 	sent := func(httptrace.WroteRequestInfo) { time.AfterFunc(30*time.Millisecond, kill) }

@@ -156,7 +156,7 @@ func TestWhoMayComeToTheAgent(t *testing.T) {
 	}
 }
 
-// Those who never end their requests keep nobody else from being answered.
+// Clients that never end their requests do not delay the answers to others.
 func TestManyWhoSpeakHalf(t *testing.T) {
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")

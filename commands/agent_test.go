@@ -22,8 +22,8 @@ func propolisID(s *sledtest.Operator, name string) string {
 	return s.Value("instance list -H --columns propolis_id")
 }
 
-// What the agent says of VMs that commands make and end next to it, and what it
-// knows after it was away.
+// The agent reports VMs that commands create and end next to it, also those that
+// changed while it did not run.
 func TestTheAgentSeesWhatCommandsDo(t *testing.T) {
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
@@ -43,7 +43,7 @@ func TestTheAgentSeesWhatCommandsDo(t *testing.T) {
 		t.Errorf("the agent's end: exit %d: %s", end.Exit, end.Errs)
 	}
 
-	// While it is away, a VM ends. It is told, and no generation comes again.
+	// While no agent runs, a VM ends. The next one reports it, and reuses no generation.
 	s.Run("instance stop web1")
 	b := s.StartAgent(t, s.Host())
 	state, gen := b.State(id)

@@ -22,7 +22,7 @@ type ending struct {
 	bare  bool                       // on a sled that is not prepared
 	ready func(s *sledtest.Operator) // else what leads to it, on a sled on which web1 runs
 	line  string
-	says  string // a part of what goes to standard error
+	says  string // a part of standard error
 }
 
 func endings() []ending {
@@ -48,8 +48,8 @@ func endings() []ending {
 		{name: "locked", exit: 6, ready: lockWeb1, line: "instance stop web1", says: "locked by process 4711 (instance migrate)"},
 		{name: "deadline", exit: 7, line: "instance ensure web2 --address dhcp --timeout 30s", says: "deadline of 30s passed"},
 		{name: "addrconf without a router", exit: 7, line: "instance ensure web2 --address addrconf", says: "no router has told a prefix"},
-		{name: "needs bootstrap", exit: 8, bare: true, line: "instance ensure web2", says: "sledctl bootstrap prepares the sled"},
-		{name: "not ours", exit: 8, ready: func(s *sledtest.Operator) { s.Command("dladm create-vnic -l net0 db0") }, line: "vnic delete db0", says: "not sledctl's own"},
+		{name: "needs bootstrap", exit: 8, bare: true, line: "instance ensure web2", says: "to prepare the sled, run: sledctl bootstrap"},
+		{name: "foreign", exit: 8, ready: func(s *sledtest.Operator) { s.Command("dladm create-vnic -l net0 db0") }, line: "vnic delete db0", says: "not sledctl's own"},
 		{name: "a bootrom that ends Propolis", exit: 8, ready: func(s *sledtest.Operator) { s.WriteFile("/opt/oxide/propolis-server/blob/OVMF_CODE.fd", "x") }, line: "instance ensure web2", says: "is 1 bytes"},
 		{name: "a copy is missing", exit: 9, ready: func(s *sledtest.Operator) { s.RemoveLedger(1) }, line: "instance stop web1", says: "--degraded"},
 		{name: "all copies are missing", exit: 9, ready: func(s *sledtest.Operator) { s.RemoveLedger(0); s.RemoveLedger(1) }, line: "instance list", says: "no copy of the ledger"},
@@ -76,6 +76,9 @@ func TestExitCodes(t *testing.T) {
 				a := s.Try(e.line)
 				if a.Exit != e.exit || !strings.Contains(a.Errs, e.says) {
 					t.Errorf("sledctl %s: exit %d, want %d and %q: %s", e.line, a.Exit, e.exit, e.says, a.Errs)
+				}
+				if hinted := strings.Contains(a.Errs, "sledctl: hint: "); hinted != (a.Exit != 0 && a.Exit != 10) {
+					t.Errorf("sledctl %s: exit %d, with a hint: %v: %s", e.line, a.Exit, hinted, a.Errs)
 				}
 			})
 		})

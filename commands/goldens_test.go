@@ -22,10 +22,10 @@ import (
 // zone boots (since 2d46f8cc06). Where they differ, and why:
 //
 //   - No pfexec before each command: sledctl itself runs with all privileges in
-//     the global zone, and sees to that before it changes anything.
-//   - zonecfg create -b, without -F: -F writes over a configuration that is
-//     there, whoever's it is. Ours is made only after a listing has shown that
-//     there is none, and is read back.
+//     the global zone, and checks that before it changes anything.
+//   - zonecfg create -b, without -F: -F overwrites an existing
+//     configuration, also a foreign one. sledctl creates its own only after a
+//     listing has shown that there is none, and reads it back.
 //   - zonecfg's first resources are attrs (sledctl-instance, sledctl-base): whose
 //     a zone is stands in the zone, not only in its name. The agent marks
 //     nothing and removes whatever bears its prefix.

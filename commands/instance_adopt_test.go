@@ -139,7 +139,7 @@ func TestWhatRunsIsTheSameAgainAfterTheLedgerWasLost(t *testing.T) {
 		again := known(s)["web1"]
 		for _, key := range []string{"zone", "propolis_id"} {
 			if again[key] == before["web1"][key] {
-				t.Errorf("started anew, %s is %v still", key, again[key])
+				t.Errorf("after another start, %s is still %v", key, again[key])
 			}
 			delete(again, key)
 			delete(before["web1"], key)
@@ -148,7 +148,7 @@ func TestWhatRunsIsTheSameAgainAfterTheLedgerWasLost(t *testing.T) {
 			i["vnics"] = macs(i)
 		}
 		if diff := cmp.Diff(before["web1"], again); diff != "" {
-			t.Errorf("started anew (-before +now):\n%s", diff)
+			t.Errorf("after another start (-before +now):\n%s", diff)
 		}
 		s.Run("instance delete web1 web2 web3")
 		s.Run("reap")
@@ -262,7 +262,7 @@ func TestAVMOfAnotherToolIsTakenOver(t *testing.T) {
 		if r.Exit != 0 || slices.ContainsFunc(r.events, func(e host.Event) bool { return e.Line.Mutates() }) {
 			t.Errorf("ensure: exit %d: %s", r.Exit, r.Errs)
 		}
-		// It is not built again without a word, whatever is unlike ours.
+		// sledctl does not rebuild it silently, however it differs from sledctl's own.
 		if a := s.Try("instance ensure web1 --cpus 4"); a.Exit != 5 {
 			t.Errorf("a difference: exit %d: %s", a.Exit, a.Errs)
 		}
@@ -272,7 +272,7 @@ func TestAVMOfAnotherToolIsTakenOver(t *testing.T) {
 		s.Run("instance reboot web1")
 		s.Run("instance ensure web1 --cpus 4 --recreate")
 		if got := known(s)["web1"]; !strings.HasPrefix(fmt.Sprint(got["zone"]), "propolis_instance_") || !slices.Equal(macs(got), macs(before)) {
-			t.Errorf("built anew: %v", got)
+			t.Errorf("rebuilt: %v", got)
 		}
 		s.Run("instance delete web1")
 		s.Run("reap")

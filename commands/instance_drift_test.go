@@ -42,11 +42,11 @@ func interferences(image bool) []interference {
 		{name: "the zone is uninstalled", lines: []string{halt, "zoneadm -z Z uninstall -F"}, state: "failed", reason: "its zone is configured, not running"},
 		{name: "the zone is marked", lines: []string{halt, "zoneadm -z Z mark incomplete"}, state: "failed", reason: "its zone is incomplete, not running"},
 		{
-			name: "the running zone is configured otherwise", lines: []string{"zonecfg -z Z set autoboot=true ; remove device match=/dev/viona"},
+			name: "the running zone's configuration was changed", lines: []string{"zonecfg -z Z set autoboot=true ; remove device match=/dev/viona"},
 			state: "running", reason: "its zone's configuration was changed: autoboot, device", stays: true,
 		},
 		{
-			name: "the halted zone is configured otherwise", lines: []string{halt, "zonecfg -z Z set limitpriv=\"default\""},
+			name: "the halted zone's configuration was changed", lines: []string{halt, "zonecfg -z Z set limitpriv=\"default\""},
 			state: "failed", reason: "not running; its zone's configuration was changed: limitpriv",
 		},
 		{
@@ -71,7 +71,7 @@ func interferences(image bool) []interference {
 	}
 }
 
-// described is what stays of an instance, whatever becomes of its zone.
+// described is what an instance keeps in every state of its zone.
 func described(t *testing.T, s *sledtest.Operator) (about []string, state, reason string) {
 	t.Helper()
 	var i struct {

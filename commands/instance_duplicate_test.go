@@ -10,7 +10,7 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// neighbour is another host on the sled's etherstub, of which no listing tells.
+// neighbour is another host on the sled's etherstub, which no listing shows.
 func neighbour(s *sledtest.Operator, addresses ...string) {
 	s.T.Helper()
 	err := s.World().Update(context.Background(), func(tx *world.Tx) error {
@@ -43,7 +43,7 @@ func TestAnAddressThatAnotherHostHas(t *testing.T) {
 			t.Errorf("%q is not told: %s", said, a.Errs)
 		}
 	}
-	if a := s.Try("instance ensure web2 --address 127.77.0.5/16"); a.Exit != 1 || !strings.Contains(a.Errs, "duplicate address") || !strings.Contains(a.Errs, "--address asks for another one") {
+	if a := s.Try("instance ensure web2 --address 127.77.0.5/16"); a.Exit != 1 || !strings.Contains(a.Errs, "duplicate address") || !strings.Contains(a.Errs, "to ask for a different one, add --address") {
 		t.Errorf("exit %d: %s", a.Exit, a.Errs)
 	}
 	s.Run("instance delete web1")

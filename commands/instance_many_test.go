@@ -10,8 +10,8 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// All that come up at once need the same base, which is not there any more: one
-// makes it, the others wait for that.
+// All instances that start at once need the same base, which is missing: one creates
+// it, the others wait for that.
 func TestWhoComeUpTogetherShareTheBaseThatOneOfThemMakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sim.Options{Seed: 1, M2: 1, U2: 1, Latency: "helios2021"}, "")

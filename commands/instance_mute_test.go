@@ -13,8 +13,8 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// mute is a host on which whoever is dialled takes the connection, reads, and says
-// nothing.
+// mute is a host on which every server accepts the connection, reads, and does not
+// answer.
 type mute struct{ host.Host }
 
 func (m mute) Dial(context.Context, string, string) (net.Conn, error) {
@@ -23,8 +23,8 @@ func (m mute) Dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// A Propolis that hangs is told as such after a second, and holds up no other
-// question: what it runs is not known, and is not built again.
+// sledctl reports a Propolis that hangs after a second, and answers other questions
+// meanwhile. It does not rebuild the VM: it is not known whether that still runs.
 func TestAPropolisThatSaysNothingHoldsNobodyUp(t *testing.T) {
 	for line, want := range map[string]sledtest.Answer{
 		"instance list -H --columns name,state": {Exit: 0, Out: "web1\tunknown\nweb2\tunknown\n"},

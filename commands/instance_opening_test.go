@@ -11,9 +11,9 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// A run was killed while its zone came up, and the zone's svc.configd answers never:
-// no machine was made in it, so after a while it is taken away for another, and
-// nobody is told to stop what never ran.
+// A run was killed while its zone booted, and the zone's svc.configd never answers: it
+// has no VM, so after a while sledctl replaces the zone, and asks no Propolis to stop a
+// VM that never ran.
 func TestAZoneThatNeverAnswersIsBuiltAnew(t *testing.T) {
 	const line = "instance ensure web1"
 	boots := func(t *testing.T, s *sledtest.Operator) int {

@@ -10,8 +10,8 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// A change of power that was asked for goes on, whatever becomes of the wait for
-// it: what is left is told, and the same again waits for it and no more.
+// A change of power that was requested continues if the wait for it fails: sledctl
+// reports what is left, and the same command again only waits for the change.
 func TestAPowerChangeWhoseEndIsNotSeenIsLeftAndFinished(t *testing.T) {
 	for _, line := range []string{"instance reboot web1", "propolis stop --instance web1"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAPowerChangeWhoseEndIsNotSeenIsLeftAndFinished(t *testing.T) {
 	}
 }
 
-// A step that was done has not failed because nobody can look at what came of it.
+// A step that succeeded has not failed if its result cannot be read.
 func TestAStepWhoseEndCannotBeLookedAtIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")

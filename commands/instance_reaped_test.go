@@ -12,8 +12,8 @@ import (
 	"github.com/sledctl/sledctl/test/sledtest"
 )
 
-// halting is a host on which the first command with that word stands still until it
-// is let go.
+// halting is a host on which the first command with that word blocks until it is
+// released.
 type halting struct {
 	host.Host
 	word    string
@@ -29,8 +29,8 @@ func (h *halting) Run(ctx context.Context, c host.Command) (host.Result, error) 
 	return h.Host.Run(ctx, c)
 }
 
-// While a reap takes away the zone of an instance, no verb on that instance works
-// on what goes: it says who is at work. Afterwards it does what it always does.
+// While reap removes the zone of an instance, every command on that instance refuses
+// and names the reap. Afterwards it does what it always does.
 func TestAnInstanceThatIsBeingReapedIsLeftToTheReap(t *testing.T) {
 	for _, line := range []string{"instance ensure web1 --cpus 4 --recreate", "instance stop web1", "instance delete web1"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAnInstanceThatIsBeingReapedIsLeftToTheReap(t *testing.T) {
 			}
 			close(h.let)
 			if a := <-reaped; a.Exit != 0 {
-				t.Errorf("reap beside %s: exit %d: %s", line, a.Exit, a.Errs)
+				t.Errorf("reap next to %s: exit %d: %s", line, a.Exit, a.Errs)
 			}
 			s.Run("base ensure")
 			s.Run(line)

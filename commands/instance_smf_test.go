@@ -219,7 +219,7 @@ func TestTheServiceTakesASledDownAndBringsItUp(t *testing.T) {
 		}
 	}
 
-	// A disk is not there, and the sled was not shut down but lost its power.
+	// A disk is missing, and the sled was not shut down but lost its power.
 	pool := strings.TrimSpace(p.Run("instance", "get", "web1", "-H", "--columns", "pool"))
 	disk := p.DiskOf(pool)
 	p.Run("sim", "disk", "remove", disk)

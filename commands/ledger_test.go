@@ -122,7 +122,7 @@ func statefully() []string {
 	}
 }
 
-// No command is forgotten, whoever adds one.
+// No command is forgotten: one that is added later must be listed too.
 func TestEveryCommandNeedsTheStateFileOrSaysWhyNot(t *testing.T) {
 	lines := statefully()
 	var visit func(cmd *cobra.Command)

@@ -41,13 +41,15 @@ func Main(args []string, in, out, errs *os.File, environ []string, version strin
 
 // execute turns a panic, a defect of sledctl, into an error: what was going on
 // is resumed like after a kill.
-func execute(ctx context.Context, root *cobra.Command) (err error) {
+func execute(ctx context.Context, env *cli.Env, root *cobra.Command) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", plan.ErrPanic, r)
 		}
 	}()
-	return root.ExecuteContext(ctx)
+	called, err := root.ExecuteContextC(ctx)
+	env.Called = called.CommandPath()
+	return err
 }
 
 // Run runs one command line on the streams of env and returns its exit code.
@@ -55,5 +57,5 @@ func Run(ctx context.Context, env *cli.Env, args []string) int {
 	env.Completing = len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])
 	root := newRoot(env, args...)
 	root.SetArgs(args)
-	return env.End(execute(ctx, root))
+	return env.End(execute(ctx, env, root))
 }

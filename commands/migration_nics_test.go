@@ -32,7 +32,7 @@ func TestTheNICRecordFollowsTheMachine(t *testing.T) {
 			d.Expect(d.Sync(d.B), "in use\t-", sledtest.SecondCN)
 			d.Remember("", "")
 		},
-		"the target starts it anew before it looks": func(d *sledtest.Datacentre) {
+		"the target restarts it before it looks": func(d *sledtest.Datacentre) {
 			d.A.Run(moves)
 			d.B.Run("instance stop web1")
 			d.Expect(d.Sync(d.B), "arrived\tchanged", sledtest.SecondCN)
@@ -108,7 +108,7 @@ func TestTheNICRecordFollowsTheMachine(t *testing.T) {
 			d.Expect(d.Sync(d.A), "departed\t-", sledtest.FirstCN)
 			d.Expect(d.Sync(d.B), "arrived\tchanged", sledtest.SecondCN)
 		},
-		"it is made anew on the source": func(d *sledtest.Datacentre) {
+		"it is created again on the source": func(d *sledtest.Datacentre) {
 			d.A.Run(moves)
 			d.B.Run("instance delete web1")
 			d.A.Run("instance ensure web1 --nic over=net0,mac=" + d.MAC)

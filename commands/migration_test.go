@@ -68,8 +68,8 @@ func TestMigrationMatrix(t *testing.T) {
 	}
 }
 
-// What a target says is held against what the source's Propolis says: a machine
-// that runs here has not left, whoever says so.
+// sledctl compares what a target reports with what the source's Propolis reports: a VM
+// that runs here has not left, whatever the target claims.
 func TestATargetIsNotBelieved(t *testing.T) {
 	var g *sledtest.Moving
 	synctest.Test(t, func(t *testing.T) { g = sledtest.NewMoving(t) })
@@ -82,7 +82,7 @@ func TestATargetIsNotBelieved(t *testing.T) {
 	}{
 		"it says that the machine is there": {migration.Answer{Stdout: []byte(arrived)}, migration.Answer{}, 3, "the machine here has not left", true},
 		"it says what nobody asked for":     {migration.Answer{Stdout: []byte("ok")}, migration.Answer{}, 1, "what it printed is not the instance", false},
-		"it says nothing any more":          {migration.Answer{Exit: 255}, migration.Answer{Exit: 255}, 3, "the target may take it yet", true},
+		"it stops answering":                {migration.Answer{Exit: 255}, migration.Answer{Exit: 255}, 3, "the target may take it yet", true},
 		"it fails, and is silent then":      {migration.Answer{Exit: 1, Stderr: []byte(`{"kind":"Error","exit":1,"message":"not today","left":[]}`)}, migration.Answer{Exit: 255}, 1, "there: not today", false},
 		"it fails, and keeps what it has":   {migration.Answer{Exit: 1, Stderr: []byte(`{"kind":"Error","exit":1,"message":"not today","left":[]}`)}, migration.Answer{Exit: 8, Stderr: []byte(`{"kind":"Error","exit":8,"message":"it has arrived","left":[]}`)}, 3, "the target may take it yet", true},
 	} {
@@ -106,7 +106,7 @@ func TestATargetIsNotBelieved(t *testing.T) {
 					t.Errorf("exit %d: %s", exit, errs)
 				}
 				if m.Source.RunningMachines() != 1 {
-					t.Error("the machine does not run any more")
+					t.Error("the machine has stopped")
 				}
 				if departs := strings.Contains(m.Source.Run("instance get web1 -o json"), "departing"); departs != c.departs {
 					t.Errorf("it departs: %v", departs)

@@ -22,7 +22,7 @@ func onTerminal(s *sledtest.Operator, line, typed string) sledtest.Answer {
 	return sledtest.Answer{Exit: exit, Out: out.String(), Errs: errs.String()}
 }
 
-// reap --all asks whoever can be asked, and takes a no for a no.
+// reap --all asks if there is a terminal, and changes nothing if the answer is no.
 func TestReapingAllAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sledtest.New(t, sledtest.Small(), "")

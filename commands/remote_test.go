@@ -117,7 +117,8 @@ func textFile(t *testing.T, text string) string {
 }
 
 // An instance is described where the command runs, by flags and a file there, and
-// made where the agent is: again is nothing, and what failed is told as on the sled.
+// created where the agent is. A second run changes nothing, and a failure reads as it
+// does on the sled.
 func TestAnInstanceIsMadeFromElsewhere(t *testing.T) {
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
@@ -139,7 +140,7 @@ func TestAnInstanceIsMadeFromElsewhere(t *testing.T) {
 		t.Errorf("by an id: %+v", there)
 	}
 	if there := far.Try("instance ensure web1 --cpus 4 --no-protect --recreate -H --columns cpus,protected --agent unix:" + a.Socket); there.Out != "4\tfalse\n" {
-		t.Errorf("built anew: %+v", there)
+		t.Errorf("rebuilt: %+v", there)
 	}
 }
 
@@ -193,18 +194,18 @@ func TestAMachineAsAWholeIsSent(t *testing.T) {
 	for name, line := range map[string]struct{ line, stdin string }{
 		"another machine":           {"instance ensure web1 --spec " + file("none.toml", "[main]\ncpus = 2\n"), ""},
 		"from standard input":       {"instance ensure web1 --spec - --nic over=net0,vlan=7", sent},
-		"beside its document":       {"instance ensure --file " + file("doc.toml", "name = 'web1'\nspec = 'web1.toml'\n[[nics]]\nover = 'net0'\nvlan = 7\n"), ""},
+		"next to its document":      {"instance ensure --file " + file("doc.toml", "name = 'web1'\nspec = 'web1.toml'\n[[nics]]\nover = 'net0'\nvlan = 7\n"), ""},
 		"in its document":           {"instance ensure --file " + file("doc.json", "{\n\"name\": \"web1\",\n\"nics\": [{\"over\": \"net0\", \"vlan\": 7}],\n\"spec\": "+sent+"}"), ""},
 		"a document of nowhere":     {"instance ensure --file " + dir + "/nowhere.json", ""},
 		"a file of nowhere":         {"instance ensure web1 --spec " + dir + "/nowhere.json", ""},
 		"both standard input":       {"instance ensure --file - --spec -", ""},
-		"disks beside it":           {"instance ensure web1 --spec " + config + " --disk /x", ""},
+		"disks next to it":          {"instance ensure web1 --spec " + config + " --disk /x", ""},
 		"what is no machine":        {"instance ensure web2 --spec " + file("no.json", "{"), ""},
 		"wrong in lines":            {"instance ensure web2 --spec " + file("bad.toml", "[dev.boot]\ndriver = \"pci-nvme\"\nblock_dev = \"image\"\npci-path = \"0.40.0\"\n\n[dev.net0]\ndriver = \"e1000\"\n"), ""},
 		"wrong in lines of JSON":    {"instance ensure web2 --spec " + file("bad.json", "{\n\n\"board\": {\"cpus\": 2},\n\"parts\": {}}"), ""},
 		"wrong in its document":     {"instance ensure --file " + file("baddoc.json", "{\"name\": \"web2\",\n\"spec\": {\n\"parts\": {}}}"), ""},
 		"a volume of the asker's":   {"instance ensure web2 --spec " + file("far.toml", "[block_dev.image]\ntype = \"file\"\npath = \"/dev/zvol/rdsk/rpool/nowhere\"\n[dev.boot]\ndriver = \"pci-nvme\"\nblock_dev = \"image\"\npci-path = \"0.16.0\"\n"), ""},
-		"a volume of another's":     {"instance ensure web2 --spec " + config, ""},
+		"a foreign volume":          {"instance ensure web2 --spec " + config, ""},
 		"wrong, and told as JSON":   {"instance ensure web2 --spec " + dir + "/bad.toml -o json", ""},
 		"more memory than there is": {"instance ensure web1 --memory 900G --spec " + config, ""},
 	} {
@@ -268,9 +269,9 @@ func TestInstancesAreWatchedFromElsewhere(t *testing.T) {
 	}
 }
 
-// Who watches or waits goes on where the agent is restarted. He is told of it once,
-// and then of what is another than it was, also of what has gone: nothing is missed,
-// and nothing is told twice.
+// A client that watches or waits continues after the agent is restarted. It reports
+// the restart once, and then what has changed or gone: it misses nothing, and reports
+// nothing twice.
 func TestWhoWatchesFromElsewhereOutlivesTheAgent(t *testing.T) {
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")

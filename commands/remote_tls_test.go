@@ -91,8 +91,8 @@ func onTCP(s *sledtest.Operator, t *testing.T, address, flags string) (port stri
 	}
 }
 
-// Who comes over TCP is let in by certificate, and looks at the agent's; where the
-// agent lets in everybody, on the loopback or because it is told to, none is needed.
+// Over TCP, agent and client check each other's certificate. The client needs none if
+// the agent accepts every client, on the loopback or with --insecure-listen.
 func TestAnAgentIsAskedOverTCP(t *testing.T) {
 	s := sledtest.New(t, sledtest.Small(), "")
 	s.Run("bootstrap")
@@ -161,11 +161,11 @@ func TestAnAgentIsAskedOverTCP(t *testing.T) {
 		t.Errorf("a reader by certificate deletes a VM: %+v", a)
 	}
 	asked("without one", at+known, 1, "certificate required")
-	asked("with another's", at+client(theirs)+known, 1, "the agent cannot be asked")
+	asked("with a foreign one", at+client(theirs)+known, 1, "the agent cannot be asked")
 	asked("of an agent that is not known", at+client(ours), 1, "certificate signed by unknown authority")
 	asked("of another authority's agent", at+client(ours)+" --tls-ca "+theirs.file, 1, "certificate signed by unknown authority")
 	asked("by another name than the certificate's", "https://localhost:"+port+client(ours)+known, 1, "localhost")
 	asked("without TLS", "http://127.0.0.1:"+port, 1, "400")
-	asked("of files that are not there", at+" --tls-ca /nowhere", 2, "--tls-ca: open /nowhere")
+	asked("of missing files", at+" --tls-ca /nowhere", 2, "--tls-ca: open /nowhere")
 	asked("with half of a certificate", at+" --tls-cert "+cert, 2, "--tls-key")
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // The clone of the ipkg brands leaves snapshots on datasets below the base and
-// knows a hundred names for them: without someone who takes them away, the
-// 101st clone fails (omniosorg/pkg5, src/brand/ipkg/clone and common.ksh).
+// knows a hundred names for them: if no program removes them, the 101st clone
+// fails (omniosorg/pkg5, src/brand/ipkg/clone and common.ksh).
 func TestAHundredAndOneStartsLeaveNoSnapshot(t *testing.T) {
 	if testing.Short() {
 		t.Skip(unraced)

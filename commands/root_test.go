@@ -9,9 +9,8 @@ import (
 	"github.com/sledctl/sledctl/commands/terminal"
 )
 
-// Of a command line that begins with a noun only that is made, and of an
-// instance's verbs only the one that is named: what each is called in the table
-// is what it calls itself.
+// If a command line names a command, only that one is made, and of its subcommands
+// only the one that is named. The name of each in the table is its own.
 func TestNounsAreMadeByTheirNames(t *testing.T) {
 	env := cli.NewEnv(terminal.System(os.Stdin, os.Stdout, os.Stderr, nil), nil, "")
 	for _, n := range topLevel() {

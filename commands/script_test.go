@@ -180,7 +180,7 @@ func ownUnderlay(env *testscript.Env) error {
 	}
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
-		env.T().Skip("loopback addresses are not there by themselves: ", err)
+		env.T().Skip("this system has no further loopback addresses: ", err)
 	}
 	if err != nil {
 		return err

@@ -27,9 +27,9 @@ const (
 "data-backend":{"type":"crucible_storage_backend","component":{"request_json":"` + oldKey + `","readonly":false}}}}`
 )
 
-// An earlier sledctl kept secrets in the ledger. Whoever writes next leaves no byte
-// of them there, nor in its history and what was set aside, wherever he is killed:
-// the next one does the rest. Nothing of the machine is lost.
+// An earlier sledctl kept secrets in the ledger. The next writer leaves no byte of them
+// there, nor in its history and in the files that were set aside. If it is killed, the
+// one after it does the rest. The VM loses nothing.
 func TestSecretsLeaveTheStateFile(t *testing.T) {
 	o := sledtest.Small()
 	o.M2 = 2

@@ -56,7 +56,7 @@ func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
 				for point := 1; point <= count.Points(); point++ {
 					s := clone()
 					s.On(t.Context(), host.Crash(zfs(s.Host()), point, mode), "storage rekey")
-					if point%2 == 0 { // the other half goes on without a boot between
+					if point%2 == 0 { // the other half continues without a reboot
 						if err := s.Reboot(t.Context()); err != nil {
 							t.Fatal(err)
 						}
@@ -76,8 +76,8 @@ func TestARekeyThatIsKilledLeavesNoDiskLocked(t *testing.T) {
 	}
 }
 
-// A disk that says of no epoch, because another tool made it, is tried with the
-// keys of each, and says so from then on.
+// If a disk names no epoch, because another tool made it, sledctl tries the keys of
+// each epoch, and writes the epoch that fits to the disk.
 func TestADiskThatDoesNotSayWhichKeyItHasIsTried(t *testing.T) {
 	s := keyed(t)
 	s.Run("bootstrap --format-blank")

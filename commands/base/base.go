@@ -128,7 +128,7 @@ func newRetire(env *cli.Env) *cobra.Command {
 			case err != nil:
 				return failure.WithReport(err, report)
 			case !there && mustExist:
-				return &cli.NotFoundError{What: "base " + args[0]}
+				return &cli.NotFoundError{What: "base " + args[0], List: "sledctl base list"}
 			case m.Dry():
 				return env.PrintPlan(m, report)
 			}

@@ -54,6 +54,7 @@ type Env struct {
 	Version     string   // that the program was built as; empty: none
 	started     time.Time
 	Words       []string // of the command line
+	Called      string   // the command that they name, with sledctl; empty: not known yet
 	Flags       GlobalFlags
 	NewLedger   bool                  // bootstrap makes one although the sled had another
 	FormatBlank bool                  // bootstrap makes pools on blank disks

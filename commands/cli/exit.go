@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -21,8 +22,17 @@ func (e *Env) End(err error) int {
 		return int(status) // of the command that was run: it has said what it had to say
 	}
 	f := failureOf(err, e.started)
+	if f.Exit == failure.ExitUsage && f.Hint == "" {
+		f.Hint = usageHint(e.Called)
+	}
 	printFailure(f, e.Streams.Err, e.Output.Format)
 	return f.Exit
+}
+
+// usageHint returns the hint for a command line that cannot be used. Called is the
+// command that was found in it.
+func usageHint(called string) string {
+	return "to see the arguments and flags, run: " + cmp.Or(called, "sledctl") + " --help"
 }
 
 // ExitStatus is a command's own exit code, passed on.

@@ -28,12 +28,20 @@ func (*UsageError) Kind() fault.Kind { return fault.Usage }
 func (e *UsageError) Hint() string { return e.Advice }
 
 // NotFoundError means that something does not exist that --must-exist, or the
-// command, needs.
-type NotFoundError struct{ What string }
+// command, needs. List is the command that shows what exists.
+type NotFoundError struct{ What, List string }
 
 func (e *NotFoundError) Error() string { return e.What + " does not exist" }
 
 func (*NotFoundError) Kind() fault.Kind { return fault.NotFound }
+
+// Hint names the command that shows what exists.
+func (e *NotFoundError) Hint() string {
+	if e.List == "" {
+		return ""
+	}
+	return "to see what exists, run: " + e.List
+}
 
 // ExistsError means that something exists that the command was to create.
 type ExistsError struct{ What, Advice string }

@@ -25,7 +25,7 @@ func (e *Env) Propolis(ctx context.Context, ref string) (propolis.Client, record
 		return propolis.Client{}, record.Record{}, err
 	}
 	if r.Run == nil {
-		return propolis.Client{}, r, &NotFoundError{What: "Propolis of instance " + r.Name}
+		return propolis.Client{}, r, &NotFoundError{What: "Propolis of instance " + r.Name, List: "sledctl instance get " + r.Name}
 	}
 	target := s.Target(r)
 	target.ID = r.ID

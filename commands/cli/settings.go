@@ -73,7 +73,7 @@ func (e *Env) instanceSettings(ctx context.Context, c config.Config, h host.Host
 		return instance.Settings{}, err
 	}
 	if !prepared {
-		return instance.Settings{}, &failure.RefusedError{Err: errors.New("the sled's network is not prepared"), Advice: "sledctl bootstrap prepares the sled"}
+		return instance.Settings{}, &failure.RefusedError{Err: errors.New("the sled's network is not prepared"), Advice: failure.PrepareHint}
 	}
 	namespace, err := sledName(c, h.Files())
 	if err != nil {

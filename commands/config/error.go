@@ -28,3 +28,6 @@ func (e *Error) Error() string {
 }
 
 func (*Error) Kind() fault.Kind { return fault.Usage }
+
+// Hint says what to do.
+func (*Error) Hint() string { return "correct the setting, then run the same command again" }

@@ -201,7 +201,7 @@ func noConsole(ctx context.Context, e *cli.Env, r record.Record, err error) erro
 	if now.Reason != "" {
 		why = ": " + now.Reason
 	}
-	return fmt.Errorf("%w: instance %q is %s%s", &cli.NotFoundError{What: "the console of instance " + r.Name}, r.Name, now.State, why)
+	return fmt.Errorf("%w: instance %q is %s%s", &cli.NotFoundError{What: "the console of instance " + r.Name, List: "sledctl instance get " + r.Name}, r.Name, now.State, why)
 }
 
 // rawTerminal takes the terminal's own keys away until restore is called, which happens

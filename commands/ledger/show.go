@@ -106,7 +106,7 @@ func runFacts(ctx context.Context, e *cli.Env, key string) error {
 	if key != "" && !strings.HasSuffix(key, "/") {
 		value, ok := view.Get(key)
 		if !ok {
-			return &cli.NotFoundError{What: "fact " + key}
+			return &cli.NotFoundError{What: "fact " + key, List: "sledctl ledger show"}
 		}
 		return currentFacts().PrintOne(e.Streams.Out, e.Output, currentFact{key, spec.Mask(value)})
 	}

@@ -132,7 +132,7 @@ func machine(ctx context.Context, client propolis.Client, r record.Record) (show
 // and returns any other as it is.
 func absentMachine(err error, r record.Record) error {
 	if errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, propolis.ErrNoInstance) {
-		return fmt.Errorf("%w: %w", &cli.NotFoundError{What: "the machine of instance " + r.Name}, err)
+		return fmt.Errorf("%w: %w", &cli.NotFoundError{What: "the machine of instance " + r.Name, List: "sledctl instance get " + r.Name}, err)
 	}
 	return err
 }

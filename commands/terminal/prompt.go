@@ -28,6 +28,14 @@ func (e *RefusedError) Error() string {
 
 func (*RefusedError) Kind() fault.Kind { return fault.Refused }
 
+// Hint says how to agree.
+func (e *RefusedError) Hint() string {
+	if e.Asked {
+		return "to agree, run the same command again"
+	}
+	return "to agree without being asked, run the same command with --yes"
+}
+
 // Confirm asks before something that cannot be taken back. It asks on a
 // terminal only; elsewhere, and when the answer is not yes, it returns a
 // *RefusedError. Yes is --yes. The context's error, if it ends first.

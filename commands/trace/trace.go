@@ -77,11 +77,11 @@ func run(ctx context.Context, e *cli.Env, o options) error {
 		o.id = heads[len(heads)-1].ID
 	}
 	if o.id == "" {
-		return &cli.NotFoundError{What: "a trace (nothing was changed since the sled was booted)"}
+		return &cli.NotFoundError{What: "a trace (nothing has changed since the sled booted)", List: "sledctl history"}
 	}
 	t, err := operation.ReadTrace(h.Files(), c.Paths.Run, o.id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &cli.NotFoundError{What: "a trace of an operation " + o.id}
+		return &cli.NotFoundError{What: "the trace of operation " + o.id, List: "sledctl history"}
 	}
 	if err != nil {
 		return err

@@ -258,7 +258,7 @@ func runDelete(ctx context.Context, e *cli.Env, m cli.Mutation, name string, mus
 	case m.Dry():
 		return e.PrintPlan(m, report)
 	case !there && mustExist:
-		return &cli.NotFoundError{What: "VNIC " + name}
+		return &cli.NotFoundError{What: "VNIC " + name, List: "sledctl vnic list"}
 	}
 	return nil
 }

@@ -155,7 +155,7 @@ func runBundleCreate(ctx context.Context, e *cli.Env, m cli.Mutation, name strin
 	case err != nil:
 		return failure.WithReport(noPlace(err), report)
 	case id == "":
-		return &cli.NotFoundError{What: "zone " + name}
+		return &cli.NotFoundError{What: "zone " + name, List: "sledctl zone list"}
 	case m.Dry():
 		return e.PrintPlan(m, report)
 	}
@@ -174,7 +174,7 @@ func findBundle(ctx context.Context, e *cli.Env, ref string) (bundle.Bundle, err
 	}
 	b, found := bundle.Newest(all, ref)
 	if !found {
-		return bundle.Bundle{}, cmp.Or[error](e.StateFile(ctx), &cli.NotFoundError{What: "bundle " + ref})
+		return bundle.Bundle{}, cmp.Or[error](e.StateFile(ctx), &cli.NotFoundError{What: "bundle " + ref, List: "sledctl zone bundle list"})
 	}
 	return b, nil
 }

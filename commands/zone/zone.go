@@ -151,7 +151,7 @@ func printRunZone(ctx context.Context, e *cli.Env, r record.Record) error {
 			return zoneList().PrintOne(e.Streams.Out, e.Output, z)
 		}
 	}
-	return &cli.NotFoundError{What: "zone " + r.Run.Zone}
+	return &cli.NotFoundError{What: "zone " + r.Run.Zone, List: "sledctl zone list"}
 }
 
 // shownAddress is an instance's control address as it is printed.
@@ -232,7 +232,7 @@ func runRemoval(ctx context.Context, e *cli.Env, m cli.Mutation, name string, wh
 	case err != nil:
 		return failure.WithReport(err, report)
 	case !there && mustExist:
-		return &cli.NotFoundError{What: "zone " + name}
+		return &cli.NotFoundError{What: "zone " + name, List: "sledctl zone list"}
 	case m.Dry():
 		return e.PrintPlan(m, report)
 	}
@@ -267,7 +267,7 @@ func runExec(ctx context.Context, e *cli.Env, name string, argv []string) error 
 		known = known || z.Name == name
 	}
 	if !known || len(argv) == 0 {
-		return cmp.Or[error](e.StateFile(ctx), &cli.NotFoundError{What: fmt.Sprintf("a sledctl zone called %q", name)})
+		return cmp.Or[error](e.StateFile(ctx), &cli.NotFoundError{What: fmt.Sprintf("zone %q (among sledctl's zones)", name), List: "sledctl zone list"})
 	}
 	h, err := e.Host()
 	if err != nil {

@@ -117,7 +117,7 @@ func (e *NotPreparedError) Error() string {
 func (*NotPreparedError) Kind() fault.Kind { return fault.Refused }
 
 // Hint says what makes it.
-func (e *NotPreparedError) Hint() string { return "sledctl bootstrap prepares the sled" }
+func (e *NotPreparedError) Hint() string { return "to prepare the sled, run: sledctl bootstrap" }
 
 // MissingError is a host without Propolis' files.
 type MissingError struct{ Files []string }

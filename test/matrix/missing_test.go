@@ -72,8 +72,8 @@ func keptOf(s *sledtest.Operator) string {
 	return string(data)
 }
 
-// A verb that needs a program which is not there refuses, in words that name it,
-// before anything is changed: also one that it would need last.
+// A command that needs a program which is missing refuses and names it before it
+// changes anything, also if it would need that program last.
 func TestAMissingProgramIsRefusedBeforeAnythingIsChanged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("hundreds of sleds, one after another")

@@ -45,9 +45,9 @@ type Failing struct {
 	How HowFails
 	At  int // 0: none, to count them
 
-	Half func(host.Command) // sees to it that half of a command is done
-	End  func(host.Command) // sees to it that a command is killed
-	Lose func()             // takes the disk away
+	Half func(host.Command) // does half of a command
+	End  func(host.Command) // kills a command
+	Lose func()             // removes the disk
 	Let  chan struct{}      // closed: what hangs goes on
 	Hung sync.WaitGroup     // what hangs
 

@@ -189,7 +189,7 @@ func (m *Move) recover(b Befalling, a Answer) {
 		b.Reboot(m).Run("bootstrap")
 	}
 	again := m.Source.Try("instance migrate web1")
-	if !slices.Contains([]int{0, 1, 2, 4}, again.Exit) { // done now, taken back, nothing to go on with, gone
+	if !slices.Contains([]int{0, 1, 2, 4}, again.Exit) { // done now, undone, nothing to resume, gone
 		m.t.Errorf("after %d, %s: again: exit %d: %s", a.Exit, a.Errs, again.Exit, again.Errs)
 	}
 	if n := m.Source.RunningMachines() + m.Target.RunningMachines(); b.Stay && n != 1 {
@@ -201,7 +201,7 @@ func (m *Move) recover(b Befalling, a Answer) {
 	}
 }
 
-// laws holds both sleds against them, and tells where the machine is.
+// laws checks them on both sleds, and returns where the VM runs.
 func (m *Move) laws() (where string) {
 	t := m.t
 	t.Helper()

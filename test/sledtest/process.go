@@ -133,7 +133,7 @@ func OwnNetworkOf(t *testing.T) (string, netip.Prefix) {
 	t.Helper()
 	network, release, err := simtest.Underlay()
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
-		t.Skip("loopback addresses are not there by themselves: ", err)
+		t.Skip("this system has no further loopback addresses: ", err)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,72 @@
+package failure
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sledctl/sledctl/engine/ledger"
+	"github.com/sledctl/sledctl/engine/operation"
+	"github.com/sledctl/sledctl/engine/plan"
+	"github.com/sledctl/sledctl/host"
+	"github.com/sledctl/sledctl/host/fault"
+	"github.com/sledctl/sledctl/sled/base"
+	"github.com/sledctl/sledctl/sled/instance"
+	"github.com/sledctl/sledctl/sled/instance/record"
+	"github.com/sledctl/sledctl/sled/network"
+	"github.com/sledctl/sledctl/sled/reap"
+	"github.com/sledctl/sledctl/sled/storage"
+)
+
+// Every kind of error comes with a hint, also if its type has none. Exceptions are
+// the differences, which are no failure, an interruption before the first change, and
+// a wrong command line, whose hint names the command.
+func TestEachKindHasAHint(t *testing.T) {
+	for kind, code := range codes() {
+		d := Of(fmt.Errorf("do it: %w", fault.New(kind, "no")), time.Now())
+		if d.Exit != code {
+			t.Errorf("%v: exit %d, want %d", kind, d.Exit, code)
+		}
+		if want := kind != fault.Differences && kind != fault.Interrupted && kind != fault.Usage; want != (d.Hint != "") {
+			t.Errorf("%v: hint %q", kind, d.Hint)
+		}
+	}
+}
+
+// Errors that an operator meets name the command that comes next.
+func TestAHintNamesTheNextCommand(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		exit int
+		want string
+	}{
+		{errors.New("zfs: out of space"), ExitFailed, "run the same command again"},
+		{WithReport(errors.New("no"), operation.Report{ID: "7f96"}), ExitFailed, "sledctl trace 7f96"},
+		{&instance.PartialError{Of: 3, Failures: []instance.Failure{{Name: "web1", Err: errors.New("no")}, {Name: "web2", Err: fault.New(fault.Conflict, "no")}}}, ExitPartial, "run the command again"},
+		{&record.NotFoundError{Name: "web1"}, ExitNotFound, "sledctl instance list"},
+		{&storage.UnknownError{Word: "c1"}, ExitNotFound, "sledctl storage list"},
+		{ledger.ErrNoCopy, ExitNotFound, "sledctl ledger check"},
+		{&instance.NameTakenError{Name: "web1"}, ExitConflict, "sledctl instance list"},
+		{&instance.DiskTakenError{Path: "/x"}, ExitConflict, "sledctl instance list -o json"},
+		{&instance.ConflictError{Name: "web1", Recreate: true}, ExitConflict, "--recreate"},
+		{&network.ExistsError{}, ExitConflict, "sledctl vnic list"},
+		{&storage.ConflictError{}, ExitConflict, "sledctl storage check"},
+		{&operation.LockedError{Subject: "instance/1"}, ExitLocked, "--wait"},
+		{&TimeoutError{Limit: time.Second, Err: errors.New("no")}, ExitDeadline, "--timeout"},
+		{&plan.LimitError{}, ExitDeadline, "--timeout does not change"},
+		{host.ErrPrivileges, ExitRefused, "pfexec sledctl"},
+		{host.ErrNoCommand, ExitRefused, "host.command_path"},
+		{instance.ErrNoPool, ExitRefused, "sledctl bootstrap"},
+		{&base.NotPreparedError{}, ExitRefused, "sledctl bootstrap"},
+		{&base.NeededError{}, ExitRefused, "sledctl base list"},
+		{&reap.NeededError{}, ExitRefused, "sledctl zone list"},
+		{&network.ForeignError{}, ExitRefused, "dladm show-vnic"},
+		{&operation.OutcomeError{Err: errors.New("no")}, ExitLedger, "sledctl ledger check"},
+	} {
+		if d := Of(c.err, time.Now()); d.Exit != c.exit || !strings.Contains(d.Hint, c.want) {
+			t.Errorf("%T %v: exit %d, hint %q; want %d, %q", c.err, c.err, d.Exit, d.Hint, c.exit, c.want)
+		}
+	}
+}
