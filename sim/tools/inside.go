@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/tools/shell"
@@ -64,10 +63,9 @@ func (m *inside) finish(ctx context.Context, whole cli.Reply) (cli.Reply, error)
 		}
 		var reply cli.Reply
 		var err error
-		switch {
-		case n.Session != nil:
+		if n.Session != nil {
 			reply, err = n.Session(ctx, m)
-		case n.Do != nil:
+		} else {
 			reply = n.Do(m.tx)
 		}
 		whole.Add(reply)
@@ -88,12 +86,6 @@ func (m *inside) Start(ctx context.Context, c cli.Call) error {
 
 // View shows the sled within the transaction.
 func (m *inside) View(_ context.Context, fn func(*world.Tx)) error { fn(m.tx); return nil }
-
-// Sleep lets the transaction's clock go on.
-func (m *inside) Sleep(_ context.Context, _ cli.Call, d time.Duration) error {
-	m.tx.Now = m.tx.Now.Add(d)
-	return nil
-}
 
 // RunShell runs a script in a zone, within this transaction: its commands are
 // the commands of the sled, a few small utilities of the shell and programs

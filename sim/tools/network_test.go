@@ -156,6 +156,14 @@ func TestWhatIsNotSimulatedIsRefused(t *testing.T) {
 			"add default 192.168.77.1 255.0.0.0", "add default 192.168.77.1 -interface", "add -inet6 default 192.168.77.1", "add default gateway", "add 10.0.0.0/33 192.168.77.1",
 		},
 		"netstat": {"", "-i", "-rn -f inet", "-r", "-rn x"},
+		"ps": {
+			"", "-e -o pid,args", "-z z9 -o pid,args", "-z z1", "-z z1 -o pidd,args", "-z z1 -o pid", "-z z1 -o zone,args", "-z z1 -o pid,args x", "-z z1,z2 -o args",
+			"-z global -o args", "-ef",
+		},
+		"uname": {"", "-a", "-s", "-r", "-v x"}, "zonename": {"-t", "x"}, "pfexec": {"", "zonename", "-P all zonename"},
+		"mount": {"", "-p", "-v", "-F zfs rpool", "-F tmpfs swap /tmp", "-F zfs -O rpool/x /tmp", "-F zfs -o ro rpool/x /tmp"}, "umount": {"", "-f /tmp", "-a", "/tmp /var"},
+		"rsrvrctl": {"", "-h", "-a 1", "-r 1", "-c 16 -s 1", "-s", "-s x", "-s 0x10", "-q more", "-q -s 1"},
+		"prtconf":  {"", "-v", "-D", "-m", "-z", "-vDP", "-vD /pci"},
 	} {
 		for _, line := range lines {
 			n.refuses("global", strings.TrimSpace(tool+" "+line))

@@ -7,7 +7,9 @@
 package tools
 
 import (
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sledctl/sledctl/host"
@@ -22,67 +24,28 @@ import (
 	"github.com/sledctl/sledctl/sim/world"
 )
 
+// commands are those of the simulated sled.
+func commands() map[string]cli.Tool {
+	return map[string]cli.Tool{
+		"chmod": system.Chmod, "ls": system.Ls, "mount": system.Mount, "umount": system.Umount, "ps": system.Ps, "prtconf": system.Prtconf,
+		"rsrvrctl": system.Rsrvrctl, "uname": system.Uname, "zonename": system.Zonename, "pfexec": pfexec,
+		"dladm": net.Dladm, "ipadm": net.Ipadm, "netstat": net.Netstat, "route": net.Route,
+		"svcadm": services.Svcadm, "svccfg": services.Svccfg, "svcprop": services.Svcprop, "svcs": services.Svcs,
+		"fstyp": storage.Fstyp, "zfs": storage.Zfs, "zpool": storage.Zpool,
+		"zlogin": shell.Zlogin, "zoneadm": zoneadm.Run, "zonecfg": zonecfg.Run,
+	}
+}
+
+// pfexec is not simulated: each command has all privileges here.
+func pfexec(*world.Tx, cli.Call) cli.Reply { panic(world.Unsimulated{}) }
+
 // Lookup finds a command of the simulated sled by its name.
 func Lookup(name string) (cli.Tool, bool) {
-	tool, ok := lookup(name)
+	tool, ok := commands()[name]
 	if !ok {
 		return nil, false
 	}
 	return cli.Refusing(tool), true
-}
-
-func lookup(name string) (cli.Tool, bool) {
-	switch name {
-	case "chmod":
-		return system.Chmod, true
-	case "ls":
-		return system.Ls, true
-	case "dladm":
-		return net.Dladm, true
-	case "fstyp":
-		return storage.Fstyp, true
-	case "ipadm":
-		return net.Ipadm, true
-	case "mount":
-		return system.Mount, true
-	case "netstat":
-		return net.Netstat, true
-	case "pfexec":
-		return Pfexec, true
-	case "ps":
-		return system.Ps, true
-	case "prtconf":
-		return system.Prtconf, true
-	case "route":
-		return net.Route, true
-	case "rsrvrctl":
-		return system.Rsrvrctl, true
-	case "svcadm":
-		return services.Svcadm, true
-	case "svccfg":
-		return services.Svccfg, true
-	case "svcprop":
-		return services.Svcprop, true
-	case "svcs":
-		return services.Svcs, true
-	case "umount":
-		return system.Umount, true
-	case "uname":
-		return system.Uname, true
-	case "zfs":
-		return storage.Zfs, true
-	case "zlogin":
-		return shell.Zlogin, true
-	case "zoneadm":
-		return zoneadm.Run, true
-	case "zonecfg":
-		return zonecfg.Run, true
-	case "zonename":
-		return system.Zonename, true
-	case "zpool":
-		return storage.Zpool, true
-	}
-	return nil, false
 }
 
 // find is Lookup, and the programs that are no part of the operating system:
@@ -121,8 +84,5 @@ func CommonNames() []string { return []string{"chmod", "ls", "ps"} }
 
 // Names are the other commands that the sled has.
 func Names() []string {
-	return []string{
-		"dladm", "fstyp", "ipadm", "mount", "netstat", "pfexec", "prtconf", "route", "rsrvrctl", "svcadm", "svccfg", "svcprop", "svcs", "umount", "uname", "zfs", "zlogin", "zoneadm", "zonecfg",
-		"zonename", "zpool",
-	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(commands())), func(name string) bool { return slices.Contains(CommonNames(), name) })
 }

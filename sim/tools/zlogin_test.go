@@ -65,13 +65,16 @@ func TestZloginAnswersAsTheRealOne(t *testing.T) {
 // ended: 0.
 func TestZloginSaysZeroWhenItsZoneIsHalted(t *testing.T) {
 	for name, script := range map[string]string{
-		"in a sleep": "echo begun; sleep 100; echo never",
-		"in a wait":  "echo begun; zonename; echo never",
+		"in a wait":    "echo begun; zonename; echo never",
+		"in a latency": "echo begun; zonename -x; echo never",
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := loginSled(t)
-				update(t, d, func(tx *world.Tx) { tx.Arm(world.Fault{Name: world.FaultHang, Match: "z1 zonename"}) })
+				update(t, d, func(tx *world.Tx) {
+					tx.Arm(world.Fault{Name: world.FaultHang, Match: "z1 zonename -x", Delay: 100 * time.Second})
+					tx.Arm(world.Fault{Name: world.FaultHang, Match: "z1 zonename"})
+				})
 				ended := make(chan cli.Reply, 1)
 				go func() {
 					got, err := d.Exec(t.Context(), cli.Call{Tool: "zlogin", Args: []string{"-n", "z1", script}})
@@ -92,27 +95,5 @@ func TestZloginSaysZeroWhenItsZoneIsHalted(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func TestPfexecRunsWhatItIsGiven(t *testing.T) {
-	d := loginSled(t)
-	for _, c := range []struct {
-		args []string
-		want cli.Reply
-	}{
-		{[]string{"zonename"}, cli.Reply{Stdout: "global\n"}},
-		{[]string{"-P", "all", "/usr/bin/zonename", "-t"}, cli.Reply{Stdout: "shared\n"}},
-		{[]string{"zlogin", "-n", "z1", "pfexec zonename -t"}, cli.Reply{Stdout: "exclusive\n"}},
-		{[]string{"frobnicate"}, cli.Reply{Stderr: "frobnicate: No such file or directory\n", Exit: 1}},
-		{nil, cli.Reply{Stderr: "pfexec [-P privset] cmd [arg ..]\n", Exit: 1}},
-	} {
-		got, err := d.Exec(t.Context(), cli.Call{Tool: "pfexec", Args: c.args})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("pfexec %q: %s", c.args, diff)
-		}
 	}
 }

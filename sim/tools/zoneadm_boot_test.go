@@ -49,9 +49,9 @@ zone:z1
 $ zlogin z1 'zonename; cat /etc/zones/index'
 z1
 z1:installed:/:UUID
-$ zlogin z1 'test -f /opt/oxide/propolis-server/bin/propolis-server && echo there'
+$ zlogin z1 'cat /opt/oxide/propolis-server/bin/propolis-server > /dev/null && echo there'
 there
-$ zlogin z1 'test -f /usr/bin/svcs && test -f /lib/svc/seed/nonglobal.db && echo there'
+$ zlogin z1 'cat /usr/bin/svcs /lib/svc/seed/nonglobal.db > /dev/null && echo there'
 there
 $ svcs -H -o state -z z1 milestone/multi-user-server
 online␠␠␠␠␠␠␠␠␠

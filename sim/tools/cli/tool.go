@@ -55,7 +55,7 @@ type Next struct {
 	// Until, if set, waits until it says true, looking again whenever the
 	// world changes; it must not change anything.
 	Until func(*world.Tx) bool
-	// Do is the next transaction. What it prints is added. Nil: there is none.
+	// Do is the next transaction. What it prints is added.
 	Do func(*world.Tx) Reply
 	// Session, instead of Do, runs further commands, each with transactions of
 	// its own: a shell.
@@ -72,8 +72,6 @@ type Machine interface {
 	Start(ctx context.Context, c Call) error
 	// View shows the sled.
 	View(ctx context.Context, fn func(*world.Tx)) error
-	// Sleep lets time pass for a command. The errors are those of Exec.
-	Sleep(ctx context.Context, c Call, d time.Duration) error
 }
 
 // Tool is a command: one transaction, or the first of several.

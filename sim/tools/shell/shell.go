@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"strings"
 	"sync"
@@ -39,6 +40,8 @@ type shell struct {
 	behind []span // what is in the background
 	depth  int
 	calls  int
+
+	refused string // what the script did that is not simulated
 }
 
 // Scripts that run themselves end at maxDepth. Those that wait in a loop for
@@ -61,6 +64,11 @@ func (s *shell) run(ctx context.Context, script string, args []string) (cli.Repl
 	defer s.mu.Unlock()
 	s.ended = true
 	reply := cli.Reply{Stdout: stdout.String(), Stderr: stderr.String()}
+	if s.refused != "" {
+		reply.Stderr += "not simulated: " + s.refused + " in a zone\n"
+		reply.Exit = cli.ExitNotSimulated
+		return reply, nil
+	}
 	if status, ok := errors.AsType[interp.ExitStatus](err); ok {
 		reply.Exit = int(status)
 		return reply, nil
@@ -89,13 +97,26 @@ func (s *shell) interpret(
 	runner, err := interp.New(
 		interp.Env(env), interp.Dir("/"), interp.Params(append([]string{"--"}, args...)...), interp.StdIO(stdin, stdout, stderr),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.exec }),
-		interp.CallHandler(s.call), interp.OpenHandler(s.open), interp.ReadDirHandler2(s.readDir),
-		interp.StatHandler(s.stat), interp.AccessHandler(s.access),
+		interp.CallHandler(s.call), interp.OpenHandler(s.open),
+		interp.ReadDirHandler2(func(context.Context, string) ([]fs.DirEntry, error) {
+			return nil, s.refuse("a pattern for names of files")
+		}),
+		interp.StatHandler(func(context.Context, string, bool) (fs.FileInfo, error) { return nil, s.refuse("a test of a file") }),
+		interp.AccessHandler(func(context.Context, string, interp.AccessMode) error { return s.refuse("a test of a file") }),
 	)
 	if err != nil {
 		return err
 	}
 	return runner.Run(ctx, file)
+}
+
+// refuse notes what is not simulated: the script ends before its next command. So
+// it does wherever the interpreter would look at the real machine.
+func (s *shell) refuse(what string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = what
+	return cli.ErrBlocked
 }
 
 // environ is the clean environment with what was given on top.
@@ -126,9 +147,9 @@ func (s *shell) inBackground(pos syntax.Pos) bool {
 func (s *shell) call(_ context.Context, args []string) ([]string, error) {
 	s.mu.Lock()
 	s.calls++
-	over := s.calls > maxCalls
+	over, refused := s.calls > maxCalls, s.refused != ""
 	s.mu.Unlock()
-	if over {
+	if over || refused {
 		return nil, cli.ErrBlocked
 	}
 	if args[0] == "kill" {
@@ -161,7 +182,7 @@ func (s *shell) execute(ctx context.Context, hc *interp.HandlerContext, c cli.Ca
 	if err, ok := s.utility(ctx, hc, c); ok {
 		return err
 	}
-	if name, ok := ProgramName(c.Tool); ok {
+	if name, ok := programName(c.Tool); ok {
 		if s.machine.Has(name) {
 			c.Tool = name
 			return s.tool(ctx, hc, c)
@@ -283,8 +304,6 @@ func ReadsInput(c cli.Call) bool {
 		return len(c.Args) > 0 && (c.Args[0] == "load-key" || c.Args[0] == "create" || c.Args[0] == "receive" || c.Args[0] == "change-key")
 	case "zpool":
 		return len(c.Args) > 0 && c.Args[0] == "create"
-	case "sh", "bash", "ksh", "ksh93":
-		return len(c.Args) == 0
 	}
 	return false
 }

@@ -7,10 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 	"syscall"
-	"time"
 
 	"mvdan.cc/sh/v3/interp"
 
@@ -48,16 +46,6 @@ func (s *shell) find(ctx context.Context, name string) (place, error) {
 	return p, nil
 }
 
-// lockedFind is find for the handlers, which run outside of commands.
-func (s *shell) lockedFind(ctx context.Context, name string) (place, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		return place{}, cli.ErrKilled
-	}
-	return s.find(ctx, absolute(interp.HandlerCtx(ctx).Dir, name))
-}
-
 func (s *shell) readFile(ctx context.Context, name string) (host.Info, []byte, error) {
 	p, err := s.find(ctx, name)
 	if err != nil {
@@ -77,9 +65,18 @@ func (s *shell) readFile(ctx context.Context, name string) (host.Info, []byte, e
 // open is the shell's redirections.
 func (s *shell) open(ctx context.Context, name string, flag int, perm fs.FileMode) (io.ReadWriteCloser, error) {
 	if name == "/dev/null" {
-		return devNull{}, nil
+		return struct {
+			io.Reader
+			io.Writer
+			io.Closer
+		}{strings.NewReader(""), io.Discard, io.NopCloser(nil)}, nil
 	}
-	p, err := s.lockedFind(ctx, name)
+	s.mu.Lock() // a redirection is outside of commands
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, cli.ErrKilled
+	}
+	p, err := s.find(ctx, absolute(interp.HandlerCtx(ctx).Dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -90,45 +87,6 @@ func (s *shell) open(ctx context.Context, name string, flag int, perm fs.FileMod
 	return f, asSeen(err, name)
 }
 
-func (s *shell) stat(ctx context.Context, name string, _ bool) (fs.FileInfo, error) {
-	p, err := s.lockedFind(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := p.files.Stat(p.name)
-	return fileInfo{info}, asSeen(err, name)
-}
-
-func (s *shell) access(ctx context.Context, name string, mode interp.AccessMode) error {
-	p, err := s.lockedFind(ctx, name)
-	if err != nil {
-		return err
-	}
-	info, err := p.files.Stat(p.name)
-	switch {
-	case err != nil:
-		return asSeen(err, name)
-	case mode&interp.AccessExec != 0 && info.Mode&0o111 == 0 && !info.Mode.IsDir():
-		return &fs.PathError{Op: "access", Path: name, Err: syscall.EACCES}
-	case mode&interp.AccessWrite != 0 && p.readOnly:
-		return &fs.PathError{Op: "access", Path: name, Err: syscall.EROFS}
-	}
-	return nil
-}
-
-func (s *shell) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
-	p, err := s.lockedFind(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	infos, err := p.files.ReadDir(p.name)
-	entries := make([]fs.DirEntry, len(infos))
-	for i, info := range infos {
-		entries[i] = fs.FileInfoToDirEntry(fileInfo{info})
-	}
-	return entries, asSeen(err, name)
-}
-
 // asSeen gives an error the name that the zone knows.
 func asSeen(err error, name string) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
@@ -136,23 +94,6 @@ func asSeen(err error, name string) error {
 	}
 	return err
 }
-
-// fileInfo is a host.Info for those who want an fs.FileInfo.
-type fileInfo struct{ info host.Info }
-
-func (f fileInfo) Name() string       { return path.Base(f.info.Name) }
-func (f fileInfo) Size() int64        { return f.info.Size }
-func (f fileInfo) Mode() fs.FileMode  { return f.info.Mode }
-func (f fileInfo) ModTime() time.Time { return f.info.Time }
-func (f fileInfo) IsDir() bool        { return f.info.Mode.IsDir() }
-func (f fileInfo) Sys() any           { return nil }
-
-// devNull is /dev/null.
-type devNull struct{}
-
-func (devNull) Read([]byte) (int, error)    { return 0, io.EOF }
-func (devNull) Write(p []byte) (int, error) { return len(p), nil }
-func (devNull) Close() error                { return nil }
 
 // input is what the interpreter reads: a file, as a program's standard input is, or
 // nothing. Of bytes it would make a pipe that nobody closes.

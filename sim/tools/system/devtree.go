@@ -45,7 +45,7 @@ func deviceTree(tx *world.Tx) *node {
 	}
 	root.children = []*node{
 		{name: "scsi_vhci", driver: "scsi_vhci", instance: 0}, pci,
-		{name: "fw", instance: -1, detached: true},
+		{name: "fw", instance: -1},
 		{name: "options", driver: "options", instance: 0},
 		{name: "pseudo", driver: "pseudo", instance: 0},
 		{name: "cpus", driver: "cpunex", instance: 0},

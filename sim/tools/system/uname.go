@@ -3,20 +3,21 @@
 package system
 
 import (
-	"strings"
-
 	"github.com/sledctl/sledctl/sim/tools/cli"
 	"github.com/sledctl/sledctl/sim/world"
 )
 
-// Uname is uname(1) with at most one option. What the kernel says of its build
-// is the simulator's own: real ones name the gate's commit, as
-// "omnios-r151046-7b3f3d5b6d" or "helios-2.0.23000".
+// Uname is uname(1) with -v. What the kernel says of its build is the simulator's
+// own: real ones name the gate's commit, as "omnios-r151046-7b3f3d5b6d" or
+// "helios-2.0.23000".
 func Uname(_ *world.Tx, c cli.Call) cli.Reply {
-	words := map[string]string{"": "SunOS", "-s": "SunOS", "-r": "5.11", "-m": "i86pc", "-p": "i386", "-v": "simulated"}
-	word, ok := words[strings.Join(c.Args, " ")]
-	if !ok {
-		return cli.Reply{Stderr: "uname: illegal option\n", Exit: 1}
-	}
-	return cli.Reply{Stdout: word + "\n"}
+	world.Simulated(len(c.Args) == 1 && c.Args[0] == "-v")
+	return cli.Reply{Stdout: "simulated\n"}
+}
+
+// Zonename prints the name of the zone that it runs in
+// (usr/src/cmd/zonename/zonename.c).
+func Zonename(_ *world.Tx, c cli.Call) cli.Reply {
+	world.Simulated(len(c.Args) == 0)
+	return cli.Reply{Stdout: c.Zone + "\n"}
 }
