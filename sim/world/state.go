@@ -80,8 +80,6 @@ type Link struct {
 	// Saved are the persistent values of properties that were changed until the
 	// next reboot; empty: the default.
 	Saved map[string]string `json:"saved,omitempty"`
-	// Inactive is a persistent link that was deleted until the next reboot.
-	Inactive bool `json:"inactive,omitempty"`
 }
 
 // Stack is the IP state of a zone with an exclusive stack, or of the global zone.

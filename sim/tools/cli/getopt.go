@@ -2,8 +2,6 @@ package cli
 
 import (
 	"strings"
-
-	"github.com/sledctl/sledctl/sim/world"
 )
 
 // Option is one option that getopt found. A letter of ':' or '?' is a fault:
@@ -91,7 +89,7 @@ func Options(args []string, spec string, long map[string]byte) (Given, []string)
 	given := Given{}
 	options, operands := Getopt(args, spec, long)
 	for _, o := range options {
-		world.Simulated(o.Bad == "")
+		Simulated(o.Bad == "")
 		given[o.Letter] = append(given[o.Letter], o.Value)
 	}
 	return given, operands
@@ -99,7 +97,7 @@ func Options(args []string, spec string, long map[string]byte) (Given, []string)
 
 // Has says whether an option was given that may come once.
 func (g Given) Has(letter byte) bool {
-	world.Simulated(len(g[letter]) <= 1)
+	Simulated(len(g[letter]) <= 1)
 	return g[letter] != nil
 }
 
@@ -116,12 +114,12 @@ func (g Given) Fields() *string {
 
 // Operand is the one operand that there must be.
 func Operand(operands []string) string {
-	world.Simulated(len(operands) == 1)
+	Simulated(len(operands) == 1)
 	return operands[0]
 }
 
 // AtMostOne is the operand that there may be; empty: there is none.
 func AtMostOne(operands []string) string {
-	world.Simulated(len(operands) <= 1)
+	Simulated(len(operands) <= 1)
 	return strings.Join(operands, "")
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/sledctl/sledctl/sim/world"
 )
 
 // This file prints tables as libofmt does (usr/src/lib/libofmt/common/ofmt.c),
@@ -37,7 +35,7 @@ const ofmtRows = 24
 // wrap, values break at commas when they are too wide. fatal is why ofmt_check ends
 // the command: a column that this distribution lacks.
 func Table[R any](known []Column[R], fields *string, parsable, wrap bool, rows []R) (out, fatal string) {
-	world.Simulated(fields != nil || !parsable)
+	Simulated(fields != nil || !parsable)
 	t := &table[R]{wrap: wrap && !parsable}
 	for _, c := range known {
 		if fields == nil && c.Value != nil {
@@ -47,7 +45,7 @@ func Table[R any](known []Column[R], fields *string, parsable, wrap bool, rows [
 	if fields != nil {
 		for name := range strings.SplitSeq(*fields, ",") {
 			i := slices.IndexFunc(known, func(c Column[R]) bool { return strings.EqualFold(c.Name, name) })
-			world.Simulated(i >= 0 && (parsable || known[i].Value != nil))
+			Simulated(i >= 0 && (parsable || known[i].Value != nil))
 			if known[i].Value == nil {
 				return "", "unknown output field: `" + name + "'"
 			}

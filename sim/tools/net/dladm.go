@@ -27,14 +27,14 @@ type dladmCall struct {
 
 // Dladm runs dladm(8).
 func Dladm(tx *world.Tx, c cli.Call) cli.Reply {
-	world.Simulated(len(c.Args) > 0)
+	cli.Simulated(len(c.Args) > 0)
 	run := map[string]func(*dladmCall) cli.Reply{
 		"show-link": (*dladmCall).showLink, "show-linkprop": (*dladmCall).showLinkprop, "set-linkprop": (*dladmCall).setLinkprop,
 		"show-phys": (*dladmCall).showPhys, "show-aggr": (*dladmCall).showAggr, "show-vnic": (*dladmCall).showVNIC,
 		"create-vnic": (*dladmCall).createVNIC, "delete-vnic": (*dladmCall).deleteVNIC, "create-etherstub": (*dladmCall).createEtherstub,
 		"delete-etherstub": (*dladmCall).deleteEtherstub, "create-aggr": (*dladmCall).createAggr, "create-vlan": (*dladmCall).createVLAN,
 	}[c.Args[0]]
-	world.Simulated(run != nil)
+	cli.Simulated(run != nil)
 	return run(&dladmCall{tx: tx, zone: c.Zone, args: c.Args[1:], c: c})
 }
 
@@ -67,7 +67,7 @@ func (d *dladmCall) change(do func() error) error {
 // newLink is the operand of a command that makes a link.
 func newLink(operands []string) string {
 	name := cli.Operand(operands)
-	world.Simulated(network.ValidLinkName(name))
+	cli.Simulated(network.ValidLinkName(name))
 	return name
 }
 
@@ -77,7 +77,7 @@ func vlanOf(given cli.Given) int {
 		return 0
 	}
 	vlan, err := strconv.Atoi(given.One('v'))
-	world.Simulated(err == nil && vlan >= 1 && vlan <= 4094)
+	cli.Simulated(err == nil && vlan >= 1 && vlan <= 4094)
 	return vlan
 }
 
@@ -85,15 +85,15 @@ func vlanOf(given cli.Given) int {
 func (d *dladmCall) createVNIC() cli.Reply {
 	given, operands := cli.Options(d.args, "tl:m:p:v:", nil)
 	v := network.VNIC{Name: newLink(operands), Over: given.One('l'), VLAN: vlanOf(given), Temporary: given.Has('t')}
-	world.Simulated(given.Has('l'))
+	cli.Simulated(given.Has('l'))
 	if mac := given.One('m'); mac != "" && mac != "random" {
 		padded, ok := network.ParseMAC(mac)
-		world.Simulated(ok)
+		cli.Simulated(ok)
 		v.MAC = padded
 	}
 	if property := given.One('p'); property != "" {
 		mtu, ok := strings.CutPrefix(property, "mtu=")
-		world.Simulated(ok)
+		cli.Simulated(ok)
 		v.MTU = mtu
 	}
 	if d.find(v.Over) == nil {
@@ -126,7 +126,7 @@ func (d *dladmCall) createEtherstub() cli.Reply {
 // createAggr is do_create_aggr. What LACP does with packets is not simulated.
 func (d *dladmCall) createAggr() cli.Reply {
 	given, operands := cli.Options(d.args, "l:L:", nil)
-	world.Simulated(d.zone == world.GlobalZone && len(given['l']) > 0 && slices.Contains([]string{"", "off", "active", "passive"}, given.One('L')))
+	cli.Simulated(d.zone == world.GlobalZone && len(given['l']) > 0 && slices.Contains([]string{"", "off", "active", "passive"}, given.One('L')))
 	network.CreateAggregation(d.tx, newLink(operands), given['l'])
 	return cli.Reply{}
 }
@@ -134,7 +134,7 @@ func (d *dladmCall) createAggr() cli.Reply {
 // createVLAN is do_create_vlan.
 func (d *dladmCall) createVLAN() cli.Reply {
 	given, operands := cli.Options(d.args, "l:v:", nil)
-	world.Simulated(d.zone == world.GlobalZone && given.Has('v'))
+	cli.Simulated(d.zone == world.GlobalZone && given.Has('v'))
 	network.CreateVLAN(d.tx, newLink(operands), given.One('l'), vlanOf(given))
 	return cli.Reply{}
 }
@@ -150,7 +150,7 @@ func (d *dladmCall) deleteLink(class, wanted string) cli.Reply {
 	if l == nil {
 		return d.die("invalid link name '%s'", name)
 	}
-	world.Simulated(l.Class == "vnic" || l.Class == "etherstub")
+	cli.Simulated(l.Class == "vnic" || l.Class == "etherstub")
 	if l.Class != class {
 		return d.die("'%s' is not %s", name, wanted)
 	}

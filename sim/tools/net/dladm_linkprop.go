@@ -32,7 +32,7 @@ func (d *dladmCall) showLinkprop() cli.Reply {
 		show.properties = nil
 		for name := range strings.SplitSeq(asked, ",") {
 			i := slices.IndexFunc(all, func(p network.LinkProperty) bool { return p.Name == name })
-			world.Simulated(i >= 0)
+			cli.Simulated(i >= 0)
 			show.properties = append(show.properties, all[i])
 		}
 	}
@@ -90,7 +90,7 @@ func linkpropColumns() []cli.Column[linkpropRow] {
 func (d *dladmCall) setLinkprop() cli.Reply {
 	given, operands := cli.Options(d.args, "p:t", nil)
 	mtu, ok := strings.CutPrefix(given.One('p'), "mtu=")
-	world.Simulated(ok)
+	cli.Simulated(ok)
 	name := cli.Operand(operands)
 	l := d.find(name)
 	if l == nil {

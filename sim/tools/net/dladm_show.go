@@ -72,7 +72,7 @@ func (d *dladmCall) showLink() cli.Reply {
 // showPhys has only the addresses, for programs.
 func (d *dladmCall) showPhys() cli.Reply {
 	given, operands := cli.Options(d.args, "mpo:", nil)
-	world.Simulated(given.Has('m') && given.Has('p') && len(operands) == 0)
+	cli.Simulated(given.Has('m') && given.Has('p') && len(operands) == 0)
 	columns := []cli.Column[*world.Link]{cli.NewColumn("LINK", 13, name), cli.NewColumn("ADDRESS", 19, address)}
 	return shown(d, columns, given.Fields(), true, false, d.of("phys", ""))
 }
@@ -85,7 +85,7 @@ func (d *dladmCall) showVNIC() cli.Reply {
 	if one != "" && d.find(one) == nil {
 		return d.die("invalid vnic name '%s': %s", one, network.LinkNotFound)
 	}
-	world.Simulated(one == "" || d.find(one).Class == "vnic" || d.find(one).Class == "etherstub")
+	cli.Simulated(one == "" || d.find(one).Class == "vnic" || d.find(one).Class == "etherstub")
 	var links []*world.Link
 	for _, l := range d.of("vnic", one) {
 		if over == "" || l.Over == over {
@@ -114,7 +114,7 @@ type aggrRow struct{ aggr, port, address string }
 // packets is not simulated.
 func (d *dladmCall) showAggr() cli.Reply {
 	given, operands := cli.Options(d.args, "xpo:", nil)
-	world.Simulated(given.Has('x') && given.Has('p') && len(operands) == 0)
+	cli.Simulated(given.Has('x') && given.Has('p') && len(operands) == 0)
 	var rows []aggrRow
 	for _, l := range d.of("aggr", "") {
 		rows = append(rows, aggrRow{l.Name, "", address(l)})

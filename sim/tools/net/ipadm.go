@@ -36,7 +36,7 @@ func Ipadm(tx *world.Tx, c cli.Call) cli.Reply {
 		"set-ifprop": (*ipadmCall).setIfprop, "create-addr": (*ipadmCall).createAddr, "delete-addr": (*ipadmCall).deleteAddr,
 		"show-addr": (*ipadmCall).showAddr,
 	}[args[0]]
-	world.Simulated(run != nil)
+	cli.Simulated(run != nil)
 	i := &ipadmCall{tx: tx, zone: c.Zone, c: c, args: args[1:]}
 	if err := network.CheckIPDaemon(tx, c.Zone); err != nil {
 		return i.die("Could not open handle to library - %s", err)
@@ -72,7 +72,7 @@ func (i *ipadmCall) deleteIf() cli.Reply {
 // showIf names the interfaces, for programs.
 func (i *ipadmCall) showIf() cli.Reply {
 	given, operands := cli.Options(i.args, "po:", nil)
-	world.Simulated(given.Has('p') && len(operands) == 0)
+	cli.Simulated(given.Has('p') && len(operands) == 0)
 	columns := []cli.Column[*world.Interface]{cli.NewColumn("IFNAME", 11, func(f *world.Interface) string { return f.Name })}
 	out, _ := cli.Table(columns, given.Fields(), true, false, network.Interfaces(i.tx, i.zone))
 	return cli.Reply{Stdout: out}
@@ -84,7 +84,7 @@ func (i *ipadmCall) setIfprop() cli.Reply {
 	value, ok := strings.CutPrefix(given.One('p'), "mtu=")
 	mtu, err := strconv.Atoi(value)
 	protocol := given.One('m')
-	world.Simulated(ok && err == nil && given.Has('t') && (protocol == "ipv4" || protocol == "ipv6"))
+	cli.Simulated(ok && err == nil && given.Has('t') && (protocol == "ipv4" || protocol == "ipv6"))
 	return i.ended(network.SetInterfaceMTU(i.tx, i.zone, cli.Operand(operands), protocol, mtu), "set-ifprop: mtu")
 }
 
@@ -99,11 +99,11 @@ func (i *ipadmCall) createAddr() cli.Reply {
 	n := network.NewAddress{Object: cli.Operand(operands), Type: given.One('T'), Address: given.One('a'), Temporary: given.Has('t')}
 	switch n.Type {
 	case "static":
-		world.Simulated(given.Has('a') && !given.Has('w'))
+		cli.Simulated(given.Has('a') && !given.Has('w'))
 	case "dhcp":
-		world.Simulated(!given.Has('a') && (!given.Has('w') || given.One('w') == "0"))
+		cli.Simulated(!given.Has('a') && (!given.Has('w') || given.One('w') == "0"))
 	default:
-		world.Simulated(n.Type == "addrconf" && !given.Has('a') && !given.Has('w'))
+		cli.Simulated(n.Type == "addrconf" && !given.Has('a') && !given.Has('w'))
 	}
 	words := append([]string{"ipadm"}, i.c.Args...)
 	if f := i.tx.TakeFault(words, world.FaultSlowDAD); f != nil {
@@ -123,7 +123,7 @@ func (i *ipadmCall) createAddr() cli.Reply {
 	default:
 		// A lease that does not come is waited for 120 s (DHCP_IPC_WAIT_DEFAULT in
 		// usr/src/lib/libdhcpagent/common/dhcpagent_ipc.h), and then it warns.
-		world.Simulated(len(a.Timeline) > 1)
+		cli.Simulated(len(a.Timeline) > 1)
 	}
 	return cli.Reply{Next: &cli.Next{After: after, Do: func(*world.Tx) cli.Reply { return cli.Reply{} }}}
 }
@@ -143,7 +143,7 @@ func (i *ipadmCall) showAddr() cli.Reply {
 			rows = append(rows, a)
 		}
 	}
-	world.Simulated(one == "" || strings.Contains(one, "/"))
+	cli.Simulated(one == "" || strings.Contains(one, "/"))
 	if one != "" && !strings.HasSuffix(one, "/") && len(rows) == 0 {
 		return i.die("Could not get address: %s", network.IPNotFound) // since illumos 16677; before: "Address object not found"
 	}

@@ -16,7 +16,7 @@ import (
 // and a route that is bound to no interface has a blank there.
 func Netstat(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "rn", nil)
-	world.Simulated(given.Has('r') && given.Has('n') && len(operands) == 0)
+	cli.Simulated(given.Has('r') && given.Has('n') && len(operands) == 0)
 	var b strings.Builder
 	netstatTable(&b, network.Routes(tx, c.Zone), false)
 	netstatTable(&b, network.Routes(tx, c.Zone), true)

@@ -34,7 +34,7 @@ func Route(tx *world.Tx, c cli.Call) cli.Reply {
 		return cli.Reply{Stderr: "route: " + r.ifname + ": no such interface\n", Exit: 1}
 	}
 	if r.verb == "get" {
-		world.Simulated(given.Has('n') && r.destination == "default" && r.gateway == "" && r.ifname == "")
+		cli.Simulated(given.Has('n') && r.destination == "default" && r.gateway == "" && r.ifname == "")
 		view, err := network.DefaultRoute(tx, c.Zone, r.six)
 		if err != nil {
 			text, exit := errnoOf(err)
@@ -43,7 +43,7 @@ func Route(tx *world.Tx, c cli.Call) cli.Reply {
 		return cli.Reply{Stdout: describe(view)}
 	}
 	gateway, err := netip.ParseAddr(r.gateway)
-	world.Simulated(err == nil && gateway.Is6() == r.six)
+	cli.Simulated(err == nil && gateway.Is6() == r.six)
 	request := network.RouteRequest{Destination: r.prefix(), Gateway: gateway, Interface: r.ifname}
 	if r.verb == "add" {
 		err = network.AddRoute(tx, c.Zone, request)
@@ -57,7 +57,7 @@ func Route(tx *world.Tx, c cli.Call) cli.Reply {
 
 // readRoute is args_to_rtcmd: keywords behind a "-", then destination and gateway.
 func readRoute(words []string) routeCall {
-	world.Simulated(len(words) > 1 && (words[0] == "add" || words[0] == "delete" || words[0] == "get"))
+	cli.Simulated(len(words) > 1 && (words[0] == "add" || words[0] == "delete" || words[0] == "get"))
 	r := routeCall{verb: words[0]}
 	for i := 1; i < len(words); i++ {
 		switch word := words[i]; {
@@ -69,7 +69,7 @@ func readRoute(words []string) routeCall {
 		case r.destination == "":
 			r.destination = word
 		default:
-			world.Simulated(r.gateway == "")
+			cli.Simulated(r.gateway == "")
 			r.gateway = word
 		}
 	}
@@ -83,7 +83,7 @@ func (r routeCall) prefix() netip.Prefix {
 		return netip.PrefixFrom(map[bool]netip.Addr{false: netip.IPv4Unspecified(), true: netip.IPv6Unspecified()}[r.six], 0)
 	}
 	p, err := netip.ParsePrefix(r.destination)
-	world.Simulated(err == nil && p.Addr().Is6() == r.six && !p.IsSingleIP())
+	cli.Simulated(err == nil && p.Addr().Is6() == r.six && !p.IsSingleIP())
 	return p
 }
 

@@ -130,18 +130,6 @@ func (s *shell) environ() expand.Environ {
 	return expand.ListEnviron(all...)
 }
 
-// span is a part of a script, by the offsets of its first and last character.
-type span struct{ from, to uint }
-
-func (s *shell) inBackground(pos syntax.Pos) bool {
-	for _, b := range s.behind {
-		if pos.IsValid() && b.from <= pos.Offset() && pos.Offset() <= b.to {
-			return true
-		}
-	}
-	return false
-}
-
 // call sees every command before it is run, and replaces builtins that look at
 // the real machine.
 func (s *shell) call(_ context.Context, args []string) ([]string, error) {
@@ -272,38 +260,4 @@ func absolute(dir, name string) string {
 		return path.Clean(name)
 	}
 	return path.Join(dir, name)
-}
-
-// output collects what side-by-side commands print.
-type output struct {
-	mu  sync.Mutex
-	buf strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
-// ReadsInput tells whether a command reads its standard input: the others must
-// leave it to those that follow them.
-func ReadsInput(c cli.Call) bool {
-	switch path.Base(c.Tool) {
-	case "cat":
-		return len(c.Args) == 0 || c.Args[len(c.Args)-1] == "-"
-	case "zonecfg", "svccfg":
-		return len(c.Args) <= 2 || c.Args[len(c.Args)-1] == "-"
-	case "zfs":
-		return len(c.Args) > 0 && (c.Args[0] == "load-key" || c.Args[0] == "create" || c.Args[0] == "receive" || c.Args[0] == "change-key")
-	case "zpool":
-		return len(c.Args) > 0 && c.Args[0] == "create"
-	}
-	return false
 }

@@ -28,13 +28,13 @@ func Zlogin(tx *world.Tx, c cli.Call) cli.Reply {
 		case o.Letter == 'l':
 			login.user = o.Value
 		default:
-			world.Simulated(false)
+			cli.Simulated(false)
 		}
 	}
 	if len(operands) == 0 {
 		return zloginUsage()
 	}
-	world.Simulated(len(operands) > 1 && !(login.safe && login.user != "root"))
+	cli.Simulated(len(operands) > 1 && !(login.safe && login.user != "root"))
 	login.zone, login.words = operands[0], operands[1:]
 	if text := login.refusal(tx, c); text != "" {
 		return cli.Reply{Stderr: "zlogin: " + text + "\n", Exit: 1}

@@ -14,13 +14,13 @@ import (
 
 // Chmod is the command chmod with S+ci or S-ci.
 func Chmod(tx *world.Tx, c cli.Call) cli.Reply {
-	world.Simulated(len(c.Args) > 1 && (c.Args[0] == "S+ci" || c.Args[0] == "S-ci"))
+	cli.Simulated(len(c.Args) > 1 && (c.Args[0] == "S+ci" || c.Args[0] == "S-ci"))
 	for _, name := range c.Args[1:] {
 		at := tx.ZonePathOf(c.Zone, path.Join("/", name))
 		info, err := tx.Files.Stat(at)
-		world.Simulated(err == nil && info.Mode.IsDir())
+		cli.Simulated(err == nil && info.Mode.IsDir())
 		has := zfs.SetImmutable(tx, at, c.Args[0] == "S+ci")
-		world.Simulated(has) // not where a file system has no system attributes
+		cli.Simulated(has) // not where a file system has no system attributes
 	}
 	return cli.Reply{}
 }
@@ -28,7 +28,7 @@ func Chmod(tx *world.Tx, c cli.Call) cli.Reply {
 // Ls is the command ls with -d/v.
 func Ls(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "d/:", nil)
-	world.Simulated(given.Has('d') && given.One('/') == "v" && len(operands) > 0)
+	cli.Simulated(given.Has('d') && given.One('/') == "v" && len(operands) > 0)
 	var reply cli.Reply
 	for _, name := range operands {
 		at := tx.ZonePathOf(c.Zone, path.Join("/", name))

@@ -13,7 +13,7 @@ import (
 // DATASET DIRECTORY (manual_mount in usr/src/cmd/zfs/zfs_main.c).
 func Mount(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "F:", nil)
-	world.Simulated(given.One('F') == "zfs" && len(operands) == 2)
+	cli.Simulated(given.One('F') == "zfs" && len(operands) == 2)
 	return mountReply(zfs.MountAt(tx, operands[0], operands[1]))
 }
 

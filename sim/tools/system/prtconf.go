@@ -16,7 +16,7 @@ const memoryMB = 1048064
 // Prtconf is the command prtconf -vD.
 func Prtconf(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "vD", nil)
-	world.Simulated(given.Has('v') && given.Has('D') && len(operands) == 0 && c.Zone == world.GlobalZone)
+	cli.Simulated(given.Has('v') && given.Has('D') && len(operands) == 0 && c.Zone == world.GlobalZone)
 	// The manufacturer that the SMBIOS tells.
 	maker, machine := "Supermicro", "i86pc"
 	if tx.State.Mode == world.Helios {

@@ -40,12 +40,12 @@ func Ps(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "o:z:", nil)
 	z := tx.FindZone(given.One('z'))
 	names, known := strings.Split(given.One('o'), ","), psColumns()
-	world.Simulated(len(operands) == 0 && c.Zone == world.GlobalZone && z != nil && z.Kernel != nil && names[len(names)-1] == "args")
+	cli.Simulated(len(operands) == 0 && c.Zone == world.GlobalZone && z != nil && z.Kernel != nil && names[len(names)-1] == "args")
 	var b strings.Builder
 	line := func(value func(psColumn) string) {
 		for _, name := range names {
 			column, ok := known[name]
-			world.Simulated(ok)
+			cli.Simulated(ok)
 			if text := value(column); name == "args" {
 				b.WriteString(text[:min(len(text), column.width)] + "\n")
 			} else {
@@ -69,7 +69,7 @@ type psProcess struct {
 // psProcesses are those of a zone: the few that a zone always has, and what its
 // services have started.
 func psProcesses(tx *world.Tx, z *world.Zone) []psProcess {
-	world.Simulated(z.Kernel.State == world.ZoneRunning)
+	cli.Simulated(z.Kernel.State == world.ZoneRunning)
 	// Guess: the numbers; a real zone has about thirty more.
 	first, booted := 10000+4*(z.Kernel.ID%4000), z.Kernel.Booted
 	all := []psProcess{

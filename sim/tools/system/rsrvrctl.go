@@ -12,10 +12,10 @@ import (
 // (usr/src/cmd/rsrvrctl/rsrvrctl.c), with -q or -s.
 func Rsrvrctl(tx *world.Tx, c cli.Call) cli.Reply {
 	given, operands := cli.Options(c.Args, "s:q", nil)
-	world.Simulated(len(operands) == 0 && given.Has('q') != given.Has('s'))
+	cli.Simulated(len(operands) == 0 && given.Has('q') != given.Has('s'))
 	if given.Has('s') {
 		size, err := strconv.ParseUint(given.One('s'), 10, 44)
-		world.Simulated(err == nil)
+		cli.Simulated(err == nil)
 		if err := tx.SetReservoir(size << 20); err != nil {
 			return cli.Reply{Stderr: fmt.Sprintf("rsrvrctl: Could not set reservoir size to %d bytes: No space left on device\n", size<<20), Exit: 1}
 		}

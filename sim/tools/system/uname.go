@@ -11,13 +11,13 @@ import (
 // own: real ones name the gate's commit, as "omnios-r151046-7b3f3d5b6d" or
 // "helios-2.0.23000".
 func Uname(_ *world.Tx, c cli.Call) cli.Reply {
-	world.Simulated(len(c.Args) == 1 && c.Args[0] == "-v")
+	cli.Simulated(len(c.Args) == 1 && c.Args[0] == "-v")
 	return cli.Reply{Stdout: "simulated\n"}
 }
 
 // Zonename prints the name of the zone that it runs in
 // (usr/src/cmd/zonename/zonename.c).
 func Zonename(_ *world.Tx, c cli.Call) cli.Reply {
-	world.Simulated(len(c.Args) == 0)
+	cli.Simulated(len(c.Args) == 0)
 	return cli.Reply{Stdout: c.Zone + "\n"}
 }

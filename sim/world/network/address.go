@@ -88,8 +88,6 @@ func configure(tx *world.Tx, zone string, a *world.Address, n NewAddress) error 
 func configureStatic(tx *world.Tx, zone string, a *world.Address, n NewAddress) error {
 	p := parseStatic(n.Address)
 	switch {
-	case protected(tx, zone, interfaceOf(a)) && !n.Temporary:
-		return IPFromGlobal
 	case p.Addr().Is6() && !p.Addr().IsLinkLocalUnicast() && interfaceOf(a) != Loopback && !hasLinkLocal(tx, zone, interfaceOf(a)):
 		return IPNotAvailable // the first IPv6 address of an interface must be link-local (ip_sioctl_addr in usr/src/uts/common/inet/ip/ip_if.c)
 	case holds(tx, zone, p.Addr()):
@@ -118,12 +116,6 @@ func linkLocal(mac string) netip.Addr {
 	m, _ := hex.DecodeString(strings.ReplaceAll(mac, ":", ""))
 	m = append(m, make([]byte, 6)...)
 	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
-}
-
-// protected says whether zoneadmd(8) clamped the link to allowed addresses.
-func protected(tx *world.Tx, zone, ifname string) bool {
-	l := LinkIn(tx, zone, ifname)
-	return zone != world.GlobalZone && l != nil && l.Properties["allowed-ips"] != ""
 }
 
 func is(a *world.Address, addr netip.Addr) bool {
@@ -188,9 +180,6 @@ func viewAddress(tx *world.Tx, zone string, a *world.Address) AddressView {
 		v.Address = "?"
 	case err == nil && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast():
 		v.Address = fmt.Sprintf("%s%%%s/%d", p.Addr(), interfaceOf(a), p.Bits())
-	}
-	if protected(tx, zone, interfaceOf(a)) {
-		v.Type = "from-gz"
 	}
 	return v
 }

@@ -30,7 +30,6 @@ const (
 	IPNotAvailable   IPStatus = "Can't assign requested address"
 	IPTemporary      IPStatus = "Persistent operation on temporary object"
 	IPNoDaemon       IPStatus = "Could not communicate with ipmgmtd"
-	IPFromGlobal     IPStatus = "Operation not permitted on from-gz interface"
 )
 
 // Error is the text.

@@ -104,22 +104,18 @@ func SetLinkMTU(tx *world.Tx, l *world.Link, value string, temporary bool) error
 	if err := checkMTU(tx, l, value); err != nil {
 		return err
 	}
-	change(l, "mtu", value, temporary)
-	return nil
-}
-
-// change sets a property. What a temporary change hides comes back at the next reboot.
-func change(l *world.Link, name, value string, temporary bool) {
-	if _, hidden := l.Saved[name]; temporary && !hidden {
+	// What a temporary change hides comes back at the next reboot.
+	if _, hidden := l.Saved["mtu"]; temporary && !hidden {
 		if l.Saved == nil {
 			l.Saved = map[string]string{}
 		}
-		l.Saved[name] = l.Properties[name]
+		l.Saved["mtu"] = l.Properties["mtu"]
 	} else if !temporary {
-		delete(l.Saved, name)
+		delete(l.Saved, "mtu")
 	}
 	if l.Properties == nil {
 		l.Properties = map[string]string{}
 	}
-	l.Properties[name] = value
+	l.Properties["mtu"] = value
+	return nil
 }

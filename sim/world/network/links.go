@@ -110,9 +110,8 @@ func LendLink(tx *world.Tx, zone, name string) error {
 }
 
 // ReturnLinks gives everything that was lent to a zone back to the global
-// zone, without the protection that zoneadmd(8) had put on it. The names that
-// it returns could not go back, because the global zone has a link of that
-// name by now: the zone stays down (illumos 10001,
+// zone. The names that it returns could not go back, because the global zone has a
+// link of that name by now: the zone stays down (illumos 10001,
 // github.com/omniosorg/illumos-omnios issue 18).
 func ReturnLinks(tx *world.Tx, zone string) []string {
 	var stay []string
@@ -125,8 +124,6 @@ func ReturnLinks(tx *world.Tx, zone string) []string {
 			continue
 		}
 		l.Zone = ""
-		delete(l.Properties, "protection")
-		delete(l.Properties, "allowed-ips")
 	}
 	return stay
 }

@@ -67,25 +67,20 @@ func TestAMachineHoldsItsLinks(t *testing.T) {
 	}
 }
 
-// zoneadmd(8) clears its protection when it gives the links back.
-func TestLinksGoBackWithoutProtection(t *testing.T) {
+func TestLinksGoBack(t *testing.T) {
 	tx := newNetworkTx(t)
 	if err := network.LendLink(tx, "z1", "v0"); err != nil {
 		t.Fatal(err)
 	}
-	network.FindLink(tx, "v0").Properties["allowed-ips"] = "10.0.0.5"
 	network.StartStack(tx, "z1")
 	if _, err := network.CreateAddress(tx, "z1", network.NewAddress{Object: "v0/v4", Type: "static", Address: "10.0.0.5/24", Temporary: true}); err != nil {
 		t.Fatal(err)
-	}
-	if v := network.Addresses(tx, "z1"); v[1].Type != "from-gz" {
-		t.Errorf("a protected address is %q to the zone, want from-gz", v[1].Type)
 	}
 	network.ClearStack(tx, "z1")
 	if stay := network.ReturnLinks(tx, "z1"); len(stay) != 0 {
 		t.Errorf("links that stay: %v", stay)
 	}
-	if l := network.FindLink(tx, "v0"); l.Zone != "" || l.Properties["allowed-ips"] != "" {
+	if l := network.FindLink(tx, "v0"); l.Zone != "" {
 		t.Errorf("v0 after the halt: %+v", l)
 	}
 	if tx.State.Stacks["z1"] != nil {
