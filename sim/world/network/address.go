@@ -48,6 +48,9 @@ func parseStatic(text string) netip.Prefix {
 // it is now: duplicate detection and DHCP follow its timeline.
 func CreateAddress(tx *world.Tx, zone string, n NewAddress) (*world.Address, error) {
 	world.Simulated(validObject(n.Object))
+	if n.Type == "static" {
+		parseStatic(n.Address) // refuses
+	}
 	ifname, _, _ := strings.Cut(n.Object, "/")
 	s := stack(tx, zone)
 	existing := find(s, ifname)
